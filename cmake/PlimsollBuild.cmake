@@ -1,0 +1,60 @@
+# How everything in the tree is compiled, and the two functions that folders use.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(PLIMSOLL_PLUGIN_DIR ${CMAKE_BINARY_DIR}/plugins)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1 -D_GLIBCXX_ASSERTIONS")
+set(CMAKE_C_FLAGS_DEBUG "-O0 -g1")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
+endif()
+
+find_program(PLIMSOLL_CCACHE ccache)
+if(PLIMSOLL_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${PLIMSOLL_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${PLIMSOLL_CCACHE})
+endif()
+
+set(PLIMSOLL_SANITIZE "" CACHE STRING "Sanitizers to build with: 'address,undefined' or 'thread'")
+if(PLIMSOLL_SANITIZE)
+  add_compile_options(-fsanitize=${PLIMSOLL_SANITIZE} -fno-omit-frame-pointer -O1)
+  add_link_options(-fsanitize=${PLIMSOLL_SANITIZE})
+endif()
+
+set(PLIMSOLL_WARNINGS -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion -Werror)
+
+# plimsoll_library(NAME SOURCES... [LIBS...]): a static library that is part of the scheduler.
+# It is included from the root of the tree: #include "framework/api/quantity.hpp".
+function(plimsoll_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE ${PLIMSOLL_WARNINGS})
+  target_link_libraries(${name} PUBLIC ${ARG_LIBS})
+endfunction()
+
+# plimsoll_test(NAME LABEL unit SOURCES... [LIBS...] [TIMEOUT seconds] [SERIAL]): a GoogleTest program.
+# It is one ctest entry; its working directory is the root of the tree, so that fixtures are found.
+function(plimsoll_test name)
+  cmake_parse_arguments(ARG "SERIAL" "LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE ${PLIMSOLL_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main)
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}
+    ENVIRONMENT "PLIMSOLL_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PLIMSOLL_PLUGIN_DIR=${PLIMSOLL_PLUGIN_DIR}")
+  if(ARG_SERIAL)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
+endfunction()

@@ -1,0 +1,12 @@
+# Every library that Plimsoll uses; docs/dependencies.md says why each one is here.
+find_package(Threads REQUIRED)
+find_package(Boost 1.81 REQUIRED) # headers only: DLL, Asio, Beast
+find_package(CURL 7.88 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(simdjson 3.0 REQUIRED)
+find_package(spdlog 1.10 REQUIRED)
+find_package(yaml-cpp 0.7 REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(GTest 1.12 REQUIRED)
