@@ -26,8 +26,7 @@ class LogField {
   LogField(std::string_view key, bool value)
       : key(key), text(value ? "true" : "false"), quoted(false) {}
   template <typename Number>
-    requires std::is_arithmetic_v<Number>
-  LogField(std::string_view key, Number value)
+  requires std::is_arithmetic_v<Number> LogField(std::string_view key, Number value)
       : key(key), text(std::to_string(value)), quoted(false) {}
 
   std::string_view key;

@@ -1,6 +1,6 @@
 #pragma once
-// Errors as values. Every fallible function returns Result<T>; exceptions are thrown only by libraries and are
-// caught at four places: main, thread entry, I/O handler, plugin trampoline.
+// Errors as values. Every fallible function returns Result<T>; exceptions are thrown only by
+// libraries and are caught at four places: main, thread entry, I/O handler, plugin trampoline.
 
 #include <string>
 #include <string_view>

@@ -1,0 +1,66 @@
+#pragma once
+// What the scheduler writes to the API server. The informer implements it over HTTP; tests
+// implement it in memory.
+//
+// Every call returns at once and is carried out on other threads; `done` is called exactly once, on
+// any thread (the loop posts itself a Task from there). Binds never wait behind events or condition
+// patches. Retries that make sense (throttling, server errors, lost responses) have happened before
+// `done` hears of an error.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/result.hpp"
+
+namespace plimsoll {
+
+// POST pods/NAME/binding. The API server answers 409 (kConflict) if the pod has another UID or is
+// bound to another node.
+struct BindRequest {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string node;
+  std::vector<std::pair<std::string, std::string>>
+      annotations;  // merged into the pod by the same write
+};
+
+// An events.k8s.io/v1 event about a pod.
+struct EventRecord {
+  bool warning = false;
+  std::string ns;
+  std::string name;  // of the pod
+  std::string uid;
+  std::string resource_version;
+  std::string scheduler_name;  // reportingController
+  std::string reason;          // "Scheduled", "FailedScheduling", ...
+  std::string action;          // "Binding", "Scheduling", ...
+  std::string note;            // cut to 1024 bytes when it is written
+};
+
+// PATCH pods/NAME/status: condition PodScheduled=False, and status.nominatedNodeName if it is to
+// change.
+struct ConditionPatch {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string reason;   // "Unschedulable" or "SchedulerError"
+  std::string message;  // in full
+  int64_t observed_generation = 0;
+  bool set_nominated = false;
+  std::string nominated_node;  // empty with set_nominated: clear it
+};
+
+class ApiWriter {
+ public:
+  using Done = std::function<void(Result<void>)>;
+  virtual ~ApiWriter() = default;
+  virtual void bind(BindRequest request, Done done) = 0;
+  virtual void record_event(EventRecord event) = 0;  // best effort: dropped when the queue is full
+  virtual void patch_condition(ConditionPatch patch, Done done) = 0;
+};
+
+}  // namespace plimsoll
