@@ -5,6 +5,7 @@
 // it is.
 
 #include <plimsoll/objects.h>
+#include <plimsoll/views.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -27,21 +28,10 @@ struct RawObject {
 };
 using RawRef = std::shared_ptr<const RawObject>;
 
-// Text of an ABI string; valid as long as the object.
-[[nodiscard]] constexpr std::string_view view(const plimsoll_str& text) {
-  return {text.data, text.len};
-}
-
-// An ABI string over text that outlives its use; not interned.
-[[nodiscard]] constexpr plimsoll_str str(std::string_view text) {
-  return {text.data(), static_cast<uint32_t>(text.size()), PLIMSOLL_SYMBOL_NONE};
-}
-
-// Equality that compares symbols where both are interned.
-[[nodiscard]] inline bool equal(const plimsoll_str& a, const plimsoll_str& b) {
-  if (a.symbol != 0 && b.symbol != 0) return a.symbol == b.symbol;
-  return view(a) == view(b);
-}
+// Text of an ABI string, an ABI string over a text, and equality that compares symbols first.
+using sdk::equal;
+using sdk::str;
+using sdk::view;
 
 // "namespace/name", as Kubernetes prints it.
 [[nodiscard]] std::string full_name(const plimsoll_pod& pod);

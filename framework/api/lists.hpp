@@ -1,0 +1,24 @@
+#pragma once
+// Walking and comparing the lists of the ABI structs.
+
+#include <plimsoll/views.hpp>
+
+#include <algorithm>
+
+namespace plimsoll {
+
+// The elements of an ABI list: for (const auto& port : items<plimsoll_host_port>(container.ports)).
+template <typename T>
+[[nodiscard]] sdk::List<T> items(const plimsoll_list& list) {
+  return sdk::List<T>(list);
+}
+
+// Same length, and `same(x, y)` for each pair.
+template <typename T, typename Same>
+[[nodiscard]] bool same_list(const plimsoll_list& a, const plimsoll_list& b, Same same) {
+  const sdk::List<T> left(a);
+  const sdk::List<T> right(b);
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(), same);
+}
+
+}  // namespace plimsoll

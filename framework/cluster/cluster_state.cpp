@@ -1,0 +1,360 @@
+#include "framework/cluster/cluster_state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/api/lists.hpp"
+
+namespace plimsoll {
+namespace {
+
+constexpr size_t kLogLimit = 1 << 18;
+constexpr uint32_t kAllNodeAspects = PLIMSOLL_ASPECT_PLUGIN - 1;
+
+int64_t saturating_add(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) return b > 0 ? INT64_MAX : INT64_MIN;
+  return sum;
+}
+
+bool same_resources(const plimsoll_list& a, const plimsoll_list& b) {
+  return same_list<plimsoll_resource>(
+      a, b, [](const auto& x, const auto& y) { return x.index == y.index && x.value == y.value; });
+}
+
+bool same_labels(const plimsoll_list& a, const plimsoll_list& b) {
+  return same_list<plimsoll_label>(a, b, [](const auto& x, const auto& y) {
+    return equal(x.key, y.key) && equal(x.value, y.value);
+  });
+}
+
+bool same_taints(const plimsoll_list& a, const plimsoll_list& b) {
+  return same_list<plimsoll_taint>(a, b, [](const auto& x, const auto& y) {
+    return x.effect == y.effect && equal(x.key, y.key) && equal(x.value, y.value);
+  });
+}
+
+bool same_images(const plimsoll_list& a, const plimsoll_list& b) {
+  return same_list<plimsoll_image>(a, b, [](const auto& x, const auto& y) {
+    return x.bytes == y.bytes && same_list<plimsoll_str>(x.names, y.names, equal);
+  });
+}
+
+bool same_conditions(const plimsoll_list& a, const plimsoll_list& b) {
+  return same_list<plimsoll_condition>(a, b, [](const auto& x, const auto& y) {
+    return equal(x.type, y.type) && equal(x.status, y.status);
+  });
+}
+
+}  // namespace
+
+uint32_t node_aspects_changed(const plimsoll_node& before, const plimsoll_node& after) {
+  uint32_t aspects = 0;
+  if (!same_resources(before.allocatable, after.allocatable)) {
+    aspects |= PLIMSOLL_ASPECT_ALLOCATABLE;
+  }
+  if (!same_labels(before.meta.labels, after.meta.labels)) aspects |= PLIMSOLL_ASPECT_LABELS;
+  if (before.unschedulable != after.unschedulable || !same_taints(before.taints, after.taints)) {
+    aspects |= PLIMSOLL_ASPECT_TAINTS;
+  }
+  if (!same_images(before.images, after.images)) aspects |= PLIMSOLL_ASPECT_IMAGES;
+  if (!same_conditions(before.conditions, after.conditions)) aspects |= PLIMSOLL_ASPECT_CONDITIONS;
+  if (!same_labels(before.meta.annotations, after.meta.annotations)) {
+    aspects |= PLIMSOLL_ASPECT_ANNOTATIONS;
+  }
+  if (!same_list<plimsoll_str>(before.declared_features, after.declared_features, equal)) {
+    aspects |= PLIMSOLL_ASPECT_FEATURES;
+  }
+  return aspects;
+}
+
+uint32_t pod_aspects(const plimsoll_pod& pod) {
+  uint32_t aspects = PLIMSOLL_ASPECT_REQUESTED | PLIMSOLL_ASPECT_PODS;
+  if (pod.volumes.count != 0) aspects |= PLIMSOLL_ASPECT_VOLUMES;
+  for (const plimsoll_list& containers : {pod.init_containers, pod.containers}) {
+    for (const auto& container : items<plimsoll_container>(containers)) {
+      if (container.ports.count != 0) aspects |= PLIMSOLL_ASPECT_PORTS;
+    }
+  }
+  return aspects;
+}
+
+// ---- NodeInfo
+
+NodeInfo::NodeInfo(std::string name, uint32_t slot) : name_(std::move(name)) {
+  abi_.size = sizeof(abi_);
+  abi_.slot = slot;
+  mirror();
+}
+
+NodeInfo::NodeInfo(const NodeInfo& other)
+    : name_(other.name_),
+      node_(other.node_),
+      pods_(other.pods_),
+      pod_pointers_(other.pod_pointers_),
+      allocatable_(other.allocatable_),
+      requested_(other.requested_),
+      ports_(other.ports_),
+      abi_(other.abi_) {
+  mirror();
+}
+
+void NodeInfo::mirror() {
+  abi_.node = node_.get();
+  abi_.pods = pod_pointers_.data();
+  abi_.pod_count = static_cast<uint32_t>(pod_pointers_.size());
+  abi_.resource_count = static_cast<uint32_t>(allocatable_.size());
+  abi_.allocatable = allocatable_.data();
+  abi_.requested = requested_.data();
+  abi_.host_ports = {ports_.data(), static_cast<uint32_t>(ports_.size()),
+                     sizeof(plimsoll_host_port)};
+}
+
+void NodeInfo::set_node(NodeRef node) {
+  node_ = std::move(node);
+  std::fill(allocatable_.begin(), allocatable_.end(), 0);
+  if (node_) {
+    for (const auto& resource : items<plimsoll_resource>(node_->allocatable)) {
+      if (resource.index >= allocatable_.size()) {
+        allocatable_.resize(resource.index + 1, 0);
+        requested_.resize(resource.index + 1, 0);
+      }
+      allocatable_[resource.index] = resource.value;
+    }
+  }
+  mirror();
+}
+
+void NodeInfo::account(const plimsoll_pod& pod, int64_t sign) {
+  for (const auto& resource : items<plimsoll_resource>(pod.used)) {
+    if (resource.index >= requested_.size()) {
+      allocatable_.resize(resource.index + 1, 0);
+      requested_.resize(resource.index + 1, 0);
+    }
+    int64_t& sum = requested_[resource.index];
+    sum = saturating_add(sum, sign * resource.value);
+  }
+  abi_.nonzero_cpu = saturating_add(abi_.nonzero_cpu, sign * pod.nonzero_cpu);
+  abi_.nonzero_memory = saturating_add(abi_.nonzero_memory, sign * pod.nonzero_memory);
+}
+
+void NodeInfo::add_pod(PodRef pod) {
+  account(*pod, 1);
+  // Ports of sidecars count, those of other init containers are free again (NodePorts, HostPorts).
+  for (const plimsoll_list& containers : {pod->init_containers, pod->containers}) {
+    for (const auto& container : items<plimsoll_container>(containers)) {
+      if (container.kind == PLIMSOLL_CONTAINER_INIT) continue;
+      for (const auto& port : items<plimsoll_host_port>(container.ports)) ports_.push_back(port);
+    }
+  }
+  pod_pointers_.push_back(pod.get());
+  pods_.push_back(std::move(pod));
+  mirror();
+}
+
+bool NodeInfo::remove_pod(std::string_view uid) {
+  const auto found = std::find_if(pods_.begin(), pods_.end(), [uid](const PodRef& candidate) {
+    return view(candidate->meta.uid) == uid;
+  });
+  if (found == pods_.end()) return false;
+  const auto index = static_cast<size_t>(found - pods_.begin());
+  const PodRef pod = std::move(pods_[index]);
+  // The order of pods on a node means nothing, so the last one takes the free place.
+  pods_[index] = std::move(pods_.back());
+  pods_.pop_back();
+  pod_pointers_[index] = pod_pointers_.back();
+  pod_pointers_.pop_back();
+  account(*pod, -1);
+  // The entries of ports_ point into their pods: the whole list is made anew when a pod with ports
+  // leaves.
+  if ((pod_aspects(*pod) & PLIMSOLL_ASPECT_PORTS) != 0) {
+    ports_.clear();
+    for (const PodRef& rest : pods_) {
+      for (const plimsoll_list& containers : {rest->init_containers, rest->containers}) {
+        for (const auto& container : items<plimsoll_container>(containers)) {
+          if (container.kind == PLIMSOLL_CONTAINER_INIT) continue;
+          for (const auto& port : items<plimsoll_host_port>(container.ports)) {
+            ports_.push_back(port);
+          }
+        }
+      }
+    }
+  }
+  mirror();
+  return true;
+}
+
+// ---- ClusterState: nodes
+
+NodeInfo& ClusterState::slot_for(std::string_view name) {
+  const auto [entry, is_new] = by_name_.try_emplace(std::string(name), 0);
+  if (is_new) {
+    if (free_slots_.empty()) {
+      entry->second = static_cast<uint32_t>(slots_.size());
+      slots_.emplace_back();
+    } else {
+      entry->second = free_slots_.back();
+      free_slots_.pop_back();
+    }
+    slots_[entry->second] = std::make_unique<NodeInfo>(std::string(name), entry->second);
+    changed(*slots_[entry->second], 0);
+  }
+  return *slots_[entry->second];
+}
+
+void ClusterState::release_if_empty(uint32_t slot) {
+  NodeInfo& info = *slots_[slot];
+  if (info.node() || !info.pods().empty()) return;
+  changed(info, 0);
+  by_name_.erase(info.name());
+  slots_[slot].reset();
+  free_slots_.push_back(slot);
+}
+
+void ClusterState::changed(NodeInfo& info, uint32_t aspects) {
+  info.set_generation(++generation_);
+  log_.push_back({info.slot(), aspects});
+  if (log_.size() > kLogLimit) {
+    log_.pop_front();
+    ++log_begin_;
+  }
+}
+
+uint32_t ClusterState::upsert_node(NodeRef node) {
+  NodeInfo& info = slot_for(view(node->meta.name));
+  const bool is_new = !info.node();
+  const uint32_t aspects = is_new ? kAllNodeAspects : node_aspects_changed(*info.node(), *node);
+  info.set_node(std::move(node));
+  if (is_new) {
+    ++live_nodes_;
+    rows_stale_ = true;
+  }
+  if (aspects != 0) changed(info, aspects);
+  return aspects;
+}
+
+bool ClusterState::remove_node(std::string_view name) {
+  const auto found = by_name_.find(std::string(name));
+  if (found == by_name_.end() || !slots_[found->second]->node()) return false;
+  const uint32_t slot = found->second;
+  slots_[slot]->set_node(nullptr);
+  --live_nodes_;
+  rows_stale_ = true;
+  changed(*slots_[slot], kAllNodeAspects);
+  release_if_empty(slot);
+  return true;
+}
+
+const NodeInfo* ClusterState::node(std::string_view name) const {
+  const auto found = by_name_.find(std::string(name));
+  return found == by_name_.end() ? nullptr : node_at(found->second);
+}
+
+const NodeInfo* ClusterState::node_at(uint32_t slot) const {
+  if (slot >= slots_.size() || !slots_[slot] || !slots_[slot]->node()) return nullptr;
+  return slots_[slot].get();
+}
+
+const std::vector<const plimsoll_node_info*>& ClusterState::rows() const {
+  if (rows_stale_) {
+    rows_.clear();
+    for (const auto& info : slots_) {
+      if (info && info->node()) rows_.push_back(info->abi());
+    }
+    rows_stale_ = false;
+  }
+  return rows_;
+}
+
+// ---- ClusterState: pods
+
+PodChange ClusterState::upsert_pod(PodRef pod) {
+  const std::string uid(view(pod->meta.uid));
+  const auto found = pods_.find(uid);
+  NodeInfo& target = slot_for(view(pod->node_name));
+  if (found == pods_.end()) {
+    pods_.emplace(uid, PodEntry{pod, target.slot(), false});
+    const uint32_t aspects = pod_aspects(*pod);
+    target.add_pod(std::move(pod));
+    changed(target, aspects);
+    return PodChange::kAdded;
+  }
+  PodEntry& entry = found->second;
+  const bool was_assumed = std::exchange(entry.assumed, false);
+  if (was_assumed) --assumed_;
+  const bool moved = entry.slot != target.slot();
+  const uint32_t aspects = pod_aspects(*entry.pod) | pod_aspects(*pod);
+  const uint32_t old_slot = std::exchange(entry.slot, target.slot());
+  slots_[old_slot]->remove_pod(uid);
+  entry.pod = pod;
+  target.add_pod(std::move(pod));
+  changed(target, aspects);
+  if (moved) {
+    changed(*slots_[old_slot], aspects);
+    release_if_empty(old_slot);
+    return PodChange::kMoved;
+  }
+  return was_assumed ? PodChange::kConfirmed : PodChange::kUpdated;
+}
+
+bool ClusterState::remove_pod(std::string_view uid) {
+  const auto found = pods_.find(std::string(uid));
+  if (found == pods_.end()) return false;
+  const PodEntry entry = std::move(found->second);
+  pods_.erase(found);
+  if (entry.assumed) --assumed_;
+  NodeInfo& info = *slots_[entry.slot];
+  info.remove_pod(uid);
+  changed(info, pod_aspects(*entry.pod));
+  release_if_empty(entry.slot);
+  return true;
+}
+
+bool ClusterState::assume(PodRef pod) {
+  const std::string uid(view(pod->meta.uid));
+  NodeInfo& target = slot_for(view(pod->node_name));
+  if (!pods_.emplace(uid, PodEntry{pod, target.slot(), true}).second) {
+    release_if_empty(target.slot());
+    return false;
+  }
+  ++assumed_;
+  const uint32_t aspects = pod_aspects(*pod);
+  target.add_pod(std::move(pod));
+  changed(target, aspects);
+  return true;
+}
+
+bool ClusterState::forget(std::string_view uid) {
+  return is_assumed(uid) && remove_pod(uid);
+}
+
+bool ClusterState::is_assumed(std::string_view uid) const {
+  const auto found = pods_.find(std::string(uid));
+  return found != pods_.end() && found->second.assumed;
+}
+
+PodRef ClusterState::pod(std::string_view uid) const {
+  const auto found = pods_.find(std::string(uid));
+  return found == pods_.end() ? nullptr : found->second.pod;
+}
+
+void ClusterState::touch(uint32_t slot, uint32_t aspects) {
+  if (slot < slots_.size() && slots_[slot]) changed(*slots_[slot], aspects);
+}
+
+std::vector<PodRef> ClusterState::all_pods() const {
+  std::vector<PodRef> all;
+  all.reserve(pods_.size());
+  for (const auto& [uid, entry] : pods_) all.push_back(entry.pod);
+  return all;
+}
+
+std::vector<NodeRef> ClusterState::all_nodes() const {
+  std::vector<NodeRef> all;
+  for (const auto& info : slots_) {
+    if (info && info->node()) all.push_back(info->node());
+  }
+  return all;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,146 @@
+#pragma once
+// The cluster as the scheduler sees it: nodes, the pods assigned to them, and pods assumed on a
+// node before the API server has confirmed it. Owned by the scheduler loop; nothing here is
+// thread-safe.
+//
+// Every change of a node bumps its generation and is written to the change log as (slot, aspects),
+// in one place (ClusterState::changed), so whatever is derived from a node can be brought up to
+// date by replaying the log.
+//
+// Pods are keyed by UID (Kubernetes: pkg/scheduler/backend/cache). An assumed pod stays until the
+// informer delivers it or its deletion, or until it is forgotten; it has no expiry. A node that
+// vanishes while pods remain keeps its slot, without a Node, until the last pod is gone.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/api/objects.hpp"
+
+namespace plimsoll {
+
+// A node and what is on it; `abi` is what plugins see and always mirrors the rest.
+class NodeInfo {
+ public:
+  explicit NodeInfo(std::string name, uint32_t slot);
+  NodeInfo(const NodeInfo& other);  // a what-if copy: same slot, same generation
+  NodeInfo& operator=(const NodeInfo&) = delete;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] uint32_t slot() const { return abi_.slot; }
+  [[nodiscard]] const NodeRef& node() const { return node_; }  // null: the Node object is gone
+  [[nodiscard]] const std::vector<PodRef>& pods() const { return pods_; }
+  [[nodiscard]] const plimsoll_node_info* abi() const { return &abi_; }
+
+  void set_node(NodeRef node);
+  void add_pod(PodRef pod);
+  bool remove_pod(std::string_view uid);  // false: it was not here
+  void set_generation(uint64_t generation) { abi_.generation = generation; }
+
+ private:
+  void account(const plimsoll_pod& pod, int64_t sign);
+  void mirror();
+
+  std::string name_;
+  NodeRef node_;
+  std::vector<PodRef> pods_;
+  std::vector<const plimsoll_pod*> pod_pointers_;
+  std::vector<int64_t> allocatable_;  // by resource index; the two vectors have the same length
+  std::vector<int64_t> requested_;
+  std::vector<plimsoll_host_port> ports_;
+  plimsoll_node_info abi_{};
+};
+
+// One entry of the change log.
+struct NodeChange {
+  uint32_t slot;
+  uint32_t aspects;  // PLIMSOLL_ASPECT_*; 0: the slot was given to another node or freed
+};
+
+// What happened to a pod that the informer told of.
+enum class PodChange { kNone, kAdded, kConfirmed, kUpdated, kMoved };
+
+class ClusterState {
+ public:
+  ClusterState() = default;
+  ClusterState(const ClusterState&) = delete;
+  ClusterState& operator=(const ClusterState&) = delete;
+
+  // ---- nodes
+  // Aspects that differ between the two (all of them when there was no node before); 0 if nothing
+  // that is read changed.
+  uint32_t upsert_node(NodeRef node);
+  bool remove_node(std::string_view name);  // false: unknown
+
+  [[nodiscard]] const NodeInfo* node(std::string_view name) const;  // null: unknown or gone
+  [[nodiscard]] const NodeInfo* node_at(uint32_t slot) const;  // null: free, or its Node is gone
+  [[nodiscard]] uint32_t slot_count() const { return static_cast<uint32_t>(slots_.size()); }
+  // All nodes that have a Node object, in slot order. Valid until the next change of the set of
+  // nodes.
+  [[nodiscard]] const std::vector<const plimsoll_node_info*>& rows() const;
+
+  // ---- pods with a node (spec.nodeName set, not finished)
+  // Adds or updates. A pod assumed on this node is confirmed, one assumed elsewhere moves.
+  PodChange upsert_pod(PodRef pod);
+  bool remove_pod(std::string_view uid);
+  // Assumes `pod` (whose node_name is set). False: the UID is already here, nothing was changed.
+  bool assume(PodRef pod);
+  // Takes back an assumption; false if the pod is not assumed (unknown, or confirmed meanwhile).
+  bool forget(std::string_view uid);
+  [[nodiscard]] bool is_assumed(std::string_view uid) const;
+  [[nodiscard]] PodRef pod(std::string_view uid) const;  // null: not here
+
+  [[nodiscard]] size_t node_count() const { return live_nodes_; }
+  [[nodiscard]] size_t pod_count() const { return pods_.size(); }
+  [[nodiscard]] size_t assumed_count() const { return assumed_; }
+
+  // ---- the change log
+  // Sequence number of the next entry. Entries below `log_begin()` were dropped: derive from
+  // scratch.
+  [[nodiscard]] uint64_t log_end() const { return log_begin_ + log_.size(); }
+  [[nodiscard]] uint64_t log_begin() const { return log_begin_; }
+  [[nodiscard]] const NodeChange& log_at(uint64_t sequence) const {
+    return log_[static_cast<size_t>(sequence - log_begin_)];
+  }
+  // Notes that something about the node changed which is not in this class (a plugin's own state).
+  void touch(uint32_t slot, uint32_t aspects);
+
+  // Every pod with a node, for dumps and comparisons.
+  [[nodiscard]] std::vector<PodRef> all_pods() const;
+  [[nodiscard]] std::vector<NodeRef> all_nodes() const;
+
+ private:
+  struct PodEntry {
+    PodRef pod;
+    uint32_t slot;
+    bool assumed;
+  };
+  NodeInfo& slot_for(std::string_view name);  // made if new
+  void release_if_empty(uint32_t slot);
+  void changed(NodeInfo& info, uint32_t aspects);
+
+  std::vector<std::unique_ptr<NodeInfo>> slots_;
+  std::vector<uint32_t> free_slots_;
+  std::unordered_map<std::string, uint32_t> by_name_;
+  std::unordered_map<std::string, PodEntry> pods_;  // by UID
+  mutable std::vector<const plimsoll_node_info*> rows_;
+  mutable bool rows_stale_ = true;
+  size_t live_nodes_ = 0;
+  size_t assumed_ = 0;
+  uint64_t generation_ = 0;
+  std::deque<NodeChange> log_;
+  uint64_t log_begin_ = 0;
+};
+
+// Aspects in which two versions of a node differ, as far as anything reads them.
+[[nodiscard]] uint32_t node_aspects_changed(const plimsoll_node& before,
+                                            const plimsoll_node& after);
+
+// What a pod's presence on a node touches.
+[[nodiscard]] uint32_t pod_aspects(const plimsoll_pod& pod);
+
+}  // namespace plimsoll

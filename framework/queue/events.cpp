@@ -1,0 +1,184 @@
+#include "framework/queue/events.hpp"
+
+#include <array>
+#include <utility>
+
+#include "framework/api/lists.hpp"
+#include "framework/cluster/cluster_state.hpp"
+
+namespace plimsoll {
+namespace {
+
+struct ActionName {
+  uint32_t action;
+  std::string_view name;
+};
+
+constexpr std::array kActionNames{
+    ActionName{PLIMSOLL_ACTION_ADD, "Add"},
+    ActionName{PLIMSOLL_ACTION_DELETE, "Delete"},
+    ActionName{PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE, "UpdateNodeAllocatable"},
+    ActionName{PLIMSOLL_ACTION_UPDATE_NODE_LABEL, "UpdateNodeLabel"},
+    ActionName{PLIMSOLL_ACTION_UPDATE_NODE_TAINT, "UpdateNodeTaint"},
+    ActionName{PLIMSOLL_ACTION_UPDATE_NODE_CONDITION, "UpdateNodeCondition"},
+    ActionName{PLIMSOLL_ACTION_UPDATE_NODE_ANNOTATION, "UpdateNodeAnnotation"},
+    ActionName{PLIMSOLL_ACTION_UPDATE_NODE_DECLARED_FEATURE, "UpdateNodeDeclaredFeature"},
+    ActionName{PLIMSOLL_ACTION_UPDATE_POD_LABEL, "UpdatePodLabel"},
+    ActionName{PLIMSOLL_ACTION_UPDATE_POD_SCALE_DOWN, "UpdatePodScaleDown"},
+    ActionName{PLIMSOLL_ACTION_UPDATE_POD_TOLERATION, "UpdatePodToleration"},
+    ActionName{PLIMSOLL_ACTION_UPDATE_POD_GATES_ELIMINATED, "UpdatePodSchedulingGatesEliminated"},
+    ActionName{PLIMSOLL_ACTION_UPDATE_POD_GENERATED_CLAIM, "UpdatePodGeneratedResourceClaim"},
+    ActionName{PLIMSOLL_ACTION_UPDATE, "Update"},
+};
+
+std::string label_of(std::string_view resource, uint32_t action) {
+  std::string label(resource);
+  for (const ActionName& known : kActionNames) {
+    if (known.action == action) label += known.name;
+  }
+  return label;
+}
+
+ClusterEvent make(std::string_view resource, uint32_t action) {
+  ClusterEvent event;
+  event.resource = std::string(resource);
+  event.actions = action;
+  event.label = label_of(resource, action);
+  return event;
+}
+
+ClusterEvent wildcard(std::string label) {
+  ClusterEvent event = make(kResourceAny, PLIMSOLL_ACTION_ALL);
+  event.label = std::move(label);
+  event.wildcard = true;
+  return event;
+}
+
+// PodSchedulingPropertiesChange: a request became smaller (in-place resize).
+bool scaled_down(const plimsoll_pod& before, const plimsoll_pod& after) {
+  for (const auto& old_request : items<plimsoll_resource>(before.used)) {
+    int64_t now = 0;
+    for (const auto& request : items<plimsoll_resource>(after.used)) {
+      if (request.index == old_request.index) now = request.value;
+    }
+    if (now < old_request.value) return true;
+  }
+  return false;
+}
+
+bool same_tolerations(const plimsoll_list& a, const plimsoll_list& b) {
+  return same_list<plimsoll_toleration>(a, b, [](const auto& x, const auto& y) {
+    return x.op == y.op && x.effect == y.effect && equal(x.key, y.key) && equal(x.value, y.value);
+  });
+}
+
+uint32_t pod_actions(const plimsoll_pod& before, const plimsoll_pod& after) {
+  uint32_t actions = 0;
+  if (!same_list<plimsoll_label>(before.meta.labels, after.meta.labels,
+                                 [](const auto& x, const auto& y) {
+                                   return equal(x.key, y.key) && equal(x.value, y.value);
+                                 })) {
+    actions |= PLIMSOLL_ACTION_UPDATE_POD_LABEL;
+  }
+  if (scaled_down(before, after)) actions |= PLIMSOLL_ACTION_UPDATE_POD_SCALE_DOWN;
+  if (!same_tolerations(before.tolerations, after.tolerations)) {
+    actions |= PLIMSOLL_ACTION_UPDATE_POD_TOLERATION;
+  }
+  if (before.scheduling_gates.count != 0 && after.scheduling_gates.count == 0) {
+    actions |= PLIMSOLL_ACTION_UPDATE_POD_GATES_ELIMINATED;
+  }
+  return actions;
+}
+
+}  // namespace
+
+ClusterEvent unschedulable_timeout_event() {
+  return wildcard("UnschedulableTimeout");
+}
+ClusterEvent force_activate_event() {
+  return wildcard("ForceActivate");
+}
+
+ClusterEvent node_added(NodeRef node) {
+  ClusterEvent event = make(kResourceNode, PLIMSOLL_ACTION_ADD);
+  event.new_node = std::move(node);
+  return event;
+}
+
+ClusterEvent node_deleted(NodeRef node) {
+  ClusterEvent event = make(kResourceNode, PLIMSOLL_ACTION_DELETE);
+  event.old_node = std::move(node);
+  return event;
+}
+
+std::vector<ClusterEvent> node_updated(const NodeRef& before, const NodeRef& after) {
+  constexpr std::array<std::pair<uint32_t, uint32_t>, 6> kActions{{
+      {PLIMSOLL_ASPECT_ALLOCATABLE, PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE},
+      {PLIMSOLL_ASPECT_LABELS, PLIMSOLL_ACTION_UPDATE_NODE_LABEL},
+      {PLIMSOLL_ASPECT_TAINTS, PLIMSOLL_ACTION_UPDATE_NODE_TAINT},
+      {PLIMSOLL_ASPECT_CONDITIONS, PLIMSOLL_ACTION_UPDATE_NODE_CONDITION},
+      {PLIMSOLL_ASPECT_ANNOTATIONS, PLIMSOLL_ACTION_UPDATE_NODE_ANNOTATION},
+      {PLIMSOLL_ASPECT_FEATURES, PLIMSOLL_ACTION_UPDATE_NODE_DECLARED_FEATURE},
+  }};
+  std::vector<ClusterEvent> events;
+  const uint32_t aspects = node_aspects_changed(*before, *after);
+  for (const auto& [aspect, action] : kActions) {
+    if ((aspects & aspect) == 0) continue;
+    ClusterEvent event = make(kResourceNode, action);
+    event.old_node = before;
+    event.new_node = after;
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+ClusterEvent assigned_pod_added(PodRef pod) {
+  ClusterEvent event = make(kResourceAssignedPod, PLIMSOLL_ACTION_ADD);
+  event.new_pod = std::move(pod);
+  return event;
+}
+
+ClusterEvent assigned_pod_deleted(PodRef pod) {
+  ClusterEvent event = make(kResourceAssignedPod, PLIMSOLL_ACTION_DELETE);
+  event.old_pod = std::move(pod);
+  return event;
+}
+
+std::vector<ClusterEvent> pod_updated(std::string_view resource, const PodRef& before,
+                                      const PodRef& after) {
+  std::vector<ClusterEvent> events;
+  const uint32_t actions = pod_actions(*before, *after);
+  for (const ActionName& known : kActionNames) {
+    const bool other = known.action == PLIMSOLL_ACTION_UPDATE && actions == 0;
+    if (!other && (known.action == PLIMSOLL_ACTION_UPDATE || (actions & known.action) == 0)) {
+      continue;
+    }
+    ClusterEvent event = make(resource, known.action);
+    event.old_pod = before;
+    event.new_pod = after;
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+ClusterEvent object_event(RawRef before, RawRef after) {
+  const std::string& resource = after ? after->resource : before->resource;
+  const uint32_t action = !before  ? PLIMSOLL_ACTION_ADD
+                          : !after ? PLIMSOLL_ACTION_DELETE
+                                   : PLIMSOLL_ACTION_UPDATE;
+  ClusterEvent event = make(resource, action);
+  event.old_object = std::move(before);
+  event.new_object = std::move(after);
+  return event;
+}
+
+bool matches(const plimsoll_event_interest& interest, const ClusterEvent& event) {
+  if ((interest.actions & event.actions) == 0) return false;
+  const std::string_view wanted = view(interest.resource);
+  if (wanted == kResourceAny || wanted == event.resource) return true;
+  const bool pod_event =
+      event.resource == kResourceAssignedPod || event.resource == kResourceUnschedulablePod;
+  return wanted == kResourcePod && pod_event;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,59 @@
+#pragma once
+// Cluster events as the queue sees them: what happened, to which kind, and which pods it may help.
+// Kubernetes: staging/src/k8s.io/kube-scheduler/framework/types.go (ActionType, EventResource) and
+// pkg/scheduler/framework/events.go (NodeSchedulingPropertiesChange,
+// PodSchedulingPropertiesChange).
+
+#include <plimsoll/plugin_abi.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/api/objects.hpp"
+
+namespace plimsoll {
+
+inline constexpr std::string_view kResourceNode = "Node";
+inline constexpr std::string_view kResourcePod = "Pod";  // what plugins register
+inline constexpr std::string_view kResourceAssignedPod = "AssignedPod";
+inline constexpr std::string_view kResourceUnschedulablePod = "UnschedulablePod";
+inline constexpr std::string_view kResourceAny = "*";
+
+struct ClusterEvent {
+  std::string resource;  // one of the above, or "<plural>.<version>.<group>"
+  uint32_t actions = 0;  // PLIMSOLL_ACTION_*
+  std::string
+      label;  // as in the metric queue_incoming_pods_total: "NodeAdd", "AssignedPodDelete", ...
+  PodRef old_pod;
+  PodRef new_pod;
+  NodeRef old_node;
+  NodeRef new_node;
+  RawRef old_object;
+  RawRef new_object;
+  bool wildcard = false;  // wakes every pod, whatever its rejectors registered
+};
+
+// The wildcard event of the periodic flush: pods that stayed unschedulable for too long are tried
+// once more.
+[[nodiscard]] ClusterEvent unschedulable_timeout_event();
+[[nodiscard]] ClusterEvent force_activate_event();
+
+[[nodiscard]] ClusterEvent node_added(NodeRef node);
+[[nodiscard]] ClusterEvent node_deleted(NodeRef node);
+// One event for each kind of property that changed; none if nothing that matters to scheduling did.
+[[nodiscard]] std::vector<ClusterEvent> node_updated(const NodeRef& before, const NodeRef& after);
+
+[[nodiscard]] ClusterEvent assigned_pod_added(PodRef pod);
+[[nodiscard]] ClusterEvent assigned_pod_deleted(PodRef pod);
+// `resource` is kResourceAssignedPod or kResourceUnschedulablePod.
+[[nodiscard]] std::vector<ClusterEvent> pod_updated(std::string_view resource, const PodRef& before,
+                                                    const PodRef& after);
+
+// A kind that only plugins understand.
+[[nodiscard]] ClusterEvent object_event(RawRef before, RawRef after);
+
+// Does an interest that a plugin registered cover this event?
+[[nodiscard]] bool matches(const plimsoll_event_interest& interest, const ClusterEvent& event);
+
+}  // namespace plimsoll

@@ -1,0 +1,161 @@
+#pragma once
+// Pods that wait to be scheduled. Kubernetes: pkg/scheduler/backend/queue (SchedulingQueue,
+// KEP-4247 queueing hints).
+//
+//   active         ready, ordered by the QueueSort plugin's key
+//   backoff        waiting out a penalty: after a rejection (ordered in windows of 1 s by the sort
+//   key, and popped when active
+//                  is empty), or after an error (never popped early)
+//   unschedulable  rejected, until an event that one of the rejecting plugins cares about; or gated
+//   by PreEnqueue in flight      popped and not done(): events that happen meanwhile are kept, so
+//   that no wake-up is lost
+//
+// Owned by the scheduler loop; not thread-safe; every time is given by the caller, in milliseconds.
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/api/objects.hpp"
+#include "framework/queue/events.hpp"
+#include "framework/queue/indexed_heap.hpp"
+
+namespace plimsoll {
+
+using SortKey = std::array<uint8_t, 24>;
+using PluginIndex = uint32_t;  // of a plugin in the profile of the pod
+
+enum class QueueHint { kNotRegistered, kSkip, kQueue };
+
+// What the queue asks the profiles.
+class QueuePolicy {
+ public:
+  virtual ~QueuePolicy() = default;
+  // The PreEnqueue plugin that holds the pod back, if any.
+  virtual std::optional<PluginIndex> gate(const plimsoll_pod& pod) = 0;
+  virtual SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) = 0;
+  // What `plugin`, which rejected (or gates) the pod, says about an event.
+  virtual QueueHint hint(const plimsoll_pod& pod, PluginIndex plugin,
+                         const ClusterEvent& event) = 0;
+};
+
+struct QueueConfig {
+  int64_t initial_backoff_ms = 1000;
+  int64_t max_backoff_ms = 10'000;  // 0: no backoff at all
+  int64_t max_in_unschedulable_ms = 5 * 60'000;
+};
+
+enum class QueuePlace { kActive, kBackoff, kErrorBackoff, kUnschedulable, kInFlight };
+
+struct QueuedPod {
+  PodRef pod;
+  SortKey key{};
+  int64_t queued_ms = 0;           // when it last entered the queue
+  int64_t initial_attempt_ms = 0;  // first time it was popped; 0: never
+  int64_t backoff_expiry_ms = -1;  // -1: to be computed
+  uint32_t attempts = 0;
+  uint32_t unschedulable_count = 0;
+  uint32_t consecutive_errors = 0;
+  std::set<PluginIndex> rejectors;  // answered Unschedulable...; the gating plugin is one of them
+  std::set<PluginIndex> pending;    // answered Pending
+  std::optional<PluginIndex> gated_by;
+  QueuePlace place = QueuePlace::kActive;
+  uint64_t sequence = 0;  // order of arrival in its place
+  size_t heap_index = 0;
+};
+
+class SchedulingQueue {
+ public:
+  SchedulingQueue(QueuePolicy& policy, QueueConfig config);
+  ~SchedulingQueue();
+
+  // ---- pods, as the informer tells of them
+  void add(PodRef pod, int64_t now_ms);  // known UIDs are treated as an update
+  void update(PodRef pod, int64_t now_ms);
+  void remove(std::string_view uid);
+  [[nodiscard]] PodRef find(std::string_view uid) const;  // null: not ours, or gone
+
+  // ---- the cycle
+  // The next pod, or null. It is in flight until done() or one of the two calls below.
+  QueuedPod* pop(int64_t now_ms);
+  // The attempt was rejected by plugins: waits for an event one of them cares about.
+  void reject(std::string_view uid, const std::set<PluginIndex>& rejectors,
+              const std::set<PluginIndex>& pending, int64_t now_ms);
+  // The attempt failed with an error: tried again after a backoff.
+  void fail(std::string_view uid, int64_t now_ms);
+  // Scheduling has succeeded (binding may still fail: restore()), or the pod is not wanted any
+  // more.
+  void done(std::string_view uid);
+  // A pod whose binding failed after done(): its counters are kept meanwhile, and it waits out an
+  // error backoff.
+  void restore(PodRef pod, int64_t now_ms);
+  // A pod that was bound: its counters are dropped.
+  void forget(std::string_view uid);
+
+  // ---- events
+  void move_all(const ClusterEvent& event, int64_t now_ms);
+  void activate(std::string_view uid, int64_t now_ms);  // at once, whatever its backoff
+  // Moves what waited long enough: backoff over, or unschedulable for too long. Returns when to
+  // call it next.
+  int64_t flush(int64_t now_ms);
+  void flush_backoff(int64_t now_ms);
+  void flush_unschedulable(int64_t now_ms);
+
+  // ---- views
+  struct Sizes {
+    size_t active, backoff, unschedulable, gated, in_flight, in_flight_events;
+  };
+  [[nodiscard]] Sizes sizes() const;
+  [[nodiscard]] std::vector<const QueuedPod*> list(QueuePlace place) const;
+  [[nodiscard]] const QueuedPod* entry(std::string_view uid) const;
+  [[nodiscard]] int64_t backoff_expiry(QueuedPod& pod) const;
+
+ private:
+  enum class Strategy { kSkip, kAfterBackoff, kImmediately };
+  struct ByKey {
+    bool operator()(const QueuedPod& a, const QueuedPod& b) const;
+  };
+  struct ByExpiryWindow {
+    bool operator()(const QueuedPod& a, const QueuedPod& b) const;
+  };
+  struct InFlight {
+    uint64_t since;  // first event that happened after the pod was popped
+  };
+
+  QueuedPod* known(std::string_view uid);
+  [[nodiscard]] Strategy worth_requeuing(const QueuedPod& pod, const ClusterEvent& event);
+  [[nodiscard]] bool backing_off(QueuedPod& pod, int64_t now_ms) const;
+  void requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms);
+  void requeue_after_attempt(QueuedPod& pod, const InFlight& flight, int64_t now_ms);
+  void take_out(QueuedPod& pod);
+  void put(QueuedPod& pod, QueuePlace place);
+  bool passes_gates(QueuedPod& pod);
+  InFlight end_flight(std::string_view uid);
+  void prune_events();
+
+  QueuePolicy& policy_;
+  QueueConfig config_;
+  std::unordered_map<std::string, std::unique_ptr<QueuedPod>>
+      pods_;  // by UID: everything that waits or is in flight
+  std::unordered_map<std::string, std::unique_ptr<QueuedPod>> departed_;  // done(), binding
+  IndexedHeap<QueuedPod, ByKey> active_;
+  IndexedHeap<QueuedPod, ByExpiryWindow> backoff_;
+  IndexedHeap<QueuedPod, ByExpiryWindow> error_backoff_;
+  std::map<uint64_t, QueuedPod*> unschedulable_;  // by sequence
+  std::unordered_map<std::string, InFlight> in_flight_;
+  std::multiset<uint64_t> flight_starts_;
+  std::deque<ClusterEvent> events_;  // since the oldest pod in flight was popped
+  uint64_t events_begin_ = 0;
+  uint64_t sequence_ = 0;
+  int64_t next_unschedulable_flush_ms_ = 0;
+};
+
+}  // namespace plimsoll
