@@ -1,5 +1,7 @@
 #include "framework/cluster/cluster_state.hpp"
 
+#include <plimsoll/plugin_abi.h>
+
 #include <algorithm>
 #include <utility>
 
