@@ -216,7 +216,9 @@ typedef struct plimsoll_plugin {
   /* For every row with codes[i] == 0: write its code, and a reason for a rejection. */
   int32_t (*filter)(const void* self, const plimsoll_cycle*, const plimsoll_pod*,
                     const plimsoll_nodes*, uint8_t* codes, uint32_t* reasons);
-  /* No node fits. May nominate one: *nominated (empty: clear the nomination). */
+  /* No node fits. May change the pod's nomination: *nominated with data != NULL (empty text: clear
+   * it). It comes with data == NULL, and stays so if the nomination is not to change; the text is
+   * valid until the next call. */
   int32_t (*post_filter)(void* self, plimsoll_cycle*, const plimsoll_pod*, const plimsoll_nodes*,
                          const uint8_t* codes, plimsoll_str* nominated, uint32_t* reason);
   int32_t (*pre_score)(void* self, plimsoll_cycle*, const plimsoll_pod*, const plimsoll_nodes*);
@@ -232,7 +234,8 @@ typedef struct plimsoll_plugin {
                     int64_t* timeout_ms, uint32_t* reason);
   int32_t (*pre_bind_pre_flight)(void* self, plimsoll_cycle*, const plimsoll_pod*,
                                  plimsoll_str node_name, uint32_t* allow_parallel);
-  /* PLIMSOLL_WAIT: finishes later through host->complete(token). */
+  /* PLIMSOLL_WAIT: finishes later through host->complete(token). The text of any failure, a
+   * rejection included, comes from host->set_error or from the message of complete. */
   int32_t (*pre_bind)(void* self, plimsoll_cycle*, const plimsoll_pod*, plimsoll_str node_name,
                       plimsoll_token*);
   int32_t (*bind)(void* self, plimsoll_cycle*, const plimsoll_pod*, plimsoll_str node_name,

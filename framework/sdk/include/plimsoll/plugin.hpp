@@ -1,0 +1,94 @@
+// Plimsoll plugin SDK: a plugin is a class and one macro.
+//
+//   class Seats {
+//    public:
+//     Seats(plimsoll::sdk::Host host, std::string_view args_json);   // may throw: "initializing
+//                                                                    // plugin ..." and the text
+//     Status filter_node(const plimsoll_cycle&, Pod, Node) const;
+//     int64_t score_node(const plimsoll_cycle&, Pod, Node) const;
+//   };
+//   PLIMSOLL_PLUGIN(Seats, "Seats", "1.0.0", "Apache-2.0")
+//
+// The class has any of the functions below (docs/plugins.md says what each may do); their names
+// decide which extension points the plugin takes part in. A function of one of these names with
+// another signature does not compile, with a sentence that shows the right one. An exception that
+// leaves a function becomes an error status with its text; it costs that pod its attempt, never the
+// process.
+//
+//   Status   pre_enqueue(Pod)
+//   SortKey  sort_key(Pod, int64_t queued_ms)
+//   range    events()                                        of plimsoll_event_interest; lives as
+//                                                            long as the plugin
+//   Hint     hint(Pod, const plimsoll_event&)
+//   Status   pre_filter(plimsoll_cycle&, Pod, NodeNames& narrow)      or without NodeNames
+//   Status   add_pod(plimsoll_cycle&, Pod, Pod added, Node)
+//   Status   remove_pod(plimsoll_cycle&, Pod, Pod removed, Node)
+//   Status   filter(const plimsoll_cycle&, Pod, Nodes, Verdicts) const   all nodes at once, or
+//   Status   filter_node(const plimsoll_cycle&, Pod, Node) const         node by node
+//   Status   post_filter(plimsoll_cycle&, Pod, Nodes, std::span<const uint8_t> codes, Nomination&)
+//   Status   pre_score(plimsoll_cycle&, Pod, Nodes)
+//   Status   score(const plimsoll_cycle&, Pod, Nodes, std::span<int64_t>) const, or
+//   int64_t  score_node(const plimsoll_cycle&, Pod, Node) const
+//   Status   normalize(const plimsoll_cycle&, Pod, Nodes, std::span<int64_t>) const
+//   Status   reserve(plimsoll_cycle&, Pod, Node)
+//   void     unreserve(plimsoll_cycle&, Pod, std::string_view node_name)
+//   Status   permit(plimsoll_cycle&, Pod, Node, int64_t& timeout_ms)
+//   Status   pre_bind_pre_flight(plimsoll_cycle&, Pod, std::string_view node_name,
+//                                bool& allow_parallel)
+//   Status   pre_bind(plimsoll_cycle&, Pod, std::string_view node_name, Token)
+//   Status   bind(plimsoll_cycle&, Pod, std::string_view node_name, Token)
+//   void     post_bind(plimsoll_cycle&, Pod, std::string_view node_name)
+//   Status   sign(Pod, Sink&)
+//   void     start()
+//   void     node_event(NodeEvent, Node, uint32_t aspects)
+//   void     pod_event(PodEvent, Pod, std::string_view node_name)
+//   void     object_event(const ObjectEvent&)
+//   void     explain(const plimsoll_cycle&, Pod, Node, Sink&) const
+//
+// A class that filters or scores says on what about a node its verdicts rest, so that they can be
+// reused while that stays the same: static constexpr uint32_t filter_aspects, score_aspects
+// (PLIMSOLL_ASPECT_*). Without them they are never reused.
+#pragma once
+
+#include <plimsoll/host.hpp>
+#include <plimsoll/trampolines.hpp>
+
+// Makes `Class` the plugin of this shared object. Once, at namespace scope, in one source file.
+#define PLIMSOLL_PLUGIN(Class, name_, version_, license_)                                   \
+  namespace {                                                                               \
+  [[gnu::section(".note.plimsoll"), gnu::used,                                              \
+    gnu::aligned(                                                                           \
+        8)]] PLIMSOLL_SDK_RETAIN constexpr ::plimsoll::sdk::detail::ElfNote kPlimsollNote = \
+      ::plimsoll::sdk::detail::elf_note(name_, version_, license_);                         \
+  }                                                                                         \
+  extern "C" [[gnu::visibility("default")]] int32_t plimsoll_plugin_create_v1(              \
+      const plimsoll_host* host, plimsoll_str args_json, plimsoll_plugin* out) noexcept {   \
+    return ::plimsoll::sdk::detail::create<Class>(host, args_json, out, name_);             \
+  }
+
+namespace plimsoll::sdk {
+
+// The create function of a plugin that is linked into the scheduler. Its name is Class::kName.
+template <typename Class>
+inline constexpr plimsoll_plugin_create_fn create_fn =
+    +[](const plimsoll_host* host, plimsoll_str args_json,
+        plimsoll_plugin* out) noexcept -> int32_t {
+  return detail::create<Class>(host, args_json, out, Class::kName);
+};
+
+// Kubernetes' DefaultNormalizeScore: scales so that the highest becomes `max`; `reverse` turns the
+// order round. All zero stays zero (or becomes `max` when reversed).
+inline void normalize_scores(std::span<int64_t> scores, bool reverse, int64_t max = 100) {
+  int64_t highest = 0;
+  for (int64_t score : scores) highest = std::max(highest, score);
+  for (int64_t& score : scores) {
+    if (highest == 0) {
+      score = reverse ? max : score;
+      continue;
+    }
+    score = max * score / highest;
+    if (reverse) score = max - score;
+  }
+}
+
+}  // namespace plimsoll::sdk

@@ -1,0 +1,222 @@
+// Plimsoll plugin SDK: comfortable C++ views on the objects of <plimsoll/objects.h>.
+//
+// Views are a pointer wide, copy nothing, and are valid as long as what they look at: for the call
+// that passed it. A view converts to the struct below it with `*` and `->`, for the fields that
+// have no accessor here.
+#pragma once
+
+#include <plimsoll/objects.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace plimsoll::sdk {
+
+[[nodiscard]] constexpr std::string_view view(const plimsoll_str& text) {
+  return {text.data, text.len};
+}
+
+// An ABI string over text that outlives its use.
+[[nodiscard]] constexpr plimsoll_str str(std::string_view text) {
+  return {text.data(), static_cast<uint32_t>(text.size()), PLIMSOLL_SYMBOL_NONE};
+}
+
+// Equality that compares symbols where both strings are interned.
+[[nodiscard]] inline bool equal(const plimsoll_str& a, const plimsoll_str& b) {
+  if (a.symbol != 0 && b.symbol != 0) return a.symbol == b.symbol;
+  return view(a) == view(b);
+}
+
+// A plimsoll_list as a random-access range of const T, walked with the list's own stride.
+template <typename T>
+class List {
+ public:
+  class iterator {
+   public:
+    using iterator_concept = std::random_access_iterator_tag;
+    using iterator_category = std::random_access_iterator_tag;
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const T*;
+    using reference = const T&;
+
+    iterator() = default;
+    iterator(const std::byte* at, uint32_t stride) : at_(at), stride_(stride) {}
+
+    reference operator*() const { return *reinterpret_cast<const T*>(at_); }
+    pointer operator->() const { return &**this; }
+    reference operator[](difference_type n) const { return *(*this + n); }
+    iterator& operator+=(difference_type n) {
+      at_ += n * static_cast<difference_type>(stride_);
+      return *this;
+    }
+    iterator& operator-=(difference_type n) { return *this += -n; }
+    iterator& operator++() { return *this += 1; }
+    iterator& operator--() { return *this -= 1; }
+    iterator operator++(int) {
+      iterator old = *this;
+      ++*this;
+      return old;
+    }
+    iterator operator--(int) {
+      iterator old = *this;
+      --*this;
+      return old;
+    }
+    friend iterator operator+(iterator i, difference_type n) { return i += n; }
+    friend iterator operator+(difference_type n, iterator i) { return i += n; }
+    friend iterator operator-(iterator i, difference_type n) { return i -= n; }
+    friend difference_type operator-(const iterator& a, const iterator& b) {
+      return a.stride_ == 0 ? 0 : (a.at_ - b.at_) / static_cast<difference_type>(a.stride_);
+    }
+    friend bool operator==(const iterator& a, const iterator& b) { return a.at_ == b.at_; }
+    friend auto operator<=>(const iterator& a, const iterator& b) { return a.at_ <=> b.at_; }
+
+   private:
+    const std::byte* at_ = nullptr;
+    uint32_t stride_ = 0;
+  };
+
+  constexpr List() = default;
+  constexpr List(const plimsoll_list& list) : list_(list) {}  // NOLINT: a view of the same thing
+
+  [[nodiscard]] size_t size() const { return list_.count; }
+  [[nodiscard]] bool empty() const { return list_.count == 0; }
+  [[nodiscard]] const T& operator[](size_t i) const {
+    return *reinterpret_cast<const T*>(bytes() + i * list_.stride);
+  }
+  [[nodiscard]] iterator begin() const { return {bytes(), list_.stride}; }
+  [[nodiscard]] iterator end() const {
+    return {list_.count == 0 ? bytes() : bytes() + size_t{list_.count} * list_.stride,
+            list_.stride};
+  }
+
+ private:
+  [[nodiscard]] const std::byte* bytes() const { return static_cast<const std::byte*>(list_.data); }
+  plimsoll_list list_{};
+};
+
+// A list over elements of the plugin's own; valid as long as they are.
+template <typename T>
+[[nodiscard]] plimsoll_list list_of(std::span<const T> elements) {
+  return {elements.data(), static_cast<uint32_t>(elements.size()), sizeof(T)};
+}
+
+using Strings = List<plimsoll_str>;
+
+// Labels or annotations: sorted by key.
+class Labels : public List<plimsoll_label> {
+ public:
+  using List::List;
+  Labels(const plimsoll_list& list) : List(list) {}  // NOLINT: a view of the same thing
+
+  [[nodiscard]] const plimsoll_str* find(std::string_view key) const {
+    auto at = std::lower_bound(
+        begin(), end(), key,
+        [](const plimsoll_label& label, std::string_view k) { return view(label.key) < k; });
+    return at != end() && view(at->key) == key ? &at->value : nullptr;
+  }
+  [[nodiscard]] std::optional<std::string_view> get(std::string_view key) const {
+    const plimsoll_str* value = find(key);
+    return value == nullptr ? std::nullopt : std::optional(view(*value));
+  }
+};
+
+// Amounts of resources, in base units.
+class Resources : public List<plimsoll_resource> {
+ public:
+  using List::List;
+  Resources(const plimsoll_list& list) : List(list) {}  // NOLINT: a view of the same thing
+
+  [[nodiscard]] const plimsoll_resource* find(std::string_view name) const {
+    for (const plimsoll_resource& resource : *this) {
+      if (view(resource.name) == name) return &resource;
+    }
+    return nullptr;
+  }
+  // By position in resource vectors, as host.resource_index() gives it.
+  [[nodiscard]] const plimsoll_resource* find(uint32_t index) const {
+    for (const plimsoll_resource& resource : *this) {
+      if (resource.index == index) return &resource;
+    }
+    return nullptr;
+  }
+  // The amount, or 0.
+  template <typename Key>
+  [[nodiscard]] int64_t amount(const Key& key) const {
+    const plimsoll_resource* resource = find(key);
+    return resource == nullptr ? 0 : resource->value;
+  }
+};
+
+class Pod {
+ public:
+  Pod() = default;
+  explicit Pod(const plimsoll_pod* pod) : pod_(pod) {}
+
+  const plimsoll_pod* operator->() const { return pod_; }
+  const plimsoll_pod& operator*() const { return *pod_; }
+  explicit operator bool() const { return pod_ != nullptr; }
+
+  [[nodiscard]] std::string_view name() const { return view(pod_->meta.name); }
+  [[nodiscard]] std::string_view ns() const { return view(pod_->meta.ns); }
+  [[nodiscard]] std::string_view uid() const { return view(pod_->meta.uid); }
+  [[nodiscard]] std::string_view node_name() const { return view(pod_->node_name); }
+  [[nodiscard]] Labels labels() const { return pod_->meta.labels; }
+  [[nodiscard]] Labels annotations() const { return pod_->meta.annotations; }
+  [[nodiscard]] auto label(std::string_view key) const { return labels().get(key); }
+  [[nodiscard]] auto annotation(std::string_view key) const { return annotations().get(key); }
+  [[nodiscard]] List<plimsoll_container> containers() const { return pod_->containers; }
+  [[nodiscard]] List<plimsoll_container> init_containers() const { return pod_->init_containers; }
+  [[nodiscard]] List<plimsoll_toleration> tolerations() const { return pod_->tolerations; }
+  // What it asks a node for, all containers and overhead together.
+  [[nodiscard]] Resources requests() const { return pod_->requests; }
+  [[nodiscard]] int64_t request(std::string_view resource) const {
+    return requests().amount(resource);
+  }
+  [[nodiscard]] bool terminating() const { return pod_->meta.deletion_ms != 0; }
+
+ private:
+  const plimsoll_pod* pod_ = nullptr;
+};
+
+// A node with what is on it.
+class Node {
+ public:
+  Node() = default;
+  explicit Node(const plimsoll_node_info* info) : info_(info) {}
+
+  const plimsoll_node_info* operator->() const { return info_; }
+  const plimsoll_node_info& operator*() const { return *info_; }
+  explicit operator bool() const { return info_ != nullptr; }
+
+  [[nodiscard]] std::string_view name() const { return view(info_->node->meta.name); }
+  // Dense and small; reused after the node is gone.
+  [[nodiscard]] uint32_t slot() const { return info_->slot; }
+  [[nodiscard]] const plimsoll_node& object() const { return *info_->node; }
+  [[nodiscard]] Labels labels() const { return info_->node->meta.labels; }
+  [[nodiscard]] Labels annotations() const { return info_->node->meta.annotations; }
+  [[nodiscard]] auto label(std::string_view key) const { return labels().get(key); }
+  [[nodiscard]] auto annotation(std::string_view key) const { return annotations().get(key); }
+  [[nodiscard]] List<plimsoll_taint> taints() const { return info_->node->taints; }
+  // By position in resource vectors: PLIMSOLL_RESOURCE_CPU, or host.resource_index(name).
+  [[nodiscard]] int64_t allocatable(uint32_t resource) const {
+    return resource < info_->resource_count ? info_->allocatable[resource] : 0;
+  }
+  [[nodiscard]] int64_t requested(uint32_t resource) const {
+    return resource < info_->resource_count ? info_->requested[resource] : 0;
+  }
+  [[nodiscard]] std::span<const plimsoll_pod* const> pods() const {
+    return {info_->pods, info_->pod_count};
+  }
+
+ private:
+  const plimsoll_node_info* info_ = nullptr;
+};
+
+}  // namespace plimsoll::sdk
