@@ -1,0 +1,239 @@
+#include "config/fields.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace plimsoll::config {
+
+Fields::Fields(const Value* value, std::string path, Problems& problems)
+    : value_(value), path_(std::move(path)), problems_(problems) {
+  if (value_ == nullptr || value_->is_mapping()) return;
+  if (!value_->is_null()) {
+    problems_.push_back({path_, value_->at, wrong_type_message(*value_, "a mapping")});
+  }
+  value_ = nullptr;
+}
+
+std::string wrong_type_message(const Value& value, std::string_view expected) {
+  std::string out = "expected " + std::string(expected) + ", got " + describe(value);
+  if (expected == "a string" && !value.text.empty()) {
+    if (value.kind == Value::Kind::kBool && !value.written.empty()) {
+      out += " (YAML reads the unquoted word " + value.written + " as a boolean: put it in quotes)";
+    } else {
+      out += ": put it in quotes";
+    }
+  } else if (value.is_string() &&
+             (expected == "an integer" || expected == "a number" || expected == "true or false")) {
+    out += ": write it without quotes";
+  }
+  return out;
+}
+
+const Value* Fields::get(std::string_view name) {
+  known_.push_back(name);
+  const Value* value = value_ == nullptr ? nullptr : value_->find(name);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+Position Fields::at(std::string_view name) const {
+  if (value_ == nullptr) return {};
+  const Member* member = value_->find_member(name);
+  if (member == nullptr) return value_->at;
+  const bool inner = !member->value.is_mapping() && !member->value.is_sequence();
+  return inner && member->value.at.line > 0 ? member->value.at : member->at;
+}
+
+void Fields::problem(std::string_view name, std::string message) {
+  problems_.push_back({path(name), at(name), std::move(message)});
+}
+
+bool Fields::wrong_type(std::string_view name, const Value& value, std::string_view expected) {
+  problem(name, wrong_type_message(value, expected));
+  return false;
+}
+
+bool Fields::read(std::string_view name, std::string& out) {
+  const Value* value = get(name);
+  if (value == nullptr) return false;
+  if (!value->is_string()) return wrong_type(name, *value, "a string");
+  out = value->text;
+  return true;
+}
+
+bool Fields::read(std::string_view name, bool& out) {
+  const Value* value = get(name);
+  if (value == nullptr) return false;
+  if (value->kind != Value::Kind::kBool) return wrong_type(name, *value, "true or false");
+  out = value->text == "true";
+  return true;
+}
+
+bool Fields::read_integer(std::string_view name, std::int64_t low, std::int64_t high,
+                          std::int64_t& out) {
+  const Value* value = get(name);
+  if (value == nullptr) return false;
+  const std::optional<std::int64_t> number = value->as_int64();
+  if (!number && value->kind != Value::Kind::kInteger)
+    return wrong_type(name, *value, "an integer");
+  if (!number || *number < low || *number > high) {
+    problem(name, "the integer " + value->text + " is out of range: it must lie between " +
+                      std::to_string(low) + " and " + std::to_string(high));
+    return false;
+  }
+  out = *number;
+  return true;
+}
+
+bool Fields::read(std::string_view name, std::int64_t& out) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  return read_integer(name, Limits::min(), Limits::max(), out);
+}
+
+bool Fields::read(std::string_view name, std::int32_t& out) {
+  using Limits = std::numeric_limits<std::int32_t>;
+  std::int64_t wide = 0;
+  if (!read_integer(name, Limits::min(), Limits::max(), wide)) return false;
+  out = static_cast<std::int32_t>(wide);
+  return true;
+}
+
+bool Fields::read(std::string_view name, double& out) {
+  const Value* value = get(name);
+  if (value == nullptr) return false;
+  const std::optional<double> number = value->as_double();
+  if (!number) return wrong_type(name, *value, "a number");
+  out = *number;
+  return true;
+}
+
+bool Fields::read(std::string_view name, std::chrono::nanoseconds& out) {
+  const Value* value = get(name);
+  if (value == nullptr) return false;
+  if (!value->is_string()) return wrong_type(name, *value, "a duration such as \"15s\"");
+  const auto duration = parse_duration(value->text);
+  if (!duration) {
+    problem(name,
+            invalid_value(quoted(value->text), "must be a duration such as \"15s\" or \"1m30s\""));
+    return false;
+  }
+  out = *duration;
+  return true;
+}
+
+bool Fields::read(std::string_view name, std::vector<std::string>& out) {
+  out.clear();
+  return each(name, [&](const Value& item, const std::string& item_path) {
+    if (item.is_string()) {
+      out.push_back(item.text);
+    } else {
+      problems_.push_back({item_path, item.at, wrong_type_message(item, "a string")});
+    }
+  });
+}
+
+bool Fields::each(std::string_view name,
+                  const std::function<void(const Value&, const std::string&)>& visit) {
+  const Value* value = get(name);
+  if (value == nullptr) return false;
+  if (!value->is_sequence()) return wrong_type(name, *value, "a list");
+  const std::string base = path(name);
+  for (std::size_t i = 0; i < value->items.size(); ++i) {
+    visit(value->items[i], index_path(base, i));
+  }
+  return true;
+}
+
+void Fields::finish(const std::map<std::string, std::string, std::less<>>& hints) {
+  if (value_ == nullptr) return;
+  for (const Member& member : value_->members) {
+    if (std::find(known_.begin(), known_.end(), member.key) != known_.end()) continue;
+    std::string message = "unknown field " + quoted(path(member.key));
+    if (const auto hint = hints.find(member.key); hint != hints.end()) {
+      message += ": " + hint->second;
+    } else if (const std::string close = nearest(member.key, known_); !close.empty()) {
+      message += ", did you mean " + quoted(close) + "?";
+    }
+    problems_.push_back({path(member.key), member.at, std::move(message)});
+  }
+}
+
+std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
+  bool negative = false;
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
+    negative = text[0] == '-';
+    text.remove_prefix(1);
+  }
+  if (text == "0") return std::chrono::nanoseconds(0);
+  if (text.empty()) return std::nullopt;
+  long double total = 0;
+  while (!text.empty()) {
+    long double number = 0, scale = 1;
+    bool point = false, digits = false;
+    while (!text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9'))) {
+      if (text[0] == '.') {
+        if (point) return std::nullopt;
+        point = true;
+      } else {
+        digits = true;
+        number = number * 10 + (text[0] - '0');
+        if (point) scale *= 10;
+      }
+      text.remove_prefix(1);
+    }
+    if (!digits) return std::nullopt;
+    struct Unit {
+      std::string_view name;
+      long double nanoseconds;
+    };
+    constexpr Unit kUnits[] = {{"ns", 1},   {"us", 1e3}, {"\u00b5s", 1e3}, {"\u03bcs", 1e3},
+                               {"ms", 1e6}, {"s", 1e9},  {"m", 60e9},      {"h", 3600e9}};
+    const std::string_view unit = text.substr(0, text.find_first_of(".0123456789"));
+    const auto* found = std::find_if(std::begin(kUnits), std::end(kUnits),
+                                     [&](const Unit& candidate) { return candidate.name == unit; });
+    if (found == std::end(kUnits)) return std::nullopt;
+    total += number / scale * found->nanoseconds;
+    text.remove_prefix(unit.size());
+  }
+  constexpr long double kMost = 9.2e18L;
+  if (!(total <= kMost)) return std::nullopt;
+  const auto nanoseconds = static_cast<std::int64_t>(total);
+  return std::chrono::nanoseconds(negative ? -nanoseconds : nanoseconds);
+}
+
+namespace {
+
+// A count of `unit` nanoseconds with up to nine digits after the point and no zeros at the end.
+std::string decimal(std::int64_t nanoseconds, std::int64_t unit) {
+  std::string out = std::to_string(nanoseconds / unit);
+  std::int64_t rest = nanoseconds % unit;
+  if (rest == 0) return out;
+  out += '.';
+  for (std::int64_t digit = unit / 10; digit > 0 && rest > 0; digit /= 10) {
+    out += static_cast<char>('0' + rest / digit);
+    rest %= digit;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string format_duration(std::chrono::nanoseconds duration) {
+  std::int64_t left = duration.count();
+  if (left == 0) return "0s";
+  std::string out;
+  if (left < 0) {
+    out = "-";
+    left = -left;
+  }
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  if (left < 1'000) return out + decimal(left, 1) + "ns";
+  if (left < 1'000'000) return out + decimal(left, 1'000) + "\u00b5s";
+  if (left < kSecond) return out + decimal(left, 1'000'000) + "ms";
+  const std::int64_t hours = left / (3600 * kSecond);
+  const std::int64_t minutes = left / (60 * kSecond) % 60;
+  if (hours > 0) out += std::to_string(hours) + "h";
+  if (hours > 0 || minutes > 0) out += std::to_string(minutes) + "m";
+  return out + decimal(left % (60 * kSecond), kSecond) + "s";
+}
+
+}  // namespace plimsoll::config

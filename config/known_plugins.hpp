@@ -1,0 +1,58 @@
+#pragma once
+// What kube-scheduler 1.36 and the projects whose profile files are accepted know about plugins by
+// name.
+//
+// Names here need not exist in this build: the registry says what does. Constant tables, any
+// thread.
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/scheduler_config.hpp"
+
+namespace plimsoll::config {
+
+// A set of extension points.
+class ExtensionPoints {
+ public:
+  constexpr ExtensionPoints() = default;
+  constexpr ExtensionPoints(std::initializer_list<ExtensionPoint> points) {
+    for (const ExtensionPoint point : points) add(point);
+  }
+  constexpr void add(ExtensionPoint point) { bits_ |= bit(point); }
+  [[nodiscard]] constexpr bool has(ExtensionPoint point) const { return (bits_ & bit(point)) != 0; }
+  [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
+
+ private:
+  static constexpr std::uint32_t bit(ExtensionPoint point) {
+    return std::uint32_t{1} << static_cast<unsigned>(point);
+  }
+  std::uint32_t bits_ = 0;
+};
+
+// One plugin of kube-scheduler's default profile. `weight` is 0 where the default list gives none.
+struct DefaultPlugin {
+  std::string_view name;
+  std::int32_t weight;
+};
+
+// The default profile in multiPoint order (getDefaultPlugins, without those that are off by
+// default).
+[[nodiscard]] const std::vector<DefaultPlugin>& default_plugins();
+[[nodiscard]] bool is_default_plugin(std::string_view name);
+
+// The extension points that the plugin has where its profile files come from. A file may name it at
+// any of them, even where the plugin of this build does its work elsewhere: that is a warning, not
+// an error.
+[[nodiscard]] ExtensionPoints reference_points(std::string_view name);
+
+// The name that a plugin has here: NodeDevice for Koordinator's DeviceShare, otherwise the same.
+[[nodiscard]] std::string_view canonical_name(std::string_view name);
+
+// Plugins that were removed from kube-scheduler before the configuration's version v1.
+[[nodiscard]] bool is_removed_plugin(std::string_view name);
+
+}  // namespace plimsoll::config

@@ -1,0 +1,310 @@
+#include "config/load.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "config/field_rules.hpp"
+#include "config/fields.hpp"
+#include "config/manifest.hpp"
+#include "config/profile_decode.hpp"
+#include "config/yaml_document.hpp"
+
+namespace plimsoll::config {
+namespace {
+
+constexpr std::string_view kDefaultSchedulerName = "default-scheduler";
+
+// Fields of earlier versions, and what took their place.
+const std::map<std::string, std::string, std::less<>>& hints_for_removed_fields() {
+  static const std::map<std::string, std::string, std::less<>> kHints = {
+      {"healthzBindAddress",
+       "it was removed with version v1beta3: the address is given on the command line"},
+      {"metricsBindAddress",
+       "it was removed with version v1beta3: the address is given on the command line"},
+      {"algorithmSource", "it was removed with version v1beta1: use profiles"},
+      {"schedulerName", "it belongs to a profile: profiles[0].schedulerName"},
+      {"plugins", "it belongs to a profile: profiles[0].plugins"},
+      {"pluginConfig", "it belongs to a profile: profiles[0].pluginConfig"},
+  };
+  return kHints;
+}
+
+// False if the rest of the file cannot be read as what it is.
+bool check_type(Fields& fields) {
+  constexpr std::string_view kGroup = "kubescheduler.config.k8s.io/";
+  std::string api_version, kind;
+  const bool has_version = fields.read("apiVersion", api_version);
+  const bool has_kind = fields.read("kind", kind);
+  if (!has_version) {
+    fields.problem("apiVersion",
+                   required_value("add the line apiVersion: " + std::string(kConfigApiVersion)));
+  } else if (api_version != kConfigApiVersion) {
+    const bool older = api_version.rfind(kGroup, 0) == 0;
+    fields.problem(
+        "apiVersion",
+        invalid_value(quoted(api_version),
+                      older ? "only version v1 is supported: change it to " +
+                                  std::string(kConfigApiVersion) +
+                                  " and correct the fields that are then reported"
+                            : "a profile file needs apiVersion " + std::string(kConfigApiVersion)));
+  }
+  if (!has_kind) {
+    fields.problem("kind", required_value("add the line kind: " + std::string(kConfigKind)));
+  } else if (kind != kConfigKind) {
+    fields.problem("kind", invalid_value(quoted(kind),
+                                         "a profile file needs kind " + std::string(kConfigKind)));
+    return false;
+  }
+  return true;
+}
+
+void read_client_connection(const Value* value, const std::string& path, ClientConnection& out,
+                            Problems& errors) {
+  const ClientConnection defaults;
+  Fields fields(value, path, errors);
+  fields.read("kubeconfig", out.kubeconfig);
+  fields.read("acceptContentTypes", out.accept_content_types);
+  fields.read("contentType", out.content_type);
+  fields.read("qps", out.qps);
+  fields.read("burst", out.burst);
+  fields.finish();
+  if (out.content_type.empty()) out.content_type = defaults.content_type;
+  if (out.qps == 0) out.qps = defaults.qps;
+  if (out.burst < 0) {
+    fields.problem("burst", invalid_value(std::to_string(out.burst), "must be non-negative"));
+  }
+  if (out.burst == 0) out.burst = defaults.burst;
+}
+
+void check_leader_election(Fields& fields, const LeaderElection& election) {
+  constexpr double kJitter = 1.2;
+  const auto check_positive = [&](std::string_view name, std::chrono::nanoseconds value) {
+    if (value.count() <= 0) {
+      fields.problem(name,
+                     invalid_value(quoted(format_duration(value)), "must be greater than zero"));
+    }
+  };
+  check_positive("leaseDuration", election.lease_duration);
+  check_positive("renewDeadline", election.renew_deadline);
+  check_positive("retryPeriod", election.retry_period);
+  if (election.lease_duration <= election.renew_deadline) {
+    fields.problem("leaseDuration", invalid_value(quoted(format_duration(election.renew_deadline)),
+                                                  "must be greater than `RenewDeadline`"));
+  }
+  if (static_cast<double>(election.renew_deadline.count()) <=
+      kJitter * static_cast<double>(election.retry_period.count())) {
+    fields.problem("renewDeadline", invalid_value(quoted(format_duration(election.renew_deadline)),
+                                                  "must be greater than 1.2 times `RetryPeriod`"));
+  }
+  if (election.resource_lock != "leases") {
+    fields.problem("resourceLock", invalid_value(quoted(election.resource_lock),
+                                                 "resourceLock value must be \"leases\""));
+  }
+}
+
+void read_leader_election(const Value* value, const std::string& path, LeaderElection& out,
+                          Problems& errors) {
+  const LeaderElection defaults;
+  Fields fields(value, path, errors);
+  fields.read("leaderElect", out.leader_elect);
+  fields.read("leaseDuration", out.lease_duration);
+  fields.read("renewDeadline", out.renew_deadline);
+  fields.read("retryPeriod", out.retry_period);
+  fields.read("resourceLock", out.resource_lock);
+  fields.read("resourceName", out.resource_name);
+  fields.read("resourceNamespace", out.resource_namespace);
+  fields.finish();
+  // An empty or zero value means the default, as everywhere in Kubernetes' component configuration.
+  if (out.lease_duration.count() == 0) out.lease_duration = defaults.lease_duration;
+  if (out.renew_deadline.count() == 0) out.renew_deadline = defaults.renew_deadline;
+  if (out.retry_period.count() == 0) out.retry_period = defaults.retry_period;
+  if (out.resource_lock.empty()) out.resource_lock = defaults.resource_lock;
+  if (out.resource_name.empty()) out.resource_name = defaults.resource_name;
+  if (out.resource_namespace.empty()) out.resource_namespace = defaults.resource_namespace;
+  if (out.leader_elect) check_leader_election(fields, out);
+}
+
+void read_managed_resources(Fields& extender, std::set<std::string>& managed, Problems& errors) {
+  extender.each("managedResources", [&](const Value& item, const std::string& path) {
+    Fields resource(&item, path, errors);
+    std::string name;
+    bool ignored = false;
+    resource.read("name", name);
+    resource.read("ignoredByScheduler", ignored);
+    resource.finish();
+    if (!resource.present()) return;
+    const std::vector<std::string> broken = qualified_name_errors(name);
+    for (const std::string& error : broken) {
+      resource.problem("name", invalid_value(quoted(name), error));
+    }
+    if (broken.empty() && !is_extended_resource_name(name)) {
+      resource.problem("name", invalid_value(quoted(name), "is an invalid extended resource name"));
+    }
+    if (!managed.insert(name).second) {
+      resource.problem("name",
+                       invalid_value(quoted(name), "duplicate extender managed resource name"));
+    }
+  });
+}
+
+// HTTP extenders are understood and refused: a profile that counts on one must not run without it.
+void read_extenders(Fields& fields, Problems& errors) {
+  std::set<std::string> managed;
+  int binders = 0;
+  fields.each("extenders", [&](const Value& item, const std::string& path) {
+    Fields extender(&item, path, errors);
+    std::string text, prioritize, bind;
+    std::int64_t weight = 0;
+    bool flag = false;
+    std::chrono::nanoseconds timeout{};
+    for (const char* name : {"urlPrefix", "filterVerb", "preemptVerb"}) extender.read(name, text);
+    for (const char* name : {"enableHTTPS", "nodeCacheCapable", "ignorable"})
+      extender.read(name, flag);
+    extender.read("prioritizeVerb", prioritize);
+    extender.read("bindVerb", bind);
+    extender.read("weight", weight);
+    extender.read("httpTimeout", timeout);
+    Fields tls(extender.get("tlsConfig"), extender.path("tlsConfig"), errors);
+    for (const char* name :
+         {"serverName", "certFile", "keyFile", "caFile", "certData", "keyData", "caData"}) {
+      tls.read(name, text);
+    }
+    tls.read("insecure", flag);
+    tls.finish();
+    read_managed_resources(extender, managed, errors);
+    extender.finish();
+    if (!prioritize.empty() && weight <= 0) {
+      extender.problem("weight", invalid_value(std::to_string(weight),
+                                               "must have a positive weight applied to it"));
+    }
+    if (!bind.empty()) ++binders;
+    errors.push_back({path, item.at,
+                      forbidden("HTTP extenders are not supported: write what it does as a plugin, "
+                                "or remove it")});
+  });
+  if (binders > 1) {
+    fields.problem("extenders", invalid_value(quoted("found " + std::to_string(binders) +
+                                                     " extenders implementing bind"),
+                                              "only one extender can implement bind"));
+  }
+}
+
+void read_numbers(Fields& fields, SchedulerConfig& out, Problems& warnings) {
+  fields.read("parallelism", out.parallelism);
+  if (out.parallelism <= 0) {
+    fields.problem("parallelism", invalid_value(std::to_string(out.parallelism),
+                                                "should be an integer value greater than zero"));
+  }
+  fields.read("percentageOfNodesToScore", out.percentage_of_nodes_to_score);
+  check_percentage(fields, out.percentage_of_nodes_to_score, warnings);
+  fields.read("podInitialBackoffSeconds", out.pod_initial_backoff_seconds);
+  fields.read("podMaxBackoffSeconds", out.pod_max_backoff_seconds);
+  if (out.pod_initial_backoff_seconds <= 0) {
+    fields.problem(
+        "podInitialBackoffSeconds",
+        invalid_value(std::to_string(out.pod_initial_backoff_seconds), "must be greater than 0"));
+  }
+  if (out.pod_max_backoff_seconds < out.pod_initial_backoff_seconds) {
+    fields.problem("podMaxBackoffSeconds",
+                   invalid_value(std::to_string(out.pod_max_backoff_seconds),
+                                 "must be greater than or equal to PodInitialBackoffSeconds"));
+  }
+}
+
+void read_profiles(Fields& fields, SchedulerConfig& out, Problems& errors, Problems& warnings) {
+  fields.each("profiles", [&](const Value& item, const std::string& path) {
+    out.profiles.push_back(decode_profile(item, path, errors, warnings));
+  });
+  if (out.profiles.empty())
+    out.profiles.push_back(decode_profile(Value::mapping(), "profiles[0]", errors, warnings));
+  if (out.profiles.size() == 1 && out.profiles[0].scheduler_name.empty()) {
+    out.profiles[0].scheduler_name = kDefaultSchedulerName;
+  }
+  check_profiles_together(out.profiles, errors);
+}
+
+// What is legal but would set this scheduler against the cluster's own.
+void warn_about_the_default_scheduler(Fields& fields, const SchedulerConfig& config,
+                                      Problems& warnings) {
+  bool serves_default = false;
+  for (const Profile& profile : config.profiles) {
+    if (profile.scheduler_name != kDefaultSchedulerName) continue;
+    serves_default = true;
+    warnings.push_back({child_path(profile.path, "schedulerName"), profile.at,
+                        "kube-scheduler serves the pods of \"default-scheduler\": two schedulers "
+                        "would work on the same pods unless it is stopped"});
+  }
+  const LeaderElection defaults;
+  const LeaderElection& election = config.leader_election;
+  if (!serves_default && election.leader_elect &&
+      election.resource_name == defaults.resource_name &&
+      election.resource_namespace == defaults.resource_namespace) {
+    warnings.push_back(
+        {"leaderElection.resourceName", fields.at("leaderElection"),
+         "is kube-scheduler's own lease, kube-system/kube-scheduler: only one of the "
+         "two would run; give it a name of its own or set leaderElect: false"});
+  }
+}
+
+}  // namespace
+
+LoadedConfig load_config_text(std::string_view text, std::string file) {
+  LoadedConfig out;
+  out.file = std::move(file);
+  ParsedText parsed = parse_single_document(text);
+  out.errors = std::move(parsed.problems);
+  if (!parsed.documents.empty()) {
+    SchedulerConfig config;
+    Fields fields(&parsed.documents[0], "", out.errors);
+    if (fields.present() && check_type(fields)) {
+      read_numbers(fields, config, out.warnings);
+      fields.read("enableProfiling", config.enable_profiling);
+      config.enable_contention_profiling = config.enable_profiling;
+      fields.read("enableContentionProfiling", config.enable_contention_profiling);
+      fields.read("delayCacheUntilActive", config.delay_cache_until_active);
+      read_client_connection(fields.get("clientConnection"), "clientConnection",
+                             config.client_connection, out.errors);
+      read_leader_election(fields.get("leaderElection"), "leaderElection", config.leader_election,
+                           out.errors);
+      read_profiles(fields, config, out.errors, out.warnings);
+      read_extenders(fields, out.errors);
+      fields.finish(hints_for_removed_fields());
+      warn_about_the_default_scheduler(fields, config, out.warnings);
+      out.config = std::move(config);
+    }
+  }
+  if (!out.errors.empty()) out.config.reset();
+  sort_by_position(out.errors);
+  sort_by_position(out.warnings);
+  return out;
+}
+
+LoadedConfig load_config_file(const std::string& path) {
+  Result<std::string> text = read_text_file(path);
+  if (text) return load_config_text(*text, path);
+  LoadedConfig out;
+  out.file = path;
+  std::string message = text.error().message;
+  if (message.rfind(path + ": ", 0) == 0) message.erase(0, path.size() + 2);
+  out.errors.push_back({"", {}, "the profile file cannot be read: " + message});
+  return out;
+}
+
+Result<SchedulerConfig> load_config(const std::string& path, Problems* warnings) {
+  LoadedConfig loaded = load_config_file(path);
+  if (warnings != nullptr) {
+    warnings->insert(warnings->end(), loaded.warnings.begin(), loaded.warnings.end());
+  }
+  if (loaded.config) return std::move(*loaded.config);
+  std::string message = to_string(loaded.errors, path);
+  message.pop_back();
+  return fail(ErrorCode::kInvalid, std::move(message));
+}
+
+SchedulerConfig default_config() {
+  const std::string text = "apiVersion: " + std::string(kConfigApiVersion) +
+                           "\nkind: " + std::string(kConfigKind) + "\n";
+  return load_config_text(text, "defaults").config.value();
+}
+
+}  // namespace plimsoll::config

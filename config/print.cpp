@@ -1,0 +1,179 @@
+#include "config/print.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "config/fields.hpp"
+#include "config/json_text.hpp"
+#include "config/yaml_document.hpp"
+
+namespace plimsoll::config {
+namespace {
+
+// Whether a word reads as the same string without quotes.
+bool is_plain(std::string_view text) {
+  Problems problems;
+  if (text.empty() || !type_plain_scalar(text, {}, problems).is_string() || !problems.empty()) {
+    return false;
+  }
+  const auto safe = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.' ||
+           c == '/';
+  };
+  return std::all_of(text.begin(), text.end(), safe) && text.front() != '-' && text.front() != '.';
+}
+
+std::string scalar(const Value& value) {
+  if (value.is_null()) return "null";
+  if (value.is_string() && !is_plain(value.text)) return to_json(value);  // JSON strings are YAML
+  if (value.is_sequence()) return "[]";
+  if (value.is_mapping()) return "{}";
+  return value.text;
+}
+
+std::string key_text(const std::string& key) {
+  return is_plain(key) ? key : to_json(Value::string(key));
+}
+
+bool is_block(const Value& value) {
+  return !value.items.empty() || !value.members.empty();
+}
+
+void append_yaml(const Value& value, const std::string& indent, std::string& out) {
+  for (const Member& member : value.members) {
+    out += indent + key_text(member.key) + ':';
+    if (is_block(member.value)) {
+      out += '\n';
+      append_yaml(member.value, indent + (member.value.is_mapping() ? "  " : ""), out);
+    } else {
+      out += ' ' + scalar(member.value) + '\n';
+    }
+  }
+  for (const Value& item : value.items) {
+    if (!is_block(item)) {
+      out += indent + "- " + scalar(item) + '\n';
+      continue;
+    }
+    const std::size_t begin = out.size();
+    append_yaml(item, indent + "  ", out);
+    out[begin + indent.size()] = '-';  // the first line's indentation carries the dash
+  }
+}
+
+Value number(double value) {
+  if (value == static_cast<double>(static_cast<std::int64_t>(value))) {
+    return Value::integer(static_cast<std::int64_t>(value));
+  }
+  char text[40];
+  const auto end = std::to_chars(text, text + sizeof text, value);
+  Value out;
+  out.kind = Value::Kind::kFloat;
+  out.text.assign(text, end.ptr);
+  return out;
+}
+
+Value duration(std::chrono::nanoseconds value) {
+  return Value::string(format_duration(value));
+}
+
+Value client_connection(const ClientConnection& client) {
+  Value out = Value::mapping();
+  out.set("acceptContentTypes", Value::string(client.accept_content_types));
+  out.set("burst", Value::integer(client.burst));
+  out.set("contentType", Value::string(client.content_type));
+  out.set("kubeconfig", Value::string(client.kubeconfig));
+  out.set("qps", number(client.qps));
+  return out;
+}
+
+Value leader_election(const LeaderElection& election) {
+  Value out = Value::mapping();
+  out.set("leaderElect", Value::boolean(election.leader_elect));
+  out.set("leaseDuration", duration(election.lease_duration));
+  out.set("renewDeadline", duration(election.renew_deadline));
+  out.set("resourceLock", Value::string(election.resource_lock));
+  out.set("resourceName", Value::string(election.resource_name));
+  out.set("resourceNamespace", Value::string(election.resource_namespace));
+  out.set("retryPeriod", duration(election.retry_period));
+  return out;
+}
+
+Value all_disabled() {
+  return Value::sequence().add(Value::mapping().set("name", Value::string("*")));
+}
+
+Value plugin_set(const std::vector<EffectivePlugin>& plugins, bool with_weight) {
+  Value enabled = Value::sequence();
+  for (const EffectivePlugin& plugin : plugins) {
+    Value entry = Value::mapping();
+    entry.set("name", Value::string(plugin.name));
+    if (with_weight) entry.set("weight", Value::integer(plugin.weight));
+    enabled.add(std::move(entry));
+  }
+  Value out = Value::mapping();
+  out.set("disabled", all_disabled());
+  if (!enabled.items.empty()) out.set("enabled", std::move(enabled));
+  return out;
+}
+
+Value plugin_config(const std::vector<PluginArgs>& all) {
+  Value out = Value::sequence();
+  for (const PluginArgs& args : all) {
+    Problem problem;
+    std::optional<Value> value = parse_json(args.json, problem);
+    if (!value || value->members.empty()) continue;
+    out.add(Value::mapping().set("name", Value::string(args.name)).set("args", std::move(*value)));
+  }
+  return out;
+}
+
+Value effective_profile(const EffectiveProfile& profile) {
+  Value plugins = Value::mapping();
+  plugins.set("multiPoint", Value::mapping().set("disabled", all_disabled()));
+  for (const ExtensionPoint point : all_extension_points()) {
+    plugins.set(std::string(field_name(point)),
+                plugin_set(profile.points[point], point == ExtensionPoint::kScore));
+  }
+  Value out = Value::mapping();
+  out.set("schedulerName", Value::string(profile.scheduler_name));
+  out.set("plugins", std::move(plugins));
+  Value args = plugin_config(profile.args);
+  if (!args.items.empty()) out.set("pluginConfig", std::move(args));
+  return out;
+}
+
+}  // namespace
+
+std::string to_yaml(const Value& value, int indent) {
+  std::string out;
+  const std::string spaces(static_cast<std::size_t>(indent), ' ');
+  if (is_block(value)) {
+    append_yaml(value, spaces, out);
+  } else {
+    out = spaces + scalar(value) + '\n';
+  }
+  return out;
+}
+
+std::string print_effective(const SchedulerConfig& config,
+                            const std::vector<EffectiveProfile>& profiles) {
+  Value out = Value::mapping();
+  out.set("apiVersion", Value::string(std::string(kConfigApiVersion)));
+  out.set("kind", Value::string(std::string(kConfigKind)));
+  out.set("parallelism", Value::integer(config.parallelism));
+  out.set("percentageOfNodesToScore", Value::integer(config.percentage_of_nodes_to_score));
+  out.set("podInitialBackoffSeconds", Value::integer(config.pod_initial_backoff_seconds));
+  out.set("podMaxBackoffSeconds", Value::integer(config.pod_max_backoff_seconds));
+  out.set("enableProfiling", Value::boolean(config.enable_profiling));
+  out.set("enableContentionProfiling", Value::boolean(config.enable_contention_profiling));
+  out.set("delayCacheUntilActive", Value::boolean(config.delay_cache_until_active));
+  out.set("clientConnection", client_connection(config.client_connection));
+  out.set("leaderElection", leader_election(config.leader_election));
+  Value list = Value::sequence();
+  for (const EffectiveProfile& profile : profiles) list.add(effective_profile(profile));
+  out.set("profiles", std::move(list));
+  return to_yaml(out);
+}
+
+}  // namespace plimsoll::config

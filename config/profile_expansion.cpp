@@ -1,0 +1,293 @@
+#include "config/profile_expansion.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "config/plugin_args.hpp"
+
+namespace plimsoll::config {
+namespace {
+
+using Names = std::set<std::string, std::less<>>;
+
+Names names_of(const std::vector<PluginRef>& plugins) {
+  Names out;
+  for (const PluginRef& plugin : plugins) out.insert(plugin.name);
+  return out;
+}
+
+// Expands one profile; collects problems instead of stopping at the first.
+class Expander {
+ public:
+  Expander(const Profile& profile, const PluginRegistry& registry, Problems& errors,
+           Problems& warnings)
+      : profile_(profile), registry_(registry), errors_(errors), warnings_(warnings) {}
+
+  EffectiveProfile run() {
+    out_.scheduler_name = profile_.scheduler_name;
+    multi_point_ = merge_plugin_set(default_plugin_set(registry_), profile_.plugins.multi_point);
+    drop_missing(multi_point_.enabled, "plugin");
+    check_repeated(multi_point_.enabled, "MultiPoint");
+    for (const ExtensionPoint point : all_extension_points()) {
+      PluginSet set = merge_plugin_set({}, profile_.plugins.points[point]);
+      drop_missing(set.enabled, interface_name(point));
+      drop_unimplemented(set.enabled, point);
+      check_repeated(set.enabled, interface_name(point));
+      out_.points[point] = order(set, point);
+      specific_[point] = std::move(set);
+    }
+    collect_plugins();
+    check_required();
+    set_weights();
+    collect_args();
+    return std::move(out_);
+  }
+
+ private:
+  void drop_missing(std::vector<PluginRef>& enabled, const std::string& type) {
+    std::erase_if(enabled, [&](const PluginRef& plugin) {
+      if (registry_.find(plugin.name) != registry_.end()) return false;
+      std::string message = type + ' ' + quoted(plugin.written) + " does not exist";
+      if (is_default_plugin(plugin.name)) {
+        message += " in this build, although kube-scheduler has it: remove it from the profile";
+      } else {
+        std::vector<std::string_view> known;
+        for (const auto& [name, points] : registry_) known.push_back(name);
+        const std::string close = nearest(plugin.name, known);
+        message += close.empty()
+                       ? ": no built-in plugin and no file in the plugin directory has this name"
+                       : ", did you mean " + quoted(close) + "?";
+      }
+      if (reported_missing_.insert(plugin.path).second) {
+        errors_.push_back({plugin.path, plugin.at, std::move(message)});
+      }
+      return true;
+    });
+  }
+
+  void drop_unimplemented(std::vector<PluginRef>& enabled, ExtensionPoint point) {
+    std::erase_if(enabled, [&](const PluginRef& plugin) {
+      if (registry_.find(plugin.name)->second.has(point)) return false;
+      if (reference_points(plugin.name).has(point)) {
+        warnings_.push_back({plugin.path, plugin.at,
+                             "has no effect: " + plugin.name + " needs no " +
+                                 std::string(field_name(point)) + " here"});
+      } else {
+        errors_.push_back({plugin.path, plugin.at,
+                           "plugin " + quoted(plugin.written) + " does not extend " +
+                               interface_name(point) + " plugin"});
+      }
+      return true;
+    });
+  }
+
+  void check_repeated(std::vector<PluginRef>& enabled, const std::string& type) {
+    Names seen;
+    std::erase_if(enabled, [&](const PluginRef& plugin) {
+      if (seen.insert(plugin.name).second) return false;
+      errors_.push_back(
+          {plugin.path, plugin.at,
+           "plugin " + quoted(plugin.written) + " already registered as " + quoted(type)});
+      return true;
+    });
+  }
+
+  // Step 2 for one extension point.
+  std::vector<EffectivePlugin> order(const PluginSet& set, ExtensionPoint point) const {
+    std::vector<EffectivePlugin> overrides, from_multi_point, rest;
+    const Names disabled = names_of(set.disabled);
+    const Names specific = names_of(set.enabled);
+    Names in_both;
+    if (disabled.count("*") == 0) {
+      for (const PluginRef& plugin : multi_point_.enabled) {
+        if (!registry_.find(plugin.name)->second.has(point)) continue;
+        if (disabled.count(plugin.name) != 0) continue;
+        if (specific.count(plugin.name) != 0) {
+          in_both.insert(plugin.name);
+        } else {
+          from_multi_point.push_back({plugin.name});
+        }
+      }
+    }
+    for (const PluginRef& plugin : set.enabled) {
+      (in_both.count(plugin.name) != 0 ? overrides : rest).push_back({plugin.name});
+    }
+    overrides.insert(overrides.end(), from_multi_point.begin(), from_multi_point.end());
+    overrides.insert(overrides.end(), rest.begin(), rest.end());
+    return overrides;
+  }
+
+  void collect_plugins() {
+    Names seen;
+    const auto add = [&](const std::vector<PluginRef>& plugins) {
+      for (const PluginRef& plugin : plugins) {
+        if (seen.insert(plugin.name).second) out_.plugins.push_back(plugin.name);
+      }
+    };
+    add(multi_point_.enabled);
+    for (const PluginSet& set : specific_.values) add(set.enabled);
+  }
+
+  void check_required() {
+    if (!reported_missing_.empty()) return;  // what is missing may be just the one that is required
+    const std::string name = quoted(profile_.scheduler_name);
+    const std::size_t sorters = out_.points[ExtensionPoint::kQueueSort].size();
+    if (sorters != 1) {
+      errors_.push_back({child_path(profile_.path, "plugins.queueSort"), profile_.at,
+                         "only one queue sort plugin required for profile with scheduler name " +
+                             name + ", but got " + std::to_string(sorters)});
+    }
+    if (out_.points[ExtensionPoint::kBind].empty()) {
+      errors_.push_back(
+          {child_path(profile_.path, "plugins.bind"), profile_.at,
+           "at least one bind plugin is needed for profile with scheduler name " + name});
+    }
+  }
+
+  // The specific weight beats multiPoint's; 0 or none means 1.
+  void set_weights() {
+    constexpr std::int64_t kMaxNodeScore = 100;
+    constexpr std::int64_t kMaxTotal = std::numeric_limits<std::int64_t>::max();
+    const auto find = [](const std::vector<PluginRef>& plugins, const std::string& name) {
+      const auto found = std::find_if(plugins.begin(), plugins.end(),
+                                      [&](const PluginRef& plugin) { return plugin.name == name; });
+      return found == plugins.end() ? nullptr : &*found;
+    };
+    std::int64_t total = 0;
+    for (EffectivePlugin& plugin : out_.points[ExtensionPoint::kScore]) {
+      const PluginRef* said = find(specific_[ExtensionPoint::kScore].enabled, plugin.name);
+      if (said == nullptr) said = find(multi_point_.enabled, plugin.name);
+      const std::int32_t weight = said == nullptr ? 0 : said->weight.value_or(0);
+      plugin.weight = weight == 0 ? 1 : weight;
+      if (plugin.weight * kMaxNodeScore > kMaxTotal - total) {
+        errors_.push_back({child_path(profile_.path, "plugins.score"), profile_.at,
+                           "total score of Score plugins could overflow"});
+        return;
+      }
+      total += plugin.weight * kMaxNodeScore;
+    }
+  }
+
+  void collect_args() {
+    for (const std::string& name : out_.plugins) {
+      const auto given = std::find_if(profile_.plugin_args.begin(), profile_.plugin_args.end(),
+                                      [&](const PluginArgs& args) { return args.name == name; });
+      if (given != profile_.plugin_args.end()) {
+        out_.args.push_back(*given);
+      } else {
+        PluginArgs args;
+        args.name = args.written = name;
+        args.json = default_args(name);
+        out_.args.push_back(std::move(args));
+      }
+    }
+    for (const PluginArgs& args : profile_.plugin_args) {
+      const bool used =
+          std::find(out_.plugins.begin(), out_.plugins.end(), args.name) != out_.plugins.end();
+      if (!used)
+        warnings_.push_back(
+            args.problem("", "have no effect: this profile does not enable " + args.written));
+    }
+  }
+
+  const Profile& profile_;
+  const PluginRegistry& registry_;
+  Problems& errors_;
+  Problems& warnings_;
+  EffectiveProfile out_;
+  PluginSet multi_point_;
+  PerExtensionPoint<PluginSet> specific_;
+  Names reported_missing_;
+};
+
+// All profiles share one queue, so they must sort it alike.
+void check_queue_sort(const SchedulerConfig& config, const std::vector<EffectiveProfile>& profiles,
+                      Problems& errors) {
+  const auto sorter = [](const EffectiveProfile& profile) {
+    const auto& sorters = profile.points[ExtensionPoint::kQueueSort];
+    return sorters.size() == 1 ? sorters[0].name : std::string();
+  };
+  const std::string first = sorter(profiles[0]);
+  for (std::size_t i = 1; i < profiles.size(); ++i) {
+    const std::string name = quoted(profiles[i].scheduler_name);
+    const std::string mine = sorter(profiles[i]);
+    if (first.empty() || mine.empty()) continue;  // reported already
+    const std::string path = child_path(config.profiles[i].path, "plugins.queueSort");
+    if (mine != first) {
+      errors.push_back({path, config.profiles[i].at,
+                        "different queue sort plugins for profile " + name + ": " + quoted(mine) +
+                            ", first: " + quoted(first)});
+    } else if (profiles[i].args_of(mine).json != profiles[0].args_of(first).json) {
+      errors.push_back(
+          {path, config.profiles[i].at, "different queue sort plugin args for profile " + name});
+    }
+  }
+}
+
+}  // namespace
+
+const PluginArgs& EffectiveProfile::args_of(std::string_view plugin) const {
+  static const PluginArgs kNone{};
+  for (const PluginArgs& one : args) {
+    if (one.name == plugin) return one;
+  }
+  return kNone;
+}
+
+PluginSet default_plugin_set(const PluginRegistry& registry) {
+  PluginSet out;
+  for (const DefaultPlugin& plugin : default_plugins()) {
+    if (registry.find(plugin.name) == registry.end()) continue;
+    PluginRef ref;
+    ref.name = ref.written = plugin.name;
+    if (plugin.weight != 0) ref.weight = plugin.weight;
+    out.enabled.push_back(std::move(ref));
+  }
+  return out;
+}
+
+PluginSet merge_plugin_set(const PluginSet& defaults, const PluginSet& custom) {
+  PluginSet out;
+  out.disabled = custom.disabled;
+  out.disabled.insert(out.disabled.end(), defaults.disabled.begin(), defaults.disabled.end());
+  const Names disabled = names_of(out.disabled);
+  std::set<std::size_t> replacing;
+  if (disabled.count("*") == 0) {
+    for (const PluginRef& plugin : defaults.enabled) {
+      if (disabled.count(plugin.name) != 0) continue;
+      // Of several custom entries with the name the last one replaces; the others are repetitions.
+      const auto last =
+          std::find_if(custom.enabled.rbegin(), custom.enabled.rend(),
+                       [&](const PluginRef& mine) { return mine.name == plugin.name; });
+      if (last == custom.enabled.rend()) {
+        out.enabled.push_back(plugin);
+      } else {
+        out.enabled.push_back(*last);
+        replacing.insert(static_cast<std::size_t>(custom.enabled.rend() - last) - 1);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < custom.enabled.size(); ++i) {
+    if (replacing.count(i) == 0) out.enabled.push_back(custom.enabled[i]);
+  }
+  return out;
+}
+
+EffectiveProfile expand_profile(const Profile& profile, const PluginRegistry& registry,
+                                Problems& errors, Problems& warnings) {
+  return Expander(profile, registry, errors, warnings).run();
+}
+
+Expansion expand_profiles(const SchedulerConfig& config, const PluginRegistry& registry) {
+  Expansion out;
+  for (const Profile& profile : config.profiles) {
+    out.profiles.push_back(expand_profile(profile, registry, out.errors, out.warnings));
+  }
+  if (!out.profiles.empty()) check_queue_sort(config, out.profiles, out.errors);
+  sort_by_position(out.errors);
+  sort_by_position(out.warnings);
+  return out;
+}
+
+}  // namespace plimsoll::config

@@ -1,0 +1,53 @@
+#include "config/scheduler_config.hpp"
+
+#include <cctype>
+
+namespace plimsoll::config {
+namespace {
+
+constexpr std::array<std::string_view, kExtensionPointCount> kFieldNames = {
+    "preEnqueue", "queueSort", "preFilter", "filter",  "postFilter", "preScore",
+    "score",      "reserve",   "permit",    "preBind", "bind",       "postBind"};
+
+bool same_plugins(const std::vector<PluginRef>& a, const std::vector<PluginRef>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].name != b[i].name || a[i].weight != b[i].weight) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string_view field_name(ExtensionPoint point) {
+  return kFieldNames[static_cast<std::size_t>(point)];
+}
+
+std::string interface_name(ExtensionPoint point) {
+  std::string name(field_name(point));
+  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+  return name + "Plugin";
+}
+
+std::array<ExtensionPoint, kExtensionPointCount> all_extension_points() {
+  std::array<ExtensionPoint, kExtensionPointCount> out{};
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<ExtensionPoint>(i);
+  return out;
+}
+
+bool PluginSet::operator==(const PluginSet& other) const {
+  return same_plugins(enabled, other.enabled) && same_plugins(disabled, other.disabled);
+}
+
+Problem PluginArgs::problem(std::string_view path_in_args, std::string message) const {
+  std::string full = path.empty() ? "args of plugin " + name : path;
+  if (!path_in_args.empty() && path_in_args[0] == '[') {
+    full += path_in_args;
+  } else if (!path_in_args.empty()) {
+    full = child_path(full, path_in_args);
+  }
+  const Position at = path.empty() ? Position{} : locate(source, path_in_args);
+  return {std::move(full), at, std::move(message)};
+}
+
+}  // namespace plimsoll::config

@@ -1,0 +1,134 @@
+#pragma once
+// The profile file: KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1, decoded and
+// defaulted.
+//
+// Field names, defaults and meaning are kube-scheduler's. Plimsoll adds no field of its own, so
+// that a file stays valid for kube-scheduler; its own settings are command-line flags. Plain
+// values, freely copied.
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/problem.hpp"
+#include "config/value.hpp"
+
+namespace plimsoll::config {
+
+inline constexpr std::string_view kConfigApiVersion = "kubescheduler.config.k8s.io/v1";
+inline constexpr std::string_view kConfigKind = "KubeSchedulerConfiguration";
+
+// The extension points that a profile can name, in the order of a pod's life.
+enum class ExtensionPoint : std::uint8_t {
+  kPreEnqueue,
+  kQueueSort,
+  kPreFilter,
+  kFilter,
+  kPostFilter,
+  kPreScore,
+  kScore,
+  kReserve,
+  kPermit,
+  kPreBind,
+  kBind,
+  kPostBind,
+};
+inline constexpr std::size_t kExtensionPointCount = 12;
+
+// "preFilter", the field's name in the file; "PreFilterPlugin", the interface's name in error
+// texts.
+[[nodiscard]] std::string_view field_name(ExtensionPoint point);
+[[nodiscard]] std::string interface_name(ExtensionPoint point);
+[[nodiscard]] std::array<ExtensionPoint, kExtensionPointCount> all_extension_points();
+
+// One value per extension point.
+template <typename T>
+struct PerExtensionPoint {
+  std::array<T, kExtensionPointCount> values{};
+  T& operator[](ExtensionPoint point) { return values[static_cast<std::size_t>(point)]; }
+  const T& operator[](ExtensionPoint point) const {
+    return values[static_cast<std::size_t>(point)];
+  }
+};
+
+// A plugin as a set names it. `name` is the name it has here: aliases (DeviceShare) are already
+// resolved; `written` is the name in the file.
+struct PluginRef {
+  std::string name;
+  std::optional<std::int32_t> weight;
+  std::string written;
+  std::string path;
+  Position at;
+};
+
+struct PluginSet {
+  std::vector<PluginRef> enabled;
+  std::vector<PluginRef> disabled;                // the name "*" stands for all
+  bool operator==(const PluginSet& other) const;  // by names and weights
+};
+
+struct Plugins {
+  PluginSet multi_point;
+  PerExtensionPoint<PluginSet> points;
+};
+
+// The args of one plugin, as JSON text: defaulted and normalised for the built-in plugins, as
+// written for the others (without apiVersion and kind). `source` is what the file says, for the
+// places of errors.
+struct PluginArgs {
+  std::string name;
+  std::string json;
+  std::string written;  // the plugin's name in the file
+  std::string path;  // profiles[0].pluginConfig[1].args; empty for args that the file does not give
+  Value source;
+
+  // A problem that the plugin found at `path_in_args` (such as scoringStrategy.type), with its
+  // place.
+  [[nodiscard]] Problem problem(std::string_view path_in_args, std::string message) const;
+};
+
+struct Profile {
+  std::string scheduler_name;
+  std::optional<std::int32_t> percentage_of_nodes_to_score;
+  Plugins plugins;
+  std::vector<PluginArgs> plugin_args;  // those that the file gives, in its order
+  std::string path;                     // profiles[0]
+  Position at;
+};
+
+struct ClientConnection {
+  std::string kubeconfig;
+  std::string accept_content_types;
+  std::string content_type = "application/vnd.kubernetes.protobuf";
+  double qps = 50;
+  std::int32_t burst = 100;
+};
+
+struct LeaderElection {
+  bool leader_elect = true;
+  std::string resource_lock = "leases";
+  std::string resource_namespace = "kube-system";
+  std::string resource_name = "kube-scheduler";
+  std::chrono::nanoseconds lease_duration = std::chrono::seconds(15);
+  std::chrono::nanoseconds renew_deadline = std::chrono::seconds(10);
+  std::chrono::nanoseconds retry_period = std::chrono::seconds(2);
+};
+
+struct SchedulerConfig {
+  std::int32_t parallelism = 16;
+  std::int32_t percentage_of_nodes_to_score = 0;  // accepted; every node is always evaluated
+  std::int64_t pod_initial_backoff_seconds = 1;
+  std::int64_t pod_max_backoff_seconds = 10;
+  bool enable_profiling = true;
+  bool enable_contention_profiling = true;
+  bool delay_cache_until_active = false;
+  ClientConnection client_connection;
+  LeaderElection leader_election;
+  std::vector<Profile> profiles;
+};
+
+}  // namespace plimsoll::config

@@ -1,0 +1,371 @@
+#include "config/yaml_document.hpp"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <istream>
+#include <map>
+#include <streambuf>
+
+#include "config/json_text.hpp"
+
+namespace plimsoll::config {
+namespace {
+
+// Values that aliases may add to a document beyond those written in it.
+constexpr std::size_t kMaxAliasedValues = 100'000;
+// A file that opens like JSON but is not is tried as YAML's flow style if it is small.
+constexpr std::size_t kMaxFlowStyleBytes = 1 << 20;
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool all_digits(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// [-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?
+bool is_yaml_float(std::string_view text) {
+  const auto sign = [&text] {
+    if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
+  };
+  const auto digits = [&text] {
+    const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+    text.remove_prefix(end);
+    return end > 0;
+  };
+  sign();
+  const bool whole = digits();
+  if (!text.empty() && text[0] == '.') {
+    text.remove_prefix(1);
+    if (!digits() && !whole) return false;
+  } else if (!whole) {
+    return false;
+  }
+  if (text.empty()) return true;
+  if (text[0] != 'e' && text[0] != 'E') return false;
+  text.remove_prefix(1);
+  sign();
+  return all_digits(text);
+}
+
+// An integer in any base that YAML 1.1 and Go know: 12, -3, 0644, 0o644, 0x1f, 0b101. Empty if it
+// is none.
+std::string integer_text(std::string_view word) {
+  const bool negative = word[0] == '-';
+  if (negative || word[0] == '+') word.remove_prefix(1);
+  int base = 10;
+  if (word.size() > 1 && word[0] == '0') {
+    const char mark = word[1] | 0x20;  // lower case
+    base = mark == 'x' ? 16 : mark == 'b' ? 2 : 8;
+    word.remove_prefix(mark == 'x' || mark == 'b' || mark == 'o' ? 2 : 1);
+  }
+  std::uint64_t number = 0;
+  const char* end = word.data() + word.size();
+  const auto [stop, error] = std::from_chars(word.data(), end, number, base);
+  if (word.empty() || stop != end) return {};
+  if (error != std::errc()) {
+    // Beyond 64 bits: a decimal number keeps its digits, as Go's big integers do.
+    return base == 10 && all_digits(word) ? (negative ? "-" : "") + std::string(word) : "";
+  }
+  return (negative && number != 0 ? "-" : "") + std::to_string(number);
+}
+
+Value typed(Value::Kind kind, std::string text, std::string_view word, Position at) {
+  Value out;
+  out.kind = kind;
+  out.at = at;
+  out.text = std::move(text);
+  if (out.text != word) out.written = word;
+  return out;
+}
+
+class InputBuffer : public std::streambuf {
+ public:
+  explicit InputBuffer(std::string_view text) {
+    char* begin = const_cast<char*>(text.data());  // the buffer is only read
+    setg(begin, begin, begin + text.size());
+  }
+};
+
+// Thrown out of yaml-cpp's event loop to end it; caught right around it.
+struct Stop {};
+
+Position place(const YAML::Mark& mark) {
+  return mark.is_null() ? Position{} : Position{mark.line + 1, mark.column + 1};
+}
+
+struct Extent {
+  std::size_t values = 1;
+  int depth = 1;
+};
+
+Extent extent_of(const Value& value) {
+  Extent out;
+  const auto include = [&out](const Value& child) {
+    const Extent inner = extent_of(child);
+    out.values += inner.values;
+    out.depth = std::max(out.depth, inner.depth + 1);
+  };
+  for (const Value& item : value.items) include(item);
+  for (const Member& member : value.members) include(member.value);
+  return out;
+}
+
+// Builds the tree of one document from yaml-cpp's events.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(Problems& problems) : problems_(problems) {}
+
+  // The document's root; the builder is empty afterwards.
+  Value take_root() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark&) override {
+    root_ = {};
+    open_.clear();
+    anchored_.clear();
+    aliased_values_ = 0;
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Value value;
+    value.at = place(mark);
+    finish(std::move(value), anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end()) stop(place(mark), "an alias to the value that it is part of");
+    const Extent extent = extent_of(found->second);
+    aliased_values_ += extent.values;
+    if (aliased_values_ > kMaxAliasedValues) stop(place(mark), "aliases expand to too many values");
+    check_depth(place(mark), extent.depth);
+    Value copy = found->second;
+    finish(std::move(copy), 0);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    const Position at = place(mark);
+    finish(scalar(at, tag, text), anchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(Value::sequence(), place(mark), anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(Value::mapping(), place(mark), anchor);
+  }
+  void OnMapEnd() override {
+    merge(open_.back());
+    close();
+  }
+
+ private:
+  struct Open {
+    Value value;
+    YAML::anchor_t anchor = 0;
+    std::optional<Member> key;  // a key whose value has not come yet
+    std::vector<Value> merged;  // the values of << keys
+    bool key_is_merge = false;
+  };
+
+  [[noreturn]] void stop(Position at, std::string message) {
+    problems_.push_back({"", at, std::move(message)});
+    throw Stop{};
+  }
+
+  void check_depth(Position at, int more) {
+    if (static_cast<int>(open_.size()) + more > kMaxDepth) stop(at, "nested too deeply");
+  }
+
+  Value scalar(Position at, const std::string& tag, const std::string& text) {
+    constexpr std::string_view kCore = "tag:yaml.org,2002:";
+    if (tag == "?") return type_plain_scalar(text, at, problems_);
+    if (tag == "!" || tag.empty() || tag == "tag:yaml.org,2002:str" ||
+        tag == "tag:yaml.org,2002:binary" || tag.rfind(kCore, 0) != 0) {
+      Value out = Value::string(text);
+      out.at = at;
+      return out;
+    }
+    return type_plain_scalar(text, at, problems_);  // !!int, !!bool, !!float, !!null
+  }
+
+  void open(Value value, Position at, YAML::anchor_t anchor) {
+    check_depth(at, 1);
+    value.at = at;
+    open_.push_back(Open{std::move(value), anchor, std::nullopt, {}, false});
+  }
+
+  void close() {
+    Open done = std::move(open_.back());
+    open_.pop_back();
+    finish(std::move(done.value), done.anchor);
+  }
+
+  // Puts a complete value where it belongs.
+  void finish(Value value, YAML::anchor_t anchor) {
+    if (anchor != 0) anchored_[anchor] = value;
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.value.is_sequence()) {
+      parent.value.items.push_back(std::move(value));
+    } else if (!parent.key) {
+      begin_member(parent, value);
+    } else if (parent.key_is_merge) {
+      parent.merged.push_back(std::move(value));
+      parent.key.reset();
+    } else {
+      parent.key->value = std::move(value);
+      parent.value.members.push_back(std::move(*parent.key));
+      parent.key.reset();
+    }
+  }
+
+  void begin_member(Open& parent, const Value& key) {
+    if (key.is_mapping() || key.is_sequence() || key.is_null()) {
+      stop(key.at, key.is_null() ? "a field without a name"
+                                 : "a field name must be a plain word, got " + describe(key));
+    }
+    parent.key_is_merge = key.is_string() && key.text == "<<";
+    parent.key = Member{key.text, key.at, {}};
+  }
+
+  // YAML merge keys: fields of the merged mappings that are not given here.
+  void merge(Open& map) {
+    for (Value& source : map.merged) {
+      std::vector<Value> list;
+      if (source.is_sequence()) {
+        list = std::move(source.items);
+      } else {
+        list.push_back(std::move(source));
+      }
+      for (const Value& from : list) {
+        if (!from.is_mapping()) stop(map.value.at, "<< needs a mapping or a list of mappings");
+        for (const Member& member : from.members) {
+          if (map.value.find(member.key) == nullptr) map.value.members.push_back(member);
+        }
+      }
+    }
+  }
+
+  Problems& problems_;
+  Value root_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Value> anchored_;
+  std::size_t aliased_values_ = 0;
+};
+
+ParsedText parse_yaml(std::string_view text) {
+  ParsedText out;
+  TreeBuilder builder(out.problems);
+  InputBuffer buffer(text);
+  std::istream input(&buffer);
+  try {
+    YAML::Parser parser(input);
+    while (parser.HandleNextDocument(builder)) {
+      Value root = builder.take_root();
+      if (!root.is_null()) out.documents.push_back(std::move(root));
+    }
+  } catch (const Stop&) {  // the problem is already in the list
+  } catch (const YAML::Exception& error) {
+    out.problems.push_back({"", place(error.mark), "not valid YAML: " + error.msg});
+  } catch (const std::exception& error) {
+    out.problems.push_back({"", {}, std::string("not valid YAML: ") + error.what()});
+  }
+  return out;
+}
+
+}  // namespace
+
+Value type_plain_scalar(std::string_view word, Position at, Problems& problems) {
+  using Kind = Value::Kind;
+  if (is_one_of(word, {"", "~", "null", "Null", "NULL"})) return typed(Kind::kNull, "", "", at);
+  if (is_one_of(word, {"true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", "On", "ON"})) {
+    return typed(Kind::kBool, "true", word, at);
+  }
+  if (is_one_of(word,
+                {"false", "False", "FALSE", "n", "N", "no", "No", "NO", "off", "Off", "OFF"})) {
+    return typed(Kind::kBool, "false", word, at);
+  }
+  if (is_one_of(word, {".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF",
+                       "-.inf", "-.Inf", "-.INF"})) {
+    problems.push_back({"", at, std::string(word) + " has no form in JSON: write a finite number"});
+    return typed(Kind::kNull, "", "", at);
+  }
+  const char first = word[0];
+  if ((first < '0' || first > '9') && first != '-' && first != '+' && first != '.') {
+    return typed(Kind::kString, std::string(word), word, at);
+  }
+  std::string plain(word);
+  if (first != '.') std::erase(plain, '_');
+  const std::string integer = first == '.' || plain.empty() ? "" : integer_text(plain);
+  if (!integer.empty()) return typed(Kind::kInteger, integer, word, at);
+  if (is_yaml_float(plain)) {
+    double number = 0;
+    const char* begin = plain.data() + (plain[0] == '+' ? 1 : 0);
+    const auto parsed = std::from_chars(begin, plain.data() + plain.size(), number);
+    if (parsed.ec == std::errc() && std::isfinite(number)) {
+      char shortest[40];
+      const auto end = std::to_chars(shortest, shortest + sizeof shortest, number);
+      return typed(Kind::kFloat, std::string(shortest, end.ptr), word, at);
+    }
+  }
+  return typed(Kind::kString, std::string(word), word, at);
+}
+
+bool looks_like_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
+}
+
+ParsedText parse_documents(std::string_view text) {
+  ParsedText out;
+  if (looks_like_json(text)) {
+    Problem problem;
+    if (std::optional<Value> root = parse_json(text, problem)) {
+      out.documents.push_back(std::move(*root));
+    } else {
+      if (text.size() <= kMaxFlowStyleBytes) out = parse_yaml(text);
+      if (out.documents.empty() || !out.problems.empty()) {
+        out = {};
+        problem.message = "not valid JSON: " + problem.message;
+        out.problems.push_back(std::move(problem));
+      }
+    }
+  } else {
+    out = parse_yaml(text);
+  }
+  for (const Value& document : out.documents) find_duplicate_keys(document, "", out.problems);
+  return out;
+}
+
+ParsedText parse_single_document(std::string_view text) {
+  ParsedText out = parse_documents(text);
+  if (out.documents.size() > 1) {
+    out.problems.push_back(
+        {"", out.documents[1].at,
+         "a second document: this file must hold exactly one, so remove the '---' "
+         "line and what follows it"});
+    out.documents.resize(1);
+  } else if (out.documents.empty() && out.problems.empty()) {
+    out.problems.push_back({"", {1, 1}, "the file is empty"});
+  }
+  return out;
+}
+
+}  // namespace plimsoll::config
