@@ -1,0 +1,76 @@
+#pragma once
+// One scheduling attempt of one pod: Kubernetes' CycleState. The C++ side of `plimsoll_cycle`.
+//
+// Made by the cycle with Framework::new_cycle(), used on the loop, then handed to the binding. From
+// begin_binding() on, several binder threads may use it at once; before that, reads may be
+// concurrent, writes not. What-ifs work on a clone().
+
+#include <plimsoll/plugin_abi.h>
+
+#include <atomic>
+#include <bitset>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace plimsoll {
+
+class Framework;
+
+// A set of plugins of one Framework, by PluginIndex.
+inline constexpr size_t kMaxPlugins = 128;
+using PluginMask = std::bitset<kMaxPlugins>;
+
+}  // namespace plimsoll
+
+struct plimsoll_cycle {
+ public:
+  using Annotations = std::vector<std::pair<std::string, std::string>>;
+
+  explicit plimsoll_cycle(const plimsoll::Framework* owner) : framework(owner) {}
+  plimsoll_cycle(const plimsoll_cycle&) = delete;
+  plimsoll_cycle& operator=(const plimsoll_cycle&) = delete;
+
+  // The same state for a what-if: values are cloned, those without a clone function are shared.
+  // Annotations and skip sets are copied.
+  [[nodiscard]] std::unique_ptr<plimsoll_cycle> clone() const;
+
+  void set_state(plimsoll_symbol key, void* value, void* (*clone)(const void*),
+                 void (*drop)(void*));
+  [[nodiscard]] void* get_state(plimsoll_symbol key) const;  // null: none
+
+  // An annotation of the Binding; a later value for the same key replaces the earlier one.
+  void annotate(std::string_view key, std::string_view value);
+  [[nodiscard]] Annotations annotations() const;
+
+  // From here on calls may come from several threads.
+  void begin_binding() { binding_.store(true, std::memory_order_release); }
+
+  const plimsoll::Framework* framework;
+  plimsoll::PluginMask skip_filter;  // PreFilter said Skip: no Filter, AddPod, RemovePod
+  plimsoll::PluginMask skip_score;   // PreScore said Skip
+  plimsoll::PluginMask skip_pre_bind;
+  plimsoll::PluginMask parallel_pre_bind;
+
+ private:
+  struct Entry {
+    plimsoll_symbol key;
+    std::shared_ptr<void> value;
+    void* (*clone)(const void*);
+    void (*drop)(void*);
+  };
+
+  [[nodiscard]] std::unique_lock<std::mutex> guard() const;
+
+  std::vector<Entry> entries_;
+  Annotations annotations_;
+  std::atomic<bool> binding_{false};
+  mutable std::mutex mutex_;
+};
+
+namespace plimsoll {
+using CycleContext = plimsoll_cycle;
+}  // namespace plimsoll

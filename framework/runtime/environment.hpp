@@ -1,0 +1,65 @@
+#pragma once
+// What all plugins of a process share, whatever their profile: names, reasons, services and the
+// tokens of unfinished bind steps. One per process, made by main, outlives every Framework.
+
+#include <plimsoll/plugin_abi.h>
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "framework/runtime/host_backend.hpp"
+#include "framework/runtime/status.hpp"
+
+namespace plimsoll {
+
+class SymbolTable;
+
+// Named, versioned tables that plugins publish for one another. Loop only.
+class ServiceTable {
+ public:
+  ServiceTable();
+  ~ServiceTable();
+  // False if the name is taken.
+  bool publish(std::string_view name, uint32_t version, const void* table);
+  // Null unless published in `min_version` or later.
+  [[nodiscard]] const void* find(std::string_view name, uint32_t min_version) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Bind steps that finish later. A token is a number that is never used again, so a plugin that
+// completes one twice, or long after, does no harm: it is logged and ignored. Any thread.
+class TokenTable {
+ public:
+  using Then = std::function<void(int32_t code, std::string_view message)>;
+  TokenTable();
+  ~TokenTable();
+
+  [[nodiscard]] plimsoll_token* issue(std::string_view plugin, Then then);
+  // Runs `then` on the calling thread; false if the token is unknown or was used before.
+  bool complete(plimsoll_token* token, int32_t code, std::string_view message);
+  // Takes back a token whose step finished at once; false if it was completed meanwhile.
+  bool withdraw(plimsoll_token* token);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct Environment {
+  Environment(SymbolTable& symbol_table, HostBackend& host_backend)
+      : symbols(symbol_table), backend(host_backend) {}
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  SymbolTable& symbols;
+  HostBackend& backend;
+  ReasonTable reasons;
+  ServiceTable services;
+  TokenTable tokens;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,220 @@
+#pragma once
+// One profile: its plugins, and the extension points run in order with the status semantics of the
+// Kubernetes scheduling framework (pkg/scheduler/framework/runtime/framework.go).
+//
+// Threads: the scheduler loop, except where a function says otherwise. A plugin that misbehaves (an
+// exception, a code that is not legal there, an unknown reason, a score out of range) turns into an
+// Error status that names it.
+
+#include <plimsoll/plugin_abi.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/api/objects.hpp"
+#include "framework/base/result.hpp"
+#include "framework/runtime/cycle_context.hpp"
+#include "framework/runtime/environment.hpp"
+#include "framework/runtime/modules.hpp"
+#include "framework/runtime/profile_spec.hpp"
+#include "framework/runtime/status.hpp"
+
+namespace plimsoll {
+
+class PluginInstance;
+
+using NodeRows = std::span<const plimsoll_node_info* const>;
+
+// Verdicts on rows of nodes, written by run_filters; all three are as long as the rows.
+struct FilterColumns {
+  std::span<uint8_t> codes;          // in: rows that are not 0 are left alone
+  std::span<uint32_t> reasons;       // of the rejection
+  std::span<PluginIndex> rejectors;  // the plugin that rejected
+};
+
+struct PreFilterOutcome {
+  Status status;
+  bool narrowed = false;  // only `node_names` are to be looked at
+  std::vector<std::string> node_names;
+  // The verdict on all others: UnschedulableAndUnresolvable, "node(s) didn't satisfy plugin(s) [A
+  // B]".
+  Status absent_nodes;
+};
+
+struct PostFilterOutcome {
+  Status status;
+  bool override_nomination = false;
+  std::string nominated_node;  // empty: clear it
+};
+
+// Scores of one attempt: totals[row], and per Score plugin its weighted part for explain.
+struct ScoreTable {
+  struct Part {
+    PluginIndex plugin;
+    std::vector<int64_t> weighted;
+  };
+  std::vector<int64_t> totals;
+  std::vector<Part> parts;  // filled in only if asked for
+};
+
+struct PermitOutcome {
+  struct Wait {
+    std::string_view plugin;
+    int64_t timeout_ms;  // 0 .. 15 min
+  };
+  Status status;            // Success, Wait, a rejection or Error
+  std::vector<Wait> waits;  // with Wait
+};
+
+// What the binding steps work on; kept alive until they are done.
+struct BindTarget {
+  std::shared_ptr<CycleContext> cycle;
+  PodRef pod;
+  std::string node_name;
+};
+
+// Which events may help a pod that this plugin rejected.
+struct EventInterests {
+  PluginIndex plugin;
+  bool all;  // registered nothing: every event
+  std::span<const plimsoll_event_interest> interests;
+};
+
+class Framework {
+ public:
+  // Makes the profile's plugins, expands multiPoint and checks the result. All errors at once, in
+  // kube-scheduler's words. `env` and `modules` outlive the Framework.
+  static tl::expected<std::unique_ptr<Framework>, std::vector<Error>> create(
+      const ProfileSpec& spec, const Modules& modules, Environment& env);
+  ~Framework();
+
+  [[nodiscard]] const std::string& scheduler_name() const { return scheduler_name_; }
+
+  // ---- plugins; any thread
+  [[nodiscard]] size_t plugin_count() const { return plugins_.size(); }
+  [[nodiscard]] std::string_view plugin_name(PluginIndex plugin) const;
+  [[nodiscard]] std::string_view plugin_version(PluginIndex plugin) const;
+  // In the order they run; of kScore with weight.
+  struct Slot {
+    PluginIndex plugin;
+    int64_t weight;
+  };
+  [[nodiscard]] std::span<const Slot> at(ExtensionPoint point) const {
+    return points_[static_cast<size_t>(point)];
+  }
+  // PLIMSOLL_ASPECT_*; 0: unknown.
+  [[nodiscard]] uint32_t filter_aspects(PluginIndex plugin) const;
+  [[nodiscard]] uint32_t score_aspects(PluginIndex plugin) const;
+
+  // Calls every plugin's start(). Once, after all profiles were created.
+  Result<void> start();
+
+  // ---- queue
+  Status run_pre_enqueue(const plimsoll_pod& pod);
+  // False, with an error in the log, if the plugin failed: the key is then all zero.
+  bool sort_key(const plimsoll_pod& pod, int64_t queued_ms, std::array<uint8_t, 24>& key);
+  // Plugins of PreEnqueue, PreFilter, Filter, Reserve, Permit.
+  [[nodiscard]] std::span<const EventInterests> events() const { return events_; }
+  // PLIMSOLL_HINT_QUEUE or _SKIP. The event is one that the plugin is registered for.
+  [[nodiscard]] int32_t hint(PluginIndex plugin, const plimsoll_pod& pod,
+                             const plimsoll_event& event);
+
+  // ---- equivalence. Appends the signature of the plugins that take part in PreFilter, Filter,
+  // PreScore and Score; returns those that do not sign this pod, whose verdicts are not reused.
+  PluginMask run_sign(const plimsoll_pod& pod, std::string& signature);
+
+  // ---- scheduling cycle
+  [[nodiscard]] std::shared_ptr<CycleContext> new_cycle() const {
+    return std::make_shared<CycleContext>(this);
+  }
+  PreFilterOutcome run_pre_filter(CycleContext& cycle, const plimsoll_pod& pod);
+  // All Filter plugins over the rows; each sees only rows that are still candidates. Error: the
+  // attempt is to be given up (`running "X" filter plugin: ...`). May run on several threads for
+  // different rows. Also for one node with simulated pods.
+  Status run_filters(const CycleContext& cycle, const plimsoll_pod& pod, NodeRows rows,
+                     FilterColumns out) const;
+  // One Filter plugin over rows, all candidates; codes and reasons are overwritten.
+  Status run_filter(PluginIndex plugin, const CycleContext& cycle, const plimsoll_pod& pod,
+                    NodeRows rows, std::span<uint8_t> codes, std::span<uint32_t> reasons) const;
+  // The verdict on one node as a Status: Success, the rejection with its plugin, or Error.
+  Status run_filters_on(const CycleContext& cycle, const plimsoll_pod& pod,
+                        const plimsoll_node_info& node) const;
+  // What-ifs on a clone; plugins that PreFilter skipped are left out. Error:
+  // `running AddPod on PreFilter plugin "X": ...`.
+  Status run_add_pod(CycleContext& cycle, const plimsoll_pod& pod, const plimsoll_pod& added,
+                     const plimsoll_node_info& node);
+  Status run_remove_pod(CycleContext& cycle, const plimsoll_pod& pod, const plimsoll_pod& removed,
+                        const plimsoll_node_info& node);
+  PostFilterOutcome run_post_filters(CycleContext& cycle, const plimsoll_pod& pod, NodeRows rows,
+                                     std::span<const uint8_t> codes);
+  Status run_pre_score(CycleContext& cycle, const plimsoll_pod& pod, NodeRows feasible);
+  // Score, NormalizeScore, range check, weights. With `parts` the shares of the plugins are kept.
+  Status run_score(const CycleContext& cycle, const plimsoll_pod& pod, NodeRows feasible,
+                   ScoreTable& out, bool parts = false) const;
+  // One plugin's raw scores, and its normalize and range check in place; for scores kept in
+  // columns. May run on several threads for different rows (run_raw_score only).
+  Status run_raw_score(PluginIndex plugin, const CycleContext& cycle, const plimsoll_pod& pod,
+                       NodeRows rows, std::span<int64_t> scores) const;
+  Status run_normalize(PluginIndex plugin, const CycleContext& cycle, const plimsoll_pod& pod,
+                       NodeRows rows, std::span<int64_t> scores) const;
+  [[nodiscard]] bool has_normalize(PluginIndex plugin) const;
+  // On failure the caller runs run_unreserve, which calls all Reserve plugins, last first.
+  Status run_reserve(CycleContext& cycle, const plimsoll_pod& pod, const plimsoll_node_info& node);
+  void run_unreserve(CycleContext& cycle, const plimsoll_pod& pod, std::string_view node_name);
+  PermitOutcome run_permit(CycleContext& cycle, const plimsoll_pod& pod,
+                           const plimsoll_node_info& node);
+  // On the loop, before the binding leaves it: which PreBind plugins have work to do.
+  Status run_pre_bind_pre_flight(CycleContext& cycle, const plimsoll_pod& pod,
+                                 std::string_view node_name);
+
+  // ---- binding cycle. Any thread; `post` runs a function on a binder thread. `done` is called
+  // exactly once, on whatever thread the last step ended.
+  using Post = std::function<void(std::function<void()>)>;
+  using Done = std::function<void(Status)>;
+  // PreBind plugins; neighbours that allow it run in parallel.
+  void run_pre_binds(BindTarget target, Post post, Done done);
+  // Bind plugins in order until one does not Skip; if all do, the status is Skip.
+  void run_binds(BindTarget target, Post post, Done done);
+  void run_post_bind(const BindTarget& target);
+
+  // ---- events, told to every plugin that wants them
+  void node_event(uint32_t type, const plimsoll_node_info& node, uint32_t aspects);
+  void pod_event(uint32_t type, const plimsoll_pod& pod, std::string_view node_name);
+  // To the plugins of this profile that watch the resource.
+  void object_event(uint32_t type, std::string_view resource, std::string_view name,
+                    std::string_view ns, std::string_view json);
+
+  // What the plugin tells people about its verdict on this node; empty if nothing.
+  [[nodiscard]] std::string explain(PluginIndex plugin, const CycleContext& cycle,
+                                    const plimsoll_pod& pod, const plimsoll_node_info& node) const;
+
+ private:
+  Framework(std::string scheduler_name, Environment& env);
+
+  struct Builder;
+  struct BindRun;
+  using Slots = std::vector<Slot>;
+
+  [[nodiscard]] PluginInstance& plugin(const Slot& slot) const { return *plugins_[slot.plugin]; }
+  [[nodiscard]] Status named(Status status, PluginIndex plugin) const;
+  [[nodiscard]] Status failure(PluginIndex plugin, int32_t code, std::string_view what) const;
+  [[nodiscard]] Status rejection(PluginIndex plugin, int32_t code, uint32_t reason,
+                                 std::string_view what) const;
+  void next_pre_bind(std::shared_ptr<BindRun> run);
+  void next_bind(std::shared_ptr<BindRun> run);
+
+  std::string scheduler_name_;
+  Environment& env_;
+  std::vector<std::unique_ptr<PluginInstance>> plugins_;
+  std::array<Slots, kExtensionPoints> points_;
+  std::vector<EventInterests> events_;
+};
+
+}  // namespace plimsoll

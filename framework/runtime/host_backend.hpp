@@ -1,0 +1,53 @@
+#pragma once
+// What plugins may ask of the scheduler, as the runtime asks it in turn. The scheduler implements
+// it; `plugin` is the name of the plugin that asks, `scheduler_name` its profile.
+
+#include <plimsoll/plugin_abi.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/base/result.hpp"
+
+namespace plimsoll {
+
+// The Binding that a Bind plugin wants posted.
+struct BindingPost {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string node;
+  std::vector<std::pair<std::string, std::string>> annotations;
+};
+
+class HostBackend {
+ public:
+  virtual ~HostBackend() = default;
+
+  // ---- loop only. Pointers are valid until the loop changes the node.
+  [[nodiscard]] virtual const plimsoll_node_info* node_by_name(std::string_view node_name) = 0;
+  [[nodiscard]] virtual const plimsoll_node_info* node_by_slot(uint32_t slot) = 0;
+  [[nodiscard]] virtual uint32_t slot_count() = 0;
+  virtual void touch_node(uint32_t slot, uint32_t aspects) = 0;
+  // Asked for twice is asked for once. The objects of the kind go to every plugin that watches it.
+  virtual Result<void> watch(std::string_view group, std::string_view version,
+                             std::string_view plural) = 0;
+  virtual void requeue_rejected(std::string_view plugin) = 0;
+  virtual void emit_event(std::string_view scheduler_name, const plimsoll_pod& pod, bool warning,
+                          std::string_view reason, std::string_view action,
+                          std::string_view note) = 0;
+
+  // ---- any thread
+  virtual void allow_waiting(std::string_view plugin, std::string_view pod_uid) = 0;
+  virtual void reject_waiting(std::string_view plugin, std::string_view pod_uid,
+                              std::string_view message) = 0;
+  // `done` exactly once, on any thread, perhaps before this returns.
+  virtual void post_binding(BindingPost post, std::function<void(Result<void>)> done) = 0;
+  [[nodiscard]] virtual int64_t now_ms() = 0;
+};
+
+}  // namespace plimsoll

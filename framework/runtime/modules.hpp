@@ -1,0 +1,83 @@
+#pragma once
+// The plugins that there are: those linked in, and those in plugin directories.
+//
+// A file is judged by its ELF note and its permissions before a line of it runs; only then is it
+// loaded. A library is never unloaded. One that cannot be taken is kept as a record with the exact
+// reason: what is wrong with which file, and what to do.
+
+#include <plimsoll/plugin_abi.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/result.hpp"
+#include "framework/runtime/profile_spec.hpp"
+
+namespace plimsoll {
+
+struct StaticModule {
+  std::string name;
+  std::string version;
+  plimsoll_plugin_create_fn create;
+};
+
+// What is known of one plugin, loaded or refused.
+struct ModuleRecord {
+  std::string path;  // empty: built in
+  std::string name;  // as far as it could be read
+  std::string version;
+  std::string license;
+  std::string sdk_version;
+  std::string build_id;  // hex; empty: none
+  bool loaded = false;
+  std::string refusal;  // why not
+  plimsoll_plugin_create_fn create = nullptr;
+};
+
+// Reads and judges the note of a plugin file without running it. The error is the full sentence.
+[[nodiscard]] Result<plimsoll_note> read_plugin_note(const std::filesystem::path& file);
+
+// Main thread, before the scheduler starts; read-only afterwards.
+class Modules {
+ public:
+  Modules();
+  ~Modules();
+  Modules(Modules&&) noexcept;
+  Modules& operator=(Modules&&) noexcept;
+
+  void add_builtin(std::span<const StaticModule> modules);
+
+  // Loads every *.so of the directory, in the order of their names. Runs the files' static
+  // constructors. Fails only if the directory itself cannot be used (missing, unreadable, writable
+  // by others); what is wrong with a file is in its record.
+  Result<void> load_directory(const std::filesystem::path& directory);
+  // One file; the record tells. Also for a directory with one broken file.
+  const ModuleRecord& load_file(const std::filesystem::path& file);
+
+  // The loaded plugin of that name, or null.
+  [[nodiscard]] const ModuleRecord* find(std::string_view name) const;
+  // All, in the order they were added: built in, loaded, refused.
+  [[nodiscard]] const std::vector<std::unique_ptr<ModuleRecord>>& records() const {
+    return records_;
+  }
+
+  // The extension points of a loaded plugin: makes one with `args_json` on a host that answers
+  // nothing, looks, and destroys it. Fails as the plugin's constructor does.
+  [[nodiscard]] Result<std::vector<std::string>> extension_points(
+      std::string_view name, std::string_view args_json = "{}") const;
+
+ private:
+  ModuleRecord& add(ModuleRecord record);
+
+  std::vector<std::unique_ptr<ModuleRecord>> records_;
+  std::map<std::string, const ModuleRecord*, std::less<>> by_name_;
+};
+
+}  // namespace plimsoll
