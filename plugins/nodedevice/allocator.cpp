@@ -1,0 +1,340 @@
+#include "plugins/nodedevice/allocator.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "plugins/nodedevice/device_choice.hpp"
+
+namespace plimsoll::devices {
+namespace {
+
+const DeviceState& at(const TypeState& state, int position) {
+  return state.devices[static_cast<size_t>(position)];
+}
+
+Verdict refuse(Reason reason, int type, bool unresolvable = false) {
+  return {reason, static_cast<int8_t>(type), unresolvable};
+}
+
+// One attempt on one node.
+class Attempt {
+ public:
+  Attempt(const DeviceTypes& types, const Scorer* scorer, const NodeState& node,
+          const NodeLabels& labels, const PodDemand& demand)
+      : types_(types), scorer_(scorer), node_(node), labels_(labels), demand_(demand) {}
+
+  Verdict run(Allocation& allocation);
+
+ private:
+  using Wants = std::vector<Want>;
+
+  Verdict collect_wants(Wants& wants) const;
+  Verdict apply_hint(Want& want) const;
+  [[nodiscard]] Positions candidates(const Want& want) const;
+  // Devices of one type for themselves.
+  Verdict choose(const Want& want, Positions& chosen) const;
+  Verdict choose_gpus(const Want& want, const Positions& found, Positions& chosen,
+                      bool& decided) const;
+  // Up to `at_most` devices, those at one of `preferred` PCIe ids first, one from each in turn.
+  Verdict choose_in_order(const Want& want, const Positions& found, const Positions& preferred,
+                          int64_t at_most, Positions& chosen) const;
+  Verdict choose_jointly(Wants& wants, Allocation& allocation) const;
+  void record(const Want& want, const Positions& chosen, Allocation& allocation) const;
+  [[nodiscard]] Positions pcie_ids(int type, const Positions& chosen) const;
+
+  const DeviceTypes& types_;
+  const Scorer* scorer_;
+  const NodeState& node_;
+  const NodeLabels& labels_;
+  const PodDemand& demand_;
+};
+
+Verdict Attempt::apply_hint(Want& want) const {
+  const TypeState& state = node_.type(want.type);
+  const bool is_default_type = !types_.type(want.type).is_topology_aware;
+  if (is_default_type && want.hint != nullptr && want.count == 1) {
+    const int64_t asked = want.per_device.get(0);
+    if (want.hint->strategy == TypeHint::Strategy::kApplyForAll) {
+      want.count = std::count_if(
+          state.devices.begin(), state.devices.end(), [&](const DeviceState& device) {
+            return device.info != nullptr &&
+                   (!want.hint->selector || want.hint->selector->matches(device.info->labels));
+          });
+      if (want.count == 0) return refuse(Reason::kInsufficientDevices, want.type, true);
+    } else if (want.hint->strategy == TypeHint::Strategy::kRequestsAsCount) {
+      want.count = asked;
+      want.per_device.set(0, want.hint->exclusive == TypeHint::Exclusive::kDevice ? 100 : 1);
+    }
+  }
+  if (want.needs_vf() &&
+      std::none_of(state.devices.begin(), state.devices.end(), [](const DeviceState& device) {
+        return device.info != nullptr && !device.info->vfs.empty();
+      }))
+    return refuse(Reason::kInsufficientVfs, want.type, true);
+  return {};
+}
+
+Verdict Attempt::collect_wants(Wants& wants) const {
+  for (const TypeRequest& request : demand_.request.types) {
+    if (!node_.has_devices(request.type))
+      return refuse(Reason::kInsufficientDevices, request.type, true);
+    Want want{request.type, request.per_device, request.count, request.is_shared,
+              demand_.hints.hint(request.type)};
+    if (Verdict verdict = apply_hint(want); !verdict.fits()) return verdict;
+    wants.push_back(want);
+  }
+  return {};
+}
+
+Positions Attempt::candidates(const Want& want) const {
+  const TypeState& state = node_.type(want.type);
+  Positions found;
+  for (size_t i = 0; i < state.devices.size(); ++i) {
+    const DeviceState& device = state.devices[i];
+    if (!fits(types_.type(want.type), want, device) || !allowed(state, want, device)) continue;
+    if (want.needs_vf() && free_vf(want, device) == nullptr) continue;
+    found.push_back(static_cast<int>(i));
+  }
+  return found;
+}
+
+Verdict Attempt::choose_in_order(const Want& want, const Positions& found,
+                                 const Positions& preferred, int64_t at_most,
+                                 Positions& chosen) const {
+  if (static_cast<int64_t>(found.size()) < want.count)
+    return refuse(Reason::kInsufficientDevices, want.type);
+  const TypeState& state = node_.type(want.type);
+  Positions order = found;
+  if (scorer_ != nullptr) {
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      const auto score = [&](int position) {
+        const DeviceState& device = at(state, position);
+        return scorer_->score_device(want.type, want.per_device, device.total, device.free);
+      };
+      return score(a) > score(b);
+    });
+  }
+  // One device of each preferred PCIe id, then a second of each, and so on; then the others.
+  std::vector<std::pair<int, int>> keyed;  // round, position
+  std::vector<int> rounds(preferred.size(), 0);
+  for (int position : order) {
+    const auto it = std::find(preferred.begin(), preferred.end(), at(state, position).pcie);
+    const int round = it == preferred.end() ? static_cast<int>(found.size())
+                                            : rounds[static_cast<size_t>(it - preferred.begin())]++;
+    keyed.emplace_back(round, position);
+  }
+  std::stable_sort(keyed.begin(), keyed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  chosen.clear();
+  for (const auto& [round, position] : keyed)
+    if (static_cast<int64_t>(chosen.size()) < at_most) chosen.push_back(position);
+  std::sort(chosen.begin(), chosen.end());
+  return {};
+}
+
+Verdict Attempt::choose_gpus(const Want& want, const Positions& found, Positions& chosen,
+                             bool& decided) const {
+  decided = true;
+  if (!want.is_shared) {
+    const PartitionRules rules = partition_rules(node_, labels_, demand_.hints);
+    if (rules.table != nullptr || rules.enforced) {
+      const Verdict verdict =
+          choose_partition(node_, want, rules, demand_.hints, found, chosen);
+      if (verdict.fits() || rules.enforced) return verdict;
+    }
+  }
+  const TypeState& state = node_.type(want.type);
+  const bool needs_tree = want.scope() != Scope::kUnset;
+  if (!state.has_tree) {
+    if (needs_tree) return refuse(Reason::kMissingTree, want.type, true);
+    decided = false;
+    return {};
+  }
+  if (want.is_shared && want.count > 1) {
+    if (needs_tree) return refuse(Reason::kUnsupportedMultiShared, want.type, true);
+    decided = false;
+    return {};
+  }
+  chosen = choose_by_topology(state, want, found, scorer_);
+  if (!chosen.empty()) return {};
+  return refuse(needs_tree ? Reason::kInsufficientScoped : Reason::kInsufficientGpu, want.type);
+}
+
+Verdict Attempt::choose(const Want& want, Positions& chosen) const {
+  const Positions found = candidates(want);
+  if (types_.type(want.type).is_topology_aware) {
+    bool decided = false;
+    const Verdict verdict = choose_gpus(want, found, chosen, decided);
+    if (decided) return verdict;
+  }
+  return choose_in_order(want, found, {}, want.count, chosen);
+}
+
+void Attempt::record(const Want& want, const Positions& chosen, Allocation& allocation) const {
+  for (int position : chosen) {
+    const DeviceState& device = at(node_.type(want.type), position);
+    DeviceShare share;
+    share.type = want.type;
+    share.minor = device.minor;
+    share.amounts = amounts_on_device(types_.type(want.type), want.per_device, device.total);
+    if (const VirtualFunction* vf = free_vf(want, device)) share.vfs.push_back(*vf);
+    allocation.push_back(std::move(share));
+  }
+}
+
+Positions Attempt::pcie_ids(int type, const Positions& chosen) const {
+  Positions ids;
+  for (int position : chosen) ids.push_back(at(node_.type(type), position).pcie);
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+// The first listed type that is asked for decides where; the others follow to its PCIe ids.
+Verdict Attempt::choose_jointly(Wants& wants, Allocation& allocation) const {
+  const JointAllocate& joint = *demand_.hints.joint;
+  const auto wanted = [&](int type) {
+    return std::find_if(wants.begin(), wants.end(), [&](const Want& w) { return w.type == type; });
+  };
+  const auto applies_for_all = [](const Want& want) {
+    return want.hint != nullptr && want.hint->strategy == TypeHint::Strategy::kApplyForAll;
+  };
+  auto primary = wants.end();
+  for (int type : joint.types) {
+    const auto it = wanted(type);
+    if (it == wants.end() || applies_for_all(*it)) continue;
+    primary = it;
+    break;
+  }
+  if (primary == wants.end()) return refuse(Reason::kNoPrimary, 0);
+  Positions chosen;
+  if (Verdict verdict = choose(*primary, chosen); !verdict.fits()) return verdict;
+  record(*primary, chosen, allocation);
+  const int primary_type = primary->type;
+  const Positions near = pcie_ids(primary_type, chosen);
+  wants.erase(primary);
+  for (int type : joint.types) {
+    const auto it = wanted(type);
+    if (it == wants.end()) continue;
+    Want want = *it;
+    wants.erase(it);
+    const auto switches = static_cast<int64_t>(near.size());
+    if (joint.same_pcie) want.count = std::max(want.count, switches);
+    if (Verdict verdict = choose_in_order(want, candidates(want), near,
+                                          std::max(want.count, switches), chosen);
+        !verdict.fits())
+      return verdict;
+    if (joint.same_pcie && pcie_ids(want.type, chosen) != near)
+      return refuse(Reason::kJointViolation, want.type);
+    record(want, chosen, allocation);
+  }
+  return {};
+}
+
+Verdict Attempt::run(Allocation& allocation) {
+  allocation.clear();
+  Wants wants;
+  if (Verdict verdict = collect_wants(wants); !verdict.fits()) return verdict;
+  Verdict verdict;
+  if (demand_.hints.joint) {
+    const auto& listed = demand_.hints.joint->types;
+    const auto asked = std::count_if(wants.begin(), wants.end(), [&](const Want& want) {
+      return std::find(listed.begin(), listed.end(), want.type) != listed.end();
+    });
+    if (asked > 1) verdict = choose_jointly(wants, allocation);
+  }
+  Positions chosen;
+  for (const Want& want : wants) {
+    if (!verdict.fits()) break;
+    verdict = choose(want, chosen);
+    if (verdict.fits()) record(want, chosen, allocation);
+  }
+  if (!verdict.fits()) {
+    allocation.clear();
+    return verdict;
+  }
+  std::sort(allocation.begin(), allocation.end(), [](const DeviceShare& a, const DeviceShare& b) {
+    return std::tie(a.type, a.minor) < std::tie(b.type, b.minor);
+  });
+  return {};
+}
+
+// What can be said without looking at single devices.
+std::optional<Verdict> settle(const NodeState& node, const PodDemand& demand) {
+  if (demand.request.empty() || node.unmanaged()) return Verdict{};
+  if (node.malformed)
+    return refuse(Reason::kMalformedDevice, demand.request.types[0].type, true);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string reason_text(const DeviceTypes& types, Reason reason, int type) {
+  const std::string& name = types.type(type).name;
+  switch (reason) {
+    case Reason::kNone:
+      return {};
+    case Reason::kInsufficientDevices:
+      return "Insufficient " + name + " devices";
+    case Reason::kInsufficientVfs:
+      return "Insufficient " + name + " VirtualFunctions";
+    case Reason::kInsufficientGpu:
+      return "Insufficient GPU Devices";
+    case Reason::kInsufficientPartitioned:
+      return "Insufficient Partitioned GPU Devices";
+    case Reason::kInsufficientScoped:
+      return "Insufficient Topology Scoped GPU Devices";
+    case Reason::kMissingPartitionTable:
+      return "node(s) missing GPU Partition Table";
+    case Reason::kUnsupportedCount:
+      return "node(s) Unsupported number of GPU requests";
+    case Reason::kMissingTree:
+      return "node(s) missing GPU Device Topology Tree";
+    case Reason::kUnsupportedMultiShared:
+      return "node(s) Unsupported Multi-Shared GPU";
+    case Reason::kJointViolation:
+      return "node(s) Device Joint-Allocate rules violation";
+    case Reason::kNoPrimary:
+      return "node(s) Insufficient primary device";
+    case Reason::kMalformedDevice:
+      return "node(s) had a Device object that cannot be read";
+  }
+  return {};
+}
+
+Verdict Allocator::check(const NodeState& node, const NodeLabels& labels,
+                         const PodDemand& demand) const {
+  if (const auto settled = settle(node, demand)) return *settled;
+  const bool enforced = partition_rules(node, labels, demand.hints).enforced;
+  if (enforced || !demand.hints.empty()) {
+    Allocation ignored;
+    return Attempt(types_, nullptr, node, labels, demand).run(ignored);
+  }
+  for (const TypeRequest& request : demand.request.types)
+    if (!node.has_devices(request.type))
+      return refuse(Reason::kInsufficientDevices, request.type, true);
+  for (const TypeRequest& request : demand.request.types) {
+    const DeviceType& type = types_.type(request.type);
+    const TypeState& state = node.type(request.type);
+    const Want want{request.type, request.per_device, request.count, request.is_shared, nullptr};
+    int64_t missing = request.count;
+    for (const DeviceState& device : state.devices) {
+      if (missing <= 0) break;
+      missing -= fits(type, want, device) ? 1 : 0;
+    }
+    if (missing <= 0) continue;
+    const bool by_tree = type.is_topology_aware && state.has_tree &&
+                         !(request.is_shared && request.count > 1);
+    return refuse(by_tree ? Reason::kInsufficientGpu : Reason::kInsufficientDevices, request.type);
+  }
+  return {};
+}
+
+Verdict Allocator::allocate(const NodeState& node, const NodeLabels& labels,
+                            const PodDemand& demand, Allocation& allocation) const {
+  allocation.clear();
+  if (const auto settled = settle(node, demand)) return *settled;
+  return Attempt(types_, scorer_, node, labels, demand).run(allocation);
+}
+
+}  // namespace plimsoll::devices

@@ -1,0 +1,84 @@
+#pragma once
+// Chooses devices of one node for one pod, as Koordinator's DeviceShare does: per device type by
+// minor order, by topology (NUMA zone, PCIe), by partition table, jointly for several types.
+//
+// Deterministic: the same state and request give the same devices. Where choices are equal, the
+// lowest minors win.
+// Pure; several threads may allocate at once, each on a NodeState that nobody changes meanwhile.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugins/nodedevice/device_hints.hpp"
+#include "plugins/nodedevice/device_request.hpp"
+#include "plugins/nodedevice/node_state.hpp"
+#include "plugins/nodedevice/scoring.hpp"
+
+namespace plimsoll::devices {
+
+// Why a node was refused.
+enum class Reason : uint8_t {
+  kNone,
+  kInsufficientDevices,         // Insufficient <type> devices
+  kInsufficientVfs,             // Insufficient <type> VirtualFunctions
+  kInsufficientGpu,             // Insufficient GPU Devices
+  kInsufficientPartitioned,     // Insufficient Partitioned GPU Devices
+  kInsufficientScoped,          // Insufficient Topology Scoped GPU Devices
+  kMissingPartitionTable,       // node(s) missing GPU Partition Table
+  kUnsupportedCount,            // node(s) Unsupported number of GPU requests
+  kMissingTree,                 // node(s) missing GPU Device Topology Tree
+  kUnsupportedMultiShared,      // node(s) Unsupported Multi-Shared GPU
+  kJointViolation,              // node(s) Device Joint-Allocate rules violation
+  kNoPrimary,                   // node(s) Insufficient primary device
+  kMalformedDevice,             // the node's Device object cannot be read
+};
+inline constexpr int kReasonCount = static_cast<int>(Reason::kMalformedDevice) + 1;
+
+struct Verdict {
+  Reason reason = Reason::kNone;  // kNone: the node has what is asked for
+  int8_t type = 0;                // the device type that is short
+  bool unresolvable = false;      // evicting pods does not help
+
+  [[nodiscard]] bool fits() const { return reason == Reason::kNone; }
+  bool operator==(const Verdict&) const = default;
+};
+
+[[nodiscard]] std::string reason_text(const DeviceTypes& types, Reason reason, int type);
+
+// Everything that a pod asks for, parsed once.
+struct PodDemand {
+  DeviceRequest request;
+  DeviceHints hints;
+};
+
+// What the Node object (rather than the Device object) says: labels node.koordinator.sh/gpu-...
+struct NodeLabels {
+  std::string_view gpu_vendor;
+  std::string_view gpu_model;
+  std::string_view partition_policy;
+};
+
+class Allocator {
+ public:
+  // Both outlive the allocator. `scorer` may be null: then devices that are shared are taken in
+  // minor order.
+  Allocator(const DeviceTypes& types, const Scorer* scorer) : types_(types), scorer_(scorer) {}
+
+  // Whether the pod's devices are there. Does not allocate memory in the common case (no
+  // annotations, no partition table).
+  [[nodiscard]] Verdict check(const NodeState& node, const NodeLabels& labels,
+                              const PodDemand& demand) const;
+
+  // Chooses them. `allocation` is filled in only when the verdict fits; amounts are complete (bytes
+  // and ratio of a GPU's memory both given).
+  [[nodiscard]] Verdict allocate(const NodeState& node, const NodeLabels& labels,
+                                 const PodDemand& demand, Allocation& allocation) const;
+
+ private:
+  const DeviceTypes& types_;
+  const Scorer* scorer_;
+};
+
+}  // namespace plimsoll::devices

@@ -1,0 +1,122 @@
+#include "plugins/nodedevice/device_choice.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace plimsoll::devices {
+namespace {
+
+const DeviceState& at(const TypeState& state, int position) {
+  return state.devices[static_cast<size_t>(position)];
+}
+
+// A set of candidates that share a switch, a zone or the node.
+struct Group {
+  Positions members;
+  int used_ancestors = 0;  // this group and those around it, as far as they are in use
+};
+
+bool same_group(Scope level, const DeviceState& a, const DeviceState& b) {
+  if (level == Scope::kNode) return true;
+  if (a.numa != b.numa) return false;
+  return level == Scope::kNuma || (a.pcie == b.pcie && (level == Scope::kPcie || &a == &b));
+}
+
+int used_ancestors(const TypeState& state, Scope level, const DeviceState& member) {
+  int used = 0;
+  for (Scope scope : {Scope::kPcie, Scope::kNuma, Scope::kNode}) {
+    if (scope < level) continue;
+    used += std::any_of(state.devices.begin(), state.devices.end(), [&](const DeviceState& other) {
+      return other.in_use && other.present && same_group(scope, member, other);
+    });
+  }
+  return used;
+}
+
+// Groups in order of zone and PCIe id, members by minor.
+std::vector<Group> group_by(const TypeState& state, Scope level, const Positions& candidates) {
+  Positions ordered = candidates;
+  std::stable_sort(ordered.begin(), ordered.end(), [&](int a, int b) {
+    const DeviceState& x = at(state, a);
+    const DeviceState& y = at(state, b);
+    return std::tie(x.numa, x.pcie) < std::tie(y.numa, y.pcie);
+  });
+  std::vector<Group> groups;
+  for (int position : ordered) {
+    const bool joins = !groups.empty() && same_group(level, at(state, groups.back().members[0]),
+                                                     at(state, position));
+    if (!joins) groups.push_back({{}, used_ancestors(state, level, at(state, position))});
+    groups.back().members.push_back(position);
+  }
+  for (Group& group : groups) std::sort(group.members.begin(), group.members.end());
+  return groups;
+}
+
+int64_t score_of(const TypeState& state, const Want& want, const Scorer* scorer, int position) {
+  if (scorer == nullptr || !want.is_shared) return 0;
+  const DeviceState& device = at(state, position);
+  return scorer->score_device(want.type, want.per_device, device.total, device.free);
+}
+
+}  // namespace
+
+bool fits(const DeviceType& type, const Want& want, const DeviceState& device) {
+  if (!device.available || device.total.is_zero()) return false;
+  const Amounts asked = amounts_on_device(type, want.per_device, device.total);
+  for (int dim = 0; dim < kMaxDims; ++dim) {
+    if (!asked.has(dim)) continue;
+    if (!device.free.has(dim) || asked.get(dim) > device.free.get(dim)) return false;
+  }
+  return true;
+}
+
+const VirtualFunction* free_vf(const Want& want, const DeviceState& device) {
+  if (device.info == nullptr || !want.needs_vf()) return nullptr;
+  for (const VirtualFunction& vf : device.info->vfs) {
+    const bool taken = std::binary_search(device.vfs_in_use.begin(), device.vfs_in_use.end(),
+                                          vf.bus_id);
+    if (!taken && want.hint->vf_selector->matches(vf.labels)) return &vf;
+  }
+  return nullptr;
+}
+
+bool allowed(const TypeState& state, const Want& want, const DeviceState& device) {
+  if (want.hint == nullptr) return true;
+  if (device.info == nullptr) return false;
+  if (want.hint->selector && !want.hint->selector->matches(device.info->labels)) return false;
+  if (want.hint->exclusive != TypeHint::Exclusive::kPcie || device.pcie < 0) return true;
+  return std::none_of(state.devices.begin(), state.devices.end(), [&](const DeviceState& other) {
+    return other.in_use && other.pcie == device.pcie;
+  });
+}
+
+Positions choose_by_topology(const TypeState& state, const Want& want, const Positions& candidates,
+                             const Scorer* scorer) {
+  const auto count = static_cast<size_t>(want.count);
+  const Scope widest = want.scope() == Scope::kUnset ? Scope::kNode : want.scope();
+  for (Scope level : {Scope::kDevice, Scope::kPcie, Scope::kNuma, Scope::kNode}) {
+    if (level > widest) break;
+    std::vector<Group> groups = group_by(state, level, candidates);
+    const Group* best = nullptr;
+    int64_t best_score = 0;
+    for (Group& group : groups) {
+      if (group.members.size() < count) continue;
+      std::stable_sort(group.members.begin(), group.members.end(), [&](int a, int b) {
+        return score_of(state, want, scorer, a) > score_of(state, want, scorer, b);
+      });
+      const int64_t score = score_of(state, want, scorer, group.members[0]);
+      if (best == nullptr || std::tie(group.used_ancestors, score) >
+                                 std::tie(best->used_ancestors, best_score)) {
+        best = &group;
+        best_score = score;
+      }
+    }
+    if (best == nullptr) continue;
+    Positions chosen(best->members.begin(), best->members.begin() + static_cast<ptrdiff_t>(count));
+    std::sort(chosen.begin(), chosen.end());
+    return chosen;
+  }
+  return {};
+}
+
+}  // namespace plimsoll::devices

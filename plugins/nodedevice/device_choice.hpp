@@ -1,0 +1,55 @@
+#pragma once
+// The steps of the allocator (private to it): which devices are candidates, and how a number of
+// them is chosen by topology or by partition table. Positions are indices into TypeState::devices.
+
+#include <vector>
+
+#include "plugins/nodedevice/allocator.hpp"
+
+namespace plimsoll::devices {
+
+// What is wanted of one type on one node, after the hints that change counts.
+struct Want {
+  int type = 0;
+  Amounts per_device;
+  int64_t count = 1;
+  bool is_shared = false;
+  const TypeHint* hint = nullptr;
+
+  [[nodiscard]] Scope scope() const { return hint == nullptr ? Scope::kUnset : hint->required_scope; }
+  [[nodiscard]] bool needs_vf() const { return hint != nullptr && hint->vf_selector.has_value(); }
+};
+
+using Positions = std::vector<int>;
+
+// The request and what one device would give for it: a resource that the device does not have, or
+// less of it than asked, does not fit. Bytes and ratio of a GPU's memory are both checked.
+[[nodiscard]] bool fits(const DeviceType& type, const Want& want, const DeviceState& device);
+
+// The first free virtual function (by bus id) that the pod may have; null: none.
+[[nodiscard]] const VirtualFunction* free_vf(const Want& want, const DeviceState& device);
+
+// The device's labels and its PCIe neighbours allow it.
+[[nodiscard]] bool allowed(const TypeState& state, const Want& want, const DeviceState& device);
+
+// `count` of `candidates` (by minor) as close together as can be, not further apart than the scope
+// of `want`. Among equally close sets: the one whose PCIe switch and NUMA zone are in use already,
+// then for shared devices the best score, then the lowest in order of zone, PCIe id and minor.
+// Empty: there is none.
+[[nodiscard]] Positions choose_by_topology(const TypeState& state, const Want& want,
+                                           const Positions& candidates, const Scorer* scorer);
+
+// Which partition table is in force for whole GPUs on a node.
+struct PartitionRules {
+  const PartitionTable* table = nullptr;  // null: none
+  bool enforced = false;                  // only sets of the table may be given
+};
+[[nodiscard]] PartitionRules partition_rules(const NodeState& node, const NodeLabels& labels,
+                                             const DeviceHints& hints);
+
+// A partition of want.count devices that nobody uses, all healthy and among `candidates`.
+[[nodiscard]] Verdict choose_partition(const NodeState& node, const Want& want,
+                                       const PartitionRules& rules, const DeviceHints& hints,
+                                       const Positions& candidates, Positions& chosen);
+
+}  // namespace plimsoll::devices

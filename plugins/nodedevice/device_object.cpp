@@ -1,0 +1,295 @@
+#include "plugins/nodedevice/device_object.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "plugins/nodedevice/quantity_text.hpp"
+
+namespace plimsoll::devices {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kPartitions = "scheduling.koordinator.sh/gpu-partitions";
+constexpr const char* kCheckpoints[] = {"node.koordinator.sh/devices-checkpoints",
+                                        "node.koordinator.sh/gpu-checkpoints"};
+
+// A wrong field; caught in parse_device_object.
+struct FieldError {
+  std::string field;
+  std::string problem;
+};
+
+[[noreturn]] void wrong(const std::string& field, std::string problem) {
+  throw FieldError{field, std::move(problem)};
+}
+
+// The member of an object, or null if it is absent or null.
+const Json* member(const Json& object, const char* key) {
+  const auto it = object.find(key);
+  return it == object.end() || it->is_null() ? nullptr : &*it;
+}
+
+const Json* object_member(const Json& object, const char* key, const std::string& field) {
+  const Json* value = member(object, key);
+  if (value != nullptr && !value->is_object()) wrong(field, "must be an object");
+  return value;
+}
+
+const Json* array_member(const Json& object, const char* key, const std::string& field) {
+  const Json* value = member(object, key);
+  if (value != nullptr && !value->is_array()) wrong(field, "must be a list");
+  return value;
+}
+
+std::string string_member(const Json& object, const char* key, const std::string& field) {
+  const Json* value = member(object, key);
+  if (value == nullptr) return {};
+  if (!value->is_string()) wrong(field + "." + key, "must be a string");
+  return value->get<std::string>();
+}
+
+int32_t int_value(const Json& value, const std::string& field) {
+  if (!value.is_number_integer()) wrong(field, "must be an integer");
+  if (value.is_number_unsigned() &&
+      value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int32_t>::max()))
+    wrong(field, "is too large");
+  const auto number = value.get<int64_t>();
+  if (number < std::numeric_limits<int32_t>::min() || number > std::numeric_limits<int32_t>::max())
+    wrong(field, "is out of range");
+  return static_cast<int32_t>(number);
+}
+
+int32_t int_member(const Json& object, const char* key, const std::string& field, int32_t absent) {
+  const Json* value = member(object, key);
+  return value == nullptr ? absent : int_value(*value, field + "." + key);
+}
+
+Labels labels_of(const Json& object, const char* key, const std::string& field) {
+  Labels labels;
+  const std::string where = field + "." + key;
+  const Json* values = object_member(object, key, where);
+  if (values == nullptr) return labels;
+  for (const auto& [name, value] : values->items()) {
+    if (!value.is_string()) wrong(where + "[" + name + "]", "must be a string");
+    labels.emplace(name, value.get<std::string>());
+  }
+  return labels;
+}
+
+int64_t quantity_value(const Json& value, const std::string& field) {
+  std::optional<int64_t> amount;
+  if (value.is_string())
+    amount = parse_quantity(value.get_ref<const std::string&>());
+  else if (value.is_number())
+    amount = parse_quantity(value.dump());
+  if (!amount) wrong(field, value.dump() + " is not a quantity");
+  if (*amount < 0) wrong(field, "must not be negative");
+  return std::min(*amount, kMaxAmount);
+}
+
+Amounts resources_of(const DeviceTypes& types, int type, const Json& device,
+                     const std::string& field) {
+  Amounts amounts;
+  const std::string where = field + ".resources";
+  const Json* resources = object_member(device, "resources", where);
+  if (resources == nullptr) return amounts;
+  for (const auto& [name, value] : resources->items()) {
+    const int64_t amount = quantity_value(value, where + "[" + name + "]");
+    const int dim = types.find_dim(type, name);
+    if (dim >= 0) amounts.set(dim, amount);
+  }
+  return amounts;
+}
+
+void read_topology(const Json& device, const std::string& field, DeviceInfo& info) {
+  const std::string where = field + ".topology";
+  const Json* topology = object_member(device, "topology", where);
+  if (topology == nullptr) return;
+  info.has_topology = true;
+  info.socket = int_member(*topology, "socketID", where, -1);
+  info.numa = std::max(int_member(*topology, "nodeID", where, -1), -1);
+  info.pcie_id = string_member(*topology, "pcieID", where);
+  info.bus_id = string_member(*topology, "busID", where);
+}
+
+void read_virtual_functions(const Json& device, const std::string& field, DeviceInfo& info) {
+  const Json* groups = array_member(device, "vfGroups", field + ".vfGroups");
+  if (groups == nullptr) return;
+  for (size_t g = 0; g < groups->size(); ++g) {
+    const std::string group_field = field + ".vfGroups[" + std::to_string(g) + "]";
+    const Json& group = (*groups)[g];
+    if (!group.is_object()) wrong(group_field, "must be an object");
+    const Labels labels = labels_of(group, "labels", group_field);
+    const Json* vfs = array_member(group, "vfs", group_field + ".vfs");
+    for (size_t v = 0; vfs != nullptr && v < vfs->size(); ++v) {
+      const std::string vf_field = group_field + ".vfs[" + std::to_string(v) + "]";
+      const Json& vf = (*vfs)[v];
+      if (!vf.is_object()) wrong(vf_field, "must be an object");
+      info.vfs.push_back({int_member(vf, "minor", vf_field, 0),
+                          string_member(vf, "busID", vf_field), labels});
+    }
+  }
+  std::stable_sort(info.vfs.begin(), info.vfs.end(),
+                   [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; });
+}
+
+DeviceInfo read_device(const DeviceTypes& types, int type, const Json& device,
+                       const std::string& field) {
+  DeviceInfo info;
+  const Json* minor = member(device, "minor");
+  if (minor == nullptr) wrong(field + ".minor", "missing");
+  info.minor = int_value(*minor, field + ".minor");
+  if (info.minor < 0) wrong(field + ".minor", "must not be negative");
+  if (const Json* health = member(device, "health")) {
+    if (!health->is_boolean()) wrong(field + ".health", "must be true or false");
+    info.is_healthy = health->get<bool>();
+  }
+  info.id = string_member(device, "id", field);
+  info.module_id = int_member(device, "moduleID", field, -1);
+  info.labels = labels_of(device, "labels", field);
+  info.total = resources_of(types, type, device, field);
+  read_topology(device, field, info);
+  read_virtual_functions(device, field, info);
+  return info;
+}
+
+void read_devices(const DeviceTypes& types, const Json& object, NodeDevices& node) {
+  const Json* spec = object_member(object, "spec", "spec");
+  if (spec == nullptr) return;
+  const Json* devices = array_member(*spec, "devices", "spec.devices");
+  for (size_t i = 0; devices != nullptr && i < devices->size(); ++i) {
+    const std::string field = "spec.devices[" + std::to_string(i) + "]";
+    const Json& device = (*devices)[i];
+    if (!device.is_object()) wrong(field, "must be an object");
+    const std::string type_name = string_member(device, "type", field);
+    if (type_name.empty()) wrong(field + ".type", "missing");
+    const int type = types.find_type(type_name);
+    if (type < 0) continue;
+    DeviceInfo info = read_device(types, type, device, field);
+    auto& of_type = node.by_type[static_cast<size_t>(type)];
+    const auto at =
+        std::lower_bound(of_type.begin(), of_type.end(), info.minor,
+                         [](const DeviceInfo& a, int32_t minor) { return a.minor < minor; });
+    if (at != of_type.end() && at->minor == info.minor)
+      wrong(field + ".minor",
+            std::to_string(info.minor) + " is already the minor of another " + type_name);
+    of_type.insert(at, std::move(info));
+  }
+}
+
+int64_t parse_count(const std::string& key, const std::string& field) {
+  const bool is_number = !key.empty() && key.size() <= 6 &&
+                         std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!is_number) wrong(field, "the key \"" + key + "\" is not a number of devices");
+  return std::stoll(key);
+}
+
+Partition read_partition(const Json& value, const std::string& field) {
+  if (!value.is_object()) wrong(field, "must be an object");
+  Partition partition;
+  const Json* minors = array_member(value, "minors", field + ".minors");
+  for (size_t i = 0; minors != nullptr && i < minors->size(); ++i)
+    partition.minors.push_back(
+        int_value((*minors)[i], field + ".minors[" + std::to_string(i) + "]"));
+  std::sort(partition.minors.begin(), partition.minors.end());
+  partition.link_type = string_member(value, "gpuLinkType", field);
+  if (const Json* bandwidth = member(value, "ringBusBandwidth"))
+    partition.ring_bandwidth = quantity_value(*bandwidth, field + ".ringBusBandwidth");
+  partition.score = int_member(value, "allocationScore", field, 0);
+  return partition;
+}
+
+PartitionTable read_partitions(const std::string& text) {
+  const Json table = Json::parse(text);
+  if (!table.is_object()) wrong("", "must be an object by number of devices");
+  PartitionTable partitions;
+  for (const auto& [key, values] : table.items()) {
+    const std::string field = "[" + key + "]";
+    auto& of_count = partitions[parse_count(key, field)];
+    if (values.is_null()) continue;
+    if (!values.is_array()) wrong(field, "must be a list");
+    for (size_t i = 0; i < values.size(); ++i)
+      of_count.push_back(read_partition(values[i], field + "[" + std::to_string(i) + "]"));
+  }
+  return partitions;
+}
+
+std::vector<CheckpointEntry> read_checkpoints(const std::string& text) {
+  const Json list = Json::parse(text);
+  if (!list.is_array()) wrong("", "must be a list");
+  std::vector<CheckpointEntry> entries;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string field = "[" + std::to_string(i) + "]";
+    if (!list[i].is_object()) wrong(field, "must be an object");
+    CheckpointEntry entry{string_member(list[i], "podUID", field),
+                          string_member(list[i], "resourceName", field), {}};
+    const Json* ids = array_member(list[i], "deviceIDs", field + ".deviceIDs");
+    for (size_t d = 0; ids != nullptr && d < ids->size(); ++d) {
+      if (!(*ids)[d].is_string()) wrong(field + ".deviceIDs", "must be strings");
+      entry.device_ids.push_back((*ids)[d].get<std::string>());
+    }
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+// Runs `read` on an annotation's text; what is wrong with it becomes a warning.
+template <typename Read>
+void try_annotation(const Labels& annotations, const char* key, NodeDevices& node, Read read) {
+  const auto it = annotations.find(key);
+  if (it == annotations.end()) return;
+  const std::string where = "annotation " + std::string(key);
+  try {
+    read(it->second);
+  } catch (const FieldError& error) {
+    node.warnings.push_back(where + error.field + ": " + error.problem);
+  } catch (const Json::exception& error) {
+    node.warnings.push_back(where + ": " + error.what());
+  }
+}
+
+void read_meta(const Json& object, NodeDevices& node) {
+  const Json* meta = object_member(object, "metadata", "metadata");
+  if (meta == nullptr) wrong("metadata", "missing");
+  node.name = string_member(*meta, "name", "metadata");
+  if (node.name.empty()) wrong("metadata.name", "missing");
+  const Labels labels = labels_of(*meta, "labels", "metadata");
+  const auto label = [&](const char* key) {
+    const auto it = labels.find(key);
+    return it == labels.end() ? std::string() : it->second;
+  };
+  node.gpu_vendor = label("node.koordinator.sh/gpu-vendor");
+  node.gpu_model = label("node.koordinator.sh/gpu-model");
+  node.partition_policy = label("node.koordinator.sh/gpu-partition-policy");
+  node.secondary_well_planned = label("node.koordinator.sh/secondary-device-well-planned") == "true";
+  const Labels annotations = labels_of(*meta, "annotations", "metadata");
+  node.has_partitions = annotations.count(kPartitions) != 0;
+  try_annotation(annotations, kPartitions, node,
+                 [&](const std::string& text) { node.partitions = read_partitions(text); });
+  for (const char* key : kCheckpoints)
+    try_annotation(annotations, key, node, [&](const std::string& text) {
+      for (auto& entry : read_checkpoints(text)) node.checkpoints.push_back(std::move(entry));
+    });
+}
+
+}  // namespace
+
+Result<NodeDevices> parse_device_object(const DeviceTypes& types, std::string_view json) {
+  NodeDevices node;
+  const auto where = [&] { return node.name.empty() ? "Device: " : "Device " + node.name + ": "; };
+  try {
+    const Json object = Json::parse(json);
+    if (!object.is_object()) return fail("Device: must be a JSON object");
+    read_meta(object, node);
+    read_devices(types, object, node);
+  } catch (const FieldError& error) {
+    return fail(where() + error.field + ": " + error.problem);
+  } catch (const Json::exception& error) {
+    return fail(where() + error.what());
+  }
+  return node;
+}
+
+}  // namespace plimsoll::devices

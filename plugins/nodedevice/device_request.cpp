@@ -1,0 +1,182 @@
+#include "plugins/nodedevice/device_request.hpp"
+
+#include <algorithm>
+
+#include "plugins/nodedevice/quantity_text.hpp"
+
+namespace plimsoll::devices {
+namespace {
+
+// The values that a pod asks for of one type, by name.
+struct Asked {
+  uint32_t names = 0;
+  std::array<int64_t, 32> values{};
+
+  [[nodiscard]] int64_t value(uint8_t name) const { return values[name]; }
+};
+
+using AskedByType = std::array<Asked, kMaxTypes>;
+
+// The current spelling of a name wins over the deprecated one.
+AskedByType collect(const DeviceTypes& types, std::span<const ResourceQuantity> requests) {
+  AskedByType asked;
+  for (const bool deprecated : {false, true}) {
+    for (const ResourceQuantity& request : requests) {
+      if (request.value <= 0) continue;
+      const auto found = types.find_request(request.name);
+      if (!found) continue;
+      const auto [type, name] = *found;
+      const bool is_old =
+          types.type(type).names[static_cast<size_t>(name)].name != request.name;
+      Asked& of_type = asked[static_cast<size_t>(type)];
+      if (is_old != deprecated || (of_type.names >> name & 1U) != 0) continue;
+      of_type.names |= 1U << name;
+      of_type.values[static_cast<size_t>(name)] = std::min(request.value, kMaxAmount);
+    }
+  }
+  return asked;
+}
+
+bool is_percent(int64_t value) { return value <= 100 || value % 100 == 0; }
+
+bool check_holds(const Check& check, const Asked& asked) {
+  const int64_t value = asked.value(check.name);
+  switch (check.kind) {
+    case Check::Kind::kPercent:
+      return is_percent(value);
+    case Check::Kind::kAtMost:
+      return value <= check.limit;
+    case Check::Kind::kMultipleOf: {
+      const int64_t by = asked.value(check.by);
+      return by > 0 && value % by == 0 && value / by <= 100;
+    }
+  }
+  return false;
+}
+
+std::string invalid_requests(const DeviceType& type, const Asked& asked) {
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < type.names.size(); ++i)
+    if ((asked.names >> i & 1U) != 0) names.push_back(type.names[i].name);
+  std::sort(names.begin(), names.end());
+  std::string text = "invalid resource device requests: [";
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += ' ';
+    text += names[i];
+  }
+  return text + "]";
+}
+
+int64_t device_count(const Combination& combination, const Asked& asked) {
+  const int64_t value = asked.value(combination.count_name);
+  switch (combination.count) {
+    case Combination::Count::kOne:
+      return 1;
+    case Combination::Count::kValue:
+      return std::max<int64_t>(value, 1);
+    case Combination::Count::kHundreds:
+      return value > 100 ? value / 100 : 1;
+  }
+  return 1;
+}
+
+TypeRequest normalise(const DeviceType& type, int index, const Combination& combination,
+                      const Asked& asked) {
+  TypeRequest request;
+  request.type = index;
+  request.count = device_count(combination, asked);
+  for (const Mapping& mapping : combination.mappings) {
+    const int64_t value = asked.value(mapping.name);
+    const int64_t scaled = value > kMaxAmount / mapping.factor ? kMaxAmount : value * mapping.factor;
+    request.total.set(mapping.dim, scaled);
+    request.per_device.set(mapping.dim, scaled / request.count);
+  }
+  if (type.shared_name >= 0) request.shares = asked.value(static_cast<uint8_t>(type.shared_name));
+  if (type.ratio_dim >= 0) {
+    const bool part_of_ratio = request.per_device.has(type.ratio_dim) &&
+                               request.per_device.get(type.ratio_dim) < 100;
+    request.is_shared = part_of_ratio || request.per_device.has(type.memory_dim);
+  }
+  return request;
+}
+
+Result<TypeRequest> parse_type(const DeviceTypes& types, int index, const Asked& asked) {
+  const DeviceType& type = types.type(index);
+  for (const Combination& combination : type.combinations) {
+    if (combination.names != asked.names) continue;
+    for (size_t i = 0; i < type.names.size(); ++i) {
+      if ((asked.names >> i & 1U) == 0 || !type.names[i].percent_with_own_text) continue;
+      const int64_t value = asked.values[i];
+      if (!is_percent(value))
+        return fail("invalid resource unit " + type.names[i].name + ": " + decimal_text(value));
+    }
+    for (const Check& check : combination.checks)
+      if (!check_holds(check, asked)) return fail(invalid_requests(type, asked));
+    return normalise(type, index, combination, asked);
+  }
+  return fail(invalid_requests(type, asked));
+}
+
+}  // namespace
+
+Result<DeviceRequest> parse_device_request(const DeviceTypes& types,
+                                           std::span<const ResourceQuantity> requests) {
+  const AskedByType asked = collect(types, requests);
+  DeviceRequest parsed;
+  for (int t = 0; t < types.count(); ++t) {
+    const Asked& of_type = asked[static_cast<size_t>(t)];
+    if (of_type.names == 0) continue;
+    auto request = parse_type(types, t, of_type);
+    if (!request) return fail(request.error());
+    parsed.types.push_back(*request);
+  }
+  return parsed;
+}
+
+std::array<int64_t, kMaxTypes> whole_devices_asked(const DeviceTypes& types,
+                                                   std::span<const ResourceQuantity> requests) {
+  const AskedByType asked = collect(types, requests);
+  std::array<int64_t, kMaxTypes> counts{};
+  for (int t = 0; t < types.count(); ++t) {
+    const Asked& of_type = asked[static_cast<size_t>(t)];
+    if (of_type.names == 0) continue;
+    int64_t& count = counts[static_cast<size_t>(t)];
+    if (auto request = parse_type(types, t, of_type)) {
+      count = request->count;
+      continue;
+    }
+    // Not a combination that means anything: the largest number that one of its names could mean.
+    count = 1;
+    for (const Combination& combination : types.type(t).combinations)
+      if ((combination.names & of_type.names) != 0)
+        count = std::max(count, device_count(combination, of_type));
+  }
+  return counts;
+}
+
+int64_t ratio_to_bytes(int64_t ratio, int64_t total_bytes) {
+  const auto wide = static_cast<__int128>(ratio) * total_bytes / 100;
+  return wide > kMaxAmount ? kMaxAmount : static_cast<int64_t>(wide);
+}
+
+int64_t bytes_to_ratio(int64_t bytes, int64_t total_bytes) {
+  if (total_bytes <= 0) return bytes > 0 ? kMaxAmount : 0;
+  const auto wide = (static_cast<__int128>(bytes) * 100 + total_bytes - 1) / total_bytes;
+  return wide > kMaxAmount ? kMaxAmount : static_cast<int64_t>(wide);
+}
+
+Amounts amounts_on_device(const DeviceType& type, const Amounts& per_device, const Amounts& total) {
+  Amounts amounts = per_device;
+  if (type.memory_dim < 0 || type.ratio_dim < 0) return amounts;
+  const bool has_memory = per_device.has(type.memory_dim);
+  const bool has_ratio = per_device.has(type.ratio_dim);
+  const int64_t total_bytes = total.get(type.memory_dim);
+  if (has_memory == has_ratio || total_bytes <= 0) return amounts;
+  if (has_ratio)
+    amounts.set(type.memory_dim, ratio_to_bytes(per_device.get(type.ratio_dim), total_bytes));
+  else
+    amounts.set(type.ratio_dim, bytes_to_ratio(per_device.get(type.memory_dim), total_bytes));
+  return amounts;
+}
+
+}  // namespace plimsoll::devices

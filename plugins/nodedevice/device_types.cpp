@@ -1,0 +1,156 @@
+#include "plugins/nodedevice/device_types.hpp"
+
+namespace plimsoll::devices {
+namespace {
+
+using Kind = Check::Kind;
+using Count = Combination::Count;
+
+// Positions in the names of the gpu type below.
+enum GpuName : uint8_t {
+  kNvidia,
+  kAmd,
+  kHygon,
+  kGpu,
+  kShared,
+  kCore,
+  kMemory,
+  kRatio,
+  kNpuCore,
+  kNpuCpu,
+  kNpuDvpp,
+};
+
+enum GpuDim : uint8_t { kCoreDim, kMemoryDim, kRatioDim, kNpuCoreDim, kNpuCpuDim, kNpuDvppDim };
+
+template <typename... Names>
+constexpr uint32_t bits(Names... names) {
+  return ((1U << names) | ...);
+}
+
+// n whole devices of a vendor's device plugin: all of each.
+Combination vendor(GpuName name) {
+  return {bits(name), {{name, kCoreDim, 100}, {name, kRatioDim, 100}}, {}, Count::kValue, name};
+}
+
+std::vector<Combination> gpu_combinations() {
+  const Mapping core{kCore, kCoreDim};
+  const Mapping memory{kMemory, kMemoryDim};
+  const Mapping ratio{kRatio, kRatioDim};
+  const Mapping npu_core{kNpuCore, kNpuCoreDim};
+  const Mapping npu_cpu{kNpuCpu, kNpuCpuDim};
+  const Mapping npu_dvpp{kNpuDvpp, kNpuDvppDim};
+  const Check core_percent{kCore, Kind::kPercent};
+  const Check ratio_percent{kRatio, Kind::kPercent};
+  const Check core_shares{kCore, Kind::kMultipleOf, 0, kShared};
+  const Check ratio_shares{kRatio, Kind::kMultipleOf, 0, kShared};
+  const Check one_share{kShared, Kind::kAtMost, 1};
+  const Check dvpp_percent{kNpuDvpp, Kind::kAtMost, 100};
+  return {
+      vendor(kNvidia),
+      vendor(kAmd),
+      vendor(kHygon),
+      {bits(kGpu), {{kGpu, kCoreDim}, {kGpu, kRatioDim}}, {}, Count::kHundreds, kGpu},
+      {bits(kMemory), {memory}, {}, Count::kOne},
+      {bits(kRatio), {ratio}, {ratio_percent}, Count::kHundreds, kRatio},
+      {bits(kCore, kMemory), {core, memory}, {core_percent}, Count::kOne},
+      {bits(kCore, kRatio), {core, ratio}, {core_percent, ratio_percent}, Count::kHundreds, kRatio},
+      {bits(kNpuCore, kRatio), {npu_core, ratio}, {ratio_percent}, Count::kHundreds, kRatio},
+      {bits(kShared, kMemory), {memory}, {}, Count::kValue, kShared},
+      {bits(kShared, kRatio), {ratio}, {ratio_shares}, Count::kValue, kShared},
+      {bits(kShared, kCore, kMemory), {core, memory}, {core_shares}, Count::kValue, kShared},
+      {bits(kShared, kCore, kRatio),
+       {core, ratio},
+       {core_shares, ratio_shares},
+       Count::kValue,
+       kShared},
+      {bits(kShared, kNpuCore, kNpuCpu, kMemory),
+       {npu_core, npu_cpu, memory},
+       {one_share},
+       Count::kOne},
+      {bits(kShared, kNpuCore, kNpuCpu, kNpuDvpp, kMemory),
+       {npu_core, npu_cpu, npu_dvpp, memory},
+       {one_share, dvpp_percent},
+       Count::kOne},
+  };
+}
+
+DeviceType gpu_type() {
+  DeviceType type;
+  type.name = "gpu";
+  type.names = {{"nvidia.com/gpu"},
+                {"amd.com/gpu"},
+                {"dcu.com/gpu"},
+                {"koordinator.sh/gpu", true},
+                {"koordinator.sh/gpu.shared"},
+                {"koordinator.sh/gpu-core"},
+                {"koordinator.sh/gpu-memory"},
+                {"koordinator.sh/gpu-memory-ratio"},
+                {"huawei.com/npu-core"},
+                {"huawei.com/npu-cpu"},
+                {"huawei.com/npu-dvpp"}};
+  type.dims = {"koordinator.sh/gpu-core", "koordinator.sh/gpu-memory",
+               "koordinator.sh/gpu-memory-ratio", "huawei.com/npu-core",
+               "huawei.com/npu-cpu", "huawei.com/npu-dvpp"};
+  type.combinations = gpu_combinations();
+  type.shared_name = kShared;
+  type.memory_dim = kMemoryDim;
+  type.ratio_dim = kRatioDim;
+  type.is_topology_aware = true;
+  return type;
+}
+
+// A type with one resource that is counted in hundredths of a device.
+DeviceType percent_type(std::string name) {
+  DeviceType type;
+  const std::string resource = "koordinator.sh/" + name;
+  type.name = std::move(name);
+  type.names = {{resource, true}};
+  type.dims = {resource};
+  type.combinations = {{1, {{0, 0}}, {}, Count::kHundreds, 0}};
+  return type;
+}
+
+}  // namespace
+
+DeviceTypes::DeviceTypes(std::vector<DeviceType> types) : types_(std::move(types)) {}
+
+const DeviceTypes& DeviceTypes::standard() {
+  static const DeviceTypes kTable({gpu_type(), percent_type("rdma"), percent_type("fpga")});
+  return kTable;
+}
+
+int DeviceTypes::find_type(std::string_view name) const {
+  for (int i = 0; i < count(); ++i)
+    if (type(i).name == name) return i;
+  return -1;
+}
+
+int DeviceTypes::find_dim(int type_index, std::string_view resource) const {
+  const std::string name = current_resource_name(resource);
+  const auto& dims = type(type_index).dims;
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (dims[i] == name) return static_cast<int>(i);
+  return -1;
+}
+
+std::optional<std::pair<int, int>> DeviceTypes::find_request(std::string_view resource) const {
+  const std::string name = current_resource_name(resource);
+  for (int t = 0; t < count(); ++t) {
+    const auto& names = type(t).names;
+    for (size_t i = 0; i < names.size(); ++i)
+      if (names[i].name == name) return std::pair(t, static_cast<int>(i));
+  }
+  return std::nullopt;
+}
+
+std::string current_resource_name(std::string_view name) {
+  constexpr std::string_view kOldPrefix = "kubernetes.io/";
+  if (name.substr(0, kOldPrefix.size()) != kOldPrefix) return std::string(name);
+  const std::string_view rest = name.substr(kOldPrefix.size());
+  for (std::string_view known : {"gpu", "gpu-core", "gpu-memory", "gpu-memory-ratio", "rdma", "fpga"})
+    if (rest == known) return "koordinator.sh/" + std::string(rest);
+  return std::string(name);
+}
+
+}  // namespace plimsoll::devices

@@ -1,0 +1,142 @@
+#include "plugins/nodedevice/node_state.hpp"
+
+#include <algorithm>
+
+namespace plimsoll::devices {
+namespace {
+
+auto by_minor(int32_t minor) {
+  return [minor](const DeviceState& device) { return device.minor < minor; };
+}
+
+Amounts free_of(const DeviceState& device) {
+  Amounts free;
+  if (!device.healthy) return free;
+  free.present = device.total.present;
+  if (device.whole_users > 0) return free;
+  for (size_t dim = 0; dim < free.value.size(); ++dim)
+    free.value[dim] = std::max<int64_t>(device.total.value[dim] - device.used.value[dim], 0);
+  return free;
+}
+
+}  // namespace
+
+const DeviceState* TypeState::find(int32_t minor) const {
+  const auto it = std::partition_point(devices.begin(), devices.end(), by_minor(minor));
+  return it == devices.end() || it->minor != minor ? nullptr : &*it;
+}
+
+DeviceState& NodeState::device(int type_index, int32_t minor) {
+  auto& devices = at(type_index).devices;
+  auto it = std::partition_point(devices.begin(), devices.end(), by_minor(minor));
+  if (it == devices.end() || it->minor != minor) {
+    it = devices.emplace(it);
+    it->minor = minor;
+  }
+  return *it;
+}
+
+void NodeState::set_object(std::shared_ptr<const NodeDevices> devices) {
+  const std::shared_ptr<const NodeDevices> old = std::move(object);
+  object = std::move(devices);
+  malformed = false;
+  problem.clear();
+  for (int t = 0; t < kMaxTypes; ++t) {
+    for (DeviceState& state : at(t).devices) {
+      state.present = state.healthy = false;
+      state.numa = state.pcie = -1;
+      state.total = Amounts{};
+      state.info = nullptr;
+    }
+    if (object == nullptr) {
+      refresh(t);
+      continue;
+    }
+    std::vector<std::string_view> pcie_ids;
+    for (const auto& of_type : object->by_type)
+      for (const DeviceInfo& info : of_type)
+        if (info.has_topology) pcie_ids.push_back(info.pcie_id);
+    std::sort(pcie_ids.begin(), pcie_ids.end());
+    pcie_ids.erase(std::unique(pcie_ids.begin(), pcie_ids.end()), pcie_ids.end());
+    for (const DeviceInfo& info : object->devices(t)) {
+      DeviceState& state = device(t, info.minor);
+      state.present = true;
+      state.healthy = info.is_healthy;
+      state.numa = info.numa;
+      if (info.has_topology)
+        state.pcie = static_cast<int>(
+            std::lower_bound(pcie_ids.begin(), pcie_ids.end(), info.pcie_id) - pcie_ids.begin());
+      if (info.is_healthy) state.total = info.total;
+      state.info = &info;
+    }
+    refresh(t);
+  }
+}
+
+void NodeState::apply(const Allocation& allocation, bool adding) {
+  uint32_t touched = 0;
+  for (const DeviceShare& share : allocation) {
+    DeviceState& state = device(share.type, share.minor);
+    touched |= 1U << share.type;
+    shares += adding ? 1 : -1;
+    if (share.whole) state.whole_users += adding ? 1 : -1;
+    for (size_t dim = 0; dim < state.used.value.size(); ++dim)
+      state.used.value[dim] += adding ? share.amounts.value[dim] : -share.amounts.value[dim];
+    for (const VirtualFunction& vf : share.vfs) {
+      auto& in_use = state.vfs_in_use;
+      if (adding) {
+        in_use.push_back(vf.bus_id);
+      } else if (auto it = std::find(in_use.begin(), in_use.end(), vf.bus_id); it != in_use.end()) {
+        in_use.erase(it);
+      }
+    }
+    std::sort(state.vfs_in_use.begin(), state.vfs_in_use.end());
+  }
+  for (int t = 0; t < kMaxTypes; ++t)
+    if ((touched >> t & 1U) != 0) refresh(t);
+}
+
+void NodeState::add_unknown(int type_index, int64_t count) {
+  at(type_index).unknown_whole += count;
+  refresh(type_index);
+}
+
+void NodeState::add_blocked(int type_index, int count) {
+  at(type_index).blocked += count;
+  refresh(type_index);
+}
+
+void NodeState::refresh(int type_index) {
+  TypeState& type = at(type_index);
+  std::erase_if(type.devices, [](const DeviceState& state) {
+    return !state.present && state.whole_users == 0 && state.used.is_zero() &&
+           state.vfs_in_use.empty();
+  });
+  type.has_tree = false;
+  bool all_have_topology = true;
+  for (DeviceState& state : type.devices) {
+    state.in_use = state.whole_users > 0 || !state.used.is_zero() || !state.vfs_in_use.empty();
+    state.withheld = type.blocked > 0;
+    state.free = free_of(state);
+    if (state.present) {
+      type.has_tree = true;
+      all_have_topology = all_have_topology && state.info->has_topology;
+    }
+  }
+  type.has_tree = type.has_tree && all_have_topology;
+  // First devices that nobody uses, the highest minors first; if they do not suffice, the others.
+  int64_t missing = type.unknown_whole;
+  for (const bool in_use : {false, true}) {
+    for (auto it = type.devices.rbegin(); it != type.devices.rend() && missing > 0; ++it) {
+      if (!it->healthy || it->in_use != in_use) continue;
+      it->withheld = true;
+      --missing;
+    }
+  }
+  for (DeviceState& state : type.devices) {
+    if (state.withheld) state.free.value.fill(0);
+    state.available = state.healthy && !state.withheld && state.whole_users == 0;
+  }
+}
+
+}  // namespace plimsoll::devices

@@ -1,0 +1,91 @@
+#pragma once
+// The devices of one node as the allocator sees them: what each has, what is in use, what may still
+// be given away. A plain value: accounts own the real ones (loop thread), what-ifs work on copies.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugins/nodedevice/device_object.hpp"
+#include "plugins/nodedevice/device_types.hpp"
+
+namespace plimsoll::devices {
+
+// What one pod has of one device.
+struct DeviceShare {
+  int type = 0;
+  int32_t minor = 0;
+  bool whole = false;  // all of it, however much that is: amounts do not matter then
+  Amounts amounts;
+  std::vector<VirtualFunction> vfs;
+
+  bool operator==(const DeviceShare&) const = default;
+};
+
+// What one pod has on its node; ordered by type and minor.
+using Allocation = std::vector<DeviceShare>;
+
+struct DeviceState {
+  int32_t minor = 0;
+  bool present = false;   // in the node's Device object
+  bool healthy = false;   // present and healthy
+  bool withheld = false;  // set aside for a pod whose devices are not known
+  bool in_use = false;    // somebody has a share of it
+  bool available = false;  // healthy, and neither withheld nor held as a whole
+  int numa = -1;
+  int pcie = -1;          // dense number of its PCIe id on this node; ordered as the ids are
+  int whole_users = 0;
+  Amounts total;          // as reported; empty when it is not healthy
+  Amounts used;           // sum of the shares, whether or not it is present
+  Amounts free;           // total minus used, never below 0: what may be given away
+  std::vector<std::string> vfs_in_use;  // bus ids
+  const DeviceInfo* info = nullptr;     // in NodeState::object; null when it is not present
+};
+
+struct TypeState {
+  std::vector<DeviceState> devices;  // by minor
+  int64_t unknown_whole = 0;  // whole devices held by pods that do not say which
+  int blocked = 0;            // pods whose allocation cannot be read at all: nothing is free
+  bool has_tree = false;      // every present device has a topology
+
+  // Null: no device of that minor.
+  [[nodiscard]] const DeviceState* find(int32_t minor) const;
+};
+
+class NodeState {
+ public:
+  std::string name;
+  bool malformed = false;  // its Device object cannot be read: nothing is free
+  std::string problem;     // why
+  int32_t shares = 0;      // device shares recorded on this node
+  std::shared_ptr<const NodeDevices> object;  // null: no Device object (or a malformed one)
+
+  [[nodiscard]] const TypeState& type(int index) const { return types_[static_cast<size_t>(index)]; }
+  [[nodiscard]] bool has_devices(int type_index) const {
+    return object != nullptr && !object->devices(type_index).empty();
+  }
+  // Nothing is known of this node's devices, and nobody was given one here: they are the kubelet's.
+  [[nodiscard]] bool unmanaged() const { return object == nullptr && !malformed && shares == 0; }
+
+  // Takes over a new Device object (null: deleted); what is used stays used.
+  void set_object(std::shared_ptr<const NodeDevices> devices);
+
+  // A pod's shares come or go. Exact inverses.
+  void add(const Allocation& allocation) { apply(allocation, true); }
+  void remove(const Allocation& allocation) { apply(allocation, false); }
+  // Whole devices that some pod holds without saying which; count may be negative to take it back.
+  void add_unknown(int type_index, int64_t count);
+  void add_blocked(int type_index, int count);
+
+ private:
+  TypeState& at(int index) { return types_[static_cast<size_t>(index)]; }
+  void apply(const Allocation& allocation, bool adding);
+  DeviceState& device(int type_index, int32_t minor);
+  // Recomputes what is free, and which devices are withheld: the highest minors that nobody uses,
+  // so that the outcome does not depend on the order in which pods became known.
+  void refresh(int type_index);
+
+  std::array<TypeState, kMaxTypes> types_;
+};
+
+}  // namespace plimsoll::devices

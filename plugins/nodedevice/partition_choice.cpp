@@ -1,0 +1,130 @@
+// Partition tables: sets of GPUs that a fabric manager can isolate, given as a whole.
+
+#include <algorithm>
+#include <map>
+
+#include "plugins/nodedevice/device_choice.hpp"
+
+namespace plimsoll::devices {
+namespace {
+
+// The partitions of an eight-GPU NVSwitch board (NVIDIA fabric manager), used when a node's model is
+// one of these and its Device object carries no table.
+const PartitionTable& hopper_table() {
+  static const PartitionTable kTable = [] {
+    PartitionTable table;
+    for (int32_t size : {1, 2, 4, 8}) {
+      for (int32_t first = 0; first < 8; first += size) {
+        Partition partition;
+        for (int32_t minor = first; minor < first + size; ++minor)
+          partition.minors.push_back(minor);
+        partition.link_type = "NVLink";
+        partition.score = 1;
+        table[size].push_back(std::move(partition));
+      }
+    }
+    return table;
+  }();
+  return kTable;
+}
+
+bool is_hopper(const NodeLabels& labels) {
+  return (labels.gpu_vendor.empty() || labels.gpu_vendor == "nvidia") &&
+         (labels.gpu_model == "H100" || labels.gpu_model == "H800" || labels.gpu_model == "H20");
+}
+
+bool overlaps(const Partition& a, const Partition& b) {
+  return std::any_of(a.minors.begin(), a.minors.end(), [&](int32_t minor) {
+    return std::binary_search(b.minors.begin(), b.minors.end(), minor);
+  });
+}
+
+bool is_unused(const TypeState& state, const Partition& partition) {
+  return std::all_of(partition.minors.begin(), partition.minors.end(), [&](int32_t minor) {
+    const DeviceState* device = state.find(minor);
+    return device != nullptr && device->available && !device->in_use;
+  });
+}
+
+// How much a choice leaves: partitions of the same size and above that stay whole, large ones far
+// ahead of small ones, only those with the best allocation score of their size.
+int64_t remainder(const TypeState& state, const PartitionTable& table, const Partition& chosen,
+                  int64_t count) {
+  static constexpr std::pair<int64_t, int64_t> kWeights[] = {{8, 10000}, {4, 100}, {2, 1}};
+  int64_t sum = 0;
+  for (const auto& [size, weight] : kWeights) {
+    const auto of_size = table.find(size);
+    if (size < count || of_size == table.end() || of_size->second.empty()) continue;
+    int64_t best = of_size->second.front().score;
+    for (const Partition& partition : of_size->second) best = std::max(best, partition.score);
+    for (const Partition& partition : of_size->second)
+      if (partition.score == best && !overlaps(partition, chosen) && is_unused(state, partition))
+        sum += weight * partition.score;
+  }
+  return sum;
+}
+
+bool qualifies(const TypeState& state, const Partition& partition, int64_t ring_bandwidth,
+               const Positions& candidates) {
+  if (ring_bandwidth > 0 && partition.ring_bandwidth < ring_bandwidth) return false;
+  if (!is_unused(state, partition)) return false;
+  return std::all_of(partition.minors.begin(), partition.minors.end(), [&](int32_t minor) {
+    const auto position = static_cast<int>(state.find(minor) - state.devices.data());
+    return std::binary_search(candidates.begin(), candidates.end(), position);
+  });
+}
+
+}  // namespace
+
+PartitionRules partition_rules(const NodeState& node, const NodeLabels& labels,
+                               const DeviceHints& hints) {
+  PartitionRules rules;
+  std::string_view policy = labels.partition_policy;
+  if (node.object != nullptr && node.object->has_partitions) {
+    policy = node.object->partition_policy;
+    if (!node.object->partitions.empty()) rules.table = &node.object->partitions;
+  } else if (is_hopper(labels)) {
+    rules.table = &hopper_table();
+  }
+  rules.enforced = hints.partition.has_value() || policy == "Honor";
+  return rules;
+}
+
+Verdict choose_partition(const NodeState& node, const Want& want, const PartitionRules& rules,
+                         const DeviceHints& hints, const Positions& candidates, Positions& chosen) {
+  const auto refuse = [&](Reason reason, bool unresolvable) {
+    return Verdict{reason, static_cast<int8_t>(want.type), unresolvable};
+  };
+  if (rules.table == nullptr) return refuse(Reason::kMissingPartitionTable, true);
+  const auto of_count = rules.table->find(want.count);
+  if (of_count == rules.table->end()) return refuse(Reason::kUnsupportedCount, true);
+  const TypeState& state = node.type(want.type);
+  const int64_t ring = hints.partition ? hints.partition->ring_bandwidth : -1;
+  // Groups of equal allocation score, the highest first: that is what the score says.
+  std::map<int64_t, std::vector<const Partition*>, std::greater<>> groups;
+  for (const Partition& partition : of_count->second)
+    groups[partition.score].push_back(&partition);
+  for (const auto& [score, partitions] : groups) {
+    const Partition* best = nullptr;
+    int64_t best_remainder = 0;
+    for (const Partition* partition : partitions) {
+      if (static_cast<int64_t>(partition->minors.size()) != want.count ||
+          !qualifies(state, *partition, ring, candidates))
+        continue;
+      const int64_t left = remainder(state, *rules.table, *partition, want.count);
+      if (best != nullptr && left <= best_remainder) continue;
+      best = partition;
+      best_remainder = left;
+    }
+    if (best != nullptr) {
+      chosen.clear();
+      for (int32_t minor : best->minors)
+        chosen.push_back(static_cast<int>(state.find(minor) - state.devices.data()));
+      return {};
+    }
+    if (hints.partition && hints.partition->restricted) break;
+  }
+  return refuse(Reason::kInsufficientPartitioned, false);
+}
+
+}  // namespace plimsoll::devices

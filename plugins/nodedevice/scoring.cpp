@@ -1,0 +1,83 @@
+#include "plugins/nodedevice/scoring.hpp"
+
+#include <algorithm>
+
+namespace plimsoll::devices {
+namespace {
+
+constexpr int64_t kMaxScore = 100;
+
+int64_t least(int64_t asked, int64_t capacity) {
+  if (capacity <= 0 || asked > capacity) return 0;
+  return (capacity - asked) * kMaxScore / capacity;
+}
+
+int64_t most(int64_t asked, int64_t capacity) {
+  if (capacity <= 0) return 0;
+  return std::min(asked, capacity) * kMaxScore / capacity;
+}
+
+}  // namespace
+
+Scorer::Scorer(const DeviceTypes& types, Strategy strategy,
+               const std::vector<std::pair<std::string, int64_t>>& weights)
+    : strategy_(strategy) {
+  for (const auto& [name, weight] : weights) {
+    for (int t = 0; t < types.count(); ++t) {
+      const int dim = types.find_dim(t, name);
+      if (dim >= 0) weights_[static_cast<size_t>(t)][static_cast<size_t>(dim)] = weight;
+    }
+  }
+}
+
+Scorer Scorer::standard(const DeviceTypes& types) {
+  return {types,
+          Strategy::kLeastAllocated,
+          {{"koordinator.sh/gpu-memory-ratio", 1},
+           {"koordinator.sh/gpu-memory", 1},
+           {"koordinator.sh/rdma", 1},
+           {"koordinator.sh/fpga", 1}}};
+}
+
+int64_t Scorer::score_device(int type, const Amounts& asked, const Amounts& total,
+                             const Amounts& free) const {
+  int64_t sum = 0;
+  int64_t weights = 0;
+  for (int dim = 0; dim < kMaxDims; ++dim) {
+    const int64_t weight = weights_[static_cast<size_t>(type)][static_cast<size_t>(dim)];
+    if (weight == 0 || !total.has(dim)) continue;
+    const int64_t capacity = total.get(dim);
+    const int64_t requested = capacity - free.get(dim) + asked.get(dim);
+    sum += weight * (strategy_ == Strategy::kLeastAllocated ? least(requested, capacity)
+                                                            : most(requested, capacity));
+    weights += weight;
+  }
+  return weights == 0 ? 0 : sum / weights;
+}
+
+int64_t Scorer::score_node(const NodeState& node, const DeviceRequest& request) const {
+  int64_t score = 0;
+  for (const TypeRequest& asked : request.types) {
+    Amounts total;
+    Amounts free;
+    for (const DeviceState& device : node.type(asked.type).devices) {
+      total.present |= device.total.present;
+      free.present |= device.total.present;
+      for (size_t dim = 0; dim < total.value.size(); ++dim) {
+        total.value[dim] += device.total.value[dim];
+        free.value[dim] += device.free.value[dim];
+      }
+    }
+    score += score_device(asked.type, asked.per_device, total, free);
+  }
+  return score;
+}
+
+void normalize_scores(int64_t* scores, size_t count) {
+  int64_t highest = 0;
+  for (size_t i = 0; i < count; ++i) highest = std::max(highest, scores[i]);
+  if (highest == 0) return;
+  for (size_t i = 0; i < count; ++i) scores[i] = scores[i] * kMaxScore / highest;
+}
+
+}  // namespace plimsoll::devices

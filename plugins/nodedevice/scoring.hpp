@@ -1,0 +1,42 @@
+#pragma once
+// LeastAllocated and MostAllocated over device resources, for nodes and for the devices of a node.
+// Pure; any thread.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/nodedevice/device_request.hpp"
+#include "plugins/nodedevice/node_state.hpp"
+
+namespace plimsoll::devices {
+
+enum class Strategy { kLeastAllocated, kMostAllocated };
+
+class Scorer {
+ public:
+  // `weights`: resource names with their weights; names that no device type has are ignored.
+  Scorer(const DeviceTypes& types, Strategy strategy,
+         const std::vector<std::pair<std::string, int64_t>>& weights);
+
+  // Koordinator's default: LeastAllocated; GPU memory in bytes and percent, rdma, fpga, 1 each.
+  [[nodiscard]] static Scorer standard(const DeviceTypes& types);
+
+  // 0..100 for each requested type, summed: how free (or how full) the node's devices of that type
+  // would be as a whole.
+  [[nodiscard]] int64_t score_node(const NodeState& node, const DeviceRequest& request) const;
+
+  // The same for one device.
+  [[nodiscard]] int64_t score_device(int type, const Amounts& asked, const Amounts& total,
+                                     const Amounts& free) const;
+
+ private:
+  Strategy strategy_;
+  std::array<std::array<int64_t, kMaxDims>, kMaxTypes> weights_{};
+};
+
+// Kubernetes' DefaultNormalizeScore: scales so that the best becomes 100; all 0 stays so.
+void normalize_scores(int64_t* scores, size_t count);
+
+}  // namespace plimsoll::devices
