@@ -1,0 +1,67 @@
+#pragma once
+// The kinds that the sandbox serves, and how one stored object is shown in its served versions.
+//
+// Objects are stored once per (group, plural), in the kind's storage version. Other served
+// versions show the same objects: with the apiVersion replaced (conversion strategy None, as the
+// NodeResourceTopology CRD has it), except for events, whose two groups name the fields
+// differently.
+
+#include <compare>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll::sandbox {
+
+// Names a table of the store. The core group is "".
+struct ResourceName {
+  std::string group;
+  std::string plural;
+  // "pods", "leases.coordination.k8s.io": how messages name it.
+  [[nodiscard]] std::string qualified() const;
+  auto operator<=>(const ResourceName&) const = default;
+};
+
+struct KindInfo {
+  ResourceName resource;
+  std::string kind;                   // "Pod"
+  std::vector<std::string> versions;  // the first one is the storage version
+  bool namespaced = true;
+  bool has_status = false;  // a status subresource: then the main resource leaves status alone
+  // "Pod", "Device.scheduling.koordinator.sh": how validation messages name it.
+  [[nodiscard]] std::string qualified_kind() const;
+  [[nodiscard]] std::string storage_api_version() const;
+};
+
+inline const ResourceName kPods{"", "pods"};
+inline const ResourceName kNodes{"", "nodes"};
+inline const ResourceName kNamespaces{"", "namespaces"};
+inline const ResourceName kEvents{"", "events"};
+inline const ResourceName kLeases{"coordination.k8s.io", "leases"};
+inline const ResourceName kNodeResourceTopologies{"topology.node.k8s.io", "noderesourcetopologies"};
+inline const ResourceName kDevices{"scheduling.koordinator.sh", "devices"};
+
+// What every store serves from the start.
+[[nodiscard]] const std::vector<KindInfo>& default_kinds();
+
+// "v1" or "group/version".
+[[nodiscard]] std::string api_version(std::string_view group, std::string_view version);
+
+// Splits "group/version" ("v1": the core group).
+struct GroupVersion {
+  std::string group;
+  std::string version;
+};
+[[nodiscard]] GroupVersion split_api_version(std::string_view api_version);
+
+// The plural of a kind that nobody declared: "Widget" -> "widgets", "Policy" -> "policies".
+[[nodiscard]] std::string guess_plural(std::string_view kind);
+
+// Rewrites an event between core/v1 (message, involvedObject, source, count) and
+// events.k8s.io/v1 (note, regarding, reportingController, deprecated*). Other objects only get
+// the apiVersion.
+void convert_object(nlohmann::json& object, std::string_view to_api_version);
+
+}  // namespace plimsoll::sandbox
