@@ -1,0 +1,373 @@
+#include "informer/api_writer.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "framework/base/log.hpp"
+
+namespace plimsoll::informer {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+std::string pod_path(const std::string& ns, const std::string& name) {
+  return "/api/v1/namespaces/" + url_encode(ns) + "/pods/" + url_encode(name);
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? std::string(name) : std::string("localhost");
+}
+
+std::string text_at(const json& object, const char* key) {
+  if (!object.is_object()) return {};
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+const json& child(const json& object, const char* key) {
+  static const json kNothing;
+  if (!object.is_object()) return kNothing;
+  const auto found = object.find(key);
+  return found != object.end() ? *found : kNothing;
+}
+
+// One write from being asked for to its answer.
+struct Job {
+  HttpRequest request;
+  std::string what;   // "binding pod a/b"
+  std::string merge;  // jobs with the same key replace one another while they wait; empty: never
+  ServerWriter::Answer done;
+  int tries = 0;
+  int throttled = 0;
+  milliseconds delay{0};
+};
+using JobRef = std::shared_ptr<Job>;
+
+}  // namespace
+
+// One class of writes: its queue and what is under way.
+struct ServerWriter::Lane {
+  WriteClass write_class = WriteClass::kOther;
+  HttpClient* client = nullptr;
+  std::size_t limit = 1;
+  std::size_t under_way = 0;  // sent, or waiting to be sent again
+  std::deque<JobRef> queue;
+  std::unordered_map<std::string, JobRef> mergeable;  // those in the queue
+  std::unordered_set<JobRef> retrying;                // those that wait to be sent again
+};
+
+struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared> {
+  WriteOptions options;
+  WriteStats stats;
+  std::mutex mutex;  // guards lanes, stopped, random and everything inside of the lanes
+  std::array<Lane, kWriteClasses> lanes;
+  bool stopped = false;
+  std::minstd_rand random{std::random_device{}()};
+
+  Lane& lane(WriteClass write_class) { return lanes[static_cast<std::size_t>(write_class)]; }
+
+  void add(WriteClass write_class, JobRef job) {
+    Lane& into = lane(write_class);
+    JobRef replaced;
+    bool dropped = false;
+    bool refused = false;
+    {
+      const std::lock_guard lock(mutex);
+      refused = stopped;
+      if (!stopped && write_class == WriteClass::kEvent &&
+          into.queue.size() >= options.event_queue) {
+        dropped = true;
+      } else if (!stopped) {
+        replaced = enqueue(into, job);
+      }
+    }
+    if (refused) {
+      if (job->done) job->done(fail(ErrorCode::kCancelled, job->what + ": the writer is stopped"));
+    } else if (dropped) {
+      stats.events_dropped.fetch_add(1, std::memory_order_relaxed);
+      if (job->done) job->done(fail(ErrorCode::kThrottled, job->what + ": the queue is full"));
+    } else {
+      if (replaced != nullptr && replaced->done) replaced->done(HttpResponse{200, {}, {}, {}});
+      pump(write_class);
+    }
+  }
+
+  // Returns the job that this one replaces, if any. Called with `mutex` held.
+  static JobRef enqueue(Lane& into, const JobRef& job) {
+    if (job->merge.empty()) {
+      into.queue.push_back(job);
+      return nullptr;
+    }
+    auto [at, fresh] = into.mergeable.try_emplace(job->merge, job);
+    if (fresh) {
+      into.queue.push_back(job);
+      return nullptr;
+    }
+    JobRef old = std::move(at->second);
+    at->second = job;
+    std::replace(into.queue.begin(), into.queue.end(), old, job);
+    return old;
+  }
+
+  // Sends what may be sent.
+  void pump(WriteClass write_class) {
+    Lane& from = lane(write_class);
+    while (true) {
+      JobRef job;
+      {
+        const std::lock_guard lock(mutex);
+        if (stopped || from.queue.empty() || from.under_way >= from.limit) return;
+        job = std::move(from.queue.front());
+        from.queue.pop_front();
+        if (!job->merge.empty()) from.mergeable.erase(job->merge);
+        ++from.under_way;
+      }
+      transmit(write_class, job);
+    }
+  }
+
+  void transmit(WriteClass write_class, const JobRef& job) {
+    ++job->tries;
+    HttpHandlers handlers;
+    handlers.on_done = [self = shared_from_this(), write_class, job](Result<HttpResponse> result) {
+      self->answered(write_class, job, std::move(result));
+    };
+    lane(write_class).client->submit(job->request, std::move(handlers));
+  }
+
+  void answered(WriteClass write_class, const JobRef& job, Result<HttpResponse> result) {
+    const auto delay = retry_delay(*job, result);
+    Lane& from = lane(write_class);
+    if (delay) {
+      const std::lock_guard lock(mutex);
+      if (!stopped) {
+        from.retrying.insert(job);
+        stats.retried[static_cast<std::size_t>(write_class)].fetch_add(1,
+                                                                       std::memory_order_relaxed);
+        from.client->after(*delay, [self = shared_from_this(), write_class, job] {
+          {
+            const std::lock_guard inner(self->mutex);
+            if (self->lane(write_class).retrying.erase(job) == 0) return;  // given up by stop()
+          }
+          self->transmit(write_class, job);
+        });
+        return;
+      }
+    }
+    finish(write_class, *job, std::move(result));
+  }
+
+  // How long to wait before the next try; nothing if this answer is final.
+  std::optional<milliseconds> retry_delay(Job& job, const Result<HttpResponse>& result) {
+    std::optional<milliseconds> asked;
+    if (!result) {
+      if (result.error().code != ErrorCode::kUnavailable || job.tries >= options.tries) return {};
+    } else {
+      const int status = result->status;
+      asked = retry_after(*result);
+      if (status == 429) {
+        --job.tries;
+        if (++job.throttled >= options.throttled_tries) return {};
+      } else if (status != 500 && status != 502 && status != 503 && status != 504) {
+        return {};
+      } else if (job.tries >= options.tries) {
+        return {};
+      }
+    }
+    job.delay =
+        job.delay.count() == 0 ? options.first_delay : std::min(job.delay * 2, options.max_delay);
+    milliseconds jitter{0};
+    {
+      const std::lock_guard lock(mutex);
+      jitter = milliseconds(
+          std::uniform_int_distribution<milliseconds::rep>(0, job.delay.count() / 2)(random));
+    }
+    return std::max(job.delay + jitter,
+                    std::min(asked.value_or(milliseconds(0)), options.max_retry_after));
+  }
+
+  void finish(WriteClass write_class, Job& job, Result<HttpResponse> result) {
+    const auto index = static_cast<std::size_t>(write_class);
+    {
+      const std::lock_guard lock(mutex);
+      --lanes[index].under_way;
+    }
+    count(index, result && result->ok());
+    if (!result) result = fail(result.error().within(job.what));
+    if (job.done) job.done(std::move(result));
+    pump(write_class);
+  }
+
+  void count(std::size_t index, bool success) {
+    (success ? stats.done : stats.failed)[index].fetch_add(1, std::memory_order_relaxed);
+  }
+
+  void stop() {
+    std::vector<JobRef> given_up;
+    {
+      const std::lock_guard lock(mutex);
+      if (stopped) return;
+      stopped = true;
+      for (Lane& each : lanes) {
+        given_up.insert(given_up.end(), each.queue.begin(), each.queue.end());
+        given_up.insert(given_up.end(), each.retrying.begin(), each.retrying.end());
+        each.queue.clear();
+        each.mergeable.clear();
+        each.retrying.clear();
+      }
+    }
+    for (const JobRef& job : given_up) {
+      if (job->done) job->done(fail(ErrorCode::kCancelled, job->what + ": the writer was stopped"));
+    }
+  }
+
+  // ---- binds
+  // ------------------------------------------------------------------------------------------
+
+  // A bind met 409. Whoever lost the answer to an earlier try has in fact succeeded: look at the
+  // pod.
+  void check_bind(const std::shared_ptr<const BindRequest>& bind, const std::string& what,
+                  Error conflict, Done done) {
+    auto job = std::make_shared<Job>();
+    job->request.path = pod_path(bind->ns, bind->name);
+    job->request.timeout = options.timeout;
+    job->what = what;
+    job->done = [self = shared_from_this(), bind, conflict = std::move(conflict),
+                 done = std::move(done)](const Result<HttpResponse>& result) {
+      if (!result) return done(fail(result.error()));
+      if (!result->ok()) return done(fail(conflict));
+      const auto pod = json::parse(result->body, nullptr, false);
+      const json& metadata = child(pod, "metadata");
+      bool ours = text_at(metadata, "uid") == bind->uid &&
+                  text_at(child(pod, "spec"), "nodeName") == bind->node;
+      for (const auto& [key, value] : bind->annotations) {
+        ours = ours && text_at(child(metadata, "annotations"), key.c_str()) == value;
+      }
+      if (!ours) return done(fail(conflict));
+      self->stats.binds_recovered.fetch_add(1, std::memory_order_relaxed);
+      done({});
+    };
+    add(WriteClass::kBind, std::move(job));
+  }
+};
+
+ServerWriter::ServerWriter(HttpClient& binds, HttpClient& others, WriteOptions options)
+    : shared_(std::make_shared<Shared>()) {
+  shared_->options = std::move(options);
+  for (std::size_t i = 0; i < kWriteClasses; ++i) {
+    Lane& lane = shared_->lanes[i];
+    lane.client = static_cast<WriteClass>(i) == WriteClass::kBind ? &binds : &others;
+    lane.limit = std::max<std::size_t>(1, shared_->options.in_flight[i]);
+  }
+}
+
+ServerWriter::~ServerWriter() {
+  stop();
+}
+
+void ServerWriter::bind(BindRequest request, Done done) {
+  auto job = std::make_shared<Job>();
+  job->what = "binding pod " + request.ns + "/" + request.name + " to node " + request.node;
+  job->request.method = "POST";
+  job->request.path = pod_path(request.ns, request.name) + "/binding";
+  job->request.body = binding_body(request);
+  job->request.timeout = shared_->options.timeout;
+  auto kept = std::make_shared<const BindRequest>(std::move(request));
+  job->done = [shared = shared_.get(), kept, what = job->what,
+               done = std::move(done)](Result<HttpResponse> result) {
+    if (!result) return done(fail(result.error()));
+    if (result->ok()) return done({});
+    Error error = response_error(what, *result);
+    if (result->status != 409) return done(fail(std::move(error)));
+    shared->check_bind(kept, what, std::move(error), done);
+  };
+  shared_->add(WriteClass::kBind, std::move(job));
+}
+
+void ServerWriter::record_event(EventRecord event) {
+  std::string instance = shared_->options.reporting_instance;
+  if (instance.empty()) {
+    static const std::string host = host_name();
+    instance = event.scheduler_name + "-" + host;
+  }
+  HttpRequest post;
+  post.method = "POST";
+  post.path = "/apis/events.k8s.io/v1/namespaces/" +
+              url_encode(event.ns.empty() ? "default" : event.ns) + "/events";
+  post.body = event_body(event, instance, std::chrono::system_clock::now());
+  const std::string about = event.reason + " of pod " + event.ns + "/" + event.name;
+  send(WriteClass::kEvent, std::move(post), [about](const Result<HttpResponse>& result) {
+    if (!result && result.error().code != ErrorCode::kConflict &&
+        result.error().code != ErrorCode::kCancelled) {
+      log_debug("an event was not recorded", {{"event", about}, {"error", result.error().message}});
+    }
+  });
+}
+
+void ServerWriter::patch_condition(ConditionPatch patch, Done done) {
+  auto job = std::make_shared<Job>();
+  job->what = "writing the PodScheduled condition of pod " + patch.ns + "/" + patch.name;
+  job->request.method = "PATCH";
+  job->request.path = pod_path(patch.ns, patch.name) + "/status";
+  job->request.content_type = "application/strategic-merge-patch+json";
+  job->request.body = condition_body(patch, std::chrono::system_clock::now());
+  job->request.timeout = shared_->options.timeout;
+  // Only equals are merged: a patch that leaves the nomination alone must not swallow one that
+  // changes it.
+  job->merge = patch.uid + (patch.set_nominated ? "+" : "-");
+  job->done = [what = job->what, done = std::move(done)](const Result<HttpResponse>& result) {
+    if (!result) return done(fail(result.error()));
+    if (!result->ok()) return done(fail(response_error(what, *result)));
+    done({});
+  };
+  shared_->add(WriteClass::kStatus, std::move(job));
+}
+
+void ServerWriter::send(WriteClass write_class, HttpRequest request, Answer done) {
+  auto job = std::make_shared<Job>();
+  job->what = request.method + " " + request.path;
+  job->request = std::move(request);
+  job->done = [what = job->what, done = std::move(done)](Result<HttpResponse> result) {
+    if (result && !result->ok()) return done(fail(response_error(what, *result)));
+    done(std::move(result));
+  };
+  shared_->add(write_class, std::move(job));
+}
+
+void ServerWriter::delete_pod(std::string ns, std::string name, std::string uid, Done done) {
+  HttpRequest request;
+  request.method = "DELETE";
+  request.path = pod_path(ns, name);
+  request.body =
+      json{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", uid}}}}
+          .dump();
+  request.timeout = shared_->options.timeout;
+  send(WriteClass::kOther, std::move(request),
+       [done = std::move(done)](const Result<HttpResponse>& result) {
+         if (!result && result.error().code != ErrorCode::kNotFound) {
+           return done(fail(result.error()));
+         }
+         done({});
+       });
+}
+
+void ServerWriter::stop() {
+  shared_->stop();
+}
+
+const WriteStats& ServerWriter::stats() const {
+  return shared_->stats;
+}
+
+}  // namespace plimsoll::informer

@@ -1,0 +1,116 @@
+#pragma once
+// HTTP to one API server: libcurl's multi interface driven by an I/O thread of its own.
+//
+// Any thread submits; callbacks, timers and posted functions all run on the I/O thread, one after
+// the other, so what lives only there (reflectors, write queues) needs no lock. Callbacks must not
+// block. TLS is always verified (unless ServerAccess says otherwise), HTTP/2 is negotiated over
+// TLS, plain http:// speaks HTTP/1.1. One client has one pool of connections: use one for binds and
+// another for everything else.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "framework/base/result.hpp"
+#include "informer/credentials.hpp"
+#include "informer/kubeconfig.hpp"
+
+namespace plimsoll::informer {
+
+struct HttpRequest {
+  std::string method = "GET";
+  std::string path;  // absolute, with query: "/api/v1/pods?limit=500"
+  std::string body;
+  std::string content_type = "application/json";
+  std::string accept = "application/json";
+  std::chrono::milliseconds timeout{30'000};  // for the whole exchange; 0: none
+  std::chrono::milliseconds idle_timeout{0};  // give up if nothing arrives for this long; 0: never
+};
+
+struct HttpResponse {
+  int status = 0;
+  std::string body;  // empty if it went to on_data
+  std::string content_type;
+  std::optional<std::chrono::milliseconds> retry_after;
+
+  [[nodiscard]] bool ok() const { return status >= 200 && status < 300; }
+};
+
+struct HttpHandlers {
+  // A 2xx answer has begun: its headers are complete.
+  std::function<void()> on_open;
+  // If set: the body of a 2xx answer, piece by piece as it arrives. Other answers are collected in
+  // the response.
+  std::function<void(std::string_view chunk)> on_data;
+  // Exactly once, last. An error means that there was no complete answer: kUnavailable (not
+  // reachable, timed out, cut off), kUnauthorized (no credential to be had, TLS refused),
+  // kCancelled.
+  std::function<void(Result<HttpResponse>)> on_done;
+};
+
+struct HttpClientOptions {
+  std::chrono::milliseconds connect_timeout{10'000};
+  std::size_t max_connections = 0;            // 0: no limit
+  std::size_t max_body = 1u << 30;            // of a collected answer
+  std::string thread_name = "plimsoll-http";  // as seen in ps -L; 15 characters
+};
+
+class HttpClient {
+ public:
+  using RequestId = std::uint64_t;
+  using TimerId = std::uint64_t;
+
+  // Starts the I/O thread. `credentials` may be shared with other clients.
+  static Result<std::unique_ptr<HttpClient>> create(const ServerAccess& access,
+                                                    std::shared_ptr<CredentialSource> credentials,
+                                                    const HttpClientOptions& options = {});
+  ~HttpClient();  // stop()
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  // Any thread; returns at once. If the answer is 401 and another credential can be had, it is
+  // fetched and the request sent once more before on_done hears of it. After stop(), on_done is
+  // called by the caller's own thread with kCancelled.
+  RequestId submit(HttpRequest request, HttpHandlers handlers);
+
+  // Any thread; returns at once. on_done follows with kCancelled unless it has already been called.
+  void cancel(RequestId id);
+
+  // Runs `function` on the I/O thread. Any thread. False if the client is stopped: it will not run.
+  bool post(std::function<void()> function);
+
+  // Like post, and waits for its end. On the I/O thread, or after stop(), it simply runs here.
+  void run(const std::function<void()>& function);
+
+  // Runs `function` on the I/O thread after `delay`; dropped without a call by stop(). Any thread.
+  TimerId after(std::chrono::milliseconds delay, std::function<void()> function);
+  void cancel_timer(TimerId id);  // on the I/O thread
+
+  // Cancels every request (on_done: kCancelled), drops the timers, ends and joins the thread. Not
+  // from the I/O thread. Calling it again does nothing.
+  void stop();
+
+  [[nodiscard]] const ServerAccess& access() const;
+
+ private:
+  struct Impl;
+  explicit HttpClient(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// What an answer that is not 2xx means. Uses the message of the Kubernetes Status in its body.
+// `what` is the operation: "listing pods".
+[[nodiscard]] Error response_error(std::string_view what, const HttpResponse& response);
+
+// How long the server asks to wait: the Retry-After header, or details.retryAfterSeconds of the
+// Status.
+[[nodiscard]] std::optional<std::chrono::milliseconds> retry_after(const HttpResponse& response);
+
+// Percent-encodes everything but letters, digits and "-._~".
+[[nodiscard]] std::string url_encode(std::string_view text);
+
+}  // namespace plimsoll::informer

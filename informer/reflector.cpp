@@ -1,0 +1,511 @@
+#include "informer/reflector.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/base/log.hpp"
+
+namespace plimsoll::informer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// After this many errors in a row a watch is not resumed any more: list afresh.
+constexpr int kWatchErrorsBeforeList = 5;
+
+struct Known {
+  std::string uid;
+  std::string resource_version;
+  std::uint32_t round = 0;  // of the list that saw it last
+};
+
+std::string known_name(const ObjectKey& key) {
+  std::string name;
+  name.reserve(key.ns.size() + 1 + key.name.size());
+  return name.append(key.ns).append(1, '/').append(key.name);
+}
+
+ObjectKey key_of(const std::string& name, const Known& known) {
+  const std::size_t slash = name.find('/');
+  ObjectKey key;
+  key.ns = std::string_view(name).substr(0, slash);
+  key.name = std::string_view(name).substr(slash + 1);
+  key.uid = known.uid;
+  key.resource_version = known.resource_version;
+  return key;
+}
+
+// "Too large resource version": an API server that lags behind what we have seen.
+bool too_large_resource_version(const HttpResponse& response) {
+  return response.status == 504 &&
+         response.body.find("Too large resource version") != std::string::npos;
+}
+
+}  // namespace
+
+std::string ResourceType::path() const {
+  return (group.empty() ? "/api/" + version : "/apis/" + group + "/" + version) + "/" + plural;
+}
+
+std::string ResourceType::text() const {
+  return group.empty() ? plural : plural + "." + version + "." + group;
+}
+
+Result<ResourceType> ResourceType::parse(std::string_view text) {
+  const std::size_t first = text.find('.');
+  const std::size_t second =
+      first == std::string_view::npos ? std::string_view::npos : text.find('.', first + 1);
+  if (second == std::string_view::npos || first == 0 || second == first + 1 ||
+      second + 1 == text.size()) {
+    return fail(ErrorCode::kInvalid,
+                "'" + std::string(text) +
+                    "' does not name a kind; expected <plural>.<version>.<group>, for example "
+                    "noderesourcetopologies.v1alpha2.topology.node.k8s.io");
+  }
+  return ResourceType{std::string(text.substr(second + 1)),
+                      std::string(text.substr(first + 1, second - first - 1)),
+                      std::string(text.substr(0, first))};
+}
+
+std::string_view to_string(ReflectorState state) {
+  static constexpr std::array<std::string_view, 6> kNames{"listing", "watching",    "not served",
+                                                          "refused", "unreachable", "stopped"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+// Lives as long as a callback may still come; touched on the I/O thread only.
+struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
+  Impl(HttpClient& http, ReflectorSink& receiver, ReflectorOptions chosen)
+      : client(http),
+        sink(receiver),
+        options(std::move(chosen)),
+        backoff(options.backoff),
+        kind(options.resource.text()),
+        streaming(options.streaming_list) {}
+
+  HttpClient& client;
+  ReflectorSink& sink;
+  const ReflectorOptions options;
+  ReflectorStats stats;
+  Backoff backoff;
+  const std::string kind;
+  std::mt19937 random{std::random_device{}()};
+
+  bool running = false;
+  bool synced = false;
+  bool streaming;  // whether a streamed list is still worth asking for
+  std::optional<ReflectorState> state;
+  std::string state_text;
+  HttpClient::RequestId request = 0;
+  HttpClient::TimerId timer = 0;
+
+  std::unordered_map<std::string, Known> known;
+  std::uint32_t round = 0;
+  std::string resource_version;    // where the watch resumes; empty: list first
+  std::string list_version = "0";  // what the next list asks for; empty: the newest
+  std::string continue_token;
+  bool paging = true;
+  int watch_errors = 0;
+
+  // Of the request under way.
+  ListFramer list;
+  LineFramer lines;
+  ObjectReader reader;
+  std::optional<Error> broken;     // the stream is of no use any more
+  std::optional<int> error_event;  // code of an ERROR event
+  std::string error_event_text;
+  bool streamed_list = false;  // still before initial-events-end
+  std::size_t events = 0;
+  Clock::time_point began;
+  Clock::time_point last_expired;  // when 410 Gone was last answered
+
+  void enter(ReflectorState next, std::string_view text) {
+    if (state == next && state_text == text) return;
+    state = next;
+    state_text = text;
+    sink.on_state(next, text);
+  }
+
+  // ---- scheduling of tries
+  // ----------------------------------------------------------------------------
+
+  void wait(milliseconds delay, void (Impl::*then)()) {
+    timer = client.after(delay, [self = shared_from_this(), then] {
+      self->timer = 0;
+      if (self->running) (self.get()->*then)();
+    });
+  }
+
+  // A try failed: say so, and try `then` after a while.
+  void retry(const Error& error, void (Impl::*then)(),
+             std::optional<milliseconds> asked = std::nullopt) {
+    stats.failures.fetch_add(1, std::memory_order_relaxed);
+    enter(error.code == ErrorCode::kUnauthorized ? ReflectorState::kRefused
+                                                 : ReflectorState::kUnreachable,
+          error.message);
+    const milliseconds delay = backoff.next(Clock::now());
+    wait(std::max(delay, asked.value_or(milliseconds(0))), then);
+  }
+
+  void not_served(const Error& error) {
+    enter(ReflectorState::kNotServed, error.message);
+    std::uniform_int_distribution<milliseconds::rep> spread(options.not_served_retry_min.count(),
+                                                            options.not_served_retry_max.count());
+    resource_version.clear();
+    list_version = "0";
+    wait(milliseconds(spread(random)), &Impl::begin);
+  }
+
+  void begin() {
+    if (!resource_version.empty()) {
+      begin_watch();
+    } else if (streaming) {
+      begin_streamed_list();
+    } else {
+      begin_list();
+    }
+  }
+
+  [[nodiscard]] std::string query(std::string more) const {
+    if (!options.field_selector.empty()) {
+      more += (more.empty() ? "fieldSelector=" : "&fieldSelector=") +
+              url_encode(options.field_selector);
+    }
+    return options.resource.path() + (more.empty() ? "" : "?" + more);
+  }
+
+  // ---- list
+  // -------------------------------------------------------------------------------------------
+
+  void begin_list() {
+    enter(ReflectorState::kListing, "");
+    stats.lists.fetch_add(1, std::memory_order_relaxed);
+    ++round;
+    continue_token.clear();
+    list_page();
+  }
+
+  void list_page() {
+    std::string more = "limit=" + std::to_string(options.page_size);
+    if (!continue_token.empty()) {
+      more += "&continue=" + url_encode(continue_token);
+    } else if (!list_version.empty()) {
+      more = "resourceVersion=" + url_encode(list_version) + "&resourceVersionMatch=NotOlderThan";
+    } else if (!paging) {
+      more.clear();
+    }
+    list.reset();
+    broken.reset();
+    HttpRequest get;
+    get.path = query(more);
+    get.timeout = milliseconds(0);
+    get.idle_timeout = options.list_idle_timeout;
+    HttpHandlers handlers;
+    handlers.on_data = [self = shared_from_this()](std::string_view chunk) {
+      if (!self->running || self->broken) return;
+      const auto fed = self->list.feed(chunk, [&](std::string_view item) { self->listed(item); });
+      if (!fed) {
+        self->broken = fed.error();
+        self->client.cancel(self->request);
+      }
+    };
+    handlers.on_done = [self = shared_from_this()](Result<HttpResponse> result) {
+      if (self->running) self->page_done(std::move(result));
+    };
+    request = client.submit(std::move(get), std::move(handlers));
+  }
+
+  void listed(std::string_view item) {
+    const auto key = reader.read_object(item);
+    if (!key) {
+      malformed(key.error());
+      return;
+    }
+    upsert(item, *key);
+  }
+
+  void page_done(Result<HttpResponse> result) {
+    request = 0;
+    const std::string what = "listing " + kind;
+    if (broken) return retry(broken->within(what), &Impl::begin);
+    if (!result) return retry(result.error().within(what), &Impl::begin);
+    if (!result->ok()) return list_refused(*result);
+    auto meta = list.finish();
+    if (!meta) return retry(meta.error().within(what), &Impl::begin);
+    if (!meta->continue_token.empty()) {
+      continue_token = std::move(meta->continue_token);
+      list_page();
+      return;
+    }
+    resource_version = std::move(meta->resource_version);
+    list_version = resource_version;
+    paging = true;
+    list_complete();
+    begin_watch();
+  }
+
+  void list_refused(const HttpResponse& response) {
+    const Error error = response_error("listing " + kind, response);
+    if (response.status == 410 || too_large_resource_version(response)) {
+      if (!continue_token.empty()) paging = false;  // too slow for pages: take it in one piece
+      const bool repeated = list_version.empty();
+      list_version.clear();
+      if (!repeated) return begin_list();
+      return retry(error, &Impl::begin);
+    }
+    if (response.status == 404) return not_served(error);
+    retry(error, &Impl::begin, retry_after(response));
+  }
+
+  // Whatever the list that just ended did not see is gone.
+  void list_complete() {
+    std::vector<std::string> vanished;
+    for (const auto& [name, entry] : known) {
+      if (entry.round != round) vanished.push_back(name);
+    }
+    for (const std::string& name : vanished) {
+      const auto node = known.extract(name);
+      delivered();
+      sink.on_delete(key_of(node.key(), node.mapped()), {});
+    }
+    if (!synced) {
+      synced = true;
+      sink.on_synced();
+    }
+  }
+
+  // ---- watch
+  // ------------------------------------------------------------------------------------------
+
+  void begin_watch() {
+    streamed_list = false;
+    open_stream("resourceVersion=" + url_encode(resource_version));
+  }
+
+  void begin_streamed_list() {
+    enter(ReflectorState::kListing, "");
+    stats.lists.fetch_add(1, std::memory_order_relaxed);
+    ++round;
+    streamed_list = true;
+    const std::string version = list_version == "0" ? "" : list_version;
+    open_stream("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=" +
+                url_encode(version));
+  }
+
+  void open_stream(const std::string& from) {
+    stats.watches.fetch_add(1, std::memory_order_relaxed);
+    std::uniform_int_distribution<std::chrono::seconds::rep> spread(
+        options.watch_timeout_min.count(), options.watch_timeout_max.count());
+    const std::chrono::seconds timeout(spread(random));
+    lines.reset();
+    broken.reset();
+    error_event.reset();
+    events = 0;
+    began = Clock::now();
+    HttpRequest get;
+    get.path = query("watch=true&allowWatchBookmarks=true&timeoutSeconds=" +
+                     std::to_string(timeout.count()) + "&" + from);
+    get.timeout = milliseconds(0);
+    get.idle_timeout = timeout + std::chrono::seconds(30);
+    HttpHandlers handlers;
+    handlers.on_open = [self = shared_from_this()] {
+      if (self->running && !self->streamed_list) self->enter(ReflectorState::kWatching, "");
+    };
+    handlers.on_data = [self = shared_from_this()](std::string_view chunk) {
+      if (self->running) self->watched(chunk);
+    };
+    handlers.on_done = [self = shared_from_this()](Result<HttpResponse> result) {
+      if (self->running) self->watch_done(std::move(result));
+    };
+    request = client.submit(std::move(get), std::move(handlers));
+  }
+
+  void watched(std::string_view chunk) {
+    if (broken || error_event) return;
+    const auto fed = lines.feed(chunk, [this](std::string_view line) {
+      if (running && !error_event) watch_line(line);
+    });
+    if (!fed) broken = fed.error();
+    if (broken || error_event) client.cancel(request);
+  }
+
+  void watch_line(std::string_view line) {
+    const auto event = reader.read_event(line);
+    ++events;
+    if (!event) return malformed(event.error());
+    switch (event->type) {
+      case WatchEventType::kError:
+        error_event = event->error_code;
+        error_event_text = event->error_message;
+        return;
+      case WatchEventType::kBookmark:
+        break;
+      case WatchEventType::kAdded:
+      case WatchEventType::kModified:
+        upsert(event->object, event->key);
+        break;
+      case WatchEventType::kDeleted:
+        erase(event->object, event->key);
+        break;
+    }
+    if (streamed_list && !event->initial_events_end) return;
+    if (!event->key.resource_version.empty()) {
+      resource_version = event->key.resource_version;
+      list_version = resource_version;
+    }
+    watch_errors = 0;
+    if (streamed_list) {
+      streamed_list = false;
+      list_complete();
+      enter(ReflectorState::kWatching, "");
+    }
+  }
+
+  void watch_done(Result<HttpResponse> result) {
+    request = 0;
+    const std::string what = (streamed_list ? "listing " : "watching ") + kind;
+    if (error_event) return watch_error_event(what);
+    if (broken) return watch_failed(broken->within(what));
+    if (!result) return watch_failed(result.error().within(what));
+    if (!result->ok()) return watch_refused(*result, what);
+    const bool was_short = Clock::now() - began < options.very_short_watch;
+    if (events == 0 && was_short) {
+      return watch_failed(
+          Error{ErrorCode::kUnavailable, what + ": the watch ended at once without an event"});
+    }
+    if (streamed_list) {
+      return watch_failed(Error{ErrorCode::kUnavailable, what + ": the stream ended too early"});
+    }
+    begin_watch();
+  }
+
+  void watch_error_event(const std::string& what) {
+    const std::string text = what + ": the API server ended the stream with error " +
+                             std::to_string(*error_event) +
+                             (error_event_text.empty() ? "" : " (" + error_event_text + ")");
+    if (*error_event == 410) return expired(text);
+    ++watch_errors;
+    watch_failed(Error{ErrorCode::kUnavailable, text});
+  }
+
+  // 410 Gone: the version we know of is no longer kept. List at the newest one.
+  void expired(const std::string& text) {
+    log_debug("listing afresh", {{"resource", kind}, {"reason", text}});
+    const bool at_once = events > 0 || Clock::now() - last_expired > std::chrono::seconds(10);
+    last_expired = Clock::now();
+    resource_version.clear();
+    list_version.clear();
+    if (at_once) return begin();
+    retry(Error{ErrorCode::kGone, text}, &Impl::begin);
+  }
+
+  void watch_refused(const HttpResponse& response, const std::string& what) {
+    const Error error = response_error(what, response);
+    if (response.status == 410 || too_large_resource_version(response)) {
+      return expired(error.message);
+    }
+    if (response.status == 404) return not_served(error);
+    const bool not_supported = response.status == 400 || response.status == 422;
+    if (streamed_list && not_supported) {
+      log_info("the API server does not stream lists; listing instead",
+               {{"resource", kind}, {"answer", error.message}});
+      streaming = false;
+      return begin();
+    }
+    if (not_supported) ++watch_errors;
+    watch_failed(error, retry_after(response));
+  }
+
+  // Resume from the last version after a while; after several errors about the stream itself list
+  // afresh. A server that cannot be reached or asks to wait says nothing about the version, so that
+  // does not count.
+  void watch_failed(const Error& error, std::optional<milliseconds> asked = std::nullopt) {
+    if (broken) ++watch_errors;
+    if (watch_errors >= kWatchErrorsBeforeList) {
+      watch_errors = 0;
+      resource_version.clear();
+    }
+    retry(error, &Impl::begin, asked);
+  }
+
+  // ---- objects
+  // ----------------------------------------------------------------------------------------
+
+  void delivered() { stats.delivered.fetch_add(1, std::memory_order_relaxed); }
+
+  void malformed(const Error& error) {
+    stats.malformed.fetch_add(1, std::memory_order_relaxed);
+    sink.on_malformed(error.message);
+  }
+
+  void upsert(std::string_view json, const ObjectKey& key) {
+    auto [at, fresh] = known.try_emplace(known_name(key));
+    Known& entry = at->second;
+    entry.round = round;
+    if (!fresh && entry.uid == key.uid) {
+      if (!key.resource_version.empty() && entry.resource_version == key.resource_version) {
+        stats.unchanged.fetch_add(1, std::memory_order_relaxed);
+        return;
+      }
+    } else if (!fresh) {  // deleted and made again while we did not look
+      const Known old = entry;
+      delivered();
+      sink.on_delete(key_of(at->first, old), {});
+    }
+    entry.uid = key.uid;
+    entry.resource_version = key.resource_version;
+    delivered();
+    sink.on_upsert(json, key, !synced);
+  }
+
+  void erase(std::string_view json, const ObjectKey& key) {
+    const auto at = known.find(known_name(key));
+    if (at == known.end()) return;
+    const bool same = at->second.uid == key.uid;
+    const auto node = known.extract(at);
+    delivered();
+    if (same) {
+      sink.on_delete(key, json);
+    } else {
+      sink.on_delete(key_of(node.key(), node.mapped()), {});
+    }
+  }
+
+  void halt() {
+    if (!running) return;
+    running = false;
+    if (request != 0) client.cancel(request);
+    if (timer != 0) client.cancel_timer(timer);
+    request = 0;
+    timer = 0;
+    enter(ReflectorState::kStopped, "");
+  }
+};
+
+Reflector::Reflector(HttpClient& client, ReflectorSink& sink, ReflectorOptions options)
+    : impl_(std::make_shared<Impl>(client, sink, std::move(options))) {}
+
+Reflector::~Reflector() {
+  stop();
+}
+
+void Reflector::start() {
+  impl_->client.post([impl = impl_] {
+    impl->running = true;
+    impl->begin();
+  });
+}
+
+void Reflector::stop() {
+  impl_->client.run([this] { impl_->halt(); });
+}
+
+const ReflectorStats& Reflector::stats() const {
+  return impl_->stats;
+}
+
+}  // namespace plimsoll::informer

@@ -1,0 +1,126 @@
+#pragma once
+// Keeps one kind of object mirrored: list, watch, and again, without losing or repeating anything.
+//
+// The semantics are those of the Kubernetes reflector: a first list at resourceVersion=0 (or a
+// streamed list), then a watch with bookmarks; a clean end resumes from the last resource version;
+// 410 Gone lists afresh, and what vanished meanwhile is delivered as a deletion. The reflector
+// remembers namespace, name, UID and resource version of every object, not the objects: those
+// belong to the sink.
+//
+// Everything happens on the HttpClient's I/O thread. The sink is called there and must not block.
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "informer/backoff.hpp"
+#include "informer/http_client.hpp"
+#include "informer/wire.hpp"
+
+namespace plimsoll::informer {
+
+// A kind as the API server addresses it. The core group is "".
+struct ResourceType {
+  std::string group;
+  std::string version;
+  std::string plural;
+
+  [[nodiscard]] std::string path()
+      const;  // "/api/v1/pods", "/apis/topology.node.k8s.io/v1alpha2/..."
+  [[nodiscard]] std::string text()
+      const;  // "pods", "noderesourcetopologies.v1alpha2.topology.node.k8s.io"
+
+  // The inverse of text(), for kinds outside of the core group: "<plural>.<version>.<group>".
+  [[nodiscard]] static Result<ResourceType> parse(std::string_view text);
+};
+
+enum class ReflectorState {
+  kListing,      // the first list, or one after 410 Gone
+  kWatching,     // up to date
+  kNotServed,    // the API server does not know the kind (CRD not installed); asked again now and
+                 // then
+  kRefused,      // 401 or 403, or no credential: tried again with backoff
+  kUnreachable,  // not reachable, throttled or failing: tried again with backoff
+  kStopped,
+};
+[[nodiscard]] std::string_view to_string(ReflectorState state);
+
+// Receives one kind of object. Called on the I/O thread only, in the order in which things
+// happened.
+class ReflectorSink {
+ public:
+  virtual ~ReflectorSink() = default;
+
+  // The object is new or has changed. `json` is padded (kJsonPadding); items of a list lack
+  // apiVersion and kind. `initial`: part of the first list. An object of the same name with another
+  // UID is deleted first.
+  virtual void on_upsert(std::string_view json, const ObjectKey& key, bool initial) = 0;
+
+  // The object is gone. `last_known` is its last state if the server sent it, empty if the deletion
+  // was only noticed by a list or by a namesake.
+  virtual void on_delete(const ObjectKey& key, std::string_view last_known) = 0;
+
+  // The first list is delivered completely. Once.
+  virtual void on_synced() = 0;
+
+  // An object that cannot even be told apart from others was skipped.
+  virtual void on_malformed(std::string_view error) = 0;
+
+  // A state was entered, or its reason changed. `text` says what happened, with the server's own
+  // message.
+  virtual void on_state(ReflectorState state, std::string_view text) = 0;
+};
+
+struct ReflectorOptions {
+  ResourceType resource;
+  std::string field_selector;
+  // Ask for the first list as a stream (sendInitialEvents). Falls back to a list if the server
+  // refuses.
+  bool streaming_list = false;
+  std::size_t page_size = 500;  // of lists at the newest resource version (after 410 Gone)
+  BackoffPolicy backoff;
+  std::chrono::seconds watch_timeout_min{300};
+  std::chrono::seconds watch_timeout_max{600};
+  std::chrono::milliseconds list_idle_timeout{60'000};
+  std::chrono::milliseconds very_short_watch{1'000};
+  std::chrono::milliseconds not_served_retry_min{10'000};
+  std::chrono::milliseconds not_served_retry_max{30'000};
+};
+
+// Counters; any thread may read them.
+struct ReflectorStats {
+  std::atomic<std::uint64_t> lists{0};      // begun
+  std::atomic<std::uint64_t> watches{0};    // begun
+  std::atomic<std::uint64_t> delivered{0};  // upserts and deletions
+  std::atomic<std::uint64_t> unchanged{0};  // seen again with the same UID and resource version
+  std::atomic<std::uint64_t> malformed{0};  // skipped
+  std::atomic<std::uint64_t> failures{0};   // tries that ended in a wait
+};
+
+class Reflector {
+ public:
+  // `client` and `sink` must live until stop() has returned.
+  Reflector(HttpClient& client, ReflectorSink& sink, ReflectorOptions options);
+  ~Reflector();  // stop()
+  Reflector(const Reflector&) = delete;
+  Reflector& operator=(const Reflector&) = delete;
+
+  // Begins. Any thread, once; returns at once.
+  void start();
+
+  // Ends. Any thread; when it returns, the sink is not called again (from the I/O thread: at once).
+  void stop();
+
+  [[nodiscard]] const ReflectorStats& stats() const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace plimsoll::informer

@@ -1,0 +1,108 @@
+#pragma once
+// From bytes on the wire to single objects: framing (where does an object begin and end) apart from
+// decoding (what is in it). Nothing here blocks or talks to anybody; each object belongs to one
+// thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "framework/base/result.hpp"
+
+namespace plimsoll::informer {
+
+// Every text handed out by a framer has this many readable bytes behind it, so that simdjson need
+// not copy it.
+inline constexpr std::size_t kJsonPadding = 64;
+
+// What identifies one state of one object. Views: valid for the call that passes them.
+struct ObjectKey {
+  std::string_view ns;  // empty for cluster-scoped kinds
+  std::string_view name;
+  std::string_view uid;
+  std::string_view resource_version;
+};
+
+// Cuts a watch stream into lines, however its chunks are cut.
+class LineFramer {
+ public:
+  // Calls `on_line` for every complete line that is not empty (padded, without its newline). Fails
+  // with kInvalid if a line grows beyond `max_line`; the stream is of no use then.
+  [[nodiscard]] Result<void> feed(std::string_view chunk,
+                                  const std::function<void(std::string_view)>& on_line);
+  void reset() { line_.clear(); }
+
+  std::size_t max_line = std::size_t{64} << 20;
+
+ private:
+  std::string line_;
+};
+
+// Cuts a Kubernetes list into its items while it arrives: only one item is held at a time, however
+// large the list is.
+class ListFramer {
+ public:
+  // Calls `on_item` with the text of every complete element of the top-level "items" (padded).
+  // Fails with kInvalid if the text cannot be a list.
+  [[nodiscard]] Result<void> feed(std::string_view chunk,
+                                  const std::function<void(std::string_view)>& on_item);
+
+  // What surrounds the items.
+  struct Meta {
+    std::string resource_version;
+    std::string continue_token;
+  };
+
+  // After the last chunk. Fails with kInvalid if the list is cut off or has no
+  // metadata.resourceVersion.
+  [[nodiscard]] Result<Meta> finish();
+  void reset() { *this = ListFramer(); }
+
+ private:
+  void in_frame(char c);
+  [[nodiscard]] bool in_items(char c, const std::function<void(std::string_view)>& on_item);
+  void emit(const std::function<void(std::string_view)>& on_item);
+
+  std::string frame_;  // the list without its items
+  std::string item_;
+  std::string last_string_;  // at the top level: the key in front of a value
+  std::size_t depth_ = 0;    // of braces and brackets, over the whole text
+  bool in_string_ = false;
+  bool escaped_ = false;
+  bool items_ = false;  // inside the items array
+  bool item_open_ = false;
+  bool ended_ = false;
+};
+
+enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
+
+// One line of a watch. Views into the line: valid for as long as it is.
+struct WatchEvent {
+  WatchEventType type = WatchEventType::kError;
+  std::string_view object;  // its JSON text
+  ObjectKey key;
+  bool initial_events_end = false;  // BOOKMARK: the streamed list is complete
+  int error_code = 0;               // ERROR: the Status' code
+  std::string error_message;
+};
+
+// Pulls out of JSON text what the reflector itself needs. Keeps its parsers' memory from call to
+// call; what it returns is valid until the next call.
+class ObjectReader {
+ public:
+  ObjectReader();
+  ~ObjectReader();
+
+  // `json` must be padded (kJsonPadding). kInvalid: not an object, or without metadata.name.
+  [[nodiscard]] Result<ObjectKey> read_object(std::string_view json);
+  [[nodiscard]] Result<WatchEvent> read_event(std::string_view line);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace plimsoll::informer

@@ -1,0 +1,111 @@
+// The JSON that is written to the API server.
+
+#include <atomic>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "informer/api_writer.hpp"
+
+namespace plimsoll::informer {
+namespace {
+
+using nlohmann::json;
+using std::chrono::system_clock;
+
+constexpr std::size_t kMaxNote = 1024;
+constexpr std::size_t kMaxName = 253;
+
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// RFC 3339 in UTC; with microseconds where Kubernetes has a MicroTime.
+std::string time_text(system_clock::time_point when, bool micro) {
+  const std::time_t seconds =
+      system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(when));
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char text[40];
+  std::size_t used = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::string out(text, used);
+  if (micro) {
+    const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(
+        when.time_since_epoch() % std::chrono::seconds(1));
+    char fraction[16];
+    std::snprintf(fraction, sizeof fraction, ".%06lld", static_cast<long long>(rest.count()));
+    out += fraction;
+  }
+  return out + "Z";
+}
+
+// At most 1024 bytes, never half a character; a cut ends in " ...", as kube-scheduler's does.
+std::string cut_note(const std::string& note) {
+  static constexpr std::string_view kEllipsis = " ...";
+  if (note.size() <= kMaxNote) return note;
+  std::size_t keep = kMaxNote - kEllipsis.size();
+  while (keep > 0 && (static_cast<unsigned char>(note[keep]) & 0xC0) == 0x80) --keep;
+  return note.substr(0, keep) + std::string(kEllipsis);
+}
+
+}  // namespace
+
+std::string binding_body(const BindRequest& request) {
+  json metadata = {{"namespace", request.ns}, {"name", request.name}, {"uid", request.uid}};
+  if (!request.annotations.empty()) {
+    json annotations = json::object();
+    for (const auto& [key, value] : request.annotations) annotations[key] = value;
+    metadata["annotations"] = std::move(annotations);
+  }
+  return dump(json{{"apiVersion", "v1"},
+                   {"kind", "Binding"},
+                   {"metadata", std::move(metadata)},
+                   {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", request.node}}}});
+}
+
+std::string condition_body(const ConditionPatch& patch, system_clock::time_point now) {
+  json condition = {{"type", "PodScheduled"},   {"status", "False"},
+                    {"reason", patch.reason},   {"message", patch.message},
+                    {"lastProbeTime", nullptr}, {"lastTransitionTime", time_text(now, false)}};
+  if (patch.observed_generation != 0) condition["observedGeneration"] = patch.observed_generation;
+  json status = {{"conditions", json::array({std::move(condition)})}};
+  if (patch.set_nominated) {
+    status["nominatedNodeName"] =
+        patch.nominated_node.empty() ? json(nullptr) : json(patch.nominated_node);
+  }
+  return dump(json{{"metadata", {{"uid", patch.uid}}}, {"status", std::move(status)}});
+}
+
+std::string event_body(const EventRecord& event, const std::string& reporting_instance,
+                       system_clock::time_point now) {
+  // Unique among the events of a pod, also of those of one instant.
+  static std::atomic<std::uint64_t> serial{0};
+  const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch());
+  char suffix[40];
+  std::snprintf(suffix, sizeof suffix, ".%llx%04llx",
+                static_cast<unsigned long long>(nanos.count()),
+                static_cast<unsigned long long>(serial.fetch_add(1) & 0xffff));
+  const std::string tail(suffix);
+  std::string ns = event.ns.empty() ? "default" : event.ns;
+  return dump(json{{"apiVersion", "events.k8s.io/v1"},
+                   {"kind", "Event"},
+                   {"metadata",
+                    {{"namespace", std::move(ns)},
+                     {"name", event.name.substr(0, kMaxName - tail.size()) + tail}}},
+                   {"eventTime", time_text(now, true)},
+                   {"reportingController", event.scheduler_name},
+                   {"reportingInstance", reporting_instance.substr(0, 128)},
+                   {"action", event.action},
+                   {"reason", event.reason},
+                   {"regarding",
+                    {{"apiVersion", "v1"},
+                     {"kind", "Pod"},
+                     {"namespace", event.ns},
+                     {"name", event.name},
+                     {"uid", event.uid},
+                     {"resourceVersion", event.resource_version}}},
+                   {"note", cut_note(event.note)},
+                   {"type", event.warning ? "Warning" : "Normal"}});
+}
+
+}  // namespace plimsoll::informer
