@@ -63,6 +63,29 @@ ApiResponse success(const std::string& message = {}) {
   return {200, to_status_json(status)};
 }
 
+// Nothing is stored whose shape would trip the readers of every object.
+ApiResult<void> check_shape(const json& object) {
+  if (!object.is_object()) return bad_request("the object is not a JSON object");
+  for (const char* part : {"metadata", "spec", "status"}) {
+    const auto found = object.find(part);
+    if (found != object.end() && !found->is_null() && !found->is_object()) {
+      return bad_request(std::string(part) + ": expected a JSON object");
+    }
+  }
+  const json metadata = metadata_of(object);
+  for (const char* map : {"labels", "annotations"}) {
+    const auto found = metadata.find(map);
+    if (found == metadata.end() || found->is_null()) continue;
+    const bool strings =
+        found->is_object() && std::all_of(found->begin(), found->end(),
+                                          [](const json& value) { return value.is_string(); });
+    if (!strings) {
+      return bad_request("metadata." + std::string(map) + ": expected an object of strings");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 // Continued lists: what is left of a snapshot, by the token that the client was given.
@@ -333,7 +356,7 @@ ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route&
   }
   json& metadata = object["metadata"];
   if (metadata.is_null()) metadata = json::object();
-  if (!metadata.is_object()) return bad_request("metadata is not a JSON object");
+  if (auto shape = check_shape(object); !shape) return ApiFailure(shape.error());
   if (endpoint.kind.namespaced) {
     const std::string ns = text_at(metadata, "namespace");
     if (!ns.empty() && ns != route.ns) {
@@ -381,7 +404,7 @@ namespace {
 // What one resource of a kind may write: the status subresource leaves spec and owners alone,
 // the main resource leaves status alone.
 ApiResult<void> confine(const Endpoint& endpoint, bool status, const json& before, json& after) {
-  if (!after.is_object()) return bad_request("the result is not a JSON object");
+  if (auto shape = check_shape(after); !shape) return shape;
   if (!after["metadata"].is_object()) return bad_request("metadata is not a JSON object");
   const auto restore = [&before](json& target, const json& source, const char* key) {
     if (source.contains(key))

@@ -23,9 +23,9 @@ namespace plimsoll::sandbox {
 struct ServerOptions {
   std::uint16_t port = 0;  // 0: chosen by the system
   unsigned threads = 2;
-  std::string bearer_token;  // not empty: requests without it get 401
+  std::string bearer_token = {};  // not empty: requests without it get 401
   std::chrono::milliseconds bookmark_interval{60'000};
-  HandlerOptions handler;
+  HandlerOptions handler = {};
 };
 
 // Makes matching requests go wrong, for tests of clients.
@@ -37,9 +37,9 @@ struct Fault {
     kError,       // answered with `status`, nothing was done
   };
   Kind kind = Kind::kError;
-  std::string verb;      // "create", "watch", ...; "" matches all
-  std::string resource;  // "pods/binding", "nodes", ...; "" matches all
-  int count = 1;         // how many requests it hits
+  std::string verb = {};      // "create", "watch", ...; "" matches all
+  std::string resource = {};  // "pods/binding", "nodes", ...; "" matches all
+  int count = 1;              // how many requests it hits
   ApiStatus status{500, "InternalError", "injected by a fault rule"};
   std::chrono::milliseconds delay{0};
 };

@@ -422,8 +422,9 @@ ApiResult<EventBatch> ObjectStore::events_after(const ResourceName& resource, st
     batch.events.push_back(*at);
   }
   batch.more = at != table->history.end();
-  batch.position =
-      batch.more ? batch.events.back().resource_version : std::max(version, state_->version);
+  batch.position = std::max(version, state_->version);
+  if (batch.more)
+    batch.position = batch.events.empty() ? version : batch.events.back().resource_version;
   return batch;
 }
 
