@@ -17,9 +17,9 @@ struct Diagnosis {
   std::string pre_filter_message;              // PreFilter rejected the pod as a whole
   std::map<uint32_t, size_t> nodes_by_reason;  // reason id -> nodes refused with exactly this list
   std::string post_filter_message;
-  std::set<uint32_t>
+  std::set<PluginIndex>
       rejectors;  // plugins of the profile that answered Unschedulable or ...AndUnresolvable
-  std::set<uint32_t> pending;  // that answered Pending
+  std::set<PluginIndex> pending;  // that answered Pending
 };
 
 // "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s)." Each reason of

@@ -31,7 +31,7 @@
 namespace plimsoll {
 
 using SortKey = std::array<uint8_t, 24>;
-using PluginIndex = uint32_t;  // of a plugin in the profile of the pod
+using PluginIndex = uint16_t;  // of a plugin in the profile of the pod, as the runtime numbers them
 
 enum class QueueHint { kNotRegistered, kSkip, kQueue };
 

@@ -1,0 +1,193 @@
+// What the loop does with each message. Kubernetes: pkg/scheduler/eventhandlers.go.
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/base/log.hpp"
+#include "framework/cycle/attempt.hpp"
+#include "framework/cycle/scheduler.hpp"
+
+namespace plimsoll {
+namespace {
+
+bool is_finished(const plimsoll_pod& pod) {
+  return pod.phase == PLIMSOLL_PHASE_SUCCEEDED || pod.phase == PLIMSOLL_PHASE_FAILED;
+}
+
+// What plugins get as the text of PLIMSOLL_OBJECT_SYNCED when the kind does not exist in the
+// cluster.
+constexpr std::string_view kNotServed = R"({"served":false})";
+
+bool is_pod_message(const Message& message) {
+  return std::holds_alternative<PodUpserted>(message) ||
+         std::holds_alternative<PodDeleted>(message);
+}
+
+}  // namespace
+
+void Scheduler::handle(Message& message) {
+  // Plugins hear of nodes and kinds before they hear of pods, so pods wait for the first lists.
+  if (!synced_ && is_pod_message(message)) {
+    held_.push_back(std::move(message));
+    return;
+  }
+  std::visit([this](auto& what) { handle(what); }, message);
+}
+
+void Scheduler::handle(Task& message) {
+  message.run();
+}
+
+// ---- nodes
+
+void Scheduler::handle(NodeUpserted& message) {
+  const NodeRef node = std::move(message.node);
+  const std::string_view name = view(node->meta.name);
+  const NodeInfo* known = cluster_.node(name);
+  const NodeRef before = known == nullptr ? nullptr : known->node();
+  const uint32_t aspects = cluster_.upsert_node(node);
+  const NodeInfo* info = cluster_.node(name);
+  for (const auto& framework : frameworks_) {
+    framework->node_event(before ? PLIMSOLL_NODE_CHANGED : PLIMSOLL_NODE_ADDED, *info->abi(),
+                          aspects);
+  }
+  if (!before) {
+    queue_.move_all(node_added(node), now_ms());
+    return;
+  }
+  for (const ClusterEvent& event : node_updated(before, node)) queue_.move_all(event, now_ms());
+}
+
+void Scheduler::handle(NodeDeleted& message) {
+  const NodeInfo* info = cluster_.node(message.name);
+  if (info == nullptr) return;
+  const NodeRef node = info->node();
+  for (const auto& framework : frameworks_) {
+    framework->node_event(PLIMSOLL_NODE_REMOVED, *info->abi(), 0);
+  }
+  cluster_.remove_node(message.name);
+  queue_.move_all(node_deleted(node), now_ms());
+}
+
+// ---- kinds that plugins watch
+
+void Scheduler::handle(ObjectUpserted& message) {
+  const RawRef object = std::move(message.object);
+  const bool is_new =
+      known_objects_[object->resource].insert(object->ns + "/" + object->name).second;
+  for (const auto& framework : frameworks_) {
+    framework->object_event(PLIMSOLL_OBJECT_UPSERT, object->resource, object->name, object->ns,
+                            object->json);
+  }
+  // The old text is not kept: hints that compare would cost every cluster its size twice.
+  const RawRef before = is_new ? nullptr : object;
+  queue_.move_all(object_event(before, object), now_ms());
+}
+
+void Scheduler::handle(ObjectDeleted& message) {
+  const RawRef object = std::move(message.last_known);
+  if (known_objects_[object->resource].erase(object->ns + "/" + object->name) == 0) return;
+  for (const auto& framework : frameworks_) {
+    framework->object_event(PLIMSOLL_OBJECT_DELETE, object->resource, object->name, object->ns,
+                            object->json);
+  }
+  queue_.move_all(object_event(object, nullptr), now_ms());
+}
+
+void Scheduler::handle(KindSynced& message) {
+  if (!message.served) {
+    log_warn("this API server does not serve a kind that plugins use; is its CRD installed?",
+             {{"kind", message.resource}});
+  }
+  if (unsynced_kinds_.erase(message.resource) == 0) return;
+  for (const auto& framework : frameworks_) {
+    framework->object_event(PLIMSOLL_OBJECT_SYNCED, message.resource, "", "",
+                            message.served ? "" : kNotServed);
+  }
+  if (unsynced_kinds_.empty()) finish_initial_sync();
+}
+
+void Scheduler::finish_initial_sync() {
+  synced_ = true;
+  std::vector<Message> pods = std::exchange(held_, {});
+  for (Message& message : pods) handle(message);
+  log_info("the first lists are complete", {{"nodes", cluster_.node_count()},
+                                            {"pods_with_a_node", cluster_.pod_count()},
+                                            {"pods_to_schedule", queue_.sizes().active}});
+}
+
+void Scheduler::handle(ObjectMalformed& message) {
+  ++counters_.malformed_objects[message.resource];
+  const std::string object = message.ns.empty() ? message.name : message.ns + "/" + message.name;
+  log_warn("an object cannot be read and is ignored until it changes",
+           {{"kind", message.resource}, {"object", object}, {"error", message.error}});
+}
+
+// ---- pods
+
+void Scheduler::handle(PodUpserted& message) {
+  const PodRef pod = std::move(message.pod);
+  if (is_finished(*pod)) {
+    forget_pod(view(pod->meta.uid));
+  } else if (pod->node_name.len != 0) {
+    assigned_pod(pod);
+  } else if (framework_for(*pod) != nullptr) {
+    pending_pod(pod);
+  }
+}
+
+void Scheduler::handle(PodDeleted& message) {
+  forget_pod(view(message.last_known->meta.uid));
+}
+
+void Scheduler::tell_plugins(uint32_t type, const plimsoll_pod& pod, std::string_view node_name) {
+  for (const auto& framework : frameworks_) framework->pod_event(type, pod, node_name);
+}
+
+void Scheduler::assigned_pod(const PodRef& pod) {
+  const std::string uid(view(pod->meta.uid));
+  const PodRef before = cluster_.pod(uid);
+  queue_.remove(uid);
+  if (const auto attempt = attempts_.find(uid); attempt != attempts_.end()) {
+    attempt->second->seen_bound = true;
+    if (attempt->second->waiting()) resolve_waiting(uid, "", "pod was bound by another scheduler");
+  }
+  const PodChange change = cluster_.upsert_pod(pod);
+  if (change == PodChange::kMoved) {
+    tell_plugins(PLIMSOLL_POD_REMOVED, *before, view(before->node_name));
+  }
+  tell_plugins(PLIMSOLL_POD_ASSIGNED, *pod, view(pod->node_name));
+  if (change == PodChange::kUpdated) {
+    for (const ClusterEvent& event : pod_updated(kResourceAssignedPod, before, pod)) {
+      queue_.move_all(event, now_ms());
+    }
+    return;
+  }
+  if (change == PodChange::kMoved) queue_.move_all(assigned_pod_deleted(before), now_ms());
+  queue_.move_all(assigned_pod_added(pod), now_ms());
+}
+
+void Scheduler::pending_pod(const PodRef& pod) {
+  const std::string uid(view(pod->meta.uid));
+  if (const auto attempt = attempts_.find(uid); attempt != attempts_.end()) {
+    attempt->second->latest = pod;  // it is on its way; if that fails, this is what is tried again
+    return;
+  }
+  if (cluster_.is_assumed(uid)) return;  // bound by us; the watch has not caught up
+  queue_.update(pod, now_ms());
+}
+
+void Scheduler::forget_pod(std::string_view uid) {
+  queue_.remove(uid);
+  if (const auto attempt = attempts_.find(std::string(uid)); attempt != attempts_.end()) {
+    attempt->second->deleted = true;
+    if (attempt->second->waiting()) resolve_waiting(std::string(uid), "", "pod was deleted");
+  }
+  const PodRef pod = cluster_.pod(uid);
+  if (!pod) return;
+  cluster_.remove_pod(uid);
+  tell_plugins(PLIMSOLL_POD_REMOVED, *pod, view(pod->node_name));
+  queue_.move_all(assigned_pod_deleted(pod), now_ms());
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,164 @@
+// What plugins ask of the scheduler (HostBackend), and what the queue asks of the plugins
+// (QueuePolicy).
+
+#include <chrono>
+#include <utility>
+
+#include "framework/base/log.hpp"
+#include "framework/cycle/attempt.hpp"
+#include "framework/cycle/scheduler.hpp"
+
+namespace plimsoll {
+namespace {
+
+// Not a Kubernetes kind: a plugin's own call to wake what it rejected; the label is the plugin's
+// name.
+constexpr std::string_view kResourceRequeue = "plimsoll.io/requeue";
+
+}  // namespace
+
+// ---- HostBackend; loop only
+
+const plimsoll_node_info* Scheduler::node_by_name(std::string_view node_name) {
+  const NodeInfo* info = cluster_.node(node_name);
+  return info == nullptr ? nullptr : info->abi();
+}
+
+const plimsoll_node_info* Scheduler::node_by_slot(uint32_t slot) {
+  const NodeInfo* info = cluster_.node_at(slot);
+  return info == nullptr ? nullptr : info->abi();
+}
+
+uint32_t Scheduler::slot_count() {
+  return cluster_.slot_count();
+}
+
+void Scheduler::touch_node(uint32_t slot, uint32_t aspects) {
+  cluster_.touch(slot, aspects);
+}
+
+Result<void> Scheduler::watch(std::string_view group, std::string_view version,
+                              std::string_view plural) {
+  WantedKind kind{std::string(group), std::string(version), std::string(plural)};
+  for (const WantedKind& known : wanted_kinds_) {
+    if (known.resource() == kind.resource()) return {};
+  }
+  if (started_) {
+    return fail(ErrorCode::kInvalid, "watch " + kind.resource() +
+                                         ": kinds can be asked for only while plugins are created "
+                                         "and started");
+  }
+  unsynced_kinds_.insert(kind.resource());
+  wanted_kinds_.push_back(std::move(kind));
+  return {};
+}
+
+void Scheduler::requeue_rejected(std::string_view plugin) {
+  ClusterEvent event;
+  event.resource = kResourceRequeue;
+  event.actions = PLIMSOLL_ACTION_ALL;
+  event.label = plugin;
+  // Not from within the plugin's own call: the queue may ask it for a hint.
+  post(Task{[this, event = std::move(event)] { queue_.move_all(event, now_ms()); }});
+}
+
+void Scheduler::emit_event(std::string_view scheduler_name, const plimsoll_pod& pod, bool warning,
+                           std::string_view reason, std::string_view action,
+                           std::string_view note) {
+  EventRecord event;
+  event.warning = warning;
+  event.ns = view(pod.meta.ns);
+  event.name = view(pod.meta.name);
+  event.uid = view(pod.meta.uid);
+  event.resource_version = view(pod.meta.resource_version);
+  event.scheduler_name = scheduler_name;
+  event.reason = reason;
+  event.action = action;
+  event.note = note;
+  writer_.record_event(std::move(event));
+}
+
+// ---- HostBackend; any thread
+
+void Scheduler::allow_waiting(std::string_view plugin, std::string_view pod_uid) {
+  post(Task{[this, plugin = std::string(plugin), uid = std::string(pod_uid)] {
+    resolve_waiting(uid, plugin, std::nullopt);
+  }});
+}
+
+void Scheduler::reject_waiting(std::string_view plugin, std::string_view pod_uid,
+                               std::string_view message) {
+  post(Task{[this, plugin = std::string(plugin), uid = std::string(pod_uid),
+             message = std::string(message)] { resolve_waiting(uid, plugin, message); }});
+}
+
+void Scheduler::post_binding(BindingPost request, std::function<void(Result<void>)> done) {
+  writer_.bind({std::move(request.ns), std::move(request.name), std::move(request.uid),
+                std::move(request.node), std::move(request.annotations)},
+               std::move(done));
+}
+
+int64_t Scheduler::now_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// ---- QueuePolicy
+
+Framework* Scheduler::framework_for(const plimsoll_pod& pod) {
+  const auto found = by_scheduler_name_.find(std::string(view(pod.scheduler_name)));
+  return found == by_scheduler_name_.end() ? nullptr : found->second;
+}
+
+std::optional<PluginIndex> Scheduler::gate(const plimsoll_pod& pod) {
+  Framework* framework = framework_for(pod);
+  if (framework == nullptr) return std::nullopt;
+  const Status status = framework->run_pre_enqueue(pod);
+  if (status.ok()) return std::nullopt;
+  if (status.is_error()) {
+    log_error("PreEnqueue failed; the pod is held back",
+              {{"pod", full_name(pod)}, {"error", status.message(environment_.reasons)}});
+  }
+  return status.plugin_index;
+}
+
+SortKey Scheduler::sort_key(const plimsoll_pod& pod, int64_t queued_ms) {
+  SortKey key{};
+  if (Framework* framework = framework_for(pod)) framework->sort_key(pod, queued_ms, key);
+  return key;
+}
+
+QueueHint Scheduler::hint(const plimsoll_pod& pod, PluginIndex plugin, const ClusterEvent& event) {
+  Framework* framework = framework_for(pod);
+  if (framework == nullptr) return QueueHint::kNotRegistered;
+  if (event.resource == kResourceRequeue) {
+    return framework->plugin_name(plugin) == event.label ? QueueHint::kQueue
+                                                         : QueueHint::kNotRegistered;
+  }
+  for (const EventInterests& registered : framework->events()) {
+    if (registered.plugin != plugin) continue;
+    if (registered.all) return QueueHint::kQueue;
+    for (const plimsoll_event_interest& interest : registered.interests) {
+      if (!matches(interest, event)) continue;
+      plimsoll_event seen{};
+      seen.size = sizeof(seen);
+      seen.actions = event.actions;
+      seen.resource = str(event.resource);
+      seen.old_pod = event.old_pod.get();
+      seen.new_pod = event.new_pod.get();
+      seen.old_node = event.old_node.get();
+      seen.new_node = event.new_node.get();
+      const RawRef& object = event.new_object ? event.new_object : event.old_object;
+      if (object) seen.name = str(object->name);
+      if (event.old_object) seen.old_json = str(event.old_object->json);
+      if (event.new_object) seen.new_json = str(event.new_object->json);
+      return framework->hint(plugin, pod, seen) == PLIMSOLL_HINT_QUEUE ? QueueHint::kQueue
+                                                                       : QueueHint::kSkip;
+    }
+    return QueueHint::kNotRegistered;
+  }
+  return QueueHint::kNotRegistered;
+}
+
+}  // namespace plimsoll

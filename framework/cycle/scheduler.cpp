@@ -1,0 +1,155 @@
+#include "framework/cycle/scheduler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/base/log.hpp"
+#include "framework/cycle/attempt.hpp"
+#include "framework/cycle/binder_pool.hpp"
+
+namespace plimsoll {
+namespace {
+
+constexpr int kPodsPerTurn = 64;          // then the inbox is looked at again
+constexpr int64_t kLongestWaitMs = 1000;  // timers of waiting pods have this resolution
+constexpr int64_t kStopGraceMs = 10'000;  // for binds in flight
+
+}  // namespace
+
+Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& writer)
+    : options_(std::move(options)),
+      writer_(writer),
+      environment_(symbols, *this),
+      queue_(*this, options_.queue),
+      unsynced_kinds_{"pods", "nodes"} {}
+
+Scheduler::~Scheduler() {
+  stop();
+  binders_.reset();
+}
+
+Result<std::unique_ptr<Scheduler>> Scheduler::create(SchedulerOptions options,
+                                                     const Modules& modules, SymbolTable& symbols,
+                                                     ApiWriter& writer) {
+  std::unique_ptr<Scheduler> scheduler(new Scheduler(std::move(options), symbols, writer));
+  if (auto made = scheduler->make_profiles(modules); !made) return fail(made.error());
+  scheduler->binders_ = std::make_unique<BinderPool>(scheduler->options_.binder_threads);
+  return scheduler;
+}
+
+Result<void> Scheduler::make_profiles(const Modules& modules) {
+  std::string errors;
+  const auto note = [&errors](const std::string& text) {
+    errors += errors.empty() ? text : "\n" + text;
+  };
+  if (options_.profiles.empty()) note("at least one profile is required");
+  for (const ProfileSpec& spec : options_.profiles) {
+    auto made = Framework::create(spec, modules, environment_);
+    if (!made) {
+      for (const Error& error : made.error()) note(error.message);
+      continue;
+    }
+    if (!by_scheduler_name_.emplace(spec.scheduler_name, made->get()).second) {
+      note("duplicate profile with scheduler name \"" + spec.scheduler_name + "\"");
+    }
+    frameworks_.push_back(std::move(*made));
+  }
+  if (!errors.empty()) return fail(ErrorCode::kInvalid, errors);
+  for (const auto& framework : frameworks_) {
+    if (auto started = framework->start(); !started) note(started.error().message);
+  }
+  started_ = true;
+  if (!errors.empty()) return fail(ErrorCode::kInvalid, errors);
+  return {};
+}
+
+void Scheduler::post(Message message) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    inbox_.push_back(std::move(message));
+  }
+  wake_.notify_one();
+}
+
+void Scheduler::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+}
+
+void Scheduler::run() {
+  const auto stopping = [this] {
+    const std::lock_guard lock(mutex_);
+    return stopping_;
+  };
+  while (!stopping()) {
+    if (!turn(true)) wait_for_work();
+  }
+  // Binds that left the loop are heard to the end, so that nothing is reported as failed that
+  // succeeded.
+  const int64_t deadline = now_ms() + kStopGraceMs;
+  const auto binding = [this] {
+    return std::any_of(attempts_.begin(), attempts_.end(),
+                       [](const auto& entry) { return entry.second->binding; });
+  };
+  while (binding() && now_ms() < deadline) {
+    if (!turn(false)) wait_for_work();
+  }
+  binders_->stop();
+  turn(false);
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  inbox_.clear();
+}
+
+bool Scheduler::turn(bool may_schedule) {
+  std::vector<Message> messages;
+  {
+    const std::lock_guard lock(mutex_);
+    messages.swap(inbox_);
+  }
+  for (Message& message : messages) handle(message);
+  const int64_t now = now_ms();
+  if (now >= next_flush_ms_) next_flush_ms_ = queue_.flush(now);
+  expire_waiting_pods();
+  int scheduled = 0;
+  if (synced_ && may_schedule) {
+    while (scheduled < kPodsPerTurn && schedule_one()) ++scheduled;
+  }
+  publish_stats();
+  return !messages.empty() || scheduled != 0;
+}
+
+void Scheduler::wait_for_work() {
+  const int64_t flush_in = next_flush_ms_ - now_ms();
+  const auto longest = std::chrono::milliseconds(std::clamp<int64_t>(flush_in, 1, kLongestWaitMs));
+  std::unique_lock lock(mutex_);
+  // During a stop the flag is set for good, so only messages and the clock end the wait.
+  if (stopping_) {
+    wake_.wait_for(lock,
+                   std::min<std::chrono::milliseconds>(longest, std::chrono::milliseconds(20)),
+                   [this] { return !inbox_.empty(); });
+  } else {
+    wake_.wait_for(lock, longest, [this] { return !inbox_.empty() || stopping_; });
+  }
+}
+
+void Scheduler::publish_stats() {
+  counters_.nodes = cluster_.node_count();
+  counters_.pods = cluster_.pod_count();
+  counters_.assumed_pods = cluster_.assumed_count();
+  counters_.queue = queue_.sizes();
+  counters_.synced = synced_;
+  const std::lock_guard lock(mutex_);
+  published_ = counters_;
+}
+
+SchedulerStats Scheduler::stats() const {
+  const std::lock_guard lock(mutex_);
+  return published_;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,199 @@
+#pragma once
+// The scheduler loop: one thread that owns the cluster state, the queue, the profiles and their
+// plugins.
+//
+//   reflectors, binders --post()--> inbox --> loop: state, queue, plugins' events
+//   loop: pop -> PreFilter .. Permit -> assume --> binder threads: PreBind, Bind, PostBind
+//   --post()--> inbox
+//
+// Life: create(), start reflectors for wanted_kinds(), run() on a thread of its own, stop().
+// Nothing is scheduled before pods, nodes and every wanted kind were listed once; plugins then hear
+// of nodes first, then of kinds, then of pods.
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "framework/base/result.hpp"
+#include "framework/cluster/cluster_state.hpp"
+#include "framework/cluster/inbox.hpp"
+#include "framework/cycle/api_writer.hpp"
+#include "framework/cycle/diagnosis.hpp"
+#include "framework/queue/scheduling_queue.hpp"
+#include "framework/runtime/environment.hpp"
+#include "framework/runtime/framework.hpp"
+#include "framework/runtime/host_backend.hpp"
+
+namespace plimsoll {
+
+class BinderPool;
+class Modules;
+class SymbolTable;
+
+struct SchedulerOptions {
+  QueueConfig queue;
+  std::vector<ProfileSpec> profiles;  // at least one; the queue is shared
+  unsigned binder_threads = 4;
+};
+
+// A further kind that plugins asked for.
+struct WantedKind {
+  std::string group;
+  std::string version;
+  std::string plural;
+  // "<plural>.<version>.<group>", as in messages and events.
+  [[nodiscard]] std::string resource() const { return plural + "." + version + "." + group; }
+};
+
+// Totals since the start; a copy.
+struct SchedulerStats {
+  uint64_t attempts = 0;
+  uint64_t scheduled = 0;
+  uint64_t unschedulable = 0;
+  uint64_t errors = 0;
+  uint64_t bind_errors = 0;
+  std::map<std::string, uint64_t> malformed_objects;  // by kind
+  size_t nodes = 0;
+  size_t pods = 0;
+  size_t assumed_pods = 0;
+  SchedulingQueue::Sizes queue{};
+  bool synced = false;
+};
+
+class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
+ public:
+  // Makes every plugin of every profile. All errors of all profiles, one a line. `modules`,
+  // `symbols` and `writer` must outlive the scheduler.
+  [[nodiscard]] static Result<std::unique_ptr<Scheduler>> create(SchedulerOptions options,
+                                                                 const Modules& modules,
+                                                                 SymbolTable& symbols,
+                                                                 ApiWriter& writer);
+  ~Scheduler() override;
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  [[nodiscard]] const std::vector<WantedKind>& wanted_kinds() const { return wanted_kinds_; }
+
+  void post(Message message) override;  // any thread
+  void run();                           // the calling thread is the loop until stop()
+  void stop();  // any thread, idempotent; binds in flight are waited for by run()
+  [[nodiscard]] SchedulerStats stats() const;  // any thread; as of the last turn of the loop
+
+ private:
+  // One pod on its way from the queue to a node. Lives until its binding has ended.
+  struct Attempt;
+  // What the filters said; rows and results by position.
+  struct Evaluation {
+    std::vector<const plimsoll_node_info*> feasible;
+    Diagnosis diagnosis;
+    Status status;
+  };
+
+  explicit Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& writer);
+  Result<void> make_profiles(const Modules& modules);
+
+  // ---- the loop (scheduler.cpp)
+  bool turn(bool may_schedule);  // handles messages, timers and some pods; false: nothing was done
+  void wait_for_work();
+  void publish_stats();
+
+  // ---- messages (event_handlers.cpp)
+  void handle(Message& message);
+  void handle(PodUpserted& message);
+  void handle(PodDeleted& message);
+  void handle(NodeUpserted& message);
+  void handle(NodeDeleted& message);
+  void handle(ObjectUpserted& message);
+  void handle(ObjectDeleted& message);
+  void handle(KindSynced& message);
+  void handle(ObjectMalformed& message);
+  void handle(Task& message);
+  void assigned_pod(const PodRef& pod);
+  void pending_pod(const PodRef& pod);
+  void forget_pod(std::string_view uid);
+  void tell_plugins(uint32_t type, const plimsoll_pod& pod, std::string_view node_name);
+  void finish_initial_sync();
+
+  // ---- one attempt (scheduling_cycle.cpp)
+  bool schedule_one();
+  void evaluate(Attempt& attempt, Evaluation& result);
+  const plimsoll_node_info* select(Attempt& attempt, const Evaluation& result, Status& status);
+  bool reserve_and_permit(Attempt& attempt, const plimsoll_node_info* node);
+  void note_rejection(Diagnosis& diagnosis, const Status& status) const;
+  void fail_attempt(Attempt& attempt, const Status& status, Diagnosis diagnosis);
+  void report_failure(const plimsoll_pod& pod, bool unschedulable, const std::string& message);
+
+  // ---- binding (binding_cycle.cpp)
+  void expire_waiting_pods();
+  void resolve_waiting(const std::string& uid, const std::string& plugin,
+                       std::optional<std::string> rejected_because);
+  void start_binding(Attempt& attempt);
+  void binding_ended(const std::string& uid, const Status& status);
+  void undo(Attempt& attempt);
+
+  // ---- HostBackend (host.cpp); see there for threads
+  const plimsoll_node_info* node_by_name(std::string_view node_name) override;
+  const plimsoll_node_info* node_by_slot(uint32_t slot) override;
+  uint32_t slot_count() override;
+  void touch_node(uint32_t slot, uint32_t aspects) override;
+  Result<void> watch(std::string_view group, std::string_view version,
+                     std::string_view plural) override;
+  void requeue_rejected(std::string_view plugin) override;
+  void emit_event(std::string_view scheduler_name, const plimsoll_pod& pod, bool warning,
+                  std::string_view reason, std::string_view action, std::string_view note) override;
+  void allow_waiting(std::string_view plugin, std::string_view pod_uid) override;
+  void reject_waiting(std::string_view plugin, std::string_view pod_uid,
+                      std::string_view message) override;
+  void post_binding(BindingPost post, std::function<void(Result<void>)> done) override;
+  int64_t now_ms() override;
+
+  // ---- QueuePolicy
+  std::optional<PluginIndex> gate(const plimsoll_pod& pod) override;
+  SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override;
+  QueueHint hint(const plimsoll_pod& pod, PluginIndex plugin, const ClusterEvent& event) override;
+
+  Framework* framework_for(const plimsoll_pod& pod);  // null: not one of our schedulerNames
+
+  SchedulerOptions options_;
+  ApiWriter& writer_;
+  std::vector<WantedKind> wanted_kinds_;
+  Environment environment_;
+  std::vector<std::unique_ptr<Framework>> frameworks_;
+  std::unordered_map<std::string, Framework*> by_scheduler_name_;
+
+  ClusterState cluster_;
+  SchedulingQueue queue_;
+  std::unordered_map<std::string, std::unique_ptr<Attempt>>
+      attempts_;  // by UID: waiting on Permit, or binding
+  std::unordered_map<std::string, std::unordered_set<std::string>>
+      known_objects_;  // kind -> "ns/name"
+  std::unordered_set<std::string> unsynced_kinds_;
+  std::vector<Message> held_;          // pods that arrive before the first lists are complete
+  std::vector<uint64_t> last_chosen_;  // by slot: when a node was last chosen, for ties
+  uint64_t choices_ = 0;
+  int64_t next_flush_ms_ = 0;
+  bool started_ = false;  // every plugin was created and started
+  bool synced_ = false;
+  SchedulerStats counters_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Message> inbox_;  // guarded by mutex_
+  bool stopping_ = false;       // guarded by mutex_
+  bool stopped_ = false;        // guarded by mutex_
+  SchedulerStats published_;    // guarded by mutex_
+
+  std::unique_ptr<BinderPool> binders_;  // last: stopped first
+};
+
+}  // namespace plimsoll
