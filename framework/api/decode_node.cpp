@@ -1,0 +1,106 @@
+// core/v1 Node.
+#include "framework/api/decode.hpp"
+#include "framework/api/decoder.hpp"
+#include "framework/api/pack.hpp"
+
+namespace plimsoll {
+namespace {
+
+uint32_t effect_of(std::string_view text) {
+  if (text == "NoSchedule") return PLIMSOLL_EFFECT_NO_SCHEDULE;
+  if (text == "PreferNoSchedule") return PLIMSOLL_EFFECT_PREFER_NO_SCHEDULE;
+  if (text == "NoExecute") return PLIMSOLL_EFFECT_NO_EXECUTE;
+  return PLIMSOLL_EFFECT_OTHER;
+}
+
+class NodeDecoder {
+ public:
+  NodeDecoder(SymbolTable& symbols, Arena& arena) : decode_(&symbols, arena) {}
+
+  bool node(JsonValue& value, plimsoll_node* out) {
+    out->size = sizeof(plimsoll_node);
+    const auto one = [&](std::string_view key, JsonValue& field) {
+      if (key == "metadata") return decode_.meta(field, &out->meta, Keep::kIntern);
+      if (key == "spec") return spec(field, out);
+      if (key == "status") return status(field, out);
+      return true;
+    };
+    if (!value.fields(one)) return false;
+    if (out->meta.name.len == 0) return value.fail("metadata.name: a node needs a name");
+    out->meta.name = decode_.keep(view(out->meta.name), Keep::kIntern);
+    return true;
+  }
+
+ private:
+  bool spec(JsonValue& value, plimsoll_node* out) {
+    const auto taint = [this](JsonValue& item, plimsoll_taint* element) {
+      element->effect = PLIMSOLL_EFFECT_OTHER;
+      return item.fields([&](std::string_view key, JsonValue& field) {
+        if (key == "key") return decode_.text(field, &element->key, Keep::kIntern);
+        if (key == "value") return decode_.text(field, &element->value, Keep::kIntern);
+        if (key != "effect") return true;
+        std::string_view effect;
+        if (!field.text(&effect)) return false;
+        element->effect = effect_of(effect);
+        return true;
+      });
+    };
+    return value.fields([&](std::string_view key, JsonValue& field) {
+      if (key == "unschedulable") return decode_.flag(field, &out->unschedulable);
+      if (key == "taints") return decode_.list<plimsoll_taint>(field, &out->taints, taint);
+      return true;
+    });
+  }
+
+  bool status(JsonValue& value, plimsoll_node* out) {
+    const auto condition = [this](JsonValue& item, plimsoll_condition* element) {
+      return item.fields([&](std::string_view key, JsonValue& field) {
+        if (key == "type") return decode_.text(field, &element->type, Keep::kIntern);
+        if (key == "status") return decode_.text(field, &element->status, Keep::kIntern);
+        return true;
+      });
+    };
+    const auto image = [this](JsonValue& item, plimsoll_image* element) {
+      return item.fields([&](std::string_view key, JsonValue& field) {
+        if (key == "names") return decode_.texts(field, &element->names, Keep::kIntern);
+        if (key == "sizeBytes") return field.integer(&element->bytes);
+        return true;
+      });
+    };
+    return value.fields([&](std::string_view key, JsonValue& field) {
+      if (key == "capacity") return resources(field, &out->capacity);
+      if (key == "allocatable") return resources(field, &out->allocatable);
+      if (key == "conditions") {
+        return decode_.list<plimsoll_condition>(field, &out->conditions, condition);
+      }
+      if (key == "images") return decode_.list<plimsoll_image>(field, &out->images, image);
+      if (key == "declaredFeatures") {
+        return decode_.texts(field, &out->declared_features, Keep::kIntern);
+      }
+      return true;
+    });
+  }
+
+  bool resources(JsonValue& value, plimsoll_list* out) {
+    ResourceList amounts;
+    if (!decode_.amounts(value, &amounts)) return false;
+    *out = decode_.resources(amounts);
+    return true;
+  }
+
+  Decoder decode_;
+};
+
+}  // namespace
+
+Result<NodeRef> decode_node(std::string_view json, SymbolTable& symbols) {
+  thread_local Arena arena;
+  arena.clear();
+  NodeDecoder decoder(symbols, arena);
+  plimsoll_node node{};
+  Error error = read_json(json, [&](JsonValue& root) { return decoder.node(root, &node); });
+  if (!error.message.empty()) return fail(std::move(error));
+  return pack_node(node);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,303 @@
+#include <algorithm>
+#include <limits>
+
+#include "framework/api/decode.hpp"
+#include "framework/api/pack.hpp"
+#include "framework/api/pod_decoder.hpp"
+
+namespace plimsoll {
+namespace {
+
+uint8_t phase_of(std::string_view text) {
+  if (text == "Pending" || text.empty()) return PLIMSOLL_PHASE_PENDING;
+  if (text == "Running") return PLIMSOLL_PHASE_RUNNING;
+  if (text == "Succeeded") return PLIMSOLL_PHASE_SUCCEEDED;
+  if (text == "Failed") return PLIMSOLL_PHASE_FAILED;
+  return PLIMSOLL_PHASE_UNKNOWN;
+}
+
+constexpr uint8_t kQosNotSet = 0xff;
+
+uint8_t qos_of(std::string_view text) {
+  if (text == "BestEffort") return PLIMSOLL_QOS_BEST_EFFORT;
+  if (text == "Burstable") return PLIMSOLL_QOS_BURSTABLE;
+  if (text == "Guaranteed") return PLIMSOLL_QOS_GUARANTEED;
+  return kQosNotSet;
+}
+
+}  // namespace
+
+bool PodDecoder::pod(JsonValue& value, plimsoll_pod* out) {
+  out->size = sizeof(plimsoll_pod);
+  out->meta.size = sizeof(plimsoll_meta);
+  out->qos = kQosNotSet;
+  const auto one = [&](std::string_view key, JsonValue& field) {
+    if (key == "metadata") return decode_.meta(field, &out->meta, Keep::kFind);
+    if (key == "spec") return spec(field, out);
+    if (key == "status") return status(field, out);
+    return true;
+  };
+  if (!value.fields(one)) return false;
+  if (out->meta.name.len == 0) return value.fail("metadata.name: a pod needs a name");
+  join_statuses();
+  return true;
+}
+
+void PodDecoder::finish(plimsoll_pod* out) {
+  ResourceOptions options;
+  out->overhead = decode_.resources(resources_.overhead);
+  out->pod_requests = decode_.resources(resources_.pod_requests);
+  out->pod_limits = decode_.resources(resources_.pod_limits);
+  out->requests = decode_.resources(plimsoll::pod_requests(resources_, options), true);
+  options.use_status = true;
+  out->used = decode_.resources(plimsoll::pod_requests(resources_, options), true);
+  const NonZero nonzero = nonzero_requests(resources_);
+  out->nonzero_cpu = nonzero.cpu;
+  out->nonzero_memory = nonzero.memory;
+  if (out->qos == kQosNotSet) out->qos = compute_qos(resources_);
+}
+
+bool PodDecoder::spec_text(std::string_view key, JsonValue& value, plimsoll_pod* out, bool* found) {
+  *found = true;
+  if (key == "nodeName") return decode_.text(value, &out->node_name, Keep::kIntern);
+  if (key == "schedulerName") return decode_.text(value, &out->scheduler_name, Keep::kIntern);
+  if (key == "priorityClassName")
+    return decode_.text(value, &out->priority_class_name, Keep::kIntern);
+  if (key == "runtimeClassName")
+    return decode_.text(value, &out->runtime_class_name, Keep::kIntern);
+  if (key == "preemptionPolicy") {
+    std::string_view policy;
+    if (!value.text(&policy)) return false;
+    out->preemption_policy =
+        policy == "Never" ? PLIMSOLL_PREEMPT_NEVER : PLIMSOLL_PREEMPT_LOWER_PRIORITY;
+    return true;
+  }
+  *found = false;
+  return true;
+}
+
+bool PodDecoder::spec(JsonValue& value, plimsoll_pod* out) {
+  const auto one_toleration = [this](JsonValue& item, plimsoll_toleration* element) {
+    return toleration(item, element);
+  };
+  const auto one_constraint = [this](JsonValue& item, plimsoll_spread_constraint* element) {
+    return spread_constraint(item, element);
+  };
+  const auto one_volume = [this](JsonValue& item, plimsoll_volume* element) {
+    return volume(item, element);
+  };
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "containers") return containers(field, &out->containers, false);
+    if (key == "initContainers") return containers(field, &out->init_containers, true);
+    if (key == "priority") return decode_.int32(field, &out->priority);
+    if (key == "hostNetwork") {
+      bool host_network = false;
+      if (!field.boolean(&host_network)) return false;
+      out->host_network = host_network ? 1 : 0;
+      return true;
+    }
+    if (key == "overhead") return decode_.amounts(field, &resources_.overhead);
+    if (key == "resources") {
+      resources_.has_pod_level = !field.is_null();
+      return requests_and_limits(field, &resources_.pod_requests, &resources_.pod_limits);
+    }
+    if (key == "nodeSelector") return decode_.labels(field, &out->node_selector, Keep::kIntern);
+    if (key == "affinity") return affinity(field, out);
+    if (key == "tolerations") {
+      return decode_.list<plimsoll_toleration>(field, &out->tolerations, one_toleration);
+    }
+    if (key == "topologySpreadConstraints") {
+      return decode_.list<plimsoll_spread_constraint>(field, &out->spread_constraints,
+                                                      one_constraint);
+    }
+    if (key == "schedulingGates") return names(field, &out->scheduling_gates);
+    if (key == "resourceClaims") return names(field, &out->resource_claims);
+    if (key == "volumes") return decode_.list<plimsoll_volume>(field, &out->volumes, one_volume);
+    bool found = false;
+    return spec_text(key, field, out, &found);
+  });
+}
+
+bool PodDecoder::names(JsonValue& value, plimsoll_list* out) {
+  return decode_.list<plimsoll_str>(value, out, [this](JsonValue& item, plimsoll_str* element) {
+    return item.fields([&](std::string_view key, JsonValue& field) {
+      return key != "name" || decode_.text(field, element, Keep::kPlain);
+    });
+  });
+}
+
+bool PodDecoder::requests_and_limits(JsonValue& value, ResourceList* requests,
+                                     ResourceList* limits) {
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "requests") return decode_.amounts(field, requests);
+    if (key == "limits") return decode_.amounts(field, limits);
+    return true;
+  });
+}
+
+bool PodDecoder::containers(JsonValue& value, plimsoll_list* out, bool init) {
+  auto& all = init ? resources_.init_containers : resources_.containers;
+  all.clear();
+  return decode_.list<plimsoll_container>(
+      value, out, [&](JsonValue& item, plimsoll_container* element) {
+        element->size = sizeof(plimsoll_container);
+        element->kind = init ? PLIMSOLL_CONTAINER_INIT : PLIMSOLL_CONTAINER_APP;
+        ContainerResources resources;
+        resources.kind = element->kind;
+        if (!container(item, element, &resources)) return false;
+        element->requests = decode_.resources(resources.requests);
+        element->limits = decode_.resources(resources.limits);
+        resources.kind = element->kind;
+        resources.name = view(element->name);
+        all.push_back(std::move(resources));
+        return true;
+      });
+}
+
+bool PodDecoder::container(JsonValue& value, plimsoll_container* out,
+                           ContainerResources* resources) {
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "name") return decode_.text(field, &out->name, Keep::kPlain);
+    if (key == "image") return decode_.text(field, &out->image, Keep::kIntern);
+    if (key == "ports") return ports(field, &out->ports);
+    if (key == "resources") {
+      return requests_and_limits(field, &resources->requests, &resources->limits);
+    }
+    if (key != "restartPolicy" || out->kind == PLIMSOLL_CONTAINER_APP) return true;
+    std::string_view policy;
+    if (!field.text(&policy)) return false;
+    out->kind = policy == "Always" ? PLIMSOLL_CONTAINER_SIDECAR : PLIMSOLL_CONTAINER_INIT;
+    return true;
+  });
+}
+
+bool PodDecoder::ports(JsonValue& value, plimsoll_list* out) {
+  std::vector<plimsoll_host_port> used;
+  const auto one = [&](JsonValue& item) {
+    plimsoll_host_port port{};
+    const auto field_of = [&](std::string_view key, JsonValue& field) {
+      if (key == "hostPort") return decode_.int32(field, &port.port);
+      if (key == "hostIP") return decode_.text(field, &port.ip, Keep::kIntern);
+      if (key == "protocol") return decode_.text(field, &port.protocol, Keep::kIntern);
+      return true;
+    };
+    if (!item.fields(field_of)) return false;
+    if (port.port <= 0) return true;
+    if (port.ip.len == 0) port.ip = decode_.keep("0.0.0.0", Keep::kIntern);
+    if (port.protocol.len == 0) port.protocol = decode_.keep("TCP", Keep::kIntern);
+    used.push_back(port);
+    return true;
+  };
+  if (!value.items(one)) return false;
+  *out = decode_.arena().list(used);
+  return true;
+}
+
+bool PodDecoder::status(JsonValue& value, plimsoll_pod* out) {
+  const auto one_status = [this](JsonValue& item) { return container_status(item); };
+  const auto one_condition = [&](JsonValue& item) { return condition(item, out); };
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    std::string_view text;
+    if (key == "phase") {
+      if (!field.text(&text)) return false;
+      out->phase = phase_of(text);
+      return true;
+    }
+    if (key == "qosClass") {
+      if (!field.text(&text)) return false;
+      out->qos = qos_of(text);
+      return true;
+    }
+    if (key == "nominatedNodeName") {
+      return decode_.text(field, &out->nominated_node_name, Keep::kIntern);
+    }
+    if (key == "startTime") return decode_.time(field, &out->start_ms);
+    if (key == "conditions") return field.items(one_condition);
+    if (key == "containerStatuses" || key == "initContainerStatuses")
+      return field.items(one_status);
+    if (key == "resources") {
+      resources_.has_pod_status = !field.is_null();
+      return requests_and_limits(field, &resources_.pod_actuated_requests,
+                                 &resources_.pod_actuated_limits);
+    }
+    if (key == "allocatedResources") return decode_.amounts(field, &resources_.pod_allocated);
+    return true;
+  });
+}
+
+bool PodDecoder::condition(JsonValue& value, plimsoll_pod* out) {
+  std::string_view type;
+  std::string_view status;
+  std::string_view reason;
+  std::string_view message;
+  const auto one = [&](std::string_view key, JsonValue& field) {
+    if (key == "type") return field.text(&type);
+    if (key == "status") return field.text(&status);
+    if (key == "reason") return field.text(&reason);
+    if (key == "message") return field.text(&message);
+    return true;
+  };
+  if (!value.fields(one)) return false;
+  if (type == "PodScheduled") {
+    out->scheduled_status = decode_.keep(status, Keep::kIntern);
+    out->scheduled_reason = decode_.keep(reason, Keep::kIntern);
+    out->scheduled_message = str(message);
+  } else if (type == "PodResizePending") {
+    resources_.resize_infeasible = reason == "Infeasible";
+  }
+  return true;
+}
+
+bool PodDecoder::container_status(JsonValue& value) {
+  ContainerStatus status;
+  const auto one = [&](std::string_view key, JsonValue& field) {
+    if (key == "name") return field.text(&status.name);
+    if (key == "allocatedResources") return decode_.amounts(field, &status.resources.allocated);
+    if (key != "resources") return true;
+    status.resources.has_status = !field.is_null();
+    return requests_and_limits(field, &status.resources.actuated_requests,
+                               &status.resources.actuated_limits);
+  };
+  if (!value.fields(one)) return false;
+  statuses_.push_back(std::move(status));
+  return true;
+}
+
+void PodDecoder::join_statuses() {
+  for (ContainerStatus& status : statuses_) {
+    for (auto* list : {&resources_.containers, &resources_.init_containers}) {
+      for (ContainerResources& container : *list) {
+        if (container.name != status.name || !status.resources.has_status) continue;
+        container.has_status = true;
+        container.actuated_requests = status.resources.actuated_requests;
+        container.actuated_limits = status.resources.actuated_limits;
+        container.allocated = status.resources.allocated;
+      }
+    }
+  }
+}
+
+Result<PodRef> decode_pod(std::string_view json, SymbolTable& symbols) {
+  thread_local Arena arena;
+  arena.clear();
+  PodDecoder decoder(symbols, arena);
+  plimsoll_pod pod{};
+  Error error = read_json(json, [&](JsonValue& root) { return decoder.pod(root, &pod); });
+  if (!error.message.empty()) return fail(std::move(error));
+  decoder.finish(&pod);
+  return pack_pod(pod);
+}
+
+Result<PodResources> decode_pod_resources(std::string_view json, SymbolTable& symbols) {
+  Arena arena;
+  PodDecoder decoder(symbols, arena);
+  plimsoll_pod pod{};
+  Error error = read_json(json, [&](JsonValue& root) { return decoder.pod(root, &pod); });
+  if (!error.message.empty()) return fail(std::move(error));
+  for (auto* list : {&decoder.resources().containers, &decoder.resources().init_containers}) {
+    for (ContainerResources& container : *list) container.name = {};
+  }
+  return std::move(decoder.resources());
+}
+
+}  // namespace plimsoll

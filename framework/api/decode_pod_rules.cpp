@@ -1,0 +1,150 @@
+// The parts of a pod's spec that say where it may go.
+#include <limits>
+
+#include "framework/api/pod_decoder.hpp"
+
+namespace plimsoll {
+namespace {
+
+uint32_t effect_of(std::string_view text) {
+  if (text.empty()) return PLIMSOLL_EFFECT_ANY;
+  if (text == "NoSchedule") return PLIMSOLL_EFFECT_NO_SCHEDULE;
+  if (text == "PreferNoSchedule") return PLIMSOLL_EFFECT_PREFER_NO_SCHEDULE;
+  if (text == "NoExecute") return PLIMSOLL_EFFECT_NO_EXECUTE;
+  return PLIMSOLL_EFFECT_OTHER;
+}
+
+}  // namespace
+
+bool PodDecoder::toleration(JsonValue& value, plimsoll_toleration* out) {
+  out->op = PLIMSOLL_TOLERATION_EQUAL;
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "key") return decode_.text(field, &out->key, Keep::kIntern);
+    if (key == "value") return decode_.text(field, &out->value, Keep::kFind);
+    std::string_view text;
+    if (key == "effect") {
+      if (!field.text(&text)) return false;
+      out->effect = effect_of(text);
+    } else if (key == "operator") {
+      if (!field.text(&text)) return false;
+      out->op = text.empty() || text == "Equal" ? PLIMSOLL_TOLERATION_EQUAL
+                : text == "Exists"              ? PLIMSOLL_TOLERATION_EXISTS
+                                                : PLIMSOLL_TOLERATION_OTHER;
+    }
+    return true;
+  });
+}
+
+bool PodDecoder::affinity(JsonValue& value, plimsoll_pod* out) {
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "nodeAffinity") return decode_.node_affinity(field, &out->node_affinity);
+    if (key == "podAffinity") return pod_affinity(field, &out->pod_affinity);
+    if (key == "podAntiAffinity") return pod_affinity(field, &out->pod_anti_affinity);
+    return true;
+  });
+}
+
+bool PodDecoder::pod_affinity(JsonValue& value, const plimsoll_pod_affinity** out) {
+  if (value.is_null()) return true;
+  auto* affinity = decode_.arena().make<plimsoll_pod_affinity>();
+  affinity->size = sizeof(plimsoll_pod_affinity);
+  const auto required = [this](JsonValue& item, plimsoll_pod_affinity_term* term) {
+    return pod_affinity_term(item, term);
+  };
+  const auto preferred = [this](JsonValue& item, plimsoll_pod_affinity_term* term) {
+    return item.fields([&](std::string_view key, JsonValue& field) {
+      if (key == "weight") return decode_.int32(field, &term->weight);
+      if (key == "podAffinityTerm") return pod_affinity_term(field, term);
+      return true;
+    });
+  };
+  *out = affinity;
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "requiredDuringSchedulingIgnoredDuringExecution") {
+      return decode_.list<plimsoll_pod_affinity_term>(field, &affinity->required, required);
+    }
+    if (key == "preferredDuringSchedulingIgnoredDuringExecution") {
+      return decode_.list<plimsoll_pod_affinity_term>(field, &affinity->preferred, preferred);
+    }
+    return true;
+  });
+}
+
+bool PodDecoder::pod_affinity_term(JsonValue& value, plimsoll_pod_affinity_term* out) {
+  out->size = sizeof(plimsoll_pod_affinity_term);
+  out->selector.size = out->namespace_selector.size = sizeof(plimsoll_label_selector);
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "labelSelector") return decode_.label_selector(field, &out->selector);
+    if (key == "namespaceSelector") return decode_.label_selector(field, &out->namespace_selector);
+    if (key == "namespaces") return decode_.texts(field, &out->namespaces, Keep::kIntern);
+    if (key == "topologyKey") return decode_.text(field, &out->topology_key, Keep::kIntern);
+    return true;
+  });
+}
+
+bool PodDecoder::spread_constraint(JsonValue& value, plimsoll_spread_constraint* out) {
+  out->size = sizeof(plimsoll_spread_constraint);
+  out->selector.size = sizeof(plimsoll_label_selector);
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "maxSkew") return decode_.int32(field, &out->max_skew);
+    if (key == "minDomains") return decode_.int32(field, &out->min_domains);
+    if (key == "topologyKey") return decode_.text(field, &out->topology_key, Keep::kIntern);
+    if (key == "labelSelector") return decode_.label_selector(field, &out->selector);
+    if (key == "matchLabelKeys") {
+      return decode_.texts(field, &out->match_label_keys, Keep::kIntern);
+    }
+    std::string_view text;
+    if (key == "whenUnsatisfiable") {
+      if (!field.text(&text)) return false;
+      out->do_not_schedule = text == "DoNotSchedule" ? 1 : 0;
+    } else if (key == "nodeAffinityPolicy") {
+      if (!field.text(&text)) return false;
+      out->node_affinity_ignore = text == "Ignore" ? 1 : 0;
+    } else if (key == "nodeTaintsPolicy") {
+      if (!field.text(&text)) return false;
+      out->node_taints_honor = text == "Honor" ? 1 : 0;
+    }
+    return true;
+  });
+}
+
+bool PodDecoder::volume(JsonValue& value, plimsoll_volume* out) {
+  out->size = sizeof(plimsoll_volume);
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "name") return decode_.text(field, &out->name, Keep::kPlain);
+    if (field.is_null()) return true;
+    out->kind = decode_.keep(key, Keep::kIntern);
+    return volume_source(key, field, out);
+  });
+}
+
+bool PodDecoder::volume_source(std::string_view kind, JsonValue& value, plimsoll_volume* out) {
+  // The field that names what two pods may share, for the kinds where that matters.
+  std::string_view target;
+  if (kind == "persistentVolumeClaim") target = "claimName";
+  if (kind == "gcePersistentDisk") target = "pdName";
+  if (kind == "awsElasticBlockStore") target = "volumeID";
+  if (kind == "iscsi") target = "iqn";
+  if (kind == "rbd") target = "image";
+  if (target.empty()) return true;
+  std::string_view pool = "rbd";
+  std::string_view name;
+  const auto one = [&](std::string_view key, JsonValue& field) {
+    if (key == target) return field.text(&name);
+    if (key == "pool") return field.text(&pool);
+    if (key == "readOnly") return decode_.flag(field, &out->read_only);
+    return true;
+  };
+  if (!value.fields(one)) return false;
+  if (kind != "rbd") {
+    out->target = str(name);
+    return true;
+  }
+  const std::string joined = std::string(pool) + "/" + std::string(name);
+  const std::vector<char> bytes(joined.begin(), joined.end());
+  const plimsoll_list kept = decode_.arena().list(bytes);
+  out->target = str({static_cast<const char*>(kept.data), kept.count});
+  return true;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,279 @@
+#include "framework/api/decoder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace plimsoll {
+namespace {
+
+bool by_key(const plimsoll_label& a, const plimsoll_label& b) {
+  return view(a.key) < view(b.key);
+}
+
+// Two or four digits at `at`; -1 if they are none.
+int digits(std::string_view text, size_t at, size_t count) {
+  int number = 0;
+  for (size_t i = at; i < at + count; ++i) {
+    if (i >= text.size() || text[i] < '0' || text[i] > '9') return -1;
+    number = number * 10 + (text[i] - '0');
+  }
+  return number;
+}
+
+// Days from 1970-01-01 in the proleptic Gregorian calendar.
+int64_t days_from_civil(int64_t year, int month, int day) {
+  if (month <= 2) --year;
+  const int64_t era = (year >= 0 ? year : year - 399) / 400;
+  const int64_t year_of_era = year - era * 400;
+  const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+  return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
+         719468;
+}
+
+uint32_t operator_of(std::string_view text) {
+  if (text == "In") return PLIMSOLL_OP_IN;
+  if (text == "NotIn") return PLIMSOLL_OP_NOT_IN;
+  if (text == "Exists") return PLIMSOLL_OP_EXISTS;
+  if (text == "DoesNotExist") return PLIMSOLL_OP_DOES_NOT_EXIST;
+  if (text == "Gt") return PLIMSOLL_OP_GT;
+  if (text == "Lt") return PLIMSOLL_OP_LT;
+  return PLIMSOLL_OP_INVALID;
+}
+
+}  // namespace
+
+bool parse_time(std::string_view text, int64_t* out_ms) {
+  const int year = digits(text, 0, 4);
+  const int month = digits(text, 5, 2);
+  const int day = digits(text, 8, 2);
+  const int hour = digits(text, 11, 2);
+  const int minute = digits(text, 14, 2);
+  const int second = digits(text, 17, 2);
+  if (year < 0 || month < 1 || month > 12 || day < 1 || day > 31 || hour < 0 || hour > 23 ||
+      minute < 0 || minute > 59 || second < 0 || second > 60 || text[4] != '-' || text[7] != '-' ||
+      (text[10] != 'T' && text[10] != 't') || text[13] != ':' || text[16] != ':') {
+    return false;
+  }
+  size_t at = 19;
+  int64_t ms = 0;
+  if (at < text.size() && text[at] == '.') {
+    int64_t unit = 100;
+    for (++at; digits(text, at, 1) >= 0; ++at, unit /= 10) ms += unit * digits(text, at, 1);
+  }
+  int64_t offset_minutes = 0;
+  if (at < text.size() && (text[at] == '+' || text[at] == '-')) {
+    const int hours = digits(text, at + 1, 2);
+    const int minutes = digits(text, at + 4, 2);
+    if (hours < 0 || minutes < 0 || text[at + 3] != ':') return false;
+    offset_minutes = (text[at] == '-' ? -1 : 1) * (hours * 60 + minutes);
+    at += 6;
+  } else if (at < text.size() && (text[at] == 'Z' || text[at] == 'z')) {
+    ++at;
+  } else {
+    return false;
+  }
+  if (at != text.size()) return false;
+  const int64_t minutes =
+      (days_from_civil(year, month, day) * 24 + hour) * 60 + minute - offset_minutes;
+  *out_ms = (minutes * 60 + second) * 1000 + ms;
+  return true;
+}
+
+plimsoll_str Decoder::keep(std::string_view text, Keep how) const {
+  if (symbols_ == nullptr || how == Keep::kPlain || text.empty()) return str(text);
+  return how == Keep::kIntern ? symbols_->intern(text) : symbols_->find(text);
+}
+
+bool Decoder::text(JsonValue& value, plimsoll_str* out, Keep how) const {
+  std::string_view text = view(*out);
+  if (!value.text(&text)) return false;
+  if (text.size() > std::numeric_limits<uint32_t>::max()) return value.fail("the text is too long");
+  *out = keep(text, how);
+  return true;
+}
+
+bool Decoder::flag(JsonValue& value, uint32_t* out) const {
+  bool set = *out != 0;
+  if (!value.boolean(&set)) return false;
+  *out = set ? 1 : 0;
+  return true;
+}
+
+bool Decoder::int32(JsonValue& value, int32_t* out) const {
+  int64_t number = *out;
+  if (!value.integer(&number, std::numeric_limits<int32_t>::min(),
+                     std::numeric_limits<int32_t>::max())) {
+    return false;
+  }
+  *out = static_cast<int32_t>(number);
+  return true;
+}
+
+bool Decoder::time(JsonValue& value, int64_t* out_ms) const {
+  std::string_view text;
+  if (!value.text(&text)) return false;
+  if (text.empty()) return true;
+  return parse_time(text, out_ms) || value.fail("expected a time such as 2024-01-31T12:00:00Z");
+}
+
+bool Decoder::texts(JsonValue& value, plimsoll_list* out, Keep how) {
+  return list<plimsoll_str>(
+      value, out, [&](JsonValue& item, plimsoll_str* element) { return text(item, element, how); });
+}
+
+bool Decoder::labels(JsonValue& value, plimsoll_list* out, Keep values, std::string_view skip) {
+  std::vector<plimsoll_label> entries;
+  const auto entry = [&](std::string_view key, JsonValue& item) {
+    if (!skip.empty() && key == skip) return true;
+    plimsoll_label label{keep(key, Keep::kIntern), str("")};
+    if (!text(item, &label.value, values)) return false;
+    entries.push_back(label);
+    return true;
+  };
+  if (!value.entries(entry)) return false;
+  std::stable_sort(entries.begin(), entries.end(), by_key);
+  *out = arena_.list(entries);
+  return true;
+}
+
+bool Decoder::meta(JsonValue& value, plimsoll_meta* out, Keep label_values) {
+  const auto owner = [&](JsonValue& item, plimsoll_owner* element) {
+    return item.fields([&](std::string_view key, JsonValue& field) {
+      if (key == "apiVersion") return text(field, &element->api_version, Keep::kIntern);
+      if (key == "kind") return text(field, &element->kind, Keep::kIntern);
+      if (key == "name") return text(field, &element->name, Keep::kPlain);
+      if (key == "uid") return text(field, &element->uid, Keep::kPlain);
+      if (key == "controller") return flag(field, &element->controller);
+      return true;
+    });
+  };
+  out->size = sizeof(plimsoll_meta);
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "name") return text(field, &out->name, Keep::kPlain);
+    if (key == "namespace") return text(field, &out->ns, Keep::kIntern);
+    if (key == "uid") return text(field, &out->uid, Keep::kPlain);
+    if (key == "resourceVersion") return text(field, &out->resource_version, Keep::kPlain);
+    if (key == "labels") return labels(field, &out->labels, label_values);
+    if (key == "annotations") {
+      return labels(field, &out->annotations, Keep::kPlain,
+                    "kubectl.kubernetes.io/last-applied-configuration");
+    }
+    if (key == "ownerReferences") return list<plimsoll_owner>(field, &out->owners, owner);
+    if (key == "creationTimestamp") return time(field, &out->creation_ms);
+    if (key == "deletionTimestamp") return time(field, &out->deletion_ms);
+    if (key == "generation") return field.integer(&out->generation);
+    return true;
+  });
+}
+
+bool Decoder::amounts(JsonValue& value, ResourceList* out) const {
+  out->clear();
+  return value.entries([&](std::string_view key, JsonValue& item) {
+    std::string_view text;
+    if (item.is_null()) {
+      text = "0";
+    } else if (!item.text_or_number(&text)) {
+      return false;
+    }
+    auto quantity = Quantity::parse(text);
+    if (!quantity) return item.fail(quantity.error().message);
+    out->push_back({keep(key, Keep::kIntern), std::move(*quantity)});
+    return true;
+  });
+}
+
+plimsoll_list Decoder::resources(const ResourceList& amounts, bool only_of_nodes) {
+  std::vector<plimsoll_resource> entries;
+  entries.reserve(amounts.size());
+  for (const Amount& amount : amounts) {
+    const std::string_view name = view(amount.name);
+    if (only_of_nodes && !is_node_resource(name)) continue;
+    const uint32_t index = symbols_ != nullptr ? symbols_->resource_index(name) : 0;
+    entries.push_back({amount.name, base_units(name, amount.quantity), index, 0});
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.index < b.index; });
+  return arena_.list(entries);
+}
+
+bool Decoder::requirement(JsonValue& value, plimsoll_requirement* out) {
+  out->op = PLIMSOLL_OP_INVALID;
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "key") return text(field, &out->key, Keep::kIntern);
+    if (key == "values") return texts(field, &out->values, Keep::kIntern);
+    if (key != "operator") return true;
+    std::string_view name;
+    if (!field.text(&name)) return false;
+    out->op = operator_of(name);
+    return true;
+  });
+}
+
+bool Decoder::label_selector(JsonValue& value, plimsoll_label_selector* out) {
+  const auto expression = [this](JsonValue& item, plimsoll_requirement* element) {
+    return requirement(item, element);
+  };
+  out->size = sizeof(plimsoll_label_selector);
+  if (value.is_null()) return true;
+  out->present = 1;
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "matchLabels") return labels(field, &out->match_labels, Keep::kIntern);
+    if (key == "matchExpressions") {
+      return list<plimsoll_requirement>(field, &out->expressions, expression);
+    }
+    return true;
+  });
+}
+
+bool Decoder::node_selector_term(JsonValue& value, plimsoll_node_selector_term* out) {
+  const auto expression = [this](JsonValue& item, plimsoll_requirement* element) {
+    return requirement(item, element);
+  };
+  out->size = sizeof(plimsoll_node_selector_term);
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "matchExpressions") {
+      return list<plimsoll_requirement>(field, &out->expressions, expression);
+    }
+    if (key == "matchFields") return list<plimsoll_requirement>(field, &out->fields, expression);
+    return true;
+  });
+}
+
+bool Decoder::node_selector_terms(JsonValue& value, plimsoll_list* out) {
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key != "nodeSelectorTerms") return true;
+    return list<plimsoll_node_selector_term>(
+        field, out, [this](JsonValue& item, plimsoll_node_selector_term* term) {
+          return node_selector_term(item, term);
+        });
+  });
+}
+
+bool Decoder::node_affinity(JsonValue& value, const plimsoll_node_affinity** out) {
+  if (value.is_null()) return true;
+  auto* affinity = arena_.make<plimsoll_node_affinity>();
+  affinity->size = sizeof(plimsoll_node_affinity);
+  const auto preferred = [this](JsonValue& item, plimsoll_node_selector_term* term) {
+    term->size = sizeof(plimsoll_node_selector_term);
+    return item.fields([&](std::string_view key, JsonValue& field) {
+      if (key == "weight") return int32(field, &term->weight);
+      if (key == "preference") return node_selector_term(field, term);
+      return true;
+    });
+  };
+  *out = affinity;
+  return value.fields([&](std::string_view key, JsonValue& field) {
+    if (key == "requiredDuringSchedulingIgnoredDuringExecution") {
+      if (field.is_null()) return true;
+      affinity->has_required = 1;
+      return node_selector_terms(field, &affinity->required);
+    }
+    if (key == "preferredDuringSchedulingIgnoredDuringExecution") {
+      return list<plimsoll_node_selector_term>(field, &affinity->preferred, preferred);
+    }
+    return true;
+  });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,203 @@
+#include "framework/api/json_value.hpp"
+
+#include <simdjson.h>
+
+#include <cstring>
+#include <vector>
+
+namespace plimsoll {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+ondemand::value& real(void* value) {
+  return *static_cast<ondemand::value*>(value);
+}
+
+}  // namespace
+
+struct JsonContext {
+  struct PathStep {
+    enum Kind { kField, kEntry, kIndex } kind;
+    std::string_view name;
+    size_t index;
+  };
+  std::vector<PathStep> path;
+  std::string error;
+
+  [[nodiscard]] std::string where() const {
+    std::string text;
+    for (const PathStep& step : path) {
+      if (step.kind == PathStep::kField) {
+        if (!text.empty()) text += '.';
+        text += step.name;
+      } else if (step.kind == PathStep::kEntry) {
+        text.append("[").append(step.name).append("]");
+      } else {
+        text.append("[").append(std::to_string(step.index)).append("]");
+      }
+    }
+    return text;
+  }
+
+  bool fail(std::string_view why) {
+    if (!error.empty()) return false;
+    const std::string place = where();
+    error = place.empty() ? std::string(why) : place + ": " + std::string(why);
+    return false;
+  }
+  bool malformed(simdjson::error_code code) {
+    return fail(std::string("malformed JSON: ") + simdjson::error_message(code));
+  }
+  // The value is of another type than `expected`, or broken.
+  bool wrong_type(simdjson::error_code code, std::string_view expected) {
+    if (code == simdjson::INCORRECT_TYPE) return fail("expected " + std::string(expected));
+    return malformed(code);
+  }
+};
+
+bool JsonValue::fail(std::string_view why) {
+  return context_->fail(why);
+}
+
+bool JsonValue::is_null() {
+  if (root_) return false;  // the parser allows no look at the type of a root
+  bool null = false;
+  return real(value_).is_null().get(null) == simdjson::SUCCESS && null;
+}
+
+bool JsonValue::text(std::string_view* out) {
+  if (is_null()) return true;
+  std::string_view text;
+  if (auto error = real(value_).get_string().get(text))
+    return context_->wrong_type(error, "a string");
+  *out = text;
+  return true;
+}
+
+bool JsonValue::boolean(bool* out) {
+  if (is_null()) return true;
+  if (auto error = real(value_).get_bool().get(*out)) {
+    return context_->wrong_type(error, "true or false");
+  }
+  return true;
+}
+
+bool JsonValue::integer(int64_t* out, int64_t min, int64_t max) {
+  if (is_null()) return true;
+  int64_t number = 0;
+  if (auto error = real(value_).get_int64().get(number)) {
+    if (error == simdjson::NUMBER_ERROR || error == simdjson::NUMBER_OUT_OF_RANGE) {
+      return context_->fail("expected a whole number of 64 bits");
+    }
+    return context_->wrong_type(error, "a whole number");
+  }
+  if (number < min || number > max) {
+    return context_->fail("the number " + std::to_string(number) + " is out of range");
+  }
+  *out = number;
+  return true;
+}
+
+bool JsonValue::text_or_number(std::string_view* out) {
+  ondemand::json_type type{};
+  if (auto error = real(value_).type().get(type)) return context_->malformed(error);
+  if (type == ondemand::json_type::null) return true;
+  if (type == ondemand::json_type::string) return text(out);
+  if (type != ondemand::json_type::number) return context_->fail("expected a string or a number");
+  std::string_view token = real(value_).raw_json_token();
+  while (!token.empty() && std::strchr(" \t\r\n", token.back()) != nullptr) token.remove_suffix(1);
+  *out = token;
+  return true;
+}
+
+bool JsonValue::members(Step step, const void* visit,
+                        bool (*call)(const void*, std::string_view, JsonValue&)) {
+  if (is_null()) return true;
+  ondemand::object object;
+  if (auto error = real(value_).get_object().get(object)) {
+    return context_->wrong_type(error, "an object");
+  }
+  const auto kind =
+      step == Step::kField ? JsonContext::PathStep::kField : JsonContext::PathStep::kEntry;
+  for (auto result : object) {
+    ondemand::field field;
+    if (auto error = std::move(result).get(field)) return context_->malformed(error);
+    std::string_view key;
+    if (auto error = field.unescaped_key().get(key)) return context_->malformed(error);
+    JsonValue child;
+    child.context_ = context_;
+    child.value_ = &field.value();
+    context_->path.push_back({kind, key, 0});
+    if (!call(visit, key, child)) return false;
+    context_->path.pop_back();
+  }
+  return true;
+}
+
+bool JsonValue::elements(const void* visit, bool (*call)(const void*, JsonValue&)) {
+  if (is_null()) return true;
+  ondemand::array array;
+  if (auto error = real(value_).get_array().get(array)) {
+    return context_->wrong_type(error, "a list");
+  }
+  size_t index = 0;
+  for (auto result : array) {
+    ondemand::value element;
+    if (auto error = std::move(result).get(element)) return context_->malformed(error);
+    JsonValue child;
+    child.context_ = context_;
+    child.value_ = &element;
+    context_->path.push_back({JsonContext::PathStep::kIndex, {}, index++});
+    if (!call(visit, child)) return false;
+    context_->path.pop_back();
+  }
+  return true;
+}
+
+Error read_json_with(std::string_view json, const void* visit,
+                     bool (*call)(const void*, JsonValue&)) {
+  // The parser reads past the end of the text in blocks, so it works on a padded copy. Both are
+  // kept for the thread's next object.
+  thread_local std::vector<char> buffer;
+  thread_local ondemand::parser parser;
+  if (buffer.size() < json.size() + simdjson::SIMDJSON_PADDING) {
+    buffer.resize((json.size() + simdjson::SIMDJSON_PADDING) * 2);
+  }
+  if (!json.empty()) std::memcpy(buffer.data(), json.data(), json.size());
+  std::memset(buffer.data() + json.size(), ' ', simdjson::SIMDJSON_PADDING);
+
+  JsonContext context;
+  const auto invalid = [&] { return Error{ErrorCode::kInvalid, context.error}; };
+  ondemand::document document;
+  if (auto error = parser.iterate(buffer.data(), json.size(), buffer.size()).get(document)) {
+    context.malformed(error);
+    return invalid();
+  }
+  ondemand::value root;
+  if (auto error = document.get_value().get(root)) {
+    if (error == simdjson::SCALAR_DOCUMENT_AS_VALUE) {
+      context.fail("expected an object");
+    } else {
+      context.malformed(error);
+    }
+    return invalid();
+  }
+  JsonValue value;
+  value.context_ = &context;
+  value.value_ = &root;
+  value.root_ = true;
+  if (!call(visit, value)) {
+    if (context.error.empty()) context.fail("rejected");
+    return invalid();
+  }
+  const char* rest = nullptr;
+  if (document.current_location().get(rest) == simdjson::SUCCESS) {
+    context.path.clear();
+    context.fail("malformed JSON: text after the end of the object");
+    return invalid();
+  }
+  return Error{ErrorCode::kInvalid, {}};
+}
+
+}  // namespace plimsoll

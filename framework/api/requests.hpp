@@ -1,0 +1,91 @@
+#pragma once
+// What a pod asks for, resource by resource: PodRequests and PodLimits of component-helpers, the
+// QoS class, and what NodeInfo counts for a pod on its node. All with exact quantities; decode_pod
+// stores the results in the pod as base units.
+//
+// Pure functions; any thread.
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "framework/api/objects.hpp"
+#include "framework/api/quantity.hpp"
+#include "framework/base/result.hpp"
+
+namespace plimsoll {
+
+class SymbolTable;
+
+struct Amount {
+  plimsoll_str name;
+  Quantity quantity;
+};
+
+// A v1.ResourceList: few entries, each name once, in no order.
+using ResourceList = std::vector<Amount>;
+
+[[nodiscard]] const Quantity* find_amount(const ResourceList& list, std::string_view name);
+
+// The resources of one container: what its spec says, and what its status says of a resize in
+// place.
+struct ContainerResources {
+  uint32_t kind = PLIMSOLL_CONTAINER_APP;
+  std::string_view name;  // while decoding only: it joins spec and status
+  ResourceList requests;
+  ResourceList limits;
+  bool has_status = false;  // status.containerStatuses[].resources is set
+  ResourceList actuated_requests;
+  ResourceList actuated_limits;
+  ResourceList allocated;
+};
+
+// Everything about a pod that its resource sums and its QoS class rest on.
+struct PodResources {
+  std::vector<ContainerResources> init_containers;  // sidecars among them, in spec order
+  std::vector<ContainerResources> containers;
+  ResourceList overhead;
+  bool has_pod_level = false;  // spec.resources is set
+  ResourceList pod_requests;
+  ResourceList pod_limits;
+  bool has_pod_status = false;  // status.resources is set
+  ResourceList pod_actuated_requests;
+  ResourceList pod_actuated_limits;
+  ResourceList pod_allocated;
+  bool resize_infeasible = false;  // condition PodResizePending, reason Infeasible
+};
+
+// The same reading of a pod's JSON as decode_pod. Names are interned texts.
+[[nodiscard]] Result<PodResources> decode_pod_resources(std::string_view json,
+                                                        SymbolTable& symbols);
+
+struct ResourceOptions {
+  bool use_status = false;                    // UseStatusResources, pod-level too
+  bool skip_pod_level = false;                // SkipPodLevelResources
+  bool exclude_overhead = false;              // ExcludeOverhead
+  const ResourceList* non_missing = nullptr;  // NonMissingContainerRequests
+};
+
+[[nodiscard]] ResourceList pod_requests(const PodResources& pod, const ResourceOptions& options);
+[[nodiscard]] ResourceList pod_limits(const PodResources& pod, const ResourceOptions& options);
+
+// ComputePodQOS: PLIMSOLL_QOS_...
+[[nodiscard]] uint8_t compute_qos(const PodResources& pod);
+
+// What scores count for a pod: 100m CPU and 200 MiB for each container that names none.
+struct NonZero {
+  int64_t cpu = 0;
+  int64_t memory = 0;
+};
+[[nodiscard]] NonZero nonzero_requests(const PodResources& pod);
+
+// Base units: thousandths for cpu, whole units for everything else.
+[[nodiscard]] int64_t base_units(std::string_view resource, const Quantity& quantity);
+
+// Whether nodes account for a resource of this name: cpu, memory, ephemeral-storage, pods, and what
+// IsScalarResourceName accepts (extended resources, hugepages-*, attachable-volumes-*, and
+// kubernetes.io/ names).
+[[nodiscard]] bool is_node_resource(std::string_view name);
+[[nodiscard]] bool is_extended_resource(std::string_view name);
+
+}  // namespace plimsoll

@@ -1,0 +1,140 @@
+#include "framework/api/decode.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <plimsoll/views.hpp>
+#include <random>
+
+#include "framework/api/symbols.hpp"
+
+namespace plimsoll {
+namespace {
+
+using sdk::Labels;
+using sdk::List;
+using sdk::Resources;
+using ::testing::HasSubstr;
+
+constexpr std::string_view kPod = R"({
+  "apiVersion": "v1", "kind": "Pod",
+  "metadata": {
+    "name": "web-1", "namespace": "shop", "uid": "u-1", "resourceVersion": "42",
+    "labels": {"tier": "front", "app": "web"},
+    "annotations": {"a": "x", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
+    "creationTimestamp": "2024-02-29T12:00:00Z",
+    "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web",
+                         "uid": "o-1", "controller": true}]
+  },
+  "spec": {
+    "schedulerName": "topo", "priority": 7, "nodeSelector": {"disk": "ssd"},
+    "initContainers": [
+      {"name": "setup", "resources": {"requests": {"cpu": "2"}}},
+      {"name": "proxy", "restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}}}],
+    "containers": [
+      {"name": "main", "image": "web:1", "ports": [{"containerPort": 80, "hostPort": 8080}],
+       "resources": {"requests": {"cpu": "1500m", "memory": "1Gi", "nvidia.com/gpu": 1},
+                     "limits": {"nvidia.com/gpu": "1"}}}],
+    "tolerations": [{"key": "dedicated", "operator": "Exists", "effect": "NoSchedule"}],
+    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+      "nodeSelectorTerms": [{"matchExpressions": [
+        {"key": "zone", "operator": "In", "values": ["a", "b"]}]}]}}},
+    "topologySpreadConstraints": [{"maxSkew": 2, "topologyKey": "zone",
+      "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "web"}}}],
+    "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "c", "readOnly": true}},
+                {"name": "cfg", "configMap": {"name": "m"}}],
+    "schedulingGates": [{"name": "g"}]
+  },
+  "status": {"phase": "Pending", "nominatedNodeName": "n9",
+    "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                    "message": "0/3 nodes"}]}
+})";
+
+TEST(DecodePod, ReadsEveryFieldThatSchedulingUses) {
+  SymbolTable symbols;
+  auto decoded = decode_pod(kPod, symbols);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  const plimsoll_pod& pod = **decoded;
+  EXPECT_EQ(pod.size, sizeof(plimsoll_pod));
+  EXPECT_EQ(full_name(pod), "shop/web-1");
+  EXPECT_EQ(view(pod.meta.uid), "u-1");
+  EXPECT_EQ(view(pod.meta.resource_version), "42");
+  EXPECT_EQ(pod.meta.creation_ms, 1709208000000);
+  EXPECT_EQ(Labels(pod.meta.labels).get("app"), "web");
+  EXPECT_EQ(Labels(pod.meta.labels).size(), 2u);
+  EXPECT_EQ(Labels(pod.meta.annotations).size(), 1u);
+  EXPECT_EQ(List<plimsoll_owner>(pod.meta.owners)[0].controller, 1u);
+  EXPECT_EQ(pod.priority, 7);
+  EXPECT_EQ(view(pod.scheduler_name), "topo");
+  EXPECT_EQ(view(pod.nominated_node_name), "n9");
+  EXPECT_EQ(view(pod.scheduled_message), "0/3 nodes");
+  EXPECT_EQ(pod.qos, PLIMSOLL_QOS_BURSTABLE);
+
+  EXPECT_EQ(Resources(pod.requests).amount("cpu"), 2000);  // the init container's peak
+  EXPECT_EQ(Resources(pod.requests).amount("memory"), int64_t{1} << 30);
+  EXPECT_EQ(Resources(pod.used).amount("nvidia.com/gpu"), 1);
+  EXPECT_EQ(pod.nonzero_cpu, 2000);
+
+  const List<plimsoll_container> init = pod.init_containers;
+  ASSERT_EQ(init.size(), 2u);
+  EXPECT_EQ(init[0].kind, uint32_t{PLIMSOLL_CONTAINER_INIT});
+  EXPECT_EQ(init[1].kind, uint32_t{PLIMSOLL_CONTAINER_SIDECAR});
+  const plimsoll_container& main = List<plimsoll_container>(pod.containers)[0];
+  const plimsoll_host_port& port = List<plimsoll_host_port>(main.ports)[0];
+  EXPECT_EQ(port.port, 8080);
+  EXPECT_EQ(view(port.ip), "0.0.0.0");
+  EXPECT_EQ(view(port.protocol), "TCP");
+
+  ASSERT_NE(pod.node_affinity, nullptr);
+  EXPECT_EQ(pod.pod_affinity, nullptr);
+  const auto& term = List<plimsoll_node_selector_term>(pod.node_affinity->required)[0];
+  const auto& zone = List<plimsoll_requirement>(term.expressions)[0];
+  EXPECT_EQ(zone.op, uint32_t{PLIMSOLL_OP_IN});
+  EXPECT_EQ(view(List<plimsoll_str>(zone.values)[1]), "b");
+  const auto& spread = List<plimsoll_spread_constraint>(pod.spread_constraints)[0];
+  EXPECT_EQ(spread.max_skew, 2);
+  EXPECT_EQ(spread.do_not_schedule, 1);
+  EXPECT_EQ(spread.selector.present, 1u);
+  const List<plimsoll_volume> volumes = pod.volumes;
+  EXPECT_EQ(view(volumes[0].kind), "persistentVolumeClaim");
+  EXPECT_EQ(view(volumes[0].target), "c");
+  EXPECT_EQ(volumes[0].read_only, 1u);
+  EXPECT_EQ(view(volumes[1].kind), "configMap");
+  EXPECT_EQ(view(List<plimsoll_str>(pod.scheduling_gates)[0]), "g");
+}
+
+TEST(DecodeNode, ReadsEveryFieldThatSchedulingUses) {
+  SymbolTable symbols;
+  auto decoded = decode_node(R"({"metadata": {"name": "n1", "labels": {"zone": "a"}},
+    "spec": {"unschedulable": true, "taints": [{"key": "k", "value": "v", "effect": "NoExecute"}]},
+    "status": {"capacity": {"cpu": "4"}, "allocatable": {"pods": 110, "cpu": "3500m"},
+      "images": [{"names": ["a", "b"], "sizeBytes": 12}],
+      "conditions": [{"type": "Ready", "status": "True"}], "declaredFeatures": ["F"]}})",
+                             symbols);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  const plimsoll_node& node = **decoded;
+  EXPECT_EQ(node.unschedulable, 1u);
+  EXPECT_NE(node.meta.name.symbol, 0u);
+  EXPECT_NE(Labels(node.meta.labels).find("zone")->symbol, 0u);
+  EXPECT_EQ(List<plimsoll_taint>(node.taints)[0].effect, uint32_t{PLIMSOLL_EFFECT_NO_EXECUTE});
+  EXPECT_EQ(Resources(node.allocatable).amount("cpu"), 3500);
+  EXPECT_EQ(Resources(node.allocatable).amount(uint32_t{PLIMSOLL_RESOURCE_PODS}), 110);
+  EXPECT_EQ(Resources(node.capacity).amount("cpu"), 4000);
+  EXPECT_EQ(List<plimsoll_image>(node.images)[0].bytes, 12);
+  EXPECT_EQ(view(List<plimsoll_condition>(node.conditions)[0].type), "Ready");
+  EXPECT_EQ(view(List<plimsoll_str>(node.declared_features)[0]), "F");
+}
+
+TEST(AssignedCopy, IsTheSamePodOnANode) {
+  SymbolTable symbols;
+  const PodRef pod = *decode_pod(kPod, symbols);
+  const PodRef copy = assigned_copy(pod, std::string("n") + "7");
+  EXPECT_EQ(view(copy->node_name), "n7");
+  EXPECT_EQ(view(pod->node_name), "");
+  EXPECT_EQ(full_name(*copy), "shop/web-1");
+  EXPECT_NE(copy->node_affinity, pod->node_affinity);
+  EXPECT_EQ(Resources(copy->requests).amount("cpu"), 2000);
+}
+
+}  // namespace
+}  // namespace plimsoll
