@@ -30,7 +30,7 @@ bool names_a_list(std::string_view kind) {
 }
 
 struct Collector {
-  const std::string& file;
+  std::string file;
   std::vector<ManifestObject> objects;
   Problems problems;
 
@@ -191,12 +191,11 @@ Result<std::vector<ManifestObject>> parse_manifests(std::string_view text,
   if (looks_like_json(text)) {
     collect_json_stream(text, out);
     if (!out.problems.empty() && out.objects.empty()) {
-      // Perhaps YAML in flow style.
-      ParsedText parsed = parse_documents(text);
-      if (parsed.problems.empty()) {
-        out.problems.clear();
-        for (const Value& document : parsed.documents) collect(document, {}, out);
-      }
+      // Perhaps YAML in flow style; if not, what was said about JSON stands.
+      const ParsedText parsed = parse_documents(text);
+      Collector flow{file, {}, parsed.problems};
+      for (const Value& document : parsed.documents) collect(document, {}, flow);
+      if (flow.problems.empty()) out = std::move(flow);
     }
   } else {
     ParsedText parsed = parse_documents(text);

@@ -117,7 +117,10 @@ Value plugin_set(const std::vector<EffectivePlugin>& plugins, bool with_weight) 
   return out;
 }
 
-Value plugin_config(const std::vector<PluginArgs>& all) {
+// By name, so that the text does not depend on how the plugins came into the profile.
+Value plugin_config(std::vector<PluginArgs> all) {
+  std::sort(all.begin(), all.end(),
+            [](const PluginArgs& a, const PluginArgs& b) { return a.name < b.name; });
   Value out = Value::sequence();
   for (const PluginArgs& args : all) {
     Problem problem;

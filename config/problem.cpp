@@ -34,6 +34,13 @@ void sort_by_position(Problems& problems) {
   problems.erase(std::unique(problems.begin(), problems.end(), same), problems.end());
 }
 
+bool mentions(const Problems& problems, std::string_view path) {
+  const std::string_view parent = path.substr(0, std::min(path.rfind('.'), path.size()));
+  return std::any_of(problems.begin(), problems.end(), [&](const Problem& problem) {
+    return problem.path == path || problem.path == parent;
+  });
+}
+
 std::string child_path(std::string_view parent, std::string_view name) {
   if (parent.empty()) return std::string(name);
   return std::string(parent) + '.' + std::string(name);
@@ -134,7 +141,7 @@ std::string nearest(std::string_view word, const std::vector<std::string_view>& 
       100;  // nobody mistypes longer names, and the cost is quadratic
   if (word.size() > kLongestWord) return {};
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  std::size_t best_distance = word.size() / 3 + 1;
   for (const std::string_view candidate : candidates) {
     const std::size_t distance = edit_distance(lower(word), lower(candidate));
     if (distance < best_distance) {

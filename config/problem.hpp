@@ -38,6 +38,9 @@ using Problems = std::vector<Problem>;
 // Orders by place; equal places keep their order, and exact repetitions are dropped.
 void sort_by_position(Problems& problems);
 
+// Whether something was already said about the field or the mapping that it belongs to.
+[[nodiscard]] bool mentions(const Problems& problems, std::string_view path);
+
 // "a.b" and "b" for the root; "a[3]".
 [[nodiscard]] std::string child_path(std::string_view parent, std::string_view name);
 [[nodiscard]] std::string index_path(std::string_view parent, std::size_t index);

@@ -31,7 +31,9 @@ std::vector<PluginRef> decode_plugin_list(Fields& set, std::string_view list, Pr
     plugin.path = path;
     plugin.at = fields.at("name");
     if (plugin.written.empty()) {
-      fields.problem("name", required_value("the name of a plugin"));
+      if (!mentions(errors, fields.path("name"))) {
+        fields.problem("name", required_value("the name of a plugin"));
+      }
       return;
     }
     if (list == "enabled") {
@@ -104,7 +106,9 @@ std::vector<PluginArgs> decode_plugin_config(Fields& profile, Problems& errors) 
     args.name = canonical_name(args.written);
     args.path = child_path(path, "args");
     if (args.written.empty()) {
-      fields.problem("name", required_value("the name of a plugin"));
+      if (!mentions(errors, fields.path("name"))) {
+        fields.problem("name", required_value("the name of a plugin"));
+      }
       return;
     }
     if (!seen.insert(args.name).second) {
@@ -171,7 +175,7 @@ void check_profiles_together(const std::vector<Profile>& profiles, Problems& err
   for (const Profile& profile : profiles) {
     const std::string path = child_path(profile.path, "schedulerName");
     if (profile.scheduler_name.empty()) {
-      errors.push_back({path, profile.at, required_value()});
+      if (!mentions(errors, path)) errors.push_back({path, profile.at, required_value()});
       continue;
     }
     const auto [first, fresh] = seen.emplace(profile.scheduler_name, &profile);

@@ -69,11 +69,9 @@ class Expander {
   void drop_unimplemented(std::vector<PluginRef>& enabled, ExtensionPoint point) {
     std::erase_if(enabled, [&](const PluginRef& plugin) {
       if (registry_.find(plugin.name)->second.has(point)) return false;
-      if (reference_points(plugin.name).has(point)) {
-        warnings_.push_back({plugin.path, plugin.at,
-                             "has no effect: " + plugin.name + " needs no " +
-                                 std::string(field_name(point)) + " here"});
-      } else {
+      // Where the plugin's profile files come from it has this point; here it does that work
+      // elsewhere.
+      if (!reference_points(plugin.name).has(point)) {
         errors_.push_back({plugin.path, plugin.at,
                            "plugin " + quoted(plugin.written) + " does not extend " +
                                interface_name(point) + " plugin"});

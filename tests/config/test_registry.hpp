@@ -1,0 +1,23 @@
+#pragma once
+// The plugins that the tests of this folder pretend to have.
+
+#include "config/profile_expansion.hpp"
+
+namespace plimsoll::config {
+
+// Some of kube-scheduler's plugins with their own extension points, and the three topology plugins.
+inline PluginRegistry test_registry() {
+  using enum ExtensionPoint;
+  PluginRegistry out;
+  for (const char* name : {"SchedulingGates", "PrioritySort", "NodeUnschedulable", "NodeName",
+                           "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit",
+                           "NodeResourcesBalancedAllocation", "DefaultBinder"}) {
+    out[name] = reference_points(name);
+  }
+  out["NodeResourceTopologyMatch"] = {kPreFilter, kFilter, kScore, kReserve};
+  out["TopologyScore"] = {kPreScore, kScore};
+  out["NodeDevice"] = {kPreFilter, kFilter, kScore, kReserve};
+  return out;
+}
+
+}  // namespace plimsoll::config
