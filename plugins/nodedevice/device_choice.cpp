@@ -19,7 +19,7 @@ struct Group {
 bool same_group(Scope level, const DeviceState& a, const DeviceState& b) {
   if (level == Scope::kNode) return true;
   if (a.numa != b.numa) return false;
-  return level == Scope::kNuma || (a.pcie == b.pcie && (level == Scope::kPcie || &a == &b));
+  return level == Scope::kNuma || a.pcie == b.pcie;
 }
 
 int used_ancestors(const TypeState& state, Scope level, const DeviceState& member) {
@@ -94,7 +94,7 @@ Positions choose_by_topology(const TypeState& state, const Want& want, const Pos
                              const Scorer* scorer) {
   const auto count = static_cast<size_t>(want.count);
   const Scope widest = want.scope() == Scope::kUnset ? Scope::kNode : want.scope();
-  for (Scope level : {Scope::kDevice, Scope::kPcie, Scope::kNuma, Scope::kNode}) {
+  for (Scope level : {Scope::kPcie, Scope::kNuma, Scope::kNode}) {
     if (level > widest) break;
     std::vector<Group> groups = group_by(state, level, candidates);
     const Group* best = nullptr;

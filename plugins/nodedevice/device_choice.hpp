@@ -35,7 +35,8 @@ using Positions = std::vector<int>;
 // `count` of `candidates` (by minor) as close together as can be, not further apart than the scope
 // of `want`. Among equally close sets: the one whose PCIe switch and NUMA zone are in use already,
 // then for shared devices the best score, then the lowest in order of zone, PCIe id and minor.
-// Empty: there is none.
+// Empty: there is none. The scope "Device" is narrower than any set: nothing satisfies it, as in
+// Koordinator.
 [[nodiscard]] Positions choose_by_topology(const TypeState& state, const Want& want,
                                            const Positions& candidates, const Scorer* scorer);
 

@@ -102,14 +102,14 @@ TypeRequest normalise(const DeviceType& type, int index, const Combination& comb
 
 Result<TypeRequest> parse_type(const DeviceTypes& types, int index, const Asked& asked) {
   const DeviceType& type = types.type(index);
+  for (size_t i = 0; i < type.names.size(); ++i) {
+    if ((asked.names >> i & 1U) == 0 || !type.names[i].percent_with_own_text) continue;
+    const int64_t value = asked.values[i];
+    if (!is_percent(value))
+      return fail("invalid resource unit " + type.names[i].name + ": " + decimal_text(value));
+  }
   for (const Combination& combination : type.combinations) {
     if (combination.names != asked.names) continue;
-    for (size_t i = 0; i < type.names.size(); ++i) {
-      if ((asked.names >> i & 1U) == 0 || !type.names[i].percent_with_own_text) continue;
-      const int64_t value = asked.values[i];
-      if (!is_percent(value))
-        return fail("invalid resource unit " + type.names[i].name + ": " + decimal_text(value));
-    }
     for (const Check& check : combination.checks)
       if (!check_holds(check, asked)) return fail(invalid_requests(type, asked));
     return normalise(type, index, combination, asked);

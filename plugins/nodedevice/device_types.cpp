@@ -135,6 +135,7 @@ int DeviceTypes::find_dim(int type_index, std::string_view resource) const {
 }
 
 std::optional<std::pair<int, int>> DeviceTypes::find_request(std::string_view resource) const {
+  if (resource.find('/') == std::string_view::npos) return std::nullopt;  // cpu, memory, ...
   const std::string name = current_resource_name(resource);
   for (int t = 0; t < count(); ++t) {
     const auto& names = type(t).names;

@@ -46,8 +46,16 @@ bool is_unused(const TypeState& state, const Partition& partition) {
   });
 }
 
+bool is_in_use(const TypeState& state, const Partition& partition) {
+  return std::any_of(partition.minors.begin(), partition.minors.end(), [&](int32_t minor) {
+    const DeviceState* device = state.find(minor);
+    return device != nullptr && device->in_use;
+  });
+}
+
 // How much a choice leaves: partitions of the same size and above that stay whole, large ones far
-// ahead of small ones, only those with the best allocation score of their size.
+// ahead of small ones, only those with the best allocation score of their size. An unhealthy device
+// may come back, so its partitions count as long as nobody uses them.
 int64_t remainder(const TypeState& state, const PartitionTable& table, const Partition& chosen,
                   int64_t count) {
   static constexpr std::pair<int64_t, int64_t> kWeights[] = {{8, 10000}, {4, 100}, {2, 1}};
@@ -58,7 +66,7 @@ int64_t remainder(const TypeState& state, const PartitionTable& table, const Par
     int64_t best = of_size->second.front().score;
     for (const Partition& partition : of_size->second) best = std::max(best, partition.score);
     for (const Partition& partition : of_size->second)
-      if (partition.score == best && !overlaps(partition, chosen) && is_unused(state, partition))
+      if (partition.score == best && !overlaps(partition, chosen) && !is_in_use(state, partition))
         sum += weight * partition.score;
   }
   return sum;

@@ -55,12 +55,17 @@ int64_t Scorer::score_device(int type, const Amounts& asked, const Amounts& tota
   return weights == 0 ? 0 : sum / weights;
 }
 
-int64_t Scorer::score_node(const NodeState& node, const DeviceRequest& request) const {
+int64_t Scorer::score_node(const NodeState& node, const DeviceRequest& request,
+                           const DeviceHints& hints) const {
   int64_t score = 0;
   for (const TypeRequest& asked : request.types) {
     Amounts total;
     Amounts free;
+    const TypeHint* hint = hints.hint(asked.type);
     for (const DeviceState& device : node.type(asked.type).devices) {
+      if (hint != nullptr && hint->selector &&
+          (device.info == nullptr || !hint->selector->matches(device.info->labels)))
+        continue;
       total.present |= device.total.present;
       free.present |= device.total.present;
       for (size_t dim = 0; dim < total.value.size(); ++dim) {

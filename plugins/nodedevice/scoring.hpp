@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/nodedevice/device_hints.hpp"
 #include "plugins/nodedevice/device_request.hpp"
 #include "plugins/nodedevice/node_state.hpp"
 
@@ -24,8 +25,9 @@ class Scorer {
   [[nodiscard]] static Scorer standard(const DeviceTypes& types);
 
   // 0..100 for each requested type, summed: how free (or how full) the node's devices of that type
-  // would be as a whole.
-  [[nodiscard]] int64_t score_node(const NodeState& node, const DeviceRequest& request) const;
+  // would be as a whole. Devices that the pod's selector leaves out do not count.
+  [[nodiscard]] int64_t score_node(const NodeState& node, const DeviceRequest& request,
+                                   const DeviceHints& hints) const;
 
   // The same for one device.
   [[nodiscard]] int64_t score_device(int type, const Amounts& asked, const Amounts& total,

@@ -1,0 +1,290 @@
+#include "plugins/nodedevice/accounts.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "plugins/nodedevice/allocation_annotation.hpp"
+
+namespace plimsoll::devices {
+
+Accounts::Accounts(const DeviceTypes& types, std::function<void(uint32_t slot)> changed)
+    : types_(types), changed_(std::move(changed)) {}
+
+// ---- nodes
+
+Accounts::NodeEntry* Accounts::find_entry(std::string_view node) {
+  const auto it = nodes_.find(node);
+  return it == nodes_.end() ? nullptr : it->second.get();
+}
+
+Accounts::NodeEntry& Accounts::entry(std::string_view node) {
+  if (NodeEntry* found = find_entry(node)) return *found;
+  auto made = std::make_unique<NodeEntry>();
+  made->state.name = std::string(node);
+  return *nodes_.emplace(std::string(node), std::move(made)).first->second;
+}
+
+void Accounts::drop_if_empty(NodeEntry& entry) {
+  const NodeState& state = entry.state;
+  if (entry.slot != kNoSlot || state.object != nullptr || state.malformed || !entry.pods.empty())
+    return;
+  nodes_.erase(nodes_.find(std::string_view(state.name)));
+}
+
+void Accounts::changed(const NodeEntry& entry) const {
+  if (entry.slot != kNoSlot && changed_) changed_(entry.slot);
+}
+
+void Accounts::node_added(std::string_view name, uint32_t slot) {
+  NodeEntry& node = entry(name);
+  if (node.slot == slot) return;
+  if (node.slot != kNoSlot) slots_[node.slot] = nullptr;
+  if (slot >= slots_.size()) slots_.resize(slot + 1, nullptr);
+  if (NodeEntry* before = slots_[slot]) {
+    before->slot = kNoSlot;
+    drop_if_empty(*before);
+  }
+  node.slot = slot;
+  slots_[slot] = &node;
+}
+
+void Accounts::node_removed(std::string_view name) {
+  NodeEntry* node = find_entry(name);
+  if (node == nullptr) return;
+  if (node->slot != kNoSlot) slots_[node->slot] = nullptr;
+  node->slot = kNoSlot;
+  drop_if_empty(*node);
+}
+
+const NodeState* Accounts::find(std::string_view node) const {
+  const auto it = nodes_.find(node);
+  return it == nodes_.end() ? nullptr : &it->second->state;
+}
+
+// ---- Device objects
+
+std::vector<std::string> Accounts::device_changed(std::string_view node, std::string_view json) {
+  NodeEntry& known = entry(node);
+  auto parsed = parse_device_object(types_, json);
+  std::vector<std::string> problems;
+  if (parsed && parsed->name != node)
+    parsed = fail("Device " + parsed->name + ": metadata.name: is not the name of node " +
+                  std::string(node));
+  if (!parsed) {
+    known.state.set_object(nullptr);
+    known.state.malformed = true;
+    known.state.problem = parsed.error();
+    problems.push_back(parsed.error());
+  } else {
+    for (const std::string& warning : parsed->warnings)
+      problems.push_back("Device " + parsed->name + ": " + warning);
+    // Reports repeat every few seconds: one that says nothing new must not wake anybody.
+    if (known.state.object != nullptr && *known.state.object == *parsed) return {};
+    known.state.set_object(std::make_shared<const NodeDevices>(*std::move(parsed)));
+  }
+  reresolve(known);
+  changed(known);
+  return problems;
+}
+
+void Accounts::device_deleted(std::string_view node) {
+  NodeEntry* known = find_entry(node);
+  if (known == nullptr) return;
+  known->state.set_object(nullptr);
+  reresolve(*known);
+  changed(*known);
+  drop_if_empty(*known);
+}
+
+// A new object may bring, or take back, what the kubelet's checkpoint says about pods.
+void Accounts::reresolve(NodeEntry& entry) {
+  for (const std::string& uid : entry.pods) {
+    PodRecord& record = pods_.find(uid)->second;
+    if (!record.from_requests) continue;
+    apply(entry.state, record, -1);
+    resolve_by_checkpoint(uid, entry.state, record);
+    apply(entry.state, record, +1);
+  }
+}
+
+// ---- pods
+
+void Accounts::apply(NodeState& state, const PodRecord& record, int sign) {
+  if (sign > 0)
+    state.add(record.shares);
+  else
+    state.remove(record.shares);
+  for (int t = 0; t < kMaxTypes; ++t) {
+    const int64_t unknown = record.unknown[static_cast<size_t>(t)];
+    if (unknown != 0) state.add_unknown(t, sign * unknown);
+    if ((record.blocked >> t & 1U) != 0) state.add_blocked(t, sign);
+  }
+}
+
+void Accounts::erase(Pods::iterator it) {
+  NodeEntry* node = find_entry(it->second.node);
+  apply(node->state, it->second, -1);
+  node->pods.erase(node->pods.find(it->first));
+  pods_.erase(it);
+  changed(*node);
+  drop_if_empty(*node);
+}
+
+void Accounts::put(std::string_view uid, PodRecord record) {
+  const auto before = pods_.find(uid);
+  if (before != pods_.end()) {
+    if (before->second.node == record.node && before->second.shares == record.shares &&
+        before->second.unknown == record.unknown && before->second.blocked == record.blocked) {
+      before->second = std::move(record);
+      return;
+    }
+    erase(before);
+  }
+  NodeEntry& node = entry(record.node);
+  apply(node.state, record, +1);
+  node.pods.emplace(uid);
+  pods_.emplace(std::string(uid), std::move(record));
+  changed(node);
+}
+
+void Accounts::reserve(std::string_view uid, std::string_view node, Allocation allocation) {
+  if (allocation.empty()) return;
+  PodRecord record;
+  record.node = std::string(node);
+  record.shares = std::move(allocation);
+  record.assumed = true;
+  put(uid, std::move(record));
+}
+
+void Accounts::unreserve(std::string_view uid) {
+  const auto it = pods_.find(uid);
+  if (it != pods_.end() && it->second.assumed) erase(it);
+}
+
+void Accounts::resolve_by_checkpoint(std::string_view uid, const NodeState& node,
+                                     PodRecord& record) const {
+  record.shares.clear();
+  record.unknown = record.asked;
+  if (node.object == nullptr) return;
+  for (const CheckpointEntry& entry : node.object->checkpoints) {
+    if (entry.pod_uid != uid) continue;
+    for (int t = 0; t < types_.count(); ++t) {
+      for (const DeviceInfo& info : node.object->devices(t)) {
+        const auto& ids = entry.device_ids;
+        if (info.id.empty() || std::find(ids.begin(), ids.end(), info.id) == ids.end()) continue;
+        DeviceShare share;
+        share.type = t;
+        share.minor = info.minor;
+        share.whole = true;
+        if (std::find(record.shares.begin(), record.shares.end(), share) != record.shares.end())
+          continue;
+        record.shares.push_back(std::move(share));
+        int64_t& unknown = record.unknown[static_cast<size_t>(t)];
+        if (unknown > 0) --unknown;
+      }
+    }
+  }
+}
+
+Accounts::PodRecord Accounts::record_of(const AssignedPod& pod, const NodeState& node,
+                                        std::vector<std::string>& problems) const {
+  PodRecord record;
+  record.node = std::string(pod.node);
+  if (!pod.allocated) {
+    record.from_requests = true;
+    record.asked = whole_devices_asked(types_, pod.requests);
+    resolve_by_checkpoint(pod.uid, node, record);
+    return record;
+  }
+  ReadAllocation read = read_allocation(types_, *pod.allocated);
+  record.shares = std::move(read.shares);
+  record.blocked = read.unreadable_types;
+  problems = std::move(read.problems);
+  if (!read.unreadable) return record;
+  // Nothing is known: all devices of the types it asks for, or of every type if that is not known
+  // either.
+  const auto asked = whole_devices_asked(types_, pod.requests);
+  for (int t = 0; t < types_.count(); ++t)
+    if (asked[static_cast<size_t>(t)] > 0) record.blocked |= 1U << t;
+  if (record.blocked == 0) record.blocked = (1U << types_.count()) - 1;
+  return record;
+}
+
+std::vector<std::string> Accounts::pod_assigned(const AssignedPod& pod) {
+  std::vector<std::string> problems;
+  const auto before = pods_.find(pod.uid);
+  if (!pod.allocated) {
+    // The API server does not show what was promised; the promise is still what is known best.
+    if (before != pods_.end() && !before->second.from_requests && before->second.node == pod.node) {
+      before->second.assumed = false;
+      return problems;
+    }
+    const auto asked = whole_devices_asked(types_, pod.requests);
+    const bool asks = std::any_of(asked.begin(), asked.end(), [](int64_t n) { return n != 0; });
+    if (!asks) {
+      if (before != pods_.end()) erase(before);
+      return problems;
+    }
+  }
+  PodRecord record = record_of(pod, entry(pod.node).state, problems);
+  const bool holds = !record.shares.empty() || record.blocked != 0 || record.from_requests;
+  if (holds) {
+    put(pod.uid, std::move(record));
+    return problems;
+  }
+  if (before != pods_.end()) erase(before);
+  if (NodeEntry* node = find_entry(pod.node)) drop_if_empty(*node);
+  return problems;
+}
+
+void Accounts::pod_removed(std::string_view uid) {
+  const auto it = pods_.find(uid);
+  if (it != pods_.end()) erase(it);
+}
+
+const Allocation* Accounts::allocation_of(std::string_view uid) const {
+  const auto it = pods_.find(uid);
+  return it == pods_.end() || it->second.shares.empty() ? nullptr : &it->second.shares;
+}
+
+void Accounts::take_from(NodeState& state, std::string_view uid) const {
+  const auto it = pods_.find(uid);
+  if (it != pods_.end() && it->second.node == state.name) apply(state, it->second, -1);
+}
+
+void Accounts::give_to(NodeState& state, std::string_view uid) const {
+  const auto it = pods_.find(uid);
+  if (it != pods_.end() && it->second.node == state.name) apply(state, it->second, +1);
+}
+
+std::string Accounts::dump() const {
+  std::map<std::string_view, const NodeState*> ordered;
+  for (const auto& [name, node] : nodes_) ordered.emplace(name, &node->state);
+  std::string text;
+  for (const auto& [name, state] : ordered) {
+    std::string lines;
+    for (int t = 0; t < types_.count(); ++t) {
+      const TypeState& type = state->type(t);
+      if (type.unknown_whole != 0 || type.blocked != 0)
+        lines += "  " + types_.type(t).name + " unknown=" + std::to_string(type.unknown_whole) +
+                 " blocked=" + std::to_string(type.blocked) + "\n";
+      for (const DeviceState& device : type.devices) {
+        lines += "  " + types_.type(t).name + " " + std::to_string(device.minor) +
+                 (device.present ? "" : " absent") + (device.healthy ? "" : " unhealthy") +
+                 (device.withheld ? " withheld" : "") +
+                 " whole=" + std::to_string(device.whole_users);
+        for (size_t dim = 0; dim < types_.type(t).dims.size(); ++dim)
+          lines += " " + std::to_string(device.used.value[dim]) + "/" +
+                   std::to_string(device.total.value[dim]) + ":" +
+                   std::to_string(device.free.value[dim]);
+        for (const std::string& vf : device.vfs_in_use) lines += " vf=" + vf;
+        lines += "\n";
+      }
+    }
+    if (!lines.empty() || state->malformed)
+      text += std::string(name) + (state->malformed ? " malformed\n" : "\n") + lines;
+  }
+  return text;
+}
+
+}  // namespace plimsoll::devices

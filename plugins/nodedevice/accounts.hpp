@@ -1,0 +1,128 @@
+#pragma once
+// Who has which device, over all nodes: what Device objects report, what pods were given, what is
+// promised to pods that are not bound yet. One for the whole process, whatever the number of
+// profiles, so that no two profiles can promise the same device.
+//
+// Everything is called on the scheduler loop; Filter and Score read on other threads while the loop
+// waits for them. Nothing blocks. The state depends only on the Device objects and the pods that are
+// known, not on the order in which they became known: after a restart it is the same as before.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "plugins/nodedevice/device_request.hpp"
+#include "plugins/nodedevice/node_state.hpp"
+
+namespace plimsoll::devices {
+
+inline constexpr uint32_t kNoSlot = UINT32_MAX;
+
+// A pod with a node, as the API server shows it.
+struct AssignedPod {
+  std::string_view uid;
+  std::string_view node;
+  std::optional<std::string_view> allocated;  // the device-allocated annotation
+  std::span<const ResourceQuantity> requests;
+};
+
+class Accounts {
+ public:
+  // `changed` is called with a node's slot whenever what is free on it may have changed.
+  Accounts(const DeviceTypes& types, std::function<void(uint32_t slot)> changed);
+
+  // ---- nodes: which slot a name has. Devices and pods may be known before and after.
+  void node_added(std::string_view name, uint32_t slot);
+  void node_removed(std::string_view name);
+  // Null: nothing is known of the node, its devices are the kubelet's business.
+  [[nodiscard]] const NodeState* at_slot(uint32_t slot) const {
+    return slot < slots_.size() && slots_[slot] != nullptr ? &slots_[slot]->state : nullptr;
+  }
+  [[nodiscard]] const NodeState* find(std::string_view node) const;
+
+  // ---- Device objects. What is used on a node stays used whatever happens to its Device object.
+  // Returns what is wrong with it, empty if nothing is. From a malformed object on, nothing is free
+  // on that node until a good one comes.
+  std::vector<std::string> device_changed(std::string_view node, std::string_view json);
+  void device_deleted(std::string_view node);
+
+  // ---- pods
+  // A pod that is about to be bound. Replaces what the pod had before.
+  void reserve(std::string_view uid, std::string_view node, Allocation allocation);
+  // The binding failed. Does nothing for a pod that the API server has shown as assigned.
+  void unreserve(std::string_view uid);
+  // Idempotent; called for every change too. Without the annotation, a pod that asks for devices
+  // holds that many whole ones, nobody knows which: the highest free minors are withheld, unless the
+  // kubelet's checkpoint names them. Returns what is wrong with the annotation.
+  std::vector<std::string> pod_assigned(const AssignedPod& pod);
+  void pod_removed(std::string_view uid);
+
+  // What a pod has; null: no device that is known by minor.
+  [[nodiscard]] const Allocation* allocation_of(std::string_view uid) const;
+  // Some device is held by the pod, whether or not it is known which.
+  [[nodiscard]] bool holds_devices(std::string_view uid) const {
+    return pods_.find(uid) != pods_.end();
+  }
+  // The state of a node as it would be without one of its pods (for what-ifs).
+  void take_from(NodeState& state, std::string_view uid) const;
+  void give_to(NodeState& state, std::string_view uid) const;
+
+  // A text of everything that is used, in a fixed order: equal texts are equal accounts.
+  [[nodiscard]] std::string dump() const;
+
+  [[nodiscard]] const DeviceTypes& types() const { return types_; }
+
+ private:
+  // Names are looked up as string_view without building a string.
+  struct TextHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+
+  struct PodRecord {
+    std::string node;
+    Allocation shares;                         // by minor
+    std::array<int64_t, kMaxTypes> unknown{};  // whole devices that nobody named
+    uint32_t blocked = 0;                      // types of which all devices count as used
+    bool assumed = false;                      // reserved, not yet seen as assigned
+    bool from_requests = false;  // no annotation: `asked` and the node's checkpoint decide
+    std::array<int64_t, kMaxTypes> asked{};
+
+    bool operator==(const PodRecord&) const = default;
+  };
+
+  struct NodeEntry {
+    NodeState state;
+    uint32_t slot = kNoSlot;
+    std::set<std::string, std::less<>> pods;  // uids with a record here
+  };
+
+  using Pods = std::unordered_map<std::string, PodRecord, TextHash, std::equal_to<>>;
+
+  NodeEntry& entry(std::string_view node);
+  NodeEntry* find_entry(std::string_view node);
+  void drop_if_empty(NodeEntry& entry);
+  void changed(const NodeEntry& entry) const;
+
+  PodRecord record_of(const AssignedPod& pod, const NodeState& node,
+                      std::vector<std::string>& problems) const;
+  void resolve_by_checkpoint(std::string_view uid, const NodeState& node, PodRecord& record) const;
+  void put(std::string_view uid, PodRecord record);
+  void erase(Pods::iterator it);
+  static void apply(NodeState& state, const PodRecord& record, int sign);
+  void reresolve(NodeEntry& entry);
+
+  const DeviceTypes& types_;
+  std::function<void(uint32_t)> changed_;
+  std::unordered_map<std::string, std::unique_ptr<NodeEntry>, TextHash, std::equal_to<>> nodes_;
+  std::vector<NodeEntry*> slots_;
+  Pods pods_;
+};
+
+}  // namespace plimsoll::devices

@@ -1,0 +1,30 @@
+#pragma once
+// The annotation scheduling.koordinator.sh/device-allocated: which devices a pod was given. It is the
+// only durable record of an allocation, and what Koordinator's node agent reads. Pure; any thread.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugins/nodedevice/node_state.hpp"
+
+namespace plimsoll::devices {
+
+inline constexpr std::string_view kAllocatedAnnotation =
+    "scheduling.koordinator.sh/device-allocated";
+
+// {"gpu":[{"minor":1,"resources":{...},"id":"GPU-.."}]}, types and minors in ascending order, so
+// that the same allocation always gives the same text. Ids come from the node's Device object.
+[[nodiscard]] std::string write_allocation(const DeviceTypes& types, const Allocation& allocation,
+                                           const NodeState& node);
+
+// What can be read of an annotation, erring on the side of "used".
+struct ReadAllocation {
+  Allocation shares;              // a device whose amounts cannot be read is taken as a whole
+  bool unreadable = false;        // nothing can be said about which devices are meant
+  uint32_t unreadable_types = 0;  // bit t: which devices of type t are meant is not known
+  std::vector<std::string> problems;  // each names the place that is wrong
+};
+[[nodiscard]] ReadAllocation read_allocation(const DeviceTypes& types, std::string_view text);
+
+}  // namespace plimsoll::devices
