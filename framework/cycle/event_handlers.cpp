@@ -79,9 +79,9 @@ void Scheduler::handle(ObjectUpserted& message) {
     framework->object_event(PLIMSOLL_OBJECT_UPSERT, object->resource, object->name, object->ns,
                             object->json);
   }
-  // The old text is not kept: hints that compare would cost every cluster its size twice.
-  const RawRef before = is_new ? nullptr : object;
-  queue_.move_all(object_event(before, object), now_ms());
+  ClusterEvent event = object_event(is_new ? nullptr : object, object);
+  event.old_object = nullptr;  // the old text is not kept: that would cost the cluster's size twice
+  queue_.move_all(event, now_ms());
 }
 
 void Scheduler::handle(ObjectDeleted& message) {
@@ -99,12 +99,12 @@ void Scheduler::handle(KindSynced& message) {
     log_warn("this API server does not serve a kind that plugins use; is its CRD installed?",
              {{"kind", message.resource}});
   }
-  if (unsynced_kinds_.erase(message.resource) == 0) return;
   for (const auto& framework : frameworks_) {
     framework->object_event(PLIMSOLL_OBJECT_SYNCED, message.resource, "", "",
                             message.served ? "" : kNotServed);
   }
-  if (unsynced_kinds_.empty()) finish_initial_sync();
+  unsynced_kinds_.erase(message.resource);
+  if (!synced_ && unsynced_kinds_.empty()) finish_initial_sync();
 }
 
 void Scheduler::finish_initial_sync() {

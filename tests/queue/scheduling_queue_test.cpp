@@ -107,7 +107,7 @@ TEST_F(QueueTest, PopsByPriorityThenByTime) {
 
 TEST_F(QueueTest, EqualKeysKeepTheirOrder) {
   for (const char* name : {"a", "b", "c", "d"}) queue_.add(pod(name), now_);
-  EXPECT_EQ(pop() + pop() + pop() + pop(), "abcd");
+  for (const char* name : {"a", "b", "c", "d"}) EXPECT_EQ(pop(), name);
 }
 
 TEST_F(QueueTest, RejectedPodWaitsForAnEventOfARejector) {

@@ -1,0 +1,46 @@
+#pragma once
+// One function per command; each returns the process's exit status. 0: done. 1: it did not work,
+// and standard error says why.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plimsoll::cli {
+
+struct RunArguments {
+  std::string config;
+  std::string
+      kubeconfig;  // empty: the file's clientConnection.kubeconfig, else as kubectl finds it
+  std::string context;
+  std::vector<std::string> plugin_directories;
+};
+[[nodiscard]] int run(const RunArguments& arguments);
+
+struct SimulateArguments {
+  std::string config;
+  std::string cluster;
+  std::string pods;
+  std::string expect;             // empty: nothing is expected
+  std::string output = "text";    // or json
+  double speed = 1;               // of the simulated kubelets' clock
+  int64_t report_delay_ms = 500;  // from admission to the node's next topology report
+  int64_t timeout_s = 120;
+  std::vector<std::string> plugin_directories;
+};
+[[nodiscard]] int simulate(const SimulateArguments& arguments);
+
+struct ValidateArguments {
+  std::string config;
+  bool show_effective = false;
+  std::vector<std::string> plugin_directories;
+};
+[[nodiscard]] int validate_profile(const ValidateArguments& arguments);
+
+struct PluginsArguments {
+  std::string output = "text";
+  std::vector<std::string> plugin_directories;
+};
+[[nodiscard]] int list_plugins(const PluginsArguments& arguments);
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,114 @@
+// The `plimsoll` program.
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+#include <map>
+
+#include "cli/commands.hpp"
+#include "framework/base/log.hpp"
+
+namespace {
+
+using namespace plimsoll;
+using namespace plimsoll::cli;
+
+void add_plugin_option(CLI::App& command, std::vector<std::string>& directories) {
+  command.add_option("--plugin-dir", directories,
+                     "Folder with plugin .so files; may be repeated (default: the folder installed "
+                     "with the program)");
+}
+
+void add_log_options(CLI::App& command, LogLevel& level, LogFormat& format) {
+  const std::map<std::string, LogLevel> levels{{"debug", LogLevel::kDebug},
+                                               {"info", LogLevel::kInfo},
+                                               {"warn", LogLevel::kWarn},
+                                               {"error", LogLevel::kError}};
+  const std::map<std::string, LogFormat> formats{{"text", LogFormat::kText},
+                                                 {"json", LogFormat::kJson}};
+  command.add_option("--log-level", level, "debug, info, warn or error")
+      ->transform(CLI::CheckedTransformer(levels));
+  command.add_option("--log-format", format, "text or json")
+      ->transform(CLI::CheckedTransformer(formats));
+}
+
+int main_with_exceptions(int argc, char** argv) {
+  CLI::App app{"Plimsoll: a topology-aware secondary Kubernetes scheduler."};
+  app.set_version_flag("--version", PLIMSOLL_VERSION);
+  app.require_subcommand(1);
+  LogLevel level = LogLevel::kInfo;
+  LogFormat format = LogFormat::kText;
+
+  RunArguments run_arguments;
+  CLI::App* run_command = app.add_subcommand("run", "Schedule the pods of a cluster");
+  run_command
+      ->add_option("--config", run_arguments.config, "Profile file (KubeSchedulerConfiguration)")
+      ->required();
+  run_command->add_option("--kubeconfig", run_arguments.kubeconfig,
+                          "Kubeconfig file (default: clientConnection.kubeconfig, $KUBECONFIG, the "
+                          "pod's service account)");
+  run_command->add_option("--context", run_arguments.context, "Context in the kubeconfig");
+  add_plugin_option(*run_command, run_arguments.plugin_directories);
+  add_log_options(*run_command, level, format);
+
+  SimulateArguments simulate_arguments;
+  CLI::App* simulate_command =
+      app.add_subcommand("simulate", "Schedule pods on a copy of a cluster, in this process");
+  simulate_command->add_option("--config", simulate_arguments.config, "Profile file")->required();
+  simulate_command
+      ->add_option("--cluster", simulate_arguments.cluster, "Exported objects, YAML or JSON")
+      ->required();
+  simulate_command->add_option("--pods", simulate_arguments.pods, "Pods to schedule, YAML or JSON");
+  simulate_command->add_option("--expect", simulate_arguments.expect, "What must hold at the end");
+  simulate_command->add_option("-o,--output", simulate_arguments.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  simulate_command
+      ->add_option("--report-delay-ms", simulate_arguments.report_delay_ms,
+                   "How late nodes report their topology")
+      ->check(CLI::NonNegativeNumber);
+  simulate_command
+      ->add_option("--timeout", simulate_arguments.timeout_s, "Give up after so many seconds")
+      ->check(CLI::PositiveNumber);
+  add_plugin_option(*simulate_command, simulate_arguments.plugin_directories);
+  LogLevel quiet = LogLevel::kWarn;
+  add_log_options(*simulate_command, quiet, format);
+
+  ValidateArguments validate_arguments;
+  CLI::App* validate_command = app.add_subcommand("validate", "Check a profile file");
+  validate_command->add_option("file", validate_arguments.config, "Profile file")->required();
+  validate_command->add_flag("--show-effective", validate_arguments.show_effective,
+                             "Print the merged result");
+  add_plugin_option(*validate_command, validate_arguments.plugin_directories);
+
+  PluginsArguments plugins_arguments;
+  CLI::App* plugins_command = app.add_subcommand(
+      "plugins", "List plugins: what is loaded from where, and what was refused");
+  plugins_command->add_option("-o,--output", plugins_arguments.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  add_plugin_option(*plugins_command, plugins_arguments.plugin_directories);
+
+  CLI11_PARSE(app, argc, argv);
+  if (run_command->parsed()) {
+    log_to_stderr(level, format);
+    return run(run_arguments);
+  }
+  if (simulate_command->parsed()) {
+    log_to_stderr(quiet, format);
+    return simulate(simulate_arguments);
+  }
+  // What these two have to say about refused plugins is part of their output.
+  log_to_stderr(plugins_command->parsed() ? LogLevel::kOff : LogLevel::kWarn, format);
+  return validate_command->parsed() ? validate_profile(validate_arguments)
+                                    : list_plugins(plugins_arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return main_with_exceptions(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "plimsoll: " << error.what() << "\n";
+    return 1;
+  }
+}

@@ -1,0 +1,70 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/table.hpp"
+#include "cli/wiring.hpp"
+#include "config/plugin_args.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+nlohmann::json as_json(const Modules& modules) {
+  nlohmann::json plugins = nlohmann::json::array();
+  for (const auto& record : modules.records()) {
+    nlohmann::json plugin{
+        {"name", record->name}, {"version", record->version}, {"loaded", record->loaded}};
+    plugin["path"] = record->path.empty() ? "builtin" : record->path;
+    if (!record->license.empty()) plugin["license"] = record->license;
+    if (record->loaded) {
+      const auto points =
+          modules.extension_points(record->name, config::default_args(record->name));
+      plugin["extensionPoints"] = points ? *points : std::vector<std::string>{};
+    } else {
+      plugin["refused"] = record->refusal;
+    }
+    plugins.push_back(std::move(plugin));
+  }
+  return plugins;
+}
+
+}  // namespace
+
+int list_plugins(const PluginsArguments& arguments) {
+  const auto modules = load_modules(arguments.plugin_directories);
+  if (!modules) {
+    std::cerr << "plimsoll plugins: " << modules.error().message << "\n";
+    return 1;
+  }
+  const nlohmann::json plugins = as_json(*modules);
+  if (arguments.output == "json") {
+    std::cout << plugins.dump(2) << "\n";
+    return 0;
+  }
+  Table table({"NAME", "VERSION", "FROM", "EXTENSION POINTS"});
+  bool refused = false;
+  for (const auto& plugin : plugins) {
+    if (plugin["loaded"].get<bool>()) {
+      table.add({plugin["name"], plugin["version"], plugin["path"],
+                 joined(plugin["extensionPoints"].get<std::vector<std::string>>())});
+    } else {
+      refused = true;
+    }
+  }
+  std::cout << table.text();
+  if (refused) std::cout << "\nRefused:\n";
+  for (const auto& plugin : plugins) {
+    if (!plugin["loaded"].get<bool>()) {
+      std::cout << "  " << plugin["refused"].get<std::string>() << "\n";
+    }
+  }
+  return 0;
+}
+
+}  // namespace plimsoll::cli

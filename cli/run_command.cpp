@@ -1,0 +1,99 @@
+#include <atomic>
+#include <csignal>
+#include <future>
+#include <iostream>
+#include <thread>
+
+#include "cli/commands.hpp"
+#include "cli/wiring.hpp"
+#include "framework/base/log.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+// Asks the server once, so that a wrong address or a refused credential is said at once and
+// plainly. A server that cannot be reached may come up later (control planes start in any order):
+// that is only a warning.
+Result<void> check_server(const informer::ServerAccess& access) {
+  informer::HttpClientOptions options;
+  options.connect_timeout = std::chrono::seconds(5);
+  auto client = informer::HttpClient::create(
+      access, std::make_shared<informer::CredentialSource>(access), options);
+  if (!client) return fail(client.error());
+  std::promise<Result<informer::HttpResponse>> answer;
+  informer::HttpRequest request;
+  request.path = "/api/v1/nodes?limit=1";
+  request.timeout = std::chrono::seconds(10);
+  informer::HttpHandlers handlers;
+  handlers.on_done = [&answer](Result<informer::HttpResponse> result) {
+    answer.set_value(std::move(result));
+  };
+  (*client)->submit(std::move(request), std::move(handlers));
+  const Result<informer::HttpResponse> result = answer.get_future().get();
+  (*client)->stop();
+  Error error;
+  if (result && result->ok()) return {};
+  error = result ? informer::response_error("reading nodes", *result) : result.error();
+  if (error.code != ErrorCode::kUnauthorized) {
+    log_warn("the API server does not answer yet; trying again until it does",
+             {{"server", access.server}, {"error", error.message}});
+    return {};
+  }
+  return fail(error.code,
+              "the API server " + access.server + " refuses us (" + access.source +
+                  "): " + error.message +
+                  "; check the credential's expiry and its RBAC role (deploy/rbac.yaml)");
+}
+
+int failure(const std::string& message) {
+  std::cerr << "plimsoll run: " << message << "\n";
+  return 1;
+}
+
+}  // namespace
+
+int run(const RunArguments& arguments) {
+  // Before any thread is made, so that all of them leave these signals to sigwait below.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  const auto modules = load_modules(arguments.plugin_directories);
+  if (!modules) return failure(modules.error().message);
+  const auto configuration = load_configuration(arguments.config, *modules);
+  if (!configuration)
+    return failure("the profile file is not usable:\n" + configuration.error().message);
+
+  informer::KubeconfigOptions kubeconfig;
+  kubeconfig.path = arguments.kubeconfig.empty()
+                        ? configuration->config.client_connection.kubeconfig
+                        : arguments.kubeconfig;
+  kubeconfig.context = arguments.context;
+  const auto access = informer::load_server_access(kubeconfig);
+  if (!access) return failure(access.error().message);
+  if (auto reachable = check_server(*access); !reachable) return failure(reachable.error().message);
+  if (configuration->config.leader_election.leader_elect) {
+    log_info(
+        "leader election is not there yet: run one replica only, and set "
+        "leaderElection.leaderElect to false");
+  }
+
+  auto session = Session::create(*configuration, *modules, *access);
+  if (!session) return failure(session.error().message);
+  std::string names;
+  for (const auto& profile : configuration->profiles)
+    names += (names.empty() ? "" : ",") + profile.scheduler_name;
+  log_info("scheduling", {{"server", access->server}, {"scheduler_names", names}});
+  (*session)->start();
+  int signal = 0;
+  sigwait(&signals, &signal);
+  log_info("stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
+  (*session)->stop();
+  const SchedulerStats stats = (*session)->scheduler().stats();
+  log_info("stopped", {{"bound", stats.scheduled}, {"attempts", stats.attempts}});
+  return 0;
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,187 @@
+#include "cli/wiring.hpp"
+
+#include <array>
+#include <utility>
+
+#include "framework/base/log.hpp"
+#include "plugins/builtin/builtin.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<config::ExtensionPoint> extension_point(std::string_view runtime_name) {
+  for (const config::ExtensionPoint point : config::all_extension_points()) {
+    // "PreFilter" here, "preFilter" in the file.
+    std::string field(config::field_name(point));
+    field[0] = static_cast<char>(field[0] - 'a' + 'A');
+    if (field == runtime_name) return point;
+  }
+  return std::nullopt;
+}
+
+ExtensionPoint runtime_point(config::ExtensionPoint point) {
+  return static_cast<ExtensionPoint>(static_cast<uint8_t>(point));
+}
+static_assert(static_cast<int>(config::ExtensionPoint::kPreEnqueue) ==
+                  static_cast<int>(ExtensionPoint::kPreEnqueue) &&
+              static_cast<int>(config::ExtensionPoint::kPostBind) ==
+                  static_cast<int>(ExtensionPoint::kPostBind) &&
+              config::kExtensionPointCount == kExtensionPoints);
+
+// A plugin reports all errors of its args in one text, one a line, each "path: message" or only a
+// message.
+std::vector<config::ArgsError> args_errors(std::string_view text) {
+  std::vector<config::ArgsError> errors;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t colon = line.find(": ");
+    const std::string_view path = line.substr(0, colon == std::string_view::npos ? 0 : colon);
+    const bool is_path = !path.empty() && path.find(' ') == std::string_view::npos;
+    errors.push_back(
+        {std::string(is_path ? path : ""), std::string(is_path ? line.substr(colon + 2) : line)});
+  }
+  return errors;
+}
+
+}  // namespace
+
+std::vector<fs::path> plugin_directories(const std::vector<std::string>& given) {
+  if (!given.empty()) return {given.begin(), given.end()};
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path bin = program.parent_path();
+  // build/<preset>/bin and build/<preset>/plugins; /usr/bin and /usr/lib/plimsoll/plugins.
+  for (const fs::path& candidate :
+       {bin.parent_path() / "plugins", bin.parent_path() / "lib/plimsoll/plugins"}) {
+    if (fs::is_directory(candidate, error)) return {candidate};
+  }
+  return {};
+}
+
+Result<Modules> load_modules(const std::vector<std::string>& given_directories) {
+  Modules modules;
+  modules.add_builtin(builtin_plugins());
+  for (const fs::path& directory : plugin_directories(given_directories)) {
+    if (auto loaded = modules.load_directory(directory); !loaded) return fail(loaded.error());
+  }
+  for (const auto& record : modules.records()) {
+    if (!record->loaded)
+      log_warn("plugin refused", {{"file", record->path}, {"reason", record->refusal}});
+  }
+  return modules;
+}
+
+config::PluginRegistry registry_of(const Modules& modules) {
+  config::PluginRegistry registry;
+  for (const auto& record : modules.records()) {
+    if (!record->loaded) continue;
+    config::ExtensionPoints points;
+    const auto names = modules.extension_points(record->name, config::default_args(record->name));
+    if (!names) {
+      log_warn("plugin left out: it cannot be made with its default args",
+               {{"plugin", record->name}, {"error", names.error().message}});
+      continue;
+    }
+    for (const std::string& name : *names) {
+      if (const auto point = extension_point(name)) points.add(*point);
+    }
+    registry.emplace(record->name, points);
+  }
+  return registry;
+}
+
+config::Validation validate(const std::string& file, const Modules& modules) {
+  return config::validate_file(
+      file, registry_of(modules), [&modules](std::string_view plugin, const std::string& args) {
+        const auto made = modules.extension_points(plugin, args);
+        return made ? std::vector<config::ArgsError>{} : args_errors(made.error().message);
+      });
+}
+
+Result<config::Validation> load_configuration(const std::string& file, const Modules& modules) {
+  config::Validation configuration = validate(file, modules);
+  if (!configuration.ok()) {
+    std::string errors = config::to_string(configuration.errors, configuration.file);
+    while (!errors.empty() && errors.back() == '\n') errors.pop_back();
+    return fail(ErrorCode::kInvalid, std::move(errors));
+  }
+  for (const config::Problem& warning : configuration.warnings) {
+    log_warn(config::to_string(warning, configuration.file));
+  }
+  return configuration;
+}
+
+SchedulerOptions scheduler_options(const config::Validation& configuration) {
+  SchedulerOptions options;
+  options.queue.initial_backoff_ms = configuration.config.pod_initial_backoff_seconds * 1000;
+  options.queue.max_backoff_ms = configuration.config.pod_max_backoff_seconds * 1000;
+  for (const config::EffectiveProfile& profile : configuration.profiles) {
+    ProfileSpec spec;
+    spec.scheduler_name = profile.scheduler_name;
+    for (const config::ExtensionPoint point : config::all_extension_points()) {
+      for (const config::EffectivePlugin& plugin : profile.points[point]) {
+        spec.at(runtime_point(point)).push_back({plugin.name, plugin.weight});
+      }
+    }
+    for (const config::PluginArgs& args : profile.args) spec.args[args.name] = args.json;
+    options.profiles.push_back(std::move(spec));
+  }
+  return options;
+}
+
+// ---- Session
+
+Result<std::unique_ptr<Session>> Session::create(const config::Validation& configuration,
+                                                 const Modules& modules,
+                                                 const informer::ServerAccess& access) {
+  std::unique_ptr<Session> session(new Session);
+  const auto credentials = std::make_shared<informer::CredentialSource>(access);
+  const std::array<std::pair<std::unique_ptr<informer::HttpClient>*, const char*>, 3> clients{
+      {{&session->reads_, "plimsoll-watch"},
+       {&session->binds_, "plimsoll-bind"},
+       {&session->others_, "plimsoll-write"}}};
+  for (const auto& [client, thread_name] : clients) {
+    informer::HttpClientOptions options;
+    options.thread_name = thread_name;
+    auto made = informer::HttpClient::create(access, credentials, options);
+    if (!made) return fail(made.error());
+    *client = std::move(*made);
+  }
+  session->writer_ = std::make_unique<informer::ServerWriter>(*session->binds_, *session->others_);
+  auto scheduler = Scheduler::create(scheduler_options(configuration), modules, session->symbols_,
+                                     *session->writer_);
+  if (!scheduler) return fail(scheduler.error());
+  session->scheduler_ = std::move(*scheduler);
+  informer::InformerOptions kinds;
+  for (const WantedKind& kind : session->scheduler_->wanted_kinds()) {
+    kinds.kinds.push_back({kind.group, kind.version, kind.plural});
+  }
+  session->informer_ = std::make_unique<informer::ApiServerInformer>(
+      *session->reads_, *session->scheduler_, session->symbols_, kinds);
+  return session;
+}
+
+Session::~Session() {
+  stop();
+}
+
+void Session::start() {
+  loop_ = std::thread([this] { scheduler_->run(); });
+  informer_->start();
+}
+
+void Session::stop() {
+  if (informer_) informer_->stop();
+  if (scheduler_) scheduler_->stop();
+  if (loop_.joinable()) loop_.join();
+  if (writer_) writer_->stop();
+  for (auto* client : {&reads_, &binds_, &others_}) {
+    if (*client) (*client)->stop();
+  }
+}
+
+}  // namespace plimsoll::cli
