@@ -43,6 +43,8 @@ struct PreFilterOutcome {
   Status status;
   bool narrowed = false;  // only `node_names` are to be looked at
   std::vector<std::string> node_names;
+  std::vector<PluginIndex>
+      narrowed_by;  // the plugins that gave names: rejectors, if no node is left
   // The verdict on all others: UnschedulableAndUnresolvable, "node(s) didn't satisfy plugin(s) [A
   // B]".
   Status absent_nodes;
@@ -89,7 +91,7 @@ struct EventInterests {
 
 class Framework {
  public:
-  // Makes the profile's plugins, expands multiPoint and checks the result. All errors at once, in
+  // Makes the profile's plugins and checks them against it. All errors at once, in
   // kube-scheduler's words. `env` and `modules` outlive the Framework.
   static tl::expected<std::unique_ptr<Framework>, std::vector<Error>> create(
       const ProfileSpec& spec, const Modules& modules, Environment& env);
@@ -208,7 +210,11 @@ class Framework {
   [[nodiscard]] Status rejection(PluginIndex plugin, int32_t code, uint32_t reason,
                                  std::string_view what) const;
   void next_pre_bind(std::shared_ptr<BindRun> run);
+  void pre_bind_ended(const std::shared_ptr<BindRun>& run, PluginIndex plugin, int32_t code,
+                      std::string text);
   void next_bind(std::shared_ptr<BindRun> run);
+  [[nodiscard]] Status bind_status(PluginIndex plugin, int32_t code, std::string text,
+                                   std::string_view point) const;
 
   std::string scheduler_name_;
   Environment& env_;

@@ -70,7 +70,7 @@ class Modules {
 
   // The extension points of a loaded plugin: makes one with `args_json` on a host that answers
   // nothing, looks, and destroys it. Fails as the plugin's constructor does.
-  [[nodiscard]] Result<std::vector<std::string>> extension_points(
+  [[nodiscard]] Result<std::vector<ExtensionPoint>> extension_points(
       std::string_view name, std::string_view args_json = "{}") const;
 
  private:

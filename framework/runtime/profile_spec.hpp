@@ -1,7 +1,7 @@
 #pragma once
 // A profile as the runtime takes it: plain data. The configuration makes it from a profile file,
-// with Kubernetes' default plugins merged in (mergePlugins); multiPoint is expanded here in
-// Framework::create, since only the plugins know what they implement.
+// with Kubernetes' default plugins merged in (mergePlugins) and multiPoint expanded
+// (expandMultiPointPlugins; Modules::extension_points says what a plugin implements).
 
 #include <array>
 #include <cstddef>
@@ -44,20 +44,18 @@ struct PluginEntry {
   int32_t weight = 0;  // Score only; 0: not given, counts as 1
 };
 
-// One set of `plugins:` after the defaults are merged in.
-struct PluginSet {
-  std::vector<PluginEntry> enabled;
-  std::vector<std::string> disabled;  // may be "*": keeps multiPoint's plugins out of this point
-};
-
 struct ProfileSpec {
   std::string scheduler_name;
-  PluginSet multi_point;
-  std::array<PluginSet, kExtensionPoints> points;
+  // In the order they run.
+  std::array<std::vector<PluginEntry>, kExtensionPoints> points;
+  // Plugins to make although they are at no point (they keep state or publish a service).
+  std::vector<std::string> others;
   std::map<std::string, std::string> args;  // plugin name -> JSON text; absent: "{}"
 
-  [[nodiscard]] PluginSet& at(ExtensionPoint point) { return points[static_cast<size_t>(point)]; }
-  [[nodiscard]] const PluginSet& at(ExtensionPoint point) const {
+  [[nodiscard]] std::vector<PluginEntry>& at(ExtensionPoint point) {
+    return points[static_cast<size_t>(point)];
+  }
+  [[nodiscard]] const std::vector<PluginEntry>& at(ExtensionPoint point) const {
     return points[static_cast<size_t>(point)];
   }
 };

@@ -1,0 +1,307 @@
+// Making a profile, its queue functions and the fan-out of events.
+
+#include "framework/runtime/framework.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "framework/base/log.hpp"
+#include "framework/runtime/plugin_instance.hpp"
+
+namespace plimsoll {
+
+namespace {
+
+void append_bytes(void* sink, const void* bytes, size_t len) {
+  static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
+}
+
+void append_size(std::string& out, size_t value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+}  // namespace
+
+// Collects every error of a profile before it gives up.
+struct Framework::Builder {
+  const ProfileSpec& spec;
+  const Modules& modules;
+  Framework& framework;
+  std::vector<Error> errors;
+  std::map<std::string, PluginIndex, std::less<>> indices;  // kNoPlugin: does not exist or failed
+
+  void fail_with(std::string text) {
+    errors.push_back(Error{ErrorCode::kInvalid, std::move(text)});
+  }
+
+  // The index of the plugin, made if it was not yet. `interface` is named if it does not exist.
+  PluginIndex make(const std::string& name, std::string_view interface) {
+    if (auto known = indices.find(name); known != indices.end()) return known->second;
+    PluginIndex& index = indices.emplace(name, kNoPlugin).first->second;
+    const ModuleRecord* module = modules.find(name);
+    if (module == nullptr) {
+      fail_with(std::string(interface) + " " + in_quotes(name) + " does not exist");
+      return kNoPlugin;
+    }
+    if (framework.plugins_.size() == kMaxPlugins) {
+      fail_with("a profile has at most " + std::to_string(kMaxPlugins) + " plugins; " +
+                in_quotes(name) + " is one too many");
+      return kNoPlugin;
+    }
+    auto args = spec.args.find(name);
+    auto made = PluginInstance::create(*module, args == spec.args.end() ? "{}" : args->second,
+                                       spec.scheduler_name, framework.env_);
+    if (!made) {
+      fail_with("initializing plugin " + in_quotes(name) + ": " + made.error().message);
+      return kNoPlugin;
+    }
+    index = static_cast<PluginIndex>(framework.plugins_.size());
+    framework.plugins_.push_back(std::move(*made));
+    return index;
+  }
+
+  void fill(ExtensionPoint point) {
+    const std::string interface = std::string(plimsoll::name(point)) + "Plugin";
+    Slots& slots = framework.points_[static_cast<size_t>(point)];
+    for (const PluginEntry& entry : spec.at(point)) {
+      const PluginIndex index = make(entry.name, interface);
+      if (index == kNoPlugin) continue;
+      const auto same = [index](const Slot& slot) { return slot.plugin == index; };
+      if (std::any_of(slots.begin(), slots.end(), same)) {
+        fail_with("plugin " + in_quotes(entry.name) + " already registered as " +
+                  in_quotes(interface));
+        continue;
+      }
+      if (!framework.plugins_[index]->implements(point)) {
+        fail_with("plugin " + in_quotes(entry.name) + " does not extend " + interface + " plugin");
+        continue;
+      }
+      if (entry.weight < 0) {
+        fail_with("score plugin " + in_quotes(entry.name) + " is not configured with weight");
+        continue;
+      }
+      slots.push_back({index, entry.weight == 0 ? 1 : entry.weight});
+    }
+  }
+
+  void check() {
+    const size_t sorts = spec.at(ExtensionPoint::kQueueSort).size();
+    if (sorts != 1) {
+      fail_with("only one queue sort plugin required for profile with scheduler name " +
+                in_quotes(spec.scheduler_name) + ", but got " + std::to_string(sorts));
+    }
+    if (spec.at(ExtensionPoint::kBind).empty()) {
+      fail_with("at least one bind plugin is needed for profile with scheduler name " +
+                in_quotes(spec.scheduler_name));
+    }
+    int64_t total = 0;
+    for (const Slot& slot : framework.at(ExtensionPoint::kScore)) {
+      int64_t part = 0;
+      if (__builtin_mul_overflow(slot.weight, int64_t{100}, &part) ||
+          __builtin_add_overflow(total, part, &total)) {
+        return fail_with("total score of Score plugins could overflow");
+      }
+    }
+  }
+
+  void collect_events() {
+    PluginMask rejecting;
+    for (ExtensionPoint point :
+         {ExtensionPoint::kPreEnqueue, ExtensionPoint::kPreFilter, ExtensionPoint::kFilter,
+          ExtensionPoint::kReserve, ExtensionPoint::kPermit}) {
+      for (const Slot& slot : framework.at(point)) rejecting.set(slot.plugin);
+    }
+    for (size_t i = 0; i < framework.plugins_.size(); ++i) {
+      if (!rejecting.test(i)) continue;
+      const PluginInstance& plugin = *framework.plugins_[i];
+      framework.events_.push_back({static_cast<PluginIndex>(i), plugin.slots().events == nullptr,
+                                   std::span(plugin.interests())});
+    }
+  }
+};
+
+Framework::Framework(std::string scheduler_name, Environment& env)
+    : scheduler_name_(std::move(scheduler_name)), env_(env) {}
+
+Framework::~Framework() = default;
+
+tl::expected<std::unique_ptr<Framework>, std::vector<Error>> Framework::create(
+    const ProfileSpec& spec, const Modules& modules, Environment& env) {
+  std::unique_ptr<Framework> framework(new Framework(spec.scheduler_name, env));
+  Builder builder{spec, modules, *framework, {}, {}};
+  for (size_t i = 0; i < kExtensionPoints; ++i) builder.fill(static_cast<ExtensionPoint>(i));
+  for (const std::string& other : spec.others) builder.make(other, "Plugin");
+  builder.check();
+  if (!builder.errors.empty()) return tl::unexpected(std::move(builder.errors));
+  builder.collect_events();
+  return framework;
+}
+
+std::string_view Framework::plugin_name(PluginIndex plugin) const {
+  return plugins_[plugin]->name();
+}
+
+std::string_view Framework::plugin_version(PluginIndex plugin) const {
+  return plugins_[plugin]->version();
+}
+
+uint32_t Framework::filter_aspects(PluginIndex plugin) const {
+  return plugins_[plugin]->slots().filter_aspects;
+}
+
+uint32_t Framework::score_aspects(PluginIndex plugin) const {
+  return plugins_[plugin]->slots().score_aspects;
+}
+
+bool Framework::has_normalize(PluginIndex plugin) const {
+  return plugins_[plugin]->slots().normalize != nullptr;
+}
+
+Result<void> Framework::start() {
+  for (const auto& plugin : plugins_) {
+    if (plugin->slots().start == nullptr) continue;
+    forget_plugin_error();
+    if (plugin->slots().start(plugin->self()) != PLIMSOLL_SUCCESS) {
+      return fail(ErrorCode::kInternal, "profile " + in_quotes(scheduler_name_) +
+                                            ": starting plugin " + in_quotes(plugin->name()) +
+                                            ": " + take_plugin_error());
+    }
+  }
+  return {};
+}
+
+Status Framework::named(Status status, PluginIndex plugin) const {
+  status.plugin_index = plugin;
+  status.plugin = plugins_[plugin]->name();
+  return status;
+}
+
+Status Framework::failure(PluginIndex plugin, int32_t code, std::string_view what) const {
+  std::string text(what);
+  text += ": ";
+  if (code == PLIMSOLL_ERROR) {
+    std::string said = take_plugin_error();
+    text += said.empty() ? "it failed without saying why" : said;
+  } else {
+    text += "it returned " + code_name(code) + ", which it must not return here";
+  }
+  return named(error_status(std::move(text)), plugin);
+}
+
+Status Framework::rejection(PluginIndex plugin, int32_t code, uint32_t reason,
+                            std::string_view what) const {
+  if (code < 0 || code > PLIMSOLL_PENDING || !is_rejected(static_cast<Code>(code))) {
+    return failure(plugin, code, what);
+  }
+  if (!env_.reasons.valid(reason)) {
+    return named(error_status(std::string(what) + ": it gave " + std::to_string(reason) +
+                              " as its reason, which host->reason did not return"),
+                 plugin);
+  }
+  Status status;
+  status.code = static_cast<Code>(code);
+  status.reason =
+      reason != 0 ? reason : env_.reasons.intern("rejected by plugin " + plugins_[plugin]->name());
+  return named(std::move(status), plugin);
+}
+
+Status Framework::run_pre_enqueue(const plimsoll_pod& pod) {
+  for (const Slot& slot : at(ExtensionPoint::kPreEnqueue)) {
+    PluginInstance& pre_enqueue = plugin(slot);
+    uint32_t reason = 0;
+    forget_plugin_error();
+    const int32_t code = pre_enqueue.slots().pre_enqueue(pre_enqueue.self(), &pod, &reason);
+    if (code != PLIMSOLL_SUCCESS) {
+      return rejection(slot.plugin, code, reason,
+                       "running PreEnqueue plugin " + in_quotes(pre_enqueue.name()));
+    }
+  }
+  return {};
+}
+
+bool Framework::sort_key(const plimsoll_pod& pod, int64_t queued_ms, std::array<uint8_t, 24>& key) {
+  key.fill(0);
+  const Slot& slot = at(ExtensionPoint::kQueueSort).front();
+  PluginInstance& sort = plugin(slot);
+  forget_plugin_error();
+  const int32_t code = sort.slots().sort_key(sort.self(), &pod, queued_ms, key.data());
+  if (code == PLIMSOLL_SUCCESS) return true;
+  key.fill(0);
+  const Status failed =
+      failure(slot.plugin, code, "running QueueSort plugin " + in_quotes(sort.name()));
+  log_error("a pod's place in the queue is not known", {{"error", failed.error}});
+  return false;
+}
+
+int32_t Framework::hint(PluginIndex index, const plimsoll_pod& pod, const plimsoll_event& event) {
+  PluginInstance& asked = *plugins_[index];
+  if (asked.slots().hint == nullptr) return PLIMSOLL_HINT_QUEUE;
+  const int32_t hint = asked.slots().hint(asked.self(), &pod, &event);
+  return hint == PLIMSOLL_HINT_SKIP ? PLIMSOLL_HINT_SKIP : PLIMSOLL_HINT_QUEUE;
+}
+
+PluginMask Framework::run_sign(const plimsoll_pod& pod, std::string& signature) {
+  PluginMask deciding;
+  for (ExtensionPoint point : {ExtensionPoint::kPreFilter, ExtensionPoint::kFilter,
+                               ExtensionPoint::kPreScore, ExtensionPoint::kScore}) {
+    for (const Slot& slot : at(point)) deciding.set(slot.plugin);
+  }
+  PluginMask unsigned_plugins;
+  for (size_t i = 0; i < plugins_.size(); ++i) {
+    if (!deciding.test(i)) continue;
+    PluginInstance& signer = *plugins_[i];
+    const size_t start = signature.size();
+    append_size(signature, 0);
+    const bool ok =
+        signer.slots().sign != nullptr &&
+        signer.slots().sign(signer.self(), &pod, append_bytes, &signature) == PLIMSOLL_SUCCESS;
+    if (!ok) {
+      signature.resize(start);
+      append_size(signature, std::numeric_limits<size_t>::max());
+      unsigned_plugins.set(i);
+      continue;
+    }
+    // The length goes in front, so that no two lists of fragments run together alike.
+    const size_t length = signature.size() - start - sizeof(size_t);
+    signature.replace(start, sizeof length, reinterpret_cast<const char*>(&length), sizeof length);
+  }
+  return unsigned_plugins;
+}
+
+void Framework::node_event(uint32_t type, const plimsoll_node_info& node, uint32_t aspects) {
+  for (const auto& told : plugins_) {
+    if (told->slots().node_event != nullptr) {
+      told->slots().node_event(told->self(), type, &node, aspects);
+    }
+  }
+}
+
+void Framework::pod_event(uint32_t type, const plimsoll_pod& pod, std::string_view node_name) {
+  for (const auto& told : plugins_) {
+    if (told->slots().pod_event != nullptr) {
+      told->slots().pod_event(told->self(), type, &pod, str(node_name));
+    }
+  }
+}
+
+void Framework::object_event(uint32_t type, std::string_view resource, std::string_view name,
+                             std::string_view ns, std::string_view json) {
+  for (const auto& told : plugins_) {
+    if (told->slots().object_event != nullptr && told->watches(resource)) {
+      told->slots().object_event(told->self(), type, str(resource), str(name), str(ns), str(json));
+    }
+  }
+}
+
+std::string Framework::explain(PluginIndex index, const CycleContext& cycle,
+                               const plimsoll_pod& pod, const plimsoll_node_info& node) const {
+  std::string text;
+  const PluginInstance& asked = *plugins_[index];
+  if (asked.slots().explain != nullptr) {
+    asked.slots().explain(asked.self(), &cycle, &pod, &node, append_bytes, &text);
+  }
+  return text;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,276 @@
+// PreFilter, Filter, AddPod and RemovePod, PostFilter.
+
+#include <algorithm>
+
+#include "framework/runtime/framework.hpp"
+#include "framework/runtime/plugin_instance.hpp"
+
+namespace plimsoll {
+
+namespace {
+
+// A list of names as Go prints it with %v.
+std::string go_list(const std::vector<std::string>& names) {
+  std::string text = "[";
+  for (const std::string& name : names) {
+    if (text.size() > 1) text += ' ';
+    text += name;
+  }
+  return text + "]";
+}
+
+// The elements of a plimsoll_list of texts, sorted, each once.
+std::vector<std::string> names_of(const plimsoll_list& list) {
+  std::vector<std::string> names;
+  const auto* at = static_cast<const std::byte*>(list.data);
+  for (uint32_t i = 0; i < list.count && list.stride >= sizeof(plimsoll_str); ++i) {
+    names.emplace_back(view(*reinterpret_cast<const plimsoll_str*>(at + size_t{i} * list.stride)));
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+// Collects what PreFilter plugins narrow the nodes to.
+class Narrowing {
+ public:
+  void add(std::string_view plugin, const plimsoll_list& names) {
+    plugins_.emplace_back(plugin);
+    std::vector<std::string> more = names_of(names);
+    if (plugins_.size() == 1) {
+      names_ = std::move(more);
+      return;
+    }
+    std::vector<std::string> both;
+    std::set_intersection(names_.begin(), names_.end(), more.begin(), more.end(),
+                          std::back_inserter(both));
+    names_ = std::move(both);
+  }
+  [[nodiscard]] bool any() const { return !plugins_.empty(); }
+  [[nodiscard]] bool empty() const { return any() && names_.empty(); }
+
+  // Why no node is left.
+  [[nodiscard]] std::string nothing_left() const {
+    if (plugins_.size() == 1) return "node(s) didn't satisfy plugin " + plugins_.front();
+    return "node(s) didn't satisfy plugin(s) " + go_list(plugins_) + " simultaneously";
+  }
+  void finish(PreFilterOutcome& out, ReasonTable& reasons) {
+    if (!any()) return;
+    out.narrowed = true;
+    out.node_names = std::move(names_);
+    std::sort(plugins_.begin(), plugins_.end());
+    out.absent_nodes.code = Code::kUnschedulableAndUnresolvable;
+    out.absent_nodes.reason =
+        reasons.intern("node(s) didn't satisfy plugin(s) " + go_list(plugins_));
+  }
+
+ private:
+  std::vector<std::string> plugins_;
+  std::vector<std::string> names_;
+};
+
+// Room for one call of run_filters; kept per thread, so that a call allocates nothing.
+struct FilterScratch {
+  std::vector<const plimsoll_node_info*> rows;
+  std::vector<uint32_t> origin;  // rows[i] is row origin[i] of the caller
+  std::vector<uint8_t> codes;
+  std::vector<uint32_t> reasons;
+};
+
+FilterScratch& scratch() {
+  thread_local FilterScratch instance;
+  return instance;
+}
+
+}  // namespace
+
+PreFilterOutcome Framework::run_pre_filter(CycleContext& cycle, const plimsoll_pod& pod) {
+  PreFilterOutcome out;
+  Narrowing narrowing;
+  cycle.skip_filter.reset();
+  for (const Slot& slot : at(ExtensionPoint::kPreFilter)) {
+    PluginInstance& run = plugin(slot);
+    uint32_t reason = 0;
+    uint32_t narrowed = 0;
+    plimsoll_list names{};
+    forget_plugin_error();
+    const int32_t code =
+        run.slots().pre_filter(run.self(), &cycle, &pod, &reason, &names, &narrowed);
+    if (code == PLIMSOLL_SKIP) {
+      cycle.skip_filter.set(slot.plugin);
+      continue;
+    }
+    if (code != PLIMSOLL_SUCCESS) {
+      Status status =
+          rejection(slot.plugin, code, reason, "running PreFilter plugin " + in_quotes(run.name()));
+      const bool go_on = status.code == Code::kUnschedulable || status.code == Code::kPending;
+      out.status = std::move(status);
+      if (go_on) continue;  // the others' state is needed for preemption
+      return out;
+    }
+    if (narrowed == 0) continue;
+    narrowing.add(run.name(), names);
+    if (narrowing.empty()) {
+      out.status = named({}, slot.plugin);
+      out.status.code = Code::kUnschedulableAndUnresolvable;
+      out.status.reason = env_.reasons.intern(narrowing.nothing_left());
+      narrowing.finish(out, env_.reasons);
+      return out;
+    }
+  }
+  narrowing.finish(out, env_.reasons);
+  return out;
+}
+
+Status Framework::run_filter(PluginIndex index, const CycleContext& cycle, const plimsoll_pod& pod,
+                             NodeRows rows, std::span<uint8_t> codes,
+                             std::span<uint32_t> reasons) const {
+  const PluginInstance& run = *plugins_[index];
+  std::fill(codes.begin(), codes.end(), uint8_t{PLIMSOLL_SUCCESS});
+  std::fill(reasons.begin(), reasons.end(), 0U);
+  const plimsoll_nodes nodes{sizeof(plimsoll_nodes), static_cast<uint32_t>(rows.size()),
+                             rows.data()};
+  forget_plugin_error();
+  const int32_t code =
+      run.slots().filter(run.self(), &cycle, &pod, &nodes, codes.data(), reasons.data());
+  if (code != PLIMSOLL_SUCCESS) {
+    return failure(index, code, "running " + in_quotes(run.name()) + " filter plugin");
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (codes[i] == PLIMSOLL_SUCCESS) continue;
+    const bool usual = is_rejected(static_cast<Code>(codes[i])) && reasons[i] != 0 &&
+                       env_.reasons.valid(reasons[i]);
+    if (usual) continue;
+    Status status = rejection(index, codes[i], reasons[i],
+                              "running " + in_quotes(run.name()) + " filter plugin");
+    if (status.is_error()) return status;
+    reasons[i] = status.reason;
+  }
+  return {};
+}
+
+Status Framework::run_filters(const CycleContext& cycle, const plimsoll_pod& pod, NodeRows rows,
+                              FilterColumns out) const {
+  FilterScratch& room = scratch();
+  room.rows.clear();
+  room.origin.clear();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (out.codes[i] != PLIMSOLL_SUCCESS) continue;
+    room.rows.push_back(rows[i]);
+    room.origin.push_back(static_cast<uint32_t>(i));
+  }
+  room.codes.resize(room.rows.size());
+  room.reasons.resize(room.rows.size());
+  for (const Slot& slot : at(ExtensionPoint::kFilter)) {
+    if (cycle.skip_filter.test(slot.plugin)) continue;
+    const size_t count = room.rows.size();
+    if (count == 0) break;
+    Status status =
+        run_filter(slot.plugin, cycle, pod, room.rows, std::span(room.codes).first(count),
+                   std::span(room.reasons).first(count));
+    if (status.is_error()) return status;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t row = room.origin[i];
+      if (room.codes[i] == PLIMSOLL_SUCCESS) {
+        room.rows[kept] = room.rows[i];
+        room.origin[kept++] = row;
+        continue;
+      }
+      out.codes[row] = room.codes[i];
+      out.reasons[row] = room.reasons[i];
+      out.rejectors[row] = slot.plugin;
+    }
+    room.rows.resize(kept);
+  }
+  return {};
+}
+
+Status Framework::run_filters_on(const CycleContext& cycle, const plimsoll_pod& pod,
+                                 const plimsoll_node_info& node) const {
+  const plimsoll_node_info* row = &node;
+  uint8_t code = PLIMSOLL_SUCCESS;
+  uint32_t reason = 0;
+  PluginIndex rejector = kNoPlugin;
+  Status status =
+      run_filters(cycle, pod, NodeRows(&row, 1),
+                  {std::span(&code, 1), std::span(&reason, 1), std::span(&rejector, 1)});
+  if (status.is_error() || code == PLIMSOLL_SUCCESS) return status;
+  status.code = static_cast<Code>(code);
+  status.reason = reason;
+  return named(std::move(status), rejector);
+}
+
+Status Framework::run_add_pod(CycleContext& cycle, const plimsoll_pod& pod,
+                              const plimsoll_pod& added, const plimsoll_node_info& node) {
+  for (const Slot& slot : at(ExtensionPoint::kPreFilter)) {
+    PluginInstance& run = plugin(slot);
+    if (run.slots().add_pod == nullptr || cycle.skip_filter.test(slot.plugin)) continue;
+    forget_plugin_error();
+    const int32_t code = run.slots().add_pod(run.self(), &cycle, &pod, &added, &node);
+    if (code != PLIMSOLL_SUCCESS) {
+      return failure(slot.plugin, code,
+                     "running AddPod on PreFilter plugin " + in_quotes(run.name()));
+    }
+  }
+  return {};
+}
+
+Status Framework::run_remove_pod(CycleContext& cycle, const plimsoll_pod& pod,
+                                 const plimsoll_pod& removed, const plimsoll_node_info& node) {
+  for (const Slot& slot : at(ExtensionPoint::kPreFilter)) {
+    PluginInstance& run = plugin(slot);
+    if (run.slots().remove_pod == nullptr || cycle.skip_filter.test(slot.plugin)) continue;
+    forget_plugin_error();
+    const int32_t code = run.slots().remove_pod(run.self(), &cycle, &pod, &removed, &node);
+    if (code != PLIMSOLL_SUCCESS) {
+      return failure(slot.plugin, code,
+                     "running RemovePod on PreFilter plugin " + in_quotes(run.name()));
+    }
+  }
+  return {};
+}
+
+PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsoll_pod& pod,
+                                              NodeRows rows, std::span<const uint8_t> codes) {
+  const plimsoll_nodes nodes{sizeof(plimsoll_nodes), static_cast<uint32_t>(rows.size()),
+                             rows.data()};
+  PostFilterOutcome out;
+  std::vector<std::string_view> reasons;
+  PluginIndex rejector = kNoPlugin;
+  for (const Slot& slot : at(ExtensionPoint::kPostFilter)) {
+    PluginInstance& run = plugin(slot);
+    plimsoll_str nominated{};
+    uint32_t reason = 0;
+    forget_plugin_error();
+    const int32_t code = run.slots().post_filter(run.self(), &cycle, &pod, &nodes, codes.data(),
+                                                 &nominated, &reason);
+    Status status = code == PLIMSOLL_SUCCESS
+                        ? Status()
+                        : rejection(slot.plugin, code, reason,
+                                    "running PostFilter plugin " + in_quotes(run.name()));
+    if (status.is_error()) {
+      PostFilterOutcome failed;
+      failed.status = std::move(status);
+      return failed;
+    }
+    const bool last = status.ok() || status.code == Code::kUnschedulableAndUnresolvable;
+    if (last) out = {};
+    if (nominated.data != nullptr) {
+      out.override_nomination = true;
+      out.nominated_node = view(nominated);
+    }
+    if (last) {
+      out.status = std::move(status);
+      return out;
+    }
+    for (const std::string& text : env_.reasons.texts(status.reason)) reasons.push_back(text);
+    if (rejector == kNoPlugin) rejector = slot.plugin;
+  }
+  out.status.code = Code::kUnschedulable;
+  if (!reasons.empty()) out.status.reason = env_.reasons.intern(reasons);
+  if (rejector != kNoPlugin) out.status = named(std::move(out.status), rejector);
+  return out;
+}
+
+}  // namespace plimsoll

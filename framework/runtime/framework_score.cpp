@@ -1,0 +1,146 @@
+// PreScore, Score, NormalizeScore, Reserve, Unreserve, Permit.
+
+#include <algorithm>
+
+#include "framework/runtime/framework.hpp"
+#include "framework/runtime/plugin_instance.hpp"
+
+namespace plimsoll {
+
+namespace {
+
+constexpr int64_t kMinScore = 0;
+constexpr int64_t kMaxScore = 100;
+constexpr int64_t kMaxPermitMs = 15 * 60'000;
+
+plimsoll_nodes batch(NodeRows rows) {
+  return {sizeof(plimsoll_nodes), static_cast<uint32_t>(rows.size()), rows.data()};
+}
+
+}  // namespace
+
+Status Framework::run_pre_score(CycleContext& cycle, const plimsoll_pod& pod, NodeRows feasible) {
+  const plimsoll_nodes nodes = batch(feasible);
+  cycle.skip_score.reset();
+  for (const Slot& slot : at(ExtensionPoint::kPreScore)) {
+    PluginInstance& run = plugin(slot);
+    forget_plugin_error();
+    const int32_t code = run.slots().pre_score(run.self(), &cycle, &pod, &nodes);
+    if (code == PLIMSOLL_SKIP) {
+      cycle.skip_score.set(slot.plugin);
+    } else if (code != PLIMSOLL_SUCCESS) {
+      return failure(slot.plugin, code, "running PreScore plugin " + in_quotes(run.name()));
+    }
+  }
+  return {};
+}
+
+Status Framework::run_raw_score(PluginIndex index, const CycleContext& cycle,
+                                const plimsoll_pod& pod, NodeRows rows,
+                                std::span<int64_t> scores) const {
+  const PluginInstance& run = *plugins_[index];
+  const plimsoll_nodes nodes = batch(rows);
+  std::fill(scores.begin(), scores.end(), int64_t{0});
+  forget_plugin_error();
+  const int32_t code = run.slots().score(run.self(), &cycle, &pod, &nodes, scores.data());
+  if (code == PLIMSOLL_SUCCESS) return {};
+  return failure(index, code,
+                 "running Score plugins: plugin " + in_quotes(run.name()) + " failed with");
+}
+
+Status Framework::run_normalize(PluginIndex index, const CycleContext& cycle,
+                                const plimsoll_pod& pod, NodeRows rows,
+                                std::span<int64_t> scores) const {
+  const PluginInstance& run = *plugins_[index];
+  if (run.slots().normalize != nullptr) {
+    const plimsoll_nodes nodes = batch(rows);
+    forget_plugin_error();
+    const int32_t code = run.slots().normalize(run.self(), &cycle, &pod, &nodes, scores.data());
+    if (code != PLIMSOLL_SUCCESS) {
+      return failure(
+          index, code,
+          "running Normalize on Score plugins: plugin " + in_quotes(run.name()) + " failed with");
+    }
+  }
+  for (int64_t score : scores) {
+    if (score >= kMinScore && score <= kMaxScore) continue;
+    return named(
+        error_status("applying score defaultWeights on Score plugins: plugin " +
+                     in_quotes(run.name()) + " returns an invalid score " + std::to_string(score) +
+                     ", it should in the range of [" + std::to_string(kMinScore) + ", " +
+                     std::to_string(kMaxScore) + "] after normalizing"),
+        index);
+  }
+  return {};
+}
+
+Status Framework::run_score(const CycleContext& cycle, const plimsoll_pod& pod, NodeRows feasible,
+                            ScoreTable& out, bool parts) const {
+  out.totals.assign(feasible.size(), 0);
+  out.parts.clear();
+  thread_local std::vector<int64_t> scores;
+  for (const Slot& slot : at(ExtensionPoint::kScore)) {
+    if (cycle.skip_score.test(slot.plugin)) continue;
+    scores.resize(feasible.size());
+    Status status = run_raw_score(slot.plugin, cycle, pod, feasible, scores);
+    if (status.ok()) status = run_normalize(slot.plugin, cycle, pod, feasible, scores);
+    if (!status.ok()) return status;
+    for (size_t i = 0; i < scores.size(); ++i) {
+      scores[i] *= slot.weight;
+      out.totals[i] += scores[i];
+    }
+    if (parts) out.parts.push_back({slot.plugin, scores});
+  }
+  return {};
+}
+
+Status Framework::run_reserve(CycleContext& cycle, const plimsoll_pod& pod,
+                              const plimsoll_node_info& node) {
+  for (const Slot& slot : at(ExtensionPoint::kReserve)) {
+    PluginInstance& run = plugin(slot);
+    if (run.slots().reserve == nullptr) continue;  // it only wants to hear of unreserve
+    uint32_t reason = 0;
+    forget_plugin_error();
+    const int32_t code = run.slots().reserve(run.self(), &cycle, &pod, &node, &reason);
+    if (code != PLIMSOLL_SUCCESS) {
+      return rejection(slot.plugin, code, reason,
+                       "running Reserve plugin " + in_quotes(run.name()));
+    }
+  }
+  return {};
+}
+
+void Framework::run_unreserve(CycleContext& cycle, const plimsoll_pod& pod,
+                              std::string_view node_name) {
+  const auto slots = at(ExtensionPoint::kReserve);
+  for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot) {
+    PluginInstance& run = plugin(*slot);
+    if (run.slots().unreserve != nullptr) {
+      run.slots().unreserve(run.self(), &cycle, &pod, str(node_name));
+    }
+  }
+}
+
+PermitOutcome Framework::run_permit(CycleContext& cycle, const plimsoll_pod& pod,
+                                    const plimsoll_node_info& node) {
+  PermitOutcome out;
+  for (const Slot& slot : at(ExtensionPoint::kPermit)) {
+    PluginInstance& run = plugin(slot);
+    uint32_t reason = 0;
+    int64_t timeout_ms = 0;
+    forget_plugin_error();
+    const int32_t code = run.slots().permit(run.self(), &cycle, &pod, &node, &timeout_ms, &reason);
+    if (code == PLIMSOLL_WAIT) {
+      out.waits.push_back({run.name(), std::clamp(timeout_ms, int64_t{0}, kMaxPermitMs)});
+    } else if (code != PLIMSOLL_SUCCESS) {
+      out.status =
+          rejection(slot.plugin, code, reason, "running Permit plugin " + in_quotes(run.name()));
+      out.waits.clear();
+      return out;
+    }
+  }
+  if (!out.waits.empty()) out.status.code = Code::kWait;
+  return out;
+}
+
+}  // namespace plimsoll

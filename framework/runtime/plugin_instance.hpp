@@ -1,0 +1,74 @@
+#pragma once
+// One plugin of one profile: its table of functions, and the host table that it was given. Inner
+// part of the runtime.
+
+#include <plimsoll/plugin_abi.h>
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/result.hpp"
+#include "framework/runtime/environment.hpp"
+#include "framework/runtime/modules.hpp"
+#include "framework/runtime/profile_spec.hpp"
+
+// Who is calling the host.
+struct plimsoll_host_ctx {
+  plimsoll::Environment* env;
+  std::string plugin;
+  std::string scheduler_name;
+  std::set<std::string, std::less<>> watched;  // "<plural>.<version>.<group>", or a core plural
+};
+
+namespace plimsoll {
+
+// Fills in the functions that the host offers.
+[[nodiscard]] plimsoll_host make_host_table(plimsoll_host_ctx* ctx);
+
+// What the plugin call on this thread said with set_error since forget_plugin_error(); cleared.
+[[nodiscard]] std::string take_plugin_error();
+void forget_plugin_error();
+
+// A plugin's name as messages show it.
+[[nodiscard]] inline std::string in_quotes(std::string_view text) {
+  return '"' + std::string(text) + '"';
+}
+
+class PluginInstance {
+ public:
+  // Calls the plugin's create function. The error is the plugin's own text.
+  static Result<std::unique_ptr<PluginInstance>> create(const ModuleRecord& module,
+                                                        std::string_view args_json,
+                                                        std::string_view scheduler_name,
+                                                        Environment& env);
+  ~PluginInstance();
+  PluginInstance(const PluginInstance&) = delete;
+  PluginInstance& operator=(const PluginInstance&) = delete;
+
+  // Slots that the plugin did not fill are null, whatever the size of its table.
+  [[nodiscard]] const plimsoll_plugin& slots() const { return slots_; }
+  [[nodiscard]] void* self() const { return slots_.self; }
+  [[nodiscard]] const std::string& name() const { return ctx_.plugin; }
+  [[nodiscard]] const std::string& version() const { return version_; }
+  [[nodiscard]] bool implements(ExtensionPoint point) const;
+  [[nodiscard]] bool watches(std::string_view resource) const {
+    return ctx_.watched.contains(resource);
+  }
+  // What events() said when the plugin was made; empty without that function.
+  [[nodiscard]] const std::vector<plimsoll_event_interest>& interests() const { return interests_; }
+
+ private:
+  PluginInstance(const ModuleRecord& module, std::string_view scheduler_name, Environment& env);
+
+  plimsoll_host_ctx ctx_;
+  plimsoll_host host_{};
+  plimsoll_plugin slots_{};
+  std::string version_;
+  std::vector<plimsoll_event_interest> interests_;
+};
+
+}  // namespace plimsoll
