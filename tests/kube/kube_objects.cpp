@@ -1,0 +1,104 @@
+#include "tests/kube/kube_objects.hpp"
+
+namespace plimsoll::test {
+namespace {
+
+using nlohmann::json;
+
+json resource_list(const Resources& resources) {
+  json list = json::object();
+  for (const auto& [name, quantity] : resources) list[name] = quantity;
+  return list;
+}
+
+}  // namespace
+
+json node_object(const std::string& name, const Resources& allocatable) {
+  const json resources = resource_list(allocatable);
+  return {{"apiVersion", "v1"},
+          {"kind", "Node"},
+          {"metadata", {{"name", name}, {"labels", {{"kubernetes.io/hostname", name}}}}},
+          {"status",
+           {{"capacity", resources},
+            {"allocatable", resources},
+            {"conditions", json::array({{{"type", "Ready"},
+                                         {"status", "True"},
+                                         {"reason", "KubeletReady"},
+                                         {"message", "kubelet is posting ready status"}}})}}}};
+}
+
+json pod_object(const PodSpec& spec) {
+  const json requests = resource_list(spec.requests);
+  json resources = {{"requests", requests}};
+  if (spec.guaranteed) resources["limits"] = requests;
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata", {{"name", spec.name}}},
+          {"spec",
+           {{"schedulerName", spec.scheduler},
+            {"containers", json::array({{{"name", "main"},
+                                         {"image", "registry.example/main:1"},
+                                         {"resources", resources}}})}}}};
+}
+
+json nrt_object(const NrtSpec& spec) {
+  json zones = json::array();
+  for (std::size_t zone = 0; zone < spec.zones.size(); ++zone) {
+    json resources = json::array();
+    for (const auto& [name, quantity] : spec.zones[zone]) {
+      resources.push_back({{"name", name},
+                           {"capacity", quantity},
+                           {"allocatable", quantity},
+                           {"available", quantity}});
+    }
+    json costs = json::array();
+    for (std::size_t other = 0; other < spec.zones.size(); ++other) {
+      costs.push_back(
+          {{"name", "node-" + std::to_string(other)}, {"value", other == zone ? 10 : 20}});
+    }
+    zones.push_back({{"name", "node-" + std::to_string(zone)},
+                     {"type", "Node"},
+                     {"costs", costs},
+                     {"resources", resources}});
+  }
+  return {{"apiVersion", "topology.node.k8s.io/v1alpha2"},
+          {"kind", "NodeResourceTopology"},
+          {"metadata", {{"name", spec.node}}},
+          {"attributes", json::array({{{"name", "topologyManagerPolicy"}, {"value", spec.policy}},
+                                      {{"name", "topologyManagerScope"}, {"value", spec.scope}}})},
+          {"zones", zones}};
+}
+
+json gpu_device(int minor, int numa_node, const std::string& memory) {
+  return {{"type", "gpu"},
+          {"id", "GPU-" + std::to_string(minor)},
+          {"minor", minor},
+          {"health", true},
+          {"resources",
+           {{"koordinator.sh/gpu-core", "100"},
+            {"koordinator.sh/gpu-memory-ratio", "100"},
+            {"koordinator.sh/gpu-memory", memory}}},
+          {"topology",
+           {{"socketID", -1},
+            {"nodeID", numa_node},
+            {"pcieID", "pci0000:" + std::to_string(minor)},
+            {"busID", "0000:0" + std::to_string(minor) + ":00.0"}}}};
+}
+
+json device_object(const std::string& node, std::vector<json> devices) {
+  return {{"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
+          {"kind", "Device"},
+          {"metadata", {{"name", node}}},
+          {"spec", {{"devices", std::move(devices)}}}};
+}
+
+json binding_object(const std::string& pod, const std::string& node, const std::string& uid) {
+  json metadata = {{"name", pod}};
+  if (!uid.empty()) metadata["uid"] = uid;
+  return {{"apiVersion", "v1"},
+          {"kind", "Binding"},
+          {"metadata", metadata},
+          {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}}}};
+}
+
+}  // namespace plimsoll::test
