@@ -126,7 +126,11 @@ class TreeBuilder : public YAML::EventHandler {
   // The document's root; the builder is empty afterwards.
   Value take_root() { return std::move(root_); }
 
-  void OnDocumentStart(const YAML::Mark&) override {
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    // yaml-cpp gives empty documents forever at a token that cannot start a value, such as a stray
+    // ']'.
+    if (mark.pos == document_start_) stop(place(mark), "not valid YAML: no value can start here");
+    document_start_ = mark.pos;
     root_ = {};
     open_.clear();
     anchored_.clear();
@@ -268,6 +272,7 @@ class TreeBuilder : public YAML::EventHandler {
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Value> anchored_;
   std::size_t aliased_values_ = 0;
+  int document_start_ = -1;
 };
 
 ParsedText parse_yaml(std::string_view text) {

@@ -130,6 +130,7 @@ TEST(YamlDocument, SaysWhatIsWrong) {
   EXPECT_EQ(json_of("a: .nan\n"), "f:1:4: .nan has no form in JSON: write a finite number\n");
   EXPECT_EQ(json_of("a: b: c\n"), "f:1:5: not valid YAML: illegal map value\n");
   EXPECT_EQ(json_of("? [a]\n: b\n"), "f:1:3: a field name must be a plain word, got a list\n");
+  EXPECT_EQ(json_of(", a\n"), "f:1:1: not valid YAML: no value can start here\n");
   EXPECT_EQ(json_of("a: *nothing\n"),
             "f:1:4: not valid YAML: the referenced anchor is not defined\n");
 }
