@@ -247,6 +247,11 @@ const Allocation* Accounts::allocation_of(std::string_view uid) const {
   return it == pods_.end() || it->second.shares.empty() ? nullptr : &it->second.shares;
 }
 
+const NodeState* Accounts::node_of(std::string_view uid) const {
+  const auto it = pods_.find(uid);
+  return it == pods_.end() ? nullptr : find(it->second.node);
+}
+
 void Accounts::take_from(NodeState& state, std::string_view uid) const {
   const auto it = pods_.find(uid);
   if (it != pods_.end() && it->second.node == state.name) apply(state, it->second, -1);

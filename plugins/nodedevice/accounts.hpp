@@ -4,8 +4,8 @@
 // profiles, so that no two profiles can promise the same device.
 //
 // Everything is called on the scheduler loop; Filter and Score read on other threads while the loop
-// waits for them. Nothing blocks. The state depends only on the Device objects and the pods that are
-// known, not on the order in which they became known: after a restart it is the same as before.
+// waits for them. Nothing blocks. The state depends only on the Device objects and the pods that
+// are known, not on the order in which they became known: after a restart it is the same as before.
 
 #include <functional>
 #include <memory>
@@ -58,13 +58,15 @@ class Accounts {
   // The binding failed. Does nothing for a pod that the API server has shown as assigned.
   void unreserve(std::string_view uid);
   // Idempotent; called for every change too. Without the annotation, a pod that asks for devices
-  // holds that many whole ones, nobody knows which: the highest free minors are withheld, unless the
-  // kubelet's checkpoint names them. Returns what is wrong with the annotation.
+  // holds that many whole ones, nobody knows which: the highest free minors are withheld, unless
+  // the kubelet's checkpoint names them. Returns what is wrong with the annotation.
   std::vector<std::string> pod_assigned(const AssignedPod& pod);
   void pod_removed(std::string_view uid);
 
   // What a pod has; null: no device that is known by minor.
   [[nodiscard]] const Allocation* allocation_of(std::string_view uid) const;
+  // The node of a pod that holds devices; null: it holds none.
+  [[nodiscard]] const NodeState* node_of(std::string_view uid) const;
   // Some device is held by the pod, whether or not it is known which.
   [[nodiscard]] bool holds_devices(std::string_view uid) const {
     return pods_.find(uid) != pods_.end();

@@ -1,6 +1,7 @@
 #pragma once
-// The annotation scheduling.koordinator.sh/device-allocated: which devices a pod was given. It is the
-// only durable record of an allocation, and what Koordinator's node agent reads. Pure; any thread.
+// The annotation scheduling.koordinator.sh/device-allocated: which devices a pod was given. It is
+// the only durable record of an allocation, and what Koordinator's node agent reads. Pure; any
+// thread.
 
 #include <string>
 #include <string_view>
@@ -20,9 +21,9 @@ inline constexpr std::string_view kAllocatedAnnotation =
 
 // What can be read of an annotation, erring on the side of "used".
 struct ReadAllocation {
-  Allocation shares;              // a device whose amounts cannot be read is taken as a whole
-  bool unreadable = false;        // nothing can be said about which devices are meant
-  uint32_t unreadable_types = 0;  // bit t: which devices of type t are meant is not known
+  Allocation shares;                  // a device whose amounts cannot be read is taken as a whole
+  bool unreadable = false;            // nothing can be said about which devices are meant
+  uint32_t unreadable_types = 0;      // bit t: which devices of type t are meant is not known
   std::vector<std::string> problems;  // each names the place that is wrong
 };
 [[nodiscard]] ReadAllocation read_allocation(const DeviceTypes& types, std::string_view text);

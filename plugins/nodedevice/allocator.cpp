@@ -55,8 +55,8 @@ Verdict Attempt::apply_hint(Want& want) const {
   if (is_default_type && want.hint != nullptr && want.count == 1) {
     const int64_t asked = want.per_device.get(0);
     if (want.hint->strategy == TypeHint::Strategy::kApplyForAll) {
-      want.count = std::count_if(
-          state.devices.begin(), state.devices.end(), [&](const DeviceState& device) {
+      want.count =
+          std::count_if(state.devices.begin(), state.devices.end(), [&](const DeviceState& device) {
             return device.info != nullptr &&
                    (!want.hint->selector || want.hint->selector->matches(device.info->labels));
           });
@@ -138,8 +138,7 @@ Verdict Attempt::choose_gpus(const Want& want, const Positions& found, Positions
   if (!want.is_shared) {
     const PartitionRules rules = partition_rules(node_, labels_, demand_.hints);
     if (rules.table != nullptr || rules.enforced) {
-      const Verdict verdict =
-          choose_partition(node_, want, rules, demand_.hints, found, chosen);
+      const Verdict verdict = choose_partition(node_, want, rules, demand_.hints, found, chosen);
       if (verdict.fits() || rules.enforced) return verdict;
     }
   }
@@ -220,8 +219,8 @@ Verdict Attempt::choose_jointly(Wants& wants, Allocation& allocation) const {
     wants.erase(it);
     const auto switches = static_cast<int64_t>(near.size());
     if (joint.same_pcie) want.count = std::max(want.count, switches);
-    if (Verdict verdict = choose_in_order(want, candidates(want), near,
-                                          std::max(want.count, switches), chosen);
+    if (Verdict verdict =
+            choose_in_order(want, candidates(want), near, std::max(want.count, switches), chosen);
         !verdict.fits())
       return verdict;
     if (joint.same_pcie && pcie_ids(want.type, chosen) != near)
@@ -262,8 +261,7 @@ Verdict Attempt::run(Allocation& allocation) {
 // What can be said without looking at single devices.
 std::optional<Verdict> settle(const NodeState& node, const PodDemand& demand) {
   if (demand.request.empty() || node.unmanaged()) return Verdict{};
-  if (node.malformed)
-    return refuse(Reason::kMalformedDevice, demand.request.types[0].type, true);
+  if (node.malformed) return refuse(Reason::kMalformedDevice, demand.request.types[0].type, true);
   return std::nullopt;
 }
 
@@ -323,8 +321,8 @@ Verdict Allocator::check(const NodeState& node, const NodeLabels& labels,
       missing -= fits(type, want, device) ? 1 : 0;
     }
     if (missing <= 0) continue;
-    const bool by_tree = type.is_topology_aware && state.has_tree &&
-                         !(request.is_shared && request.count > 1);
+    const bool by_tree =
+        type.is_topology_aware && state.has_tree && !(request.is_shared && request.count > 1);
     return refuse(by_tree ? Reason::kInsufficientGpu : Reason::kInsufficientDevices, request.type);
   }
   return {};

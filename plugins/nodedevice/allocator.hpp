@@ -21,18 +21,18 @@ namespace plimsoll::devices {
 // Why a node was refused.
 enum class Reason : uint8_t {
   kNone,
-  kInsufficientDevices,         // Insufficient <type> devices
-  kInsufficientVfs,             // Insufficient <type> VirtualFunctions
-  kInsufficientGpu,             // Insufficient GPU Devices
-  kInsufficientPartitioned,     // Insufficient Partitioned GPU Devices
-  kInsufficientScoped,          // Insufficient Topology Scoped GPU Devices
-  kMissingPartitionTable,       // node(s) missing GPU Partition Table
-  kUnsupportedCount,            // node(s) Unsupported number of GPU requests
-  kMissingTree,                 // node(s) missing GPU Device Topology Tree
-  kUnsupportedMultiShared,      // node(s) Unsupported Multi-Shared GPU
-  kJointViolation,              // node(s) Device Joint-Allocate rules violation
-  kNoPrimary,                   // node(s) Insufficient primary device
-  kMalformedDevice,             // the node's Device object cannot be read
+  kInsufficientDevices,      // Insufficient <type> devices
+  kInsufficientVfs,          // Insufficient <type> VirtualFunctions
+  kInsufficientGpu,          // Insufficient GPU Devices
+  kInsufficientPartitioned,  // Insufficient Partitioned GPU Devices
+  kInsufficientScoped,       // Insufficient Topology Scoped GPU Devices
+  kMissingPartitionTable,    // node(s) missing GPU Partition Table
+  kUnsupportedCount,         // node(s) Unsupported number of GPU requests
+  kMissingTree,              // node(s) missing GPU Device Topology Tree
+  kUnsupportedMultiShared,   // node(s) Unsupported Multi-Shared GPU
+  kJointViolation,           // node(s) Device Joint-Allocate rules violation
+  kNoPrimary,                // node(s) Insufficient primary device
+  kMalformedDevice,          // the node's Device object cannot be read
 };
 inline constexpr int kReasonCount = static_cast<int>(Reason::kMalformedDevice) + 1;
 

@@ -43,8 +43,8 @@ std::vector<Group> group_by(const TypeState& state, Scope level, const Positions
   });
   std::vector<Group> groups;
   for (int position : ordered) {
-    const bool joins = !groups.empty() && same_group(level, at(state, groups.back().members[0]),
-                                                     at(state, position));
+    const bool joins = !groups.empty() &&
+                       same_group(level, at(state, groups.back().members[0]), at(state, position));
     if (!joins) groups.push_back({{}, used_ancestors(state, level, at(state, position))});
     groups.back().members.push_back(position);
   }
@@ -73,8 +73,8 @@ bool fits(const DeviceType& type, const Want& want, const DeviceState& device) {
 const VirtualFunction* free_vf(const Want& want, const DeviceState& device) {
   if (device.info == nullptr || !want.needs_vf()) return nullptr;
   for (const VirtualFunction& vf : device.info->vfs) {
-    const bool taken = std::binary_search(device.vfs_in_use.begin(), device.vfs_in_use.end(),
-                                          vf.bus_id);
+    const bool taken =
+        std::binary_search(device.vfs_in_use.begin(), device.vfs_in_use.end(), vf.bus_id);
     if (!taken && want.hint->vf_selector->matches(vf.labels)) return &vf;
   }
   return nullptr;
@@ -105,8 +105,8 @@ Positions choose_by_topology(const TypeState& state, const Want& want, const Pos
         return score_of(state, want, scorer, a) > score_of(state, want, scorer, b);
       });
       const int64_t score = score_of(state, want, scorer, group.members[0]);
-      if (best == nullptr || std::tie(group.used_ancestors, score) >
-                                 std::tie(best->used_ancestors, best_score)) {
+      if (best == nullptr ||
+          std::tie(group.used_ancestors, score) > std::tie(best->used_ancestors, best_score)) {
         best = &group;
         best_score = score;
       }

@@ -16,7 +16,9 @@ struct Want {
   bool is_shared = false;
   const TypeHint* hint = nullptr;
 
-  [[nodiscard]] Scope scope() const { return hint == nullptr ? Scope::kUnset : hint->required_scope; }
+  [[nodiscard]] Scope scope() const {
+    return hint == nullptr ? Scope::kUnset : hint->required_scope;
+  }
   [[nodiscard]] bool needs_vf() const { return hint != nullptr && hint->vf_selector.has_value(); }
 };
 

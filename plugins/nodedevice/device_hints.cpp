@@ -39,7 +39,7 @@ Result<int> choice(const Json& object, const char* key,
     ++position;
     list += (list.empty() ? "" : ", ") + std::string(name);
   }
-  return fail(std::string(key) + " \"" + *value + "\" is not one of " + list);
+  return fail(std::string(key) + " must be one of " + list);
 }
 
 Result<std::vector<std::string>> string_list(const Json& value, const std::string& what) {
@@ -114,8 +114,7 @@ Result<TypeHint> parse_type_hint(const std::string& type, const Json& value) {
   if (auto read = read_selector(value, "vfSelector", "VFSelector", type, hint.vf_selector); !read)
     return fail(read.error());
   const auto strategy = choice(value, "allocateStrategy", {"ApplyForAll", "RequestsAsCount"});
-  const auto scope =
-      choice(value, "requiredTopologyScope", {"Device", "PCIe", "NUMANode", "Node"});
+  const auto scope = choice(value, "requiredTopologyScope", {"Device", "PCIe", "NUMANode", "Node"});
   const auto exclusive = choice(value, "exclusivePolicy", {"DeviceLevel", "PCIeLevel"});
   for (const auto* read : {&strategy, &scope, &exclusive})
     if (!*read) return fail(prefix + type + ": " + read->error());
@@ -167,8 +166,8 @@ Result<void> read_partition(std::string_view text, DeviceHints& hints) {
   spec.restricted = *policy == 1;
   const auto bandwidth = object->find("ringBusBandwidth");
   if (bandwidth != object->end() && !bandwidth->is_null()) {
-    const auto amount = parse_quantity(bandwidth->is_string() ? bandwidth->get<std::string>()
-                                                              : bandwidth->dump());
+    const auto amount =
+        parse_quantity(bandwidth->is_string() ? bandwidth->get<std::string>() : bandwidth->dump());
     if (!amount) return fail(prefix + "ringBusBandwidth is not a quantity");
     spec.ring_bandwidth = *amount;
   }

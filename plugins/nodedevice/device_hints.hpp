@@ -1,6 +1,7 @@
 #pragma once
 // What a pod's annotations say about how its devices are chosen: device-allocate-hint,
-// device-joint-allocate and gpu-partition-spec (all scheduling.koordinator.sh/...). Pure; any thread.
+// device-joint-allocate and gpu-partition-spec (all scheduling.koordinator.sh/...). Pure; any
+// thread.
 
 #include <optional>
 #include <string>

@@ -127,8 +127,8 @@ void read_virtual_functions(const Json& device, const std::string& field, Device
       const std::string vf_field = group_field + ".vfs[" + std::to_string(v) + "]";
       const Json& vf = (*vfs)[v];
       if (!vf.is_object()) wrong(vf_field, "must be an object");
-      info.vfs.push_back({int_member(vf, "minor", vf_field, 0),
-                          string_member(vf, "busID", vf_field), labels});
+      info.vfs.push_back(
+          {int_member(vf, "minor", vf_field, 0), string_member(vf, "busID", vf_field), labels});
     }
   }
   std::stable_sort(info.vfs.begin(), info.vfs.end(),
@@ -180,8 +180,9 @@ void read_devices(const DeviceTypes& types, const Json& object, NodeDevices& nod
 }
 
 int64_t parse_count(const std::string& key, const std::string& field) {
-  const bool is_number = !key.empty() && key.size() <= 6 &&
-                         std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_number =
+      !key.empty() && key.size() <= 6 &&
+      std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!is_number) wrong(field, "the key \"" + key + "\" is not a number of devices");
   return std::stoll(key);
 }
@@ -223,8 +224,8 @@ std::vector<CheckpointEntry> read_checkpoints(const std::string& text) {
   for (size_t i = 0; i < list.size(); ++i) {
     const std::string field = "[" + std::to_string(i) + "]";
     if (!list[i].is_object()) wrong(field, "must be an object");
-    CheckpointEntry entry{string_member(list[i], "podUID", field),
-                          string_member(list[i], "resourceName", field), {}};
+    CheckpointEntry entry{
+        string_member(list[i], "podUID", field), string_member(list[i], "resourceName", field), {}};
     const Json* ids = array_member(list[i], "deviceIDs", field + ".deviceIDs");
     for (size_t d = 0; ids != nullptr && d < ids->size(); ++d) {
       if (!(*ids)[d].is_string()) wrong(field + ".deviceIDs", "must be strings");
@@ -263,7 +264,8 @@ void read_meta(const Json& object, NodeDevices& node) {
   node.gpu_vendor = label("node.koordinator.sh/gpu-vendor");
   node.gpu_model = label("node.koordinator.sh/gpu-model");
   node.partition_policy = label("node.koordinator.sh/gpu-partition-policy");
-  node.secondary_well_planned = label("node.koordinator.sh/secondary-device-well-planned") == "true";
+  node.secondary_well_planned =
+      label("node.koordinator.sh/secondary-device-well-planned") == "true";
   const Labels annotations = labels_of(*meta, "annotations", "metadata");
   node.has_partitions = annotations.count(kPartitions) != 0;
   try_annotation(annotations, kPartitions, node,

@@ -26,8 +26,7 @@ AskedByType collect(const DeviceTypes& types, std::span<const ResourceQuantity> 
       const auto found = types.find_request(request.name);
       if (!found) continue;
       const auto [type, name] = *found;
-      const bool is_old =
-          types.type(type).names[static_cast<size_t>(name)].name != request.name;
+      const bool is_old = types.type(type).names[static_cast<size_t>(name)].name != request.name;
       Asked& of_type = asked[static_cast<size_t>(type)];
       if (is_old != deprecated || (of_type.names >> name & 1U) != 0) continue;
       of_type.names |= 1U << name;
@@ -37,7 +36,9 @@ AskedByType collect(const DeviceTypes& types, std::span<const ResourceQuantity> 
   return asked;
 }
 
-bool is_percent(int64_t value) { return value <= 100 || value % 100 == 0; }
+bool is_percent(int64_t value) {
+  return value <= 100 || value % 100 == 0;
+}
 
 bool check_holds(const Check& check, const Asked& asked) {
   const int64_t value = asked.value(check.name);
@@ -87,14 +88,15 @@ TypeRequest normalise(const DeviceType& type, int index, const Combination& comb
   request.count = device_count(combination, asked);
   for (const Mapping& mapping : combination.mappings) {
     const int64_t value = asked.value(mapping.name);
-    const int64_t scaled = value > kMaxAmount / mapping.factor ? kMaxAmount : value * mapping.factor;
+    const int64_t scaled =
+        value > kMaxAmount / mapping.factor ? kMaxAmount : value * mapping.factor;
     request.total.set(mapping.dim, scaled);
     request.per_device.set(mapping.dim, scaled / request.count);
   }
   if (type.shared_name >= 0) request.shares = asked.value(static_cast<uint8_t>(type.shared_name));
   if (type.ratio_dim >= 0) {
-    const bool part_of_ratio = request.per_device.has(type.ratio_dim) &&
-                               request.per_device.get(type.ratio_dim) < 100;
+    const bool part_of_ratio =
+        request.per_device.has(type.ratio_dim) && request.per_device.get(type.ratio_dim) < 100;
     request.is_shared = part_of_ratio || request.per_device.has(type.memory_dim);
   }
   return request;

@@ -24,10 +24,10 @@ struct ResourceQuantity {
 // The devices of one type that a pod asks for.
 struct TypeRequest {
   int type = 0;
-  Amounts total;         // what all devices together have to give
-  Amounts per_device;    // what each of them has to give: total / count, rounded down
-  int64_t count = 1;     // how many devices
-  int64_t shares = 0;    // the value of koordinator.sh/gpu.shared, 0: not asked for
+  Amounts total;           // what all devices together have to give
+  Amounts per_device;      // what each of them has to give: total / count, rounded down
+  int64_t count = 1;       // how many devices
+  int64_t shares = 0;      // the value of koordinator.sh/gpu.shared, 0: not asked for
   bool is_shared = false;  // part of a device: other pods may use the rest of it
 
   bool operator==(const TypeRequest&) const = default;
@@ -46,10 +46,10 @@ struct DeviceRequest {
   bool operator==(const DeviceRequest&) const = default;
 };
 
-// Fails with Koordinator's texts: "invalid resource unit koordinator.sh/gpu: 101", "invalid resource
-// device requests: [nvidia.com/gpu koordinator.sh/gpu]" (names sorted).
-[[nodiscard]] Result<DeviceRequest> parse_device_request(const DeviceTypes& types,
-                                                         std::span<const ResourceQuantity> requests);
+// Fails with Koordinator's texts: "invalid resource unit koordinator.sh/gpu: 101", "invalid
+// resource device requests: [nvidia.com/gpu koordinator.sh/gpu]" (names sorted).
+[[nodiscard]] Result<DeviceRequest> parse_device_request(
+    const DeviceTypes& types, std::span<const ResourceQuantity> requests);
 
 // For a pod that somebody else placed: how many whole devices of each type its requests may hold,
 // whether or not the combination is a legal one. Never less than what the pod can really use.
@@ -58,7 +58,8 @@ struct DeviceRequest {
 
 // bytes = ratio * total / 100, rounded down: a card cannot be promised in more bytes than it has.
 [[nodiscard]] int64_t ratio_to_bytes(int64_t ratio, int64_t total_bytes);
-// ratio = bytes * 100 / total, rounded up, so that shares of bytes never add up to more than a card.
+// ratio = bytes * 100 / total, rounded up, so that shares of bytes never add up to more than a
+// card.
 [[nodiscard]] int64_t bytes_to_ratio(int64_t bytes, int64_t total_bytes);
 
 // What the request takes from a device whose totals are `total`: where a type has both bytes and

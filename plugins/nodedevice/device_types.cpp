@@ -89,9 +89,9 @@ DeviceType gpu_type() {
                 {"huawei.com/npu-core"},
                 {"huawei.com/npu-cpu"},
                 {"huawei.com/npu-dvpp"}};
-  type.dims = {"koordinator.sh/gpu-core", "koordinator.sh/gpu-memory",
-               "koordinator.sh/gpu-memory-ratio", "huawei.com/npu-core",
-               "huawei.com/npu-cpu", "huawei.com/npu-dvpp"};
+  type.dims = {
+      "koordinator.sh/gpu-core", "koordinator.sh/gpu-memory", "koordinator.sh/gpu-memory-ratio",
+      "huawei.com/npu-core",     "huawei.com/npu-cpu",        "huawei.com/npu-dvpp"};
   type.combinations = gpu_combinations();
   type.shared_name = kShared;
   type.memory_dim = kMemoryDim;
@@ -149,7 +149,8 @@ std::string current_resource_name(std::string_view name) {
   constexpr std::string_view kOldPrefix = "kubernetes.io/";
   if (name.substr(0, kOldPrefix.size()) != kOldPrefix) return std::string(name);
   const std::string_view rest = name.substr(kOldPrefix.size());
-  for (std::string_view known : {"gpu", "gpu-core", "gpu-memory", "gpu-memory-ratio", "rdma", "fpga"})
+  for (std::string_view known :
+       {"gpu", "gpu-core", "gpu-memory", "gpu-memory-ratio", "rdma", "fpga"})
     if (rest == known) return "koordinator.sh/" + std::string(rest);
   return std::string(name);
 }

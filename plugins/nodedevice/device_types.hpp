@@ -60,9 +60,9 @@ struct RequestName {
 // A further condition of a combination; `name` and `by` index the type's names.
 struct Check {
   enum class Kind {
-    kPercent,      // at most 100, or a multiple of 100
-    kAtMost,       // at most `limit`
-    kMultipleOf,   // a multiple of the value of `by`, and at most 100 for each
+    kPercent,     // at most 100, or a multiple of 100
+    kAtMost,      // at most `limit`
+    kMultipleOf,  // a multiple of the value of `by`, and at most 100 for each
   };
   uint8_t name = 0;
   Kind kind = Kind::kPercent;
@@ -92,9 +92,9 @@ struct Combination {
 };
 
 struct DeviceType {
-  std::string name;               // "gpu": as in Device spec.devices[].type
-  std::vector<RequestName> names; // at most 32
-  std::vector<std::string> dims;  // resources of the devices themselves, at most kMaxDims
+  std::string name;                // "gpu": as in Device spec.devices[].type
+  std::vector<RequestName> names;  // at most 32
+  std::vector<std::string> dims;   // resources of the devices themselves, at most kMaxDims
   std::vector<Combination> combinations;
   int shared_name = -1;  // the name that counts shares ("koordinator.sh/gpu.shared"), or -1
   int memory_dim = -1;   // bytes and percent of the same thing, or -1: each follows from the other

@@ -27,26 +27,26 @@ using Allocation = std::vector<DeviceShare>;
 
 struct DeviceState {
   int32_t minor = 0;
-  bool present = false;   // in the node's Device object
-  bool healthy = false;   // present and healthy
-  bool withheld = false;  // set aside for a pod whose devices are not known
-  bool in_use = false;    // somebody has a share of it
+  bool present = false;    // in the node's Device object
+  bool healthy = false;    // present and healthy
+  bool withheld = false;   // set aside for a pod whose devices are not known
+  bool in_use = false;     // somebody has a share of it
   bool available = false;  // healthy, and neither withheld nor held as a whole
   int numa = -1;
-  int pcie = -1;          // dense number of its PCIe id on this node; ordered as the ids are
+  int pcie = -1;  // dense number of its PCIe id on this node; ordered as the ids are
   int whole_users = 0;
-  Amounts total;          // as reported; empty when it is not healthy
-  Amounts used;           // sum of the shares, whether or not it is present
-  Amounts free;           // total minus used, never below 0: what may be given away
+  Amounts total;                        // as reported; empty when it is not healthy
+  Amounts used;                         // sum of the shares, whether or not it is present
+  Amounts free;                         // total minus used, never below 0: what may be given away
   std::vector<std::string> vfs_in_use;  // bus ids
   const DeviceInfo* info = nullptr;     // in NodeState::object; null when it is not present
 };
 
 struct TypeState {
   std::vector<DeviceState> devices;  // by minor
-  int64_t unknown_whole = 0;  // whole devices held by pods that do not say which
-  int blocked = 0;            // pods whose allocation cannot be read at all: nothing is free
-  bool has_tree = false;      // every present device has a topology
+  int64_t unknown_whole = 0;         // whole devices held by pods that do not say which
+  int blocked = 0;                   // pods whose allocation cannot be read at all: nothing is free
+  bool has_tree = false;             // every present device has a topology
 
   // Null: no device of that minor.
   [[nodiscard]] const DeviceState* find(int32_t minor) const;
@@ -55,12 +55,14 @@ struct TypeState {
 class NodeState {
  public:
   std::string name;
-  bool malformed = false;  // its Device object cannot be read: nothing is free
-  std::string problem;     // why
-  int32_t shares = 0;      // device shares recorded on this node
+  bool malformed = false;                     // its Device object cannot be read: nothing is free
+  std::string problem;                        // why
+  int32_t shares = 0;                         // device shares recorded on this node
   std::shared_ptr<const NodeDevices> object;  // null: no Device object (or a malformed one)
 
-  [[nodiscard]] const TypeState& type(int index) const { return types_[static_cast<size_t>(index)]; }
+  [[nodiscard]] const TypeState& type(int index) const {
+    return types_[static_cast<size_t>(index)];
+  }
   [[nodiscard]] bool has_devices(int type_index) const {
     return object != nullptr && !object->devices(type_index).empty();
   }

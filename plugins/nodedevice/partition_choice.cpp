@@ -8,8 +8,8 @@
 namespace plimsoll::devices {
 namespace {
 
-// The partitions of an eight-GPU NVSwitch board (NVIDIA fabric manager), used when a node's model is
-// one of these and its Device object carries no table.
+// The partitions of an eight-GPU NVSwitch board (NVIDIA fabric manager), used when a node's model
+// is one of these and its Device object carries no table.
 const PartitionTable& hopper_table() {
   static const PartitionTable kTable = [] {
     PartitionTable table;
@@ -110,8 +110,7 @@ Verdict choose_partition(const NodeState& node, const Want& want, const Partitio
   const int64_t ring = hints.partition ? hints.partition->ring_bandwidth : -1;
   // Groups of equal allocation score, the highest first: that is what the score says.
   std::map<int64_t, std::vector<const Partition*>, std::greater<>> groups;
-  for (const Partition& partition : of_count->second)
-    groups[partition.score].push_back(&partition);
+  for (const Partition& partition : of_count->second) groups[partition.score].push_back(&partition);
   for (const auto& [score, partitions] : groups) {
     const Partition* best = nullptr;
     int64_t best_remainder = 0;

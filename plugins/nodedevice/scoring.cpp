@@ -30,13 +30,11 @@ Scorer::Scorer(const DeviceTypes& types, Strategy strategy,
   }
 }
 
-Scorer Scorer::standard(const DeviceTypes& types) {
-  return {types,
-          Strategy::kLeastAllocated,
-          {{"koordinator.sh/gpu-memory-ratio", 1},
-           {"koordinator.sh/gpu-memory", 1},
-           {"koordinator.sh/rdma", 1},
-           {"koordinator.sh/fpga", 1}}};
+std::vector<std::pair<std::string, int64_t>> Scorer::default_weights() {
+  return {{"koordinator.sh/gpu-memory-ratio", 1},
+          {"koordinator.sh/gpu-memory", 1},
+          {"koordinator.sh/rdma", 1},
+          {"koordinator.sh/fpga", 1}};
 }
 
 int64_t Scorer::score_device(int type, const Amounts& asked, const Amounts& total,
@@ -76,13 +74,6 @@ int64_t Scorer::score_node(const NodeState& node, const DeviceRequest& request,
     score += score_device(asked.type, asked.per_device, total, free);
   }
   return score;
-}
-
-void normalize_scores(int64_t* scores, size_t count) {
-  int64_t highest = 0;
-  for (size_t i = 0; i < count; ++i) highest = std::max(highest, scores[i]);
-  if (highest == 0) return;
-  for (size_t i = 0; i < count; ++i) scores[i] = scores[i] * kMaxScore / highest;
 }
 
 }  // namespace plimsoll::devices

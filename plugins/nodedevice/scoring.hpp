@@ -21,8 +21,8 @@ class Scorer {
   Scorer(const DeviceTypes& types, Strategy strategy,
          const std::vector<std::pair<std::string, int64_t>>& weights);
 
-  // Koordinator's default: LeastAllocated; GPU memory in bytes and percent, rdma, fpga, 1 each.
-  [[nodiscard]] static Scorer standard(const DeviceTypes& types);
+  // Koordinator's default: GPU memory in bytes and percent, rdma, fpga, 1 each.
+  [[nodiscard]] static std::vector<std::pair<std::string, int64_t>> default_weights();
 
   // 0..100 for each requested type, summed: how free (or how full) the node's devices of that type
   // would be as a whole. Devices that the pod's selector leaves out do not count.
@@ -37,8 +37,5 @@ class Scorer {
   Strategy strategy_;
   std::array<std::array<int64_t, kMaxDims>, kMaxTypes> weights_{};
 };
-
-// Kubernetes' DefaultNormalizeScore: scales so that the best becomes 100; all 0 stays so.
-void normalize_scores(int64_t* scores, size_t count);
 
 }  // namespace plimsoll::devices

@@ -1,0 +1,34 @@
+#pragma once
+// The plugin's args: DeviceShareArgs of Koordinator, as they stand in a profile file. Pure.
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "plugins/nodedevice/scoring.hpp"
+
+namespace plimsoll::devices {
+
+struct DeviceArgs {
+  Strategy strategy = Strategy::kLeastAllocated;
+  // Empty: Koordinator's default resources, 1 each.
+  std::vector<std::pair<std::string, int64_t>> weights;
+  // Devices need not be on the NUMA zone of the pod's CPUs.
+  bool disable_numa_alignment = false;
+  // Where templates of shared NPUs are kept; read so that such profiles load.
+  std::string template_namespace;
+  std::string template_name;
+  // A shared GPU that asks for one of these needs a template. Default: huawei.com/npu-core.
+  std::vector<std::string> template_resources;
+  // By vendor: models whose GPUs must not be shared.
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> unsupported_models;
+};
+
+// Reads the args ("" and "null": all defaults). On failure every problem, one a line, each with its
+// path: "scoringStrategy.type: must be LeastAllocated or MostAllocated".
+[[nodiscard]] Result<DeviceArgs> parse_device_args(std::string_view json);
+
+}  // namespace plimsoll::devices

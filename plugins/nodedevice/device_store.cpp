@@ -1,0 +1,144 @@
+#include "plugins/nodedevice/device_store.hpp"
+
+#include <memory>
+#include <stdexcept>
+
+#include "plugins/nodedevice/allocation_annotation.hpp"
+
+namespace plimsoll::devices {
+namespace {
+
+const char kModule = 0;  // its address is this module's name
+
+int64_t unused_devices(void* self, uint32_t slot, plimsoll_str type) {
+  const Accounts& accounts = static_cast<DeviceStore*>(self)->accounts();
+  const NodeState* node = accounts.at_slot(slot);
+  const int index = accounts.types().find_type(sdk::view(type));
+  if (node == nullptr || node->object == nullptr || index < 0) return -1;
+  int64_t count = 0;
+  for (const DeviceState& device : node->type(index).devices)
+    count += device.available && !device.in_use ? 1 : 0;
+  return count;
+}
+
+uint64_t zones_of_pod(void* self, plimsoll_str pod_uid) {
+  const Accounts& accounts = static_cast<DeviceStore*>(self)->accounts();
+  const NodeState* node = accounts.node_of(sdk::view(pod_uid));
+  const Allocation* allocation = accounts.allocation_of(sdk::view(pod_uid));
+  uint64_t zones = 0;
+  if (node == nullptr || allocation == nullptr) return zones;
+  for (const DeviceShare& share : *allocation) {
+    const DeviceState* device = node->type(share.type).find(share.minor);
+    if (device != nullptr && device->numa >= 0 && device->numa < 64)
+      zones |= uint64_t{1} << device->numa;
+  }
+  return zones;
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
+  return all;
+}
+
+std::string label_of(sdk::Node node, std::string_view key) {
+  return std::string(node.label(key).value_or(""));
+}
+
+}  // namespace
+
+std::vector<ResourceQuantity> requests_of(sdk::Pod pod) {
+  std::vector<ResourceQuantity> requests;
+  for (const plimsoll_resource& resource : pod.requests())
+    requests.push_back({sdk::view(resource.name), resource.value});
+  return requests;
+}
+
+DeviceStore::DeviceStore(const sdk::Host& host)
+    : accounts_(DeviceTypes::standard(), [host](uint32_t slot) { host.touch_node(slot); }) {
+  service_.size = sizeof service_;
+  service_.self = this;
+  service_.module = &kModule;
+  service_.unused_devices = &unused_devices;
+  service_.zones_of_pod = &zones_of_pod;
+}
+
+DeviceStore& DeviceStore::get(const sdk::Host& host) {
+  // Services live as long as the process, and so does what they point to.
+  static std::vector<std::unique_ptr<DeviceStore>> kept;
+  const auto* found = host.find_service<plimsoll_device_accounts>(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE,
+                                                                  PLIMSOLL_DEVICE_ACCOUNTS_VERSION);
+  if (found != nullptr) {
+    if (found->module != &kModule)
+      throw std::runtime_error(
+          "another plugin file keeps the device accounts already; load only one of them");
+    return *static_cast<DeviceStore*>(found->self);
+  }
+  kept.push_back(std::unique_ptr<DeviceStore>(new DeviceStore(host)));
+  DeviceStore& store = *kept.back();
+  if (!host.publish(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION,
+                    &store.service_))
+    throw std::runtime_error("cannot publish " PLIMSOLL_DEVICE_ACCOUNTS_SERVICE);
+  return store;
+}
+
+bool DeviceStore::feeds(const void* instance) {
+  if (feeder_ == nullptr) feeder_ = instance;
+  return feeder_ == instance;
+}
+
+void DeviceStore::leave(const void* instance) {
+  if (feeder_ == instance) feeder_ = nullptr;
+}
+
+void DeviceStore::node_event(sdk::Node node, bool removed) {
+  const uint32_t slot = node.slot();
+  if (slot >= facts_.size()) facts_.resize(slot + size_t{1});
+  if (removed) {
+    facts_[slot] = Facts{};
+    accounts_.node_removed(node.name());
+    return;
+  }
+  facts_[slot] = {label_of(node, "node.koordinator.sh/gpu-vendor"),
+                  label_of(node, "node.koordinator.sh/gpu-model"),
+                  label_of(node, "node.koordinator.sh/gpu-partition-policy"),
+                  label_of(node, "koordinator.sh/gpu-isolation-provider")};
+  accounts_.node_added(node.name(), slot);
+}
+
+void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_view node_name) {
+  const std::vector<ResourceQuantity> requests = requests_of(pod);
+  const auto problems = accounts_.pod_assigned(
+      {pod.uid(), node_name, pod.annotation(kAllocatedAnnotation), requests});
+  if (problems.empty()) {
+    if (auto it = complained_.find(pod.uid()); it != complained_.end()) complained_.erase(it);
+    return;
+  }
+  if (!complained_.emplace(pod.uid()).second) return;
+  const std::string note =
+      "annotation " + std::string(kAllocatedAnnotation) +
+      " cannot be read, the devices in question count as used: " + joined(problems);
+  host.warn("pod " + std::string(pod.ns()) + "/" + std::string(pod.name()) + ": " + note);
+  host.emit_event(pod, true, "DeviceAllocationUnreadable", "Scheduling", note);
+}
+
+void DeviceStore::pod_removed(std::string_view uid) {
+  if (auto it = complained_.find(uid); it != complained_.end()) complained_.erase(it);
+  accounts_.pod_removed(uid);
+}
+
+void DeviceStore::device_event(const sdk::Host& host, std::string_view node_name,
+                               std::string_view json) {
+  if (json.empty()) {
+    accounts_.device_deleted(node_name);
+    return;
+  }
+  const auto problems = accounts_.device_changed(node_name, json);
+  if (problems.empty()) return;
+  const NodeState* state = accounts_.find(node_name);
+  const bool malformed = state != nullptr && state->malformed;
+  host.warn(joined(problems) + (malformed ? "; no device of that node is given until it is right"
+                                          : "; that part is ignored"));
+}
+
+}  // namespace plimsoll::devices

@@ -1,0 +1,65 @@
+#pragma once
+// The state that exists once per process, however many profiles use the plugin: the accounts, and
+// what node labels say about GPUs. The first instance makes it and publishes it as a service; later
+// ones find it there. One living instance (the feeder) passes the scheduler's events on to it.
+//
+// Changed on the loop only; Filter and Score read it from other threads while the loop waits.
+
+#include <plimsoll/host.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugins/nodedevice/accounts.hpp"
+#include "plugins/nodedevice/allocator.hpp"
+#include "plugins/nodedevice/device_service.h"
+
+namespace plimsoll::devices {
+
+class DeviceStore {
+ public:
+  // The store of this process. Throws if another module keeps the accounts.
+  static DeviceStore& get(const sdk::Host& host);
+
+  // Whether `instance` is the one whose events count; takes the part over if nobody has it.
+  bool feeds(const void* instance);
+  void leave(const void* instance);
+
+  void node_event(sdk::Node node, bool removed);
+  void pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_view node_name);
+  void pod_removed(std::string_view uid);
+  // Upsert, or deletion when `json` is empty.
+  void device_event(const sdk::Host& host, std::string_view node_name, std::string_view json);
+
+  [[nodiscard]] Accounts& accounts() { return accounts_; }
+  [[nodiscard]] const Accounts& accounts() const { return accounts_; }
+
+  // What the Node object in a slot says.
+  struct Facts {
+    std::string gpu_vendor;
+    std::string gpu_model;
+    std::string partition_policy;
+    std::string isolation_provider;
+
+    [[nodiscard]] NodeLabels labels() const { return {gpu_vendor, gpu_model, partition_policy}; }
+  };
+  [[nodiscard]] const Facts& facts(uint32_t slot) const {
+    return slot < facts_.size() ? facts_[slot] : nothing_;
+  }
+
+ private:
+  explicit DeviceStore(const sdk::Host& host);
+
+  Accounts accounts_;
+  std::vector<Facts> facts_;
+  Facts nothing_;
+  std::set<std::string, std::less<>> complained_;  // pods whose annotation was complained about
+  const void* feeder_ = nullptr;
+  plimsoll_device_accounts service_{};
+};
+
+// What a pod asks for, as the pure parts take it; valid as long as the pod.
+[[nodiscard]] std::vector<ResourceQuantity> requests_of(sdk::Pod pod);
+
+}  // namespace plimsoll::devices

@@ -1,0 +1,68 @@
+#include "plugins/nodedevice/explain.hpp"
+
+#include <algorithm>
+
+#include "plugins/nodedevice/device_choice.hpp"
+#include "plugins/nodedevice/quantity_text.hpp"
+
+namespace plimsoll::devices {
+namespace {
+
+std::string amount_text(const DeviceType& type, int dim, int64_t amount) {
+  return dim == type.memory_dim ? binary_text(amount) : decimal_text(amount);
+}
+
+// What keeps a device from being given; empty: nothing.
+std::string obstacle(const DeviceType& type, const TypeState& state, const Want& want,
+                     const DeviceState& device) {
+  if (!device.present) return "is not in the Device object any more, but still in use";
+  if (!device.healthy) return "is unhealthy";
+  if (device.withheld && state.blocked > 0)
+    return "counts as used: a pod's device-allocated annotation cannot be read";
+  if (device.withheld) return "is withheld for a pod that does not say which devices it has";
+  if (device.whole_users > 0) return "is held as a whole by another pod";
+  const Amounts asked = amounts_on_device(type, want.per_device, device.total);
+  for (int dim = 0; dim < kMaxDims; ++dim) {
+    if (!asked.has(dim)) continue;
+    const std::string& name = type.dims[static_cast<size_t>(dim)];
+    if (!device.free.has(dim)) return "does not report " + name;
+    if (asked.get(dim) > device.free.get(dim))
+      return "has " + name + " " + amount_text(type, dim, device.free.get(dim)) + " free, " +
+             amount_text(type, dim, asked.get(dim)) + " wanted";
+  }
+  if (!allowed(state, want, device)) return "is left out by the pod's device-allocate-hint";
+  if (want.needs_vf() && free_vf(want, device) == nullptr)
+    return "has no free virtual function that matches";
+  return {};
+}
+
+}  // namespace
+
+std::string explain_devices(const DeviceTypes& types, const NodeState& node,
+                            const PodDemand& demand) {
+  if (node.malformed) return "the node's Device object cannot be read: " + node.problem + "\n";
+  std::string text;
+  for (const TypeRequest& request : demand.request.types) {
+    const DeviceType& type = types.type(request.type);
+    const TypeState& state = node.type(request.type);
+    const Want want{request.type, request.per_device, request.count, request.is_shared,
+                    demand.hints.hint(request.type)};
+    int64_t fitting = 0;
+    std::string lines;
+    for (const DeviceState& device : state.devices) {
+      const std::string why = obstacle(type, state, want, device);
+      if (why.empty())
+        ++fitting;
+      else
+        lines += "  minor " + std::to_string(device.minor) + ": " + why + "\n";
+    }
+    const int64_t short_by = std::max<int64_t>(request.count - fitting, 0);
+    text += type.name + ": " + std::to_string(request.count) + " wanted, " +
+            (short_by > 0 ? std::to_string(short_by) + " short" : "enough") + ": of " +
+            std::to_string(state.devices.size()) + " devices " + std::to_string(fitting) +
+            (fitting == 1 ? " fits\n" : " fit\n") + lines;
+  }
+  return text;
+}
+
+}  // namespace plimsoll::devices

@@ -1,0 +1,391 @@
+// NodeDevice: gives pods devices of a node (GPUs, shares of GPUs, RDMA NICs, FPGAs), by minor.
+// The decisions are in the pure files beside this one; here they meet the scheduler.
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <plimsoll/plugin.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugins/nodedevice/allocation_annotation.hpp"
+#include "plugins/nodedevice/device_args.hpp"
+#include "plugins/nodedevice/device_store.hpp"
+#include "plugins/nodedevice/explain.hpp"
+
+namespace plimsoll::devices {
+namespace {
+
+using sdk::Hint;
+using sdk::Host;
+using sdk::Node;
+using sdk::Nodes;
+using sdk::Pod;
+using sdk::Sink;
+using sdk::Status;
+
+constexpr std::string_view kIsolationLabel = "koordinator.sh/gpu-isolation-provider";
+constexpr std::string_view kNumaAnnotation = "scheduling.koordinator.sh/numa-topology-spec";
+constexpr std::string_view kDevices = "devices.v1alpha1.scheduling.koordinator.sh";
+
+// One attempt of a pod: what it asks for, and which pods a what-if adds to or takes from nodes.
+struct Attempt {
+  struct Change {
+    uint32_t slot = 0;
+    bool added = false;
+    std::string uid;
+    std::shared_ptr<const PodDemand> demand;  // of an added pod that holds nothing yet
+  };
+  std::shared_ptr<const PodDemand> demand;
+  std::string isolation_provider;  // label of the pod; empty: none asked for
+  bool shares_gpu = false;
+  std::vector<Change> changes;
+
+  [[nodiscard]] bool changes_node(uint32_t slot) const {
+    return std::any_of(changes.begin(), changes.end(),
+                       [&](const Change& change) { return change.slot == slot; });
+  }
+};
+
+class NodeDevice {
+ public:
+  static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_PLUGIN | PLIMSOLL_ASPECT_LABELS;
+  static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_PLUGIN;
+
+  NodeDevice(Host host, std::string_view args_json)
+      : host_(host),
+        args_(read_args(args_json)),
+        types_(DeviceTypes::standard()),
+        scorer_(make_scorer()),
+        allocator_(types_, &scorer_),
+        store_(DeviceStore::get(host)) {
+    prepare_reasons();
+    host_.watch("scheduling.koordinator.sh", "v1alpha1", "devices");
+  }
+  NodeDevice(const NodeDevice&) = delete;
+  NodeDevice& operator=(const NodeDevice&) = delete;
+  ~NodeDevice() { store_.leave(this); }
+
+  Status pre_filter(plimsoll_cycle& cycle, Pod pod) {
+    Attempt attempt;
+    std::string invalid;
+    attempt.demand = demand_of(pod, invalid);
+    if (!invalid.empty()) return host_.unresolvable(invalid);
+    if (attempt.demand == nullptr) return Status::skip();
+    attempt.isolation_provider = std::string(pod.label(kIsolationLabel).value_or(""));
+    const auto& types = attempt.demand->request.types;
+    attempt.shares_gpu = std::any_of(types.begin(), types.end(), [&](const TypeRequest& request) {
+      return request.is_shared && request.type == gpu_;
+    });
+    host_.set_state(cycle, std::move(attempt));
+    return Status::success();
+  }
+
+  Status add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
+    Attempt* attempt = host_.state<Attempt>(cycle);
+    if (attempt == nullptr || undo(*attempt, added.uid(), node.slot(), false)) return {};
+    if (on_node(added.uid(), node)) return {};  // it is counted already
+    std::string invalid;
+    auto demand = demand_of(added, invalid);
+    if (demand != nullptr)
+      attempt->changes.push_back({node.slot(), true, std::string(added.uid()), std::move(demand)});
+    return {};
+  }
+
+  Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node node) {
+    Attempt* attempt = host_.state<Attempt>(cycle);
+    if (attempt == nullptr || undo(*attempt, removed.uid(), node.slot(), true)) return {};
+    if (on_node(removed.uid(), node))
+      attempt->changes.push_back({node.slot(), false, std::string(removed.uid()), nullptr});
+    return {};
+  }
+
+  Status filter(const plimsoll_cycle& cycle, Pod, Nodes nodes, sdk::Verdicts verdicts) const {
+    const Attempt* attempt = host_.state<Attempt>(cycle);
+    if (attempt == nullptr) return {};
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!verdicts.open(i)) continue;
+      const Status status = judge(*attempt, nodes[i].slot());
+      if (!status.ok()) verdicts.set(i, status);
+    }
+    return {};
+  }
+
+  Status score(const plimsoll_cycle& cycle, Pod, Nodes nodes, std::span<int64_t> scores) const {
+    const Attempt* attempt = host_.state<Attempt>(cycle);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const NodeState* node =
+          attempt == nullptr ? nullptr : store_.accounts().at_slot(nodes[i].slot());
+      scores[i] = node == nullptr
+                      ? 0
+                      : scorer_.score_node(*node, attempt->demand->request, attempt->demand->hints);
+    }
+    return {};
+  }
+
+  Status normalize(const plimsoll_cycle&, Pod, Nodes, std::span<int64_t> scores) const {
+    sdk::normalize_scores(scores, false);
+    return {};
+  }
+
+  Status reserve(plimsoll_cycle& cycle, Pod pod, Node node) {
+    const Attempt* attempt = host_.state<Attempt>(cycle);
+    if (attempt == nullptr) return {};
+    const NodeState* state = store_.accounts().at_slot(node.slot());
+    if (state == nullptr || state->unmanaged()) return {};
+    Allocation allocation;
+    const Verdict verdict = allocator_.allocate(*state, store_.facts(node.slot()).labels(),
+                                                *attempt->demand, allocation);
+    if (!verdict.fits()) return status_of(verdict);
+    host_.annotate(cycle, kAllocatedAnnotation, write_allocation(types_, allocation, *state));
+    store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation));
+    return {};
+  }
+
+  void unreserve(plimsoll_cycle&, Pod pod, std::string_view) {
+    const bool held = store_.accounts().holds_devices(pod.uid());
+    store_.accounts().unreserve(pod.uid());
+    if (held && !store_.accounts().holds_devices(pod.uid())) host_.requeue_rejected();
+  }
+
+  Status sign(Pod pod, Sink& sink) {
+    bool asks = false;
+    for (const ResourceQuantity& request : requests_of(pod)) {
+      if (!types_.find_request(request.name)) continue;
+      asks = true;
+      sink.put_field(request.name);
+      sink.put_value(request.value);
+    }
+    if (!asks) return {};
+    for (std::string_view key :
+         {kHintAnnotation, kJointAnnotation, kPartitionAnnotation, kNumaAnnotation})
+      sink.put_field(pod.annotation(key).value_or(""));
+    sink.put_field(pod.label(kIsolationLabel).value_or(""));
+    return {};
+  }
+
+  [[nodiscard]] std::span<const plimsoll_event_interest> events() const {
+    static const std::array<plimsoll_event_interest, 3> kEvents{{
+        {sdk::str("Pod"), PLIMSOLL_ACTION_DELETE, 0},
+        {sdk::str("Node"), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL, 0},
+        {sdk::str(kDevices), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE,
+         0},
+    }};
+    return kEvents;
+  }
+
+  // The accounts hear of every change before the queue does: whether the node has room now decides.
+  Hint hint(Pod pod, const plimsoll_event& event) {
+    std::string_view node_name = sdk::view(event.name);
+    if (event.old_pod != nullptr) {
+      const Pod gone(event.old_pod);
+      if (!gone.annotation(kAllocatedAnnotation) && !asks_for_devices(gone)) return Hint::kSkip;
+      node_name = gone.node_name();
+    } else if (event.new_node != nullptr) {
+      node_name = sdk::view(event.new_node->meta.name);
+    }
+    const Node node = host_.node(node_name);
+    if (!node) return Hint::kQueue;  // not known yet: rather one attempt too many
+    std::string invalid;
+    Attempt attempt;
+    attempt.demand = demand_of(pod, invalid);
+    if (!invalid.empty()) return Hint::kSkip;  // only a change of the pod itself can help
+    if (attempt.demand == nullptr) return Hint::kQueue;
+    attempt.isolation_provider = std::string(pod.label(kIsolationLabel).value_or(""));
+    const TypeRequest* gpu = attempt.demand->request.find(gpu_);
+    attempt.shares_gpu = gpu != nullptr && gpu->is_shared;
+    return judge(attempt, node.slot()).ok() ? Hint::kQueue : Hint::kSkip;
+  }
+
+  void node_event(sdk::NodeEvent event, Node node, uint32_t) {
+    if (store_.feeds(this)) store_.node_event(node, event == sdk::NodeEvent::kRemoved);
+  }
+
+  void pod_event(sdk::PodEvent event, Pod pod, std::string_view node_name) {
+    if (!store_.feeds(this)) return;
+    const bool finished =
+        pod->phase == PLIMSOLL_PHASE_SUCCEEDED || pod->phase == PLIMSOLL_PHASE_FAILED;
+    if (event == sdk::PodEvent::kRemoved || finished)
+      store_.pod_removed(pod.uid());
+    else
+      store_.pod_assigned(host_, pod, node_name);
+  }
+
+  void object_event(const sdk::ObjectEvent& event) {
+    if (!store_.feeds(this) || event.resource != kDevices) return;
+    if (event.type == sdk::ObjectEvent::kSynced) return;
+    const bool deleted = event.type == sdk::ObjectEvent::kDelete;
+    store_.device_event(host_, event.name, deleted ? std::string_view() : event.json);
+  }
+
+  void explain(const plimsoll_cycle& cycle, Pod, Node node, Sink& sink) const {
+    const Attempt* attempt = host_.state<Attempt>(cycle);
+    const NodeState* state = store_.accounts().at_slot(node.slot());
+    if (attempt == nullptr) return;
+    if (state == nullptr || state->unmanaged()) {
+      sink.put("the node has no Device object: its devices are left to the kubelet\n");
+      return;
+    }
+    const Verdict verdict =
+        allocator_.check(*state, store_.facts(node.slot()).labels(), *attempt->demand);
+    if (!verdict.fits()) sink.put(reason_text(types_, verdict.reason, verdict.type) + "\n");
+    sink.put(explain_devices(types_, *state, *attempt->demand));
+  }
+
+ private:
+  static DeviceArgs read_args(std::string_view json) {
+    auto args = parse_device_args(json);
+    if (!args) throw std::runtime_error(args.error());
+    return *std::move(args);
+  }
+
+  [[nodiscard]] Scorer make_scorer() const {
+    if (!args_.weights.empty()) return {types_, args_.strategy, args_.weights};
+    return {types_, args_.strategy, Scorer::default_weights()};
+  }
+
+  void prepare_reasons() {
+    for (int reason = 1; reason < kReasonCount; ++reason)
+      for (int type = 0; type < types_.count(); ++type)
+        reasons_[static_cast<size_t>(reason)][static_cast<size_t>(type)] =
+            host_.reason(reason_text(types_, static_cast<Reason>(reason), type));
+    no_isolation_ = host_.reason("GPUIsolationProviderHAMICore not found on the node");
+    for (const auto& [vendor, models] : args_.unsupported_models)
+      for (const std::string& model : models)
+        no_share_reasons_[vendor][model] = host_.reason("model \"" + model + "\" of vendor \"" +
+                                                        vendor + "\" does not support GPU Share");
+  }
+
+  [[nodiscard]] Status status_of(const Verdict& verdict) const {
+    const uint32_t reason =
+        reasons_[static_cast<size_t>(verdict.reason)][static_cast<size_t>(verdict.type)];
+    return verdict.unresolvable ? Status::unresolvable(reason) : Status::unschedulable(reason);
+  }
+
+  // Null: the pod asks for no device, or (then `invalid` says so) for something that is not valid.
+  [[nodiscard]] std::shared_ptr<const PodDemand> demand_of(Pod pod, std::string& invalid) const {
+    const std::vector<ResourceQuantity> requests = requests_of(pod);
+    auto request = parse_device_request(types_, requests);
+    if (!request) {
+      invalid = std::move(request.error());
+      return nullptr;
+    }
+    if (request->empty()) return nullptr;
+    const auto text = [&](std::string_view key) { return pod.annotation(key).value_or(""); };
+    auto hints = parse_device_hints(
+        types_, text(kHintAnnotation), text(kJointAnnotation),
+        request->find(gpu_) != nullptr ? text(kPartitionAnnotation) : std::string_view());
+    if (!hints) {
+      invalid = std::move(hints.error());
+      return nullptr;
+    }
+    invalid = not_supported(*request, text(kNumaAnnotation));
+    if (!invalid.empty()) return nullptr;
+    return std::make_shared<const PodDemand>(PodDemand{*std::move(request), *std::move(hints)});
+  }
+
+  // What a pod may ask for that is not there is refused, never left out.
+  [[nodiscard]] std::string not_supported(const DeviceRequest& request,
+                                          std::string_view numa_spec) const {
+    if (numa_spec.find("\"numaTopologyPolicy\"") != std::string_view::npos)
+      return "annotation " + std::string(kNumaAnnotation) +
+             " is not supported together with devices";
+    const TypeRequest* gpu = request.find(gpu_);
+    if (gpu == nullptr || !gpu->is_shared) return {};
+    for (const std::string& name : args_.template_resources) {
+      const int dim = types_.find_dim(gpu_, name);
+      if (dim >= 0 && gpu->per_device.has(dim)) return "no matched GPU shared resource template";
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool asks_for_devices(Pod pod) const {
+    for (const plimsoll_resource& resource : pod.requests())
+      if (types_.find_request(sdk::view(resource.name))) return true;
+    return false;
+  }
+
+  // Takes a what-if change back; false: there is none like it.
+  static bool undo(Attempt& attempt, std::string_view uid, uint32_t slot, bool added) {
+    const auto it = std::find_if(
+        attempt.changes.begin(), attempt.changes.end(), [&](const Attempt::Change& change) {
+          return change.slot == slot && change.added == added && change.uid == uid;
+        });
+    if (it == attempt.changes.end()) return false;
+    attempt.changes.erase(it);
+    return true;
+  }
+
+  [[nodiscard]] bool on_node(std::string_view uid, Node node) const {
+    const NodeState* holder = store_.accounts().node_of(uid);
+    return holder != nullptr && holder->name == node.name();
+  }
+
+  [[nodiscard]] Status judge(const Attempt& attempt, uint32_t slot) const {
+    const NodeState* state = store_.accounts().at_slot(slot);
+    const DeviceStore::Facts& facts = store_.facts(slot);
+    if (attempt.shares_gpu) {
+      if (!attempt.isolation_provider.empty() &&
+          attempt.isolation_provider != facts.isolation_provider)
+        return Status::unresolvable(no_isolation_);
+      if (const uint32_t reason = no_share_reason(state, facts); reason != 0)
+        return Status::unresolvable(reason);
+    }
+    if (state == nullptr) return {};
+    const Verdict verdict = attempt.changes_node(slot)
+                                ? check_changed(attempt, *state, slot)
+                                : allocator_.check(*state, facts.labels(), *attempt.demand);
+    return verdict.fits() ? Status() : status_of(verdict);
+  }
+
+  // The model counts that the Device object gives, or else the Node object. 0: no reason.
+  [[nodiscard]] uint32_t no_share_reason(const NodeState* state,
+                                         const DeviceStore::Facts& facts) const {
+    if (no_share_reasons_.empty()) return 0;
+    const bool has_object = state != nullptr && state->object != nullptr;
+    const bool by_object = has_object && !state->object->gpu_model.empty();
+    const auto of_vendor =
+        no_share_reasons_.find(by_object ? state->object->gpu_vendor : facts.gpu_vendor);
+    if (of_vendor == no_share_reasons_.end()) return 0;
+    const auto model =
+        of_vendor->second.find(by_object ? state->object->gpu_model : facts.gpu_model);
+    return model == of_vendor->second.end() ? 0 : model->second;
+  }
+
+  // The node as the what-if has it: without the pods taken away, and with room kept for those
+  // added.
+  [[nodiscard]] Verdict check_changed(const Attempt& attempt, const NodeState& real,
+                                      uint32_t slot) const {
+    NodeState node = real;
+    for (const Attempt::Change& change : attempt.changes)
+      if (change.slot == slot && !change.added) store_.accounts().take_from(node, change.uid);
+    const NodeLabels labels = store_.facts(slot).labels();
+    for (const Attempt::Change& change : attempt.changes) {
+      if (change.slot != slot || !change.added) continue;
+      Allocation allocation;
+      if (allocator_.allocate(node, labels, *change.demand, allocation).fits())
+        node.add(allocation);
+    }
+    return allocator_.check(node, labels, *attempt.demand);
+  }
+
+  Host host_;
+  DeviceArgs args_;
+  const DeviceTypes& types_;
+  int gpu_ = types_.find_type("gpu");
+  Scorer scorer_;
+  Allocator allocator_;
+  DeviceStore& store_;
+  std::array<std::array<uint32_t, kMaxTypes>, kReasonCount> reasons_{};
+  uint32_t no_isolation_ = 0;
+  // vendor -> model -> reason
+  std::map<std::string, std::map<std::string, uint32_t, std::less<>>, std::less<>>
+      no_share_reasons_;
+};
+
+}  // namespace
+}  // namespace plimsoll::devices
+
+PLIMSOLL_PLUGIN(plimsoll::devices::NodeDevice, "NodeDevice", "1.0.0", "Apache-2.0")
