@@ -239,7 +239,10 @@ std::optional<std::chrono::system_clock::time_point> parse_time(const std::strin
   }
   parts.tm_year -= 1900;
   parts.tm_mon -= 1;
-  return std::chrono::system_clock::from_time_t(::timegm(&parts) - offset);
+  const auto seconds = std::chrono::seconds(::timegm(&parts) - offset);
+  const auto latest = std::chrono::system_clock::time_point::max();
+  if (seconds >= std::chrono::floor<std::chrono::seconds>(latest.time_since_epoch())) return latest;
+  return std::chrono::system_clock::time_point(seconds);
 }
 
 std::string member(const json& object, const char* key) {

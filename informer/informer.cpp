@@ -1,0 +1,260 @@
+#include "informer/informer.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "framework/api/decode.hpp"
+#include "framework/base/log.hpp"
+
+namespace plimsoll::informer {
+namespace {
+
+constexpr std::string_view kUnfinishedPods = "status.phase!=Succeeded,status.phase!=Failed";
+
+std::string name_of(const ObjectKey& key) {
+  std::string name(key.ns);
+  return name.append(1, '/').append(key.name);
+}
+
+// What all kinds have in common: the last state of each object that was posted, and how the kind is
+// doing. `Object` is a shared handle.
+template <typename Object>
+class KindSink : public ReflectorSink {
+ public:
+  KindSink(Inbox& inbox, std::string resource) : inbox_(inbox), resource_(std::move(resource)) {
+    status_.resource = resource_;
+  }
+
+  void on_upsert(std::string_view json, const ObjectKey& key, bool) override {
+    Result<Object> object = decode(json, key);
+    if (!object) {
+      log_warn(
+          "skipping a malformed object",
+          {{"resource", resource_}, {"object", name_of(key)}, {"error", object.error().message}});
+      note([](KindStatus& status) { ++status.malformed; });
+      inbox_.post(ObjectMalformed{resource_, std::string(key.ns), std::string(key.name),
+                                  object.error().message});
+      return;
+    }
+    objects_.insert_or_assign(name_of(key), *object);
+    note([this](KindStatus& status) { status.objects = objects_.size(); });
+    inbox_.post(upserted(std::move(*object)));
+  }
+
+  void on_delete(const ObjectKey& key, std::string_view) override {
+    const auto last = objects_.extract(name_of(key));
+    if (last.empty()) return;  // it was never decoded
+    note([this](KindStatus& status) { status.objects = objects_.size(); });
+    inbox_.post(deleted(last.mapped(), key));
+  }
+
+  void on_synced() override {
+    note([](KindStatus& status) { status.synced = true; });
+    log_info("in sync", {{"resource", resource_}, {"objects", objects_.size()}});
+    inbox_.post(KindSynced{resource_, true});
+  }
+
+  void on_malformed(std::string_view error) override {
+    log_warn("skipping what is no object", {{"resource", resource_}, {"error", error}});
+    note([](KindStatus& status) { ++status.malformed; });
+    inbox_.post(ObjectMalformed{resource_, {}, {}, std::string(error)});
+  }
+
+  void on_state(ReflectorState state, std::string_view text) override {
+    bool newly_missing = false;
+    note([&](KindStatus& status) {
+      newly_missing = state == ReflectorState::kNotServed && !status.synced;
+      status.state = state;
+      status.text = text;
+      if (newly_missing) status.synced = true;
+    });
+    if (state == ReflectorState::kRefused || state == ReflectorState::kUnreachable) {
+      log_warn("cannot follow a kind; trying again",
+               {{"resource", resource_}, {"state", to_string(state)}, {"error", text}});
+    } else if (state == ReflectorState::kNotServed) {
+      log_warn("the API server does not serve this kind; is its CRD installed?",
+               {{"resource", resource_}, {"answer", text}});
+    } else {
+      log_debug("reflector", {{"resource", resource_}, {"state", to_string(state)}});
+    }
+    if (newly_missing) inbox_.post(KindSynced{resource_, false});
+  }
+
+  [[nodiscard]] KindStatus status() const {
+    const std::lock_guard lock(mutex_);
+    return status_;
+  }
+
+ protected:
+  virtual Result<Object> decode(std::string_view json, const ObjectKey& key) = 0;
+  virtual Message upserted(Object object) = 0;
+  virtual Message deleted(const Object& last, const ObjectKey& key) = 0;
+
+  [[nodiscard]] const std::string& resource() const { return resource_; }
+
+ private:
+  template <typename Change>
+  void note(const Change& change) {
+    const std::lock_guard lock(mutex_);
+    change(status_);
+  }
+
+  Inbox& inbox_;
+  const std::string resource_;
+  std::unordered_map<std::string, Object> objects_;  // I/O thread only
+  mutable std::mutex mutex_;                         // guards status_
+  KindStatus status_;
+};
+
+class PodSink final : public KindSink<PodRef> {
+ public:
+  PodSink(Inbox& inbox, SymbolTable& symbols) : KindSink(inbox, "pods"), symbols_(symbols) {}
+
+ private:
+  Result<PodRef> decode(std::string_view json, const ObjectKey&) override {
+    return decode_pod(json, symbols_);
+  }
+  Message upserted(PodRef pod) override { return PodUpserted{std::move(pod)}; }
+  Message deleted(const PodRef& last, const ObjectKey&) override { return PodDeleted{last}; }
+
+  SymbolTable& symbols_;
+};
+
+class NodeSink final : public KindSink<NodeRef> {
+ public:
+  NodeSink(Inbox& inbox, SymbolTable& symbols) : KindSink(inbox, "nodes"), symbols_(symbols) {}
+
+ private:
+  Result<NodeRef> decode(std::string_view json, const ObjectKey&) override {
+    return decode_node(json, symbols_);
+  }
+  Message upserted(NodeRef node) override { return NodeUpserted{std::move(node)}; }
+  Message deleted(const NodeRef&, const ObjectKey& key) override {
+    return NodeDeleted{std::string(key.name)};
+  }
+
+  SymbolTable& symbols_;
+};
+
+// Kinds that only plugins understand: passed on as text.
+class RawSink final : public KindSink<RawRef> {
+ public:
+  using KindSink::KindSink;
+
+ private:
+  Result<RawRef> decode(std::string_view json, const ObjectKey& key) override {
+    return std::make_shared<const RawObject>(
+        RawObject{resource(), std::string(key.ns), std::string(key.name), std::string(key.uid),
+                  std::string(key.resource_version), std::string(json)});
+  }
+  Message upserted(RawRef object) override { return ObjectUpserted{std::move(object)}; }
+  Message deleted(const RawRef& last, const ObjectKey&) override { return ObjectDeleted{last}; }
+};
+
+// A kind that is watched. The sink outlives the reflector that calls it.
+struct Watched {
+  std::string resource;
+  std::unique_ptr<ReflectorSink> sink;
+  std::function<KindStatus()> status;
+  std::unique_ptr<Reflector> reflector;
+};
+
+}  // namespace
+
+struct ApiServerInformer::Impl {
+  HttpClient& client;
+  Inbox& inbox;
+  SymbolTable& symbols;
+  InformerOptions options;
+  mutable std::mutex mutex;  // guards the rest
+  std::vector<Watched> kinds;
+  bool started = false;
+  bool stopped = false;
+
+  // Called with `mutex` held.
+  template <typename Sink>
+  void add(const ResourceType& kind, std::string field_selector, std::unique_ptr<Sink> sink) {
+    ReflectorOptions chosen = options.reflector;
+    chosen.resource = kind;
+    chosen.field_selector = std::move(field_selector);
+    Watched watched;
+    watched.resource = kind.text();
+    watched.status = [raw = sink.get()] { return raw->status(); };
+    watched.sink = std::move(sink);
+    watched.reflector = std::make_unique<Reflector>(client, *watched.sink, std::move(chosen));
+    kinds.push_back(std::move(watched));
+    if (started) kinds.back().reflector->start();
+  }
+
+  void watch(const ResourceType& kind) {
+    const std::lock_guard lock(mutex);
+    if (stopped) return;
+    const std::string resource = kind.text();
+    for (const Watched& watched : kinds) {
+      if (watched.resource == resource) return;
+    }
+    if (resource == "pods") {
+      add(kind, std::string(kUnfinishedPods), std::make_unique<PodSink>(inbox, symbols));
+    } else if (resource == "nodes") {
+      add(kind, {}, std::make_unique<NodeSink>(inbox, symbols));
+    } else {
+      add(kind, {}, std::make_unique<RawSink>(inbox, resource));
+    }
+  }
+};
+
+ApiServerInformer::ApiServerInformer(HttpClient& client, Inbox& inbox, SymbolTable& symbols,
+                                     InformerOptions options)
+    : impl_(new Impl{client, inbox, symbols, std::move(options), {}, {}, false, false}) {
+  // Nodes before pods: an assigned pod mostly finds its node.
+  impl_->watch(ResourceType{"", "v1", "nodes"});
+  for (const ResourceType& kind : impl_->options.kinds) impl_->watch(kind);
+  impl_->watch(ResourceType{"", "v1", "pods"});
+}
+
+ApiServerInformer::~ApiServerInformer() {
+  stop();
+}
+
+void ApiServerInformer::start() {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->started || impl_->stopped) return;
+  impl_->started = true;
+  for (Watched& watched : impl_->kinds) watched.reflector->start();
+}
+
+void ApiServerInformer::watch(const ResourceType& kind) {
+  impl_->watch(kind);
+}
+
+void ApiServerInformer::stop() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    if (impl_->stopped) return;
+    impl_->stopped = true;  // no kind is added from here on
+  }
+  for (Watched& watched : impl_->kinds) watched.reflector->stop();
+}
+
+std::vector<KindStatus> ApiServerInformer::status() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<KindStatus> all;
+  for (const Watched& watched : impl_->kinds) {
+    KindStatus status = watched.status();
+    status.lists = watched.reflector->stats().lists.load();
+    status.delivered = watched.reflector->stats().delivered.load();
+    all.push_back(std::move(status));
+  }
+  return all;
+}
+
+bool ApiServerInformer::synced() const {
+  const std::lock_guard lock(impl_->mutex);
+  return std::all_of(impl_->kinds.begin(), impl_->kinds.end(),
+                     [](const Watched& watched) { return watched.status().synced; });
+}
+
+}  // namespace plimsoll::informer

@@ -1,0 +1,74 @@
+#pragma once
+// The API server's side of the inbox: one reflector per kind, typed decoding, messages in order.
+//
+// Pods (all but the finished ones), nodes, and every further kind that plugins ask for. Objects are
+// decoded on the I/O thread into immutable values, so that the scheduler loop never sees JSON of
+// pods and nodes.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/api/symbols.hpp"
+#include "framework/cluster/inbox.hpp"
+#include "informer/reflector.hpp"
+
+namespace plimsoll::informer {
+
+struct InformerOptions {
+  // Kinds besides pods and nodes; watch() adds more later.
+  std::vector<ResourceType> kinds;
+  // Timing and list mode of every reflector; its resource and field selector are filled in here.
+  ReflectorOptions reflector;
+};
+
+// How one kind is doing; for readiness, logs and metrics.
+struct KindStatus {
+  std::string resource;  // "pods", "nodes", "<plural>.<version>.<group>"
+  ReflectorState state = ReflectorState::kStopped;
+  std::string text;     // why, with the server's message
+  bool synced = false;  // the first list is delivered, or the kind is not served
+  std::uint64_t objects = 0;
+  std::uint64_t malformed = 0;  // objects skipped
+  std::uint64_t lists = 0;
+  std::uint64_t delivered = 0;
+};
+
+// Posts into the inbox, for each kind in the order of its events:
+//  - PodUpserted, NodeUpserted, ObjectUpserted for what is new or changed;
+//  - PodDeleted, NodeDeleted, ObjectDeleted for what is gone, also if that was only noticed later;
+//  with the last
+//    state that was posted. An object of which nothing was posted is not deleted either;
+//  - KindSynced once a kind's first list has been posted, or when it turns out not to be served;
+//  when it is served
+//    later on (CRD installed), KindSynced follows again;
+//  - ObjectMalformed for what cannot be decoded: it is skipped, its previous state stays.
+class ApiServerInformer {
+ public:
+  // `client`, `inbox` and `symbols` must live until stop() has returned.
+  ApiServerInformer(HttpClient& client, Inbox& inbox, SymbolTable& symbols,
+                    InformerOptions options = {});
+  ~ApiServerInformer();  // stop()
+  ApiServerInformer(const ApiServerInformer&) = delete;
+  ApiServerInformer& operator=(const ApiServerInformer&) = delete;
+
+  // Begins to list and watch. Any thread; returns at once.
+  void start();
+
+  // Adds a kind; does nothing if it is watched already. Before or after start(); any thread.
+  void watch(const ResourceType& kind);
+
+  // Ends all reflectors. When it returns, nothing more is posted. Any thread.
+  void stop();
+
+  // Any thread.
+  [[nodiscard]] std::vector<KindStatus> status() const;
+  [[nodiscard]] bool synced() const;  // every kind
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace plimsoll::informer

@@ -1,0 +1,305 @@
+// The HTTP client against a scripted server: answers, streams, failures, credentials, stopping.
+
+#include "informer/http_client.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/informer/http_fixture.hpp"
+#include "tests/informer/scripted_server.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace plimsoll::informer {
+namespace {
+
+using test::client_for;
+using test::Exchange;
+using test::fetch;
+using test::get;
+using test::Journal;
+using test::Received;
+using test::ScriptedServer;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using namespace std::chrono_literals;
+
+TEST(HttpClient, SendsWhatItIsGivenAndNothingElse) {
+  ScriptedServer server([](const Received& request, Exchange& exchange) {
+    exchange.reply(201, "got " + request.body, {{"Retry-After", "7"}});
+  });
+  ServerAccess access;
+  access.server = server.url() + "/prefix";
+  access.token = "secret";
+  access.impersonation_headers = {"Impersonate-User: jane"};
+  auto client = client_for(access);
+  HttpRequest request;
+  request.method = "POST";
+  request.path = "/api?x=1";
+  request.body = std::string(3000, 'x');
+  const auto answer = fetch(*client, request);
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->status, 201);
+  EXPECT_TRUE(answer->ok());
+  EXPECT_EQ(answer->body, "got " + request.body);
+  EXPECT_EQ(answer->content_type, "application/json");
+  EXPECT_EQ(answer->retry_after, 7s);
+  const Received seen = server.received().at(0);
+  EXPECT_EQ(seen.method, "POST");
+  EXPECT_EQ(seen.target, "/prefix/api?x=1");
+  EXPECT_EQ(seen.header("Content-Type"), "application/json");
+  EXPECT_EQ(seen.header("Authorization"), "Bearer secret");
+  EXPECT_EQ(seen.header("Impersonate-User"), "jane");
+  EXPECT_EQ(seen.header("Expect"), "");
+  EXPECT_EQ(seen.header("Accept-Encoding"), "");
+  EXPECT_THAT(seen.header("User-Agent"), StartsWith("plimsoll/"));
+}
+
+TEST(HttpClient, EveryMethodReachesTheServer) {
+  ScriptedServer server([](const Received&, Exchange& exchange) { exchange.reply(200, "{}"); });
+  auto client = client_for(server.url());
+  for (const char* method : {"GET", "PUT", "PATCH", "DELETE", "POST", "GET"}) {
+    HttpRequest request;
+    request.method = method;
+    request.path = "/x";
+    if (request.method != "GET") request.body = "{}";
+    ASSERT_TRUE(fetch(*client, request));
+    EXPECT_EQ(server.received().back().method, method);
+    EXPECT_EQ(server.received().back().body, request.body);
+  }
+  EXPECT_EQ(server.connections(), 1u) << "the connection is kept";
+}
+
+TEST(HttpClient, StreamsPiecesAsTheyArrive) {
+  Journal journal;
+  ScriptedServer server([&](const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    exchange.chunk("one");
+    if (!journal.wait_for("data one")) return;  // it came before the next was sent
+    exchange.chunk("two");
+    exchange.end_stream();
+  });
+  auto client = client_for(server.url());
+  HttpHandlers handlers;
+  handlers.on_open = [&] { journal.add("open"); };
+  handlers.on_data = [&](std::string_view chunk) { journal.add("data " + std::string(chunk)); };
+  handlers.on_done = [&](Result<HttpResponse> result) {
+    journal.add(result ? "done " + std::to_string(result->status) : result.error().message);
+  };
+  client->submit({}, handlers);
+  ASSERT_TRUE(journal.wait_for("done 200"));
+  EXPECT_THAT(journal.lines(), ::testing::ElementsAre("open", "data one", "data two", "done 200"));
+}
+
+TEST(HttpClient, ARefusedStreamKeepsItsBody) {
+  ScriptedServer server([](const Received&, Exchange& exchange) {
+    exchange.reply(403,
+                   R"({"kind":"Status","message":"pods is forbidden: User \"x\" cannot list"})");
+  });
+  auto client = client_for(server.url());
+  std::atomic<bool> data{false};
+  std::promise<Result<HttpResponse>> promise;
+  HttpHandlers handlers;
+  handlers.on_data = [&](std::string_view) { data = true; };
+  handlers.on_done = [&](Result<HttpResponse> result) { promise.set_value(std::move(result)); };
+  client->submit({}, handlers);
+  const auto answer = promise.get_future().get();
+  ASSERT_TRUE(answer);
+  EXPECT_FALSE(data);
+  const Error error = response_error("listing pods", *answer);
+  EXPECT_EQ(error.code, ErrorCode::kUnauthorized);
+  EXPECT_THAT(error.message, AllOf(HasSubstr("listing pods"), HasSubstr("403"),
+                                   HasSubstr("pods is forbidden"), HasSubstr("RBAC")));
+}
+
+TEST(HttpClient, AnUnreachableServerIsNamed) {
+  std::string url;
+  {
+    ScriptedServer gone([](const Received&, Exchange&) {});
+    url = gone.url();
+  }
+  auto client = client_for(url);
+  const auto answer = get(*client, "/");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(answer.error().message,
+              AllOf(HasSubstr("cannot reach"), HasSubstr(url), HasSubstr("the test")));
+}
+
+TEST(HttpClient, TimesOut) {
+  ScriptedServer server([](const Received& request, Exchange& exchange) {
+    if (request.asks("stream")) {
+      exchange.open_stream();
+      exchange.chunk("x");
+    }
+    exchange.hang();
+  });
+  auto client = client_for(server.url());
+  HttpRequest request;
+  request.path = "/unary";
+  request.timeout = 100ms;
+  auto answer = fetch(*client, request);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(answer.error().message, HasSubstr("did not answer in time"));
+  request.path = "/stream";
+  request.timeout = 0ms;
+  request.idle_timeout = 150ms;
+  answer = fetch(*client, request);
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().message, HasSubstr("sent nothing for 150 ms"));
+}
+
+TEST(HttpClient, ABrokenAnswerIsAnError) {
+  ScriptedServer server([](const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    exchange.chunk("half");
+    exchange.cut();
+  });
+  auto client = client_for(server.url());
+  const auto answer = get(*client, "/");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
+}
+
+TEST(HttpClient, AnAnswerThatIsTooLargeIsRefused) {
+  ScriptedServer server(
+      [](const Received&, Exchange& exchange) { exchange.reply(200, std::string(5000, 'x')); });
+  ServerAccess access;
+  access.server = server.url();
+  HttpClientOptions options;
+  options.max_body = 1000;
+  auto client = client_for(access, options);
+  const auto answer = get(*client, "/");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kInvalid);
+  EXPECT_THAT(answer.error().message, HasSubstr("more than 1000 bytes"));
+}
+
+TEST(HttpClient, AnExpiredCredentialIsFetchedAgainOnce) {
+  plimsoll::test::TempDir dir;
+  ASSERT_TRUE(plimsoll::test::write_file(
+      dir / "plugin",
+      "#!/bin/sh\necho x >> " + (dir / "runs").string() +
+          "\necho '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\","
+          "\"status\":{\"token\":\"t'$(wc -l < " +
+          (dir / "runs").string() + ")'\"}}'\n",
+      0700));
+  std::atomic<bool> refuse_all{false};
+  ScriptedServer server([&](const Received& request, Exchange& exchange) {
+    const bool good = request.header("Authorization") == "Bearer t2" && !refuse_all;
+    exchange.reply(good ? 200 : 401, good ? "{}" : R"({"message":"Unauthorized"})");
+  });
+  ServerAccess access;
+  access.server = server.url();
+  access.exec.emplace();
+  access.exec->api_version = "client.authentication.k8s.io/v1";
+  access.exec->command = (dir / "plugin").string();
+  auto client = client_for(access);
+  auto answer = get(*client, "/");
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(server.count("GET"), 2u);
+  refuse_all = true;
+  answer = get(*client, "/");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 401);
+  EXPECT_EQ(server.count("GET"), 4u) << "once more, not for ever";
+  EXPECT_THAT(response_error("asking", *answer).message,
+              AllOf(HasSubstr("Unauthorized"), HasSubstr("renew the token")));
+}
+
+TEST(HttpClient, APluginThatFailsIsTheAnswer) {
+  ServerAccess access;
+  access.server = "http://127.0.0.1:9";
+  access.exec.emplace();
+  access.exec->api_version = "client.authentication.k8s.io/v1";
+  access.exec->command = "false";
+  auto client = client_for(access);
+  const auto answer = get(*client, "/");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kUnauthorized);
+  EXPECT_THAT(answer.error().message, HasSubstr("exit status 1"));
+}
+
+TEST(HttpClient, CancelEndsARequest) {
+  ScriptedServer server([](const Received&, Exchange& exchange) { exchange.hang(); });
+  auto client = client_for(server.url());
+  Journal journal;
+  HttpHandlers handlers;
+  handlers.on_done = [&](Result<HttpResponse> result) {
+    journal.add(!result && result.error().code == ErrorCode::kCancelled ? "cancelled" : "other");
+  };
+  const auto id = client->submit({}, handlers);
+  ASSERT_TRUE(server.wait_for("GET", 1));
+  client->cancel(id);
+  ASSERT_TRUE(journal.wait_for("cancelled"));
+  client->cancel(id);
+  client->run([] {});
+  EXPECT_EQ(journal.lines().size(), 1u);
+}
+
+TEST(HttpClient, StopEndsEverything) {
+  ScriptedServer server([](const Received&, Exchange& exchange) { exchange.hang(); });
+  auto client = client_for(server.url());
+  std::atomic<int> cancelled{0};
+  HttpHandlers handlers;
+  handlers.on_done = [&](Result<HttpResponse> result) {
+    if (!result && result.error().code == ErrorCode::kCancelled) ++cancelled;
+  };
+  for (int i = 0; i < 5; ++i) client->submit({}, handlers);
+  client->after(1h, [] { FAIL() << "a timer after the stop"; });
+  ASSERT_TRUE(server.wait_for("GET", 5));
+  client->stop();
+  EXPECT_EQ(cancelled, 5);
+  client->submit({}, handlers);
+  EXPECT_EQ(cancelled, 6) << "a stopped client answers at once";
+  EXPECT_FALSE(client->post([] {}));
+  bool ran = false;
+  client->run([&] { ran = true; });
+  EXPECT_TRUE(ran);
+}
+
+TEST(HttpClient, TimersAndFunctionsRunInOrderOnOneThread) {
+  auto client = client_for("http://127.0.0.1:9");
+  Journal journal;
+  std::thread::id thread;
+  client->run([&] { thread = std::this_thread::get_id(); });
+  client->after(60ms,
+                [&] { journal.add(std::this_thread::get_id() == thread ? "late" : "astray"); });
+  client->after(20ms,
+                [&] { journal.add(std::this_thread::get_id() == thread ? "early" : "astray"); });
+  const auto dropped = client->after(40ms, [&] { journal.add("dropped"); });
+  client->run([&] { client->cancel_timer(dropped); });
+  client->post([] { throw std::runtime_error("a callback that throws costs only itself"); });
+  ASSERT_TRUE(journal.wait_for("late"));
+  EXPECT_THAT(journal.lines(), ::testing::ElementsAre("early", "late"));
+}
+
+TEST(HttpClient, ManyThreadsMaySubmit) {
+  ScriptedServer server([](const Received&, Exchange& exchange) { exchange.reply(200, "{}"); });
+  ServerAccess access;
+  access.server = server.url();
+  HttpClientOptions options;
+  options.max_connections = 4;
+  auto client = client_for(access, options);
+  std::atomic<int> good{0};
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        const auto answer = get(*client, "/x");
+        if (answer && answer->ok()) ++good;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(good, 200);
+  EXPECT_LE(server.connections(), 4u);
+}
+
+}  // namespace
+}  // namespace plimsoll::informer

@@ -1,0 +1,154 @@
+// The informer end to end: a scripted API server on one side, the inbox on the other.
+
+#include "informer/informer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "tests/informer/http_fixture.hpp"
+#include "tests/informer/scripted_server.hpp"
+
+namespace plimsoll::informer {
+namespace {
+
+using test::Exchange;
+using test::Journal;
+using test::Received;
+using test::ScriptedServer;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+// Writes down each message in one line, per kind.
+class WritingInbox final : public Inbox {
+ public:
+  void post(Message message) override {
+    std::visit([this](const auto& m) { write(m); }, message);
+  }
+
+  Journal pods, nodes, others;
+
+ private:
+  void write(const PodUpserted& m) {
+    pods.add("upserted " + full_name(*m.pod) + " on '" + std::string(view(m.pod->node_name)) + "'");
+  }
+  void write(const PodDeleted& m) { pods.add("deleted " + full_name(*m.last_known)); }
+  void write(const NodeUpserted& m) { nodes.add("upserted " + std::string(view(m.node->name))); }
+  void write(const NodeDeleted& m) { nodes.add("deleted " + m.name); }
+  void write(const ObjectUpserted& m) {
+    others.add("upserted " + m.object->resource + " " + m.object->name + " " + m.object->json);
+  }
+  void write(const ObjectDeleted& m) { others.add("deleted " + m.last_known->name); }
+  void write(const KindSynced& m) { journal(m.resource).add(m.served ? "synced" : "not served"); }
+  void write(const ObjectMalformed& m) {
+    journal(m.resource).add("malformed " + m.ns + "/" + m.name + ": " + m.error);
+  }
+  void write(const Task& m) { m.run(); }
+
+  Journal& journal(const std::string& resource) {
+    return resource == "pods" ? pods : resource == "nodes" ? nodes : others;
+  }
+};
+
+std::string list(const std::string& items) {
+  return R"({"metadata":{"resourceVersion":"10"},"items":[)" + items + "]}";
+}
+
+std::string pod(const std::string& name, const std::string& more, const std::string& version) {
+  return R"({"metadata":{"name":")" + name + R"(","namespace":"n","uid":"u-)" + name +
+         R"(","resourceVersion":")" + version + R"("},"spec":{)" + more +
+         R"("containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]}})";
+}
+
+TEST(ApiServerInformer, DecodesAndPostsInOrder) {
+  std::atomic<bool> crd_installed{false};
+  ScriptedServer server([&](const Received& request, Exchange& exchange) {
+    if (request.asks("watch=true")) {
+      exchange.open_stream();
+      if (request.asks("/pods")) {
+        exchange.chunk(R"({"type":"MODIFIED","object":)" + pod("a", R"("nodeName":"n1",)", "11") +
+                       "}\n" + R"({"type":"ADDED","object":)" +
+                       pod("bad", R"("containers":7,)", "12") + "}\n" +
+                       R"({"type":"DELETED","object":)" + pod("bad", "", "13") + "}\n" +
+                       R"({"type":"DELETED","object":)" + pod("a", "", "14") + "}\n");
+      } else if (request.asks("/nodes")) {
+        exchange.chunk(
+            R"({"type":"DELETED","object":{"metadata":{"name":"n1","uid":"un","resourceVersion":"3"}}})"
+            "\n");
+      }
+      exchange.hang();
+    } else if (request.asks("/pods")) {
+      EXPECT_THAT(request.target, HasSubstr("fieldSelector=status.phase%21%3DSucceeded"));
+      exchange.reply(200, list(pod("a", "", "1")));
+    } else if (request.asks("/nodes")) {
+      exchange.reply(200, list(R"({"metadata":{"name":"n1","uid":"un","resourceVersion":"2"},
+          "status":{"allocatable":{"cpu":"4"}}})"));
+    } else if (crd_installed) {
+      exchange.reply(200, list(R"({"metadata":{"name":"x","uid":"ux","resourceVersion":"5"}})"));
+    } else {
+      exchange.reply(404, "404 page not found");
+    }
+  });
+  auto client = test::client_for(server.url());
+  WritingInbox inbox;
+  SymbolTable symbols;
+  InformerOptions options;
+  options.reflector.not_served_retry_min = options.reflector.not_served_retry_max = 50ms;
+  options.kinds = {{"g.io", "v1", "things"}};
+  ApiServerInformer informer(*client, inbox, symbols, options);
+  EXPECT_FALSE(informer.synced());
+  informer.start();
+  informer.watch({"g.io", "v1", "things"});  // twice is once
+
+  ASSERT_TRUE(inbox.pods.wait_for("deleted n/a"));
+  const auto pods = inbox.pods.lines();
+  ASSERT_EQ(pods.size(), 5u);
+  EXPECT_EQ(pods[0], "upserted n/a on ''");
+  EXPECT_EQ(pods[1], "synced");
+  EXPECT_EQ(pods[2], "upserted n/a on 'n1'");
+  EXPECT_THAT(pods[3], HasSubstr("malformed n/bad: spec.containers"));
+  ASSERT_TRUE(inbox.nodes.wait_for("deleted n1"));
+  EXPECT_THAT(inbox.nodes.lines(), ElementsAre("upserted n1", "synced", "deleted n1"));
+
+  ASSERT_TRUE(inbox.others.wait_for("not served"));
+  EXPECT_TRUE(informer.synced()) << "a kind that is not served keeps nobody waiting";
+  crd_installed = true;
+  ASSERT_TRUE(inbox.others.wait_for("synced"));
+  EXPECT_THAT(
+      inbox.others.lines(),
+      ElementsAre("not served", HasSubstr("upserted things.v1.g.io x {\"metadata\""), "synced"));
+
+  informer.watch({"g.io", "v1", "later"});
+  ASSERT_TRUE(inbox.others.wait_for("synced", 2));
+  const auto status = informer.status();
+  ASSERT_EQ(status.size(), 4u);
+  EXPECT_EQ(status[2].resource, "pods");
+  EXPECT_EQ(status[2].malformed, 1u);
+  EXPECT_EQ(status[2].objects, 0u);
+  EXPECT_EQ(status[1].objects, 1u);
+  informer.stop();
+  EXPECT_EQ(informer.status()[0].state, ReflectorState::kStopped);
+  server.stop();
+}
+
+TEST(ApiServerInformer, StopsWithoutAServer) {
+  auto client = test::client_for("http://127.0.0.1:9");
+  WritingInbox inbox;
+  SymbolTable symbols;
+  {
+    ApiServerInformer informer(*client, inbox, symbols);
+    informer.start();
+    std::this_thread::sleep_for(20ms);
+  }
+  { ApiServerInformer never_started(*client, inbox, symbols); }
+  client->stop();
+  ApiServerInformer late(*client, inbox, symbols);
+  late.start();
+  late.stop();
+  EXPECT_TRUE(inbox.pods.lines().empty());
+}
+
+}  // namespace
+}  // namespace plimsoll::informer

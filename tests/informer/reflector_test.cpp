@@ -1,0 +1,474 @@
+// The reflector against a scripted API server: what is delivered, in which order, and what is asked
+// for.
+
+#include "informer/reflector.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <random>
+
+#include "tests/informer/http_fixture.hpp"
+#include "tests/informer/scripted_server.hpp"
+
+namespace plimsoll::informer {
+namespace {
+
+using test::Exchange;
+using test::Journal;
+using test::Received;
+using test::ScriptedServer;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using namespace std::chrono_literals;
+
+// Writes down all it hears: "+ ns/name uid rv", "- ns/name uid", "synced", "state: text", ...
+class WritingSink final : public ReflectorSink {
+ public:
+  void on_upsert(std::string_view json, const ObjectKey& key, bool initial) override {
+    EXPECT_EQ(json.front(), '{');
+    EXPECT_EQ(json.back(), '}');
+    objects.add(std::string(initial ? "+ " : "~ ") + text(key) + " " +
+                std::string(key.resource_version));
+  }
+  void on_delete(const ObjectKey& key, std::string_view last) override {
+    objects.add("- " + text(key) + (last.empty() ? "" : " with its last state"));
+  }
+  void on_synced() override { objects.add("synced"); }
+  void on_malformed(std::string_view error) override {
+    objects.add("malformed " + std::string(error));
+  }
+  void on_state(ReflectorState state, std::string_view text) override {
+    states.add(std::string(to_string(state)) + ": " + std::string(text));
+  }
+
+  Journal objects;
+  Journal states;
+
+ private:
+  static std::string text(const ObjectKey& key) {
+    return std::string(key.ns) + "/" + std::string(key.name) + " " + std::string(key.uid);
+  }
+};
+
+std::string object(const std::string& name, const std::string& uid, int version) {
+  return R"({"metadata":{"name":")" + name + R"(","namespace":"n","uid":")" + uid +
+         R"(","resourceVersion":")" + std::to_string(version) + R"("}})";
+}
+
+std::string list(const std::vector<std::string>& items, int version, const std::string& more = {}) {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : ",") + item;
+  return R"({"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":")" +
+         std::to_string(version) + R"(","continue":")" + more + R"("},"items":[)" + text + "]}";
+}
+
+std::string event(const std::string& type, const std::string& of) {
+  return R"({"type":")" + type + R"(","object":)" + of + "}\n";
+}
+
+std::string bookmark(int version, bool end = false) {
+  return event("BOOKMARK",
+               R"({"metadata":{"resourceVersion":")" + std::to_string(version) + "\"" +
+                   (end ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})" : "") + "}}");
+}
+
+constexpr char kGone[] = R"({"kind":"Status","code":410,"reason":"Expired","message":"too old"})";
+
+// A reflector on pods with short times, and the server that the test scripts: `on_list` and
+// `on_watch` get the number of the call, counted from 1.
+class ReflectorTest : public ::testing::Test {
+ protected:
+  using Answer = std::function<void(int call, const Received&, Exchange&)>;
+
+  void start() {
+    server_ = std::make_unique<ScriptedServer>([this](const Received& request, Exchange& exchange) {
+      if (request.asks("watch=true")) {
+        on_watch(++watches_, request, exchange);
+      } else {
+        on_list(++lists_, request, exchange);
+      }
+    });
+    client_ = test::client_for(server_->url());
+    options.resource = {"", "v1", "pods"};
+    options.backoff.initial = 20ms;
+    options.backoff.maximum = 100ms;
+    options.very_short_watch = 50ms;
+    options.not_served_retry_min = 30ms;
+    options.not_served_retry_max = 60ms;
+    reflector_ = std::make_unique<Reflector>(*client_, sink, options);
+    reflector_->start();
+  }
+
+  void TearDown() override { finish(); }
+
+  void finish() {
+    if (reflector_) reflector_->stop();
+    if (server_) server_->stop();
+  }
+
+  // The queries of one kind, in order.
+  [[nodiscard]] std::vector<std::string> asked(bool watches) const {
+    std::vector<std::string> targets;
+    for (const Received& request : server_->received()) {
+      if (request.asks("watch=true") == watches) targets.push_back(request.target);
+    }
+    return targets;
+  }
+
+  WritingSink sink;
+  ReflectorOptions options;
+  Answer on_list = [](int, const Received&, Exchange& exchange) {
+    exchange.reply(200, list({}, 1));
+  };
+  Answer on_watch = [](int, const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    exchange.hang();
+  };
+  std::atomic<int> lists_{0};
+  std::atomic<int> watches_{0};
+  std::unique_ptr<ScriptedServer> server_;
+  std::unique_ptr<HttpClient> client_;
+  std::unique_ptr<Reflector> reflector_;
+};
+
+TEST(ResourceType, NamesAndPaths) {
+  EXPECT_EQ((ResourceType{"", "v1", "pods"}.path()), "/api/v1/pods");
+  const auto nrt = ResourceType::parse("noderesourcetopologies.v1alpha2.topology.node.k8s.io");
+  ASSERT_TRUE(nrt);
+  EXPECT_EQ(nrt->path(), "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies");
+  EXPECT_EQ(nrt->text(), "noderesourcetopologies.v1alpha2.topology.node.k8s.io");
+  for (const char* bad : {"", "pods", "pods.v1", ".v1.g", "pods..g", "pods.v1."}) {
+    const auto parsed = ResourceType::parse(bad);
+    ASSERT_FALSE(parsed) << bad;
+    EXPECT_THAT(parsed.error().message, HasSubstr("<plural>.<version>.<group>"));
+  }
+}
+
+TEST_F(ReflectorTest, ListsThenWatches) {
+  options.field_selector = "status.phase!=Failed";
+  on_list = [](int, const Received&, Exchange& exchange) {
+    exchange.reply(200, list({object("a", "u1", 3), object("b", "u2", 4)}, 10));
+  };
+  on_watch = [](int call, const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    if (call == 1) {
+      exchange.chunk(event("ADDED", object("c", "u3", 11)) +
+                     event("MODIFIED", object("a", "u1", 12)) +
+                     event("DELETED", object("b", "u2", 13)) + bookmark(20));
+    }
+    exchange.hang();
+  };
+  start();
+  ASSERT_TRUE(sink.objects.wait_for("- n/b"));
+  EXPECT_THAT(sink.objects.lines(), ElementsAre("+ n/a u1 3", "+ n/b u2 4", "synced", "~ n/c u3 11",
+                                                "~ n/a u1 12", "- n/b u2 with its last state"));
+  EXPECT_THAT(asked(false).at(0),
+              AllOf(HasSubstr("/api/v1/pods?resourceVersion=0"),
+                    HasSubstr("fieldSelector=status.phase%21%3DFailed"), Not(HasSubstr("limit="))));
+  EXPECT_THAT(asked(true).at(0),
+              AllOf(HasSubstr("resourceVersion=10"), HasSubstr("allowWatchBookmarks=true"),
+                    HasSubstr("timeoutSeconds="), HasSubstr("fieldSelector=")));
+  EXPECT_THAT(sink.states.lines(), ElementsAre("listing: ", "watching: "));
+}
+
+TEST_F(ReflectorTest, LinesMayBeCutAnywhere) {
+  on_watch = [](int, const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    for (const char c :
+         event("ADDED", object("a", "u1", 2)) + event("DELETED", object("a", "u1", 3))) {
+      exchange.chunk(std::string(1, c));
+    }
+    exchange.hang();
+  };
+  start();
+  ASSERT_TRUE(sink.objects.wait_for("- n/a"));
+  EXPECT_THAT(sink.objects.lines(),
+              ElementsAre("synced", "~ n/a u1 2", "- n/a u1 with its last state"));
+}
+
+TEST_F(ReflectorTest, ResumesWhereItStopped) {
+  on_list = [](int, const Received&, Exchange& exchange) { exchange.reply(200, list({}, 5)); };
+  on_watch = [](int call, const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    if (call == 1) {  // an event, then a clean end
+      exchange.chunk(event("ADDED", object("a", "u1", 7)));
+      exchange.end_stream();
+    } else if (call == 2) {  // a bookmark, half a line, then a broken connection
+      exchange.chunk(bookmark(30) + R"({"type":"ADDED","obj)");
+      exchange.cut();
+    } else {
+      exchange.chunk(event("ADDED", object("b", "u2", 31)));
+      exchange.hang();
+    }
+  };
+  start();
+  ASSERT_TRUE(sink.objects.wait_for("n/b"));
+  EXPECT_THAT(sink.objects.lines(), ElementsAre("synced", "~ n/a u1 7", "~ n/b u2 31"));
+  const auto watches = asked(true);
+  ASSERT_EQ(watches.size(), 3u);
+  EXPECT_THAT(watches[1], HasSubstr("resourceVersion=7"));
+  EXPECT_THAT(watches[2], HasSubstr("resourceVersion=30"));
+  EXPECT_EQ(lists_, 1);
+  EXPECT_THAT(sink.states.lines(),
+              ElementsAre("listing: ", "watching: ", HasSubstr("unreachable: "), "watching: "));
+}
+
+// 410 Gone as an answer and as an event: what vanished is deleted, what stayed is not repeated,
+// what was made anew is deleted and added.
+class Gone : public ReflectorTest, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(Gone, ListsAfreshWithoutLosingOrRepeating) {
+  const bool as_event = GetParam();
+  on_list = [](int call, const Received& request, Exchange& exchange) {
+    if (call == 1) {
+      exchange.reply(200, list({object("same", "u1", 1), object("changed", "u2", 2),
+                                object("gone", "u3", 3), object("anew", "u4", 4)},
+                               10));
+    } else if (!request.asks("continue=")) {
+      exchange.reply(200,
+                     list({object("same", "u1", 1), object("changed", "u2", 12)}, 20, "more&"));
+    } else {
+      exchange.reply(200, list({object("anew", "u5", 15)}, 20));
+    }
+  };
+  on_watch = [as_event](int call, const Received&, Exchange& exchange) {
+    if (call == 1 && !as_event) {
+      exchange.reply(410, kGone);
+    } else {
+      exchange.open_stream();
+      if (call == 1) exchange.chunk(event("ERROR", kGone) + event("ADDED", object("x", "u9", 1)));
+      exchange.hang();
+    }
+  };
+  start();
+  ASSERT_TRUE(sink.objects.wait_for("- n/gone"));
+  EXPECT_THAT(
+      sink.objects.lines(),
+      ElementsAre("+ n/same u1 1", "+ n/changed u2 2", "+ n/gone u3 3", "+ n/anew u4 4", "synced",
+                  "~ n/changed u2 12", "- n/anew u4", "~ n/anew u5 15", "- n/gone u3"));
+  const auto lists = asked(false);
+  ASSERT_EQ(lists.size(), 3u);
+  EXPECT_THAT(lists[1], AllOf(HasSubstr("limit=500"), Not(HasSubstr("resourceVersion="))));
+  EXPECT_THAT(lists[2], AllOf(HasSubstr("limit=500"), HasSubstr("continue=more%26")));
+  ASSERT_TRUE(server_->wait_for("resourceVersion=20", 1));
+  EXPECT_EQ(reflector_->stats().unchanged, 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Reflector, Gone, ::testing::Bool());
+
+TEST_F(ReflectorTest, AnExpiredContinueTokenStartsTheListAgain) {
+  on_watch = [](int call, const Received&, Exchange& exchange) {
+    if (call == 1) {
+      exchange.reply(410, kGone);
+    } else {
+      exchange.open_stream();
+      exchange.hang();
+    }
+  };
+  on_list = [](int call, const Received& request, Exchange& exchange) {
+    if (call == 1) {
+      exchange.reply(200, list({object("a", "u1", 1)}, 1));
+    } else if (request.asks("continue=")) {
+      exchange.reply(410, kGone);
+    } else if (request.asks("limit=")) {
+      exchange.reply(200, list({object("a", "u1", 1)}, 2, "token"));
+    } else {
+      exchange.reply(200, list({object("b", "u2", 3)}, 3));
+    }
+  };
+  start();
+  ASSERT_TRUE(sink.objects.wait_for("- n/a"));
+  EXPECT_THAT(sink.objects.lines(), ElementsAre("+ n/a u1 1", "synced", "~ n/b u2 3", "- n/a u1"));
+}
+
+TEST_F(ReflectorTest, AListThatIsCutOffDeletesNothing) {
+  on_list = [](int call, const Received&, Exchange& exchange) {
+    const std::string full = list({object("a", "u1", 1), object("b", "u2", 2)}, 5);
+    if (call == 1) {
+      exchange.open_stream();
+      exchange.chunk(full.substr(0, full.size() - 60));
+      exchange.cut();
+    } else if (call == 2) {
+      exchange.reply(200, full.substr(0, full.size() - 1));
+    } else {
+      exchange.reply(200, full);
+    }
+  };
+  start();
+  ASSERT_TRUE(sink.objects.wait_for("synced"));
+  EXPECT_THAT(sink.objects.lines(), ElementsAre("+ n/a u1 1", "+ n/b u2 2", "synced"));
+  EXPECT_TRUE(sink.states.wait_for("the list is cut off"));
+}
+
+TEST_F(ReflectorTest, AKindThatIsNotServedIsPickedUpLater) {
+  on_list = [](int call, const Received&, Exchange& exchange) {
+    if (call <= 3) {
+      exchange.reply(404, "404 page not found\n");
+    } else {
+      exchange.reply(200, list({object("a", "u1", 1)}, 5));
+    }
+  };
+  start();
+  ASSERT_TRUE(sink.objects.wait_for("synced"));
+  ASSERT_TRUE(sink.states.wait_for("watching"));
+  const auto states = sink.states.lines();
+  ASSERT_EQ(states.size(), 8u) << "once per try";
+  EXPECT_THAT(states[1], AllOf(HasSubstr("not served"), HasSubstr("404 page not found")));
+}
+
+TEST_F(ReflectorTest, RefusalIsReportedWithTheServersWords) {
+  on_list = [](int call, const Received&, Exchange& exchange) {
+    if (call == 1) {
+      exchange.reply(403, R"({"kind":"Status","message":"pods is forbidden: User \"x\""})");
+    } else {
+      exchange.reply(200, list({}, 5));
+    }
+  };
+  start();
+  ASSERT_TRUE(sink.states.wait_for("refused: listing pods"));
+  EXPECT_TRUE(sink.states.wait_for("pods is forbidden: User \"x\""));
+  ASSERT_TRUE(sink.objects.wait_for("synced"));
+}
+
+TEST_F(ReflectorTest, ThrottlingIsObeyed) {
+  std::atomic<bool> early{false};
+  std::chrono::steady_clock::time_point asked_at;
+  on_list = [&](int call, const Received&, Exchange& exchange) {
+    if (call == 1) {
+      asked_at = std::chrono::steady_clock::now();
+      exchange.reply(429, "{}", {{"Retry-After", "1"}});
+    } else {
+      early = std::chrono::steady_clock::now() - asked_at < 950ms;
+      exchange.reply(200, list({}, 5));
+    }
+  };
+  start();
+  EXPECT_TRUE(sink.objects.wait_for("synced"));
+  finish();  // before what on_list refers to
+  EXPECT_FALSE(early);
+}
+
+TEST_F(ReflectorTest, VeryShortWatchesBackOff) {
+  on_watch = [](int, const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    exchange.end_stream();
+  };
+  start();
+  ASSERT_TRUE(sink.states.wait_for("ended at once without an event", 2));
+  EXPECT_GE(reflector_->stats().failures, 2u);
+  EXPECT_EQ(lists_, 1) << "the version is still good";
+}
+
+TEST_F(ReflectorTest, AServerErrorInTheStreamIsRetriedAndThenListed) {
+  on_watch = [](int, const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    exchange.chunk(event("ERROR", R"({"code":500,"message":"etcd is sad"})"));
+    exchange.hang();
+  };
+  start();
+  ASSERT_TRUE(sink.states.wait_for("error 500 (etcd is sad)"));
+  ASSERT_TRUE(server_->wait_for("resourceVersion=1&resourceVersionMatch", 1)) << "listed again";
+  EXPECT_GE(watches_, 5);
+}
+
+TEST_F(ReflectorTest, MalformedObjectsCostOnlyThemselves) {
+  on_list = [](int, const Received&, Exchange& exchange) {
+    exchange.reply(200, list({"7", R"({"metadata":{}})", object("a", "u1", 1)}, 5));
+  };
+  on_watch = [](int, const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    exchange.chunk("not json\n" + event("ADDED", "{}") + event("ODD", "{}") +
+                   event("ADDED", object("b", "u2", 6)));
+    exchange.hang();
+  };
+  start();
+  ASSERT_TRUE(sink.objects.wait_for("n/b"));
+  EXPECT_EQ(reflector_->stats().malformed, 5u);
+  EXPECT_TRUE(sink.objects.wait_for("malformed", 5));
+  EXPECT_TRUE(sink.objects.wait_for("+ n/a u1 1"));
+}
+
+TEST_F(ReflectorTest, StreamsTheFirstList) {
+  options.streaming_list = true;
+  on_watch = [](int call, const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    if (call == 1) {
+      exchange.chunk(event("ADDED", object("a", "u1", 3)) + bookmark(9, true) +
+                     event("MODIFIED", object("a", "u1", 10)));
+    }
+    exchange.hang();
+  };
+  start();
+  ASSERT_TRUE(sink.objects.wait_for("u1 10"));
+  EXPECT_THAT(sink.objects.lines(), ElementsAre("+ n/a u1 3", "synced", "~ n/a u1 10"));
+  EXPECT_THAT(asked(true).at(0), AllOf(HasSubstr("sendInitialEvents=true"),
+                                       HasSubstr("resourceVersionMatch=NotOlderThan")));
+  EXPECT_EQ(lists_, 0);
+  EXPECT_EQ(watches_, 1) << "the same stream goes on";
+}
+
+TEST_F(ReflectorTest, AServerThatDoesNotStreamListsIsListed) {
+  options.streaming_list = true;
+  on_list = [](int, const Received&, Exchange& exchange) {
+    exchange.reply(200, list({object("a", "u1", 3)}, 5));
+  };
+  on_watch = [](int, const Received& request, Exchange& exchange) {
+    if (request.asks("sendInitialEvents")) {
+      exchange.reply(422, R"({"message":"sendInitialEvents: Forbidden"})");
+    } else {
+      exchange.open_stream();
+      exchange.hang();
+    }
+  };
+  start();
+  ASSERT_TRUE(sink.objects.wait_for("synced"));
+  EXPECT_EQ(server_->count("sendInitialEvents"), 1u);
+  EXPECT_THAT(sink.objects.lines(), ElementsAre("+ n/a u1 3", "synced"));
+}
+
+TEST_F(ReflectorTest, StopIsSilentAtAnyMoment) {
+  on_watch = [](int, const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    for (int i = 2; exchange.chunk(event("MODIFIED", object("a", "u1", i))); ++i) {
+    }
+  };
+  start();
+  ASSERT_TRUE(sink.objects.wait_for("~ n/a", 5));
+  reflector_->stop();
+  const std::size_t heard = sink.objects.lines().size();
+  client_->run([] {});
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(sink.objects.lines().size(), heard);
+  EXPECT_EQ(sink.states.lines().back(), "stopped: ");
+}
+
+TEST_F(ReflectorTest, ArbitraryBytesAsAWatchStreamNeverCrash) {
+  options.backoff.initial = options.backoff.maximum = 1ms;
+  options.very_short_watch = 0ms;
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  std::mutex mutex;
+  on_watch = [&](int, const Received&, Exchange& exchange) {
+    std::string bytes;
+    {
+      const std::lock_guard lock(mutex);
+      bytes =
+          event("ADDED", object("a", "u", 1)) + bookmark(5) + event("DELETED", object("a", "u", 2));
+      for (int i = 0; i < 6; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    exchange.open_stream();
+    exchange.chunk(bytes);
+    exchange.end_stream();
+  };
+  start();
+  EXPECT_TRUE(server_->wait_for("watch=true", 200));
+  finish();  // before what on_watch refers to
+}
+
+}  // namespace
+}  // namespace plimsoll::informer
