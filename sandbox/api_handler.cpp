@@ -6,6 +6,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "sandbox/object_shape.hpp"
 #include "sandbox/patch.hpp"
 #include "sandbox/pod_rules.hpp"
 
@@ -61,29 +62,6 @@ ObjectKey key_of(const Endpoint& endpoint, const Route& route) {
 ApiResponse success(const std::string& message = {}) {
   ApiStatus status{200, "", message};
   return {200, to_status_json(status)};
-}
-
-// Nothing is stored whose shape would trip the readers of every object.
-ApiResult<void> check_shape(const json& object) {
-  if (!object.is_object()) return bad_request("the object is not a JSON object");
-  for (const char* part : {"metadata", "spec", "status"}) {
-    const auto found = object.find(part);
-    if (found != object.end() && !found->is_null() && !found->is_object()) {
-      return bad_request(std::string(part) + ": expected a JSON object");
-    }
-  }
-  const json metadata = metadata_of(object);
-  for (const char* map : {"labels", "annotations"}) {
-    const auto found = metadata.find(map);
-    if (found == metadata.end() || found->is_null()) continue;
-    const bool strings =
-        found->is_object() && std::all_of(found->begin(), found->end(),
-                                          [](const json& value) { return value.is_string(); });
-    if (!strings) {
-      return bad_request("metadata." + std::string(map) + ": expected an object of strings");
-    }
-  }
-  return {};
 }
 
 }  // namespace

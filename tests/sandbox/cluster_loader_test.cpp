@@ -1,0 +1,86 @@
+#include "sandbox/cluster_loader.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace plimsoll::sandbox {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr const char* kExport =
+    R"({"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":""},"items":[
+  {"apiVersion":"v1","kind":"Node","metadata":{"name":"n1","uid":"u-node","resourceVersion":"991",
+    "creationTimestamp":"2024-01-02T03:04:05Z","managedFields":[{"manager":"kubelet"}]},
+    "status":{"allocatable":{"cpu":"4"}}},
+  {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p1","namespace":"team","uid":"u-pod",
+    "resourceVersion":"12345"},"spec":{"nodeName":"n1","containers":[{"name":"c"}]},
+    "status":{"phase":"Running"}},
+  {"apiVersion":"topology.node.k8s.io/v1alpha1","kind":"NodeResourceTopology","metadata":{"name":"n1"},
+    "zones":[]},
+  {"apiVersion":"scheduling.koordinator.sh/v1alpha1","kind":"Device","metadata":{"name":"n1"},"spec":{}},
+  {"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"b","namespace":"team"}},
+  {"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"fast"}}]})";
+
+TEST(ClusterLoader, KeepsIdentityAndGivesVersionsAnew) {
+  ObjectStore store;
+  const auto report = load_cluster(store, {kExport});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->notes.empty());
+  EXPECT_EQ(report->by_kind.at("Pod"), 1U);
+  const auto node = store.get(kNodes, {"", "n1"});
+  ASSERT_TRUE(node);
+  const json object = (*node)->parse();
+  EXPECT_EQ((*node)->uid, "u-node");
+  EXPECT_EQ(object["metadata"]["creationTimestamp"], "2024-01-02T03:04:05Z");
+  EXPECT_FALSE(object["metadata"].contains("managedFields"));
+  EXPECT_NE(object["metadata"]["resourceVersion"], "991");
+  const json pod = (*store.get(kPods, {"team", "p1"}))->parse();
+  EXPECT_EQ(pod["spec"]["nodeName"], "n1");
+  EXPECT_EQ(pod["status"]["phase"], "Running");
+  EXPECT_EQ((*store.get(kNodeResourceTopologies, {"", "n1"}))->parse()["apiVersion"],
+            "topology.node.k8s.io/v1alpha2");
+  EXPECT_TRUE(store.get(kDevices, {"", "n1"}));
+  EXPECT_TRUE(store.get({"policy", "poddisruptionbudgets"}, {"team", "b"}));
+  EXPECT_TRUE(store.get({"storage.k8s.io", "storageclasses"}, {"", "fast"}));
+  EXPECT_TRUE(store.get(kNamespaces, {"", "team"}));
+}
+
+TEST(ClusterLoader, TypedListsAndSingleObjects) {
+  ObjectStore store;
+  const auto report =
+      load_cluster(store, {R"({"apiVersion":"v1","kind":"PodList","items":[{"metadata":{"name":"a"},
+                  "spec":{"containers":[{"resources":{"limits":{"cpu":"1","memory":"1Gi"}}}]}}]})",
+                           R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}})",
+                           R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}})"});
+  ASSERT_TRUE(report) << report.error().message;
+  const json pod = (*store.get(kPods, {"default", "a"}))->parse();
+  EXPECT_EQ(pod["status"]["qosClass"], "Guaranteed");
+  EXPECT_EQ(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"], "1");
+  ASSERT_EQ(report->notes.size(), 1U);
+  EXPECT_THAT(report->notes[0], HasSubstr("text 3 is left out: nodes \"n\" already exists"));
+}
+
+TEST(ClusterLoader, NamesEveryMistakeAndStoresNothing) {
+  ObjectStore store;
+  const auto report = load_cluster(
+      store,
+      {R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"fine"}})", "{oops",
+       R"({"kind":"List","apiVersion":"v1","items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}},
+                 {"kind":"Node","apiVersion":"v1"}, 7, {"metadata":{"name":"x"}},
+                 {"kind":"Node","apiVersion":"v1","metadata":{"name":"y","labels":{"a":1}}}]})"});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::kInvalid);
+  for (const char* part : {"text 2: ", "text 3, item 1 (Pod): a pod without a spec",
+                           "text 3, item 2 (Node): no metadata.name", "item 3: not a JSON object",
+                           "item 4: no apiVersion", "item 5 (Node): metadata.labels"}) {
+    EXPECT_THAT(report.error().message, HasSubstr(part));
+  }
+  EXPECT_EQ(store.count(kNodes), 0U);
+}
+
+}  // namespace
+}  // namespace plimsoll::sandbox

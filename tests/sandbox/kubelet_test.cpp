@@ -1,0 +1,270 @@
+#include "sandbox/kubelet.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "sandbox/pod_fingerprint.hpp"
+#include "sandbox/pod_rules.hpp"
+
+namespace plimsoll::sandbox {
+namespace {
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr auto kLong = 20s;
+
+KubeletOptions fast() {
+  KubeletOptions options;
+  options.start_delay = 5ms;
+  options.stop_delay = 5ms;
+  options.report_delay = 5ms;
+  return options;
+}
+
+class KubeletTest : public testing::Test {
+ protected:
+  void add_node(const std::string& name, int zones = 2) {
+    ASSERT_TRUE(store.create(
+        kNodes,
+        {{"metadata", {{"name", name}}},
+         {"status", {{"allocatable", {{"cpu", "16"}, {"memory", "32Gi"}, {"pods", "110"}}}}}}));
+    json list = json::array();
+    for (int i = 0; i < zones; ++i) {
+      list.push_back(
+          {{"name", "node-" + std::to_string(i)},
+           {"type", "Node"},
+           {"resources",
+            {{{"name", "cpu"}, {"capacity", "8"}, {"allocatable", "8"}, {"available", "8"}},
+             {{"name", "memory"},
+              {"capacity", "16Gi"},
+              {"allocatable", "16Gi"},
+              {"available", "16Gi"}}}}});
+    }
+    if (zones == 0) return;
+    ASSERT_TRUE(store.create(kNodeResourceTopologies,
+                             {{"metadata", {{"name", name}}},
+                              {"zones", list},
+                              {"attributes",
+                               {{{"name", "topologyManagerPolicy"}, {"value", "single-numa-node"}},
+                                {{"name", "topologyManagerScope"}, {"value", "container"}}}}}));
+  }
+
+  // Creates a pod that is bound already: what a scheduler leaves behind.
+  void add_bound(const std::string& name, const std::string& node, const char* cpu,
+                 json annotations = json::object()) {
+    const json limits = {{"cpu", cpu}, {"memory", "1Gi"}};
+    json pod = {
+        {"metadata",
+         {{"name", name}, {"namespace", "default"}, {"annotations", std::move(annotations)}}},
+        {"spec",
+         {{"nodeName", node},
+          {"initContainers",
+           {{{"name", "init"}, {"image", "i"}, {"resources", {{"limits", limits}}}}}},
+          {"containers", {{{"name", "c"}, {"image", "i"}, {"resources", {{"limits", limits}}}}}}}}};
+    set_pod_defaults(pod);
+    ASSERT_TRUE(store.create(kPods, std::move(pod)));
+  }
+
+  json pod(const std::string& name) const {
+    const auto found = store.get(kPods, {"default", name});
+    return found ? (*found)->parse() : json();
+  }
+  json nrt(const std::string& node) const {
+    return (*store.get(kNodeResourceTopologies, {"", node}))->parse();
+  }
+  std::string available(const std::string& node, int zone) const {
+    return nrt(node)["zones"][zone]["resources"][0]["available"];
+  }
+  std::string attribute(const std::string& node, const std::string& name) const {
+    const json object = nrt(node);
+    for (const json& entry : object["attributes"]) {
+      if (entry["name"] == name) return entry["value"];
+    }
+    return {};
+  }
+
+  ObjectStore store{{.seed = 3}};
+};
+
+TEST_F(KubeletTest, RunsABoundPodAndReportsItsZone) {
+  add_node("n");
+  SimulatedKubelets kubelets(store, fast());
+  add_bound("a", "n", "6");
+  ASSERT_TRUE(kubelets.wait_idle(kLong));
+  const json running = pod("a");
+  EXPECT_EQ(running["status"]["phase"], "Running");
+  EXPECT_EQ(running["status"]["containerStatuses"][0]["state"].contains("running"), true);
+  EXPECT_EQ(running["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"], 0);
+  EXPECT_EQ(available("n", 0), "2");
+  EXPECT_EQ(available("n", 1), "8");
+  EXPECT_EQ(attribute("n", "nodeTopologyPodsFingerprint"), pod_fingerprint({{"default", "a"}}));
+  EXPECT_EQ(attribute("n", "nodeTopologyPodsFingerprintMethod"), "all");
+  EXPECT_EQ(attribute("n", "topologyManagerPolicy"), "single-numa-node");
+  const KubeletStats stats = kubelets.stats();
+  EXPECT_EQ(stats.nodes, 1U);
+  EXPECT_EQ(stats.admitted, 1U);
+  EXPECT_EQ(stats.reports, 1U);
+}
+
+TEST_F(KubeletTest, RejectsWhatDoesNotAlignAsAKubeletDoes) {
+  add_node("n");
+  SimulatedKubelets kubelets(store, fast());
+  add_bound("a", "n", "6");
+  add_bound("b", "n", "6");
+  add_bound("c", "n", "3");
+  ASSERT_TRUE(kubelets.wait_idle(kLong));
+  const json failed = pod("c");
+  EXPECT_EQ(failed["status"]["phase"], "Failed");
+  EXPECT_EQ(failed["status"]["reason"], "TopologyAffinityError");
+  EXPECT_EQ(failed["status"]["message"],
+            "Pod was rejected: Resources cannot be allocated with Topology locality");
+  EXPECT_EQ(kubelets.stats().rejected, 1U);
+  EXPECT_EQ(kubelets.stats().topology_rejections, 1U);
+  EXPECT_EQ(kubelets.stats().admitted, 2U);
+  EXPECT_EQ(attribute("n", "nodeTopologyPodsFingerprint"),
+            pod_fingerprint({{"default", "a"}, {"default", "b"}}));
+}
+
+TEST_F(KubeletTest, HoldsReportsBack) {
+  add_node("n");
+  KubeletOptions options = fast();
+  options.report_delay = 400ms;
+  SimulatedKubelets kubelets(store, options);
+  add_bound("a", "n", "6");
+  for (int i = 0; i < 1000 && pod("a")["status"]["phase"] != "Running"; ++i) {
+    std::this_thread::sleep_for(2ms);
+  }
+  if (kubelets.stats().reports == 0) {
+    EXPECT_EQ(available("n", 0), "8");
+  }
+  add_bound("b", "n", "2");
+  ASSERT_TRUE(kubelets.wait_idle(kLong));
+  EXPECT_EQ(available("n", 0), "0");
+  EXPECT_LE(kubelets.stats().reports, 2U);  // changes within the delay share a report
+}
+
+TEST_F(KubeletTest, FinishesPodsAfterTheirRunSeconds) {
+  add_node("n");
+  KubeletOptions options = fast();
+  options.speed = 10;
+  SimulatedKubelets kubelets(store, options);
+  add_bound("a", "n", "6", {{kRunSecondsAnnotation, "0.5"}});
+  add_bound("b", "n", "1", {{kRunSecondsAnnotation, "soon"}});
+  for (int i = 0; i < 2000 && pod("a")["status"]["phase"] != "Succeeded"; ++i) {
+    std::this_thread::sleep_for(5ms);
+  }
+  ASSERT_TRUE(kubelets.wait_idle(kLong));
+  EXPECT_EQ(pod("a")["status"]["phase"], "Succeeded");
+  EXPECT_EQ(pod("a")["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"], 0);
+  EXPECT_EQ(pod("b")["status"]["phase"], "Running");
+  EXPECT_EQ(available("n", 0), "7");
+  EXPECT_EQ(kubelets.stats().finished, 1U);
+  EXPECT_EQ(attribute("n", "nodeTopologyPodsFingerprint"), pod_fingerprint({{"default", "b"}}));
+}
+
+TEST_F(KubeletTest, GivesBackOnDeletion) {
+  add_node("n");
+  SimulatedKubelets kubelets(store, fast());
+  add_bound("a", "n", "6");
+  add_bound("b", "n", "8");
+  ASSERT_TRUE(kubelets.wait_idle(kLong));
+  EXPECT_EQ(available("n", 0), "2");
+  EXPECT_EQ(available("n", 1), "0");
+  ASSERT_TRUE(store.remove(kPods, {"default", "a"}));
+  ASSERT_TRUE(store.modify(kPods, {"default", "b"}, {}, [](json& object) -> ApiResult<void> {
+    object["metadata"]["deletionTimestamp"] = timestamp_now();
+    return {};
+  }));
+  ASSERT_TRUE(kubelets.wait_idle(kLong));
+  EXPECT_TRUE(pod("b").is_null());
+  EXPECT_EQ(available("n", 0), "8");
+  EXPECT_EQ(available("n", 1), "8");
+  EXPECT_EQ(kubelets.stats().removed, 1U);
+}
+
+TEST_F(KubeletTest, TakesOverWhatIsThereAndNodesThatComeLater) {
+  add_node("old");
+  add_bound("running", "old", "6");
+  ASSERT_TRUE(store.modify(kPods, {"default", "running"}, {}, [](json& object) -> ApiResult<void> {
+    object["status"]["phase"] = "Running";
+    return {};
+  }));
+  add_bound("waiting", "new", "3");
+  SimulatedKubelets kubelets(store, fast());
+  ASSERT_TRUE(kubelets.wait_idle(kLong));
+  EXPECT_EQ(pod("waiting")["status"]["phase"], "Pending");
+  EXPECT_EQ(kubelets.stats().admitted, 0U);
+  add_node("new", 0);
+  add_bound("next", "old", "3");
+  ASSERT_TRUE(kubelets.wait_idle(kLong));
+  EXPECT_EQ(pod("waiting")["status"]["phase"], "Running");
+  EXPECT_EQ(available("old", 0), "2");
+  EXPECT_EQ(available("old", 1), "5");
+}
+
+TEST_F(KubeletTest, ANodeThatGrowsKeepsItsPods) {
+  add_node("n");
+  SimulatedKubelets kubelets(store, fast());
+  add_bound("a", "n", "6");
+  ASSERT_TRUE(kubelets.wait_idle(kLong));
+  ASSERT_TRUE(
+      store.modify(kNodeResourceTopologies, {"", "n"}, {}, [](json& object) -> ApiResult<void> {
+        for (json& zone : object["zones"]) {
+          zone["resources"][0]["allocatable"] = "12";
+          zone["resources"][0]["available"] = "12";
+        }
+        return {};
+      }));
+  ASSERT_TRUE(kubelets.wait_idle(kLong));
+  EXPECT_EQ(available("n", 0), "6");
+  EXPECT_EQ(available("n", 1), "12");
+}
+
+TEST_F(KubeletTest, SurvivesALostHistoryAndBrokenObjects) {
+  ObjectStore small({.history_per_kind = 4});
+  SimulatedKubelets kubelets(small, fast());
+  ASSERT_TRUE(small.create(
+      kNodes, {{"metadata", {{"name", "bad"}}}, {"status", {{"allocatable", {{"cpu", "x"}}}}}}));
+  ASSERT_TRUE(
+      small.create(kNodes, {{"metadata", {{"name", "n"}}},
+                            {"status", {{"allocatable", {{"cpu", "200"}, {"pods", "500"}}}}}}));
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(small.create(kPods, {{"metadata", {{"name", "p" + std::to_string(i)}}},
+                                     {"spec", {{"nodeName", "n"}, {"containers", json::array()}}},
+                                     {"status", {{"phase", "Pending"}}}}));
+  }
+  ASSERT_TRUE(kubelets.wait_idle(kLong));
+  EXPECT_EQ(kubelets.stats().admitted, 200U);
+  const auto all = small.list(kPods);
+  for (const ObjectPtr& object : all->objects) {
+    EXPECT_EQ(*find_field(object->fields, "status.phase"), "Running") << object->key.name;
+  }
+}
+
+// A later, exact kubelet model takes this place.
+class RefuseAll : public NodeAdmission {
+ public:
+  AdmissionDecision admit(const json&) override {
+    return {false, "UnexpectedAdmissionError", "no"};
+  }
+  void restore(const json&) override {}
+  void release(const std::string&) override {}
+  bool holds_exclusively(const std::string&) const override { return false; }
+  std::vector<ZoneAvailability> available() const override { return {}; }
+};
+
+TEST_F(KubeletTest, AdmissionCanBeReplaced) {
+  add_node("n");
+  KubeletOptions options = fast();
+  options.admission = [](const NodeDescription&) { return std::make_unique<RefuseAll>(); };
+  SimulatedKubelets kubelets(store, options);
+  add_bound("a", "n", "1");
+  ASSERT_TRUE(kubelets.wait_idle(kLong));
+  EXPECT_EQ(pod("a")["status"]["reason"], "UnexpectedAdmissionError");
+}
+
+}  // namespace
+}  // namespace plimsoll::sandbox

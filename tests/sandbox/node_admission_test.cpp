@@ -1,0 +1,197 @@
+#include "sandbox/node_admission.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sandbox/pod_fingerprint.hpp"
+
+namespace plimsoll::sandbox {
+namespace {
+
+using nlohmann::json;
+
+json zone(int id, const std::string& cpu, const std::string& memory,
+          const std::string& gpus = "0") {
+  const auto resource = [](const char* name, const std::string& amount) {
+    return json{
+        {"name", name}, {"capacity", amount}, {"allocatable", amount}, {"available", amount}};
+  };
+  json resources = json::array({resource("cpu", cpu), resource("memory", memory)});
+  if (gpus != "0") resources.push_back(resource("nvidia.com/gpu", gpus));
+  return {{"name", "node-" + std::to_string(id)}, {"type", "Node"}, {"resources", resources}};
+}
+
+json nrt(const std::string& policy, const std::string& scope, json zones) {
+  return {{"zones", std::move(zones)},
+          {"attributes",
+           {{{"name", "topologyManagerPolicy"}, {"value", policy}},
+            {{"name", "topologyManagerScope"}, {"value", scope}}}}};
+}
+
+const json kNode = {
+    {"metadata", {{"name", "n"}}},
+    {"status",
+     {{"allocatable",
+       {{"cpu", "16"}, {"memory", "32Gi"}, {"pods", "4"}, {"nvidia.com/gpu", "2"}}}}}};
+
+json container(const char* cpu, const char* memory, const char* gpus = nullptr) {
+  json limits = {{"cpu", cpu}, {"memory", memory}};
+  if (gpus != nullptr) limits["nvidia.com/gpu"] = gpus;
+  return {{"name", "c"}, {"resources", {{"limits", limits}, {"requests", limits}}}};
+}
+
+json pod(const std::string& uid, json containers, json init = json::array()) {
+  return {{"metadata", {{"uid", uid}, {"name", uid}, {"namespace", "d"}}},
+          {"spec", {{"containers", std::move(containers)}, {"initContainers", std::move(init)}}}};
+}
+
+std::unique_ptr<NodeAdmission> make(const json& topology) {
+  return make_node_admission(describe_node(kNode, topology).value());
+}
+
+std::string show(const AdmissionDecision& decision) {
+  return decision.admitted ? "ok" : decision.reason;
+}
+
+std::int64_t cpus(const NodeAdmission& node, std::size_t zone) {
+  return amount_of(node.available()[zone].available, "cpu") / 1000;
+}
+
+TEST(NodeAdmission, SingleNumaNodeContainerScopeGoesToTheLowestZone) {
+  const auto node =
+      make(nrt("single-numa-node", "container", {zone(0, "8", "16Gi"), zone(1, "8", "16Gi")}));
+  EXPECT_EQ(show(node->admit(pod("a", {container("6", "1Gi"), container("6", "1Gi")}))), "ok");
+  EXPECT_EQ(cpus(*node, 0), 2);
+  EXPECT_EQ(cpus(*node, 1), 2);
+  EXPECT_EQ(show(node->admit(pod("b", {container("3", "1Gi")}))), "TopologyAffinityError");
+  EXPECT_EQ(cpus(*node, 0), 2);
+  EXPECT_EQ(show(node->admit(pod("c", {container("2", "1Gi")}))), "ok");
+  EXPECT_TRUE(node->holds_exclusively("c"));
+  node->release("a");
+  EXPECT_EQ(cpus(*node, 0), 6);
+  EXPECT_EQ(cpus(*node, 1), 8);
+  node->release("unknown");
+}
+
+TEST(NodeAdmission, ARejectedPodLeavesNoTrace) {
+  const auto node =
+      make(nrt("single-numa-node", "container", {zone(0, "8", "16Gi"), zone(1, "8", "16Gi")}));
+  EXPECT_EQ(show(node->admit(
+                pod("a", {container("8", "1Gi"), container("8", "1Gi"), container("1", "1Gi")}))),
+            "TopologyAffinityError");
+  EXPECT_EQ(cpus(*node, 0), 8);
+  EXPECT_EQ(cpus(*node, 1), 8);
+}
+
+TEST(NodeAdmission, PodScopeNeedsOneZoneForAll) {
+  const auto node =
+      make(nrt("single-numa-node", "pod", {zone(0, "8", "16Gi"), zone(1, "8", "16Gi")}));
+  EXPECT_EQ(show(node->admit(pod("a", {container("6", "1Gi"), container("6", "1Gi")}))),
+            "TopologyAffinityError");
+  EXPECT_EQ(show(node->admit(pod("b", {container("4", "1Gi")}, {container("8", "1Gi")}))), "ok");
+  EXPECT_EQ(cpus(*node, 0), 0);  // the init container's peak is held
+}
+
+TEST(NodeAdmission, AppContainersReuseTheInitContainersZone) {
+  const auto node =
+      make(nrt("single-numa-node", "container", {zone(0, "8", "16Gi"), zone(1, "8", "16Gi")}));
+  EXPECT_EQ(show(node->admit(pod("a", {container("4", "1Gi")}, {container("6", "1Gi")}))), "ok");
+  EXPECT_EQ(cpus(*node, 0), 2);
+  EXPECT_EQ(cpus(*node, 1), 8);
+}
+
+TEST(NodeAdmission, OnlyGuaranteedWholeCpusAreAligned) {
+  const auto node =
+      make(nrt("single-numa-node", "container", {zone(0, "4", "16Gi"), zone(1, "4", "16Gi")}));
+  json burstable = pod("a", {{{"name", "c"}, {"resources", {{"requests", {{"cpu", "6"}}}}}}});
+  EXPECT_EQ(show(node->admit(burstable)), "ok");
+  EXPECT_FALSE(node->holds_exclusively("a"));
+  EXPECT_EQ(show(node->admit(pod("b", {container("2500m", "1Gi")}))), "ok");
+  EXPECT_EQ(cpus(*node, 0), 4);
+}
+
+TEST(NodeAdmission, DevicesAreAlignedForAnyQos) {
+  const auto node =
+      make(nrt("single-numa-node", "container", {zone(0, "8", "16Gi"), zone(1, "8", "16Gi", "2")}));
+  const json limits = {{"nvidia.com/gpu", "1"}};
+  EXPECT_EQ(show(node->admit(pod("a", {{{"name", "c"}, {"resources", {{"limits", limits}}}}}))),
+            "ok");
+  EXPECT_EQ(show(node->admit(pod("b", {container("2", "1Gi", "1")}))), "ok");
+  EXPECT_EQ(cpus(*node, 1), 6);
+  EXPECT_EQ(show(node->admit(pod("c", {{{"name", "c"}, {"resources", {{"limits", limits}}}}}))),
+            "TopologyAffinityError");
+}
+
+TEST(NodeAdmission, OtherPoliciesAdmitOnTheTotal) {
+  const auto node =
+      make(nrt("best-effort", "container", {zone(0, "8", "16Gi"), zone(1, "8", "16Gi")}));
+  EXPECT_EQ(show(node->admit(pod("a", {container("12", "1Gi")}))), "ok");
+  EXPECT_EQ(cpus(*node, 0), 0);
+  EXPECT_EQ(cpus(*node, 1), 4);
+  EXPECT_EQ(show(node->admit(pod("b", {container("5", "1Gi")}))), "UnexpectedAdmissionError");
+}
+
+TEST(NodeAdmission, ResourcesMustFitWithoutATopologyToo) {
+  const auto node = make(json());
+  EXPECT_EQ(show(node->admit(pod("a", {container("12", "1Gi")}))), "ok");
+  const AdmissionDecision refused = node->admit(pod("b", {container("5", "1Gi")}));
+  EXPECT_EQ(refused.reason, "OutOfcpu");
+  EXPECT_EQ(refused.message,
+            "Node didn't have enough resource: cpu, requested: 5000, used: 12000, capacity: 16000");
+  EXPECT_EQ(show(node->admit(pod("m", {container("1", "64Gi")}))), "OutOfmemory");
+  for (const char* uid : {"c", "d", "e"})
+    EXPECT_EQ(show(node->admit(pod(uid, {container("1", "1Gi")}))), "ok");
+  EXPECT_EQ(show(node->admit(pod("f", json::array()))), "OutOfpods");
+  EXPECT_EQ(show(node->admit(pod("x", {container("lots", "1Gi")}))), "UnexpectedAdmissionError");
+}
+
+TEST(NodeAdmission, RunningPodsExplainWhatTheReportShowsAsUsed) {
+  json topology =
+      nrt("single-numa-node", "container", {zone(0, "8", "16Gi"), zone(1, "8", "16Gi")});
+  topology["zones"][1]["resources"][0]["available"] = "2";
+  topology["zones"][1]["resources"][1]["available"] = "15Gi";
+  const auto node = make(topology);
+  node->restore(pod("a", {container("6", "1Gi")}));
+  EXPECT_EQ(cpus(*node, 0), 8);
+  EXPECT_EQ(cpus(*node, 1), 2);
+  node->release("a");
+  EXPECT_EQ(cpus(*node, 1), 8);
+  node->restore(pod("b", {container("7", "1Gi")}));  // not in the report yet
+  EXPECT_EQ(cpus(*node, 0), 1);
+}
+
+TEST(NodeDescription, ReadsPolicyScopeAndZones) {
+  json topology = {{"topologyPolicies", {"SingleNUMANodePodLevel"}},
+                   {"zones",
+                    {zone(1, "4", "1Gi"),
+                     zone(0, "8", "1Gi"),
+                     {{"name", "numa-node-2"}, {"type", "Node"}},
+                     {{"name", "node-3"}, {"type", "Socket"}}}}};
+  auto node = describe_node(kNode, topology).value();
+  EXPECT_EQ(node.policy + "/" + node.scope, "single-numa-node/pod");
+  ASSERT_EQ(node.zones.size(), 2U);
+  EXPECT_EQ(node.zones[0].id, 0);
+  topology["attributes"] = {{{"name", "topologyManagerScope"}, {"value", "container"}},
+                            {{"name", "topologyManagerPolicy"}, {"value", "nonsense"}}};
+  node = describe_node(kNode, topology).value();
+  EXPECT_EQ(node.policy + "/" + node.scope, "single-numa-node/container");
+  topology["zones"][0]["resources"][0]["allocatable"] = "4x";
+  const auto broken = describe_node(kNode, topology);
+  ASSERT_FALSE(broken);
+  EXPECT_NE(broken.error().message.find("zone node-1: cpu"), std::string::npos)
+      << broken.error().message;
+}
+
+TEST(PodFingerprint, GoldenVectors) {
+  EXPECT_EQ(pod_fingerprint({}), "pfp0v001ef46db3751d8e999");
+  EXPECT_EQ(pod_fingerprint({{"ns", "pod"}}), "pfp0v001c673abf0b4ced2d6");
+  EXPECT_EQ(pod_fingerprint({{"c", "d"}, {"a", "b"}}), "pfp0v0013488490366c73835");
+  EXPECT_EQ(pod_fingerprint({{"a", "b"}, {"a", "b"}}), "pfp0v0015a0007ca4c8b2639");
+  EXPECT_EQ(pod_fingerprint({{"", "x"}}), "pfp0v001eccb3ab08f12a28f");
+  EXPECT_EQ(pod_fingerprint({{"kube-system", "coredns-5d78c9869d-abcde"}}),
+            "pfp0v00110fddc0344fd5813");
+}
+
+}  // namespace
+}  // namespace plimsoll::sandbox
