@@ -1,0 +1,310 @@
+// Plimsoll plugin SDK, for unit tests: a scheduler that does nothing but remember what a plugin
+// asked of it, and a plugin called through the same C functions that the scheduler uses.
+//
+//   FakeHost host;
+//   FakePlugin<ZoneBalance> plugin(host, R"({"key": "zone"})");
+//   FakeCycle cycle;
+//   EXPECT_EQ(plugin.filter(cycle, pod, node).reasons, "node(s) had no zone");
+//
+// One thread. A plugin built with a Plimsoll SDK needs nothing else to be tested.
+#pragma once
+
+#include <plimsoll/fake_objects.hpp>
+#include <plimsoll/plugin.hpp>
+
+#include <memory>
+#include <unordered_map>
+
+namespace plimsoll::sdk {
+
+// One scheduling attempt.
+class FakeCycle {
+ public:
+  FakeCycle() = default;
+  FakeCycle(const FakeCycle&) = delete;
+  FakeCycle& operator=(const FakeCycle&) = delete;
+
+  plimsoll_cycle* get() { return reinterpret_cast<plimsoll_cycle*>(this); }
+  static FakeCycle& of(plimsoll_cycle* cycle) { return *reinterpret_cast<FakeCycle*>(cycle); }
+  static const FakeCycle& of(const plimsoll_cycle* cycle) {
+    return *reinterpret_cast<const FakeCycle*>(cycle);
+  }
+
+  // The copy that a what-if works on.
+  [[nodiscard]] std::unique_ptr<FakeCycle> clone() const {
+    auto copy = std::make_unique<FakeCycle>();
+    for (const auto& [key, state] : states) {
+      auto value = state.value;
+      if (state.clone != nullptr) {
+        value = std::shared_ptr<void>(state.clone(state.value.get()), state.drop);
+      }
+      copy->states.insert_or_assign(key, State{value, state.clone, state.drop});
+    }
+    copy->annotations = annotations;
+    return copy;
+  }
+
+  struct State {
+    std::shared_ptr<void> value;
+    void* (*clone)(const void*);
+    void (*drop)(void*);
+  };
+  std::map<plimsoll_symbol, State> states;
+  std::map<std::string, std::string> annotations;  // for the Binding
+};
+
+class FakeHost {
+ public:
+  struct Completion {
+    plimsoll_token* token;
+    int32_t code;
+    std::string message;
+  };
+
+  FakeHost() : table_(make_table(this)) {}
+  FakeHost(const FakeHost&) = delete;
+  FakeHost& operator=(const FakeHost&) = delete;
+
+  [[nodiscard]] const plimsoll_host* table() const { return &table_; }
+  // For plugin classes that are tested without FakePlugin.
+  [[nodiscard]] Host handle(std::string_view scope = "test") const { return {&table_, scope}; }
+
+  // The node is found by name and by slot from here on; it outlives the host.
+  void add(FakeNode& node) { nodes_.push_back(&node); }
+  [[nodiscard]] std::string reasons(uint32_t id) const {
+    std::string joined;
+    for (const std::string& text : reason_lists_.at(id)) {
+      joined += (joined.empty() ? "" : ", ") + text;
+    }
+    return joined;
+  }
+
+  // What plugins did, for tests to look at.
+  std::vector<std::string> logs;
+  std::string error;                 // of the last call that set one
+  std::vector<std::string> watched;  // "<plural>.<version>.<group>"
+  std::map<std::string, std::pair<uint32_t, const void*>> services;
+  std::vector<std::pair<uint32_t, uint32_t>> touched;  // slot, aspects
+  std::vector<std::string> events;                     // "Warning Reason: note"
+  std::vector<std::string> allowed;                    // pod UIDs
+  std::vector<std::pair<std::string, std::string>> rejected;
+  std::vector<Completion> completed;
+  std::vector<std::string> bindings;  // "namespace/name -> node"
+  int requeued = 0;
+  int64_t now = 0;
+
+ private:
+  static FakeHost& of(plimsoll_host_ctx* ctx) { return *reinterpret_cast<FakeHost*>(ctx); }
+
+  plimsoll_str intern(std::string_view text) {
+    auto found = symbols_.find(std::string(text));
+    if (found == symbols_.end()) {
+      found = symbols_.emplace(text, static_cast<plimsoll_symbol>(symbols_.size() + 5)).first;
+    }
+    return {found->first.data(), static_cast<uint32_t>(found->first.size()), found->second};
+  }
+  uint32_t reason(const plimsoll_str* texts, uint32_t count) {
+    std::vector<std::string> list;
+    for (uint32_t i = 0; i < count; ++i) list.emplace_back(view(texts[i]));
+    for (uint32_t id = 1; id < reason_lists_.size(); ++id) {
+      if (reason_lists_[id] == list) return id;
+    }
+    reason_lists_.push_back(std::move(list));
+    return static_cast<uint32_t>(reason_lists_.size() - 1);
+  }
+  const plimsoll_node_info* node(std::string_view name) {
+    for (FakeNode* node : nodes_) {
+      if (node->name() == name) return &node->get();
+    }
+    return nullptr;
+  }
+  const plimsoll_node_info* node(uint32_t slot) {
+    for (FakeNode* node : nodes_) {
+      if (node->slot() == slot) return &node->get();
+    }
+    return nullptr;
+  }
+  uint32_t slot_count() const {
+    uint32_t count = 0;
+    for (const FakeNode* node : nodes_) count = std::max(count, node->slot() + 1);
+    return count;
+  }
+
+  using Ctx = plimsoll_host_ctx*;
+
+  static void add_names(plimsoll_host& t) {
+    t.log = [](Ctx c, uint32_t, plimsoll_str message) { of(c).logs.emplace_back(view(message)); };
+    t.set_error = [](Ctx c, plimsoll_str text) { of(c).error = view(text); };
+    t.intern = [](Ctx c, plimsoll_str text) { return of(c).intern(view(text)); };
+    t.resource_index = [](Ctx, plimsoll_str name) { return fake_resource_index(view(name)); };
+    t.reason = [](Ctx c, const plimsoll_str* texts, uint32_t n) { return of(c).reason(texts, n); };
+    t.now_ms = [](Ctx c) { return of(c).now; };
+  }
+  static void add_state(plimsoll_host& t) {
+    t.set_state = [](Ctx, plimsoll_cycle* cycle, plimsoll_symbol key, void* value,
+                     void* (*clone)(const void*), void (*drop)(void*)) {
+      auto owned = drop == nullptr ? std::shared_ptr<void>(value, [](void*) {})
+                                   : std::shared_ptr<void>(value, drop);
+      FakeCycle::of(cycle).states.insert_or_assign(key, FakeCycle::State{owned, clone, drop});
+    };
+    t.get_state = [](Ctx, const plimsoll_cycle* cycle, plimsoll_symbol key) -> void* {
+      auto found = FakeCycle::of(cycle).states.find(key);
+      return found == FakeCycle::of(cycle).states.end() ? nullptr : found->second.value.get();
+    };
+    t.annotate = [](Ctx, plimsoll_cycle* cycle, plimsoll_str key, plimsoll_str value) {
+      FakeCycle::of(cycle).annotations[std::string(view(key))] = view(value);
+    };
+  }
+  static void add_cluster(plimsoll_host& t) {
+    t.node_by_name = [](Ctx c, plimsoll_str name) { return of(c).node(view(name)); };
+    t.node_by_slot = [](Ctx c, uint32_t slot) { return of(c).node(slot); };
+    t.slot_count = [](Ctx c) { return of(c).slot_count(); };
+    t.touch_node = [](Ctx c, uint32_t slot, uint32_t aspects) {
+      of(c).touched.emplace_back(slot, aspects);
+    };
+    t.watch = [](Ctx c, plimsoll_str group, plimsoll_str version, plimsoll_str plural) -> int32_t {
+      of(c).watched.push_back(std::string(view(plural)) + "." + std::string(view(version)) + "." +
+                              std::string(view(group)));
+      return PLIMSOLL_SUCCESS;
+    };
+    t.publish = [](Ctx c, plimsoll_str name, uint32_t version, const void* table) -> int32_t {
+      auto service = std::make_pair(version, table);
+      const bool added = of(c).services.emplace(std::string(view(name)), service).second;
+      return added ? PLIMSOLL_SUCCESS : PLIMSOLL_ERROR;
+    };
+    t.find_service = [](Ctx c, plimsoll_str name, uint32_t min_version) -> const void* {
+      auto found = of(c).services.find(std::string(view(name)));
+      if (found == of(c).services.end() || found->second.first < min_version) return nullptr;
+      return found->second.second;
+    };
+    t.requeue_rejected = [](Ctx c) { ++of(c).requeued; };
+    t.emit_event = [](Ctx c, const plimsoll_pod*, uint32_t warning, plimsoll_str reason,
+                      plimsoll_str, plimsoll_str note) {
+      of(c).events.push_back((warning != 0 ? "Warning " : "Normal ") + std::string(view(reason)) +
+                             ": " + std::string(view(note)));
+    };
+  }
+  static void add_binding(plimsoll_host& t) {
+    t.allow_waiting = [](Ctx c, plimsoll_str uid) { of(c).allowed.emplace_back(view(uid)); };
+    t.reject_waiting = [](Ctx c, plimsoll_str uid, plimsoll_str message) {
+      of(c).rejected.emplace_back(view(uid), view(message));
+    };
+    t.complete = [](Ctx c, plimsoll_token* token, int32_t code, plimsoll_str message) {
+      of(c).completed.push_back({token, code, std::string(view(message))});
+    };
+    t.post_binding = [](Ctx c, plimsoll_cycle*, const plimsoll_pod* pod, plimsoll_str node_name,
+                        plimsoll_token* token) -> int32_t {
+      of(c).bindings.push_back(std::string(view(pod->meta.ns)) + "/" +
+                               std::string(view(pod->meta.name)) + " -> " +
+                               std::string(view(node_name)));
+      of(c).completed.push_back({token, PLIMSOLL_SUCCESS, ""});
+      return PLIMSOLL_WAIT;
+    };
+  }
+  static plimsoll_host make_table(FakeHost* self) {
+    plimsoll_host t{};
+    t.size = sizeof t;
+    t.abi_major = PLIMSOLL_ABI_MAJOR;
+    t.abi_minor = PLIMSOLL_ABI_MINOR;
+    t.ctx = reinterpret_cast<plimsoll_host_ctx*>(self);
+    add_names(t);
+    add_state(t);
+    add_cluster(t);
+    add_binding(t);
+    return t;
+  }
+
+  plimsoll_host table_;
+  std::vector<FakeNode*> nodes_;
+  std::unordered_map<std::string, plimsoll_symbol> symbols_;
+  std::vector<std::vector<std::string>> reason_lists_{{}};
+};
+
+// A plugin made and called as the scheduler does it.
+template <typename Class>
+class FakePlugin {
+ public:
+  struct Verdict {
+    int32_t code = PLIMSOLL_SUCCESS;
+    std::string reasons;  // joined by ", "; of an error, its text
+  };
+
+  // Throws std::runtime_error with the plugin's text if its constructor throws.
+  explicit FakePlugin(FakeHost& host, std::string_view args_json = "{}",
+                      std::string_view name = "test")
+      : host_(host) {
+    slots_.size = sizeof slots_;
+    if (detail::create<Class>(host.table(), str(args_json), &slots_, name) != PLIMSOLL_SUCCESS) {
+      throw std::runtime_error(host.error);
+    }
+  }
+  FakePlugin(const FakePlugin&) = delete;
+  FakePlugin& operator=(const FakePlugin&) = delete;
+  ~FakePlugin() { slots_.destroy(slots_.self); }
+
+  // The table of functions, for slots that have no helper here.
+  [[nodiscard]] const plimsoll_plugin& slots() const { return slots_; }
+  [[nodiscard]] Class& plugin() { return detail::of<Class>(slots_.self).plugin; }
+
+  Verdict pre_filter(FakeCycle& cycle, Pod pod) {
+    uint32_t reason = 0;
+    uint32_t narrowed = 0;
+    plimsoll_list names{};
+    const int32_t code =
+        slots_.pre_filter(slots_.self, cycle.get(), &*pod, &reason, &names, &narrowed);
+    return verdict(code, reason);
+  }
+  Verdict filter(FakeCycle& cycle, Pod pod, Node node) {
+    const plimsoll_node_info* row = &*node;
+    const plimsoll_nodes nodes{sizeof nodes, 1, &row};
+    uint8_t row_code = PLIMSOLL_SUCCESS;
+    uint32_t reason = 0;
+    const int32_t code = slots_.filter(slots_.self, cycle.get(), &*pod, &nodes, &row_code, &reason);
+    return code == PLIMSOLL_SUCCESS ? verdict(row_code, reason) : verdict(code, 0);
+  }
+  // Scores of several nodes, normalized if the plugin does that. Throws what the plugin says.
+  std::vector<int64_t> score(FakeCycle& cycle, Pod pod, const std::vector<FakeNode*>& candidates) {
+    std::vector<const plimsoll_node_info*> rows;
+    for (FakeNode* node : candidates) rows.push_back(&node->get());
+    const plimsoll_nodes nodes{sizeof nodes, static_cast<uint32_t>(rows.size()), rows.data()};
+    std::vector<int64_t> scores(rows.size());
+    if (slots_.pre_score != nullptr) {
+      check(slots_.pre_score(slots_.self, cycle.get(), &*pod, &nodes));
+    }
+    check(slots_.score(slots_.self, cycle.get(), &*pod, &nodes, scores.data()));
+    if (slots_.normalize != nullptr) {
+      check(slots_.normalize(slots_.self, cycle.get(), &*pod, &nodes, scores.data()));
+    }
+    return scores;
+  }
+  Verdict reserve(FakeCycle& cycle, Pod pod, Node node) {
+    uint32_t reason = 0;
+    const int32_t code = slots_.reserve(slots_.self, cycle.get(), &*pod, &*node, &reason);
+    return verdict(code, reason);
+  }
+  void unreserve(FakeCycle& cycle, Pod pod, std::string_view node_name) {
+    slots_.unreserve(slots_.self, cycle.get(), &*pod, str(node_name));
+  }
+  // The bytes that sign() gives; nothing if the pod is not signable.
+  std::optional<std::string> sign(Pod pod) {
+    std::string bytes;
+    const auto put = [](void* sink, const void* data, size_t len) {
+      static_cast<std::string*>(sink)->append(static_cast<const char*>(data), len);
+    };
+    if (slots_.sign(slots_.self, &*pod, put, &bytes) != PLIMSOLL_SUCCESS) return std::nullopt;
+    return bytes;
+  }
+
+ private:
+  Verdict verdict(int32_t code, uint32_t reason) {
+    return {code, code == PLIMSOLL_ERROR ? host_.error : host_.reasons(reason)};
+  }
+  void check(int32_t code) {
+    if (code == PLIMSOLL_ERROR) throw std::runtime_error(host_.error);
+  }
+
+  FakeHost& host_;
+  plimsoll_plugin slots_{};
+};
+
+}  // namespace plimsoll::sdk

@@ -1,0 +1,397 @@
+// The SDK as a plugin author uses it, against its own fake host.
+
+#include <gmock/gmock.h>
+#include <plimsoll/fake_host.hpp>
+
+namespace {
+
+using namespace plimsoll::sdk;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// ---- views
+
+TEST(Views, WalkAListWithItsOwnStride) {
+  struct Longer {  // an element of a later version
+    plimsoll_label label;
+    uint64_t added_later;
+  };
+  const Longer all[] = {{{str("a"), str("1")}, 7}, {{str("b"), str("2")}, 8}};
+  const Labels labels(plimsoll_list{all, 2, sizeof(Longer)});
+
+  std::string seen;
+  for (const plimsoll_label& label : labels) {
+    seen += std::string(view(label.key)) + "=" + std::string(view(label.value)) + " ";
+  }
+  EXPECT_EQ(seen, "a=1 b=2 ");
+  EXPECT_EQ(view(labels[1].key), "b");
+  EXPECT_EQ(labels.get("b"), "2");
+  EXPECT_EQ(labels.get("c"), std::nullopt);
+  EXPECT_EQ(labels.end() - labels.begin(), 2);
+}
+
+TEST(Views, EmptyListHasNoElements) {
+  const Labels labels(plimsoll_list{});
+  EXPECT_TRUE(labels.empty());
+  EXPECT_EQ(labels.begin(), labels.end());
+  EXPECT_EQ(labels.get("a"), std::nullopt);
+}
+
+TEST(Views, CompareSymbolsWhereBothHaveOne) {
+  plimsoll_str a = str("text");
+  plimsoll_str b = str("text");
+  EXPECT_TRUE(equal(a, b));
+  a.symbol = 1;
+  EXPECT_TRUE(equal(a, b)) << "one symbol says nothing";
+  b.symbol = 2;
+  EXPECT_FALSE(equal(a, b));
+}
+
+TEST(Views, NodeAnswersForResourcesBeyondItsVectors) {
+  FakePod pod("default/a");
+  pod.request("cpu", 250);
+  FakeNode node("n", 3);
+  node.allocatable("cpu", 4000).add(pod);
+  const Node seen = node;
+  EXPECT_EQ(seen.allocatable(PLIMSOLL_RESOURCE_CPU), 4000);
+  EXPECT_EQ(seen.requested(PLIMSOLL_RESOURCE_CPU), 250);
+  EXPECT_EQ(seen.allocatable(999), 0);
+  EXPECT_EQ(seen.requested(999), 0);
+  EXPECT_EQ(seen.slot(), 3U);
+}
+
+TEST(SortKeys, OrderAsNumbersDo) {
+  const auto key = [](int64_t priority, int64_t time) {
+    return SortKey().descending(priority).ascending(time).bytes();
+  };
+  EXPECT_LT(key(10, 5), key(9, 1));
+  EXPECT_LT(key(0, 1), key(-1, 1));
+  EXPECT_LT(key(1, -1), key(1, 0));
+  EXPECT_LT(key(INT64_MAX, 0), key(INT64_MIN, 0));
+  EXPECT_EQ(key(1, 1), key(1, 1));
+}
+
+TEST(NormalizeScores, FollowsKubernetes) {
+  std::vector<int64_t> scores = {1, 2, 3, 4};
+  normalize_scores(scores, false);
+  EXPECT_THAT(scores, ElementsAre(25, 50, 75, 100));
+  normalize_scores(scores, true);
+  EXPECT_THAT(scores, ElementsAre(75, 50, 25, 0));
+  scores = {0, 0};
+  normalize_scores(scores, false);
+  EXPECT_THAT(scores, ElementsAre(0, 0));
+  normalize_scores(scores, true);
+  EXPECT_THAT(scores, ElementsAre(100, 100));
+}
+
+// ---- a plugin with everything
+
+struct Demand {
+  int64_t seats;
+  std::vector<std::string> log;
+};
+
+class Everything {
+ public:
+  static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_LABELS;
+  static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_PODS;
+
+  Everything(Host host, std::string_view args) : host_(host), full_(host.reason("node(s) full")) {
+    if (args == "bad") throw std::invalid_argument("seats: must be a number");
+    interests_[0] = {str("Node"), PLIMSOLL_ACTION_ADD, 0};
+  }
+  Status pre_enqueue(Pod pod) {
+    return pod.label("gated") ? host_.unresolvable("gated") : Status();
+  }
+  SortKey sort_key(Pod pod, int64_t queued_ms) {
+    return SortKey().descending(pod->priority).ascending(queued_ms);
+  }
+  std::span<const plimsoll_event_interest> events() const { return interests_; }
+  Hint hint(Pod, const plimsoll_event& event) {
+    if (event.actions == 0) throw std::runtime_error("no action");
+    return Hint::kSkip;
+  }
+  Status pre_filter(plimsoll_cycle& cycle, Pod pod, NodeNames& narrow) {
+    host_.set_state(cycle, Demand{pod.request("seats"), {}});
+    if (auto node = pod.label("only")) narrow.add(*node);
+    return {};
+  }
+  Status add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node) {
+    host_.state<Demand>(cycle)->log.push_back("+" + std::string(added.name()));
+    return {};
+  }
+  Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node) {
+    host_.state<Demand>(cycle)->log.push_back("-" + std::string(removed.name()));
+    return {};
+  }
+  Status filter_node(const plimsoll_cycle& cycle, Pod, Node node) const {
+    if (node.label("explode")) throw std::runtime_error("no such seat");
+    if (node.label("odd")) throw 7;  // NOLINT: what a careless author may do
+    return host_.state<Demand>(cycle)->seats > 2 ? Status::unschedulable(full_) : Status();
+  }
+  Status post_filter(plimsoll_cycle&, Pod, Nodes nodes, std::span<const uint8_t> codes,
+                     Nomination& nomination) {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (codes[i] == PLIMSOLL_UNSCHEDULABLE) nomination.nominate(nodes[i].name());
+    }
+    return {};
+  }
+  Status pre_score(plimsoll_cycle&, Pod, Nodes) { return {}; }
+  int64_t score_node(const plimsoll_cycle&, Pod, Node node) const {
+    return static_cast<int64_t>(node.pods().size());
+  }
+  Status normalize(const plimsoll_cycle&, Pod, Nodes, std::span<int64_t> scores) const {
+    normalize_scores(scores, true);
+    return {};
+  }
+  Status reserve(plimsoll_cycle& cycle, Pod, Node node) {
+    host_.annotate(cycle, "seat", node.name());
+    host_.touch_node(node.slot());
+    return {};
+  }
+  void unreserve(plimsoll_cycle&, Pod, std::string_view) { throw std::runtime_error("stuck"); }
+  Status permit(plimsoll_cycle&, Pod, Node, int64_t& timeout_ms) {
+    timeout_ms = 1000;
+    return Status::wait();
+  }
+  Status pre_bind_pre_flight(plimsoll_cycle&, Pod, std::string_view, bool& parallel) {
+    parallel = true;
+    return {};
+  }
+  Status pre_bind(plimsoll_cycle&, Pod, std::string_view, Token token) {
+    host_.complete(token, PLIMSOLL_SUCCESS);
+    return Status::wait();
+  }
+  Status bind(plimsoll_cycle& cycle, Pod pod, std::string_view node, Token token) {
+    return host_.post_binding(cycle, pod, node, token);
+  }
+  void post_bind(plimsoll_cycle&, Pod, std::string_view node) { host_.info(node); }
+  Status sign(Pod pod, Sink& sink) {
+    if (pod.label("unique")) return Status::skip();
+    sink.put_field(pod.ns());
+    sink.put_value(pod.request("seats"));
+    return {};
+  }
+  void start() { host_.watch("seats.example.com", "v1", "seatmaps"); }
+  void node_event(NodeEvent event, Node node, uint32_t) {
+    if (event == NodeEvent::kAdded) host_.info("added " + std::string(node.name()));
+  }
+  void pod_event(PodEvent, Pod, std::string_view) { throw std::runtime_error("lost count"); }
+  void object_event(const ObjectEvent& event) { host_.info(event.json); }
+  void explain(const plimsoll_cycle&, Pod, Node node, Sink& sink) const {
+    sink.put("no seat on ");
+    sink.put(node.name());
+  }
+
+ private:
+  Host host_;
+  uint32_t full_;
+  plimsoll_event_interest interests_[1];
+};
+
+class EverythingTest : public testing::Test {
+ protected:
+  FakeHost host_;
+  FakePlugin<Everything> plugin_{host_};
+  FakeCycle cycle_;
+  FakePod pod_{"team/a"};
+  FakeNode node_{"n1", 4};
+  const plimsoll_plugin& slots_ = plugin_.slots();
+};
+
+TEST_F(EverythingTest, FillsEverySlot) {
+  const auto* words = reinterpret_cast<void* const*>(&slots_.destroy);
+  const size_t count = (sizeof slots_ - offsetof(plimsoll_plugin, destroy)) / sizeof(void*);
+  for (size_t i = 0; i < count; ++i) EXPECT_NE(words[i], nullptr) << "slot " << i;
+  EXPECT_EQ(slots_.size, sizeof(plimsoll_plugin));
+  EXPECT_EQ(slots_.filter_aspects, static_cast<uint32_t>(PLIMSOLL_ASPECT_LABELS));
+  EXPECT_EQ(slots_.score_aspects, static_cast<uint32_t>(PLIMSOLL_ASPECT_PODS));
+}
+
+TEST_F(EverythingTest, ConstructorsTextIsTheErrorsText) {
+  EXPECT_THROW(
+      try { FakePlugin<Everything>(host_, "bad"); } catch (const std::runtime_error& e) {
+        EXPECT_STREQ(e.what(), "seats: must be a number");
+        throw;
+      },
+      std::runtime_error);
+}
+
+TEST_F(EverythingTest, RejectsWithReasons) {
+  pod_.request("seats", 3);
+  EXPECT_EQ(plugin_.pre_filter(cycle_, pod_).code, PLIMSOLL_SUCCESS);
+  const auto verdict = plugin_.filter(cycle_, pod_, node_);
+  EXPECT_EQ(verdict.code, PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(verdict.reasons, "node(s) full");
+}
+
+TEST_F(EverythingTest, BatchLeavesRefusedRowsAlone) {
+  pod_.request("seats", 3);
+  plugin_.pre_filter(cycle_, pod_);
+  const plimsoll_node_info* row = &node_.get();
+  const plimsoll_node_info* rows[] = {row, row};
+  const plimsoll_nodes nodes{sizeof nodes, 2, rows};
+  uint8_t codes[2] = {PLIMSOLL_PENDING, PLIMSOLL_SUCCESS};
+  uint32_t reasons[2] = {17, 0};
+  ASSERT_EQ(slots_.filter(slots_.self, cycle_.get(), &pod_.get(), &nodes, codes, reasons), 0);
+  EXPECT_EQ(codes[0], PLIMSOLL_PENDING);
+  EXPECT_EQ(reasons[0], 17U);
+  EXPECT_EQ(codes[1], PLIMSOLL_UNSCHEDULABLE);
+}
+
+TEST_F(EverythingTest, ExceptionsBecomeErrors) {
+  plugin_.pre_filter(cycle_, pod_);
+  node_.label("explode", "yes");
+  auto verdict = plugin_.filter(cycle_, pod_, node_);
+  EXPECT_EQ(verdict.code, PLIMSOLL_ERROR);
+  EXPECT_EQ(verdict.reasons, "no such seat");
+  FakeNode odd("odd");
+  odd.label("odd", "yes");
+  verdict = plugin_.filter(cycle_, pod_, odd);
+  EXPECT_EQ(verdict.code, PLIMSOLL_ERROR);
+  EXPECT_EQ(verdict.reasons, "an exception that is no std::exception");
+}
+
+TEST_F(EverythingTest, ExceptionsOfCallsWithoutStatusAreLogged) {
+  plugin_.unreserve(cycle_, pod_, "n1");
+  slots_.pod_event(slots_.self, PLIMSOLL_POD_ASSIGNED, &pod_.get(), str("n1"));
+  EXPECT_THAT(host_.logs, ElementsAre("unreserve: stuck", "pod_event: lost count"));
+}
+
+TEST_F(EverythingTest, AHintThatFailsQueues) {
+  plimsoll_event event{};
+  event.size = sizeof event;
+  EXPECT_EQ(slots_.hint(slots_.self, &pod_.get(), &event), PLIMSOLL_HINT_QUEUE);
+  EXPECT_THAT(host_.logs, ElementsAre("hint: no action"));
+  event.actions = PLIMSOLL_ACTION_ADD;
+  EXPECT_EQ(slots_.hint(slots_.self, &pod_.get(), &event), PLIMSOLL_HINT_SKIP);
+}
+
+TEST_F(EverythingTest, NarrowsToNodes) {
+  pod_.label("only", "n7");
+  uint32_t reason = 0;
+  uint32_t narrowed = 0;
+  plimsoll_list names{};
+  ASSERT_EQ(slots_.pre_filter(slots_.self, cycle_.get(), &pod_.get(), &reason, &names, &narrowed),
+            0);
+  EXPECT_EQ(narrowed, 1U);
+  ASSERT_EQ(Strings(names).size(), 1U);
+  EXPECT_EQ(view(Strings(names)[0]), "n7");
+}
+
+TEST_F(EverythingTest, WhatIfsWorkOnACopyOfTheState) {
+  plugin_.pre_filter(cycle_, pod_);
+  auto copy = cycle_.clone();
+  FakePod other("team/b");
+  slots_.add_pod(slots_.self, copy->get(), &pod_.get(), &other.get(), &node_.get());
+  slots_.remove_pod(slots_.self, copy->get(), &pod_.get(), &other.get(), &node_.get());
+  const Host host = detail::of<Everything>(slots_.self).host;
+  EXPECT_THAT(host.state<Demand>(*copy->get())->log, ElementsAre("+b", "-b"));
+  EXPECT_TRUE(host.state<Demand>(*cycle_.get())->log.empty());
+}
+
+TEST_F(EverythingTest, ScoresAreNormalized) {
+  FakeNode empty("n2");
+  FakePod one("team/x"), two("team/y");
+  node_.add(one).add(two);
+  EXPECT_THAT(plugin_.score(cycle_, pod_, {&node_, &empty}), ElementsAre(0, 100));
+}
+
+TEST_F(EverythingTest, NominatesOnlyWhenAsked) {
+  const plimsoll_node_info* row = &node_.get();
+  const plimsoll_nodes nodes{sizeof nodes, 1, &row};
+  const auto post_filter = [&](uint8_t code, plimsoll_str& nominated) {
+    uint32_t reason = 0;
+    return slots_.post_filter(slots_.self, cycle_.get(), &pod_.get(), &nodes, &code, &nominated,
+                              &reason);
+  };
+  plimsoll_str nominated{};
+  EXPECT_EQ(post_filter(PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE, nominated), 0);
+  EXPECT_EQ(nominated.data, nullptr);
+  EXPECT_EQ(post_filter(PLIMSOLL_UNSCHEDULABLE, nominated), 0);
+  EXPECT_EQ(view(nominated), "n1");
+}
+
+TEST_F(EverythingTest, SpeaksToTheHost) {
+  EXPECT_EQ(plugin_.reserve(cycle_, pod_, node_).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(cycle_.annotations["seat"], "n1");
+  EXPECT_THAT(host_.touched, ElementsAre(std::pair(4U, uint32_t{PLIMSOLL_ASPECT_PLUGIN})));
+  EXPECT_EQ(slots_.start(slots_.self), PLIMSOLL_SUCCESS);
+  EXPECT_THAT(host_.watched, ElementsAre("seatmaps.v1.seats.example.com"));
+
+  auto* token = reinterpret_cast<plimsoll_token*>(&host_);
+  EXPECT_EQ(slots_.bind(slots_.self, cycle_.get(), &pod_.get(), str("n1"), token), PLIMSOLL_WAIT);
+  EXPECT_THAT(host_.bindings, ElementsAre("team/a -> n1"));
+  ASSERT_EQ(host_.completed.size(), 1U);
+  EXPECT_EQ(host_.completed[0].token, token);
+}
+
+TEST_F(EverythingTest, SignsOrDoesNot) {
+  pod_.request("seats", 2);
+  FakePod twin("team/b");
+  twin.request("seats", 2);
+  EXPECT_EQ(plugin_.sign(pod_), plugin_.sign(twin));
+  twin.request("seats", 1);
+  EXPECT_NE(plugin_.sign(pod_), plugin_.sign(twin));
+  twin.label("unique", "");
+  EXPECT_EQ(plugin_.sign(twin), std::nullopt);
+}
+
+TEST_F(EverythingTest, AnOlderHostGetsTheSlotsItKnows) {
+  plimsoll_plugin table{};
+  table.size = offsetof(plimsoll_plugin, explain);
+  ASSERT_EQ(detail::create<Everything>(host_.table(), str("{}"), &table, "test"), 0);
+  EXPECT_EQ(table.size, offsetof(plimsoll_plugin, explain));
+  EXPECT_EQ(table.explain, nullptr) << "beyond the host's memory nothing is written";
+  EXPECT_NE(table.object_event, nullptr);
+  table.destroy(table.self);
+}
+
+// ---- a plugin with nothing
+
+class Nothing {
+ public:
+  explicit Nothing(Host) {}
+};
+
+TEST(NothingTest, FillsNoSlot) {
+  FakeHost host;
+  FakePlugin<Nothing> plugin(host);
+  const auto* words = reinterpret_cast<void* const*>(&plugin.slots().start);
+  const size_t count = (sizeof(plimsoll_plugin) - offsetof(plimsoll_plugin, start)) / sizeof(void*);
+  for (size_t i = 0; i < count; ++i) EXPECT_EQ(words[i], nullptr) << "slot " << i;
+  EXPECT_EQ(plugin.slots().filter_aspects, 0U);
+}
+
+// Two plugins may name their state alike.
+struct Shared {
+  int value;
+};
+
+TEST(StateTest, IsApartForEveryPlugin) {
+  FakeHost fake;
+  FakeCycle cycle;
+  const Host a = fake.handle("a");
+  const Host b = fake.handle("b");
+  a.set_state(*cycle.get(), Shared{1});
+  EXPECT_EQ(b.state<Shared>(*cycle.get()), nullptr);
+  b.set_state(*cycle.get(), Shared{2});
+  EXPECT_EQ(a.state<Shared>(*cycle.get())->value, 1);
+  a.set_state(*cycle.get(), Shared{3});
+  EXPECT_EQ(a.state<Shared>(*cycle.get())->value, 3);
+}
+
+// ---- the note
+
+TEST(Note, SaysWhatTheMacroWasTold) {
+  constexpr detail::ElfNote note = detail::elf_note("Seats", "1.2.3", "MIT");
+  EXPECT_STREQ(note.name, "Plimsoll");
+  EXPECT_EQ(note.name_size, 9U);
+  EXPECT_EQ(note.descriptor_size, sizeof(plimsoll_note));
+  EXPECT_STREQ(note.descriptor.name, "Seats");
+  EXPECT_STREQ(note.descriptor.version, "1.2.3");
+  EXPECT_STREQ(note.descriptor.license, "MIT");
+  EXPECT_EQ(note.descriptor.plugin_size, sizeof(plimsoll_plugin));
+}
+
+}  // namespace
