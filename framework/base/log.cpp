@@ -11,7 +11,7 @@
 namespace plimsoll {
 namespace {
 
-std::atomic<int> g_level{static_cast<int>(LogLevel::kInfo)};
+std::atomic<int> g_level{static_cast<int>(LogLevel::kWarn)};  // until log_to_stderr()
 std::atomic<bool> g_json{false};
 
 constexpr std::array kSpdlogLevels{spdlog::level::trace, spdlog::level::debug, spdlog::level::info,

@@ -54,8 +54,7 @@ void Scheduler::resolve_waiting(const std::string& uid, const std::string& plugi
   diagnosis.nodes_by_reason[status.reason] = 1;
   note_rejection(diagnosis, status);
   fail_attempt(*attempt, status, std::move(diagnosis));
-  // After the pod is back in the queue, so that what it gave back wakes others and not itself.
-  queue_.move_all(assigned_pod_deleted(attempt->assumed), now_ms());
+  queue_.move_all(assigned_pod_deleted(attempt->assumed), now_ms(), uid);
 }
 
 void Scheduler::start_binding(Attempt& attempt) {
@@ -112,7 +111,9 @@ void Scheduler::binding_ended(const std::string& uid, const Status& status) {
     queue_.restore(attempt->current(), now_ms());
     report_failure(*attempt->current(), status.rejected(), status.message(environment_.reasons));
   }
-  if (!attempt->seen_bound) queue_.move_all(assigned_pod_deleted(attempt->assumed), now_ms());
+  if (!attempt->seen_bound) {
+    queue_.move_all(assigned_pod_deleted(attempt->assumed), now_ms(), uid);
+  }
 }
 
 }  // namespace plimsoll

@@ -334,10 +334,12 @@ void SchedulingQueue::requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms)
   }
 }
 
-void SchedulingQueue::move_all(const ClusterEvent& event, int64_t now_ms) {
+void SchedulingQueue::move_all(const ClusterEvent& event, int64_t now_ms,
+                               std::string_view except_uid) {
   if (!in_flight_.empty()) events_.push_back(event);
   std::vector<std::pair<QueuedPod*, Strategy>> moves;
   for (const auto& [sequence, pod] : unschedulable_) {
+    if (view(pod->pod->meta.uid) == except_uid) continue;
     // A gated pod is looked at only if its gate registered the event.
     if (pod->gated_by &&
         policy_.hint(*pod->pod, *pod->gated_by, event) == QueueHint::kNotRegistered) {
@@ -391,8 +393,7 @@ int64_t SchedulingQueue::flush(int64_t now_ms) {
     flush_unschedulable(now_ms);
     next_unschedulable_flush_ms_ = now_ms + kUnschedulableFlushMs;
   }
-  const bool waiting = !backoff_.empty() || !error_backoff_.empty();
-  return waiting ? truncate_to_window(now_ms) + kBackoffFlushMs : next_unschedulable_flush_ms_;
+  return truncate_to_window(now_ms) + kBackoffFlushMs;
 }
 
 // ---- views

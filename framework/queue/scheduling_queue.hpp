@@ -101,7 +101,9 @@ class SchedulingQueue {
   void forget(std::string_view uid);
 
   // ---- events
-  void move_all(const ClusterEvent& event, int64_t now_ms);
+  // `except_uid`: a pod that caused the event itself, by giving back what it had, is not woken by
+  // it.
+  void move_all(const ClusterEvent& event, int64_t now_ms, std::string_view except_uid = {});
   void activate(std::string_view uid, int64_t now_ms);  // at once, whatever its backoff
   // Moves what waited long enough: backoff over, or unschedulable for too long. Returns when to
   // call it next.
