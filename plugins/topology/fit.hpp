@@ -1,0 +1,72 @@
+#pragma once
+// Admission model Reference: the single-numa-node rule of KEP-119, as the NodeResourceTopologyMatch
+// plugin of scheduler-plugins applies it. Pure; the node is only read; any thread.
+//
+// Zones that can hold a request form a mask: per requested resource the zones that have enough of
+// it, all masks ANDed; an empty mask rejects. In pod scope the whole pod is one request; in
+// container scope init containers are each looked at alone, and app containers take what they ask
+// for from the lowest zone that holds them before the next one is looked at.
+
+#include <plimsoll/objects.h>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "plugins/topology/ledger_service.h"
+#include "plugins/topology/pod_request.hpp"
+
+namespace plimsoll::topology {
+
+enum class Verdict : uint8_t {
+  kFits,
+  kCannotAlignPod,
+  kCannotAlignContainer,
+  kCannotAlignInitContainer,
+  kCannotAlignSidecarContainer,
+  kInvalidTopology
+};
+inline constexpr uint32_t kVerdicts = 6;
+
+// The reference's words; empty for kFits.
+[[nodiscard]] std::string_view message_of(Verdict verdict);
+
+// What a node says it can allocate; tells which resources it has at all.
+struct NodeAllocatable {
+  const plimsoll_list* list = nullptr;  // plimsoll_resource: node.status.allocatable
+  const int64_t* vector = nullptr;      // by resource index, or null
+  uint32_t count = 0;
+
+  [[nodiscard]] bool has(const Request& request) const;
+};
+
+// Memory that calls reuse so that no node costs an allocation. One per thread.
+struct Scratch {
+  std::vector<int64_t> cells;
+  std::vector<int64_t> more;
+  std::vector<uint32_t> rows;
+};
+
+// Whether the pod needs a look at zones at all: BestEffort pods without extended resources do not.
+[[nodiscard]] bool needs_alignment(const PodRequest& pod);
+
+// `node` null: the node reported no topology, everything fits.
+[[nodiscard]] Verdict reference_fit(const PodRequest& pod, const plimsoll_numa_node* node,
+                                    const NodeAllocatable& allocatable, Scratch& scratch);
+
+// The first request that leaves no zone, for explanations; resource is a view into the pod. Call
+// after reference_fit refused.
+struct Shortage {
+  std::string_view container;  // empty: the pod as a whole
+  std::string_view resource;
+  int64_t need = 0;
+  bool on_node = true;     // false: the node does not have the resource at all
+  bool listed = false;     // some zone lists it
+  uint32_t best_zone = 0;  // the zone that has most of it
+  int64_t best_free = 0;
+  bool alone = false;  // false: each resource alone has a zone, but no zone has them all
+};
+[[nodiscard]] Shortage explain_shortage(const PodRequest& pod, const plimsoll_numa_node& node,
+                                        const NodeAllocatable& allocatable, Scratch& scratch);
+
+}  // namespace plimsoll::topology

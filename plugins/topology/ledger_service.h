@@ -1,0 +1,94 @@
+/* The NUMA ledger as a service: what topology plugins and others ask one another. Plain C11.
+ *
+ * One ledger per process, however many profiles and plugin instances there are. The first instance
+ * of NodeResourceTopologyMatch or TopologyScore publishes this table under
+ * PLIMSOLL_NUMA_LEDGER_SERVICE and feeds it with node, pod and NodeResourceTopology events; all
+ * others find it. `ctx` is the first argument of every function. Nothing here blocks.
+ *
+ * Threads: `node`, `predict` and `pending_promises` are const and may be called from filter and
+ * score on several threads at once; everything else on the scheduler loop only. What `node`
+ * returns is valid until the loop takes its next event.
+ */
+#ifndef PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_
+#define PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_
+
+#include <plimsoll/objects.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLIMSOLL_NUMA_LEDGER_SERVICE "plimsoll.io/numa-ledger"
+#define PLIMSOLL_NUMA_LEDGER_VERSION 1
+
+enum {
+  PLIMSOLL_NUMA_POLICY_NONE = 0,
+  PLIMSOLL_NUMA_POLICY_BEST_EFFORT = 1,
+  PLIMSOLL_NUMA_POLICY_RESTRICTED = 2,
+  PLIMSOLL_NUMA_POLICY_SINGLE_NUMA_NODE = 3
+};
+enum { PLIMSOLL_NUMA_SCOPE_CONTAINER = 0, PLIMSOLL_NUMA_SCOPE_POD = 1 };
+
+/* The zones of one node: the last report less what was promised since. Rows are resources, columns
+ * are zones in ascending order of their ids (which may have gaps); cell = row * zone_count +
+ * column. Amounts in the base units of objects.h. */
+typedef struct plimsoll_numa_node {
+  uint32_t size;
+  uint32_t zone_count;     /* 0 ... 64 */
+  uint32_t resource_count; /* rows */
+  uint32_t promises;       /* promises that no report covers yet */
+  uint8_t policy;          /* PLIMSOLL_NUMA_POLICY_* */
+  uint8_t scope;           /* PLIMSOLL_NUMA_SCOPE_* */
+  uint16_t max_numa_nodes; /* topologyManagerMaxNUMANodes, 8 unless said otherwise */
+  uint32_t reserved;
+  const uint32_t* zone_ids;     /* by column */
+  const uint32_t* report_order; /* columns in the order in which the report lists the zones */
+  const uint32_t* resources;    /* by row: plimsoll_resource.index */
+  const uint64_t* listed;       /* by row: bit c: zone c lists the resource */
+  const int64_t* free;          /* by cell: available - promises; below 0: overdrawn */
+  const int64_t* allocatable;   /* by cell */
+  const int64_t* capacity;      /* by cell */
+  const int32_t* distances;     /* column * zone_count + column; 255: not reported */
+  int64_t reported_ms;          /* when the report was written, or else when it arrived */
+} plimsoll_numa_node;
+
+/* An amount of one resource that a container of a pod takes from one zone. */
+typedef struct plimsoll_numa_charge {
+  uint32_t container; /* init containers first, then the others, in spec order */
+  uint32_t zone_id;
+  uint32_t resource; /* plimsoll_resource.index */
+  uint32_t reserved;
+  int64_t amount;
+} plimsoll_numa_charge;
+
+typedef void (*plimsoll_numa_put)(void* sink, const plimsoll_numa_charge* charge);
+
+typedef struct plimsoll_numa_ledger {
+  uint32_t size;
+  uint32_t reserved;
+  void* ctx;
+
+  /* The zones of the node in this slot; NULL: it reported none. */
+  const plimsoll_numa_node* (*node)(void* ctx, uint32_t slot);
+  /* Where the pod's containers would land on the node now. 1: all of them have a place; 0: the
+   * kubelet would refuse one (what was placed before it is still put). */
+  int32_t (*predict)(void* ctx, uint32_t slot, const plimsoll_pod* pod, plimsoll_numa_put put,
+                     void* sink);
+  /* Promises the pod its predicted zones. 1: done, and each charge put; 0: there is no room any
+   * more, nothing has changed. Calling it again for the same pod replaces its promise. */
+  int32_t (*reserve)(void* ctx, uint32_t slot, const plimsoll_pod* pod, plimsoll_numa_put put,
+                     void* sink);
+  /* Takes the promise back unless the pod is known to be bound. 1: zone capacity came free. */
+  int32_t (*unreserve)(void* ctx, const plimsoll_pod* pod);
+  /* What is recorded for a pod, promised or covered by a report. 0: nothing known. */
+  int32_t (*promised)(void* ctx, plimsoll_str pod_uid, plimsoll_numa_put put, void* sink);
+  /* The version of the report that `node` rests on; empty: none. For requeue hints. */
+  plimsoll_str (*report_version)(void* ctx, plimsoll_str node_name);
+  /* Promises in flight on all nodes. */
+  uint64_t (*pending_promises)(void* ctx);
+} plimsoll_numa_ledger;
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_ */

@@ -1,0 +1,353 @@
+#include "plugins/topology/nrt_object.hpp"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <plimsoll/quantity.hpp>
+#include <stdexcept>
+
+namespace plimsoll::topology {
+namespace {
+
+namespace od = simdjson::ondemand;
+using plimsoll::sdk::parse_quantity;
+using plimsoll::sdk::unit_of;
+
+constexpr uint16_t kMaxNumaNodesLimit = 1024;
+constexpr int kMaxZoneId = 63;
+constexpr std::string_view kFingerprintAttribute = "nodeTopologyPodsFingerprint";
+constexpr std::string_view kFingerprintAnnotation = "topology.node.k8s.io/fingerprint";
+
+// Raised inside this file only, with the path of the field; parse_nrt turns it into its result.
+struct FieldError : std::runtime_error {
+  FieldError(const std::string& path, std::string_view what)
+      : std::runtime_error(path + ": " + std::string(what)) {}
+};
+
+std::string text_of(od::value value, const std::string& path) {
+  std::string_view text;
+  if (value.get_string().get(text) != simdjson::SUCCESS) throw FieldError(path, "must be a string");
+  return std::string(text);
+}
+
+bool is_null(od::value& value) {
+  od::json_type type{};
+  return value.type().get(type) == simdjson::SUCCESS && type == od::json_type::null;
+}
+
+// Calls `each(element, path)` for the elements of a list; null counts as an empty one.
+template <typename Each>
+void for_list(od::value value, const std::string& path, const Each& each) {
+  if (is_null(value)) return;
+  od::array list;
+  if (value.get_array().get(list) != simdjson::SUCCESS) throw FieldError(path, "must be a list");
+  size_t index = 0;
+  for (auto element : list) {
+    od::value item;
+    const std::string at = path + "[" + std::to_string(index++) + "]";
+    if (element.get(item) != simdjson::SUCCESS) throw FieldError(at, "broken JSON");
+    each(item, at);
+  }
+}
+
+// Calls `each(key, value)` for the fields of an object.
+template <typename Each>
+void for_object(od::value value, const std::string& path, const Each& each) {
+  od::object object;
+  if (value.get_object().get(object) != simdjson::SUCCESS) {
+    throw FieldError(path, "must be an object");
+  }
+  for (auto field : object) {
+    std::string_view key;
+    od::value item;
+    if (field.unescaped_key().get(key) != simdjson::SUCCESS ||
+        field.value().get(item) != simdjson::SUCCESS) {
+      throw FieldError(path, "broken JSON");
+    }
+    each(std::string(key), item);
+  }
+}
+
+// A Quantity: a string or a number, taken as it is spelled.
+std::string quantity_text(od::value value, const std::string& path) {
+  od::json_type type{};
+  if (value.type().get(type) != simdjson::SUCCESS) throw FieldError(path, "broken JSON");
+  if (type == od::json_type::string) return text_of(value, path);
+  if (type != od::json_type::number) throw FieldError(path, "must be a quantity");
+  std::string_view token = value.raw_json_token();
+  while (!token.empty() && (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' ||
+                            token.back() == '\t')) {
+    token.remove_suffix(1);
+  }
+  return std::string(token);
+}
+
+int64_t amount_of(const std::string& resource, const std::optional<std::string>& text,
+                  const std::string& path) {
+  if (!text) throw FieldError(path, "is missing");
+  const auto amount = parse_quantity(*text, unit_of(resource));
+  if (!amount) throw FieldError(path, "invalid quantity \"" + *text + "\"");
+  return *amount;
+}
+
+ZoneResource read_resource(od::value value, const std::string& path) {
+  ZoneResource resource;
+  std::optional<std::string> capacity, allocatable, available;
+  for_object(value, path, [&](const std::string& key, od::value field) {
+    if (key == "name") resource.name = text_of(field, path + ".name");
+    if (key == "capacity") capacity = quantity_text(field, path + ".capacity");
+    if (key == "allocatable") allocatable = quantity_text(field, path + ".allocatable");
+    if (key == "available") available = quantity_text(field, path + ".available");
+  });
+  if (resource.name.empty()) throw FieldError(path + ".name", "is missing");
+  resource.capacity = amount_of(resource.name, capacity, path + ".capacity");
+  resource.allocatable = amount_of(resource.name, allocatable, path + ".allocatable");
+  resource.available = amount_of(resource.name, available, path + ".available");
+  return resource;
+}
+
+void read_cost(od::value value, const std::string& path, NrtZone& zone) {
+  std::string name;
+  int64_t cost = 0;
+  for_object(value, path, [&](const std::string& key, od::value field) {
+    if (key == "name") name = text_of(field, path + ".name");
+    if (key == "value" && field.get_int64().get(cost) != simdjson::SUCCESS) {
+      throw FieldError(path + ".value", "must be a whole number");
+    }
+  });
+  const int id = zone_id_of(name);
+  if (id < 0 || id > kMaxZoneId) return;
+  const int64_t limit = std::numeric_limits<int32_t>::max();
+  zone.costs.push_back(
+      {static_cast<uint32_t>(id), static_cast<int32_t>(std::clamp<int64_t>(cost, 0, limit))});
+}
+
+// Nothing: a zone that is no NUMA node.
+std::optional<NrtZone> read_zone(od::value value, const std::string& path) {
+  NrtZone zone;
+  std::string name;
+  std::string type;
+  for_object(value, path, [&](const std::string& key, od::value field) {
+    if (key == "name") name = text_of(field, path + ".name");
+    if (key == "type") type = text_of(field, path + ".type");
+    if (key == "costs") {
+      for_list(field, path + ".costs",
+               [&](od::value cost, const std::string& at) { read_cost(cost, at, zone); });
+    }
+    if (key == "resources") {
+      for_list(field, path + ".resources", [&](od::value item, const std::string& at) {
+        ZoneResource resource = read_resource(item, at);
+        auto same = std::find_if(zone.resources.begin(), zone.resources.end(),
+                                 [&](const ZoneResource& r) { return r.name == resource.name; });
+        if (same == zone.resources.end()) {
+          zone.resources.push_back(std::move(resource));
+        } else {
+          *same = std::move(resource);
+        }
+      });
+    }
+  });
+  if (name.empty()) throw FieldError(path + ".name", "is missing");
+  if (type.empty()) throw FieldError(path + ".type", "is missing");
+  const int id = zone_id_of(name);
+  if (type != "Node" || id < 0 || id > kMaxZoneId) return std::nullopt;
+  zone.id = static_cast<uint32_t>(id);
+  return zone;
+}
+
+// topologyPolicies[0]; names that say no more than the default leave it.
+void apply_policy_name(std::string_view name, TopologyManager& manager) {
+  struct Row {
+    std::string_view name;
+    Policy policy;
+    Scope scope;
+  };
+  static constexpr Row kRows[] = {
+      {"SingleNUMANodeContainerLevel", Policy::kSingleNumaNode, Scope::kContainer},
+      {"SingleNUMANodePodLevel", Policy::kSingleNumaNode, Scope::kPod},
+      {"RestrictedContainerLevel", Policy::kRestricted, Scope::kContainer},
+      {"RestrictedPodLevel", Policy::kRestricted, Scope::kPod},
+      {"BestEffortContainerLevel", Policy::kBestEffort, Scope::kContainer},
+      {"BestEffortPodLevel", Policy::kBestEffort, Scope::kPod},
+  };
+  for (const Row& row : kRows) {
+    if (row.name != name) continue;
+    manager.policy = row.policy;
+    manager.scope = row.scope;
+  }
+}
+
+// The last valid attribute of a name counts; others are as if they were not there.
+void apply_attribute(const std::string& name, const std::string& value, NrtObject& nrt) {
+  TopologyManager& manager = nrt.manager;
+  if (name == "topologyManagerPolicy") {
+    for (Policy policy :
+         {Policy::kNone, Policy::kBestEffort, Policy::kRestricted, Policy::kSingleNumaNode}) {
+      if (value == to_string(policy)) manager.policy = policy;
+    }
+  } else if (name == "topologyManagerScope") {
+    if (value == "container") manager.scope = Scope::kContainer;
+    if (value == "pod") manager.scope = Scope::kPod;
+  } else if (name == "topologyManagerMaxNUMANodes") {
+    int64_t number = 0;
+    const std::string_view digits = std::string_view(value).substr(value.starts_with('+') ? 1 : 0);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error == std::errc() && end == digits.data() + digits.size() && number > 1) {
+      manager.max_numa_nodes = static_cast<uint16_t>(std::min<int64_t>(number, kMaxNumaNodesLimit));
+    }
+  } else if (name == "nodeTopologyPodsFingerprintMethod") {
+    nrt.method = value == "with-exclusive-resources" ? FingerprintMethod::kExclusiveResources
+                                                     : FingerprintMethod::kAll;
+  }
+}
+
+// RFC 3339 with whole or fractional seconds in UTC, as Kubernetes writes it; 0: not a time.
+int64_t time_ms(std::string_view text) {
+  if (text.size() < 20 || text.back() != 'Z') return 0;
+  const auto number = [&](size_t at, size_t len) {
+    int value = -1;
+    const char* end = text.data() + at + len;
+    return std::from_chars(text.data() + at, end, value).ptr == end ? value : -1;
+  };
+  const int year = number(0, 4), month = number(5, 2), day = number(8, 2);
+  const int hour = number(11, 2), minute = number(14, 2), second = number(17, 2);
+  if (year < 0 || month < 1 || day < 1 || hour < 0 || minute < 0 || second < 0) return 0;
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok()) return 0;
+  const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  return ((days * 24 + hour) * 60 + minute) * 60'000 + int64_t{second} * 1000;
+}
+
+// The annotation counts only where the attribute is not there: it is kept apart.
+void read_metadata(od::value value, NrtObject& nrt, std::string& annotated_fingerprint) {
+  for_object(value, "metadata", [&](const std::string& key, od::value field) {
+    if (key == "name") nrt.name = text_of(field, "metadata.name");
+    if (key == "resourceVersion") {
+      nrt.resource_version = text_of(field, "metadata.resourceVersion");
+    }
+    if (key == "annotations" && !is_null(field)) {
+      for_object(field, "metadata.annotations", [&](const std::string& name, od::value text) {
+        if (name == kFingerprintAnnotation) {
+          annotated_fingerprint = text_of(text, "metadata.annotations[" + name + "]");
+        }
+      });
+    }
+    if (key == "managedFields") {
+      for_list(field, "metadata.managedFields", [&](od::value entry, const std::string& at) {
+        for_object(entry, at, [&](const std::string& name, od::value item) {
+          if (name != "time" || is_null(item)) return;
+          nrt.written_ms = std::max(nrt.written_ms, time_ms(text_of(item, at + ".time")));
+        });
+      });
+    }
+  });
+}
+
+using Attribute = std::pair<std::string, std::string>;
+
+Attribute read_attribute(od::value value, const std::string& path) {
+  Attribute attribute;
+  for_object(value, path, [&](const std::string& key, od::value field) {
+    if (key == "name") attribute.first = text_of(field, path + ".name");
+    if (key == "value") attribute.second = text_of(field, path + ".value");
+  });
+  return attribute;
+}
+
+NrtObject read_object(od::value root) {
+  NrtObject nrt;
+  std::vector<Attribute> attributes;
+  std::vector<std::string> policies;
+  std::string annotated_fingerprint;
+  for_object(root, "the object", [&](const std::string& key, od::value field) {
+    if (key == "metadata") read_metadata(field, nrt, annotated_fingerprint);
+    if (key == "topologyPolicies") {
+      for_list(field, key, [&](od::value item, const std::string& at) {
+        policies.push_back(text_of(item, at));
+      });
+    }
+    if (key == "attributes") {
+      for_list(field, key, [&](od::value item, const std::string& at) {
+        attributes.push_back(read_attribute(item, at));
+      });
+    }
+    if (key == "zones") {
+      for_list(field, key, [&](od::value item, const std::string& at) {
+        std::optional<NrtZone> zone = read_zone(item, at);
+        if (!zone) return;
+        for (const NrtZone& other : nrt.zones) {
+          if (other.id == zone->id) {
+            throw FieldError(at + ".name", "node-" + std::to_string(zone->id) + " is listed twice");
+          }
+        }
+        nrt.zones.push_back(std::move(*zone));
+      });
+    }
+  });
+  if (nrt.name.empty()) throw FieldError("metadata.name", "is missing");
+  if (!policies.empty()) apply_policy_name(policies[0], nrt.manager);
+  for (const auto& [name, value] : attributes) {
+    apply_attribute(name, value, nrt);
+    if (name == kFingerprintAttribute && nrt.fingerprint.empty()) nrt.fingerprint = value;
+  }
+  if (nrt.fingerprint.empty() && !annotated_fingerprint.empty()) {
+    nrt.fingerprint = annotated_fingerprint;
+    nrt.method = FingerprintMethod::kAll;
+  }
+  return nrt;
+}
+
+}  // namespace
+
+std::string_view to_string(Policy policy) {
+  switch (policy) {
+    case Policy::kBestEffort:
+      return "best-effort";
+    case Policy::kRestricted:
+      return "restricted";
+    case Policy::kSingleNumaNode:
+      return "single-numa-node";
+    case Policy::kNone:
+      break;
+  }
+  return "none";
+}
+
+std::string_view to_string(Scope scope) {
+  return scope == Scope::kPod ? "pod" : "container";
+}
+
+int zone_id_of(std::string_view zone_name) {
+  constexpr std::string_view kPrefix = "node-";
+  if (!zone_name.starts_with(kPrefix)) return -1;
+  std::string_view digits = zone_name.substr(kPrefix.size());
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  int id = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
+  return error == std::errc() && end == digits.data() + digits.size() && id >= 0 ? id : -1;
+}
+
+Parsed<NrtObject> parse_nrt(std::string_view json) {
+  // One parser per thread: it keeps its buffers.
+  thread_local od::parser parser;
+  try {
+    const simdjson::padded_string padded(json);
+    od::document document;
+    if (const auto error = parser.iterate(padded).get(document); error != simdjson::SUCCESS) {
+      return bad(std::string("not JSON: ") + simdjson::error_message(error));
+    }
+    od::value root;
+    if (document.get_value().get(root) != simdjson::SUCCESS) return bad("must be an object");
+    return read_object(root);
+  } catch (const std::exception& error) {
+    return bad(error.what());
+  }
+}
+
+}  // namespace plimsoll::topology

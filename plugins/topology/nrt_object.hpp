@@ -1,0 +1,72 @@
+#pragma once
+// A NodeResourceTopology object (topology.node.k8s.io, v1alpha2 or v1alpha1) as values.
+//
+// What the scheduler reads of it: zones of type "Node" named "node-<id>", their costs and their
+// resources; the Topology Manager's policy, scope and limit from `attributes`, which win over
+// topologyPolicies[0]; the pod fingerprint, from the attribute or else the annotation. Both
+// versions have these fields in the same places. Pure functions, any thread.
+//
+// Zones of other types, with other names, and with ids above 63 (a kubelet's masks end there) are
+// left out, as if they had not been reported. Everything that the CRD requires and that is missing
+// or of the wrong type is an error that names the field.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugins/topology/result.hpp"
+
+namespace plimsoll::topology {
+
+enum class Policy : uint8_t { kNone, kBestEffort, kRestricted, kSingleNumaNode };
+enum class Scope : uint8_t { kContainer, kPod };
+
+[[nodiscard]] std::string_view to_string(Policy policy);
+[[nodiscard]] std::string_view to_string(Scope scope);
+
+// Amounts in base units (milli for cpu).
+struct ZoneResource {
+  std::string name;
+  int64_t capacity = 0;
+  int64_t allocatable = 0;
+  int64_t available = 0;
+};
+
+struct ZoneCost {
+  uint32_t zone_id = 0;
+  int32_t value = 0;
+};
+
+struct NrtZone {
+  uint32_t id = 0;
+  std::vector<ZoneCost> costs;
+  std::vector<ZoneResource> resources;
+};
+
+struct TopologyManager {
+  Policy policy = Policy::kNone;
+  Scope scope = Scope::kContainer;
+  uint16_t max_numa_nodes = 8;
+};
+
+// Which pods an exporter counts in its fingerprint.
+enum class FingerprintMethod : uint8_t { kAll, kExclusiveResources };
+
+struct NrtObject {
+  std::string name;  // of the node
+  std::string resource_version;
+  int64_t written_ms = 0;      // newest managedFields time; 0: not there
+  std::vector<NrtZone> zones;  // in the order of the object
+  TopologyManager manager;
+  std::string fingerprint;  // "pfp0v001..."; empty: none
+  FingerprintMethod method = FingerprintMethod::kAll;
+};
+
+// `json` is one object, as an API server sends it in a watch event or a list.
+[[nodiscard]] Parsed<NrtObject> parse_nrt(std::string_view json);
+
+// The id in "node-<id>", or -1.
+[[nodiscard]] int zone_id_of(std::string_view zone_name);
+
+}  // namespace plimsoll::topology

@@ -1,0 +1,132 @@
+#include "plugins/topology/numa_node.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace plimsoll::topology {
+namespace {
+
+// Columns in ascending order of zone ids: the positions of the zones in the report.
+std::vector<uint32_t> sorted_positions(const NrtObject& nrt) {
+  std::vector<uint32_t> order;
+  for (uint32_t i = 0; i < nrt.zones.size() && i < kMaxZones; ++i) order.push_back(i);
+  std::sort(order.begin(), order.end(),
+            [&](uint32_t a, uint32_t b) { return nrt.zones[a].id < nrt.zones[b].id; });
+  return order;
+}
+
+// Every resource of the report once, in order of their indices: the same rows for the same report.
+std::vector<uint32_t> resources_of(const NrtObject& nrt, const ResourceIndex& index) {
+  std::vector<uint32_t> resources;
+  for (const NrtZone& zone : nrt.zones) {
+    for (const ZoneResource& resource : zone.resources) resources.push_back(index(resource.name));
+  }
+  std::sort(resources.begin(), resources.end());
+  resources.erase(std::unique(resources.begin(), resources.end()), resources.end());
+  return resources;
+}
+
+size_t words(size_t bytes) {
+  return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t);
+}
+
+}  // namespace
+
+NumaNode::NumaNode(const NrtObject& nrt, const ResourceIndex& index, int64_t reported_ms) {
+  view_.size = sizeof view_;
+  view_.policy = static_cast<uint8_t>(nrt.manager.policy);
+  view_.scope = static_cast<uint8_t>(nrt.manager.scope);
+  view_.max_numa_nodes = nrt.manager.max_numa_nodes;
+  view_.reported_ms = reported_ms;
+  fill(nrt, index);
+}
+
+void NumaNode::place(uint32_t zones, uint32_t rows) {
+  view_.zone_count = zones;
+  view_.resource_count = rows;
+  const size_t cells = size_t{zones} * rows;
+  const size_t total = 4 * cells + rows + words(rows * sizeof(uint32_t)) +
+                       2 * words(zones * sizeof(uint32_t)) +
+                       words(size_t{zones} * zones * sizeof(int32_t));
+  block_ = std::make_unique<int64_t[]>(std::max<size_t>(total, 1));
+  int64_t* at = block_.get();
+  const auto take = [&](size_t count) {
+    int64_t* begin = at;
+    at += count;
+    return begin;
+  };
+  free_ = take(cells);
+  view_.free = free_;
+  view_.listed = reinterpret_cast<uint64_t*>(take(rows));
+  view_.resources = reinterpret_cast<uint32_t*>(take(words(rows * sizeof(uint32_t))));
+  view_.zone_ids = reinterpret_cast<uint32_t*>(take(words(zones * sizeof(uint32_t))));
+  view_.report_order = reinterpret_cast<uint32_t*>(take(words(zones * sizeof(uint32_t))));
+  available_ = take(cells);
+  view_.allocatable = take(cells);
+  view_.capacity = take(cells);
+  view_.distances =
+      reinterpret_cast<int32_t*>(take(words(size_t{zones} * zones * sizeof(int32_t))));
+}
+
+void NumaNode::fill(const NrtObject& nrt, const ResourceIndex& index) {
+  const std::vector<uint32_t> positions = sorted_positions(nrt);
+  const std::vector<uint32_t> resources = resources_of(nrt, index);
+  const auto zones = static_cast<uint32_t>(positions.size());
+  place(zones, static_cast<uint32_t>(resources.size()));
+
+  auto* ids = const_cast<uint32_t*>(view_.zone_ids);
+  auto* order = const_cast<uint32_t*>(view_.report_order);
+  auto* rows = const_cast<uint32_t*>(view_.resources);
+  auto* listed = const_cast<uint64_t*>(view_.listed);
+  auto* allocatable = const_cast<int64_t*>(view_.allocatable);
+  auto* capacity = const_cast<int64_t*>(view_.capacity);
+  auto* distances = const_cast<int32_t*>(view_.distances);
+  std::copy(resources.begin(), resources.end(), rows);
+  std::fill_n(distances, size_t{zones} * zones, kUnknownDistance);
+  for (uint32_t column = 0; column < zones; ++column) {
+    ids[column] = nrt.zones[positions[column]].id;
+    order[positions[column]] = column;
+  }
+  for (uint32_t column = 0; column < zones; ++column) {
+    const NrtZone& zone = nrt.zones[positions[column]];
+    for (const ZoneResource& resource : zone.resources) {
+      const uint32_t row = row_of(view_, index(resource.name));
+      const size_t cell = size_t{row} * zones + column;
+      listed[row] |= uint64_t{1} << column;
+      available_[cell] = resource.available;
+      allocatable[cell] = resource.allocatable;
+      capacity[cell] = resource.capacity;
+    }
+    for (const ZoneCost& cost : zone.costs) {
+      const uint32_t* to = std::find(ids, ids + zones, cost.zone_id);
+      if (to != ids + zones) distances[size_t{column} * zones + (to - ids)] = cost.value;
+    }
+  }
+  reset_free();
+}
+
+uint32_t NumaNode::cell_of(uint32_t resource, uint32_t zone_id) const {
+  const uint32_t row = row_of(view_, resource);
+  if (row == kNoRow) return kNoRow;
+  for (uint32_t column = 0; column < view_.zone_count; ++column) {
+    if (view_.zone_ids[column] != zone_id) continue;
+    return (view_.listed[row] >> column & 1) != 0 ? row * view_.zone_count + column : kNoRow;
+  }
+  return kNoRow;
+}
+
+int64_t* NumaNode::free_cell(uint32_t resource, uint32_t zone_id) {
+  const uint32_t cell = cell_of(resource, zone_id);
+  return cell == kNoRow ? nullptr : free_ + cell;
+}
+
+const int64_t* NumaNode::available_cell(uint32_t resource, uint32_t zone_id) const {
+  const uint32_t cell = cell_of(resource, zone_id);
+  return cell == kNoRow ? nullptr : available_ + cell;
+}
+
+void NumaNode::reset_free() {
+  std::copy_n(available_, size_t{view_.zone_count} * view_.resource_count, free_);
+}
+
+}  // namespace plimsoll::topology

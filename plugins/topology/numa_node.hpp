@@ -1,0 +1,66 @@
+#pragma once
+// A node's NUMA zones in the form that fit, prediction and scores read: flat rows of int64, one per
+// resource, one column per zone (plimsoll_numa_node of ledger_service.h), in one block of memory.
+//
+// Zone ids may have gaps: columns are the zones in ascending order of their ids, so the lowest
+// column is the lowest id, which is what a kubelet prefers among equals.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "plugins/topology/ledger_service.h"
+#include "plugins/topology/nrt_object.hpp"
+
+namespace plimsoll::topology {
+
+inline constexpr uint32_t kMaxZones = 64;
+inline constexpr int32_t kUnknownDistance = 255;
+inline constexpr uint32_t kNoRow = UINT32_MAX;
+
+// Position of a resource in resource vectors: the host's resource_index.
+using ResourceIndex = std::function<uint32_t(std::string_view name)>;
+
+// Owns the memory of one plimsoll_numa_node. Movable; not thread-safe for writing.
+class NumaNode {
+ public:
+  NumaNode() = default;
+  // `free` begins as the report's `available`.
+  NumaNode(const NrtObject& nrt, const ResourceIndex& index, int64_t reported_ms);
+
+  [[nodiscard]] const plimsoll_numa_node& view() const { return view_; }
+  [[nodiscard]] plimsoll_numa_node& header() { return view_; }
+
+  // The cell of a resource in a zone; nullptr if the zone does not list it. `free` may be written.
+  [[nodiscard]] int64_t* free_cell(uint32_t resource, uint32_t zone_id);
+  [[nodiscard]] const int64_t* available_cell(uint32_t resource, uint32_t zone_id) const;
+
+  // `free` is the report's `available` again.
+  void reset_free();
+
+ private:
+  void place(uint32_t zones, uint32_t rows);
+  void fill(const NrtObject& nrt, const ResourceIndex& index);
+  [[nodiscard]] uint32_t cell_of(uint32_t resource, uint32_t zone_id) const;
+
+  plimsoll_numa_node view_{};
+  std::unique_ptr<int64_t[]> block_;
+  int64_t* free_ = nullptr;
+  int64_t* available_ = nullptr;
+};
+
+// The row of a resource, or kNoRow.
+[[nodiscard]] inline uint32_t row_of(const plimsoll_numa_node& node, uint32_t resource) {
+  for (uint32_t row = 0; row < node.resource_count; ++row) {
+    if (node.resources[row] == resource) return row;
+  }
+  return kNoRow;
+}
+
+// Every zone of the node.
+[[nodiscard]] inline uint64_t all_zones(const plimsoll_numa_node& node) {
+  return node.zone_count >= kMaxZones ? ~uint64_t{0} : (uint64_t{1} << node.zone_count) - 1;
+}
+
+}  // namespace plimsoll::topology

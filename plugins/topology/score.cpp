@@ -1,0 +1,124 @@
+#include "plugins/topology/score.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plugins/topology/least_numa.hpp"
+#include "plugins/topology/numa_node.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+constexpr int64_t kMaxScore = 100;
+
+// Quantity.Value(): whole units, rounded up.
+int64_t whole(const Request& request, int64_t amount) {
+  if (request.name != "cpu" || amount <= 0) return std::max<int64_t>(amount, 0);
+  return amount / 1000 + (amount % 1000 != 0 ? 1 : 0);
+}
+
+// What a zone has of a resource; 0 if it does not list it.
+int64_t free_of(const Request& request, const plimsoll_numa_node& node, uint32_t column) {
+  const uint32_t row = row_of(node, request.resource);
+  if (row == kNoRow) return 0;
+  return node.free[size_t{row} * node.zone_count + column];
+}
+
+// Share of the free amount that is left or used, 0 to 100; 0 if it does not fit.
+int64_t share(bool most, const Request& request, int64_t free) {
+  if (free <= 0 || request.amount > free) return 0;
+  const __int128 have = whole(request, free);
+  const __int128 need = whole(request, request.amount);
+  return static_cast<int64_t>((most ? need : have - need) * kMaxScore / have);
+}
+
+int64_t allocated_score(const ScoringStrategy& strategy, bool most, const Requests& requests,
+                        const plimsoll_numa_node& node, uint32_t column) {
+  __int128 sum = 0;
+  __int128 weights = 0;
+  for (const Request& request : requests) {
+    const int64_t weight = strategy.weight_of(request.name);
+    sum += __int128{weight} * share(most, request, free_of(request, node, column));
+    weights += weight;
+  }
+  return weights == 0 ? kMaxScore : static_cast<int64_t>(sum / weights);
+}
+
+double fraction(const Request& request, int64_t free) {
+  const int64_t have = whole(request, free);
+  if (have == 0) return 1;
+  return static_cast<double>(whole(request, request.amount)) / static_cast<double>(have);
+}
+
+// 100 times one less the unbiased variance of the fractions; nothing to balance scores 100.
+int64_t balanced_score(const Requests& requests, const plimsoll_numa_node& node, uint32_t column) {
+  double sum = 0;
+  for (const Request& request : requests) {
+    const double f = fraction(request, free_of(request, node, column));
+    if (f > 1) return 0;
+    sum += f;
+  }
+  if (requests.size() < 2) return kMaxScore;
+  const auto count = static_cast<double>(requests.size());
+  const double mean = sum / count;
+  double squares = 0;
+  double compensation = 0;
+  for (const Request& request : requests) {
+    const double d = fraction(request, free_of(request, node, column)) - mean;
+    squares += d * d;
+    compensation += d;
+  }
+  const double variance = (squares - compensation * compensation / count) / (count - 1);
+  return std::clamp<int64_t>(static_cast<int64_t>((1 - variance) * kMaxScore), 0, kMaxScore);
+}
+
+int64_t zone_score(const ScoringStrategy& strategy, const Requests& requests,
+                   const plimsoll_numa_node& node, uint32_t column) {
+  switch (strategy.type) {
+    case Strategy::kMostAllocated:
+      return allocated_score(strategy, true, requests, node, column);
+    case Strategy::kBalancedAllocation:
+      return balanced_score(requests, node, column);
+    case Strategy::kLeastAllocated:
+    case Strategy::kLeastNumaNodes:
+      break;
+  }
+  return allocated_score(strategy, false, requests, node, column);
+}
+
+// The lowest zone score that is not 0.
+int64_t worst_zone(const ScoringStrategy& strategy, const Requests& requests,
+                   const plimsoll_numa_node& node) {
+  int64_t worst = 0;
+  for (uint32_t column = 0; column < node.zone_count; ++column) {
+    const int64_t score = zone_score(strategy, requests, node, column);
+    if (score != 0 && (worst == 0 || score < worst)) worst = score;
+  }
+  return worst;
+}
+
+}  // namespace
+
+int64_t ScoringStrategy::weight_of(std::string_view resource) const {
+  for (const ResourceWeight& entry : resources) {
+    if (entry.name == resource) return std::max<int64_t>(entry.weight, 1);
+  }
+  return 1;
+}
+
+int64_t score_node(const ScoringStrategy& strategy, const PodRequest& pod,
+                   const plimsoll_numa_node* node, Scratch& scratch) {
+  if (!pod.guaranteed) return kMaxScore;
+  if (node == nullptr) return 0;
+  if (strategy.type == Strategy::kLeastNumaNodes) return least_numa_score(pod, *node, scratch);
+  if (node->policy != PLIMSOLL_NUMA_POLICY_SINGLE_NUMA_NODE) return 0;
+  if (node->scope == PLIMSOLL_NUMA_SCOPE_POD) return worst_zone(strategy, pod.effective, *node);
+  if (pod.containers.empty()) return 0;
+  int64_t sum = 0;
+  for (const ContainerRequest& container : pod.containers) {
+    sum += worst_zone(strategy, container.requests, *node);
+  }
+  return sum / static_cast<int64_t>(pod.containers.size());
+}
+
+}  // namespace plimsoll::topology

@@ -1,0 +1,53 @@
+#pragma once
+// The four scoring strategies of KEP-119 over a node's zones, 0 to 100. Pure; any thread.
+//
+// LeastAllocated, MostAllocated and BalancedAllocation score each zone and take the lowest score
+// that is not 0 (0 if all are); they look at single-numa-node nodes only. LeastNUMANodes counts how
+// many zones the pod needs, under any policy. Where the reference divides by zero, runs past an
+// array or returns what is not a number, there is a defined result; docs/topology.md lists them.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugins/topology/fit.hpp"
+#include "plugins/topology/ledger_service.h"
+#include "plugins/topology/pod_request.hpp"
+
+namespace plimsoll::topology {
+
+enum class Strategy : uint8_t {
+  kLeastAllocated,
+  kMostAllocated,
+  kBalancedAllocation,
+  kLeastNumaNodes
+};
+
+struct ResourceWeight {
+  std::string name;
+  int64_t weight = 1;  // below 1 counts as 1
+};
+
+// A strategy and its weights; resources that are not listed weigh 1.
+struct ScoringStrategy {
+  Strategy type = Strategy::kLeastAllocated;
+  std::vector<ResourceWeight> resources{{"cpu", 1}, {"memory", 1}};
+
+  [[nodiscard]] int64_t weight_of(std::string_view resource) const;
+};
+
+// `node` null: the node reported no topology.
+[[nodiscard]] int64_t score_node(const ScoringStrategy& strategy, const PodRequest& pod,
+                                 const plimsoll_numa_node* node, Scratch& scratch);
+
+// How many zones a request needs, and which: columns as a mask.
+struct ZonesRequired {
+  uint64_t columns = 0;       // 0: it does not fit, not even on all zones together
+  bool min_distance = false;  // no set of as many zones is closer together
+};
+// `free` has the cells of node.free; zones are tried in the order of the report.
+[[nodiscard]] ZonesRequired zones_required(const Requests& requests, const plimsoll_numa_node& node,
+                                           const int64_t* free);
+
+}  // namespace plimsoll::topology
