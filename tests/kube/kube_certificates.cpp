@@ -60,8 +60,10 @@ Result<KubeCertificates> make_certificates(const std::filesystem::path& folder) 
                             {"basicConstraints=critical,CA:FALSE", "extendedKeyUsage=clientAuth"}));
       })
       .and_then([&] {
-        return openssl({"genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                        "-out", made.service_account_key});
+        // ecparam writes the "EC PRIVATE KEY" form: a server reads the public key out of that one
+        // only.
+        return openssl({"ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out",
+                        made.service_account_key});
       })
       .map([&] { return made; });
 }

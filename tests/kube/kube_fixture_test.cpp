@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -65,7 +67,13 @@ TEST_F(KubeFixtureTest, UsersHaveTheRightsTheyAreNamedFor) {
         {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "Role"}, {"name", "reader"}}},
        {"subjects", json::array({{{"kind", "User"}, {"name", "plimsoll-limited"}}})}});
   ASSERT_EQ(bound.status, 201) << bound.body;
-  EXPECT_EQ(limited.get(pods_path()).status, 200);
+  // The authorizer learns of a new role through a watch: soon, not at once.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  long status = 403;
+  while (status == 403 && std::chrono::steady_clock::now() < deadline) {
+    status = limited.get(pods_path()).status;
+  }
+  EXPECT_EQ(status, 200);
   EXPECT_EQ(limited.get(std::string(kNodes)).status, 403);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 #include "tests/kube/kube_objects.hpp"
@@ -29,13 +30,20 @@ class StopAtEnd : public ::testing::Environment {
 };
 [[maybe_unused]] const auto* const kStopAtEnd = ::testing::AddGlobalTestEnvironment(new StopAtEnd);
 
+// Starts it once: a cluster that cannot start fails every test at once, with the same reason.
 Result<void> start_shared_cluster() {
+  static std::optional<Error> broken;
   if (shared_cluster()) return {};
+  if (broken) return fail(*broken);
   Result<std::unique_ptr<KubeCluster>> started = KubeCluster::start();
-  if (!started) return fail(started.error());
+  if (!started) {
+    broken = started.error();
+    return fail(*broken);
+  }
   Result<void> installed = (*started)->install_crds();
   if (!installed) {
-    return fail(installed.error().code, installed.error().message + "\n" + (*started)->logs());
+    broken = Error{installed.error().code, installed.error().message + "\n" + (*started)->logs()};
+    return fail(*broken);
   }
   shared_cluster() = std::move(*started);
   return {};
@@ -76,6 +84,9 @@ void KubeTest::TearDown() {
        {pods_path(), std::string(kNodes), std::string(kNrts), std::string(kDevices)}) {
     const KubeReply reply = client.del(collection + now);
     EXPECT_EQ(reply.status, 200) << collection << ": " << reply.body;
+    const auto left = client.list(collection);
+    EXPECT_TRUE(left && left->empty()) << collection << " still holds objects, such as some with "
+                                       << "finalizers: the next test would see them";
   }
 }
 
