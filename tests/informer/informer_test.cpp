@@ -35,7 +35,7 @@ class WritingInbox final : public Inbox {
     pods.add("upserted " + full_name(*m.pod) + " on '" + std::string(view(m.pod->node_name)) + "'");
   }
   void write(const PodDeleted& m) { pods.add("deleted " + full_name(*m.last_known)); }
-  void write(const NodeUpserted& m) { nodes.add("upserted " + std::string(view(m.node->name))); }
+  void write(const NodeUpserted& m) { nodes.add("upserted " + std::string(view(m.node->meta.name))); }
   void write(const NodeDeleted& m) { nodes.add("deleted " + m.name); }
   void write(const ObjectUpserted& m) {
     others.add("upserted " + m.object->resource + " " + m.object->name + " " + m.object->json);
