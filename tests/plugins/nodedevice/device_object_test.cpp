@@ -1,0 +1,132 @@
+#include "plugins/nodedevice/device_object.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/plugins/nodedevice/device_fixtures.hpp"
+
+namespace plimsoll::devices {
+namespace {
+
+using test::Json;
+
+std::string problem_of(const Json& object) {
+  const auto parsed = parse_device_object(test::types(), object.dump());
+  return parsed ? "" : parsed.error();
+}
+
+TEST(DeviceObject, ReadsEveryField) {
+  Json object = test::device_object("node-1", {test::gpu(1, "16Gi", 0, "pci0000:3a"),
+                                               test::gpu(0, "15472384Ki", 1, "pci0000:17", false),
+                                               test::rdma(0, "0000:09:00", 0, "pci0000:3a", 2)});
+  object["metadata"]["labels"] = {{"node.koordinator.sh/gpu-vendor", "nvidia"},
+                                  {"node.koordinator.sh/gpu-model", "H800"},
+                                  {"node.koordinator.sh/gpu-partition-policy", "Honor"},
+                                  {"node.koordinator.sh/secondary-device-well-planned", "true"}};
+  object["metadata"]["annotations"] = {
+      {"scheduling.koordinator.sh/gpu-partitions",
+       R"({"2":[{"minors":[1,0],"gpuLinkType":"NVLink","ringBusBandwidth":"400Gi",
+           "allocationScore":3}]})"},
+      {"node.koordinator.sh/gpu-checkpoints",
+       R"([{"podUID":"u","containerName":"c","resourceName":"nvidia.com/gpu",
+           "deviceIDs":["GPU-0"]}])"}};
+  object["spec"]["devices"][0]["moduleID"] = 7;
+  object["spec"]["devices"][0]["labels"] = {{"model", "x"}};
+  object["spec"]["devices"][0]["topology"]["busID"] = "0000:3b:00.0";
+
+  const auto parsed = parse_device_object(test::types(), object.dump());
+  ASSERT_TRUE(parsed.has_value()) << parsed.error();
+  EXPECT_TRUE(parsed->warnings.empty());
+  EXPECT_EQ(parsed->gpu_vendor, "nvidia");
+  EXPECT_EQ(parsed->gpu_model, "H800");
+  EXPECT_EQ(parsed->partition_policy, "Honor");
+  EXPECT_TRUE(parsed->secondary_well_planned);
+  const auto& gpus = parsed->devices(0);
+  ASSERT_EQ(gpus.size(), 2U);
+  EXPECT_EQ(gpus[0].minor, 0);
+  EXPECT_FALSE(gpus[0].is_healthy);
+  EXPECT_EQ(gpus[0].numa, 1);
+  EXPECT_EQ(gpus[0].total.get(1), int64_t{15472384} << 10);
+  EXPECT_EQ(gpus[1].module_id, 7);
+  EXPECT_EQ(gpus[1].labels.at("model"), "x");
+  EXPECT_EQ(gpus[1].bus_id, "0000:3b:00.0");
+  EXPECT_EQ(gpus[1].socket, -1);
+  EXPECT_EQ(gpus[1].pcie_id, "pci0000:3a");
+  EXPECT_EQ(gpus[1].id, "GPU-1");
+  const auto& nics = parsed->devices(1);
+  ASSERT_EQ(nics.size(), 1U);
+  ASSERT_EQ(nics[0].vfs.size(), 2U);
+  EXPECT_EQ(nics[0].vfs[1].bus_id, "0000:09:00.3");
+  EXPECT_EQ(nics[0].vfs[1].labels.at("type"), "general");
+  ASSERT_EQ(parsed->partitions.at(2).size(), 1U);
+  EXPECT_EQ(parsed->partitions.at(2)[0].minors, (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(parsed->partitions.at(2)[0].ring_bandwidth, int64_t{400} << 30);
+  EXPECT_EQ(parsed->partitions.at(2)[0].score, 3);
+  ASSERT_EQ(parsed->checkpoints.size(), 1U);
+  EXPECT_EQ(parsed->checkpoints[0].device_ids, std::vector<std::string>{"GPU-0"});
+}
+
+TEST(DeviceObject, AcceptsTheLeastThereCanBe) {
+  EXPECT_EQ(problem_of({{"metadata", {{"name", "n"}}}}), "");
+  EXPECT_EQ(problem_of({{"metadata", {{"name", "n"}}}, {"spec", {{"devices", nullptr}}}}), "");
+  // A type that nobody knows is left out; numbers stand for quantities.
+  EXPECT_EQ(problem_of(test::device_object("n", {{{"type", "xpu"}}})), "");
+  EXPECT_EQ(
+      problem_of(test::device_object(
+          "n", {{{"type", "fpga"}, {"minor", 0}, {"resources", {{"koordinator.sh/fpga", 100}}}}})),
+      "");
+}
+
+TEST(DeviceObject, NamesTheFieldThatIsWrong) {
+  const auto with = [](const char* pointer, Json value) {
+    Json object = test::device_object("n", {test::gpu(0, "1Gi", 0, "p"), test::gpu(1, "1Gi")});
+    object[Json::json_pointer(pointer)] = std::move(value);
+    return problem_of(object);
+  };
+  EXPECT_EQ(with("/spec/devices/1/minor", nullptr), "Device n: spec.devices[1].minor: missing");
+  EXPECT_EQ(with("/spec/devices/1/minor", "1"),
+            "Device n: spec.devices[1].minor: must be an integer");
+  EXPECT_EQ(with("/spec/devices/1/minor", -1),
+            "Device n: spec.devices[1].minor: must not be negative");
+  EXPECT_EQ(with("/spec/devices/1/minor", uint64_t{1} << 40),
+            "Device n: spec.devices[1].minor: is too large");
+  EXPECT_EQ(with("/spec/devices/1/minor", 0),
+            "Device n: spec.devices[1].minor: 0 is already the minor of another gpu");
+  EXPECT_EQ(with("/spec/devices/0/type", nullptr), "Device n: spec.devices[0].type: missing");
+  EXPECT_EQ(with("/spec/devices/0/health", "yes"),
+            "Device n: spec.devices[0].health: must be true or false");
+  EXPECT_EQ(with("/spec/devices/0/topology/pcieID", 3),
+            "Device n: spec.devices[0].topology.pcieID: must be a string");
+  EXPECT_EQ(with("/spec/devices/0/resources", Json::array()),
+            "Device n: spec.devices[0].resources: must be an object");
+  EXPECT_EQ(with("/spec/devices/0/resources/koordinator.sh~1gpu-core", "lots"),
+            "Device n: spec.devices[0].resources[koordinator.sh/gpu-core]: \"lots\" is not a "
+            "quantity");
+  EXPECT_EQ(with("/spec/devices/0/resources/koordinator.sh~1gpu-core", "-1"),
+            "Device n: spec.devices[0].resources[koordinator.sh/gpu-core]: must not be negative");
+  EXPECT_EQ(with("/spec/devices", "none"), "Device n: spec.devices: must be a list");
+  EXPECT_EQ(with("/spec/devices/0", 1), "Device n: spec.devices[0]: must be an object");
+  EXPECT_EQ(with("/metadata/name", nullptr), "Device: metadata.name: missing");
+  EXPECT_EQ(problem_of(Json::array()), "Device: must be a JSON object");
+}
+
+TEST(DeviceObject, SurvivesWhatIsNotJson) {
+  for (const char* text : {"", "{", "nul", "{\"metadata\":{\"name\":\"n\"},}"})
+    EXPECT_FALSE(parse_device_object(test::types(), text).has_value()) << text;
+}
+
+TEST(DeviceObject, AnUnreadablePartitionTableIsAWarningAndHasNoEntry) {
+  for (const char* table :
+       {"{", "[]", R"({"two":[]})", R"({"2":[{"minors":[0],"allocationScore":"1"}]})",
+        R"({"NVLINK":{"2":[]}})"}) {
+    Json object = test::device_object("n", {test::gpu(0, "1Gi")});
+    object["metadata"]["annotations"] = {{"scheduling.koordinator.sh/gpu-partitions", table}};
+    const auto parsed = parse_device_object(test::types(), object.dump());
+    ASSERT_TRUE(parsed.has_value()) << table;
+    EXPECT_EQ(parsed->warnings.size(), 1U) << table;
+    EXPECT_TRUE(parsed->has_partitions);
+    EXPECT_TRUE(parsed->partitions.empty());
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::devices
