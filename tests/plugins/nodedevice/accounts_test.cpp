@@ -1,0 +1,255 @@
+#include "plugins/nodedevice/accounts.hpp"
+
+#include <gtest/gtest.h>
+
+#include "plugins/nodedevice/allocation_annotation.hpp"
+#include "tests/plugins/nodedevice/device_fixtures.hpp"
+
+namespace plimsoll::devices {
+namespace {
+
+using test::Ask;
+using test::demand_of;
+using test::Json;
+using test::outcome;
+
+constexpr int64_t kGi = int64_t{1} << 30;
+
+class AccountsTest : public ::testing::Test {
+ protected:
+  AccountsTest() { accounts_.node_added("node-1", 3); }
+
+  void device(const Json& object) { problems_ = accounts_.device_changed("node-1", object.dump()); }
+  void cards(int count, const std::vector<int>& unhealthy = {},
+             const std::string& memory = "16Gi") {
+    std::vector<Json> devices;
+    for (int i = 0; i < count; ++i)
+      devices.push_back(test::gpu(
+          i, memory, -1, "", std::find(unhealthy.begin(), unhealthy.end(), i) == unhealthy.end()));
+    device(test::device_object("node-1", devices));
+  }
+  void pod(const std::string& uid, const Ask& ask, const char* annotation = nullptr) {
+    const auto requests = test::quantities(ask);
+    AssignedPod assigned{uid, "node-1", std::nullopt, requests};
+    if (annotation != nullptr) assigned.allocated = annotation;
+    problems_ = accounts_.pod_assigned(assigned);
+  }
+  // What a pod would get now.
+  std::string give(const Ask& ask) { return outcome(node(), demand_of(ask)); }
+  const NodeState& node() {
+    const NodeState* state = accounts_.at_slot(3);
+    EXPECT_NE(state, nullptr);
+    return *state;
+  }
+
+  int changes_ = 0;
+  Accounts accounts_{test::types(), [this](uint32_t slot) { changes_ += slot == 3 ? 1 : 0; }};
+  std::vector<std::string> problems_;
+};
+
+const Ask kOneGpu = {{"nvidia.com/gpu", 1}};
+
+TEST_F(AccountsTest, ReserveAndUnreserve) {
+  cards(2);
+  const std::string before = accounts_.dump();
+  accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi)});
+  EXPECT_EQ(give(kOneGpu), "gpu 1");
+  accounts_.unreserve("a");
+  accounts_.unreserve("a");
+  EXPECT_EQ(accounts_.dump(), before);
+  EXPECT_EQ(changes_, 3);
+}
+
+TEST_F(AccountsTest, ABoundPodIsNotUnreserved) {
+  cards(1);
+  accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi)});
+  const std::string annotation =
+      write_allocation(test::types(), {test::whole_gpu(0, 16 * kGi)}, node());
+  const int changes = changes_;
+  pod("a", kOneGpu, annotation.c_str());
+  EXPECT_EQ(changes_, changes) << "the binding only confirms what was reserved";
+  accounts_.unreserve("a");
+  EXPECT_EQ(give(kOneGpu), "Insufficient gpu devices");
+  accounts_.pod_removed("a");
+  EXPECT_EQ(give(kOneGpu), "gpu 0");
+}
+
+TEST_F(AccountsTest, AServerThatDropsTheAnnotationDoesNotFreeTheDevice) {
+  cards(1);
+  accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi)});
+  pod("a", kOneGpu);
+  accounts_.unreserve("a");
+  EXPECT_EQ(give(kOneGpu), "Insufficient gpu devices");
+}
+
+TEST_F(AccountsTest, PodsBeforeDevicesAndDevicesBeforePodsAreTheSame) {
+  const char* annotation =
+      R"({"gpu":[{"minor":1,"resources":{"koordinator.sh/gpu-core":"100",
+          "koordinator.sh/gpu-memory":"16Gi","koordinator.sh/gpu-memory-ratio":"100"}}]})";
+  Accounts other(test::types(), nullptr);
+  const auto requests = test::quantities(kOneGpu);
+  other.pod_assigned({"b", "node-1", std::nullopt, requests});
+  other.pod_assigned({"a", "node-1", annotation, requests});
+  other.device_changed(
+      "node-1", test::device_object(
+                    "node-1", {test::gpu(0, "16Gi"), test::gpu(1, "16Gi"), test::gpu(2, "16Gi")})
+                    .dump());
+  cards(3);
+  pod("a", kOneGpu, annotation);
+  pod("b", kOneGpu);
+  pod("b", kOneGpu);
+  EXPECT_EQ(accounts_.dump(), other.dump());
+  EXPECT_EQ(give(kOneGpu), "gpu 0");
+}
+
+TEST_F(AccountsTest, MalformedAnnotationsCountAsUsed) {
+  cards(3);
+  // The device is named, its amounts are not: all of it.
+  pod("a", kOneGpu, R"({"gpu":[{"minor":0,"resources":"all"}]})");
+  EXPECT_EQ(problems_, std::vector<std::string>{"gpu[0].resources: cannot be read"});
+  EXPECT_EQ(give(kOneGpu), "gpu 1");
+  EXPECT_EQ(give({{"koordinator.sh/gpu", 1}}), "gpu 1");
+  // A device is not named: any of them.
+  pod("b", kOneGpu, R"({"gpu":[{"minor":"one"}]})");
+  EXPECT_EQ(problems_,
+            std::vector<std::string>{"gpu[0].minor: must be a number that is not negative"});
+  EXPECT_EQ(give(kOneGpu), "Insufficient gpu devices");
+  accounts_.pod_removed("b");
+  EXPECT_EQ(give(kOneGpu), "gpu 1");
+  // Nothing can be read: every device of the types that the pod asks for.
+  pod("c", kOneGpu, "{");
+  EXPECT_FALSE(problems_.empty());
+  EXPECT_EQ(give(kOneGpu), "Insufficient gpu devices");
+  pod("c", kOneGpu, R"({"gpu":[{"minor":2,"resources":{"koordinator.sh/gpu-core":"100"}}]})");
+  EXPECT_TRUE(problems_.empty());
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "Insufficient gpu devices");
+  EXPECT_EQ(give(kOneGpu), "gpu 1");
+}
+
+TEST_F(AccountsTest, AnUnreadableAnnotationOfAPodThatAsksForNothingBlocksEveryType) {
+  device(test::fixture_a());
+  pod("a", {}, "[]");
+  EXPECT_EQ(give(kOneGpu), "Insufficient GPU Devices");
+  EXPECT_EQ(give({{"koordinator.sh/rdma", 1}}), "Insufficient rdma devices");
+  accounts_.pod_removed("a");
+  EXPECT_EQ(give(kOneGpu), "gpu 0");
+}
+
+TEST_F(AccountsTest, DevicesOfStrangersAreWithheldFromTheTop) {
+  cards(4);
+  pod("kubelet", {{"nvidia.com/gpu", 2}});
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "gpu 0 1");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 3}}), "Insufficient gpu devices");
+  accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi), test::whole_gpu(1, 16 * kGi)});
+  EXPECT_EQ(give({{"koordinator.sh/gpu", 1}}), "Insufficient gpu devices");
+  accounts_.pod_removed("kubelet");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "gpu 2 3");
+}
+
+TEST_F(AccountsTest, TheKubeletsCheckpointNamesThem) {
+  cards(4);
+  pod("kubelet", {{"nvidia.com/gpu", 2}});
+  Json object = test::device_object("node-1", {test::gpu(0, "16Gi"), test::gpu(1, "16Gi"),
+                                               test::gpu(2, "16Gi"), test::gpu(3, "16Gi")});
+  object["metadata"]["annotations"] = {
+      {"node.koordinator.sh/devices-checkpoints",
+       R"([{"podUID":"kubelet","resourceName":"nvidia.com/gpu","deviceIDs":["GPU-0","GPU-2"]}])"}};
+  device(object);
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "gpu 1 3");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 3}}), "Insufficient gpu devices");
+  accounts_.pod_removed("kubelet");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 4}}), "gpu 0 1 2 3");
+}
+
+TEST_F(AccountsTest, WhatIsUsedStaysUsedWhateverHappensToTheDevice) {
+  cards(2);
+  accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi)});
+  cards(2, {0});
+  cards(2);
+  EXPECT_EQ(give(kOneGpu), "gpu 1") << "unhealthy and back";
+  accounts_.device_deleted("node-1");
+  EXPECT_EQ(give(kOneGpu), "Insufficient gpu devices (unresolvable)");
+  cards(2);
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "Insufficient gpu devices") << "deleted and back";
+  cards(2, {}, "8Gi");
+  EXPECT_EQ(give({{"koordinator.sh/gpu-memory", 1}}), "gpu 1") << "smaller than what is used";
+  accounts_.unreserve("a");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "gpu 0 1");
+}
+
+TEST_F(AccountsTest, ANodeWithoutDeviceObjectIsTheKubelets) {
+  EXPECT_TRUE(node().unmanaged());
+  EXPECT_EQ(give(kOneGpu), "");
+  pod("kubelet", kOneGpu);
+  EXPECT_TRUE(node().unmanaged());
+  cards(2);
+  EXPECT_EQ(give(kOneGpu), "gpu 0");
+  accounts_.device_deleted("node-1");
+  EXPECT_TRUE(node().unmanaged()) << "nobody was given a device here by its minor";
+}
+
+TEST_F(AccountsTest, AMalformedDeviceObjectGivesNothingUntilItIsRight) {
+  cards(2);
+  accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi)});
+  device({{"metadata", {{"name", "node-1"}}}, {"spec", {{"devices", 3}}}});
+  EXPECT_EQ(problems_, std::vector<std::string>{"Device node-1: spec.devices: must be a list"});
+  EXPECT_EQ(give(kOneGpu), "node(s) had a Device object that cannot be read (unresolvable)");
+  cards(2);
+  EXPECT_EQ(give(kOneGpu), "gpu 1");
+}
+
+TEST_F(AccountsTest, AnUnchangedReportWakesNobody) {
+  cards(2);
+  const int changes = changes_;
+  cards(2);
+  EXPECT_EQ(changes_, changes);
+}
+
+TEST_F(AccountsTest, WhatIfsLeaveTheAccountsAlone) {
+  cards(1);
+  accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi)});
+  const std::string before = accounts_.dump();
+  NodeState copy = node();
+  accounts_.take_from(copy, "a");
+  EXPECT_EQ(outcome(copy, demand_of(kOneGpu)), "gpu 0");
+  accounts_.give_to(copy, "a");
+  EXPECT_EQ(outcome(copy, demand_of(kOneGpu)), "Insufficient gpu devices");
+  EXPECT_EQ(accounts_.dump(), before);
+}
+
+TEST_F(AccountsTest, SlotsAreReused) {
+  cards(1);
+  accounts_.node_removed("node-1");
+  EXPECT_EQ(accounts_.at_slot(3), nullptr);
+  accounts_.node_added("node-2", 3);
+  EXPECT_TRUE(node().unmanaged());
+  accounts_.node_added("node-1", 4);
+  ASSERT_NE(accounts_.at_slot(4), nullptr);
+  EXPECT_EQ(outcome(*accounts_.at_slot(4), demand_of(kOneGpu)), "gpu 0");
+}
+
+TEST(AllocationAnnotation, IsWhatKoordinatorWrites) {
+  const NodeState node = test::node_of(test::fixture_a());
+  DeviceShare nic = test::share("rdma", 1, {{"koordinator.sh/rdma", 1}});
+  nic.vfs.push_back({-1, "0000:1f:00.2", {}});
+  nic.vfs.push_back({0, "0000:1f:00.3", {}});
+  const std::string text = write_allocation(test::types(), {test::whole_gpu(1), nic}, node);
+  EXPECT_EQ(text, R"({"gpu":[{"minor":1,"resources":{"koordinator.sh/gpu-core":"100",)"
+                  R"("koordinator.sh/gpu-memory":"80Gi","koordinator.sh/gpu-memory-ratio":"100"},)"
+                  R"("id":"GPU-1"}],"rdma":[{"minor":1,"resources":{"koordinator.sh/rdma":"1"},)"
+                  R"("id":"0000:1f:00.0","extension":{"vfs":[{"minor":-1,"busID":"0000:1f:00.2"},)"
+                  R"({"busID":"0000:1f:00.3"}]}}]})");
+  const ReadAllocation read = read_allocation(test::types(), text);
+  EXPECT_TRUE(read.problems.empty());
+  EXPECT_EQ(read.shares, (Allocation{test::whole_gpu(1), nic}));
+}
+
+TEST(AllocationAnnotation, TypesThatNobodyKnowsAreNotOurs) {
+  const ReadAllocation read = read_allocation(test::types(), R"({"xpu":[{"minor":0}],"gpu":null})");
+  EXPECT_TRUE(read.shares.empty());
+  EXPECT_TRUE(read.problems.empty());
+  EXPECT_FALSE(read.unreadable);
+}
+
+}  // namespace
+}  // namespace plimsoll::devices
