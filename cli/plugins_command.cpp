@@ -25,7 +25,10 @@ nlohmann::json as_json(const Modules& modules) {
     if (record->loaded) {
       const auto points =
           modules.extension_points(record->name, config::default_args(record->name));
-      plugin["extensionPoints"] = points ? *points : std::vector<std::string>{};
+      plugin["extensionPoints"] = nlohmann::json::array();
+      for (const ExtensionPoint point : points.value_or(std::vector<ExtensionPoint>{})) {
+        plugin["extensionPoints"].push_back(name(point));
+      }
     } else {
       plugin["refused"] = record->refusal;
     }

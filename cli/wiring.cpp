@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "config/plugin_args.hpp"
 #include "framework/base/log.hpp"
 #include "plugins/builtin/builtin.hpp"
 
@@ -11,19 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<config::ExtensionPoint> extension_point(std::string_view runtime_name) {
-  for (const config::ExtensionPoint point : config::all_extension_points()) {
-    // "PreFilter" here, "preFilter" in the file.
-    std::string field(config::field_name(point));
-    field[0] = static_cast<char>(field[0] - 'a' + 'A');
-    if (field == runtime_name) return point;
-  }
-  return std::nullopt;
-}
-
 ExtensionPoint runtime_point(config::ExtensionPoint point) {
   return static_cast<ExtensionPoint>(static_cast<uint8_t>(point));
 }
+config::ExtensionPoint config_point(ExtensionPoint point) {
+  return static_cast<config::ExtensionPoint>(static_cast<uint8_t>(point));
+}
+
 static_assert(static_cast<int>(config::ExtensionPoint::kPreEnqueue) ==
                   static_cast<int>(ExtensionPoint::kPreEnqueue) &&
               static_cast<int>(config::ExtensionPoint::kPostBind) ==
@@ -64,7 +59,7 @@ std::vector<fs::path> plugin_directories(const std::vector<std::string>& given) 
 
 Result<Modules> load_modules(const std::vector<std::string>& given_directories) {
   Modules modules;
-  modules.add_builtin(builtin_plugins());
+  modules.add_builtin(builtin_modules());
   for (const fs::path& directory : plugin_directories(given_directories)) {
     if (auto loaded = modules.load_directory(directory); !loaded) return fail(loaded.error());
   }
@@ -80,15 +75,13 @@ config::PluginRegistry registry_of(const Modules& modules) {
   for (const auto& record : modules.records()) {
     if (!record->loaded) continue;
     config::ExtensionPoints points;
-    const auto names = modules.extension_points(record->name, config::default_args(record->name));
-    if (!names) {
+    const auto made = modules.extension_points(record->name, config::default_args(record->name));
+    if (!made) {
       log_warn("plugin left out: it cannot be made with its default args",
-               {{"plugin", record->name}, {"error", names.error().message}});
+               {{"plugin", record->name}, {"error", made.error().message}});
       continue;
     }
-    for (const std::string& name : *names) {
-      if (const auto point = extension_point(name)) points.add(*point);
-    }
+    for (const ExtensionPoint point : *made) points.add(config_point(point));
     registry.emplace(record->name, points);
   }
   return registry;

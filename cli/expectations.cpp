@@ -1,0 +1,143 @@
+#include "cli/expectations.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "config/manifest.hpp"
+#include "config/yaml_document.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+using config::Value;
+
+class Reader {
+ public:
+  Expectations read(const Value& root) {
+    Expectations out;
+    if (!root.is_mapping()) {
+      problem(root.at, "",
+              "a mapping with placed, unplaced and kubeletRejections is expected, found " +
+                  config::describe(root));
+      return out;
+    }
+    for (const config::Member& member : root.members) {
+      if (member.key == "placed" || member.key == "unplaced") {
+        read_pods(member, member.key == "placed", out.pods);
+      } else if (member.key == "kubeletRejections") {
+        out.kubelet_rejections = member.value.as_int64();
+        if (!out.kubelet_rejections) problem(member.at, member.key, "a whole number is expected");
+      } else {
+        unknown(member, "", {"placed", "unplaced", "kubeletRejections"});
+      }
+    }
+    return out;
+  }
+
+  config::Problems problems;
+
+ private:
+  void problem(config::Position at, const std::string& path, std::string message) {
+    problems.push_back({path, at, std::move(message)});
+  }
+
+  void unknown(const config::Member& member, const std::string& parent,
+               const std::vector<std::string_view>& known) {
+    const std::string near = config::nearest(member.key, known);
+    problem(member.at, config::child_path(parent, member.key),
+            "unknown field" + (near.empty() ? "" : ", did you mean \"" + near + "\"?"));
+  }
+
+  void read_pods(const config::Member& list, bool placed, std::vector<ExpectedPod>& out) {
+    if (!list.value.is_sequence()) {
+      problem(list.at, list.key, "a list is expected");
+      return;
+    }
+    for (size_t i = 0; i < list.value.items.size(); ++i) {
+      const Value& item = list.value.items[i];
+      const std::string path = config::index_path(list.key, i);
+      ExpectedPod expected;
+      expected.placed = placed;
+      for (const config::Member& member : item.members) read_field(member, path, expected);
+      if (expected.pod.find('/') == std::string::npos) {
+        problem(item.at, config::child_path(path, "pod"), "namespace/name is expected");
+      }
+      out.push_back(std::move(expected));
+    }
+  }
+
+  void read_field(const config::Member& member, const std::string& path, ExpectedPod& expected) {
+    if (member.key == "pod" && member.value.is_string()) {
+      expected.pod = member.value.text;
+    } else if (member.key == "reason" && !expected.placed && member.value.is_string()) {
+      expected.reason = member.value.text;
+    } else if (member.key == "nodes" && expected.placed && member.value.is_sequence()) {
+      for (const Value& node : member.value.items) expected.nodes.push_back(node.text);
+    } else if (expected.placed) {
+      unknown(member, path, {"pod", "nodes"});
+    } else {
+      unknown(member, path, {"pod", "reason"});
+    }
+  }
+};
+
+std::string check(const ExpectedPod& expected, const Placement& actual) {
+  if (!expected.placed) {
+    if (!actual.node.empty()) return "should have no place, but is on " + actual.node;
+    if (actual.message.find(expected.reason) == std::string::npos) {
+      return "should be refused because of \"" + expected.reason +
+             "\", but the reason is: " + actual.message;
+    }
+    return "";
+  }
+  if (actual.node.empty()) return "should be placed, but is not: " + actual.message;
+  const bool allowed =
+      expected.nodes.empty() ||
+      std::find(expected.nodes.begin(), expected.nodes.end(), actual.node) != expected.nodes.end();
+  if (allowed) return "";
+  std::string names;
+  for (const std::string& node : expected.nodes) names += (names.empty() ? "" : ", ") + node;
+  return "should be on one of " + names + ", but is on " + actual.node;
+}
+
+}  // namespace
+
+Result<Expectations> load_expectations(const std::string& path) {
+  const auto text = config::read_text_file(path);
+  if (!text) return fail(text.error());
+  const config::ParsedText parsed = config::parse_single_document(*text);
+  Reader reader;
+  reader.problems = parsed.problems;
+  Expectations expectations;
+  if (reader.problems.empty() && !parsed.documents.empty())
+    expectations = reader.read(parsed.documents.front());
+  if (reader.problems.empty() && expectations.size() == 0) {
+    reader.problems.push_back({"", {}, "nothing is expected: list pods under placed or unplaced"});
+  }
+  if (!reader.problems.empty()) {
+    return fail(ErrorCode::kInvalid, config::to_string(reader.problems, path));
+  }
+  return expectations;
+}
+
+std::vector<std::string> check_expectations(const Expectations& expectations,
+                                            const std::vector<Placement>& placements,
+                                            uint64_t kubelet_rejections) {
+  std::map<std::string, const Placement*> by_pod;
+  for (const Placement& placement : placements) by_pod.emplace(placement.pod, &placement);
+  std::vector<std::string> broken;
+  for (const ExpectedPod& expected : expectations.pods) {
+    const auto found = by_pod.find(expected.pod);
+    const std::string text = found == by_pod.end() ? "is not among the pods of the simulation"
+                                                   : check(expected, *found->second);
+    if (!text.empty()) broken.push_back(expected.pod + " " + text);
+  }
+  const auto allowed = static_cast<uint64_t>(expectations.kubelet_rejections.value_or(0));
+  if (expectations.kubelet_rejections && kubelet_rejections != allowed) {
+    broken.push_back("kubelets should refuse " + std::to_string(allowed) + " pods, but refused " +
+                     std::to_string(kubelet_rejections));
+  }
+  return broken;
+}
+
+}  // namespace plimsoll::cli

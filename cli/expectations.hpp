@@ -1,0 +1,45 @@
+#pragma once
+// What a simulation is expected to end with: `plimsoll simulate --expect FILE`.
+//
+//   kubeletRejections: 0          # pods refused by their simulated kubelet
+//   placed:
+//   - pod: default/wide-20        # namespace/name
+//     nodes: [gpu-a1, gpu-a2]     # optional: one of these
+//   unplaced:
+//   - pod: default/too-large
+//     reason: Insufficient cpu    # optional: part of the PodScheduled condition's message
+//
+// A pod of the simulation that the file does not mention may do as it likes.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/placements.hpp"
+#include "framework/base/result.hpp"
+
+namespace plimsoll::cli {
+
+struct ExpectedPod {
+  std::string pod;
+  bool placed = true;
+  std::vector<std::string> nodes;  // empty: any
+  std::string reason;              // empty: any
+};
+
+struct Expectations {
+  std::vector<ExpectedPod> pods;
+  std::optional<int64_t> kubelet_rejections;
+  [[nodiscard]] size_t size() const { return pods.size() + (kubelet_rejections ? 1 : 0); }
+};
+
+// Blocks on the file. Every problem of the file in one error, each with file, line and field.
+[[nodiscard]] Result<Expectations> load_expectations(const std::string& path);
+
+// One sentence for each expectation that does not hold.
+[[nodiscard]] std::vector<std::string> check_expectations(const Expectations& expectations,
+                                                          const std::vector<Placement>& placements,
+                                                          uint64_t kubelet_rejections);
+
+}  // namespace plimsoll::cli

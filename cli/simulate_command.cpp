@@ -1,0 +1,169 @@
+#include <unistd.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/commands.hpp"
+#include "cli/expectations.hpp"
+#include "cli/simulation.hpp"
+#include "cli/table.hpp"
+#include "config/manifest.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+using nlohmann::json;
+
+int failure(const std::string& message) {
+  std::cerr << "plimsoll simulate: " << message << "\n";
+  return 1;
+}
+
+Result<std::vector<std::string>> objects_of(const std::string& path) {
+  std::vector<std::string> texts;
+  if (path.empty()) return texts;
+  auto objects = config::load_manifests(path);
+  if (!objects) return fail(objects.error());
+  for (config::ManifestObject& object : *objects) texts.push_back(std::move(object.json));
+  return texts;
+}
+
+std::string decimal(double value, int digits) {
+  std::ostringstream out;
+  out.setf(std::ios::fixed);
+  out.precision(digits);
+  out << value;
+  return out.str();
+}
+
+// One line that is written over on a terminal, and a line now and then elsewhere.
+class ProgressLine {
+ public:
+  void operator()(size_t arrived, size_t bound, size_t waiting) {
+    const std::string line = "scheduling: " + std::to_string(bound) + " of " +
+                             std::to_string(arrived) + " pods bound, " + std::to_string(waiting) +
+                             " without a place";
+    if (line == last_) return;
+    last_ = line;
+    if (terminal_) std::cerr << "\r" << line << "   " << std::flush;
+  }
+  void finish() const {
+    if (!last_.empty()) std::cerr << (terminal_ ? "\r" : "") << last_ << "\n";
+  }
+
+ private:
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  std::string last_;
+};
+
+double per_pod(uint64_t writes, size_t pods) {
+  return pods == 0 ? 0 : static_cast<double>(writes) / static_cast<double>(pods);
+}
+
+void print_text(const SimulationResult& result) {
+  Table placed({"POD", "NODE", "ZONES", "DEVICES", "BIND MS", "PHASE"});
+  for (const Placement& placement : result.placements) {
+    if (placement.node.empty()) continue;
+    placed.add({placement.pod, placement.node, zones_text(placement), devices_text(placement),
+                placement.bind_ms ? decimal(*placement.bind_ms, 1) : "-",
+                placement.failure.empty() ? placement.phase : placement.failure});
+  }
+  std::cout << placed.text();
+  bool first = true;
+  for (const Placement& placement : result.placements) {
+    if (!placement.node.empty()) continue;
+    if (first) std::cout << "\nWithout a place:\n";
+    first = false;
+    const std::vector<std::string> parts = message_parts(placement.message);
+    std::cout << "  " << placement.pod << ": "
+              << (parts.front().empty() ? "no decision yet" : parts.front()) << "\n";
+    for (size_t i = 1; i < parts.size(); ++i) std::cout << "      " << parts[i] << "\n";
+  }
+  for (const std::string& note : result.notes) std::cout << "note: " << note << "\n";
+  const size_t unplaced = result.placements.size() - result.bound;
+  std::cout << "\n"
+            << result.bound << " pods bound in " << decimal(result.seconds, 2) << " s ("
+            << decimal(result.seconds > 0 ? static_cast<double>(result.bound) / result.seconds : 0,
+                       0)
+            << " pods/s), " << unplaced << " without a place\n"
+            << "API writes per bound pod: " << decimal(per_pod(result.bindings, result.bound), 2)
+            << " bindings, " << decimal(per_pod(result.events, result.bound), 2) << " events, "
+            << decimal(per_pod(result.conditions, result.bound), 2) << " conditions\n"
+            << "kubelets: " << result.kubelets.admitted << " pods admitted, "
+            << result.kubelets.rejected << " refused (" << result.kubelets.topology_rejections
+            << " with TopologyAffinityError), " << result.kubelets.reports << " topology reports\n";
+}
+
+void print_json(const SimulationResult& result) {
+  json pods = json::array();
+  for (const Placement& placement : result.placements) {
+    json pod{{"pod", placement.pod}, {"node", placement.node}, {"phase", placement.phase}};
+    for (const auto& [container, zones] : placement.zones) pod["zones"][container] = zones;
+    if (!placement.devices.empty()) pod["devices"] = placement.devices;
+    if (placement.bind_ms) pod["bindMilliseconds"] = *placement.bind_ms;
+    if (!placement.message.empty()) pod["message"] = placement.message;
+    if (!placement.failure.empty()) pod["failure"] = placement.failure;
+    pods.push_back(std::move(pod));
+  }
+  const json out{{"pods", pods},
+                 {"notes", result.notes},
+                 {"bound", result.bound},
+                 {"seconds", result.seconds},
+                 {"writes",
+                  {{"bindings", result.bindings},
+                   {"events", result.events},
+                   {"conditions", result.conditions}}},
+                 {"kubelets",
+                  {{"admitted", result.kubelets.admitted},
+                   {"rejected", result.kubelets.rejected},
+                   {"topologyAffinityErrors", result.kubelets.topology_rejections},
+                   {"reports", result.kubelets.reports}}},
+                 {"settled", result.settled}};
+  std::cout << out.dump(2) << "\n";
+}
+
+}  // namespace
+
+int simulate(const SimulateArguments& arguments) {
+  const auto modules = load_modules(arguments.plugin_directories);
+  if (!modules) return failure(modules.error().message);
+  const auto configuration = load_configuration(arguments.config, *modules);
+  if (!configuration)
+    return failure("the profile file is not usable:\n" + configuration.error().message);
+  auto cluster = objects_of(arguments.cluster);
+  if (!cluster) return failure(cluster.error().message);
+  auto pods = objects_of(arguments.pods);
+  if (!pods) return failure(pods.error().message);
+  Expectations expectations;
+  if (!arguments.expect.empty()) {
+    auto loaded = load_expectations(arguments.expect);
+    if (!loaded) return failure(loaded.error().message);
+    expectations = std::move(*loaded);
+  }
+
+  SimulationOptions options;
+  options.cluster = std::move(*cluster);
+  options.pods = std::move(*pods);
+  options.kubelets.report_delay = std::chrono::milliseconds(arguments.report_delay_ms);
+  options.timeout = std::chrono::seconds(arguments.timeout_s);
+  ProgressLine progress;
+  const auto result = run_simulation(*configuration, *modules, options, std::ref(progress));
+  progress.finish();
+  if (!result) return failure(result.error().message);
+  arguments.output == "json" ? print_json(*result) : print_text(*result);
+  if (!result->settled) {
+    return failure("gave up after " + std::to_string(arguments.timeout_s) +
+                   " s while pods were still moving; see --timeout");
+  }
+  const std::vector<std::string> broken =
+      check_expectations(expectations, result->placements, result->kubelets.rejected);
+  if (!arguments.expect.empty()) {
+    std::cerr << "expectations: " << expectations.size() - broken.size() << " of "
+              << expectations.size() << " hold\n";
+  }
+  for (const std::string& text : broken) std::cerr << "  not so: " << text << "\n";
+  return broken.empty() ? 0 : 1;
+}
+
+}  // namespace plimsoll::cli

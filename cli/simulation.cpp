@@ -1,0 +1,229 @@
+#include "cli/simulation.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "sandbox/cluster_loader.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace nlohmann::literals;
+using namespace std::chrono_literals;
+
+// Nothing has moved for so long: longer than the queue's first backoff, after which a pod is tried
+// again.
+constexpr auto kQuiet = 1500ms;
+
+// Follows the pods of our schedulers through the store's events.
+class PodWatcher {
+ public:
+  PodWatcher(sandbox::ObjectStore& store, std::set<std::string> scheduler_names)
+      : store_(store),
+        scheduler_names_(std::move(scheduler_names)),
+        version_(store.resource_version()),
+        subscription_(store.subscribe(sandbox::kPods, [this] { wake(); })) {}
+
+  // Takes in what has happened; false: nothing did within `timeout`.
+  bool follow(std::chrono::milliseconds timeout) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, timeout, [this] { return dirty_; });
+      if (!dirty_) return false;
+      dirty_ = false;
+    }
+    bool more = true;
+    while (more) {
+      const auto batch = store_.events_after(sandbox::kPods, version_, 1000);
+      if (!batch) {  // the history is shorter than what we missed: the final list tells
+        version_ = store_.resource_version();
+        return true;
+      }
+      for (const sandbox::StoreEvent& event : batch->events) take(event);
+      version_ = batch->position;
+      more = batch->more;
+    }
+    return true;
+  }
+
+  [[nodiscard]] size_t arrived() const { return created_.size(); }
+  [[nodiscard]] size_t bound() const { return bound_.size(); }
+  [[nodiscard]] size_t refused() const { return refused_.size(); }
+  [[nodiscard]] bool all_decided() const { return bound() + refused() >= arrived(); }
+  [[nodiscard]] std::optional<double> bind_ms(const std::string& uid) const {
+    const auto at = bound_.find(uid);
+    const auto from = created_.find(uid);
+    if (at == bound_.end() || from == created_.end()) return std::nullopt;
+    return std::chrono::duration<double, std::milli>(at->second - from->second).count();
+  }
+  [[nodiscard]] double seconds() const {
+    if (bound_.empty()) return 0;
+    auto first = Clock::time_point::max();
+    auto last = Clock::time_point::min();
+    for (const auto& [uid, at] : created_) first = std::min(first, at);
+    for (const auto& [uid, at] : bound_) last = std::max(last, at);
+    return std::chrono::duration<double>(last - first).count();
+  }
+  void expect(const std::string& uid) { created_.emplace(uid, Clock::now()); }
+
+ private:
+  void wake() {
+    {
+      const std::lock_guard lock(mutex_);
+      dirty_ = true;
+    }
+    changed_.notify_one();
+  }
+
+  void take(const sandbox::StoreEvent& event) {
+    const std::string& uid = event.object->uid;
+    if (event.type == sandbox::EventType::kDeleted) {
+      created_.erase(uid);
+      bound_.erase(uid);
+      refused_.erase(uid);
+      return;
+    }
+    const nlohmann::json pod = event.object->parse();
+    if (!scheduler_names_.contains(pod["spec"].value("schedulerName", ""))) return;
+    if (event.type == sandbox::EventType::kAdded) created_.emplace(uid, Clock::now());
+    if (!pod["spec"].value("nodeName", "").empty()) {
+      bound_.emplace(uid, Clock::now());
+      refused_.erase(uid);
+    } else if (!placement_of(pod).message.empty()) {
+      refused_.insert(uid);
+    }
+  }
+
+  sandbox::ObjectStore& store_;
+  std::set<std::string> scheduler_names_;
+  uint64_t version_;
+  std::unordered_map<std::string, Clock::time_point> created_;
+  std::unordered_map<std::string, Clock::time_point> bound_;
+  std::unordered_set<std::string> refused_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool dirty_ = true;                                // guarded by mutex_
+  sandbox::ObjectStore::Subscription subscription_;  // last: dropped first
+};
+
+std::set<std::string> scheduler_names(const config::Validation& configuration) {
+  std::set<std::string> names;
+  for (const auto& profile : configuration.profiles) names.insert(profile.scheduler_name);
+  return names;
+}
+
+// Pods of the cluster that wait already count as arriving when the scheduler starts.
+void expect_waiting_pods(const sandbox::ObjectStore& store, const std::set<std::string>& names,
+                         PodWatcher& watcher) {
+  const auto pods = store.list(sandbox::kPods);
+  if (!pods) return;
+  for (const sandbox::ObjectPtr& object : pods->objects) {
+    const nlohmann::json pod = object->parse();
+    if (pod["spec"].value("nodeName", "").empty() &&
+        names.contains(pod["spec"].value("schedulerName", ""))) {
+      watcher.expect(object->uid);
+    }
+  }
+}
+
+// A pod that names nobody here would wait for ever without a word.
+void note_foreign_pods(const std::vector<std::string>& pods, const std::set<std::string>& names,
+                       std::vector<std::string>& notes) {
+  for (const std::string& text : pods) {
+    const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+    if (!object.is_object() || object.value("kind", "") != "Pod") continue;
+    const std::string wanted =
+        object.value("/spec/schedulerName"_json_pointer, "default-scheduler");
+    if (names.contains(wanted)) continue;
+    notes.push_back("pod " + object.value("/metadata/name"_json_pointer, "?") +
+                    " names scheduler \"" + wanted +
+                    "\", which the profile file does not have: it is not scheduled");
+  }
+}
+
+void collect(const sandbox::ObjectStore& store, const std::set<std::string>& names,
+             const std::set<std::string>& bound_before, const PodWatcher& watcher,
+             SimulationResult& result) {
+  const auto pods = store.list(sandbox::kPods);
+  if (!pods) return;
+  for (const sandbox::ObjectPtr& object : pods->objects) {
+    const nlohmann::json pod = object->parse();
+    if (bound_before.contains(object->uid)) continue;
+    if (!names.contains(pod["spec"].value("schedulerName", ""))) {
+      continue;
+    }
+    Placement placement = placement_of(pod);
+    placement.bind_ms = watcher.bind_ms(object->uid);
+    if (!placement.node.empty()) ++result.bound;
+    result.placements.push_back(std::move(placement));
+  }
+}
+
+std::set<std::string> bound_pods(const sandbox::ObjectStore& store) {
+  std::set<std::string> bound;
+  if (const auto pods = store.list(sandbox::kPods)) {
+    for (const sandbox::ObjectPtr& object : pods->objects) {
+      if (!object->parse()["spec"].value("nodeName", "").empty()) bound.insert(object->uid);
+    }
+  }
+  return bound;
+}
+
+}  // namespace
+
+Result<SimulationResult> run_simulation(const config::Validation& configuration,
+                                        const Modules& modules, const SimulationOptions& options,
+                                        const Progress& progress) {
+  SimulationResult result;
+  sandbox::ObjectStore store;
+  auto loaded = sandbox::load_cluster(store, options.cluster);
+  if (!loaded) return fail(loaded.error().within("loading the cluster"));
+  result.notes = std::move(loaded->notes);
+  const std::set<std::string> names = scheduler_names(configuration);
+  const std::set<std::string> bound_before = bound_pods(store);
+
+  auto server = sandbox::ApiServer::start(store);
+  if (!server) return fail(server.error());
+  sandbox::SimulatedKubelets kubelets(store, options.kubelets);
+  informer::ServerAccess access;
+  access.server = (*server)->url();
+  access.source = "the sandbox";
+  auto session = Session::create(configuration, modules, access);
+  if (!session) return fail(session.error());
+
+  note_foreign_pods(options.pods, names, result.notes);
+
+  PodWatcher watcher(store, names);
+  expect_waiting_pods(store, names, watcher);
+  (*session)->start();
+  auto arriving = sandbox::load_cluster(store, options.pods);
+  if (!arriving) return fail(arriving.error().within("loading the pods"));
+  result.notes.insert(result.notes.end(), arriving->notes.begin(), arriving->notes.end());
+
+  const auto deadline = Clock::now() + options.timeout;
+  auto last_change = Clock::now();
+  while (!result.settled && Clock::now() < deadline) {
+    if (watcher.follow(50ms)) last_change = Clock::now();
+    if (progress) progress(watcher.arrived(), watcher.bound(), watcher.refused());
+    result.settled =
+        watcher.all_decided() && Clock::now() - last_change > kQuiet && kubelets.wait_idle(0ms);
+  }
+  (*session)->stop();
+  watcher.follow(0ms);
+  result.seconds = watcher.seconds();
+  result.bindings = (*server)->writes("pods/binding");
+  result.events = (*server)->writes("events");
+  result.conditions = (*server)->writes("pods/status");
+  result.kubelets = kubelets.stats();
+  kubelets.stop();
+  (*server)->stop();
+  collect(store, names, bound_before, watcher, result);
+  return result;
+}
+
+}  // namespace plimsoll::cli

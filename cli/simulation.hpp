@@ -1,0 +1,51 @@
+#pragma once
+// One simulation: the embedded API server, simulated kubelets and the real scheduler in this
+// process.
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "cli/placements.hpp"
+#include "cli/wiring.hpp"
+#include "sandbox/api_server.hpp"
+#include "sandbox/kubelet.hpp"
+#include "sandbox/object_store.hpp"
+
+namespace plimsoll::cli {
+
+struct SimulationOptions {
+  std::vector<std::string> cluster;  // objects as JSON texts
+  std::vector<std::string> pods;     // pods that arrive once the scheduler runs
+  sandbox::KubeletOptions kubelets;
+  std::chrono::seconds timeout{120};
+};
+
+struct SimulationResult {
+  std::vector<Placement> placements;  // of the pods that name one of our schedulers, by name
+  std::vector<std::string> notes;     // what was left out, and why
+  size_t bound = 0;
+  double seconds = 0;  // from the first pod's creation to the last binding
+  uint64_t bindings = 0;
+  uint64_t events = 0;
+  uint64_t conditions = 0;
+  sandbox::KubeletStats kubelets;
+  bool settled = false;  // false: the timeout came first
+};
+
+// Progress: pods that arrived, that are bound, that were found unplaceable so far.
+using Progress = std::function<void(size_t arrived, size_t bound, size_t waiting)>;
+
+// Runs until nothing moves any more. Blocks. Errors: objects that cannot be loaded, plugins that
+// cannot be made.
+[[nodiscard]] Result<SimulationResult> run_simulation(const config::Validation& configuration,
+                                                      const Modules& modules,
+                                                      const SimulationOptions& options,
+                                                      const Progress& progress);
+
+}  // namespace plimsoll::cli
