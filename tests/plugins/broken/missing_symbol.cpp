@@ -1,0 +1,3 @@
+// A note and no create function.
+#include "broken.hpp"
+BROKEN_NOTE("MissingSymbol", )

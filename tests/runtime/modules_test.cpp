@@ -1,0 +1,268 @@
+// Which files are loaded, and what is said of those that are not.
+
+#include "framework/runtime/modules.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <random>
+
+#include "tests/runtime/support.hpp"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const fs::path kModules = PLIMSOLL_BROKEN_MODULES;
+
+class ModulesTest : public ::testing::Test {
+ protected:
+  ModulesTest() {
+    std::string pattern = (fs::temp_directory_path() / "plimsoll-modules-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~ModulesTest() override {
+    ::chmod(folder_.c_str(), 0700);
+    fs::remove_all(folder_);
+  }
+
+  fs::path write(const std::string& name, std::string_view bytes) {
+    const fs::path path = folder_ / name;
+    std::ofstream(path, std::ios::binary) << bytes;
+    ::chmod(path.c_str(), 0644);
+    return path;
+  }
+  static std::string read(const fs::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  // What is said of the file, without its name in front.
+  static std::string refusal(const fs::path& path) {
+    Modules modules;
+    const ModuleRecord& record = modules.load_file(path);
+    EXPECT_FALSE(record.loaded) << path;
+    EXPECT_EQ(record.create, nullptr);
+    const std::string prefix = path.string() + ": ";
+    EXPECT_THAT(record.refusal, StartsWith(prefix));
+    return record.refusal.substr(std::min(prefix.size(), record.refusal.size()));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(ModulesTest, LoadsAGoodOne) {
+  Modules modules;
+  const ModuleRecord& record = modules.load_file(kModules / "good.so");
+  ASSERT_TRUE(record.loaded) << record.refusal;
+  EXPECT_EQ(record.name, "Good");
+  EXPECT_EQ(record.version, "1.2.3");
+  EXPECT_EQ(record.license, "Apache-2.0");
+  EXPECT_EQ(record.sdk_version, PLIMSOLL_SDK_VERSION);
+  EXPECT_EQ(record.build_id.size(), 40U);
+  EXPECT_EQ(modules.find("Good"), &record);
+  auto points = modules.extension_points("Good");
+  ASSERT_TRUE(points) << points.error().message;
+  EXPECT_THAT(*points, ElementsAre(ExtensionPoint::kFilter, ExtensionPoint::kScore));
+}
+
+struct Defect {
+  const char* file;
+  const char* message;
+};
+
+class DefectTest : public ModulesTest, public ::testing::WithParamInterface<Defect> {};
+
+TEST_P(DefectTest, IsRefusedWithItsOwnSentence) {
+  EXPECT_EQ(refusal(kModules / (std::string(GetParam().file) + ".so")), GetParam().message);
+}
+
+const Defect kDefects[] = {
+    {"no_note",
+     "it carries no Plimsoll note: build it with the Plimsoll SDK, whose macro PLIMSOLL_PLUGIN "
+     "writes one"},
+    {"other_major",
+     "it was built for plugin ABI 2.0, this scheduler speaks 1.0: build it with this scheduler's "
+     "SDK"},
+    {"static_constructor_aborts",
+     "it was built for plugin ABI 2.0, this scheduler speaks 1.0: build it with this scheduler's "
+     "SDK"},
+    {"newer_minor",
+     "it needs plugin ABI 1.9 or later, this scheduler speaks 1.0: update the scheduler, or build "
+     "it with this scheduler's SDK"},
+    {"short_note", "its note has 24 bytes, ABI 1.0 has 184: build it with this scheduler's SDK"},
+    {"short_table",
+     "its plugin table has 16 bytes, ABI 1.0 has 232: build it with this scheduler's SDK"},
+    {"no_name", "its note has no plugin name: name it in PLIMSOLL_PLUGIN"},
+    {"missing_symbol",
+     "it does not export plimsoll_plugin_create_v1: keep the symbol visible, as the macro "
+     "PLIMSOLL_PLUGIN declares it"},
+#if !defined(__SANITIZE_ADDRESS__)
+    {"asan_built", "it was built with AddressSanitizer, this scheduler was not: build both alike"},
+#endif
+#if !defined(__SANITIZE_THREAD__)
+    {"tsan_built", "it was built with ThreadSanitizer, this scheduler was not: build both alike"},
+#endif
+    {"undefined_symbol",
+     "it cannot be loaded: undefined symbol: _Z27plimsoll_function_of_nobodyv; link it against "
+     "what it uses (plimsoll_add_plugin checks that)"},
+    {"does_not_exist", "cannot be read: No such file or directory"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, DefectTest, ::testing::ValuesIn(kDefects),
+                         [](const auto& param) { return std::string(param.param.file); });
+
+TEST_F(ModulesTest, RefusesWhatIsNoElfFile) {
+  EXPECT_EQ(refusal(write("text.so", "not a library at all")),
+            "not an ELF file: a plugin is a shared object, as plimsoll_add_plugin builds it");
+  EXPECT_EQ(refusal(write("empty.so", "")),
+            "not an ELF file: a plugin is a shared object, as plimsoll_add_plugin builds it");
+  EXPECT_EQ(refusal(write("object.so",
+                          [] {
+                            std::string bytes = read(kModules / "good.so");
+                            bytes[16] = 1;  // ET_REL
+                            return bytes;
+                          }())),
+            "not a shared object: a plugin is a shared object, as plimsoll_add_plugin builds it");
+  EXPECT_EQ(refusal(write("other.so",
+                          [] {
+                            std::string bytes = read(kModules / "good.so");
+                            bytes[18] = 8;  // EM_MIPS
+                            return bytes;
+                          }())),
+            "built for another kind of machine: build it for this one");
+  fs::create_directory(folder_ / "folder.so");
+  EXPECT_EQ(refusal(folder_ / "folder.so"), "not a regular file");
+}
+
+TEST_F(ModulesTest, RefusesFilesAndFoldersThatOthersMayWrite) {
+  const fs::path file = write("open.so", read(kModules / "good.so"));
+  ::chmod(file.c_str(), 0666);
+  EXPECT_EQ(refusal(file),
+            "the file is writable by others (mode 0666), who could change what the scheduler "
+            "runs: chmod o-w it");
+  ::chmod(file.c_str(), 0644);
+  ::chmod(folder_.c_str(), 0777);
+  EXPECT_EQ(refusal(file),
+            "the folder is writable by others (mode 0777), who could change what the scheduler "
+            "runs: chmod o-w it");
+  Modules modules;
+  auto loaded = modules.load_directory(folder_);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().message,
+            "plugin directory " + folder_.string() +
+                ": the folder is writable by others (mode 0777), who could change what the "
+                "scheduler runs: chmod o-w it");
+  EXPECT_TRUE(modules.records().empty());
+}
+
+TEST_F(ModulesTest, RefusesASecondPluginOfOneName) {
+  const std::string good = read(kModules / "good.so");
+  const fs::path first = write("a.so", good);
+  const fs::path second = write("b.so", good);
+  Modules modules;
+  ASSERT_TRUE(modules.load_directory(folder_));
+  ASSERT_EQ(modules.records().size(), 2U);
+  EXPECT_TRUE(modules.records()[0]->loaded);
+  EXPECT_EQ(modules.records()[1]->refusal,
+            second.string() + ": a plugin of the name \"Good\" is already loaded from " +
+                first.string() + ": remove or rename one of the two");
+
+  Modules with_builtin;
+  const StaticModule builtin[] = {{"Good", "9", modules.records()[0]->create}};
+  with_builtin.add_builtin(builtin);
+  EXPECT_EQ(with_builtin.load_file(first).refusal,
+            first.string() +
+                ": a plugin of the name \"Good\" is already built in: remove or rename one of the "
+                "two");
+}
+
+TEST_F(ModulesTest, OneBadFileDoesNotHinderTheOthers) {
+  write("a.so", "nonsense");
+  write("b.so", read(kModules / "good.so"));
+  write("notes.txt", "no plugin, and not looked at");
+  Modules modules;
+  ASSERT_TRUE(modules.load_directory(folder_));
+  ASSERT_EQ(modules.records().size(), 2U);
+  EXPECT_FALSE(modules.records()[0]->loaded);
+  EXPECT_TRUE(modules.records()[1]->loaded);
+}
+
+TEST_F(ModulesTest, SaysThatADirectoryIsMissing) {
+  Modules modules;
+  auto loaded = modules.load_directory(folder_ / "nowhere");
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().message,
+            "plugin directory " + (folder_ / "nowhere").string() +
+                ": cannot be used: No such file or directory; name a plugin directory that exists");
+  auto file = modules.load_directory(write("file", ""));
+  ASSERT_FALSE(file);
+  EXPECT_THAT(file.error().message, HasSubstr("not a directory"));
+}
+
+TEST_F(ModulesTest, EveryTruncatedCopyIsRefused) {
+  const std::string good = read(kModules / "good.so");
+  // The head byte by byte, where the headers are; then steps of an odd length; then the tail.
+  for (size_t size = 0; size < good.size();
+       size += size < 1024 || size + 256 > good.size() ? 1 : 1021) {
+    const std::string why = refusal(write("cut.so", good.substr(0, size)));
+    ASSERT_TRUE(why.starts_with("the file is truncated") || why.starts_with("not an ELF file"))
+        << "cut at " << size << " of " << good.size() << ": " << why;
+  }
+  EXPECT_EQ(refusal(write("cut.so", good.substr(0, good.size() - 1))),
+            "the file is truncated, its headers speak of more than its " +
+                std::to_string(good.size() - 1) + " bytes: copy it again or build it again");
+}
+
+TEST_F(ModulesTest, NoteReaderSurvivesAnyDamage) {
+  // Judged only, never loaded: the damage may be in the code.
+  const std::string good = read(kModules / "good.so");
+  std::mt19937 random(20260101);
+  size_t refused = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string bytes = good;
+    for (int n = 0; n < 8; ++n) bytes[random() % 1024] = static_cast<char>(random());
+    const auto note = read_plugin_note(write("damaged.so", bytes));
+    if (!note) {
+      ++refused;
+      EXPECT_FALSE(note.error().message.empty());
+    }
+  }
+  EXPECT_GT(refused, 0U);
+}
+
+TEST_F(ModulesTest, ConstructionErrorsAreTheirs) {
+  Modules modules;
+  for (const char* file : {"create_throws", "create_throws_oddly", "create_without_text",
+                           "fills_short_table", "fills_no_size", "no_destroy"}) {
+    ASSERT_TRUE(modules.load_file(kModules / (std::string(file) + ".so")).loaded) << file;
+  }
+  const auto error = [&](std::string_view name) {
+    auto points = modules.extension_points(name, "7");
+    return points ? "no error" : points.error().message;
+  };
+  EXPECT_EQ(error("CreateThrows"),
+            "initializing plugin \"CreateThrows\": args.seats: must be a number, is 7");
+  EXPECT_EQ(error("CreateThrowsOddly"),
+            "initializing plugin \"CreateThrowsOddly\": an exception that is no std::exception");
+  EXPECT_EQ(error("CreateWithoutText"),
+            "initializing plugin \"CreateWithoutText\": it failed without saying why");
+  EXPECT_EQ(error("FillsShortTable"),
+            "initializing plugin \"FillsShortTable\": it filled in a table of 16 bytes, ABI 1.0 "
+            "has 256: build it with this scheduler's SDK");
+  EXPECT_EQ(error("FillsNoSize"),
+            "initializing plugin \"FillsNoSize\": it filled in a table of 0 bytes, ABI 1.0 has "
+            "232: build it with this scheduler's SDK");
+  EXPECT_EQ(error("NoDestroy"),
+            "initializing plugin \"NoDestroy\": it has no destroy function: build it with the "
+            "SDK's macro");
+  EXPECT_EQ(error("Nobody"), "plugin \"Nobody\" does not exist");
+}
+
+}  // namespace
+}  // namespace plimsoll
