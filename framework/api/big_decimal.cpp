@@ -173,6 +173,12 @@ std::optional<int64_t> BigDecimal::unscaled_int64() const {
   return static_cast<int64_t>(negative_ ? 0 - bits : bits);
 }
 
+int64_t BigDecimal::unscaled_low_bits() const {
+  uint64_t bits = 0;
+  for (size_t i = limbs_.size(); i-- > 0;) bits = bits * kBase + limbs_[i];
+  return static_cast<int64_t>(negative_ ? 0 - bits : bits);
+}
+
 std::string BigDecimal::unscaled_text() const {
   if (limbs_.empty()) return "0";
   std::string text = (negative_ ? "-" : "") + std::to_string(limbs_.back());

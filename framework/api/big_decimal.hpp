@@ -44,6 +44,8 @@ class BigDecimal {
 
   // The unscaled value; nothing if it does not fit.
   [[nodiscard]] std::optional<int64_t> unscaled_int64() const;
+  // big.Int.Int64: the low 64 bits of the magnitude, with the sign.
+  [[nodiscard]] int64_t unscaled_low_bits() const;
   [[nodiscard]] std::string unscaled_text() const;  // "-123"
   [[nodiscard]] double unscaled_double() const;     // nearest
 

@@ -103,4 +103,14 @@ Result<NodeRef> decode_node(std::string_view json, SymbolTable& symbols) {
   return pack_node(node);
 }
 
+Result<std::shared_ptr<const plimsoll_node_affinity>> decode_node_affinity(std::string_view json) {
+  Arena arena;
+  Decoder decoder(nullptr, arena);
+  const plimsoll_node_affinity* affinity = nullptr;
+  Error error =
+      read_json(json, [&](JsonValue& root) { return decoder.node_affinity(root, &affinity); });
+  if (!error.message.empty()) return fail(std::move(error));
+  return pack_node_affinity(*affinity);
+}
+
 }  // namespace plimsoll

@@ -197,9 +197,9 @@ plimsoll_list Decoder::resources(const ResourceList& amounts, bool only_of_nodes
   return arena_.list(entries);
 }
 
-bool Decoder::requirement(JsonValue& value, plimsoll_requirement* out) {
+bool Decoder::requirement(JsonValue& value, RequirementOf where, plimsoll_requirement* out) {
   out->op = PLIMSOLL_OP_INVALID;
-  return value.fields([&](std::string_view key, JsonValue& field) {
+  const bool read = value.fields([&](std::string_view key, JsonValue& field) {
     if (key == "key") return text(field, &out->key, Keep::kIntern);
     if (key == "values") return texts(field, &out->values, Keep::kIntern);
     if (key != "operator") return true;
@@ -208,11 +208,15 @@ bool Decoder::requirement(JsonValue& value, plimsoll_requirement* out) {
     out->op = operator_of(name);
     return true;
   });
+  // Requirements on metadata.name stay as they are: PreFilter reads more of them than Filter
+  // accepts.
+  if (where != RequirementOf::kNodeFields && !is_valid(*out, where)) out->op = PLIMSOLL_OP_INVALID;
+  return read;
 }
 
 bool Decoder::label_selector(JsonValue& value, plimsoll_label_selector* out) {
   const auto expression = [this](JsonValue& item, plimsoll_requirement* element) {
-    return requirement(item, element);
+    return requirement(item, RequirementOf::kLabelSelector, element);
   };
   out->size = sizeof(plimsoll_label_selector);
   if (value.is_null()) return true;
@@ -228,14 +232,17 @@ bool Decoder::label_selector(JsonValue& value, plimsoll_label_selector* out) {
 
 bool Decoder::node_selector_term(JsonValue& value, plimsoll_node_selector_term* out) {
   const auto expression = [this](JsonValue& item, plimsoll_requirement* element) {
-    return requirement(item, element);
+    return requirement(item, RequirementOf::kNodeLabels, element);
+  };
+  const auto name = [this](JsonValue& item, plimsoll_requirement* element) {
+    return requirement(item, RequirementOf::kNodeFields, element);
   };
   out->size = sizeof(plimsoll_node_selector_term);
   return value.fields([&](std::string_view key, JsonValue& field) {
     if (key == "matchExpressions") {
       return list<plimsoll_requirement>(field, &out->expressions, expression);
     }
-    if (key == "matchFields") return list<plimsoll_requirement>(field, &out->fields, expression);
+    if (key == "matchFields") return list<plimsoll_requirement>(field, &out->fields, name);
     return true;
   });
 }

@@ -9,6 +9,7 @@
 #include "framework/api/json_value.hpp"
 #include "framework/api/objects.hpp"
 #include "framework/api/requests.hpp"
+#include "framework/api/selectors.hpp"
 #include "framework/api/symbols.hpp"
 
 namespace plimsoll {
@@ -38,7 +39,7 @@ class Decoder {
                             std::string_view skip = {});
   [[nodiscard]] bool meta(JsonValue& value, plimsoll_meta* out, Keep label_values);
   [[nodiscard]] bool amounts(JsonValue& value, ResourceList* out) const;
-  [[nodiscard]] bool requirement(JsonValue& value, plimsoll_requirement* out);
+  [[nodiscard]] bool requirement(JsonValue& value, RequirementOf where, plimsoll_requirement* out);
   [[nodiscard]] bool label_selector(JsonValue& value, plimsoll_label_selector* out);
   [[nodiscard]] bool node_selector_term(JsonValue& value, plimsoll_node_selector_term* out);
   [[nodiscard]] bool node_selector_terms(JsonValue& value, plimsoll_list* out);

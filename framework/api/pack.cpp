@@ -200,6 +200,11 @@ NodeRef pack_node(const plimsoll_node& node) {
   return pack(node);
 }
 
+std::shared_ptr<const plimsoll_node_affinity> pack_node_affinity(
+    const plimsoll_node_affinity& affinity) {
+  return pack(affinity);
+}
+
 PodRef assigned_copy(const PodRef& pod, std::string_view node_name) {
   plimsoll_pod copy = *pod;
   copy.node_name = str(node_name);

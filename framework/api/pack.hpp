@@ -8,5 +8,7 @@ namespace plimsoll {
 
 [[nodiscard]] PodRef pack_pod(const plimsoll_pod& pod);
 [[nodiscard]] NodeRef pack_node(const plimsoll_node& node);
+[[nodiscard]] std::shared_ptr<const plimsoll_node_affinity> pack_node_affinity(
+    const plimsoll_node_affinity& affinity);
 
 }  // namespace plimsoll

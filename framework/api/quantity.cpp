@@ -94,8 +94,14 @@ int64_t Quantity::scaled_value(int32_t scale) const {
     int64_t result = 0;
     return scale_up(value_, scale_ - scale, &result) ? result : saturated(value_ < 0);
   }
-  // Go cuts towards zero here and adds one for a remainder, for negative numbers too.
+  // Go cuts towards zero here and adds one for a remainder, for negative numbers too; and takes
+  // only the low bits of a negative number with a fraction (a pod's quantities are never negative).
   bool exact = true;
+  if (big_->sign() < 0 && big_->scale() > -scale && !big_->unscaled_int64()) {
+    const BigDecimal low(big_->unscaled_low_bits(), big_->scale());
+    const int64_t whole = low.truncated(-scale, &exact).unscaled_int64().value_or(0);
+    return exact ? whole : whole + 1;
+  }
   const auto whole = big_->truncated(-scale, &exact).unscaled_int64();
   if (!whole || (!exact && *whole == kMax)) return saturated(big_->sign() < 0);
   return exact ? *whole : *whole + 1;

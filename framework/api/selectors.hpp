@@ -1,0 +1,90 @@
+#pragma once
+// Selectors: of labels (metav1.LabelSelector and kubectl's -l syntax), of nodes, and tolerations of
+// taints. Pure functions on the ABI structs; any thread.
+//
+// Decoding already turned every requirement that Kubernetes would refuse (labels.NewRequirement)
+// into PLIMSOLL_OP_INVALID, so matching never validates: an invalid requirement matches nothing.
+
+#include <plimsoll/objects.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/api/objects.hpp"
+#include "framework/base/result.hpp"
+
+namespace plimsoll {
+
+// ---- labels. `labels` is a list of plimsoll_label, sorted by key.
+
+// The value of a label, or null.
+[[nodiscard]] const plimsoll_str* find_label(const plimsoll_list& labels, const plimsoll_str& key);
+
+[[nodiscard]] bool matches(const plimsoll_requirement& requirement, const plimsoll_list& labels);
+
+// A null selector matches nothing, an empty one everything.
+[[nodiscard]] bool matches(const plimsoll_label_selector& selector, const plimsoll_list& labels);
+
+// LabelSelectorAsSelector's errors: bad keys, values, operators.
+[[nodiscard]] Result<void> validate(const plimsoll_label_selector& selector);
+
+// As labels.Selector prints it: "app=web,tier in (a,b),!old".
+[[nodiscard]] std::string selector_text(const plimsoll_label_selector& selector);
+
+// `selector` in the syntax of `kubectl -l`.
+class LabelQuery {
+ public:
+  enum class Op { kEquals, kDoubleEquals, kNotEquals, kIn, kNotIn, kExists, kNotExists, kGt, kLt };
+  struct Requirement {
+    std::string key;
+    Op op;
+    std::vector<std::string> values;  // sorted, each once
+  };
+
+  // labels.Parse.
+  [[nodiscard]] static Result<LabelQuery> parse(std::string_view text);
+
+  [[nodiscard]] bool matches(const plimsoll_list& labels) const;
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] bool empty() const { return requirements_.empty(); }
+
+ private:
+  std::vector<Requirement> requirements_;  // sorted by key
+};
+
+// ---- nodes
+
+// One term, ANDed: labels and metadata.name. An empty term matches nothing.
+[[nodiscard]] bool matches(const plimsoll_node_selector_term& term, const plimsoll_node& node);
+
+// Terms, ORed; a term with an error matches nothing and does not spoil the others, as the scheduler
+// reads them (LazyErrorNodeSelector). No terms match nothing.
+[[nodiscard]] bool matches_any(const plimsoll_list& terms, const plimsoll_node& node);
+
+// Whether a term is one that NewNodeSelector refuses. Empty terms are fine.
+[[nodiscard]] bool has_error(const plimsoll_node_selector_term& term);
+
+// spec.nodeSelector and the required node affinity together (GetRequiredNodeAffinity).
+[[nodiscard]] bool matches_required_node_affinity(const plimsoll_pod& pod,
+                                                  const plimsoll_node& node);
+
+// ---- taints
+
+[[nodiscard]] bool tolerates(const plimsoll_toleration& toleration, const plimsoll_taint& taint);
+[[nodiscard]] bool tolerated(const plimsoll_list& tolerations, const plimsoll_taint& taint);
+
+// ---- host ports
+
+// Same protocol and port, and the same address or one that stands for all.
+[[nodiscard]] bool conflicts(const plimsoll_host_port& a, const plimsoll_host_port& b);
+
+// ---- validation, for the decoder
+
+enum class RequirementOf { kLabelSelector, kNodeLabels, kNodeFields };
+[[nodiscard]] bool is_valid(const plimsoll_requirement& requirement, RequirementOf where);
+[[nodiscard]] bool is_label_key(std::string_view key);      // IsQualifiedName
+[[nodiscard]] bool is_label_value(std::string_view value);  // IsValidLabelValue
+
+}  // namespace plimsoll

@@ -1,0 +1,169 @@
+// NodeAffinity: spec.nodeSelector and node affinity, and the affinity that a profile adds for all
+// its pods (NodeAffinityArgs.addedAffinity).
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "framework/api/decode.hpp"
+#include "framework/api/selectors.hpp"
+#include "plugins/builtin/events.hpp"
+#include "plugins/builtin/plugins.hpp"
+#include "plugins/builtin/signing.hpp"
+
+namespace plimsoll::builtin {
+namespace {
+
+using namespace sdk;
+using Terms = List<plimsoll_node_selector_term>;
+using AffinityRef = std::shared_ptr<const plimsoll_node_affinity>;
+
+AffinityRef read_added_affinity(std::string_view args_json) {
+  if (args_json.empty()) return nullptr;
+  const auto args = nlohmann::json::parse(args_json);
+  const auto added = args.find("addedAffinity");
+  if (added == args.end() || added->is_null()) return nullptr;
+  auto affinity = decode_node_affinity(added->dump());
+  if (!affinity) throw std::invalid_argument("addedAffinity: " + affinity.error().message);
+  for (const auto* terms : {&(*affinity)->required, &(*affinity)->preferred}) {
+    for (const plimsoll_node_selector_term& term : Terms(*terms)) {
+      if (has_error(term)) throw std::invalid_argument("addedAffinity: a term is not valid");
+    }
+  }
+  return std::move(*affinity);
+}
+
+bool has_required(const plimsoll_node_affinity* affinity) {
+  return affinity != nullptr && affinity->has_required != 0;
+}
+
+// The nodes that a term's matchFields name; nothing if it does not restrict the name.
+std::optional<std::set<std::string_view>> names_of(const plimsoll_node_selector_term& term) {
+  std::optional<std::set<std::string_view>> names;
+  for (const plimsoll_requirement& field : List<plimsoll_requirement>(term.fields)) {
+    if (view(field.key) != "metadata.name" || field.op != PLIMSOLL_OP_IN) continue;
+    std::set<std::string_view> these;
+    for (const plimsoll_str& value : Strings(field.values)) {
+      if (!names || names->count(view(value)) != 0) these.insert(view(value));
+    }
+    names = std::move(these);
+  }
+  return names;
+}
+
+int64_t preference(Terms terms, const plimsoll_node& node) {
+  int64_t sum = 0;
+  for (const plimsoll_node_selector_term& term : terms) {
+    if (matches(term, node)) sum += term.weight;
+  }
+  return sum;
+}
+
+class NodeAffinity {
+ public:
+  static constexpr const char* kName = "NodeAffinity";
+  static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_LABELS;
+  static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_LABELS;
+
+  NodeAffinity(Host host, std::string_view args_json)
+      : host_(host),
+        added_(read_added_affinity(args_json)),
+        enforced_(host.reason("node(s) didn't match scheduler-enforced node affinity")),
+        mismatch_(host.reason("node(s) didn't match Pod's node affinity/selector")) {}
+
+  const auto& events() const { return events_; }
+  Hint hint(Pod pod, const plimsoll_event& event) {
+    if (event.new_node == nullptr) return Hint::kQueue;
+    if (!added_matches(*event.new_node)) return Hint::kSkip;
+    const bool before =
+        event.old_node != nullptr && matches_required_node_affinity(*pod, *event.old_node);
+    return queue_if(!before && matches_required_node_affinity(*pod, *event.new_node));
+  }
+
+  Status pre_filter(plimsoll_cycle&, Pod pod, NodeNames& narrow) {
+    const bool required = has_required(pod->node_affinity);
+    if (!required && !has_required(added_.get()) && pod->node_selector.count == 0) {
+      return Status::skip();
+    }
+    if (!required || pod->node_affinity->required.count == 0) return Status::success();
+    std::set<std::string_view> names;
+    for (const plimsoll_node_selector_term& term : Terms(pod->node_affinity->required)) {
+      const auto these = names_of(term);
+      if (!these) return Status::success();  // terms are ORed: this one allows every name
+      names.insert(these->begin(), these->end());
+    }
+    if (names.empty()) return host_.unresolvable("pod affinity terms conflict");
+    for (std::string_view name : names) narrow.add(name);
+    return Status::success();
+  }
+
+  Status filter(const plimsoll_cycle&, Pod pod, Nodes nodes, Verdicts verdicts) const {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!verdicts.open(i)) continue;
+      const plimsoll_node& node = nodes[i].object();
+      if (!added_matches(node)) {
+        verdicts.set(i, Status::unresolvable(enforced_));
+      } else if (!matches_required_node_affinity(*pod, node)) {
+        verdicts.set(i, Status::unresolvable(mismatch_));
+      }
+    }
+    return Status::success();
+  }
+
+  Status pre_score(plimsoll_cycle&, Pod pod, Nodes) {
+    const bool added = added_ && added_->preferred.count != 0;
+    const plimsoll_node_affinity* affinity = pod->node_affinity;
+    if (affinity == nullptr || affinity->preferred.count == 0) {
+      return added ? Status::success() : Status::skip();
+    }
+    for (const plimsoll_node_selector_term& term : Terms(affinity->preferred)) {
+      if (term.weight != 0 && has_error(term)) {
+        return host_.error("a preferred node affinity term of the pod is not valid");
+      }
+    }
+    return Status::success();
+  }
+
+  Status score(const plimsoll_cycle&, Pod pod, Nodes nodes, std::span<int64_t> scores) const {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const plimsoll_node& node = nodes[i].object();
+      scores[i] = added_ ? preference(added_->preferred, node) : 0;
+      if (pod->node_affinity != nullptr)
+        scores[i] += preference(pod->node_affinity->preferred, node);
+    }
+    return Status::success();
+  }
+  Status normalize(const plimsoll_cycle&, Pod, Nodes, std::span<int64_t> scores) const {
+    normalize_scores(scores, false);
+    return Status::success();
+  }
+
+  Status sign(Pod pod, Sink& sink) {
+    builtin::sign(sink, Labels(pod->node_selector));
+    const plimsoll_node_affinity* affinity = pod->node_affinity;
+    sink.put_value(uint8_t{has_required(affinity)});
+    if (affinity == nullptr) return Status::success();
+    builtin::sign(sink, Terms(affinity->required));
+    builtin::sign(sink, Terms(affinity->preferred));
+    return Status::success();
+  }
+
+ private:
+  bool added_matches(const plimsoll_node& node) const {
+    return !has_required(added_.get()) || matches_any(added_->required, node);
+  }
+
+  Host host_;
+  AffinityRef added_;
+  uint32_t enforced_;
+  uint32_t mismatch_;
+  std::array<plimsoll_event_interest, 1> events_{
+      on_node(PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL)};
+};
+
+}  // namespace
+
+plimsoll_plugin_create_fn node_affinity() {
+  return create_fn<NodeAffinity>;
+}
+
+}  // namespace plimsoll::builtin

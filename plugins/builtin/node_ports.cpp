@@ -1,0 +1,82 @@
+// NodePorts: two pods on a node cannot have the same host port.
+#include <vector>
+
+#include "framework/api/selectors.hpp"
+#include "plugins/builtin/events.hpp"
+#include "plugins/builtin/plugins.hpp"
+
+namespace plimsoll::builtin {
+namespace {
+
+using namespace sdk;
+
+// Host ports of the containers that keep running: sidecars too, other init containers not.
+std::vector<plimsoll_host_port> ports_of(Pod pod) {
+  std::vector<plimsoll_host_port> ports;
+  for (const auto* containers : {&pod->containers, &pod->init_containers}) {
+    for (const plimsoll_container& container : List<plimsoll_container>(*containers)) {
+      if (container.kind == PLIMSOLL_CONTAINER_INIT) continue;
+      for (const auto& port : List<plimsoll_host_port>(container.ports)) ports.push_back(port);
+    }
+  }
+  return ports;
+}
+
+bool overlap(const std::vector<plimsoll_host_port>& wanted, List<plimsoll_host_port> used) {
+  for (const plimsoll_host_port& port : wanted) {
+    for (const plimsoll_host_port& taken : used) {
+      if (conflicts(port, taken)) return true;
+    }
+  }
+  return false;
+}
+
+class NodePorts {
+ public:
+  static constexpr const char* kName = "NodePorts";
+  static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_PORTS;
+
+  NodePorts(Host host, std::string_view)
+      : taken_(host.reason("node(s) didn't have free ports for the requested pod ports")) {}
+
+  const auto& events() const { return events_; }
+  Hint hint(Pod pod, const plimsoll_event& event) {
+    if (event.old_pod == nullptr) return Hint::kQueue;  // a node was added
+    if (event.old_pod->node_name.len == 0) return Hint::kSkip;
+    const auto freed = ports_of(Pod(event.old_pod));
+    return queue_if(overlap(ports_of(pod), list_of(std::span(freed))));
+  }
+  Status pre_filter(plimsoll_cycle&, Pod pod) {
+    return ports_of(pod).empty() ? Status::skip() : Status::success();
+  }
+  Status filter(const plimsoll_cycle&, Pod pod, Nodes nodes, Verdicts verdicts) const {
+    const auto wanted = ports_of(pod);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (verdicts.open(i) && overlap(wanted, nodes[i]->host_ports)) {
+        verdicts.set(i, Status::unschedulable(taken_));
+      }
+    }
+    return Status::success();
+  }
+  Status sign(Pod pod, Sink& sink) {
+    for (const plimsoll_host_port& port : ports_of(pod)) {
+      sink.put_field(view(port.ip));
+      sink.put_field(view(port.protocol));
+      sink.put_value(port.port);
+    }
+    return Status::success();
+  }
+
+ private:
+  uint32_t taken_;
+  std::array<plimsoll_event_interest, 2> events_{on_pod(PLIMSOLL_ACTION_DELETE),
+                                                 on_node(PLIMSOLL_ACTION_ADD)};
+};
+
+}  // namespace
+
+plimsoll_plugin_create_fn node_ports() {
+  return create_fn<NodePorts>;
+}
+
+}  // namespace plimsoll::builtin

@@ -1,0 +1,103 @@
+#include "plugins/builtin/node_resources.hpp"
+
+#include "framework/api/requests.hpp"
+#include "plugins/builtin/signing.hpp"
+
+namespace plimsoll::builtin {
+namespace {
+
+using namespace sdk;
+using Kind = ScoredResource::Kind;
+
+constexpr int64_t kDefaultMilliCpu = 100;
+constexpr int64_t kDefaultMemory = int64_t{200} << 20;
+
+Kind kind_of(std::string_view name) {
+  if (name == "cpu") return Kind::kCpu;
+  if (name == "memory") return Kind::kMemory;
+  if (name == "ephemeral-storage") return Kind::kEphemeralStorage;
+  return name != "pods" && is_node_resource(name) ? Kind::kScalar : Kind::kOther;
+}
+
+int64_t container_amount(const plimsoll_container& container, uint32_t index, int64_t missing) {
+  const plimsoll_resource* named = Resources(container.requests).find(index);
+  return named != nullptr ? named->value : missing;
+}
+
+// PodRequests of one resource where containers that do not name it count with `missing`.
+int64_t with_defaults(Pod pod, uint32_t index, int64_t missing) {
+  int64_t total = 0;
+  for (const plimsoll_container& container : pod.containers()) {
+    total += container_amount(container, index, missing);
+  }
+  int64_t sidecars = 0;
+  int64_t peak = 0;
+  for (const plimsoll_container& container : pod.init_containers()) {
+    const int64_t amount = container_amount(container, index, missing);
+    if (container.kind == PLIMSOLL_CONTAINER_SIDECAR) sidecars += amount;
+    peak =
+        std::max(peak, container.kind == PLIMSOLL_CONTAINER_SIDECAR ? sidecars : sidecars + amount);
+  }
+  total = std::max(total + sidecars, peak);
+  if (const plimsoll_resource* level = Resources(pod->pod_requests).find(index))
+    total = level->value;
+  return total + Resources(pod->overhead).amount(index);
+}
+
+// What the pod counts for in scores. NodeInfo's figure is the same, except that beside pod-level
+// resources it knows no defaults for a resource that some container names.
+int64_t nonzero_amount(Pod pod, uint32_t index, int64_t missing, int64_t on_node) {
+  return pod->pod_requests.count == 0 ? on_node : with_defaults(pod, index, missing);
+}
+
+}  // namespace
+
+std::vector<ScoredResource> resolve(const Host& host,
+                                    const std::vector<ResourceWeight>& resources) {
+  std::vector<ScoredResource> resolved;
+  for (const ResourceWeight& resource : resources) {
+    resolved.push_back(
+        {kind_of(resource.name), host.resource_index(resource.name), resource.weight});
+  }
+  return resolved;
+}
+
+std::vector<int64_t> pod_amounts(const std::vector<ScoredResource>& resources, Pod pod,
+                                 bool nonzero) {
+  std::vector<int64_t> amounts;
+  for (const ScoredResource& resource : resources) {
+    if (nonzero && resource.kind == Kind::kCpu) {
+      amounts.push_back(nonzero_amount(pod, resource.index, kDefaultMilliCpu, pod->nonzero_cpu));
+    } else if (nonzero && resource.kind == Kind::kMemory) {
+      amounts.push_back(nonzero_amount(pod, resource.index, kDefaultMemory, pod->nonzero_memory));
+    } else {
+      amounts.push_back(Resources(pod->used).amount(resource.index));
+    }
+  }
+  return amounts;
+}
+
+void node_loads(const std::vector<ScoredResource>& resources, const std::vector<int64_t>& adds,
+                Node node, bool nonzero, std::vector<Load>& out) {
+  out.assign(resources.size(), Load{});
+  for (size_t i = 0; i < resources.size(); ++i) {
+    const ScoredResource& resource = resources[i];
+    if (resource.kind == Kind::kOther || (resource.kind == Kind::kScalar && adds[i] == 0)) continue;
+    const int64_t allocatable = node.allocatable(resource.index);
+    if (allocatable == 0) continue;
+    int64_t allocated = node.requested(resource.index);
+    if (nonzero && resource.kind == Kind::kCpu) allocated = node->nonzero_cpu;
+    if (nonzero && resource.kind == Kind::kMemory) allocated = node->nonzero_memory;
+    out[i] = {allocatable, allocated, allocated + adds[i]};
+  }
+}
+
+void sign_resources(Sink& sink, Pod pod) {
+  builtin::sign(sink, Resources(pod->requests));
+  builtin::sign(sink, Resources(pod->used));
+  sink.put_value(nonzero_amount(pod, PLIMSOLL_RESOURCE_CPU, kDefaultMilliCpu, pod->nonzero_cpu));
+  sink.put_value(
+      nonzero_amount(pod, PLIMSOLL_RESOURCE_MEMORY, kDefaultMemory, pod->nonzero_memory));
+}
+
+}  // namespace plimsoll::builtin

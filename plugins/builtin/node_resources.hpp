@@ -1,0 +1,65 @@
+#pragma once
+// What NodeResourcesFit and NodeResourcesBalancedAllocation share: their args, and a node's amounts
+// of the resources that are scored.
+
+#include <plimsoll/plugin.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll::builtin {
+
+struct ResourceWeight {
+  std::string name;
+  int64_t weight = 1;
+};
+
+struct ShapePoint {
+  int64_t utilization = 0;  // percent
+  int64_t score = 0;        // 0..100
+};
+
+enum class Strategy { kLeastAllocated, kMostAllocated, kRequestedToCapacityRatio };
+
+struct FitArgs {  // NodeResourcesFitArgs
+  std::vector<std::string> ignored_resources;
+  std::vector<std::string> ignored_groups;
+  Strategy strategy = Strategy::kLeastAllocated;
+  std::vector<ResourceWeight> resources{{"cpu", 1}, {"memory", 1}};
+  std::vector<ShapePoint> shape;
+};
+
+// Missing args and missing fields have Kubernetes' defaults. Throw std::invalid_argument with the
+// path of the field.
+[[nodiscard]] FitArgs read_fit_args(std::string_view json);
+[[nodiscard]] std::vector<ResourceWeight> read_balanced_args(std::string_view json);
+
+// One resource that a plugin scores by.
+struct ScoredResource {
+  enum class Kind { kCpu, kMemory, kEphemeralStorage, kScalar, kOther };
+  Kind kind = Kind::kOther;
+  uint32_t index = 0;
+  int64_t weight = 1;
+};
+[[nodiscard]] std::vector<ScoredResource> resolve(const sdk::Host& host,
+                                                  const std::vector<ResourceWeight>& resources);
+
+// One resource on one node: 0 allocatable means it is left out of the score.
+struct Load {
+  int64_t allocatable = 0;
+  int64_t allocated = 0;  // before the pod
+  int64_t requested = 0;  // with it
+};
+
+// What a pod adds, in the order of the resources. `nonzero`: containers that name no cpu or memory
+// count with the defaults (NonMissingContainerRequests).
+[[nodiscard]] std::vector<int64_t> pod_amounts(const std::vector<ScoredResource>& resources,
+                                               sdk::Pod pod, bool nonzero);
+
+void node_loads(const std::vector<ScoredResource>& resources, const std::vector<int64_t>& adds,
+                sdk::Node node, bool nonzero, std::vector<Load>& out);
+
+// The signature of both: equal requests, equal verdicts.
+void sign_resources(sdk::Sink& sink, sdk::Pod pod);
+
+}  // namespace plimsoll::builtin

@@ -1,0 +1,222 @@
+// NodeResourcesFit: a node must have what the pod requests; scores by how full it would be.
+#include <cmath>
+
+#include "framework/api/requests.hpp"
+#include "plugins/builtin/events.hpp"
+#include "plugins/builtin/node_resources.hpp"
+#include "plugins/builtin/plugins.hpp"
+
+namespace plimsoll::builtin {
+namespace {
+
+using namespace sdk;
+
+constexpr int64_t kMaxScore = 100;
+
+// 100 * part / whole without overflow.
+int64_t percent(int64_t part, int64_t whole) {
+  return static_cast<int64_t>(static_cast<__int128>(part) * kMaxScore / whole);
+}
+
+int64_t least_allocated(const Load& load) {
+  return load.requested > load.allocatable
+             ? 0
+             : percent(load.allocatable - load.requested, load.allocatable);
+}
+
+int64_t most_allocated(const Load& load) {
+  return percent(std::min(load.requested, load.allocatable), load.allocatable);
+}
+
+// The piecewise linear function through the points, flat before and after them.
+int64_t on_shape(const std::vector<ShapePoint>& shape, int64_t utilization) {
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (utilization > shape[i].utilization) continue;
+    if (i == 0) return shape[0].score;
+    const ShapePoint& a = shape[i - 1];
+    const ShapePoint& b = shape[i];
+    return a.score +
+           (b.score - a.score) * (utilization - a.utilization) / (b.utilization - a.utilization);
+  }
+  return shape.back().score;
+}
+
+// What a pod wants of one resource. Few, so a bit mask says which a node lacks.
+struct Need {
+  uint32_t index;
+  int64_t amount;
+  std::string_view name;
+};
+
+class NodeResourcesFit {
+ public:
+  static constexpr const char* kName = "NodeResourcesFit";
+  static constexpr uint32_t filter_aspects =
+      PLIMSOLL_ASPECT_ALLOCATABLE | PLIMSOLL_ASPECT_REQUESTED;
+  static constexpr uint32_t score_aspects = filter_aspects;
+
+  NodeResourcesFit(Host host, std::string_view args_json)
+      : host_(host), args_(read_fit_args(args_json)), resources_(resolve(host, args_.resources)) {}
+
+  const auto& events() const { return events_; }
+  Hint hint(Pod pod, const plimsoll_event& event) {
+    if (event.new_node != nullptr) return queue_if(node_helps(pod, event));
+    if (event.old_pod == nullptr) return Hint::kQueue;
+    if (event.new_pod == nullptr) {
+      return queue_if(event.old_pod->node_name.len != 0 ||
+                      event.old_pod->nominated_node_name.len != 0);
+    }
+    return queue_if(is_about(event, pod) ||
+                    (event.new_pod->node_name.len != 0 && frees(pod, event)));
+  }
+
+  Status filter(const plimsoll_cycle&, Pod pod, Nodes nodes, Verdicts verdicts) const {
+    const std::vector<Need> needs = needs_of(pod, true);
+    std::vector<std::pair<uint64_t, uint32_t>> reasons;  // by mask: few differ in one call
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!verdicts.open(i)) continue;
+      bool never = false;
+      const uint64_t lacking = missing(needs, nodes[i], &never);
+      if (lacking == 0) continue;
+      auto at = std::find_if(reasons.begin(), reasons.end(),
+                             [&](const auto& known) { return known.first == lacking; });
+      if (at == reasons.end()) at = reasons.insert(at, {lacking, reason_of(needs, lacking)});
+      verdicts.set(i, never ? Status::unresolvable(at->second) : Status::unschedulable(at->second));
+    }
+    return Status::success();
+  }
+
+  Status score(const plimsoll_cycle&, Pod pod, Nodes nodes, std::span<int64_t> scores) const {
+    const std::vector<int64_t> adds = pod_amounts(resources_, pod, true);
+    std::vector<Load> loads;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      node_loads(resources_, adds, nodes[i], true, loads);
+      scores[i] = score_of(loads);
+    }
+    return Status::success();
+  }
+
+  Status sign(Pod pod, Sink& sink) {
+    sign_resources(sink, pod);
+    return Status::success();
+  }
+
+ private:
+  static constexpr uint64_t kTooManyPods = 1;
+
+  bool ignored(std::string_view name) const {
+    if (!is_extended_resource(name)) return false;
+    const auto listed = [](const std::vector<std::string>& list, std::string_view text) {
+      return std::find(list.begin(), list.end(), text) != list.end();
+    };
+    return listed(args_.ignored_resources, name) ||
+           listed(args_.ignored_groups, name.substr(0, name.find('/')));
+  }
+
+  std::vector<Need> needs_of(Pod pod, bool with_ignored) const {
+    constexpr size_t kMaxNeeds = 63;  // the bits of a mask, one taken
+    std::vector<Need> needs;
+    for (const plimsoll_resource& request : pod.requests()) {
+      if (request.value <= 0 || request.index == PLIMSOLL_RESOURCE_PODS) continue;
+      if (with_ignored && ignored(view(request.name))) continue;
+      if (needs.size() < kMaxNeeds)
+        needs.push_back({request.index, request.value, view(request.name)});
+    }
+    return needs;
+  }
+
+  static uint64_t missing(const std::vector<Need>& needs, Node node, bool* never) {
+    uint64_t lacking = 0;
+    if (int64_t{node->pod_count} + 1 > node.allocatable(PLIMSOLL_RESOURCE_PODS))
+      lacking |= kTooManyPods;
+    uint64_t bit = kTooManyPods << 1;
+    for (const Need& need : needs) {
+      const int64_t allocatable = node.allocatable(need.index);
+      if (need.amount > allocatable - node.requested(need.index)) {
+        lacking |= bit;
+        *never = *never || need.amount > allocatable;
+      }
+      bit <<= 1;
+    }
+    return lacking;
+  }
+
+  uint32_t reason_of(const std::vector<Need>& needs, uint64_t lacking) const {
+    std::vector<std::string> texts;
+    if ((lacking & kTooManyPods) != 0) texts.emplace_back("Too many pods");
+    for (size_t i = 0; i < needs.size(); ++i) {
+      if ((lacking >> (i + 1) & 1) != 0)
+        texts.push_back("Insufficient " + std::string(needs[i].name));
+    }
+    const std::vector<std::string_view> views(texts.begin(), texts.end());
+    return host_.reason(std::span(views));
+  }
+
+  int64_t score_of(const std::vector<Load>& loads) const {
+    int64_t sum = 0;
+    int64_t weights = 0;
+    const bool ratio = args_.strategy == Strategy::kRequestedToCapacityRatio;
+    for (size_t i = 0; i < loads.size(); ++i) {
+      const Load& load = loads[i];
+      if (load.allocatable == 0) continue;
+      int64_t score = 0;
+      if (ratio) {
+        score = on_shape(args_.shape, load.requested > load.allocatable
+                                          ? kMaxScore
+                                          : percent(load.requested, load.allocatable));
+        if (score <= 0) continue;
+      } else {
+        score = args_.strategy == Strategy::kLeastAllocated ? least_allocated(load)
+                                                            : most_allocated(load);
+      }
+      sum += score * resources_[i].weight;
+      weights += resources_[i].weight;
+    }
+    if (weights == 0) return 0;
+    if (!ratio) return sum / weights;
+    return static_cast<int64_t>(
+        std::round(static_cast<double>(sum) / static_cast<double>(weights)));
+  }
+
+  // A node that could never hold the pod, even empty, is no reason to try again; nor is one that
+  // gained nothing the pod asks for.
+  bool node_helps(Pod pod, const plimsoll_event& event) const {
+    const Resources now = event.new_node->allocatable;
+    const std::vector<Need> needs = needs_of(pod, false);
+    if (now.amount(uint32_t{PLIMSOLL_RESOURCE_PODS}) < 1) return false;
+    for (const Need& need : needs) {
+      if (need.amount > now.amount(need.index)) return false;
+    }
+    if (event.old_node == nullptr) return true;
+    const Resources before = event.old_node->allocatable;
+    const auto grew = [&](uint32_t index) { return now.amount(index) > before.amount(index); };
+    return grew(PLIMSOLL_RESOURCE_PODS) ||
+           std::any_of(needs.begin(), needs.end(),
+                       [&](const Need& need) { return grew(need.index); });
+  }
+
+  static bool frees(Pod pod, const plimsoll_event& event) {
+    const Resources before = event.old_pod->used;
+    const Resources now = event.new_pod->used;
+    for (const plimsoll_resource& request : Resources(pod->used)) {
+      if (request.value != 0 && before.amount(request.index) > now.amount(request.index))
+        return true;
+    }
+    return false;
+  }
+
+  Host host_;
+  FitArgs args_;
+  std::vector<ScoredResource> resources_;
+  std::array<plimsoll_event_interest, 2> events_{
+      on_pod(PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE_POD_SCALE_DOWN),
+      on_node(PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE)};
+};
+
+}  // namespace
+
+plimsoll_plugin_create_fn node_resources_fit() {
+  return create_fn<NodeResourcesFit>;
+}
+
+}  // namespace plimsoll::builtin

@@ -1,0 +1,94 @@
+#include "tests/conformance/bench_host.hpp"
+
+#include <algorithm>
+
+#include "framework/api/objects.hpp"
+
+plimsoll_cycle::~plimsoll_cycle() {
+  for (Entry& entry : entries) entry.drop(entry.value);
+}
+
+namespace plimsoll::conformance {
+namespace {
+
+using Context = plimsoll_host_ctx;
+using Cycle = plimsoll_cycle;
+
+uint32_t reason(Context* context, const plimsoll_str* texts, uint32_t count) {
+  std::vector<std::string> list;
+  for (uint32_t i = 0; i < count; ++i) list.emplace_back(view(texts[i]));
+  auto& reasons = context->reasons;
+  auto at = std::find(reasons.begin() + 1, reasons.end(), list);
+  if (at == reasons.end()) at = reasons.insert(at, std::move(list));
+  return static_cast<uint32_t>(at - reasons.begin());
+}
+
+void set_state(Context*, Cycle* cycle, plimsoll_symbol key, void* value,
+               void* (*clone)(const void*), void (*drop)(void*)) {
+  for (Cycle::Entry& entry : cycle->entries) {
+    if (entry.key != key) continue;
+    entry.drop(entry.value);
+    entry = {key, value, clone, drop};
+    return;
+  }
+  cycle->entries.push_back({key, value, clone, drop});
+}
+
+void* get_state(Context*, const Cycle* cycle, plimsoll_symbol key) {
+  for (const Cycle::Entry& entry : cycle->entries) {
+    if (entry.key == key) return entry.value;
+  }
+  return nullptr;
+}
+
+const plimsoll_node_info* node_by_name(Context* context, plimsoll_str name) {
+  for (const plimsoll_node_info* info : context->nodes) {
+    if (view(info->node->meta.name) == view(name)) return info;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+plimsoll_host bench_host(plimsoll_host_ctx& context) {
+  plimsoll_host host{};
+  host.size = sizeof(plimsoll_host);
+  host.abi_major = PLIMSOLL_ABI_MAJOR;
+  host.abi_minor = PLIMSOLL_ABI_MINOR;
+  host.ctx = &context;
+  host.log = [](Context*, uint32_t, plimsoll_str) {};
+  host.set_error = [](Context* c, plimsoll_str text) { c->error = view(text); };
+  host.intern = [](Context* c, plimsoll_str text) { return c->symbols.intern(view(text)); };
+  host.resource_index = [](Context* c, plimsoll_str name) {
+    return c->symbols.resource_index(view(name));
+  };
+  host.reason = reason;
+  host.now_ms = [](Context*) { return int64_t{0}; };
+  host.set_state = set_state;
+  host.get_state = get_state;
+  host.annotate = [](Context*, Cycle*, plimsoll_str, plimsoll_str) {};
+  host.node_by_name = node_by_name;
+  host.node_by_slot = [](Context* c, uint32_t slot) -> const plimsoll_node_info* {
+    return slot < c->nodes.size() ? c->nodes[slot] : nullptr;
+  };
+  host.slot_count = [](Context* c) { return static_cast<uint32_t>(c->nodes.size()); };
+  host.touch_node = [](Context*, uint32_t, uint32_t) {};
+  host.watch = [](Context*, plimsoll_str, plimsoll_str, plimsoll_str) -> int32_t {
+    return PLIMSOLL_ERROR;
+  };
+  host.publish = [](Context*, plimsoll_str, uint32_t, const void*) -> int32_t {
+    return PLIMSOLL_ERROR;
+  };
+  host.find_service = [](Context*, plimsoll_str, uint32_t) -> const void* { return nullptr; };
+  host.requeue_rejected = [](Context*) {};
+  host.emit_event = [](Context*, const plimsoll_pod*, uint32_t, plimsoll_str, plimsoll_str,
+                       plimsoll_str) {};
+  host.allow_waiting = [](Context*, plimsoll_str) {};
+  host.reject_waiting = [](Context*, plimsoll_str, plimsoll_str) {};
+  host.complete = [](Context*, plimsoll_token*, int32_t, plimsoll_str) {};
+  host.post_binding = [](Context*, Cycle*, const plimsoll_pod*, plimsoll_str,
+                         plimsoll_token*) -> int32_t { return PLIMSOLL_ERROR; };
+  return host;
+}
+
+}  // namespace plimsoll::conformance

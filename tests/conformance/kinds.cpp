@@ -1,0 +1,15 @@
+#include "tests/conformance/kinds.hpp"
+
+namespace plimsoll::conformance {
+
+std::span<const Kind> kinds() {
+  static constexpr Kind kTable[] = {
+      {"quantity", "parsing, printing and arithmetic of quantities", check_quantity},
+      {"qos_requests", "QoS class and resource sums of pods", check_qos_requests},
+      {"selectors", "label and node selectors, and the plugins that read them", check_selectors},
+      {"fit", "NodeResourcesFit and NodeResourcesBalancedAllocation", check_fit},
+  };
+  return kTable;
+}
+
+}  // namespace plimsoll::conformance

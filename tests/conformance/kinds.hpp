@@ -1,0 +1,25 @@
+#pragma once
+// The kinds of vector files. A further kind is one file here that defines its check, and one line
+// in the table.
+
+#include <span>
+#include <string_view>
+
+#include "tests/conformance/findings.hpp"
+
+namespace plimsoll::conformance {
+
+struct Kind {
+  std::string_view name;  // on the command line
+  std::string_view what;
+  void (*check)(const Json& test_case, Findings& findings);
+};
+
+[[nodiscard]] std::span<const Kind> kinds();
+
+void check_quantity(const Json& test_case, Findings& findings);
+void check_qos_requests(const Json& test_case, Findings& findings);
+void check_selectors(const Json& test_case, Findings& findings);
+void check_fit(const Json& test_case, Findings& findings);
+
+}  // namespace plimsoll::conformance

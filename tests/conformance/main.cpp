@@ -1,0 +1,128 @@
+// plimsoll-conformance KIND FILE...: runs Plimsoll's own code on vectors and compares.
+//
+// The last line is "N passed, M failed". Exit status: 0 all passed, 1 something failed, 2 the
+// command line is wrong, a file cannot be read, or there was no case.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "tests/conformance/kinds.hpp"
+#include "tests/conformance/vector_file.hpp"
+
+namespace plimsoll::conformance {
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+constexpr size_t kMaxLineLength = 2000;
+
+struct Options {
+  std::string kind;
+  std::vector<std::string> files;
+  std::string only;
+  size_t max_failures = 10;
+};
+
+struct Totals {
+  size_t passed = 0;
+  size_t failed = 0;
+};
+
+void report(const std::string& id, const Findings& findings) {
+  std::cout << "FAILED " << id << "\n";
+  for (const std::string& text : findings.texts()) {
+    std::cout << "  " << text.substr(0, kMaxLineLength) << "\n";
+  }
+}
+
+// One line of a file. A line that is no case counts as failed: nothing is passed over in silence.
+void run_case(const Kind& kind, std::string_view line, const Options& options, Totals& totals) {
+  Findings findings;
+  std::string id = "(a line without an id)";
+  try {
+    const Json test_case = Json::parse(line);
+    id = test_case.value("id", id);
+    if (!options.only.empty() && id != options.only) return;
+    kind.check(test_case, findings);
+  } catch (const std::exception& problem) {
+    findings.add(std::string("the case cannot be run: ") + problem.what());
+  }
+  for (const std::string& note : findings.notes())
+    std::cout << "note " << id << ": " << note << "\n";
+  if (findings.empty()) {
+    ++totals.passed;
+    return;
+  }
+  if (totals.failed++ < options.max_failures) report(id, findings);
+}
+
+int run(const Options& options) {
+  const auto table = kinds();
+  const auto kind = std::find_if(table.begin(), table.end(),
+                                 [&](const Kind& each) { return each.name == options.kind; });
+  if (kind == table.end()) {
+    std::cerr << "unknown kind \"" << options.kind << "\"; there are:";
+    for (const Kind& each : table) std::cerr << " " << each.name;
+    std::cerr << "\n";
+    return kExitUsage;
+  }
+  Totals totals;
+  for (const std::string& file : options.files) {
+    const auto read = for_each_line(file, [&](std::string_view line) {
+      run_case(*kind, line, options, totals);
+      return true;
+    });
+    if (!read) {
+      std::cerr << read.error().message << "\n";
+      return kExitUsage;
+    }
+  }
+  if (totals.passed + totals.failed == 0) {
+    std::cerr << (options.only.empty() ? "there is no case in these files"
+                                       : "no case has the id " + options.only)
+              << "\n";
+    return kExitUsage;
+  }
+  if (totals.failed > options.max_failures) {
+    std::cout << "... and " << totals.failed - options.max_failures << " more\n";
+  }
+  std::cout << totals.passed << " passed, " << totals.failed << " failed" << std::endl;
+  return totals.failed == 0 ? 0 : kExitFailed;
+}
+
+int main_of(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Runs Plimsoll's own code on vectors and compares with the expected outputs."};
+  std::string kinds_text = "The kind of the files:";
+  for (const Kind& kind : kinds()) {
+    kinds_text += "\n" + std::string(kind.name) + ": " + std::string(kind.what);
+  }
+  app.add_option("KIND", options.kind, kinds_text)->required();
+  app.add_option("FILE", options.files, "Vector files, .jsonl or .jsonl.gz")->required();
+  app.add_option("--only", options.only, "Run only the case with this id");
+  app.add_option("--max-failures", options.max_failures, "Print at most this many failures")
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : kExitUsage;
+  }
+  return run(options);
+}
+
+}  // namespace
+}  // namespace plimsoll::conformance
+
+int main(int argc, char** argv) {
+  try {
+    return plimsoll::conformance::main_of(argc, argv);
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "plimsoll-conformance: %s\n", problem.what());
+    return 2;
+  }
+}
