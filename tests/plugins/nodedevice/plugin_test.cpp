@@ -1,0 +1,456 @@
+// NodeDevice as the scheduler calls it: through its table of C functions, on the SDK's fake host.
+
+#include <gmock/gmock.h>
+
+#include <plimsoll/fake_host.hpp>
+
+#include "plugins/nodedevice/device_service.h"
+#include "tests/plugins/nodedevice/device_fixtures.hpp"
+
+extern "C" int32_t plimsoll_plugin_create_v1(const plimsoll_host* host, plimsoll_str args_json,
+                                             plimsoll_plugin* out) noexcept;
+
+namespace plimsoll::devices {
+namespace {
+
+using sdk::FakeCycle;
+using sdk::FakeHost;
+using sdk::FakeNode;
+using sdk::FakePod;
+using sdk::str;
+using test::Json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* kResource = "devices.v1alpha1.scheduling.koordinator.sh";
+constexpr const char* kAllocated = "scheduling.koordinator.sh/device-allocated";
+
+// One instance of the plugin.
+class Instance {
+ public:
+  explicit Instance(FakeHost& host, const std::string& args = "") : host_(host) {
+    slots_.size = sizeof slots_;
+    code_ = plimsoll_plugin_create_v1(host.table(), str(args), &slots_);
+  }
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+  ~Instance() {
+    if (code_ == PLIMSOLL_SUCCESS) slots_.destroy(slots_.self);
+  }
+  [[nodiscard]] bool made() const { return code_ == PLIMSOLL_SUCCESS; }
+
+  void node(FakeNode& node, uint32_t type = PLIMSOLL_NODE_ADDED) {
+    slots_.node_event(slots_.self, type, &node.get(), 0);
+  }
+  void device(const std::string& name, const Json& object) {
+    const std::string json = object.dump();
+    slots_.object_event(slots_.self, PLIMSOLL_OBJECT_UPSERT, str(kResource), str(name), str(""),
+                        str(json));
+  }
+  void no_device(const std::string& name) {
+    slots_.object_event(slots_.self, PLIMSOLL_OBJECT_DELETE, str(kResource), str(name), str(""),
+                        str("{}"));
+  }
+  void pod(FakePod& pod, uint32_t type = PLIMSOLL_POD_ASSIGNED) {
+    const plimsoll_pod& object = pod.get();
+    slots_.pod_event(slots_.self, type, &object, object.node_name);
+  }
+
+  std::string pre_filter(FakeCycle& cycle, FakePod& pod) {
+    uint32_t reason = 0;
+    uint32_t narrowed = 0;
+    plimsoll_list names{};
+    const int32_t code =
+        slots_.pre_filter(slots_.self, cycle.get(), &pod.get(), &reason, &names, &narrowed);
+    return text(code, reason);
+  }
+  std::string filter(FakeCycle& cycle, FakePod& pod, FakeNode& node) {
+    const plimsoll_node_info* row = &node.get();
+    const plimsoll_nodes nodes{sizeof nodes, 1, &row};
+    uint8_t code = 0;
+    uint32_t reason = 0;
+    EXPECT_EQ(slots_.filter(slots_.self, cycle.get(), &pod.get(), &nodes, &code, &reason), 0);
+    return text(code, reason);
+  }
+  // PreFilter, Filter and Reserve; the annotation that the Binding carries, or what refused.
+  std::string place(FakePod& pod, FakeNode& node) {
+    FakeCycle cycle;
+    if (std::string said = pre_filter(cycle, pod); said != "ok") return said;
+    if (std::string said = filter(cycle, pod, node); said != "ok") return said;
+    uint32_t reason = 0;
+    const int32_t code = slots_.reserve(slots_.self, cycle.get(), &pod.get(), &node.get(), &reason);
+    if (code != 0) return text(code, reason);
+    return cycle.annotations.count(kAllocated) != 0 ? cycle.annotations[kAllocated] : "none";
+  }
+  void what_if(FakeCycle& cycle, FakePod& pod, FakePod& other, FakeNode& node, bool added) {
+    const auto call = added ? slots_.add_pod : slots_.remove_pod;
+    EXPECT_EQ(call(slots_.self, cycle.get(), &pod.get(), &other.get(), &node.get()), 0);
+  }
+  std::vector<int64_t> scores(FakePod& pod, const std::vector<FakeNode*>& nodes) {
+    FakeCycle cycle;
+    EXPECT_EQ(pre_filter(cycle, pod), "ok");
+    std::vector<const plimsoll_node_info*> rows;
+    for (FakeNode* node : nodes) rows.push_back(&node->get());
+    const plimsoll_nodes all{sizeof all, static_cast<uint32_t>(rows.size()), rows.data()};
+    std::vector<int64_t> scores(rows.size());
+    EXPECT_EQ(slots_.score(slots_.self, cycle.get(), &pod.get(), &all, scores.data()), 0);
+    EXPECT_EQ(slots_.normalize(slots_.self, cycle.get(), &pod.get(), &all, scores.data()), 0);
+    return scores;
+  }
+  void unreserve(FakePod& pod, const std::string& node) {
+    FakeCycle cycle;
+    slots_.unreserve(slots_.self, cycle.get(), &pod.get(), str(node));
+  }
+  int32_t hint(FakePod& pod, const plimsoll_event& event) {
+    return slots_.hint(slots_.self, &pod.get(), &event);
+  }
+  std::string explain(FakePod& pod, FakeNode& node) {
+    FakeCycle cycle;
+    EXPECT_EQ(pre_filter(cycle, pod), "ok");
+    std::string out;
+    slots_.explain(slots_.self, cycle.get(), &pod.get(), &node.get(), &append, &out);
+    return out;
+  }
+  std::string sign(FakePod& pod) {
+    std::string out;
+    EXPECT_EQ(slots_.sign(slots_.self, &pod.get(), &append, &out), PLIMSOLL_SUCCESS);
+    return out;
+  }
+  [[nodiscard]] const plimsoll_plugin& slots() const { return slots_; }
+
+ private:
+  static void append(void* sink, const void* bytes, size_t len) {
+    static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
+  }
+  [[nodiscard]] std::string text(int32_t code, uint32_t reason) const {
+    switch (code) {
+      case PLIMSOLL_SUCCESS:
+        return "ok";
+      case PLIMSOLL_SKIP:
+        return "skip";
+      case PLIMSOLL_UNSCHEDULABLE:
+        return host_.reasons(reason);
+      case PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE:
+        return host_.reasons(reason) + " (unresolvable)";
+      default:
+        return "error: " + host_.error;
+    }
+  }
+
+  FakeHost& host_;
+  plimsoll_plugin slots_{};
+  int32_t code_ = 0;
+};
+
+class NodeDeviceTest : public ::testing::Test {
+ protected:
+  NodeDeviceTest() {
+    host_.add(node_);
+    plugin_.node(node_);
+  }
+  static Json cards(int count, const std::string& name = "node-1") {
+    std::vector<Json> devices;
+    for (int i = 0; i < count; ++i) devices.push_back(test::gpu(i, "16Gi"));
+    return test::device_object(name, devices);
+  }
+
+  FakeHost host_;
+  FakeNode node_{"node-1", 2};
+  Instance plugin_{host_};
+};
+
+constexpr const char* kGpu0 =
+    R"({"gpu":[{"minor":0,"resources":{"koordinator.sh/gpu-core":"100",)"
+    R"("koordinator.sh/gpu-memory":"16Gi","koordinator.sh/gpu-memory-ratio":"100"},"id":"GPU-0"}]})";
+
+TEST_F(NodeDeviceTest, GivesDevicesInTheBinding) {
+  ASSERT_TRUE(plugin_.made());
+  EXPECT_THAT(host_.watched, ElementsAre(kResource));
+  plugin_.device("node-1", cards(2));
+  FakePod first("ns/a");
+  first.request("cpu", 1000).request("nvidia.com/gpu", 1);
+  EXPECT_EQ(plugin_.place(first, node_), kGpu0);
+  FakePod second("ns/b");
+  second.request("nvidia.com/gpu", 2);
+  EXPECT_EQ(plugin_.place(second, node_), "Insufficient gpu devices");
+  const auto touched = host_.touched.size();
+  plugin_.unreserve(first, "node-1");
+  EXPECT_EQ(host_.requeued, 1);
+  EXPECT_GT(host_.touched.size(), touched);
+  EXPECT_EQ(host_.touched.back(), std::make_pair(2U, uint32_t{PLIMSOLL_ASPECT_PLUGIN}));
+  EXPECT_THAT(plugin_.place(second, node_), HasSubstr(R"("minor":1)"));
+}
+
+TEST_F(NodeDeviceTest, SkipsPodsWithoutDevices) {
+  FakePod pod("ns/a");
+  pod.request("cpu", 1000);
+  EXPECT_EQ(plugin_.place(pod, node_), "skip");
+  EXPECT_THAT(plugin_.sign(pod), IsEmpty());
+}
+
+TEST_F(NodeDeviceTest, RefusesWhatIsNotValidOrNotThere) {
+  plugin_.device("node-1", cards(2));
+  const auto refused = [&](const char* resource, int64_t amount, const char* key = nullptr,
+                           const char* value = "") {
+    FakePod pod("ns/a");
+    pod.request(resource, amount);
+    if (key != nullptr) pod.annotation(key, value);
+    FakeCycle cycle;
+    return plugin_.pre_filter(cycle, pod);
+  };
+  EXPECT_EQ(refused("koordinator.sh/gpu", 101),
+            "invalid resource unit koordinator.sh/gpu: 101 (unresolvable)");
+  EXPECT_EQ(refused("nvidia.com/gpu", 1, "scheduling.koordinator.sh/device-allocate-hint", "{"),
+            "invalid DeviceAllocateHint annotation, err: it is not JSON (unresolvable)");
+  EXPECT_EQ(refused("nvidia.com/gpu", 1, "scheduling.koordinator.sh/numa-topology-spec",
+                    R"({"numaTopologyPolicy":"SingleNUMANode"})"),
+            "annotation scheduling.koordinator.sh/numa-topology-spec is not supported together "
+            "with devices (unresolvable)");
+  // A partition spec says nothing about a pod without GPUs.
+  EXPECT_EQ(refused("koordinator.sh/rdma", 1, "scheduling.koordinator.sh/gpu-partition-spec", "{"),
+            "ok");
+  FakePod npu("ns/npu");
+  npu.request("koordinator.sh/gpu.shared", 1)
+      .request("huawei.com/npu-core", 4)
+      .request("huawei.com/npu-cpu", 2)
+      .request("koordinator.sh/gpu-memory", 1024);
+  FakeCycle cycle;
+  EXPECT_EQ(plugin_.pre_filter(cycle, npu),
+            "no matched GPU shared resource template (unresolvable)");
+}
+
+TEST_F(NodeDeviceTest, LeavesNodesWithoutDeviceObjectToTheKubelet) {
+  FakePod pod("ns/a");
+  pod.request("nvidia.com/gpu", 1);
+  EXPECT_EQ(plugin_.place(pod, node_), "none");
+  EXPECT_THAT(plugin_.explain(pod, node_), HasSubstr("left to the kubelet"));
+}
+
+TEST_F(NodeDeviceTest, TwoInstancesShareOneAccount) {
+  Instance other(host_);
+  ASSERT_TRUE(other.made());
+  // Both hear of everything; it counts once.
+  for (Instance* each : {&plugin_, &other}) each->device("node-1", cards(1));
+  FakePod first("ns/a");
+  first.request("nvidia.com/gpu", 1);
+  FakePod second("ns/b");
+  second.request("nvidia.com/gpu", 1);
+  EXPECT_EQ(plugin_.place(first, node_), kGpu0);
+  EXPECT_EQ(other.place(second, node_), "Insufficient gpu devices");
+}
+
+TEST_F(NodeDeviceTest, ALaterInstanceTakesOverTheEvents) {
+  FakeHost host;
+  FakeNode node("node-1", 0);
+  host.add(node);
+  auto first = std::make_unique<Instance>(host);
+  Instance second(host);
+  first->node(node);
+  first.reset();
+  second.device("node-1", cards(1));
+  FakePod pod("ns/a");
+  pod.request("nvidia.com/gpu", 1);
+  EXPECT_EQ(second.place(pod, node), kGpu0);
+}
+
+TEST_F(NodeDeviceTest, RecoversFromPods) {
+  plugin_.device("node-1", cards(2));
+  FakePod bound("ns/a");
+  bound.on_node("node-1").request("nvidia.com/gpu", 1).annotation(kAllocated, kGpu0);
+  plugin_.pod(bound);
+  plugin_.pod(bound);
+  FakePod pod("ns/b");
+  pod.request("nvidia.com/gpu", 1);
+  EXPECT_THAT(plugin_.place(pod, node_), HasSubstr(R"("minor":1)"));
+  plugin_.pod(bound, PLIMSOLL_POD_REMOVED);
+  FakePod next("ns/c");
+  next.request("nvidia.com/gpu", 1);
+  EXPECT_EQ(plugin_.place(next, node_), kGpu0);
+}
+
+TEST_F(NodeDeviceTest, SaysOnceWhatCannotBeRead) {
+  plugin_.device("node-1", cards(1));
+  FakePod bound("ns/a");
+  bound.on_node("node-1").request("nvidia.com/gpu", 1).annotation(kAllocated, "{");
+  plugin_.pod(bound);
+  plugin_.pod(bound);
+  ASSERT_EQ(host_.events.size(), 1U);
+  EXPECT_THAT(host_.events[0], HasSubstr("Warning DeviceAllocationUnreadable: annotation"));
+  FakePod pod("ns/b");
+  pod.request("nvidia.com/gpu", 1);
+  EXPECT_EQ(plugin_.place(pod, node_), "Insufficient gpu devices");
+
+  host_.logs.clear();
+  plugin_.device("node-1", test::device_object("node-1", {{{"type", "gpu"}}}));
+  EXPECT_THAT(host_.logs, ElementsAre(HasSubstr("Device node-1: spec.devices[0].minor: missing")));
+  EXPECT_EQ(plugin_.place(pod, node_),
+            "node(s) had a Device object that cannot be read (unresolvable)");
+}
+
+TEST_F(NodeDeviceTest, WhatIfsAreExactInverses) {
+  plugin_.device("node-1", cards(1));
+  FakePod victim("ns/victim");
+  victim.on_node("node-1").request("nvidia.com/gpu", 1).annotation(kAllocated, kGpu0);
+  plugin_.pod(victim);
+  FakePod pod("ns/a");
+  pod.request("nvidia.com/gpu", 1);
+  FakeCycle cycle;
+  ASSERT_EQ(plugin_.pre_filter(cycle, pod), "ok");
+  EXPECT_EQ(plugin_.filter(cycle, pod, node_), "Insufficient gpu devices");
+  const auto copy = cycle.clone();
+  plugin_.what_if(*copy, pod, victim, node_, false);
+  EXPECT_EQ(plugin_.filter(*copy, pod, node_), "ok");
+  EXPECT_EQ(plugin_.filter(cycle, pod, node_), "Insufficient gpu devices") << "only the copy";
+  plugin_.what_if(*copy, pod, victim, node_, true);
+  EXPECT_EQ(plugin_.filter(*copy, pod, node_), "Insufficient gpu devices");
+  // A nominated pod that holds nothing yet: room is kept for it.
+  plugin_.what_if(*copy, pod, victim, node_, false);
+  FakePod nominated("ns/nominated");
+  nominated.request("koordinator.sh/gpu", 50);
+  plugin_.what_if(*copy, pod, nominated, node_, true);
+  EXPECT_EQ(plugin_.filter(*copy, pod, node_), "Insufficient gpu devices");
+  plugin_.what_if(*copy, pod, nominated, node_, false);
+  EXPECT_EQ(plugin_.filter(*copy, pod, node_), "ok");
+}
+
+TEST_F(NodeDeviceTest, ScoresNodes) {
+  FakeNode other("node-2", 5);
+  FakeNode bare("node-3", 6);
+  for (FakeNode* each : {&other, &bare}) {
+    host_.add(*each);
+    plugin_.node(*each);
+  }
+  plugin_.device("node-1", cards(1));
+  plugin_.device("node-2", cards(4, "node-2"));
+  FakePod pod("ns/a");
+  pod.request("koordinator.sh/gpu", 100);
+  // 50 and 87 before they are brought to 100.
+  EXPECT_THAT(plugin_.scores(pod, {&node_, &other, &bare}), ElementsAre(57, 100, 0));
+}
+
+TEST_F(NodeDeviceTest, HintsAskTheAccounts) {
+  plugin_.device("node-1", cards(1));
+  FakePod holder("ns/holder");
+  holder.on_node("node-1").request("nvidia.com/gpu", 1).annotation(kAllocated, kGpu0);
+  FakePod plain("ns/plain");
+  plain.on_node("node-1").request("cpu", 100);
+  plugin_.pod(holder);
+  FakePod pod("ns/a");
+  pod.request("nvidia.com/gpu", 1);
+  FakePod large("ns/b");
+  large.request("nvidia.com/gpu", 2);
+  plimsoll_event gone{};
+  gone.size = sizeof gone;
+  gone.actions = PLIMSOLL_ACTION_DELETE;
+  gone.resource = str("AssignedPod");
+  gone.old_pod = &plain.get();
+  EXPECT_EQ(plugin_.hint(pod, gone), PLIMSOLL_HINT_SKIP) << "it held no device";
+  plugin_.pod(holder, PLIMSOLL_POD_REMOVED);
+  gone.old_pod = &holder.get();
+  EXPECT_EQ(plugin_.hint(pod, gone), PLIMSOLL_HINT_QUEUE);
+  EXPECT_EQ(plugin_.hint(large, gone), PLIMSOLL_HINT_SKIP) << "one is not enough";
+
+  plimsoll_event report{};
+  report.size = sizeof report;
+  report.actions = PLIMSOLL_ACTION_UPDATE;
+  report.resource = str(kResource);
+  report.name = str("node-1");
+  EXPECT_EQ(plugin_.hint(large, report), PLIMSOLL_HINT_SKIP);
+  plugin_.device("node-1", cards(2));
+  EXPECT_EQ(plugin_.hint(large, report), PLIMSOLL_HINT_QUEUE);
+  plugin_.no_device("node-1");
+  EXPECT_EQ(plugin_.hint(large, report), PLIMSOLL_HINT_QUEUE) << "now it is the kubelet's";
+  report.name = str("node-9");
+  EXPECT_EQ(plugin_.hint(large, report), PLIMSOLL_HINT_QUEUE) << "nothing is known of that node";
+  EXPECT_EQ(plugin_.slots().events(plugin_.slots().self).count, 3U);
+}
+
+TEST_F(NodeDeviceTest, SharesOnlyWhereIsolationIsAndModelsAllowIt) {
+  FakeHost host;
+  FakeNode node("node-1", 0);
+  node.label("node.koordinator.sh/gpu-vendor", "nvidia")
+      .label("node.koordinator.sh/gpu-model", "OLD");
+  host.add(node);
+  Instance plugin(host, R"({"gpuShareUnsupportedModels":{"nvidia":["OLD"]}})");
+  plugin.node(node);
+  plugin.device("node-1", cards(1));
+  FakePod share("ns/a");
+  share.request("koordinator.sh/gpu", 50);
+  EXPECT_EQ(plugin.place(share, node),
+            "model \"OLD\" of vendor \"nvidia\" does not support GPU Share (unresolvable)");
+  FakePod whole("ns/b");
+  whole.request("koordinator.sh/gpu", 100);
+  EXPECT_EQ(plugin.place(whole, node), kGpu0);
+
+  plugin_.device("node-1", cards(1));
+  FakePod isolated("ns/c");
+  isolated.request("koordinator.sh/gpu", 50)
+      .label("koordinator.sh/gpu-isolation-provider", "HAMi-core");
+  EXPECT_EQ(plugin_.place(isolated, node_),
+            "GPUIsolationProviderHAMICore not found on the node (unresolvable)");
+  node_.label("koordinator.sh/gpu-isolation-provider", "HAMi-core");
+  plugin_.node(node_, PLIMSOLL_NODE_CHANGED);
+  EXPECT_THAT(plugin_.place(isolated, node_), HasSubstr(R"("minor":0)"));
+}
+
+TEST_F(NodeDeviceTest, SignsWhatItReads) {
+  const auto sign = [&](int64_t gpus, const char* hint, const char* isolation) {
+    FakePod pod("ns/a");
+    pod.request("nvidia.com/gpu", gpus);
+    if (*hint != '\0') pod.annotation("scheduling.koordinator.sh/device-allocate-hint", hint);
+    if (*isolation != '\0') pod.label("koordinator.sh/gpu-isolation-provider", isolation);
+    return plugin_.sign(pod);
+  };
+  EXPECT_EQ(sign(1, "", ""), sign(1, "", ""));
+  EXPECT_NE(sign(1, "", ""), sign(2, "", ""));
+  EXPECT_NE(sign(1, "", ""), sign(1, "{}", ""));
+  EXPECT_NE(sign(1, "", ""), sign(1, "", "HAMi-core"));
+}
+
+TEST_F(NodeDeviceTest, OffersAService) {
+  plugin_.device("node-1", test::fixture_a());
+  const auto* service = static_cast<const plimsoll_device_accounts*>(
+      host_.table()->find_service(host_.table()->ctx, str(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE), 1));
+  ASSERT_NE(service, nullptr);
+  EXPECT_EQ(service->unused_devices(service->self, 2, str("gpu")), 8);
+  EXPECT_EQ(service->unused_devices(service->self, 99, str("gpu")), -1);
+  FakePod pod("ns/a");
+  pod.request("nvidia.com/gpu", 6);
+  EXPECT_THAT(plugin_.place(pod, node_), HasSubstr(R"("minor":5)"));
+  EXPECT_EQ(service->unused_devices(service->self, 2, str("gpu")), 2);
+  EXPECT_EQ(service->zones_of_pod(service->self, str("uid-a")), 3U);
+  EXPECT_EQ(service->zones_of_pod(service->self, str("uid-x")), 0U);
+}
+
+TEST(NodeDeviceArgs, EveryProblemWithItsPath) {
+  FakeHost host;
+  const auto problem = [&](const char* args) {
+    host.error.clear();
+    const Instance made(host, args);
+    return made.made() ? "" : host.error;
+  };
+  EXPECT_EQ(problem(""), "");
+  EXPECT_EQ(problem("null"), "");
+  EXPECT_EQ(problem(R"({"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"DeviceShareArgs",
+      "allocator":"default","disableDeviceNUMATopologyAlignment":true,
+      "scoringStrategy":{"type":"MostAllocated",
+                         "resources":[{"name":"koordinator.sh/gpu-core","weight":3}]},
+      "gpuSharedResourceTemplatesConfig":{"configMapNamespace":"a","configMapName":"b",
+                                          "matchedResources":["huawei.com/npu-core"]},
+      "gpuShareUnsupportedModels":{"nvidia":["X"]}})"),
+            "");
+  EXPECT_THAT(problem("{"), HasSubstr("args are not JSON"));
+  EXPECT_THAT(
+      problem(R"({"scoringStrategy":{"type":"Balanced","resources":[{"weight":0}],"x":1},
+                          "disableDeviceNUMATopologyAlignment":"yes","scoring":{}})"),
+      testing::AllOf(
+          HasSubstr("scoring: unknown field"), HasSubstr("scoringStrategy.x: unknown field"),
+          HasSubstr("scoringStrategy.type: must be LeastAllocated or MostAllocated"),
+          HasSubstr("scoringStrategy.resources[0].name: must be given"),
+          HasSubstr("scoringStrategy.resources[0].weight: must be a number from 1 to 100"),
+          HasSubstr("disableDeviceNUMATopologyAlignment: must be true or false")));
+}
+
+}  // namespace
+}  // namespace plimsoll::devices
