@@ -24,7 +24,8 @@ int64_t container_amount(const plimsoll_container& container, uint32_t index, in
   return named != nullptr ? named->value : missing;
 }
 
-// PodRequests of one resource where containers that do not name it count with `missing`.
+// PodRequests of one resource from the containers alone, where those that do not name it count with
+// `missing`.
 int64_t with_defaults(Pod pod, uint32_t index, int64_t missing) {
   int64_t total = 0;
   for (const plimsoll_container& container : pod.containers()) {
@@ -34,20 +35,29 @@ int64_t with_defaults(Pod pod, uint32_t index, int64_t missing) {
   int64_t peak = 0;
   for (const plimsoll_container& container : pod.init_containers()) {
     const int64_t amount = container_amount(container, index, missing);
-    if (container.kind == PLIMSOLL_CONTAINER_SIDECAR) sidecars += amount;
-    peak =
-        std::max(peak, container.kind == PLIMSOLL_CONTAINER_SIDECAR ? sidecars : sidecars + amount);
+    if (container.kind == PLIMSOLL_CONTAINER_SIDECAR) {
+      sidecars += amount;
+      peak = std::max(peak, sidecars);
+    } else {
+      peak = std::max(peak, sidecars + amount);
+    }
   }
-  total = std::max(total + sidecars, peak);
-  if (const plimsoll_resource* level = Resources(pod->pod_requests).find(index))
-    total = level->value;
-  return total + Resources(pod->overhead).amount(index);
+  return std::max(total + sidecars, peak) + Resources(pod->overhead).amount(index);
 }
 
-// What the pod counts for in scores. NodeInfo's figure is the same, except that beside pod-level
-// resources it knows no defaults for a resource that some container names.
-int64_t nonzero_amount(Pod pod, uint32_t index, int64_t missing, int64_t on_node) {
-  return pod->pod_requests.count == 0 ? on_node : with_defaults(pod, index, missing);
+// What the pod counts for in the scores of NodeResourcesFit. As in Kubernetes, pod-level resources
+// do not count there; without them it is what the node will count for the pod.
+int64_t fit_amount(Pod pod, const ScoredResource& resource) {
+  const bool pod_level = pod->pod_requests.count != 0;
+  switch (resource.kind) {
+    case Kind::kCpu:
+      return pod_level ? with_defaults(pod, resource.index, kDefaultMilliCpu) : pod->nonzero_cpu;
+    case Kind::kMemory:
+      return pod_level ? with_defaults(pod, resource.index, kDefaultMemory) : pod->nonzero_memory;
+    default:
+      return pod_level ? with_defaults(pod, resource.index, 0)
+                       : pod.requests().amount(resource.index);
+  }
 }
 
 }  // namespace
@@ -66,13 +76,8 @@ std::vector<int64_t> pod_amounts(const std::vector<ScoredResource>& resources, P
                                  bool nonzero) {
   std::vector<int64_t> amounts;
   for (const ScoredResource& resource : resources) {
-    if (nonzero && resource.kind == Kind::kCpu) {
-      amounts.push_back(nonzero_amount(pod, resource.index, kDefaultMilliCpu, pod->nonzero_cpu));
-    } else if (nonzero && resource.kind == Kind::kMemory) {
-      amounts.push_back(nonzero_amount(pod, resource.index, kDefaultMemory, pod->nonzero_memory));
-    } else {
-      amounts.push_back(Resources(pod->used).amount(resource.index));
-    }
+    amounts.push_back(nonzero ? fit_amount(pod, resource)
+                              : Resources(pod->used).amount(resource.index));
   }
   return amounts;
 }
@@ -95,9 +100,18 @@ void node_loads(const std::vector<ScoredResource>& resources, const std::vector<
 void sign_resources(Sink& sink, Pod pod) {
   builtin::sign(sink, Resources(pod->requests));
   builtin::sign(sink, Resources(pod->used));
-  sink.put_value(nonzero_amount(pod, PLIMSOLL_RESOURCE_CPU, kDefaultMilliCpu, pod->nonzero_cpu));
-  sink.put_value(
-      nonzero_amount(pod, PLIMSOLL_RESOURCE_MEMORY, kDefaultMemory, pod->nonzero_memory));
+  sink.put_value(pod->nonzero_cpu);
+  sink.put_value(pod->nonzero_memory);
+  // Beside pod-level resources, scores rest on each container.
+  sink.put_value(pod->pod_requests.count);
+  if (pod->pod_requests.count == 0) return;
+  for (const auto* containers : {&pod->init_containers, &pod->containers}) {
+    for (const plimsoll_container& container : List<plimsoll_container>(*containers)) {
+      sink.put_value(container.kind);
+      builtin::sign(sink, Resources(container.requests));
+    }
+  }
+  builtin::sign(sink, Resources(pod->overhead));
 }
 
 }  // namespace plimsoll::builtin
