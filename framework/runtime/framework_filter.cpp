@@ -110,6 +110,7 @@ PreFilterOutcome Framework::run_pre_filter(CycleContext& cycle, const plimsoll_p
     }
     if (narrowed == 0) continue;
     narrowing.add(run.name(), names);
+    out.narrowed_by.push_back(slot.plugin);
     if (narrowing.empty()) {
       out.status = named({}, slot.plugin);
       out.status.code = Code::kUnschedulableAndUnresolvable;

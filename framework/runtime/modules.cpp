@@ -188,11 +188,17 @@ Judged judge_file(const fs::path& file) {
   return judged;
 }
 
-// What the dynamic linker said, without what Boost puts round it.
-std::string linker_text(std::string text) {
-  if (const auto at = text.find("failed: "); at != std::string::npos) text.erase(0, at + 8);
-  if (const auto at = text.rfind(": Bad file descriptor"); at != std::string::npos) text.erase(at);
-  if (const auto at = text.rfind(" [generic:"); at != std::string::npos) text.erase(at);
+// What the dynamic linker said, without what Boost puts round it:
+// "boost::dll::shared_library::load() failed (dlerror system message: TEXT): ... [...]".
+std::string linker_text(std::string text, const fs::path& file) {
+  static constexpr std::string_view kBefore = "dlerror system message: ";
+  if (const auto at = text.find(kBefore); at != std::string::npos) {
+    text.erase(0, at + kBefore.size());
+    if (const auto end = text.rfind("): "); end != std::string::npos) text.erase(end);
+    if (text.ends_with(')')) text.pop_back();
+  }
+  const std::string prefix = file.string() + ": ";
+  if (text.starts_with(prefix)) text.erase(0, prefix.size());
   return text;
 }
 
@@ -205,11 +211,8 @@ Result<plimsoll_plugin_create_fn> load_library(const fs::path& file) {
         file, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
     libraries.push_back(std::move(library));
   } catch (const std::exception& e) {
-    std::string text = linker_text(e.what());
-    const std::string prefix = file.string() + ": ";
-    if (text.starts_with(prefix)) text.erase(0, prefix.size());
     return fail(ErrorCode::kInvalid,
-                "it cannot be loaded: " + text +
+                "it cannot be loaded: " + linker_text(e.what(), file) +
                     "; link it against what it uses (plimsoll_add_plugin checks that)");
   }
   boost::dll::shared_library& library = libraries.back();

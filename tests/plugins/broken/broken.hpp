@@ -8,7 +8,7 @@
   namespace {                                                                              \
   consteval plimsoll::sdk::detail::ElfNote broken_note() {                                 \
     auto whole = plimsoll::sdk::detail::elf_note(name, "1.0.0", "Apache-2.0");             \
-    plimsoll_note& note = whole.descriptor;                                                \
+    [[maybe_unused]] plimsoll_note& note = whole.descriptor;                               \
     changes;                                                                               \
     return whole;                                                                          \
   }                                                                                        \
