@@ -232,8 +232,7 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
     }
   }
 
-  // ---- binds
-  // ------------------------------------------------------------------------------------------
+  // ---- binds ----
 
   // A bind met 409. Whoever lost the answer to an earlier try has in fact succeeded: look at the
   // pod.

@@ -1,12 +1,9 @@
 #include "informer/http_client.hpp"
 
-#include <curl/curl.h>
 #include <pthread.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <charconv>
 #include <future>
 #include <map>
 #include <mutex>
@@ -15,6 +12,7 @@
 #include <vector>
 
 #include "framework/base/log.hpp"
+#include "informer/http_transfer.hpp"
 
 #ifndef PLIMSOLL_VERSION
 #define PLIMSOLL_VERSION "dev"
@@ -25,120 +23,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-// The I/O handler's firewall: what a callback throws ends here.
-template <typename Function>
-void guarded(const char* what, const Function& function) {
-  try {
-    function();
-  } catch (const std::exception& error) {
-    log_error("an I/O callback threw", {{"callback", what}, {"error", error.what()}});
-  } catch (...) {
-    log_error("an I/O callback threw", {{"callback", what}, {"error", "not a std::exception"}});
-  }
-}
-
-bool same_header(std::string_view name, std::string_view wanted) {
-  return name.size() == wanted.size() &&
-         std::equal(name.begin(), name.end(), wanted.begin(), [](char a, char b) {
-           return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + 32) : a) == b;
-         });
-}
-
-// "https://host:port/prefix" in its parts.
-struct ServerUrl {
-  std::string scheme, host, port, prefix;
-};
-
-ServerUrl split_url(const std::string& url) {
-  ServerUrl parts;
-  const std::size_t after_scheme = url.find("://") + 3;
-  parts.scheme = url.substr(0, after_scheme - 3);
-  const std::size_t slash = url.find('/', after_scheme);
-  std::string authority = url.substr(after_scheme, slash - after_scheme);
-  if (slash != std::string::npos) parts.prefix = url.substr(slash);
-  const std::size_t colon = authority.rfind(':');
-  const std::size_t bracket = authority.rfind(']');
-  if (colon != std::string::npos && (bracket == std::string::npos || colon > bracket)) {
-    parts.port = authority.substr(colon + 1);
-    authority.resize(colon);
-  } else {
-    parts.port = parts.scheme == "https" ? "443" : "80";
-  }
-  parts.host = authority;
-  return parts;
-}
-
-}  // namespace
-
-// One request on its way. Lives on the I/O thread.
-struct Transfer {
-  HttpClient::RequestId id = 0;
-  HttpRequest request;
-  HttpHandlers handlers;
-  HttpResponse response;
-  CredentialRef credential;
-  CURL* easy = nullptr;  // null while it waits for a credential
-  curl_slist* headers = nullptr;
-  curl_slist* connect_to = nullptr;
-  std::array<char, CURL_ERROR_SIZE> error_text{};
-  Clock::time_point last_activity;
-  HttpClient::TimerId idle_timer = 0;
-  std::size_t max_body = 0;
-  bool retried = false;
-  bool too_large = false;
-};
-
-namespace {
-
-std::size_t on_header(char* data, std::size_t size, std::size_t count, void* user) {
-  auto& transfer = *static_cast<Transfer*>(user);
-  const std::string_view line(data, size * count);
-  transfer.last_activity = Clock::now();
-  if (line.starts_with("HTTP/")) {
-    transfer.response = HttpResponse{};
-    const std::size_t space = line.find(' ');
-    if (space != std::string_view::npos) {
-      std::from_chars(line.data() + space + 1, line.data() + line.size(), transfer.response.status);
-    }
-    return size * count;
-  }
-  if (line == "\r\n" && transfer.response.ok() && transfer.handlers.on_open) {
-    guarded("on_open", transfer.handlers.on_open);
-  }
-  const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return size * count;
-  const std::string_view name = line.substr(0, colon);
-  std::string_view value = line.substr(colon + 1);
-  while (!value.empty() && value.front() == ' ') value.remove_prefix(1);
-  while (!value.empty() && (value.back() == '\r' || value.back() == '\n')) value.remove_suffix(1);
-  if (same_header(name, "retry-after")) {
-    long seconds = 0;
-    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), seconds);
-    if (parsed.ec == std::errc() && seconds >= 0 && seconds <= 3600) {
-      transfer.response.retry_after = std::chrono::seconds(seconds);
-    }
-  } else if (same_header(name, "content-type")) {
-    transfer.response.content_type = value;
-  }
-  return size * count;
-}
-
-std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user) {
-  auto& transfer = *static_cast<Transfer*>(user);
-  const std::string_view chunk(data, size * count);
-  transfer.last_activity = Clock::now();
-  if (transfer.handlers.on_data && transfer.response.ok()) {
-    guarded("on_data", [&] { transfer.handlers.on_data(chunk); });
-    return chunk.size();
-  }
-  if (transfer.response.body.size() + chunk.size() > transfer.max_body) {
-    transfer.too_large = true;
-    return 0;
-  }
-  transfer.response.body.append(chunk);
-  return chunk.size();
-}
 
 }  // namespace
 
@@ -177,8 +61,7 @@ struct HttpClient::Impl {
     return true;
   }
 
-  // ---- the thread
-  // -------------------------------------------------------------------------------------
+  // ---- the thread ----
 
   void loop() {
     pthread_setname_np(pthread_self(), options.thread_name.substr(0, 15).c_str());
@@ -253,8 +136,9 @@ struct HttpClient::Impl {
     idle_handles.clear();
   }
 
-  // ---- requests
-  // ---------------------------------------------------------------------------------------
+  [[nodiscard]] TransferSetup setup() const { return {access, url, options, user_agent}; }
+
+  // ---- requests ----
 
   void start(Transfer& transfer) {
     transfer.credential = credentials->current();
@@ -273,118 +157,9 @@ struct HttpClient::Impl {
       complete(transfer, fail(ErrorCode::kInternal, "libcurl is out of memory"));
       return;
     }
-    set_up(transfer);
+    set_up(setup(), transfer);
     curl_multi_add_handle(multi, transfer.easy);
     watch_idle(transfer);
-  }
-
-  void set_up(Transfer& transfer) {
-    CURL* easy = transfer.easy;
-    const HttpRequest& request = transfer.request;
-    transfer.max_body = options.max_body;
-    transfer.last_activity = Clock::now();
-    const bool renamed = !access.tls_server_name.empty() && url.scheme == "https";
-    const std::string host = renamed ? access.tls_server_name : url.host;
-    const std::string target =
-        url.scheme + "://" + host + ":" + url.port + url.prefix + request.path;
-    curl_easy_setopt(easy, CURLOPT_URL, target.c_str());
-    if (renamed) {  // verify that name, but connect to the real place
-      const std::string route = host + ":" + url.port + ":" + url.host + ":" + url.port;
-      transfer.connect_to = curl_slist_append(nullptr, route.c_str());
-      curl_easy_setopt(easy, CURLOPT_CONNECT_TO, transfer.connect_to);
-    }
-    curl_easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.error_text.data());
-    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-    curl_easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, user_agent.c_str());
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
-                     static_cast<long>(options.connect_timeout.count()));
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
-    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 30L);
-    curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 10L);
-    set_method(transfer);
-    set_headers(transfer);
-    set_tls(transfer);
-    if (!access.proxy_url.empty()) {
-      curl_easy_setopt(easy, CURLOPT_PROXY, access.proxy_url.c_str());
-    }
-  }
-
-  static void set_method(Transfer& transfer) {
-    CURL* easy = transfer.easy;
-    const HttpRequest& request = transfer.request;
-    if (request.method == "GET") {
-      curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
-      return;
-    }
-    if (request.method == "POST" || !request.body.empty()) {
-      curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.c_str());
-      curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
-                       static_cast<curl_off_t>(request.body.size()));
-    }
-    if (request.method != "POST") {
-      curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
-    }
-  }
-
-  void set_headers(Transfer& transfer) const {
-    const HttpRequest& request = transfer.request;
-    const Credential& credential = *transfer.credential;
-    curl_slist* list = curl_slist_append(nullptr, ("Accept: " + request.accept).c_str());
-    const auto add = [&list](const std::string& line) {
-      list = curl_slist_append(list, line.c_str());
-    };
-    add("Expect:");
-    if (request.method == "POST" || !request.body.empty()) {
-      add("Content-Type: " + request.content_type);
-    }
-    if (!credential.bearer_token.empty()) {
-      add("Authorization: Bearer " + credential.bearer_token);
-    }
-    if (transfer.connect_to != nullptr) add("Host: " + url.host + ":" + url.port);
-    for (const std::string& header : access.impersonation_headers) add(header);
-    transfer.headers = list;
-    curl_easy_setopt(transfer.easy, CURLOPT_HTTPHEADER, list);
-    if (!credential.username.empty()) {
-      curl_easy_setopt(transfer.easy, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
-      curl_easy_setopt(transfer.easy, CURLOPT_USERNAME, credential.username.c_str());
-      curl_easy_setopt(transfer.easy, CURLOPT_PASSWORD, credential.password.c_str());
-    }
-  }
-
-  void set_tls(Transfer& transfer) const {
-    CURL* easy = transfer.easy;
-    if (url.scheme != "https") {
-      curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-      return;
-    }
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
-    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
-    curl_easy_setopt(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
-    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, access.insecure_skip_tls_verify ? 0L : 1L);
-    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, access.insecure_skip_tls_verify ? 0L : 2L);
-    const auto set_blob = [easy](CURLoption option, const std::string& text) {
-      curl_blob blob{};
-      blob.data = const_cast<char*>(text.data());  // copied by libcurl
-      blob.len = text.size();
-      blob.flags = CURL_BLOB_COPY;
-      curl_easy_setopt(easy, option, &blob);
-    };
-    if (!access.certificate_authority_pem.empty()) {  // and nobody else: not the system's roots
-      curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
-      curl_easy_setopt(easy, CURLOPT_CAINFO, nullptr);
-      set_blob(CURLOPT_CAINFO_BLOB, access.certificate_authority_pem);
-    }
-    if (!transfer.credential->client_certificate_pem.empty()) {
-      set_blob(CURLOPT_SSLCERT_BLOB, transfer.credential->client_certificate_pem);
-      set_blob(CURLOPT_SSLKEY_BLOB, transfer.credential->client_key_pem);
-    }
   }
 
   void watch_idle(Transfer& transfer) {
@@ -442,7 +217,7 @@ struct HttpClient::Impl {
     if (code == CURLE_OK) {
       complete(transfer, std::move(transfer.response));
     } else {
-      complete(transfer, fail(transport_error(transfer, code)));
+      complete(transfer, fail(transport_error(setup(), transfer, code)));
     }
   }
 
@@ -454,42 +229,7 @@ struct HttpClient::Impl {
     if (on_done) guarded("on_done", [&] { on_done(std::move(result)); });
   }
 
-  [[nodiscard]] Error transport_error(const Transfer& transfer, CURLcode code) const {
-    const std::string detail =
-        transfer.error_text[0] != 0 ? transfer.error_text.data() : curl_easy_strerror(code);
-    const std::string at = "the API server at " + access.server;
-    if (transfer.too_large) {
-      return Error{ErrorCode::kInvalid, at + " sent an answer of more than " +
-                                            std::to_string(options.max_body) + " bytes to " +
-                                            transfer.request.method + " " + transfer.request.path};
-    }
-    switch (code) {
-      case CURLE_PEER_FAILED_VERIFICATION:
-      case CURLE_SSL_CACERT_BADFILE:
-      case CURLE_SSL_ISSUER_ERROR:
-        return Error{ErrorCode::kUnauthorized,
-                     "the certificate of " + at + " is not trusted: " + detail +
-                         "; check certificate-authority and tls-server-name (" + access.source +
-                         ")"};
-      case CURLE_SSL_CERTPROBLEM:
-        return Error{ErrorCode::kUnauthorized, "the client certificate or key cannot be used: " +
-                                                   detail + " (" + access.source + ")"};
-      case CURLE_COULDNT_RESOLVE_HOST:
-      case CURLE_COULDNT_RESOLVE_PROXY:
-      case CURLE_COULDNT_CONNECT:
-      case CURLE_SSL_CONNECT_ERROR:
-        return Error{ErrorCode::kUnavailable,
-                     "cannot reach " + at + ": " + detail +
-                         "; check that it runs and that 'server' is right (" + access.source + ")"};
-      case CURLE_OPERATION_TIMEDOUT:
-        return Error{ErrorCode::kUnavailable, at + " did not answer in time: " + detail};
-      default:
-        return Error{ErrorCode::kUnavailable, "the exchange with " + at + " failed: " + detail};
-    }
-  }
-
-  // ---- credentials
-  // ------------------------------------------------------------------------------------
+  // ---- credentials ----
 
   // Fetches a credential on a thread of its own, since that may take a while; then starts those who
   // wait.
@@ -518,8 +258,7 @@ struct HttpClient::Impl {
     });
   }
 
-  // ---- timers
-  // -----------------------------------------------------------------------------------------
+  // ---- timers ----
 
   TimerId add_timer(milliseconds delay, std::function<void()> function) {
     const TimerId id = next_id.fetch_add(1);

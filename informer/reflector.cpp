@@ -130,8 +130,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     sink.on_state(next, text);
   }
 
-  // ---- scheduling of tries
-  // ----------------------------------------------------------------------------
+  // ---- scheduling of tries ----
 
   void wait(milliseconds delay, void (Impl::*then)()) {
     timer = client.after(delay, [self = shared_from_this(), then] {
@@ -178,8 +177,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     return options.resource.path() + (more.empty() ? "" : "?" + more);
   }
 
-  // ---- list
-  // -------------------------------------------------------------------------------------------
+  // ---- list ----
 
   void begin_list() {
     enter(ReflectorState::kListing, "");
@@ -278,8 +276,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     }
   }
 
-  // ---- watch
-  // ------------------------------------------------------------------------------------------
+  // ---- watch ----
 
   void begin_watch() {
     streamed_list = false;
@@ -432,8 +429,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     retry(error, &Impl::begin, asked);
   }
 
-  // ---- objects
-  // ----------------------------------------------------------------------------------------
+  // ---- objects ----
 
   void delivered() { stats.delivered.fetch_add(1, std::memory_order_relaxed); }
 

@@ -90,8 +90,7 @@ simdjson::error_code find_metadata(od::parser& parser, std::string_view json, Me
 
 }  // namespace
 
-// ---- framing
-// ------------------------------------------------------------------------------------------
+// ---- framing ----
 
 Result<void> LineFramer::feed(std::string_view chunk,
                               const std::function<void(std::string_view)>& on_line) {
@@ -261,8 +260,7 @@ Result<ListFramer::Meta> ListFramer::finish() {
   return meta;
 }
 
-// ---- decoding
-// -----------------------------------------------------------------------------------------
+// ---- decoding ----
 
 struct ObjectReader::Impl {
   od::parser event_parser;
