@@ -1,0 +1,175 @@
+#pragma once
+// The NUMA ledger: per node the last report, less what has been promised since and is not in it
+// yet.
+//
+// A promise names the zones that the kubelet is predicted to choose and is subtracted there, from
+// reserve until evidence shows that a report counts the pod:
+//   - the report's pod fingerprint is the one of a set of pods that has this pod in it;
+//   - or, where no set explains the fingerprint or there is none: what is available in the promised
+//     zones dropped by at least the promise, oldest promise first, no drop counted twice;
+//   - or the report was written kStalenessMs after the kubelet took the pod.
+// A fingerprint that is explained is final: pods outside its set stay promised, however old.
+//
+// A pod that goes away gives its promise back at once. If a report already counts it, its amounts
+// are added until the next report, provided that the report showed them where they were predicted;
+// otherwise the next report gives them back.
+//
+// Pods of all schedulers take part, from pod events; so the ledger rebuilds itself at start from
+// the pods on the nodes, their zone annotations and the reports. Where what happened is not known,
+// the larger charge counts.
+//
+// One instance per process, owned by a plugin on the scheduler loop; const functions may be called
+// from several threads while nothing else runs. No I/O; time is passed in.
+
+#include <plimsoll/objects.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "plugins/topology/nrt_object.hpp"
+#include "plugins/topology/numa_node.hpp"
+#include "plugins/topology/predict.hpp"
+
+namespace plimsoll::topology {
+
+// A report written so long after a binding counts the pod: reports come every minute at the latest.
+inline constexpr int64_t kStalenessMs = 60'000;
+// The same for pods of which no kubelet has said that it took them (status.startTime).
+inline constexpr int64_t kUnstartedMs = 600'000;
+
+// What the ledger counts, for metrics and logs.
+struct LedgerStats {
+  uint64_t reports = 0;
+  uint64_t settled_by_fingerprint = 0;
+  uint64_t settled_by_drop = 0;
+  uint64_t settled_by_age = 0;
+  uint64_t predictions_confirmed = 0;  // a report showed a pod's amounts where they were predicted
+  uint64_t predictions_refuted = 0;    // it showed them elsewhere: the report won
+  uint64_t unexplained_reports = 0;    // a fingerprint that fits no set of pods considered
+};
+
+class Ledger {
+ public:
+  explicit Ledger(ResourceIndex index) : index_(std::move(index)) {}
+
+  // ---- events, in any order
+  void node_added(std::string_view name, uint32_t slot);
+  void node_removed(std::string_view name);
+  void report(const NrtObject& nrt, int64_t now_ms);
+  void report_deleted(std::string_view node_name);
+  // A pod with a node became known or changed; of any scheduler.
+  void pod_assigned(const plimsoll_pod& pod, std::string_view node_name, int64_t now_ms);
+  // It is gone or finished.
+  void pod_removed(const plimsoll_pod& pod, int64_t now_ms);
+
+  // ---- promises
+  // Promises the zones that the pod would get now. Not complete: there is no room, nothing changed.
+  [[nodiscard]] Placement reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms);
+  // True if capacity came free. A pod known to be bound keeps its promise.
+  bool unreserve(const plimsoll_pod& pod);
+
+  // ---- views
+  // Null: the node reported no zones. Valid until the next non-const call.
+  [[nodiscard]] const plimsoll_numa_node* node(uint32_t slot) const {
+    return slot < views_.size() ? views_[slot] : nullptr;
+  }
+  [[nodiscard]] const std::vector<Charge>* charges_of(std::string_view pod_uid) const;
+  [[nodiscard]] std::string_view report_version(std::string_view node_name) const;
+  [[nodiscard]] uint64_t pending_promises() const { return pending_; }
+  [[nodiscard]] const LedgerStats& stats() const { return stats_; }
+
+  // Slots whose zones changed since the last call, and whether some zone has more than before.
+  struct Changes {
+    std::vector<uint32_t> slots;
+    bool freed = false;
+  };
+  [[nodiscard]] Changes take_changes();
+
+ private:
+  struct PodKey {  // of the UID: two hashes, so that 100,000 pods do not keep their texts
+    uint64_t a = 0;
+    uint64_t b = 0;
+    friend bool operator==(const PodKey&, const PodKey&) = default;
+  };
+  struct PodKeyHash {
+    size_t operator()(const PodKey& key) const { return key.a; }
+  };
+  struct PodRecord {
+    PodKey key;
+    uint64_t hash = 0;           // its part of the fingerprint
+    bool exclusive = false;      // counted by method with-exclusive-resources
+    bool bound = false;          // the API server says so
+    bool covered = false;        // the last report counts it
+    bool located = false;        // and showed it where it was predicted
+    bool trusted = false;        // the charges come from a promise or an annotation
+    int64_t since_ms = 0;        // reserved, or seen bound
+    int64_t start_ms = 0;        // status.startTime: the kubelet took it; 0: not known
+    int64_t order_ms = 0;        // when the kubelet took it, as far as known: for prefixes
+    int64_t alias_until_ms = 0;  // a namesake may stand for it in fingerprints until then
+    std::vector<Charge> charges;
+    std::unique_ptr<PodRequest> unplaced;  // bound before the node's first report
+  };
+  struct GonePod {  // that the last report may still count
+    uint64_t hash = 0;
+    bool exclusive = false;
+    bool counted = false;  // by the report at the time it went away
+    bool located = false;
+    bool refund = false;  // its amounts are added until the next report
+    int64_t gone_ms = 0;
+    std::vector<Charge> charges;
+  };
+  struct NodeRecord {
+    std::string name;
+    uint32_t slot = UINT32_MAX;
+    bool reported = false;
+    bool explained = false;      // the report's fingerprint is that of the covered pods
+    bool was_explained = false;  // so was the report before it
+    NumaNode zones;
+    std::string version;
+    std::string fingerprint;
+    FingerprintMethod method = FingerprintMethod::kAll;
+    std::vector<PodRecord> pods;
+    std::vector<GonePod> gone;
+  };
+  struct Matcher;
+
+  NodeRecord& record_of(std::string_view name);
+  PodRecord* find(const PodKey& key, NodeRecord*& node);
+  void erase_pod(NodeRecord& node, const PodKey& key);
+  void add_pod(NodeRecord& node, PodRecord record);
+  void place_unplaced(NodeRecord& node);
+  void refresh(NodeRecord& node);
+  void touch(NodeRecord& node, bool freed);
+  void forget_if_idle(NodeRecord& node);
+  [[nodiscard]] static PodKey key_of(std::string_view uid);
+  [[nodiscard]] static int64_t charged(const PodRecord& pod, const Charge& charge) {
+    return pod.covered ? charge.held : charge.amount;
+  }
+
+  // ledger_settle.cpp: which pods the current report counts.
+  void settle_report(NodeRecord& node, const NumaNode& before, bool had_before);
+  void settle_pod(NodeRecord& node, PodRecord& pod);
+  bool explain(NodeRecord& node, const NumaNode* before);
+  void settle_by_drop(NodeRecord& node, const NumaNode& before);
+  void settle_by_age(NodeRecord& node, PodRecord& pod);
+  bool confirm(NodeRecord& node, const NumaNode& before, const std::vector<PodRecord*>& added,
+               const std::vector<const GonePod*>& removed);
+  void cover(PodRecord& pod, uint64_t& counter);
+
+  ResourceIndex index_;
+  std::unordered_map<std::string, std::unique_ptr<NodeRecord>> nodes_;
+  std::vector<NodeRecord*> slots_;
+  std::vector<const plimsoll_numa_node*> views_;
+  std::unordered_map<PodKey, NodeRecord*, PodKeyHash> pods_;
+  std::vector<uint32_t> touched_;
+  bool freed_ = false;
+  uint64_t pending_ = 0;
+  LedgerStats stats_;
+  Scratch scratch_;
+  int64_t now_ms_ = 0;
+};
+
+}  // namespace plimsoll::topology

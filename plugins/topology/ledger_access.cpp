@@ -1,0 +1,191 @@
+#include "plugins/topology/ledger_access.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include "plugins/topology/ledger.hpp"
+
+namespace plimsoll::topology {
+
+using sdk::str;
+using sdk::view;
+
+namespace {
+
+void put_all(const std::vector<plimsoll_numa_charge>& charges, plimsoll_numa_put put, void* sink) {
+  if (put == nullptr) return;
+  for (const plimsoll_numa_charge& charge : charges) put(sink, &charge);
+}
+
+void append(void* sink, const plimsoll_numa_charge* charge) {
+  static_cast<LedgerAccess::Charges*>(sink)->push_back(*charge);
+}
+
+}  // namespace
+
+// The ledger with its table. No exception leaves a function of the table.
+struct LedgerAccess::Owned {
+  explicit Owned(sdk::Host the_host)
+      : host(std::move(the_host)),
+        ledger([this](std::string_view name) { return host.resource_index(name); }) {
+    fill_reads();
+    fill_promises();
+  }
+
+  static Owned& of(void* ctx) { return *static_cast<Owned*>(ctx); }
+
+  template <typename Call>
+  int32_t guarded(const Call& call) noexcept {
+    try {
+      return call();
+    } catch (const std::exception& error) {
+      host.error_log(error.what());
+      return 0;
+    }
+  }
+
+  void fill_reads() {
+    table.size = sizeof table;
+    table.ctx = this;
+    table.node = [](void* ctx, uint32_t slot) { return of(ctx).ledger.node(slot); };
+    table.predict = [](void* ctx, uint32_t slot, const plimsoll_pod* pod, plimsoll_numa_put put,
+                       void* sink) -> int32_t {
+      return of(ctx).guarded([&] {
+        const plimsoll_numa_node* node = of(ctx).ledger.node(slot);
+        if (node == nullptr) return 1;
+        Scratch scratch;
+        const Placement placement =
+            topology::predict(PodRequest(*pod), *node, Doubt::kRefuse, scratch);
+        put_all(placement.where, put, sink);
+        return placement.complete ? 1 : 0;
+      });
+    };
+    table.promised = [](void* ctx, plimsoll_str uid, plimsoll_numa_put put, void* sink) -> int32_t {
+      return of(ctx).guarded([&] {
+        const std::vector<Charge>* charges = of(ctx).ledger.charges_of(view(uid));
+        if (charges == nullptr) return 0;
+        for (const Charge& charge : *charges) {
+          const plimsoll_numa_charge one{0, charge.zone_id, charge.resource, 0, charge.amount};
+          put(sink, &one);
+        }
+        return 1;
+      });
+    };
+    table.report_version = [](void* ctx, plimsoll_str name) {
+      return str(of(ctx).ledger.report_version(view(name)));
+    };
+    table.pending_promises = [](void* ctx) { return of(ctx).ledger.pending_promises(); };
+  }
+
+  void fill_promises() {
+    table.reserve = [](void* ctx, uint32_t slot, const plimsoll_pod* pod, plimsoll_numa_put put,
+                       void* sink) -> int32_t {
+      Owned& self = of(ctx);
+      return self.guarded([&] {
+        const Placement placement = self.ledger.reserve(*pod, slot, self.host.now_ms());
+        self.tell_changes();
+        if (!placement.complete) return 0;
+        put_all(placement.where, put, sink);
+        return 1;
+      });
+    };
+    table.unreserve = [](void* ctx, const plimsoll_pod* pod) -> int32_t {
+      Owned& self = of(ctx);
+      return self.guarded([&] {
+        const bool freed = self.ledger.unreserve(*pod);
+        self.tell_changes();
+        return freed ? 1 : 0;
+      });
+    };
+  }
+
+  void tell_changes() {
+    const Ledger::Changes changes = ledger.take_changes();
+    for (uint32_t slot : changes.slots) host.touch_node(slot);
+    if (changes.freed) host.requeue_rejected();
+  }
+
+  void upsert(const sdk::ObjectEvent& event) {
+    const Parsed<NrtObject> nrt = parse_nrt(event.json);
+    if (nrt) {
+      ledger.report(*nrt, host.now_ms());
+      return;
+    }
+    ++malformed;
+    host.warn("NodeResourceTopology " + std::string(event.name) +
+              " cannot be read, its last good report stays: " + nrt.error() + " (" +
+              std::to_string(malformed) + " so far)");
+  }
+
+  void synced(const sdk::ObjectEvent& event) {
+    const bool served = event.json.find("\"served\":false") == std::string_view::npos;
+    (event.resource == kNrtResource ? served_new : served_old) = served ? 1 : 0;
+    if (served_new != 0 || served_old != 0) return;
+    host.warn(
+        "this cluster has no NodeResourceTopology (CRD noderesourcetopologies.topology.node.k8s.io "
+        "is not installed): every pod passes");
+  }
+
+  sdk::Host host;
+  Ledger ledger;
+  plimsoll_numa_ledger table{};
+  uint64_t malformed = 0;
+  int served_new = -1;  // -1: not known yet
+  int served_old = -1;
+};
+
+LedgerAccess::LedgerAccess(sdk::Host host) {
+  service_ = host.find_service<plimsoll_numa_ledger>(PLIMSOLL_NUMA_LEDGER_SERVICE,
+                                                     PLIMSOLL_NUMA_LEDGER_VERSION);
+  if (service_ != nullptr) return;
+  owned_ = std::make_unique<Owned>(host);
+  service_ = &owned_->table;
+  if (!host.publish(PLIMSOLL_NUMA_LEDGER_SERVICE, PLIMSOLL_NUMA_LEDGER_VERSION, service_)) {
+    throw std::runtime_error(std::string("service ") + PLIMSOLL_NUMA_LEDGER_SERVICE +
+                             " is published in a version before " +
+                             std::to_string(PLIMSOLL_NUMA_LEDGER_VERSION) +
+                             ": use plugins of one release");
+  }
+  host.watch(kNrtGroup, "v1alpha2", kNrtPlural);
+  host.watch(kNrtGroup, "v1alpha1", kNrtPlural);
+}
+
+LedgerAccess::~LedgerAccess() = default;
+LedgerAccess::LedgerAccess(LedgerAccess&&) noexcept = default;
+
+bool LedgerAccess::reserve(uint32_t slot, const plimsoll_pod& pod, Charges& where) const {
+  return service_->reserve(service_->ctx, slot, &pod, &append, &where) != 0;
+}
+
+bool LedgerAccess::predict(uint32_t slot, const plimsoll_pod& pod, Charges& where) const {
+  return service_->predict(service_->ctx, slot, &pod, &append, &where) != 0;
+}
+
+void LedgerAccess::node_event(sdk::NodeEvent type, sdk::Node node) {
+  if (!owned_) return;
+  if (type == sdk::NodeEvent::kAdded) owned_->ledger.node_added(node.name(), node.slot());
+  if (type == sdk::NodeEvent::kRemoved) owned_->ledger.node_removed(node.name());
+  owned_->tell_changes();
+}
+
+void LedgerAccess::pod_event(sdk::PodEvent type, sdk::Pod pod, std::string_view node_name) {
+  if (!owned_) return;
+  const int64_t now = owned_->host.now_ms();
+  if (type == sdk::PodEvent::kAssigned) owned_->ledger.pod_assigned(*pod, node_name, now);
+  if (type == sdk::PodEvent::kRemoved) owned_->ledger.pod_removed(*pod, now);
+  owned_->tell_changes();
+}
+
+void LedgerAccess::object_event(const sdk::ObjectEvent& event) {
+  if (!owned_) return;
+  const bool old_version = event.resource == kOldNrtResource;
+  if (event.resource != kNrtResource && !old_version) return;
+  if (event.type == sdk::ObjectEvent::kSynced) return owned_->synced(event);
+  // The same objects in both versions: once the newer one is known to be there, it alone counts.
+  if (old_version && owned_->served_new == 1) return;
+  if (event.type == sdk::ObjectEvent::kUpsert) owned_->upsert(event);
+  if (event.type == sdk::ObjectEvent::kDelete) owned_->ledger.report_deleted(event.name);
+  owned_->tell_changes();
+}
+
+}  // namespace plimsoll::topology

@@ -1,0 +1,58 @@
+#pragma once
+// How a plugin instance gets at the one NUMA ledger of the process: the first instance that is made
+// owns it, publishes it as a service and feeds it; all others find the service.
+//
+// A member of the plugin class, which forwards its events here. Loop only, except service().
+// Instances of other plugins may be the owner: NodeResourceTopologyMatch and TopologyScore work in
+// any combination.
+
+#include <memory>
+#include <plimsoll/host.hpp>
+#include <plimsoll/trampolines.hpp>
+#include <string_view>
+#include <vector>
+
+#include "plugins/topology/ledger_service.h"
+
+namespace plimsoll::topology {
+
+inline constexpr std::string_view kNrtGroup = "topology.node.k8s.io";
+inline constexpr std::string_view kNrtPlural = "noderesourcetopologies";
+inline constexpr std::string_view kNrtResource =
+    "noderesourcetopologies.v1alpha2.topology.node.k8s.io";
+inline constexpr std::string_view kOldNrtResource =
+    "noderesourcetopologies.v1alpha1.topology.node.k8s.io";
+
+class LedgerAccess {
+ public:
+  // In the plugin's constructor: asks for the NodeResourceTopology kinds if it is the owner. Throws
+  // if the host refuses.
+  explicit LedgerAccess(sdk::Host host);
+  ~LedgerAccess();
+  LedgerAccess(LedgerAccess&&) noexcept;
+  LedgerAccess& operator=(LedgerAccess&&) = delete;
+
+  [[nodiscard]] const plimsoll_numa_ledger& service() const { return *service_; }
+  [[nodiscard]] bool owner() const { return owned_ != nullptr; }
+
+  // The zones of a node; null: none reported. Any thread that filters or scores.
+  [[nodiscard]] const plimsoll_numa_node* node(uint32_t slot) const {
+    return service_->node(service_->ctx, slot);
+  }
+  // Charges that predict, reserve and promised put, gathered.
+  using Charges = std::vector<plimsoll_numa_charge>;
+  [[nodiscard]] bool reserve(uint32_t slot, const plimsoll_pod& pod, Charges& where) const;
+  [[nodiscard]] bool predict(uint32_t slot, const plimsoll_pod& pod, Charges& where) const;
+
+  // ---- events; of instances that are not the owner they are dropped
+  void node_event(sdk::NodeEvent type, sdk::Node node);
+  void pod_event(sdk::PodEvent type, sdk::Pod pod, std::string_view node_name);
+  void object_event(const sdk::ObjectEvent& event);
+
+ private:
+  struct Owned;
+  std::unique_ptr<Owned> owned_;
+  const plimsoll_numa_ledger* service_ = nullptr;
+};
+
+}  // namespace plimsoll::topology
