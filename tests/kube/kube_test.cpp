@@ -24,6 +24,11 @@ std::unique_ptr<KubeCluster>& shared_cluster() {
   return cluster;
 }
 
+KubeClusterOptions& cluster_options() {
+  static KubeClusterOptions options;
+  return options;
+}
+
 class StopAtEnd : public ::testing::Environment {
  public:
   void TearDown() override { shared_cluster().reset(); }
@@ -35,7 +40,7 @@ Result<void> start_shared_cluster() {
   static std::optional<Error> broken;
   if (shared_cluster()) return {};
   if (broken) return fail(*broken);
-  Result<std::unique_ptr<KubeCluster>> started = KubeCluster::start();
+  Result<std::unique_ptr<KubeCluster>> started = KubeCluster::start(cluster_options());
   if (!started) {
     broken = started.error();
     return fail(*broken);
@@ -50,6 +55,10 @@ Result<void> start_shared_cluster() {
 }
 
 }  // namespace
+
+KubeClusterOptions& KubeTest::options() {
+  return cluster_options();
+}
 
 KubeCluster& KubeTest::cluster() {
   return *shared_cluster();

@@ -23,6 +23,8 @@ class KubeTest : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
 
+  // How the program's cluster is started: set in SetUpTestSuite, before the program's first test.
+  static KubeClusterOptions& options();
   // Only within a test.
   static KubeCluster& cluster();
   // The namespace of this test, made by SetUp.
