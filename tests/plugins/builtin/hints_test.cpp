@@ -1,0 +1,90 @@
+// Which events bring a rejected pod back to the queue.
+#include <gtest/gtest.h>
+
+#include "tests/plugins/builtin/support.hpp"
+
+namespace plimsoll::builtin_test {
+namespace {
+
+const PodRef kNoPod;
+const NodeRef kNoNode;
+
+TEST(Hints, NodeUnschedulable) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("NodeUnschedulable"));
+  const PodRef pod = bench.pod("p", "{}");
+  const NodeRef closed = bench.node("n", R"("spec": {"unschedulable": true})");
+  const NodeRef open = bench.node("n", R"("spec": {})");
+  EXPECT_TRUE(bench.queues(pod, kNoNode, open));
+  EXPECT_FALSE(bench.queues(pod, kNoNode, closed));
+  EXPECT_TRUE(bench.queues(pod, closed, open));
+  EXPECT_FALSE(bench.queues(pod, open, open));
+  EXPECT_TRUE(
+      bench.queues(pod, pod, bench.pod("p", R"({"tolerations": [{"operator": "Exists"}]})")));
+  EXPECT_FALSE(bench.queues(pod, pod, bench.pod("p", R"({"tolerations": [{"key": "x"}]})")));
+}
+
+TEST(Hints, TaintToleration) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("TaintToleration"));
+  const PodRef pod = bench.pod("p", "{}");
+  const NodeRef tainted =
+      bench.node("n", R"("spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]})");
+  const NodeRef clean = bench.node("n", R"("spec": {})");
+  EXPECT_TRUE(bench.queues(pod, tainted, clean));
+  EXPECT_FALSE(bench.queues(pod, clean, tainted));
+  EXPECT_FALSE(bench.queues(pod, kNoNode, tainted));
+  EXPECT_TRUE(bench.queues(pod, kNoNode, clean));
+  EXPECT_FALSE(bench.queues(pod, clean, clean));
+}
+
+TEST(Hints, NodeResourcesFit) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("NodeResourcesFit"));
+  const auto asking = [&](const std::string& name, const std::string& cpu,
+                          const std::string& rest) {
+    return bench.pod(name, R"({"containers": [{"name": "c", "resources": {"requests": {"cpu": ")" +
+                               cpu + R"("}}}])" + rest + "}");
+  };
+  const auto sized = [&](const std::string& cpu, const std::string& memory) {
+    return bench.node("n", R"("status": {"allocatable": {"pods": "10", "cpu": ")" + cpu +
+                               R"(", "memory": ")" + memory + R"("}})");
+  };
+  const PodRef pod = asking("p", "2", "");
+  EXPECT_TRUE(bench.queues(pod, kNoNode, sized("4", "1Gi")));
+  EXPECT_FALSE(bench.queues(pod, kNoNode, sized("1", "1Gi")));
+  EXPECT_TRUE(bench.queues(pod, sized("3", "1Gi"), sized("4", "1Gi")));
+  EXPECT_FALSE(bench.queues(pod, sized("4", "1Gi"), sized("4", "2Gi")));
+
+  const PodRef placed = asking("o", "2", R"(, "nodeName": "n")");
+  EXPECT_TRUE(bench.queues(pod, placed, kNoPod));
+  EXPECT_FALSE(bench.queues(pod, asking("o", "2", ""), kNoPod));
+  EXPECT_TRUE(bench.queues(pod, placed, asking("o", "1", R"(, "nodeName": "n")")));
+  EXPECT_FALSE(bench.queues(pod, placed, placed));
+  EXPECT_TRUE(bench.queues(pod, pod, asking("p", "1", "")));
+}
+
+TEST(Hints, NodePorts) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("NodePorts"));
+  const auto with_port = [&](const std::string& port, const std::string& rest) {
+    return bench.pod("p" + port, R"({"containers": [{"name": "c", "ports": [{"hostPort": )" + port +
+                                     "}]}]" + rest + "}");
+  };
+  const PodRef pod = with_port("80", "");
+  EXPECT_TRUE(bench.queues(pod, with_port("80", R"(, "nodeName": "n")"), kNoPod));
+  EXPECT_FALSE(bench.queues(pod, with_port("81", R"(, "nodeName": "n")"), kNoPod));
+  EXPECT_FALSE(bench.queues(pod, with_port("80", ""), kNoPod));
+  EXPECT_TRUE(bench.queues(pod, kNoNode, bench.node("n", R"("spec": {})")));
+}
+
+TEST(Hints, NodeName) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("NodeName"));
+  const PodRef pod = bench.pod("p", R"({"nodeName": "n1"})");
+  EXPECT_TRUE(bench.queues(pod, kNoNode, bench.node("n1", R"("spec": {})")));
+  EXPECT_FALSE(bench.queues(pod, kNoNode, bench.node("n2", R"("spec": {})")));
+}
+
+}  // namespace
+}  // namespace plimsoll::builtin_test
