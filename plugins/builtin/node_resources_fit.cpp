@@ -103,6 +103,7 @@ class NodeResourcesFit {
 
  private:
   static constexpr uint64_t kTooManyPods = 1;
+  static constexpr uint64_t kLastBit = uint64_t{1} << 63;  // for all that come after it, too
 
   bool ignored(std::string_view name) const {
     if (!is_extended_resource(name)) return false;
@@ -114,13 +115,11 @@ class NodeResourcesFit {
   }
 
   std::vector<Need> needs_of(Pod pod, bool with_ignored) const {
-    constexpr size_t kMaxNeeds = 63;  // the bits of a mask, one taken
     std::vector<Need> needs;
     for (const plimsoll_resource& request : pod.requests()) {
       if (request.value <= 0 || request.index == PLIMSOLL_RESOURCE_PODS) continue;
       if (with_ignored && ignored(view(request.name))) continue;
-      if (needs.size() < kMaxNeeds)
-        needs.push_back({request.index, request.value, view(request.name)});
+      needs.push_back({request.index, request.value, view(request.name)});
     }
     return needs;
   }
@@ -136,7 +135,7 @@ class NodeResourcesFit {
         lacking |= bit;
         *never = *never || need.amount > allocatable;
       }
-      bit <<= 1;
+      if (bit != kLastBit) bit <<= 1;
     }
     return lacking;
   }
@@ -145,8 +144,8 @@ class NodeResourcesFit {
     std::vector<std::string> texts;
     if ((lacking & kTooManyPods) != 0) texts.emplace_back("Too many pods");
     for (size_t i = 0; i < needs.size(); ++i) {
-      if ((lacking >> (i + 1) & 1) != 0)
-        texts.push_back("Insufficient " + std::string(needs[i].name));
+      const size_t bit = std::min<size_t>(i + 1, 63);
+      if ((lacking >> bit & 1) != 0) texts.push_back("Insufficient " + std::string(needs[i].name));
     }
     const std::vector<std::string_view> views(texts.begin(), texts.end());
     return host_.reason(std::span(views));

@@ -1,0 +1,107 @@
+// The command line of plimsoll-conformance: exit status and last line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace plimsoll::conformance {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+struct Outcome {
+  int status = -1;
+  std::string output;
+};
+
+Outcome run(const std::string& arguments) {
+  const char* folder = std::getenv("PLIMSOLL_BIN_DIR");
+  EXPECT_NE(folder, nullptr);
+  const std::string command = std::string(folder != nullptr ? folder : ".") +
+                              "/plimsoll-conformance " + arguments + " 2>&1";
+  Outcome outcome;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return outcome;
+  std::array<char, 4096> buffer{};
+  for (size_t count = 0; (count = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
+    outcome.output.append(buffer.data(), count);
+  }
+  const int status = pclose(pipe);
+  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+class ConformanceCli : public ::testing::Test {
+ protected:
+  // Each test is a process of its own under ctest, so the name is enough to keep them apart.
+  std::string file(const std::string& text) {
+    const std::string path = ::testing::TempDir() + "/conformance_" +
+                             ::testing::UnitTest::GetInstance()->current_test_info()->name() +
+                             ".jsonl";
+    std::ofstream(path) << text;
+    return path;
+  }
+};
+
+constexpr const char* kRight =
+    R"({"id":"q/1","kind":"json","json":"\"1\"","approxFloat64":"1","asInt64":[1,true],)"
+    R"("canonical":"1","format":"DecimalSI","marshal":"\"1\"","milliValue":1000,"sign":1,"value":1})"
+    "\n";
+constexpr const char* kWrong =
+    R"({"id":"q/2","kind":"json","json":"\"1\"","approxFloat64":"1","asInt64":[1,true],)"
+    R"("canonical":"1","format":"DecimalSI","marshal":"\"1\"","milliValue":1000,"sign":1,"value":2})"
+    "\n";
+
+TEST_F(ConformanceCli, PassesWhatIsRight) {
+  const Outcome outcome = run("quantity " + file(std::string(kRight) + kRight));
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.output, "2 passed, 0 failed\n");
+}
+
+TEST_F(ConformanceCli, ShowsTheDifferenceAndFails) {
+  const std::string path = file(std::string(kRight) + kWrong + kWrong);
+  Outcome outcome = run("quantity --max-failures 1 " + path);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("FAILED q/2\n  value: expected 2, got 1\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("... and 1 more\n"));
+  EXPECT_THAT(outcome.output, EndsWith("1 passed, 2 failed\n"));
+  outcome = run("quantity --only q/1 " + path);
+  EXPECT_EQ(outcome.status, 0);
+}
+
+TEST_F(ConformanceCli, CountsALineThatIsNoCaseAsFailed) {
+  const Outcome outcome = run("quantity " + file(std::string(kRight) + "{\n"));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.output, EndsWith("1 passed, 1 failed\n"));
+}
+
+TEST_F(ConformanceCli, RefusesAWrongCommandLine) {
+  const std::string path = file(kRight);
+  EXPECT_EQ(run("").status, 2);
+  EXPECT_EQ(run("quantity").status, 2);
+  EXPECT_EQ(run("quantities " + path).status, 2);
+  EXPECT_EQ(run("quantity --only q/9 " + path).status, 2);
+  EXPECT_EQ(run("quantity " + path + ".missing").status, 2);
+  EXPECT_EQ(run("quantity " + ::testing::TempDir()).status, 2);
+  EXPECT_EQ(run("quantity " + file("")).status, 2);
+}
+
+TEST_F(ConformanceCli, NoticesAFileThatIsCutOff) {
+  const std::string whole = "tests/vectors/quantity.jsonl.gz";
+  std::ifstream in(whole, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  ASSERT_GT(bytes.size(), 1000u);
+  const std::string path = file("");
+  std::ofstream(path, std::ios::binary) << bytes.substr(0, bytes.size() / 2);
+  EXPECT_EQ(run("quantity " + path).status, 2);
+}
+
+}  // namespace
+}  // namespace plimsoll::conformance
