@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <regex>
+#include <optional>
 
 #include "tests/informer/http_fixture.hpp"
 #include "tests/support/child_process.hpp"
@@ -69,10 +69,11 @@ class Tls : public ::testing::Test {
     ASSERT_TRUE(started) << started.error().message;
     server_.emplace(std::move(*started));
     ASSERT_TRUE(server_->wait_for_output("ACCEPT", 20s)) << server_->output();
-    std::smatch found;
     const std::string output = server_->output();
-    ASSERT_TRUE(std::regex_search(output, found, std::regex("127\\.0\\.0\\.1:([0-9]+)"))) << output;
-    port_ = found[1];
+    const std::string_view before = "127.0.0.1:";
+    const std::size_t at = output.find(before, output.find("ACCEPT"));
+    ASSERT_NE(at, std::string::npos) << output;
+    port_ = std::to_string(std::stoi(output.substr(at + before.size())));
     access_.server = "https://127.0.0.1:" + port_;
     access_.source = "the test";
     access_.certificate_authority_pem = read("ca.crt");
