@@ -1,0 +1,100 @@
+#include "tests/e2e/audit_log.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+
+#include "tests/support/temp_dir.hpp"
+
+namespace plimsoll::test {
+namespace {
+
+using nlohmann::json;
+
+// Writes to pods, and everything that is forbidden, one line each when it is done.
+constexpr const char* kPolicy = R"(apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+omitManagedFields: true
+rules:
+- level: Metadata
+  userGroups: ["system:authenticated"]
+  verbs: [create, update, patch, delete, deletecollection]
+  resources: [{group: "", resources: [pods, "pods/*"]}]
+- level: Metadata
+  users: [plimsoll-limited]
+- level: None
+)";
+
+template <typename Each>
+void for_records(const std::filesystem::path& file, std::size_t from, const Each& each) {
+  std::ifstream log(file);
+  log.seekg(static_cast<std::streamoff>(from));
+  for (std::string line; std::getline(log, line);) {
+    if (log.eof()) return;  // still being written
+    each(line);
+  }
+}
+
+bool succeeded(const json& record) {
+  const int code = record.value(json::json_pointer("/responseStatus/code"), 0);
+  return code >= 200 && code < 300;
+}
+
+}  // namespace
+
+AuditLog::AuditLog(const std::filesystem::path& folder)
+    : policy_(folder / "audit-policy.yaml"), log_(folder / "audit.log") {
+  if (const auto written = write_file(policy_, kPolicy); !written) {
+    throw std::runtime_error(written.error().message);
+  }
+}
+
+std::vector<std::string> AuditLog::flags() const {
+  return {"--audit-policy-file=" + policy_.string(), "--audit-log-path=" + log_.string()};
+}
+
+std::map<std::string, PodWrites> AuditLog::pod_writes(const std::string& user) const {
+  std::map<std::string, PodWrites> pods;
+  for_records(log_, 0, [&](const std::string& line) {
+    const json record = json::parse(line);
+    const json& object = record["objectRef"];
+    if (record["user"]["username"] != user || object.value("resource", "") != "pods") return;
+    static const std::set<std::string> kReads{"get", "list", "watch"};
+    if (kReads.contains(record["verb"].get<std::string>())) return;
+    PodWrites& writes = pods[object.value("namespace", "") + "/" + object.value("name", "")];
+    const std::string part = object.value("subresource", "");
+    if (part == "binding") {
+      ++(succeeded(record) ? writes.bound : writes.refused_binds);
+    } else if (part == "status" && record["verb"] == "patch") {
+      ++writes.status_patches;
+    } else {
+      ++writes.others;
+    }
+  });
+  return pods;
+}
+
+int AuditLog::bindings() {
+  for_records(log_, counted_bytes_, [&](const std::string& line) {
+    counted_bytes_ += line.size() + 1;
+    if (line.find("\"subresource\":\"binding\"") == std::string::npos) return;
+    if (succeeded(json::parse(line))) ++bindings_;
+  });
+  return bindings_;
+}
+
+std::vector<std::string> AuditLog::forbidden(const std::string& user) const {
+  std::set<std::string> all;
+  for_records(log_, 0, [&](const std::string& line) {
+    const json record = json::parse(line);
+    if (record["user"]["username"] != user) return;
+    const int code = record.value(json::json_pointer("/responseStatus/code"), 0);
+    if (code != 403) return;
+    all.insert(record["verb"].get<std::string>() + " " + record["requestURI"].get<std::string>());
+  });
+  return {all.begin(), all.end()};
+}
+
+}  // namespace plimsoll::test

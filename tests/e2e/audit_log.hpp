@@ -1,0 +1,45 @@
+#pragma once
+// What clients wrote to an API server, by its own audit log: who wrote what how often, also across
+// restarts of everything else.
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "framework/base/result.hpp"
+#include "tests/kube/kube_fixture.hpp"
+
+namespace plimsoll::test {
+
+// Writes to one pod by one user, without its events.
+struct PodWrites {
+  int bound = 0;           // POST pods/NAME/binding that succeeded
+  int refused_binds = 0;   // and those that did not
+  int status_patches = 0;  // PATCH pods/NAME/status
+  int others = 0;          // anything else
+};
+
+class AuditLog {
+ public:
+  // Writes the policy file into the folder, which must outlive the API server.
+  explicit AuditLog(const std::filesystem::path& folder);
+
+  // The API server flags that make it write this log.
+  [[nodiscard]] std::vector<std::string> flags() const;
+
+  // Reads the whole log: by "namespace/name", the user's writes to pods.
+  [[nodiscard]] std::map<std::string, PodWrites> pod_writes(const std::string& user) const;
+  // Successful bindings so far; cheap enough to ask often.
+  [[nodiscard]] int bindings();
+  // "list nodes: 403", each once: what the user was forbidden.
+  [[nodiscard]] std::vector<std::string> forbidden(const std::string& user) const;
+
+ private:
+  std::filesystem::path policy_;
+  std::filesystem::path log_;
+  std::size_t counted_bytes_ = 0;
+  int bindings_ = 0;
+};
+
+}  // namespace plimsoll::test

@@ -1,0 +1,132 @@
+#include "tests/e2e/e2e_test.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <thread>
+
+#include "tests/support/temp_dir.hpp"
+
+namespace plimsoll::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLogLines = 40;
+
+}  // namespace
+
+AuditLog& E2eTest::audit() {
+  static const TempDir folder("plimsoll-audit");
+  static AuditLog log(folder.path());
+  return log;
+}
+
+void E2eTest::SetUpTestSuite() {
+  options().apiserver_flags = audit().flags();
+}
+
+void E2eTest::SetUp() {
+  KubeTest::SetUp();
+  if (IsSkipped() || HasFatalFailure()) return;
+  const auto program = plimsoll_program();
+  ASSERT_TRUE(program) << program.error().message;
+  client_.emplace(cluster().admin());
+}
+
+void E2eTest::TearDown() {
+  if (scheduler_) {
+    EXPECT_TRUE(scheduler_->running())
+        << "the scheduler has ended by itself: " << to_string(*scheduler_->wait(0ms));
+    const ExitStatus status = scheduler_->stop();
+    EXPECT_EQ(status, ExitStatus::exited(0)) << "after SIGTERM: " << to_string(status);
+    if (HasFailure()) {
+      std::fprintf(stderr, "--- the end of the scheduler's log:\n%s",
+                   tail(scheduler_->output(), kLogLines).c_str());
+    }
+    scheduler_.reset();
+  }
+  KubeTest::TearDown();
+}
+
+void E2eTest::start() {
+  start({.kubeconfig = cluster().kubeconfig_token()});
+}
+
+void E2eTest::start(const RunSpec& spec) {
+  if (scheduler_) scheduler_->kill();
+  scheduler_.reset();
+  Result<ChildProcess> started = start_scheduler(spec);
+  ASSERT_TRUE(started) << started.error().message;
+  scheduler_.emplace(std::move(*started));
+  ASSERT_TRUE(scheduler_->wait_for_output("the first lists are complete", 30s))
+      << scheduler_->output();
+}
+
+json E2eTest::create(std::string_view collection, const json& object) {
+  const KubeReply reply = client().post(collection, object);
+  EXPECT_EQ(reply.status, 201) << collection << ": " << reply.body;
+  return reply.json();
+}
+
+void E2eTest::change(const std::string& path, const json& merge_patch) {
+  const KubeReply reply = client().patch(path, merge_patch);
+  EXPECT_EQ(reply.status, 200) << path << ": " << reply.body;
+}
+
+void E2eTest::remove(const std::string& path) {
+  const KubeReply reply = client().del(path, {{"gracePeriodSeconds", 0}});
+  EXPECT_EQ(reply.status, 200) << path << ": " << reply.body;
+}
+
+std::string E2eTest::node_of(const std::string& pod) {
+  const KubeReply reply = client().get(pods_path(pod));
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  if (!reply.ok()) return {};
+  return reply.json()["spec"].value("nodeName", "");
+}
+
+std::string E2eTest::wait_bound(const std::string& pod, std::chrono::milliseconds timeout) {
+  std::string node;
+  (void)eventually(timeout, [&] { return !(node = node_of(pod)).empty(); });
+  return node;
+}
+
+std::string E2eTest::wait_refused(const std::string& pod, std::chrono::milliseconds timeout) {
+  std::string message;
+  (void)eventually(timeout, [&] {
+    const json object = client().get(pods_path(pod)).json();
+    for (const json& condition : object["status"].value("conditions", json::array())) {
+      if (condition["type"] == "PodScheduled" && condition["status"] == "False") {
+        message = condition.value("message", "");
+      }
+    }
+    return !message.empty();
+  });
+  return message;
+}
+
+std::vector<json> E2eTest::events(const std::string& pod, const std::string& reason) {
+  std::vector<json> found;
+  const auto listed = client().list("/apis/events.k8s.io/v1/namespaces/" + ns() + "/events");
+  EXPECT_TRUE(listed) << listed.error().message;
+  if (!listed) return found;
+  for (const json& event : *listed) {
+    if (event["regarding"].value("name", "") == pod && event.value("reason", "") == reason) {
+      found.push_back(event);
+    }
+  }
+  return found;
+}
+
+std::string E2eTest::wait_event(const std::string& pod, const std::string& reason,
+                                std::chrono::milliseconds timeout) {
+  std::string note;
+  (void)eventually(timeout, [&] {
+    const std::vector<json> found = events(pod, reason);
+    if (!found.empty()) note = found.front().value("note", "");
+    return !found.empty();
+  });
+  return note;
+}
+
+}  // namespace plimsoll::test

@@ -1,0 +1,77 @@
+#pragma once
+// The base of the end-to-end suites: a real API server with an audit log, and short words for what
+// these tests do over and over. Every wait is bounded.
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/audit_log.hpp"
+#include "tests/e2e/scheduler_process.hpp"
+#include "tests/kube/kube_objects.hpp"
+#include "tests/kube/kube_test.hpp"
+
+namespace plimsoll::test {
+
+using namespace std::chrono_literals;
+
+// Asks `condition` every 20 ms until it holds; false after the timeout.
+template <typename Condition>
+[[nodiscard]] bool eventually(std::chrono::milliseconds timeout, const Condition& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(20ms);
+  }
+  return true;
+}
+
+class E2eTest : public KubeTest {
+ protected:
+  // The user as whom start() lets the scheduler run: not the test's own, so that the audit log
+  // tells them apart.
+  static constexpr const char* kSchedulerUser = "plimsoll-token-admin";
+
+  static void SetUpTestSuite();
+  void SetUp() override;
+  void TearDown() override;  // stops the scheduler; it must not have ended by itself
+
+  static AuditLog& audit();
+  [[nodiscard]] KubeClient& client() { return *client_; }
+
+  // Starts a scheduler (kill -9 of an earlier one) and waits until it has read the cluster.
+  void start();
+  void start(const RunSpec& spec);
+  [[nodiscard]] ChildProcess& scheduler() { return *scheduler_; }
+  // What it wrote so far.
+  [[nodiscard]] std::string log() const { return scheduler_ ? scheduler_->output() : ""; }
+
+  // Creates an object and returns it as the server has it; a refusal fails the test.
+  nlohmann::json create(std::string_view collection, const nlohmann::json& object);
+  nlohmann::json create_pod(const PodSpec& spec) { return create(pods_path(), pod_object(spec)); }
+  void change(const std::string& path, const nlohmann::json& merge_patch);
+  void remove(const std::string& path);  // at once
+
+  // The pod's node; empty: not bound (yet).
+  [[nodiscard]] std::string node_of(const std::string& pod);
+  // Where it is bound within the timeout; empty: it was not.
+  [[nodiscard]] std::string wait_bound(const std::string& pod,
+                                       std::chrono::milliseconds timeout = 10s);
+  // The message of the condition PodScheduled=False, waited for; empty: there is none.
+  [[nodiscard]] std::string wait_refused(const std::string& pod,
+                                         std::chrono::milliseconds timeout = 10s);
+  // The pod's events of that reason.
+  [[nodiscard]] std::vector<nlohmann::json> events(const std::string& pod,
+                                                   const std::string& reason);
+  // The note of the first event of that reason, waited for; empty: there is none.
+  [[nodiscard]] std::string wait_event(const std::string& pod, const std::string& reason,
+                                       std::chrono::milliseconds timeout = 10s);
+
+ private:
+  std::optional<KubeClient> client_;
+  std::optional<ChildProcess> scheduler_;
+};
+
+}  // namespace plimsoll::test

@@ -1,0 +1,81 @@
+#pragma once
+// What API objects say about who holds what, read plainly: the ground on which a recount stands. It
+// shares no code with the scheduler.
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/result.hpp"
+#include "tests/e2e/amounts.hpp"
+#include "tests/kube/kube_client.hpp"
+
+namespace plimsoll::test {
+
+struct ContainerFacts {
+  std::string name;
+  bool init = false;  // runs to its end before the others start; sidecars count as others
+  Amounts requests;
+};
+
+// Devices of one type that a pod asks for: `count` of them, each giving `each`.
+struct DeviceNeed {
+  std::string type;
+  std::int64_t count = 1;
+  Amounts each;
+};
+
+struct PodFacts {
+  std::string name;  // namespace/name
+  std::string uid;
+  std::string node;  // empty: not bound
+  std::string scheduler;
+  std::string unschedulable_reason;  // of the PodScheduled=False condition
+  bool finished = false;             // Succeeded or Failed: holds nothing
+  bool guaranteed = false;           // as the API server computed it
+  std::map<std::string, std::string> node_selector;
+  std::vector<ContainerFacts> containers;  // init containers first
+  Amounts requests;                        // of the pod as a whole
+  std::vector<DeviceNeed> devices;
+  // The annotations topology.plimsoll.io/zones and scheduling.koordinator.sh/device-allocated; an
+  // empty object if the pod has none.
+  nlohmann::json zones;
+  nlohmann::json allocated;
+};
+
+struct Stock {
+  Amounts all;
+  Amounts held;
+};
+
+struct NodeFacts {
+  std::string name;
+  std::map<std::string, std::string> labels;
+  bool unschedulable = false;
+  std::int64_t pods = 0;
+  Stock stock;
+  std::string policy = "none";
+  std::string scope = "container";
+  std::map<int, Stock> zones;                            // by NUMA node
+  std::map<std::pair<std::string, int>, Stock> devices;  // by type and minor; unhealthy: all empty
+
+  [[nodiscard]] bool single_numa() const { return policy == "single-numa-node" && !zones.empty(); }
+};
+
+// All nodes, NRTs, Devices and pods of a cluster at about the same moment.
+struct ClusterObjects {
+  std::vector<nlohmann::json> nodes;
+  std::vector<nlohmann::json> nrts;
+  std::vector<nlohmann::json> devices;
+  std::vector<nlohmann::json> pods;
+};
+[[nodiscard]] Result<ClusterObjects> read_cluster(KubeClient& client);
+
+[[nodiscard]] PodFacts pod_facts(const nlohmann::json& pod);
+// Nobody holds anything yet; by node name.
+[[nodiscard]] std::map<std::string, NodeFacts> node_facts(const ClusterObjects& objects);
+
+}  // namespace plimsoll::test

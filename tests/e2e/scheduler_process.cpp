@@ -1,0 +1,46 @@
+#include "tests/e2e/scheduler_process.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+namespace plimsoll::test {
+
+Result<std::filesystem::path> plimsoll_program() {
+  const char* folder = std::getenv("PLIMSOLL_BIN_DIR");
+  if (folder == nullptr || std::getenv("PLIMSOLL_PLUGIN_DIR") == nullptr) {
+    return fail(ErrorCode::kNotFound,
+                "PLIMSOLL_BIN_DIR and PLIMSOLL_PLUGIN_DIR are not set: run this test with ctest");
+  }
+  const std::filesystem::path program = std::filesystem::path(folder) / "plimsoll";
+  if (!std::filesystem::exists(program)) {
+    return fail(ErrorCode::kNotFound, program.string() + " is not built");
+  }
+  return program;
+}
+
+Result<ChildOptions> run_command(const RunSpec& spec) {
+  const Result<std::filesystem::path> program = plimsoll_program();
+  if (!program) return fail(program.error());
+  return ChildOptions{.argv = {program->string(), "run", "--config", spec.config.string(),
+                               "--kubeconfig", spec.kubeconfig.string(), "--plugin-dir",
+                               std::getenv("PLIMSOLL_PLUGIN_DIR"), "--log-level", "debug"}};
+}
+
+Result<ChildProcess> start_scheduler(const RunSpec& spec) {
+  const Result<ChildOptions> command = run_command(spec);
+  if (!command) return fail(command.error());
+  return ChildProcess::start(*command);
+}
+
+std::vector<std::string> lines_with(std::string_view text, const std::vector<std::string>& words) {
+  std::vector<std::string> found;
+  std::istringstream stream{std::string(text)};
+  for (std::string line; std::getline(stream, line);) {
+    const auto has = [&](const std::string& word) { return line.find(word) != std::string::npos; };
+    if (std::ranges::all_of(words, has)) found.push_back(line);
+  }
+  return found;
+}
+
+}  // namespace plimsoll::test
