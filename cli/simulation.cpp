@@ -201,17 +201,21 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   PodWatcher watcher(store, names);
   expect_waiting_pods(store, names, watcher);
   (*session)->start();
+  const auto deadline = Clock::now() + options.timeout;
+  // Pods arrive in the order of their file, and not as part of a first list, which is sorted by
+  // name.
+  while (!(*session)->scheduler().stats().synced && Clock::now() < deadline)
+    std::this_thread::sleep_for(5ms);
   auto arriving = sandbox::load_cluster(store, options.pods);
   if (!arriving) return fail(arriving.error().within("loading the pods"));
   result.notes.insert(result.notes.end(), arriving->notes.begin(), arriving->notes.end());
 
-  const auto deadline = Clock::now() + options.timeout;
   auto last_change = Clock::now();
   while (!result.settled && Clock::now() < deadline) {
     if (watcher.follow(50ms)) last_change = Clock::now();
     if (progress) progress(watcher.arrived(), watcher.bound(), watcher.refused());
     result.settled =
-        watcher.all_decided() && Clock::now() - last_change > kQuiet && kubelets.wait_idle(0ms);
+        watcher.all_decided() && Clock::now() - last_change > kQuiet && kubelets.wait_idle(50ms);
   }
   (*session)->stop();
   watcher.follow(0ms);
