@@ -82,16 +82,21 @@ void Ledger::node_removed(std::string_view name) {
 void Ledger::refresh(NodeRecord& node) {
   if (!node.reported) return;
   node.zones.reset_free();
-  const auto add = [&](const Charge& charge, int64_t amount) {
-    int64_t* cell = node.zones.free_cell(charge.resource, charge.zone_id);
-    if (cell != nullptr) *cell += amount;
-  };
-  for (const PodRecord& pod : node.pods) {
-    for (const Charge& charge : pod.charges) add(charge, -charged(pod, charge));
-  }
+  for (const PodRecord& pod : node.pods) charge(node, pod, -1);
   for (const GonePod& gone : node.gone) {
     if (!gone.refund) continue;
-    for (const Charge& charge : gone.charges) add(charge, charge.visible);
+    for (const Charge& one : gone.charges) {
+      int64_t* cell = node.zones.free_cell(one.resource, one.zone_id);
+      if (cell != nullptr) *cell += one.visible;
+    }
+  }
+}
+
+// Takes (-1) from what is free, or gives back (1), what a pod is charged now.
+void Ledger::charge(NodeRecord& node, const PodRecord& pod, int64_t sign) {
+  for (const Charge& one : pod.charges) {
+    int64_t* cell = node.zones.free_cell(one.resource, one.zone_id);
+    if (cell != nullptr) *cell += sign * (pod.covered ? one.held : one.amount);
   }
 }
 
@@ -109,9 +114,8 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   node.fingerprint = nrt.fingerprint;
   node.method = nrt.method;
   node.reported = true;
-  place_unplaced(node);
   settle_report(node, before, had_before);
-  refresh(node);
+  replan(node);
   if (node.slot != UINT32_MAX) views_[node.slot] = &node.zones.view();
   touch(node, false);
 }
@@ -149,10 +153,7 @@ Ledger::PodRecord* Ledger::find(const PodKey& key, NodeRecord*& node) {
 
 void Ledger::add_pod(NodeRecord& node, PodRecord record) {
   if (!record.charges.empty()) ++pending_;
-  for (const Charge& charge : record.charges) {
-    int64_t* cell = node.zones.free_cell(charge.resource, charge.zone_id);
-    if (cell != nullptr) *cell -= charge.amount;
-  }
+  charge(node, record, -1);
   pods_[record.key] = &node;
   node.pods.push_back(std::move(record));
 }
@@ -161,10 +162,7 @@ void Ledger::erase_pod(NodeRecord& node, const PodKey& key) {
   const auto at = std::find_if(node.pods.begin(), node.pods.end(),
                                [&](const PodRecord& pod) { return pod.key == key; });
   if (at == node.pods.end()) return;
-  for (const Charge& charge : at->charges) {
-    int64_t* cell = node.zones.free_cell(charge.resource, charge.zone_id);
-    if (cell != nullptr) *cell += charged(*at, charge);
-  }
+  charge(node, *at, 1);
   if (!at->covered && !at->charges.empty()) --pending_;
   pods_.erase(key);
   node.pods.erase(at);
@@ -190,9 +188,22 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
   record.trusted = true;
   record.since_ms = record.order_ms = now_ms;
   record.charges = placement.charges;
+  record.request = kept_request(request);
   add_pod(*node, std::move(record));
   touch(*node, false);
   return placement;
+}
+
+// The request without its views into the pod.
+std::unique_ptr<PodRequest> Ledger::kept_request(const PodRequest& request) {
+  auto kept = std::make_unique<PodRequest>(request);
+  for (ContainerRequest& container : kept->containers) {
+    container.name = {};
+    container.requests.clear();
+    for (Request& part : container.pinned) part.name = {};
+  }
+  kept->effective.clear();
+  return kept;
 }
 
 bool Ledger::unreserve(const plimsoll_pod& pod) {
@@ -201,6 +212,7 @@ bool Ledger::unreserve(const plimsoll_pod& pod) {
   const PodRecord* record = find(key, node);
   if (record == nullptr || record->bound) return false;
   erase_pod(*node, key);
+  replan(*node);  // the kubelet will never see it: those after it move up
   touch(*node, true);
   return true;
 }
@@ -210,10 +222,9 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
   const PodKey key = key_of(view(pod.meta.uid));
   NodeRecord* known_on = nullptr;
   if (PodRecord* known = find(key, known_on); known != nullptr && known_on->name == node_name) {
-    if (!known->bound) known->since_ms = known->order_ms = now_ms;
+    if (!known->bound) known->since_ms = now_ms;
     known->bound = true;
     known->start_ms = pod.start_ms;
-    if (pod.start_ms != 0) known->order_ms = pod.start_ms;
     return;
   }
   if (known_on != nullptr) {  // promised elsewhere: the API server knows better
@@ -221,33 +232,26 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
     touch(*known_on, true);
   }
   NodeRecord& node = record_of(node_name);
-  auto request = std::make_unique<PodRequest>(pod);
+  const PodRequest request(pod);
   PodRecord record;
   record.key = key;
   record.hash = pod_hash(view(pod.meta.ns), view(pod.meta.name));
-  record.exclusive = is_exclusive(*request);
+  record.exclusive = is_exclusive(request);
   record.bound = true;
   record.since_ms = now_ms;
   record.start_ms = pod.start_ms;
   record.order_ms = pod.start_ms != 0 ? pod.start_ms : now_ms;
-  if (request->has_pinned && !node.reported) {
-    for (ContainerRequest& container : request->containers) {  // views into the pod: not kept
-      container.name = {};
-      for (Request& part : container.requests) part.name = {};
-      for (Request& part : container.pinned) part.name = {};
-    }
-    for (Request& part : request->effective) part.name = {};
-    record.unplaced = std::move(request);
-  } else if (request->has_pinned) {
+  if (request.has_pinned) record.request = kept_request(request);
+  if (request.has_pinned && node.reported) {
     const plimsoll_str* zones = sdk::Labels(pod.meta.annotations).find(kZonesAnnotation);
     Placement placement;
     placement.complete = false;
     if (zones != nullptr) {
-      placement = placement_of(view(*zones), *request, node.zones.view(), scratch_);
+      placement = placement_of(view(*zones), request, node.zones.view(), scratch_);
     }
-    record.trusted = placement.complete;
+    record.trusted = record.annotated = placement.complete;
     if (!placement.complete) {
-      placement = predict(*request, node.zones.view(), Doubt::kCharge, scratch_);
+      placement = predict(request, node.zones.view(), Doubt::kCharge, scratch_);
     }
     record.charges = std::move(placement.charges);
   }
@@ -257,12 +261,23 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
   if (charges) touch(node, false);
 }
 
-void Ledger::place_unplaced(NodeRecord& node) {
+// The promises of a node predicted anew on what its report says.
+void Ledger::replan(NodeRecord& node) {
+  std::vector<PodRecord*> promised;
   for (PodRecord& pod : node.pods) {
-    if (!pod.unplaced) continue;
-    pod.charges = predict(*pod.unplaced, node.zones.view(), Doubt::kCharge, scratch_).charges;
-    pod.unplaced.reset();
-    if (!pod.charges.empty()) ++pending_;
+    if (pod.covered || pod.annotated || !pod.request) continue;
+    if (!pod.charges.empty()) --pending_;
+    pod.charges.clear();
+    promised.push_back(&pod);
+  }
+  refresh(node);
+  std::stable_sort(promised.begin(), promised.end(), [](const PodRecord* a, const PodRecord* b) {
+    return a->order_ms < b->order_ms;
+  });
+  for (PodRecord* pod : promised) {
+    pod->charges = predict(*pod->request, node.zones.view(), Doubt::kCharge, scratch_).charges;
+    if (!pod->charges.empty()) ++pending_;
+    charge(node, *pod, -1);
   }
 }
 
@@ -276,7 +291,7 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   GonePod gone;
   gone.hash = record->hash;
   gone.exclusive = record->exclusive;
-  gone.counted = record->covered;
+  gone.counted = record->covered && !record->weak;
   gone.located = record->located;
   gone.refund = record->covered && record->located;
   gone.gone_ms = now_ms;

@@ -5,14 +5,19 @@
 // A promise names the zones that the kubelet is predicted to choose and is subtracted there, from
 // reserve until evidence shows that a report counts the pod:
 //   - the report's pod fingerprint is the one of a set of pods that has this pod in it;
-//   - or, where no set explains the fingerprint or there is none: what is available in the promised
-//     zones dropped by at least the promise, oldest promise first, no drop counted twice;
-//   - or the report was written kStalenessMs after the kubelet took the pod.
+//   - or, if the report has no fingerprint: what is available in the promised zones dropped by at
+//     least the promise, oldest promise first, no drop counted twice;
+//   - or, unless a set explains the fingerprint: the report was written kStalenessMs after the
+//   kubelet
+//     took the pod.
 // A fingerprint that is explained is final: pods outside its set stay promised, however old.
 //
 // A pod that goes away gives its promise back at once. If a report already counts it, its amounts
 // are added until the next report, provided that the report showed them where they were predicted;
 // otherwise the next report gives them back.
+//
+// With every report the promises that are left are predicted again, in the order of their binding,
+// on what the report says: the kubelet decides on that state and in that order.
 //
 // Pods of all schedulers take part, from pod events; so the ledger rebuilds itself at start from
 // the pods on the nodes, their zone annotations and the reports. Where what happened is not known,
@@ -107,10 +112,12 @@ class Ledger {
     bool trusted = false;        // the charges come from a promise or an annotation
     int64_t since_ms = 0;        // reserved, or seen bound
     int64_t start_ms = 0;        // status.startTime: the kubelet took it; 0: not known
-    int64_t order_ms = 0;        // when the kubelet took it, as far as known: for prefixes
+    int64_t order_ms = 0;        // reserved, or else started or seen: the order of admission
     int64_t alias_until_ms = 0;  // a namesake may stand for it in fingerprints until then
     std::vector<Charge> charges;
-    std::unique_ptr<PodRequest> unplaced;  // bound before the node's first report
+    bool annotated = false;  // promised before a restart: placed as its annotation says
+    bool weak = false;  // covered by a drop or by age: an explained fingerprint may say otherwise
+    std::unique_ptr<PodRequest> request;  // while promised: for predicting again
   };
   struct GonePod {  // that the last report may still count
     uint64_t hash = 0;
@@ -139,15 +146,14 @@ class Ledger {
   NodeRecord& record_of(std::string_view name);
   PodRecord* find(const PodKey& key, NodeRecord*& node);
   void erase_pod(NodeRecord& node, const PodKey& key);
+  [[nodiscard]] static std::unique_ptr<PodRequest> kept_request(const PodRequest& request);
   void add_pod(NodeRecord& node, PodRecord record);
-  void place_unplaced(NodeRecord& node);
+  void replan(NodeRecord& node);
   void refresh(NodeRecord& node);
   void touch(NodeRecord& node, bool freed);
   void forget_if_idle(NodeRecord& node);
   [[nodiscard]] static PodKey key_of(std::string_view uid);
-  [[nodiscard]] static int64_t charged(const PodRecord& pod, const Charge& charge) {
-    return pod.covered ? charge.held : charge.amount;
-  }
+  static void charge(NodeRecord& node, const PodRecord& pod, int64_t sign);
 
   // ledger_settle.cpp: which pods the current report counts.
   void settle_report(NodeRecord& node, const NumaNode& before, bool had_before);
@@ -157,7 +163,7 @@ class Ledger {
   void settle_by_age(NodeRecord& node, PodRecord& pod);
   bool confirm(NodeRecord& node, const NumaNode& before, const std::vector<PodRecord*>& added,
                const std::vector<const GonePod*>& removed);
-  void cover(PodRecord& pod, uint64_t& counter);
+  void cover(PodRecord& pod, uint64_t& counter, bool weak);
 
   ResourceIndex index_;
   std::unordered_map<std::string, std::unique_ptr<NodeRecord>> nodes_;

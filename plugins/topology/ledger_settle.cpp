@@ -35,7 +35,7 @@ struct Ledger::Matcher {
     for (size_t i = 0; i < node.pods.size(); ++i) {
       const PodRecord& pod = node.pods[i];
       if (!counts(pod)) continue;
-      if (pod.covered) {
+      if (pod.covered && !pod.weak) {
         base.push_back(pod.hash);
       } else {
         changes.push_back({i, false, pod.order_ms, pod.hash});
@@ -93,7 +93,8 @@ struct Ledger::Matcher {
   std::vector<uint64_t> hashes;
 };
 
-void Ledger::cover(PodRecord& pod, uint64_t& counter) {
+void Ledger::cover(PodRecord& pod, uint64_t& counter, bool weak) {
+  pod.weak = weak;
   if (pod.covered) return;
   pod.covered = true;
   if (pod.charges.empty()) return;
@@ -126,15 +127,26 @@ bool Ledger::explain(NodeRecord& node, const NumaNode* before) {
     const bool ambiguous = found->ambiguous(change);
     if (change.gone) {
       GonePod& gone = node.gone[change.at];
-      keep[change.at] = change.counted && !ambiguous;
+      // One that no report counted yet may have been admitted after this one was written.
+      const bool late = !gone.counted && now_ms_ - gone.gone_ms <= kStalenessMs;
+      keep[change.at] = (change.counted || late) && !ambiguous;
+      if (change.counted) gone.counted = true;
       if (ambiguous) gone.refund = false;
       if (!change.counted) removed.push_back(&gone);
       continue;
     }
     PodRecord& pod = node.pods[change.at];
     if (ambiguous) pod.alias_until_ms = now_ms_ + kStalenessMs;
-    if (!change.counted || pod.alias_until_ms > now_ms_) continue;
-    cover(pod, stats_.settled_by_fingerprint);
+    if (!change.counted || pod.alias_until_ms > now_ms_) {
+      if (pod.covered && !pod.charges.empty()) ++pending_;
+      pod.covered = false;  // weaker evidence was wrong
+      continue;
+    }
+    if (pod.covered) {
+      pod.weak = false;
+      continue;
+    }
+    cover(pod, stats_.settled_by_fingerprint, false);
     if (!pod.charges.empty()) added.push_back(&pod);
   }
   const bool exact =
@@ -213,7 +225,14 @@ void Ledger::settle_by_drop(NodeRecord& node, const NumaNode& before) {
     const int64_t* now = node.zones.available_cell(charge.resource, charge.zone_id);
     const int64_t* then = before.available_cell(charge.resource, charge.zone_id);
     const int64_t amount = now != nullptr && then != nullptr ? *then - *now : 0;
-    drops.push_back({charge.zone_id, charge.resource, std::max<int64_t>(amount, 0)});
+    int64_t budget = amount;
+    for (const GonePod& gone : node.gone) {  // it may be what is seen
+      for (const Charge& one : gone.charges) {
+        const bool here = one.zone_id == charge.zone_id && one.resource == charge.resource;
+        if (here && !gone.counted) budget -= one.visible;
+      }
+    }
+    drops.push_back({charge.zone_id, charge.resource, std::max<int64_t>(budget, 0)});
     return drops.back().left;
   };
   std::vector<PodRecord*> promised;
@@ -229,22 +248,25 @@ void Ledger::settle_by_drop(NodeRecord& node, const NumaNode& before) {
     if (std::none_of(pod->charges.begin(), pod->charges.end(), shows)) continue;
     if (!std::all_of(pod->charges.begin(), pod->charges.end(), dropped)) continue;
     for (const Charge& charge : pod->charges) left(charge) -= charge.visible;
-    cover(*pod, stats_.settled_by_drop);
+    cover(*pod, stats_.settled_by_drop, true);
   }
 }
 
 void Ledger::settle_by_age(NodeRecord& node, PodRecord& pod) {
   if (pod.covered || !pod.bound) return;
   const int64_t due = pod.start_ms != 0 ? pod.start_ms + kStalenessMs : pod.since_ms + kUnstartedMs;
-  if (node.zones.view().reported_ms >= due) cover(pod, stats_.settled_by_age);
+  if (node.zones.view().reported_ms >= due) cover(pod, stats_.settled_by_age, true);
 }
 
 void Ledger::settle_report(NodeRecord& node, const NumaNode& before, bool had_before) {
   node.was_explained = node.explained;
   node.explained = false;
   if (explain(node, had_before ? &before : nullptr)) return;
-  if (!node.fingerprint.empty()) ++stats_.unexplained_reports;
-  if (had_before) settle_by_drop(node, before);
+  if (!node.fingerprint.empty()) {
+    ++stats_.unexplained_reports;
+  } else if (had_before) {
+    settle_by_drop(node, before);
+  }
   for (PodRecord& pod : node.pods) {
     settle_by_age(node, pod);
     pod.located = false;  // it may have finished, and the report may know
@@ -263,10 +285,11 @@ void Ledger::settle_pod(NodeRecord& node, PodRecord& pod) {
   if (!node.reported || node.explained) return;
   if (explain(node, nullptr)) {
     freed_ = true;
+    replan(node);
   } else {
     settle_by_age(node, pod);
+    refresh(node);
   }
-  refresh(node);
 }
 
 }  // namespace plimsoll::topology

@@ -1,0 +1,295 @@
+#include "plugins/topology/ledger.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/plugins/topology/topology_scene.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+constexpr uint32_t kSlot = 3;
+
+class LedgerTest : public ::testing::Test {
+ protected:
+  LedgerTest() : ledger_(scene_.index()) { ledger_.node_added("n1", kSlot); }
+
+  // Whole CPUs available per zone, as a report that counts `pods`.
+  void report(const std::vector<std::string>& cpus, const std::vector<std::string>& pods) {
+    ReportSpec spec;
+    spec.fingerprint = fingerprint_of(pods);
+    send(spec, cpus);
+  }
+  void report_without_fingerprint(const std::vector<std::string>& cpus, std::string written = "") {
+    ReportSpec spec;
+    spec.written = std::move(written);
+    send(spec, cpus);
+  }
+  void send(ReportSpec spec, const std::vector<std::string>& cpus) {
+    spec.version = std::to_string(++version_);
+    for (size_t i = 0; i < cpus.size(); ++i) {
+      spec.zones.push_back({static_cast<int>(i), {{"cpu", cpus[i]}}});
+    }
+    ledger_.report(scene_.nrt(spec), now_);
+  }
+  // Free whole CPUs of each zone.
+  std::vector<int64_t> free() const {
+    const plimsoll_numa_node* node = ledger_.node(kSlot);
+    std::vector<int64_t> cpus;
+    for (uint32_t i = 0; node != nullptr && i < node->zone_count; ++i) {
+      cpus.push_back(node->free[i] / 1000);
+    }
+    return cpus;
+  }
+  bool reserve(const std::string& name, int cpus) {
+    return ledger_.reserve(*scene_.pod(guaranteed(name, cpus)), kSlot, ++now_).complete;
+  }
+  void bound(const std::string& name, int cpus, int64_t start_seconds = 0) {
+    PodSpec spec = guaranteed(name, cpus);
+    spec.start_seconds = start_seconds;
+    ledger_.pod_assigned(*scene_.pod(spec), "n1", ++now_);
+  }
+  void gone(const std::string& name, int cpus) {
+    ledger_.pod_removed(*scene_.pod(guaranteed(name, cpus)), ++now_);
+  }
+
+  using Cpus = std::vector<int64_t>;
+  TopologyScene scene_;
+  Ledger ledger_;
+  int version_ = 0;
+  int64_t now_ = kYear2026Ms;
+};
+
+TEST_F(LedgerTest, APromiseIsSubtractedWhereItWillLand) {
+  report({"8", "8"}, {});
+  EXPECT_TRUE(reserve("a", 6));
+  EXPECT_EQ(free(), (Cpus{2, 8}));
+  EXPECT_TRUE(reserve("b", 6));
+  EXPECT_EQ(free(), (Cpus{2, 2}));
+  EXPECT_FALSE(reserve("c", 6));
+  EXPECT_EQ(free(), (Cpus{2, 2}));
+  EXPECT_EQ(ledger_.pending_promises(), 2u);
+  EXPECT_TRUE(ledger_.unreserve(*scene_.pod(guaranteed("a", 6))));
+  EXPECT_FALSE(ledger_.unreserve(*scene_.pod(guaranteed("a", 6))));
+  EXPECT_EQ(free(), (Cpus{2, 8}));  // the kubelet will find the lower zone empty when b comes
+}
+
+TEST_F(LedgerTest, AReportThatCountsThePodEndsItsPromise) {
+  report({"8", "8"}, {});
+  EXPECT_TRUE(reserve("a", 6));
+  bound("a", 6);
+  report({"2", "8"}, {"a"});
+  EXPECT_EQ(free(), (Cpus{2, 8}));
+  EXPECT_EQ(ledger_.pending_promises(), 0u);
+  EXPECT_EQ(ledger_.stats().settled_by_fingerprint, 1u);
+  EXPECT_EQ(ledger_.stats().predictions_confirmed, 1u);
+}
+
+// The flaw of caches that compare the fingerprint of running pods only: B is promised and no report
+// knows it, yet {A} equals {A}.
+TEST_F(LedgerTest, AReportOfOthersLeavesThePromise) {
+  report({"8", "8"}, {});
+  bound("a", 4);
+  report({"4", "8"}, {"a"});
+  EXPECT_TRUE(reserve("b", 8));
+  EXPECT_EQ(free(), (Cpus{4, 0}));
+  report({"4", "8"}, {"a"});
+  EXPECT_EQ(free(), (Cpus{4, 0}));
+  bound("b", 8);
+  report({"4", "8"}, {"a"});
+  EXPECT_EQ(free(), (Cpus{4, 0}));
+  report({"4", "0"}, {"a", "b"});
+  EXPECT_EQ(free(), (Cpus{4, 0}));
+  EXPECT_EQ(ledger_.pending_promises(), 0u);
+}
+
+TEST_F(LedgerTest, TheKubeletMayTakePodsInAnotherOrder) {
+  report({"8", "8"}, {});
+  EXPECT_TRUE(reserve("a", 5));
+  EXPECT_TRUE(reserve("b", 5));
+  bound("a", 5);
+  bound("b", 5);
+  report({"3", "8"}, {"b"});  // b was first and is where a was predicted
+  EXPECT_EQ(ledger_.pending_promises(), 1u);
+  EXPECT_EQ(ledger_.stats().predictions_refuted, 1u);
+  report({"3", "3"}, {"a", "b"});
+  EXPECT_EQ(free(), (Cpus{3, 3}));
+}
+
+TEST_F(LedgerTest, WithoutAFingerprintADropAccountsForOnePromiseOnly) {
+  report_without_fingerprint({"8", "8"});
+  EXPECT_TRUE(reserve("a", 3));
+  EXPECT_TRUE(reserve("b", 3));
+  report_without_fingerprint({"5", "8"});
+  EXPECT_EQ(free(), (Cpus{2, 8}));
+  EXPECT_EQ(ledger_.pending_promises(), 1u);
+  report_without_fingerprint({"5", "8"});
+  EXPECT_EQ(free(), (Cpus{2, 8}));
+  report_without_fingerprint({"2", "8"});
+  EXPECT_EQ(free(), (Cpus{2, 8}));
+  EXPECT_EQ(ledger_.stats().settled_by_drop, 2u);
+}
+
+TEST_F(LedgerTest, AReportWrittenLongAfterTheStartEndsThePromise) {
+  report_without_fingerprint({"8"}, "2026-01-01T00:00:10Z");
+  bound("a", 4, 20);
+  EXPECT_EQ(free(), (Cpus{4}));
+  report_without_fingerprint({"8"}, "2026-01-01T00:01:19Z");
+  EXPECT_EQ(free(), (Cpus{4}));
+  report_without_fingerprint({"8"}, "2026-01-01T00:01:20Z");
+  EXPECT_EQ(free(), (Cpus{8}));
+  EXPECT_EQ(ledger_.stats().settled_by_age, 1u);
+}
+
+TEST_F(LedgerTest, AgeDoesNotOverruleAnExplainedFingerprint) {
+  report({"8"}, {});
+  bound("a", 4);
+  now_ += 10 * kUnstartedMs;
+  report({"8"}, {});
+  EXPECT_EQ(free(), (Cpus{4}));
+}
+
+TEST_F(LedgerTest, ADeletedPodGivesItsPromiseBackAtOnce) {
+  report({"8"}, {});
+  EXPECT_TRUE(reserve("a", 6));
+  bound("a", 6);
+  gone("a", 6);
+  EXPECT_EQ(free(), (Cpus{8}));
+  EXPECT_EQ(ledger_.pending_promises(), 0u);
+}
+
+TEST_F(LedgerTest, ADeletedPodIsRefundedUntilTheNextReportCoversIt) {
+  report({"8"}, {});
+  EXPECT_TRUE(reserve("a", 6));
+  bound("a", 6);
+  report({"2"}, {"a"});
+  gone("a", 6);
+  EXPECT_EQ(free(), (Cpus{8}));
+  report({"2"}, {"a"});  // written before the pod went
+  EXPECT_EQ(free(), (Cpus{8}));
+  report({"8"}, {});
+  EXPECT_EQ(free(), (Cpus{8}));
+}
+
+// A kubelet may list a finished pod whose CPUs are free again.
+TEST_F(LedgerTest, NoRefundOfWhatTheReportShowsAsFree) {
+  report({"8"}, {});
+  EXPECT_TRUE(reserve("a", 6));
+  bound("a", 6);
+  report({"2"}, {"a"});
+  gone("a", 6);
+  report({"8"}, {"a"});
+  EXPECT_EQ(free(), (Cpus{8}));
+}
+
+TEST_F(LedgerTest, NoRefundAfterAReportThatMayKnowOfTheEnd) {
+  report({"8"}, {});
+  EXPECT_TRUE(reserve("a", 6));
+  bound("a", 6);
+  report({"2"}, {"a"});
+  report({"8"}, {});  // the pod event is late
+  EXPECT_EQ(free(), (Cpus{8}));
+  gone("a", 6);
+  EXPECT_EQ(free(), (Cpus{8}));
+}
+
+TEST_F(LedgerTest, PodsThatMayHaveChangedPlacesAreNotRefunded) {
+  report({"8", "8"}, {});
+  EXPECT_TRUE(reserve("a", 6));
+  EXPECT_TRUE(reserve("b", 6));
+  bound("a", 6);
+  bound("b", 6);
+  report({"2", "2"}, {"a", "b"});
+  gone("a", 6);
+  EXPECT_EQ(free(), (Cpus{2, 2}));
+  report({"2", "8"}, {"b"});
+  EXPECT_EQ(free(), (Cpus{2, 8}));
+}
+
+TEST_F(LedgerTest, ANamesakeIsNotTakenForThePodBeforeIt) {
+  report({"8"}, {});
+  bound("web-0", 2);
+  report({"6"}, {"web-0"});
+  gone("web-0", 2);
+  PodSpec again = guaranteed("web-0", 6);
+  again.uid = "another";
+  ledger_.pod_assigned(*scene_.pod(again), "n1", ++now_);
+  const Cpus before = free();
+  report({"6"}, {"web-0"});  // the old one, the new one? the larger charge counts
+  EXPECT_LE(free()[0], 2);
+  EXPECT_LE(free()[0], before[0]);
+  EXPECT_EQ(ledger_.pending_promises(), 1u);
+}
+
+TEST_F(LedgerTest, RebuildsItselfFromPodsAndReport) {
+  report({"2", "8"}, {"a", "b"});
+  bound("a", 4, 10);
+  bound("b", 2, 20);
+  EXPECT_EQ(free(), (Cpus{2, 8}));  // both are in the report
+  PodSpec late = guaranteed("c", 4);
+  late.annotation = R"({"c0":{"cpu":[1],"memory":[1]}})";
+  ledger_.pod_assigned(*scene_.pod(late), "n1", ++now_);
+  EXPECT_EQ(free(), (Cpus{2, 4}));  // bound before the crash, not in the report
+}
+
+TEST_F(LedgerTest, RebuildWithAPodThatTheReportDoesNotKnowAmongThem) {
+  report({"4", "8"}, {"a"});
+  bound("c", 4);
+  bound("a", 4, 10);
+  EXPECT_EQ(ledger_.pending_promises(), 1u);
+  EXPECT_EQ(free()[0] + free()[1], 8);
+}
+
+TEST_F(LedgerTest, PodsBoundBeforeTheFirstReportAreCharged) {
+  bound("a", 6);
+  EXPECT_TRUE(free().empty());
+  report({"8"}, {});
+  EXPECT_EQ(free(), (Cpus{2}));
+  report({"2"}, {"a"});
+  EXPECT_EQ(free(), (Cpus{2}));
+}
+
+TEST_F(LedgerTest, NodesAndReportsComeAndGoInAnyOrder) {
+  report({"8"}, {});
+  EXPECT_TRUE(reserve("a", 6));
+  bound("a", 6);
+  ledger_.node_removed("n1");
+  EXPECT_EQ(ledger_.node(kSlot), nullptr);
+  ledger_.node_added("n2", kSlot);
+  EXPECT_EQ(ledger_.node(kSlot), nullptr);
+  ledger_.node_added("n1", kSlot + 1);
+  ASSERT_NE(ledger_.node(kSlot + 1), nullptr);
+  EXPECT_EQ(ledger_.node(kSlot + 1)->free[0], 2000);
+  ledger_.report_deleted("n1");
+  EXPECT_EQ(ledger_.node(kSlot + 1), nullptr);
+  report({"8"}, {});
+  EXPECT_EQ(ledger_.node(kSlot + 1)->free[0], 2000);
+  gone("a", 6);
+  EXPECT_EQ(ledger_.node(kSlot + 1)->free[0], 8000);
+  EXPECT_EQ(ledger_.pending_promises(), 0u);
+}
+
+TEST_F(LedgerTest, TheSameReportTwiceChangesNothing) {
+  report({"8"}, {});
+  EXPECT_TRUE(reserve("a", 6));
+  static_cast<void>(ledger_.take_changes());
+  --version_;
+  report({"8"}, {});
+  EXPECT_TRUE(ledger_.take_changes().slots.empty());
+  EXPECT_EQ(free(), (Cpus{2}));
+}
+
+TEST_F(LedgerTest, TellsWhichNodesChanged) {
+  static_cast<void>(ledger_.take_changes());
+  report({"8"}, {});
+  EXPECT_EQ(ledger_.take_changes().slots, std::vector<uint32_t>{kSlot});
+  EXPECT_TRUE(reserve("a", 6));
+  Ledger::Changes changes = ledger_.take_changes();
+  EXPECT_EQ(changes.slots, std::vector<uint32_t>{kSlot});
+  EXPECT_FALSE(changes.freed);
+  EXPECT_TRUE(ledger_.unreserve(*scene_.pod(guaranteed("a", 6))));
+  changes = ledger_.take_changes();
+  EXPECT_TRUE(changes.freed);
+}
+
+}  // namespace
+}  // namespace plimsoll::topology

@@ -1,0 +1,135 @@
+#include "plugins/topology/nrt_object.hpp"
+
+#include <gtest/gtest.h>
+
+#include <plimsoll/quantity.hpp>
+
+#include "plugins/topology/numa_node.hpp"
+#include "tests/plugins/topology/topology_scene.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+TEST(ParseNrt, ReadsZonesCostsAmountsAndAttributes) {
+  const auto nrt = parse_nrt(R"({
+    "apiVersion": "topology.node.k8s.io/v1alpha2", "kind": "NodeResourceTopology",
+    "metadata": {"name": "n1", "resourceVersion": "42",
+                 "managedFields": [{"time": "2026-01-01T00:01:00Z"}, {"time": "2026-01-01T00:00:30Z"}]},
+    "topologyPolicies": ["BestEffortPodLevel"],
+    "attributes": [
+      {"name": "topologyManagerPolicy", "value": "restricted"},
+      {"name": "topologyManagerPolicy", "value": "bogus"},
+      {"name": "topologyManagerMaxNUMANodes", "value": "5000"},
+      {"name": "nodeTopologyPodsFingerprint", "value": "pfp0v001ef46db3751d8e999"},
+      {"name": "nodeTopologyPodsFingerprintMethod", "value": "with-exclusive-resources"}],
+    "zones": [
+      {"name": "socket-0", "type": "Socket", "resources": []},
+      {"name": "node-8", "type": "Node", "costs": [{"name": "node-0", "value": 21}],
+       "resources": [{"name": "cpu", "capacity": 20, "allocatable": "19500m", "available": "0.5"},
+                     {"name": "memory", "capacity": "1Gi", "allocatable": "1Gi", "available": 1e3}]},
+      {"name": "node-0", "type": "Node", "resources": []},
+      {"name": "numa-node-1", "type": "Node"},
+      {"name": "node-99", "type": "Node"}]})");
+  ASSERT_TRUE(nrt) << nrt.error();
+  EXPECT_EQ(nrt->name, "n1");
+  EXPECT_EQ(nrt->resource_version, "42");
+  EXPECT_EQ(nrt->written_ms, kYear2026Ms + 60'000);
+  EXPECT_EQ(nrt->manager.policy, Policy::kRestricted);
+  EXPECT_EQ(nrt->manager.scope, Scope::kPod);
+  EXPECT_EQ(nrt->manager.max_numa_nodes, 1024);
+  EXPECT_EQ(nrt->method, FingerprintMethod::kExclusiveResources);
+  ASSERT_EQ(nrt->zones.size(), 2u);
+  EXPECT_EQ(nrt->zones[0].id, 8u);
+  ASSERT_EQ(nrt->zones[0].resources.size(), 2u);
+  EXPECT_EQ(nrt->zones[0].resources[0].capacity, 20'000);
+  EXPECT_EQ(nrt->zones[0].resources[0].allocatable, 19'500);
+  EXPECT_EQ(nrt->zones[0].resources[0].available, 500);
+  EXPECT_EQ(nrt->zones[0].resources[1].available, 1000);
+}
+
+TEST(ParseNrt, PoliciesHaveDefaultsAndTheAnnotationIsAFallback) {
+  const auto nrt = parse_nrt(R"({"metadata": {"name": "n", "annotations":
+      {"topology.node.k8s.io/fingerprint": "pfp0v001c673abf0b4ced2d6"}},
+      "topologyPolicies": ["Restricted"], "zones": []})");
+  ASSERT_TRUE(nrt) << nrt.error();
+  EXPECT_EQ(nrt->manager.policy, Policy::kNone);
+  EXPECT_EQ(nrt->manager.scope, Scope::kContainer);
+  EXPECT_EQ(nrt->manager.max_numa_nodes, 8);
+  EXPECT_EQ(nrt->fingerprint, "pfp0v001c673abf0b4ced2d6");
+}
+
+TEST(ParseNrt, NamesTheFieldThatIsWrong) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"", "not JSON"},
+      {"[1]", "the object: must be an object"},
+      {R"({"zones": []})", "metadata.name: is missing"},
+      {R"({"metadata": {"name": "n"}, "zones": {}})", "zones: must be a list"},
+      {R"({"metadata": {"name": "n"}, "zones": [{"type": "Node"}]})", "zones[0].name: is missing"},
+      {R"({"metadata": {"name": "n"}, "zones": [{"name": "node-0", "type": "Node", "resources":
+          [{"name": "cpu", "capacity": "1", "allocatable": "1"}]}]})",
+       "zones[0].resources[0].available: is missing"},
+      {R"({"metadata": {"name": "n"}, "zones": [{"name": "node-0", "type": "Node", "resources":
+          [{"name": "cpu", "capacity": "1", "allocatable": "1", "available": "1x"}]}]})",
+       "zones[0].resources[0].available: invalid quantity \"1x\""},
+      {R"({"metadata": {"name": "n"}, "zones": [{"name": "node-0", "type": "Node", "resources":
+          [{"name": "cpu", "capacity": true, "allocatable": "1", "available": "1"}]}]})",
+       "zones[0].resources[0].capacity: must be a quantity"},
+      {R"({"metadata": {"name": "n"}, "zones": [{"name": "node-0", "type": "Node"},
+          {"name": "node-0", "type": "Node"}]})",
+       "zones[1].name: node-0 is listed twice"},
+  };
+  for (const auto& [json, error] : kCases) {
+    const auto nrt = parse_nrt(json);
+    ASSERT_FALSE(nrt) << json;
+    EXPECT_EQ(nrt.error().substr(0, std::string(error).size()), error) << json;
+  }
+}
+
+TEST(ParseNrt, SurvivesTruncationAnywhere) {
+  ReportSpec spec;
+  spec.zones = {{0, {{"cpu", "4"}}}, {1, {{"cpu", "4"}}}};
+  const std::string json = nrt_json(spec);
+  ASSERT_TRUE(parse_nrt(json));
+  for (size_t length = 0; length < json.size(); ++length) {
+    EXPECT_FALSE(parse_nrt(std::string_view(json).substr(0, length))) << length;
+  }
+}
+
+TEST(NumaNode, SparseUnsortedZonesBecomeDenseColumns) {
+  TopologyScene scene;
+  ReportSpec spec;
+  spec.zones = {{63, {{"cpu", "1"}}}, {0, {{"memory", "5"}}}, {9, {{"cpu", "-3"}}}};
+  const NumaNode node = scene.node(spec);
+  const plimsoll_numa_node& view = node.view();
+  ASSERT_EQ(view.zone_count, 3u);
+  EXPECT_EQ(view.zone_ids[0], 0u);
+  EXPECT_EQ(view.zone_ids[2], 63u);
+  EXPECT_EQ(view.report_order[0], 2u);
+  const uint32_t cpu = row_of(view, PLIMSOLL_RESOURCE_CPU);
+  ASSERT_NE(cpu, kNoRow);
+  EXPECT_EQ(view.listed[cpu], 0b110u);
+  EXPECT_EQ(view.free[cpu * 3 + 1], -3000);
+  EXPECT_EQ(view.free[cpu * 3 + 2], 1000);
+  EXPECT_EQ(view.distances[0], kUnknownDistance);
+}
+
+TEST(Quantity, BaseUnitsRoundAwayFromZeroAndSaturate) {
+  using sdk::parse_quantity;
+  using sdk::QuantityUnit;
+  EXPECT_EQ(parse_quantity("1500m", QuantityUnit::kWhole), 2);
+  EXPECT_EQ(parse_quantity("1500m", QuantityUnit::kMilli), 1500);
+  EXPECT_EQ(parse_quantity("0.5Gi", QuantityUnit::kWhole), 536'870'912);
+  EXPECT_EQ(parse_quantity("1e3", QuantityUnit::kWhole), 1000);
+  EXPECT_EQ(parse_quantity("1E", QuantityUnit::kWhole), 1'000'000'000'000'000'000);
+  EXPECT_EQ(parse_quantity("-1500m", QuantityUnit::kWhole), -2);
+  EXPECT_EQ(parse_quantity("100Ei", QuantityUnit::kWhole), INT64_MAX);
+  EXPECT_EQ(parse_quantity("1e999999999999", QuantityUnit::kWhole), INT64_MAX);
+  EXPECT_EQ(parse_quantity("1e-999999999999", QuantityUnit::kWhole), 1);
+  EXPECT_EQ(parse_quantity("9007199254740993", QuantityUnit::kWhole), 9'007'199'254'740'993);
+  for (const char* text : {"", " ", "1x", "1.2.3", "1ee3", "e3x", "0x10", "1 Gi", "--1", "1i"}) {
+    EXPECT_FALSE(parse_quantity(text, QuantityUnit::kWhole)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::topology
