@@ -177,7 +177,7 @@ class Framework {
                                  std::string_view node_name);
 
   // ---- binding cycle. Any thread; `post` runs a function on a binder thread. `done` is called
-  // exactly once, on whatever thread the last step ended.
+  // exactly once, on whatever thread the last step ended. The Framework outlives every such run.
   using Post = std::function<void(std::function<void()>)>;
   using Done = std::function<void(Status)>;
   // PreBind plugins; neighbours that allow it run in parallel.

@@ -51,7 +51,7 @@
 #pragma once
 
 #include <plimsoll/host.hpp>
-#include <plimsoll/trampolines.hpp>
+#include <plimsoll/create.hpp>
 
 // Makes `Class` the plugin of this shared object. Once, at namespace scope, in one source file.
 #define PLIMSOLL_PLUGIN(Class, name_, version_, license_)                                   \

@@ -1,0 +1,130 @@
+// Plimsoll plugin SDK, inner part: which functions a plugin class has, the
+// object behind plimsoll_plugin.self, and how exceptions are kept from leaving
+// it.
+#pragma once
+
+#include <plimsoll/arguments.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <exception>
+
+namespace plimsoll::sdk::detail {
+
+// ---- which functions a class has
+
+// has_X<P>: P has a member of that name, whatever its signature. (Derived from
+// P and from a class with such a member, naming it is ambiguous exactly if P
+// has one too.)
+#define PLIMSOLL_SDK_MEMBER(member)                                            \
+  struct Fallback_##member {                                                   \
+    int member;                                                                \
+  };                                                                           \
+  template <typename P> struct Probe_##member : P, Fallback_##member {};       \
+  template <typename P>                                                        \
+  concept has_##member = !requires {                                           \
+    &Probe_##member<P>::member;                                                \
+  };
+
+PLIMSOLL_SDK_MEMBER(start)
+PLIMSOLL_SDK_MEMBER(pre_enqueue)
+PLIMSOLL_SDK_MEMBER(sort_key)
+PLIMSOLL_SDK_MEMBER(events)
+PLIMSOLL_SDK_MEMBER(hint)
+PLIMSOLL_SDK_MEMBER(pre_filter)
+PLIMSOLL_SDK_MEMBER(add_pod)
+PLIMSOLL_SDK_MEMBER(remove_pod)
+PLIMSOLL_SDK_MEMBER(filter)
+PLIMSOLL_SDK_MEMBER(filter_node)
+PLIMSOLL_SDK_MEMBER(post_filter)
+PLIMSOLL_SDK_MEMBER(pre_score)
+PLIMSOLL_SDK_MEMBER(score)
+PLIMSOLL_SDK_MEMBER(score_node)
+PLIMSOLL_SDK_MEMBER(normalize)
+PLIMSOLL_SDK_MEMBER(reserve)
+PLIMSOLL_SDK_MEMBER(unreserve)
+PLIMSOLL_SDK_MEMBER(permit)
+PLIMSOLL_SDK_MEMBER(pre_bind_pre_flight)
+PLIMSOLL_SDK_MEMBER(pre_bind)
+PLIMSOLL_SDK_MEMBER(bind)
+PLIMSOLL_SDK_MEMBER(post_bind)
+PLIMSOLL_SDK_MEMBER(sign)
+PLIMSOLL_SDK_MEMBER(node_event)
+PLIMSOLL_SDK_MEMBER(pod_event)
+PLIMSOLL_SDK_MEMBER(object_event)
+PLIMSOLL_SDK_MEMBER(explain)
+PLIMSOLL_SDK_MEMBER(filter_aspects)
+PLIMSOLL_SDK_MEMBER(score_aspects)
+#undef PLIMSOLL_SDK_MEMBER
+
+// ---- the object behind plimsoll_plugin.self
+
+template <typename P> struct Instance {
+  Instance(const plimsoll_host *table, std::string_view args,
+           std::string_view name)
+      : host(table, name), plugin(make(host, args)) {}
+
+  static P make(const Host &host, std::string_view args) {
+    if constexpr (std::is_constructible_v<P, Host, std::string_view>) {
+      return P(host, args);
+    } else {
+      static_assert(std::is_constructible_v<P, Host>,
+                    "a plugin is constructed from (Host, std::string_view "
+                    "args_json) or (Host)");
+      return P(host);
+    }
+  }
+
+  Host host;
+  P plugin;
+  std::vector<plimsoll_event_interest> interests; // what events() said
+  NodeNames names; // what the last pre_filter narrowed to
+  std::vector<plimsoll_str> name_views;
+  Nomination nomination; // of the last post_filter
+};
+
+template <typename P> Instance<P> &of(void *self) {
+  return *static_cast<Instance<P> *>(self);
+}
+template <typename P> const Instance<P> &of(const void *self) {
+  return *static_cast<const Instance<P> *>(self);
+}
+
+// Runs `call`; an exception becomes an error with its text.
+template <typename Call>
+int32_t guarded(const Host &host, const Call &call) noexcept {
+  try {
+    return call();
+  } catch (const std::exception &e) {
+    host.table().set_error(host.table().ctx, str(e.what()));
+  } catch (...) {
+    host.table().set_error(host.table().ctx,
+                           str("an exception that is no std::exception"));
+  }
+  return PLIMSOLL_ERROR;
+}
+
+// The same for functions that return nothing: the text goes to the log.
+template <typename Call>
+void logged(const Host &host, std::string_view function,
+            const Call &call) noexcept {
+  try {
+    call();
+    return;
+  } catch (const std::exception &e) {
+    try {
+      host.error_log(std::string(function) + ": " + e.what());
+    } catch (...) {
+      host.error_log("out of memory");
+    }
+  } catch (...) {
+    host.error_log("an exception that is no std::exception");
+  }
+}
+
+inline int32_t give(Status status, uint32_t *reason) {
+  *reason = status.reason;
+  return status.code;
+}
+
+} // namespace plimsoll::sdk::detail
