@@ -26,6 +26,9 @@ set(PLIMSOLL_SANITIZE "" CACHE STRING "Sanitizers to build with: 'address,undefi
 if(PLIMSOLL_SANITIZE)
   add_compile_options(-fsanitize=${PLIMSOLL_SANITIZE} -fno-omit-frame-pointer -O1)
   add_link_options(-fsanitize=${PLIMSOLL_SANITIZE})
+  if(PLIMSOLL_SANITIZE MATCHES "thread")
+    add_compile_options(-Wno-tsan) # Asio uses atomic_thread_fence, which ThreadSanitizer does not model
+  endif()
 endif()
 
 set(PLIMSOLL_WARNINGS -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion -Werror)
