@@ -173,10 +173,11 @@ Amounts amounts_on_device(const DeviceType& type, const Amounts& per_device, con
   const bool has_memory = per_device.has(type.memory_dim);
   const bool has_ratio = per_device.has(type.ratio_dim);
   const int64_t total_bytes = total.get(type.memory_dim);
-  if (has_memory == has_ratio || total_bytes <= 0) return amounts;
-  if (has_ratio)
+  if (total_bytes <= 0) return amounts;
+  // Not "has_memory == has_ratio": g++ 12.2 with -fsanitize=shift gets that comparison wrong.
+  if (has_ratio && !has_memory)
     amounts.set(type.memory_dim, ratio_to_bytes(per_device.get(type.ratio_dim), total_bytes));
-  else
+  if (has_memory && !has_ratio)
     amounts.set(type.ratio_dim, bytes_to_ratio(per_device.get(type.memory_dim), total_bytes));
   return amounts;
 }

@@ -36,7 +36,7 @@ struct Amounts {
   std::array<int64_t, kMaxDims> value{};
   uint32_t present = 0;
 
-  [[nodiscard]] bool has(int dim) const { return (present >> dim & 1U) != 0; }
+  [[nodiscard]] bool has(int dim) const { return (present & (1U << dim)) != 0; }
   [[nodiscard]] int64_t get(int dim) const { return dim < 0 ? 0 : value[static_cast<size_t>(dim)]; }
   void set(int dim, int64_t amount) {
     value[static_cast<size_t>(dim)] = amount;
