@@ -136,6 +136,7 @@ class BindTest : public ::testing::Test {
   std::mutex mutex_;
   std::vector<std::string> notes_;
   Binders binders_;
+  Binders others_;  // threads that are not the scheduler's
 };
 
 TEST_F(BindTest, PreBindsRunInOrderAndStopAtAFailure) {
@@ -206,9 +207,8 @@ TEST_F(BindTest, NeighboursThatAllowItRunAtOnce) {
 
 TEST_F(BindTest, ATokenEndsAStepFromAnyThread) {
   Framework& framework = abc(ExtensionPoint::kPreBind);
-  std::thread later;
-  a().pre_bind = [&](const Host& host, plimsoll_cycle&, Token token) {
-    later = std::thread([this, host, token] {
+  a().pre_bind = [this](const Host& host, plimsoll_cycle&, Token token) {
+    others_.post()([this, host, token] {
       note("later");
       host.complete(token, PLIMSOLL_SUCCESS);
       host.complete(token, PLIMSOLL_ERROR, "a second time");
@@ -217,7 +217,6 @@ TEST_F(BindTest, ATokenEndsAStepFromAnyThread) {
   };
   b().pre_bind = notes("B");
   const Status status = pre_bind(framework);
-  later.join();
   EXPECT_TRUE(status.ok()) << status.error;
   EXPECT_THAT(notes_, ElementsAre("later", "B"));
 }
@@ -287,12 +286,10 @@ TEST_F(BindTest, AllSkippedIsSkip) {
 
 TEST_F(BindTest, APostThatFailsIsABindError) {
   Framework& framework = world_.make(minimal_profile());
-  std::thread later;
-  world_.backend.on_post = [&](std::function<void(Result<void>)> done) {
-    later = std::thread([done] { done(fail(ErrorCode::kConflict, "409: already assigned")); });
+  world_.backend.on_post = [this](std::function<void(Result<void>)> done) {
+    others_.post()([done] { done(fail(ErrorCode::kConflict, "409: already assigned")); });
   };
   const Status status = bind(framework);
-  later.join();
   EXPECT_EQ(status.code, Code::kError);
   EXPECT_EQ(status.error, "running Bind plugin \"Binder\": 409: already assigned");
 }
