@@ -5,8 +5,8 @@
 // A promise names the zones that the kubelet is predicted to choose and is subtracted there, from
 // reserve until evidence shows that a report counts the pod:
 //   - the report's pod fingerprint is the one of a set of pods that has this pod in it;
-//   - or, if the report has no fingerprint: what is available in the promised zones dropped by at
-//     least the promise, oldest promise first, no drop counted twice;
+//   - or, if the report has no fingerprint and no pod went away lately: what is available in the
+//     promised zones dropped by at least the promise, oldest promise first, no drop counted twice;
 //   - or, unless a set explains the fingerprint: the report was written kStalenessMs after the
 //   kubelet
 //     took the pod.

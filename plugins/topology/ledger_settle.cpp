@@ -225,14 +225,7 @@ void Ledger::settle_by_drop(NodeRecord& node, const NumaNode& before) {
     const int64_t* now = node.zones.available_cell(charge.resource, charge.zone_id);
     const int64_t* then = before.available_cell(charge.resource, charge.zone_id);
     const int64_t amount = now != nullptr && then != nullptr ? *then - *now : 0;
-    int64_t budget = amount;
-    for (const GonePod& gone : node.gone) {  // it may be what is seen
-      for (const Charge& one : gone.charges) {
-        const bool here = one.zone_id == charge.zone_id && one.resource == charge.resource;
-        if (here && !gone.counted) budget -= one.visible;
-      }
-    }
-    drops.push_back({charge.zone_id, charge.resource, std::max<int64_t>(budget, 0)});
+    drops.push_back({charge.zone_id, charge.resource, std::max<int64_t>(amount, 0)});
     return drops.back().left;
   };
   std::vector<PodRecord*> promised;
@@ -264,7 +257,7 @@ void Ledger::settle_report(NodeRecord& node, const NumaNode& before, bool had_be
   if (explain(node, had_before ? &before : nullptr)) return;
   if (!node.fingerprint.empty()) {
     ++stats_.unexplained_reports;
-  } else if (had_before) {
+  } else if (had_before && node.gone.empty()) {  // else what is seen may be those that went away
     settle_by_drop(node, before);
   }
   for (PodRecord& pod : node.pods) {

@@ -243,47 +243,52 @@ Totals run(Options options, uint32_t seeds) {
   return totals;
 }
 
+// A pod that went away may make the kubelet choose a lower zone than predicted, before any report
+// says so. Then the next pod may find its zone taken: rare, and the report puts it right.
+void expect_few_refused(const Totals& totals) {
+  EXPECT_LE(totals.refused * 200, totals.admitted) << totals.refused << " of " << totals.admitted;
+}
+
 TEST(LedgerProperty, WithoutDeletionsEveryPodIsAdmitted) {
-  const Totals totals = run({.deletions = false}, 200);
-  EXPECT_GT(totals.admitted, 1000);
+  const Totals totals = run({.deletions = false}, 60);
+  EXPECT_GT(totals.admitted, 800);
   EXPECT_EQ(totals.refused, 0);
 }
 
 TEST(LedgerProperty, WithoutFingerprintsToo) {
-  const Totals totals = run({.fingerprints = false, .deletions = false}, 200);
-  EXPECT_GT(totals.admitted, 1000);
+  const Totals totals = run({.fingerprints = false, .deletions = false}, 60);
+  EXPECT_GT(totals.admitted, 800);
   EXPECT_EQ(totals.refused, 0);
 }
 
 TEST(LedgerProperty, DeletionsNeverOverfill) {
-  const Totals totals = run({}, 200);
-  EXPECT_GT(totals.admitted, 5000);
-  RecordProperty("refused", totals.refused);
-  std::printf("admitted %d refused %d\n", totals.admitted, totals.refused);
+  const Totals totals = run({}, 60);
+  EXPECT_GT(totals.admitted, 800);
+  expect_few_refused(totals);
 }
 
 TEST(LedgerProperty, DeletionsOfEqualPodsNeverOverfill) {
-  const Totals totals = run({.fixed_cpus = 4}, 200);
-  EXPECT_GT(totals.admitted, 5000);
+  const Totals totals = run({.fixed_cpus = 4}, 60);
+  EXPECT_GT(totals.admitted, 800);
   EXPECT_EQ(totals.refused, 0);
 }
 
 TEST(LedgerProperty, CrashesForgetNothing) {
-  const Totals totals = run({.deletions = false, .crashes = true}, 200);
-  EXPECT_GT(totals.admitted, 1000);
+  const Totals totals = run({.deletions = false, .crashes = true}, 60);
+  EXPECT_GT(totals.admitted, 800);
   EXPECT_EQ(totals.refused, 0);
 }
 
 TEST(LedgerProperty, DeletionsWithoutFingerprintsNeverOverfill) {
-  const Totals totals = run({.fingerprints = false}, 200);
-  std::printf("admitted %d refused %d\n", totals.admitted, totals.refused);
-  EXPECT_GT(totals.admitted, 1000);
+  const Totals totals = run({.fingerprints = false}, 60);
+  expect_few_refused(totals);
+  EXPECT_GT(totals.admitted, 800);
 }
 
 TEST(LedgerProperty, CrashesAndDeletionsNeverOverfill) {
-  const Totals totals = run({.crashes = true}, 200);
-  std::printf("admitted %d refused %d\n", totals.admitted, totals.refused);
-  EXPECT_GT(totals.admitted, 1000);
+  const Totals totals = run({.crashes = true}, 60);
+  expect_few_refused(totals);
+  EXPECT_GT(totals.admitted, 800);
 }
 
 }  // namespace

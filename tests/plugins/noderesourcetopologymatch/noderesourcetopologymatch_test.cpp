@@ -1,0 +1,304 @@
+#include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <plimsoll/fake_host.hpp>
+
+#include "plugins/topology/predict.hpp"
+#include "plugins/topologyscore/topologyscore.hpp"
+#include "tests/plugins/topology/topology_scene.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+using sdk::FakeCycle;
+using sdk::FakeHost;
+using sdk::FakeNode;
+using sdk::FakePlugin;
+using sdk::Hint;
+using sdk::ObjectEvent;
+using sdk::Pod;
+
+using Match = NodeResourceTopologyMatch;
+
+class MatchTest : public ::testing::Test {
+ protected:
+  MatchTest() {
+    for (FakeNode* node : {&n1_, &n2_}) {
+      node->allocatable("cpu", 32'000).allocatable("memory", int64_t{128} << 30);
+      host_.add(*node);
+    }
+    host_.now = kYear2026Ms;
+  }
+
+  void add_nodes(Match& plugin) {
+    plugin.node_event(sdk::NodeEvent::kAdded, sdk::Node(&n1_.get()), 0);
+    plugin.node_event(sdk::NodeEvent::kAdded, sdk::Node(&n2_.get()), 0);
+  }
+  static ReportSpec zones(const std::string& node, const std::string& version,
+                          const std::string& cpu0, const std::string& cpu1) {
+    ReportSpec spec;
+    spec.node = node;
+    spec.version = version;
+    spec.fingerprint = fingerprint_of({});
+    spec.zones = {{0, {{"cpu", cpu0}, {"memory", "64Gi"}}},
+                  {1, {{"cpu", cpu1}, {"memory", "64Gi"}}}};
+    return spec;
+  }
+  template <typename Plugin>
+  static void upsert(Plugin& plugin, const std::string& name, const std::string& json,
+                     std::string_view resource = kNrtResource) {
+    plugin.object_event(ObjectEvent{ObjectEvent::kUpsert, resource, name, "", json});
+  }
+  bool logged(std::string_view text) const {
+    return std::any_of(host_.logs.begin(), host_.logs.end(), [&](const std::string& line) {
+      return line.find(text) != std::string::npos;
+    });
+  }
+  std::string explain(FakePlugin<Match>& plugin, const PodRef& pod, FakeNode& node) {
+    std::string text;
+    const auto put = [](void* sink, const void* data, size_t length) {
+      static_cast<std::string*>(sink)->append(static_cast<const char*>(data), length);
+    };
+    plugin.slots().explain(plugin.slots().self, cycle_.get(), pod.get(), &node.get(), put, &text);
+    return text;
+  }
+
+  TopologyScene scene_;
+  FakeHost host_;
+  FakeNode n1_{"n1", 0};
+  FakeNode n2_{"n2", 1};
+  FakeCycle cycle_;
+};
+
+TEST_F(MatchTest, RefusesNodesWhereNoZoneHoldsThePod) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  EXPECT_EQ(host_.watched,
+            (std::vector<std::string>{std::string(kNrtResource), std::string(kOldNrtResource)}));
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "4", "8")));
+  const PodRef pod = scene_.pod(guaranteed("p", 10));
+  const auto verdict = plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get()));
+  EXPECT_EQ(verdict.code, PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(verdict.reasons, "cannot align container");
+  host_.now += 12'000;
+  EXPECT_EQ(explain(plugin, pod, n1_),
+            "cannot align container c0 (single-numa-node, scope container; cpu: need 10, best "
+            "node-1 has 8; report 12 s old; 0 in flight)");
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(explain(plugin, pod, n2_), "the node has no NodeResourceTopology: not checked");
+}
+
+TEST_F(MatchTest, ReservePromisesTheZoneAndWritesIt) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "4", "8")));
+  host_.touched.clear();
+  const PodRef pod = scene_.pod(guaranteed("p", 6));
+  EXPECT_EQ(plugin.reserve(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(cycle_.annotations.at(std::string(kZonesAnnotation)),
+            R"({"c0":{"cpu":[1],"memory":[1]}})");
+  ASSERT_EQ(host_.touched.size(), 1u);
+  EXPECT_EQ(host_.touched[0].first, 0u);
+
+  const PodRef second = scene_.pod(guaranteed("q", 6));
+  const auto refused = plugin.reserve(cycle_, Pod(second.get()), sdk::Node(&n1_.get()));
+  EXPECT_EQ(refused.code, PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(refused.reasons, "cannot align container");
+  plugin.unreserve(cycle_, Pod(pod.get()), "n1");
+  plugin.unreserve(cycle_, Pod(pod.get()), "n1");
+  EXPECT_GE(host_.requeued, 1);
+  EXPECT_EQ(plugin.reserve(cycle_, Pod(second.get()), sdk::Node(&n1_.get())).code,
+            PLIMSOLL_SUCCESS);
+}
+
+// What passes Filter, Reserve can place: the reference looks at sidecars one by one.
+TEST_F(MatchTest, SidecarsAreNotOverlooked) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  ReportSpec report = zones("n1", "1", "8", "8");
+  report.scope = "pod";
+  upsert(plugin.plugin(), "n1", nrt_json(report));
+  PodSpec spec = guaranteed("p", 6);
+  spec.sidecars = {R"({"cpu":"6","memory":"1Gi"})"};
+  const PodRef pod = scene_.pod(spec);
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).reasons,
+            "cannot align pod");
+}
+
+TEST_F(MatchTest, AMalformedReportLeavesTheLastGoodOne) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "4", "4")));
+  upsert(plugin.plugin(), "n1", R"({"metadata":{"name":"n1"},"zones":3})");
+  EXPECT_TRUE(
+      logged("NodeResourceTopology n1 cannot be read, its last good report stays: zones: "
+             "must be a list (1 so far)"));
+  const PodRef pod = scene_.pod(guaranteed("p", 10));
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code,
+            PLIMSOLL_UNSCHEDULABLE);
+  plugin.plugin().object_event(ObjectEvent{ObjectEvent::kDelete, kNrtResource, "n1", "", ""});
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+}
+
+TEST_F(MatchTest, WithoutTheCrdEverythingPassesAndThatIsSaidOnce) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  for (std::string_view kind : {kNrtResource, kOldNrtResource}) {
+    plugin.plugin().object_event(
+        ObjectEvent{ObjectEvent::kSynced, kind, "", "", R"({"served":false})"});
+  }
+  EXPECT_EQ(std::count_if(host_.logs.begin(), host_.logs.end(),
+                          [](const std::string& l) { return l.find("not installed") != l.npos; }),
+            1);
+  const PodRef pod = scene_.pod(guaranteed("p", 10));
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+}
+
+TEST_F(MatchTest, OldVersionServesWhereTheNewOneIsMissing) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  plugin.plugin().object_event(
+      ObjectEvent{ObjectEvent::kSynced, kNrtResource, "", "", R"({"served":false})"});
+  upsert(plugin.plugin(), "n1",
+         R"({"metadata":{"name":"n1","resourceVersion":"1"},
+             "topologyPolicies":["SingleNUMANodePodLevel"],"zones":[{"name":"node-0","type":"Node",
+             "resources":[{"name":"cpu","capacity":"4","allocatable":"4","available":"4"},
+             {"name":"memory","capacity":"4Gi","allocatable":"4Gi","available":"4Gi"}]}]})",
+         kOldNrtResource);
+  const PodRef pod = scene_.pod(guaranteed("p", 10));
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).reasons,
+            "cannot align pod");
+}
+
+TEST_F(MatchTest, HintsWakeOnlyPodsThatFit) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  EXPECT_EQ(plugin.plugin().events().size(), 4u);
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "4", "4")));
+  plimsoll_event event{};
+  event.size = sizeof event;
+  event.resource = sdk::str(kNrtResource);
+  event.name = sdk::str("n1");
+  const PodRef big = scene_.pod(guaranteed("big", 10));
+  const PodRef small = scene_.pod(guaranteed("small", 2));
+  EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kSkip);
+  EXPECT_EQ(plugin.plugin().hint(Pod(small.get()), event), Hint::kQueue);
+  event.resource = sdk::str("AssignedPod");
+  PodSpec plain = guaranteed("plain", 1);
+  plain.burstable = true;
+  const PodRef unpinned = scene_.pod(plain);
+  event.old_pod = unpinned.get();
+  EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kSkip);
+  event.old_pod = small.get();
+  EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kQueue);
+}
+
+TEST_F(MatchTest, OneLedgerForAllInstances) {
+  FakePlugin<TopologyScore> score(host_);
+  FakePlugin<Match> first(host_);
+  FakePlugin<Match> second(host_);
+  EXPECT_EQ(host_.services.size(), 1u);
+  EXPECT_EQ(host_.watched.size(), 2u);
+  for (FakeNode* node : {&n1_, &n2_}) {
+    score.plugin().node_event(sdk::NodeEvent::kAdded, sdk::Node(&node->get()), 0);
+  }
+  add_nodes(first.plugin());
+  const std::string json = nrt_json(zones("n1", "1", "4", "8"));
+  upsert(score.plugin(), "n1", json);
+  upsert(first.plugin(), "n1", json);
+  const PodRef a = scene_.pod(guaranteed("a", 8));
+  const PodRef b = scene_.pod(guaranteed("b", 8));
+  EXPECT_EQ(first.reserve(cycle_, Pod(a.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(second.reserve(cycle_, Pod(b.get()), sdk::Node(&n1_.get())).code,
+            PLIMSOLL_UNSCHEDULABLE);
+}
+
+TEST_F(MatchTest, ScoresByTheLedgersView) {
+  FakePlugin<Match> plugin(host_, R"({"scoringStrategy": {"type": "LeastAllocated",
+      "resources": [{"name": "cpu", "weight": 1}]}})");
+  add_nodes(plugin.plugin());
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "8", "8")));
+  upsert(plugin.plugin(), "n2", nrt_json(zones("n2", "2", "8", "8")));
+  PodSpec spec;
+  spec.apps = {R"({"cpu":"4","memory":"32Gi"})"};
+  const PodRef pod = scene_.pod(spec);
+  EXPECT_EQ(plugin.score(cycle_, Pod(pod.get()), {&n1_, &n2_}), (std::vector<int64_t>{50, 50}));
+  const PodRef other = scene_.pod(guaranteed("other", 4));
+  EXPECT_EQ(plugin.reserve(cycle_, Pod(other.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  const auto scores = plugin.score(cycle_, Pod(pod.get()), {&n1_, &n2_});
+  EXPECT_LT(scores[0], scores[1]);
+}
+
+TEST_F(MatchTest, SignaturesHoldWhatFilterAndScoreRead) {
+  FakePlugin<Match> plugin(host_);
+  const PodRef a = scene_.pod(guaranteed("a", 4));
+  const PodRef b = scene_.pod(guaranteed("b", 4));
+  const PodRef c = scene_.pod(guaranteed("c", 5));
+  PodSpec with_init = guaranteed("d", 4);
+  with_init.init = {R"({"cpu":"1","memory":"1Gi"})"};
+  const PodRef d = scene_.pod(with_init);
+  EXPECT_EQ(plugin.sign(Pod(a.get())), plugin.sign(Pod(b.get())));
+  EXPECT_NE(plugin.sign(Pod(a.get())), plugin.sign(Pod(c.get())));
+  EXPECT_NE(plugin.sign(Pod(a.get())), plugin.sign(Pod(d.get())));
+}
+
+TEST(MatchArgsTest, DefaultsAndAllEightFields) {
+  for (const char* json : {"", "null", "{}"}) {
+    const MatchArgs args = parse_match_args(json);
+    EXPECT_EQ(args.scoring.type, Strategy::kLeastAllocated);
+    EXPECT_EQ(args.scoring.resources.size(), 2u);
+    EXPECT_EQ(args.foreign_pods_detect, "All");
+    EXPECT_EQ(args.resync_method, "Autodetect");
+    EXPECT_EQ(args.informer_mode, "Dedicated");
+    EXPECT_FALSE(args.preemption);
+  }
+  const MatchArgs args = parse_match_args(R"({
+    "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "NodeResourceTopologyMatchArgs",
+    "scoringStrategy": {"type": "LeastNUMANodes", "resources": [{"name": "cpu", "weight": 0}]},
+    "cacheResyncPeriodSeconds": 5, "discardReservedNodes": true,
+    "cache": {"foreignPodsDetect": "OnlyExclusiveResources", "resyncMethod": "All",
+              "informerMode": "Shared", "resyncScope": "OnlyResources"},
+    "preemptionMode": "Enabled"})");
+  EXPECT_EQ(args.scoring.type, Strategy::kLeastNumaNodes);
+  EXPECT_EQ(args.scoring.weight_of("cpu"), 1);
+  EXPECT_EQ(args.cache_resync_period_seconds, 5);
+  EXPECT_TRUE(args.discard_reserved_nodes);
+  EXPECT_EQ(args.foreign_pods_detect, "OnlyExclusiveResources");
+  EXPECT_EQ(args.resync_scope, "OnlyResources");
+  EXPECT_TRUE(args.preemption);
+  EXPECT_TRUE(args.warnings.empty());
+  EXPECT_EQ(parse_match_args(R"({"cache": {"resyncMethod": "all"}})").warnings.size(), 1u);
+}
+
+TEST(MatchArgsTest, EveryProblemWithItsPath) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"[]", "NodeResourceTopologyMatchArgs: must be an object"},
+      {R"({"scoringStrategy": {}})",
+       "scoringStrategy.type: Invalid value: \"\": invalid ScoringStrategyType"},
+      {R"({"scoringStrategy": {"type": "x"}, "preemptionMode": "y"})",
+       "[preemptionMode: Invalid value: \"y\": invalid PreemptionMode, scoringStrategy.type: "
+       "Invalid "
+       "value: \"x\": invalid ScoringStrategyType]"},
+      {R"({"kubeconfigpath": "/x"})", "unknown field \"kubeconfigpath\""},
+      {R"({"cache": {"foo": 1}})", "unknown field \"cache.foo\""},
+      {R"({"cacheResyncPeriodSeconds": "5"})",
+       "cacheResyncPeriodSeconds: Invalid value: \"5\": must be a whole number"},
+      {R"({"kind": "TopologyScoreArgs"})",
+       "want args to be of type NodeResourceTopologyMatchArgs, got TopologyScoreArgs"},
+      {R"({"scoringStrategy": {"type": "LeastAllocated", "resources": [{"weight": 1}]}})",
+       "scoringStrategy.resources[0].name: Required value"},
+  };
+  for (const auto& [json, error] : kCases) {
+    try {
+      static_cast<void>(parse_match_args(json));
+      ADD_FAILURE() << json;
+    } catch (const std::runtime_error& e) {
+      EXPECT_EQ(std::string(e.what()), error) << json;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::topology
