@@ -1,5 +1,6 @@
 #include "cli/wiring.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -11,6 +12,8 @@ namespace plimsoll::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kUnsupportedFeatures = "UnsupportedFeatures";
 
 ExtensionPoint runtime_point(config::ExtensionPoint point) {
   return static_cast<ExtensionPoint>(static_cast<uint8_t>(point));
@@ -119,6 +122,15 @@ SchedulerOptions scheduler_options(const config::Validation& configuration) {
       for (const config::EffectivePlugin& plugin : profile.points[point]) {
         spec.at(runtime_point(point)).push_back({plugin.name, plugin.weight});
       }
+    }
+    // In every profile, whatever the file says: a pod that asks for what is not there yet must not
+    // be placed as if it had not asked.
+    for (const ExtensionPoint point : {ExtensionPoint::kPreFilter, ExtensionPoint::kFilter}) {
+      auto& plugins = spec.at(point);
+      const bool named = std::any_of(plugins.begin(), plugins.end(), [](const PluginEntry& plugin) {
+        return plugin.name == kUnsupportedFeatures;
+      });
+      if (!named) plugins.insert(plugins.begin(), PluginEntry{std::string(kUnsupportedFeatures)});
     }
     for (const config::PluginArgs& args : profile.args) spec.args[args.name] = args.json;
     options.profiles.push_back(std::move(spec));

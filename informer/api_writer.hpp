@@ -26,9 +26,10 @@ inline constexpr std::size_t kWriteClasses = 4;
 
 struct WriteOptions {
   // Requests under way, by WriteClass: binds, pod status, events, others.
-  std::array<std::size_t, kWriteClasses> in_flight{64, 16, 8, 16};
-  // Events waiting; one more is dropped and counted.
-  std::size_t event_queue = 1000;
+  std::array<std::size_t, kWriteClasses> in_flight{64, 16, 32, 16};
+  // Events waiting; one more is dropped and counted. Enough for a burst of pods far above what an API server
+  // takes per second, so that each of them gets its event in the end.
+  std::size_t event_queue = 50'000;
   // A server error (500, 502, 503, 504), an unreachable server or a lost answer: so many tries in
   // all.
   int tries = 5;

@@ -1,0 +1,173 @@
+// The program as a user calls it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/child_process.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace plimsoll::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kProfile = "examples/profiles/topology.yaml";
+const std::string kSample = "examples/clusters/quickstart/";
+
+struct Answer {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+Answer plimsoll(std::vector<std::string> arguments, std::chrono::seconds timeout = 120s) {
+  const TempDir dir;
+  const auto stderr_file = dir.path() / "stderr";
+  ChildOptions options;
+  options.argv = {std::string(std::getenv("PLIMSOLL_BIN_DIR")) + "/plimsoll"};
+  options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
+  options.stderr_file = stderr_file;
+  auto process = ChildProcess::start(options);
+  EXPECT_TRUE(process.has_value()) << process.error().message;
+  const auto status = process->wait(timeout);
+  EXPECT_TRUE(status.has_value()) << "still running after the timeout: " << process->output();
+  return {status ? status->code : -1, process->output(), process->error_output()};
+}
+
+TEST(PlimsollSimulate, PlacesTheSampleAsExpected) {
+  const Answer answer =
+      plimsoll({"simulate", "--config", kProfile, "--cluster", kSample + "cluster.yaml", "--pods",
+                kSample + "pods.yaml", "--expect", kSample + "expected.yaml"});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("POD"));
+  EXPECT_THAT(answer.out, HasSubstr("1.00 bindings"));
+  EXPECT_THAT(answer.out, HasSubstr("(0 with TopologyAffinityError)"));
+}
+
+TEST(PlimsollSimulate, FailsWhenAnExpectationDoesNotHold) {
+  const TempDir dir;
+  const auto expected = dir.path() / "expected.yaml";
+  write_file(expected, "unplaced:\n- pod: default/web-0\n");
+  const Answer answer =
+      plimsoll({"simulate", "--config", kProfile, "--cluster", kSample + "cluster.yaml", "--pods",
+                kSample + "pods.yaml", "--expect", expected.string(), "-o", "json"});
+  EXPECT_EQ(answer.code, 1);
+  EXPECT_THAT(answer.err, HasSubstr("default/web-0 should have no place, but is on"));
+  const auto report = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(report["pods"].size(), 48U);
+  EXPECT_EQ(report["kubelets"]["topologyAffinityErrors"], 0);
+  EXPECT_TRUE(report["settled"]);
+}
+
+TEST(PlimsollSimulate, SaysWhatIsWrongWithItsFiles) {
+  EXPECT_THAT(plimsoll({"simulate", "--config", "missing.yaml", "--cluster", "x"}).err,
+              HasSubstr("missing.yaml"));
+  EXPECT_THAT(plimsoll({"simulate", "--config", kProfile, "--cluster", "missing.json"}).err,
+              HasSubstr("missing.json"));
+  const TempDir dir;
+  const auto broken = dir.path() / "broken.yaml";
+  write_file(broken, "kind: Node\nmetadata: [");
+  const Answer answer = plimsoll({"simulate", "--config", kProfile, "--cluster", broken.string()});
+  EXPECT_EQ(answer.code, 1);
+  EXPECT_THAT(answer.err, HasSubstr("broken.yaml:"));
+}
+
+TEST(PlimsollSimulate, NotesPodsOfOtherSchedulers) {
+  const TempDir dir;
+  const auto pods = dir.path() / "pods.yaml";
+  write_file(pods,
+             "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\n"
+             "spec: {containers: [{name: c, image: i}]}\n");
+  const Answer answer = plimsoll({"simulate", "--config", kProfile, "--cluster",
+                                  kSample + "cluster.yaml", "--pods", pods.string()});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("pod p names scheduler \"default-scheduler\""));
+}
+
+TEST(PlimsollValidate, ExamplesAreGood) {
+  for (const char* file : {"topology", "scheduler-plugins-nrt", "koordinator-deviceshare"}) {
+    const Answer answer =
+        plimsoll({"validate", std::string("examples/profiles/") + file + ".yaml"});
+    EXPECT_EQ(answer.code, 0) << file << answer.out << answer.err;
+  }
+}
+
+TEST(PlimsollValidate, ShowsTheMergedResultThatLoadsAgain) {
+  const Answer answer = plimsoll({"validate", "--show-effective", kProfile});
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("NodeResourceTopologyMatch"));
+  const TempDir dir;
+  const auto effective = dir.path() / "effective.yaml";
+  write_file(effective, answer.out);
+  EXPECT_EQ(plimsoll({"validate", effective.string()}).code, 0);
+}
+
+TEST(PlimsollValidate, AllErrorsAtOnceThoseOfPluginsToo) {
+  const TempDir dir;
+  const auto file = dir.path() / "profile.yaml";
+  write_file(file, R"(apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+parallelism: -1
+profiles:
+- schedulerName: a
+  plugins:
+    multiPoint:
+      enabled:
+      - name: NodeResourceTopologyMatch
+      - name: Imaginary
+  pluginConfig:
+  - name: NodeResourceTopologyMatch
+    args:
+      scoringStrategy:
+        type: Cheapest
+)");
+  const Answer answer = plimsoll({"validate", file.string()});
+  EXPECT_EQ(answer.code, 1);
+  EXPECT_THAT(answer.err, HasSubstr("profile.yaml:3:"));
+  EXPECT_THAT(answer.err, HasSubstr("Imaginary"));
+  EXPECT_THAT(answer.err, HasSubstr("profile.yaml:15:"));
+  EXPECT_THAT(answer.err, HasSubstr("Cheapest"));
+}
+
+TEST(PlimsollPlugins, ListsWhatIsLoadedAndWhatWasRefused) {
+  const Answer answer = plimsoll({"plugins", "-o", "json"});
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto plugins = nlohmann::json::parse(answer.out);
+  const auto named = [&plugins](const std::string& name) {
+    for (const auto& plugin : plugins) {
+      if (plugin["name"] == name) return plugin;
+    }
+    return nlohmann::json();
+  };
+  for (const char* name : {"NodeResourceTopologyMatch", "TopologyScore", "NodeDevice"}) {
+    EXPECT_TRUE(named(name)["loaded"].get<bool>()) << name;
+    EXPECT_THAT(named(name)["path"].get<std::string>(), HasSubstr(".so")) << name;
+    EXPECT_FALSE(named(name)["extensionPoints"].empty()) << name;
+  }
+  EXPECT_EQ(named("PrioritySort")["path"], "builtin");
+
+  const TempDir dir;
+  write_file(dir.path() / "torn.so", "not a library");
+  const Answer refused = plimsoll({"plugins", "--plugin-dir", dir.path().string()});
+  EXPECT_EQ(refused.code, 0);
+  EXPECT_THAT(refused.out, HasSubstr("Refused:"));
+  EXPECT_THAT(refused.out, HasSubstr("torn.so"));
+}
+
+TEST(PlimsollRun, SaysWhyItCannotStart) {
+  const Answer no_kubeconfig =
+      plimsoll({"run", "--config", kProfile, "--kubeconfig", "/no/such/kubeconfig"});
+  EXPECT_EQ(no_kubeconfig.code, 1);
+  EXPECT_THAT(no_kubeconfig.err, HasSubstr("/no/such/kubeconfig"));
+  EXPECT_EQ(plimsoll({"run"}).code, 106) << "a required option is missing";
+  EXPECT_NE(plimsoll({"fly"}).code, 0);
+  EXPECT_THAT(plimsoll({"--version"}).out, Not(testing::IsEmpty()));
+}
+
+}  // namespace
+}  // namespace plimsoll::test
