@@ -8,6 +8,7 @@ std::span<const Kind> kinds() {
       {"qos_requests", "QoS class and resource sums of pods", check_qos_requests},
       {"selectors", "label and node selectors, and the plugins that read them", check_selectors},
       {"fit", "NodeResourcesFit and NodeResourcesBalancedAllocation", check_fit},
+      {"device", "NodeDevice: device requests, and allocations on one node", check_device},
   };
   return kTable;
 }
