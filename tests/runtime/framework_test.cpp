@@ -88,7 +88,7 @@ TEST_F(FrameworkTest, HandsArgsToPluginsAndReportsTheirErrors) {
   EXPECT_EQ(seen, "{}");
 }
 
-TEST_F(FrameworkTest, RefusesTwoQueueSortsAndWeightsThatOverflow) {
+TEST_F(FrameworkTest, RefusesTwoQueueSorts) {
   ProfileSpec spec = minimal_profile();
   spec.at(ExtensionPoint::kQueueSort) = {{"Sort"}, {"Binder"}};
   EXPECT_THAT(world_.errors_of(spec),
