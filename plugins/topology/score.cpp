@@ -1,7 +1,7 @@
 #include "plugins/topology/score.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 
 #include "plugins/topology/least_numa.hpp"
 #include "plugins/topology/numa_node.hpp"
@@ -24,24 +24,48 @@ int64_t free_of(const Request& request, const plimsoll_numa_node& node, uint32_t
   return node.free[size_t{row} * node.zone_count + column];
 }
 
-// Share of the free amount that is left or used, 0 to 100; 0 if it does not fit.
-int64_t share(bool most, const Request& request, int64_t free) {
-  if (free <= 0 || request.amount > free) return 0;
-  const __int128 have = whole(request, free);
-  const __int128 need = whole(request, request.amount);
-  return static_cast<int64_t>((most ? need : have - need) * kMaxScore / have);
+// a * b / c for amounts that may be large; c > 0.
+int64_t scaled(int64_t a, int64_t b, int64_t c) {
+  int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product / c;
+  return static_cast<int64_t>(static_cast<__int128>(a) * b / c);
 }
 
-int64_t allocated_score(const ScoringStrategy& strategy, bool most, const Requests& requests,
-                        const plimsoll_numa_node& node, uint32_t column) {
-  __int128 sum = 0;
+// Share of the free amount that is left or used, 0 to 100; 0 if it does not fit.
+int64_t share(bool most, const Request& request, int64_t need, int64_t free) {
+  if (free <= 0 || request.amount > free) return 0;
+  const int64_t have = whole(request, free);
+  return scaled(most ? need : have - need, kMaxScore, have);
+}
+
+// The weighted mean of the resources' shares in each zone; of these the lowest that is not 0.
+int64_t worst_allocated(const ScoringStrategy& strategy, const Requests& requests,
+                        const plimsoll_numa_node& node) {
+  const bool most = strategy.type == Strategy::kMostAllocated;
+  constexpr int64_t kSmall = int64_t{1} << 50;  // a hundred times it fits int64
+  std::array<__int128, kMaxZones> sums;
+  std::fill_n(sums.begin(), node.zone_count, 0);
   __int128 weights = 0;
   for (const Request& request : requests) {
     const int64_t weight = strategy.weight_of(request.name);
-    sum += __int128{weight} * share(most, request, free_of(request, node, column));
+    const int64_t need = whole(request, request.amount);
+    const uint32_t row = row_of(node, request.resource);
     weights += weight;
+    if (row == kNoRow) continue;
+    const int64_t* free = node.free + size_t{row} * node.zone_count;
+    for (uint32_t column = 0; column < node.zone_count; ++column) {
+      sums[column] += static_cast<__int128>(weight) * share(most, request, need, free[column]);
+    }
   }
-  return weights == 0 ? kMaxScore : static_cast<int64_t>(sum / weights);
+  if (weights == 0) return node.zone_count == 0 ? 0 : kMaxScore;
+  int64_t worst = 0;
+  for (uint32_t column = 0; column < node.zone_count; ++column) {
+    const auto score = weights < kSmall
+                           ? static_cast<int64_t>(sums[column]) / static_cast<int64_t>(weights)
+                           : static_cast<int64_t>(sums[column] / weights);
+    if (score != 0 && (worst == 0 || score < worst)) worst = score;
+  }
+  return worst;
 }
 
 double fraction(const Request& request, int64_t free) {
@@ -72,26 +96,14 @@ int64_t balanced_score(const Requests& requests, const plimsoll_numa_node& node,
   return std::clamp<int64_t>(static_cast<int64_t>((1 - variance) * kMaxScore), 0, kMaxScore);
 }
 
-int64_t zone_score(const ScoringStrategy& strategy, const Requests& requests,
-                   const plimsoll_numa_node& node, uint32_t column) {
-  switch (strategy.type) {
-    case Strategy::kMostAllocated:
-      return allocated_score(strategy, true, requests, node, column);
-    case Strategy::kBalancedAllocation:
-      return balanced_score(requests, node, column);
-    case Strategy::kLeastAllocated:
-    case Strategy::kLeastNumaNodes:
-      break;
-  }
-  return allocated_score(strategy, false, requests, node, column);
-}
-
-// The lowest zone score that is not 0.
 int64_t worst_zone(const ScoringStrategy& strategy, const Requests& requests,
                    const plimsoll_numa_node& node) {
+  if (strategy.type != Strategy::kBalancedAllocation) {
+    return worst_allocated(strategy, requests, node);
+  }
   int64_t worst = 0;
   for (uint32_t column = 0; column < node.zone_count; ++column) {
-    const int64_t score = zone_score(strategy, requests, node, column);
+    const int64_t score = balanced_score(requests, node, column);
     if (score != 0 && (worst == 0 || score < worst)) worst = score;
   }
   return worst;

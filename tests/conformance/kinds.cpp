@@ -8,6 +8,9 @@ std::span<const Kind> kinds() {
       {"qos_requests", "QoS class and resource sums of pods", check_qos_requests},
       {"selectors", "label and node selectors, and the plugins that read them", check_selectors},
       {"fit", "NodeResourcesFit and NodeResourcesBalancedAllocation", check_fit},
+      {"nrt_filter", "NodeResourceTopologyMatch: Filter on one node", check_nrt_filter},
+      {"nrt_score", "NodeResourceTopologyMatch: Score of one node, all strategies",
+       check_nrt_score},
       {"device", "NodeDevice: device requests, and allocations on one node", check_device},
   };
   return kTable;
