@@ -16,7 +16,7 @@ class ExpectationsTest : public testing::Test {
  protected:
   Result<Expectations> load(const std::string& text) {
     const auto file = dir_.path() / "expected.yaml";
-    test::write_file(file, text);
+    EXPECT_TRUE(test::write_file(file, text).has_value());
     return load_expectations(file.string());
   }
   static Placement placed(const std::string& pod, const std::string& node) {

@@ -52,7 +52,7 @@ TEST(PlimsollSimulate, PlacesTheSampleAsExpected) {
 TEST(PlimsollSimulate, FailsWhenAnExpectationDoesNotHold) {
   const TempDir dir;
   const auto expected = dir.path() / "expected.yaml";
-  write_file(expected, "unplaced:\n- pod: default/web-0\n");
+  ASSERT_TRUE(write_file(expected, "unplaced:\n- pod: default/web-0\n"));
   const Answer answer =
       plimsoll({"simulate", "--config", kProfile, "--cluster", kSample + "cluster.yaml", "--pods",
                 kSample + "pods.yaml", "--expect", expected.string(), "-o", "json"});
@@ -71,7 +71,7 @@ TEST(PlimsollSimulate, SaysWhatIsWrongWithItsFiles) {
               HasSubstr("missing.json"));
   const TempDir dir;
   const auto broken = dir.path() / "broken.yaml";
-  write_file(broken, "kind: Node\nmetadata: [");
+  ASSERT_TRUE(write_file(broken, "kind: Node\nmetadata: ["));
   const Answer answer = plimsoll({"simulate", "--config", kProfile, "--cluster", broken.string()});
   EXPECT_EQ(answer.code, 1);
   EXPECT_THAT(answer.err, HasSubstr("broken.yaml:"));
@@ -80,9 +80,9 @@ TEST(PlimsollSimulate, SaysWhatIsWrongWithItsFiles) {
 TEST(PlimsollSimulate, NotesPodsOfOtherSchedulers) {
   const TempDir dir;
   const auto pods = dir.path() / "pods.yaml";
-  write_file(pods,
-             "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\n"
-             "spec: {containers: [{name: c, image: i}]}\n");
+  ASSERT_TRUE(write_file(pods,
+                         "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\n"
+                         "spec: {containers: [{name: c, image: i}]}\n"));
   const Answer answer = plimsoll({"simulate", "--config", kProfile, "--cluster",
                                   kSample + "cluster.yaml", "--pods", pods.string()});
   EXPECT_EQ(answer.code, 0) << answer.err;
@@ -103,14 +103,14 @@ TEST(PlimsollValidate, ShowsTheMergedResultThatLoadsAgain) {
   EXPECT_THAT(answer.out, HasSubstr("NodeResourceTopologyMatch"));
   const TempDir dir;
   const auto effective = dir.path() / "effective.yaml";
-  write_file(effective, answer.out);
+  ASSERT_TRUE(write_file(effective, answer.out));
   EXPECT_EQ(plimsoll({"validate", effective.string()}).code, 0);
 }
 
 TEST(PlimsollValidate, AllErrorsAtOnceThoseOfPluginsToo) {
   const TempDir dir;
   const auto file = dir.path() / "profile.yaml";
-  write_file(file, R"(apiVersion: kubescheduler.config.k8s.io/v1
+  ASSERT_TRUE(write_file(file, R"(apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 parallelism: -1
 profiles:
@@ -125,7 +125,7 @@ profiles:
     args:
       scoringStrategy:
         type: Cheapest
-)");
+)"));
   const Answer answer = plimsoll({"validate", file.string()});
   EXPECT_EQ(answer.code, 1);
   EXPECT_THAT(answer.err, HasSubstr("profile.yaml:3:"));
@@ -152,7 +152,7 @@ TEST(PlimsollPlugins, ListsWhatIsLoadedAndWhatWasRefused) {
   EXPECT_EQ(named("PrioritySort")["path"], "builtin");
 
   const TempDir dir;
-  write_file(dir.path() / "torn.so", "not a library");
+  ASSERT_TRUE(write_file(dir.path() / "torn.so", "not a library"));
   const Answer refused = plimsoll({"plugins", "--plugin-dir", dir.path().string()});
   EXPECT_EQ(refused.code, 0);
   EXPECT_THAT(refused.out, HasSubstr("Refused:"));
