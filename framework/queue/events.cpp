@@ -173,7 +173,11 @@ ClusterEvent object_event(RawRef before, RawRef after) {
 }
 
 bool matches(const plimsoll_event_interest& interest, const ClusterEvent& event) {
-  if ((interest.actions & event.actions) == 0) return false;
+  // An update that is none of the named ones (a pod's condition was written, say) carries all their
+  // bits and is for those who want every update.
+  const uint32_t common = interest.actions & event.actions;
+  if (common == 0) return false;
+  if (event.actions == PLIMSOLL_ACTION_UPDATE && common != event.actions) return false;
   const std::string_view wanted = view(interest.resource);
   if (wanted == kResourceAny || wanted == event.resource) return true;
   const bool pod_event =

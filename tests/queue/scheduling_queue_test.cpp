@@ -227,6 +227,21 @@ TEST_F(QueueTest, FailedBindingKeepsItsCounters) {
 
 // Whatever happens, a pod is in exactly one place, and every pod that was added and not removed is
 // somewhere.
+// Kubernetes: updatePodOther "should only trigger plugins registering a generic Pod/Update event".
+TEST_F(QueueTest, AnUpdateOfNothingNamedIsForThoseWhoWantEveryUpdate) {
+  const PodRef before = pod("a");
+  const auto events = pod_updated(kResourceUnschedulablePod, before, pod("a"));
+  ASSERT_EQ(events.size(), 1U);
+  const auto interest = [this](uint32_t actions) {
+    return plimsoll_event_interest{symbols_.intern(kResourcePod), actions, 0};
+  };
+  EXPECT_TRUE(matches(interest(PLIMSOLL_ACTION_UPDATE), events[0]));
+  EXPECT_TRUE(matches(interest(PLIMSOLL_ACTION_ALL), events[0]));
+  EXPECT_FALSE(matches(interest(PLIMSOLL_ACTION_UPDATE_POD_SCALE_DOWN), events[0]));
+  EXPECT_FALSE(
+      matches(interest(PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE_POD_LABEL), events[0]));
+}
+
 TEST_F(QueueTest, RandomScriptsLoseNoPod) {
   const auto seed = static_cast<unsigned>(::testing::UnitTest::GetInstance()->random_seed());
   std::mt19937 random(seed);
