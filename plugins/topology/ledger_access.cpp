@@ -1,7 +1,9 @@
 #include "plugins/topology/ledger_access.hpp"
 
+#include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "plugins/topology/ledger.hpp"
 
@@ -105,21 +107,45 @@ struct LedgerAccess::Owned {
     if (changes.freed) host.requeue_rejected();
   }
 
-  void upsert(const sdk::ObjectEvent& event) {
-    const Parsed<NrtObject> nrt = parse_nrt(event.json);
+  void upsert(std::string_view name, std::string_view json, bool old_version) {
+    Parsed<NrtObject> nrt = parse_nrt(json);
     if (nrt) {
+      // The same object in the other version has the same resource version, but says more.
+      if (old_version) nrt->resource_version.insert(0, "v1alpha1/");
       ledger.report(*nrt, host.now_ms());
       return;
     }
     ++malformed;
-    host.warn("NodeResourceTopology " + std::string(event.name) +
+    host.warn("NodeResourceTopology " + std::string(name) +
               " cannot be read, its last good report stays: " + nrt.error() + " (" +
               std::to_string(malformed) + " so far)");
+  }
+
+  // The same objects are there in both versions, v1alpha1 without the attributes that say the
+  // policy: it counts only where there is no v1alpha2. Until that is known its objects wait.
+  void object(const sdk::ObjectEvent& event) {
+    const bool old_version = event.resource == kOldNrtResource;
+    const bool deleted = event.type == sdk::ObjectEvent::kDelete;
+    if (!old_version && !deleted) served_new = 1;
+    if (old_version && served_new == 1) return;
+    if (old_version && served_new < 0) {
+      old_waiting.erase(std::string(event.name));
+      if (!deleted) old_waiting.emplace(event.name, event.json);
+    } else if (deleted) {
+      ledger.report_deleted(event.name);
+    } else {
+      upsert(event.name, event.json, old_version);
+    }
   }
 
   void synced(const sdk::ObjectEvent& event) {
     const bool served = event.json.find("\"served\":false") == std::string_view::npos;
     (event.resource == kNrtResource ? served_new : served_old) = served ? 1 : 0;
+    if (served_new >= 0) {
+      for (const auto& [name, json] : std::exchange(old_waiting, {})) {
+        if (served_new == 0) upsert(name, json, true);
+      }
+    }
     if (served_new != 0 || served_old != 0) return;
     host.warn(
         "this cluster has no NodeResourceTopology (CRD noderesourcetopologies.topology.node.k8s.io "
@@ -132,6 +158,7 @@ struct LedgerAccess::Owned {
   uint64_t malformed = 0;
   int served_new = -1;  // -1: not known yet
   int served_old = -1;
+  std::map<std::string, std::string> old_waiting;  // v1alpha1 objects as JSON, by name
 };
 
 LedgerAccess::LedgerAccess(sdk::Host host) {
@@ -178,13 +205,12 @@ void LedgerAccess::pod_event(sdk::PodEvent type, sdk::Pod pod, std::string_view 
 
 void LedgerAccess::object_event(const sdk::ObjectEvent& event) {
   if (!owned_) return;
-  const bool old_version = event.resource == kOldNrtResource;
-  if (event.resource != kNrtResource && !old_version) return;
-  if (event.type == sdk::ObjectEvent::kSynced) return owned_->synced(event);
-  // The same objects in both versions: once the newer one is known to be there, it alone counts.
-  if (old_version && owned_->served_new == 1) return;
-  if (event.type == sdk::ObjectEvent::kUpsert) owned_->upsert(event);
-  if (event.type == sdk::ObjectEvent::kDelete) owned_->ledger.report_deleted(event.name);
+  if (event.resource != kNrtResource && event.resource != kOldNrtResource) return;
+  if (event.type == sdk::ObjectEvent::kSynced) {
+    owned_->synced(event);
+  } else {
+    owned_->object(event);
+  }
   owned_->tell_changes();
 }
 

@@ -172,6 +172,39 @@ TEST_F(MatchTest, OldVersionServesWhereTheNewOneIsMissing) {
             "cannot align pod");
 }
 
+// An API server gives the same objects in both versions, in v1alpha1 without the attributes.
+TEST_F(MatchTest, OldVersionNeverHidesTheNewOne) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  const std::string pruned =
+      R"({"metadata":{"name":"n1","resourceVersion":"1"},"zones":[{"name":"node-0","type":"Node",
+          "resources":[{"name":"cpu","capacity":"4","allocatable":"4","available":"4"},
+          {"name":"memory","capacity":"4Gi","allocatable":"4Gi","available":"4Gi"}]}]})";
+  const PodRef pod = scene_.pod(guaranteed("p", 10));
+  upsert(plugin.plugin(), "n1", pruned, kOldNrtResource);
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "4", "4")));
+  upsert(plugin.plugin(), "n1", pruned, kOldNrtResource);
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code,
+            PLIMSOLL_UNSCHEDULABLE);
+}
+
+TEST_F(MatchTest, NewVersionTakesOverWhenItIsInstalledLater) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  const std::string pruned =
+      R"({"metadata":{"name":"n1","resourceVersion":"1"},"zones":[{"name":"node-0","type":"Node",
+          "resources":[{"name":"cpu","capacity":"4","allocatable":"4","available":"4"},
+          {"name":"memory","capacity":"4Gi","allocatable":"4Gi","available":"4Gi"}]}]})";
+  const PodRef pod = scene_.pod(guaranteed("p", 10));
+  upsert(plugin.plugin(), "n1", pruned, kOldNrtResource);
+  plugin.plugin().object_event(
+      ObjectEvent{ObjectEvent::kSynced, kNrtResource, "", "", R"({"served":false})"});
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "4", "4")));
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code,
+            PLIMSOLL_UNSCHEDULABLE);
+}
+
 TEST_F(MatchTest, HintsWakeOnlyPodsThatFit) {
   FakePlugin<Match> plugin(host_);
   add_nodes(plugin.plugin());
