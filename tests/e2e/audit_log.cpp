@@ -37,9 +37,15 @@ void for_records(const std::filesystem::path& file, std::size_t from, const Each
   }
 }
 
+int code_of(const json& record) {
+  return record.value(json::json_pointer("/responseStatus/code"), 0);
+}
 bool succeeded(const json& record) {
-  const int code = record.value(json::json_pointer("/responseStatus/code"), 0);
-  return code >= 200 && code < 300;
+  return code_of(record) >= 200 && code_of(record) < 300;
+}
+// The client went away, or the server did.
+bool lost(const json& record) {
+  return code_of(record) == 0 || code_of(record) == 499 || code_of(record) >= 500;
 }
 
 }  // namespace
@@ -66,7 +72,9 @@ std::map<std::string, PodWrites> AuditLog::pod_writes(const std::string& user) c
     PodWrites& writes = pods[object.value("namespace", "") + "/" + object.value("name", "")];
     const std::string part = object.value("subresource", "");
     if (part == "binding") {
-      ++(succeeded(record) ? writes.bound : writes.refused_binds);
+      ++(succeeded(record) ? writes.bound
+         : lost(record)    ? writes.lost_binds
+                           : writes.refused_binds);
     } else if (part == "status" && record["verb"] == "patch") {
       ++writes.status_patches;
     } else {
@@ -90,8 +98,7 @@ std::vector<std::string> AuditLog::forbidden(const std::string& user) const {
   for_records(log_, 0, [&](const std::string& line) {
     const json record = json::parse(line);
     if (record["user"]["username"] != user) return;
-    const int code = record.value(json::json_pointer("/responseStatus/code"), 0);
-    if (code != 403) return;
+    if (code_of(record) != 403) return;
     all.insert(record["verb"].get<std::string>() + " " + record["requestURI"].get<std::string>());
   });
   return {all.begin(), all.end()};

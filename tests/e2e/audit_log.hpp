@@ -15,7 +15,8 @@ namespace plimsoll::test {
 // Writes to one pod by one user, without its events.
 struct PodWrites {
   int bound = 0;           // POST pods/NAME/binding that succeeded
-  int refused_binds = 0;   // and those that did not
+  int lost_binds = 0;      // that a client or server died over: done or not, nobody heard
+  int refused_binds = 0;   // that the server refused
   int status_patches = 0;  // PATCH pods/NAME/status
   int others = 0;          // anything else
 };

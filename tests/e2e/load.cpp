@@ -108,9 +108,9 @@ class Maker {
     }
     if (chance(25)) pod["spec"]["initContainers"] = {container("init", pick(1, 5))};
     if (chance(15)) {
-      for (const char* kind : {"requests", "limits"}) {
-        containers[0]["resources"][kind]["hugepages-2Mi"] = std::to_string(pick(1, 8) * 64) + "Mi";
-      }
+      json& resources = containers[0]["resources"];
+      resources["limits"]["hugepages-2Mi"] = std::to_string(pick(1, 8) * 64) + "Mi";
+      resources["requests"] = resources["limits"];
     }
     return pod;
   }

@@ -63,7 +63,7 @@ TEST_F(PendingTest, TheEventCountsNodesByReason) {
   add_node("zoned-pod", {{"cpu", "8"}, {"memory", "16Gi"}});
   create(kNrts, two_zones("zoned-pod", "4", "pod"));
   add_node("tiny", {{"cpu", "1"}, {"memory", "1Gi"}});
-  start();
+  ASSERT_NO_FATAL_FAILURE(start());
   const json pod = create_pod(
       {.name = "big", .scheduler = kScheduler, .requests = {{"cpu", "6"}, {"memory", "6Gi"}}});
 
@@ -93,7 +93,7 @@ TEST_F(PendingTest, TheEventCountsNodesByReason) {
 }
 
 TEST_F(PendingTest, WithoutNodesThePodIsToldSo) {
-  start();
+  ASSERT_NO_FATAL_FAILURE(start());
   create_pod({.name = "early", .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
   const std::string expected = "no nodes available to schedule pods";
   EXPECT_EQ(wait_refused("early"), expected);
@@ -110,10 +110,15 @@ TEST_F(PendingTest, WithoutNodesThePodIsToldSo) {
 TEST_F(PendingTest, ANewNodeOrAChangedOneMakesRoom) {
   add_node("small", {{"cpu", "2"}, {"memory", "4Gi"}});
   add_node("cordoned", {{"cpu", "6"}, {"memory", "4Gi"}}, {{"unschedulable", true}});
-  start();
-  create_pod({.name = "a", .scheduler = kScheduler, .requests = {{"cpu", "4"}}});
-  create_pod({.name = "b", .scheduler = kScheduler, .requests = {{"cpu", "8"}}});
-  create_pod({.name = "c", .scheduler = kScheduler, .requests = {{"cpu", "3"}}});
+  ASSERT_NO_FATAL_FAILURE(start());
+  const auto on = [&](const char* name, const char* node, const char* cpus) {
+    json pod = pod_object({.name = name, .scheduler = kScheduler, .requests = {{"cpu", cpus}}});
+    pod["spec"]["nodeSelector"]["kubernetes.io/hostname"] = node;
+    create(pods_path(), pod);
+  };
+  on("a", "cordoned", "4");
+  on("b", "large", "8");
+  on("c", "small", "3");
   for (const char* pod : {"a", "b", "c"}) ASSERT_NE(wait_refused(pod), "") << pod;
 
   add_node("large", {{"cpu", "8"}, {"memory", "4Gi"}});
@@ -127,7 +132,7 @@ TEST_F(PendingTest, ANewNodeOrAChangedOneMakesRoom) {
 TEST_F(PendingTest, ATopologyThatMakesRoomIsNoticed) {
   add_node("n", {{"cpu", "16"}, {"memory", "16Gi"}});
   create(kNrts, two_zones("n", "2"));
-  start();
+  ASSERT_NO_FATAL_FAILURE(start());
   create_pod({.name = "a", .scheduler = kScheduler, .requests = {{"cpu", "4"}, {"memory", "2Gi"}}});
   EXPECT_EQ(wait_refused("a"), "0/1 nodes are available: 1 cannot align container.");
   change(std::string(kNrts) + "/n", {{"zones", two_zones("n", "4")["zones"]}});
@@ -146,7 +151,7 @@ TEST_F(PendingTest, ADeletedPodMakesRoom) {
   add_node("n", {{"cpu", "8"}, {"memory", "16Gi"}});
   create(kNrts, two_zones("n", "4"));
   add_gpu_node("g", {gpu_device(0, 0)});
-  start();
+  ASSERT_NO_FATAL_FAILURE(start());
   const PodSpec zone{.scheduler = kScheduler, .requests = {{"cpu", "4"}, {"memory", "2Gi"}}};
   for (const char* name : {"zone-a", "zone-b"}) {
     json pod = pod_object(zone);
@@ -163,7 +168,7 @@ TEST_F(PendingTest, ADeletedPodMakesRoom) {
   ASSERT_EQ(wait_bound("gpu-a"), "g");
   create(pods_path(), device_pod("gpu-b", {{"koordinator.sh/gpu", "50"}}));
   EXPECT_THAT(wait_refused("zone-c"), HasSubstr("1 Insufficient cpu"));
-  EXPECT_THAT(wait_refused("gpu-b"), HasSubstr("1 Insufficient gpu devices"));
+  EXPECT_THAT(wait_refused("gpu-b"), HasSubstr("1 Insufficient GPU Devices"));
 
   remove(pods_path("gpu-a"));
   expect_bound_soon("gpu-b", "g");
@@ -185,9 +190,9 @@ TEST_F(PendingTest, AHealedDeviceMakesRoom) {
   json sick = gpu_device(1, 1);
   sick["health"] = false;
   add_gpu_node("g", {gpu_device(0, 0), sick});
-  start();
+  ASSERT_NO_FATAL_FAILURE(start());
   create(pods_path(), device_pod("a", {{"nvidia.com/gpu", "2"}}));
-  EXPECT_THAT(wait_refused("a"), HasSubstr("1 Insufficient gpu devices"));
+  EXPECT_THAT(wait_refused("a"), HasSubstr("1 Insufficient GPU Devices"));
   change(std::string(kDevices) + "/g",
          {{"spec", {{"devices", {gpu_device(0, 0), gpu_device(1, 1)}}}}});
   expect_bound_soon("a", "g");
@@ -195,7 +200,7 @@ TEST_F(PendingTest, AHealedDeviceMakesRoom) {
 
 TEST_F(PendingTest, AnInvalidDeviceRequestIsExplainedAndHarmsNobody) {
   add_gpu_node("g", {gpu_device(0, 0), gpu_device(1, 1)});
-  start();
+  ASSERT_NO_FATAL_FAILURE(start());
   create(pods_path(), device_pod("odd", {{"koordinator.sh/gpu", "150"}}));
   create(pods_path(),
          device_pod("mixed", {{"koordinator.sh/gpu", "100"}, {"nvidia.com/gpu", "1"}}));
@@ -216,7 +221,7 @@ TEST_F(PendingTest, AnInvalidDeviceRequestIsExplainedAndHarmsNobody) {
 
 TEST_F(PendingTest, WhatIsNotThereYetIsSaidAndNotIgnored) {
   add_node("n", {{"cpu", "8"}, {"memory", "16Gi"}});
-  start();
+  ASSERT_NO_FATAL_FAILURE(start());
   json volume = pod_object({.name = "volume", .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
   volume["spec"]["volumes"] = {
       {{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data"}}}}};
@@ -245,7 +250,7 @@ TEST_F(PendingTest, WhatIsNotThereYetIsSaidAndNotIgnored) {
 
 TEST_F(PendingTest, AGatedPodWaitsForItsGates) {
   add_node("n", {{"cpu", "8"}, {"memory", "16Gi"}});
-  start();
+  ASSERT_NO_FATAL_FAILURE(start());
   json gated = pod_object({.name = "gated", .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
   gated["spec"]["schedulingGates"] = {{{"name", "example.org/quota"}}};
   create(pods_path(), gated);
@@ -260,7 +265,7 @@ TEST_F(PendingTest, AGatedPodWaitsForItsGates) {
 TEST_F(PendingTest, PodsOfOtherSchedulersAreCountedAndLeftAlone) {
   add_node("n", {{"cpu", "8"}, {"memory", "16Gi"}});
   add_gpu_node("g", {gpu_device(0, 0), gpu_device(1, 1)});
-  start();
+  ASSERT_NO_FATAL_FAILURE(start());
   create_pod({.name = "theirs", .scheduler = "another", .requests = {{"cpu", "6"}}});
   json gpu = device_pod("their-gpu", {{"koordinator.sh/gpu", "100"}});
   gpu["spec"]["schedulerName"] = "koord-scheduler";
