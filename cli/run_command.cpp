@@ -89,6 +89,8 @@ int run(const RunArguments& arguments) {
   (*session)->start();
   int signal = 0;
   sigwait(&signals, &signal);
+  // A second signal ends the program at once, should a plugin's PreBind block.
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   log_info("stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
   (*session)->stop();
   const SchedulerStats stats = (*session)->scheduler().stats();

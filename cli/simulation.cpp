@@ -40,8 +40,8 @@ class PodWatcher {
     bool more = true;
     while (more) {
       const auto batch = store_.events_after(sandbox::kPods, version_, 1000);
-      if (!batch) {  // the history is shorter than what we missed: the final list tells
-        version_ = store_.resource_version();
+      if (!batch) {  // the history is shorter than what was missed
+        relist();
         return true;
       }
       for (const sandbox::StoreEvent& event : batch->events) take(event);
@@ -70,6 +70,7 @@ class PodWatcher {
     return std::chrono::duration<double>(last - first).count();
   }
   void expect(const std::string& uid) { created_.emplace(uid, Clock::now()); }
+  void ignore(const std::set<std::string>& uids) { ignored_ = uids; }  // bound before we came
 
  private:
   void wake() {
@@ -81,21 +82,34 @@ class PodWatcher {
   }
 
   void take(const sandbox::StoreEvent& event) {
-    const std::string& uid = event.object->uid;
     if (event.type == sandbox::EventType::kDeleted) {
+      const std::string& uid = event.object->uid;
       created_.erase(uid);
       bound_.erase(uid);
       refused_.erase(uid);
       return;
     }
-    const nlohmann::json pod = event.object->parse();
+    take(*event.object, event.type == sandbox::EventType::kAdded);
+  }
+
+  void take(const sandbox::StoredObject& object, bool arrived) {
+    const nlohmann::json pod = object.parse();
     if (!scheduler_names_.contains(pod["spec"].value("schedulerName", ""))) return;
-    if (event.type == sandbox::EventType::kAdded) created_.emplace(uid, Clock::now());
+    if (arrived) created_.emplace(object.uid, Clock::now());
     if (!pod["spec"].value("nodeName", "").empty()) {
-      bound_.emplace(uid, Clock::now());
-      refused_.erase(uid);
+      bound_.emplace(object.uid, Clock::now());
+      refused_.erase(object.uid);
     } else if (!placement_of(pod).message.empty()) {
-      refused_.insert(uid);
+      refused_.insert(object.uid);
+    }
+  }
+
+  void relist() {
+    const auto pods = store_.list(sandbox::kPods);
+    if (!pods) return;
+    version_ = pods->resource_version;
+    for (const sandbox::ObjectPtr& object : pods->objects) {
+      if (!ignored_.contains(object->uid)) take(*object, true);
     }
   }
 
@@ -105,6 +119,7 @@ class PodWatcher {
   std::unordered_map<std::string, Clock::time_point> created_;
   std::unordered_map<std::string, Clock::time_point> bound_;
   std::unordered_set<std::string> refused_;
+  std::set<std::string> ignored_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool dirty_ = true;                                // guarded by mutex_
@@ -124,8 +139,10 @@ void expect_waiting_pods(const sandbox::ObjectStore& store, const std::set<std::
   if (!pods) return;
   for (const sandbox::ObjectPtr& object : pods->objects) {
     const nlohmann::json pod = object->parse();
-    if (pod["spec"].value("nodeName", "").empty() &&
-        names.contains(pod["spec"].value("schedulerName", ""))) {
+    const Placement placement = placement_of(pod);
+    const bool over = placement.phase == "Succeeded" || placement.phase == "Failed" ||
+                      pod["metadata"].contains("deletionTimestamp");
+    if (placement.node.empty() && !over && names.contains(pod["spec"].value("schedulerName", ""))) {
       watcher.expect(object->uid);
     }
   }
@@ -199,6 +216,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   note_foreign_pods(options.pods, names, result.notes);
 
   PodWatcher watcher(store, names);
+  watcher.ignore(bound_before);
   expect_waiting_pods(store, names, watcher);
   (*session)->start();
   const auto deadline = Clock::now() + options.timeout;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <exception>
 #include <utility>
 
 #include "config/plugin_args.hpp"
@@ -64,7 +66,9 @@ Result<Modules> load_modules(const std::vector<std::string>& given_directories) 
   Modules modules;
   modules.add_builtin(builtin_modules());
   for (const fs::path& directory : plugin_directories(given_directories)) {
-    if (auto loaded = modules.load_directory(directory); !loaded) return fail(loaded.error());
+    auto loaded = modules.load_directory(directory);
+    if (!loaded && !given_directories.empty()) return fail(loaded.error());
+    if (!loaded) log_warn("plugin folder left out", {{"error", loaded.error().message}});
   }
   for (const auto& record : modules.records()) {
     if (!record->loaded)
@@ -167,6 +171,10 @@ Result<std::unique_ptr<Session>> Session::create(const config::Validation& confi
   }
   session->informer_ = std::make_unique<informer::ApiServerInformer>(
       *session->reads_, *session->scheduler_, session->symbols_, kinds);
+  informer::ApiServerInformer* informer = session->informer_.get();
+  session->scheduler_->on_kind_wanted([informer](const WantedKind& kind) {
+    informer->watch({kind.group, kind.version, kind.plural});
+  });
   return session;
 }
 
@@ -175,7 +183,15 @@ Session::~Session() {
 }
 
 void Session::start() {
-  loop_ = std::thread([this] { scheduler_->run(); });
+  loop_ = std::thread([this] {
+    try {
+      scheduler_->run();
+    } catch (const std::exception& error) {
+      // The loop's state is unknown now: a scheduler that goes on could give something twice.
+      log_error("the scheduler loop ended with an exception", {{"error", error.what()}});
+      std::abort();
+    }
+  });
   informer_->start();
 }
 

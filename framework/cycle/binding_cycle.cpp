@@ -13,11 +13,12 @@
 namespace plimsoll {
 
 void Scheduler::expire_waiting_pods() {
+  if (waiting_.empty()) return;
   const int64_t now = now_ms();
   std::vector<std::pair<std::string, std::string>> expired;  // UID and plugin
-  for (const auto& [uid, attempt] : attempts_) {
-    for (const auto& [plugin, deadline] : attempt->waits) {
-      if (attempt->waiting() && deadline <= now) {
+  for (const std::string& uid : waiting_) {
+    for (const auto& [plugin, deadline] : attempts_.at(uid)->waits) {
+      if (deadline <= now) {
         expired.emplace_back(uid, plugin);
         break;
       }
@@ -42,16 +43,16 @@ void Scheduler::resolve_waiting(const std::string& uid, const std::string& plugi
   }
   const std::unique_ptr<Attempt> attempt = std::move(found->second);
   attempts_.erase(found);
+  waiting_.erase(uid);
   undo(*attempt);
   Status status;
   status.code = Code::kUnschedulable;
-  status.reason = environment_.reasons.intern(*rejected_because);
   for (PluginIndex i = 0; i < attempt->framework.plugin_count(); ++i) {
     if (attempt->framework.plugin_name(i) == plugin) status.plugin_index = i;
   }
   Diagnosis diagnosis;
   diagnosis.node_count = 1;
-  diagnosis.nodes_by_reason[status.reason] = 1;
+  diagnosis.texts.push_back(std::move(*rejected_because));
   note_rejection(diagnosis, status);
   fail_attempt(*attempt, status, std::move(diagnosis));
   queue_.move_all(assigned_pod_deleted(attempt->assumed), now_ms(), uid);
@@ -60,9 +61,15 @@ void Scheduler::resolve_waiting(const std::string& uid, const std::string& plugi
 void Scheduler::start_binding(Attempt& attempt) {
   const std::string uid = attempt.uid();
   attempt.binding = true;
+  waiting_.erase(uid);
   queue_.done(uid);
-  Status status = attempt.framework.run_pre_bind_pre_flight(*attempt.cycle, *attempt.assumed,
-                                                            view(attempt.assumed->node_name));
+  const std::string_view node_name = view(attempt.assumed->node_name);
+  Status status;
+  if (cluster_.node(node_name) == nullptr) {  // it may have waited on Permit for minutes
+    status = error_status("node " + std::string(node_name) + " is gone");
+  } else {
+    status = attempt.framework.run_pre_bind_pre_flight(*attempt.cycle, *attempt.assumed, node_name);
+  }
   if (!status.ok()) {
     binding_ended(uid, status);
     return;
@@ -75,9 +82,16 @@ void Scheduler::start_binding(Attempt& attempt) {
   const auto ended = [this, uid](Status result) {
     post(Task{[this, uid, result = std::move(result)] { binding_ended(uid, result); }});
   };
-  const auto bound = [framework, target, ended](Status result) {
-    if (result.ok()) framework->run_post_bind(target);
-    ended(std::move(result));
+  // The answer arrives on the writer's thread, which PostBind must not hold up.
+  const auto bound = [framework, target, ended, on_binder](Status result) {
+    if (!result.ok() || framework->at(ExtensionPoint::kPostBind).empty()) {
+      ended(std::move(result));
+      return;
+    }
+    on_binder([framework, target, ended] {
+      framework->run_post_bind(target);
+      ended({});
+    });
   };
   framework->run_pre_binds(target, on_binder, [=](Status result) {
     if (!result.ok()) {
@@ -108,8 +122,16 @@ void Scheduler::binding_ended(const std::string& uid, const Status& status) {
   if (attempt->deleted || attempt->seen_bound) {
     queue_.forget(uid);
   } else {
-    queue_.restore(attempt->current(), now_ms());
-    report_failure(*attempt->current(), status.rejected(), status.message(environment_.reasons));
+    Diagnosis diagnosis;
+    diagnosis.node_count = 1;
+    if (status.rejected()) {
+      note_rejection(diagnosis, status);
+      diagnosis.texts.push_back(status.message(environment_.reasons));
+    }
+    queue_.restore(attempt->current(), diagnosis.rejectors, now_ms());
+    report_failure(*attempt->current(), status.rejected(),
+                   status.rejected() ? fit_error_message(diagnosis, environment_.reasons)
+                                     : status.message(environment_.reasons));
   }
   if (!attempt->seen_bound) {
     queue_.move_all(assigned_pod_deleted(attempt->assumed), now_ms(), uid);

@@ -14,6 +14,7 @@ std::string fit_error_message(const Diagnosis& diagnosis, const ReasonTable& rea
     for (const auto& [reason, nodes] : diagnosis.nodes_by_reason) {
       for (const auto& text : reasons.texts(reason)) histogram[std::string(text)] += nodes;
     }
+    for (const std::string& text : diagnosis.texts) ++histogram[text];
     std::vector<std::string> parts;
     parts.reserve(histogram.size());
     for (const auto& [text, nodes] : histogram) parts.push_back(std::to_string(nodes) + " " + text);

@@ -16,6 +16,8 @@ struct Diagnosis {
   size_t node_count = 0;                       // all nodes of the cluster
   std::string pre_filter_message;              // PreFilter rejected the pod as a whole
   std::map<uint32_t, size_t> nodes_by_reason;  // reason id -> nodes refused with exactly this list
+  std::vector<std::string>
+      texts;  // further reasons, each of one node; texts that name a pod go here
   std::string post_filter_message;
   std::set<PluginIndex>
       rejectors;  // plugins of the profile that answered Unschedulable or ...AndUnresolvable

@@ -1,6 +1,7 @@
 // What the loop does with each message. Kubernetes: pkg/scheduler/eventhandlers.go.
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "framework/base/log.hpp"
@@ -28,10 +29,24 @@ bool is_pod_message(const Message& message) {
 void Scheduler::handle(Message& message) {
   // Plugins hear of nodes and kinds before they hear of pods, so pods wait for the first lists.
   if (!synced_ && is_pod_message(message)) {
-    held_.push_back(std::move(message));
+    hold(std::move(message));
     return;
   }
   std::visit([this](auto& what) { handle(what); }, message);
+}
+
+// Only the newest word about a pod is kept: a kind that is refused for hours must not fill the
+// memory.
+void Scheduler::hold(Message message) {
+  const PodRef& pod = std::holds_alternative<PodUpserted>(message)
+                          ? std::get<PodUpserted>(message).pod
+                          : std::get<PodDeleted>(message).last_known;
+  const std::string uid(view(pod->meta.uid));
+  if (std::holds_alternative<PodDeleted>(message)) {
+    held_.erase(uid);
+  } else {
+    held_.insert_or_assign(uid, pod);
+  }
 }
 
 void Scheduler::handle(Task& message) {
@@ -109,8 +124,17 @@ void Scheduler::handle(KindSynced& message) {
 
 void Scheduler::finish_initial_sync() {
   synced_ = true;
-  std::vector<Message> pods = std::exchange(held_, {});
-  for (Message& message : pods) handle(message);
+  // In the order of their creation, as the queue would have seen them.
+  std::vector<PodRef> pods;
+  for (auto& [uid, pod] : std::exchange(held_, {})) pods.push_back(std::move(pod));
+  std::sort(pods.begin(), pods.end(), [](const PodRef& a, const PodRef& b) {
+    return std::tuple(a->meta.creation_ms, view(a->meta.ns), view(a->meta.name)) <
+           std::tuple(b->meta.creation_ms, view(b->meta.ns), view(b->meta.name));
+  });
+  for (PodRef& pod : pods) {
+    PodUpserted message{std::move(pod)};
+    handle(message);
+  }
   log_info("the first lists are complete", {{"nodes", cluster_.node_count()},
                                             {"pods_with_a_node", cluster_.pod_count()},
                                             {"pods_to_schedule", queue_.sizes().active}});
@@ -170,7 +194,10 @@ void Scheduler::assigned_pod(const PodRef& pod) {
 void Scheduler::pending_pod(const PodRef& pod) {
   const std::string uid(view(pod->meta.uid));
   if (const auto attempt = attempts_.find(uid); attempt != attempts_.end()) {
-    attempt->second->latest = pod;  // it is on its way; if that fails, this is what is tried again
+    // It is on its way; if that fails, this is what is tried again.
+    attempt->second->latest = pod;
+    attempt->second->deleted = false;
+    if (attempt->second->waiting()) queue_.update(pod, now_ms());
     return;
   }
   if (cluster_.is_assumed(uid)) return;  // bound by us; the watch has not caught up

@@ -43,12 +43,14 @@ Result<void> Scheduler::watch(std::string_view group, std::string_view version,
   for (const WantedKind& known : wanted_kinds_) {
     if (known.resource() == kind.resource()) return {};
   }
-  if (started_) {
-    return fail(ErrorCode::kInvalid, "watch " + kind.resource() +
-                                         ": kinds can be asked for only while plugins are created "
-                                         "and started");
+  if (kind.group.empty() && (plural == "pods" || plural == "nodes")) {
+    return fail(ErrorCode::kInvalid, "watch " + std::string(plural) +
+                                         ": plugins hear of them through pod_event and node_event");
   }
-  unsynced_kinds_.insert(kind.resource());
+  // One that is asked for late, because another kind is not served, say, does not stop scheduling
+  // again.
+  if (!synced_) unsynced_kinds_.insert(kind.resource());
+  if (started_ && kind_wanted_) kind_wanted_(kind);
   wanted_kinds_.push_back(std::move(kind));
   return {};
 }
@@ -98,10 +100,11 @@ void Scheduler::post_binding(BindingPost request, std::function<void(Result<void
                std::move(done));
 }
 
+// Time of day that never steps back: a corrected clock must not freeze backoffs and deadlines.
 int64_t Scheduler::now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
+  return clock_offset_ms_ + std::chrono::duration_cast<std::chrono::milliseconds>(
+                                std::chrono::steady_clock::now().time_since_epoch())
+                                .count();
 }
 
 // ---- QueuePolicy
@@ -121,6 +124,19 @@ std::optional<PluginIndex> Scheduler::gate(const plimsoll_pod& pod) {
               {{"pod", full_name(pod)}, {"error", status.message(environment_.reasons)}});
   }
   return status.plugin_index;
+}
+
+bool Scheduler::anyone_cares(const ClusterEvent& event) {
+  if (event.resource == kResourceRequeue) return true;
+  for (const auto& framework : frameworks_) {
+    for (const EventInterests& registered : framework->events()) {
+      if (registered.all) return true;
+      for (const plimsoll_event_interest& interest : registered.interests) {
+        if (matches(interest, event)) return true;
+      }
+    }
+  }
+  return false;
 }
 
 SortKey Scheduler::sort_key(const plimsoll_pod& pod, int64_t queued_ms) {

@@ -21,11 +21,20 @@ Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& 
       writer_(writer),
       environment_(symbols, *this),
       queue_(*this, options_.queue),
-      unsynced_kinds_{"pods", "nodes"} {}
+      unsynced_kinds_{"pods", "nodes"} {
+  using std::chrono::duration_cast;
+  using std::chrono::milliseconds;
+  const auto since = [](auto clock_now) {
+    return duration_cast<milliseconds>(clock_now.time_since_epoch()).count();
+  };
+  clock_offset_ms_ =
+      since(std::chrono::system_clock::now()) - since(std::chrono::steady_clock::now());
+}
 
 Scheduler::~Scheduler() {
   stop();
-  binders_.reset();
+  if (binders_)
+    binders_->stop();  // kept until the end: a plugin's own thread may still complete a token
 }
 
 Result<std::unique_ptr<Scheduler>> Scheduler::create(SchedulerOptions options,

@@ -43,7 +43,7 @@ class SymbolTable;
 struct SchedulerOptions {
   QueueConfig queue;
   std::vector<ProfileSpec> profiles;  // at least one; the queue is shared
-  unsigned binder_threads = 4;
+  unsigned binder_threads = 16;       // PreBind plugins may block
 };
 
 // A further kind that plugins asked for.
@@ -51,8 +51,10 @@ struct WantedKind {
   std::string group;
   std::string version;
   std::string plural;
-  // "<plural>.<version>.<group>", as in messages and events.
-  [[nodiscard]] std::string resource() const { return plural + "." + version + "." + group; }
+  // "<plural>.<version>.<group>", as in messages and events; of the core group only the plural.
+  [[nodiscard]] std::string resource() const {
+    return group.empty() ? plural : plural + "." + version + "." + group;
+  }
 };
 
 // Totals since the start; a copy.
@@ -84,6 +86,12 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
 
   [[nodiscard]] const std::vector<WantedKind>& wanted_kinds() const { return wanted_kinds_; }
 
+  // Called on the loop for each kind that a plugin asks for later, from within its callbacks. Set
+  // it before run().
+  void on_kind_wanted(std::function<void(const WantedKind&)> callback) {
+    kind_wanted_ = std::move(callback);
+  }
+
   void post(Message message) override;  // any thread
   void run();                           // the calling thread is the loop until stop()
   void stop();  // any thread, idempotent; binds in flight are waited for by run()
@@ -109,6 +117,7 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
 
   // ---- messages (event_handlers.cpp)
   void handle(Message& message);
+  void hold(Message message);
   void handle(PodUpserted& message);
   void handle(PodDeleted& message);
   void handle(NodeUpserted& message);
@@ -159,6 +168,7 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
 
   // ---- QueuePolicy
   std::optional<PluginIndex> gate(const plimsoll_pod& pod) override;
+  bool anyone_cares(const ClusterEvent& event) override;
   SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override;
   QueueHint hint(const plimsoll_pod& pod, PluginIndex plugin, const ClusterEvent& event) override;
 
@@ -167,6 +177,7 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
   SchedulerOptions options_;
   ApiWriter& writer_;
   std::vector<WantedKind> wanted_kinds_;
+  std::function<void(const WantedKind&)> kind_wanted_;
   Environment environment_;
   std::vector<std::unique_ptr<Framework>> frameworks_;
   std::unordered_map<std::string, Framework*> by_scheduler_name_;
@@ -174,15 +185,18 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
   ClusterState cluster_;
   SchedulingQueue queue_;
   std::unordered_map<std::string, std::unique_ptr<Attempt>>
-      attempts_;  // by UID: waiting on Permit, or binding
+      attempts_;                             // by UID: waiting on Permit, or binding
+  std::unordered_set<std::string> waiting_;  // of these, UIDs that wait on Permit
   std::unordered_map<std::string, std::unordered_set<std::string>>
       known_objects_;  // kind -> "ns/name"
   std::unordered_set<std::string> unsynced_kinds_;
-  std::vector<Message> held_;          // pods that arrive before the first lists are complete
+  std::unordered_map<std::string, PodRef>
+      held_;                           // pods that arrive before the first lists are complete
   std::vector<uint64_t> last_chosen_;  // by slot: when a node was last chosen, for ties
   uint64_t choices_ = 0;
   int64_t next_flush_ms_ = 0;
-  bool started_ = false;  // every plugin was created and started
+  int64_t clock_offset_ms_ = 0;  // from the steady clock to the epoch
+  bool started_ = false;         // every plugin was created and started
   bool synced_ = false;
   SchedulerStats counters_;
 

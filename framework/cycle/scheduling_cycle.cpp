@@ -45,7 +45,11 @@ bool Scheduler::schedule_one() {
   }
   if (!reserve_and_permit(*attempt, node)) return true;
   Attempt& kept = *attempts_.insert_or_assign(uid, std::move(attempt)).first->second;
-  if (kept.waits.empty()) start_binding(kept);
+  if (kept.waits.empty()) {
+    start_binding(kept);
+  } else {
+    waiting_.insert(uid);
+  }
   return true;
 }
 

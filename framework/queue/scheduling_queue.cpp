@@ -10,6 +10,9 @@ namespace {
 constexpr int64_t kBackoffWindowMs = 1000;
 constexpr int64_t kBackoffFlushMs = 1000;
 constexpr int64_t kUnschedulableFlushMs = 30'000;
+// Events kept for pods in flight. A pod that waits on Permit for minutes may miss older ones; it is
+// then tried again after a backoff, as if one of them had helped.
+constexpr size_t kMaxInFlightEvents = 10'000;
 
 int64_t truncate_to_window(int64_t ms) {
   return ms - ms % kBackoffWindowMs;
@@ -61,6 +64,8 @@ void SchedulingQueue::take_out(QueuedPod& pod) {
       break;
     case QueuePlace::kUnschedulable:
       unschedulable_.erase(pod.sequence);
+      if (pod.counted_gated) --gated_;
+      pod.counted_gated = false;
       break;
     case QueuePlace::kInFlight:
       break;
@@ -82,6 +87,8 @@ void SchedulingQueue::put(QueuedPod& pod, QueuePlace place) {
       break;
     case QueuePlace::kUnschedulable:
       unschedulable_.emplace(pod.sequence, &pod);
+      pod.counted_gated = pod.gated_by.has_value();
+      if (pod.counted_gated) ++gated_;
       break;
     case QueuePlace::kInFlight:
       break;
@@ -129,7 +136,7 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
       pod_updated(kResourceUnschedulablePod, before, entry->pod);
   if (entry->place == QueuePlace::kInFlight) {
     // Seen by the pod itself when its attempt ends.
-    for (const ClusterEvent& event : events) events_.push_back(event);
+    for (const ClusterEvent& event : events) remember(event);
     return;
   }
   const SortKey key = policy_.sort_key(*entry->pod, entry->queued_ms);
@@ -202,24 +209,36 @@ void SchedulingQueue::prune_events() {
   }
 }
 
+void SchedulingQueue::remember(const ClusterEvent& event) {
+  events_.push_back(event);
+  if (events_.size() <= kMaxInFlightEvents) return;
+  events_.pop_front();
+  ++events_begin_;
+}
+
 void SchedulingQueue::reject(std::string_view uid, const std::set<PluginIndex>& rejectors,
                              const std::set<PluginIndex>& pending, int64_t now_ms) {
   QueuedPod* pod = known(uid);
   if (pod == nullptr || pod->place != QueuePlace::kInFlight) return;
   const InFlight flight = end_flight(uid);
-  pod->rejectors = rejectors;
-  pod->pending = pending;
-  if (rejectors.empty() && pending.empty()) {
-    ++pod->consecutive_errors;
-  } else {
-    ++pod->unschedulable_count;
-    pod->consecutive_errors = 0;
-  }
-  pod->queued_ms = now_ms;
-  pod->backoff_expiry_ms = -1;
-  pod->key = policy_.sort_key(*pod->pod, now_ms);
+  count_failure(*pod, rejectors, pending, now_ms);
   requeue_after_attempt(*pod, flight, now_ms);
   prune_events();
+}
+
+void SchedulingQueue::count_failure(QueuedPod& pod, const std::set<PluginIndex>& rejectors,
+                                    const std::set<PluginIndex>& pending, int64_t now_ms) {
+  pod.rejectors = rejectors;
+  pod.pending = pending;
+  if (rejectors.empty() && pending.empty()) {
+    ++pod.consecutive_errors;
+  } else {
+    ++pod.unschedulable_count;
+    pod.consecutive_errors = 0;
+  }
+  pod.queued_ms = now_ms;
+  pod.backoff_expiry_ms = -1;
+  pod.key = policy_.sort_key(*pod.pod, now_ms);
 }
 
 void SchedulingQueue::fail(std::string_view uid, int64_t now_ms) {
@@ -230,7 +249,9 @@ void SchedulingQueue::requeue_after_attempt(QueuedPod& pod, const InFlight& flig
                                             int64_t now_ms) {
   Strategy best =
       pod.rejectors.empty() && pod.pending.empty() ? Strategy::kAfterBackoff : Strategy::kSkip;
-  for (uint64_t at = flight.since; at < events_begin_ + events_.size(); ++at) {
+  if (flight.since < events_begin_) best = Strategy::kAfterBackoff;
+  for (uint64_t at = std::max(flight.since, events_begin_); at < events_begin_ + events_.size();
+       ++at) {
     if (best == Strategy::kImmediately) break;
     const ClusterEvent& event = events_[static_cast<size_t>(at - events_begin_)];
     // An update of an unscheduled pod concerns that pod only.
@@ -254,7 +275,7 @@ void SchedulingQueue::done(std::string_view uid) {
   pods_.erase(found);
 }
 
-void SchedulingQueue::restore(PodRef pod, int64_t now_ms) {
+void SchedulingQueue::restore(PodRef pod, const std::set<PluginIndex>& rejectors, int64_t now_ms) {
   const std::string uid(view(pod->meta.uid));
   if (known(uid) != nullptr) return;
   const auto found = departed_.find(uid);
@@ -267,10 +288,7 @@ void SchedulingQueue::restore(PodRef pod, int64_t now_ms) {
   }
   entry->pod = std::move(pod);
   entry->place = QueuePlace::kInFlight;
-  ++entry->consecutive_errors;
-  entry->queued_ms = now_ms;
-  entry->backoff_expiry_ms = -1;
-  entry->key = policy_.sort_key(*entry->pod, now_ms);
+  count_failure(*entry, rejectors, {}, now_ms);
   QueuedPod& restored = *pods_.emplace(uid, std::move(entry)).first->second;
   requeue(restored, Strategy::kAfterBackoff, now_ms);
 }
@@ -336,7 +354,8 @@ void SchedulingQueue::requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms)
 
 void SchedulingQueue::move_all(const ClusterEvent& event, int64_t now_ms,
                                std::string_view except_uid) {
-  if (!in_flight_.empty()) events_.push_back(event);
+  if (!event.wildcard && !policy_.anyone_cares(event)) return;
+  if (!in_flight_.empty()) remember(event);
   std::vector<std::pair<QueuedPod*, Strategy>> moves;
   for (const auto& [sequence, pod] : unschedulable_) {
     if (view(pod->pod->meta.uid) == except_uid) continue;
@@ -357,7 +376,7 @@ void SchedulingQueue::activate(std::string_view uid, int64_t now_ms) {
   if (pod->place == QueuePlace::kInFlight) {
     ClusterEvent event = force_activate_event();
     event.new_pod = pod->pod;
-    events_.push_back(std::move(event));
+    remember(event);
     return;
   }
   requeue(*pod, Strategy::kImmediately, now_ms);
@@ -399,12 +418,12 @@ int64_t SchedulingQueue::flush(int64_t now_ms) {
 // ---- views
 
 SchedulingQueue::Sizes SchedulingQueue::sizes() const {
-  Sizes sizes{active_.size(), backoff_.size() + error_backoff_.size(), 0, 0, in_flight_.size(),
-              events_.size()};
-  for (const auto& [sequence, pod] : unschedulable_) {
-    ++(pod->gated_by ? sizes.gated : sizes.unschedulable);
-  }
-  return sizes;
+  return {active_.size(),
+          backoff_.size() + error_backoff_.size(),
+          unschedulable_.size() - gated_,
+          gated_,
+          in_flight_.size(),
+          events_.size()};
 }
 
 std::vector<const QueuedPod*> SchedulingQueue::list(QueuePlace place) const {

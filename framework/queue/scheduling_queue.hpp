@@ -42,6 +42,9 @@ class QueuePolicy {
   // The PreEnqueue plugin that holds the pod back, if any.
   virtual std::optional<PluginIndex> gate(const plimsoll_pod& pod) = 0;
   virtual SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) = 0;
+  // Does any plugin of any profile care about this kind of event? Asked once an event, before any
+  // pod is looked at.
+  virtual bool anyone_cares(const ClusterEvent& event) = 0;
   // What `plugin`, which rejected (or gates) the pod, says about an event.
   virtual QueueHint hint(const plimsoll_pod& pod, PluginIndex plugin,
                          const ClusterEvent& event) = 0;
@@ -67,6 +70,7 @@ struct QueuedPod {
   std::set<PluginIndex> rejectors;  // answered Unschedulable...; the gating plugin is one of them
   std::set<PluginIndex> pending;    // answered Pending
   std::optional<PluginIndex> gated_by;
+  bool counted_gated = false;  // among the gated of the unschedulable pods
   QueuePlace place = QueuePlace::kActive;
   uint64_t sequence = 0;  // order of arrival in its place
   size_t heap_index = 0;
@@ -96,7 +100,8 @@ class SchedulingQueue {
   void done(std::string_view uid);
   // A pod whose binding failed after done(): its counters are kept meanwhile, and it waits out an
   // error backoff.
-  void restore(PodRef pod, int64_t now_ms);
+  // `rejectors`: plugins that rejected it while it was bound; none: an error.
+  void restore(PodRef pod, const std::set<PluginIndex>& rejectors, int64_t now_ms);
   // A pod that was bound: its counters are dropped.
   void forget(std::string_view uid);
 
@@ -136,11 +141,14 @@ class SchedulingQueue {
   [[nodiscard]] Strategy worth_requeuing(const QueuedPod& pod, const ClusterEvent& event);
   [[nodiscard]] bool backing_off(QueuedPod& pod, int64_t now_ms) const;
   void requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms);
+  void count_failure(QueuedPod& pod, const std::set<PluginIndex>& rejectors,
+                     const std::set<PluginIndex>& pending, int64_t now_ms);
   void requeue_after_attempt(QueuedPod& pod, const InFlight& flight, int64_t now_ms);
   void take_out(QueuedPod& pod);
   void put(QueuedPod& pod, QueuePlace place);
   bool passes_gates(QueuedPod& pod);
   InFlight end_flight(std::string_view uid);
+  void remember(const ClusterEvent& event);
   void prune_events();
 
   QueuePolicy& policy_;
@@ -152,6 +160,7 @@ class SchedulingQueue {
   IndexedHeap<QueuedPod, ByExpiryWindow> backoff_;
   IndexedHeap<QueuedPod, ByExpiryWindow> error_backoff_;
   std::map<uint64_t, QueuedPod*> unschedulable_;  // by sequence
+  size_t gated_ = 0;                              // of these
   std::unordered_map<std::string, InFlight> in_flight_;
   std::multiset<uint64_t> flight_starts_;
   std::deque<ClusterEvent> events_;  // since the oldest pod in flight was popped

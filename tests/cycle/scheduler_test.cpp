@@ -26,6 +26,7 @@ using sdk::Token;
 struct Script {
   std::atomic<bool> reserve_fails{false};
   std::atomic<bool> pre_bind_fails{false};
+  std::atomic<bool> pre_bind_rejects{false};
   std::atomic<bool> wait_for_permit{false};
   std::atomic<int64_t> permit_timeout_ms{60'000};
   std::atomic<int> reserved{0};
@@ -94,6 +95,8 @@ class Steps {
     return g_script->wait_for_permit ? sdk::Status::wait() : sdk::Status::success();
   }
   sdk::Status pre_bind(plimsoll_cycle&, Pod, std::string_view, Token) {
+    if (g_script->pre_bind_rejects)
+      return host_.failed(PLIMSOLL_UNSCHEDULABLE, "volume is elsewhere");
     return g_script->pre_bind_fails ? host_.failed(PLIMSOLL_ERROR, "disk is full")
                                     : sdk::Status::success();
   }
@@ -365,6 +368,43 @@ TEST_F(SchedulerTest, PermitIsRejectedOrTimesOut) {
         "a",
         "0/1 nodes are available: 1 rejected due to timeout after waiting 20ms at plugin Steps.");
   }));
+}
+
+TEST_F(SchedulerTest, RejectionInPreBindIsUnschedulable) {
+  script_.pre_bind_rejects = true;
+  add_node("n", "1");
+  add_pod("a");
+  synced();
+  EXPECT_TRUE(eventually(
+      [&] { return api_.has_event("a", "0/1 nodes are available: 1 volume is elsewhere."); }));
+  EXPECT_EQ(api_.bind_count(), 0U);
+  EXPECT_EQ(api_.patches.at(0).reason, "Unschedulable");
+}
+
+TEST_F(SchedulerTest, NodeThatVanishesWhileAPodWaitsIsNotBoundTo) {
+  script_.wait_for_permit = true;
+  add_node("n", "1");
+  add_pod("a");
+  synced();
+  EXPECT_TRUE(eventually([&] { return script_.has("permit a"); }));
+  scheduler_->post(NodeDeleted{"n"});
+  Steps::host->allow_waiting("u-a");
+  EXPECT_TRUE(eventually([&] { return api_.has_event("a", "node n is gone"); }));
+  EXPECT_EQ(api_.bind_count(), 0U);
+  EXPECT_EQ(script_.reserved, 0);
+}
+
+TEST_F(SchedulerTest, UpdateOfAWaitingPodIsWhatIsTriedAgain) {
+  script_.wait_for_permit = true;
+  add_node("n", "1");
+  add_pod("a");
+  synced();
+  EXPECT_TRUE(eventually([&] { return script_.has("permit a"); }));
+  add_pod("a", "3");  // larger than the node now
+  Steps::host->reject_waiting("u-a", "not today");
+  add_node("m", "1");
+  EXPECT_TRUE(eventually(
+      [&] { return api_.has_event("a", "0/2 nodes are available: 2 Insufficient cpu."); }));
 }
 
 TEST_F(SchedulerTest, PodDeletedWhileItWaitsIsLetGo) {

@@ -36,6 +36,7 @@ class FakePolicy : public QueuePolicy {
     }
     return key;
   }
+  bool anyone_cares(const ClusterEvent&) override { return true; }
   QueueHint hint(const plimsoll_pod&, PluginIndex plugin, const ClusterEvent& event) override {
     const bool registered =
         (plugin == kFit && event.resource == kResourceNode) ||
@@ -216,7 +217,7 @@ TEST_F(QueueTest, FailedBindingKeepsItsCounters) {
   ASSERT_EQ(pop(), "a");
   queue_.done("uid-a");
   EXPECT_EQ(place("a"), "gone");
-  queue_.restore(pod("a"), now_);
+  queue_.restore(pod("a"), {}, now_);
   EXPECT_EQ(place("a"), "error-backoff");
   EXPECT_EQ(queue_.entry("uid-a")->attempts, 1U);
   now_ += 2000;

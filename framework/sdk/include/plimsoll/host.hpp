@@ -188,7 +188,8 @@ class Host {
   void touch_node(uint32_t slot, uint32_t aspects = PLIMSOLL_ASPECT_PLUGIN) const {
     table_->touch_node(table_->ctx, slot, aspects);
   }
-  // Asks for a kind: object_event hears of each of its objects. In the constructor or start; throws
+  // Asks for a kind: object_event hears of each of its objects. Those asked for
+  // in the constructor or start are listed before the first pod is scheduled; throws
   // if the host cannot watch it.
   void watch(std::string_view group, std::string_view version, std::string_view plural) const {
     if (table_->watch(table_->ctx, str(group), str(version), str(plural)) != PLIMSOLL_SUCCESS) {

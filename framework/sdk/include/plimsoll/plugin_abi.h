@@ -84,7 +84,7 @@ typedef struct plimsoll_event_interest {
 typedef struct plimsoll_event {
   uint32_t size;
   uint32_t actions;
-  plimsoll_str resource; /* "AssignedPod" and "UnscheduledPod" are told apart here */
+  plimsoll_str resource; /* "AssignedPod" and "UnschedulablePod" are told apart here */
   const plimsoll_pod* old_pod;
   const plimsoll_pod* new_pod;
   const plimsoll_node* old_node;
@@ -157,8 +157,8 @@ typedef struct plimsoll_host {
   uint32_t (*slot_count)(plimsoll_host_ctx*); /* slots are below this */
   void (*touch_node)(plimsoll_host_ctx*, uint32_t slot,
                      uint32_t aspects); /* plugin-owned state changed */
-  /* Asks for a kind: object_event is called for each of its objects. In create or start. 0 or
-   * PLIMSOLL_ERROR. */
+  /* Asks for a kind: object_event is called for each of its objects. Those asked for in create and
+   * start are listed before the first pod is scheduled. 0 or PLIMSOLL_ERROR. */
   int32_t (*watch)(plimsoll_host_ctx*, plimsoll_str group, plimsoll_str version,
                    plimsoll_str plural);
   /* Services: named, versioned tables that plugins publish for one another. 0, or PLIMSOLL_ERROR if
