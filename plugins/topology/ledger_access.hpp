@@ -7,8 +7,7 @@
 // any combination.
 
 #include <memory>
-#include <plimsoll/host.hpp>
-#include <plimsoll/trampolines.hpp>
+#include <plimsoll/arguments.hpp>
 #include <string_view>
 #include <vector>
 

@@ -2,7 +2,7 @@
 // What the topology plugins' Filter and Score read of a pod: QoS class, requests of every container
 // by kind, overhead. Pods with equal bytes get equal verdicts and scores.
 
-#include <plimsoll/trampolines.hpp>
+#include <plimsoll/arguments.hpp>
 
 namespace plimsoll::topology {
 
