@@ -306,7 +306,7 @@ Verdict Allocator::check(const NodeState& node, const NodeLabels& labels,
   const bool enforced = partition_rules(node, labels, demand.hints).enforced;
   if (enforced || !demand.hints.empty()) {
     Allocation ignored;
-    return Attempt(types_, nullptr, node, labels, demand).run(ignored);
+    return Attempt(types_, scorer_, node, labels, demand).run(ignored);
   }
   for (const TypeRequest& request : demand.request.types)
     if (!node.has_devices(request.type))

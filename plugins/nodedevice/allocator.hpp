@@ -66,8 +66,8 @@ class Allocator {
   // minor order.
   Allocator(const DeviceTypes& types, const Scorer* scorer) : types_(types), scorer_(scorer) {}
 
-  // Whether the pod's devices are there. Does not allocate memory in the common case (no
-  // annotations, no partition table).
+  // Whether the pod's devices are there: the verdict of allocate() on the same state, always. Does
+  // not allocate memory in the common case (no annotations, no partition table).
   [[nodiscard]] Verdict check(const NodeState& node, const NodeLabels& labels,
                               const PodDemand& demand) const;
 
