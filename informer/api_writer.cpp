@@ -103,21 +103,18 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
     }
   }
 
-  // Returns the job that this one replaces, if any. Called with `mutex` held.
+  // Returns the job that need not be carried out any more, if any: `job` itself, which then holds
+  // what was waiting in the place that it took. Called with `mutex` held.
   static JobRef enqueue(Lane& into, const JobRef& job) {
-    if (job->merge.empty()) {
-      into.queue.push_back(job);
-      return nullptr;
+    if (!job->merge.empty()) {
+      const auto [at, fresh] = into.mergeable.try_emplace(job->merge, job);
+      if (!fresh) {
+        std::swap(*at->second, *job);
+        return job;
+      }
     }
-    auto [at, fresh] = into.mergeable.try_emplace(job->merge, job);
-    if (fresh) {
-      into.queue.push_back(job);
-      return nullptr;
-    }
-    JobRef old = std::move(at->second);
-    at->second = job;
-    std::replace(into.queue.begin(), into.queue.end(), old, job);
-    return old;
+    into.queue.push_back(job);
+    return nullptr;
   }
 
   // Sends what may be sent.

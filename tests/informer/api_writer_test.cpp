@@ -234,6 +234,43 @@ TEST_F(ApiWriterTest, BindsDoNotWaitBehindEventsAndConditions) {
   EXPECT_EQ(journal.lines().size(), 3u) << "each is heard of once";
 }
 
+TEST_F(ApiWriterTest, NewerConditionsTakeThePlaceOfOlderOnesInTheQueue) {
+  options.in_flight = {1, 1, 1, 1};
+  std::atomic<bool> open{false};
+  start([&](int, const Received&, Exchange& exchange) {
+    while (!open) std::this_thread::sleep_for(1ms);
+    exchange.reply(200, "{}");
+  });
+  constexpr int kPods = 300;
+  constexpr int kRounds = 100;
+  std::atomic<int> heard{0};
+  for (int round = 0; round < kRounds; ++round) {
+    for (int i = 0; i < kPods; ++i) {
+      const std::string name = "p" + std::to_string(i);
+      ConditionPatch patch;
+      patch.ns = "ns";
+      patch.name = name;
+      patch.uid = name;
+      patch.message = std::to_string(round);
+      writer_->patch_condition(patch, [&](const Result<void>&) { ++heard; });
+    }
+    if (round == 0) {
+      ASSERT_TRUE(server_->wait_for("/pods/p0/status", 1));
+    }
+  }
+  EXPECT_EQ(heard, (kRounds - 1) * kPods - 1) << "the first one of p0 is under way";
+  open = true;
+  EXPECT_TRUE(server_->wait_for("/status", kPods + 1));
+  const auto seen = server_->received();
+  ASSERT_EQ(seen.size(), static_cast<std::size_t>(kPods) + 1);
+  for (std::size_t i = 1; i < seen.size(); ++i) {
+    const std::string name = i < kPods ? "p" + std::to_string(i) : "p0";
+    EXPECT_TRUE(seen[i].asks("/" + name + "/status")) << "in the order of their places";
+    EXPECT_EQ(json::parse(seen[i].body)["status"]["conditions"][0]["message"], "99");
+  }
+  TearDown();
+}
+
 TEST_F(ApiWriterTest, ConditionsAreStrategicMergePatches) {
   start([](int, const Received&, Exchange& exchange) { exchange.reply(200, "{}"); });
   std::promise<Result<void>> promise;
