@@ -288,6 +288,7 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   PodRecord* record = find(key, node);
   if (record == nullptr) return;
   const bool charges = !record->charges.empty();
+  bool settled = false;
   GonePod gone;
   gone.hash = record->hash;
   gone.exclusive = record->exclusive;
@@ -300,10 +301,15 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   erase_pod(*node, key);
   if (node->reported) {
     node->gone.push_back(std::move(gone));
-    if (!node->explained) explain(*node, nullptr);
-    refresh(*node);
+    // Without it the report may turn out to count pods that it was not known to count.
+    if (!node->explained && explain(*node, nullptr)) {
+      freed_ = settled = true;
+      replan(*node);
+    } else {
+      refresh(*node);
+    }
   }
-  if (charges) touch(*node, false);
+  if (charges || settled) touch(*node, false);
   forget_if_idle(*node);
 }
 

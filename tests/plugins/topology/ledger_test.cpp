@@ -52,6 +52,16 @@ class LedgerTest : public ::testing::Test {
     ledger_.pod_removed(*scene_.pod(guaranteed(name, cpus)), ++now_);
   }
 
+  // Without exclusive resources: nothing to charge, but in the fingerprint.
+  PodRef unpinned(const std::string& name) {
+    PodSpec spec = guaranteed(name, 1);
+    spec.burstable = true;
+    return scene_.pod(spec);
+  }
+  void assign_unpinned(const std::string& name) {
+    ledger_.pod_assigned(*unpinned(name), "n1", ++now_);
+  }
+
   using Cpus = std::vector<int64_t>;
   TopologyScene scene_;
   Ledger ledger_;
@@ -276,6 +286,22 @@ TEST_F(LedgerTest, TheSameReportTwiceChangesNothing) {
   report({"8"}, {});
   EXPECT_TRUE(ledger_.take_changes().slots.empty());
   EXPECT_EQ(free(), (Cpus{2}));
+}
+
+// Written after x had ended, of which the ledger hears later.
+TEST_F(LedgerTest, AnExplanationFoundWithADeletionFreesAndTells) {
+  report({"8"}, {});
+  assign_unpinned("x");
+  assign_unpinned("y");
+  for (const char* name : {"a", "b", "c", "d", "e"}) bound(name, 1);
+  report({"3"}, {"y", "a", "b", "c", "d", "e"});
+  EXPECT_EQ(free(), (Cpus{-2}));
+  static_cast<void>(ledger_.take_changes());
+  ledger_.pod_removed(*unpinned("x"), ++now_);
+  EXPECT_EQ(free(), (Cpus{3}));
+  const Ledger::Changes changes = ledger_.take_changes();
+  EXPECT_TRUE(changes.freed);
+  EXPECT_EQ(changes.slots, std::vector<uint32_t>{kSlot});
 }
 
 TEST_F(LedgerTest, TellsWhichNodesChanged) {
