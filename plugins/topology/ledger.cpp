@@ -257,8 +257,8 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
   }
   const bool charges = !record.charges.empty();
   add_pod(node, std::move(record));
-  settle_pod(node, node.pods.back());
-  if (charges) touch(node, false);
+  const bool settled = settle_pod(node, node.pods.back());
+  if (charges || settled) touch(node, false);
 }
 
 // The promises of a node predicted anew on what its report says.

@@ -157,7 +157,7 @@ class Ledger {
 
   // ledger_settle.cpp: which pods the current report counts.
   void settle_report(NodeRecord& node, const NumaNode& before, bool had_before);
-  void settle_pod(NodeRecord& node, PodRecord& pod);
+  bool settle_pod(NodeRecord& node, PodRecord& pod);  // true: something is settled by it
   bool explain(NodeRecord& node, const NumaNode* before);
   void settle_by_drop(NodeRecord& node, const NumaNode& before);
   void settle_by_age(NodeRecord& node, PodRecord& pod);

@@ -274,15 +274,16 @@ void Ledger::settle_report(NodeRecord& node, const NumaNode& before, bool had_be
 }
 
 // A pod became known after the report: at start, or when pod events are late.
-void Ledger::settle_pod(NodeRecord& node, PodRecord& pod) {
-  if (!node.reported || node.explained) return;
+bool Ledger::settle_pod(NodeRecord& node, PodRecord& pod) {
+  if (!node.reported || node.explained) return false;
   if (explain(node, nullptr)) {
     freed_ = true;
     replan(node);
-  } else {
-    settle_by_age(node, pod);
-    refresh(node);
+    return true;
   }
+  settle_by_age(node, pod);
+  refresh(node);
+  return pod.covered;
 }
 
 }  // namespace plimsoll::topology

@@ -304,6 +304,23 @@ TEST_F(LedgerTest, AnExplanationFoundWithADeletionFreesAndTells) {
   EXPECT_EQ(changes.slots, std::vector<uint32_t>{kSlot});
 }
 
+// At start, or when pod events are late: x holds nothing, but with it the report is understood.
+TEST_F(LedgerTest, AnExplanationFoundWithALatePodFreesAndTells) {
+  bound("a", 2);
+  report({"6"}, {"a", "x"});
+  EXPECT_EQ(free(), (Cpus{4}));
+  static_cast<void>(ledger_.take_changes());
+  assign_unpinned("x");
+  EXPECT_EQ(free(), (Cpus{6}));
+  Ledger::Changes changes = ledger_.take_changes();
+  EXPECT_TRUE(changes.freed);
+  EXPECT_EQ(changes.slots, std::vector<uint32_t>{kSlot});
+  assign_unpinned("y");  // settles nothing
+  changes = ledger_.take_changes();
+  EXPECT_FALSE(changes.freed);
+  EXPECT_TRUE(changes.slots.empty());
+}
+
 TEST_F(LedgerTest, TellsWhichNodesChanged) {
   static_cast<void>(ledger_.take_changes());
   report({"8"}, {});
