@@ -46,6 +46,7 @@ void Accounts::node_added(std::string_view name, uint32_t slot) {
   }
   node.slot = slot;
   slots_[slot] = &node;
+  changed(node);  // whatever was remembered of the slot was about another node
 }
 
 void Accounts::node_removed(std::string_view name) {
