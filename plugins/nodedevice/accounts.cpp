@@ -71,7 +71,9 @@ std::vector<std::string> Accounts::device_changed(std::string_view node, std::st
   if (parsed && parsed->name != node)
     parsed = fail("Device " + parsed->name + ": metadata.name: is not the name of node " +
                   std::string(node));
+  // Reports repeat every few seconds: one that says nothing new must not wake anybody.
   if (!parsed) {
+    if (known.state.malformed && known.state.problem == parsed.error()) return {};
     known.state.set_object(nullptr);
     known.state.malformed = true;
     known.state.problem = parsed.error();
@@ -79,7 +81,6 @@ std::vector<std::string> Accounts::device_changed(std::string_view node, std::st
   } else {
     for (const std::string& warning : parsed->warnings)
       problems.push_back("Device " + parsed->name + ": " + warning);
-    // Reports repeat every few seconds: one that says nothing new must not wake anybody.
     if (known.state.object != nullptr && *known.state.object == *parsed) return {};
     known.state.set_object(std::make_shared<const NodeDevices>(*std::move(parsed)));
   }

@@ -206,6 +206,22 @@ TEST_F(AccountsTest, AnUnchangedReportWakesNobody) {
   EXPECT_EQ(changes_, changes);
 }
 
+TEST_F(AccountsTest, AReportThatIsAsWrongAsBeforeWakesNobody) {
+  const Json wrong = {{"metadata", {{"name", "node-1"}}}, {"spec", {{"devices", 3}}}};
+  device(wrong);
+  EXPECT_FALSE(problems_.empty());
+  const int changes = changes_;
+  device(wrong);
+  EXPECT_TRUE(problems_.empty()) << "said already";
+  EXPECT_EQ(changes_, changes);
+  EXPECT_EQ(give(kOneGpu), "node(s) had a Device object that cannot be read (unresolvable)");
+  device({{"metadata", {{"name", "node-1"}}}, {"spec", 3}});
+  EXPECT_EQ(problems_, std::vector<std::string>{"Device node-1: spec: must be an object"});
+  accounts_.device_deleted("node-1");
+  device(wrong);
+  EXPECT_FALSE(problems_.empty()) << "it was right in between: gone";
+}
+
 TEST_F(AccountsTest, WhatIfsLeaveTheAccountsAlone) {
   cards(1);
   accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi)});
