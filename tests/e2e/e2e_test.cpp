@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kLogLines = 40;
+constexpr std::size_t kLogLines = 60;
 
 }  // namespace
 
