@@ -172,20 +172,21 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
   now_ms_ = now_ms;
   NodeRecord* node = slot < slots_.size() ? slots_[slot] : nullptr;
   const PodRequest request(pod);
-  if (node == nullptr || !node->reported || !request.has_pinned) return {};
+  if (node == nullptr || !request.has_pinned) return {};
   const PodKey key = key_of(view(pod.meta.uid));
   NodeRecord* known_on = nullptr;
   if (find(key, known_on) != nullptr) {
     erase_pod(*known_on, key);
     touch(*known_on, false);
   }
-  Placement placement = predict(request, node->zones.view(), Doubt::kRefuse, scratch_);
+  Placement placement;
+  if (node->reported) placement = predict(request, node->zones.view(), Doubt::kRefuse, scratch_);
   if (!placement.complete) return placement;
   PodRecord record;
   record.key = key;
   record.hash = pod_hash(view(pod.meta.ns), view(pod.meta.name));
   record.exclusive = is_exclusive(request);
-  record.trusted = true;
+  record.trusted = node->reported;  // else the first report decides where it is charged
   record.since_ms = record.order_ms = now_ms;
   record.charges = placement.charges;
   record.request = kept_request(request);
@@ -211,10 +212,12 @@ bool Ledger::unreserve(const plimsoll_pod& pod) {
   NodeRecord* node = nullptr;
   const PodRecord* record = find(key, node);
   if (record == nullptr || record->bound) return false;
+  const bool charges = !record->charges.empty();
   erase_pod(*node, key);
-  replan(*node);  // the kubelet will never see it: those after it move up
-  touch(*node, true);
-  return true;
+  if (node->reported) replan(*node);  // the kubelet will never see it: those after it move up
+  touch(*node, charges);
+  forget_if_idle(*node);
+  return charges;
 }
 
 void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, int64_t now_ms) {

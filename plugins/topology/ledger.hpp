@@ -72,6 +72,7 @@ class Ledger {
 
   // ---- promises
   // Promises the zones that the pod would get now. Not complete: there is no room, nothing changed.
+  // On a node without a report nothing can be predicted; its first report charges the pod.
   [[nodiscard]] Placement reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms);
   // True if capacity came free. A pod known to be bound keeps its promise.
   bool unreserve(const plimsoll_pod& pod);

@@ -258,6 +258,23 @@ TEST_F(LedgerTest, PodsBoundBeforeTheFirstReportAreCharged) {
   EXPECT_EQ(free(), (Cpus{2}));
 }
 
+// The first report comes while the binding is under way, before the watch shows the pod.
+TEST_F(LedgerTest, PodsReservedBeforeTheFirstReportAreCharged) {
+  EXPECT_TRUE(reserve("a", 6));
+  EXPECT_TRUE(reserve("b", 6));
+  EXPECT_FALSE(ledger_.unreserve(*scene_.pod(guaranteed("b", 6))));  // no zone came free
+  EXPECT_EQ(ledger_.pending_promises(), 0u);
+  report({"8", "8"}, {});
+  EXPECT_EQ(free(), (Cpus{2, 8}));
+  EXPECT_TRUE(reserve("c", 6));
+  EXPECT_EQ(free(), (Cpus{2, 2}));
+  bound("a", 6);
+  EXPECT_EQ(ledger_.pending_promises(), 2u);
+  report({"2", "8"}, {"a"});
+  EXPECT_EQ(free(), (Cpus{2, 2}));
+  EXPECT_EQ(ledger_.pending_promises(), 1u);
+}
+
 TEST_F(LedgerTest, NodesAndReportsComeAndGoInAnyOrder) {
   report({"8"}, {});
   EXPECT_TRUE(reserve("a", 6));
