@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "plugins/nodedevice/quantity_text.hpp"
@@ -89,6 +90,7 @@ void read_type(const DeviceTypes& types, int type, const std::string& name, cons
     read.problems.push_back(name + ": must be a list");
     return;
   }
+  std::set<int32_t> minors;
   for (size_t i = 0; i < list.size(); ++i) {
     const std::string where = name + "[" + std::to_string(i) + "]";
     const Json& entry = list[i];
@@ -104,6 +106,14 @@ void read_type(const DeviceTypes& types, int type, const std::string& name, cons
     DeviceShare share;
     share.type = type;
     share.minor = minor->get<int32_t>();
+    if (!minors.insert(share.minor).second) {
+      // Nothing that gives devices writes that: what is meant cannot be told, and sums of it could
+      // be beyond all numbers.
+      read.unreadable_types |= bit;
+      read.problems.push_back(where + ".minor: " + std::to_string(share.minor) +
+                              " is listed already");
+      return;
+    }
     const auto amounts = read_resources(types, type, entry);
     const bool vfs_read = read_vfs(entry, share.vfs);
     if (amounts) share.amounts = *amounts;

@@ -19,7 +19,8 @@ inline constexpr std::string_view kAllocatedAnnotation =
 [[nodiscard]] std::string write_allocation(const DeviceTypes& types, const Allocation& allocation,
                                            const NodeState& node);
 
-// What can be read of an annotation, erring on the side of "used".
+// What can be read of an annotation, erring on the side of "used". No minor of a type appears twice:
+// of a type whose list has one twice, it is not known which devices are meant.
 struct ReadAllocation {
   Allocation shares;                  // a device whose amounts cannot be read is taken as a whole
   bool unreadable = false;            // nothing can be said about which devices are meant

@@ -136,6 +136,24 @@ TEST_F(AccountsTest, AnUnreadableAnnotationOfAPodThatAsksForNothingBlocksEveryTy
   EXPECT_EQ(give(kOneGpu), "gpu 0");
 }
 
+// As many times as it takes for the sum of the amounts to be beyond 64 bits.
+TEST_F(AccountsTest, AMinorThatIsListedTwiceMakesItsTypeUnreadable) {
+  cards(2);
+  const Json entry = {{"minor", 0}, {"resources", {{"koordinator.sh/gpu-memory", "1Pi"}}}};
+  Json list = Json::array();
+  for (int i = 0; i < 20000; ++i) list.push_back(entry);
+  const std::string annotation = Json{{"gpu", list}}.dump();
+  pod("a", kOneGpu, annotation.c_str());
+  EXPECT_EQ(problems_, std::vector<std::string>{"gpu[1].minor: 0 is listed already"});
+  EXPECT_EQ(give({{"koordinator.sh/gpu", 1}}), "Insufficient gpu devices");
+  for (const DeviceState& device : node().type(0).devices) {
+    EXPECT_GE(device.used.get(1), 0);
+    EXPECT_EQ(device.free.get(1), 0);
+  }
+  accounts_.pod_removed("a");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "gpu 0 1");
+}
+
 TEST_F(AccountsTest, DevicesOfStrangersAreWithheldFromTheTop) {
   cards(4);
   pod("kubelet", {{"nvidia.com/gpu", 2}});
