@@ -304,6 +304,7 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   erase_pod(*node, key);
   if (node->reported) {
     node->gone.push_back(std::move(gone));
+    trim_gone(*node);
     // Without it the report may turn out to count pods that it was not known to count.
     if (!node->explained && explain(*node, nullptr)) {
       freed_ = settled = true;
@@ -324,6 +325,11 @@ const std::vector<Charge>* Ledger::charges_of(std::string_view pod_uid) const {
     if (pod.key == key) return &pod.charges;
   }
   return nullptr;
+}
+
+size_t Ledger::remembered_gone(std::string_view node_name) const {
+  const auto at = nodes_.find(std::string(node_name));
+  return at == nodes_.end() ? 0 : at->second->gone.size();
 }
 
 std::string_view Ledger::report_version(std::string_view node_name) const {

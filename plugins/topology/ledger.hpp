@@ -44,6 +44,8 @@ namespace plimsoll::topology {
 inline constexpr int64_t kStalenessMs = 60'000;
 // The same for pods of which no kubelet has said that it took them (status.startTime).
 inline constexpr int64_t kUnstartedMs = 600'000;
+// So many pods that went away are remembered per node until a report comes.
+inline constexpr size_t kMaxGone = 32;
 
 // What the ledger counts, for metrics and logs.
 struct LedgerStats {
@@ -84,6 +86,8 @@ class Ledger {
   }
   [[nodiscard]] const std::vector<Charge>* charges_of(std::string_view pod_uid) const;
   [[nodiscard]] std::string_view report_version(std::string_view node_name) const;
+  // Pods that went away and that the node's last report may still count.
+  [[nodiscard]] size_t remembered_gone(std::string_view node_name) const;
   [[nodiscard]] uint64_t pending_promises() const { return pending_; }
   [[nodiscard]] const LedgerStats& stats() const { return stats_; }
 
@@ -164,6 +168,7 @@ class Ledger {
   void settle_by_age(NodeRecord& node, PodRecord& pod);
   bool confirm(NodeRecord& node, const NumaNode& before, const std::vector<PodRecord*>& added,
                const std::vector<const GonePod*>& removed);
+  void trim_gone(NodeRecord& node);
   void cover(PodRecord& pod, uint64_t& counter, bool weak);
 
   ResourceIndex index_;

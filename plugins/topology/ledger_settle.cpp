@@ -10,7 +10,6 @@ namespace {
 
 constexpr size_t kMaxCuts = 12;          // latest changes that a report may not have seen
 constexpr size_t kMaxSubsetChanges = 5;  // so few changes are tried in every combination
-constexpr size_t kMaxGone = 32;
 
 }  // namespace
 
@@ -268,8 +267,20 @@ void Ledger::settle_report(NodeRecord& node, const NumaNode& before, bool had_be
   for (GonePod& gone : node.gone) gone.refund = false;
   std::erase_if(node.gone,
                 [&](const GonePod& gone) { return now_ms_ - gone.gone_ms > kStalenessMs; });
-  if (node.gone.size() > kMaxGone) {
-    node.gone.erase(node.gone.begin(), node.gone.end() - kMaxGone);
+  trim_gone(node);
+}
+
+// While no report comes: what one could still count is kept for a while, what is refunded as long
+// as there is room. The oldest go first; what they held is then given back by the next report.
+void Ledger::trim_gone(NodeRecord& node) {
+  std::erase_if(node.gone, [&](const GonePod& gone) {
+    const int64_t age = now_ms_ - gone.gone_ms;
+    return !gone.refund && age > (gone.counted ? kUnstartedMs : kStalenessMs);
+  });
+  while (node.gone.size() > kMaxGone) {
+    const auto plain = std::find_if(node.gone.begin(), node.gone.end(),
+                                    [](const GonePod& gone) { return !gone.refund; });
+    node.gone.erase(plain != node.gone.end() ? plain : node.gone.begin());
   }
 }
 

@@ -215,6 +215,44 @@ TEST_F(LedgerTest, PodsThatMayHaveChangedPlacesAreNotRefunded) {
   EXPECT_EQ(free(), (Cpus{2, 8}));
 }
 
+// An exporter that stopped: pods come and go, no report says so.
+TEST_F(LedgerTest, DeletedPodsAreNotRememberedWithoutLimit) {
+  report({"4096"}, {});
+  size_t most = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    bound(name, 1);
+    gone(name, 1);
+    most = std::max(most, ledger_.remembered_gone("n1"));
+  }
+  EXPECT_EQ(most, kMaxGone);
+  now_ += 2 * kStalenessMs;
+  bound("last", 1);
+  gone("last", 1);
+  EXPECT_EQ(ledger_.remembered_gone("n1"), 1u);
+  EXPECT_EQ(free(), (Cpus{4096}));
+}
+
+// Beyond the limit the oldest refunds end: less is offered, never more.
+TEST_F(LedgerTest, RefundsBeyondTheLimitWaitForTheNextReport) {
+  constexpr int kPods = static_cast<int>(kMaxGone) + 8;
+  std::vector<std::string> names;
+  report({"100"}, {});
+  for (int i = 0; i < kPods; ++i) {
+    names.push_back("p" + std::to_string(i));
+    bound(names.back(), 1);
+    report({std::to_string(100 - 1 - i)}, names);
+  }
+  for (const std::string& name : names) {
+    gone(name, 1);
+    now_ += kUnstartedMs;  // refunds do not age
+  }
+  EXPECT_EQ(free(), (Cpus{100 - 8}));
+  report({"100"}, {});
+  EXPECT_EQ(free(), (Cpus{100}));
+  EXPECT_EQ(ledger_.remembered_gone("n1"), 0u);
+}
+
 TEST_F(LedgerTest, ANamesakeIsNotTakenForThePodBeforeIt) {
   report({"8"}, {});
   bound("web-0", 2);
