@@ -48,11 +48,27 @@ struct Job {
   std::string what;   // "binding pod a/b"
   std::string merge;  // jobs with the same key replace one another while they wait; empty: never
   ServerWriter::Answer done;
+  // If set: only an answer that this accepts ends the job, however long it takes to get one.
+  bool (*definite)(const HttpResponse&) = nullptr;
+  bool uncertain = false;  // a try ended without such an answer: it may have been carried out
   int tries = 0;
   int throttled = 0;
   milliseconds delay{0};
 };
 using JobRef = std::shared_ptr<Job>;
+
+// Whether a bind was carried out or turned down, as opposed to who knows.
+bool answers_bind(const HttpResponse& response) {
+  return response.ok() || (response.status >= 400 && response.status < 500 &&
+                           response.status != 408 && response.status != 429);
+}
+
+// Whether a GET says how the pod is: this one, or that there is none.
+bool answers_pod(const HttpResponse& response) {
+  if (response.status == 404) return true;
+  if (!response.ok()) return false;
+  return !text_at(child(json::parse(response.body, nullptr, false), "metadata"), "uid").empty();
+}
 
 }  // namespace
 
@@ -145,43 +161,67 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
 
   void answered(WriteClass write_class, const JobRef& job, Result<HttpResponse> result) {
     const auto delay = retry_delay(*job, result);
-    Lane& from = lane(write_class);
-    if (delay) {
-      const std::lock_guard lock(mutex);
-      if (!stopped) {
-        from.retrying.insert(job);
-        stats.retried[static_cast<std::size_t>(write_class)].fetch_add(1,
-                                                                       std::memory_order_relaxed);
-        from.client->after(*delay, [self = shared_from_this(), write_class, job] {
-          {
-            const std::lock_guard inner(self->mutex);
-            if (self->lane(write_class).retrying.erase(job) == 0) return;  // given up by stop()
-          }
-          self->transmit(write_class, job);
-        });
-        return;
-      }
-    }
+    if (delay && repeat_after(*delay, write_class, job)) return;
     finish(write_class, *job, std::move(result));
+  }
+
+  // Sends the job once more after a while; false if the writer is stopped.
+  bool repeat_after(milliseconds delay, WriteClass write_class, const JobRef& job) {
+    Lane& from = lane(write_class);
+    // What is tried for ever gives its place up while it waits, lest a few of them stop all others.
+    const bool gives_way = job->definite != nullptr && job->tries + job->throttled >= options.tries;
+    {
+      const std::lock_guard lock(mutex);
+      if (stopped) return false;
+      from.retrying.insert(job);
+      if (gives_way) --from.under_way;
+    }
+    stats.retried[static_cast<std::size_t>(write_class)].fetch_add(1, std::memory_order_relaxed);
+    from.client->after(delay, [self = shared_from_this(), write_class, job, gives_way] {
+      Lane& to = self->lane(write_class);
+      {
+        const std::lock_guard lock(self->mutex);
+        if (to.retrying.erase(job) == 0) return;  // given up by stop()
+        if (gives_way) to.queue.push_back(job);
+      }
+      if (gives_way) {
+        self->pump(write_class);
+      } else {
+        self->transmit(write_class, job);
+      }
+    });
+    if (gives_way) pump(write_class);
+    return true;
+  }
+
+  // Counts what the answer says about the job.
+  bool worth_repeating(Job& job, const Result<HttpResponse>& result) const {
+    if (!result && result.error().code == ErrorCode::kCancelled) return false;
+    if (result && result->status == 429) {
+      --job.tries;
+      return ++job.throttled < options.throttled_tries || job.definite != nullptr;
+    }
+    if (job.definite != nullptr) {
+      if (result && job.definite(*result)) return false;
+      job.uncertain = true;
+      return true;
+    }
+    const int status = result ? result->status : 0;
+    const bool trouble = result ? status == 500 || status == 502 || status == 503 || status == 504
+                                : result.error().code == ErrorCode::kUnavailable;
+    return trouble && job.tries < options.tries;
   }
 
   // How long to wait before the next try; nothing if this answer is final.
   std::optional<milliseconds> retry_delay(Job& job, const Result<HttpResponse>& result) {
-    std::optional<milliseconds> asked;
-    if (!result) {
-      if (result.error().code != ErrorCode::kUnavailable || job.tries >= options.tries) return {};
-    } else {
-      const int status = result->status;
-      asked = retry_after(*result);
-      if (status == 429) {
-        --job.tries;
-        if (++job.throttled >= options.throttled_tries) return {};
-      } else if (status != 500 && status != 502 && status != 503 && status != 504) {
-        return {};
-      } else if (job.tries >= options.tries) {
-        return {};
-      }
+    if (!worth_repeating(job, result)) return {};
+    if (job.definite != nullptr && job.tries + job.throttled == options.tries) {
+      log_warn("no definite answer yet; trying on until there is one",
+               {{"write", job.what},
+                {"error", result ? "the API server answered " + std::to_string(result->status)
+                                 : result.error().message}});
     }
+    const auto asked = result ? retry_after(*result) : std::nullopt;
     job.delay =
         job.delay.count() == 0 ? options.first_delay : std::min(job.delay * 2, options.max_delay);
     milliseconds jitter{0};
@@ -231,28 +271,37 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
 
   // ---- binds ----
 
-  // A bind met 409. Whoever lost the answer to an earlier try has in fact succeeded: look at the
-  // pod.
+  // A bind was turned down. Whoever lost the answer to an earlier try has in fact succeeded: look
+  // at the pod.
   void check_bind(const std::shared_ptr<const BindRequest>& bind, const std::string& what,
-                  Error conflict, Done done) {
+                  Error refusal, Done done) {
     auto job = std::make_shared<Job>();
     job->request.path = pod_path(bind->ns, bind->name);
     job->request.timeout = options.timeout;
     job->what = what;
-    job->done = [self = shared_from_this(), bind, conflict = std::move(conflict),
+    job->definite = answers_pod;
+    job->done = [self = shared_from_this(), bind, refusal = std::move(refusal),
                  done = std::move(done)](const Result<HttpResponse>& result) {
       if (!result) return done(fail(result.error()));
-      if (!result->ok()) return done(fail(conflict));
+      Error error = refusal;
+      if (!result->ok()) {  // gone
+        error.code = ErrorCode::kConflict;
+        return done(fail(std::move(error)));
+      }
       const auto pod = json::parse(result->body, nullptr, false);
       const json& metadata = child(pod, "metadata");
-      bool ours = text_at(metadata, "uid") == bind->uid &&
-                  text_at(child(pod, "spec"), "nodeName") == bind->node;
+      const std::string node = text_at(child(pod, "spec"), "nodeName");
+      const bool same_pod = text_at(metadata, "uid") == bind->uid;
+      bool as_asked = same_pod && node == bind->node;
       for (const auto& [key, value] : bind->annotations) {
-        ours = ours && text_at(child(metadata, "annotations"), key.c_str()) == value;
+        as_asked = as_asked && text_at(child(metadata, "annotations"), key.c_str()) == value;
       }
-      if (!ours) return done(fail(conflict));
-      self->stats.binds_recovered.fetch_add(1, std::memory_order_relaxed);
-      done({});
+      if (as_asked) {
+        self->stats.binds_recovered.fetch_add(1, std::memory_order_relaxed);
+        return done({});
+      }
+      if (!same_pod || !node.empty()) error.code = ErrorCode::kConflict;
+      done(fail(std::move(error)));
     };
     add(WriteClass::kBind, std::move(job));
   }
@@ -279,14 +328,16 @@ void ServerWriter::bind(BindRequest request, Done done) {
   job->request.path = pod_path(request.ns, request.name) + "/binding";
   job->request.body = binding_body(request);
   job->request.timeout = shared_->options.timeout;
+  job->definite = answers_bind;
   auto kept = std::make_shared<const BindRequest>(std::move(request));
-  job->done = [shared = shared_.get(), kept, what = job->what,
-               done = std::move(done)](Result<HttpResponse> result) {
+  job->done = [shared = shared_.get(), own = job.get(), kept,
+               done = std::move(done)](const Result<HttpResponse>& result) {
     if (!result) return done(fail(result.error()));
     if (result->ok()) return done({});
-    Error error = response_error(what, *result);
-    if (result->status != 409) return done(fail(std::move(error)));
-    shared->check_bind(kept, what, std::move(error), done);
+    Error error = response_error(own->what, *result);
+    const bool may_be_bound = result->status == 409 || (own->uncertain && result->status != 404);
+    if (!may_be_bound) return done(fail(std::move(error)));
+    shared->check_bind(kept, own->what, std::move(error), done);
   };
   shared_->add(WriteClass::kBind, std::move(job));
 }

@@ -27,13 +27,14 @@ inline constexpr std::size_t kWriteClasses = 4;
 struct WriteOptions {
   // Requests under way, by WriteClass: binds, pod status, events, others.
   std::array<std::size_t, kWriteClasses> in_flight{64, 16, 32, 16};
-  // Events waiting; one more is dropped and counted. Enough for a burst of pods far above what an API server
-  // takes per second, so that each of them gets its event in the end.
+  // Events waiting; one more is dropped and counted. Enough for a burst of pods far above what an
+  // API server takes per second, so that each of them gets its event in the end.
   std::size_t event_queue = 50'000;
   // A server error (500, 502, 503, 504), an unreachable server or a lost answer: so many tries in
-  // all.
+  // all. A bind is tried for ever: see ServerWriter::bind. After so many tries it only gives up its
+  // place among the requests under way for as long as it waits.
   int tries = 5;
-  // 429: waits as long as the server asks (at most max_retry_after), so many times.
+  // 429: waits as long as the server asks (at most max_retry_after), so many times. Not for binds.
   int throttled_tries = 10;
   std::chrono::milliseconds first_delay{100};  // doubling, with jitter
   std::chrono::milliseconds max_delay{5'000};
@@ -65,9 +66,14 @@ class ServerWriter final : public ApiWriter {
   ServerWriter& operator=(const ServerWriter&) = delete;
 
   // POST pods/NAME/binding with metadata.uid as the precondition. kConflict: another UID, or bound
-  // to another node, or bound with other annotations. An answer that was lost is made up for: when
-  // a later try meets 409, the pod is read, and if it is on this node with this UID and these
-  // annotations the bind has succeeded. kNotFound: the pod is gone.
+  // to another node, or bound with other annotations. kNotFound: the pod is gone.
+  //
+  // The caller keeps the pod's place until `done` hears how it ended, so that must be true: whoever
+  // gave the place away while the bind may still have been carried out would book it twice. Hence a
+  // bind is tried (at last every max_delay) until the API server accepts or refuses it (4xx other
+  // than 408 and 429) or stop() is called. When it is refused by 409, or in any way after an answer
+  // was lost, the pod is read, for as long as that takes: if it is on this node with this UID and
+  // these annotations, the bind has succeeded.
   void bind(BindRequest request, Done done) override;
 
   // POST events.k8s.io/v1. Best effort.

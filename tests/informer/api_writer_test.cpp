@@ -127,7 +127,7 @@ TEST_F(ApiWriterTest, ABindWhoseAnswerWasLostIsASuccess) {
 TEST_F(ApiWriterTest, AConflictIsOnlyASuccessIfThePodIsAsAsked) {
   const std::string wrong[] = {pod("uid-2", "node-a", R"({"gpu":[0]})"),
                                pod("uid-1", "node-b", R"({"gpu":[0]})"),
-                               pod("uid-1", "node-a", R"({"gpu":[1]})"), "{}", "no json"};
+                               pod("uid-1", "node-a", R"({"gpu":[1]})")};
   std::atomic<std::size_t> which{0};
   start([&](int, const Received& request, Exchange& exchange) {
     if (request.method == "GET") {
@@ -147,6 +147,110 @@ TEST_F(ApiWriterTest, AConflictIsOnlyASuccessIfThePodIsAsAsked) {
   TearDown();
 }
 
+// Far more troubles than any other write is tried for: giving up would hand the place to another
+// pod while this one may be bound.
+TEST_F(ApiWriterTest, ABindIsTriedUntilItIsAnswered) {
+  constexpr int kTroubles = 25;
+  start([](int call, const Received&, Exchange& exchange) {
+    if (call > kTroubles) {
+      exchange.reply(201, "{}");
+    } else if (call % 4 == 0) {
+      exchange.cut();
+    } else {
+      const int statuses[] = {429, 500, 503};
+      exchange.reply(statuses[call % 4 - 1], "{}");
+    }
+  });
+  const auto done = bind();
+  EXPECT_TRUE(done) << done.error().message;
+  EXPECT_THAT(asked(), ::testing::AllOf(::testing::SizeIs(kTroubles + 1),
+                                        ::testing::Each(std::string(kBindCall))));
+}
+
+TEST_F(ApiWriterTest, TheLookAtAPodIsTriedUntilItIsAnswered) {
+  std::atomic<int> looks{0};
+  start([&](int call, const Received& request, Exchange& exchange) {
+    if (request.method == "POST") {
+      call == 1 ? exchange.cut() : (void)exchange.reply(409, "{}");
+      return;
+    }
+    const int look = ++looks;
+    if (look > 24) {
+      exchange.reply(200, pod("uid-1", "node-a", R"({"gpu":[0]})"));
+    } else if (look % 6 == 0) {
+      exchange.cut();
+    } else {
+      const int statuses[] = {500, 429, 403, 200, 200};
+      exchange.reply(statuses[look % 6 - 1], look % 6 == 4 ? "no json" : "{}");
+    }
+  });
+  const auto done = bind();
+  EXPECT_TRUE(done) << done.error().message;
+  EXPECT_EQ(looks, 25);
+  EXPECT_EQ(writer_->stats().binds_recovered, 1u);
+  TearDown();
+}
+
+// The first try was carried out, then the server came back and refuses what it is asked.
+TEST_F(ApiWriterTest, ARefusalAfterALostAnswerIsLookedInto) {
+  std::atomic<int> status{0};
+  std::atomic<bool> carried_out{true};
+  std::atomic<int> posts{0};
+  start([&](int, const Received& request, Exchange& exchange) {
+    if (request.method == "GET") {
+      exchange.reply(200, pod("uid-1", carried_out ? "node-a" : "", R"({"gpu":[0]})"));
+    } else if (++posts % 2 == 1) {
+      exchange.reply(504, "{}");
+    } else {
+      exchange.reply(status, R"({"message":"no"})");
+    }
+  });
+  for (const int refusal : {400, 401, 403, 422}) {
+    status = refusal;
+    carried_out = true;
+    EXPECT_TRUE(bind()) << refusal;
+    carried_out = false;
+    const auto done = bind();
+    ASSERT_FALSE(done) << refusal;
+    EXPECT_NE(done.error().code, ErrorCode::kConflict) << refusal;
+  }
+  status = 404;
+  const auto gone = bind();
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, ErrorCode::kNotFound);
+  TearDown();
+}
+
+TEST_F(ApiWriterTest, APodThatIsGoneIsAConflict) {
+  start([](int, const Received& request, Exchange& exchange) {
+    exchange.reply(request.method == "GET" ? 404 : 409, "{}");
+  });
+  const auto done = bind();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kConflict);
+}
+
+TEST_F(ApiWriterTest, BindsWithoutAnAnswerDoNotStopOthersForEver) {
+  options.in_flight = {2, 1, 1, 1};
+  start([](int, const Received& request, Exchange& exchange) {
+    exchange.reply(request.asks("/stuck/") ? 500 : 201, "{}");
+  });
+  Journal journal;
+  for (int i = 0; i < 4; ++i) {
+    BindRequest stuck = some_bind();
+    stuck.name = "stuck";
+    writer_->bind(stuck, [&](const Result<void>& done) {
+      journal.add(!done && done.error().code == ErrorCode::kCancelled ? "cancelled" : "other");
+    });
+  }
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(bind());
+  EXPECT_TRUE(server_->wait_for("/stuck/", 30)) << "and they are still tried";
+  EXPECT_TRUE(journal.lines().empty());
+  writer_->stop();
+  TearDown();
+  EXPECT_EQ(journal.lines(), std::vector<std::string>(4, "cancelled"));
+}
+
 TEST_F(ApiWriterTest, ErrorsAreRetriedByKind) {
   struct Case {
     int status;
@@ -162,13 +266,22 @@ TEST_F(ApiWriterTest, ErrorsAreRetriedByKind) {
   std::atomic<int> status{0};
   start([&](int, const Received&, Exchange& exchange) { exchange.reply(status, "{}"); });
   std::size_t before = 0;
-  for (const Case& c : cases) {
-    status = c.status;
-    const auto done = bind();
-    ASSERT_FALSE(done);
-    EXPECT_EQ(done.error().code, c.code) << c.status;
+  const auto expect = [&](const Case& c, const Error& error) {
+    EXPECT_EQ(error.code, c.code) << c.status;
     EXPECT_EQ(asked().size() - before, c.tries) << c.status;
     before = asked().size();
+  };
+  for (const Case& c : cases) {
+    status = c.status;
+    HttpRequest request;
+    request.path = "/api/v1/namespaces/a/things/b";
+    const auto sent = send(WriteClass::kOther, request);
+    ASSERT_FALSE(sent);
+    expect(c, sent.error());
+    if (c.tries > 1) continue;
+    const auto bound = bind();
+    ASSERT_FALSE(bound);
+    expect(c, bound.error());
   }
   TearDown();
 }
@@ -191,13 +304,25 @@ TEST_F(ApiWriterTest, RetryAfterIsObeyed) {
   TearDown();
 }
 
-TEST_F(ApiWriterTest, AnUnreachableServerIsGivenUpInTheEnd) {
+TEST_F(ApiWriterTest, AnUnreachableServerIsGivenUpInTheEndButNotForABind) {
   start([](int, const Received&, Exchange&) {});
   server_->stop();
-  const auto done = bind();
+  std::promise<Result<void>> promise;
+  writer_->bind(some_bind(), [&](Result<void> done) { promise.set_value(std::move(done)); });
+  HttpRequest request;
+  request.path = "/api/v1/namespaces/a/things/b";
+  const auto sent = send(WriteClass::kOther, request);
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(sent.error().message, AllOf(HasSubstr("GET /api"), HasSubstr("cannot reach")));
+  while (writer_->stats().retried[0] < 20) std::this_thread::sleep_for(1ms);
+  auto bound = promise.get_future();
+  EXPECT_EQ(bound.wait_for(0s), std::future_status::timeout);
+  writer_->stop();
+  binds_->stop();
+  const auto done = bound.get();
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().code, ErrorCode::kUnavailable);
-  EXPECT_THAT(done.error().message, AllOf(HasSubstr("binding pod"), HasSubstr("cannot reach")));
+  EXPECT_EQ(done.error().code, ErrorCode::kCancelled);
 }
 
 TEST_F(ApiWriterTest, BindsDoNotWaitBehindEventsAndConditions) {
