@@ -34,6 +34,11 @@ static_assert(static_cast<int>(config::ExtensionPoint::kPreEnqueue) ==
 // message.
 std::vector<config::ArgsError> args_errors(std::string_view text) {
   std::vector<config::ArgsError> errors;
+  constexpr std::string_view kPrefix =
+      "initializing plugin \"";  // the place in the file says which
+  if (const size_t end = text.find("\": "); text.rfind(kPrefix, 0) == 0 && end != text.npos) {
+    text.remove_prefix(end + 3);
+  }
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);

@@ -273,7 +273,7 @@ LoadedConfig load_config_text(std::string_view text, std::string file) {
       out.config = std::move(config);
     }
   }
-  if (!out.errors.empty()) out.config.reset();
+  if (!out.errors.empty()) std::swap(out.config, out.partial);
   sort_by_position(out.errors);
   sort_by_position(out.warnings);
   return out;

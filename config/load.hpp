@@ -19,10 +19,12 @@
 
 namespace plimsoll::config {
 
-// config is set exactly if errors is empty. Both lists are in the order of the file.
+// config is set exactly if errors is empty; partial is what could be read in spite of errors, for
+// checks that go on. Both lists are in the order of the file.
 struct LoadedConfig {
   std::string file;
   std::optional<SchedulerConfig> config;
+  std::optional<SchedulerConfig> partial;
   Problems errors;
   Problems warnings;
 

@@ -16,8 +16,8 @@ Validation validate_loaded(LoadedConfig loaded, const PluginRegistry& registry,
   out.file = std::move(loaded.file);
   out.errors = std::move(loaded.errors);
   out.warnings = std::move(loaded.warnings);
-  if (!loaded.config) return out;
-  out.config = std::move(*loaded.config);
+  if (!loaded.config && !loaded.partial) return out;
+  out.config = std::move(loaded.config ? *loaded.config : *loaded.partial);
   Expansion expansion = expand_profiles(out.config, registry);
   out.profiles = std::move(expansion.profiles);
   append(out.errors, std::move(expansion.errors));
