@@ -7,6 +7,7 @@
 //   - the report's pod fingerprint is the one of a set of pods that has this pod in it;
 //   - or, if the report has no fingerprint and no pod went away lately: what is available in the
 //     promised zones dropped by at least the promise, oldest promise first, no drop counted twice;
+//     or what is left of a drop in another zone is exactly the promise: the prediction was wrong;
 //   - or, unless a set explains the fingerprint: the report was written kStalenessMs after the
 //   kubelet
 //     took the pod.

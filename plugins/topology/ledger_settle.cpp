@@ -1,6 +1,7 @@
 // Which pods a report counts: the evidence that ends promises.
 
 #include <algorithm>
+#include <optional>
 
 #include "plugins/topology/fingerprint.hpp"
 #include "plugins/topology/ledger.hpp"
@@ -211,22 +212,70 @@ bool Ledger::confirm(NodeRecord& node, const NumaNode& before, const std::vector
   return exact;
 }
 
-void Ledger::settle_by_drop(NodeRecord& node, const NumaNode& before) {
+namespace {
+
+// How much less a report shows as available than the one before, per zone and resource; what one
+// pod accounts for is taken off.
+class Drops {
+ public:
+  Drops(const NumaNode& before, const NumaNode& now) : before_(before), now_(now) {}
+
+  int64_t& left(uint32_t resource, uint32_t zone_id) {
+    for (Drop& drop : drops_) {
+      if (drop.zone_id == zone_id && drop.resource == resource) return drop.left;
+    }
+    const int64_t* now = now_.available_cell(resource, zone_id);
+    const int64_t* then = before_.available_cell(resource, zone_id);
+    const int64_t amount = now != nullptr && then != nullptr ? *then - *now : 0;
+    drops_.push_back({zone_id, resource, std::max<int64_t>(amount, 0)});
+    return drops_.back().left;
+  }
+
+  // The lowest zone that lost exactly what the pod pins, all of it; nothing: none did.
+  std::optional<uint32_t> zone_of(const std::vector<Charge>& totals) {
+    const plimsoll_numa_node& node = now_.view();
+    for (uint32_t column = 0; column < node.zone_count; ++column) {
+      const uint32_t zone_id = node.zone_ids[column];
+      const auto lost = [&](const Charge& c) { return left(c.resource, zone_id) == c.visible; };
+      if (std::all_of(totals.begin(), totals.end(), lost)) return zone_id;
+    }
+    return std::nullopt;
+  }
+
+  void take(const Charge& charge) { left(charge.resource, charge.zone_id) -= charge.visible; }
+
+ private:
   struct Drop {
     uint32_t zone_id, resource;
     int64_t left;
   };
-  std::vector<Drop> drops;
-  const auto left = [&](const Charge& charge) -> int64_t& {
-    for (Drop& drop : drops) {
-      if (drop.zone_id == charge.zone_id && drop.resource == charge.resource) return drop.left;
+  const NumaNode& before_;
+  const NumaNode& now_;
+  std::vector<Drop> drops_;
+};
+
+// What reports count of a pod, by resource, without zones.
+std::vector<Charge> totals_of(const std::vector<Charge>& charges) {
+  std::vector<Charge> totals;
+  for (const Charge& charge : charges) {
+    if (charge.visible == 0) continue;
+    const auto same = std::find_if(totals.begin(), totals.end(), [&](const Charge& total) {
+      return total.resource == charge.resource;
+    });
+    if (same == totals.end()) {
+      totals.push_back({0, charge.resource, charge.visible, charge.visible, 0});
+    } else {
+      same->visible += charge.visible;
+      same->amount = same->visible;
     }
-    const int64_t* now = node.zones.available_cell(charge.resource, charge.zone_id);
-    const int64_t* then = before.available_cell(charge.resource, charge.zone_id);
-    const int64_t amount = now != nullptr && then != nullptr ? *then - *now : 0;
-    drops.push_back({charge.zone_id, charge.resource, std::max<int64_t>(amount, 0)});
-    return drops.back().left;
-  };
+  }
+  return totals;
+}
+
+}  // namespace
+
+void Ledger::settle_by_drop(NodeRecord& node, const NumaNode& before) {
+  Drops drops(before, node.zones);
   std::vector<PodRecord*> promised;
   for (PodRecord& pod : node.pods) {
     if (!pod.covered && !pod.charges.empty()) promised.push_back(&pod);
@@ -236,11 +285,27 @@ void Ledger::settle_by_drop(NodeRecord& node, const NumaNode& before) {
   });
   for (PodRecord* pod : promised) {
     const auto shows = [](const Charge& c) { return c.visible > 0; };
-    const auto dropped = [&](const Charge& c) { return left(c) >= c.visible; };
+    const auto dropped = [&](const Charge& c) {
+      return drops.left(c.resource, c.zone_id) >= c.visible;
+    };
     if (std::none_of(pod->charges.begin(), pod->charges.end(), shows)) continue;
     if (!std::all_of(pod->charges.begin(), pod->charges.end(), dropped)) continue;
-    for (const Charge& charge : pod->charges) left(charge) -= charge.visible;
+    for (const Charge& charge : pod->charges) drops.take(charge);
     cover(*pod, stats_.settled_by_drop, true);
+  }
+  // The kubelet may have chosen another zone than predicted. Only an exact drop is one pod's.
+  for (PodRecord* pod : promised) {
+    std::vector<Charge> totals = totals_of(pod->charges);
+    if (pod->covered || totals.empty()) continue;
+    const std::optional<uint32_t> zone = drops.zone_of(totals);
+    if (!zone) continue;
+    for (Charge& charge : totals) {
+      charge.zone_id = *zone;
+      drops.take(charge);
+    }
+    pod->charges = std::move(totals);
+    cover(*pod, stats_.settled_by_drop, true);
+    ++stats_.predictions_refuted;
   }
 }
 

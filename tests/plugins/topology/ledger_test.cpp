@@ -139,6 +139,43 @@ TEST_F(LedgerTest, WithoutAFingerprintADropAccountsForOnePromiseOnly) {
   EXPECT_EQ(ledger_.stats().settled_by_drop, 2u);
 }
 
+TEST_F(LedgerTest, AnExactDropInAnotherZoneEndsThePromise) {
+  report_without_fingerprint({"8", "8"});
+  EXPECT_TRUE(reserve("a", 3));
+  bound("a", 3);
+  EXPECT_EQ(free(), (Cpus{5, 8}));
+  report_without_fingerprint({"8", "4"});  // not a: it is somebody else's
+  EXPECT_EQ(free(), (Cpus{5, 4}));
+  report_without_fingerprint({"8", "1"});
+  EXPECT_EQ(free(), (Cpus{8, 1}));
+  EXPECT_EQ(ledger_.pending_promises(), 0u);
+  EXPECT_EQ(ledger_.stats().settled_by_drop, 1u);
+  EXPECT_EQ(ledger_.stats().predictions_refuted, 1u);
+  ASSERT_NE(ledger_.charges_of("uid-a"), nullptr);
+  ASSERT_EQ(ledger_.charges_of("uid-a")->size(), 1u);
+  EXPECT_EQ(ledger_.charges_of("uid-a")->front().zone_id, 1u);
+}
+
+TEST_F(LedgerTest, AnExactDropInAnotherZoneIsTheOldestPodsOnly) {
+  report_without_fingerprint({"8", "8"});
+  EXPECT_TRUE(reserve("a", 3));
+  EXPECT_TRUE(reserve("b", 3));
+  report_without_fingerprint({"8", "5"});
+  EXPECT_EQ(free(), (Cpus{5, 5}));
+  EXPECT_EQ(ledger_.pending_promises(), 1u);
+  EXPECT_TRUE(ledger_.unreserve(*scene_.pod(guaranteed("b", 3))));  // a is the one that is counted
+  EXPECT_EQ(free(), (Cpus{8, 5}));
+}
+
+TEST_F(LedgerTest, WhereAPromiseShouldBeADropCountsForItFirst) {
+  report_without_fingerprint({"8", "8"});
+  EXPECT_TRUE(reserve("a", 6));
+  EXPECT_TRUE(reserve("b", 6));
+  report_without_fingerprint({"8", "2"});  // b was predicted there
+  EXPECT_EQ(ledger_.stats().predictions_refuted, 0u);
+  EXPECT_EQ(free(), (Cpus{2, 2}));
+}
+
 TEST_F(LedgerTest, AReportWrittenLongAfterTheStartEndsThePromise) {
   report_without_fingerprint({"8"}, "2026-01-01T00:00:10Z");
   bound("a", 4, 20);
