@@ -188,54 +188,56 @@ void Accounts::resolve_by_checkpoint(std::string_view uid, const NodeState& node
   }
 }
 
+void Accounts::apply_annotation(const AssignedPod& pod, PodRecord& record,
+                                AnnotationProblems& problems) const {
+  const auto asked = whole_devices_asked(types_, pod.requests);
+  uint32_t asked_types = 0;
+  for (int t = 0; t < types_.count(); ++t)
+    if (asked[static_cast<size_t>(t)] > 0) asked_types |= 1U << t;
+  ReadAllocation read = read_allocation(types_, *pod.allocated, asked_types);
+  record.blocked = read.unreadable ? asked_types : read.unreadable_types;
+  for (int t = 0; t < types_.count(); ++t) {
+    if ((read.left_out >> t & 1U) != 0) problems.ignored.push_back(types_.type(t).name);
+    if ((record.blocked >> t & 1U) != 0) continue;
+    const auto named = std::count_if(read.shares.begin(), read.shares.end(),
+                                     [t](const DeviceShare& share) { return share.type == t; });
+    const auto index = static_cast<size_t>(t);
+    record.unknown[index] = std::max<int64_t>(asked[index] - named, 0);
+  }
+  record.shares = std::move(read.shares);
+  problems.unreadable = std::move(read.problems);
+}
+
 Accounts::PodRecord Accounts::record_of(const AssignedPod& pod, const NodeState& node,
-                                        std::vector<std::string>& problems) const {
+                                        AnnotationProblems& problems) const {
   PodRecord record;
   record.node = std::string(pod.node);
-  if (!pod.allocated) {
-    record.from_requests = true;
-    record.asked = whole_devices_asked(types_, pod.requests);
-    resolve_by_checkpoint(pod.uid, node, record);
+  if (pod.allocated) {
+    apply_annotation(pod, record, problems);
     return record;
   }
-  ReadAllocation read = read_allocation(types_, *pod.allocated);
-  record.shares = std::move(read.shares);
-  record.blocked = read.unreadable_types;
-  problems = std::move(read.problems);
-  if (!read.unreadable) return record;
-  // Nothing is known: all devices of the types it asks for, or of every type if that is not known
-  // either.
-  const auto asked = whole_devices_asked(types_, pod.requests);
-  for (int t = 0; t < types_.count(); ++t)
-    if (asked[static_cast<size_t>(t)] > 0) record.blocked |= 1U << t;
-  if (record.blocked == 0) record.blocked = (1U << types_.count()) - 1;
+  record.from_requests = true;
+  record.asked = whole_devices_asked(types_, pod.requests);
+  resolve_by_checkpoint(pod.uid, node, record);
   return record;
 }
 
-std::vector<std::string> Accounts::pod_assigned(const AssignedPod& pod) {
-  std::vector<std::string> problems;
+AnnotationProblems Accounts::pod_assigned(const AssignedPod& pod) {
+  AnnotationProblems problems;
   const auto before = pods_.find(pod.uid);
-  if (!pod.allocated) {
-    // The API server does not show what was promised; the promise is still what is known best.
-    if (before != pods_.end() && !before->second.from_requests && before->second.node == pod.node) {
-      before->second.assumed = false;
-      return problems;
-    }
-    const auto asked = whole_devices_asked(types_, pod.requests);
-    const bool asks = std::any_of(asked.begin(), asked.end(), [](int64_t n) { return n != 0; });
-    if (!asks) {
-      if (before != pods_.end()) erase(before);
-      return problems;
-    }
-  }
-  PodRecord record = record_of(pod, entry(pod.node).state, problems);
-  const bool holds = !record.shares.empty() || record.blocked != 0 || record.from_requests;
-  if (holds) {
-    put(pod.uid, std::move(record));
+  const auto asked = whole_devices_asked(types_, pod.requests);
+  if (std::all_of(asked.begin(), asked.end(), [](int64_t count) { return count == 0; })) {
+    if (pod.allocated) problems.ignored.emplace_back("all of it");
+    if (before != pods_.end()) erase(before);
     return problems;
   }
-  if (before != pods_.end()) erase(before);
-  if (NodeEntry* node = find_entry(pod.node)) drop_if_empty(*node);
+  // The API server does not show what was promised; the promise is still what is known best.
+  if (!pod.allocated && before != pods_.end() && !before->second.from_requests &&
+      before->second.node == pod.node) {
+    before->second.assumed = false;
+    return problems;
+  }
+  put(pod.uid, record_of(pod, entry(pod.node).state, problems));
   return problems;
 }
 

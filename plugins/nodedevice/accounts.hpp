@@ -32,6 +32,14 @@ struct AssignedPod {
   std::span<const ResourceQuantity> requests;
 };
 
+// What is wrong with a pod's device-allocated annotation.
+struct AnnotationProblems {
+  std::vector<std::string> unreadable;  // the devices in question count as used
+  std::vector<std::string> ignored;     // about types of which the pod asks for no device
+
+  [[nodiscard]] bool empty() const { return unreadable.empty() && ignored.empty(); }
+};
+
 class Accounts {
  public:
   // `changed` is called with a node's slot whenever what is free on it may have changed.
@@ -59,8 +67,10 @@ class Accounts {
   void unreserve(std::string_view uid);
   // Idempotent; called for every change too. Without the annotation, a pod that asks for devices
   // holds that many whole ones, nobody knows which: the highest free minors are withheld, unless
-  // the kubelet's checkpoint names them. Returns what is wrong with the annotation.
-  std::vector<std::string> pod_assigned(const AssignedPod& pod);
+  // the kubelet's checkpoint names them. With it, the same goes for devices that the pod asks for
+  // and the annotation leaves out. It says nothing about types that the pod does not ask for: else
+  // whoever may create a pod could block any node.
+  AnnotationProblems pod_assigned(const AssignedPod& pod);
   void pod_removed(std::string_view uid);
 
   // What a pod has; null: no device that is known by minor.
@@ -113,7 +123,9 @@ class Accounts {
   void changed(const NodeEntry& entry) const;
 
   PodRecord record_of(const AssignedPod& pod, const NodeState& node,
-                      std::vector<std::string>& problems) const;
+                      AnnotationProblems& problems) const;
+  void apply_annotation(const AssignedPod& pod, PodRecord& record,
+                        AnnotationProblems& problems) const;
   void resolve_by_checkpoint(std::string_view uid, const NodeState& node, PodRecord& record) const;
   void put(std::string_view uid, PodRecord record);
   void erase(Pods::iterator it);

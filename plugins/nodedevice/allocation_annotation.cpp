@@ -138,7 +138,7 @@ std::string write_allocation(const DeviceTypes& types, const Allocation& allocat
   return object.dump();
 }
 
-ReadAllocation read_allocation(const DeviceTypes& types, std::string_view text) {
+ReadAllocation read_allocation(const DeviceTypes& types, std::string_view text, uint32_t wanted) {
   ReadAllocation read;
   const Json object = Json::parse(text, nullptr, false);
   if (object.is_discarded() || !object.is_object()) {
@@ -148,7 +148,11 @@ ReadAllocation read_allocation(const DeviceTypes& types, std::string_view text) 
   }
   for (const auto& [name, list] : object.items()) {
     const int type = types.find_type(name);
-    if (type >= 0) read_type(types, type, name, list, read);
+    if (type < 0) continue;
+    if ((wanted >> type & 1U) != 0)
+      read_type(types, type, name, list, read);
+    else if (!list.empty())
+      read.left_out |= 1U << type;
   }
   std::stable_sort(read.shares.begin(), read.shares.end(), [](const auto& a, const auto& b) {
     return std::tie(a.type, a.minor) < std::tie(b.type, b.minor);

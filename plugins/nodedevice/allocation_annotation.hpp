@@ -19,14 +19,17 @@ inline constexpr std::string_view kAllocatedAnnotation =
 [[nodiscard]] std::string write_allocation(const DeviceTypes& types, const Allocation& allocation,
                                            const NodeState& node);
 
-// What can be read of an annotation, erring on the side of "used". No minor of a type appears twice:
-// of a type whose list has one twice, it is not known which devices are meant.
+// What can be read of an annotation, erring on the side of "used". No minor of a type appears
+// twice: of a type whose list has one twice, it is not known which devices are meant.
 struct ReadAllocation {
   Allocation shares;                  // a device whose amounts cannot be read is taken as a whole
   bool unreadable = false;            // nothing can be said about which devices are meant
   uint32_t unreadable_types = 0;      // bit t: which devices of type t are meant is not known
+  uint32_t left_out = 0;              // bit t: it names devices of type t, which was not wanted
   std::vector<std::string> problems;  // each names the place that is wrong
 };
-[[nodiscard]] ReadAllocation read_allocation(const DeviceTypes& types, std::string_view text);
+// Bit t of `wanted`: what it says about type t is read.
+[[nodiscard]] ReadAllocation read_allocation(const DeviceTypes& types, std::string_view text,
+                                             uint32_t wanted = UINT32_MAX);
 
 }  // namespace plimsoll::devices

@@ -108,18 +108,25 @@ void DeviceStore::node_event(sdk::Node node, bool removed) {
 
 void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_view node_name) {
   const std::vector<ResourceQuantity> requests = requests_of(pod);
-  const auto problems = accounts_.pod_assigned(
+  const AnnotationProblems problems = accounts_.pod_assigned(
       {pod.uid(), node_name, pod.annotation(kAllocatedAnnotation), requests});
   if (problems.empty()) {
     if (auto it = complained_.find(pod.uid()); it != complained_.end()) complained_.erase(it);
     return;
   }
   if (!complained_.emplace(pod.uid()).second) return;
-  const std::string note =
-      "annotation " + std::string(kAllocatedAnnotation) +
-      " cannot be read, the devices in question count as used: " + joined(problems);
-  host.warn("pod " + std::string(pod.ns()) + "/" + std::string(pod.name()) + ": " + note);
-  host.emit_event(pod, true, "DeviceAllocationUnreadable", "Scheduling", note);
+  const auto complain = [&](std::string_view reason, const std::string& note) {
+    const std::string text = "annotation " + std::string(kAllocatedAnnotation) + " " + note;
+    host.warn("pod " + std::string(pod.ns()) + "/" + std::string(pod.name()) + ": " + text);
+    host.emit_event(pod, true, reason, "Scheduling", text);
+  };
+  if (!problems.unreadable.empty())
+    complain(
+        "DeviceAllocationUnreadable",
+        "cannot be read, the devices in question count as used: " + joined(problems.unreadable));
+  if (!problems.ignored.empty())
+    complain("DeviceAllocationIgnored",
+             "is ignored for devices that the pod does not ask for: " + joined(problems.ignored));
 }
 
 void DeviceStore::pod_removed(std::string_view uid) {

@@ -181,7 +181,7 @@ class NodeDevice {
     std::string_view node_name = sdk::view(event.name);
     if (event.old_pod != nullptr) {
       const Pod gone(event.old_pod);
-      if (!gone.annotation(kAllocatedAnnotation) && !asks_for_devices(gone)) return Hint::kSkip;
+      if (!asks_for_devices(gone)) return Hint::kSkip;
       node_name = gone.node_name();
     } else if (event.new_node != nullptr) {
       node_name = sdk::view(event.new_node->meta.name);

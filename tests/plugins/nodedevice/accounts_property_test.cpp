@@ -140,12 +140,12 @@ class Life {
     pods_.erase(it);
   }
 
-  // A pod that somebody else placed: without an annotation, or with one that cannot be read.
+  // A pod that somebody else placed: without an annotation, or with one that says too little.
   void stranger() {
-    const char* annotations[] = {"", "", "{", R"({"gpu":[{"minor":0,"resources":3}]})"};
+    const char* annotations[] = {"", "", "{", "{}", R"({"gpu":[{"minor":0,"resources":3}]})"};
     pods_.push_back({"stranger-" + std::to_string(next_++),
                      names_[static_cast<size_t>(pick(kNodes))],
-                     annotations[pick(4)],
+                     annotations[pick(5)],
                      {{"nvidia.com/gpu", 1}}});
     show(pods_.back());
   }

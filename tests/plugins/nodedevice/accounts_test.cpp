@@ -32,7 +32,9 @@ class AccountsTest : public ::testing::Test {
     const auto requests = test::quantities(ask);
     AssignedPod assigned{uid, "node-1", std::nullopt, requests};
     if (annotation != nullptr) assigned.allocated = annotation;
-    problems_ = accounts_.pod_assigned(assigned);
+    AnnotationProblems found = accounts_.pod_assigned(assigned);
+    problems_ = std::move(found.unreadable);
+    ignored_ = std::move(found.ignored);
   }
   // What a pod would get now.
   std::string give(const Ask& ask) { return outcome(node(), demand_of(ask)); }
@@ -45,6 +47,7 @@ class AccountsTest : public ::testing::Test {
   int changes_ = 0;
   Accounts accounts_{test::types(), [this](uint32_t slot) { changes_ += slot == 3 ? 1 : 0; }};
   std::vector<std::string> problems_;
+  std::vector<std::string> ignored_;
 };
 
 const Ask kOneGpu = {{"nvidia.com/gpu", 1}};
@@ -127,13 +130,52 @@ TEST_F(AccountsTest, MalformedAnnotationsCountAsUsed) {
   EXPECT_EQ(give(kOneGpu), "gpu 1");
 }
 
-TEST_F(AccountsTest, AnUnreadableAnnotationOfAPodThatAsksForNothingBlocksEveryType) {
+TEST_F(AccountsTest, APodThatAsksForNoDeviceHoldsNone) {
   device(test::fixture_a());
-  pod("a", {}, "[]");
-  EXPECT_EQ(give(kOneGpu), "Insufficient GPU Devices");
+  const char* annotations[] = {
+      "[]", "x", R"({"gpu":[{"minor":0,"resources":{"koordinator.sh/gpu-core":"100"}}]})"};
+  for (const char* annotation : annotations) {
+    pod("a", {{"cpu", 100}}, annotation);
+    EXPECT_EQ(ignored_, std::vector<std::string>{"all of it"}) << annotation;
+    EXPECT_FALSE(accounts_.holds_devices("a"));
+    EXPECT_EQ(give({{"nvidia.com/gpu", 8}}), "gpu 0 1 2 3 4 5 6 7");
+    EXPECT_EQ(give({{"koordinator.sh/rdma", 400}}), "rdma 1 2 3 4");
+  }
+}
+
+TEST_F(AccountsTest, AnAnnotationCountsOnlyForTypesThatThePodAsksFor) {
+  device(test::fixture_a());
+  pod("a", {{"koordinator.sh/rdma", 100}}, "{");
+  EXPECT_TRUE(ignored_.empty());
+  EXPECT_EQ(give(kOneGpu), "gpu 0") << "it asks for no GPU";
   EXPECT_EQ(give({{"koordinator.sh/rdma", 1}}), "Insufficient rdma devices");
-  accounts_.pod_removed("a");
+  pod("a", {{"koordinator.sh/rdma", 100}},
+      R"({"gpu":[{"minor":0,"resources":{"koordinator.sh/gpu-core":"100"}},{"minor":"x"}],
+          "rdma":[{"minor":1,"resources":{"koordinator.sh/rdma":"100"}}]})");
+  EXPECT_EQ(ignored_, std::vector<std::string>{"gpu"});
+  EXPECT_TRUE(problems_.empty());
   EXPECT_EQ(give(kOneGpu), "gpu 0");
+  EXPECT_EQ(give({{"koordinator.sh/rdma", 300}}), "rdma 2 3 4");
+}
+
+TEST_F(AccountsTest, DevicesThatAnAnnotationLeavesOutAreWithheld) {
+  device(test::fixture_a());
+  const Ask ask = {{"nvidia.com/gpu", 3}, {"koordinator.sh/rdma", 100}};
+  const char* nic = R"({"rdma":[{"minor":1,"resources":{"koordinator.sh/rdma":"100"}}]})";
+  for (const char* annotation : {"{}", R"({"gpu":[]})", R"({"gpu":null,"xpu":[{"minor":7}]})"}) {
+    pod("a", ask, annotation);
+    EXPECT_EQ(give({{"nvidia.com/gpu", 5}}), "gpu 0 1 2 3 4") << annotation;
+    EXPECT_EQ(give({{"nvidia.com/gpu", 6}}), "Insufficient GPU Devices") << annotation;
+    EXPECT_EQ(give({{"koordinator.sh/rdma", 300}}), "rdma 1 2 3") << annotation;
+  }
+  pod("a", ask, nic);
+  EXPECT_EQ(give({{"nvidia.com/gpu", 6}}), "Insufficient GPU Devices");
+  EXPECT_EQ(give({{"koordinator.sh/rdma", 300}}), "rdma 2 3 4");
+  pod("a", ask, R"({"gpu":[{"minor":0,"resources":{"koordinator.sh/gpu-core":"100"}}]})");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 5}}), "gpu 1 2 3 4 5") << "two of three are not named";
+  EXPECT_EQ(give({{"nvidia.com/gpu", 6}}), "Insufficient GPU Devices");
+  accounts_.pod_removed("a");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 8}}), "gpu 0 1 2 3 4 5 6 7");
 }
 
 // As many times as it takes for the sum of the amounts to be beyond 64 bits.

@@ -288,6 +288,19 @@ TEST_F(NodeDeviceTest, SaysOnceWhatCannotBeRead) {
             "node(s) had a Device object that cannot be read (unresolvable)");
 }
 
+TEST_F(NodeDeviceTest, SaysOnceThatAnAnnotationIsIgnored) {
+  plugin_.device("node-1", cards(1));
+  FakePod bound("ns/a");
+  bound.on_node("node-1").request("cpu", 100).annotation(kAllocated, "x");
+  plugin_.pod(bound);
+  plugin_.pod(bound);
+  ASSERT_EQ(host_.events.size(), 1U);
+  EXPECT_THAT(host_.events[0], HasSubstr("Warning DeviceAllocationIgnored: annotation"));
+  FakePod pod("ns/b");
+  pod.request("nvidia.com/gpu", 1);
+  EXPECT_EQ(plugin_.place(pod, node_), kGpu0);
+}
+
 TEST_F(NodeDeviceTest, WhatIfsAreExactInverses) {
   plugin_.device("node-1", cards(1));
   FakePod victim("ns/victim");
