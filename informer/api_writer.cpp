@@ -10,6 +10,7 @@
 #include <random>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "framework/base/log.hpp"
@@ -50,12 +51,34 @@ struct Job {
   ServerWriter::Answer done;
   // If set: only an answer that this accepts ends the job, however long it takes to get one.
   bool (*definite)(const HttpResponse&) = nullptr;
+  bool aged = false;       // a further try of an older write: yields to what waits with its key
+  bool dropped = false;    // not to be sent any more, though it is still in the queue
   bool uncertain = false;  // a try ended without such an answer: it may have been carried out
   int tries = 0;
   int throttled = 0;
   milliseconds delay{0};
 };
 using JobRef = std::shared_ptr<Job>;
+
+// One condition patch from being asked for to its end, over as many tries as it takes.
+struct ConditionWrite {
+  ConditionPatch patch;
+  ApiWriter::Done done;
+  std::string what;
+  std::string key;  // what it replaces, and is replaced by
+  std::uint64_t serial = 0;
+  int conflicts = 0;
+};
+using ConditionRef = std::shared_ptr<ConditionWrite>;
+
+// A pod that changes faster than its condition can be written: so many times, then never mind.
+constexpr int kMaxConflicts = 5;
+
+// Only equals replace one another: a patch that leaves the nomination alone must not swallow one
+// that changes it.
+std::string condition_key(const std::string& uid, bool set_nominated) {
+  return uid + (set_nominated ? "+" : "-");
+}
 
 // Whether a bind was carried out or turned down, as opposed to who knows.
 bool answers_bind(const HttpResponse& response) {
@@ -86,9 +109,16 @@ struct ServerWriter::Lane {
 struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared> {
   WriteOptions options;
   WriteStats stats;
-  std::mutex mutex;  // guards lanes, stopped, random and everything inside of the lanes
+  std::mutex mutex;  // guards what follows and all that is inside of it
   std::array<Lane, kWriteClasses> lanes;
   bool stopped = false;
+  // The condition patches that have not ended: the newest of each key, and how many there are.
+  struct Newest {
+    std::uint64_t serial = 0;
+    std::size_t open = 0;
+  };
+  std::unordered_map<std::string, Newest> conditions;
+  std::uint64_t last_serial = 0;
   std::minstd_rand random{std::random_device{}()};
 
   Lane& lane(WriteClass write_class) { return lanes[static_cast<std::size_t>(write_class)]; }
@@ -120,12 +150,12 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
   }
 
   // Returns the job that need not be carried out any more, if any: `job` itself, which then holds
-  // what was waiting in the place that it took. Called with `mutex` held.
+  // what was waiting in the place that it took (or is older than that). Called with `mutex` held.
   static JobRef enqueue(Lane& into, const JobRef& job) {
     if (!job->merge.empty()) {
       const auto [at, fresh] = into.mergeable.try_emplace(job->merge, job);
       if (!fresh) {
-        std::swap(*at->second, *job);
+        if (!job->aged) std::swap(*at->second, *job);
         return job;
       }
     }
@@ -143,6 +173,7 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
         if (stopped || from.queue.empty() || from.under_way >= from.limit) return;
         job = std::move(from.queue.front());
         from.queue.pop_front();
+        if (job->dropped) continue;
         if (!job->merge.empty()) from.mergeable.erase(job->merge);
         ++from.under_way;
       }
@@ -269,6 +300,98 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
     }
   }
 
+  // ---- conditions ----
+
+  void begin_condition(const ConditionRef& write) {
+    {
+      const std::lock_guard lock(mutex);
+      Newest& newest = conditions[write->key];
+      newest.serial = write->serial = ++last_serial;
+      ++newest.open;
+    }
+    send_condition(write);
+  }
+
+  void end_condition(ConditionWrite& write, Result<void> result) {
+    {
+      const std::lock_guard lock(mutex);
+      const auto found = conditions.find(write.key);
+      if (--found->second.open == 0) conditions.erase(found);
+    }
+    if (write.done) write.done(std::move(result));
+  }
+
+  bool is_newest(const ConditionWrite& write) {
+    const std::lock_guard lock(mutex);
+    return conditions.find(write.key)->second.serial == write.serial;
+  }
+
+  void send_condition(const ConditionRef& write) {
+    auto job = std::make_shared<Job>();
+    job->what = write->what;
+    job->request.method = "PATCH";
+    job->request.path = pod_path(write->patch.ns, write->patch.name) + "/status";
+    job->request.content_type = "application/strategic-merge-patch+json";
+    job->request.body = condition_body(write->patch, std::chrono::system_clock::now());
+    job->request.timeout = options.timeout;
+    job->merge = write->key;
+    job->aged = write->conflicts > 0;
+    job->done = [this, write](const Result<HttpResponse>& result) {
+      if (!result) return end_condition(*write, fail(result.error()));
+      if (result->ok()) return end_condition(*write, {});
+      Error error = response_error(write->what, *result);
+      if (result->status != 409) return end_condition(*write, fail(std::move(error)));
+      if (!is_newest(*write)) return end_condition(*write, {});
+      if (++write->conflicts > kMaxConflicts) return end_condition(*write, fail(std::move(error)));
+      renew_condition(write);
+    };
+    add(WriteClass::kStatus, std::move(job));
+  }
+
+  // The pod is not as it was when the patch was asked for. Does the patch still hold?
+  void renew_condition(const ConditionRef& write) {
+    auto job = std::make_shared<Job>();
+    job->what = write->what;
+    job->request.path = pod_path(write->patch.ns, write->patch.name);
+    job->request.timeout = options.timeout;
+    job->done = [this, write](const Result<HttpResponse>& result) {
+      if (!result) return end_condition(*write, fail(result.error()));
+      if (result->status == 404) return end_condition(*write, {});
+      if (!result->ok()) return end_condition(*write, fail(response_error(write->what, *result)));
+      const auto pod = json::parse(result->body, nullptr, false);
+      const std::string uid = text_at(child(pod, "metadata"), "uid");
+      write->patch.resource_version = text_at(child(pod, "metadata"), "resourceVersion");
+      if (uid.empty() || write->patch.resource_version.empty()) {
+        return end_condition(*write, fail(ErrorCode::kUnavailable,
+                                          write->what + ": the API server's answer is no pod"));
+      }
+      const bool bound = !text_at(child(pod, "spec"), "nodeName").empty();
+      if (uid != write->patch.uid || bound || !is_newest(*write)) return end_condition(*write, {});
+      send_condition(write);
+    };
+    add(WriteClass::kStatus, std::move(job));
+  }
+
+  // The pod is about to be bound: what waits to say that it cannot be placed is dropped, and what
+  // is under way is not tried again.
+  void drop_conditions(const std::string& uid) {
+    std::vector<Answer> dropped;
+    {
+      const std::lock_guard lock(mutex);
+      for (const bool set_nominated : {false, true}) {
+        const std::string key = condition_key(uid, set_nominated);
+        if (const auto found = conditions.find(key); found != conditions.end()) {
+          found->second.serial = ++last_serial;
+        }
+        auto waiting = lane(WriteClass::kStatus).mergeable.extract(key);
+        if (waiting.empty()) continue;
+        waiting.mapped()->dropped = true;
+        dropped.push_back(std::exchange(waiting.mapped()->done, nullptr));
+      }
+    }
+    for (const Answer& done : dropped) done(HttpResponse{200, {}, {}, {}});
+  }
+
   // ---- binds ----
 
   // A bind was turned down. Whoever lost the answer to an earlier try has in fact succeeded: look
@@ -322,6 +445,7 @@ ServerWriter::~ServerWriter() {
 }
 
 void ServerWriter::bind(BindRequest request, Done done) {
+  shared_->drop_conditions(request.uid);
   auto job = std::make_shared<Job>();
   job->what = "binding pod " + request.ns + "/" + request.name + " to node " + request.node;
   job->request.method = "POST";
@@ -363,22 +487,12 @@ void ServerWriter::record_event(EventRecord event) {
 }
 
 void ServerWriter::patch_condition(ConditionPatch patch, Done done) {
-  auto job = std::make_shared<Job>();
-  job->what = "writing the PodScheduled condition of pod " + patch.ns + "/" + patch.name;
-  job->request.method = "PATCH";
-  job->request.path = pod_path(patch.ns, patch.name) + "/status";
-  job->request.content_type = "application/strategic-merge-patch+json";
-  job->request.body = condition_body(patch, std::chrono::system_clock::now());
-  job->request.timeout = shared_->options.timeout;
-  // Only equals are merged: a patch that leaves the nomination alone must not swallow one that
-  // changes it.
-  job->merge = patch.uid + (patch.set_nominated ? "+" : "-");
-  job->done = [what = job->what, done = std::move(done)](const Result<HttpResponse>& result) {
-    if (!result) return done(fail(result.error()));
-    if (!result->ok()) return done(fail(response_error(what, *result)));
-    done({});
-  };
-  shared_->add(WriteClass::kStatus, std::move(job));
+  auto write = std::make_shared<ConditionWrite>();
+  write->what = "writing the PodScheduled condition of pod " + patch.ns + "/" + patch.name;
+  write->key = condition_key(patch.uid, patch.set_nominated);
+  write->patch = std::move(patch);
+  write->done = std::move(done);
+  shared_->begin_condition(write);
 }
 
 void ServerWriter::send(WriteClass write_class, HttpRequest request, Answer done) {

@@ -79,9 +79,12 @@ class ServerWriter final : public ApiWriter {
   // POST events.k8s.io/v1. Best effort.
   void record_event(EventRecord event) override;
 
-  // Strategic-merge PATCH of pods/NAME/status. A patch still waiting for the same pod is replaced
-  // by the newer one (its `done` hears success: what it said is no longer true). kConflict: the pod
-  // has another UID.
+  // Strategic-merge PATCH of pods/NAME/status, with the pod's UID and resource version as
+  // preconditions. On 409 the pod is read: if it is gone, another one, or bound by now, the patch
+  // is dropped, else it is tried with the version that was read (a few times; then kConflict). A
+  // patch still waiting for the same pod is replaced by the newer one, and dropped by a bind() of
+  // the pod. Whatever is dropped or replaced hears success: what it said is no longer true.
+  // kNotFound: the pod is gone.
   void patch_condition(ConditionPatch patch, Done done) override;
 
   // Any other request (leases, deletes with preconditions, ...), with the same retries. A DELETE

@@ -73,7 +73,9 @@ std::string condition_body(const ConditionPatch& patch, system_clock::time_point
     status["nominatedNodeName"] =
         patch.nominated_node.empty() ? json(nullptr) : json(patch.nominated_node);
   }
-  return dump(json{{"metadata", {{"uid", patch.uid}}}, {"status", std::move(status)}});
+  json metadata = {{"uid", patch.uid}};
+  if (!patch.resource_version.empty()) metadata["resourceVersion"] = patch.resource_version;
+  return dump(json{{"metadata", std::move(metadata)}, {"status", std::move(status)}});
 }
 
 std::string event_body(const EventRecord& event, const std::string& reporting_instance,

@@ -47,6 +47,9 @@ struct ConditionPatch {
   std::string ns;
   std::string name;
   std::string uid;
+  // Of the pod that was looked at: a pod that has changed since then, above all one that was bound,
+  // is not told that it could not be placed. Empty: whatever state it is in.
+  std::string resource_version;
   std::string reason;   // "Unschedulable" or "SchedulerError"
   std::string message;  // in full
   int64_t observed_generation = 0;

@@ -207,6 +207,7 @@ void Scheduler::report_failure(const plimsoll_pod& pod, bool unschedulable,
   patch.ns = view(pod.meta.ns);
   patch.name = view(pod.meta.name);
   patch.uid = view(pod.meta.uid);
+  patch.resource_version = view(pod.meta.resource_version);
   patch.reason = reason;
   patch.message = message;
   patch.observed_generation = pod.meta.generation;

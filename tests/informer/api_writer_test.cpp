@@ -344,7 +344,7 @@ TEST_F(ApiWriterTest, BindsDoNotWaitBehindEventsAndConditions) {
   ASSERT_TRUE(server_->wait_for("/events", 1));
   for (int i = 0; i < 5; ++i) writer_->record_event(event);
   EXPECT_EQ(writer_->stats().events_dropped, 2u);
-  ConditionPatch patch{"ns", "pod", "u", "Unschedulable", "none fits", 0, false, ""};
+  ConditionPatch patch{"ns", "pod", "u", "7", "Unschedulable", "none fits", 0, false, ""};
   const auto note = [&](const Result<void>& done) { journal.add(done ? "done" : "failed"); };
   writer_->patch_condition(patch, note);
   ASSERT_TRUE(server_->wait_for("/status", 1));
@@ -400,14 +400,14 @@ TEST_F(ApiWriterTest, ConditionsAreStrategicMergePatches) {
   start([](int, const Received&, Exchange& exchange) { exchange.reply(200, "{}"); });
   std::promise<Result<void>> promise;
   writer_->patch_condition(
-      {"ns", "pod", "u", "Unschedulable", "0/1 nodes are available", 3, true, ""},
+      {"ns", "pod", "u", "7", "Unschedulable", "0/1 nodes are available", 3, true, ""},
       [&](Result<void> done) { promise.set_value(std::move(done)); });
   ASSERT_TRUE(promise.get_future().get());
   const Received seen = server_->received().at(0);
   EXPECT_EQ(seen.method + " " + seen.target, "PATCH /api/v1/namespaces/ns/pods/pod/status");
   EXPECT_EQ(seen.header("Content-Type"), "application/strategic-merge-patch+json");
   json body = json::parse(seen.body);
-  EXPECT_EQ(body["metadata"], json::parse(R"({"uid":"u"})"));
+  EXPECT_EQ(body["metadata"], json::parse(R"({"uid":"u","resourceVersion":"7"})"));
   EXPECT_EQ(body["status"]["nominatedNodeName"], nullptr);
   json& condition = body["status"]["conditions"][0];
   EXPECT_THAT(condition["lastTransitionTime"].get<std::string>(),
@@ -416,6 +416,149 @@ TEST_F(ApiWriterTest, ConditionsAreStrategicMergePatches) {
   EXPECT_EQ(condition, json::parse(R"({"type":"PodScheduled","status":"False",
       "reason":"Unschedulable","message":"0/1 nodes are available","lastProbeTime":null,
       "observedGeneration":3})"));
+}
+
+// An API server's pod: a patch of another version than its own is refused.
+class ConditionTest : public ApiWriterTest {
+ protected:
+  void start_with_pod() {
+    start([this](int, const Received& request, Exchange& exchange) {
+      if (request.method == "GET") {
+        exchange.reply(gone ? 404 : 200,
+                       json{{"metadata", {{"uid", uid.load()}, {"resourceVersion", version()}}},
+                            {"spec", {{"nodeName", bound ? "node-a" : ""}}}}
+                           .dump());
+      } else if (request.method == "PATCH") {
+        if (moving) ++number;
+        const json metadata = json::parse(request.body)["metadata"];
+        const bool same = metadata["uid"] == uid.load() && !gone &&
+                          metadata.value("resourceVersion", version()) == version();
+        if (same) ++number;
+        exchange.reply(same ? 200 : 409, R"({"message":"the object has been modified"})");
+      } else {
+        exchange.reply(201, "{}");
+      }
+    });
+  }
+
+  [[nodiscard]] std::string version() const { return std::to_string(number); }
+
+  // A patch by somebody who saw version 7.
+  Result<void> patch() {
+    std::promise<Result<void>> promise;
+    writer_->patch_condition({"ns", "pod", "u", "7", "Unschedulable", "none fits", 0, false, ""},
+                             [&](Result<void> done) { promise.set_value(std::move(done)); });
+    return promise.get_future().get();
+  }
+
+  std::atomic<const char*> uid{"u"};
+  std::atomic<int> number{7};
+  std::atomic<bool> bound{false}, gone{false}, moving{false};
+};
+
+const std::string kPatchCall = "PATCH /api/v1/namespaces/ns/pods/pod/status";
+
+TEST_F(ConditionTest, APodThatHasChangedIsLookedAtAgain) {
+  start_with_pod();
+  number = 9;
+  EXPECT_TRUE(patch());
+  EXPECT_THAT(asked(), ElementsAre(kPatchCall, kGetCall, kPatchCall));
+  EXPECT_EQ(json::parse(server_->received()[2].body)["metadata"]["resourceVersion"], "9");
+  TearDown();
+}
+
+TEST_F(ConditionTest, ABoundPodIsNotToldThatItCannotBePlaced) {
+  start_with_pod();
+  number = 9;
+  bound = true;
+  EXPECT_TRUE(patch());
+  EXPECT_THAT(asked(), ElementsAre(kPatchCall, kGetCall));
+  TearDown();
+}
+
+TEST_F(ConditionTest, NobodyIsToldWhatWasMeantForAnotherPod) {
+  start_with_pod();
+  uid = "u2";
+  EXPECT_TRUE(patch());
+  gone = true;
+  EXPECT_TRUE(patch());
+  EXPECT_THAT(asked(), ElementsAre(kPatchCall, kGetCall, kPatchCall, kGetCall));
+  TearDown();
+}
+
+TEST_F(ConditionTest, APodThatAlwaysChangesIsGivenUp) {
+  start_with_pod();
+  moving = true;
+  const auto done = patch();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(server_->count("PATCH"), 6u);
+  TearDown();
+}
+
+TEST_F(ConditionTest, WhatIsNoPodIsAnError) {
+  start([](int, const Received& request, Exchange& exchange) {
+    exchange.reply(request.method == "GET" ? 200 : 409, "<html>");
+  });
+  const auto done = patch();
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("ns/pod"), HasSubstr("no pod")));
+}
+
+TEST_F(ConditionTest, ABindDropsTheConditionsThatWait) {
+  options.in_flight = {1, 1, 1, 1};
+  std::atomic<bool> open{false};
+  start([&](int, const Received& request, Exchange& exchange) {
+    while (request.method == "PATCH" && !open) std::this_thread::sleep_for(1ms);
+    exchange.reply(request.asks("/first/") ? 409 : 200, "{}");
+  });
+  Journal journal;
+  const auto patch_pod = [&](const std::string& name, const std::string& id, bool nominated) {
+    writer_->patch_condition(
+        {"ns", name, id, "7", "Unschedulable", "none fits", 0, nominated, ""},
+        [&, name](const Result<void>& done) { journal.add(name + (done ? " done" : " failed")); });
+  };
+  patch_pod("first", "u1", false);
+  ASSERT_TRUE(server_->wait_for("/first/status", 1));
+  patch_pod("second", "u2", false);
+  patch_pod("second", "u2", true);
+  patch_pod("third", "u3", false);
+  for (const char* id : {"u1", "u2"}) {
+    BindRequest request = some_bind();
+    request.uid = id;
+    EXPECT_TRUE(bind(request));
+  }
+  EXPECT_THAT(journal.lines(), ElementsAre("second done", "second done"));
+  patch_pod("second", "u2", false);  // the bind has failed since, say
+  open = true;
+  EXPECT_TRUE(journal.wait_for("second done", 3));
+  EXPECT_THAT(journal.lines(),
+              ElementsAre("second done", "second done", "first done", "third done", "second done"));
+  EXPECT_EQ(server_->count("/second/status"), 1u);
+  EXPECT_EQ(server_->count("GET"), 0u) << "the one under way is not tried again";
+  TearDown();
+}
+
+// An older patch that met a conflict does not come back over a newer one.
+TEST_F(ConditionTest, TheNewestConditionWins) {
+  std::atomic<bool> open{false};
+  start([&](int call, const Received&, Exchange& exchange) {
+    while (call == 1 && !open) std::this_thread::sleep_for(1ms);
+    exchange.reply(call == 1 ? 409 : 200, "{}");
+  });
+  std::promise<Result<void>> older;
+  writer_->patch_condition({"ns", "pod", "u", "7", "Unschedulable", "old", 0, false, ""},
+                           [&](Result<void> done) { older.set_value(std::move(done)); });
+  ASSERT_TRUE(server_->wait_for("PATCH", 1));
+  std::promise<Result<void>> newer;
+  writer_->patch_condition({"ns", "pod", "u", "8", "Unschedulable", "new", 0, false, ""},
+                           [&](Result<void> done) { newer.set_value(std::move(done)); });
+  ASSERT_TRUE(server_->wait_for("PATCH", 2));
+  open = true;
+  EXPECT_TRUE(newer.get_future().get());
+  EXPECT_TRUE(older.get_future().get());
+  EXPECT_EQ(server_->received().size(), 2u);
+  TearDown();
 }
 
 TEST_F(ApiWriterTest, EventsHaveTheirFields) {
