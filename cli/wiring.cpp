@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <utility>
@@ -204,7 +205,10 @@ void Session::stop() {
   if (informer_) informer_->stop();
   if (scheduler_) scheduler_->stop();
   if (loop_.joinable()) loop_.join();
-  if (writer_) writer_->stop();
+  if (writer_) {
+    writer_->drain(std::chrono::seconds(2));  // the last events and conditions
+    writer_->stop();
+  }
   for (auto* client : {&reads_, &binds_, &others_}) {
     if (*client) (*client)->stop();
   }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "framework/base/log.hpp"
+#include "informer/http_transfer.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -111,6 +113,7 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
   WriteStats stats;
   std::mutex mutex;  // guards what follows and all that is inside of it
   std::array<Lane, kWriteClasses> lanes;
+  std::condition_variable changed;  // a lane may have become empty, or the writer is stopped
   bool stopped = false;
   // The condition patches that have not ended: the newest of each key, and how many there are.
   struct Newest {
@@ -267,14 +270,33 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
 
   void finish(WriteClass write_class, Job& job, Result<HttpResponse> result) {
     const auto index = static_cast<std::size_t>(write_class);
+    count(index, result && result->ok());
+    if (!result) result = fail(result.error().within(job.what));
+    // The place is given back afterwards, so that drain() sees no gap before what `done` asks for.
+    guarded("the end of a write", [&] {
+      if (job.done) job.done(std::move(result));
+    });
     {
       const std::lock_guard lock(mutex);
       --lanes[index].under_way;
     }
-    count(index, result && result->ok());
-    if (!result) result = fail(result.error().within(job.what));
-    if (job.done) job.done(std::move(result));
     pump(write_class);
+    changed.notify_all();
+  }
+
+  // Called with `mutex` held.
+  [[nodiscard]] bool is_empty(WriteClass write_class) {
+    const Lane& each = lane(write_class);
+    return each.queue.empty() && each.under_way == 0;
+  }
+
+  bool drain(milliseconds timeout) {
+    std::unique_lock lock(mutex);
+    const auto drained = [this] {
+      return is_empty(WriteClass::kEvent) && is_empty(WriteClass::kStatus);
+    };
+    changed.wait_for(lock, timeout, [&] { return stopped || drained(); });
+    return drained();
   }
 
   void count(std::size_t index, bool success) {
@@ -295,6 +317,7 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
         each.retrying.clear();
       }
     }
+    changed.notify_all();
     for (const JobRef& job : given_up) {
       if (job->done) job->done(fail(ErrorCode::kCancelled, job->what + ": the writer was stopped"));
     }
@@ -521,6 +544,10 @@ void ServerWriter::delete_pod(std::string ns, std::string name, std::string uid,
          }
          done({});
        });
+}
+
+bool ServerWriter::drain(milliseconds timeout) {
+  return shared_->drain(timeout);
 }
 
 void ServerWriter::stop() {

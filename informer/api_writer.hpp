@@ -96,6 +96,10 @@ class ServerWriter final : public ApiWriter {
   // pod that is already gone is a success.
   void delete_pod(std::string ns, std::string name, std::string uid, Done done);
 
+  // Waits until no event and no condition patch is waiting or under way: before stop(), so that the
+  // last ones are written. False if some are left after `timeout`. Not from an I/O thread.
+  bool drain(std::chrono::milliseconds timeout);
+
   // Gives up everything that waits (kCancelled). Requests under way end by themselves, or by
   // stopping the clients, and call their `done` then: the clients' stop() is what ends all
   // callbacks.

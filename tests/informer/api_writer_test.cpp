@@ -9,6 +9,7 @@
 #include <atomic>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tests/informer/http_fixture.hpp"
 #include "tests/informer/scripted_server.hpp"
@@ -637,6 +638,44 @@ TEST_F(ApiWriterTest, AnyRequestCanBeSent) {
   EXPECT_EQ(answer.error().code, ErrorCode::kConflict);
   EXPECT_THAT(answer.error().message,
               AllOf(HasSubstr("PUT /apis/coordination"), HasSubstr("changed")));
+}
+
+TEST_F(ConditionTest, DrainWaitsForTheLastEventsAndConditions) {
+  options.in_flight = {1, 1, 1, 1};
+  start_with_pod();
+  EXPECT_TRUE(writer_->drain(0ms)) << "nothing is waiting";
+  number = 9;  // one more look and one more try
+  writer_->patch_condition({"ns", "pod", "u", "7", "Unschedulable", "none fits", 0, false, ""},
+                           nullptr);
+  EventRecord event;
+  event.ns = "ns";
+  event.name = "pod";
+  for (int i = 0; i < 20; ++i) writer_->record_event(event);
+  EXPECT_TRUE(writer_->drain(10s));
+  EXPECT_EQ(server_->count("/events"), 20u);
+  EXPECT_EQ(server_->count("PATCH"), 2u);
+  EXPECT_TRUE(bind());
+  TearDown();
+}
+
+TEST_F(ApiWriterTest, DrainIsBounded) {
+  start([](int, const Received& request, Exchange& exchange) {
+    exchange.hang(request.asks("/events") ? 5s : 0s);
+    exchange.reply(503, "{}");
+  });
+  EventRecord event;
+  event.ns = "ns";
+  event.name = "pod";
+  writer_->bind(some_bind(), [](const Result<void>&) {});
+  EXPECT_TRUE(writer_->drain(10s)) << "binds are not waited for";
+  writer_->record_event(event);
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_FALSE(writer_->drain(50ms));
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 50ms);
+  std::thread stopper([this] { writer_->stop(); });
+  EXPECT_FALSE(writer_->drain(10s)) << "it is under way, but nobody waits for a stopped writer";
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 5s);
+  stopper.join();
 }
 
 TEST_F(ApiWriterTest, StopAnswersEverybody) {
