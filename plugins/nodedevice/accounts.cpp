@@ -158,6 +158,15 @@ void Accounts::reserve(std::string_view uid, std::string_view node, Allocation a
   put(uid, std::move(record));
 }
 
+void Accounts::reserve_unknown(std::string_view uid, std::string_view node,
+                               std::span<const ResourceQuantity> requests) {
+  const auto asked = whole_devices_asked(types_, requests);
+  if (std::all_of(asked.begin(), asked.end(), [](int64_t count) { return count == 0; })) return;
+  PodRecord record = record_of_requests({uid, node, std::nullopt, requests}, entry(node).state);
+  record.assumed = true;
+  put(uid, std::move(record));
+}
+
 void Accounts::unreserve(std::string_view uid) {
   const auto it = pods_.find(uid);
   if (it != pods_.end() && it->second.assumed) erase(it);
@@ -188,8 +197,10 @@ void Accounts::resolve_by_checkpoint(std::string_view uid, const NodeState& node
   }
 }
 
-void Accounts::apply_annotation(const AssignedPod& pod, PodRecord& record,
-                                AnnotationProblems& problems) const {
+Accounts::PodRecord Accounts::record_of_annotation(const AssignedPod& pod,
+                                                   AnnotationProblems& problems) const {
+  PodRecord record;
+  record.node = std::string(pod.node);
   const auto asked = whole_devices_asked(types_, pod.requests);
   uint32_t asked_types = 0;
   for (int t = 0; t < types_.count(); ++t)
@@ -206,16 +217,13 @@ void Accounts::apply_annotation(const AssignedPod& pod, PodRecord& record,
   }
   record.shares = std::move(read.shares);
   problems.unreadable = std::move(read.problems);
+  return record;
 }
 
-Accounts::PodRecord Accounts::record_of(const AssignedPod& pod, const NodeState& node,
-                                        AnnotationProblems& problems) const {
+Accounts::PodRecord Accounts::record_of_requests(const AssignedPod& pod,
+                                                 const NodeState& node) const {
   PodRecord record;
   record.node = std::string(pod.node);
-  if (pod.allocated) {
-    apply_annotation(pod, record, problems);
-    return record;
-  }
   record.from_requests = true;
   record.asked = whole_devices_asked(types_, pod.requests);
   resolve_by_checkpoint(pod.uid, node, record);
@@ -237,7 +245,8 @@ AnnotationProblems Accounts::pod_assigned(const AssignedPod& pod) {
     before->second.assumed = false;
     return problems;
   }
-  put(pod.uid, record_of(pod, entry(pod.node).state, problems));
+  put(pod.uid, pod.allocated ? record_of_annotation(pod, problems)
+                             : record_of_requests(pod, entry(pod.node).state));
   return problems;
 }
 

@@ -63,6 +63,10 @@ class Accounts {
   // ---- pods
   // A pod that is about to be bound. Replaces what the pod had before.
   void reserve(std::string_view uid, std::string_view node, Allocation allocation);
+  // The same on a node whose devices are the kubelet's: it will choose as many whole ones as the
+  // pod asks for. Should a Device object come meanwhile, they are withheld.
+  void reserve_unknown(std::string_view uid, std::string_view node,
+                       std::span<const ResourceQuantity> requests);
   // The binding failed. Does nothing for a pod that the API server has shown as assigned.
   void unreserve(std::string_view uid);
   // Idempotent; called for every change too. Without the annotation, a pod that asks for devices
@@ -122,10 +126,8 @@ class Accounts {
   void drop_if_empty(NodeEntry& entry);
   void changed(const NodeEntry& entry) const;
 
-  PodRecord record_of(const AssignedPod& pod, const NodeState& node,
-                      AnnotationProblems& problems) const;
-  void apply_annotation(const AssignedPod& pod, PodRecord& record,
-                        AnnotationProblems& problems) const;
+  PodRecord record_of_annotation(const AssignedPod& pod, AnnotationProblems& problems) const;
+  PodRecord record_of_requests(const AssignedPod& pod, const NodeState& node) const;
   void resolve_by_checkpoint(std::string_view uid, const NodeState& node, PodRecord& record) const;
   void put(std::string_view uid, PodRecord record);
   void erase(Pods::iterator it);

@@ -134,7 +134,10 @@ class NodeDevice {
     const Attempt* attempt = host_.state<Attempt>(cycle);
     if (attempt == nullptr) return {};
     const NodeState* state = store_.accounts().at_slot(node.slot());
-    if (state == nullptr || state->unmanaged()) return {};
+    if (state == nullptr || state->unmanaged()) {
+      store_.accounts().reserve_unknown(pod.uid(), node.name(), requests_of(pod));
+      return {};
+    }
     Allocation allocation;
     const Verdict verdict = allocator_.allocate(*state, store_.facts(node.slot()).labels(),
                                                 *attempt->demand, allocation);

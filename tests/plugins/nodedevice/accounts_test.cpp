@@ -249,6 +249,31 @@ TEST_F(AccountsTest, ANodeWithoutDeviceObjectIsTheKubelets) {
   EXPECT_TRUE(node().unmanaged()) << "nobody was given a device here by its minor";
 }
 
+TEST_F(AccountsTest, APromiseOnAKubeletsNodeOutlivesItsFirstDeviceObject) {
+  const Ask ask = {{"nvidia.com/gpu", 2}};
+  const auto requests = test::quantities(ask);
+  const std::string before = accounts_.dump();
+  accounts_.reserve_unknown("a", "node-1", requests);
+  EXPECT_TRUE(node().unmanaged());
+  EXPECT_EQ(give({{"nvidia.com/gpu", 9}}), "") << "still the kubelet's business";
+  cards(3);
+  EXPECT_EQ(give(kOneGpu), "gpu 0");
+  EXPECT_EQ(give(ask), "Insufficient gpu devices");
+  const std::string promised = accounts_.dump();
+  pod("a", ask);
+  EXPECT_EQ(accounts_.dump(), promised);
+  accounts_.unreserve("a");
+  EXPECT_EQ(accounts_.dump(), promised) << "it is bound";
+  accounts_.reserve_unknown("b", "node-1", test::quantities(kOneGpu));
+  EXPECT_EQ(give(kOneGpu), "Insufficient gpu devices");
+  accounts_.unreserve("b");
+  accounts_.pod_removed("a");
+  accounts_.device_deleted("node-1");
+  EXPECT_EQ(accounts_.dump(), before);
+  accounts_.reserve_unknown("c", "node-1", test::quantities({{"cpu", 100}}));
+  EXPECT_FALSE(accounts_.holds_devices("c"));
+}
+
 TEST_F(AccountsTest, AMalformedDeviceObjectGivesNothingUntilItIsRight) {
   cards(2);
   accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi)});

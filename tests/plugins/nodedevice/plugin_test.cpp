@@ -227,6 +227,19 @@ TEST_F(NodeDeviceTest, LeavesNodesWithoutDeviceObjectToTheKubelet) {
   EXPECT_THAT(plugin_.explain(pod, node_), HasSubstr("left to the kubelet"));
 }
 
+TEST_F(NodeDeviceTest, TheFirstDeviceObjectComesWhileABindIsOnItsWay) {
+  FakePod first("ns/a");
+  first.request("nvidia.com/gpu", 1);
+  EXPECT_EQ(plugin_.place(first, node_), "none");
+  plugin_.device("node-1", cards(1));
+  FakePod second("ns/b");
+  second.request("nvidia.com/gpu", 1);
+  EXPECT_EQ(plugin_.place(second, node_), "Insufficient gpu devices");
+  plugin_.unreserve(first, "node-1");
+  EXPECT_EQ(host_.requeued, 1);
+  EXPECT_EQ(plugin_.place(second, node_), kGpu0);
+}
+
 TEST_F(NodeDeviceTest, TwoInstancesShareOneAccount) {
   Instance other(host_);
   ASSERT_TRUE(other.made());
