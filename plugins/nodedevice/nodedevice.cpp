@@ -28,6 +28,8 @@ using sdk::Status;
 
 constexpr std::string_view kIsolationLabel = "koordinator.sh/gpu-isolation-provider";
 constexpr std::string_view kNumaAnnotation = "scheduling.koordinator.sh/numa-topology-spec";
+// What the queue calls the kind of an event about a pod without a node.
+constexpr std::string_view kUnschedulablePod = "UnschedulablePod";
 constexpr std::string_view kDevices = "devices.v1alpha1.scheduling.koordinator.sh";
 
 // One attempt of a pod: what it asks for, and which pods a what-if adds to or takes from nodes.
@@ -171,7 +173,7 @@ class NodeDevice {
 
   [[nodiscard]] std::span<const plimsoll_event_interest> events() const {
     static const std::array<plimsoll_event_interest, 3> kEvents{{
-        {sdk::str("Pod"), PLIMSOLL_ACTION_DELETE, 0},
+        {sdk::str("Pod"), PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE, 0},
         {sdk::str("Node"), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL, 0},
         {sdk::str(kDevices), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE,
          0},
@@ -180,12 +182,20 @@ class NodeDevice {
   }
 
   // The accounts hear of every change before the queue does: whether the node has room now decides.
+  // A change of the waiting pod itself always counts: it may have been refused for what it asks.
   Hint hint(Pod pod, const plimsoll_event& event) {
     std::string_view node_name = sdk::view(event.name);
-    if (event.old_pod != nullptr) {
-      const Pod gone(event.old_pod);
-      if (!asks_for_devices(gone)) return Hint::kSkip;
-      node_name = gone.node_name();
+    const bool gone = (event.actions & PLIMSOLL_ACTION_DELETE) != 0;
+    if (!gone && event.new_pod != nullptr) {
+      const Pod now(event.new_pod);
+      if (sdk::view(event.resource) == kUnschedulablePod)
+        return now.uid() == pod.uid() && asks_otherwise(event) ? Hint::kQueue : Hint::kSkip;
+      if (!holds_otherwise(event)) return Hint::kSkip;
+      node_name = now.node_name();
+    } else if (gone && event.old_pod != nullptr) {
+      const Pod before(event.old_pod);
+      if (!asks_for_devices(before)) return Hint::kSkip;
+      node_name = before.node_name();
     } else if (event.new_node != nullptr) {
       node_name = sdk::view(event.new_node->meta.name);
     }
@@ -308,6 +318,39 @@ class NodeDevice {
     for (const plimsoll_resource& resource : pod.requests())
       if (types_.find_request(sdk::view(resource.name))) return true;
     return false;
+  }
+
+  // Everything about the pod's own object that decides what it may get, as sign() writes it.
+  [[nodiscard]] std::string asked_by(Pod pod) const {
+    std::string text;
+    const auto add = [&text](std::string_view part) {
+      text += std::to_string(part.size()) + ":" + std::string(part);
+    };
+    for (const ResourceQuantity& request : requests_of(pod)) {
+      if (!types_.find_request(request.name)) continue;
+      add(request.name);
+      add(std::to_string(request.value));
+    }
+    for (std::string_view key :
+         {kHintAnnotation, kJointAnnotation, kPartitionAnnotation, kNumaAnnotation})
+      add(pod.annotation(key).value_or(""));
+    add(pod.label(kIsolationLabel).value_or(""));
+    return text;
+  }
+
+  // A pod that waits was updated. Most updates are conditions that the scheduler itself writes:
+  // those must not wake it, or each refusal would bring about the next attempt.
+  [[nodiscard]] bool asks_otherwise(const plimsoll_event& event) const {
+    return event.old_pod == nullptr || asked_by(Pod(event.old_pod)) != asked_by(Pod(event.new_pod));
+  }
+
+  // A pod with a node was updated: it may have given devices back.
+  [[nodiscard]] bool holds_otherwise(const plimsoll_event& event) const {
+    if (event.old_pod == nullptr || !asks_for_devices(Pod(event.old_pod))) return false;
+    const Pod before(event.old_pod);
+    const Pod now(event.new_pod);
+    return before.annotation(kAllocatedAnnotation) != now.annotation(kAllocatedAnnotation) ||
+           asked_by(before) != asked_by(now);
   }
 
   // Takes a what-if change back; false: there is none like it.

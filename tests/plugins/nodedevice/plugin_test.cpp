@@ -392,6 +392,74 @@ TEST_F(NodeDeviceTest, HintsAskTheAccounts) {
   EXPECT_EQ(plugin_.slots().events(plugin_.slots().self).count, 3U);
 }
 
+plimsoll_event update_of(const char* resource, FakePod& before, FakePod& after) {
+  plimsoll_event event{};
+  event.size = sizeof event;
+  event.actions = PLIMSOLL_ACTION_UPDATE;
+  event.resource = str(resource);
+  event.old_pod = &before.get();
+  event.new_pod = &after.get();
+  return event;
+}
+
+TEST_F(NodeDeviceTest, APodIsTriedAgainWhenItAsksOtherwise) {
+  constexpr const char* kHint = "scheduling.koordinator.sh/device-allocate-hint";
+  plugin_.device("node-1", cards(1));
+  FakePod wrong("ns/a");
+  wrong.request("nvidia.com/gpu", 1).annotation(kHint, "{");
+  FakePod same("ns/a");
+  same.request("nvidia.com/gpu", 1).annotation(kHint, "{").label("team", "x");
+  FakePod right("ns/a");
+  right.request("nvidia.com/gpu", 1);
+  EXPECT_EQ(plugin_.hint(right, update_of("UnschedulablePod", wrong, right)), PLIMSOLL_HINT_QUEUE);
+  EXPECT_EQ(plugin_.hint(same, update_of("UnschedulablePod", wrong, same)), PLIMSOLL_HINT_SKIP)
+      << "nothing of it that counts is different";
+  FakePod isolated("ns/a");
+  isolated.request("nvidia.com/gpu", 1).label("koordinator.sh/gpu-isolation-provider", "HAMi-core");
+  EXPECT_EQ(plugin_.hint(isolated, update_of("UnschedulablePod", right, isolated)),
+            PLIMSOLL_HINT_QUEUE);
+  FakePod other("ns/b");
+  other.request("nvidia.com/gpu", 1);
+  EXPECT_EQ(plugin_.hint(other, update_of("UnschedulablePod", wrong, right)), PLIMSOLL_HINT_SKIP)
+      << "it is another pod that changed";
+}
+
+TEST_F(NodeDeviceTest, UpdatesOfOtherPodsCountWhenTheyFreeDevices) {
+  plugin_.device("node-1", cards(2));
+  FakePod blocks("ns/holder");
+  blocks.on_node("node-1").request("nvidia.com/gpu", 1).annotation(kAllocated, "{");
+  plugin_.pod(blocks);
+  FakePod pod("ns/a");
+  pod.request("nvidia.com/gpu", 1);
+  FakePod large("ns/b");
+  large.request("nvidia.com/gpu", 2);
+  FakePod labelled("ns/holder");
+  labelled.on_node("node-1").request("nvidia.com/gpu", 1).annotation(kAllocated, "{");
+  labelled.label("team", "x");
+  EXPECT_EQ(plugin_.hint(pod, update_of("AssignedPod", blocks, labelled)), PLIMSOLL_HINT_SKIP);
+  FakePod readable("ns/holder");
+  readable.on_node("node-1").request("nvidia.com/gpu", 1).annotation(kAllocated, kGpu0);
+  plugin_.pod(readable);
+  EXPECT_EQ(plugin_.hint(pod, update_of("AssignedPod", blocks, readable)), PLIMSOLL_HINT_QUEUE);
+  EXPECT_EQ(plugin_.hint(large, update_of("AssignedPod", blocks, readable)), PLIMSOLL_HINT_SKIP)
+      << "one is not enough";
+  FakePod plain("ns/plain");
+  plain.on_node("node-1").request("cpu", 100);
+  FakePod smaller("ns/plain");
+  smaller.on_node("node-1").request("cpu", 50);
+  EXPECT_EQ(plugin_.hint(pod, update_of("AssignedPod", plain, smaller)), PLIMSOLL_HINT_SKIP);
+  // The holder as it was is named by updates too: that does not make it gone.
+  plugin_.pod(blocks);
+  EXPECT_EQ(plugin_.hint(pod, update_of("AssignedPod", readable, blocks)), PLIMSOLL_HINT_SKIP);
+}
+
+TEST_F(NodeDeviceTest, WantsEveryUpdateOfPods) {
+  const plimsoll_list list = plugin_.slots().events(plugin_.slots().self);
+  const auto* first = static_cast<const plimsoll_event_interest*>(list.data);
+  ASSERT_EQ(sdk::view(first->resource), "Pod");
+  EXPECT_EQ(first->actions, uint32_t{PLIMSOLL_ACTION_DELETE} | PLIMSOLL_ACTION_UPDATE);
+}
+
 TEST_F(NodeDeviceTest, SharesOnlyWhereIsolationIsAndModelsAllowIt) {
   FakeHost host;
   FakeNode node("node-1", 0);
