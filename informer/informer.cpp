@@ -180,6 +180,9 @@ struct ApiServerInformer::Impl {
     ReflectorOptions chosen = options.reflector;
     chosen.resource = kind;
     chosen.field_selector = std::move(field_selector);
+    // A cache that lags would show a pod as waiting that was bound before a restart, and the place
+    // of that pod as free.
+    if (kind.text() == "pods") chosen.consistent_first_list = true;
     Watched watched;
     watched.resource = kind.text();
     watched.status = [raw = sink.get()] { return raw->status(); };

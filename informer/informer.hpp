@@ -19,7 +19,8 @@ namespace plimsoll::informer {
 struct InformerOptions {
   // Kinds besides pods and nodes; watch() adds more later.
   std::vector<ResourceType> kinds;
-  // Timing and list mode of every reflector; its resource and field selector are filled in here.
+  // Timing and list mode of every reflector; its resource and field selector are filled in here,
+  // and that the first list of pods is consistent.
   ReflectorOptions reflector;
 };
 

@@ -85,6 +85,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
         options(std::move(chosen)),
         backoff(options.backoff),
         kind(options.resource.text()),
+        list_version(first_list_version()),
         streaming(options.streaming_list) {}
 
   HttpClient& client;
@@ -97,7 +98,8 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
 
   bool running = false;
   bool synced = false;
-  bool streaming;  // whether a streamed list is still worth asking for
+  std::string list_version;  // what the next list asks for; empty: the newest
+  bool streaming;            // whether a streamed list is still worth asking for
   std::optional<ReflectorState> state;
   std::string state_text;
   HttpClient::RequestId request = 0;
@@ -105,8 +107,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
 
   std::unordered_map<std::string, Known> known;
   std::uint32_t round = 0;
-  std::string resource_version;    // where the watch resumes; empty: list first
-  std::string list_version = "0";  // what the next list asks for; empty: the newest
+  std::string resource_version;  // where the watch resumes; empty: list first
   std::string continue_token;
   bool paging = true;
   int watch_errors = 0;
@@ -128,6 +129,10 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     state = next;
     state_text = text;
     sink.on_state(next, text);
+  }
+
+  [[nodiscard]] std::string first_list_version() const {
+    return options.consistent_first_list ? "" : "0";
   }
 
   // ---- scheduling of tries ----
@@ -155,7 +160,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     std::uniform_int_distribution<milliseconds::rep> spread(options.not_served_retry_min.count(),
                                                             options.not_served_retry_max.count());
     resource_version.clear();
-    list_version = "0";
+    list_version = first_list_version();
     wait(milliseconds(spread(random)), &Impl::begin);
   }
 

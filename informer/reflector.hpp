@@ -2,10 +2,10 @@
 // Keeps one kind of object mirrored: list, watch, and again, without losing or repeating anything.
 //
 // The semantics are those of the Kubernetes reflector: a first list at resourceVersion=0 (or a
-// streamed list), then a watch with bookmarks; a clean end resumes from the last resource version;
-// 410 Gone lists afresh, and what vanished meanwhile is delivered as a deletion. The reflector
-// remembers namespace, name, UID and resource version of every object, not the objects: those
-// belong to the sink.
+// consistent one, or a streamed one), then a watch with bookmarks; a clean end resumes from the
+// last resource version; 410 Gone lists afresh, and what vanished meanwhile is delivered as a
+// deletion. The reflector remembers namespace, name, UID and resource version of every object, not
+// the objects: those belong to the sink.
 //
 // Everything happens on the HttpClient's I/O thread. The sink is called there and must not block.
 
@@ -82,7 +82,11 @@ struct ReflectorOptions {
   // Ask for the first list as a stream (sendInitialEvents). Falls back to a list if the server
   // refuses.
   bool streaming_list = false;
-  std::size_t page_size = 500;  // of lists at the newest resource version (after 410 Gone)
+  // Take the first list from the store, in pages, and not from the API server's watch cache
+  // (resourceVersion=0), which may lag behind what this process itself wrote before it was
+  // restarted.
+  bool consistent_first_list = false;
+  std::size_t page_size = 500;  // of lists at the newest resource version
   BackoffPolicy backoff;
   std::chrono::seconds watch_timeout_min{300};
   std::chrono::seconds watch_timeout_max{600};

@@ -17,8 +17,10 @@ using test::Exchange;
 using test::Journal;
 using test::Received;
 using test::ScriptedServer;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using namespace std::chrono_literals;
 
 // Writes down each message in one line, per kind.
@@ -35,7 +37,9 @@ class WritingInbox final : public Inbox {
     pods.add("upserted " + full_name(*m.pod) + " on '" + std::string(view(m.pod->node_name)) + "'");
   }
   void write(const PodDeleted& m) { pods.add("deleted " + full_name(*m.last_known)); }
-  void write(const NodeUpserted& m) { nodes.add("upserted " + std::string(view(m.node->meta.name))); }
+  void write(const NodeUpserted& m) {
+    nodes.add("upserted " + std::string(view(m.node->meta.name)));
+  }
   void write(const NodeDeleted& m) { nodes.add("deleted " + m.name); }
   void write(const ObjectUpserted& m) {
     others.add("upserted " + m.object->resource + " " + m.object->name + " " + m.object->json);
@@ -81,8 +85,11 @@ TEST(ApiServerInformer, DecodesAndPostsInOrder) {
       exchange.hang();
     } else if (request.asks("/pods")) {
       EXPECT_THAT(request.target, HasSubstr("fieldSelector=status.phase%21%3DSucceeded"));
+      EXPECT_THAT(request.target, AllOf(HasSubstr("limit="), Not(HasSubstr("resourceVersion"))))
+          << "a lagging cache must not be believed";
       exchange.reply(200, list(pod("a", "", "1")));
     } else if (request.asks("/nodes")) {
+      EXPECT_THAT(request.target, HasSubstr("resourceVersion=0"));
       exchange.reply(200, list(R"({"metadata":{"name":"n1","uid":"un","resourceVersion":"2"},
           "status":{"allocatable":{"cpu":"4"}}})"));
     } else if (crd_installed) {

@@ -175,6 +175,51 @@ TEST_F(ReflectorTest, ListsThenWatches) {
   EXPECT_THAT(sink.states.lines(), ElementsAre("listing: ", "watching: "));
 }
 
+TEST_F(ReflectorTest, AConsistentFirstListIsPagedAndNotTheCaches) {
+  options.consistent_first_list = true;
+  options.not_served_retry_min = options.not_served_retry_max = 10ms;
+  options.page_size = 2;
+  on_list = [](int call, const Received& request, Exchange& exchange) {
+    if (call == 1) {
+      exchange.reply(404, "404 page not found");
+    } else if (call == 2) {
+      exchange.reply(500, "{}");
+    } else if (!request.asks("continue=")) {
+      exchange.reply(200, list({object("a", "u1", 1), object("b", "u2", 2)}, 10, "more"));
+    } else {
+      exchange.reply(200, list({object("c", "u3", 3)}, 10));
+    }
+  };
+  start();
+  ASSERT_TRUE(sink.objects.wait_for("synced"));
+  EXPECT_THAT(sink.objects.lines(),
+              ElementsAre("+ n/a u1 1", "+ n/b u2 2", "+ n/c u3 3", "synced"));
+  EXPECT_THAT(asked(false),
+              ElementsAre("/api/v1/pods?limit=2", "/api/v1/pods?limit=2", "/api/v1/pods?limit=2",
+                          "/api/v1/pods?limit=2&continue=more"));
+  ASSERT_TRUE(server_->wait_for("watch=true", 1));
+  EXPECT_THAT(asked(true).at(0), HasSubstr("resourceVersion=10"));
+}
+
+// Many pods that come and go: the pages' token may expire before the list is complete.
+TEST_F(ReflectorTest, AConsistentFirstListThatExpiresIsTakenInOnePiece) {
+  options.consistent_first_list = true;
+  on_list = [](int, const Received& request, Exchange& exchange) {
+    if (request.asks("continue=")) {
+      exchange.reply(410, kGone);
+    } else if (request.asks("limit=")) {
+      exchange.reply(200, list({object("a", "u1", 1)}, 2, "token"));
+    } else {
+      exchange.reply(200, list({object("b", "u2", 3)}, 3));
+    }
+  };
+  start();
+  ASSERT_TRUE(sink.objects.wait_for("synced"));
+  EXPECT_THAT(sink.objects.lines(), ElementsAre("+ n/a u1 1", "+ n/b u2 3", "- n/a u1", "synced"));
+  EXPECT_THAT(asked(false), ElementsAre("/api/v1/pods?limit=500",
+                                        "/api/v1/pods?limit=500&continue=token", "/api/v1/pods"));
+}
+
 TEST_F(ReflectorTest, LinesMayBeCutAnywhere) {
   on_watch = [](int, const Received&, Exchange& exchange) {
     exchange.open_stream();
