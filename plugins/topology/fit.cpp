@@ -4,6 +4,7 @@
 #include <bit>
 #include <plimsoll/views.hpp>
 
+#include "plugins/topology/amount.hpp"
 #include "plugins/topology/numa_node.hpp"
 
 namespace plimsoll::topology {
@@ -53,7 +54,8 @@ void subtract(const Requests& requests, bool guaranteed, const plimsoll_numa_nod
     if (!guaranteed && request.traits.guaranteed_only) continue;
     const uint32_t row = row_of(node, request.resource);
     if (row == kNoRow || (node.listed[row] >> column & 1) == 0) continue;
-    free[size_t{row} * node.zone_count + column] -= request.amount;
+    int64_t& cell = free[size_t{row} * node.zone_count + column];
+    cell = add_amounts(cell, -request.amount);
   }
 }
 

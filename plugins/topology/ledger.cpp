@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <plimsoll/views.hpp>
 
+#include "plugins/topology/amount.hpp"
 #include "plugins/topology/fingerprint.hpp"
 
 namespace plimsoll::topology {
@@ -78,25 +79,26 @@ void Ledger::node_removed(std::string_view name) {
   forget_if_idle(node);
 }
 
-// `free` from the report and everything that is charged or refunded.
+// `free` from the report and everything that is charged or refunded. What is taken comes last: at
+// the ends of the range of amounts a zone then has less than it seems to have, never more.
 void Ledger::refresh(NodeRecord& node) {
   if (!node.reported) return;
   node.zones.reset_free();
-  for (const PodRecord& pod : node.pods) charge(node, pod, -1);
   for (const GonePod& gone : node.gone) {
     if (!gone.refund) continue;
     for (const Charge& one : gone.charges) {
       int64_t* cell = node.zones.free_cell(one.resource, one.zone_id);
-      if (cell != nullptr) *cell += one.visible;
+      if (cell != nullptr) *cell = add_amounts(*cell, one.visible);
     }
   }
+  for (const PodRecord& pod : node.pods) charge(node, pod);
 }
 
-// Takes (-1) from what is free, or gives back (1), what a pod is charged now.
-void Ledger::charge(NodeRecord& node, const PodRecord& pod, int64_t sign) {
+// Takes what a pod is charged now from what is free.
+void Ledger::charge(NodeRecord& node, const PodRecord& pod) {
   for (const Charge& one : pod.charges) {
     int64_t* cell = node.zones.free_cell(one.resource, one.zone_id);
-    if (cell != nullptr) *cell += sign * (pod.covered ? one.held : one.amount);
+    if (cell != nullptr) *cell = add_amounts(*cell, -(pod.covered ? one.held : one.amount));
   }
 }
 
@@ -153,7 +155,7 @@ Ledger::PodRecord* Ledger::find(const PodKey& key, NodeRecord*& node) {
 
 void Ledger::add_pod(NodeRecord& node, PodRecord record) {
   if (!record.charges.empty()) ++pending_;
-  charge(node, record, -1);
+  charge(node, record);
   pods_[record.key] = &node;
   node.pods.push_back(std::move(record));
 }
@@ -162,10 +164,10 @@ void Ledger::erase_pod(NodeRecord& node, const PodKey& key) {
   const auto at = std::find_if(node.pods.begin(), node.pods.end(),
                                [&](const PodRecord& pod) { return pod.key == key; });
   if (at == node.pods.end()) return;
-  charge(node, *at, 1);
   if (!at->covered && !at->charges.empty()) --pending_;
   pods_.erase(key);
   node.pods.erase(at);
+  refresh(node);
 }
 
 Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms) {
@@ -280,7 +282,7 @@ void Ledger::replan(NodeRecord& node) {
   for (PodRecord* pod : promised) {
     pod->charges = predict(*pod->request, node.zones.view(), Doubt::kCharge, scratch_).charges;
     if (!pod->charges.empty()) ++pending_;
-    charge(node, *pod, -1);
+    charge(node, *pod);
   }
 }
 

@@ -159,7 +159,7 @@ class Ledger {
   void touch(NodeRecord& node, bool freed);
   void forget_if_idle(NodeRecord& node);
   [[nodiscard]] static PodKey key_of(std::string_view uid);
-  static void charge(NodeRecord& node, const PodRecord& pod, int64_t sign);
+  static void charge(NodeRecord& node, const PodRecord& pod);
 
   // ledger_settle.cpp: which pods the current report counts.
   void settle_report(NodeRecord& node, const NumaNode& before, bool had_before);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "plugins/topology/amount.hpp"
 #include "plugins/topology/fingerprint.hpp"
 #include "plugins/topology/ledger.hpp"
 
@@ -180,7 +181,7 @@ bool Ledger::confirm(NodeRecord& node, const NumaNode& before, const std::vector
       const auto apply = [&](const std::vector<Charge>& charges, int64_t sign) {
         for (const Charge& charge : charges) {
           if (charge.zone_id == id && charge.resource == zones.resources[row]) {
-            expected += sign * charge.visible;
+            expected = add_amounts(expected, sign * charge.visible);
           }
         }
       };
@@ -265,7 +266,7 @@ std::vector<Charge> totals_of(const std::vector<Charge>& charges) {
     if (same == totals.end()) {
       totals.push_back({0, charge.resource, charge.visible, charge.visible, 0});
     } else {
-      same->visible += charge.visible;
+      same->visible = add_amounts(same->visible, charge.visible);
       same->amount = same->visible;
     }
   }

@@ -10,6 +10,8 @@
 #include <plimsoll/quantity.hpp>
 #include <stdexcept>
 
+#include "plugins/topology/amount.hpp"
+
 namespace plimsoll::topology {
 namespace {
 
@@ -91,7 +93,7 @@ int64_t amount_of(const std::string& resource, const std::optional<std::string>&
   if (!text) throw FieldError(path, "is missing");
   const auto amount = parse_quantity(*text, unit_of(resource));
   if (!amount) throw FieldError(path, "invalid quantity \"" + *text + "\"");
-  return *amount;
+  return clamp_amount(*amount);
 }
 
 ZoneResource read_resource(od::value value, const std::string& path) {

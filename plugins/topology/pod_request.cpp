@@ -1,19 +1,15 @@
 #include "plugins/topology/pod_request.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <plimsoll/views.hpp>
+
+#include "plugins/topology/amount.hpp"
 
 namespace plimsoll::topology {
 namespace {
 
 using sdk::List;
 using sdk::view;
-
-int64_t add_saturating(int64_t a, int64_t b) {
-  int64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
-}
 
 Request* find(Requests& requests, uint32_t resource) {
   for (Request& request : requests) {
@@ -27,7 +23,7 @@ void add(Requests& to, const Request& request) {
   if (same == nullptr) {
     to.push_back(request);
   } else {
-    same->amount = add_saturating(same->amount, request.amount);
+    same->amount = add_amounts(same->amount, request.amount);
   }
 }
 
@@ -50,7 +46,7 @@ bool pins(const Request& request, bool guaranteed) {
 
 Request request_of(const plimsoll_resource& resource) {
   const std::string_view name = view(resource.name);
-  return {resource.index, resource.value, name, traits_of(name)};
+  return {resource.index, clamp_amount(resource.value), name, traits_of(name)};
 }
 
 ContainerRequest container_of(const plimsoll_container& container, bool guaranteed) {

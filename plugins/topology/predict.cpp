@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "plugins/topology/amount.hpp"
 #include "plugins/topology/numa_node.hpp"
 
 namespace plimsoll::topology {
@@ -93,7 +94,7 @@ class Placer {
     const size_t at = cell(row, column);
     const bool plain_init = pod_.containers[index].kind == PLIMSOLL_CONTAINER_INIT;
     const int64_t fresh = std::max<int64_t>(0, amount - reusable_[at]);
-    free_[at] -= fresh;
+    free_[at] = add_amounts(free_[at], -fresh);
     reusable_[at] =
         plain_init ? std::max(reusable_[at], amount) : std::max<int64_t>(0, reusable_[at] - amount);
     if (out_ == nullptr) return;
@@ -108,8 +109,8 @@ class Placer {
       charge->zone_id = zone;
       charge->resource = resource;
     }
-    charge->amount += fresh;
-    if (!plain_init) charge->visible += amount;
+    charge->amount = add_amounts(charge->amount, fresh);
+    if (!plain_init) charge->visible = add_amounts(charge->visible, amount);
     // The memory manager frees what a finished init container does not pass on; CPUs and devices
     // stay with the pod.
     const bool kept = resource == PLIMSOLL_RESOURCE_CPU || pod_has_extended(index, resource);
@@ -140,15 +141,15 @@ int64_t pod_total(const PodRequest& pod, uint32_t resource) {
     for (const Request& request : container.pinned) {
       if (request.resource != resource) continue;
       if (container.kind == PLIMSOLL_CONTAINER_INIT) {
-        init_peak = std::max(init_peak, sidecars + request.amount);
+        init_peak = std::max(init_peak, add_amounts(sidecars, request.amount));
       } else if (container.kind == PLIMSOLL_CONTAINER_SIDECAR) {
-        sidecars += request.amount;
+        sidecars = add_amounts(sidecars, request.amount);
       } else {
-        apps += request.amount;
+        apps = add_amounts(apps, request.amount);
       }
     }
   }
-  return std::max(init_peak, apps + sidecars);
+  return std::max(init_peak, add_amounts(apps, sidecars));
 }
 
 // Scope pod: the lowest zone that has the totals of all pinned resources; -1: none has.

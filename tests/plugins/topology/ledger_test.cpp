@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plugins/topology/amount.hpp"
+#include "plugins/topology/fit.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
 namespace plimsoll::topology {
@@ -368,6 +370,44 @@ TEST_F(LedgerTest, NodesAndReportsComeAndGoInAnyOrder) {
   gone("a", 6);
   EXPECT_EQ(ledger_.node(kSlot + 1)->free[0], 8000);
   EXPECT_EQ(ledger_.pending_promises(), 0u);
+}
+
+// Pods that anybody may write with a node's name in them, and reports that show anything.
+TEST_F(LedgerTest, HugeAmountsNeitherWrapNorAreOffered) {
+  for (const char* available : {"9223372036854775807", "-9223372036854775807", "8E"}) {
+    ReportSpec spec;
+    spec.fingerprint = fingerprint_of({});
+    spec.version = std::to_string(++version_);
+    for (int zone : {0, 1}) {
+      spec.zones.push_back({zone, {{"cpu", available}, {"example.com/x", available}}});
+    }
+    ledger_.report(scene_.nrt(spec), now_);
+    PodSpec huge;
+    const std::string all = R"({"cpu":"9223372036854775","memory":"1",
+        "example.com/x":"9223372036854775807"})";
+    huge.init.assign(3, all);
+    huge.sidecars.assign(20, all);
+    huge.apps.assign(50, all);
+    for (int i = 0; i < 50; ++i) {
+      huge.name = "huge" + std::to_string(i);
+      ledger_.pod_assigned(*scene_.pod(huge), "n1", ++now_);
+    }
+    const plimsoll_numa_node* node = ledger_.node(kSlot);
+    for (uint32_t cell = 0; cell < node->zone_count * node->resource_count; ++cell) {
+      EXPECT_LE(node->free[cell], 0);
+      EXPECT_GE(node->free[cell], -kMaxAmount);
+    }
+    const PodRequest request(*scene_.pod(huge));
+    Scratch scratch;
+    EXPECT_FALSE(placeable(request, *node, scratch));
+    EXPECT_NE(reference_fit(request, node, NodeAllocatable{}, scratch), Verdict::kFits);
+    EXPECT_FALSE(reserve("a", 1));
+    for (int i = 0; i < 50; ++i) {
+      huge.name = "huge" + std::to_string(i);
+      ledger_.pod_removed(*scene_.pod(huge), ++now_);
+    }
+    EXPECT_EQ(ledger_.pending_promises(), 0u);
+  }
 }
 
 TEST_F(LedgerTest, TheSameReportTwiceChangesNothing) {
