@@ -127,8 +127,9 @@ void read_virtual_functions(const Json& device, const std::string& field, Device
       const std::string vf_field = group_field + ".vfs[" + std::to_string(v) + "]";
       const Json& vf = (*vfs)[v];
       if (!vf.is_object()) wrong(vf_field, "must be an object");
-      info.vfs.push_back(
-          {int_member(vf, "minor", vf_field, 0), string_member(vf, "busID", vf_field), labels});
+      std::string bus_id = string_member(vf, "busID", vf_field);
+      if (bus_id.empty()) wrong(vf_field + ".busID", "missing: nothing else tells it from others");
+      info.vfs.push_back({int_member(vf, "minor", vf_field, 0), std::move(bus_id), labels});
     }
   }
   std::stable_sort(info.vfs.begin(), info.vfs.end(),
@@ -195,6 +196,9 @@ Partition read_partition(const Json& value, const std::string& field) {
     partition.minors.push_back(
         int_value((*minors)[i], field + ".minors[" + std::to_string(i) + "]"));
   std::sort(partition.minors.begin(), partition.minors.end());
+  const auto twice = std::adjacent_find(partition.minors.begin(), partition.minors.end());
+  if (twice != partition.minors.end())
+    wrong(field + ".minors", std::to_string(*twice) + " is listed more than once");
   partition.link_type = string_member(value, "gpuLinkType", field);
   if (const Json* bandwidth = member(value, "ringBusBandwidth"))
     partition.ring_bandwidth = quantity_value(*bandwidth, field + ".ringBusBandwidth");

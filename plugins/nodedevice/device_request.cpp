@@ -114,7 +114,12 @@ Result<TypeRequest> parse_type(const DeviceTypes& types, int index, const Asked&
     if (combination.names != asked.names) continue;
     for (const Check& check : combination.checks)
       if (!check_holds(check, asked)) return fail(invalid_requests(type, asked));
-    return normalise(type, index, combination, asked);
+    TypeRequest request = normalise(type, index, combination, asked);
+    for (size_t dim = 0; dim < type.dims.size(); ++dim)
+      if (request.per_device.has(static_cast<int>(dim)) && request.per_device.value[dim] == 0)
+        return fail(invalid_requests(type, asked) + ": less than one " + type.dims[dim] +
+                    " for each of " + std::to_string(request.count) + " devices");
+    return request;
   }
   return fail(invalid_requests(type, asked));
 }

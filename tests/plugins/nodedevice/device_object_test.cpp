@@ -109,6 +109,32 @@ TEST(DeviceObject, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(problem_of(Json::array()), "Device: must be a JSON object");
 }
 
+TEST(DeviceObject, AVirtualFunctionNeedsABusId) {
+  for (const Json& bus : {Json(), Json("")}) {
+    Json object = test::device_object("n", {test::rdma(0, "0000:09:00", 0, "p", 2)});
+    object["spec"]["devices"][0]["vfGroups"][0]["vfs"][1]["busID"] = bus;
+    EXPECT_EQ(problem_of(object),
+              "Device n: spec.devices[0].vfGroups[0].vfs[1].busID: missing: nothing else tells it "
+              "from others");
+  }
+}
+
+TEST(DeviceObject, APartitionHasEachDeviceOnce) {
+  Json object = test::device_object("n", {test::gpu(0, "1Gi"), test::gpu(1, "1Gi")});
+  object["metadata"]["annotations"] = {
+      {"scheduling.koordinator.sh/gpu-partitions", R"({"2":[{"minors":[0,1]},{"minors":[1,1]}]})"}};
+  object["metadata"]["labels"] = {{"node.koordinator.sh/gpu-partition-policy", "Honor"}};
+  const auto parsed = parse_device_object(test::types(), object.dump());
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->warnings,
+            std::vector<std::string>{"annotation scheduling.koordinator.sh/gpu-partitions[2][1]"
+                                     ".minors: 1 is listed more than once"});
+  EXPECT_TRUE(parsed->has_partitions);
+  EXPECT_TRUE(parsed->partitions.empty());
+  EXPECT_EQ(test::outcome(test::node_of(object), test::demand_of({{"nvidia.com/gpu", 2}})),
+            "node(s) missing GPU Partition Table (unresolvable)");
+}
+
 TEST(DeviceObject, SurvivesWhatIsNotJson) {
   for (const char* text : {"", "{", "nul", "{\"metadata\":{\"name\":\"n\"},}"})
     EXPECT_FALSE(parse_device_object(test::types(), text).has_value()) << text;

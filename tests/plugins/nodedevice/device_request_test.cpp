@@ -100,6 +100,22 @@ TEST(DeviceRequest, IllegalCombinationsSayWhich) {
   for (const Case& one : cases) EXPECT_EQ(parsed(one.ask), one.expected);
 }
 
+TEST(DeviceRequest, NoDeviceIsAskedForNothing) {
+  EXPECT_EQ(parsed({{"koordinator.sh/gpu.shared", 2}, {"koordinator.sh/gpu-memory", 1}}),
+            "invalid resource device requests: [koordinator.sh/gpu-memory "
+            "koordinator.sh/gpu.shared]: less than one koordinator.sh/gpu-memory for each of 2 "
+            "devices");
+  EXPECT_EQ(parsed({{"koordinator.sh/gpu.shared", 2}, {"koordinator.sh/gpu-memory", 2}}),
+            "gpu x2 gpu-memory=1 shared");
+  EXPECT_EQ(parsed({{"koordinator.sh/gpu-memory-ratio", 300}, {"koordinator.sh/gpu-core", 2}}),
+            "invalid resource device requests: [koordinator.sh/gpu-core "
+            "koordinator.sh/gpu-memory-ratio]: less than one koordinator.sh/gpu-core for each of 3 "
+            "devices");
+  // Whoever placed it all the same may use whole ones.
+  const Ask ask = {{"koordinator.sh/gpu.shared", 2}, {"koordinator.sh/gpu-memory", 1}};
+  EXPECT_EQ(whole_devices_asked(test::types(), quantities(ask))[0], 2);
+}
+
 TEST(DeviceRequest, DeprecatedNamesMeanTheCurrentOnes) {
   EXPECT_EQ(parsed({{"kubernetes.io/gpu", 50}}), parsed({{"koordinator.sh/gpu", 50}}));
   EXPECT_EQ(parsed({{"kubernetes.io/rdma", 100}}), parsed({{"koordinator.sh/rdma", 100}}));
