@@ -1,6 +1,6 @@
 #include "plugins/topology/ledger_access.hpp"
 
-#include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -121,17 +121,20 @@ struct LedgerAccess::Owned {
               std::to_string(malformed) + " so far)");
   }
 
-  // The same objects are there in both versions, v1alpha1 without the attributes that say the
-  // policy: it counts only where there is no v1alpha2. Until that is known its objects wait.
+  // An API server that serves both versions gives the same objects in both, in v1alpha1 without
+  // the attributes that say the policy: v1alpha1 counts only as long as there is no v1alpha2.
   void object(const sdk::ObjectEvent& event) {
+    const std::string name(event.name);
     const bool old_version = event.resource == kOldNrtResource;
     const bool deleted = event.type == sdk::ObjectEvent::kDelete;
-    if (!old_version && !deleted) served_new = 1;
-    if (old_version && served_new == 1) return;
-    if (old_version && served_new < 0) {
-      old_waiting.erase(std::string(event.name));
-      if (!deleted) old_waiting.emplace(event.name, event.json);
-    } else if (deleted) {
+    if (!old_version && !deleted) served_new = true;
+    if (old_version && served_new) return;
+    if (old_version && !deleted) {
+      from_old.insert(name);
+    } else {
+      from_old.erase(name);
+    }
+    if (deleted) {
       ledger.report_deleted(event.name);
     } else {
       upsert(event.name, event.json, old_version);
@@ -140,25 +143,41 @@ struct LedgerAccess::Owned {
 
   void synced(const sdk::ObjectEvent& event) {
     const bool served = event.json.find("\"served\":false") == std::string_view::npos;
-    (event.resource == kNrtResource ? served_new : served_old) = served ? 1 : 0;
-    if (served_new >= 0) {
-      for (const auto& [name, json] : std::exchange(old_waiting, {})) {
-        if (served_new == 0) upsert(name, json, true);
+    if (event.resource == kNrtResource) {
+      served_new = served;
+      if (served) {
+        // All that is there has been told: what only the old version had is not there any more.
+        for (const std::string& name : std::exchange(from_old, {})) ledger.report_deleted(name);
+      } else {
+        watch_old();
       }
+    } else if (!served && !served_new && !told_missing) {
+      told_missing = true;
+      host.warn(
+          "this cluster has no NodeResourceTopology (CRD "
+          "noderesourcetopologies.topology.node.k8s.io is not installed): every pod passes");
     }
-    if (served_new != 0 || served_old != 0) return;
-    host.warn(
-        "this cluster has no NodeResourceTopology (CRD noderesourcetopologies.topology.node.k8s.io "
-        "is not installed): every pod passes");
+  }
+
+  void watch_old() {
+    if (watching_old) return;
+    watching_old = true;
+    try {
+      host.watch(kNrtGroup, "v1alpha1", kNrtPlural);
+    } catch (const std::exception& error) {
+      host.warn(std::string("NodeResourceTopology v1alpha2 is not served, and ") + error.what() +
+                ": every pod passes until v1alpha2 is there");
+    }
   }
 
   sdk::Host host;
   Ledger ledger;
   plimsoll_numa_ledger table{};
   uint64_t malformed = 0;
-  int served_new = -1;  // -1: not known yet
-  int served_old = -1;
-  std::map<std::string, std::string> old_waiting;  // v1alpha1 objects as JSON, by name
+  bool served_new = false;  // v1alpha2 is known to be there
+  bool watching_old = false;
+  bool told_missing = false;
+  std::set<std::string> from_old;  // nodes whose report is a v1alpha1 object
 };
 
 LedgerAccess::LedgerAccess(sdk::Host host) {
@@ -167,14 +186,14 @@ LedgerAccess::LedgerAccess(sdk::Host host) {
   if (service_ != nullptr) return;
   owned_ = std::make_unique<Owned>(host);
   service_ = &owned_->table;
+  host.watch(kNrtGroup, "v1alpha2", kNrtPlural);
+  // Last: nobody finds the table of an instance that could not be made.
   if (!host.publish(PLIMSOLL_NUMA_LEDGER_SERVICE, PLIMSOLL_NUMA_LEDGER_VERSION, service_)) {
     throw std::runtime_error(std::string("service ") + PLIMSOLL_NUMA_LEDGER_SERVICE +
                              " is published in a version before " +
                              std::to_string(PLIMSOLL_NUMA_LEDGER_VERSION) +
                              ": use plugins of one release");
   }
-  host.watch(kNrtGroup, "v1alpha2", kNrtPlural);
-  host.watch(kNrtGroup, "v1alpha1", kNrtPlural);
 }
 
 LedgerAccess::~LedgerAccess() = default;

@@ -24,8 +24,8 @@ inline constexpr std::string_view kOldNrtResource =
 
 class LedgerAccess {
  public:
-  // In the plugin's constructor: asks for the NodeResourceTopology kinds if it is the owner. Throws
-  // if the host refuses.
+  // In the plugin's constructor. The owner asks for NodeResourceTopology v1alpha2, and for v1alpha1
+  // once it hears that v1alpha2 is not served. Throws if the host refuses.
   explicit LedgerAccess(sdk::Host host);
   ~LedgerAccess();
   LedgerAccess(LedgerAccess&&) noexcept;

@@ -51,6 +51,17 @@ class MatchTest : public ::testing::Test {
                      std::string_view resource = kNrtResource) {
     plugin.object_event(ObjectEvent{ObjectEvent::kUpsert, resource, name, "", json});
   }
+  static void not_served(Match& plugin, std::string_view resource) {
+    plugin.object_event(ObjectEvent{ObjectEvent::kSynced, resource, "", "", R"({"served":false})"});
+  }
+  // v1alpha1: 4 CPUs in one zone; the policy is a name, or it is not said.
+  static std::string old_json(const std::string& node, const std::string& policy) {
+    std::string json = R"({"metadata":{"name":")" + node + R"(","resourceVersion":"1"},)";
+    if (!policy.empty()) json += R"("topologyPolicies":[")" + policy + R"("],)";
+    return json + R"("zones":[{"name":"node-0","type":"Node","resources":[
+        {"name":"cpu","capacity":"4","allocatable":"4","available":"4"},
+        {"name":"memory","capacity":"4Gi","allocatable":"4Gi","available":"4Gi"}]}]})";
+  }
   bool logged(std::string_view text) const {
     return std::any_of(host_.logs.begin(), host_.logs.end(), [&](const std::string& line) {
       return line.find(text) != std::string::npos;
@@ -75,8 +86,7 @@ class MatchTest : public ::testing::Test {
 TEST_F(MatchTest, RefusesNodesWhereNoZoneHoldsThePod) {
   FakePlugin<Match> plugin(host_);
   add_nodes(plugin.plugin());
-  EXPECT_EQ(host_.watched,
-            (std::vector<std::string>{std::string(kNrtResource), std::string(kOldNrtResource)}));
+  EXPECT_EQ(host_.watched, std::vector<std::string>{std::string(kNrtResource)});
   upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "4", "8")));
   const PodRef pod = scene_.pod(guaranteed("p", 10));
   const auto verdict = plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get()));
@@ -145,9 +155,9 @@ TEST_F(MatchTest, AMalformedReportLeavesTheLastGoodOne) {
 TEST_F(MatchTest, WithoutTheCrdEverythingPassesAndThatIsSaidOnce) {
   FakePlugin<Match> plugin(host_);
   add_nodes(plugin.plugin());
-  for (std::string_view kind : {kNrtResource, kOldNrtResource}) {
-    plugin.plugin().object_event(
-        ObjectEvent{ObjectEvent::kSynced, kind, "", "", R"({"served":false})"});
+  for (int i = 0; i < 2; ++i) {
+    not_served(plugin.plugin(), kNrtResource);
+    not_served(plugin.plugin(), kOldNrtResource);
   }
   EXPECT_EQ(std::count_if(host_.logs.begin(), host_.logs.end(),
                           [](const std::string& l) { return l.find("not installed") != l.npos; }),
@@ -159,50 +169,55 @@ TEST_F(MatchTest, WithoutTheCrdEverythingPassesAndThatIsSaidOnce) {
 TEST_F(MatchTest, OldVersionServesWhereTheNewOneIsMissing) {
   FakePlugin<Match> plugin(host_);
   add_nodes(plugin.plugin());
-  plugin.plugin().object_event(
-      ObjectEvent{ObjectEvent::kSynced, kNrtResource, "", "", R"({"served":false})"});
-  upsert(plugin.plugin(), "n1",
-         R"({"metadata":{"name":"n1","resourceVersion":"1"},
-             "topologyPolicies":["SingleNUMANodePodLevel"],"zones":[{"name":"node-0","type":"Node",
-             "resources":[{"name":"cpu","capacity":"4","allocatable":"4","available":"4"},
-             {"name":"memory","capacity":"4Gi","allocatable":"4Gi","available":"4Gi"}]}]})",
-         kOldNrtResource);
+  not_served(plugin.plugin(), kNrtResource);
+  not_served(plugin.plugin(), kNrtResource);
+  EXPECT_EQ(host_.watched,
+            (std::vector<std::string>{std::string(kNrtResource), std::string(kOldNrtResource)}));
+  upsert(plugin.plugin(), "n1", old_json("n1", "SingleNUMANodePodLevel"), kOldNrtResource);
   const PodRef pod = scene_.pod(guaranteed("p", 10));
   EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).reasons,
             "cannot align pod");
+  plugin.plugin().object_event(ObjectEvent{ObjectEvent::kDelete, kOldNrtResource, "n1", "", ""});
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
 }
 
 // An API server gives the same objects in both versions, in v1alpha1 without the attributes.
-TEST_F(MatchTest, OldVersionNeverHidesTheNewOne) {
+TEST_F(MatchTest, NewVersionTakesOverWhenItIsServedLater) {
   FakePlugin<Match> plugin(host_);
   add_nodes(plugin.plugin());
-  const std::string pruned =
-      R"({"metadata":{"name":"n1","resourceVersion":"1"},"zones":[{"name":"node-0","type":"Node",
-          "resources":[{"name":"cpu","capacity":"4","allocatable":"4","available":"4"},
-          {"name":"memory","capacity":"4Gi","allocatable":"4Gi","available":"4Gi"}]}]})";
+  not_served(plugin.plugin(), kNrtResource);
   const PodRef pod = scene_.pod(guaranteed("p", 10));
-  upsert(plugin.plugin(), "n1", pruned, kOldNrtResource);
+  upsert(plugin.plugin(), "n1", old_json("n1", ""), kOldNrtResource);
+  upsert(plugin.plugin(), "n2", old_json("n2", "SingleNUMANodePodLevel"), kOldNrtResource);
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).code,
+            PLIMSOLL_UNSCHEDULABLE);
+
   upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "4", "4")));
-  upsert(plugin.plugin(), "n1", pruned, kOldNrtResource);
+  plugin.plugin().object_event(ObjectEvent{ObjectEvent::kSynced, kNrtResource, "", "", ""});
   EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code,
             PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).code,
+            PLIMSOLL_SUCCESS);  // gone in the meantime
+  // From here on the old version has no say, whatever comes of it.
+  upsert(plugin.plugin(), "n1", old_json("n1", ""), kOldNrtResource);
+  upsert(plugin.plugin(), "n2", old_json("n2", "SingleNUMANodePodLevel"), kOldNrtResource);
+  plugin.plugin().object_event(ObjectEvent{ObjectEvent::kDelete, kOldNrtResource, "n1", "", ""});
+  plugin.plugin().object_event(
+      ObjectEvent{ObjectEvent::kSynced, kOldNrtResource, "", "", R"({"served":false})"});
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code,
+            PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).code, PLIMSOLL_SUCCESS);
+  EXPECT_FALSE(logged("not installed"));
 }
 
-TEST_F(MatchTest, NewVersionTakesOverWhenItIsInstalledLater) {
-  FakePlugin<Match> plugin(host_);
-  add_nodes(plugin.plugin());
-  const std::string pruned =
-      R"({"metadata":{"name":"n1","resourceVersion":"1"},"zones":[{"name":"node-0","type":"Node",
-          "resources":[{"name":"cpu","capacity":"4","allocatable":"4","available":"4"},
-          {"name":"memory","capacity":"4Gi","allocatable":"4Gi","available":"4Gi"}]}]})";
-  const PodRef pod = scene_.pod(guaranteed("p", 10));
-  upsert(plugin.plugin(), "n1", pruned, kOldNrtResource);
-  plugin.plugin().object_event(
-      ObjectEvent{ObjectEvent::kSynced, kNrtResource, "", "", R"({"served":false})"});
-  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
-  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "4", "4")));
-  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code,
-            PLIMSOLL_UNSCHEDULABLE);
+TEST_F(MatchTest, AHostThatCannotWatchGetsNoHalfMadeLedger) {
+  plimsoll_host table = *host_.table();
+  table.watch = [](plimsoll_host_ctx*, plimsoll_str, plimsoll_str, plimsoll_str) -> int32_t {
+    return PLIMSOLL_ERROR;
+  };
+  EXPECT_THROW(LedgerAccess(sdk::Host(&table, "test")), std::runtime_error);
+  EXPECT_TRUE(host_.services.empty());
 }
 
 TEST_F(MatchTest, HintsWakeOnlyPodsThatFit) {
@@ -228,12 +243,41 @@ TEST_F(MatchTest, HintsWakeOnlyPodsThatFit) {
   EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kQueue);
 }
 
+// A deleted pod that held no zone wakes nobody by itself, but may make a report understandable.
+TEST_F(MatchTest, ADeletionThatExplainsAReportWakesPods) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  PodSpec plain = guaranteed("plain", 1);
+  plain.burstable = true;
+  const PodRef unpinned = scene_.pod(plain);
+  plain.name = "other";
+  const PodRef other = scene_.pod(plain);
+  plugin.plugin().pod_event(sdk::PodEvent::kAssigned, Pod(unpinned.get()), "n1");
+  plugin.plugin().pod_event(sdk::PodEvent::kAssigned, Pod(other.get()), "n1");
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    const PodRef pod = scene_.pod(guaranteed(name, 1));
+    plugin.plugin().pod_event(sdk::PodEvent::kAssigned, Pod(pod.get()), "n1");
+  }
+  ReportSpec report = zones("n1", "1", "3", "0");
+  report.fingerprint = fingerprint_of({"other", "a", "b", "c", "d", "e"});
+  upsert(plugin.plugin(), "n1", nrt_json(report));
+  const PodRef pod = scene_.pod(guaranteed("p", 3));
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code,
+            PLIMSOLL_UNSCHEDULABLE);
+  host_.requeued = 0;
+  host_.touched.clear();
+  plugin.plugin().pod_event(sdk::PodEvent::kRemoved, Pod(unpinned.get()), "n1");
+  EXPECT_EQ(host_.requeued, 1);
+  EXPECT_FALSE(host_.touched.empty());
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+}
+
 TEST_F(MatchTest, OneLedgerForAllInstances) {
   FakePlugin<TopologyScore> score(host_);
   FakePlugin<Match> first(host_);
   FakePlugin<Match> second(host_);
   EXPECT_EQ(host_.services.size(), 1u);
-  EXPECT_EQ(host_.watched.size(), 2u);
+  EXPECT_EQ(host_.watched.size(), 1u);
   for (FakeNode* node : {&n1_, &n2_}) {
     score.plugin().node_event(sdk::NodeEvent::kAdded, sdk::Node(&node->get()), 0);
   }
