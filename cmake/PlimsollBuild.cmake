@@ -43,6 +43,9 @@ function(plimsoll_library name)
   target_link_libraries(${name} PUBLIC ${ARG_LIBS})
 endfunction()
 
+# What ThreadSanitizer has something to say about: tests with the label "threads".
+add_custom_target(tests_with_threads)
+
 # plimsoll_test(NAME LABEL unit SOURCES... [LIBS...] [TIMEOUT seconds] [SERIAL]): a GoogleTest program.
 # It is one ctest entry; its working directory is the root of the tree, so that fixtures are found.
 function(plimsoll_test name)
@@ -57,6 +60,9 @@ function(plimsoll_test name)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}
     ENVIRONMENT "PLIMSOLL_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PLIMSOLL_PLUGIN_DIR=${PLIMSOLL_PLUGIN_DIR}")
+  if("threads" IN_LIST ARG_LABEL)
+    add_dependencies(tests_with_threads ${name})
+  endif()
   if(ARG_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   endif()
