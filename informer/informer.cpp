@@ -19,8 +19,8 @@ std::string name_of(const ObjectKey& key) {
   return name.append(1, '/').append(key.name);
 }
 
-// What all kinds have in common: the last state of each object that was posted, and how the kind is
-// doing. `Object` is a shared handle.
+// What all kinds have in common: what is remembered of each object that was posted, and how the
+// kind is doing. `Object` is a shared handle.
 template <typename Object>
 class KindSink : public ReflectorSink {
  public:
@@ -39,7 +39,7 @@ class KindSink : public ReflectorSink {
                                   object.error().message});
       return;
     }
-    objects_.insert_or_assign(name_of(key), *object);
+    objects_.insert_or_assign(name_of(key), remembered(*object));
     note([this](KindStatus& status) { status.objects = objects_.size(); });
     inbox_.post(upserted(std::move(*object)));
   }
@@ -92,6 +92,8 @@ class KindSink : public ReflectorSink {
   virtual Result<Object> decode(std::string_view json, const ObjectKey& key) = 0;
   virtual Message upserted(Object object) = 0;
   virtual Message deleted(const Object& last, const ObjectKey& key) = 0;
+  // What deleted() will need.
+  virtual Object remembered(const Object& object) { return object; }
 
   [[nodiscard]] const std::string& resource() const { return resource_; }
 
@@ -139,7 +141,8 @@ class NodeSink final : public KindSink<NodeRef> {
   SymbolTable& symbols_;
 };
 
-// Kinds that only plugins understand: passed on as text.
+// Kinds that only plugins understand: passed on as text. The plugins keep what they need of it; of
+// what was passed on only the names are remembered here.
 class RawSink final : public KindSink<RawRef> {
  public:
   using KindSink::KindSink;
@@ -149,6 +152,10 @@ class RawSink final : public KindSink<RawRef> {
     return std::make_shared<const RawObject>(
         RawObject{resource(), std::string(key.ns), std::string(key.name), std::string(key.uid),
                   std::string(key.resource_version), std::string(json)});
+  }
+  RawRef remembered(const RawRef& object) override {
+    return std::make_shared<const RawObject>(RawObject{
+        object->resource, object->ns, object->name, object->uid, object->resource_version, {}});
   }
   Message upserted(RawRef object) override { return ObjectUpserted{std::move(object)}; }
   Message deleted(const RawRef& last, const ObjectKey&) override { return ObjectDeleted{last}; }

@@ -39,11 +39,10 @@ struct KindStatus {
 // Posts into the inbox, for each kind in the order of its events:
 //  - PodUpserted, NodeUpserted, ObjectUpserted for what is new or changed;
 //  - PodDeleted, NodeDeleted, ObjectDeleted for what is gone, also if that was only noticed later;
-//  with the last
-//    state that was posted. An object of which nothing was posted is not deleted either;
+//    with the last state that was posted (of an ObjectDeleted: without its JSON text, which is not
+//    kept). An object of which nothing was posted is not deleted either;
 //  - KindSynced once a kind's first list has been posted, or when it turns out not to be served;
-//  when it is served
-//    later on (CRD installed), KindSynced follows again;
+//    when it is served later on (CRD installed), KindSynced follows again;
 //  - ObjectMalformed for what cannot be decoded: it is skipped, its previous state stays.
 class ApiServerInformer {
  public:
@@ -57,7 +56,8 @@ class ApiServerInformer {
   // Begins to list and watch. Any thread; returns at once.
   void start();
 
-  // Adds a kind; does nothing if it is watched already. Before or after start(); any thread.
+  // Adds a kind; KindSynced follows for it. Does nothing if it is watched already. Before or after
+  // start(); any thread; returns at once.
   void watch(const ResourceType& kind);
 
   // Ends all reflectors. When it returns, nothing more is posted. Any thread.

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <thread>
+#include <vector>
 
 #include "tests/informer/http_fixture.hpp"
 #include "tests/informer/scripted_server.hpp"
@@ -31,6 +33,7 @@ class WritingInbox final : public Inbox {
   }
 
   Journal pods, nodes, others;
+  Journal kinds;  // their KindSynced
 
  private:
   void write(const PodUpserted& m) {
@@ -44,8 +47,15 @@ class WritingInbox final : public Inbox {
   void write(const ObjectUpserted& m) {
     others.add("upserted " + m.object->resource + " " + m.object->name + " " + m.object->json);
   }
-  void write(const ObjectDeleted& m) { others.add("deleted " + m.last_known->name); }
-  void write(const KindSynced& m) { journal(m.resource).add(m.served ? "synced" : "not served"); }
+  void write(const ObjectDeleted& m) {
+    const RawObject& last = *m.last_known;
+    others.add("deleted " + last.resource + " " + last.ns + "/" + last.name + " " + last.uid + " " +
+               last.resource_version + " '" + last.json + "'");
+  }
+  void write(const KindSynced& m) {
+    journal(m.resource).add(m.served ? "synced" : "not served");
+    kinds.add(m.resource + (m.served ? " synced" : " not served"));
+  }
   void write(const ObjectMalformed& m) {
     journal(m.resource).add("malformed " + m.ns + "/" + m.name + ": " + m.error);
   }
@@ -137,6 +147,61 @@ TEST(ApiServerInformer, DecodesAndPostsInOrder) {
   EXPECT_EQ(status[1].objects, 1u);
   informer.stop();
   EXPECT_EQ(informer.status()[0].state, ReflectorState::kStopped);
+  server.stop();
+}
+
+// A kind that a plugin asks for while the scheduler is running.
+TEST(ApiServerInformer, AKindMayBeAddedLate) {
+  ScriptedServer server([](const Received& request, Exchange& exchange) {
+    if (request.asks("watch=true")) {
+      exchange.open_stream();
+      if (request.asks("/late")) {
+        exchange.chunk(R"({"type":"MODIFIED","object":{"metadata":{"name":"x","namespace":"n",)"
+                       R"("uid":"ux","resourceVersion":"11"}}})"
+                       "\n"
+                       R"({"type":"DELETED","object":{"metadata":{"name":"x",)"
+                       R"("namespace":"n","uid":"ux","resourceVersion":"12"}}})"
+                       "\n");
+      }
+      exchange.hang();
+    } else if (request.asks("/late")) {
+      exchange.reply(200, list(R"({"metadata":{"name":"x","namespace":"n","uid":"ux",)"
+                               R"("resourceVersion":"5"}})"));
+    } else if (request.asks("/missing")) {
+      exchange.reply(404, "404 page not found");
+    } else {
+      exchange.reply(200, list(""));
+    }
+  });
+  auto client = test::client_for(server.url());
+  WritingInbox inbox;
+  SymbolTable symbols;
+  ApiServerInformer informer(*client, inbox, symbols);
+  informer.start();
+  ASSERT_TRUE(inbox.kinds.wait_for("synced", 2));
+  EXPECT_TRUE(informer.synced());
+  EXPECT_EQ(server.count("g.io"), 0u);
+
+  std::vector<std::thread> plugins;
+  for (int i = 0; i < 4; ++i) {
+    plugins.emplace_back([&] {
+      informer.watch({"g.io", "v1", "late"});
+      informer.watch({"g.io", "v1", "missing"});
+    });
+  }
+  for (std::thread& plugin : plugins) plugin.join();
+  ASSERT_TRUE(inbox.kinds.wait_for("late.v1.g.io synced"));
+  ASSERT_TRUE(inbox.kinds.wait_for("missing.v1.g.io not served"));
+  ASSERT_TRUE(inbox.others.wait_for("deleted"));
+  EXPECT_TRUE(informer.synced());
+  EXPECT_EQ(inbox.kinds.lines().size(), 4u) << "each once";
+  EXPECT_TRUE(inbox.others.wait_for("upserted late.v1.g.io x {", 2));
+  // The text is not kept beside the plugins' own copy.
+  EXPECT_TRUE(inbox.others.wait_for("deleted late.v1.g.io n/x ux 11 ''"));
+
+  informer.stop();
+  informer.watch({"g.io", "v1", "too-late"});
+  EXPECT_EQ(informer.status().size(), 4u);
   server.stop();
 }
 
