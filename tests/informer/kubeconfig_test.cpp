@@ -275,5 +275,29 @@ TEST_F(Kubeconfig, SaysWhatIsWrongWithAnEntry) {
   }
 }
 
+// What makes a YAML parser run in circles, or hand out a graph that does.
+TEST_F(Kubeconfig, TextThatNeverEndsIsAnError) {
+  for (const char* text :
+       {", a", "]", "}", "a: 1\n---\n, a", "{a: 1} ]", "clusters: [\n, a",
+        "clusters: &c\n- name: k\n  cluster: {extensions: *c}\n", "current-context: &a [*a]"}) {
+    const auto loaded = load(write("config", text));
+    ASSERT_FALSE(loaded) << text;
+    EXPECT_EQ(loaded.error().code, ErrorCode::kInvalid) << text;
+    EXPECT_THAT(loaded.error().message,
+                AllOf(HasSubstr("config is neither YAML nor JSON: "), HasSubstr("line ")))
+        << text;
+  }
+}
+
+TEST_F(Kubeconfig, AliasesAreFollowed) {
+  const auto loaded = load(write("config", R"(
+current-context: c
+clusters: [{name: k, cluster: &one {server: "https://a:1"}}, {name: l, cluster: *one}]
+contexts: [{name: c, context: {cluster: l}}]
+)"));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->server, "https://a:1");
+}
+
 }  // namespace
 }  // namespace plimsoll::informer
