@@ -1,6 +1,7 @@
 // The `plimsoll` program.
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <map>
@@ -105,6 +106,8 @@ int main_with_exceptions(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A peer or a reader of the output that goes away is an error of that write, not our end.
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     return main_with_exceptions(argc, argv);
   } catch (const std::exception& error) {

@@ -190,11 +190,16 @@ Result<pid_t> spawn(const ServerAccess& access, Pipe& out, Pipe& err) {
   posix_spawn_file_actions_adddup2(&actions, err.write_end(), 2);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   posix_spawnattr_setpgroup(&attributes, 0);
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
+  sigset_t pipe;  // ignored by the program, which a shell script could not undo
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  posix_spawnattr_setsigdefault(&attributes, &pipe);
 
   pid_t child = -1;
   const int failure = posix_spawnp(&child, plugin.command.c_str(), &actions, &attributes,

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <thread>
 
 #include "informer/exec_plugin.hpp"
@@ -192,6 +193,15 @@ TEST_F(Credentials, AHangingPluginIsKilled) {
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code, ErrorCode::kCancelled);
   EXPECT_LT(std::chrono::steady_clock::now() - before, 20s);
+}
+
+TEST_F(Credentials, ThePluginDoesNotInheritAnIgnoredSigpipe) {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);  // as the program does
+  const ServerAccess access = script("kill -PIPE $$\n" + credential(R"({"token":"t"})"));
+  const auto got = run_exec_plugin(access, {}, 10s);
+  std::signal(SIGPIPE, before);
+  ASSERT_FALSE(got);
+  EXPECT_THAT(got.error().message, HasSubstr("signal " + std::to_string(SIGPIPE)));
 }
 
 }  // namespace
