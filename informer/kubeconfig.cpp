@@ -1,9 +1,7 @@
 #include "informer/kubeconfig.hpp"
 
-#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+
+#include "informer/yaml_check.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -97,61 +97,20 @@ Result<void> merge_list(const YAML::Node& root, const char* list, const char* bo
   return {};
 }
 
-// Finds what yaml-cpp would read without complaint but not to any good end. Throws.
-class TextCheck final : public YAML::EventHandler {
- public:
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    // At a token that cannot start a value, such as a stray ',', yaml-cpp reads empty documents for
-    // ever, and the first of them looks like an empty file.
-    if (mark.pos == document_start_) throw YAML::ParserException(mark, "no value can start here");
-    document_start_ = mark.pos;
-    open_.clear();
-  }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    if (std::find(open_.begin(), open_.end(), anchor) != open_.end()) {
-      throw YAML::ParserException(mark, "an alias to the value that it is part of");
-    }
-  }
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value) override {
-    open_.push_back(anchor);
-  }
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value) override {
-    open_.push_back(anchor);
-  }
-  void OnSequenceEnd() override { open_.pop_back(); }
-  void OnMapEnd() override { open_.pop_back(); }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                const std::string&) override {}
-
- private:
-  int document_start_ = -1;
-  std::vector<YAML::anchor_t> open_;  // of the maps and lists around
-};
-
-// The first document. Throws YAML::Exception.
-YAML::Node parse_yaml(const std::string& text) {
-  std::istringstream input(text);
-  YAML::Parser parser(input);
-  TextCheck check;
-  while (parser.HandleNextDocument(check)) {
-  }
-  return YAML::Load(text);
-}
-
 Result<void> merge_file(const std::string& file, Merged& merged) {
   auto text = read_file(file, "kubeconfig");
   if (!text) return fail(text.error());
   YAML::Node root;
-  try {
-    root = parse_yaml(*text);
-  } catch (const YAML::Exception& error) {
+  const auto not_yaml = [&file](const std::string& why) {
     return fail(ErrorCode::kInvalid,
-                "kubeconfig " + file + " is neither YAML nor JSON: " + error.what() +
+                "kubeconfig " + file + " is neither YAML nor JSON: " + why +
                     "; check it with: kubectl config view --kubeconfig=" + file);
+  };
+  if (auto sound = check_yaml(*text); !sound) return not_yaml(sound.error().message);
+  try {
+    root = YAML::Load(*text);
+  } catch (const YAML::Exception& error) {
+    return not_yaml(error.what());
   }
   if (root.IsNull()) root = YAML::Node(YAML::NodeType::Map);
   if (!root.IsMap()) {
