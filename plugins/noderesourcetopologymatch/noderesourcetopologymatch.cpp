@@ -114,7 +114,7 @@ Status NodeResourceTopologyMatch::reserve(plimsoll_cycle& cycle, Pod pod, Node n
 
 void NodeResourceTopologyMatch::unreserve(plimsoll_cycle&, Pod pod, std::string_view) {
   const plimsoll_numa_ledger& service = ledger_.service();
-  if (service.unreserve(service.ctx, &*pod) != 0) host_.requeue_rejected();
+  service.unreserve(service.ctx, &*pod);  // wakes the pods of all instances
 }
 
 Status NodeResourceTopologyMatch::sign(Pod pod, sdk::Sink& sink) {

@@ -32,7 +32,13 @@ struct LedgerAccess::Owned {
         ledger([this](std::string_view name) { return host.resource_index(name); }) {
     fill_reads();
     fill_promises();
+    fill_listeners();
   }
+  ~Owned() {
+    for (const plimsoll_numa_listener* listener : listeners) listener->closed(listener->ctx);
+  }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
 
   static Owned& of(void* ctx) { return *static_cast<Owned*>(ctx); }
 
@@ -101,10 +107,23 @@ struct LedgerAccess::Owned {
     };
   }
 
+  void fill_listeners() {
+    table.subscribe = [](void* ctx, const plimsoll_numa_listener* listener) {
+      of(ctx).guarded([&] {
+        of(ctx).listeners.push_back(listener);
+        return 1;
+      });
+    };
+    table.unsubscribe = [](void* ctx, const plimsoll_numa_listener* listener) {
+      std::erase(of(ctx).listeners, listener);
+    };
+  }
+
   void tell_changes() {
     const Ledger::Changes changes = ledger.take_changes();
     for (uint32_t slot : changes.slots) host.touch_node(slot);
-    if (changes.freed) host.requeue_rejected();
+    if (!changes.freed) return;
+    for (const plimsoll_numa_listener* listener : listeners) listener->freed(listener->ctx);
   }
 
   void upsert(std::string_view name, std::string_view json, bool old_version) {
@@ -173,6 +192,7 @@ struct LedgerAccess::Owned {
   sdk::Host host;
   Ledger ledger;
   plimsoll_numa_ledger table{};
+  std::vector<const plimsoll_numa_listener*> listeners;
   uint64_t malformed = 0;
   bool served_new = false;  // v1alpha2 is known to be there
   bool watching_old = false;
@@ -180,24 +200,38 @@ struct LedgerAccess::Owned {
   std::set<std::string> from_old;  // nodes whose report is a v1alpha1 object
 };
 
-LedgerAccess::LedgerAccess(sdk::Host host) {
-  service_ = host.find_service<plimsoll_numa_ledger>(PLIMSOLL_NUMA_LEDGER_SERVICE,
-                                                     PLIMSOLL_NUMA_LEDGER_VERSION);
-  if (service_ != nullptr) return;
-  owned_ = std::make_unique<Owned>(host);
+LedgerAccess::LedgerAccess(sdk::Host host) : host_(std::move(host)) {
+  service_ = host_.find_service<plimsoll_numa_ledger>(PLIMSOLL_NUMA_LEDGER_SERVICE,
+                                                      PLIMSOLL_NUMA_LEDGER_VERSION);
+  if (service_ != nullptr) {
+    subscribe();
+    return;
+  }
+  owned_ = std::make_unique<Owned>(host_);
   service_ = &owned_->table;
-  host.watch(kNrtGroup, "v1alpha2", kNrtPlural);
+  host_.watch(kNrtGroup, "v1alpha2", kNrtPlural);
   // Last: nobody finds the table of an instance that could not be made.
-  if (!host.publish(PLIMSOLL_NUMA_LEDGER_SERVICE, PLIMSOLL_NUMA_LEDGER_VERSION, service_)) {
+  if (!host_.publish(PLIMSOLL_NUMA_LEDGER_SERVICE, PLIMSOLL_NUMA_LEDGER_VERSION, service_)) {
     throw std::runtime_error(std::string("service ") + PLIMSOLL_NUMA_LEDGER_SERVICE +
                              " is published in a version before " +
                              std::to_string(PLIMSOLL_NUMA_LEDGER_VERSION) +
                              ": use plugins of one release");
   }
+  subscribe();
 }
 
-LedgerAccess::~LedgerAccess() = default;
-LedgerAccess::LedgerAccess(LedgerAccess&&) noexcept = default;
+void LedgerAccess::subscribe() {
+  listener_.size = sizeof listener_;
+  listener_.ctx = this;
+  listener_.freed = [](void* ctx) { static_cast<LedgerAccess*>(ctx)->host_.requeue_rejected(); };
+  listener_.closed = [](void* ctx) { static_cast<LedgerAccess*>(ctx)->service_ = nullptr; };
+  service_->subscribe(service_->ctx, &listener_);
+}
+
+// Instances end in any order: the owner's tells the others.
+LedgerAccess::~LedgerAccess() {
+  if (service_ != nullptr) service_->unsubscribe(service_->ctx, &listener_);
+}
 
 bool LedgerAccess::reserve(uint32_t slot, const plimsoll_pod& pod, Charges& where) const {
   return service_->reserve(service_->ctx, slot, &pod, &append, &where) != 0;

@@ -3,6 +3,7 @@
 // owns it, publishes it as a service and feeds it; all others find the service.
 //
 // A member of the plugin class, which forwards its events here. Loop only, except service().
+// Whenever zone capacity comes free, each access wakes the pods that its own plugin rejected.
 // Instances of other plugins may be the owner: NodeResourceTopologyMatch and TopologyScore work in
 // any combination.
 
@@ -28,8 +29,8 @@ class LedgerAccess {
   // once it hears that v1alpha2 is not served. Throws if the host refuses.
   explicit LedgerAccess(sdk::Host host);
   ~LedgerAccess();
-  LedgerAccess(LedgerAccess&&) noexcept;
-  LedgerAccess& operator=(LedgerAccess&&) = delete;
+  LedgerAccess(const LedgerAccess&) = delete;
+  LedgerAccess& operator=(const LedgerAccess&) = delete;
 
   [[nodiscard]] const plimsoll_numa_ledger& service() const { return *service_; }
   [[nodiscard]] bool owner() const { return owned_ != nullptr; }
@@ -50,8 +51,12 @@ class LedgerAccess {
 
  private:
   struct Owned;
+  void subscribe();
+
+  sdk::Host host_;
   std::unique_ptr<Owned> owned_;
-  const plimsoll_numa_ledger* service_ = nullptr;
+  const plimsoll_numa_ledger* service_ = nullptr;  // null: the owner is gone, the process ends
+  plimsoll_numa_listener listener_{};
 };
 
 }  // namespace plimsoll::topology

@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_NUMA_LEDGER_SERVICE "plimsoll.io/numa-ledger"
-#define PLIMSOLL_NUMA_LEDGER_VERSION 1
+#define PLIMSOLL_NUMA_LEDGER_VERSION 2
 
 enum {
   PLIMSOLL_NUMA_POLICY_NONE = 0,
@@ -63,6 +63,17 @@ typedef struct plimsoll_numa_charge {
 
 typedef void (*plimsoll_numa_put)(void* sink, const plimsoll_numa_charge* charge);
 
+/* Who wants to hear of the ledger. Stays where it is until `unsubscribe` or `closed`. */
+typedef struct plimsoll_numa_listener {
+  uint32_t size;
+  uint32_t reserved;
+  void* ctx;
+  /* Some zone has more than before: pods that were rejected for want of zones may fit. */
+  void (*freed)(void* ctx);
+  /* The ledger ends: its table must not be called from here on. */
+  void (*closed)(void* ctx);
+} plimsoll_numa_listener;
+
 typedef struct plimsoll_numa_ledger {
   uint32_t size;
   uint32_t reserved;
@@ -86,6 +97,9 @@ typedef struct plimsoll_numa_ledger {
   plimsoll_str (*report_version)(void* ctx, plimsoll_str node_name);
   /* Promises in flight on all nodes. */
   uint64_t (*pending_promises)(void* ctx);
+  /* Only the plugin that rejected a pod can wake it: every instance that rejects subscribes. */
+  void (*subscribe)(void* ctx, const plimsoll_numa_listener* listener);
+  void (*unsubscribe)(void* ctx, const plimsoll_numa_listener* listener);
 } plimsoll_numa_ledger;
 
 #ifdef __cplusplus

@@ -292,6 +292,40 @@ TEST_F(MatchTest, OneLedgerForAllInstances) {
             PLIMSOLL_UNSCHEDULABLE);
 }
 
+// Every instance wakes what its own plugin rejected, whoever owns the ledger.
+TEST_F(MatchTest, CapacityThatComesFreeWakesThePodsOfAllInstances) {
+  FakeHost other_profile;
+  other_profile.add(n1_);
+  other_profile.now = kYear2026Ms;
+  auto owner = std::make_unique<FakePlugin<TopologyScore>>(other_profile);
+  host_.services = other_profile.services;
+  FakePlugin<Match> plugin(host_);
+  EXPECT_TRUE(host_.watched.empty());
+  TopologyScore& score = owner->plugin();
+  score.node_event(sdk::NodeEvent::kAdded, sdk::Node(&n1_.get()), 0);
+  upsert(score, "n1", nrt_json(zones("n1", "1", "8", "0")));
+  const PodRef pod = scene_.pod(guaranteed("p", 6));
+  EXPECT_EQ(plugin.reserve(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(host_.requeued, 0);
+  plugin.unreserve(cycle_, Pod(pod.get()), "n1");
+  EXPECT_EQ(host_.requeued, 1);
+  EXPECT_EQ(other_profile.requeued, 1);
+
+  // Freed by an event that only the owner's ledger hears of.
+  ReportSpec report = zones("n1", "2", "2", "0");
+  report.fingerprint = fingerprint_of({"p", "x"});
+  score.pod_event(sdk::PodEvent::kAssigned, Pod(pod.get()), "n1");
+  upsert(score, "n1", nrt_json(report));
+  PodSpec plain = guaranteed("x", 1);
+  plain.burstable = true;
+  const PodRef late = scene_.pod(plain);
+  score.pod_event(sdk::PodEvent::kAssigned, Pod(late.get()), "n1");
+  EXPECT_EQ(host_.requeued, 2);
+  EXPECT_EQ(other_profile.requeued, 2);
+
+  owner.reset();  // instances end in any order
+}
+
 TEST_F(MatchTest, ScoresByTheLedgersView) {
   FakePlugin<Match> plugin(host_, R"({"scoringStrategy": {"type": "LeastAllocated",
       "resources": [{"name": "cpu", "weight": 1}]}})");
