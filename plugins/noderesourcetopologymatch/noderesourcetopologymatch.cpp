@@ -38,7 +38,8 @@ NodeResourceTopologyMatch::NodeResourceTopologyMatch(sdk::Host host, std::string
 }
 
 std::vector<plimsoll_event_interest> NodeResourceTopologyMatch::events() {
-  const uint32_t nrt = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE;
+  // A node without an object passes: its deletion helps too.
+  const uint32_t nrt = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE;
   return {{str("Pod"), PLIMSOLL_ACTION_DELETE, 0},
           {str("Node"), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE, 0},
           {str(kNrtResource), nrt, 0},

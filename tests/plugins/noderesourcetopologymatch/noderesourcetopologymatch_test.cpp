@@ -233,6 +233,15 @@ TEST_F(MatchTest, HintsWakeOnlyPodsThatFit) {
   const PodRef small = scene_.pod(guaranteed("small", 2));
   EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kSkip);
   EXPECT_EQ(plugin.plugin().hint(Pod(small.get()), event), Hint::kQueue);
+  // Without an object every pod passes.
+  plugin.plugin().object_event(ObjectEvent{ObjectEvent::kDelete, kNrtResource, "n1", "", ""});
+  event.actions = PLIMSOLL_ACTION_DELETE;
+  EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kQueue);
+  for (const plimsoll_event_interest& interest : plugin.plugin().events()) {
+    const std::string_view kind = sdk::view(interest.resource);
+    if (kind != kNrtResource && kind != kOldNrtResource) continue;
+    EXPECT_EQ(interest.actions & PLIMSOLL_ACTION_DELETE, uint32_t{PLIMSOLL_ACTION_DELETE}) << kind;
+  }
   event.resource = sdk::str("AssignedPod");
   PodSpec plain = guaranteed("plain", 1);
   plain.burstable = true;
