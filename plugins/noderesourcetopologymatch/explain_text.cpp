@@ -24,6 +24,10 @@ std::string amount_text(std::string_view resource, int64_t amount) {
 std::string explain_text(const PodRequest& pod, const plimsoll_numa_node* node,
                          const NodeAllocatable& allocatable, Verdict verdict, int64_t now_ms,
                          Scratch& scratch) {
+  if (verdict == Verdict::kInvalidTopology) {
+    return std::string(message_of(verdict)) +
+           " (its NodeResourceTopology cannot be read; the log says why)";
+  }
   if (node == nullptr) return "the node has no NodeResourceTopology: not checked";
   const std::string about = std::string(to_string(static_cast<Policy>(node->policy))) + ", scope " +
                             std::string(to_string(static_cast<Scope>(node->scope)));

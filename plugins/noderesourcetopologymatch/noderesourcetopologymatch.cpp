@@ -62,6 +62,9 @@ Hint NodeResourceTopologyMatch::hint(Pod pod, const plimsoll_event& event) {
 Verdict NodeResourceTopologyMatch::verdict_on(const PodRequest& request, Node node,
                                               Scratch& scratch) const {
   const plimsoll_numa_node* zones = ledger_.node(node.slot());
+  if (zones == nullptr && needs_alignment(request) && ledger_.malformed(node.slot())) {
+    return Verdict::kInvalidTopology;
+  }
   const Verdict verdict = reference_fit(request, zones, allocatable_of(node), scratch);
   if (verdict != Verdict::kFits || zones == nullptr || !walk_needed(request, *zones)) {
     return verdict;

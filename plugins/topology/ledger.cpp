@@ -32,7 +32,7 @@ Ledger::NodeRecord& Ledger::record_of(std::string_view name) {
 }
 
 void Ledger::forget_if_idle(NodeRecord& node) {
-  if (node.slot != UINT32_MAX || node.reported || !node.pods.empty()) return;
+  if (node.slot != UINT32_MAX || node.reported || node.malformed || !node.pods.empty()) return;
   nodes_.erase(std::string(node.name));
 }
 
@@ -116,6 +116,7 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   node.fingerprint = nrt.fingerprint;
   node.method = nrt.method;
   node.reported = true;
+  node.malformed = false;
   settle_report(node, before, had_before);
   replan(node);
   if (node.slot != UINT32_MAX) views_[node.slot] = &node.zones.view();
@@ -124,9 +125,9 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
 
 void Ledger::report_deleted(std::string_view node_name) {
   const auto at = nodes_.find(std::string(node_name));
-  if (at == nodes_.end() || !at->second->reported) return;
+  if (at == nodes_.end() || (!at->second->reported && !at->second->malformed)) return;
   NodeRecord& node = *at->second;
-  node.reported = false;
+  node.reported = node.malformed = false;
   node.explained = false;
   node.zones = NumaNode();
   node.version.clear();
@@ -141,6 +142,16 @@ void Ledger::report_deleted(std::string_view node_name) {
   if (node.slot != UINT32_MAX) views_[node.slot] = nullptr;
   touch(node, false);
   forget_if_idle(node);
+}
+
+bool Ledger::report_malformed(std::string_view node_name) {
+  NodeRecord& node = record_of(node_name);
+  if (node.reported) return false;
+  if (!node.malformed) {
+    node.malformed = true;
+    touch(node, false);
+  }
+  return true;
 }
 
 Ledger::PodRecord* Ledger::find(const PodKey& key, NodeRecord*& node) {

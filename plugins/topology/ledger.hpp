@@ -68,6 +68,9 @@ class Ledger {
   void node_removed(std::string_view name);
   void report(const NrtObject& nrt, int64_t now_ms);
   void report_deleted(std::string_view node_name);
+  // Its object cannot be read. The last good report stays; without one nothing is known of the
+  // node's zones until a good one comes or the object is deleted. True: there is no good one.
+  bool report_malformed(std::string_view node_name);
   // A pod with a node became known or changed; of any scheduler.
   void pod_assigned(const plimsoll_pod& pod, std::string_view node_name, int64_t now_ms);
   // It is gone or finished.
@@ -84,6 +87,10 @@ class Ledger {
   // Null: the node reported no zones. Valid until the next non-const call.
   [[nodiscard]] const plimsoll_numa_node* node(uint32_t slot) const {
     return slot < views_.size() ? views_[slot] : nullptr;
+  }
+  // The node has zones, but what it says of them cannot be read and never could.
+  [[nodiscard]] bool malformed(uint32_t slot) const {
+    return slot < slots_.size() && slots_[slot] != nullptr && slots_[slot]->malformed;
   }
   [[nodiscard]] const std::vector<Charge>* charges_of(std::string_view pod_uid) const;
   [[nodiscard]] std::string_view report_version(std::string_view node_name) const;
@@ -138,6 +145,7 @@ class Ledger {
     std::string name;
     uint32_t slot = UINT32_MAX;
     bool reported = false;
+    bool malformed = false;      // its object is there and cannot be read; not if reported
     bool explained = false;      // the report's fingerprint is that of the covered pods
     bool was_explained = false;  // so was the report before it
     NumaNode zones;

@@ -1,5 +1,6 @@
 #include "plugins/topology/ledger_access.hpp"
 
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -56,6 +57,9 @@ struct LedgerAccess::Owned {
     table.size = sizeof table;
     table.ctx = this;
     table.node = [](void* ctx, uint32_t slot) { return of(ctx).ledger.node(slot); };
+    table.malformed = [](void* ctx, uint32_t slot) -> int32_t {
+      return of(ctx).ledger.malformed(slot) ? 1 : 0;
+    };
     table.predict = [](void* ctx, uint32_t slot, const plimsoll_pod* pod, plimsoll_numa_put put,
                        void* sink) -> int32_t {
       return of(ctx).guarded([&] {
@@ -131,13 +135,19 @@ struct LedgerAccess::Owned {
     if (nrt) {
       // The same object in the other version has the same resource version, but says more.
       if (old_version) nrt->resource_version.insert(0, "v1alpha1/");
+      told_errors.erase(std::string(name));
       ledger.report(*nrt, host.now_ms());
       return;
     }
+    const bool nothing_known = ledger.report_malformed(name);
+    std::string& told = told_errors[std::string(name)];
+    if (told == nrt.error()) return;  // exporters write every few seconds
+    told = nrt.error();
     ++malformed;
-    host.warn("NodeResourceTopology " + std::string(name) +
-              " cannot be read, its last good report stays: " + nrt.error() + " (" +
-              std::to_string(malformed) + " so far)");
+    host.warn("NodeResourceTopology " + std::string(name) + " cannot be read, " +
+              (nothing_known ? "pods that need alignment stay off the node until it can: "
+                             : "its last good report stays: ") +
+              told + " (" + std::to_string(malformed) + " so far)");
   }
 
   // An API server that serves both versions gives the same objects in both, in v1alpha1 without
@@ -154,7 +164,8 @@ struct LedgerAccess::Owned {
       from_old.erase(name);
     }
     if (deleted) {
-      ledger.report_deleted(event.name);
+      told_errors.erase(name);
+      ledger.report_deleted(name);
     } else {
       upsert(event.name, event.json, old_version);
     }
@@ -194,7 +205,8 @@ struct LedgerAccess::Owned {
   plimsoll_numa_ledger table{};
   std::vector<const plimsoll_numa_listener*> listeners;
   uint64_t malformed = 0;
-  bool served_new = false;  // v1alpha2 is known to be there
+  std::map<std::string, std::string> told_errors;  // by node: not said again
+  bool served_new = false;                         // v1alpha2 is known to be there
   bool watching_old = false;
   bool told_missing = false;
   std::set<std::string> from_old;  // nodes whose report is a v1alpha1 object

@@ -39,6 +39,10 @@ class LedgerAccess {
   [[nodiscard]] const plimsoll_numa_node* node(uint32_t slot) const {
     return service_->node(service_->ctx, slot);
   }
+  // The node has zones of which nothing readable was ever told. Any thread, as node().
+  [[nodiscard]] bool malformed(uint32_t slot) const {
+    return service_->malformed(service_->ctx, slot) != 0;
+  }
   // Charges that predict, reserve and promised put, gathered.
   using Charges = std::vector<plimsoll_numa_charge>;
   [[nodiscard]] bool reserve(uint32_t slot, const plimsoll_pod& pod, Charges& where) const;

@@ -5,7 +5,7 @@
  * PLIMSOLL_NUMA_LEDGER_SERVICE and feeds it with node, pod and NodeResourceTopology events; all
  * others find it. `ctx` is the first argument of every function. Nothing here blocks.
  *
- * Threads: `node`, `predict` and `pending_promises` are const and may be called from filter and
+ * Threads: `node`, `malformed`, `predict` and `pending_promises` are const and may be called from filter and
  * score on several threads at once; everything else on the scheduler loop only. What `node`
  * returns is valid until the loop takes its next event.
  */
@@ -100,6 +100,9 @@ typedef struct plimsoll_numa_ledger {
   /* Only the plugin that rejected a pod can wake it: every instance that rejects subscribes. */
   void (*subscribe)(void* ctx, const plimsoll_numa_listener* listener);
   void (*unsubscribe)(void* ctx, const plimsoll_numa_listener* listener);
+  /* 1: the node in this slot has a NodeResourceTopology that cannot be read, and no good one came
+   * before it: `node` is NULL although the node has zones. Const, like `node`. */
+  int32_t (*malformed)(void* ctx, uint32_t slot);
 } plimsoll_numa_ledger;
 
 #ifdef __cplusplus

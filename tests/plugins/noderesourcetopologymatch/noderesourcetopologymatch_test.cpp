@@ -152,6 +152,51 @@ TEST_F(MatchTest, AMalformedReportLeavesTheLastGoodOne) {
   EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
 }
 
+// After a restart nothing good may have come before it: the node has zones, nobody knows which.
+TEST_F(MatchTest, AMalformedFirstReportKeepsPodsThatNeedAlignmentOff) {
+  FakePlugin<Match> plugin(host_);
+  const std::string broken = R"({"metadata":{"name":"n1"},"zones":3})";
+  upsert(plugin.plugin(), "n1", broken);  // before the node
+  add_nodes(plugin.plugin());
+  host_.touched.clear();
+  upsert(plugin.plugin(), "n1", broken);
+  upsert(plugin.plugin(), "n1", broken);
+  EXPECT_TRUE(host_.touched.empty());
+  EXPECT_EQ(host_.logs, std::vector<std::string>{
+                            "NodeResourceTopology n1 cannot be read, pods that need alignment stay "
+                            "off the node until it can: zones: must be a list (1 so far)"});
+  upsert(plugin.plugin(), "n1", R"({"metadata":{"name":"n1"},"zones":[1]})");
+  EXPECT_EQ(host_.logs.size(), 2u);  // another text
+
+  const PodRef pod = scene_.pod(guaranteed("p", 3));
+  const auto refused = plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get()));
+  EXPECT_EQ(refused.code, PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(refused.reasons, "invalid node topology data");
+  EXPECT_EQ(plugin.reserve(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code,
+            PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(explain(plugin, pod, n1_),
+            "invalid node topology data (its NodeResourceTopology cannot be read; the log says "
+            "why)");
+  PodSpec best_effort;
+  best_effort.apps = {"{}"};
+  const PodRef any = scene_.pod(best_effort);
+  EXPECT_EQ(plugin.filter(cycle_, Pod(any.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).code, PLIMSOLL_SUCCESS);
+
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "4", "4")));
+  EXPECT_FALSE(host_.touched.empty());
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  upsert(plugin.plugin(), "n1", broken);  // a good one came before: it stays, and that is said
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  EXPECT_TRUE(logged("its last good report stays"));
+
+  upsert(plugin.plugin(), "n2", R"({"metadata":{"name":"n2"},"zones":3})");
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).code,
+            PLIMSOLL_UNSCHEDULABLE);
+  plugin.plugin().object_event(ObjectEvent{ObjectEvent::kDelete, kNrtResource, "n2", "", ""});
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).code, PLIMSOLL_SUCCESS);
+}
+
 TEST_F(MatchTest, WithoutTheCrdEverythingPassesAndThatIsSaidOnce) {
   FakePlugin<Match> plugin(host_);
   add_nodes(plugin.plugin());
