@@ -18,19 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kUnsupportedFeatures = "UnsupportedFeatures";
 
-ExtensionPoint runtime_point(config::ExtensionPoint point) {
-  return static_cast<ExtensionPoint>(static_cast<uint8_t>(point));
-}
-config::ExtensionPoint config_point(ExtensionPoint point) {
-  return static_cast<config::ExtensionPoint>(static_cast<uint8_t>(point));
-}
-
-static_assert(static_cast<int>(config::ExtensionPoint::kPreEnqueue) ==
-                  static_cast<int>(ExtensionPoint::kPreEnqueue) &&
-              static_cast<int>(config::ExtensionPoint::kPostBind) ==
-                  static_cast<int>(ExtensionPoint::kPostBind) &&
-              config::kExtensionPointCount == kExtensionPoints);
-
 // A plugin reports all errors of its args in one text, one a line, each "path: message" or only a
 // message.
 std::vector<config::ArgsError> args_errors(std::string_view text) {
@@ -94,7 +81,7 @@ config::PluginRegistry registry_of(const Modules& modules) {
                {{"plugin", record->name}, {"error", made.error().message}});
       continue;
     }
-    for (const ExtensionPoint point : *made) points.add(config_point(point));
+    for (const ExtensionPoint point : *made) points.add(point);
     registry.emplace(record->name, points);
   }
   return registry;
@@ -128,9 +115,9 @@ SchedulerOptions scheduler_options(const config::Validation& configuration) {
   for (const config::EffectiveProfile& profile : configuration.profiles) {
     ProfileSpec spec;
     spec.scheduler_name = profile.scheduler_name;
-    for (const config::ExtensionPoint point : config::all_extension_points()) {
+    for (const ExtensionPoint point : config::all_extension_points()) {
       for (const config::EffectivePlugin& plugin : profile.points[point]) {
-        spec.at(runtime_point(point)).push_back({plugin.name, plugin.weight});
+        spec.at(point).push_back({plugin.name, plugin.weight});
       }
     }
     // In every profile, whatever the file says: a pod that asks for what is not there yet must not

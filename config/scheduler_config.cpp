@@ -5,7 +5,7 @@
 namespace plimsoll::config {
 namespace {
 
-constexpr std::array<std::string_view, kExtensionPointCount> kFieldNames = {
+constexpr std::array<std::string_view, kExtensionPoints> kFieldNames = {
     "preEnqueue", "queueSort", "preFilter", "filter",  "postFilter", "preScore",
     "score",      "reserve",   "permit",    "preBind", "bind",       "postBind"};
 
@@ -29,8 +29,8 @@ std::string interface_name(ExtensionPoint point) {
   return name + "Plugin";
 }
 
-std::array<ExtensionPoint, kExtensionPointCount> all_extension_points() {
-  std::array<ExtensionPoint, kExtensionPointCount> out{};
+std::array<ExtensionPoint, kExtensionPoints> all_extension_points() {
+  std::array<ExtensionPoint, kExtensionPoints> out{};
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<ExtensionPoint>(i);
   return out;
 }

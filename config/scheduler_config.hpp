@@ -16,39 +16,23 @@
 
 #include "config/problem.hpp"
 #include "config/value.hpp"
+#include "framework/runtime/profile_spec.hpp"
 
 namespace plimsoll::config {
 
 inline constexpr std::string_view kConfigApiVersion = "kubescheduler.config.k8s.io/v1";
 inline constexpr std::string_view kConfigKind = "KubeSchedulerConfiguration";
 
-// The extension points that a profile can name, in the order of a pod's life.
-enum class ExtensionPoint : std::uint8_t {
-  kPreEnqueue,
-  kQueueSort,
-  kPreFilter,
-  kFilter,
-  kPostFilter,
-  kPreScore,
-  kScore,
-  kReserve,
-  kPermit,
-  kPreBind,
-  kBind,
-  kPostBind,
-};
-inline constexpr std::size_t kExtensionPointCount = 12;
-
 // "preFilter", the field's name in the file; "PreFilterPlugin", the interface's name in error
 // texts.
 [[nodiscard]] std::string_view field_name(ExtensionPoint point);
 [[nodiscard]] std::string interface_name(ExtensionPoint point);
-[[nodiscard]] std::array<ExtensionPoint, kExtensionPointCount> all_extension_points();
+[[nodiscard]] std::array<ExtensionPoint, kExtensionPoints> all_extension_points();
 
 // One value per extension point.
 template <typename T>
 struct PerExtensionPoint {
-  std::array<T, kExtensionPointCount> values{};
+  std::array<T, kExtensionPoints> values{};
   T& operator[](ExtensionPoint point) { return values[static_cast<std::size_t>(point)]; }
   const T& operator[](ExtensionPoint point) const {
     return values[static_cast<std::size_t>(point)];

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <unordered_map>
 
+#include "framework/base/json_quote.hpp"
+
 namespace plimsoll::config {
 
 Value Value::boolean(bool value) {
@@ -90,38 +92,6 @@ Value& Value::add(Value value) {
 
 namespace {
 
-void append_json_string(std::string_view text, std::string& out) {
-  out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          char escape[8];
-          std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
-          out += escape;
-        } else {
-          out += c;
-        }
-    }
-  }
-  out += '"';
-}
-
 void append_json(const Value& value, std::string& out) {
   switch (value.kind) {
     case Value::Kind::kNull:
@@ -133,7 +103,7 @@ void append_json(const Value& value, std::string& out) {
       out += value.text;
       return;
     case Value::Kind::kString:
-      append_json_string(value.text, out);
+      append_json_string(out, value.text);
       return;
     case Value::Kind::kSequence: {
       out += '[';
@@ -152,7 +122,7 @@ void append_json(const Value& value, std::string& out) {
       for (const Member& member : value.members) {
         if (!first) out += ',';
         first = false;
-        append_json_string(member.key, out);
+        append_json_string(out, member.key);
         out += ':';
         append_json(member.value, out);
       }

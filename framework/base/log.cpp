@@ -5,8 +5,9 @@
 
 #include <array>
 #include <atomic>
-#include <cstdio>
 #include <memory>
+
+#include "framework/base/json_quote.hpp"
 
 namespace plimsoll {
 namespace {
@@ -25,38 +26,6 @@ spdlog::logger& logger() {
     return made;
   }();
   return *instance;
-}
-
-void append_json_string(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          std::array<char, 8> code{};
-          std::snprintf(code.data(), code.size(), "\\u%04x", static_cast<unsigned>(c));
-          out += code.data();
-        } else {
-          out += c;
-        }
-    }
-  }
-  out += '"';
 }
 
 std::string json_record(std::string_view message, std::initializer_list<LogField> fields) {
