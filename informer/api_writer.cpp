@@ -82,8 +82,8 @@ std::string condition_key(const std::string& uid, bool set_nominated) {
   return uid + (set_nominated ? "+" : "-");
 }
 
-// Whether a bind was carried out or turned down, as opposed to who knows.
-bool answers_bind(const HttpResponse& response) {
+// Whether a write was carried out or turned down, as opposed to who knows.
+bool answers_write(const HttpResponse& response) {
   return response.ok() || (response.status >= 400 && response.status < 500 &&
                            response.status != 408 && response.status != 429);
 }
@@ -250,10 +250,13 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
   std::optional<milliseconds> retry_delay(Job& job, const Result<HttpResponse>& result) {
     if (!worth_repeating(job, result)) return {};
     if (job.definite != nullptr && job.tries + job.throttled == options.tries) {
-      log_warn("no definite answer yet; trying on until there is one",
-               {{"write", job.what},
-                {"error", result ? "the API server answered " + std::to_string(result->status)
-                                 : result.error().message}});
+      // One line a bind; conditions come by the thousand when the server is away.
+      const LogLevel level = job.merge.empty() ? LogLevel::kWarn : LogLevel::kDebug;
+      if (log_enabled(level))
+        log_write(level, "no definite answer yet; trying on until there is one",
+                  {{"write", job.what},
+                   {"error", result ? "the API server answered " + std::to_string(result->status)
+                                    : result.error().message}});
     }
     const auto asked = result ? retry_after(*result) : std::nullopt;
     job.delay =
@@ -358,6 +361,8 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
     job->request.body = condition_body(write->patch, std::chrono::system_clock::now());
     job->request.timeout = options.timeout;
     job->merge = write->key;
+    job->definite =
+        answers_write;  // a server that is away for a minute must not cost a pod its reason
     job->aged = write->conflicts > 0;
     job->done = [this, write](const Result<HttpResponse>& result) {
       if (!result) return end_condition(*write, fail(result.error()));
@@ -377,6 +382,7 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
     job->what = write->what;
     job->request.path = pod_path(write->patch.ns, write->patch.name);
     job->request.timeout = options.timeout;
+    job->definite = answers_pod;
     job->done = [this, write](const Result<HttpResponse>& result) {
       if (!result) return end_condition(*write, fail(result.error()));
       if (result->status == 404) return end_condition(*write, {});
@@ -475,7 +481,7 @@ void ServerWriter::bind(BindRequest request, Done done) {
   job->request.path = pod_path(request.ns, request.name) + "/binding";
   job->request.body = binding_body(request);
   job->request.timeout = shared_->options.timeout;
-  job->definite = answers_bind;
+  job->definite = answers_write;
   auto kept = std::make_shared<const BindRequest>(std::move(request));
   job->done = [shared = shared_.get(), own = job.get(), kept,
                done = std::move(done)](const Result<HttpResponse>& result) {
