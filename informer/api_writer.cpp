@@ -382,7 +382,7 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
     job->what = write->what;
     job->request.path = pod_path(write->patch.ns, write->patch.name);
     job->request.timeout = options.timeout;
-    job->definite = answers_pod;
+    job->definite = answers_write;
     job->done = [this, write](const Result<HttpResponse>& result) {
       if (!result) return end_condition(*write, fail(result.error()));
       if (result->status == 404) return end_condition(*write, {});

@@ -497,6 +497,15 @@ TEST_F(ConditionTest, APodThatAlwaysChangesIsGivenUp) {
   TearDown();
 }
 
+TEST_F(ConditionTest, AnOutageCostsNoPodItsReason) {
+  start([](int number, const Received&, Exchange& exchange) {
+    exchange.reply(number < 12 ? 503 : 200, "{}");
+  });
+  EXPECT_TRUE(patch());
+  EXPECT_GE(server_->count("PATCH"), 12u);
+  TearDown();
+}
+
 TEST_F(ConditionTest, WhatIsNoPodIsAnError) {
   start([](int, const Received& request, Exchange& exchange) {
     exchange.reply(request.method == "GET" ? 200 : 409, "<html>");
