@@ -29,7 +29,7 @@ struct ObjectUpserted {
   RawRef object;
 };
 struct ObjectDeleted {
-  RawRef last_known;
+  RawRef last_known;  // its names and versions; the text is not kept
 };
 // The first list of a kind was delivered completely, or the kind is not served by this API server
 // (CRD not installed).

@@ -89,8 +89,8 @@ typedef struct plimsoll_event {
   const plimsoll_pod* new_pod;
   const plimsoll_node* old_node;
   const plimsoll_node* new_node;
-  plimsoll_str name; /* other kinds: the object's name and JSON texts (empty: none) */
-  plimsoll_str old_json;
+  plimsoll_str name; /* other kinds: the object's name and JSON text */
+  plimsoll_str old_json; /* empty in 1.0: old texts are not kept */
   plimsoll_str new_json;
 } plimsoll_event;
 
