@@ -89,7 +89,7 @@ typedef struct plimsoll_event {
   const plimsoll_pod* new_pod;
   const plimsoll_node* old_node;
   const plimsoll_node* new_node;
-  plimsoll_str name; /* other kinds: the object's name and JSON text */
+  plimsoll_str name;     /* other kinds: the object's name and JSON text */
   plimsoll_str old_json; /* empty in 1.0: old texts are not kept */
   plimsoll_str new_json;
 } plimsoll_event;
@@ -251,7 +251,8 @@ typedef struct plimsoll_plugin {
    * then pods. */
   void (*node_event)(void* self, uint32_t type, const plimsoll_node_info*, uint32_t aspects);
   void (*pod_event)(void* self, uint32_t type, const plimsoll_pod*, plimsoll_str node_name);
-  /* PLIMSOLL_OBJECT_SYNCED: the first list is complete; its json is {"served":false} if the cluster lacks the kind. */
+  /* PLIMSOLL_OBJECT_SYNCED: the first list is complete; its json is {"served":false} if the cluster
+   * lacks the kind. */
   void (*object_event)(void* self, uint32_t type, plimsoll_str resource, plimsoll_str name,
                        plimsoll_str ns, plimsoll_str json);
   /* More about why filter refused a node, for people: written to `put` as text. Only when somebody
