@@ -46,10 +46,10 @@ endfunction()
 # What ThreadSanitizer has something to say about: tests with the label "threads".
 add_custom_target(tests_with_threads)
 
-# plimsoll_test(NAME LABEL unit SOURCES... [LIBS...] [TIMEOUT seconds] [SERIAL]): a GoogleTest program.
+# plimsoll_test(NAME LABEL unit [threads] SOURCES... [LIBS...] [TIMEOUT seconds] [SERIAL]): a GoogleTest program.
 # It is one ctest entry; its working directory is the root of the tree, so that fixtures are found.
 function(plimsoll_test name)
-  cmake_parse_arguments(ARG "SERIAL" "LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "LABEL;SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${PLIMSOLL_WARNINGS})

@@ -290,7 +290,13 @@ void SchedulingQueue::restore(PodRef pod, const std::set<PluginIndex>& rejectors
   entry->place = QueuePlace::kInFlight;
   count_failure(*entry, rejectors, {}, now_ms);
   QueuedPod& restored = *pods_.emplace(uid, std::move(entry)).first->second;
-  requeue(restored, Strategy::kAfterBackoff, now_ms);
+  // Never popped early, whoever failed it: what happened since done() is not known, so nothing says
+  // that it will do better at once.
+  if (!passes_gates(restored)) {
+    put(restored, QueuePlace::kUnschedulable);
+  } else {
+    put(restored, backing_off(restored, now_ms) ? QueuePlace::kErrorBackoff : QueuePlace::kActive);
+  }
 }
 
 void SchedulingQueue::forget(std::string_view uid) {

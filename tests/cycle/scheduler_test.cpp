@@ -123,11 +123,11 @@ class MemoryApi : public ApiWriter {
     std::optional<Error> error;
     {
       const std::lock_guard lock(mutex_);
-      if (!bind_errors.empty()) {
-        error = bind_errors.back();
-        bind_errors.pop_back();
+      if (!bind_errors_.empty()) {
+        error = bind_errors_.back();
+        bind_errors_.pop_back();
       } else {
-        binds.push_back(request);
+        binds_.push_back(request);
       }
     }
     if (error) {
@@ -139,41 +139,56 @@ class MemoryApi : public ApiWriter {
   }
   void record_event(EventRecord event) override {
     const std::lock_guard lock(mutex_);
-    events.push_back(std::move(event));
+    events_.push_back(std::move(event));
   }
   void patch_condition(ConditionPatch patch, Done done) override {
     {
       const std::lock_guard lock(mutex_);
-      patches.push_back(std::move(patch));
+      patches_.push_back(std::move(patch));
     }
     done({});
   }
   std::string node_of(const std::string& pod) {
     const std::lock_guard lock(mutex_);
-    for (const BindRequest& bind : binds) {
+    for (const BindRequest& bind : binds_) {
       if (bind.name == pod) return bind.node;
     }
     return "";
   }
   bool has_event(const std::string& pod, const std::string& note) {
     const std::lock_guard lock(mutex_);
-    for (const EventRecord& event : events) {
+    for (const EventRecord& event : events_) {
       if (event.name == pod && event.note == note) return true;
     }
     return false;
   }
+  // The reasons of the conditions written so far.
+  std::vector<std::string> condition_reasons() {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> reasons;
+    for (const ConditionPatch& patch : patches_) reasons.push_back(patch.reason);
+    return reasons;
+  }
+  std::vector<BindRequest> all_binds() {
+    const std::lock_guard lock(mutex_);
+    return binds_;
+  }
+  void fail_next_bind(Error error) {
+    const std::lock_guard lock(mutex_);
+    bind_errors_.push_back(std::move(error));
+  }
   size_t bind_count() {
     const std::lock_guard lock(mutex_);
-    return binds.size();
+    return binds_.size();
   }
-  std::vector<BindRequest> binds;
-  std::vector<EventRecord> events;
-  std::vector<ConditionPatch> patches;
-  std::vector<Error> bind_errors;
   std::function<void(const BindRequest&)> on_bound;
 
  private:
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards the rest
+  std::vector<BindRequest> binds_;
+  std::vector<EventRecord> events_;
+  std::vector<ConditionPatch> patches_;
+  std::vector<Error> bind_errors_;
 };
 
 class SchedulerTest : public ::testing::Test {
@@ -241,6 +256,15 @@ class SchedulerTest : public ::testing::Test {
     return condition();
   }
 
+  // Conditions were written, all with this reason.
+  bool eventually_condition(const std::string& reason) {
+    return eventually([&] {
+      const auto reasons = api_.condition_reasons();
+      return !reasons.empty() && std::all_of(reasons.begin(), reasons.end(),
+                                             [&](const auto& each) { return each == reason; });
+    });
+  }
+
   Script script_;
   SymbolTable symbols_;
   Modules modules_;
@@ -261,10 +285,9 @@ TEST_F(SchedulerTest, BindsWhatFitsAndSaysWhyTheRestDoesNot) {
   EXPECT_TRUE(eventually([&] { return api_.has_event("a", "Successfully assigned ns/a to n"); }));
   EXPECT_TRUE(eventually(
       [&] { return api_.has_event("c", "0/1 nodes are available: 1 Insufficient cpu."); }));
-  ASSERT_FALSE(api_.binds[0].annotations.empty());
-  EXPECT_EQ(api_.binds[0].annotations[0].first, "test/reserved");
-  EXPECT_EQ(api_.patches.size(), 1U);
-  EXPECT_EQ(api_.patches[0].reason, "Unschedulable");
+  ASSERT_FALSE(api_.all_binds()[0].annotations.empty());
+  EXPECT_EQ(api_.all_binds()[0].annotations[0].first, "test/reserved");
+  EXPECT_TRUE(eventually_condition("Unschedulable"));
 }
 
 TEST_F(SchedulerTest, RoomThatAppearsIsUsed) {
@@ -303,7 +326,7 @@ TEST_F(SchedulerTest, PodsOfOtherSchedulersAreCountedAndLeftAlone) {
 }
 
 TEST_F(SchedulerTest, FailedBindGivesEverythingBackAndIsTriedAgain) {
-  api_.bind_errors = {Error{ErrorCode::kUnavailable, "the server is on fire"}};
+  api_.fail_next_bind(Error{ErrorCode::kUnavailable, "the server is on fire"});
   add_node("n", "1");
   add_pod("a");
   synced();
@@ -312,7 +335,7 @@ TEST_F(SchedulerTest, FailedBindGivesEverythingBackAndIsTriedAgain) {
   EXPECT_TRUE(eventually([&] { return scheduler_->stats().scheduled == 1; }));
   EXPECT_EQ(script_.reserved, 1);
   EXPECT_EQ(scheduler_->stats().bind_errors, 1U);
-  EXPECT_EQ(api_.patches.at(0).reason, "SchedulerError");
+  EXPECT_TRUE(eventually_condition("SchedulerError"));
 }
 
 TEST_F(SchedulerTest, FailedPreBindDoesNotBind) {
@@ -378,7 +401,7 @@ TEST_F(SchedulerTest, RejectionInPreBindIsUnschedulable) {
   EXPECT_TRUE(eventually(
       [&] { return api_.has_event("a", "0/1 nodes are available: 1 volume is elsewhere."); }));
   EXPECT_EQ(api_.bind_count(), 0U);
-  EXPECT_EQ(api_.patches.at(0).reason, "Unschedulable");
+  EXPECT_TRUE(eventually_condition("Unschedulable"));
 }
 
 TEST_F(SchedulerTest, NodeThatVanishesWhileAPodWaitsIsNotBoundTo) {
@@ -438,7 +461,7 @@ TEST_F(SchedulerTest, ManyPodsFillTheNodesExactly) {
   EXPECT_TRUE(eventually([&] { return api_.bind_count() == 100; }));
   EXPECT_TRUE(eventually([&] { return scheduler_->stats().queue.unschedulable == 50; }));
   std::map<std::string, int> per_node;
-  for (const BindRequest& bind : api_.binds) ++per_node[bind.node];
+  for (const BindRequest& bind : api_.all_binds()) ++per_node[bind.node];
   for (const auto& [node, pods] : per_node) EXPECT_EQ(pods, 10) << node;
   EXPECT_EQ(script_.reserved, 100);
 }
