@@ -140,15 +140,19 @@ void NodeInfo::account(const plimsoll_pod& pod, int64_t sign) {
   abi_.nonzero_memory = saturating_add(abi_.nonzero_memory, sign * pod.nonzero_memory);
 }
 
-void NodeInfo::add_pod(PodRef pod) {
-  account(*pod, 1);
-  // Ports of sidecars count, those of other init containers are free again (NodePorts, HostPorts).
-  for (const plimsoll_list& containers : {pod->init_containers, pod->containers}) {
+// Ports of sidecars count, those of other init containers are free again (NodePorts, HostPorts).
+void NodeInfo::occupy_ports(const plimsoll_pod& pod) {
+  for (const plimsoll_list& containers : {pod.init_containers, pod.containers}) {
     for (const auto& container : items<plimsoll_container>(containers)) {
       if (container.kind == PLIMSOLL_CONTAINER_INIT) continue;
       for (const auto& port : items<plimsoll_host_port>(container.ports)) ports_.push_back(port);
     }
   }
+}
+
+void NodeInfo::add_pod(PodRef pod) {
+  account(*pod, 1);
+  occupy_ports(*pod);
   pod_pointers_.push_back(pod.get());
   pods_.push_back(std::move(pod));
   mirror();
@@ -172,14 +176,7 @@ bool NodeInfo::remove_pod(std::string_view uid) {
   if ((pod_aspects(*pod) & PLIMSOLL_ASPECT_PORTS) != 0) {
     ports_.clear();
     for (const PodRef& rest : pods_) {
-      for (const plimsoll_list& containers : {rest->init_containers, rest->containers}) {
-        for (const auto& container : items<plimsoll_container>(containers)) {
-          if (container.kind == PLIMSOLL_CONTAINER_INIT) continue;
-          for (const auto& port : items<plimsoll_host_port>(container.ports)) {
-            ports_.push_back(port);
-          }
-        }
-      }
+      occupy_ports(*rest);
     }
   }
   mirror();

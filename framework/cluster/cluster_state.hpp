@@ -43,6 +43,7 @@ class NodeInfo {
 
  private:
   void account(const plimsoll_pod& pod, int64_t sign);
+  void occupy_ports(const plimsoll_pod& pod);
   void mirror();
 
   std::string name_;
@@ -62,7 +63,7 @@ struct NodeChange {
 };
 
 // What happened to a pod that the informer told of.
-enum class PodChange { kNone, kAdded, kConfirmed, kUpdated, kMoved };
+enum class PodChange { kAdded, kConfirmed, kUpdated, kMoved };
 
 class ClusterState {
  public:
