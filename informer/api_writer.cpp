@@ -535,6 +535,21 @@ void ServerWriter::send(WriteClass write_class, HttpRequest request, Answer done
   shared_->add(write_class, std::move(job));
 }
 
+void ServerWriter::request(ApiRequest request, Answered done) {
+  auto job = std::make_shared<Job>();
+  job->what = request.method + " " + request.path;
+  job->request.method = std::move(request.method);
+  job->request.path = std::move(request.path);
+  job->request.body = std::move(request.body);
+  if (!request.content_type.empty()) job->request.content_type = std::move(request.content_type);
+  job->request.timeout = shared_->options.timeout;
+  job->done = [done = std::move(done)](const Result<HttpResponse>& result) {
+    if (!result) return done(0, result.error().message);
+    done(result->status, result->body);
+  };
+  shared_->add(WriteClass::kOther, std::move(job));
+}
+
 void ServerWriter::delete_pod(std::string ns, std::string name, std::string uid, Done done) {
   HttpRequest request;
   request.method = "DELETE";

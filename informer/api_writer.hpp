@@ -87,6 +87,9 @@ class ServerWriter final : public ApiWriter {
   // kNotFound: the pod is gone.
   void patch_condition(ConditionPatch patch, Done done) override;
 
+  // With the same retries; for plugins.
+  void request(ApiRequest request, Answered done) override;
+
   // Any other request (leases, deletes with preconditions, ...), with the same retries. A DELETE
   // that was retried may answer 404 for its own success; a POST 409.
   using Answer = std::function<void(Result<HttpResponse>)>;

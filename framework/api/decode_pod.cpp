@@ -242,6 +242,8 @@ bool PodDecoder::condition(JsonValue& value, plimsoll_pod* out) {
     out->scheduled_status = decode_.keep(status, Keep::kIntern);
     out->scheduled_reason = decode_.keep(reason, Keep::kIntern);
     out->scheduled_message = str(message);
+  } else if (type == "DisruptionTarget") {
+    if (status == "True") out->disruption_reason = decode_.keep(reason, Keep::kIntern);
   } else if (type == "PodResizePending") {
     resources_.resize_infeasible = reason == "Infeasible";
   }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,14 @@ struct ConditionPatch {
   std::string nominated_node;  // empty with set_nominated: clear it
 };
 
+// Any other request; paths are absolute and percent-encoded, the body is JSON.
+struct ApiRequest {
+  std::string method;  // "GET", "POST", "PUT", "PATCH", "DELETE"
+  std::string path;
+  std::string content_type;  // of the body; empty: application/json
+  std::string body;
+};
+
 class ApiWriter {
  public:
   using Done = std::function<void(Result<void>)>;
@@ -64,6 +73,9 @@ class ApiWriter {
   virtual void bind(BindRequest request, Done done) = 0;
   virtual void record_event(EventRecord event) = 0;  // best effort: dropped when the queue is full
   virtual void patch_condition(ConditionPatch patch, Done done) = 0;
+  // The HTTP status and body of the answer, also of a refusal; 0 and a text if there was none.
+  using Answered = std::function<void(int status, std::string_view body)>;
+  virtual void request(ApiRequest request, Answered done) = 0;
 };
 
 }  // namespace plimsoll

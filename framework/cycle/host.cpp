@@ -80,6 +80,23 @@ void Scheduler::emit_event(std::string_view scheduler_name, const plimsoll_pod& 
   writer_.record_event(std::move(event));
 }
 
+const plimsoll_pod* Scheduler::pod_by_uid(std::string_view uid) {
+  if (const PodRef placed = cluster_.pod(uid)) return placed.get();
+  return queue_.find(uid).get();
+}
+
+std::vector<WaitingPod> Scheduler::waiting_pods() {
+  std::vector<WaitingPod> result;
+  for (const std::string& uid : waiting_) {
+    const Attempt& attempt = *attempts_.at(uid);
+    WaitingPod& waiting = result.emplace_back();
+    waiting.pod = attempt.assumed.get();
+    waiting.node = view(attempt.assumed->node_name);
+    for (const auto& [plugin, deadline] : attempt.waits) waiting.pending_plugins.push_back(plugin);
+  }
+  return result;
+}
+
 // ---- HostBackend; any thread
 
 void Scheduler::allow_waiting(std::string_view plugin, std::string_view pod_uid) {
@@ -98,6 +115,23 @@ void Scheduler::post_binding(BindingPost request, std::function<void(Result<void
   writer_.bind({std::move(request.ns), std::move(request.name), std::move(request.uid),
                 std::move(request.node), std::move(request.annotations)},
                std::move(done));
+}
+
+void Scheduler::activate(std::string_view pod_uid) {
+  post(Task{[this, uid = std::string(pod_uid)] { queue_.activate(uid, now_ms()); }});
+}
+
+void Scheduler::run_on_loop(int64_t delay_ms, std::function<void()> task) {
+  if (delay_ms <= 0) return post(Task{std::move(task)});
+  post(Task{[this, due = now_ms() + delay_ms, task = std::move(task)]() mutable {
+    timers_.emplace(due, std::move(task));
+  }});
+}
+
+void Scheduler::api_request(PluginRequest request, ApiAnswer done) {
+  writer_.request({std::move(request.method), std::move(request.path),
+                   std::move(request.content_type), std::move(request.body)},
+                  std::move(done));
 }
 
 // Time of day that never steps back: a corrected clock must not freeze backoffs and deadlines.

@@ -124,6 +124,7 @@ bool Scheduler::turn(bool may_schedule) {
   const int64_t now = now_ms();
   if (now >= next_flush_ms_) next_flush_ms_ = queue_.flush(now);
   expire_waiting_pods();
+  run_timers();
   int scheduled = 0;
   if (synced_ && may_schedule) {
     while (scheduled < kPodsPerTurn && schedule_one()) ++scheduled;
@@ -132,9 +133,18 @@ bool Scheduler::turn(bool may_schedule) {
   return !messages.empty() || scheduled != 0;
 }
 
+void Scheduler::run_timers() {
+  const int64_t now = now_ms();
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    timers_.extract(timers_.begin()).mapped()();  // it may set further timers
+  }
+}
+
 void Scheduler::wait_for_work() {
-  const int64_t flush_in = next_flush_ms_ - now_ms();
-  const auto longest = std::chrono::milliseconds(std::clamp<int64_t>(flush_in, 1, kLongestWaitMs));
+  int64_t next = next_flush_ms_;
+  if (!timers_.empty()) next = std::min(next, timers_.begin()->first);
+  const auto longest =
+      std::chrono::milliseconds(std::clamp<int64_t>(next - now_ms(), 1, kLongestWaitMs));
   std::unique_lock lock(mutex_);
   // During a stop the flag is set for good, so only messages and the clock end the wait.
   if (stopping_) {

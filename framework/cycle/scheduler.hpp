@@ -113,6 +113,7 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
   // ---- the loop (scheduler.cpp)
   bool turn(bool may_schedule);  // handles messages, timers and some pods; false: nothing was done
   void wait_for_work();
+  void run_timers();
   void publish_stats();
 
   // ---- messages (event_handlers.cpp)
@@ -165,6 +166,11 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
                       std::string_view message) override;
   void post_binding(BindingPost post, std::function<void(Result<void>)> done) override;
   int64_t now_ms() override;
+  const plimsoll_pod* pod_by_uid(std::string_view uid) override;
+  std::vector<WaitingPod> waiting_pods() override;
+  void activate(std::string_view pod_uid) override;
+  void run_on_loop(int64_t delay_ms, std::function<void()> task) override;
+  void api_request(PluginRequest request, ApiAnswer done) override;
 
   // ---- QueuePolicy
   std::optional<PluginIndex> gate(const plimsoll_pod& pod) override;
@@ -194,6 +200,7 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
       held_;                           // pods that arrive before the first lists are complete
   std::vector<uint64_t> last_chosen_;  // by slot: when a node was last chosen, for ties
   uint64_t choices_ = 0;
+  std::multimap<int64_t, std::function<void()>> timers_;  // by due time
   int64_t next_flush_ms_ = 0;
   int64_t clock_offset_ms_ = 0;  // from the steady clock to the epoch
   bool started_ = false;         // every plugin was created and started

@@ -24,6 +24,21 @@ struct BindingPost {
   std::vector<std::pair<std::string, std::string>> annotations;
 };
 
+// A pod that waits on Permit; as plimsoll_waiting_pod.
+struct WaitingPod {
+  const plimsoll_pod* pod = nullptr;
+  std::string node;
+  std::vector<std::string> pending_plugins;
+};
+
+// A request that a plugin wants sent; as plimsoll_api_request.
+struct PluginRequest {
+  std::string method;
+  std::string path;
+  std::string content_type;
+  std::string body;
+};
+
 class HostBackend {
  public:
   virtual ~HostBackend() = default;
@@ -40,6 +55,8 @@ class HostBackend {
   virtual void emit_event(std::string_view scheduler_name, const plimsoll_pod& pod, bool warning,
                           std::string_view reason, std::string_view action,
                           std::string_view note) = 0;
+  [[nodiscard]] virtual const plimsoll_pod* pod_by_uid(std::string_view uid) = 0;
+  [[nodiscard]] virtual std::vector<WaitingPod> waiting_pods() = 0;
 
   // ---- any thread
   virtual void allow_waiting(std::string_view plugin, std::string_view pod_uid) = 0;
@@ -48,6 +65,13 @@ class HostBackend {
   // `done` exactly once, on any thread, perhaps before this returns.
   virtual void post_binding(BindingPost post, std::function<void(Result<void>)> done) = 0;
   [[nodiscard]] virtual int64_t now_ms() = 0;
+  virtual void activate(std::string_view pod_uid) = 0;
+  // `task` runs on the loop, `delay_ms` from now or later; it is destroyed without having run if
+  // the scheduler stops before.
+  virtual void run_on_loop(int64_t delay_ms, std::function<void()> task) = 0;
+  // `done` exactly once, on any thread: HTTP status and body, or 0 and why there is no answer.
+  using ApiAnswer = std::function<void(int status, std::string_view body)>;
+  virtual void api_request(PluginRequest request, ApiAnswer done) = 0;
 };
 
 }  // namespace plimsoll

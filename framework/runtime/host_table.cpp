@@ -10,6 +10,11 @@ namespace plimsoll {
 
 namespace {
 
+template <typename T>
+plimsoll_list list_of(const std::vector<T>& values) {
+  return {values.data(), static_cast<uint32_t>(values.size()), sizeof(T)};
+}
+
 thread_local std::string plugin_error;
 
 void host_log(plimsoll_host_ctx* ctx, uint32_t level, plimsoll_str message) {
@@ -107,6 +112,75 @@ void add_loop_functions(plimsoll_host& table) {
   table.emit_event = host_emit_event;
 }
 
+// A function of a plugin that waits for its turn on the loop. If it is dropped, the plugin hears of
+// it, so that it can free what it owns.
+class Deferred {
+ public:
+  Deferred(void (*fn)(void*, uint32_t), void* user) : fn_(fn), user_(user) {}
+  Deferred(const Deferred&) = delete;
+  Deferred& operator=(const Deferred&) = delete;
+  ~Deferred() {
+    if (fn_ != nullptr) fn_(user_, 1);
+  }
+  void run() { std::exchange(fn_, nullptr)(user_, 0); }
+
+ private:
+  void (*fn_)(void*, uint32_t);
+  void* user_;
+};
+
+plimsoll_list host_waiting_pods(plimsoll_host_ctx* ctx) {
+  // What the returned list points to, until the next call.
+  struct Answer {
+    std::vector<WaitingPod> pods;
+    std::vector<std::vector<plimsoll_str>> plugins;
+    std::vector<plimsoll_waiting_pod> rows;
+  };
+  thread_local Answer answer;
+  answer = {};
+  answer.pods = ctx->env->backend.waiting_pods();
+  answer.plugins.reserve(answer.pods.size());
+  for (const WaitingPod& waiting : answer.pods) {
+    std::vector<plimsoll_str>& names = answer.plugins.emplace_back();
+    for (const std::string& name : waiting.pending_plugins) names.push_back(str(name));
+    answer.rows.push_back(
+        {sizeof(plimsoll_waiting_pod), 0, waiting.pod, str(waiting.node), list_of(names)});
+  }
+  return list_of(answer.rows);
+}
+
+plimsoll_list host_reason_texts(plimsoll_host_ctx* ctx, uint32_t reason) {
+  thread_local std::vector<plimsoll_str> texts;
+  texts.clear();
+  for (const std::string& text : ctx->env->reasons.texts(reason)) texts.push_back(str(text));
+  return list_of(texts);
+}
+
+void host_api_request(plimsoll_host_ctx* ctx, const plimsoll_api_request* request,
+                      void (*done)(void*, int32_t, plimsoll_str), void* user) {
+  ctx->env->backend.api_request(
+      {std::string(view(request->method)), std::string(view(request->path)),
+       std::string(view(request->content_type)), std::string(view(request->body))},
+      [done, user](int status, std::string_view body) { done(user, status, str(body)); });
+}
+
+void add_functions_of_1_1(plimsoll_host& table) {
+  table.pod_by_uid = [](plimsoll_host_ctx* c, plimsoll_str uid) {
+    return c->env->backend.pod_by_uid(view(uid));
+  };
+  table.waiting_pods = host_waiting_pods;
+  table.activate = [](plimsoll_host_ctx* c, plimsoll_str pod_uid) {
+    c->env->backend.activate(view(pod_uid));
+  };
+  table.run_on_loop = [](plimsoll_host_ctx* c, int64_t delay_ms, void (*fn)(void*, uint32_t),
+                         void* user) {
+    c->env->backend.run_on_loop(
+        delay_ms, [deferred = std::make_shared<Deferred>(fn, user)] { deferred->run(); });
+  };
+  table.api_request = host_api_request;
+  table.reason_texts = host_reason_texts;
+}
+
 }  // namespace
 
 std::string take_plugin_error() {
@@ -145,6 +219,7 @@ plimsoll_host make_host_table(plimsoll_host_ctx* ctx) {
     c->env->tokens.complete(token, code, view(message));
   };
   table.post_binding = host_post_binding;
+  add_functions_of_1_1(table);
   return table;
 }
 

@@ -242,6 +242,13 @@ class NoBackend final : public HostBackend {
     done(fail(ErrorCode::kUnavailable, "there is no API server here"));
   }
   int64_t now_ms() override { return 0; }
+  const plimsoll_pod* pod_by_uid(std::string_view) override { return nullptr; }
+  std::vector<WaitingPod> waiting_pods() override { return {}; }
+  void activate(std::string_view) override {}
+  void run_on_loop(int64_t, std::function<void()>) override {}
+  void api_request(PluginRequest, ApiAnswer done) override {
+    done(0, "there is no API server here");
+  }
 };
 
 }  // namespace

@@ -148,6 +148,13 @@ class MemoryApi : public ApiWriter {
     }
     done({});
   }
+  void request(ApiRequest request, Answered done) override {
+    {
+      const std::lock_guard lock(mutex_);
+      requests_.push_back(std::move(request));
+    }
+    done(200, "{}");
+  }
   std::string node_of(const std::string& pod) {
     const std::lock_guard lock(mutex_);
     for (const BindRequest& bind : binds_) {
@@ -188,6 +195,7 @@ class MemoryApi : public ApiWriter {
   std::vector<BindRequest> binds_;
   std::vector<EventRecord> events_;
   std::vector<ConditionPatch> patches_;
+  std::vector<ApiRequest> requests_;
   std::vector<Error> bind_errors_;
 };
 

@@ -41,6 +41,13 @@ void RecordingBackend::emit_event(std::string_view scheduler_name, const plimsol
                    std::string(action) + " " + std::string(note));
 }
 
+const plimsoll_pod* RecordingBackend::pod_by_uid(std::string_view uid) {
+  for (const plimsoll_pod* pod : pods) {
+    if (view(pod->meta.uid) == uid) return pod;
+  }
+  return nullptr;
+}
+
 void RecordingBackend::allow_waiting(std::string_view plugin, std::string_view pod_uid) {
   waiting.push_back(std::string(plugin) + " allows " + std::string(pod_uid));
 }

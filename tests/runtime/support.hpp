@@ -31,11 +31,26 @@ class RecordingBackend final : public HostBackend {
                       std::string_view message) override;
   void post_binding(BindingPost post, std::function<void(Result<void>)> done) override;
   int64_t now_ms() override { return 1234; }
+  const plimsoll_pod* pod_by_uid(std::string_view uid) override;
+  std::vector<WaitingPod> waiting_pods() override { return waiting_on_permit; }
+  void activate(std::string_view pod_uid) override { activated.emplace_back(pod_uid); }
+  void run_on_loop(int64_t delay_ms, std::function<void()> task) override {
+    tasks.emplace_back(delay_ms, std::move(task));
+  }
+  void api_request(PluginRequest request, ApiAnswer done) override {
+    requests.push_back(std::move(request));
+    done(200, "{}");
+  }
 
   std::vector<sdk::FakeNode*> nodes;
   std::vector<std::pair<uint32_t, uint32_t>> touched;
   std::vector<std::string> watched, requeued, events, waiting;
   std::vector<BindingPost> posts;
+  std::vector<const plimsoll_pod*> pods;  // found by UID
+  std::vector<WaitingPod> waiting_on_permit;
+  std::vector<std::string> activated;
+  std::vector<std::pair<int64_t, std::function<void()>>> tasks;    // delay and what to run
+  std::vector<PluginRequest> requests;                             // answered with 200
   std::function<void(std::function<void(Result<void>)>)> on_post;  // empty: succeeds at once
 };
 

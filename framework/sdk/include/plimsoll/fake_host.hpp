@@ -89,8 +89,22 @@ class FakeHost {
   std::vector<std::string> allowed;                    // pod UIDs
   std::vector<std::pair<std::string, std::string>> rejected;
   std::vector<Completion> completed;
-  std::vector<std::string> bindings;  // "namespace/name -> node"
+  std::vector<std::string> bindings;   // "namespace/name -> node"
+  std::vector<std::string> activated;  // pod UIDs
+  std::vector<std::string> requests;   // to the API server: "METHOD path body"
+  struct Deferred {
+    int64_t delay_ms;
+    void (*fn)(void*, uint32_t);
+    void* user;
+  };
+  std::vector<Deferred> deferred;  // asked of run_on_loop; the test runs them: d.fn(d.user, 0)
   int requeued = 0;
+
+  // What plugins are told.
+  std::vector<const plimsoll_pod*> pods;      // found by UID
+  std::vector<plimsoll_waiting_pod> waiting;  // on Permit
+  int32_t answer_status = 200;                // of every request to the API server
+  std::string answer_body = "{}";
   int64_t now = 0;
 
  private:
@@ -201,6 +215,38 @@ class FakeHost {
       return PLIMSOLL_WAIT;
     };
   }
+  static void add_since_1_1(plimsoll_host& t) {
+    using Ctx = plimsoll_host_ctx*;
+    t.pod_by_uid = [](Ctx c, plimsoll_str uid) -> const plimsoll_pod* {
+      for (const plimsoll_pod* pod : of(c).pods) {
+        if (view(pod->meta.uid) == view(uid)) return pod;
+      }
+      return nullptr;
+    };
+    t.waiting_pods = [](Ctx c) {
+      const auto& rows = of(c).waiting;
+      return plimsoll_list{rows.data(), static_cast<uint32_t>(rows.size()), sizeof rows[0]};
+    };
+    t.activate = [](Ctx c, plimsoll_str uid) { of(c).activated.emplace_back(view(uid)); };
+    t.run_on_loop = [](Ctx c, int64_t delay_ms, void (*fn)(void*, uint32_t), void* user) {
+      of(c).deferred.push_back({delay_ms, fn, user});
+    };
+    t.api_request = [](Ctx c, const plimsoll_api_request* request,
+                       void (*done)(void*, int32_t, plimsoll_str), void* user) {
+      of(c).requests.push_back(std::string(view(request->method)) + " " +
+                               std::string(view(request->path)) + " " +
+                               std::string(view(request->body)));
+      done(user, of(c).answer_status, str(of(c).answer_body));
+    };
+    t.reason_texts = [](Ctx c, uint32_t id) {
+      static thread_local std::vector<plimsoll_str> texts;
+      texts.clear();
+      if (id < of(c).reason_lists_.size()) {
+        for (const std::string& text : of(c).reason_lists_[id]) texts.push_back(str(text));
+      }
+      return plimsoll_list{texts.data(), static_cast<uint32_t>(texts.size()), sizeof(plimsoll_str)};
+    };
+  }
   static plimsoll_host make_table(FakeHost* self) {
     plimsoll_host t{};
     t.size = sizeof t;
@@ -211,6 +257,7 @@ class FakeHost {
     add_state(t);
     add_cluster(t);
     add_binding(t);
+    add_since_1_1(t);
     return t;
   }
 

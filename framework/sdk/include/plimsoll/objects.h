@@ -280,6 +280,8 @@ typedef struct plimsoll_pod {
   plimsoll_str scheduled_reason;
   plimsoll_str scheduled_message;
   int64_t start_ms; /* status.startTime */
+  /* since 1.1 */
+  plimsoll_str disruption_reason; /* reason of the condition DisruptionTarget, if that is True */
 } plimsoll_pod;
 
 /* ---- nodes

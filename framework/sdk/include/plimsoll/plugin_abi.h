@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_ABI_MAJOR 1
-#define PLIMSOLL_ABI_MINOR 0
+#define PLIMSOLL_ABI_MINOR 1
 
 /* Status codes: fwk.Code of the Kubernetes scheduling framework, same numbers. */
 enum {
@@ -96,8 +96,10 @@ typedef struct plimsoll_event {
 
 enum { PLIMSOLL_HINT_SKIP = 0, PLIMSOLL_HINT_QUEUE = 1 };
 
-typedef struct plimsoll_cycle plimsoll_cycle; /* one scheduling attempt of one pod */
-typedef struct plimsoll_token plimsoll_token; /* a pre_bind or bind that finishes later */
+typedef struct plimsoll_cycle plimsoll_cycle;     /* one scheduling attempt of one pod */
+typedef struct plimsoll_token plimsoll_token;     /* a pre_bind or bind that finishes later */
+typedef struct plimsoll_what_if plimsoll_what_if; /* 1.1: one node, as it might be */
+typedef struct plimsoll_metric plimsoll_metric;   /* 1.1 */
 typedef struct plimsoll_host_ctx plimsoll_host_ctx;
 
 /* The candidate nodes of a batch call. codes[i] and the like belong to rows[i]. */
@@ -123,6 +125,37 @@ enum {
   PLIMSOLL_POD_ASSIGNED = 1, /* a pod with a node became known, or changed */
   PLIMSOLL_POD_REMOVED = 2   /* it is gone, finished, or no longer on that node */
 };
+
+/* 1.1: a pod that waits on Permit. */
+typedef struct plimsoll_waiting_pod {
+  uint32_t size;
+  uint32_t reserved;
+  const plimsoll_pod* pod;
+  plimsoll_str node_name;
+  plimsoll_list pending_plugins; /* plimsoll_str: those that have not allowed it yet */
+} plimsoll_waiting_pod;
+
+/* 1.1: a request to the API server, sent with the scheduler's own credential. */
+typedef struct plimsoll_api_request {
+  uint32_t size;
+  uint32_t reserved;
+  plimsoll_str method;       /* "GET", "POST", "PUT", "PATCH", "DELETE" */
+  plimsoll_str path;         /* "/api/v1/namespaces/a/pods/b?...", percent-encoded */
+  plimsoll_str content_type; /* of the body; "application/strategic-merge-patch+json", ... */
+  plimsoll_str body;         /* JSON; empty: none */
+} plimsoll_api_request;
+
+enum { PLIMSOLL_METRIC_COUNTER = 1, PLIMSOLL_METRIC_GAUGE = 2, PLIMSOLL_METRIC_HISTOGRAM = 3 };
+
+/* 1.1: a metric of a plugin. Names are put behind "plimsoll_plugin_" unless they begin with it. */
+typedef struct plimsoll_metric_spec {
+  uint32_t size;
+  uint32_t type;
+  plimsoll_str name;
+  plimsoll_str help;
+  plimsoll_list label_names; /* plimsoll_str */
+  plimsoll_list buckets;     /* double, rising: upper bounds of a histogram */
+} plimsoll_metric_spec;
 
 /* What the host offers. Valid for the life of the process; `ctx` is the first argument of every
  * function. */
@@ -179,6 +212,57 @@ typedef struct plimsoll_host {
    * bind plugins. */
   int32_t (*post_binding)(plimsoll_host_ctx*, plimsoll_cycle*, const plimsoll_pod*,
                           plimsoll_str node_name, plimsoll_token*);
+
+  /* ---- since 1.1 ----
+   * What-ifs; loop only, within one call of the plugin. A copy of a node and a clone of the cycle's
+   * state, on which pods are added and taken away; plugins take part through add_pod and
+   * remove_pod. NULL: there is no such node. */
+  plimsoll_what_if* (*what_if_begin)(plimsoll_host_ctx*, const plimsoll_cycle*, const plimsoll_pod*,
+                                     uint32_t slot);
+  /* PLIMSOLL_SUCCESS, or PLIMSOLL_ERROR with a text (set_error is called by the host). */
+  int32_t (*what_if_add_pod)(plimsoll_host_ctx*, plimsoll_what_if*, const plimsoll_pod*);
+  int32_t (*what_if_remove_pod)(plimsoll_host_ctx*, plimsoll_what_if*, const plimsoll_pod*);
+  /* All filters on the node as it is now; with nominated pods of at least the pod's priority, and
+   * without them: both must pass. The code of the verdict; *reason of a rejection. */
+  int32_t (*what_if_filter)(plimsoll_host_ctx*, plimsoll_what_if*, uint32_t* reason);
+  const plimsoll_node_info* (*what_if_node)(plimsoll_host_ctx*, const plimsoll_what_if*);
+  void (*what_if_end)(plimsoll_host_ctx*, plimsoll_what_if*);
+
+  /* Nominated pods; loop only. An empty node name takes the nomination away. In memory only: what
+   * the API server shall know is set by post_filter's `nominated`. */
+  void (*nominate)(plimsoll_host_ctx*, const plimsoll_pod*, plimsoll_str node_name);
+  /* A list of `const plimsoll_pod*`; valid until the next call into the host. */
+  plimsoll_list (*nominated_pods)(plimsoll_host_ctx*, plimsoll_str node_name);
+
+  /* Pods; loop only. NULL: neither queued nor on a node. Valid until the plugin returns. */
+  const plimsoll_pod* (*pod_by_uid)(plimsoll_host_ctx*, plimsoll_str uid);
+  /* A list of plimsoll_waiting_pod; valid until the next call into the host. */
+  plimsoll_list (*waiting_pods)(plimsoll_host_ctx*);
+  /* Gives up a binding that has not reached Bind yet (the pod is in PreBind): it ends as a
+   * rejection with this text. 1: it will not be bound by this attempt; 0: too late, or not
+   * binding. */
+  uint32_t (*cancel_binding)(plimsoll_host_ctx*, plimsoll_str pod_uid, plimsoll_str message);
+
+  /* Any thread. Moves a waiting pod to the active queue, whatever its backoff. */
+  void (*activate)(plimsoll_host_ctx*, plimsoll_str pod_uid);
+  /* Runs `fn` on the loop, `delay_ms` from now or later. `fn` is called exactly once; `cancelled`
+   * is 1 if the scheduler stops before its time: then it only frees what `user` owns. */
+  void (*run_on_loop)(plimsoll_host_ctx*, int64_t delay_ms,
+                      void (*fn)(void* user, uint32_t cancelled), void* user);
+  /* Sends a request, retried by class of error; never before binds. `done` is called exactly once,
+   * on any thread: the HTTP status and body, or 0 and why there was no answer. */
+  void (*api_request)(plimsoll_host_ctx*, const plimsoll_api_request*,
+                      void (*done)(void* user, int32_t status, plimsoll_str body), void* user);
+  /* The texts of a reason id: a list of plimsoll_str, valid until the next call on this thread (the
+   * texts for ever); empty for an unknown id. */
+  plimsoll_list (*reason_texts)(plimsoll_host_ctx*, uint32_t reason);
+
+  /* Metrics; any thread. NULL, with an error text: the spec is wrong or clashes. The same spec
+   * twice is the same metric. `values` of the labels, in the order of label_names. A counter grows
+   * by `value`, a gauge is set to it, a histogram observes it. */
+  plimsoll_metric* (*metric)(plimsoll_host_ctx*, const plimsoll_metric_spec*);
+  void (*metric_observe)(plimsoll_host_ctx*, plimsoll_metric*, const plimsoll_str* values,
+                         uint32_t count, double value);
 } plimsoll_host;
 
 /* What a plugin offers. Filled in by plimsoll_plugin_create_v1 into memory of the host, whose
@@ -218,7 +302,9 @@ typedef struct plimsoll_plugin {
                     const plimsoll_nodes*, uint8_t* codes, uint32_t* reasons);
   /* No node fits. May change the pod's nomination: *nominated with data != NULL (empty text: clear
    * it). It comes with data == NULL, and stays so if the nomination is not to change; the text is
-   * valid until the next call. */
+   * valid until the next call. After a PreFilter rejection the nodes are all nodes, each with that
+   * code. Since 1.1 a rejection with *reason == 0 has the text of set_error as its reason, which
+   * may name anything. */
   int32_t (*post_filter)(void* self, plimsoll_cycle*, const plimsoll_pod*, const plimsoll_nodes*,
                          const uint8_t* codes, plimsoll_str* nominated, uint32_t* reason);
   int32_t (*pre_score)(void* self, plimsoll_cycle*, const plimsoll_pod*, const plimsoll_nodes*);
