@@ -70,7 +70,7 @@ void Scheduler::start_binding(Attempt& attempt) {
   } else {
     status = attempt.framework.run_pre_bind_pre_flight(*attempt.cycle, *attempt.assumed, node_name);
   }
-  if (!status.ok()) {
+  if (status.is_error()) {
     binding_ended(uid, status);
     return;
   }

@@ -43,8 +43,9 @@ struct PreFilterOutcome {
   Status status;
   bool narrowed = false;  // only `node_names` are to be looked at
   std::vector<std::string> node_names;
-  std::vector<PluginIndex>
-      narrowed_by;  // the plugins that gave names: rejectors, if no node is left
+  // The plugins that gave names: rejectors, if no node is left. Empty if PreFilter stopped at a
+  // rejection.
+  std::vector<PluginIndex> narrowed_by;
   // The verdict on all others: UnschedulableAndUnresolvable, "node(s) didn't satisfy plugin(s) [A
   // B]".
   Status absent_nodes;
@@ -172,7 +173,8 @@ class Framework {
   void run_unreserve(CycleContext& cycle, const plimsoll_pod& pod, std::string_view node_name);
   PermitOutcome run_permit(CycleContext& cycle, const plimsoll_pod& pod,
                            const plimsoll_node_info& node);
-  // On the loop, before the binding leaves it: which PreBind plugins have work to do.
+  // On the loop, before the binding leaves it: which PreBind plugins have work to do. Success: at
+  // least one; Skip: none; Error.
   Status run_pre_bind_pre_flight(CycleContext& cycle, const plimsoll_pod& pod,
                                  std::string_view node_name);
 
@@ -180,7 +182,8 @@ class Framework {
   // exactly once, on whatever thread the last step ended. The Framework outlives every such run.
   using Post = std::function<void(std::function<void()>)>;
   using Done = std::function<void(Status)>;
-  // PreBind plugins; neighbours that allow it run in parallel.
+  // PreBind plugins; neighbours that allow it run in parallel. After a failure no further one is
+  // begun, and those under way are waited for.
   void run_pre_binds(BindTarget target, Post post, Done done);
   // Bind plugins in order until one does not Skip; if all do, the status is Skip.
   void run_binds(BindTarget target, Post post, Done done);
@@ -209,6 +212,10 @@ class Framework {
   [[nodiscard]] Status failure(PluginIndex plugin, int32_t code, std::string_view what) const;
   [[nodiscard]] Status rejection(PluginIndex plugin, int32_t code, uint32_t reason,
                                  std::string_view what) const;
+  [[nodiscard]] Status normalize(PluginIndex plugin, const CycleContext& cycle,
+                                 const plimsoll_pod& pod, NodeRows rows,
+                                 std::span<int64_t> scores) const;
+  [[nodiscard]] Status check_range(PluginIndex plugin, std::span<const int64_t> scores) const;
   void next_pre_bind(std::shared_ptr<BindRun> run);
   void pre_bind_ended(const std::shared_ptr<BindRun>& run, PluginIndex plugin, int32_t code,
                       std::string text);

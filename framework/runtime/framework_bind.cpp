@@ -41,6 +41,11 @@ struct Framework::BindRun {
   BindRun(BindTarget t, Post p, Done d)
       : target(std::move(t)), post(std::move(p)), done(std::move(d)) {}
 
+  [[nodiscard]] bool has_failed() {
+    std::lock_guard lock(mutex);
+    return !failed.ok();
+  }
+
   BindTarget target;
   Post post;
   Done done;
@@ -54,20 +59,34 @@ Status Framework::run_pre_bind_pre_flight(CycleContext& cycle, const plimsoll_po
                                           std::string_view node_name) {
   cycle.skip_pre_bind.reset();
   cycle.parallel_pre_bind.reset();
+  Status outcome;
+  outcome.code = Code::kSkip;
   for (const Slot& slot : at(ExtensionPoint::kPreBind)) {
     PluginInstance& run = plugin(slot);
-    if (run.slots().pre_bind_pre_flight == nullptr) continue;
+    if (run.slots().pre_bind_pre_flight == nullptr) {  // it does not say, so it has work to do
+      outcome.code = Code::kSuccess;
+      continue;
+    }
     uint32_t parallel = 0;
     forget_plugin_error();
     const int32_t code =
         run.slots().pre_bind_pre_flight(run.self(), &cycle, &pod, str(node_name), &parallel);
-    if (code != PLIMSOLL_SUCCESS && code != PLIMSOLL_SKIP) {
-      return failure(slot.plugin, code, "running PreBindPreFlight " + in_quotes(run.name()));
-    }
-    if (code == PLIMSOLL_SKIP) cycle.skip_pre_bind.set(slot.plugin);
     if (parallel != 0) cycle.parallel_pre_bind.set(slot.plugin);
+    if (code == PLIMSOLL_SUCCESS) {
+      outcome.code = Code::kSuccess;
+    } else if (code == PLIMSOLL_SKIP) {
+      cycle.skip_pre_bind.set(slot.plugin);
+    } else if (code == PLIMSOLL_ERROR) {
+      return failure(slot.plugin, code, "running PreBindPreFlight " + in_quotes(run.name()));
+    } else {
+      return named(error_status("PreBindPreFlight " + run.name() + " returned " +
+                                in_quotes(code_name(code)) +
+                                ", which is unsupported. It is supposed to return Success, Skip, "
+                                "or Error status"),
+                   slot.plugin);
+    }
   }
-  return {};
+  return outcome;
 }
 
 void Framework::run_pre_binds(BindTarget target, Post post, Done done) {
@@ -93,6 +112,7 @@ void Framework::next_pre_bind(std::shared_ptr<BindRun> run) {
   run->outstanding = group.size();
   for (const Slot& slot : group) {
     run->post([this, run, slot] {
+      if (run->has_failed()) return pre_bind_ended(run, slot.plugin, PLIMSOLL_SUCCESS, {});
       const PluginInstance& step = plugin(slot);
       run_step(env_, step, step.slots().pre_bind, run->target,
                [this, run, slot](int32_t code, std::string text) {

@@ -35,7 +35,8 @@ std::vector<std::string> names_of(const plimsoll_list& list) {
 class Narrowing {
  public:
   void add(std::string_view plugin, const plimsoll_list& names) {
-    plugins_.emplace_back(plugin);
+    plugins_.insert(std::upper_bound(plugins_.begin(), plugins_.end(), plugin),
+                    std::string(plugin));
     std::vector<std::string> more = names_of(names);
     if (plugins_.size() == 1) {
       names_ = std::move(more);
@@ -58,14 +59,13 @@ class Narrowing {
     if (!any()) return;
     out.narrowed = true;
     out.node_names = std::move(names_);
-    std::sort(plugins_.begin(), plugins_.end());
     out.absent_nodes.code = Code::kUnschedulableAndUnresolvable;
     out.absent_nodes.reason =
         reasons.intern("node(s) didn't satisfy plugin(s) " + go_list(plugins_));
   }
 
  private:
-  std::vector<std::string> plugins_;
+  std::vector<std::string> plugins_;  // sorted, as messages list them
   std::vector<std::string> names_;
 };
 
@@ -105,7 +105,8 @@ PreFilterOutcome Framework::run_pre_filter(CycleContext& cycle, const plimsoll_p
           rejection(slot.plugin, code, reason, "running PreFilter plugin " + in_quotes(run.name()));
       const bool go_on = status.code == Code::kUnschedulable || status.code == Code::kPending;
       out.status = std::move(status);
-      if (go_on) continue;  // the others' state is needed for preemption
+      if (go_on) continue;      // the others' state is needed for preemption
+      out.narrowed_by.clear();  // it is this plugin alone that rejects
       return out;
     }
     if (narrowed == 0) continue;
@@ -236,6 +237,9 @@ PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsol
                                               NodeRows rows, std::span<const uint8_t> codes) {
   const plimsoll_nodes nodes{sizeof(plimsoll_nodes), static_cast<uint32_t>(rows.size()),
                              rows.data()};
+  const auto what = [](const PluginInstance& run) {
+    return "running PostFilter plugin " + in_quotes(run.name());
+  };
   PostFilterOutcome out;
   std::vector<std::string_view> reasons;
   PluginIndex rejector = kNoPlugin;
@@ -246,10 +250,15 @@ PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsol
     forget_plugin_error();
     const int32_t code = run.slots().post_filter(run.self(), &cycle, &pod, &nodes, codes.data(),
                                                  &nominated, &reason);
-    Status status = code == PLIMSOLL_SUCCESS
-                        ? Status()
-                        : rejection(slot.plugin, code, reason,
-                                    "running PostFilter plugin " + in_quotes(run.name()));
+    Status status;
+    if (code == PLIMSOLL_ERROR) {
+      // The one point whose errors kube-scheduler shows as they are: they end the sentence that
+      // begins with "0/5 nodes are available".
+      status = named(error_status(take_plugin_error()), slot.plugin);
+      if (status.error.empty()) status = failure(slot.plugin, code, what(run));
+    } else if (code != PLIMSOLL_SUCCESS) {
+      status = rejection(slot.plugin, code, reason, what(run));
+    }
     if (status.is_error()) {
       PostFilterOutcome failed;
       failed.status = std::move(status);

@@ -48,50 +48,75 @@ Status Framework::run_raw_score(PluginIndex index, const CycleContext& cycle,
                  "running Score plugins: plugin " + in_quotes(run.name()) + " failed with");
 }
 
-Status Framework::run_normalize(PluginIndex index, const CycleContext& cycle,
-                                const plimsoll_pod& pod, NodeRows rows,
-                                std::span<int64_t> scores) const {
+Status Framework::normalize(PluginIndex index, const CycleContext& cycle, const plimsoll_pod& pod,
+                            NodeRows rows, std::span<int64_t> scores) const {
   const PluginInstance& run = *plugins_[index];
-  if (run.slots().normalize != nullptr) {
-    const plimsoll_nodes nodes = batch(rows);
-    forget_plugin_error();
-    const int32_t code = run.slots().normalize(run.self(), &cycle, &pod, &nodes, scores.data());
-    if (code != PLIMSOLL_SUCCESS) {
-      return failure(
-          index, code,
-          "running Normalize on Score plugins: plugin " + in_quotes(run.name()) + " failed with");
-    }
-  }
+  if (run.slots().normalize == nullptr) return {};
+  const plimsoll_nodes nodes = batch(rows);
+  forget_plugin_error();
+  const int32_t code = run.slots().normalize(run.self(), &cycle, &pod, &nodes, scores.data());
+  if (code == PLIMSOLL_SUCCESS) return {};
+  return failure(
+      index, code,
+      "running Normalize on Score plugins: plugin " + in_quotes(run.name()) + " failed with");
+}
+
+Status Framework::check_range(PluginIndex index, std::span<const int64_t> scores) const {
   for (int64_t score : scores) {
     if (score >= kMinScore && score <= kMaxScore) continue;
-    return named(
-        error_status("applying score defaultWeights on Score plugins: plugin " +
-                     in_quotes(run.name()) + " returns an invalid score " + std::to_string(score) +
-                     ", it should in the range of [" + std::to_string(kMinScore) + ", " +
-                     std::to_string(kMaxScore) + "] after normalizing"),
-        index);
+    return named(error_status("applying score defaultWeights on Score plugins: plugin " +
+                              in_quotes(plugins_[index]->name()) + " returns an invalid score " +
+                              std::to_string(score) + ", it should in the range of [" +
+                              std::to_string(kMinScore) + ", " + std::to_string(kMaxScore) +
+                              "] after normalizing"),
+                 index);
   }
   return {};
 }
 
+Status Framework::run_normalize(PluginIndex index, const CycleContext& cycle,
+                                const plimsoll_pod& pod, NodeRows rows,
+                                std::span<int64_t> scores) const {
+  Status status = normalize(index, cycle, pod, rows, scores);
+  return status.ok() ? check_range(index, scores) : status;
+}
+
+// All plugins score, then all normalize, then all are checked and weighted: whose error a pod gets
+// to see depends on it.
 Status Framework::run_score(const CycleContext& cycle, const plimsoll_pod& pod, NodeRows feasible,
                             ScoreTable& out, bool parts) const {
   out.totals.assign(feasible.size(), 0);
   out.parts.clear();
-  thread_local std::vector<int64_t> scores;
-  for (const Slot& slot : at(ExtensionPoint::kScore)) {
-    if (cycle.skip_score.test(slot.plugin)) continue;
+  thread_local std::vector<std::vector<int64_t>> columns;  // kept, so that a call allocates nothing
+  const auto slots = at(ExtensionPoint::kScore);
+  if (columns.size() < slots.size()) columns.resize(slots.size());
+  const auto each = [&](const auto& step) {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (cycle.skip_score.test(slots[i].plugin)) continue;
+      if (Status status = step(slots[i], columns[i]); !status.ok()) return status;
+    }
+    return Status();
+  };
+  Status status = each([&](const Slot& slot, std::vector<int64_t>& scores) {
     scores.resize(feasible.size());
-    Status status = run_raw_score(slot.plugin, cycle, pod, feasible, scores);
-    if (status.ok()) status = run_normalize(slot.plugin, cycle, pod, feasible, scores);
-    if (!status.ok()) return status;
+    return run_raw_score(slot.plugin, cycle, pod, feasible, scores);
+  });
+  if (status.ok()) {
+    status = each([&](const Slot& slot, std::vector<int64_t>& scores) {
+      return normalize(slot.plugin, cycle, pod, feasible, scores);
+    });
+  }
+  if (!status.ok()) return status;
+  return each([&](const Slot& slot, std::vector<int64_t>& scores) {
+    Status checked = check_range(slot.plugin, scores);
+    if (!checked.ok()) return checked;
     for (size_t i = 0; i < scores.size(); ++i) {
       scores[i] *= slot.weight;
       out.totals[i] += scores[i];
     }
     if (parts) out.parts.push_back({slot.plugin, scores});
-  }
-  return {};
+    return checked;
+  });
 }
 
 Status Framework::run_reserve(CycleContext& cycle, const plimsoll_pod& pod,

@@ -107,7 +107,7 @@ class BindTest : public ::testing::Test {
   Status pre_bind(Framework& framework) {
     BindTarget on = target(framework);
     const Status flight = framework.run_pre_bind_pre_flight(*on.cycle, *on.pod, on.node_name);
-    if (!flight.ok()) return flight;
+    if (flight.is_error()) return flight;
     Ending ending;
     framework.run_pre_binds(on, binders_.post(), ending.done());
     return ending.wait();
@@ -173,9 +173,10 @@ TEST_F(BindTest, PreFlightSkipLeavesPreBindOut) {
   EXPECT_TRUE(pre_bind(framework).ok());
   EXPECT_THAT(notes_, ElementsAre("B"));
   c().pre_flight = [](const Host& host, bool&) { return host.unschedulable("no"); };
-  EXPECT_EQ(pre_bind(framework).error,
-            "running PreBindPreFlight \"C\": it returned Unschedulable, which it must not return "
-            "here");
+  EXPECT_EQ(
+      pre_bind(framework).error,
+      "PreBindPreFlight C returned \"Unschedulable\", which is unsupported. It is supposed to "
+      "return Success, Skip, or Error status");
 }
 
 TEST_F(BindTest, NeighboursThatAllowItRunAtOnce) {

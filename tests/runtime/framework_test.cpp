@@ -259,6 +259,30 @@ TEST_F(FrameworkTest, PreFilterThatLeavesNoNode) {
   EXPECT_EQ(world_.message(out.status), "node(s) didn't satisfy plugin(s) [B C] simultaneously");
 }
 
+TEST_F(FrameworkTest, PreFilterListsNarrowingPluginsByName) {
+  ProfileSpec spec = minimal_profile();
+  spec.at(ExtensionPoint::kPreFilter) = {{"C"}, {"A"}, {"B"}};
+  Framework& framework = world_.make(spec);
+  c().pre_filter = narrows_to({"n1", "n2"});
+  a().pre_filter = narrows_to({"n2", "n3"});
+  auto cycle = framework.new_cycle();
+  PreFilterOutcome out = framework.run_pre_filter(*cycle, pod());
+  EXPECT_EQ(world_.message(out.absent_nodes), "node(s) didn't satisfy plugin(s) [A C]");
+  a().pre_filter = narrows_to({"n3"});
+  out = framework.run_pre_filter(*cycle, pod());
+  EXPECT_EQ(world_.message(out.status), "node(s) didn't satisfy plugin(s) [A C] simultaneously");
+  EXPECT_EQ(out.narrowed_by.size(), 2U);
+  a().pre_filter = narrows_to({"n2"});
+  b().pre_filter = answers(PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE, "never");
+  out = framework.run_pre_filter(*cycle, pod());
+  EXPECT_EQ(out.status.plugin, "B");
+  EXPECT_THAT(out.narrowed_by, IsEmpty()) << "who rejects is B alone";
+  b().pre_filter = answers(PLIMSOLL_UNSCHEDULABLE, "not now");
+  out = framework.run_pre_filter(*cycle, pod());
+  EXPECT_EQ(world_.message(out.status), "not now");
+  EXPECT_EQ(out.narrowed_by.size(), 2U) << "these as well as B";
+}
+
 TEST_F(FrameworkTest, PreFilterWithoutNarrowingLooksAtAllNodes) {
   Framework& framework = abc({ExtensionPoint::kPreFilter});
   auto cycle = framework.new_cycle();
@@ -401,7 +425,12 @@ TEST_F(FrameworkTest, PostFilterStopsAtUnresolvableAndError) {
   EXPECT_FALSE(out.override_nomination) << "the result is that of the plugin which stopped it";
   b().post_filter = answers(PLIMSOLL_ERROR, "broken");
   out = framework.run_post_filters(*cycle, pod(), rows(), codes);
-  EXPECT_EQ(out.status.error, "running PostFilter plugin \"B\": broken");
+  EXPECT_EQ(out.status.error, "broken") << "as it is: it ends the sentence of a FitError";
+  EXPECT_EQ(out.status.plugin, "B");
+  b().post_filter = answers(PLIMSOLL_WAIT);
+  out = framework.run_post_filters(*cycle, pod(), rows(), codes);
+  EXPECT_EQ(out.status.error,
+            "running PostFilter plugin \"B\": it returned Wait, which it must not return here");
   EXPECT_EQ(std::count(calls().begin(), calls().end(), "C.post_filter"), 0);
 }
 
@@ -462,6 +491,19 @@ TEST_F(FrameworkTest, PreScoreMustNotReject) {
   EXPECT_EQ(framework.run_pre_score(*cycle, pod(), rows()).error,
             "running PreScore plugin \"B\": it returned Unschedulable, which it must not return "
             "here");
+}
+
+TEST_F(FrameworkTest, AllScoreBeforeAnyNormalizesAndAllNormalizeBeforeTheRangeCheck) {
+  Framework& framework = abc({ExtensionPoint::kScore});
+  auto cycle = framework.new_cycle();
+  ScoreTable table;
+  a().score_node = [](const Host&, sdk::Node) { return int64_t{101}; };
+  b().normalize = answers(PLIMSOLL_ERROR, "no maximum");
+  EXPECT_EQ(framework.run_score(*cycle, pod(), rows(), table).error,
+            "running Normalize on Score plugins: plugin \"B\" failed with: no maximum");
+  c().score_node = [](const Host&, sdk::Node) -> int64_t { throw std::runtime_error("no seats"); };
+  EXPECT_EQ(framework.run_score(*cycle, pod(), rows(), table).error,
+            "running Score plugins: plugin \"C\" failed with: no seats");
 }
 
 // ---- Reserve and Permit

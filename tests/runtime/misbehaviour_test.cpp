@@ -137,6 +137,124 @@ TEST_F(MisbehaviourTest, OddListOfEventsIsEmpty) {
             "here");
 }
 
+// Every other slot that may reject, answering with a code and a reason id.
+template <int32_t kReturn, uint32_t kReason>
+int32_t create_rejecting(const plimsoll_host*, plimsoll_str, plimsoll_plugin* out) {
+  *out = plimsoll_plugin{};
+  out->size = sizeof *out;
+  out->destroy = [](void*) {};
+  out->pre_enqueue = [](void*, const plimsoll_pod*, uint32_t* reason) {
+    *reason = kReason;
+    return kReturn;
+  };
+  out->pre_filter = [](void*, plimsoll_cycle*, const plimsoll_pod*, uint32_t* reason,
+                       plimsoll_list*, uint32_t*) {
+    *reason = kReason;
+    return kReturn;
+  };
+  out->post_filter = [](void*, plimsoll_cycle*, const plimsoll_pod*, const plimsoll_nodes*,
+                        const uint8_t*, plimsoll_str*, uint32_t* reason) {
+    *reason = kReason;
+    return kReturn;
+  };
+  out->reserve = [](void*, plimsoll_cycle*, const plimsoll_pod*, const plimsoll_node_info*,
+                    uint32_t* reason) {
+    *reason = kReason;
+    return kReturn;
+  };
+  out->permit = [](void*, plimsoll_cycle*, const plimsoll_pod*, const plimsoll_node_info*, int64_t*,
+                   uint32_t* reason) {
+    *reason = kReason;
+    return kReturn;
+  };
+  return PLIMSOLL_SUCCESS;
+}
+
+TEST_F(MisbehaviourTest, ReasonsAndCodesOfEveryPointThatMayReject) {
+  struct Row {
+    plimsoll_plugin_create_fn create;
+    Code code;
+    std::string said;  // after "running <point> plugin \"Bad\": " for errors
+  };
+  const Row rows[] = {
+      {create_rejecting<PLIMSOLL_UNSCHEDULABLE, 99999>, Code::kError,
+       "it gave 99999 as its reason, which host->reason did not return"},
+      {create_rejecting<PLIMSOLL_PENDING, 0>, Code::kPending, "rejected by plugin Bad"},
+      {create_rejecting<77, 0>, Code::kError, "it returned code 77, which it must not return here"},
+      {create_rejecting<-1, 0>, Code::kError, "it returned code -1, which it must not return here"},
+      {create_rejecting<PLIMSOLL_ERROR, 0>, Code::kError, "it failed without saying why"},
+  };
+  for (const Row& row : rows) {
+    World world;
+    const StaticModule module[] = {{"Bad", "1", row.create}};
+    world.modules.add_builtin(module);
+    ProfileSpec spec = minimal_profile();
+    for (ExtensionPoint point :
+         {ExtensionPoint::kPreEnqueue, ExtensionPoint::kPreFilter, ExtensionPoint::kPostFilter,
+          ExtensionPoint::kReserve, ExtensionPoint::kPermit}) {
+      spec.at(point) = {{"Bad"}};
+    }
+    Framework& framework = world.make(spec);
+    auto cycle = framework.new_cycle();
+    const plimsoll_pod& pod = pod_.get();
+    const std::pair<std::string, Status> outcomes[] = {
+        {"PreEnqueue", framework.run_pre_enqueue(pod)},
+        {"PreFilter", framework.run_pre_filter(*cycle, pod).status},
+        {"Reserve", framework.run_reserve(*cycle, pod, node_.get())},
+        {"Permit", framework.run_permit(*cycle, pod, node_.get()).status},
+        {"PostFilter", framework.run_post_filters(*cycle, pod, {}, {}).status},
+    };
+    for (const auto& [point, status] : outcomes) {
+      SCOPED_TRACE(point + ": " + row.said);
+      // What all PostFilter plugins say together is Unschedulable, whatever each of them said.
+      const bool joined = point == "PostFilter" && row.code != Code::kError;
+      EXPECT_EQ(status.code, joined ? Code::kUnschedulable : row.code);
+      EXPECT_EQ(status.plugin, "Bad");
+      EXPECT_EQ(world.message(status), row.code == Code::kError
+                                           ? "running " + point + " plugin \"Bad\": " + row.said
+                                           : row.said);
+    }
+  }
+}
+
+// The binding steps: exceptions, illegal codes, and a token that is completed after its step ended.
+TEST_F(MisbehaviourTest, BindingSteps) {
+  ProfileSpec spec = minimal_profile();
+  spec.at(ExtensionPoint::kPreBind) = {{"A"}};
+  spec.at(ExtensionPoint::kBind) = {{"A"}};
+  spec.at(ExtensionPoint::kPostBind) = {{"A"}};
+  Framework& framework = world_.make(spec);
+  auto& script = testing::scripts()["A"];
+  const auto at_once = [](const std::function<void()>& run) { run(); };
+  const auto target = [&] {
+    return BindTarget{framework.new_cycle(), PodRef(std::shared_ptr<void>(), &pod_.get()), "n1"};
+  };
+  std::vector<std::string> endings;
+  const auto note = [&](const Status& status) { endings.push_back(world_.message(status)); };
+
+  script.pre_flight = [](auto&&...) -> sdk::Status { throw std::runtime_error("broken"); };
+  EXPECT_EQ(framework.run_pre_bind_pre_flight(*target().cycle, pod_.get(), "n1").error,
+            "running PreBindPreFlight \"A\": broken");
+  script.pre_bind = [](auto&&...) -> sdk::Status { throw std::runtime_error("broken"); };
+  script.bind = [](auto&&...) -> sdk::Status { throw std::runtime_error("broken"); };
+  framework.run_pre_binds(target(), at_once, note);
+  framework.run_binds(target(), at_once, note);
+  script.bind = [](auto&&...) -> sdk::Status { return {55, 0}; };
+  framework.run_binds(target(), at_once, note);
+  sdk::Token kept;
+  script.bind = [&kept](const sdk::Host&, plimsoll_cycle&, sdk::Pod, std::string_view,
+                        sdk::Token token) {
+    kept = token;
+    return sdk::Status();
+  };
+  framework.run_binds(target(), at_once, note);
+  EXPECT_FALSE(world_.env.tokens.complete(kept.raw, PLIMSOLL_ERROR, "late"));
+  const std::vector<std::string> want = {
+      "running PreBind plugin \"A\": broken", "running Bind plugin \"A\": broken",
+      "running Bind plugin \"A\": it returned code 55, which it must not return here", ""};
+  EXPECT_EQ(endings, want);
+}
+
 TEST_F(MisbehaviourTest, AnExceptionElsewhereNamesPluginAndPoint) {
   ProfileSpec spec = minimal_profile();
   for (ExtensionPoint point :

@@ -84,20 +84,12 @@ Result run(const Host& host, std::string_view what, const Function& function, Ar
   return function(host, std::forward<Args>(args)...);
 }
 
-struct NameA {
-  static constexpr const char* kName = "A";
-};
-struct NameB {
-  static constexpr const char* kName = "B";
-};
-struct NameC {
-  static constexpr const char* kName = "C";
-};
-
-template <typename Name>
+// The name is one letter.
+template <char kLetter>
 class Scripted {
  public:
-  static constexpr const char* kName = Name::kName;
+  static constexpr char kText[] = {kLetter, 0};
+  static constexpr const char* kName = kText;
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_LABELS;
 
   Scripted(Host host, std::string_view args) : host_(std::move(host)) {
@@ -231,10 +223,11 @@ StaticModule module_of() {
 }  // namespace
 
 std::vector<StaticModule> scripted_modules() {
-  return {module_of<Scripted<NameA>>(), module_of<Scripted<NameB>>(),
-          module_of<Scripted<NameC>>(), module_of<Sort>(),
-          module_of<Binder>(),          module_of<Idle>(),
-          module_of<Picky<true>>(),     module_of<Picky<false>>()};
+  return {module_of<Scripted<'A'>>(), module_of<Scripted<'B'>>(), module_of<Scripted<'C'>>(),
+          module_of<Scripted<'D'>>(), module_of<Scripted<'E'>>(), module_of<Scripted<'F'>>(),
+          module_of<Scripted<'G'>>(), module_of<Scripted<'H'>>(), module_of<Sort>(),
+          module_of<Binder>(),        module_of<Idle>(),          module_of<Picky<true>>(),
+          module_of<Picky<false>>()};
 }
 
 ProfileSpec minimal_profile() {

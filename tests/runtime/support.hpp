@@ -54,7 +54,7 @@ class RecordingBackend final : public HostBackend {
   std::function<void(std::function<void(Result<void>)>)> on_post;  // empty: succeeds at once
 };
 
-// What the plugins "A", "B" and "C" do; a function that is not set succeeds.
+// What the plugins "A" to "H" do; a function that is not set succeeds.
 struct Script {
   using Cycle = plimsoll_cycle;
   std::function<void(const sdk::Host&, std::string_view args)> create;
@@ -81,7 +81,7 @@ struct Script {
 std::map<std::string, Script, std::less<>>& scripts();
 std::vector<std::string>& calls();
 
-// The scripted plugins "A", "B", "C" (all points), "Sort" (QueueSort only), "Binder" (Bind only),
+// The scripted plugins "A" to "H" (all points), "Sort" (QueueSort only), "Binder" (Bind only),
 // "Idle" (nothing).
 [[nodiscard]] std::vector<StaticModule> scripted_modules();
 
