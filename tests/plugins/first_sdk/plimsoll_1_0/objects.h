@@ -1,0 +1,332 @@
+/* Plimsoll plugin ABI, part 1: the Kubernetes objects that plugins see. Plain C11.
+ *
+ * Rules, once for the whole file:
+ *  - Objects are immutable. A pointer is valid for the call that passed it; plugins copy what they
+ * keep.
+ *  - Every struct that may grow begins with `size`, the bytes that its writer filled; fields are
+ * only ever appended. Read a field added after 1.0 only if PLIMSOLL_HAS(ptr, field).
+ *  - A list is walked with its own stride: elements may be larger than the reader's idea of them.
+ *  - Strings are not NUL-terminated. `symbol` is the interned id of the text, or 0: two strings
+ * with non-zero symbols are equal exactly if the symbols are; otherwise compare the text.
+ *  - Quantities are int64 in base units: milli-units for "cpu", whole units (bytes, devices) for
+ * everything else, rounded up as Quantity.MilliValue / Quantity.Value do, saturating instead of
+ * wrapping.
+ *  - Times are milliseconds since the epoch; 0 means "not set".
+ */
+#ifndef PLIMSOLL_OBJECTS_H_
+#define PLIMSOLL_OBJECTS_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLIMSOLL_HAS(ptr, field) \
+  ((ptr)->size >= offsetof(__typeof__(*(ptr)), field) + sizeof((ptr)->field))
+
+typedef uint32_t plimsoll_symbol;
+
+typedef struct plimsoll_str {
+  const char* data;
+  uint32_t len;
+  plimsoll_symbol symbol;
+} plimsoll_str;
+
+typedef struct plimsoll_list {
+  const void* data;
+  uint32_t count;
+  uint32_t stride; /* bytes from one element to the next */
+} plimsoll_list;
+
+/* Symbols that are the same in every process. */
+enum {
+  PLIMSOLL_SYMBOL_NONE = 0,
+  PLIMSOLL_SYMBOL_CPU = 1,
+  PLIMSOLL_SYMBOL_MEMORY = 2,
+  PLIMSOLL_SYMBOL_EPHEMERAL_STORAGE = 3,
+  PLIMSOLL_SYMBOL_PODS = 4
+};
+
+/* Indices into a resource vector; further resources follow as the cluster names them. */
+enum {
+  PLIMSOLL_RESOURCE_CPU = 0,
+  PLIMSOLL_RESOURCE_MEMORY = 1,
+  PLIMSOLL_RESOURCE_EPHEMERAL_STORAGE = 2,
+  PLIMSOLL_RESOURCE_PODS = 3
+};
+
+typedef struct plimsoll_label { /* a label or an annotation */
+  plimsoll_str key;
+  plimsoll_str value;
+} plimsoll_label;
+
+typedef struct plimsoll_resource {
+  plimsoll_str name;
+  int64_t value;  /* base units */
+  uint32_t index; /* position in resource vectors */
+  uint32_t reserved;
+} plimsoll_resource;
+
+typedef struct plimsoll_owner {
+  plimsoll_str api_version;
+  plimsoll_str kind;
+  plimsoll_str name;
+  plimsoll_str uid;
+  uint32_t controller; /* 1: the managing controller */
+  uint32_t reserved;
+} plimsoll_owner;
+
+typedef struct plimsoll_meta {
+  uint32_t size;
+  uint32_t reserved;
+  plimsoll_str name;
+  plimsoll_str ns; /* namespace; empty for cluster-scoped kinds */
+  plimsoll_str uid;
+  plimsoll_str resource_version;
+  plimsoll_list labels; /* plimsoll_label, sorted by key text */
+  plimsoll_list
+      annotations;      /* plimsoll_label, sorted by key text; kubectl's last-applied is left out */
+  plimsoll_list owners; /* plimsoll_owner */
+  int64_t creation_ms;
+  int64_t deletion_ms; /* deletionTimestamp: the object is terminating */
+  int64_t generation;
+} plimsoll_meta;
+
+/* ---- selectors
+ * ------------------------------------------------------------------------------------------------
+ */
+
+enum {
+  PLIMSOLL_OP_IN = 1,
+  PLIMSOLL_OP_NOT_IN = 2,
+  PLIMSOLL_OP_EXISTS = 3,
+  PLIMSOLL_OP_DOES_NOT_EXIST = 4,
+  PLIMSOLL_OP_GT = 5,
+  PLIMSOLL_OP_LT = 6,
+  PLIMSOLL_OP_INVALID = 7 /* an operator that Kubernetes does not know: the term matches nothing */
+};
+
+typedef struct plimsoll_requirement {
+  plimsoll_str key;
+  plimsoll_list values; /* plimsoll_str */
+  uint32_t op;
+  uint32_t reserved;
+} plimsoll_requirement;
+
+typedef struct plimsoll_label_selector { /* metav1.LabelSelector */
+  uint32_t size;
+  uint32_t present;           /* 0: null, matches nothing; 1 and empty: matches everything */
+  plimsoll_list match_labels; /* plimsoll_label */
+  plimsoll_list expressions;  /* plimsoll_requirement */
+} plimsoll_label_selector;
+
+typedef struct plimsoll_node_selector_term {
+  uint32_t size;
+  int32_t weight;            /* preferred terms only */
+  plimsoll_list expressions; /* plimsoll_requirement on labels */
+  plimsoll_list fields;      /* plimsoll_requirement on metadata.name */
+} plimsoll_node_selector_term;
+
+typedef struct plimsoll_node_affinity {
+  uint32_t size;
+  uint32_t has_required;   /* requiredDuringSchedulingIgnoredDuringExecution is set, perhaps with no
+                              term */
+  plimsoll_list required;  /* plimsoll_node_selector_term, ORed */
+  plimsoll_list preferred; /* plimsoll_node_selector_term with weight */
+} plimsoll_node_affinity;
+
+typedef struct plimsoll_pod_affinity_term {
+  uint32_t size;
+  int32_t weight; /* preferred terms only */
+  plimsoll_label_selector selector;
+  plimsoll_label_selector namespace_selector;
+  plimsoll_list namespaces; /* plimsoll_str */
+  plimsoll_str topology_key;
+} plimsoll_pod_affinity_term;
+
+typedef struct plimsoll_pod_affinity { /* podAffinity or podAntiAffinity */
+  uint32_t size;
+  uint32_t reserved;
+  plimsoll_list required;  /* plimsoll_pod_affinity_term */
+  plimsoll_list preferred; /* plimsoll_pod_affinity_term with weight */
+} plimsoll_pod_affinity;
+
+enum {
+  PLIMSOLL_EFFECT_ANY = 0, /* tolerations only */
+  PLIMSOLL_EFFECT_NO_SCHEDULE = 1,
+  PLIMSOLL_EFFECT_PREFER_NO_SCHEDULE = 2,
+  PLIMSOLL_EFFECT_NO_EXECUTE = 3,
+  PLIMSOLL_EFFECT_OTHER =
+      4 /* a text that Kubernetes does not know: matches no taint effect above */
+};
+
+typedef struct plimsoll_taint {
+  plimsoll_str key;
+  plimsoll_str value;
+  uint32_t effect;
+  uint32_t reserved;
+} plimsoll_taint;
+
+enum {
+  PLIMSOLL_TOLERATION_EQUAL = 1,
+  PLIMSOLL_TOLERATION_EXISTS = 2,
+  PLIMSOLL_TOLERATION_OTHER = 3
+};
+
+typedef struct plimsoll_toleration {
+  plimsoll_str key;
+  plimsoll_str value;
+  uint32_t op;
+  uint32_t effect;
+} plimsoll_toleration;
+
+typedef struct plimsoll_spread_constraint { /* topologySpreadConstraints[] */
+  uint32_t size;
+  int32_t max_skew;
+  plimsoll_str topology_key;
+  plimsoll_label_selector selector;
+  plimsoll_list match_label_keys; /* plimsoll_str */
+  int32_t min_domains;            /* 0: not set */
+  uint8_t do_not_schedule;        /* whenUnsatisfiable: 1 DoNotSchedule, 0 ScheduleAnyway */
+  uint8_t node_affinity_ignore;   /* nodeAffinityPolicy: 0 Honor (default), 1 Ignore */
+  uint8_t node_taints_honor;      /* nodeTaintsPolicy: 0 Ignore (default), 1 Honor */
+  uint8_t reserved;
+} plimsoll_spread_constraint;
+
+/* ---- pods
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct plimsoll_host_port {
+  plimsoll_str ip;       /* "0.0.0.0" when the pod names none */
+  plimsoll_str protocol; /* "TCP" when the pod names none */
+  int32_t port;          /* never 0 */
+  uint32_t reserved;
+} plimsoll_host_port;
+
+enum { PLIMSOLL_CONTAINER_APP = 0, PLIMSOLL_CONTAINER_INIT = 1, PLIMSOLL_CONTAINER_SIDECAR = 2 };
+
+typedef struct plimsoll_container {
+  uint32_t size;
+  uint32_t kind;
+  plimsoll_str name;
+  plimsoll_str image;
+  plimsoll_list requests; /* plimsoll_resource, spec as defaulted by the API server (missing
+                             requests = limits) */
+  plimsoll_list limits;   /* plimsoll_resource */
+  plimsoll_list ports;    /* plimsoll_host_port, only those with a host port */
+} plimsoll_container;
+
+typedef struct plimsoll_volume {
+  uint32_t size;
+  uint32_t reserved;
+  plimsoll_str name;
+  plimsoll_str kind; /* the volume source's field name: "configMap", "persistentVolumeClaim",
+                        "ephemeral", ... */
+  plimsoll_str
+      target; /* claimName, or the identity that two pods may conflict on; empty for others */
+  uint32_t read_only;
+  uint32_t reserved2;
+} plimsoll_volume;
+
+enum { PLIMSOLL_QOS_BEST_EFFORT = 0, PLIMSOLL_QOS_BURSTABLE = 1, PLIMSOLL_QOS_GUARANTEED = 2 };
+enum {
+  PLIMSOLL_PHASE_PENDING = 0,
+  PLIMSOLL_PHASE_RUNNING = 1,
+  PLIMSOLL_PHASE_SUCCEEDED = 2,
+  PLIMSOLL_PHASE_FAILED = 3,
+  PLIMSOLL_PHASE_UNKNOWN = 4
+};
+enum { PLIMSOLL_PREEMPT_LOWER_PRIORITY = 0, PLIMSOLL_PREEMPT_NEVER = 1 };
+
+typedef struct plimsoll_pod {
+  uint32_t size;
+  int32_t priority;
+  plimsoll_meta meta;
+  plimsoll_str node_name;           /* spec.nodeName */
+  plimsoll_str nominated_node_name; /* status.nominatedNodeName */
+  plimsoll_str scheduler_name;
+  plimsoll_str priority_class_name;
+  plimsoll_str runtime_class_name;
+  uint8_t phase;
+  uint8_t qos; /* status.qosClass if set, else computed */
+  uint8_t preemption_policy;
+  uint8_t host_network;
+  uint32_t reserved;
+  plimsoll_list init_containers; /* plimsoll_container, sidecars among them, in spec order */
+  plimsoll_list containers;      /* plimsoll_container */
+  plimsoll_list overhead;        /* plimsoll_resource */
+  plimsoll_list pod_requests; /* plimsoll_resource: spec.resources.requests (pod-level resources) */
+  plimsoll_list pod_limits;   /* plimsoll_resource: spec.resources.limits */
+  plimsoll_list
+      requests; /* plimsoll_resource: what the pod asks a node for (resource.PodRequests) */
+  plimsoll_list
+      used; /* plimsoll_resource: what it counts for on its node (status of a resize included) */
+  int64_t nonzero_cpu; /* what it counts for in scores: 100m for each container that asks for none
+                          ... */
+  int64_t nonzero_memory;                      /* ... and 200 MB */
+  plimsoll_list node_selector;                 /* plimsoll_label */
+  const plimsoll_node_affinity* node_affinity; /* NULL: not set; so the next two */
+  const plimsoll_pod_affinity* pod_affinity;
+  const plimsoll_pod_affinity* pod_anti_affinity;
+  plimsoll_list tolerations;        /* plimsoll_toleration */
+  plimsoll_list spread_constraints; /* plimsoll_spread_constraint */
+  plimsoll_list scheduling_gates;   /* plimsoll_str */
+  plimsoll_list volumes;            /* plimsoll_volume */
+  plimsoll_list resource_claims;    /* plimsoll_str: names in spec.resourceClaims */
+  plimsoll_str scheduled_status;    /* condition PodScheduled: status, reason, message */
+  plimsoll_str scheduled_reason;
+  plimsoll_str scheduled_message;
+  int64_t start_ms; /* status.startTime */
+} plimsoll_pod;
+
+/* ---- nodes
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+typedef struct plimsoll_image {
+  plimsoll_list names; /* plimsoll_str */
+  int64_t bytes;
+} plimsoll_image;
+
+typedef struct plimsoll_condition {
+  plimsoll_str type;
+  plimsoll_str status;
+} plimsoll_condition;
+
+typedef struct plimsoll_node {
+  uint32_t size;
+  uint32_t unschedulable; /* spec.unschedulable */
+  plimsoll_meta meta;
+  plimsoll_list taints;            /* plimsoll_taint */
+  plimsoll_list capacity;          /* plimsoll_resource */
+  plimsoll_list allocatable;       /* plimsoll_resource */
+  plimsoll_list images;            /* plimsoll_image */
+  plimsoll_list conditions;        /* plimsoll_condition */
+  plimsoll_list declared_features; /* plimsoll_str */
+} plimsoll_node;
+
+/* A node with what is on it: assigned pods, pods assumed but not yet confirmed, and in a what-if
+ * the simulated ones. */
+typedef struct plimsoll_node_info {
+  uint32_t size;
+  uint32_t slot; /* dense and small: index per-node state by it; reused after the node is gone */
+  uint64_t generation; /* grows with every change of this struct */
+  const plimsoll_node* node;
+  const plimsoll_pod* const* pods;
+  uint32_t pod_count;
+  uint32_t
+      resource_count; /* length of the two vectors below; a resource beyond it is 0 on this node */
+  const int64_t* allocatable; /* by plimsoll_resource.index */
+  const int64_t* requested;   /* by plimsoll_resource.index: sum of pods' `used` */
+  int64_t nonzero_cpu;
+  int64_t nonzero_memory;
+  plimsoll_list host_ports; /* plimsoll_host_port in use */
+} plimsoll_node_info;
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PLIMSOLL_OBJECTS_H_ */

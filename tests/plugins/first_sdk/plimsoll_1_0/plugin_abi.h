@@ -1,0 +1,293 @@
+/* Plimsoll plugin ABI, part 2: how the scheduler ("host") and a plugin talk. Plain C11; policy in
+ * docs/abi.md.
+ *
+ * A plugin is a shared object that exports one symbol, plimsoll_plugin_create_v1, and carries one
+ * ELF note, which the host reads before a line of the object runs. Host and plugin hand each other
+ * tables of functions; tables begin with `size`, grow only at the end, and a NULL slot is an
+ * extension point that the plugin does not implement.
+ *
+ * Threads: everything runs on the scheduler loop, one call at a time, except
+ *   - filter and score: const, may run on several threads for different nodes at once;
+ *   - pre_bind, bind, post_bind: on binder threads, may block; they see only the cycle's state and
+ * the pod. Return values are codes (PLIMSOLL_SUCCESS ...). With PLIMSOLL_ERROR the text comes from
+ * host->set_error, called before returning. With a rejection the reasons come from host->reason. No
+ * exception may leave a plugin.
+ */
+#ifndef PLIMSOLL_PLUGIN_ABI_H_
+#define PLIMSOLL_PLUGIN_ABI_H_
+
+#include "objects.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLIMSOLL_ABI_MAJOR 1
+#define PLIMSOLL_ABI_MINOR 0
+
+/* Status codes: fwk.Code of the Kubernetes scheduling framework, same numbers. */
+enum {
+  PLIMSOLL_SUCCESS = 0,
+  PLIMSOLL_ERROR = 1,
+  PLIMSOLL_UNSCHEDULABLE = 2,
+  PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE = 3,
+  PLIMSOLL_WAIT = 4,
+  PLIMSOLL_SKIP = 5,
+  PLIMSOLL_PENDING = 6
+};
+
+/* What can change about a node. The change log speaks in these, and a plugin declares on which its
+ * verdict rests. */
+enum {
+  PLIMSOLL_ASPECT_ALLOCATABLE = 1 << 0,
+  PLIMSOLL_ASPECT_REQUESTED = 1 << 1, /* sums of resources in use, number of pods */
+  PLIMSOLL_ASPECT_LABELS = 1 << 2,
+  PLIMSOLL_ASPECT_TAINTS = 1 << 3, /* spec.unschedulable too */
+  PLIMSOLL_ASPECT_PORTS = 1 << 4,
+  PLIMSOLL_ASPECT_IMAGES = 1 << 5,
+  PLIMSOLL_ASPECT_VOLUMES = 1 << 6,
+  PLIMSOLL_ASPECT_CONDITIONS = 1 << 7,
+  PLIMSOLL_ASPECT_ANNOTATIONS = 1 << 8,
+  PLIMSOLL_ASPECT_FEATURES = 1 << 9,
+  PLIMSOLL_ASPECT_PODS =
+      1 << 10, /* which pods are on the node, their labels, whether they terminate */
+  PLIMSOLL_ASPECT_NOMINATED = 1 << 11, /* pods nominated to the node */
+  PLIMSOLL_ASPECT_PLUGIN = 1 << 12, /* state that a plugin keeps about the node: host->touch_node */
+  PLIMSOLL_ASPECT_CLUSTER = 1 << 30 /* rests on more than this node: never reused, run afresh */
+};
+
+/* Cluster events, for requeueing: ActionType of k8s.io/kube-scheduler/framework, same bits. */
+enum {
+  PLIMSOLL_ACTION_ADD = 1 << 0,
+  PLIMSOLL_ACTION_DELETE = 1 << 1,
+  PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE = 1 << 2,
+  PLIMSOLL_ACTION_UPDATE_NODE_LABEL = 1 << 3,
+  PLIMSOLL_ACTION_UPDATE_NODE_TAINT = 1 << 4,
+  PLIMSOLL_ACTION_UPDATE_NODE_CONDITION = 1 << 5,
+  PLIMSOLL_ACTION_UPDATE_NODE_ANNOTATION = 1 << 6,
+  PLIMSOLL_ACTION_UPDATE_NODE_DECLARED_FEATURE = 1 << 7,
+  PLIMSOLL_ACTION_UPDATE_POD_LABEL = 1 << 8,
+  PLIMSOLL_ACTION_UPDATE_POD_SCALE_DOWN = 1 << 9,
+  PLIMSOLL_ACTION_UPDATE_POD_TOLERATION = 1 << 10,
+  PLIMSOLL_ACTION_UPDATE_POD_GATES_ELIMINATED = 1 << 11,
+  PLIMSOLL_ACTION_UPDATE_POD_GENERATED_CLAIM = 1 << 12,
+  PLIMSOLL_ACTION_UPDATE = ((1 << 13) - 1) & ~3,
+  PLIMSOLL_ACTION_ALL = (1 << 13) - 1
+};
+
+typedef struct plimsoll_event_interest {
+  plimsoll_str resource; /* "Pod", "Node", "<plural>.<version>.<group>", or "*" */
+  uint32_t actions;
+  uint32_t reserved;
+} plimsoll_event_interest;
+
+typedef struct plimsoll_event {
+  uint32_t size;
+  uint32_t actions;
+  plimsoll_str resource; /* "AssignedPod" and "UnschedulablePod" are told apart here */
+  const plimsoll_pod* old_pod;
+  const plimsoll_pod* new_pod;
+  const plimsoll_node* old_node;
+  const plimsoll_node* new_node;
+  plimsoll_str name;     /* other kinds: the object's name and JSON text */
+  plimsoll_str old_json; /* empty in 1.0: old texts are not kept */
+  plimsoll_str new_json;
+} plimsoll_event;
+
+enum { PLIMSOLL_HINT_SKIP = 0, PLIMSOLL_HINT_QUEUE = 1 };
+
+typedef struct plimsoll_cycle plimsoll_cycle; /* one scheduling attempt of one pod */
+typedef struct plimsoll_token plimsoll_token; /* a pre_bind or bind that finishes later */
+typedef struct plimsoll_host_ctx plimsoll_host_ctx;
+
+/* The candidate nodes of a batch call. codes[i] and the like belong to rows[i]. */
+typedef struct plimsoll_nodes {
+  uint32_t size;
+  uint32_t count;
+  const plimsoll_node_info* const* rows;
+} plimsoll_nodes;
+
+enum {
+  PLIMSOLL_LOG_DEBUG = 1,
+  PLIMSOLL_LOG_INFO = 2,
+  PLIMSOLL_LOG_WARN = 3,
+  PLIMSOLL_LOG_ERROR = 4
+};
+enum { PLIMSOLL_OBJECT_UPSERT = 1, PLIMSOLL_OBJECT_DELETE = 2, PLIMSOLL_OBJECT_SYNCED = 3 };
+enum {
+  PLIMSOLL_NODE_ADDED = 1,
+  PLIMSOLL_NODE_CHANGED = 2, /* the Node object changed */
+  PLIMSOLL_NODE_REMOVED = 3
+};
+enum {
+  PLIMSOLL_POD_ASSIGNED = 1, /* a pod with a node became known, or changed */
+  PLIMSOLL_POD_REMOVED = 2   /* it is gone, finished, or no longer on that node */
+};
+
+/* What the host offers. Valid for the life of the process; `ctx` is the first argument of every
+ * function. */
+typedef struct plimsoll_host {
+  uint32_t size;
+  uint16_t abi_major;
+  uint16_t abi_minor;
+  plimsoll_host_ctx* ctx;
+
+  /* Any thread. */
+  void (*log)(plimsoll_host_ctx*, uint32_t level, plimsoll_str message);
+  void (*set_error)(plimsoll_host_ctx*, plimsoll_str text); /* of the call running on this thread */
+  plimsoll_str (*intern)(plimsoll_host_ctx*,
+                         plimsoll_str text); /* lives for ever: bounded sets of names only */
+  uint32_t (*resource_index)(plimsoll_host_ctx*, plimsoll_str name);
+  /* An id for a list of reasons, the same for the same list. Reasons come from a bounded set of
+   * texts. Never 0. */
+  uint32_t (*reason)(plimsoll_host_ctx*, const plimsoll_str* texts, uint32_t count);
+  int64_t (*now_ms)(plimsoll_host_ctx*);
+
+  /* Cycle state: a pointer per (cycle, key); freed by the host with `drop`, cloned with `clone` for
+   * what-ifs. */
+  void (*set_state)(plimsoll_host_ctx*, plimsoll_cycle*, plimsoll_symbol key, void* value,
+                    void* (*clone)(const void*), void (*drop)(void*));
+  void* (*get_state)(plimsoll_host_ctx*, const plimsoll_cycle*, plimsoll_symbol key);
+  /* An annotation that the Binding will carry. From reserve to pre_bind. */
+  void (*annotate)(plimsoll_host_ctx*, plimsoll_cycle*, plimsoll_str key, plimsoll_str value);
+
+  /* Loop only. */
+  const plimsoll_node_info* (*node_by_name)(plimsoll_host_ctx*, plimsoll_str name);
+  const plimsoll_node_info* (*node_by_slot)(plimsoll_host_ctx*, uint32_t slot);
+  uint32_t (*slot_count)(plimsoll_host_ctx*); /* slots are below this */
+  void (*touch_node)(plimsoll_host_ctx*, uint32_t slot,
+                     uint32_t aspects); /* plugin-owned state changed */
+  /* Asks for a kind: object_event is called for each of its objects. Those asked for in create and
+   * start are listed before the first pod is scheduled. 0 or PLIMSOLL_ERROR. */
+  int32_t (*watch)(plimsoll_host_ctx*, plimsoll_str group, plimsoll_str version,
+                   plimsoll_str plural);
+  /* Services: named, versioned tables that plugins publish for one another. 0, or PLIMSOLL_ERROR if
+   * the name is taken. */
+  int32_t (*publish)(plimsoll_host_ctx*, plimsoll_str name, uint32_t version, const void* table);
+  const void* (*find_service)(plimsoll_host_ctx*, plimsoll_str name, uint32_t min_version);
+  /* Wakes pods that this plugin rejected, as if an event that it registered had happened. */
+  void (*requeue_rejected)(plimsoll_host_ctx*);
+  void (*emit_event)(plimsoll_host_ctx*, const plimsoll_pod*, uint32_t warning, plimsoll_str reason,
+                     plimsoll_str action, plimsoll_str note);
+
+  /* Any thread: ends a wait of Permit; finishes a pre_bind or bind that returned PLIMSOLL_WAIT with
+   * its token. */
+  void (*allow_waiting)(plimsoll_host_ctx*, plimsoll_str pod_uid);
+  void (*reject_waiting)(plimsoll_host_ctx*, plimsoll_str pod_uid, plimsoll_str message);
+  void (*complete)(plimsoll_host_ctx*, plimsoll_token*, int32_t code, plimsoll_str message);
+  /* Posts the Binding (UID precondition, annotations of the cycle); completes the token itself. For
+   * bind plugins. */
+  int32_t (*post_binding)(plimsoll_host_ctx*, plimsoll_cycle*, const plimsoll_pod*,
+                          plimsoll_str node_name, plimsoll_token*);
+} plimsoll_host;
+
+/* What a plugin offers. Filled in by plimsoll_plugin_create_v1 into memory of the host, whose
+ * `size` says how much there is. */
+typedef struct plimsoll_plugin {
+  uint32_t size;           /* in: bytes there; out: bytes filled */
+  uint32_t filter_aspects; /* on what filter rests; 0: unknown, never reused */
+  uint32_t score_aspects;
+  uint32_t reserved;
+  void* self; /* first argument of every slot */
+  void (*destroy)(void* self);
+
+  /* Called once, after every plugin of every profile was created and before the first event. */
+  int32_t (*start)(void* self);
+
+  /* Queue. sort_key fills 24 bytes, compared with memcmp, lowest first; queued_ms: when it entered
+   * the queue. */
+  int32_t (*pre_enqueue)(void* self, const plimsoll_pod*, uint32_t* reason);
+  int32_t (*sort_key)(void* self, const plimsoll_pod*, int64_t queued_ms, uint8_t key[24]);
+  /* Which events may make a pod schedulable that this plugin rejected. Unset: all. Set and empty:
+   * none. */
+  plimsoll_list (*events)(void* self); /* plimsoll_event_interest; lives as long as the plugin */
+  int32_t (*hint)(void* self, const plimsoll_pod*, const plimsoll_event*); /* unset: always QUEUE */
+
+  /* One call an attempt. May narrow the nodes: *names = list of plimsoll_str valid until the next
+   * call. */
+  int32_t (*pre_filter)(void* self, plimsoll_cycle*, const plimsoll_pod*, uint32_t* reason,
+                        plimsoll_list* names, uint32_t* narrowed);
+  /* What-if: the node will have this pod too / no longer. Exact inverses, on the cycle's (cloned)
+   * state only. */
+  int32_t (*add_pod)(void* self, plimsoll_cycle*, const plimsoll_pod* pod,
+                     const plimsoll_pod* added, const plimsoll_node_info*);
+  int32_t (*remove_pod)(void* self, plimsoll_cycle*, const plimsoll_pod* pod,
+                        const plimsoll_pod* removed, const plimsoll_node_info*);
+  /* For every row with codes[i] == 0: write its code, and a reason for a rejection. */
+  int32_t (*filter)(const void* self, const plimsoll_cycle*, const plimsoll_pod*,
+                    const plimsoll_nodes*, uint8_t* codes, uint32_t* reasons);
+  /* No node fits. May change the pod's nomination: *nominated with data != NULL (empty text: clear
+   * it). It comes with data == NULL, and stays so if the nomination is not to change; the text is
+   * valid until the next call. */
+  int32_t (*post_filter)(void* self, plimsoll_cycle*, const plimsoll_pod*, const plimsoll_nodes*,
+                         const uint8_t* codes, plimsoll_str* nominated, uint32_t* reason);
+  int32_t (*pre_score)(void* self, plimsoll_cycle*, const plimsoll_pod*, const plimsoll_nodes*);
+  int32_t (*score)(const void* self, const plimsoll_cycle*, const plimsoll_pod*,
+                   const plimsoll_nodes*, int64_t* scores);
+  int32_t (*normalize)(const void* self, const plimsoll_cycle*, const plimsoll_pod*,
+                       const plimsoll_nodes*, int64_t* scores); /* to 0..100 */
+  int32_t (*reserve)(void* self, plimsoll_cycle*, const plimsoll_pod*, const plimsoll_node_info*,
+                     uint32_t* reason);
+  void (*unreserve)(void* self, plimsoll_cycle*, const plimsoll_pod*,
+                    plimsoll_str node_name); /* idempotent */
+  int32_t (*permit)(void* self, plimsoll_cycle*, const plimsoll_pod*, const plimsoll_node_info*,
+                    int64_t* timeout_ms, uint32_t* reason);
+  int32_t (*pre_bind_pre_flight)(void* self, plimsoll_cycle*, const plimsoll_pod*,
+                                 plimsoll_str node_name, uint32_t* allow_parallel);
+  /* PLIMSOLL_WAIT: finishes later through host->complete(token). The text of any failure, a
+   * rejection included, comes from host->set_error or from the message of complete. */
+  int32_t (*pre_bind)(void* self, plimsoll_cycle*, const plimsoll_pod*, plimsoll_str node_name,
+                      plimsoll_token*);
+  int32_t (*bind)(void* self, plimsoll_cycle*, const plimsoll_pod*, plimsoll_str node_name,
+                  plimsoll_token*);
+  void (*post_bind)(void* self, plimsoll_cycle*, const plimsoll_pod*, plimsoll_str node_name);
+
+  /* The bytes that decide what filter and score say about a pod: call put() for each fragment.
+   * SKIP: not signable. */
+  int32_t (*sign)(void* self, const plimsoll_pod*,
+                  void (*put)(void* sink, const void* bytes, size_t len), void* sink);
+
+  /* State that plugins keep. Events of what existed before start are delivered first: nodes, kinds,
+   * then pods. */
+  void (*node_event)(void* self, uint32_t type, const plimsoll_node_info*, uint32_t aspects);
+  void (*pod_event)(void* self, uint32_t type, const plimsoll_pod*, plimsoll_str node_name);
+  /* PLIMSOLL_OBJECT_SYNCED: the first list is complete; its json is {"served":false} if the cluster
+   * lacks the kind. */
+  void (*object_event)(void* self, uint32_t type, plimsoll_str resource, plimsoll_str name,
+                       plimsoll_str ns, plimsoll_str json);
+  /* More about why filter refused a node, for people: written to `put` as text. Only when somebody
+   * asks. */
+  void (*explain)(const void* self, const plimsoll_cycle*, const plimsoll_pod*,
+                  const plimsoll_node_info*, void (*put)(void* sink, const void* bytes, size_t len),
+                  void* sink);
+} plimsoll_plugin;
+
+typedef int32_t (*plimsoll_plugin_create_fn)(const plimsoll_host*, plimsoll_str args_json,
+                                             plimsoll_plugin* out);
+#define PLIMSOLL_CREATE_SYMBOL "plimsoll_plugin_create_v1"
+
+/* ---- the ELF note: name "Plimsoll", type 1, this as its descriptor
+ * --------------------------------------------- */
+
+enum { PLIMSOLL_BUILD_ASAN = 1, PLIMSOLL_BUILD_TSAN = 2, PLIMSOLL_BUILD_GLIBCXX_DEBUG = 4 };
+
+#define PLIMSOLL_NOTE_NAME "Plimsoll"
+#define PLIMSOLL_NOTE_TYPE 1
+
+typedef struct plimsoll_note {
+  uint32_t size;
+  uint16_t abi_major;
+  uint16_t abi_minor;
+  uint32_t plugin_size; /* sizeof(plimsoll_plugin) when the plugin was compiled */
+  uint32_t build_flags;
+  uint64_t capabilities; /* none defined in 1.0 */
+  char name[64];         /* the plugin's name in a profile; NUL-terminated, as the rest */
+  char version[32];
+  char sdk_version[32];
+  char license[32];
+} plimsoll_note;
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PLIMSOLL_PLUGIN_ABI_H_ */
