@@ -13,6 +13,8 @@ struct RunArguments {
   std::string
       kubeconfig;  // empty: the file's clientConnection.kubeconfig, else as kubectl finds it
   std::string context;
+  std::string write_config_to;  // write the effective configuration there ("-": standard output)
+                                // and end, without a cluster
   std::vector<std::string> plugin_directories;
 };
 [[nodiscard]] int run(const RunArguments& arguments);

@@ -49,6 +49,9 @@ int main_with_exceptions(int argc, char** argv) {
                           "Kubeconfig file (default: clientConnection.kubeconfig, $KUBECONFIG, the "
                           "pod's service account)");
   run_command->add_option("--context", run_arguments.context, "Context in the kubeconfig");
+  run_command->add_option("--write-config-to", run_arguments.write_config_to,
+                          "Write the profile file with all defaults to this file (-: standard "
+                          "output) and end");
   add_plugin_option(*run_command, run_arguments.plugin_directories);
   add_log_options(*run_command, level, format);
 

@@ -1,5 +1,6 @@
 #include <atomic>
 #include <csignal>
+#include <fstream>
 #include <future>
 #include <iostream>
 #include <thread>
@@ -50,6 +51,19 @@ int failure(const std::string& message) {
   return 1;
 }
 
+// --write-config-to, as kube-scheduler has it.
+int write_configuration(const std::string& path, const std::string& yaml) {
+  if (path == "-") {
+    std::cout << yaml << std::flush;
+    return std::cout ? 0 : failure("the configuration could not be written to standard output");
+  }
+  std::ofstream file(path, std::ios::trunc);
+  file << yaml << std::flush;
+  if (!file) return failure("cannot write the configuration to " + path);
+  log_info("wrote the configuration", {{"file", path}});
+  return 0;
+}
+
 }  // namespace
 
 int run(const RunArguments& arguments) {
@@ -65,6 +79,9 @@ int run(const RunArguments& arguments) {
   const auto configuration = load_configuration(arguments.config, *modules);
   if (!configuration)
     return failure("the profile file is not usable:\n" + configuration.error().message);
+
+  if (!arguments.write_config_to.empty())
+    return write_configuration(arguments.write_config_to, configuration->effective_yaml());
 
   informer::KubeconfigOptions kubeconfig;
   kubeconfig.path = arguments.kubeconfig.empty()

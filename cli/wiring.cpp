@@ -12,35 +12,8 @@
 #include "plugins/builtin/builtin.hpp"
 
 namespace plimsoll::cli {
-namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kUnsupportedFeatures = "UnsupportedFeatures";
-
-// A plugin reports all errors of its args in one text, one a line, each "path: message" or only a
-// message.
-std::vector<config::ArgsError> args_errors(std::string_view text) {
-  std::vector<config::ArgsError> errors;
-  constexpr std::string_view kPrefix =
-      "initializing plugin \"";  // the place in the file says which
-  if (const size_t end = text.find("\": "); text.rfind(kPrefix, 0) == 0 && end != text.npos) {
-    text.remove_prefix(end + 3);
-  }
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const size_t colon = line.find(": ");
-    const std::string_view path = line.substr(0, colon == std::string_view::npos ? 0 : colon);
-    const bool is_path = !path.empty() && path.find(' ') == std::string_view::npos;
-    errors.push_back(
-        {std::string(is_path ? path : ""), std::string(is_path ? line.substr(colon + 2) : line)});
-  }
-  return errors;
-}
-
-}  // namespace
 
 std::vector<fs::path> plugin_directories(const std::vector<std::string>& given) {
   if (!given.empty()) return {given.begin(), given.end()};
@@ -88,11 +61,12 @@ config::PluginRegistry registry_of(const Modules& modules) {
 }
 
 config::Validation validate(const std::string& file, const Modules& modules) {
-  return config::validate_file(
-      file, registry_of(modules), [&modules](std::string_view plugin, const std::string& args) {
-        const auto made = modules.extension_points(plugin, args);
-        return made ? std::vector<config::ArgsError>{} : args_errors(made.error().message);
-      });
+  return config::validate_file(file, registry_of(modules),
+                               [&modules](std::string_view plugin, const std::string& args) {
+                                 const auto made = modules.extension_points(plugin, args);
+                                 return made ? std::vector<config::ArgsError>{}
+                                             : config::split_args_errors(made.error().message);
+                               });
 }
 
 Result<config::Validation> load_configuration(const std::string& file, const Modules& modules) {
@@ -120,14 +94,13 @@ SchedulerOptions scheduler_options(const config::Validation& configuration) {
         spec.at(point).push_back({plugin.name, plugin.weight});
       }
     }
-    // In every profile, whatever the file says: a pod that asks for what is not there yet must not
-    // be placed as if it had not asked.
-    for (const ExtensionPoint point : {ExtensionPoint::kPreFilter, ExtensionPoint::kFilter}) {
-      auto& plugins = spec.at(point);
-      const bool named = std::any_of(plugins.begin(), plugins.end(), [](const PluginEntry& plugin) {
-        return plugin.name == kUnsupportedFeatures;
-      });
-      if (!named) plugins.insert(plugins.begin(), PluginEntry{std::string(kUnsupportedFeatures)});
+    for (const std::string& plugin : profile.plugins) {
+      const auto runs_it = [&plugin](const std::vector<PluginEntry>& point) {
+        return std::any_of(point.begin(), point.end(),
+                           [&plugin](const PluginEntry& entry) { return entry.name == plugin; });
+      };
+      if (std::none_of(spec.points.begin(), spec.points.end(), runs_it))
+        spec.others.push_back(plugin);
     }
     for (const config::PluginArgs& args : profile.args) spec.args[args.name] = args.json;
     options.profiles.push_back(std::move(spec));

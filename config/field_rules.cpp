@@ -51,7 +51,7 @@ bool is_subdomain(std::string_view text) {
 }
 
 std::string too_long(std::size_t most) {
-  return "must be no more than " + std::to_string(most) + " characters";
+  return "must be no more than " + std::to_string(most) + " bytes";
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ std::vector<std::string> qualified_name_errors(std::string_view name) {
   std::vector<std::string> out;
   const std::size_t slash = name.find('/');
   if (slash != std::string_view::npos && name.find('/', slash + 1) != std::string_view::npos) {
-    out.push_back("a qualified name " + std::string(kNamePart) +
+    out.push_back("a valid label key " + std::string(kNamePart) +
                   " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')");
     return out;
   }

@@ -63,111 +63,80 @@ bool JsonScanner::word(std::string_view word) {
   return true;
 }
 
-// After a member: ',' goes on, `close` ends. done is set at the end.
-bool JsonScanner::separator(char close, bool& done) {
-  skip_space();
-  if (peek() == close) {
-    done = true;
-  } else if (peek() != ',') {
-    return fail(at_end() ? std::string("the JSON text ends before '") + close + "'"
-                         : std::string("expected ',' or '") + close + "'");
-  }
+// After the opening bracket: each element by `element`, up to `close`.
+template <typename Element>
+bool JsonScanner::each(char close, const Element& element) {
+  if (++depth_ > kMaxDepth) return fail("nested too deeply");
   ++next_;
+  skip_space();
+  bool done = peek() == close;
+  if (done) ++next_;
+  while (!done) {
+    skip_space();
+    if (!element()) return false;
+    skip_space();
+    done = peek() == close;
+    if (!done && peek() != ',') {
+      return fail(at_end() ? std::string("the JSON text ends before '") + close + "'"
+                           : std::string("expected ',' or '") + close + "'");
+    }
+    ++next_;
+  }
+  --depth_;
+  return true;
+}
+
+// A field's name, the colon after it, and the space after that.
+bool JsonScanner::field_name(std::string* name) {
+  if (peek() != '"') return fail("expected a field name in double quotes");
+  if (!string(name)) return false;
+  skip_space();
+  if (peek() != ':') return fail("expected ':' after the field name");
+  ++next_;
+  skip_space();
   return true;
 }
 
 bool JsonScanner::object(Value* out) {
-  if (++depth_ > kMaxDepth) return fail("nested too deeply");
-  if (out != nullptr) out->kind = Value::Kind::kMapping;
-  ++next_;
-  skip_space();
-  bool done = peek() == '}';
-  if (done) ++next_;
-  while (!done) {
-    skip_space();
-    const Position at = position();
-    if (peek() != '"') return fail("expected a field name in double quotes");
-    std::string key;
-    if (!string(out != nullptr ? &key : nullptr)) return false;
-    skip_space();
-    if (peek() != ':') return fail("expected ':' after the field name");
-    ++next_;
-    if (out != nullptr) {
-      out->members.push_back(Member{std::move(key), at, {}});
-      if (!value(&out->members.back().value)) return false;
-    } else if (!value(nullptr)) {
-      return false;
-    }
-    if (!separator('}', done)) return false;
-  }
-  --depth_;
-  return true;
+  if (out == nullptr) return each('}', [&] { return field_name(nullptr) && value(nullptr); });
+  out->kind = Value::Kind::kMapping;
+  return each('}', [&] {
+    Member member;
+    member.at = position();
+    if (!field_name(&member.key)) return false;
+    out->members.push_back(std::move(member));
+    return value(&out->members.back().value);
+  });
 }
 
 bool JsonScanner::array(Value* out) {
-  if (++depth_ > kMaxDepth) return fail("nested too deeply");
-  if (out != nullptr) out->kind = Value::Kind::kSequence;
-  ++next_;
-  skip_space();
-  bool done = peek() == ']';
-  if (done) ++next_;
-  while (!done) {
-    if (out != nullptr) {
-      out->items.emplace_back();
-      if (!value(&out->items.back())) return false;
-    } else if (!value(nullptr)) {
-      return false;
-    }
-    if (!separator(']', done)) return false;
-  }
-  --depth_;
+  if (out == nullptr) return each(']', [&] { return value(nullptr); });
+  out->kind = Value::Kind::kSequence;
+  return each(']', [&] { return value(&out->items.emplace_back()); });
+}
+
+bool JsonScanner::span(JsonSpan span, std::vector<JsonSpan>& out) {
+  span.begin = next_;
+  span.at = position();
+  if (!value(nullptr)) return false;
+  span.end = next_;
+  out.push_back(std::move(span));
   return true;
 }
 
 bool JsonScanner::members(std::vector<JsonSpan>& out) {
   skip_space();
   if (peek() != '{') return fail("expected an object");
-  ++next_;
-  skip_space();
-  bool done = peek() == '}';
-  if (done) ++next_;
-  while (!done) {
-    skip_space();
-    if (peek() != '"') return fail("expected a field name in double quotes");
-    JsonSpan span;
-    if (!string(&span.key)) return false;
-    skip_space();
-    if (peek() != ':') return fail("expected ':' after the field name");
-    ++next_;
-    skip_space();
-    span.begin = next_;
-    span.at = position();
-    if (!value(nullptr)) return false;
-    span.end = next_;
-    out.push_back(std::move(span));
-    if (!separator('}', done)) return false;
-  }
-  return true;
+  return each('}', [&] {
+    JsonSpan member;
+    return field_name(&member.key) && span(std::move(member), out);
+  });
 }
 
 bool JsonScanner::elements(std::vector<JsonSpan>& out) {
   skip_space();
   if (peek() != '[') return fail("expected a list");
-  ++next_;
-  skip_space();
-  bool done = peek() == ']';
-  if (done) ++next_;
-  while (!done) {
-    skip_space();
-    JsonSpan span;
-    span.begin = next_;
-    span.at = position();
-    if (!value(nullptr)) return false;
-    span.end = next_;
-    out.push_back(std::move(span));
-    if (!separator(']', done)) return false;
-  }
-  return true;
+  return each(']', [&] { return span({}, out); });
 }
 
 bool JsonScanner::string(std::string* out) {

@@ -51,7 +51,10 @@ class JsonScanner {
   bool utf8(std::string* out);
   bool number(Value* out);
   bool word(std::string_view word);
-  bool separator(char close, bool& done);
+  template <typename Element>
+  bool each(char close, const Element& element);
+  bool field_name(std::string* name);
+  bool span(JsonSpan span, std::vector<JsonSpan>& out);
 
   std::string_view text_;
   std::size_t next_;

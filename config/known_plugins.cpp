@@ -37,6 +37,92 @@ bool is_default_plugin(std::string_view name) {
                      [&](const auto& plugin) { return plugin.name == name; });
 }
 
+const std::vector<std::string_view>& plugins_of_every_profile() {
+  static const std::vector<std::string_view> kPlugins = {"UnsupportedFeatures"};
+  return kPlugins;
+}
+
+bool is_in_every_profile(std::string_view name) {
+  const auto& all = plugins_of_every_profile();
+  return std::find(all.begin(), all.end(), name) != all.end();
+}
+
+namespace {
+
+constexpr std::string_view kKoordinator = "it is a plugin of Koordinator";
+constexpr std::string_view kSchedulerPlugins = "it is a plugin of scheduler-plugins";
+constexpr std::string_view kBoth = "it is a plugin of scheduler-plugins and of Koordinator";
+constexpr std::string_view kRetired = "kube-scheduler dropped it before configuration version v1";
+constexpr std::string_view kAlpha =
+    "it belongs to an alpha feature of kube-scheduler (pod groups) that is not supported";
+constexpr std::string_view kRemove = "remove it from the profile";
+
+struct ElsewherePlugin {
+  std::string_view whose;
+  std::string_view instead;
+};
+
+const std::map<std::string_view, ElsewherePlugin>& elsewhere_plugins() {
+  static const std::map<std::string_view, ElsewherePlugin> kPlugins = {
+      {"LoadAwareScheduling", {kKoordinator, kRemove}},
+      {"NodeNUMAResource",
+       {kKoordinator,
+        "NodeResourceTopologyMatch places pods on NUMA zones here, by the nodes' "
+        "NodeResourceTopology objects; replace it or remove it"}},
+      {"Reservation", {kKoordinator, kRemove}},
+      {"ElasticQuota", {kKoordinator, kRemove}},
+      {"DefaultPreBind",
+       {kKoordinator,
+        "a pod's annotations travel in its Binding here, so nothing is left to do; remove it"}},
+      {"NodeResourcesFitPlus", {kKoordinator, "use NodeResourcesFit, or remove it"}},
+      {"ScarceResourceAvoidance", {kKoordinator, kRemove}},
+      {"Coscheduling",
+       {kBoth,
+        "gangs of pods are not supported; remove it, and enable PrioritySort at queueSort "
+        "again if it was disabled"}},
+      {"CapacityScheduling", {kSchedulerPlugins, kRemove}},
+      {"CrossNodePreemption", {kSchedulerPlugins, kRemove}},
+      {"DiskIO", {kSchedulerPlugins, kRemove}},
+      {"LoadVariationRiskBalancing", {kSchedulerPlugins, kRemove}},
+      {"LowRiskOverCommitment", {kSchedulerPlugins, kRemove}},
+      {"NetworkOverhead", {kSchedulerPlugins, kRemove}},
+      {"NodeResourcesAllocatable",
+       {kSchedulerPlugins, "use NodeResourcesFit with a scoringStrategy, or remove it"}},
+      {"Peaks", {kSchedulerPlugins, kRemove}},
+      {"PodState", {kSchedulerPlugins, kRemove}},
+      {"PreemptionToleration", {kSchedulerPlugins, kRemove}},
+      {"QOSSort", {kSchedulerPlugins, "use PrioritySort, or remove it"}},
+      {"SySched", {kSchedulerPlugins, kRemove}},
+      {"TargetLoadPacking", {kSchedulerPlugins, kRemove}},
+      {"TopologicalSort", {kSchedulerPlugins, "use PrioritySort, or remove it"}},
+      {"GangScheduling", {kAlpha, kRemove}},
+      {"TopologyPlacementGenerator", {kAlpha, kRemove}},
+      {"PodGroupPodsCount", {kAlpha, kRemove}},
+      {"NodeLabel", {kRetired, "use NodeAffinity"}},
+      {"NodePreferAvoidPods", {kRetired, kRemove}},
+      {"NodeResourcesLeastAllocated",
+       {kRetired, "use NodeResourcesFit with scoringStrategy.type LeastAllocated"}},
+      {"NodeResourcesMostAllocated",
+       {kRetired, "use NodeResourcesFit with scoringStrategy.type MostAllocated"}},
+      {"RequestedToCapacityRatio",
+       {kRetired, "use NodeResourcesFit with scoringStrategy.type RequestedToCapacityRatio"}},
+      {"SelectorSpread", {kRetired, "use PodTopologySpread with defaultingType System"}},
+      {"ServiceAffinity", {kRetired, "use InterPodAffinity"}},
+  };
+  return kPlugins;
+}
+
+}  // namespace
+
+std::string about_missing_plugin(std::string_view name) {
+  if (is_default_plugin(name)) {
+    return " in this build, although kube-scheduler has it: remove it from the profile";
+  }
+  const auto found = elsewhere_plugins().find(name);
+  if (found == elsewhere_plugins().end()) return {};
+  return " here: " + std::string(found->second.whose) + "; " + std::string(found->second.instead);
+}
+
 ExtensionPoints reference_points(std::string_view name) {
   using enum ExtensionPoint;
   static const std::map<std::string_view, ExtensionPoints> kPoints = {

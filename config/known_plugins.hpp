@@ -44,6 +44,12 @@ struct DefaultPlugin {
 [[nodiscard]] const std::vector<DefaultPlugin>& default_plugins();
 [[nodiscard]] bool is_default_plugin(std::string_view name);
 
+// Plugins of Plimsoll that take part in every profile, before all others at their extension points,
+// whatever the file says: UnsupportedFeatures, which keeps a pod pending that asks for something
+// that is not there yet, rather than placing it as if it had not asked.
+[[nodiscard]] const std::vector<std::string_view>& plugins_of_every_profile();
+[[nodiscard]] bool is_in_every_profile(std::string_view name);
+
 // The extension points that the plugin has where its profile files come from. A file may name it at
 // any of them, even where the plugin of this build does its work elsewhere: that is a warning, not
 // an error.
@@ -51,6 +57,10 @@ struct DefaultPlugin {
 
 // The name that a plugin has here: NodeDevice for Koordinator's DeviceShare, otherwise the same.
 [[nodiscard]] std::string_view canonical_name(std::string_view name);
+
+// What there is to say about a plugin that is not in this build: whose it is and what to use
+// instead, to follow "does not exist". Empty for a name that is known nowhere.
+[[nodiscard]] std::string about_missing_plugin(std::string_view name);
 
 // Plugins that were removed from kube-scheduler before the configuration's version v1.
 [[nodiscard]] bool is_removed_plugin(std::string_view name);

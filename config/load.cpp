@@ -1,9 +1,8 @@
 #include "config/load.hpp"
 
 #include <algorithm>
-#include <set>
 
-#include "config/field_rules.hpp"
+#include "config/extenders.hpp"
 #include "config/fields.hpp"
 #include "config/manifest.hpp"
 #include "config/profile_decode.hpp"
@@ -14,14 +13,25 @@ namespace {
 
 constexpr std::string_view kDefaultSchedulerName = "default-scheduler";
 
-// Fields of earlier versions, and what took their place.
-const std::map<std::string, std::string, std::less<>>& hints_for_removed_fields() {
+// Fields of earlier versions and of other places, and what to write instead.
+const std::map<std::string, std::string, std::less<>>& hints_for_other_fields() {
+  constexpr const char* kAddress =
+      "it was removed with version v1beta3: the address is given on the command line";
+  constexpr const char* kPolicy = "policies were removed with Kubernetes 1.23: use profiles";
   static const std::map<std::string, std::string, std::less<>> kHints = {
-      {"healthzBindAddress",
-       "it was removed with version v1beta3: the address is given on the command line"},
-      {"metricsBindAddress",
-       "it was removed with version v1beta3: the address is given on the command line"},
+      {"healthzBindAddress", kAddress},
+      {"metricsBindAddress", kAddress},
       {"algorithmSource", "it was removed with version v1beta1: use profiles"},
+      {"policy", kPolicy},
+      {"hardPodAffinitySymmetricWeight",
+       "it was removed with version v1beta1: it is hardPodAffinityWeight of the args of "
+       "InterPodAffinity"},
+      {"bindTimeoutSeconds",
+       "it was removed with version v1beta1: it belongs to the args of VolumeBinding"},
+      {"disablePreemption",
+       "it was removed with version v1beta1: disable DefaultPreemption at postFilter"},
+      {"featureGates", "feature gates are no part of a profile file: remove it"},
+      {"logging", "logging is set on the command line: --log-level, --log-format"},
       {"schedulerName", "it belongs to a profile: profiles[0].schedulerName"},
       {"plugins", "it belongs to a profile: profiles[0].plugins"},
       {"pluginConfig", "it belongs to a profile: profiles[0].pluginConfig"},
@@ -58,8 +68,13 @@ bool check_type(Fields& fields) {
   return true;
 }
 
+void warn_idle(const Fields& fields, std::string_view name, std::string_view why,
+               Problems& warnings) {
+  warnings.push_back({fields.path(name), fields.at(name), "has no effect: " + std::string(why)});
+}
+
 void read_client_connection(const Value* value, const std::string& path, ClientConnection& out,
-                            Problems& errors) {
+                            Problems& errors, Problems& warnings) {
   const ClientConnection defaults;
   Fields fields(value, path, errors);
   fields.read("kubeconfig", out.kubeconfig);
@@ -74,6 +89,18 @@ void read_client_connection(const Value* value, const std::string& path, ClientC
     fields.problem("burst", invalid_value(std::to_string(out.burst), "must be non-negative"));
   }
   if (out.burst == 0) out.burst = defaults.burst;
+  if (out.qps != defaults.qps || out.burst != defaults.burst) {
+    constexpr std::string_view kLimits =
+        "the number of requests under way is limited, not their rate";
+    warn_idle(fields, out.qps != defaults.qps ? "qps" : "burst", kLimits, warnings);
+  }
+  const bool json = out.content_type == "application/json";
+  if (!json && out.content_type != defaults.content_type) {
+    warn_idle(fields, "contentType", "Plimsoll chooses the encoding itself", warnings);
+  }
+  if (!out.accept_content_types.empty()) {
+    warn_idle(fields, "acceptContentTypes", "Plimsoll chooses the encoding itself", warnings);
+  }
 }
 
 void check_leader_election(Fields& fields, const LeaderElection& election) {
@@ -124,76 +151,14 @@ void read_leader_election(const Value* value, const std::string& path, LeaderEle
   if (out.leader_elect) check_leader_election(fields, out);
 }
 
-void read_managed_resources(Fields& extender, std::set<std::string>& managed, Problems& errors) {
-  extender.each("managedResources", [&](const Value& item, const std::string& path) {
-    Fields resource(&item, path, errors);
-    std::string name;
-    bool ignored = false;
-    resource.read("name", name);
-    resource.read("ignoredByScheduler", ignored);
-    resource.finish();
-    if (!resource.present()) return;
-    const std::vector<std::string> broken = qualified_name_errors(name);
-    for (const std::string& error : broken) {
-      resource.problem("name", invalid_value(quoted(name), error));
-    }
-    if (broken.empty() && !is_extended_resource_name(name)) {
-      resource.problem("name", invalid_value(quoted(name), "is an invalid extended resource name"));
-    }
-    if (!managed.insert(name).second) {
-      resource.problem("name",
-                       invalid_value(quoted(name), "duplicate extender managed resource name"));
-    }
-  });
-}
-
-// HTTP extenders are understood and refused: a profile that counts on one must not run without it.
-void read_extenders(Fields& fields, Problems& errors) {
-  std::set<std::string> managed;
-  int binders = 0;
-  fields.each("extenders", [&](const Value& item, const std::string& path) {
-    Fields extender(&item, path, errors);
-    std::string text, prioritize, bind;
-    std::int64_t weight = 0;
-    bool flag = false;
-    std::chrono::nanoseconds timeout{};
-    for (const char* name : {"urlPrefix", "filterVerb", "preemptVerb"}) extender.read(name, text);
-    for (const char* name : {"enableHTTPS", "nodeCacheCapable", "ignorable"})
-      extender.read(name, flag);
-    extender.read("prioritizeVerb", prioritize);
-    extender.read("bindVerb", bind);
-    extender.read("weight", weight);
-    extender.read("httpTimeout", timeout);
-    Fields tls(extender.get("tlsConfig"), extender.path("tlsConfig"), errors);
-    for (const char* name :
-         {"serverName", "certFile", "keyFile", "caFile", "certData", "keyData", "caData"}) {
-      tls.read(name, text);
-    }
-    tls.read("insecure", flag);
-    tls.finish();
-    read_managed_resources(extender, managed, errors);
-    extender.finish();
-    if (!prioritize.empty() && weight <= 0) {
-      extender.problem("weight", invalid_value(std::to_string(weight),
-                                               "must have a positive weight applied to it"));
-    }
-    if (!bind.empty()) ++binders;
-    errors.push_back({path, item.at,
-                      forbidden("HTTP extenders are not supported: write what it does as a plugin, "
-                                "or remove it")});
-  });
-  if (binders > 1) {
-    fields.problem("extenders", invalid_value(quoted("found " + std::to_string(binders) +
-                                                     " extenders implementing bind"),
-                                              "only one extender can implement bind"));
-  }
-}
-
 void read_numbers(Fields& fields, SchedulerConfig& out, Problems& warnings) {
   fields.read("parallelism", out.parallelism);
   if (out.parallelism <= 0) {
     fields.problem("parallelism", invalid_value(std::to_string(out.parallelism),
                                                 "should be an integer value greater than zero"));
+  } else if (out.parallelism != SchedulerConfig().parallelism) {
+    warn_idle(fields, "parallelism", "one thread evaluates the nodes, and remembers the results",
+              warnings);
   }
   fields.read("percentageOfNodesToScore", out.percentage_of_nodes_to_score);
   check_percentage(fields, out.percentage_of_nodes_to_score, warnings);
@@ -263,12 +228,12 @@ LoadedConfig load_config_text(std::string_view text, std::string file) {
       fields.read("enableContentionProfiling", config.enable_contention_profiling);
       fields.read("delayCacheUntilActive", config.delay_cache_until_active);
       read_client_connection(fields.get("clientConnection"), "clientConnection",
-                             config.client_connection, out.errors);
+                             config.client_connection, out.errors, out.warnings);
       read_leader_election(fields.get("leaderElection"), "leaderElection", config.leader_election,
                            out.errors);
       read_profiles(fields, config, out.errors, out.warnings);
       read_extenders(fields, out.errors);
-      fields.finish(hints_for_removed_fields());
+      fields.finish(hints_for_other_fields());
       warn_about_the_default_scheduler(fields, config, out.warnings);
       out.config = std::move(config);
     }

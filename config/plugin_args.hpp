@@ -19,10 +19,11 @@ namespace plimsoll::config {
 [[nodiscard]] bool has_known_args(std::string_view plugin);
 
 // The args as compact JSON text in which every defaulted field is present and apiVersion and kind
-// are not. `args` may be null: the defaults. Problems have paths below `path`; with problems, the
+// are not. `args` may be null: the defaults. Problems have paths below `path`; with errors, the
 // text is not valid args. Durations are text in Go's form ("10s").
 [[nodiscard]] std::string normalise_args(std::string_view plugin, const Value* args,
-                                         const std::string& path, Problems& problems);
+                                         const std::string& path, Problems& errors,
+                                         Problems& warnings);
 
 // The args of a plugin for which the file gives none: the defaults, or "{}" for a plugin of unknown
 // args.

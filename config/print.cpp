@@ -131,18 +131,59 @@ Value plugin_config(std::vector<PluginArgs> all) {
   return out;
 }
 
-Value effective_profile(const EffectiveProfile& profile) {
+// Plugins that are made but run at no extension point.
+std::vector<EffectivePlugin> at_no_point(const EffectiveProfile& profile) {
+  std::vector<EffectivePlugin> out;
+  for (const std::string& name : profile.plugins) {
+    const bool runs = std::any_of(
+        profile.points.values.begin(), profile.points.values.end(), [&](const auto& plugins) {
+          return std::any_of(plugins.begin(), plugins.end(),
+                             [&](const EffectivePlugin& plugin) { return plugin.name == name; });
+        });
+    if (!runs && !is_in_every_profile(name)) out.push_back({name});
+  }
+  std::sort(out.begin(), out.end(),
+            [](const EffectivePlugin& a, const EffectivePlugin& b) { return a.name < b.name; });
+  return out;
+}
+
+Value effective_profile(const EffectiveProfile& profile, std::optional<std::int32_t> percentage) {
   Value plugins = Value::mapping();
-  plugins.set("multiPoint", Value::mapping().set("disabled", all_disabled()));
+  plugins.set("multiPoint", plugin_set(at_no_point(profile), false));
   for (const ExtensionPoint point : all_extension_points()) {
     plugins.set(std::string(field_name(point)),
                 plugin_set(profile.points[point], point == ExtensionPoint::kScore));
   }
   Value out = Value::mapping();
   out.set("schedulerName", Value::string(profile.scheduler_name));
+  if (percentage) out.set("percentageOfNodesToScore", Value::integer(*percentage));
   out.set("plugins", std::move(plugins));
   Value args = plugin_config(profile.args);
   if (!args.items.empty()) out.set("pluginConfig", std::move(args));
+  return out;
+}
+
+Value effective_value(const SchedulerConfig& config,
+                      const std::vector<EffectiveProfile>& profiles) {
+  Value out = Value::mapping();
+  out.set("apiVersion", Value::string(std::string(kConfigApiVersion)));
+  out.set("kind", Value::string(std::string(kConfigKind)));
+  out.set("parallelism", Value::integer(config.parallelism));
+  out.set("percentageOfNodesToScore", Value::integer(config.percentage_of_nodes_to_score));
+  out.set("podInitialBackoffSeconds", Value::integer(config.pod_initial_backoff_seconds));
+  out.set("podMaxBackoffSeconds", Value::integer(config.pod_max_backoff_seconds));
+  out.set("enableProfiling", Value::boolean(config.enable_profiling));
+  out.set("enableContentionProfiling", Value::boolean(config.enable_contention_profiling));
+  out.set("delayCacheUntilActive", Value::boolean(config.delay_cache_until_active));
+  out.set("clientConnection", client_connection(config.client_connection));
+  out.set("leaderElection", leader_election(config.leader_election));
+  Value list = Value::sequence();
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    std::optional<std::int32_t> percentage;
+    if (i < config.profiles.size()) percentage = config.profiles[i].percentage_of_nodes_to_score;
+    list.add(effective_profile(profiles[i], percentage));
+  }
+  out.set("profiles", std::move(list));
   return out;
 }
 
@@ -161,22 +202,12 @@ std::string to_yaml(const Value& value, int indent) {
 
 std::string print_effective(const SchedulerConfig& config,
                             const std::vector<EffectiveProfile>& profiles) {
-  Value out = Value::mapping();
-  out.set("apiVersion", Value::string(std::string(kConfigApiVersion)));
-  out.set("kind", Value::string(std::string(kConfigKind)));
-  out.set("parallelism", Value::integer(config.parallelism));
-  out.set("percentageOfNodesToScore", Value::integer(config.percentage_of_nodes_to_score));
-  out.set("podInitialBackoffSeconds", Value::integer(config.pod_initial_backoff_seconds));
-  out.set("podMaxBackoffSeconds", Value::integer(config.pod_max_backoff_seconds));
-  out.set("enableProfiling", Value::boolean(config.enable_profiling));
-  out.set("enableContentionProfiling", Value::boolean(config.enable_contention_profiling));
-  out.set("delayCacheUntilActive", Value::boolean(config.delay_cache_until_active));
-  out.set("clientConnection", client_connection(config.client_connection));
-  out.set("leaderElection", leader_election(config.leader_election));
-  Value list = Value::sequence();
-  for (const EffectiveProfile& profile : profiles) list.add(effective_profile(profile));
-  out.set("profiles", std::move(list));
-  return to_yaml(out);
+  return to_yaml(effective_value(config, profiles));
+}
+
+std::string effective_json(const SchedulerConfig& config,
+                           const std::vector<EffectiveProfile>& profiles) {
+  return to_json(effective_value(config, profiles));
 }
 
 }  // namespace plimsoll::config

@@ -9,11 +9,13 @@
 namespace plimsoll::config {
 namespace {
 
+// invalidPluginsByVersion: kube-scheduler names the core group's version there.
 std::string removed_plugin_message(std::string_view name) {
-  const std::string version = quoted(kConfigApiVersion);
-  return invalid_value(quoted(name), "was invalid in version " + version +
-                                         " (KubeSchedulerConfiguration is version " + version +
-                                         "): remove it, NodeVolumeLimits does its work");
+  return invalid_value(quoted(name),
+                       "was invalid in version \"v1\" (KubeSchedulerConfiguration is "
+                       "version " +
+                           quoted(kConfigApiVersion) +
+                           "): remove it, NodeVolumeLimits does its work");
 }
 
 // enabled or disabled of one set.
@@ -93,7 +95,8 @@ Plugins decode_plugins(Fields& profile, Problems& errors, Problems& warnings) {
   return out;
 }
 
-std::vector<PluginArgs> decode_plugin_config(Fields& profile, Problems& errors) {
+std::vector<PluginArgs> decode_plugin_config(Fields& profile, Problems& errors,
+                                             Problems& warnings) {
   std::vector<PluginArgs> out;
   std::set<std::string> seen;
   profile.each("pluginConfig", [&](const Value& item, const std::string& path) {
@@ -124,7 +127,7 @@ std::vector<PluginArgs> decode_plugin_config(Fields& profile, Problems& errors) 
       args.source.at = fields.at("name");
     }
     if (has_known_args(args.name)) {
-      args.json = normalise_args(args.name, given, args.path, errors);
+      args.json = normalise_args(args.name, given, args.path, errors, warnings);
     } else if (given != nullptr && !given->is_mapping()) {
       errors.push_back({args.path, given->at, wrong_type_message(*given, "a mapping")});
     } else {
@@ -165,7 +168,7 @@ Profile decode_profile(const Value& value, const std::string& path, Problems& er
     check_percentage(fields, *out.percentage_of_nodes_to_score, warnings);
   }
   out.plugins = decode_plugins(fields, errors, warnings);
-  out.plugin_args = decode_plugin_config(fields, errors);
+  out.plugin_args = decode_plugin_config(fields, errors, warnings);
   fields.finish();
   return out;
 }
@@ -197,7 +200,7 @@ void check_profiles_together(const std::vector<Profile>& profiles, Problems& err
                                                   : profiles[i].at;
       errors.push_back({child_path(profiles[i].path, "plugins.queueSort"), at,
                         invalid_value(set.enabled.empty() ? "none" : quoted(set.enabled[0].name),
-                                      "queueSort must be the same for all profiles")});
+                                      "must be the same for all profiles")});
     }
     const PluginArgs* args = find_args(profiles[i], sort);
     if (args != nullptr && (canon_args == nullptr || canon_args->json != args->json)) {

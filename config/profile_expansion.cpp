@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "config/foreign_args.hpp"
 #include "config/plugin_args.hpp"
 
 namespace plimsoll::config {
@@ -29,12 +30,15 @@ class Expander {
     multi_point_ = merge_plugin_set(default_plugin_set(registry_), profile_.plugins.multi_point);
     drop_missing(multi_point_.enabled, "plugin");
     check_repeated(multi_point_.enabled, "MultiPoint");
+    check_disabled(profile_.plugins.multi_point);
     for (const ExtensionPoint point : all_extension_points()) {
       PluginSet set = merge_plugin_set({}, profile_.plugins.points[point]);
       drop_missing(set.enabled, interface_name(point));
       drop_unimplemented(set.enabled, point);
       check_repeated(set.enabled, interface_name(point));
+      check_disabled(set);
       out_.points[point] = order(set, point);
+      put_in_every_profile(point);
       specific_[point] = std::move(set);
     }
     collect_plugins();
@@ -45,22 +49,28 @@ class Expander {
   }
 
  private:
+  // The whole story is told where a plugin is first named; every place is reported.
+  std::string missing_message(const std::string& type, const PluginRef& plugin) {
+    std::string message = type + ' ' + quoted(plugin.written) + " does not exist";
+    if (!explained_.insert(plugin.name).second) return message;
+    if (const std::string about = about_missing_plugin(plugin.name); !about.empty()) {
+      return message + about;
+    }
+    std::vector<std::string_view> known;
+    for (const auto& [name, points] : registry_) known.push_back(name);
+    const std::string close = nearest(plugin.name, known);
+    return message + (close.empty() ? ": no built-in plugin and no file in the plugin directory "
+                                      "has this name"
+                                    : ", did you mean " + quoted(close) + "?");
+  }
+
   void drop_missing(std::vector<PluginRef>& enabled, const std::string& type) {
     std::erase_if(enabled, [&](const PluginRef& plugin) {
       if (registry_.find(plugin.name) != registry_.end()) return false;
-      std::string message = type + ' ' + quoted(plugin.written) + " does not exist";
-      if (is_default_plugin(plugin.name)) {
-        message += " in this build, although kube-scheduler has it: remove it from the profile";
-      } else {
-        std::vector<std::string_view> known;
-        for (const auto& [name, points] : registry_) known.push_back(name);
-        const std::string close = nearest(plugin.name, known);
-        message += close.empty()
-                       ? ": no built-in plugin and no file in the plugin directory has this name"
-                       : ", did you mean " + quoted(close) + "?";
-      }
-      if (reported_missing_.insert(plugin.path).second) {
-        errors_.push_back({plugin.path, plugin.at, std::move(message)});
+      // The decoder has already said what became of a removed plugin.
+      const bool reported = is_removed_plugin(plugin.name);
+      if (reported_missing_.insert(plugin.path).second && !reported) {
+        errors_.push_back({plugin.path, plugin.at, missing_message(type, plugin)});
       }
       return true;
     });
@@ -71,13 +81,39 @@ class Expander {
       if (registry_.find(plugin.name)->second.has(point)) return false;
       // Where the plugin's profile files come from it has this point; here it does that work
       // elsewhere.
-      if (!reference_points(plugin.name).has(point)) {
+      if (reference_points(plugin.name).has(point)) {
+        warnings_.push_back({plugin.path, plugin.at,
+                             "has no effect: " + plugin.written + " has nothing to do at " +
+                                 std::string(field_name(point)) + " here"});
+      } else {
         errors_.push_back({plugin.path, plugin.at,
                            "plugin " + quoted(plugin.written) + " does not extend " +
                                interface_name(point) + " plugin"});
       }
       return true;
     });
+  }
+
+  // kube-scheduler takes any name here; one that means nothing anywhere is a slip of the pen.
+  void check_disabled(const PluginSet& set) {
+    for (const PluginRef& plugin : set.disabled) {
+      if (plugin.name == "*" || plugin.path.empty()) continue;
+      if (is_in_every_profile(plugin.name)) {
+        warnings_.push_back({plugin.path, plugin.at,
+                             "has no effect: " + plugin.written + " is part of every profile"});
+        continue;
+      }
+      const bool known = registry_.find(plugin.name) != registry_.end() ||
+                         !about_missing_plugin(plugin.name).empty() ||
+                         is_removed_plugin(plugin.name);
+      if (known) continue;
+      std::vector<std::string_view> names;
+      for (const auto& [name, points] : registry_) names.push_back(name);
+      const std::string close = nearest(plugin.name, names);
+      warnings_.push_back({plugin.path, plugin.at,
+                           "has no effect: there is no plugin " + quoted(plugin.written) +
+                               (close.empty() ? "" : ", did you mean " + quoted(close) + "?")});
+    }
   }
 
   void check_repeated(std::vector<PluginRef>& enabled, const std::string& type) {
@@ -116,6 +152,19 @@ class Expander {
     return overrides;
   }
 
+  void put_in_every_profile(ExtensionPoint point) {
+    auto& plugins = out_.points[point];
+    auto next = plugins.begin();
+    for (const std::string_view name : plugins_of_every_profile()) {
+      const auto found = registry_.find(name);
+      if (found == registry_.end() || !found->second.has(point)) continue;
+      const bool named =
+          std::any_of(plugins.begin(), plugins.end(),
+                      [&](const EffectivePlugin& plugin) { return plugin.name == name; });
+      if (!named) next = plugins.insert(next, {std::string(name)}) + 1;
+    }
+  }
+
   void collect_plugins() {
     Names seen;
     const auto add = [&](const std::vector<PluginRef>& plugins) {
@@ -125,6 +174,11 @@ class Expander {
     };
     add(multi_point_.enabled);
     for (const PluginSet& set : specific_.values) add(set.enabled);
+    for (const std::string_view name : plugins_of_every_profile()) {
+      if (registry_.find(name) != registry_.end() && seen.insert(std::string(name)).second) {
+        out_.plugins.emplace_back(name);
+      }
+    }
   }
 
   void check_required() {
@@ -173,6 +227,7 @@ class Expander {
                                       [&](const PluginArgs& args) { return args.name == name; });
       if (given != profile_.plugin_args.end()) {
         out_.args.push_back(*given);
+        warn_about_idle_args(*given, warnings_);
       } else {
         PluginArgs args;
         args.name = args.written = name;
@@ -183,9 +238,12 @@ class Expander {
     for (const PluginArgs& args : profile_.plugin_args) {
       const bool used =
           std::find(out_.plugins.begin(), out_.plugins.end(), args.name) != out_.plugins.end();
-      if (!used)
-        warnings_.push_back(
-            args.problem("", "have no effect: this profile does not enable " + args.written));
+      if (used || explained_.count(args.name) != 0) continue;
+      const bool missing = registry_.find(args.name) == registry_.end();
+      warnings_.push_back(
+          args.problem("", missing && is_default_plugin(args.name)
+                               ? "have no effect: this build does not have " + args.written
+                               : "have no effect: this profile does not enable " + args.written));
     }
   }
 
@@ -196,27 +254,34 @@ class Expander {
   EffectiveProfile out_;
   PluginSet multi_point_;
   PerExtensionPoint<PluginSet> specific_;
-  Names reported_missing_;
+  Names reported_missing_;  // paths
+  Names explained_;         // plugins that do not exist
 };
 
-// All profiles share one queue, so they must sort it alike.
+// All profiles share one queue, so they must sort it alike. Sets at queueSort that differ, and args
+// of a plugin that is named there, are the decoder's to report (validateCommonQueueSort); here it
+// is about what multiPoint and the defaults bring.
 void check_queue_sort(const SchedulerConfig& config, const std::vector<EffectiveProfile>& profiles,
                       Problems& errors) {
   const auto sorter = [](const EffectiveProfile& profile) {
     const auto& sorters = profile.points[ExtensionPoint::kQueueSort];
     return sorters.size() == 1 ? sorters[0].name : std::string();
   };
+  const auto written = [&config](std::size_t i) -> const PluginSet& {
+    return config.profiles[i].plugins.points[ExtensionPoint::kQueueSort];
+  };
   const std::string first = sorter(profiles[0]);
   for (std::size_t i = 1; i < profiles.size(); ++i) {
-    const std::string name = quoted(profiles[i].scheduler_name);
     const std::string mine = sorter(profiles[i]);
-    if (first.empty() || mine.empty()) continue;  // reported already
+    if (first.empty() || mine.empty() || !(written(i) == written(0))) continue;
+    const std::string name = quoted(profiles[i].scheduler_name);
     const std::string path = child_path(config.profiles[i].path, "plugins.queueSort");
     if (mine != first) {
       errors.push_back({path, config.profiles[i].at,
                         "different queue sort plugins for profile " + name + ": " + quoted(mine) +
                             ", first: " + quoted(first)});
-    } else if (profiles[i].args_of(mine).json != profiles[0].args_of(first).json) {
+    } else if (written(0).enabled.empty() &&
+               profiles[i].args_of(mine).json != profiles[0].args_of(first).json) {
       errors.push_back(
           {path, config.profiles[i].at, "different queue sort plugin args for profile " + name});
     }

@@ -1,5 +1,6 @@
 #include "config/validate.hpp"
 
+#include "config/foreign_args.hpp"
 #include "config/plugin_args.hpp"
 #include "config/print.hpp"
 
@@ -8,6 +9,17 @@ namespace {
 
 void append(Problems& to, Problems from) {
   for (Problem& problem : from) to.push_back(std::move(problem));
+}
+
+// An unknown field is said as everywhere in the file: with its whole path and the nearest name.
+Problem problem_of(const PluginArgs& args, ArgsError error) {
+  if (error.message != "unknown field") return args.problem(error.path, std::move(error.message));
+  Problem problem = args.problem(error.path, "");
+  problem.message = "unknown field " + quoted(problem.path);
+  if (!args.path.empty()) problem.at = locate_key(args.source, error.path);
+  const std::string close = nearest_args_field(args.name, error.path);
+  if (!close.empty()) problem.message += ", did you mean " + quoted(close) + "?";
+  return problem;
 }
 
 Validation validate_loaded(LoadedConfig loaded, const PluginRegistry& registry,
@@ -27,7 +39,7 @@ Validation validate_loaded(LoadedConfig loaded, const PluginRegistry& registry,
       for (const PluginArgs& args : profile.args) {
         if (has_known_args(args.name)) continue;
         for (ArgsError& error : check_args(args.name, args.json)) {
-          out.errors.push_back(args.problem(error.path, std::move(error.message)));
+          out.errors.push_back(problem_of(args, std::move(error)));
         }
       }
     }
@@ -55,6 +67,10 @@ std::string Validation::report() const {
 
 std::string Validation::effective_yaml() const {
   return ok() ? print_effective(config, profiles) : std::string();
+}
+
+std::string Validation::effective_json() const {
+  return ok() ? config::effective_json(config, profiles) : std::string();
 }
 
 Validation validate_file(const std::string& path, const PluginRegistry& registry,

@@ -9,17 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "config/args_errors.hpp"
 #include "config/load.hpp"
 #include "config/profile_expansion.hpp"
 
 namespace plimsoll::config {
-
-// What a plugin has to say about its args: `path` is inside the args, such as scoringStrategy.type;
-// it may be empty.
-struct ArgsError {
-  std::string path;
-  std::string message;
-};
 
 // Asks the plugin itself; an empty answer means that the args are good. It is called once per
 // profile for every plugin that runs in it and whose args are not checked here already (see
@@ -38,8 +32,10 @@ struct Validation {
 
   // For people: one line per error and warning, then a summary line.
   [[nodiscard]] std::string report() const;
-  // The merged view as YAML (print_effective); empty if there are errors.
+  // The merged view as YAML (print_effective) and as JSON (config::effective_json); empty if there
+  // are errors.
   [[nodiscard]] std::string effective_yaml() const;
+  [[nodiscard]] std::string effective_json() const;
 };
 
 // Loads, expands against what exists, and has every plugin check its args.

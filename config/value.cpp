@@ -160,9 +160,16 @@ std::string describe(const Value& value) {
   return "nothing";
 }
 
-Position locate(const Value& root, std::string_view path) {
+namespace {
+
+struct Place {
+  Position value;  // of the value, or of the key where the value spans lines
+  Position key;    // of the last key on the way
+};
+
+Place walk(const Value& root, std::string_view path) {
   const Value* value = &root;
-  Position at = root.at;
+  Place at{root.at, root.at};
   std::size_t next = 0;
   while (next < path.size()) {
     if (path[next] == '.') ++next;
@@ -174,7 +181,7 @@ Position locate(const Value& root, std::string_view path) {
       const bool number = parsed.ec == std::errc() && parsed.ptr == path.data() + close;
       if (!number || !value->is_sequence() || index >= value->items.size()) return at;
       value = &value->items[index];
-      at = value->at;
+      at = {value->at, value->at};
       next = close + 1;
       continue;
     }
@@ -182,12 +189,22 @@ Position locate(const Value& root, std::string_view path) {
     const Member* member = value->find_member(path.substr(next, end - next));
     if (member == nullptr) return at;
     value = &member->value;
-    at = end == path.size() && !value->is_null() && value->members.empty() && value->items.empty()
-             ? value->at
-             : member->at;
+    const bool short_value =
+        end == path.size() && !value->is_null() && value->members.empty() && value->items.empty();
+    at = {short_value ? value->at : member->at, member->at};
     next = end;
   }
   return at;
+}
+
+}  // namespace
+
+Position locate(const Value& root, std::string_view path) {
+  return walk(root, path).value;
+}
+
+Position locate_key(const Value& root, std::string_view path) {
+  return walk(root, path).key;
 }
 
 void find_duplicate_keys(const Value& value, std::string_view path, Problems& problems) {

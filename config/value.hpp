@@ -72,6 +72,9 @@ struct Member {
 // the key's.
 [[nodiscard]] Position locate(const Value& root, std::string_view path);
 
+// The same for the last key of the path itself: where an unknown field begins.
+[[nodiscard]] Position locate_key(const Value& root, std::string_view path);
+
 // Adds one problem per repeated key anywhere in the tree: 'duplicate field "a.b"'.
 void find_duplicate_keys(const Value& value, std::string_view path, Problems& problems);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/child_process.hpp"
@@ -90,21 +91,45 @@ TEST(PlimsollSimulate, NotesPodsOfOtherSchedulers) {
 }
 
 TEST(PlimsollValidate, ExamplesAreGood) {
-  for (const char* file : {"topology", "scheduler-plugins-nrt", "koordinator-deviceshare"}) {
-    const Answer answer =
-        plimsoll({"validate", std::string("examples/profiles/") + file + ".yaml"});
-    EXPECT_EQ(answer.code, 0) << file << answer.out << answer.err;
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("examples/profiles")) {
+    const Answer answer = plimsoll({"validate", entry.path().string()});
+    EXPECT_EQ(answer.code, 0) << entry.path() << answer.out << answer.err;
+    ++count;
   }
+  EXPECT_GE(count, 6);
 }
 
 TEST(PlimsollValidate, ShowsTheMergedResultThatLoadsAgain) {
-  const Answer answer = plimsoll({"validate", "--show-effective", kProfile});
-  ASSERT_EQ(answer.code, 0) << answer.err;
-  EXPECT_THAT(answer.out, HasSubstr("NodeResourceTopologyMatch"));
+  for (const auto& entry : std::filesystem::directory_iterator("examples/profiles")) {
+    const Answer answer = plimsoll({"validate", "--show-effective", entry.path().string()});
+    ASSERT_EQ(answer.code, 0) << answer.err;
+    EXPECT_THAT(answer.out, HasSubstr("UnsupportedFeatures"));
+    const TempDir dir;
+    const auto effective = dir.path() / "effective.yaml";
+    ASSERT_TRUE(write_file(effective, answer.out));
+    const Answer again = plimsoll({"validate", "--show-effective", effective.string()});
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(again.out, answer.out) << entry.path();
+  }
+}
+
+TEST(PlimsollRun, WritesTheEffectiveConfigurationAndEnds) {
   const TempDir dir;
-  const auto effective = dir.path() / "effective.yaml";
-  ASSERT_TRUE(write_file(effective, answer.out));
-  EXPECT_EQ(plimsoll({"validate", effective.string()}).code, 0);
+  const auto file = dir.path() / "effective.yaml";
+  const Answer written =
+      plimsoll({"run", "--config", kProfile, "--write-config-to", file.string()});
+  ASSERT_EQ(written.code, 0) << written.err;
+  const Answer shown = plimsoll({"validate", "--show-effective", kProfile});
+  const Answer printed = plimsoll({"run", "--config", kProfile, "--write-config-to", "-"});
+  EXPECT_EQ(printed.code, 0) << printed.err;
+  EXPECT_EQ(printed.out, shown.out);
+  const Answer again = plimsoll({"validate", "--show-effective", file.string()});
+  EXPECT_EQ(again.out, shown.out);
+  const Answer refused =
+      plimsoll({"run", "--config", kProfile, "--write-config-to", dir.path() / "no" / "folder"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("cannot write the configuration"));
 }
 
 TEST(PlimsollValidate, AllErrorsAtOnceThoseOfPluginsToo) {
@@ -125,6 +150,9 @@ profiles:
     args:
       scoringStrategy:
         type: Cheapest
+      cache:
+        foreignPodDetect: All
+      preemptionMode: Sometimes
 )"));
   const Answer answer = plimsoll({"validate", file.string()});
   EXPECT_EQ(answer.code, 1);
@@ -132,6 +160,14 @@ profiles:
   EXPECT_THAT(answer.err, HasSubstr("Imaginary"));
   EXPECT_THAT(answer.err, HasSubstr("profile.yaml:15:"));
   EXPECT_THAT(answer.err, HasSubstr("Cheapest"));
+  EXPECT_THAT(answer.err,
+              HasSubstr("profile.yaml:17:9: unknown field "
+                        "\"profiles[0].pluginConfig[0].args.cache.foreignPodDetect\", did you mean "
+                        "\"foreignPodsDetect\"?"));
+  EXPECT_THAT(answer.err,
+              HasSubstr("profile.yaml:18:23: profiles[0].pluginConfig[0].args.preemptionMode: "
+                        "Invalid value: \"Sometimes\": invalid PreemptionMode"));
+  EXPECT_THAT(answer.err, HasSubstr("5 errors"));
 }
 
 TEST(PlimsollPlugins, ListsWhatIsLoadedAndWhatWasRefused) {

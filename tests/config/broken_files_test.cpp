@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "config/load.hpp"
 #include "config/manifest.hpp"
-#include "config/profile_expansion.hpp"
+#include "config/validate.hpp"
 #include "tests/config/test_registry.hpp"
 
 namespace plimsoll::config {
@@ -28,14 +27,13 @@ TEST(BrokenFiles, ShowExactlyTheExpectedLines) {
   const std::vector<std::string> files = broken_files();
   EXPECT_GE(files.size(), 15U);
   for (const std::string& path : files) {
-    LoadedConfig loaded = load_config_file(path);
-    if (loaded.config) loaded.errors = expand_profiles(*loaded.config, test_registry()).errors;
+    const Validation validation = validate_file(path, test_registry());
     const std::string name = std::filesystem::path(path).filename();
     const std::string expected_path = std::filesystem::path(path).replace_extension(".expected");
     const Result<std::string> expected = read_text_file(expected_path);
     ASSERT_TRUE(expected) << expected.error().message;
-    EXPECT_FALSE(loaded.errors.empty()) << path;
-    EXPECT_EQ(to_string(loaded.errors, name), *expected) << path;
+    EXPECT_FALSE(validation.ok()) << path;
+    EXPECT_EQ(to_string(validation.errors, name), *expected) << path;
   }
 }
 

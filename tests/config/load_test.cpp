@@ -75,7 +75,14 @@ profiles:
 - schedulerName: two
 )");
   ASSERT_EQ(to_string(loaded.errors, "f"), "");
-  EXPECT_EQ(to_string(loaded.warnings, "f"), "");
+  EXPECT_EQ(
+      to_string(loaded.warnings, "f"),
+      "f:4:14: parallelism: has no effect: one thread evaluates the nodes, and remembers the "
+      "results\n"
+      "f:10:56: clientConnection.acceptContentTypes: has no effect: Plimsoll chooses the encoding "
+      "itself\n"
+      "f:10:95: clientConnection.qps: has no effect: the number of requests under way is limited, "
+      "not their rate\n");
   const SchedulerConfig& config = *loaded.config;
   EXPECT_EQ(config.parallelism, 4);
   EXPECT_EQ(config.pod_max_backoff_seconds, 20);

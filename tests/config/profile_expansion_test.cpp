@@ -237,7 +237,9 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorRow{
             "missing in multiPoint", "multiPoint: {enabled: [{name: Coscheduling}]}",
             "f:7:35: profiles[0].plugins.multiPoint.enabled[0]: plugin \"Coscheduling\" does not "
-            "exist: no built-in plugin and no file in the plugin directory has this name\n"},
+            "exist here: it is a plugin of scheduler-plugins and of Koordinator; gangs of pods are "
+            "not supported; remove it, and enable PrioritySort at queueSort again if it was "
+            "disabled\n"},
         ErrorRow{
             "one of kube-scheduler's that this build lacks",
             "multiPoint: {enabled: [{name: VolumeBinding}]}",

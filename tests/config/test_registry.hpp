@@ -5,7 +5,8 @@
 
 namespace plimsoll::config {
 
-// Some of kube-scheduler's plugins with their own extension points, and the three topology plugins.
+// Some of kube-scheduler's plugins with their own extension points, the three topology
+// plugins, and the one that is in every profile.
 inline PluginRegistry test_registry() {
   using enum ExtensionPoint;
   PluginRegistry out;
@@ -14,6 +15,7 @@ inline PluginRegistry test_registry() {
                            "NodeResourcesBalancedAllocation", "DefaultBinder"}) {
     out[name] = reference_points(name);
   }
+  out["UnsupportedFeatures"] = {kPreFilter, kFilter};
   out["NodeResourceTopologyMatch"] = {kPreFilter, kFilter, kScore, kReserve};
   out["TopologyScore"] = {kPreScore, kScore};
   out["NodeDevice"] = {kPreFilter, kFilter, kScore, kReserve};
