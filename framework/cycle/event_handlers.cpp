@@ -172,6 +172,9 @@ void Scheduler::assigned_pod(const PodRef& pod) {
   const std::string uid(view(pod->meta.uid));
   const PodRef before = cluster_.pod(uid);
   queue_.remove(uid);
+  const bool nominated_elsewhere =
+      !nominator_.node_of(uid).empty() && nominator_.node_of(uid) != view(pod->node_name);
+  nominator_.remove(uid);
   if (const auto attempt = attempts_.find(uid); attempt != attempts_.end()) {
     attempt->second->seen_bound = true;
     if (attempt->second->waiting()) resolve_waiting(uid, "", "pod was bound by another scheduler");
@@ -189,6 +192,14 @@ void Scheduler::assigned_pod(const PodRef& pod) {
   }
   if (change == PodChange::kMoved) queue_.move_all(assigned_pod_deleted(before), now_ms());
   queue_.move_all(assigned_pod_added(pod), now_ms());
+  if (nominated_elsewhere) nomination_ended(pod);  // somebody else bound it, to another node
+}
+
+// The room that was kept for the pod is free again. Kubernetes: getLEPriorityPreCheck.
+void Scheduler::nomination_ended(const PodRef& pod) {
+  ClusterEvent event = assigned_pod_deleted(pod);
+  event.max_priority = pod->priority;
+  queue_.move_all(event, now_ms());
 }
 
 void Scheduler::pending_pod(const PodRef& pod) {
@@ -201,17 +212,36 @@ void Scheduler::pending_pod(const PodRef& pod) {
     return;
   }
   if (cluster_.is_assumed(uid)) return;  // bound by us; the watch has not caught up
+  const PodRef before = queue_.find(uid);
   queue_.update(pod, now_ms());
+  if (!before) {
+    // Whoever nominated it, an earlier scheduler perhaps. A gated pod keeps no room.
+    const QueuedPod* entry = queue_.entry(uid);
+    if (entry != nullptr && !entry->gated_by) nominator_.add(pod, Nominating::keep());
+    return;
+  }
+  nominator_.update(*before, pod);
+  if (before->nominated_node_name.len != 0 &&
+      !equal(before->nominated_node_name, pod->nominated_node_name)) {
+    nomination_ended(before);
+  }
 }
 
 void Scheduler::forget_pod(std::string_view uid) {
+  const PodRef pending = queue_.find(uid);
+  const bool nominated =
+      pending && (pending->nominated_node_name.len != 0 || !nominator_.node_of(uid).empty());
+  nominator_.remove(uid);
   queue_.remove(uid);
   if (const auto attempt = attempts_.find(std::string(uid)); attempt != attempts_.end()) {
     attempt->second->deleted = true;
     if (attempt->second->waiting()) resolve_waiting(std::string(uid), "", "pod was deleted");
   }
   const PodRef pod = cluster_.pod(uid);
-  if (!pod) return;
+  if (!pod) {
+    if (nominated) nomination_ended(pending);
+    return;
+  }
   cluster_.remove_pod(uid);
   tell_plugins(PLIMSOLL_POD_REMOVED, *pod, view(pod->node_name));
   queue_.move_all(assigned_pod_deleted(pod), now_ms());

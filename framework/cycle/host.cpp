@@ -7,6 +7,7 @@
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/cycle/what_if.hpp"
 
 namespace plimsoll {
 namespace {
@@ -97,6 +98,29 @@ std::vector<WaitingPod> Scheduler::waiting_pods() {
   return result;
 }
 
+std::unique_ptr<WhatIf> Scheduler::what_if(const CycleContext& cycle, const plimsoll_pod& pod,
+                                           uint32_t slot) {
+  const NodeInfo* node = cluster_.node_at(slot);
+  if (node == nullptr) return nullptr;
+  for (const auto& framework : frameworks_) {
+    if (framework.get() == cycle.framework) {
+      return make_what_if(*framework, cycle, pod, *node, nominator_);
+    }
+  }
+  return nullptr;
+}
+
+void Scheduler::nominate(const plimsoll_pod& pod, std::string_view node_name) {
+  const PodRef pending = queue_.find(view(pod.meta.uid));
+  if (pending) nominator_.add(pending, Nominating::to(std::string(node_name)));
+}
+
+std::vector<const plimsoll_pod*> Scheduler::nominated_pods(std::string_view node_name) {
+  std::vector<const plimsoll_pod*> pods;
+  for (const PodRef& pod : nominator_.pods_of(node_name)) pods.push_back(pod.get());
+  return pods;
+}
+
 // ---- HostBackend; any thread
 
 void Scheduler::allow_waiting(std::string_view plugin, std::string_view pod_uid) {
@@ -180,6 +204,7 @@ SortKey Scheduler::sort_key(const plimsoll_pod& pod, int64_t queued_ms) {
 }
 
 QueueHint Scheduler::hint(const plimsoll_pod& pod, PluginIndex plugin, const ClusterEvent& event) {
+  if (pod.priority > event.max_priority) return QueueHint::kSkip;
   Framework* framework = framework_for(pod);
   if (framework == nullptr) return QueueHint::kNotRegistered;
   if (event.resource == kResourceRequeue) {

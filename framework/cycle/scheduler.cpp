@@ -20,6 +20,10 @@ Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& 
     : options_(std::move(options)),
       writer_(writer),
       environment_(symbols, *this),
+      nominator_([this](std::string_view node_name) {
+        const NodeInfo* node = cluster_.node(node_name);
+        if (node != nullptr) cluster_.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);
+      }),
       queue_(*this, options_.queue),
       unsynced_kinds_{"pods", "nodes"} {
   using std::chrono::duration_cast;

@@ -29,6 +29,7 @@
 #include "framework/cluster/inbox.hpp"
 #include "framework/cycle/api_writer.hpp"
 #include "framework/cycle/diagnosis.hpp"
+#include "framework/cycle/nominator.hpp"
 #include "framework/queue/scheduling_queue.hpp"
 #include "framework/runtime/environment.hpp"
 #include "framework/runtime/framework.hpp"
@@ -105,6 +106,7 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
     std::vector<const plimsoll_node_info*> feasible;
     Diagnosis diagnosis;
     Status status;
+    Nominating nominating = Nominating::clear();  // what a failure says about the nomination
   };
 
   explicit Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& writer);
@@ -131,17 +133,23 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
   void assigned_pod(const PodRef& pod);
   void pending_pod(const PodRef& pod);
   void forget_pod(std::string_view uid);
+  void nomination_ended(const PodRef& pod);
   void tell_plugins(uint32_t type, const plimsoll_pod& pod, std::string_view node_name);
   void finish_initial_sync();
 
   // ---- one attempt (scheduling_cycle.cpp)
   bool schedule_one();
   void evaluate(Attempt& attempt, Evaluation& result);
+  bool fits_nominated_node(Attempt& attempt, const PreFilterOutcome& outcome, Evaluation& result);
+  void run_post_filters(Attempt& attempt, NodeRows rows, std::span<const uint8_t> codes,
+                        Evaluation& result);
   const plimsoll_node_info* select(Attempt& attempt, const Evaluation& result, Status& status);
   bool reserve_and_permit(Attempt& attempt, const plimsoll_node_info* node);
   void note_rejection(Diagnosis& diagnosis, const Status& status) const;
-  void fail_attempt(Attempt& attempt, const Status& status, Diagnosis diagnosis);
-  void report_failure(const plimsoll_pod& pod, bool unschedulable, const std::string& message);
+  void fail_attempt(Attempt& attempt, const Status& status, Diagnosis diagnosis,
+                    const Nominating& nominating = Nominating::clear());
+  void report_failure(const plimsoll_pod& pod, bool unschedulable, const std::string& message,
+                      const Nominating& nominating = Nominating::clear());
 
   // ---- binding (binding_cycle.cpp)
   void expire_waiting_pods();
@@ -168,6 +176,10 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
   int64_t now_ms() override;
   const plimsoll_pod* pod_by_uid(std::string_view uid) override;
   std::vector<WaitingPod> waiting_pods() override;
+  std::unique_ptr<WhatIf> what_if(const CycleContext& cycle, const plimsoll_pod& pod,
+                                  uint32_t slot) override;
+  void nominate(const plimsoll_pod& pod, std::string_view node_name) override;
+  std::vector<const plimsoll_pod*> nominated_pods(std::string_view node_name) override;
   void activate(std::string_view pod_uid) override;
   void run_on_loop(int64_t delay_ms, std::function<void()> task) override;
   void api_request(PluginRequest request, ApiAnswer done) override;
@@ -189,6 +201,7 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
   std::unordered_map<std::string, Framework*> by_scheduler_name_;
 
   ClusterState cluster_;
+  Nominator nominator_;
   SchedulingQueue queue_;
   std::unordered_map<std::string, std::unique_ptr<Attempt>>
       attempts_;                             // by UID: waiting on Permit, or binding

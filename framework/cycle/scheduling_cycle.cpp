@@ -1,12 +1,14 @@
 // One attempt: from the queue to a reserved node. Kubernetes: pkg/scheduler/schedule_one.go.
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "framework/api/decode.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/cycle/what_if.hpp"
 
 namespace plimsoll {
 namespace {
@@ -40,7 +42,7 @@ bool Scheduler::schedule_one() {
   const plimsoll_node_info* node = nullptr;
   if (status.ok()) node = select(*attempt, result, status);
   if (node == nullptr) {
-    fail_attempt(*attempt, status, std::move(result.diagnosis));
+    fail_attempt(*attempt, status, std::move(result.diagnosis), result.nominating);
     return true;
   }
   if (!reserve_and_permit(*attempt, node)) return true;
@@ -68,49 +70,84 @@ void Scheduler::evaluate(Attempt& attempt, Evaluation& result) {
     result.status.error = kNoNodesMessage;
     return;
   }
+  // One verdict for each node; what PreFilter leaves out is out for good.
+  std::vector<uint8_t> codes(all.size(), PLIMSOLL_SUCCESS);
   PreFilterOutcome outcome = attempt.framework.run_pre_filter(*attempt.cycle, *attempt.pod);
   for (const PluginIndex plugin : outcome.narrowed_by) diagnosis.rejectors.insert(plugin);
   if (!outcome.status.ok()) {
-    if (outcome.status.rejected()) {
-      diagnosis.pre_filter_message = outcome.status.message(environment_.reasons);
-      note_rejection(diagnosis, outcome.status);
-    }
-    result.status = std::move(outcome.status);
+    result.status = outcome.status;
+    if (!outcome.status.rejected()) return;
+    diagnosis.pre_filter_message = outcome.status.message(environment_.reasons);
+    note_rejection(diagnosis, outcome.status);
+    std::fill(codes.begin(), codes.end(), static_cast<uint8_t>(outcome.status.code));
+    run_post_filters(attempt, all, codes, result);
     return;
   }
+  if (fits_nominated_node(attempt, outcome, result)) return;
 
-  std::vector<const plimsoll_node_info*> narrowed;
+  std::vector<uint32_t> reasons(all.size(), 0);
+  std::vector<PluginIndex> rejectors(all.size(), kNoPlugin);
   if (outcome.narrowed) {
-    for (const std::string& name : outcome.node_names) {
-      if (const NodeInfo* info = cluster_.node(name)) narrowed.push_back(info->abi());
-    }
-    if (narrowed.size() < all.size() && outcome.absent_nodes.reason != 0) {
-      diagnosis.nodes_by_reason[outcome.absent_nodes.reason] += all.size() - narrowed.size();
+    const std::set<std::string_view> names(outcome.node_names.begin(), outcome.node_names.end());
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (names.contains(view(all[i]->node->meta.name))) continue;
+      codes[i] = PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE;
+      reasons[i] = outcome.absent_nodes.reason;
     }
   }
-  const NodeRows rows = outcome.narrowed ? NodeRows(narrowed) : NodeRows(all);
-  std::vector<uint8_t> codes(rows.size(), 0);
-  std::vector<uint32_t> reasons(rows.size(), 0);
-  std::vector<PluginIndex> rejectors(rows.size(), kNoPlugin);
-  result.status = attempt.framework.run_filters(*attempt.cycle, *attempt.pod, rows,
-                                                {codes, reasons, rejectors});
+  result.status = run_filters_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod, all,
+                                             {codes, reasons, rejectors}, cluster_, nominator_);
   if (!result.status.ok()) return;
-  for (size_t i = 0; i < rows.size(); ++i) {
+  for (size_t i = 0; i < all.size(); ++i) {
     if (codes[i] == PLIMSOLL_SUCCESS) {
-      result.feasible.push_back(rows[i]);
+      result.feasible.push_back(all[i]);
       continue;
     }
-    ++diagnosis.nodes_by_reason[reasons[i]];
+    if (reasons[i] != 0) ++diagnosis.nodes_by_reason[reasons[i]];
     auto& plugins = codes[i] == PLIMSOLL_PENDING ? diagnosis.pending : diagnosis.rejectors;
     if (rejectors[i] != kNoPlugin) plugins.insert(rejectors[i]);
   }
   if (!result.feasible.empty()) return;
-
   result.status.code = Code::kUnschedulable;
+  run_post_filters(attempt, all, codes, result);
+}
+
+// The node that was cleared for the pod is most likely the only one that takes it: it is looked at
+// alone, and if it still does, at no other. Kubernetes: evaluateNominatedNode.
+bool Scheduler::fits_nominated_node(Attempt& attempt, const PreFilterOutcome& outcome,
+                                    Evaluation& result) {
+  const std::string_view name = view(attempt.pod->nominated_node_name);
+  const NodeInfo* node = name.empty() ? nullptr : cluster_.node(name);
+  if (node == nullptr) return false;
+  const auto& allowed = outcome.node_names;
+  if (outcome.narrowed && std::find(allowed.begin(), allowed.end(), name) == allowed.end()) {
+    return false;
+  }
+  const Status status =
+      filter_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod, *node, nominator_);
+  if (status.ok()) {
+    result.feasible.push_back(node->abi());
+    return true;
+  }
+  if (status.is_error()) {
+    log_error("the nominated node could not be looked at",
+              {{"pod", full_name(*attempt.pod)},
+               {"node", name},
+               {"error", status.message(environment_.reasons)}});
+  } else {
+    note_rejection(result.diagnosis, status);
+  }
+  return false;
+}
+
+void Scheduler::run_post_filters(Attempt& attempt, NodeRows rows, std::span<const uint8_t> codes,
+                                 Evaluation& result) {
   if (attempt.framework.at(ExtensionPoint::kPostFilter).empty()) return;
   const PostFilterOutcome post =
       attempt.framework.run_post_filters(*attempt.cycle, *attempt.pod, rows, codes);
-  diagnosis.post_filter_message = post.status.message(environment_.reasons);
+  result.diagnosis.post_filter_message = post.status.message(environment_.reasons);
+  result.nominating =
+      post.override_nomination ? Nominating::to(post.nominated_node) : Nominating::keep();
 }
 
 const plimsoll_node_info* Scheduler::select(Attempt& attempt, const Evaluation& result,
@@ -149,6 +186,7 @@ bool Scheduler::reserve_and_permit(Attempt& attempt, const plimsoll_node_info* n
     queue_.forget(attempt.uid());
     return false;
   }
+  nominator_.remove(view(attempt.assumed->meta.uid));  // it holds its room by itself now
   Status status = attempt.framework.run_reserve(*attempt.cycle, *attempt.assumed, *node);
   if (status.ok()) {
     PermitOutcome permit = attempt.framework.run_permit(*attempt.cycle, *attempt.assumed, *node);
@@ -177,7 +215,8 @@ void Scheduler::undo(Attempt& attempt) {
   cluster_.forget(view(attempt.assumed->meta.uid));
 }
 
-void Scheduler::fail_attempt(Attempt& attempt, const Status& status, Diagnosis diagnosis) {
+void Scheduler::fail_attempt(Attempt& attempt, const Status& status, Diagnosis diagnosis,
+                             const Nominating& nominating) {
   const std::string uid = attempt.uid();
   const PodRef current = queue_.find(uid);
   if (!current) return;  // deleted or bound by somebody else meanwhile
@@ -187,14 +226,17 @@ void Scheduler::fail_attempt(Attempt& attempt, const Status& status, Diagnosis d
   } else {
     queue_.fail(uid, now_ms());
   }
+  // Before the API server hears of it: the next attempt must see it already.
+  nominator_.add(current, nominating);
   const bool unschedulable = status.rejected();
   report_failure(*current, unschedulable,
                  unschedulable && !no_nodes ? fit_error_message(diagnosis, environment_.reasons)
-                                            : status.message(environment_.reasons));
+                                            : status.message(environment_.reasons),
+                 nominating);
 }
 
 void Scheduler::report_failure(const plimsoll_pod& pod, bool unschedulable,
-                               const std::string& message) {
+                               const std::string& message, const Nominating& nominating) {
   ++(unschedulable ? counters_.unschedulable : counters_.errors);
   log_debug("pod not scheduled", {{"pod", full_name(pod)}, {"why", message}});
   emit_event(view(pod.scheduler_name), pod, true, "FailedScheduling", "Scheduling", message);
@@ -202,7 +244,9 @@ void Scheduler::report_failure(const plimsoll_pod& pod, bool unschedulable,
   const bool unchanged = view(pod.scheduled_status) == "False" &&
                          view(pod.scheduled_reason) == reason &&
                          view(pod.scheduled_message) == message;
-  if (unchanged) return;
+  const bool renominate =
+      nominating.override_mode && view(pod.nominated_node_name) != nominating.node;
+  if (unchanged && !renominate) return;
   ConditionPatch patch;
   patch.ns = view(pod.meta.ns);
   patch.name = view(pod.meta.name);
@@ -211,6 +255,8 @@ void Scheduler::report_failure(const plimsoll_pod& pod, bool unschedulable,
   patch.reason = reason;
   patch.message = message;
   patch.observed_generation = pod.meta.generation;
+  patch.set_nominated = renominate;
+  if (renominate) patch.nominated_node = nominating.node;
   writer_.patch_condition(std::move(patch), [name = full_name(pod)](const Result<void>& result) {
     if (!result && result.error().code != ErrorCode::kNotFound) {
       log_warn("the PodScheduled condition could not be written",

@@ -6,6 +6,7 @@
 
 #include <plimsoll/plugin_abi.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ struct ClusterEvent {
   RawRef old_object;
   RawRef new_object;
   bool wildcard = false;  // wakes every pod, whatever its rejectors registered
+  // Only pods of at most this priority can be helped: what a nominated pod leaves, others of higher
+  // priority could have had before.
+  int32_t max_priority = INT32_MAX;
 };
 
 // The wildcard event of the periodic flush: pods that stayed unschedulable for too long are tried

@@ -241,7 +241,7 @@ PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsol
     return "running PostFilter plugin " + in_quotes(run.name());
   };
   PostFilterOutcome out;
-  std::vector<std::string_view> reasons;
+  std::string texts;  // of all that rejected
   PluginIndex rejector = kNoPlugin;
   for (const Slot& slot : at(ExtensionPoint::kPostFilter)) {
     PluginInstance& run = plugin(slot);
@@ -257,7 +257,12 @@ PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsol
       status = named(error_status(take_plugin_error()), slot.plugin);
       if (status.error.empty()) status = failure(slot.plugin, code, what(run));
     } else if (code != PLIMSOLL_SUCCESS) {
+      std::string text = take_plugin_error();
       status = rejection(slot.plugin, code, reason, what(run));
+      if (status.rejected() && reason == 0 && !text.empty()) {  // a text that may name anything
+        status.reason = 0;
+        status.error = std::move(text);
+      }
     }
     if (status.is_error()) {
       PostFilterOutcome failed;
@@ -274,11 +279,11 @@ PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsol
       out.status = std::move(status);
       return out;
     }
-    for (const std::string& text : env_.reasons.texts(status.reason)) reasons.push_back(text);
+    texts += (texts.empty() ? "" : ", ") + status.message(env_.reasons);
     if (rejector == kNoPlugin) rejector = slot.plugin;
   }
   out.status.code = Code::kUnschedulable;
-  if (!reasons.empty()) out.status.reason = env_.reasons.intern(reasons);
+  out.status.error = std::move(texts);
   if (rejector != kNoPlugin) out.status = named(std::move(out.status), rejector);
   return out;
 }

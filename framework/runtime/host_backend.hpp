@@ -6,12 +6,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "framework/base/result.hpp"
+#include "framework/runtime/what_if.hpp"
 
 namespace plimsoll {
 
@@ -57,6 +59,15 @@ class HostBackend {
                           std::string_view note) = 0;
   [[nodiscard]] virtual const plimsoll_pod* pod_by_uid(std::string_view uid) = 0;
   [[nodiscard]] virtual std::vector<WaitingPod> waiting_pods() = 0;
+  // The node of this slot as it might be for `pod`, on a clone of the cycle; null: no such node.
+  [[nodiscard]] virtual std::unique_ptr<plimsoll_what_if> what_if(const plimsoll_cycle& cycle,
+                                                                  const plimsoll_pod& pod,
+                                                                  uint32_t slot) = 0;
+  // In memory; an empty node name takes the nomination away. Pods that are not pending are left
+  // alone.
+  virtual void nominate(const plimsoll_pod& pod, std::string_view node_name) = 0;
+  [[nodiscard]] virtual std::vector<const plimsoll_pod*> nominated_pods(
+      std::string_view node_name) = 0;
 
   // ---- any thread
   virtual void allow_waiting(std::string_view plugin, std::string_view pod_uid) = 0;

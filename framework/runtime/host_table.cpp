@@ -189,6 +189,9 @@ std::string take_plugin_error() {
 void forget_plugin_error() {
   plugin_error.clear();
 }
+void set_plugin_error(std::string text) {
+  plugin_error = std::move(text);
+}
 
 plimsoll_host make_host_table(plimsoll_host_ctx* ctx) {
   plimsoll_host table{};
@@ -220,6 +223,7 @@ plimsoll_host make_host_table(plimsoll_host_ctx* ctx) {
   };
   table.post_binding = host_post_binding;
   add_functions_of_1_1(table);
+  add_what_if_functions(table);
   return table;
 }
 

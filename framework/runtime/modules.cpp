@@ -244,6 +244,12 @@ class NoBackend final : public HostBackend {
   int64_t now_ms() override { return 0; }
   const plimsoll_pod* pod_by_uid(std::string_view) override { return nullptr; }
   std::vector<WaitingPod> waiting_pods() override { return {}; }
+  std::unique_ptr<plimsoll_what_if> what_if(const plimsoll_cycle&, const plimsoll_pod&,
+                                            uint32_t) override {
+    return nullptr;
+  }
+  void nominate(const plimsoll_pod&, std::string_view) override {}
+  std::vector<const plimsoll_pod*> nominated_pods(std::string_view) override { return {}; }
   void activate(std::string_view) override {}
   void run_on_loop(int64_t, std::function<void()>) override {}
   void api_request(PluginRequest, ApiAnswer done) override {

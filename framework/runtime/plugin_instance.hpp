@@ -28,10 +28,13 @@ namespace plimsoll {
 
 // Fills in the functions that the host offers.
 [[nodiscard]] plimsoll_host make_host_table(plimsoll_host_ctx* ctx);
+void add_what_if_functions(plimsoll_host& table);  // those of them about what-ifs
 
 // What the plugin call on this thread said with set_error since forget_plugin_error(); cleared.
 [[nodiscard]] std::string take_plugin_error();
 void forget_plugin_error();
+// The host itself failed on behalf of the plugin that calls it.
+void set_plugin_error(std::string text);
 
 // A plugin's name as messages show it.
 [[nodiscard]] inline std::string in_quotes(std::string_view text) {

@@ -33,6 +33,14 @@ class RecordingBackend final : public HostBackend {
   int64_t now_ms() override { return 1234; }
   const plimsoll_pod* pod_by_uid(std::string_view uid) override;
   std::vector<WaitingPod> waiting_pods() override { return waiting_on_permit; }
+  std::unique_ptr<plimsoll_what_if> what_if(const plimsoll_cycle& cycle, const plimsoll_pod& pod,
+                                            uint32_t slot) override {
+    return on_what_if ? on_what_if(cycle, pod, slot) : nullptr;
+  }
+  void nominate(const plimsoll_pod& pod, std::string_view node_name) override {
+    nominations.emplace_back(std::string(view(pod.meta.name)) + " -> " + std::string(node_name));
+  }
+  std::vector<const plimsoll_pod*> nominated_pods(std::string_view) override { return nominated; }
   void activate(std::string_view pod_uid) override { activated.emplace_back(pod_uid); }
   void run_on_loop(int64_t delay_ms, std::function<void()> task) override {
     tasks.emplace_back(delay_ms, std::move(task));
@@ -49,6 +57,11 @@ class RecordingBackend final : public HostBackend {
   std::vector<const plimsoll_pod*> pods;  // found by UID
   std::vector<WaitingPod> waiting_on_permit;
   std::vector<std::string> activated;
+  std::vector<std::string> nominations;        // "pod -> node"
+  std::vector<const plimsoll_pod*> nominated;  // to every node
+  std::function<std::unique_ptr<plimsoll_what_if>(const plimsoll_cycle&, const plimsoll_pod&,
+                                                  uint32_t)>
+      on_what_if;                                                  // empty: there is no such node
   std::vector<std::pair<int64_t, std::function<void()>>> tasks;    // delay and what to run
   std::vector<PluginRequest> requests;                             // answered with 200
   std::function<void(std::function<void(Result<void>)>)> on_post;  // empty: succeeds at once

@@ -12,6 +12,7 @@
 #include <plimsoll/fake_objects.hpp>
 #include <plimsoll/plugin.hpp>
 
+#include <functional>
 #include <memory>
 #include <unordered_map>
 
@@ -51,6 +52,63 @@ class FakeCycle {
   };
   std::map<plimsoll_symbol, State> states;
   std::map<std::string, std::string> annotations;  // for the Binding
+};
+
+// One node as it might be.
+class FakeWhatIf {
+ public:
+  FakeWhatIf(const plimsoll_node_info& node, std::unique_ptr<FakeCycle> state)
+      : cycle(std::move(state)),
+        pods(node.pods, node.pods + node.pod_count),
+        allocatable_(node.allocatable, node.allocatable + node.resource_count),
+        requested_(node.requested, node.requested + node.resource_count),
+        info_(node) {
+    mirror();
+  }
+  FakeWhatIf(const FakeWhatIf&) = delete;
+  FakeWhatIf& operator=(const FakeWhatIf&) = delete;
+
+  [[nodiscard]] const plimsoll_node_info& node() const { return info_; }
+  void add(const plimsoll_pod& pod) {
+    pods.push_back(&pod);
+    account(pod, 1);
+  }
+  // False: it was not there.
+  bool remove(const plimsoll_pod& pod) {
+    const auto same = [&](const plimsoll_pod* p) {
+      return view(p->meta.uid) == view(pod.meta.uid);
+    };
+    const auto found = std::find_if(pods.begin(), pods.end(), same);
+    if (found == pods.end()) return false;
+    pods.erase(found);
+    account(pod, -1);
+    return true;
+  }
+
+  const std::unique_ptr<FakeCycle> cycle;  // a clone
+  std::vector<const plimsoll_pod*> pods;
+
+ private:
+  void account(const plimsoll_pod& pod, int64_t sign) {
+    for (const plimsoll_resource& used : Resources(pod.used)) {
+      if (used.index >= requested_.size()) {
+        allocatable_.resize(used.index + 1);
+        requested_.resize(used.index + 1);
+      }
+      requested_[used.index] += sign * used.value;
+    }
+    mirror();
+  }
+  void mirror() {
+    info_.pods = pods.data();
+    info_.pod_count = static_cast<uint32_t>(pods.size());
+    info_.resource_count = static_cast<uint32_t>(allocatable_.size());
+    info_.allocatable = allocatable_.data();
+    info_.requested = requested_.data();
+  }
+
+  std::vector<int64_t> allocatable_, requested_;
+  plimsoll_node_info info_;
 };
 
 class FakeHost {
@@ -100,7 +158,14 @@ class FakeHost {
   std::vector<Deferred> deferred;  // asked of run_on_loop; the test runs them: d.fn(d.user, 0)
   int requeued = 0;
 
+  std::map<std::string, std::string> nominations;  // pod name -> node, as nominate left it
+  std::vector<std::string> cancelled;              // UIDs of bindings that were given up
+
   // What plugins are told.
+  // The verdict of all filters on a node in a what-if: a reason text, empty if it passes.
+  std::function<std::string(const FakeWhatIf&)> what_if_verdict;
+  std::map<std::string, std::vector<const plimsoll_pod*>> nominated;  // by node
+  bool bindings_can_be_cancelled = false;
   std::vector<const plimsoll_pod*> pods;      // found by UID
   std::vector<plimsoll_waiting_pod> waiting;  // on Permit
   int32_t answer_status = 200;                // of every request to the API server
@@ -215,6 +280,48 @@ class FakeHost {
       return PLIMSOLL_WAIT;
     };
   }
+  static FakeWhatIf& of(plimsoll_what_if* what_if) {
+    return *reinterpret_cast<FakeWhatIf*>(what_if);
+  }
+  static void add_what_ifs(plimsoll_host& t) {
+    t.what_if_begin = [](Ctx c, const plimsoll_cycle* cycle, const plimsoll_pod*, uint32_t slot) {
+      const plimsoll_node_info* node = of(c).node(slot);
+      return reinterpret_cast<plimsoll_what_if*>(
+          node == nullptr ? nullptr : new FakeWhatIf(*node, FakeCycle::of(cycle).clone()));
+    };
+    t.what_if_add_pod = [](Ctx, plimsoll_what_if* what_if, const plimsoll_pod* pod) -> int32_t {
+      of(what_if).add(*pod);
+      return PLIMSOLL_SUCCESS;
+    };
+    t.what_if_remove_pod = [](Ctx c, plimsoll_what_if* what_if,
+                              const plimsoll_pod* pod) -> int32_t {
+      if (of(what_if).remove(*pod)) return PLIMSOLL_SUCCESS;
+      of(c).error = "no such pod in the what-if";
+      return PLIMSOLL_ERROR;
+    };
+    t.what_if_filter = [](Ctx c, plimsoll_what_if* what_if, uint32_t* reason) -> int32_t {
+      const std::string text = of(c).what_if_verdict ? of(c).what_if_verdict(of(what_if)) : "";
+      if (text.empty()) return PLIMSOLL_SUCCESS;
+      const plimsoll_str one = str(text);
+      *reason = of(c).reason(&one, 1);
+      return PLIMSOLL_UNSCHEDULABLE;
+    };
+    t.what_if_node = [](Ctx, const plimsoll_what_if* what_if) {
+      return &reinterpret_cast<const FakeWhatIf*>(what_if)->node();
+    };
+    t.what_if_end = [](Ctx, plimsoll_what_if* what_if) { delete &of(what_if); };
+    t.nominate = [](Ctx c, const plimsoll_pod* pod, plimsoll_str node_name) {
+      of(c).nominations[std::string(view(pod->meta.name))] = view(node_name);
+    };
+    t.nominated_pods = [](Ctx c, plimsoll_str node_name) {
+      const auto& pods = of(c).nominated[std::string(view(node_name))];
+      return plimsoll_list{pods.data(), static_cast<uint32_t>(pods.size()), sizeof pods[0]};
+    };
+    t.cancel_binding = [](Ctx c, plimsoll_str uid, plimsoll_str) -> uint32_t {
+      if (of(c).bindings_can_be_cancelled) of(c).cancelled.emplace_back(view(uid));
+      return of(c).bindings_can_be_cancelled ? 1 : 0;
+    };
+  }
   static void add_since_1_1(plimsoll_host& t) {
     using Ctx = plimsoll_host_ctx*;
     t.pod_by_uid = [](Ctx c, plimsoll_str uid) -> const plimsoll_pod* {
@@ -258,6 +365,7 @@ class FakeHost {
     add_cluster(t);
     add_binding(t);
     add_since_1_1(t);
+    add_what_ifs(t);
     return t;
   }
 

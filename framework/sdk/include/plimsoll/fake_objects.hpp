@@ -91,6 +91,24 @@ class FakePod {
     priority_ = priority;
     return *this;
   }
+  FakePod& never_preempts() {
+    preemption_policy_ = PLIMSOLL_PREEMPT_NEVER;
+    return *this;
+  }
+  FakePod& started(int64_t start_ms) {
+    start_ms_ = start_ms;
+    return *this;
+  }
+  // It is being deleted, with the reason of its condition DisruptionTarget, if it has one.
+  FakePod& terminating(std::string_view disruption_reason = {}) {
+    deletion_ms_ = 1;
+    disruption_reason_ = disruption_reason;
+    return *this;
+  }
+  FakePod& nominated_to(std::string_view node_name) {
+    nominated_node_name_ = node_name;
+    return *this;
+  }
   FakePod& on_node(std::string_view node_name) {
     node_name_ = node_name;
     return *this;
@@ -111,7 +129,13 @@ class FakePod {
     pod_.meta.uid = storage_.text("uid-" + std::string(name));
     pod_.meta.labels = storage_.labels(labels_);
     pod_.meta.annotations = storage_.labels(annotations_);
+    pod_.meta.deletion_ms = deletion_ms_;
     pod_.node_name = storage_.text(node_name_);
+    pod_.nominated_node_name = storage_.text(nominated_node_name_);
+    pod_.scheduler_name = storage_.text("plimsoll");
+    pod_.preemption_policy = preemption_policy_;
+    pod_.start_ms = start_ms_;
+    pod_.disruption_reason = storage_.text(disruption_reason_);
     pod_.requests = storage_.resources(requests_);
     pod_.used = pod_.requests;
     container_ = {};
@@ -128,6 +152,11 @@ class FakePod {
  private:
   std::string full_name_;
   std::string node_name_;
+  std::string nominated_node_name_;
+  std::string disruption_reason_;
+  int64_t start_ms_ = 0;
+  int64_t deletion_ms_ = 0;
+  uint8_t preemption_policy_ = PLIMSOLL_PREEMPT_LOWER_PRIORITY;
   int32_t priority_ = 0;
   std::map<std::string, std::string> labels_, annotations_;
   std::map<std::string, int64_t> requests_;

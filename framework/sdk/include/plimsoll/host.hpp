@@ -9,6 +9,8 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <exception>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
@@ -58,6 +60,17 @@ constexpr std::string_view type_name() {
   return __PRETTY_FUNCTION__;
 }
 
+// Calls that cross the ABI as a function and a pointer, made of any callable. The other side calls
+// exactly once, which frees it.
+template <typename Call>
+void* boxed(Call&& call) {
+  return new std::decay_t<Call>(std::forward<Call>(call));
+}
+template <typename Call>
+std::unique_ptr<Call> unboxed(void* user) {
+  return std::unique_ptr<Call>(static_cast<Call*>(user));
+}
+
 // Distinct for every type; only its address counts.
 template <typename T>
 inline constexpr char kTypeTag = 0;
@@ -94,6 +107,41 @@ class StateKeys {
 };
 
 }  // namespace detail
+
+// One node as it might be, for the pod of one attempt: Host::what_if. Loop only; it must not
+// outlive the call of the plugin in which it was made, and pods that are added must outlive it.
+class WhatIf {
+ public:
+  WhatIf(const plimsoll_host* table, plimsoll_what_if* raw) : raw_(raw, End{table}) {}
+
+  // False: there is no such node.
+  explicit operator bool() const { return raw_ != nullptr; }
+
+  // The node has this pod too / no longer. An error is to be returned as it is: the host has its
+  // text already.
+  Status add_pod(Pod pod) const { return {table().what_if_add_pod(ctx(), raw_.get(), &*pod), 0}; }
+  Status remove_pod(Pod pod) const {
+    return {table().what_if_remove_pod(ctx(), raw_.get(), &*pod), 0};
+  }
+  // What all filters say of the node as it is now; with the nominated pods that the pod yields to,
+  // and without: both must pass.
+  Status filter() const {
+    uint32_t reason = 0;
+    const int32_t code = table().what_if_filter(ctx(), raw_.get(), &reason);
+    return {code, reason};
+  }
+  [[nodiscard]] Node node() const { return Node(table().what_if_node(ctx(), raw_.get())); }
+
+ private:
+  struct End {
+    const plimsoll_host* table;
+    void operator()(plimsoll_what_if* raw) const { table->what_if_end(table->ctx, raw); }
+  };
+  [[nodiscard]] const plimsoll_host& table() const { return *raw_.get_deleter().table; }
+  [[nodiscard]] plimsoll_host_ctx* ctx() const { return table().ctx; }
+
+  std::unique_ptr<plimsoll_what_if, End> raw_;
+};
 
 // The scheduler. A small handle: copy it and keep it. Which thread may call what is said in
 // <plimsoll/plugin_abi.h>; unless noted, any thread.
@@ -216,7 +264,118 @@ class Host {
     return static_cast<const Table*>(table_->find_service(table_->ctx, str(name), min_version));
   }
 
+  // ---- what-ifs and nominated pods; loop only, not within filter or score
+  // The node of this slot as it might be for `pod`, with a clone of the cycle's state. Null if
+  // there is no such node, or if the host is older than 1.1.
+  [[nodiscard]] WhatIf what_if(const plimsoll_cycle& cycle, Pod pod, uint32_t slot) const {
+    plimsoll_what_if* raw = nullptr;
+    if (has(&plimsoll_host::what_if_begin)) {
+      raw = table_->what_if_begin(table_->ctx, &cycle, &*pod, slot);
+    }
+    return {table_, raw};
+  }
+  // Keeps room for the pod on this node, in memory; an empty name gives it up.
+  void nominate(Pod pod, std::string_view node_name) const {
+    if (has(&plimsoll_host::nominate)) table_->nominate(table_->ctx, &*pod, str(node_name));
+  }
+  // The pods nominated to the node.
+  [[nodiscard]] std::vector<Pod> nominated_pods(std::string_view node_name) const {
+    std::vector<Pod> pods;
+    if (!has(&plimsoll_host::nominated_pods)) return pods;
+    const List<const plimsoll_pod*> list = table_->nominated_pods(table_->ctx, str(node_name));
+    for (const plimsoll_pod* pod : list) pods.emplace_back(pod);
+    return pods;
+  }
+  // The texts of a reason, as another plugin gave them.
+  [[nodiscard]] std::vector<std::string_view> reason_texts(uint32_t reason_id) const {
+    std::vector<std::string_view> texts;
+    if (!has(&plimsoll_host::reason_texts)) return texts;
+    const Strings list = table_->reason_texts(table_->ctx, reason_id);
+    for (const plimsoll_str& text : list) texts.push_back(view(text));
+    return texts;
+  }
+  // The pod, waiting or on a node; null: neither. Loop only, valid until the plugin returns.
+  [[nodiscard]] Pod pod_by_uid(std::string_view uid) const {
+    return Pod(has(&plimsoll_host::pod_by_uid) ? table_->pod_by_uid(table_->ctx, str(uid))
+                                               : nullptr);
+  }
+
   // ---- waiting pods and binding
+  // Pods that wait on Permit; loop only, valid until the plugin returns or a wait ends.
+  struct WaitingPod {
+    Pod pod;
+    std::string node_name;
+    std::vector<std::string> pending_plugins;  // that have not allowed it yet
+  };
+  [[nodiscard]] std::vector<WaitingPod> waiting_pods() const {
+    std::vector<WaitingPod> pods;
+    if (!has(&plimsoll_host::waiting_pods)) return pods;
+    const List<plimsoll_waiting_pod> list = table_->waiting_pods(table_->ctx);
+    for (const plimsoll_waiting_pod& row : list) {
+      WaitingPod& pod = pods.emplace_back();
+      pod.pod = Pod(row.pod);
+      pod.node_name = view(row.node_name);
+      for (const plimsoll_str& name : Strings(row.pending_plugins)) {
+        pod.pending_plugins.emplace_back(view(name));
+      }
+    }
+    return pods;
+  }
+  // Gives up a binding that is still in PreBind. False: too late, or the pod is not being bound.
+  // Loop only.
+  bool cancel_binding(std::string_view pod_uid, std::string_view message) const {
+    return has(&plimsoll_host::cancel_binding) &&
+           table_->cancel_binding(table_->ctx, str(pod_uid), str(message)) != 0;
+  }
+  // Tries a waiting pod again at once, whatever its backoff.
+  void activate(std::string_view pod_uid) const {
+    if (has(&plimsoll_host::activate)) table_->activate(table_->ctx, str(pod_uid));
+  }
+  // Runs `task` (any callable without arguments) on the loop, `delay_ms` from now or later. If the
+  // scheduler stops before, it is destroyed without having run; an exception goes to the log.
+  template <typename Task>
+  void run_on_loop(int64_t delay_ms, Task&& task) const {
+    struct Deferred {
+      Host host;
+      std::decay_t<Task> task;
+    };
+    require(has(&plimsoll_host::run_on_loop), "run_on_loop");
+    table_->run_on_loop(
+        table_->ctx, delay_ms,
+        [](void* user, uint32_t cancelled) {
+          const auto deferred = detail::unboxed<Deferred>(user);
+          if (cancelled == 0) deferred->host.guard("run_on_loop", [&] { deferred->task(); });
+        },
+        detail::boxed(Deferred{*this, std::forward<Task>(task)}));
+  }
+  // A request to the API server, with the scheduler's credential, retried by class of error.
+  // `answered(int status, std::string_view body)` is called once, on any thread, and must not
+  // block: the HTTP status, or 0 and why there is no answer.
+  struct ApiRequest {
+    std::string method;
+    std::string path;          // "/api/v1/namespaces/a/pods/b", percent-encoded
+    std::string content_type;  // of the body; empty: application/json
+    std::string body;
+  };
+  template <typename Answered>
+  void api_request(const ApiRequest& request, Answered&& answered) const {
+    struct Open {
+      Host host;
+      std::decay_t<Answered> answered;
+    };
+    require(has(&plimsoll_host::api_request), "api_request");
+    const plimsoll_api_request raw{
+        sizeof raw,       0, str(request.method), str(request.path), str(request.content_type),
+        str(request.body)};
+    table_->api_request(
+        table_->ctx, &raw,
+        [](void* user, int32_t status, plimsoll_str body) {
+          const auto open = detail::unboxed<Open>(user);
+          open->host.guard("api_request",
+                           [&] { open->answered(static_cast<int>(status), view(body)); });
+        },
+        detail::boxed(Open{*this, std::forward<Answered>(answered)}));
+  }
   void allow_waiting(std::string_view pod_uid) const {
     table_->allow_waiting(table_->ctx, str(pod_uid));
   }
@@ -233,6 +392,28 @@ class Host {
   }
 
  private:
+  // Whether the host has this function: an older one has a shorter table.
+  template <typename Function>
+  [[nodiscard]] bool has(Function plimsoll_host::*slot) const {
+    const auto* begin = reinterpret_cast<const std::byte*>(table_);
+    const auto* end = reinterpret_cast<const std::byte*>(&(table_->*slot)) + sizeof(Function);
+    return static_cast<size_t>(end - begin) <= table_->size && table_->*slot != nullptr;
+  }
+  void require(bool there, const char* function) const {
+    if (!there) throw std::runtime_error(std::string("the scheduler is too old for ") + function);
+  }
+  // Runs what the host calls back; exceptions end here.
+  template <typename Call>
+  void guard(std::string_view function, const Call& call) const noexcept {
+    try {
+      call();
+    } catch (const std::exception& problem) {
+      error_log(std::string(function) + ": " + problem.what());
+    } catch (...) {
+      error_log("an exception that is no std::exception");
+    }
+  }
+
   struct Shared {
     std::string scope;
     detail::StateKeys keys;

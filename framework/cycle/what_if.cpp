@@ -1,0 +1,111 @@
+#include "framework/cycle/what_if.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+namespace {
+
+// Whether `pod` has to leave room for `nominated`.
+bool yields_to(const plimsoll_pod& pod, const plimsoll_pod& nominated) {
+  return nominated.priority >= pod.priority && !equal(nominated.meta.uid, pod.meta.uid);
+}
+
+bool yields_to_any(const plimsoll_pod& pod, const std::vector<PodRef>& nominated) {
+  return std::any_of(nominated.begin(), nominated.end(),
+                     [&](const PodRef& other) { return yields_to(pod, *other); });
+}
+
+// The verdict with the nominated pods that `pod` yields to.
+Status filter_beside(Framework& framework, const CycleContext& cycle, const plimsoll_pod& pod,
+                     const NodeInfo& node, const std::vector<PodRef>& nominated) {
+  NodeInfo with(node);
+  const auto state = cycle.clone();
+  for (const PodRef& other : nominated) {
+    if (!yields_to(pod, *other)) continue;
+    with.add_pod(other);
+    if (Status status = framework.run_add_pod(*state, pod, *other, *with.abi()); !status.ok()) {
+      return status;
+    }
+  }
+  return framework.run_filters_on(*state, pod, *with.abi());
+}
+
+class CycleWhatIf final : public WhatIf {
+ public:
+  CycleWhatIf(Framework& framework, const CycleContext& cycle, const plimsoll_pod& pod,
+              const NodeInfo& node, const Nominator& nominator)
+      : framework_(framework),
+        pod_(pod),
+        nominator_(nominator),
+        node_(node),
+        cycle_(cycle.clone()) {}
+
+  Status add_pod(const plimsoll_pod& added) override {
+    node_.add_pod(PodRef(PodRef(), &added));  // not owned: it outlives the what-if
+    return framework_.run_add_pod(*cycle_, pod_, added, *node_.abi());
+  }
+  Status remove_pod(const plimsoll_pod& removed) override {
+    if (!node_.remove_pod(view(removed.meta.uid))) {
+      return error_status("no corresponding pod " + std::string(view(removed.meta.name)) +
+                          " in pods of node " + node_.name());
+    }
+    return framework_.run_remove_pod(*cycle_, pod_, removed, *node_.abi());
+  }
+  Status filter() override {
+    return filter_with_nominated(framework_, *cycle_, pod_, node_, nominator_);
+  }
+  [[nodiscard]] const plimsoll_node_info& node() const override { return *node_.abi(); }
+
+ private:
+  Framework& framework_;
+  const plimsoll_pod& pod_;
+  const Nominator& nominator_;
+  NodeInfo node_;
+  std::unique_ptr<CycleContext> cycle_;
+};
+
+}  // namespace
+
+Status filter_with_nominated(Framework& framework, const CycleContext& cycle,
+                             const plimsoll_pod& pod, const NodeInfo& node,
+                             const Nominator& nominator) {
+  const std::vector<PodRef>& nominated = nominator.pods_of(node.name());
+  if (yields_to_any(pod, nominated)) {
+    Status status = filter_beside(framework, cycle, pod, node, nominated);
+    if (!status.ok()) return status;
+  }
+  return framework.run_filters_on(cycle, pod, *node.abi());
+}
+
+Status run_filters_with_nominated(Framework& framework, const CycleContext& cycle,
+                                  const plimsoll_pod& pod, NodeRows rows, FilterColumns out,
+                                  const ClusterState& cluster, const Nominator& nominator) {
+  std::vector<const NodeInfo*> twice;  // by slot
+  for (const auto& [name, nominated] : nominator.by_node()) {
+    const NodeInfo* node = cluster.node(name);
+    if (node == nullptr || !yields_to_any(pod, nominated)) continue;
+    if (twice.empty()) twice.resize(cluster.slot_count());
+    twice[node->slot()] = node;
+  }
+  for (size_t i = 0; !twice.empty() && i < rows.size(); ++i) {
+    const NodeInfo* node = twice[rows[i]->slot];
+    if (node == nullptr || out.codes[i] != PLIMSOLL_SUCCESS) continue;
+    const Status status =
+        filter_beside(framework, cycle, pod, *node, nominator.pods_of(node->name()));
+    if (status.is_error()) return status;
+    out.codes[i] = static_cast<uint8_t>(status.code);
+    out.reasons[i] = status.reason;
+    out.rejectors[i] = status.plugin_index;
+  }
+  return framework.run_filters(cycle, pod, rows, out);  // those that passed, now without them
+}
+
+std::unique_ptr<WhatIf> make_what_if(Framework& framework, const CycleContext& cycle,
+                                     const plimsoll_pod& pod, const NodeInfo& node,
+                                     const Nominator& nominator) {
+  return std::make_unique<CycleWhatIf>(framework, cycle, pod, node, nominator);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,36 @@
+#pragma once
+// Nodes as they might be: with other pods than now, and with the pods that are nominated to them.
+// Kubernetes: RunFilterPluginsWithNominatedPods and addGENominatedPods in
+// pkg/scheduler/framework/runtime/framework.go.
+//
+// A nominated pod of at least the priority of the pod that is to be placed counts as if it ran on
+// its node. A node with such pods is filtered twice, with them and without, and must pass both
+// times: with them, because their room is not to be taken; without them, because they may end up
+// elsewhere. Scheduler loop only.
+
+#include <memory>
+
+#include "framework/cluster/cluster_state.hpp"
+#include "framework/cycle/nominator.hpp"
+#include "framework/runtime/framework.hpp"
+#include "framework/runtime/what_if.hpp"
+
+namespace plimsoll {
+
+// The verdict on one node: Success, the first rejection, or Error. `node` may be simulated.
+[[nodiscard]] Status filter_with_nominated(Framework& framework, const CycleContext& cycle,
+                                           const plimsoll_pod& pod, const NodeInfo& node,
+                                           const Nominator& nominator);
+
+// Framework::run_filters with nominated pods; only the nodes that have such pods cost more.
+[[nodiscard]] Status run_filters_with_nominated(Framework& framework, const CycleContext& cycle,
+                                                const plimsoll_pod& pod, NodeRows rows,
+                                                FilterColumns out, const ClusterState& cluster,
+                                                const Nominator& nominator);
+
+// A copy of `node` and a clone of `cycle`.
+[[nodiscard]] std::unique_ptr<WhatIf> make_what_if(Framework& framework, const CycleContext& cycle,
+                                                   const plimsoll_pod& pod, const NodeInfo& node,
+                                                   const Nominator& nominator);
+
+}  // namespace plimsoll
