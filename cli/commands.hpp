@@ -3,10 +3,22 @@
 // and standard error says why.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace plimsoll::cli {
+
+// --leader-elect and its kin: what is given wins over the file. Durations as in the file ("15s").
+struct LeaderElectionArguments {
+  std::optional<bool> leader_elect;
+  std::optional<std::string> lease_duration;
+  std::optional<std::string> renew_deadline;
+  std::optional<std::string> retry_period;
+  std::optional<std::string> resource_lock;
+  std::optional<std::string> resource_name;
+  std::optional<std::string> resource_namespace;
+};
 
 struct RunArguments {
   std::string config;
@@ -16,6 +28,7 @@ struct RunArguments {
   std::string write_config_to;  // write the effective configuration there ("-": standard output)
                                 // and end, without a cluster
   std::vector<std::string> plugin_directories;
+  LeaderElectionArguments leader_election;
 };
 [[nodiscard]] int run(const RunArguments& arguments);
 

@@ -33,6 +33,28 @@ void add_log_options(CLI::App& command, LogLevel& level, LogFormat& format) {
       ->transform(CLI::CheckedTransformer(formats));
 }
 
+// kube-scheduler's flags.
+void add_leader_election_options(CLI::App& command, LeaderElectionArguments& into) {
+  const auto add = [&command](const char* flag, std::optional<std::string>& value,
+                              const char* text) {
+    command.add_option(flag, value, text)->group("Leader election (wins over the profile file)");
+  };
+  command
+      .add_flag("--leader-elect{true}", into.leader_elect,
+                "Schedule only while holding a lease that all replicas share "
+                "(--leader-elect=false: always)")
+      ->group("Leader election (wins over the profile file)");
+  add("--leader-elect-lease-duration", into.lease_duration,
+      "How long a standby waits after the last renewal that it saw, before it takes over");
+  add("--leader-elect-renew-deadline", into.renew_deadline,
+      "How long after its last renewal the leader leads");
+  add("--leader-elect-retry-period", into.retry_period,
+      "How often the lease is renewed, or asked for");
+  add("--leader-elect-resource-lock", into.resource_lock, "leases");
+  add("--leader-elect-resource-name", into.resource_name, "Name of the lease");
+  add("--leader-elect-resource-namespace", into.resource_namespace, "Namespace of the lease");
+}
+
 int main_with_exceptions(int argc, char** argv) {
   CLI::App app{"Plimsoll: a topology-aware secondary Kubernetes scheduler."};
   app.set_version_flag("--version", PLIMSOLL_VERSION);
@@ -53,6 +75,7 @@ int main_with_exceptions(int argc, char** argv) {
                           "Write the profile file with all defaults to this file (-: standard "
                           "output) and end");
   add_plugin_option(*run_command, run_arguments.plugin_directories);
+  add_leader_election_options(*run_command, run_arguments.leader_election);
   add_log_options(*run_command, level, format);
 
   SimulateArguments simulate_arguments;

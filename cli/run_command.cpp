@@ -1,5 +1,6 @@
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <future>
 #include <iostream>
@@ -46,6 +47,13 @@ Result<void> check_server(const informer::ServerAccess& access) {
                   "; check the credential's expiry and its RBAC role (deploy/rbac.yaml)");
 }
 
+// Another replica may lead by now and promise what this one has promised: end at once, whatever is
+// still going on here. Nothing waits to be written: the fence is closed.
+[[noreturn]] void lost_leadership(const std::string& why) {
+  log_error("lost the leader lease; ending, so that another replica can lead", {{"reason", why}});
+  std::_Exit(1);
+}
+
 int failure(const std::string& message) {
   std::cerr << "plimsoll run: " << message << "\n";
   return 1;
@@ -76,9 +84,13 @@ int run(const RunArguments& arguments) {
 
   const auto modules = load_modules(arguments.plugin_directories);
   if (!modules) return failure(modules.error().message);
-  const auto configuration = load_configuration(arguments.config, *modules);
+  auto configuration = load_configuration(arguments.config, *modules);
   if (!configuration)
     return failure("the profile file is not usable:\n" + configuration.error().message);
+  auto election =
+      leader_election_settings(configuration->config.leader_election, arguments.leader_election);
+  if (!election) return failure("leader election cannot be set up:\n" + election.error().message);
+  configuration->config.leader_election = std::move(*election);
 
   if (!arguments.write_config_to.empty())
     return write_configuration(arguments.write_config_to, configuration->effective_yaml());
@@ -91,19 +103,13 @@ int run(const RunArguments& arguments) {
   const auto access = informer::load_server_access(kubeconfig);
   if (!access) return failure(access.error().message);
   if (auto reachable = check_server(*access); !reachable) return failure(reachable.error().message);
-  if (configuration->config.leader_election.leader_elect) {
-    log_info(
-        "leader election is not there yet: run one replica only, and set "
-        "leaderElection.leaderElect to false");
-  }
-
   auto session = Session::create(*configuration, *modules, *access);
   if (!session) return failure(session.error().message);
   std::string names;
   for (const auto& profile : configuration->profiles)
     names += (names.empty() ? "" : ",") + profile.scheduler_name;
   log_info("scheduling", {{"server", access->server}, {"scheduler_names", names}});
-  (*session)->start();
+  (*session)->start(lost_leadership);
   int signal = 0;
   sigwait(&signals, &signal);
   // A second signal ends the program at once, should a plugin's PreBind block.

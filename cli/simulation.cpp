@@ -210,7 +210,9 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   informer::ServerAccess access;
   access.server = (*server)->url();
   access.source = "the sandbox";
-  auto session = Session::create(configuration, modules, access);
+  config::Validation alone = configuration;  // nobody else schedules here
+  alone.config.leader_election.leader_elect = false;
+  auto session = Session::create(alone, modules, access);
   if (!session) return fail(session.error());
 
   note_foreign_pods(options.pods, names, result.notes);

@@ -126,9 +126,24 @@ Result<std::unique_ptr<Session>> Session::create(const config::Validation& confi
     if (!made) return fail(made.error());
     *client = std::move(*made);
   }
-  session->writer_ = std::make_unique<informer::ServerWriter>(*session->binds_, *session->others_);
-  auto scheduler = Scheduler::create(scheduler_options(configuration), modules, session->symbols_,
-                                     *session->writer_);
+  const config::LeaderElection& election = configuration.config.leader_election;
+  informer::WriteOptions writes;
+  SchedulerOptions scheduling = scheduler_options(configuration);
+  if (election.leader_elect) {
+    auto leadership = Leadership::create(election, access, credentials);
+    if (!leadership) return fail(leadership.error());
+    session->leadership_ = std::move(*leadership);
+    session->lease_namespace_ = election.resource_namespace;
+    session->lease_name_ = election.resource_name;
+    session->scheduler_name_ = configuration.profiles.front().scheduler_name;
+    session->delay_cache_ = configuration.config.delay_cache_until_active;
+    writes.fence = &session->leadership_->fence();
+    scheduling.standby = true;
+  }
+  session->writer_ =
+      std::make_unique<informer::ServerWriter>(*session->binds_, *session->others_, writes);
+  auto scheduler =
+      Scheduler::create(std::move(scheduling), modules, session->symbols_, *session->writer_);
   if (!scheduler) return fail(scheduler.error());
   session->scheduler_ = std::move(*scheduler);
   informer::InformerOptions kinds;
@@ -148,7 +163,7 @@ Session::~Session() {
   stop();
 }
 
-void Session::start() {
+void Session::start(Leadership::OnLost on_lost) {
   loop_ = std::thread([this] {
     try {
       scheduler_->run();
@@ -158,17 +173,36 @@ void Session::start() {
       std::abort();
     }
   });
-  informer_->start();
+  if (!leadership_ || !delay_cache_) informer_->start();
+  if (leadership_) leadership_->start([this] { lead(); }, std::move(on_lost));
+}
+
+// On the election's thread, which must go on renewing.
+void Session::lead() {
+  EventRecord event;
+  event.api_version = "coordination.k8s.io/v1";
+  event.kind = "Lease";
+  event.ns = lease_namespace_;
+  event.name = lease_name_;
+  event.scheduler_name = scheduler_name_;
+  event.reason = "LeaderElection";
+  event.action = "LeaderElection";
+  event.note = leadership_->identity() + " became leader";
+  writer_->record_event(std::move(event));
+  if (delay_cache_) informer_->start();
+  informer_->relist_pods([this] { scheduler_->lead(); });
 }
 
 void Session::stop() {
+  if (std::exchange(stopped_, true)) return;
   if (informer_) informer_->stop();
   if (scheduler_) scheduler_->stop();
   if (loop_.joinable()) loop_.join();
-  if (writer_) {
-    writer_->drain(std::chrono::seconds(2));  // the last events and conditions
-    writer_->stop();
-  }
+  if (writer_) writer_->drain(std::chrono::seconds(2));  // the last events and conditions
+  // A bind without an answer may still be carried out: then the lease runs to its end.
+  const bool answered = writer_ && writer_->binds_ended();
+  if (leadership_) leadership_->stop(answered && leadership_->elector().status().leading);
+  if (writer_) writer_->stop();
   for (auto* client : {&reads_, &binds_, &others_}) {
     if (*client) (*client)->stop();
   }

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "cli/leadership.hpp"
 #include "config/validate.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/base/result.hpp"
@@ -39,6 +40,10 @@ namespace plimsoll::cli {
 [[nodiscard]] SchedulerOptions scheduler_options(const config::Validation& configuration);
 
 // A scheduler connected to an API server, on threads of its own.
+//
+// With leader election it watches from the start (unless delayCacheUntilActive) but schedules and
+// writes nothing before it leads. What it watched until then may lag behind the last binding of the
+// one that led before, so all pods are read afresh first.
 class Session {
  public:
   // Connects nothing yet; fails on credentials that cannot be read and plugins that cannot be made.
@@ -49,15 +54,26 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  void start();
-  void stop();  // waits for binds in flight; idempotent
+  // `on_lost`: this process led and leads no more; not one more write leaves it. It cannot go on:
+  // what it has promised is no longer its own. Called on another thread; it should end the process.
+  void start(Leadership::OnLost on_lost = {});
+  void stop();  // waits for binds in flight, then gives the lease away; idempotent
   [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
   [[nodiscard]] const informer::WriteStats& writes() const { return writer_->stats(); }
+  // Null without leader election: then this process always leads.
+  [[nodiscard]] const Leadership* leadership() const { return leadership_.get(); }
 
  private:
   Session() = default;
+  void lead();
 
+  bool delay_cache_ = false;  // delayCacheUntilActive
+  bool stopped_ = false;
+  std::string scheduler_name_;  // of the first profile: who reports that it leads
+  std::string lease_namespace_;
+  std::string lease_name_;
   SymbolTable symbols_;
+  std::unique_ptr<Leadership> leadership_;        // outlives the writer that it bars
   std::unique_ptr<informer::HttpClient> reads_;   // lists and watches
   std::unique_ptr<informer::HttpClient> binds_;   // a connection pool of their own
   std::unique_ptr<informer::HttpClient> others_;  // events, conditions

@@ -4,6 +4,7 @@
 
 #include "config/extenders.hpp"
 #include "config/fields.hpp"
+#include "config/leader_election.hpp"
 #include "config/manifest.hpp"
 #include "config/profile_decode.hpp"
 #include "config/yaml_document.hpp"
@@ -103,32 +104,6 @@ void read_client_connection(const Value* value, const std::string& path, ClientC
   }
 }
 
-void check_leader_election(Fields& fields, const LeaderElection& election) {
-  constexpr double kJitter = 1.2;
-  const auto check_positive = [&](std::string_view name, std::chrono::nanoseconds value) {
-    if (value.count() <= 0) {
-      fields.problem(name,
-                     invalid_value(quoted(format_duration(value)), "must be greater than zero"));
-    }
-  };
-  check_positive("leaseDuration", election.lease_duration);
-  check_positive("renewDeadline", election.renew_deadline);
-  check_positive("retryPeriod", election.retry_period);
-  if (election.lease_duration <= election.renew_deadline) {
-    fields.problem("leaseDuration", invalid_value(quoted(format_duration(election.renew_deadline)),
-                                                  "must be greater than `RenewDeadline`"));
-  }
-  if (static_cast<double>(election.renew_deadline.count()) <=
-      kJitter * static_cast<double>(election.retry_period.count())) {
-    fields.problem("renewDeadline", invalid_value(quoted(format_duration(election.renew_deadline)),
-                                                  "must be greater than 1.2 times `RetryPeriod`"));
-  }
-  if (election.resource_lock != "leases") {
-    fields.problem("resourceLock", invalid_value(quoted(election.resource_lock),
-                                                 "resourceLock value must be \"leases\""));
-  }
-}
-
 void read_leader_election(const Value* value, const std::string& path, LeaderElection& out,
                           Problems& errors) {
   const LeaderElection defaults;
@@ -146,9 +121,10 @@ void read_leader_election(const Value* value, const std::string& path, LeaderEle
   if (out.renew_deadline.count() == 0) out.renew_deadline = defaults.renew_deadline;
   if (out.retry_period.count() == 0) out.retry_period = defaults.retry_period;
   if (out.resource_lock.empty()) out.resource_lock = defaults.resource_lock;
-  if (out.resource_name.empty()) out.resource_name = defaults.resource_name;
   if (out.resource_namespace.empty()) out.resource_namespace = defaults.resource_namespace;
-  if (out.leader_elect) check_leader_election(fields, out);
+  for (const LeaderElectionProblem& problem : leader_election_problems(out)) {
+    fields.problem(problem.field, problem.text);
+  }
 }
 
 void read_numbers(Fields& fields, SchedulerConfig& out, Problems& warnings) {
@@ -188,9 +164,10 @@ void read_profiles(Fields& fields, SchedulerConfig& out, Problems& errors, Probl
   check_profiles_together(out.profiles, errors);
 }
 
-// What is legal but would set this scheduler against the cluster's own.
-void warn_about_the_default_scheduler(Fields& fields, const SchedulerConfig& config,
-                                      Problems& warnings) {
+// Names the lease where the file does not, and warns of what is legal but would set this scheduler
+// against the cluster's own.
+void settle_with_the_default_scheduler(Fields& fields, SchedulerConfig& config,
+                                       Problems& warnings) {
   bool serves_default = false;
   for (const Profile& profile : config.profiles) {
     if (profile.scheduler_name != kDefaultSchedulerName) continue;
@@ -199,11 +176,12 @@ void warn_about_the_default_scheduler(Fields& fields, const SchedulerConfig& con
                         "kube-scheduler serves the pods of \"default-scheduler\": two schedulers "
                         "would work on the same pods unless it is stopped"});
   }
-  const LeaderElection defaults;
-  const LeaderElection& election = config.leader_election;
-  if (!serves_default && election.leader_elect &&
-      election.resource_name == defaults.resource_name &&
-      election.resource_namespace == defaults.resource_namespace) {
+  LeaderElection& election = config.leader_election;
+  if (election.resource_name.empty()) {
+    election.resource_name = serves_default ? kKubeSchedulerLease : "plimsoll";
+  } else if (!serves_default && election.leader_elect &&
+             election.resource_name == kKubeSchedulerLease &&
+             election.resource_namespace == LeaderElection().resource_namespace) {
     warnings.push_back(
         {"leaderElection.resourceName", fields.at("leaderElection"),
          "is kube-scheduler's own lease, kube-system/kube-scheduler: only one of the "
@@ -234,7 +212,7 @@ LoadedConfig load_config_text(std::string_view text, std::string file) {
       read_profiles(fields, config, out.errors, out.warnings);
       read_extenders(fields, out.errors);
       fields.finish(hints_for_other_fields());
-      warn_about_the_default_scheduler(fields, config, out.warnings);
+      settle_with_the_default_scheduler(fields, config, out.warnings);
       out.config = std::move(config);
     }
   }

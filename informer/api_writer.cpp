@@ -180,17 +180,35 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
         if (!job->merge.empty()) from.mergeable.erase(job->merge);
         ++from.under_way;
       }
-      transmit(write_class, job);
+      if (allowed_time() == milliseconds::zero()) {
+        end(write_class, *job, not_leading());
+      } else {
+        transmit(write_class, job);
+      }
     }
   }
 
+  // How long a try may last from here on; zero: nothing may be sent.
+  [[nodiscard]] milliseconds allowed_time() const {
+    if (options.fence == nullptr) return milliseconds::max();
+    return std::chrono::duration_cast<milliseconds>(options.fence->allowance());
+  }
+
+  static tl::unexpected<Error> not_leading() {
+    return fail(ErrorCode::kCancelled, "this replica does not lead");
+  }
+
   void transmit(WriteClass write_class, const JobRef& job) {
+    const milliseconds allowed = allowed_time();
+    if (allowed == milliseconds::zero()) return finish(write_class, *job, not_leading());
     ++job->tries;
+    HttpRequest request = job->request;
+    request.timeout = std::min(request.timeout, allowed);
     HttpHandlers handlers;
     handlers.on_done = [self = shared_from_this(), write_class, job](Result<HttpResponse> result) {
       self->answered(write_class, job, std::move(result));
     };
-    lane(write_class).client->submit(job->request, std::move(handlers));
+    lane(write_class).client->submit(std::move(request), std::move(handlers));
   }
 
   void answered(WriteClass write_class, const JobRef& job, Result<HttpResponse> result) {
@@ -272,6 +290,12 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
   }
 
   void finish(WriteClass write_class, Job& job, Result<HttpResponse> result) {
+    end(write_class, job, std::move(result));
+    pump(write_class);
+  }
+
+  // As finish(), for a caller that goes on with the queue by itself.
+  void end(WriteClass write_class, Job& job, Result<HttpResponse> result) {
     const auto index = static_cast<std::size_t>(write_class);
     count(index, result && result->ok());
     if (!result) result = fail(result.error().within(job.what));
@@ -283,14 +307,13 @@ struct ServerWriter::Shared : std::enable_shared_from_this<ServerWriter::Shared>
       const std::lock_guard lock(mutex);
       --lanes[index].under_way;
     }
-    pump(write_class);
     changed.notify_all();
   }
 
   // Called with `mutex` held.
   [[nodiscard]] bool is_empty(WriteClass write_class) {
     const Lane& each = lane(write_class);
-    return each.queue.empty() && each.under_way == 0;
+    return each.queue.empty() && each.under_way == 0 && each.retrying.empty();
   }
 
   bool drain(milliseconds timeout) {
@@ -569,6 +592,11 @@ void ServerWriter::delete_pod(std::string ns, std::string name, std::string uid,
 
 bool ServerWriter::drain(milliseconds timeout) {
   return shared_->drain(timeout);
+}
+
+bool ServerWriter::binds_ended() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->is_empty(WriteClass::kBind);
 }
 
 void ServerWriter::stop() {

@@ -18,6 +18,7 @@
 
 #include "framework/cycle/api_writer.hpp"
 #include "informer/http_client.hpp"
+#include "informer/write_fence.hpp"
 
 namespace plimsoll::informer {
 
@@ -41,6 +42,9 @@ struct WriteOptions {
   std::chrono::milliseconds max_retry_after{30'000};
   std::chrono::milliseconds timeout{15'000};  // of one try
   std::string reporting_instance;  // "<name>-<host>"; empty: "<scheduler name>-<host name>"
+  // Set where several replicas elect a leader: nothing is sent while it is closed (kCancelled), and
+  // no try lasts longer than it allows. It must outlive the writer.
+  const WriteFence* fence = nullptr;
 };
 
 // Counters; any thread may read them.
@@ -102,6 +106,9 @@ class ServerWriter final : public ApiWriter {
   // Waits until no event and no condition patch is waiting or under way: before stop(), so that the
   // last ones are written. False if some are left after `timeout`. Not from an I/O thread.
   bool drain(std::chrono::milliseconds timeout);
+
+  // Whether every bind that was asked for has been answered.
+  [[nodiscard]] bool binds_ended() const;
 
   // Gives up everything that waits (kCancelled). Requests under way end by themselves, or by
   // stopping the clients, and call their `done` then: the clients' stop() is what ends all

@@ -240,6 +240,14 @@ void ApiServerInformer::watch(const ResourceType& kind) {
   impl_->watch(kind);
 }
 
+void ApiServerInformer::relist_pods(std::function<void()> done) {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->stopped) return;
+  for (const Watched& watched : impl_->kinds) {
+    if (watched.resource == "pods") watched.reflector->relist(std::move(done));
+  }
+}
+
 void ApiServerInformer::stop() {
   {
     const std::lock_guard lock(impl_->mutex);

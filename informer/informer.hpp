@@ -6,6 +6,7 @@
 // pods and nodes.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,6 +60,12 @@ class ApiServerInformer {
   // Adds a kind; KindSynced follows for it. Does nothing if it is watched already. Before or after
   // start(); any thread; returns at once.
   void watch(const ResourceType& kind);
+
+  // Reads all pods afresh, as they are in the store after this call, posts what differs from what
+  // was posted before, and then calls `done` on the I/O thread. What was watched so far may lag
+  // behind: whoever takes over from another scheduler must know of its last binding before deciding
+  // anything. After start(); any thread; returns at once. `done` is dropped by stop().
+  void relist_pods(std::function<void()> done);
 
   // Ends all reflectors. When it returns, nothing more is posted. Any thread.
   void stop();

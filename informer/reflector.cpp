@@ -103,6 +103,8 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   std::optional<ReflectorState> state;
   std::string state_text;
   HttpClient::RequestId request = 0;
+  std::uint64_t attempt = 0;                    // what answers an earlier one is not listened to
+  std::vector<std::function<void()>> relisted;  // who waits for the end of the next list
   HttpClient::TimerId timer = 0;
 
   std::unordered_map<std::string, Known> known;
@@ -134,6 +136,8 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   [[nodiscard]] std::string first_list_version() const {
     return options.consistent_first_list ? "" : "0";
   }
+
+  [[nodiscard]] bool listens(std::uint64_t to) const { return running && attempt == to; }
 
   // ---- scheduling of tries ----
 
@@ -208,16 +212,16 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     get.timeout = milliseconds(0);
     get.idle_timeout = options.list_idle_timeout;
     HttpHandlers handlers;
-    handlers.on_data = [self = shared_from_this()](std::string_view chunk) {
-      if (!self->running || self->broken) return;
+    handlers.on_data = [self = shared_from_this(), at = attempt](std::string_view chunk) {
+      if (!self->listens(at) || self->broken) return;
       const auto fed = self->list.feed(chunk, [&](std::string_view item) { self->listed(item); });
       if (!fed) {
         self->broken = fed.error();
         self->client.cancel(self->request);
       }
     };
-    handlers.on_done = [self = shared_from_this()](Result<HttpResponse> result) {
-      if (self->running) self->page_done(std::move(result));
+    handlers.on_done = [self = shared_from_this(), at = attempt](Result<HttpResponse> result) {
+      if (self->listens(at)) self->page_done(std::move(result));
     };
     request = client.submit(std::move(get), std::move(handlers));
   }
@@ -279,6 +283,9 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
       synced = true;
       sink.on_synced();
     }
+    std::vector<std::function<void()>> waiting;
+    waiting.swap(relisted);
+    for (const auto& done : waiting) done();
   }
 
   // ---- watch ----
@@ -314,14 +321,14 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     get.timeout = milliseconds(0);
     get.idle_timeout = timeout + std::chrono::seconds(30);
     HttpHandlers handlers;
-    handlers.on_open = [self = shared_from_this()] {
-      if (self->running && !self->streamed_list) self->enter(ReflectorState::kWatching, "");
+    handlers.on_open = [self = shared_from_this(), at = attempt] {
+      if (self->listens(at) && !self->streamed_list) self->enter(ReflectorState::kWatching, "");
     };
-    handlers.on_data = [self = shared_from_this()](std::string_view chunk) {
-      if (self->running) self->watched(chunk);
+    handlers.on_data = [self = shared_from_this(), at = attempt](std::string_view chunk) {
+      if (self->listens(at)) self->watched(chunk);
     };
-    handlers.on_done = [self = shared_from_this()](Result<HttpResponse> result) {
-      if (self->running) self->watch_done(std::move(result));
+    handlers.on_done = [self = shared_from_this(), at = attempt](Result<HttpResponse> result) {
+      if (self->listens(at)) self->watch_done(std::move(result));
     };
     request = client.submit(std::move(get), std::move(handlers));
   }
@@ -476,13 +483,29 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     }
   }
 
-  void halt() {
-    if (!running) return;
-    running = false;
+  // Whatever is under way or planned does not count any more.
+  void drop_attempt() {
+    ++attempt;
     if (request != 0) client.cancel(request);
     if (timer != 0) client.cancel_timer(timer);
     request = 0;
     timer = 0;
+  }
+
+  void relist(std::function<void()> done) {
+    if (!running) return;
+    relisted.push_back(std::move(done));
+    drop_attempt();
+    resource_version.clear();
+    list_version.clear();
+    begin();
+  }
+
+  void halt() {
+    if (!running) return;
+    running = false;
+    drop_attempt();
+    relisted.clear();
     enter(ReflectorState::kStopped, "");
   }
 };
@@ -499,6 +522,11 @@ void Reflector::start() {
     impl->running = true;
     impl->begin();
   });
+}
+
+void Reflector::relist(std::function<void()> done) {
+  impl_->client.post(
+      [impl = impl_, done = std::move(done)]() mutable { impl->relist(std::move(done)); });
 }
 
 void Reflector::stop() {

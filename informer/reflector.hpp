@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -116,6 +117,11 @@ class Reflector {
 
   // Begins. Any thread, once; returns at once.
   void start();
+
+  // Lists afresh, from the store itself and begun after this call, and then calls `done` on the I/O
+  // thread, after the sink has heard of all that differed. Any thread, after start(); returns at
+  // once. A further call before the end begins once more; both are told. Dropped by stop().
+  void relist(std::function<void()> done);
 
   // Ends. Any thread; when it returns, the sink is not called again (from the I/O thread: at once).
   void stop();

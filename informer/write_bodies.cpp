@@ -2,10 +2,10 @@
 
 #include <atomic>
 #include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "informer/api_writer.hpp"
+#include "informer/time_text.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -18,25 +18,6 @@ constexpr std::size_t kMaxName = 253;
 
 std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-// RFC 3339 in UTC; with microseconds where Kubernetes has a MicroTime.
-std::string time_text(system_clock::time_point when, bool micro) {
-  const std::time_t seconds =
-      system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(when));
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char text[40];
-  std::size_t used = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  std::string out(text, used);
-  if (micro) {
-    const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(
-        when.time_since_epoch() % std::chrono::seconds(1));
-    char fraction[16];
-    std::snprintf(fraction, sizeof fraction, ".%06lld", static_cast<long long>(rest.count()));
-    out += fraction;
-  }
-  return out + "Z";
 }
 
 // At most 1024 bytes, never half a character; a cut ends in " ...", as kube-scheduler's does.
@@ -100,8 +81,8 @@ std::string event_body(const EventRecord& event, const std::string& reporting_in
                    {"action", event.action},
                    {"reason", event.reason},
                    {"regarding",
-                    {{"apiVersion", "v1"},
-                     {"kind", "Pod"},
+                    {{"apiVersion", event.api_version},
+                     {"kind", event.kind},
                      {"namespace", event.ns},
                      {"name", event.name},
                      {"uid", event.uid},

@@ -29,7 +29,7 @@ struct BindRequest {
       annotations;  // merged into the pod by the same write
 };
 
-// An events.k8s.io/v1 event about a pod.
+// An events.k8s.io/v1 event, mostly about a pod.
 struct EventRecord {
   bool warning = false;
   std::string ns;
@@ -40,6 +40,9 @@ struct EventRecord {
   std::string reason;          // "Scheduled", "FailedScheduling", ...
   std::string action;          // "Binding", "Scheduling", ...
   std::string note;            // cut to 1024 bytes when it is written
+  // Of the object that it is about.
+  std::string api_version = "v1";
+  std::string kind = "Pod";
 };
 
 // PATCH pods/NAME/status: condition PodScheduled=False, and status.nominatedNodeName if it is to

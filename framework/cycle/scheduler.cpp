@@ -26,6 +26,7 @@ Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& 
       }),
       queue_(*this, options_.queue),
       unsynced_kinds_{"pods", "nodes"} {
+  standby_ = options_.standby;
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;
   const auto since = [](auto clock_now) {
@@ -85,6 +86,10 @@ void Scheduler::post(Message message) {
   wake_.notify_one();
 }
 
+void Scheduler::lead() {
+  post(Task{[this] { standby_ = false; }});
+}
+
 void Scheduler::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -130,7 +135,7 @@ bool Scheduler::turn(bool may_schedule) {
   expire_waiting_pods();
   run_timers();
   int scheduled = 0;
-  if (synced_ && may_schedule) {
+  if (synced_ && !standby_ && may_schedule) {
     while (scheduled < kPodsPerTurn && schedule_one()) ++scheduled;
   }
   publish_stats();

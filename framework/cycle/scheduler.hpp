@@ -45,6 +45,7 @@ struct SchedulerOptions {
   QueueConfig queue;
   std::vector<ProfileSpec> profiles;  // at least one; the queue is shared
   unsigned binder_threads = 16;       // PreBind plugins may block
+  bool standby = false;               // schedule nothing before lead() is called
 };
 
 // A further kind that plugins asked for.
@@ -94,7 +95,9 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
   }
 
   void post(Message message) override;  // any thread
-  void run();                           // the calling thread is the loop until stop()
+  // Ends the standby: what was posted before is heard first. Any thread.
+  void lead();
+  void run();   // the calling thread is the loop until stop()
   void stop();  // any thread, idempotent; binds in flight are waited for by run()
   [[nodiscard]] SchedulerStats stats() const;  // any thread; as of the last turn of the loop
 
@@ -218,6 +221,7 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
   int64_t clock_offset_ms_ = 0;  // from the steady clock to the epoch
   bool started_ = false;         // every plugin was created and started
   bool synced_ = false;
+  bool standby_ = false;
   SchedulerStats counters_;
 
   mutable std::mutex mutex_;

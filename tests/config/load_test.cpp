@@ -146,9 +146,23 @@ TEST(Load, WarnsAboutWhatHasNoEffect) {
       "for every pod\n");
 }
 
+TEST(Load, TheLeaseIsOurOwnUnlessThePodsAreNot) {
+  const auto lease = [](const std::string& text) {
+    return load(text).config->leader_election.resource_name;
+  };
+  EXPECT_EQ(lease("profiles: [{schedulerName: a}]\n"), "plimsoll");
+  EXPECT_EQ(lease("leaderElection: {resourceName: ''}\nprofiles: [{schedulerName: a}]\n"),
+            "plimsoll");
+  EXPECT_EQ(lease("profiles: [{schedulerName: a}, {schedulerName: default-scheduler}]\n"),
+            "kube-scheduler");
+  EXPECT_EQ(lease("leaderElection: {resourceName: mine}\nprofiles: [{schedulerName: a}]\n"),
+            "mine");
+  EXPECT_EQ(warnings("leaderElection: {leaderElect: true}\nprofiles: [{schedulerName: a}]\n"), "");
+}
+
 TEST(Load, WarnsAboutMeetingKubeScheduler) {
   EXPECT_EQ(
-      warnings("leaderElection: {leaderElect: true}\nprofiles: [{schedulerName: a}]\n"),
+      warnings("leaderElection: {resourceName: kube-scheduler}\nprofiles: [{schedulerName: a}]\n"),
       "f:3:1: leaderElection.resourceName: is kube-scheduler's own lease, "
       "kube-system/kube-scheduler: only one of the two would run; give it a name of its own or set "
       "leaderElect: false\n");

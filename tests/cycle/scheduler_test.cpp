@@ -211,6 +211,7 @@ class SchedulerTest : public ::testing::Test {
     options.queue.initial_backoff_ms = 10;
     options.queue.max_backoff_ms = 20;
     options.binder_threads = 2;
+    options.standby = standby_;
     ProfileSpec profile;
     profile.scheduler_name = "topo";
     profile.at(ExtensionPoint::kQueueSort) = {{"Sort"}};
@@ -273,6 +274,7 @@ class SchedulerTest : public ::testing::Test {
     });
   }
 
+  bool standby_ = false;
   Script script_;
   SymbolTable symbols_;
   Modules modules_;
@@ -318,6 +320,29 @@ TEST_F(SchedulerTest, NothingIsScheduledBeforeTheFirstListsAreComplete) {
   EXPECT_EQ(api_.bind_count(), 0U);
   scheduler_->post(KindSynced{"nodes", true});
   EXPECT_TRUE(eventually([&] { return api_.bind_count() == 1; }));
+}
+
+class StandbyTest : public SchedulerTest {
+ protected:
+  StandbyTest() { standby_ = true; }
+};
+
+TEST_F(StandbyTest, KnowsTheClusterAndSchedulesNothingBeforeItLeads) {
+  add_node("n", "2");
+  add_pod("a");
+  add_pod("b");
+  synced();
+  ASSERT_TRUE(eventually([&] { return scheduler_->stats().synced; }));
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(scheduler_->stats().attempts, 0U);
+  EXPECT_EQ(api_.bind_count(), 0U);
+  // What the leader did last is heard of before anything is decided.
+  scheduler_->post(PodUpserted{pod("a", "n", "1", "topo")});
+  scheduler_->post(PodUpserted{pod("theirs", "n", "1", "topo")});
+  scheduler_->lead();
+  EXPECT_TRUE(eventually(
+      [&] { return api_.has_event("b", "0/1 nodes are available: 1 Insufficient cpu."); }));
+  EXPECT_EQ(api_.bind_count(), 0U);
 }
 
 TEST_F(SchedulerTest, PodsOfOtherSchedulersAreCountedAndLeftAlone) {

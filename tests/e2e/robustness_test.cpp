@@ -20,6 +20,9 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
+constexpr const char* kRoles = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles";
+constexpr const char* kRoleBindings =
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings";
 constexpr const char* kClusterRoles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 constexpr const char* kClusterRoleBindings =
     "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
@@ -198,20 +201,21 @@ TEST_F(RobustnessTest, AnUnreachableServerIsWaitedFor) {
 TEST_F(RobustnessTest, TheRoleThatWeShipIsEnough) {
   const auto documents = read_yaml("deploy/rbac.yaml");
   ASSERT_TRUE(documents) << documents.error().message;
-  std::string role;
-  for (const json& document : *documents) {
-    if (document["kind"] == "ClusterRole") {
-      create(kClusterRoles, document);
-      role = document["metadata"]["name"];
-    }
+  std::vector<std::string> created;
+  const auto create_in = [&](const char* collection, const json& object) {
+    create(collection, object);
+    created.push_back(std::string(collection) + "/" +
+                      object["metadata"]["name"].get<std::string>());
+  };
+  for (json document : *documents) {
+    const std::string kind = document["kind"];
+    if (kind == "Role") create_in(kRoles, document);
+    if (kind == "ClusterRole") create_in(kClusterRoles, document);
+    if (!kind.ends_with("RoleBinding")) continue;
+    document["subjects"] = {{{"kind", "User"}, {"name", "plimsoll-limited"}}};
+    create_in(kind == "RoleBinding" ? kRoleBindings : kClusterRoleBindings, document);
   }
-  for (const json& document : *documents) {
-    if (document["kind"] != "ClusterRoleBinding") continue;
-    json binding = document;
-    ASSERT_EQ(binding["roleRef"]["name"], role);
-    binding["subjects"] = {{{"kind", "User"}, {"name", "plimsoll-limited"}}};
-    create(kClusterRoleBindings, binding);
-  }
+  ASSERT_EQ(created.size(), 4U);
   KubeClient limited(cluster().limited());
   ASSERT_TRUE(eventually(20s, [&] { return limited.get(kNodes).status == 200; }));
   const std::size_t refused_so_far = audit().forbidden("plimsoll-limited").size();
@@ -219,7 +223,7 @@ TEST_F(RobustnessTest, TheRoleThatWeShipIsEnough) {
   create(kNodes, plain_node("n"));
   create(kNrts, nrt_object({.node = "n", .zones = {{{"cpu", "4"}, {"memory", "8Gi"}}}}));
   create(kDevices, device_object("n", {gpu_device(0, 0)}));
-  start({.kubeconfig = cluster().kubeconfig_limited()});
+  start({.kubeconfig = cluster().kubeconfig_limited(), .flags = {"--leader-elect"}});
   create(pods_path(), plain_pod("fits"));
   create(pods_path(), plain_pod("too-big", "16"));
   EXPECT_EQ(wait_bound("fits"), "n");
@@ -230,9 +234,11 @@ TEST_F(RobustnessTest, TheRoleThatWeShipIsEnough) {
   const auto refused = audit().forbidden("plimsoll-limited");
   EXPECT_EQ(refused.size(), refused_so_far) << lines(refused);
 
-  for (const char* collection : {kClusterRoleBindings, kClusterRoles}) {
-    remove(std::string(collection) + "/" + role);
-  }
+  const json lease =
+      client().get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/plimsoll").json();
+  EXPECT_NE(lease["spec"].value("holderIdentity", ""), "") << lease.dump();
+
+  for (const std::string& path : created) remove(path);
 }
 
 TEST_F(RobustnessTest, OddTopologiesAndDevicesHarmNobodyElse) {

@@ -22,9 +22,12 @@ Result<std::filesystem::path> plimsoll_program() {
 Result<ChildOptions> run_command(const RunSpec& spec) {
   const Result<std::filesystem::path> program = plimsoll_program();
   if (!program) return fail(program.error());
-  return ChildOptions{.argv = {program->string(), "run", "--config", spec.config.string(),
-                               "--kubeconfig", spec.kubeconfig.string(), "--plugin-dir",
-                               std::getenv("PLIMSOLL_PLUGIN_DIR"), "--log-level", "debug"}};
+  ChildOptions options{.argv = {program->string(), "run", "--config", spec.config.string(),
+                                "--kubeconfig", spec.kubeconfig.string(), "--plugin-dir",
+                                std::getenv("PLIMSOLL_PLUGIN_DIR"), "--log-level", "debug"},
+                       .stdout_file = spec.log_file};
+  options.argv.insert(options.argv.end(), spec.flags.begin(), spec.flags.end());
+  return options;
 }
 
 Result<ChildProcess> start_scheduler(const RunSpec& spec) {

@@ -19,6 +19,8 @@ namespace plimsoll::test {
 struct RunSpec {
   std::filesystem::path kubeconfig = {};
   std::filesystem::path config = "examples/profiles/topology.yaml";  // the profile that we ship
+  std::vector<std::string> flags = {};                               // further ones
+  std::filesystem::path log_file = {};  // appended to; empty: memory only
 };
 // What its pods name.
 inline constexpr const char* kScheduler = "topo-aware-scheduler";

@@ -552,9 +552,10 @@ TEST_F(ConditionTest, ABindDropsTheConditionsThatWait) {
 // An older patch that met a conflict does not come back over a newer one.
 TEST_F(ConditionTest, TheNewestConditionWins) {
   std::atomic<bool> open{false};
-  start([&](int call, const Received&, Exchange& exchange) {
-    while (call == 1 && !open) std::this_thread::sleep_for(1ms);
-    exchange.reply(call == 1 ? 409 : 200, "{}");
+  start([&](int, const Received& request, Exchange& exchange) {
+    const bool old = request.body.find("\"old\"") != std::string::npos;
+    while (old && !open) std::this_thread::sleep_for(1ms);
+    exchange.reply(old ? 409 : 200, "{}");
   });
   std::promise<Result<void>> older;
   writer_->patch_condition({"ns", "pod", "u", "7", "Unschedulable", "old", 0, false, ""},

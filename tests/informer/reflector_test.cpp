@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <random>
+#include <thread>
 
 #include "tests/informer/http_fixture.hpp"
 #include "tests/informer/scripted_server.hpp"
@@ -473,6 +474,49 @@ TEST_F(ReflectorTest, AServerThatDoesNotStreamListsIsListed) {
   ASSERT_TRUE(sink.objects.wait_for("synced"));
   EXPECT_EQ(server_->count("sendInitialEvents"), 1u);
   EXPECT_THAT(sink.objects.lines(), ElementsAre("+ n/a u1 3", "synced"));
+}
+
+// The watch hangs behind: what happened since is learned from a list of the store.
+TEST_F(ReflectorTest, RelistingReadsTheStoreAndDeliversTheDifference) {
+  on_list = [](int call, const Received&, Exchange& exchange) {
+    if (call == 1) exchange.reply(200, list({object("a", "u1", 3), object("b", "u2", 4)}, 10));
+    if (call == 2) exchange.reply(503, "{}");
+    if (call == 3) {
+      exchange.reply(200, list({object("a", "u1", 12), object("c", "u3", 11)}, 20));
+    }
+  };
+  start();
+  ASSERT_TRUE(server_->wait_for("watch=true", 1));
+  reflector_->relist([this] { sink.objects.add("relisted"); });
+  ASSERT_TRUE(sink.objects.wait_for("relisted"));
+  EXPECT_THAT(sink.objects.lines(), ElementsAre("+ n/a u1 3", "+ n/b u2 4", "synced", "~ n/a u1 12",
+                                                "~ n/c u3 11", "- n/b u2", "relisted"));
+  for (const int list_call : {1, 2}) {
+    EXPECT_THAT(asked(false).at(list_call), Not(HasSubstr("resourceVersion")))
+        << "at the newest version, not the cache's";
+  }
+  ASSERT_TRUE(server_->wait_for("watch=true", 2));
+  EXPECT_THAT(asked(true).at(1), HasSubstr("resourceVersion=20"));
+}
+
+TEST_F(ReflectorTest, AListThatBeganBeforeDoesNotCountAsOneAfresh) {
+  std::atomic<bool> open{false};
+  on_list = [&](int call, const Received&, Exchange& exchange) {
+    while (call == 1 && !open) std::this_thread::sleep_for(1ms);
+    exchange.reply(200, list({object("a", "u1", call)}, 10 * call));
+  };
+  start();
+  ASSERT_TRUE(server_->wait_for("GET", 1));
+  reflector_->relist([this] { sink.objects.add("first"); });
+  reflector_->relist([this] { sink.objects.add("second"); });
+  ASSERT_TRUE(sink.objects.wait_for("second"));
+  open = true;
+  const auto seen = sink.objects.lines();
+  EXPECT_EQ(seen.at(1), "synced");
+  EXPECT_THAT(seen.at(0), ::testing::MatchesRegex("\\+ n/a u1 [23]"));
+  EXPECT_EQ(seen.size(), 4u);
+  finish();
+  EXPECT_EQ(sink.objects.lines(), seen) << "the first answer came too late";
 }
 
 TEST_F(ReflectorTest, StopIsSilentAtAnyMoment) {

@@ -1,0 +1,64 @@
+#pragma once
+// Leader election, put together: the settings, the lease's own connection, the thread that renews.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "cli/commands.hpp"
+#include "config/scheduler_config.hpp"
+#include "framework/base/result.hpp"
+#include "informer/http_client.hpp"
+#include "informer/leader_elector.hpp"
+#include "informer/lease.hpp"
+#include "informer/write_fence.hpp"
+
+namespace plimsoll::cli {
+
+// The file's settings with what the command line says instead; all its errors, one a line.
+[[nodiscard]] Result<config::LeaderElection> leader_election_settings(
+    config::LeaderElection from_file, const LeaderElectionArguments& arguments);
+
+class Leadership {
+ public:
+  using OnLeading = std::function<void()>;
+  using OnLost = std::function<void(const std::string& why)>;
+
+  // Connects nothing yet.
+  [[nodiscard]] static Result<std::unique_ptr<Leadership>> create(
+      const config::LeaderElection& settings, const informer::ServerAccess& access,
+      std::shared_ptr<informer::CredentialSource> credentials);
+  ~Leadership();  // stop(false)
+  Leadership(const Leadership&) = delete;
+  Leadership& operator=(const Leadership&) = delete;
+
+  // Bars every write while this process does not lead.
+  [[nodiscard]] const informer::WriteFence& fence() const { return fence_; }
+  // Whether it leads, who does, when the lease was last renewed.
+  [[nodiscard]] const informer::LeaderElector& elector() const { return *elector_; }
+  [[nodiscard]] const std::string& identity() const { return identity_; }
+
+  // Stands for election. Both are called on a thread of its own, at most once; the fence is open
+  // when on_leading is called and closed when on_lost is.
+  void start(OnLeading on_leading, OnLost on_lost);
+
+  // Leads no more; nothing may be written from here on. `release`: nothing that was written is
+  // without an answer, so the next one may lead at once. Idempotent.
+  void stop(bool release);
+
+ private:
+  explicit Leadership(const config::LeaderElection& settings);
+  void elect(const std::stop_token& stop, const OnLost& on_lost);
+
+  const std::string identity_;
+  informer::WriteFence fence_;
+  std::unique_ptr<informer::HttpClient> client_;
+  std::unique_ptr<informer::ApiServerLease> lease_;
+  std::unique_ptr<informer::LeaderElector> elector_;
+  OnLeading on_leading_;
+  std::jthread thread_;
+  bool stopped_ = false;
+};
+
+}  // namespace plimsoll::cli

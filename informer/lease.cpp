@@ -1,0 +1,115 @@
+#include "informer/lease.hpp"
+
+#include <future>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace plimsoll::informer {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+std::string text_at(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::int64_t number_at(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+void put(const LeaseRecord& record, json& lease) {
+  json& spec = lease["spec"];
+  if (!spec.is_object()) spec = json::object();
+  spec["holderIdentity"] = record.holder;
+  spec["leaseDurationSeconds"] = record.duration_seconds;
+  spec["acquireTime"] = record.acquire_time;
+  spec["renewTime"] = record.renew_time;
+  spec["leaseTransitions"] = record.transitions;
+}
+
+LeaseRecord record_in(const json& lease) {
+  const auto spec = lease.find("spec");
+  if (spec == lease.end() || !spec->is_object()) return {};
+  return {text_at(*spec, "holderIdentity"), number_at(*spec, "leaseDurationSeconds"),
+          text_at(*spec, "acquireTime"), text_at(*spec, "renewTime"),
+          number_at(*spec, "leaseTransitions")};
+}
+
+}  // namespace
+
+struct ApiServerLease::Impl {
+  HttpClient& client;
+  std::string ns;
+  std::string name;
+  json last;  // the object as the server had it last; null: not known
+
+  [[nodiscard]] std::string collection() const {
+    return "/apis/coordination.k8s.io/v1/namespaces/" + url_encode(ns) + "/leases";
+  }
+  [[nodiscard]] std::string path() const { return collection() + "/" + url_encode(name); }
+
+  // Sends, waits, and keeps the object that was answered.
+  Result<void> exchange(const char* verb, HttpRequest request) {
+    const std::string what = std::string(verb) + " lease " + ns + "/" + name;
+    std::promise<Result<HttpResponse>> promise;
+    HttpHandlers handlers;
+    handlers.on_done = [&promise](Result<HttpResponse> result) {
+      promise.set_value(std::move(result));
+    };
+    client.submit(std::move(request), std::move(handlers));
+    const Result<HttpResponse> result = promise.get_future().get();
+    if (!result) return fail(result.error().within(what));
+    if (!result->ok()) return fail(response_error(what, *result));
+    json answer = json::parse(result->body, nullptr, false);
+    if (!answer.is_object() || !answer.contains("metadata")) {
+      return fail(ErrorCode::kUnavailable, what + ": the API server's answer is no lease");
+    }
+    last = std::move(answer);
+    return {};
+  }
+};
+
+ApiServerLease::ApiServerLease(HttpClient& client, std::string ns, std::string name)
+    : impl_(new Impl{client, std::move(ns), std::move(name), {}}) {}
+
+ApiServerLease::~ApiServerLease() = default;
+
+Result<LeaseRecord> ApiServerLease::get(milliseconds timeout) {
+  HttpRequest request;
+  request.path = impl_->path();
+  request.timeout = timeout;
+  if (auto done = impl_->exchange("reading", std::move(request)); !done) return fail(done.error());
+  return record_in(impl_->last);
+}
+
+Result<void> ApiServerLease::create(const LeaseRecord& record, milliseconds timeout) {
+  json lease = {{"apiVersion", "coordination.k8s.io/v1"},
+                {"kind", "Lease"},
+                {"metadata", {{"namespace", impl_->ns}, {"name", impl_->name}}}};
+  put(record, lease);
+  HttpRequest request;
+  request.method = "POST";
+  request.path = impl_->collection();
+  request.body = lease.dump();
+  request.timeout = timeout;
+  return impl_->exchange("creating", std::move(request));
+}
+
+Result<void> ApiServerLease::update(const LeaseRecord& record, milliseconds timeout) {
+  if (impl_->last.is_null()) {
+    return fail(ErrorCode::kInternal, "a lease is replaced that was never read");
+  }
+  json lease = impl_->last;
+  put(record, lease);
+  HttpRequest request;
+  request.method = "PUT";
+  request.path = impl_->path();
+  request.body = lease.dump();
+  request.timeout = timeout;
+  return impl_->exchange("renewing", std::move(request));
+}
+
+}  // namespace plimsoll::informer
