@@ -1,6 +1,6 @@
 #include "config/json_text.hpp"
 
-#include <algorithm>
+#include "config/utf8.hpp"
 
 namespace plimsoll::config {
 
@@ -168,20 +168,8 @@ bool JsonScanner::string(std::string* out) {
 }
 
 bool JsonScanner::utf8(std::string* out) {
-  const auto byte = [&](std::size_t i) {
-    return next_ + i < text_.size() ? static_cast<unsigned char>(text_[next_ + i]) : 0U;
-  };
-  const unsigned lead = byte(0);
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  unsigned code = lead & (0xffU >> (length + 1));
-  bool good = lead >= 0xc2 && lead <= 0xf4;
-  for (std::size_t i = 1; i < length && good; ++i) {
-    good = (byte(i) & 0xc0U) == 0x80U;
-    code = code << 6U | (byte(i) & 0x3fU);
-  }
-  constexpr unsigned kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  good = good && code >= kSmallest[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-  if (!good) return fail("the text is not valid UTF-8");
+  const std::size_t length = utf8_character(text_.substr(next_));
+  if (length == 0) return fail("the text is not valid UTF-8");
   if (out != nullptr) out->append(text_.substr(next_, length));
   next_ += length;
   return true;

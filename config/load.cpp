@@ -153,14 +153,16 @@ void read_numbers(Fields& fields, SchedulerConfig& out, Problems& warnings) {
 }
 
 void read_profiles(Fields& fields, SchedulerConfig& out, Problems& errors, Problems& warnings) {
+  bool unnamed = true;  // of the last one; a name that is given but empty stays empty
   fields.each("profiles", [&](const Value& item, const std::string& path) {
+    const Value* name = item.find("schedulerName");
+    unnamed = name == nullptr || name->is_null();
     out.profiles.push_back(decode_profile(item, path, errors, warnings));
   });
   if (out.profiles.empty())
     out.profiles.push_back(decode_profile(Value::mapping(), "profiles[0]", errors, warnings));
-  if (out.profiles.size() == 1 && out.profiles[0].scheduler_name.empty()) {
-    out.profiles[0].scheduler_name = kDefaultSchedulerName;
-  }
+  // With several profiles each must say its own name.
+  if (out.profiles.size() == 1 && unnamed) out.profiles[0].scheduler_name = kDefaultSchedulerName;
   check_profiles_together(out.profiles, errors);
 }
 

@@ -228,6 +228,9 @@ class Expander {
       if (given != profile_.plugin_args.end()) {
         out_.args.push_back(*given);
         warn_about_idle_args(*given, warnings_);
+        if (is_default_plugin(name) && !has_known_args(name) && given->json != "{}") {
+          warnings_.push_back(given->problem("", "have no effect: " + name + " takes no args"));
+        }
       } else {
         PluginArgs args;
         args.name = args.written = name;

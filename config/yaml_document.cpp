@@ -12,6 +12,7 @@
 #include <streambuf>
 
 #include "config/json_text.hpp"
+#include "config/utf8.hpp"
 
 namespace plimsoll::config {
 namespace {
@@ -277,6 +278,15 @@ class TreeBuilder : public YAML::EventHandler {
 
 ParsedText parse_yaml(std::string_view text) {
   ParsedText out;
+  if (const std::size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
+    const std::string_view before = text.substr(0, bad);
+    const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+    out.problems.push_back({"",
+                            {1 + static_cast<int>(std::count(before.begin(), before.end(), '\n')),
+                             1 + static_cast<int>(bad - line_start)},
+                            "not valid YAML: the text is not valid UTF-8"});
+    return out;
+  }
   TreeBuilder builder(out.problems);
   InputBuffer buffer(text);
   std::istream input(&buffer);

@@ -307,6 +307,52 @@ TEST(Expansion, ProfilesMustSortTheQueueAlike) {
             "\"b\"\n");
 }
 
+TEST(Expansion, NamesWhatChangesNothing) {
+  const Expansion expansion = expand_profiles(
+      config_of("- schedulerName: a\n"
+                "  plugins:\n"
+                "    multiPoint: {disabled: [{name: TaintTolerations}, {name: VolumeZone}, {name: "
+                "UnsupportedFeatures}, {name: Other}]}\n"
+                "    filter: {enabled: [{name: NodeDevice}], disabled: [{name: Coscheduling}]}\n"
+                "    preBind: {enabled: [{name: DeviceShare}]}\n"
+                "  pluginConfig:\n"
+                "  - {name: PrioritySort, args: {x: 1}}\n"
+                "  - {name: NodeName, args: {}}\n"
+                "  - {name: DefaultPreemption, args: {}}\n"
+                "  - {name: DeviceShare, args: {allocator: x}}\n"),
+      test_registry());
+  EXPECT_EQ(to_string(expansion.errors, "f"), "");
+  EXPECT_EQ(
+      to_string(expansion.warnings, "f"),
+      "f:6:36: profiles[0].plugins.multiPoint.disabled[0]: has no effect: there is no plugin "
+      "\"TaintTolerations\", did you mean \"TaintToleration\"?\n"
+      "f:6:82: profiles[0].plugins.multiPoint.disabled[2]: has no effect: UnsupportedFeatures is "
+      "part of every profile\n"
+      "f:6:111: profiles[0].plugins.multiPoint.disabled[3]: has no effect: there is no plugin "
+      "\"Other\"\n"
+      "f:8:32: profiles[0].plugins.preBind.enabled[0]: has no effect: DeviceShare has nothing to "
+      "do at preBind here\n"
+      "f:10:32: profiles[0].pluginConfig[0].args: have no effect: PrioritySort takes no args\n"
+      "f:12:37: profiles[0].pluginConfig[2].args: have no effect: this build does not have "
+      "DefaultPreemption\n"
+      "f:13:43: profiles[0].pluginConfig[3].args.allocator: has no effect: there is one "
+      "allocator\n");
+}
+
+TEST(Expansion, WhatIsInEveryProfileRunsFirstAndOnce) {
+  const auto filters = [](const std::string& filter) {
+    const Outcome outcome = expand(filter, test_registry());
+    EXPECT_EQ(to_string(outcome.errors, "f"), "");
+    return shown(outcome.profile, {kFilter});
+  };
+  EXPECT_EQ(filters("filter: {disabled: [{name: '*'}]}"), "filter: UnsupportedFeatures");
+  EXPECT_EQ(filters("filter: {disabled: [{name: '*'}], enabled: [{name: NodeName}]}"),
+            "filter: UnsupportedFeatures NodeName");
+  EXPECT_EQ(filters("filter: {disabled: [{name: '*'}], enabled: [{name: NodeName}, {name: "
+                    "UnsupportedFeatures}]}"),
+            "filter: NodeName UnsupportedFeatures");
+}
+
 TEST(Expansion, EveryPluginGetsArgs) {
   const Expansion expansion = expand_profiles(
       config_of("- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: A}, {name: B}]}}\n"

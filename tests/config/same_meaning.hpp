@@ -26,7 +26,10 @@ inline std::string difference(const Validation& a, const Validation& b) {
     std::sort(other_names.begin(), other_names.end());
     if (names != other_names) return "the plugins of " + one.scheduler_name;
     for (const std::string& plugin : names) {
-      if (one.args_of(plugin).json != other.args_of(plugin).json) return "args of " + plugin;
+      if (one.args_of(plugin).json != other.args_of(plugin).json) {
+        return "args of " + plugin + ": " + one.args_of(plugin).json + " or " +
+               other.args_of(plugin).json;
+      }
     }
   }
   return {};
