@@ -1,6 +1,8 @@
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
 
 #include "plugins/noderesourcetopologymatch/explain_text.hpp"
+#include "plugins/topology/amount.hpp"
+#include "plugins/topology/numa_node.hpp"
 #include "plugins/topology/predict.hpp"
 #include "plugins/topology/signature.hpp"
 
@@ -27,6 +29,15 @@ bool walk_needed(const PodRequest& pod, const plimsoll_numa_node& node) {
          (node.scope == PLIMSOLL_NUMA_SCOPE_CONTAINER && pod.containers.size() > 1);
 }
 
+void take_from(std::vector<int64_t>& free, const plimsoll_numa_node& node, const Charge& charge) {
+  const uint32_t row = row_of(node, charge.resource);
+  for (uint32_t column = 0; row != kNoRow && column < node.zone_count; ++column) {
+    if (node.zone_ids[column] != charge.zone_id) continue;
+    int64_t& cell = free[size_t{row} * node.zone_count + column];
+    cell = add_amounts(cell, -charge.amount);
+  }
+}
+
 }  // namespace
 
 NodeResourceTopologyMatch::NodeResourceTopologyMatch(sdk::Host host, std::string_view args_json)
@@ -47,12 +58,17 @@ std::vector<plimsoll_event_interest> NodeResourceTopologyMatch::events() {
 }
 
 Hint NodeResourceTopologyMatch::hint(Pod pod, const plimsoll_event& event) {
-  if (event.old_pod != nullptr) {  // a deleted pod frees zones only if it held some
-    return PodRequest(*event.old_pod).has_pinned ? Hint::kQueue : Hint::kSkip;
+  std::string_view node_name = view(event.name);
+  if (event.old_pod != nullptr) {
+    // A deleted pod frees zones only if it held some. If the ledger cannot say yet which, the next
+    // report wakes the pod: trying before would only evict more pods.
+    if (!PodRequest(*event.old_pod).has_pinned) return Hint::kSkip;
+    node_name = view(event.old_pod->node_name);
+  } else {
+    const std::string_view kind = view(event.resource);
+    if (kind != kNrtResource && kind != kOldNrtResource) return Hint::kQueue;
   }
-  const std::string_view kind = view(event.resource);
-  if (kind != kNrtResource && kind != kOldNrtResource) return Hint::kQueue;
-  const Node node = host_.node(view(event.name));
+  const Node node = host_.node(node_name);
   if (!node) return Hint::kSkip;  // its Node comes as an event of its own
   Scratch scratch;
   const Verdict verdict = verdict_on(PodRequest(*pod), node, scratch);
@@ -60,8 +76,8 @@ Hint NodeResourceTopologyMatch::hint(Pod pod, const plimsoll_event& event) {
 }
 
 Verdict NodeResourceTopologyMatch::verdict_on(const PodRequest& request, Node node,
+                                              const plimsoll_numa_node* zones,
                                               Scratch& scratch) const {
-  const plimsoll_numa_node* zones = ledger_.node(node.slot());
   if (zones == nullptr && needs_alignment(request) && ledger_.malformed(node.slot())) {
     return Verdict::kInvalidTopology;
   }
@@ -74,25 +90,104 @@ Verdict NodeResourceTopologyMatch::verdict_on(const PodRequest& request, Node no
                                                  : Verdict::kCannotAlignContainer;
 }
 
-Status NodeResourceTopologyMatch::filter(const plimsoll_cycle&, Pod pod, Nodes nodes,
+Status NodeResourceTopologyMatch::pre_filter(plimsoll_cycle&, Pod pod) {
+  return needs_alignment(PodRequest(*pod)) ? Status::success() : Status::skip();
+}
+
+Status NodeResourceTopologyMatch::add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
+  const PodRequest request(*added);
+  if (!request.has_pinned) return Status::success();
+  WhatIf* what_if = host_.state<WhatIf>(cycle);
+  if (what_if == nullptr) what_if = &host_.set_state(cycle, WhatIf());
+  what_if->add(node.slot(), *added,
+               [&] { return std::make_shared<const PodRequest>(request.without_views()); });
+  return Status::success();
+}
+
+Status NodeResourceTopologyMatch::remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node node) {
+  if (!PodRequest(*removed).has_pinned) return Status::success();
+  WhatIf* what_if = host_.state<WhatIf>(cycle);
+  if (what_if == nullptr) what_if = &host_.set_state(cycle, WhatIf());
+  what_if->remove(node.slot(), *removed);
+  return Status::success();
+}
+
+const NodeResourceTopologyMatch::WhatIf::Changes* NodeResourceTopologyMatch::changes_on(
+    const plimsoll_cycle& cycle, Node node) const {
+  const WhatIf* what_if = host_.state<WhatIf>(cycle);
+  // Nothing can be added to zones that are not known, or taken from them.
+  if (what_if == nullptr || ledger_.node(node.slot()) == nullptr) return nullptr;
+  return what_if->on(node.slot());
+}
+
+bool NodeResourceTopologyMatch::fits_changed(const WhatIf::Changes& changes, Node node,
+                                             Scratch& scratch,
+                                             const LedgerAccess::Fits& fits) const {
+  std::vector<plimsoll_str> without;
+  std::vector<const PodRequest*> with;
+  for (const WhatIf::Change& change : changes) {
+    const bool there = ledger_.holds(node.slot(), change.uid);
+    if (there && change.net < 0) without.push_back(str(change.uid));
+    // It may not fit yet, while those that make room for it are still going: then it has the zone
+    // with most.
+    if (!there && change.net > 0) with.push_back(change.demand.get());
+  }
+  if (without.empty() && with.empty()) return fits(*ledger_.node(node.slot()));
+  return ledger_.fits_without(node.slot(), without, [&](const plimsoll_numa_node& zones) {
+    if (with.empty()) return fits(zones);
+    const size_t cells = size_t{zones.zone_count} * zones.resource_count;
+    std::vector<int64_t> free(zones.free, zones.free + cells);
+    plimsoll_numa_node changed = zones;
+    changed.free = free.data();
+    for (const PodRequest* request : with) {
+      for (const Charge& charge : predict(*request, changed, Doubt::kCharge, scratch).charges) {
+        take_from(free, changed, charge);
+      }
+    }
+    return fits(changed);
+  });
+}
+
+Verdict NodeResourceTopologyMatch::verdict_in(const plimsoll_cycle& cycle,
+                                              const PodRequest& request, Node node,
+                                              Scratch& scratch) const {
+  const WhatIf::Changes* changes = changes_on(cycle, node);
+  if (changes == nullptr) return verdict_on(request, node, scratch);
+  Verdict refusal = Verdict::kFits;
+  const bool fitting = fits_changed(*changes, node, scratch, [&](const plimsoll_numa_node& zones) {
+    const Verdict verdict = verdict_on(request, node, &zones, scratch);
+    if (refusal == Verdict::kFits) refusal = verdict;
+    return verdict == Verdict::kFits;
+  });
+  return fitting ? Verdict::kFits : refusal;
+}
+
+Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
                                          sdk::Verdicts verdicts) const {
   const PodRequest request(*pod);
   if (!needs_alignment(request)) return Status::success();
   Scratch scratch;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!verdicts.open(i)) continue;
-    const Verdict verdict = verdict_on(request, nodes[i], scratch);
+    const Verdict verdict = verdict_in(cycle, request, nodes[i], scratch);
     if (verdict == Verdict::kFits) continue;
     verdicts.set(i, Status::unschedulable(reasons_[static_cast<uint32_t>(verdict)]));
   }
   return Status::success();
 }
 
-Status NodeResourceTopologyMatch::score(const plimsoll_cycle&, Pod pod, Nodes nodes,
+Status NodeResourceTopologyMatch::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
                                         std::span<int64_t> scores) const {
   const PodRequest request(*pod);
   Scratch scratch;
   for (size_t i = 0; i < nodes.size(); ++i) {
+    if (const WhatIf::Changes* changes = changes_on(cycle, nodes[i])) {
+      fits_changed(*changes, nodes[i], scratch, [&](const plimsoll_numa_node& zones) {
+        scores[i] = score_node(args_.scoring, request, &zones, scratch);
+        return true;  // what is sure will do
+      });
+      continue;
+    }
     scores[i] = score_node(args_.scoring, request, ledger_.node(nodes[i].slot()), scratch);
   }
   return Status::success();
@@ -126,12 +221,12 @@ Status NodeResourceTopologyMatch::sign(Pod pod, sdk::Sink& sink) {
   return Status::success();
 }
 
-void NodeResourceTopologyMatch::explain(const plimsoll_cycle&, Pod pod, Node node,
+void NodeResourceTopologyMatch::explain(const plimsoll_cycle& cycle, Pod pod, Node node,
                                         sdk::Sink& sink) const {
   const PodRequest request(*pod);
   Scratch scratch;
   const plimsoll_numa_node* zones = ledger_.node(node.slot());
-  const Verdict verdict = verdict_on(request, node, scratch);
+  const Verdict verdict = verdict_in(cycle, request, node, scratch);
   sink.put(explain_text(request, zones, allocatable_of(node), verdict, host_.now_ms(), scratch));
 }
 

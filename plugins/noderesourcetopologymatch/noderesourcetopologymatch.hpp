@@ -6,6 +6,11 @@
 // ledger's view of the node; see fit.hpp, score.hpp and ledger.hpp in plugins/topology. Beyond the
 // reference, a pod that passes Filter is one that Reserve can place as the kubelet would: init
 // containers, sidecars and several containers are walked through in the kubelet's order.
+//
+// What-ifs (preemption, nominated pods): AddPod and RemovePod note in the cycle's state which pods
+// a node has more or less; Filter and Score ask the ledger what its zones are without the ones (see
+// release.hpp: only what is sure to come free counts) and charge the others where the kubelet would
+// put them. Reserve does not look at them: it promises what is really there.
 
 #include <array>
 #include <plimsoll/plugin.hpp>
@@ -16,6 +21,7 @@
 #include "plugins/noderesourcetopologymatch/match_args.hpp"
 #include "plugins/topology/fit.hpp"
 #include "plugins/topology/ledger_access.hpp"
+#include "plugins/topology/pod_changes.hpp"
 
 namespace plimsoll::topology {
 
@@ -29,6 +35,10 @@ class NodeResourceTopologyMatch {
   std::vector<plimsoll_event_interest> events();
   sdk::Hint hint(sdk::Pod pod, const plimsoll_event& event);
 
+  // Skip: the pod needs no look at zones.
+  sdk::Status pre_filter(plimsoll_cycle& cycle, sdk::Pod pod);
+  sdk::Status add_pod(plimsoll_cycle& cycle, sdk::Pod pod, sdk::Pod added, sdk::Node node);
+  sdk::Status remove_pod(plimsoll_cycle& cycle, sdk::Pod pod, sdk::Pod removed, sdk::Node node);
   sdk::Status filter(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Nodes nodes,
                      sdk::Verdicts verdicts) const;
   sdk::Status score(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Nodes nodes,
@@ -45,8 +55,23 @@ class NodeResourceTopologyMatch {
   void object_event(const sdk::ObjectEvent& event);
 
  private:
+  using WhatIf = PodChanges<PodRequest>;
+
+  // `zones`: what to judge by; null: none are known.
   [[nodiscard]] Verdict verdict_on(const PodRequest& request, sdk::Node node,
-                                   Scratch& scratch) const;
+                                   const plimsoll_numa_node* zones, Scratch& scratch) const;
+  [[nodiscard]] Verdict verdict_on(const PodRequest& request, sdk::Node node,
+                                   Scratch& scratch) const {
+    return verdict_on(request, node, ledger_.node(node.slot()), scratch);
+  }
+  // The changes of the what-if on this node; null: there are none.
+  [[nodiscard]] const WhatIf::Changes* changes_on(const plimsoll_cycle& cycle,
+                                                  sdk::Node node) const;
+  // Whether `fits` holds of the changed node; see LedgerAccess::fits_without.
+  bool fits_changed(const WhatIf::Changes& changes, sdk::Node node, Scratch& scratch,
+                    const LedgerAccess::Fits& fits) const;
+  [[nodiscard]] Verdict verdict_in(const plimsoll_cycle& cycle, const PodRequest& request,
+                                   sdk::Node node, Scratch& scratch) const;
 
   sdk::Host host_;
   MatchArgs args_;

@@ -202,22 +202,10 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
   record.trusted = node->reported;  // else the first report decides where it is charged
   record.since_ms = record.order_ms = now_ms;
   record.charges = placement.charges;
-  record.request = kept_request(request);
+  record.request = std::make_unique<PodRequest>(request.without_views());
   add_pod(*node, std::move(record));
   touch(*node, false);
   return placement;
-}
-
-// The request without its views into the pod.
-std::unique_ptr<PodRequest> Ledger::kept_request(const PodRequest& request) {
-  auto kept = std::make_unique<PodRequest>(request);
-  for (ContainerRequest& container : kept->containers) {
-    container.name = {};
-    container.requests.clear();
-    for (Request& part : container.pinned) part.name = {};
-  }
-  kept->effective.clear();
-  return kept;
 }
 
 bool Ledger::unreserve(const plimsoll_pod& pod) {
@@ -257,7 +245,7 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
   record.since_ms = now_ms;
   record.start_ms = pod.start_ms;
   record.order_ms = pod.start_ms != 0 ? pod.start_ms : now_ms;
-  if (request.has_pinned) record.request = kept_request(request);
+  if (request.has_pinned) record.request = std::make_unique<PodRequest>(request.without_views());
   if (request.has_pinned && node.reported) {
     const plimsoll_str* zones = sdk::Labels(pod.meta.annotations).find(kZonesAnnotation);
     Placement placement;
@@ -310,10 +298,12 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   gone.exclusive = record->exclusive;
   gone.counted = record->covered && !record->weak;
   gone.located = record->located;
+  gone.seen = record->covered;
   gone.refund = record->covered && record->located;
   gone.gone_ms = now_ms;
   gone.charges = std::move(record->charges);
   record->charges = gone.charges;
+  gone.request = std::move(record->request);
   erase_pod(*node, key);
   if (node->reported) {
     node->gone.push_back(std::move(gone));

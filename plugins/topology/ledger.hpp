@@ -30,6 +30,7 @@
 #include <plimsoll/objects.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,6 +39,7 @@
 #include "plugins/topology/nrt_object.hpp"
 #include "plugins/topology/numa_node.hpp"
 #include "plugins/topology/predict.hpp"
+#include "plugins/topology/release.hpp"
 
 namespace plimsoll::topology {
 
@@ -93,6 +95,13 @@ class Ledger {
     return slot < slots_.size() && slots_[slot] != nullptr && slots_[slot]->malformed;
   }
   [[nodiscard]] const std::vector<Charge>* charges_of(std::string_view pod_uid) const;
+  // What-if (ledger_what_if.cpp). Whether `fits` holds of the node in this slot, which has a
+  // report, once these pods are gone and a report has shown it: whatever zones they hold. Pods that
+  // are gone already count as reported gone. Pods that are not on the node are passed over.
+  [[nodiscard]] bool fits_without(uint32_t slot, std::span<const plimsoll_str> uids,
+                                  const Release::Fits& fits) const;
+  // The pod is recorded on the node in this slot.
+  [[nodiscard]] bool holds(uint32_t slot, std::string_view pod_uid) const;
   [[nodiscard]] std::string_view report_version(std::string_view node_name) const;
   // Pods that went away and that the node's last report may still count.
   [[nodiscard]] size_t remembered_gone(std::string_view node_name) const;
@@ -130,7 +139,7 @@ class Ledger {
     std::vector<Charge> charges;
     bool annotated = false;  // promised before a restart: placed as its annotation says
     bool weak = false;  // covered by a drop or by age: an explained fingerprint may say otherwise
-    std::unique_ptr<PodRequest> request;  // while promised: for predicting again
+    std::unique_ptr<PodRequest> request;  // if it pins anything: for predicting again, what-ifs
   };
   struct GonePod {  // that the last report may still count
     uint64_t hash = 0;
@@ -138,8 +147,10 @@ class Ledger {
     bool counted = false;  // by the report at the time it went away
     bool located = false;
     bool refund = false;  // its amounts are added until the next report
+    bool seen = false;    // the last report counts it, by whatever evidence: for what-ifs
     int64_t gone_ms = 0;
     std::vector<Charge> charges;
+    std::unique_ptr<PodRequest> request;  // for what-ifs
   };
   struct NodeRecord {
     std::string name;
@@ -160,7 +171,6 @@ class Ledger {
   NodeRecord& record_of(std::string_view name);
   PodRecord* find(const PodKey& key, NodeRecord*& node);
   void erase_pod(NodeRecord& node, const PodKey& key);
-  [[nodiscard]] static std::unique_ptr<PodRequest> kept_request(const PodRequest& request);
   void add_pod(NodeRecord& node, PodRecord record);
   void replan(NodeRecord& node);
   void refresh(NodeRecord& node);

@@ -1,5 +1,6 @@
 #include "plugins/topology/ledger_access.hpp"
 
+#include <exception>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -32,6 +33,7 @@ struct LedgerAccess::Owned {
       : host(std::move(the_host)),
         ledger([this](std::string_view name) { return host.resource_index(name); }) {
     fill_reads();
+    fill_what_ifs();
     fill_promises();
     fill_listeners();
   }
@@ -87,6 +89,19 @@ struct LedgerAccess::Owned {
       return str(of(ctx).ledger.report_version(view(name)));
     };
     table.pending_promises = [](void* ctx) { return of(ctx).ledger.pending_promises(); };
+  }
+
+  void fill_what_ifs() {
+    table.fits_without = [](void* ctx, uint32_t slot, const plimsoll_str* uids, uint32_t count,
+                            plimsoll_numa_fits fits, void* sink) -> int32_t {
+      return of(ctx).guarded([&] {
+        const auto ask = [&](const plimsoll_numa_node& node) { return fits(sink, &node) != 0; };
+        return of(ctx).ledger.fits_without(slot, {uids, count}, ask) ? 1 : 0;
+      });
+    };
+    table.holds = [](void* ctx, uint32_t slot, plimsoll_str uid) -> int32_t {
+      return of(ctx).ledger.holds(slot, view(uid)) ? 1 : 0;
+    };
   }
 
   void fill_promises() {
@@ -251,6 +266,32 @@ bool LedgerAccess::reserve(uint32_t slot, const plimsoll_pod& pod, Charges& wher
 
 bool LedgerAccess::predict(uint32_t slot, const plimsoll_pod& pod, Charges& where) const {
   return service_->predict(service_->ctx, slot, &pod, &append, &where) != 0;
+}
+
+// `fits` is called from another module perhaps: no exception may pass through it.
+bool LedgerAccess::fits_without(uint32_t slot, const std::vector<plimsoll_str>& pod_uids,
+                                const Fits& fits) const {
+  struct Asking {
+    const Fits& fits;
+    std::exception_ptr failed;
+  } asking{fits, nullptr};
+  const auto ask = [](void* sink, const plimsoll_numa_node* node) noexcept -> int32_t {
+    auto& self = *static_cast<Asking*>(sink);
+    try {
+      return self.fits(*node) ? 1 : 0;
+    } catch (...) {
+      self.failed = std::current_exception();
+      return 0;
+    }
+  };
+  const int32_t fitting = service_->fits_without(
+      service_->ctx, slot, pod_uids.data(), static_cast<uint32_t>(pod_uids.size()), ask, &asking);
+  if (asking.failed) std::rethrow_exception(asking.failed);
+  return fitting != 0;
+}
+
+bool LedgerAccess::holds(uint32_t slot, std::string_view pod_uid) const {
+  return service_->holds(service_->ctx, slot, str(pod_uid)) != 0;
 }
 
 void LedgerAccess::node_event(sdk::NodeEvent type, sdk::Node node) {

@@ -7,6 +7,7 @@
 // Instances of other plugins may be the owner: NodeResourceTopologyMatch and TopologyScore work in
 // any combination.
 
+#include <functional>
 #include <memory>
 #include <plimsoll/arguments.hpp>
 #include <string_view>
@@ -47,6 +48,12 @@ class LedgerAccess {
   using Charges = std::vector<plimsoll_numa_charge>;
   [[nodiscard]] bool reserve(uint32_t slot, const plimsoll_pod& pod, Charges& where) const;
   [[nodiscard]] bool predict(uint32_t slot, const plimsoll_pod& pod, Charges& where) const;
+
+  // What-ifs, as the service of the same name. Any thread, as node().
+  using Fits = std::function<bool(const plimsoll_numa_node& node)>;
+  [[nodiscard]] bool fits_without(uint32_t slot, const std::vector<plimsoll_str>& pod_uids,
+                                  const Fits& fits) const;
+  [[nodiscard]] bool holds(uint32_t slot, std::string_view pod_uid) const;
 
   // ---- events; of instances that are not the owner they are dropped
   void node_event(sdk::NodeEvent type, sdk::Node node);

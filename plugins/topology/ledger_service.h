@@ -5,8 +5,8 @@
  * PLIMSOLL_NUMA_LEDGER_SERVICE and feeds it with node, pod and NodeResourceTopology events; all
  * others find it. `ctx` is the first argument of every function. Nothing here blocks.
  *
- * Threads: `node`, `malformed`, `predict` and `pending_promises` are const and may be called from filter and
- * score on several threads at once; everything else on the scheduler loop only. What `node`
+ * Threads: `node`, `malformed`, `predict`, `pending_promises`, `fits_without` and `holds` are const and may be
+ * called from filter and score on several threads at once; everything else on the scheduler loop only. What `node`
  * returns is valid until the loop takes its next event.
  */
 #ifndef PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_
@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_NUMA_LEDGER_SERVICE "plimsoll.io/numa-ledger"
-#define PLIMSOLL_NUMA_LEDGER_VERSION 2
+#define PLIMSOLL_NUMA_LEDGER_VERSION 3
 
 enum {
   PLIMSOLL_NUMA_POLICY_NONE = 0,
@@ -63,6 +63,8 @@ typedef struct plimsoll_numa_charge {
 
 typedef void (*plimsoll_numa_put)(void* sink, const plimsoll_numa_charge* charge);
 
+typedef int32_t (*plimsoll_numa_fits)(void* sink, const plimsoll_numa_node* node);
+
 /* Who wants to hear of the ledger. Stays where it is until `unsubscribe` or `closed`. */
 typedef struct plimsoll_numa_listener {
   uint32_t size;
@@ -103,6 +105,14 @@ typedef struct plimsoll_numa_ledger {
   /* 1: the node in this slot has a NodeResourceTopology that cannot be read, and no good one came
    * before it: `node` is NULL although the node has zones. Const, like `node`. */
   int32_t (*malformed)(void* ctx, uint32_t slot);
+  /* What-if: 1 if `fits` holds of the node in this slot once these pods are gone and a report has
+   * shown it, whatever zones they really hold. `fits` (1 or 0) is called with the node as it will
+   * surely be at least, and if that does not do, with each way it may be; what it is given is valid
+   * during the call. 0: not for sure, or no report. Changes nothing. Const, like `node`. */
+  int32_t (*fits_without)(void* ctx, uint32_t slot, const plimsoll_str* pod_uids, uint32_t count,
+                          plimsoll_numa_fits fits, void* sink);
+  /* 1: the pod is recorded on the node in this slot, promised or bound. Const, like `node`. */
+  int32_t (*holds)(void* ctx, uint32_t slot, plimsoll_str pod_uid);
 } plimsoll_numa_ledger;
 
 #ifdef __cplusplus

@@ -132,6 +132,7 @@ bool Ledger::explain(NodeRecord& node, const NumaNode* before) {
       const bool late = !gone.counted && now_ms_ - gone.gone_ms <= kStalenessMs;
       keep[change.at] = (change.counted || late) && !ambiguous;
       if (change.counted) gone.counted = true;
+      gone.seen = change.counted && !ambiguous;
       if (ambiguous) gone.refund = false;
       if (!change.counted) removed.push_back(&gone);
       continue;
@@ -330,7 +331,7 @@ void Ledger::settle_report(NodeRecord& node, const NumaNode& before, bool had_be
     pod.located = false;  // it may have finished, and the report may know
   }
   // The report may have left these pods out: what they had is in it, if at all.
-  for (GonePod& gone : node.gone) gone.refund = false;
+  for (GonePod& gone : node.gone) gone.refund = gone.seen = false;
   std::erase_if(node.gone,
                 [&](const GonePod& gone) { return now_ms_ - gone.gone_ms > kStalenessMs; });
   trim_gone(node);

@@ -35,6 +35,8 @@ class NumaNode {
   // The cell of a resource in a zone; nullptr if the zone does not list it. `free` may be written.
   [[nodiscard]] int64_t* free_cell(uint32_t resource, uint32_t zone_id);
   [[nodiscard]] const int64_t* available_cell(uint32_t resource, uint32_t zone_id) const;
+  // By cell: what the report says is available.
+  [[nodiscard]] const int64_t* available() const { return available_; }
 
   // `free` is the report's `available` again.
   void reset_free();

@@ -103,4 +103,15 @@ PodRequest::PodRequest(const plimsoll_pod& pod)
   }
 }
 
+PodRequest PodRequest::without_views() const {
+  PodRequest kept(*this);
+  for (ContainerRequest& container : kept.containers) {
+    container.name = {};
+    container.requests.clear();
+    for (Request& part : container.pinned) part.name = {};
+  }
+  kept.effective.clear();
+  return kept;
+}
+
 }  // namespace plimsoll::topology

@@ -42,6 +42,8 @@ struct ContainerRequest {
 // Views into the pod: valid as long as it is.
 struct PodRequest {
   explicit PodRequest(const plimsoll_pod& pod);
+  // What is pinned, to be kept when the pod is not: no names, no other requests.
+  [[nodiscard]] PodRequest without_views() const;
 
   uint8_t qos = PLIMSOLL_QOS_BEST_EFFORT;
   bool guaranteed = false;

@@ -293,8 +293,15 @@ TEST_F(MatchTest, HintsWakeOnlyPodsThatFit) {
   const PodRef unpinned = scene_.pod(plain);
   event.old_pod = unpinned.get();
   EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kSkip);
-  event.old_pod = small.get();
+  PodSpec held = guaranteed("held", 2);
+  held.node = "n1";
+  const PodRef holder = scene_.pod(held);
+  event.old_pod = holder.get();
   EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kQueue);
+  // What it held is not free yet, or not enough: a report will wake the pod.
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "2", "4", "4")));
+  EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kSkip);
+  EXPECT_EQ(plugin.plugin().hint(Pod(small.get()), event), Hint::kQueue);
 }
 
 // A deleted pod that held no zone wakes nobody by itself, but may make a report understandable.

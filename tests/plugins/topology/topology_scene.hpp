@@ -19,6 +19,8 @@ struct PodSpec {
   std::string uid;
   int64_t start_seconds = 0;  // of 2026-01-01: status.startTime
   std::string annotation;     // topology.plimsoll.io/zones
+  std::string node;
+  int priority = 0;
   // Requests of containers, as JSON objects; limits are the same, so the pod is Guaranteed.
   std::vector<std::string> init;
   std::vector<std::string> sidecars;
@@ -46,7 +48,8 @@ struct ReportSpec {
   std::string policy = "single-numa-node";
   std::string scope = "container";
   std::string fingerprint;
-  std::string written;  // managedFields time
+  std::string written;              // managedFields time
+  std::string allocatable = "1Ti";  // of every resource in every zone
   std::vector<ZoneSpec> zones;
 };
 
@@ -66,7 +69,9 @@ inline std::string pod_json(const PodSpec& spec) {
     for (char c : spec.annotation) escaped += c == '"' ? "\\\"" : std::string(1, c);
     json += R"(,"annotations":{"topology.plimsoll.io/zones":")" + escaped + "\"}";
   }
-  json += R"(},"spec":{"initContainers":[)";
+  json += R"(},"spec":{"priority":)" + std::to_string(spec.priority);
+  if (!spec.node.empty()) json += R"(,"nodeName":")" + spec.node + "\"";
+  json += R"(,"initContainers":[)";
   std::string separator;
   int number = 0;
   for (const std::string& requests : spec.init) {
@@ -111,8 +116,8 @@ inline std::string nrt_json(const ReportSpec& spec) {
             R"(","type":"Node","resources":[)";
     std::string comma;
     for (const auto& [name, quantity] : zone.available) {
-      json += comma + R"({"name":")" + name +
-              R"(","capacity":"1Ti","allocatable":"1Ti","available":")" + quantity + "\"}";
+      json += comma + R"({"name":")" + name + R"(","capacity":")" + spec.allocatable +
+              R"(","allocatable":")" + spec.allocatable + R"(","available":")" + quantity + "\"}";
       comma = ",";
     }
     json += "]}";
