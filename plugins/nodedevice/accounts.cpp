@@ -270,11 +270,6 @@ void Accounts::take_from(NodeState& state, std::string_view uid) const {
   if (it != pods_.end() && it->second.node == state.name) apply(state, it->second, -1);
 }
 
-void Accounts::give_to(NodeState& state, std::string_view uid) const {
-  const auto it = pods_.find(uid);
-  if (it != pods_.end() && it->second.node == state.name) apply(state, it->second, +1);
-}
-
 std::string Accounts::dump() const {
   std::map<std::string_view, const NodeState*> ordered;
   for (const auto& [name, node] : nodes_) ordered.emplace(name, &node->state);

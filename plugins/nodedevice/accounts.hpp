@@ -85,9 +85,8 @@ class Accounts {
   [[nodiscard]] bool holds_devices(std::string_view uid) const {
     return pods_.find(uid) != pods_.end();
   }
-  // The state of a node as it would be without one of its pods (for what-ifs).
+  // Takes what a pod holds from a copy of its node (for what-ifs).
   void take_from(NodeState& state, std::string_view uid) const;
-  void give_to(NodeState& state, std::string_view uid) const;
 
   // A text of everything that is used, in a fixed order: equal texts are equal accounts.
   [[nodiscard]] std::string dump() const;

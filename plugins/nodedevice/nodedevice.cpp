@@ -14,6 +14,7 @@
 #include "plugins/nodedevice/device_args.hpp"
 #include "plugins/nodedevice/device_store.hpp"
 #include "plugins/nodedevice/explain.hpp"
+#include "plugins/nodedevice/what_if.hpp"
 
 namespace plimsoll::devices {
 namespace {
@@ -34,21 +35,10 @@ constexpr std::string_view kDevices = "devices.v1alpha1.scheduling.koordinator.s
 
 // One attempt of a pod: what it asks for, and which pods a what-if adds to or takes from nodes.
 struct Attempt {
-  struct Change {
-    uint32_t slot = 0;
-    bool added = false;
-    std::string uid;
-    std::shared_ptr<const PodDemand> demand;  // of an added pod that holds nothing yet
-  };
   std::shared_ptr<const PodDemand> demand;
   std::string isolation_provider;  // label of the pod; empty: none asked for
   bool shares_gpu = false;
-  std::vector<Change> changes;
-
-  [[nodiscard]] bool changes_node(uint32_t slot) const {
-    return std::any_of(changes.begin(), changes.end(),
-                       [&](const Change& change) { return change.slot == slot; });
-  }
+  DeviceChanges changes;
 };
 
 class NodeDevice {
@@ -85,22 +75,21 @@ class NodeDevice {
     return Status::success();
   }
 
+  // Pods that ask for no device hold none, whatever their annotations say.
   Status add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
     Attempt* attempt = host_.state<Attempt>(cycle);
-    if (attempt == nullptr || undo(*attempt, added.uid(), node.slot(), false)) return {};
-    if (on_node(added.uid(), node)) return {};  // it is counted already
-    std::string invalid;
-    auto demand = demand_of(added, invalid);
-    if (demand != nullptr)
-      attempt->changes.push_back({node.slot(), true, std::string(added.uid()), std::move(demand)});
+    if (attempt == nullptr || !asks_for_devices(added)) return {};
+    attempt->changes.add(node.slot(), *added, [&] {
+      std::string invalid;
+      return demand_of(added, invalid);
+    });
     return {};
   }
 
   Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node node) {
     Attempt* attempt = host_.state<Attempt>(cycle);
-    if (attempt == nullptr || undo(*attempt, removed.uid(), node.slot(), true)) return {};
-    if (on_node(removed.uid(), node))
-      attempt->changes.push_back({node.slot(), false, std::string(removed.uid()), nullptr});
+    if (attempt != nullptr && asks_for_devices(removed))
+      attempt->changes.remove(node.slot(), *removed);
     return {};
   }
 
@@ -118,11 +107,12 @@ class NodeDevice {
   Status score(const plimsoll_cycle& cycle, Pod, Nodes nodes, std::span<int64_t> scores) const {
     const Attempt* attempt = host_.state<Attempt>(cycle);
     for (size_t i = 0; i < nodes.size(); ++i) {
-      const NodeState* node =
-          attempt == nullptr ? nullptr : store_.accounts().at_slot(nodes[i].slot());
-      scores[i] = node == nullptr
-                      ? 0
-                      : scorer_.score_node(*node, attempt->demand->request, attempt->demand->hints);
+      scores[i] = 0;
+      if (attempt == nullptr) continue;
+      with_node(*attempt, nodes[i].slot(), [&](const NodeState* node) {
+        if (node == nullptr) return;
+        scores[i] = scorer_.score_node(*node, attempt->demand->request, attempt->demand->hints);
+      });
     }
     return {};
   }
@@ -235,16 +225,17 @@ class NodeDevice {
 
   void explain(const plimsoll_cycle& cycle, Pod, Node node, Sink& sink) const {
     const Attempt* attempt = host_.state<Attempt>(cycle);
-    const NodeState* state = store_.accounts().at_slot(node.slot());
     if (attempt == nullptr) return;
-    if (state == nullptr || state->unmanaged()) {
-      sink.put("the node has no Device object: its devices are left to the kubelet\n");
-      return;
-    }
-    const Verdict verdict =
-        allocator_.check(*state, store_.facts(node.slot()).labels(), *attempt->demand);
-    if (!verdict.fits()) sink.put(reason_text(types_, verdict.reason, verdict.type) + "\n");
-    sink.put(explain_devices(types_, *state, *attempt->demand));
+    with_node(*attempt, node.slot(), [&](const NodeState* state) {
+      if (state == nullptr || state->unmanaged()) {
+        sink.put("the node has no Device object: its devices are left to the kubelet\n");
+        return;
+      }
+      const Verdict verdict =
+          allocator_.check(*state, store_.facts(node.slot()).labels(), *attempt->demand);
+      if (!verdict.fits()) sink.put(reason_text(types_, verdict.reason, verdict.type) + "\n");
+      sink.put(explain_devices(types_, *state, *attempt->demand));
+    });
   }
 
  private:
@@ -353,20 +344,16 @@ class NodeDevice {
            asked_by(before) != asked_by(now);
   }
 
-  // Takes a what-if change back; false: there is none like it.
-  static bool undo(Attempt& attempt, std::string_view uid, uint32_t slot, bool added) {
-    const auto it = std::find_if(
-        attempt.changes.begin(), attempt.changes.end(), [&](const Attempt::Change& change) {
-          return change.slot == slot && change.added == added && change.uid == uid;
-        });
-    if (it == attempt.changes.end()) return false;
-    attempt.changes.erase(it);
-    return true;
-  }
-
-  [[nodiscard]] bool on_node(std::string_view uid, Node node) const {
-    const NodeState* holder = store_.accounts().node_of(uid);
-    return holder != nullptr && holder->name == node.name();
+  // Calls `use` with the node as the attempt has it: as it is, or changed by a what-if. Null: the
+  // accounts know nothing of it.
+  template <typename Use>
+  void with_node(const Attempt& attempt, uint32_t slot, const Use& use) const {
+    const NodeState* real = store_.accounts().at_slot(slot);
+    const DeviceChanges::Changes* changes = attempt.changes.on(slot);
+    if (real == nullptr || changes == nullptr) return use(real);
+    const NodeState changed =
+        changed_node(store_.accounts(), allocator_, store_.facts(slot).labels(), *real, *changes);
+    use(&changed);
   }
 
   [[nodiscard]] Status judge(const Attempt& attempt, uint32_t slot) const {
@@ -379,10 +366,10 @@ class NodeDevice {
       if (const uint32_t reason = no_share_reason(state, facts); reason != 0)
         return Status::unresolvable(reason);
     }
-    if (state == nullptr) return {};
-    const Verdict verdict = attempt.changes_node(slot)
-                                ? check_changed(attempt, *state, slot)
-                                : allocator_.check(*state, facts.labels(), *attempt.demand);
+    Verdict verdict;
+    with_node(attempt, slot, [&](const NodeState* node) {
+      if (node != nullptr) verdict = allocator_.check(*node, facts.labels(), *attempt.demand);
+    });
     return verdict.fits() ? Status() : status_of(verdict);
   }
 
@@ -398,23 +385,6 @@ class NodeDevice {
     const auto model =
         of_vendor->second.find(by_object ? state->object->gpu_model : facts.gpu_model);
     return model == of_vendor->second.end() ? 0 : model->second;
-  }
-
-  // The node as the what-if has it: without the pods taken away, and with room kept for those
-  // added.
-  [[nodiscard]] Verdict check_changed(const Attempt& attempt, const NodeState& real,
-                                      uint32_t slot) const {
-    NodeState node = real;
-    for (const Attempt::Change& change : attempt.changes)
-      if (change.slot == slot && !change.added) store_.accounts().take_from(node, change.uid);
-    const NodeLabels labels = store_.facts(slot).labels();
-    for (const Attempt::Change& change : attempt.changes) {
-      if (change.slot != slot || !change.added) continue;
-      Allocation allocation;
-      if (allocator_.allocate(node, labels, *change.demand, allocation).fits())
-        node.add(allocation);
-    }
-    return allocator_.check(node, labels, *attempt.demand);
   }
 
   Host host_;

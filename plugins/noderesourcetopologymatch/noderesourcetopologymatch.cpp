@@ -148,10 +148,18 @@ bool NodeResourceTopologyMatch::fits_changed(const WhatIf::Changes& changes, Nod
   });
 }
 
-Verdict NodeResourceTopologyMatch::verdict_in(const plimsoll_cycle& cycle,
+bool NodeResourceTopologyMatch::fits_soon(const PodRequest& request, Node node,
+                                          Scratch& scratch) const {
+  const plimsoll_numa_node* zones = ledger_.node(node.slot());
+  if (zones == nullptr || zones->leaving == 0) return false;
+  return ledger_.fits_without(node.slot(), {}, [&](const plimsoll_numa_node& then) {
+    return verdict_on(request, node, &then, scratch) == Verdict::kFits;
+  });
+}
+
+Verdict NodeResourceTopologyMatch::verdict_in(const WhatIf::Changes* changes,
                                               const PodRequest& request, Node node,
                                               Scratch& scratch) const {
-  const WhatIf::Changes* changes = changes_on(cycle, node);
   if (changes == nullptr) return verdict_on(request, node, scratch);
   Verdict refusal = Verdict::kFits;
   const bool fitting = fits_changed(*changes, node, scratch, [&](const plimsoll_numa_node& zones) {
@@ -169,9 +177,13 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
   Scratch scratch;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!verdicts.open(i)) continue;
-    const Verdict verdict = verdict_in(cycle, request, nodes[i], scratch);
+    const WhatIf::Changes* changes = changes_on(cycle, nodes[i]);
+    const Verdict verdict = verdict_in(changes, request, nodes[i], scratch);
     if (verdict == Verdict::kFits) continue;
-    verdicts.set(i, Status::unschedulable(reasons_[static_cast<uint32_t>(verdict)]));
+    const uint32_t reason = reasons_[static_cast<uint32_t>(verdict)];
+    // Room is on its way: evicting more pods is of no use.
+    const bool soon = changes == nullptr && fits_soon(request, nodes[i], scratch);
+    verdicts.set(i, soon ? Status::unresolvable(reason) : Status::unschedulable(reason));
   }
   return Status::success();
 }
@@ -226,7 +238,7 @@ void NodeResourceTopologyMatch::explain(const plimsoll_cycle& cycle, Pod pod, No
   const PodRequest request(*pod);
   Scratch scratch;
   const plimsoll_numa_node* zones = ledger_.node(node.slot());
-  const Verdict verdict = verdict_in(cycle, request, node, scratch);
+  const Verdict verdict = verdict_in(changes_on(cycle, node), request, node, scratch);
   sink.put(explain_text(request, zones, allocatable_of(node), verdict, host_.now_ms(), scratch));
 }
 

@@ -70,8 +70,10 @@ class NodeResourceTopologyMatch {
   // Whether `fits` holds of the changed node; see LedgerAccess::fits_without.
   bool fits_changed(const WhatIf::Changes& changes, sdk::Node node, Scratch& scratch,
                     const LedgerAccess::Fits& fits) const;
-  [[nodiscard]] Verdict verdict_in(const plimsoll_cycle& cycle, const PodRequest& request,
+  [[nodiscard]] Verdict verdict_in(const WhatIf::Changes* changes, const PodRequest& request,
                                    sdk::Node node, Scratch& scratch) const;
+  // A refused pod fits once a report has left out the pods that are gone already.
+  [[nodiscard]] bool fits_soon(const PodRequest& request, sdk::Node node, Scratch& scratch) const;
 
   sdk::Host host_;
   MatchArgs args_;

@@ -42,6 +42,9 @@ void Ledger::touch(NodeRecord& node, bool freed) {
   node.zones.header().promises = static_cast<uint32_t>(
       std::count_if(node.pods.begin(), node.pods.end(),
                     [](const PodRecord& pod) { return !pod.covered && !pod.charges.empty(); }));
+  node.zones.header().leaving = static_cast<uint32_t>(std::count_if(
+      node.gone.begin(), node.gone.end(),
+      [](const GonePod& gone) { return gone.seen && !gone.refund && gone.request != nullptr; }));
   touched_.push_back(node.slot);
 }
 
@@ -304,6 +307,7 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   gone.charges = std::move(record->charges);
   record->charges = gone.charges;
   gone.request = std::move(record->request);
+  const bool pinned = gone.request != nullptr;
   erase_pod(*node, key);
   if (node->reported) {
     node->gone.push_back(std::move(gone));
@@ -316,7 +320,7 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
       refresh(*node);
     }
   }
-  if (charges || settled) touch(*node, false);
+  if (charges || settled || pinned) touch(*node, false);
   forget_if_idle(*node);
 }
 

@@ -40,7 +40,7 @@ typedef struct plimsoll_numa_node {
   uint8_t policy;          /* PLIMSOLL_NUMA_POLICY_* */
   uint8_t scope;           /* PLIMSOLL_NUMA_SCOPE_* */
   uint16_t max_numa_nodes; /* topologyManagerMaxNUMANodes, 8 unless said otherwise */
-  uint32_t reserved;
+  uint32_t leaving;        /* pods that are gone, but count as in use until a report says so */
   const uint32_t* zone_ids;     /* by column */
   const uint32_t* report_order; /* columns in the order in which the report lists the zones */
   const uint32_t* resources;    /* by row: plimsoll_resource.index */

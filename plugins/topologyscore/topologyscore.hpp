@@ -3,6 +3,8 @@
 // KEP-119 (see score.hpp in plugins/topology), on the view of the NUMA ledger: what was promised
 // and is not reported yet counts as used. It needs no NodeResourceTopologyMatch beside it: then the
 // ledger is its own and knows what is bound.
+//
+// No AddPod and RemovePod: what-ifs run filters, and scores are for nodes as they are.
 
 #include <plimsoll/plugin.hpp>
 #include <string_view>

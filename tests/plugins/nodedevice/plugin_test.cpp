@@ -5,10 +5,7 @@
 #include <plimsoll/fake_host.hpp>
 
 #include "plugins/nodedevice/device_service.h"
-#include "tests/plugins/nodedevice/device_fixtures.hpp"
-
-extern "C" int32_t plimsoll_plugin_create_v1(const plimsoll_host* host, plimsoll_str args_json,
-                                             plimsoll_plugin* out) noexcept;
+#include "tests/plugins/nodedevice/plugin_instance.hpp"
 
 namespace plimsoll::devices {
 namespace {
@@ -23,125 +20,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr const char* kResource = "devices.v1alpha1.scheduling.koordinator.sh";
-constexpr const char* kAllocated = "scheduling.koordinator.sh/device-allocated";
-
-// One instance of the plugin.
-class Instance {
- public:
-  explicit Instance(FakeHost& host, const std::string& args = "") : host_(host) {
-    slots_.size = sizeof slots_;
-    code_ = plimsoll_plugin_create_v1(host.table(), str(args), &slots_);
-  }
-  Instance(const Instance&) = delete;
-  Instance& operator=(const Instance&) = delete;
-  ~Instance() {
-    if (code_ == PLIMSOLL_SUCCESS) slots_.destroy(slots_.self);
-  }
-  [[nodiscard]] bool made() const { return code_ == PLIMSOLL_SUCCESS; }
-
-  void node(FakeNode& node, uint32_t type = PLIMSOLL_NODE_ADDED) {
-    slots_.node_event(slots_.self, type, &node.get(), 0);
-  }
-  void device(const std::string& name, const Json& object) {
-    const std::string json = object.dump();
-    slots_.object_event(slots_.self, PLIMSOLL_OBJECT_UPSERT, str(kResource), str(name), str(""),
-                        str(json));
-  }
-  void no_device(const std::string& name) {
-    slots_.object_event(slots_.self, PLIMSOLL_OBJECT_DELETE, str(kResource), str(name), str(""),
-                        str("{}"));
-  }
-  void pod(FakePod& pod, uint32_t type = PLIMSOLL_POD_ASSIGNED) {
-    const plimsoll_pod& object = pod.get();
-    slots_.pod_event(slots_.self, type, &object, object.node_name);
-  }
-
-  std::string pre_filter(FakeCycle& cycle, FakePod& pod) {
-    uint32_t reason = 0;
-    uint32_t narrowed = 0;
-    plimsoll_list names{};
-    const int32_t code =
-        slots_.pre_filter(slots_.self, cycle.get(), &pod.get(), &reason, &names, &narrowed);
-    return text(code, reason);
-  }
-  std::string filter(FakeCycle& cycle, FakePod& pod, FakeNode& node) {
-    const plimsoll_node_info* row = &node.get();
-    const plimsoll_nodes nodes{sizeof nodes, 1, &row};
-    uint8_t code = 0;
-    uint32_t reason = 0;
-    EXPECT_EQ(slots_.filter(slots_.self, cycle.get(), &pod.get(), &nodes, &code, &reason), 0);
-    return text(code, reason);
-  }
-  // PreFilter, Filter and Reserve; the annotation that the Binding carries, or what refused.
-  std::string place(FakePod& pod, FakeNode& node) {
-    FakeCycle cycle;
-    if (std::string said = pre_filter(cycle, pod); said != "ok") return said;
-    if (std::string said = filter(cycle, pod, node); said != "ok") return said;
-    uint32_t reason = 0;
-    const int32_t code = slots_.reserve(slots_.self, cycle.get(), &pod.get(), &node.get(), &reason);
-    if (code != 0) return text(code, reason);
-    return cycle.annotations.count(kAllocated) != 0 ? cycle.annotations[kAllocated] : "none";
-  }
-  void what_if(FakeCycle& cycle, FakePod& pod, FakePod& other, FakeNode& node, bool added) {
-    const auto call = added ? slots_.add_pod : slots_.remove_pod;
-    EXPECT_EQ(call(slots_.self, cycle.get(), &pod.get(), &other.get(), &node.get()), 0);
-  }
-  std::vector<int64_t> scores(FakePod& pod, const std::vector<FakeNode*>& nodes) {
-    FakeCycle cycle;
-    EXPECT_EQ(pre_filter(cycle, pod), "ok");
-    std::vector<const plimsoll_node_info*> rows;
-    for (FakeNode* node : nodes) rows.push_back(&node->get());
-    const plimsoll_nodes all{sizeof all, static_cast<uint32_t>(rows.size()), rows.data()};
-    std::vector<int64_t> scores(rows.size());
-    EXPECT_EQ(slots_.score(slots_.self, cycle.get(), &pod.get(), &all, scores.data()), 0);
-    EXPECT_EQ(slots_.normalize(slots_.self, cycle.get(), &pod.get(), &all, scores.data()), 0);
-    return scores;
-  }
-  void unreserve(FakePod& pod, const std::string& node) {
-    FakeCycle cycle;
-    slots_.unreserve(slots_.self, cycle.get(), &pod.get(), str(node));
-  }
-  int32_t hint(FakePod& pod, const plimsoll_event& event) {
-    return slots_.hint(slots_.self, &pod.get(), &event);
-  }
-  std::string explain(FakePod& pod, FakeNode& node) {
-    FakeCycle cycle;
-    EXPECT_EQ(pre_filter(cycle, pod), "ok");
-    std::string out;
-    slots_.explain(slots_.self, cycle.get(), &pod.get(), &node.get(), &append, &out);
-    return out;
-  }
-  std::string sign(FakePod& pod) {
-    std::string out;
-    EXPECT_EQ(slots_.sign(slots_.self, &pod.get(), &append, &out), PLIMSOLL_SUCCESS);
-    return out;
-  }
-  [[nodiscard]] const plimsoll_plugin& slots() const { return slots_; }
-
- private:
-  static void append(void* sink, const void* bytes, size_t len) {
-    static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
-  }
-  [[nodiscard]] std::string text(int32_t code, uint32_t reason) const {
-    switch (code) {
-      case PLIMSOLL_SUCCESS:
-        return "ok";
-      case PLIMSOLL_SKIP:
-        return "skip";
-      case PLIMSOLL_UNSCHEDULABLE:
-        return host_.reasons(reason);
-      case PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE:
-        return host_.reasons(reason) + " (unresolvable)";
-      default:
-        return "error: " + host_.error;
-    }
-  }
-
-  FakeHost& host_;
-  plimsoll_plugin slots_{};
-  int32_t code_ = 0;
-};
+using test::Instance;
+using test::kAllocated;
+using test::kResource;
 
 class NodeDeviceTest : public ::testing::Test {
  protected:

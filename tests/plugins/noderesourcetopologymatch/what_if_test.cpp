@@ -132,6 +132,38 @@ TEST_F(MatchWhatIf, ANominatedPodTakesTheZoneThatItWillGet) {
   EXPECT_EQ(filter(later, small, 0), "ok");
 }
 
+// Where a gone pod was is not known: the zones stay as they are until a report comes. Until then
+// nobody else is to be evicted for it.
+TEST_F(MatchWhatIf, RoomThatIsOnItsWayIsNotMadeTwice) {
+  report(0, {0, 0}, {"a", "b"});
+  const PodRef gone = bound(0, "a", 16);
+  bound(0, "b", 16);
+  const PodRef pod = this->pod("p", 16, 100);
+  const auto code = [&] {
+    FakeCycle cycle;
+    return plugin_.filter(cycle, Pod(pod.get()), node(0)).code;
+  };
+  EXPECT_EQ(code(), PLIMSOLL_UNSCHEDULABLE);
+  plugin_.plugin().pod_event(sdk::PodEvent::kRemoved, Pod(gone.get()), "n0");
+  EXPECT_EQ(code(), PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE);
+  plimsoll_event deleted{};
+  deleted.size = sizeof deleted;
+  deleted.actions = PLIMSOLL_ACTION_DELETE;
+  deleted.resource = sdk::str("AssignedPod");
+  deleted.old_pod = gone.get();
+  EXPECT_EQ(plugin_.plugin().hint(Pod(pod.get()), deleted), sdk::Hint::kSkip);
+  report(0, {0, 16}, {"b"});
+  EXPECT_EQ(code(), PLIMSOLL_SUCCESS);
+  plimsoll_event reported{};
+  reported.size = sizeof reported;
+  reported.resource = sdk::str(kNrtResource);
+  reported.name = sdk::str("n0");
+  EXPECT_EQ(plugin_.plugin().hint(Pod(pod.get()), reported), sdk::Hint::kQueue);
+  // Another pod came in its place: now somebody has to go again.
+  bound(0, "c", 16);
+  EXPECT_EQ(code(), PLIMSOLL_UNSCHEDULABLE);
+}
+
 TEST_F(MatchWhatIf, ScoresAreThoseOfTheChangedNode) {
   report(0, {8, 8}, {});
   report(1, {8, 8}, {});
