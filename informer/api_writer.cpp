@@ -540,7 +540,9 @@ void ServerWriter::record_event(EventRecord event) {
 
 void ServerWriter::patch_condition(ConditionPatch patch, Done done) {
   auto write = std::make_shared<ConditionWrite>();
-  write->what = "writing the PodScheduled condition of pod " + patch.ns + "/" + patch.name;
+  write->what = (patch.reason.empty() ? "writing the nominated node of pod "
+                                      : "writing the PodScheduled condition of pod ") +
+                patch.ns + "/" + patch.name;
   write->key = condition_key(patch.uid, patch.set_nominated);
   write->patch = std::move(patch);
   write->done = std::move(done);

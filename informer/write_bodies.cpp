@@ -45,11 +45,17 @@ std::string binding_body(const BindRequest& request) {
 }
 
 std::string condition_body(const ConditionPatch& patch, system_clock::time_point now) {
-  json condition = {{"type", "PodScheduled"},   {"status", "False"},
-                    {"reason", patch.reason},   {"message", patch.message},
-                    {"lastProbeTime", nullptr}, {"lastTransitionTime", time_text(now, false)}};
-  if (patch.observed_generation != 0) condition["observedGeneration"] = patch.observed_generation;
-  json status = {{"conditions", json::array({std::move(condition)})}};
+  json status = json::object();
+  if (!patch.reason.empty()) {
+    json condition = {{"type", "PodScheduled"},
+                      {"status", "False"},
+                      {"reason", patch.reason},
+                      {"message", patch.message},
+                      {"lastProbeTime", nullptr}};
+    if (!patch.stays_false) condition["lastTransitionTime"] = time_text(now, false);
+    if (patch.observed_generation != 0) condition["observedGeneration"] = patch.observed_generation;
+    status["conditions"] = json::array({std::move(condition)});
+  }
   if (patch.set_nominated) {
     status["nominatedNodeName"] =
         patch.nominated_node.empty() ? json(nullptr) : json(patch.nominated_node);

@@ -45,8 +45,7 @@ struct EventRecord {
   std::string kind = "Pod";
 };
 
-// PATCH pods/NAME/status: condition PodScheduled=False, and status.nominatedNodeName if it is to
-// change.
+// PATCH pods/NAME/status: condition PodScheduled=False, or status.nominatedNodeName, or both.
 struct ConditionPatch {
   std::string ns;
   std::string name;
@@ -54,11 +53,12 @@ struct ConditionPatch {
   // Of the pod that was looked at: a pod that has changed since then, above all one that was bound,
   // is not told that it could not be placed. Empty: whatever state it is in.
   std::string resource_version;
-  std::string reason;   // "Unschedulable" or "SchedulerError"
+  std::string reason;   // "Unschedulable" or "SchedulerError"; empty: no condition
   std::string message;  // in full
   int64_t observed_generation = 0;
   bool set_nominated = false;
   std::string nominated_node;  // empty with set_nominated: clear it
+  bool stays_false = false;    // the condition is False already: its last transition stays
 };
 
 // Any other request; paths are absolute and percent-encoded, the body is JSON.

@@ -4,8 +4,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "framework/cycle/scheduler.hpp"
+#include "framework/runtime/pre_bind_gate.hpp"
 
 namespace plimsoll {
 
@@ -14,6 +16,8 @@ struct Scheduler::Attempt {
       : pod(std::move(scheduled_pod)), framework(profile), cycle(profile.new_cycle()) {}
 
   [[nodiscard]] std::string uid() const { return std::string(view(pod->meta.uid)); }
+  // In the scheduling queue's eyes it is in flight: it waits on Permit, or for its nomination to
+  // be written.
   [[nodiscard]] bool waiting() const { return !binding; }
   // What is tried again if this attempt fails: the newest version that was heard of.
   [[nodiscard]] const PodRef& current() const { return latest ? latest : pod; }
@@ -23,11 +27,32 @@ struct Scheduler::Attempt {
   PodRef assumed;  // on its node; null before assume
   Framework& framework;
   std::shared_ptr<CycleContext> cycle;
-  std::map<std::string, int64_t, std::less<>> waits;  // Permit plugin -> deadline
-  std::map<std::string, int64_t, std::less<>> wait_timeouts_ms;
+  // Permit plugins that have not allowed it yet.
+  struct Wait {
+    int64_t timeout_ms = 0;
+    Timers::iterator timer{};  // rejects it; the end of the timers while it does
+  };
+  std::map<std::string, Wait, std::less<>> waits;
+  std::vector<std::string> to_activate;  // UIDs; once the scheduling cycle has succeeded
+  std::shared_ptr<PreBindGate> gate = std::make_shared<PreBindGate>();
+  bool nominating = false;  // its nomination is being written, and nothing goes on before that
+  bool nominated = false;   // it was written: a failure takes it back
   bool binding = false;     // left the loop; until then it waits on Permit
   bool deleted = false;     // the pod is gone: nothing to try again
   bool seen_bound = false;  // the API server has it on a node: nothing to try again
+};
+
+// Points to `value` for as long as it lives.
+template <typename T>
+class ScopedPointer {
+ public:
+  ScopedPointer(T*& slot, T* value) : slot_(slot) { slot_ = value; }
+  ~ScopedPointer() { slot_ = nullptr; }
+  ScopedPointer(const ScopedPointer&) = delete;
+  ScopedPointer& operator=(const ScopedPointer&) = delete;
+
+ private:
+  T*& slot_;
 };
 
 }  // namespace plimsoll

@@ -1,82 +1,82 @@
-// From Permit to the Binding. Kubernetes: bindingCycle and handleBindingCycleError in
-// pkg/scheduler/schedule_one.go, waitingPod in pkg/scheduler/framework/runtime/waiting_pods_map.go.
+// From a reserved node to the Binding. Kubernetes: bindingCycle and handleBindingCycleError in
+// pkg/scheduler/schedule_one.go.
+//
+//   begin_binding_cycle: PreBindPreFlight, status.nominatedNodeName if it may take a while
+//   proceed:             once all Permit plugins allow it and the nomination is written
+//   bind:                Done, then on binder threads PreBind, Bind, PostBind
+//   binding_ended, binding_failed: back on the loop
 
-#include <optional>
 #include <utility>
 
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/binder_pool.hpp"
-#include "framework/cycle/go_duration.hpp"
 #include "framework/cycle/scheduler.hpp"
 
 namespace plimsoll {
 
-void Scheduler::expire_waiting_pods() {
-  if (waiting_.empty()) return;
-  const int64_t now = now_ms();
-  std::vector<std::pair<std::string, std::string>> expired;  // UID and plugin
-  for (const std::string& uid : waiting_) {
-    for (const auto& [plugin, deadline] : attempts_.at(uid)->waits) {
-      if (deadline <= now) {
-        expired.emplace_back(uid, plugin);
-        break;
-      }
+void Scheduler::begin_binding_cycle(Attempt& attempt) {
+  current_ = nullptr;  // the scheduling cycle has succeeded
+  for (const std::string& uid : std::exchange(attempt.to_activate, {})) {
+    queue_.activate(uid, now_ms());
+  }
+  const bool waits = !attempt.waits.empty();
+  if (waits) begin_wait(attempt);
+  const Status flight = attempt.framework.run_pre_bind_pre_flight(*attempt.cycle, *attempt.assumed,
+                                                                  view(attempt.assumed->node_name));
+  if (flight.is_error()) return binding_failed(attempt.uid(), flight);
+  if (flight.ok() || waits) write_nomination(attempt);
+  proceed(attempt);
+}
+
+// NominatedNodeNameForExpectation: others, the cluster autoscaler above all, learn where the pod is
+// going to be, if that takes longer than a bind does.
+void Scheduler::write_nomination(Attempt& attempt) {
+  const plimsoll_pod& pod = *attempt.pod;
+  const std::string_view node = view(attempt.assumed->node_name);
+  if (view(pod.nominated_node_name) == node) return;
+  ConditionPatch patch;
+  patch.ns = view(pod.meta.ns);
+  patch.name = view(pod.meta.name);
+  patch.uid = view(pod.meta.uid);
+  patch.resource_version = view(pod.meta.resource_version);
+  patch.set_nominated = true;
+  patch.nominated_node = node;
+  attempt.nominating = attempt.nominated = true;
+  // The attempt cannot be gone and come back before this is answered: the gate tells them apart.
+  writer_.patch_condition(std::move(patch), [this, uid = attempt.uid(), name = full_name(pod),
+                                             gate = attempt.gate](const Result<void>& written) {
+    if (!written) {  // not worth failing for
+      log_warn("the nominated node could not be written",
+               {{"pod", name}, {"error", written.error().message}});
     }
-  }
-  for (const auto& [uid, plugin] : expired) {
-    const int64_t timeout = attempts_.at(uid)->wait_timeouts_ms[plugin];
-    resolve_waiting(
-        uid, plugin,
-        "rejected due to timeout after waiting " + go_duration(timeout) + " at plugin " + plugin);
-  }
+    post(Task{[this, uid, gate] {
+      const auto found = attempts_.find(uid);
+      if (found == attempts_.end() || found->second->gate != gate) return;
+      found->second->nominating = false;
+      proceed(*found->second);
+    }});
+  });
 }
 
-void Scheduler::resolve_waiting(const std::string& uid, const std::string& plugin,
-                                std::optional<std::string> rejected_because) {
-  const auto found = attempts_.find(uid);
-  if (found == attempts_.end() || !found->second->waiting()) return;
-  if (!rejected_because) {
-    found->second->waits.erase(plugin);
-    if (found->second->waits.empty()) start_binding(*found->second);
-    return;
+void Scheduler::proceed(Attempt& attempt) {
+  const bool ready = attempt.waiting() && attempt.waits.empty() && !attempt.nominating;
+  if (!ready || attempt.gate->cancelled()) return;  // cancel_binding() has seen to the rest
+  const std::string_view node_name = view(attempt.assumed->node_name);
+  if (cluster_.node(node_name) == nullptr) {  // it may have waited on Permit for minutes
+    return binding_failed(attempt.uid(),
+                          error_status("node " + std::string(node_name) + " is gone"));
   }
-  const std::unique_ptr<Attempt> attempt = std::move(found->second);
-  attempts_.erase(found);
-  waiting_.erase(uid);
-  undo(*attempt);
-  Status status;
-  status.code = Code::kUnschedulable;
-  for (PluginIndex i = 0; i < attempt->framework.plugin_count(); ++i) {
-    if (attempt->framework.plugin_name(i) == plugin) status.plugin_index = i;
-  }
-  Diagnosis diagnosis;
-  diagnosis.node_count = 1;
-  diagnosis.texts.push_back(std::move(*rejected_because));
-  note_rejection(diagnosis, status);
-  fail_attempt(*attempt, status, std::move(diagnosis));
-  queue_.move_all(assigned_pod_deleted(attempt->assumed), now_ms(), uid);
+  bind(attempt);
 }
 
-void Scheduler::start_binding(Attempt& attempt) {
+void Scheduler::bind(Attempt& attempt) {
   const std::string uid = attempt.uid();
   attempt.binding = true;
-  waiting_.erase(uid);
   queue_.done(uid);
-  const std::string_view node_name = view(attempt.assumed->node_name);
-  Status status;
-  if (cluster_.node(node_name) == nullptr) {  // it may have waited on Permit for minutes
-    status = error_status("node " + std::string(node_name) + " is gone");
-  } else {
-    status = attempt.framework.run_pre_bind_pre_flight(*attempt.cycle, *attempt.assumed, node_name);
-  }
-  if (status.is_error()) {
-    binding_ended(uid, status);
-    return;
-  }
   attempt.cycle->begin_binding();
   const BindTarget target{attempt.cycle, attempt.assumed,
-                          std::string(view(attempt.assumed->node_name))};
+                          std::string(view(attempt.assumed->node_name)), attempt.gate};
   Framework* framework = &attempt.framework;
   const auto on_binder = [this](std::function<void()> job) { binders_->submit(std::move(job)); };
   const auto ended = [this, uid](Status result) {
@@ -102,40 +102,58 @@ void Scheduler::start_binding(Attempt& attempt) {
   });
 }
 
-void Scheduler::binding_ended(const std::string& uid, const Status& status) {
+void Scheduler::binding_ended(const std::string& uid, Status status) {
   const auto found = attempts_.find(uid);
   if (found == attempts_.end()) return;
+  if (!status.ok()) {
+    ++counters_.bind_errors;
+    if (status.code == Code::kSkip) status = error_status("all Bind plugins skipped the pod");
+    return binding_failed(uid, status);
+  }
   const std::unique_ptr<Attempt> attempt = std::move(found->second);
   attempts_.erase(found);
   const plimsoll_pod& pod = *attempt->assumed;
-  if (status.ok()) {
-    ++counters_.scheduled;
-    queue_.forget(uid);
-    const std::string node(view(pod.node_name));
-    log_debug("pod bound", {{"pod", full_name(pod)}, {"node", node}});
-    emit_event(attempt->framework.scheduler_name(), pod, false, "Scheduled", "Binding",
-               "Successfully assigned " + full_name(pod) + " to " + node);
-    return;
-  }
-  ++counters_.bind_errors;
+  ++counters_.scheduled;
+  queue_.forget(uid);
+  const std::string node(view(pod.node_name));
+  log_debug("pod bound", {{"pod", full_name(pod)}, {"node", node}});
+  emit_event(attempt->framework.scheduler_name(), pod, false, "Scheduled", "Binding",
+             "Successfully assigned " + full_name(pod) + " to " + node);
+}
+
+// `diagnosis`: of a rejection that counts as a FitError, which those of PreBind and Bind do not:
+// a pod that fails there is tried again after an error backoff, whatever events come.
+void Scheduler::binding_failed(const std::string& uid, const Status& status,
+                               std::optional<Diagnosis> diagnosis) {
+  const auto found = attempts_.find(uid);
+  const std::unique_ptr<Attempt> attempt = std::move(found->second);
+  attempts_.erase(found);
+  end_wait(*attempt);
   undo(*attempt);
+  // To all others, an assumed pod that is forgotten is a pod that was deleted. One that was
+  // rejected must not be woken by that itself, so it is told last then.
+  const bool tell = !attempt->seen_bound;
+  const ClusterEvent freed = assigned_pod_deleted(attempt->assumed);
+  if (tell && !status.rejected()) queue_.move_all(freed, now_ms(), {});
   if (attempt->deleted || attempt->seen_bound) {
+    queue_.done(uid);
     queue_.forget(uid);
   } else {
-    Diagnosis diagnosis;
-    diagnosis.node_count = 1;
-    if (status.rejected()) {
-      note_rejection(diagnosis, status);
-      diagnosis.texts.push_back(status.message(environment_.reasons));
+    const PodRef pod = attempt->current();
+    if (attempt->binding) {
+      queue_.restore(pod, {}, now_ms());
+    } else if (diagnosis) {
+      queue_.reject(uid, diagnosis->rejectors, diagnosis->pending, now_ms());
+    } else {
+      queue_.fail(uid, now_ms());
     }
-    queue_.restore(attempt->current(), diagnosis.rejectors, now_ms());
-    report_failure(*attempt->current(), status.rejected(),
-                   status.rejected() ? fit_error_message(diagnosis, environment_.reasons)
-                                     : status.message(environment_.reasons));
+    nominator_.add(pod, Nominating::clear());
+    report_failure(*pod, status.rejected(),
+                   diagnosis ? fit_error_message(*diagnosis, environment_.reasons)
+                             : status.message(environment_.reasons),
+                   Nominating::clear(), attempt->nominated);
   }
-  if (!attempt->seen_bound) {
-    queue_.move_all(assigned_pod_deleted(attempt->assumed), now_ms(), uid);
-  }
+  if (tell && status.rejected()) queue_.move_all(freed, now_ms(), uid);
 }
 
 }  // namespace plimsoll

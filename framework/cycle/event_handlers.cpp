@@ -19,6 +19,9 @@ bool is_finished(const plimsoll_pod& pod) {
 // cluster.
 constexpr std::string_view kNotServed = R"({"served":false})";
 
+// RejectWaitingPod's word for pods that were deleted while they waited.
+constexpr const char* kRemoved = "removed";
+
 bool is_pod_message(const Message& message) {
   return std::holds_alternative<PodUpserted>(message) ||
          std::holds_alternative<PodDeleted>(message);
@@ -177,7 +180,7 @@ void Scheduler::assigned_pod(const PodRef& pod) {
   nominator_.remove(uid);
   if (const auto attempt = attempts_.find(uid); attempt != attempts_.end()) {
     attempt->second->seen_bound = true;
-    if (attempt->second->waiting()) resolve_waiting(uid, "", "pod was bound by another scheduler");
+    if (attempt->second->waiting()) reject(uid, "", "pod was bound by another scheduler");
   }
   const PodChange change = cluster_.upsert_pod(pod);
   if (change == PodChange::kMoved) {
@@ -209,6 +212,13 @@ void Scheduler::pending_pod(const PodRef& pod) {
     attempt->second->latest = pod;
     attempt->second->deleted = false;
     if (attempt->second->waiting()) queue_.update(pod, now_ms());
+    if (pod->meta.deletion_ms == 0) return;
+    // handleAssumedPodDeletion: a terminating pod gives its place back as soon as it can.
+    if (attempt->second->waiting()) {
+      reject(uid, "", kRemoved);
+    } else {
+      attempt->second->gate->cancel(kRemoved);
+    }
     return;
   }
   if (cluster_.is_assumed(uid)) return;  // bound by us; the watch has not caught up
@@ -235,7 +245,11 @@ void Scheduler::forget_pod(std::string_view uid) {
   queue_.remove(uid);
   if (const auto attempt = attempts_.find(std::string(uid)); attempt != attempts_.end()) {
     attempt->second->deleted = true;
-    if (attempt->second->waiting()) resolve_waiting(std::string(uid), "", "pod was deleted");
+    if (attempt->second->waiting()) {
+      reject(std::string(uid), "", kRemoved);
+    } else {
+      attempt->second->gate->cancel(kRemoved);  // unless it has reached Bind, which will say so
+    }
   }
   const PodRef pod = cluster_.pod(uid);
   if (!pod) {

@@ -93,7 +93,7 @@ std::vector<WaitingPod> Scheduler::waiting_pods() {
     WaitingPod& waiting = result.emplace_back();
     waiting.pod = attempt.assumed.get();
     waiting.node = view(attempt.assumed->node_name);
-    for (const auto& [plugin, deadline] : attempt.waits) waiting.pending_plugins.push_back(plugin);
+    for (const auto& [plugin, wait] : attempt.waits) waiting.pending_plugins.push_back(plugin);
   }
   return result;
 }
@@ -124,15 +124,14 @@ std::vector<const plimsoll_pod*> Scheduler::nominated_pods(std::string_view node
 // ---- HostBackend; any thread
 
 void Scheduler::allow_waiting(std::string_view plugin, std::string_view pod_uid) {
-  post(Task{[this, plugin = std::string(plugin), uid = std::string(pod_uid)] {
-    resolve_waiting(uid, plugin, std::nullopt);
-  }});
+  post(Task{
+      [this, plugin = std::string(plugin), uid = std::string(pod_uid)] { allow(uid, plugin); }});
 }
 
 void Scheduler::reject_waiting(std::string_view plugin, std::string_view pod_uid,
                                std::string_view message) {
   post(Task{[this, plugin = std::string(plugin), uid = std::string(pod_uid),
-             message = std::string(message)] { resolve_waiting(uid, plugin, message); }});
+             message = std::string(message)] { reject(uid, plugin, message); }});
 }
 
 void Scheduler::post_binding(BindingPost request, std::function<void(Result<void>)> done) {
@@ -141,7 +140,29 @@ void Scheduler::post_binding(BindingPost request, std::function<void(Result<void
                std::move(done));
 }
 
+bool Scheduler::cancel_binding(std::string_view pod_uid, std::string_view message) {
+  const std::string uid(pod_uid);
+  const auto found = attempts_.find(uid);
+  if (found == attempts_.end() || !found->second->gate->cancel(message)) return false;
+  if (found->second->waiting()) {
+    // waitingPod.Preempt. Not from within the plugin's own call: plugins hear of it by unreserve.
+    post(Task{[this, uid] {
+      const auto waiting = attempts_.find(uid);
+      if (waiting == attempts_.end() || !waiting->second->waiting()) return;
+      if (!waiting->second->gate->cancelled()) return;  // a later attempt of the same pod
+      binding_failed(
+          uid, error_status("waiting on permit for pod: " + waiting->second->gate->message()));
+    }});
+  }
+  return true;
+}
+
 void Scheduler::activate(std::string_view pod_uid) {
+  // PodsToActivate: what is asked for within a scheduling cycle is done when that has succeeded.
+  if (current_ != nullptr && loop_thread_.load() == std::this_thread::get_id()) {
+    current_->to_activate.emplace_back(pod_uid);
+    return;
+  }
   post(Task{[this, uid = std::string(pod_uid)] { queue_.activate(uid, now_ms()); }});
 }
 

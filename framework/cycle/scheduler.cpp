@@ -11,7 +11,7 @@ namespace plimsoll {
 namespace {
 
 constexpr int kPodsPerTurn = 64;          // then the inbox is looked at again
-constexpr int64_t kLongestWaitMs = 1000;  // timers of waiting pods have this resolution
+constexpr int64_t kLongestWaitMs = 1000;  // without a timer that is due sooner
 constexpr int64_t kStopGraceMs = 10'000;  // for binds in flight
 
 }  // namespace
@@ -99,6 +99,7 @@ void Scheduler::stop() {
 }
 
 void Scheduler::run() {
+  loop_thread_ = std::this_thread::get_id();
   const auto stopping = [this] {
     const std::lock_guard lock(mutex_);
     return stopping_;
@@ -106,6 +107,7 @@ void Scheduler::run() {
   while (!stopping()) {
     if (!turn(true)) wait_for_work();
   }
+  drop_waiting_pods();
   // Binds that left the loop are heard to the end, so that nothing is reported as failed that
   // succeeded.
   const int64_t deadline = now_ms() + kStopGraceMs;
@@ -132,7 +134,6 @@ bool Scheduler::turn(bool may_schedule) {
   for (Message& message : messages) handle(message);
   const int64_t now = now_ms();
   if (now >= next_flush_ms_) next_flush_ms_ = queue_.flush(now);
-  expire_waiting_pods();
   run_timers();
   int scheduled = 0;
   if (synced_ && !standby_ && may_schedule) {

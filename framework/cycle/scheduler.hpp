@@ -10,6 +10,7 @@
 // Nothing is scheduled before pods, nodes and every wanted kind were listed once; plugins then hear
 // of nodes first, then of kinds, then of pods.
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -104,6 +106,7 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
  private:
   // One pod on its way from the queue to a node. Lives until its binding has ended.
   struct Attempt;
+  using Timers = std::multimap<int64_t, std::function<void()>>;  // by due time
   // What the filters said; rows and results by position.
   struct Evaluation {
     std::vector<const plimsoll_node_info*> feasible;
@@ -151,15 +154,26 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
   void note_rejection(Diagnosis& diagnosis, const Status& status) const;
   void fail_attempt(Attempt& attempt, const Status& status, Diagnosis diagnosis,
                     const Nominating& nominating = Nominating::clear());
+  // `nominated`: the API server may have heard of a nomination that is not in `pod` yet.
   void report_failure(const plimsoll_pod& pod, bool unschedulable, const std::string& message,
-                      const Nominating& nominating = Nominating::clear());
+                      const Nominating& nominating = Nominating::clear(), bool nominated = false);
+
+  // ---- Permit (permit_wait.cpp)
+  void begin_wait(Attempt& attempt);
+  void allow(const std::string& uid, const std::string& plugin);
+  void reject(const std::string& uid, const std::string& plugin, const std::string& message);
+  void expire(const std::string& uid, const std::string& plugin);
+  void end_wait(Attempt& attempt);
+  void drop_waiting_pods();
 
   // ---- binding (binding_cycle.cpp)
-  void expire_waiting_pods();
-  void resolve_waiting(const std::string& uid, const std::string& plugin,
-                       std::optional<std::string> rejected_because);
-  void start_binding(Attempt& attempt);
-  void binding_ended(const std::string& uid, const Status& status);
+  void begin_binding_cycle(Attempt& attempt);
+  void write_nomination(Attempt& attempt);
+  void proceed(Attempt& attempt);
+  void bind(Attempt& attempt);
+  void binding_ended(const std::string& uid, Status status);
+  void binding_failed(const std::string& uid, const Status& status,
+                      std::optional<Diagnosis> diagnosis = {});
   void undo(Attempt& attempt);
 
   // ---- HostBackend (host.cpp); see there for threads
@@ -183,6 +197,7 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
                                   uint32_t slot) override;
   void nominate(const plimsoll_pod& pod, std::string_view node_name) override;
   std::vector<const plimsoll_pod*> nominated_pods(std::string_view node_name) override;
+  bool cancel_binding(std::string_view pod_uid, std::string_view message) override;
   void activate(std::string_view pod_uid) override;
   void run_on_loop(int64_t delay_ms, std::function<void()> task) override;
   void api_request(PluginRequest request, ApiAnswer done) override;
@@ -216,10 +231,12 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
       held_;                           // pods that arrive before the first lists are complete
   std::vector<uint64_t> last_chosen_;  // by slot: when a node was last chosen, for ties
   uint64_t choices_ = 0;
-  std::multimap<int64_t, std::function<void()>> timers_;  // by due time
+  Timers timers_;
+  Attempt* current_ = nullptr;  // in its scheduling cycle
   int64_t next_flush_ms_ = 0;
   int64_t clock_offset_ms_ = 0;  // from the steady clock to the epoch
-  bool started_ = false;         // every plugin was created and started
+  std::atomic<std::thread::id> loop_thread_{};
+  bool started_ = false;  // every plugin was created and started
   bool synced_ = false;
   bool standby_ = false;
   SchedulerStats counters_;

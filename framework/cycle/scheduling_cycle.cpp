@@ -25,8 +25,10 @@ bool Scheduler::schedule_one() {
   const PodRef pod = queued->pod;
   const std::string uid(view(pod->meta.uid));
   Framework* framework = framework_for(*pod);
-  if (pod->meta.deletion_ms != 0 || framework == nullptr) {
-    if (framework != nullptr) {
+  // skipPodSchedule: a terminating pod, or one that is on its way already.
+  const bool assumed = cluster_.is_assumed(uid);
+  if (pod->meta.deletion_ms != 0 || framework == nullptr || assumed) {
+    if (framework != nullptr && pod->meta.deletion_ms != 0) {
       emit_event(framework->scheduler_name(), *pod, true, "FailedScheduling", "Scheduling",
                  failed_to_schedule_deleting(*pod));
     }
@@ -36,6 +38,7 @@ bool Scheduler::schedule_one() {
   }
   ++counters_.attempts;
   auto attempt = std::make_unique<Attempt>(pod, *framework);
+  const ScopedPointer current(current_, attempt.get());
   Evaluation result;
   evaluate(*attempt, result);
   Status status = std::move(result.status);
@@ -47,11 +50,7 @@ bool Scheduler::schedule_one() {
   }
   if (!reserve_and_permit(*attempt, node)) return true;
   Attempt& kept = *attempts_.insert_or_assign(uid, std::move(attempt)).first->second;
-  if (kept.waits.empty()) {
-    start_binding(kept);
-  } else {
-    waiting_.insert(uid);
-  }
+  begin_binding_cycle(kept);
   return true;
 }
 
@@ -191,8 +190,7 @@ bool Scheduler::reserve_and_permit(Attempt& attempt, const plimsoll_node_info* n
   if (status.ok()) {
     PermitOutcome permit = attempt.framework.run_permit(*attempt.cycle, *attempt.assumed, *node);
     for (const PermitOutcome::Wait& wait : permit.waits) {
-      attempt.waits.emplace(wait.plugin, now_ms() + wait.timeout_ms);
-      attempt.wait_timeouts_ms.emplace(wait.plugin, wait.timeout_ms);
+      attempt.waits[std::string(wait.plugin)].timeout_ms = wait.timeout_ms;
     }
     if (permit.status.ok() || permit.status.code == Code::kWait) return true;
     status = std::move(permit.status);
@@ -236,7 +234,8 @@ void Scheduler::fail_attempt(Attempt& attempt, const Status& status, Diagnosis d
 }
 
 void Scheduler::report_failure(const plimsoll_pod& pod, bool unschedulable,
-                               const std::string& message, const Nominating& nominating) {
+                               const std::string& message, const Nominating& nominating,
+                               bool nominated) {
   ++(unschedulable ? counters_.unschedulable : counters_.errors);
   log_debug("pod not scheduled", {{"pod", full_name(pod)}, {"why", message}});
   emit_event(view(pod.scheduler_name), pod, true, "FailedScheduling", "Scheduling", message);
@@ -245,7 +244,7 @@ void Scheduler::report_failure(const plimsoll_pod& pod, bool unschedulable,
                          view(pod.scheduled_reason) == reason &&
                          view(pod.scheduled_message) == message;
   const bool renominate =
-      nominating.override_mode && view(pod.nominated_node_name) != nominating.node;
+      nominating.override_mode && (nominated || view(pod.nominated_node_name) != nominating.node);
   if (unchanged && !renominate) return;
   ConditionPatch patch;
   patch.ns = view(pod.meta.ns);
@@ -255,6 +254,7 @@ void Scheduler::report_failure(const plimsoll_pod& pod, bool unschedulable,
   patch.reason = reason;
   patch.message = message;
   patch.observed_generation = pod.meta.generation;
+  patch.stays_false = view(pod.scheduled_status) == "False";
   patch.set_nominated = renominate;
   if (renominate) patch.nominated_node = nominating.node;
   writer_.patch_condition(std::move(patch), [name = full_name(pod)](const Result<void>& result) {

@@ -23,6 +23,7 @@
 #include "framework/runtime/cycle_context.hpp"
 #include "framework/runtime/environment.hpp"
 #include "framework/runtime/modules.hpp"
+#include "framework/runtime/pre_bind_gate.hpp"
 #include "framework/runtime/profile_spec.hpp"
 #include "framework/runtime/status.hpp"
 
@@ -81,6 +82,7 @@ struct BindTarget {
   std::shared_ptr<CycleContext> cycle;
   PodRef pod;
   std::string node_name;
+  std::shared_ptr<PreBindGate> gate = {};  // null: nobody can call it off
 };
 
 // Which events may help a pod that this plugin rejected.
@@ -183,7 +185,8 @@ class Framework {
   using Post = std::function<void(std::function<void()>)>;
   using Done = std::function<void(Status)>;
   // PreBind plugins; neighbours that allow it run in parallel. After a failure no further one is
-  // begun, and those under way are waited for.
+  // begun, and those under way are waited for; the same once the gate is cancelled, which ends in
+  // an Error with the gate's text.
   void run_pre_binds(BindTarget target, Post post, Done done);
   // Bind plugins in order until one does not Skip; if all do, the status is Skip.
   void run_binds(BindTarget target, Post post, Done done);

@@ -42,6 +42,7 @@ struct Framework::BindRun {
       : target(std::move(t)), post(std::move(p)), done(std::move(d)) {}
 
   [[nodiscard]] bool has_failed() {
+    if (target.gate && target.gate->cancelled()) return true;
     std::lock_guard lock(mutex);
     return !failed.ok();
   }
@@ -108,7 +109,10 @@ void Framework::next_pre_bind(std::shared_ptr<BindRun> run) {
     if (!cycle.skip_pre_bind.test(slot.plugin)) group.push_back(slot);
     if (!parallel && !group.empty()) break;
   }
-  if (group.empty()) return run->done({});
+  if (group.empty()) {
+    const bool go_on = !run->target.gate || run->target.gate->pass();
+    return run->done(go_on ? Status() : error_status(run->target.gate->message()));
+  }
   run->outstanding = group.size();
   for (const Slot& slot : group) {
     run->post([this, run, slot] {
@@ -131,6 +135,7 @@ void Framework::pre_bind_ended(const std::shared_ptr<BindRun>& run, PluginIndex 
     if (--run->outstanding != 0) return;
   }
   if (!run->failed.ok()) return run->done(std::move(run->failed));
+  if (run->has_failed()) return run->done(error_status(run->target.gate->message()));
   next_pre_bind(run);
 }
 

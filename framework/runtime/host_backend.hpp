@@ -68,6 +68,9 @@ class HostBackend {
   virtual void nominate(const plimsoll_pod& pod, std::string_view node_name) = 0;
   [[nodiscard]] virtual std::vector<const plimsoll_pod*> nominated_pods(
       std::string_view node_name) = 0;
+  // Calls off a binding that has not reached Bind: it ends as an Error with this text. False: too
+  // late, or the pod is not on its way.
+  virtual bool cancel_binding(std::string_view pod_uid, std::string_view message) = 0;
 
   // ---- any thread
   virtual void allow_waiting(std::string_view plugin, std::string_view pod_uid) = 0;

@@ -169,6 +169,9 @@ void add_functions_of_1_1(plimsoll_host& table) {
     return c->env->backend.pod_by_uid(view(uid));
   };
   table.waiting_pods = host_waiting_pods;
+  table.cancel_binding = [](plimsoll_host_ctx* c, plimsoll_str pod_uid, plimsoll_str message) {
+    return c->env->backend.cancel_binding(view(pod_uid), view(message)) ? 1U : 0U;
+  };
   table.activate = [](plimsoll_host_ctx* c, plimsoll_str pod_uid) {
     c->env->backend.activate(view(pod_uid));
   };

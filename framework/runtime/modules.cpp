@@ -250,6 +250,7 @@ class NoBackend final : public HostBackend {
   }
   void nominate(const plimsoll_pod&, std::string_view) override {}
   std::vector<const plimsoll_pod*> nominated_pods(std::string_view) override { return {}; }
+  bool cancel_binding(std::string_view, std::string_view) override { return false; }
   void activate(std::string_view) override {}
   void run_on_loop(int64_t, std::function<void()>) override {}
   void api_request(PluginRequest, ApiAnswer done) override {

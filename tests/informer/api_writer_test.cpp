@@ -377,6 +377,7 @@ TEST_F(ApiWriterTest, NewerConditionsTakeThePlaceOfOlderOnesInTheQueue) {
       patch.ns = "ns";
       patch.name = name;
       patch.uid = name;
+      patch.reason = "Unschedulable";
       patch.message = std::to_string(round);
       writer_->patch_condition(patch, [&](const Result<void>&) { ++heard; });
     }
@@ -417,6 +418,22 @@ TEST_F(ApiWriterTest, ConditionsAreStrategicMergePatches) {
   EXPECT_EQ(condition, json::parse(R"({"type":"PodScheduled","status":"False",
       "reason":"Unschedulable","message":"0/1 nodes are available","lastProbeTime":null,
       "observedGeneration":3})"));
+}
+
+TEST(ConditionBody, SaysOnlyWhatChanges) {
+  const auto body = [](const ConditionPatch& patch) {
+    return json::parse(condition_body(patch, std::chrono::system_clock::time_point()));
+  };
+  ConditionPatch nomination{"ns", "pod", "u", "7", "", "", 3, true, "n"};
+  EXPECT_EQ(body(nomination), json::parse(R"({"metadata":{"uid":"u","resourceVersion":"7"},
+      "status":{"nominatedNodeName":"n"}})"))
+      << "no condition";
+  ConditionPatch still{"ns", "pod", "u", "7", "Unschedulable", "none fits", 0, false, ""};
+  EXPECT_EQ(body(still)["status"]["conditions"][0]["lastTransitionTime"], "1970-01-01T00:00:00Z");
+  still.stays_false = true;
+  EXPECT_EQ(body(still)["status"], json::parse(R"({"conditions":[{"type":"PodScheduled",
+      "status":"False","reason":"Unschedulable","message":"none fits","lastProbeTime":null}]})"))
+      << "the API server keeps the time of the last transition";
 }
 
 // An API server's pod: a patch of another version than its own is refused.

@@ -41,6 +41,10 @@ class RecordingBackend final : public HostBackend {
     nominations.emplace_back(std::string(view(pod.meta.name)) + " -> " + std::string(node_name));
   }
   std::vector<const plimsoll_pod*> nominated_pods(std::string_view) override { return nominated; }
+  bool cancel_binding(std::string_view pod_uid, std::string_view message) override {
+    waiting.push_back("cancel " + std::string(pod_uid) + ": " + std::string(message));
+    return pod_uid == "uid-binding";
+  }
   void activate(std::string_view pod_uid) override { activated.emplace_back(pod_uid); }
   void run_on_loop(int64_t delay_ms, std::function<void()> task) override {
     tasks.emplace_back(delay_ms, std::move(task));

@@ -238,12 +238,15 @@ typedef struct plimsoll_host {
   const plimsoll_pod* (*pod_by_uid)(plimsoll_host_ctx*, plimsoll_str uid);
   /* A list of plimsoll_waiting_pod; valid until the next call into the host. */
   plimsoll_list (*waiting_pods)(plimsoll_host_ctx*);
-  /* Gives up a binding that has not reached Bind yet (the pod is in PreBind): it ends as a
-   * rejection with this text. 1: it will not be bound by this attempt; 0: too late, or not
-   * binding. */
+  /* Calls off a binding that has not reached Bind yet (the pod waits on Permit, or is in PreBind):
+   * it ends as an error with this text, and the pod is tried again after a backoff. A PreBind step
+   * that runs is waited for, further ones are not begun. 1: it will not be bound by this attempt;
+   * 0: too late, or not on its way. */
   uint32_t (*cancel_binding)(plimsoll_host_ctx*, plimsoll_str pod_uid, plimsoll_str message);
 
-  /* Any thread. Moves a waiting pod to the active queue, whatever its backoff. */
+  /* Any thread. Moves a pod that waits in the queue to the active queue, whatever its backoff. From
+   * within a scheduling cycle (PreFilter to Permit) it is done once that has succeeded, and not at
+   * all if it fails: two pods that activate one another must not keep the scheduler busy. */
   void (*activate)(plimsoll_host_ctx*, plimsoll_str pod_uid);
   /* Runs `fn` on the loop, `delay_ms` from now or later. `fn` is called exactly once; `cancelled`
    * is 1 if the scheduler stops before its time: then it only frees what `user` owns. */

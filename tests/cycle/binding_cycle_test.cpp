@@ -1,0 +1,532 @@
+// From Permit to the Binding, and what becomes of pods that do not get there. Kubernetes:
+// TestSchedulerScheduleOne, TestSchedulerBinding and TestUnreserve... of
+// pkg/scheduler/schedule_one_test.go, waiting_pods_map_test.go, pods_in_prebind_map_test.go.
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+
+#include "tests/cycle/loop_harness.hpp"
+
+namespace plimsoll {
+namespace {
+
+using sdk::Host;
+using sdk::Pod;
+using sdk::Status;
+using sdk::Token;
+using ::testing::ElementsAre;
+using testing::LoopTest;
+
+const std::string kScheduled = "event a Normal Scheduled Binding: Successfully assigned ns/a to n";
+
+auto succeeds() {
+  return [](auto&&...) { return Status(); };
+}
+auto waits(int64_t ms = 60'000) {
+  return [ms](const Host&, Pod, int64_t& timeout_ms) {
+    timeout_ms = ms;
+    return Status::wait();
+  };
+}
+// Waits the first time, then succeeds.
+auto waits_once(int64_t ms = 60'000) {
+  return [ms, waited = std::make_shared<std::atomic<bool>>(false)](const Host&, Pod,
+                                                                   int64_t& timeout_ms) {
+    timeout_ms = ms;
+    return waited->exchange(true) ? Status() : Status::wait();
+  };
+}
+
+class BindingCycle : public LoopTest {
+ protected:
+  // PreBind of P hangs until finish(); the first time only.
+  void hang_pre_bind() {
+    p().pre_bind = [this](const Host&, Pod, Token token) {
+      if (hung_.exchange(true)) return Status();
+      token_ = token;
+      journal_.add("hangs");
+      return Status::wait();
+    };
+  }
+  void finish(int32_t code = PLIMSOLL_SUCCESS, const std::string& text = {}) {
+    host("P").complete(token_, code, text);
+  }
+  void activate(const char* uid) {
+    const plimsoll_host& table = host("P").table();
+    table.activate(table.ctx, sdk::str(uid));
+  }
+  // On the loop, as a preemptor does.
+  uint32_t cancel(const char* uid, const char* message) {
+    std::promise<uint32_t> answer;
+    scheduler_->post(Task{[&] {
+      const plimsoll_host& table = host("P").table();
+      answer.set_value(table.cancel_binding(table.ctx, sdk::str(uid), sdk::str(message)));
+    }});
+    return answer.get_future().get();
+  }
+  void one_node_one_pod() {
+    start();
+    add_node("n", "1");
+    add_pod("a");
+  }
+
+  std::atomic<bool> hung_{false};
+  Token token_;
+};
+
+// ---- order
+
+TEST_F(BindingCycle, RunsInOrderAndWritesOnce) {
+  p().reserve = q().reserve = succeeds();
+  p().permit = succeeds();
+  p().pre_bind = q().pre_bind = succeeds();
+  p().pre_flight = q().pre_flight = [](const Host&, Pod) { return Status::skip(); };
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await(kScheduled));
+  EXPECT_THAT(journal_.lines(), ElementsAre("P reserve a", "Q reserve a", "P permit a", "bind a n",
+                                            "P post_bind a", "Q post_bind a", kScheduled));
+  EXPECT_TRUE(api_.patches().empty()) << "nothing takes long, so no nomination is written";
+}
+
+TEST_F(BindingCycle, NominatesBeforeASlowPreBind) {
+  p().pre_bind = succeeds();
+  api_.hold_nominations();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("nominate a n"));
+  settle();
+  EXPECT_EQ(journal_.count("P pre_bind a"), 0) << "it is written first";
+  ASSERT_EQ(api_.patches().size(), 1U);
+  EXPECT_EQ(api_.patches()[0].uid, "u-a");
+  EXPECT_EQ(api_.patches()[0].reason, "") << "no condition";
+  api_.answer_nominations();
+  ASSERT_TRUE(journal_.await("bind a n"));
+  EXPECT_TRUE(journal_.in_order("nominate a n", "P pre_bind a"));
+  EXPECT_TRUE(journal_.in_order("P pre_bind a", "bind a n"));
+}
+
+TEST_F(BindingCycle, ANominationThatCannotBeWrittenStopsNobody) {
+  p().pre_bind = succeeds();
+  api_.hold_nominations();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("nominate a n"));
+  api_.answer_nominations(fail(ErrorCode::kUnavailable, "the server is on fire"));
+  EXPECT_TRUE(journal_.await("bind a n"));
+}
+
+TEST_F(BindingCycle, NominatesBeforeAWaitAndWaitsForBoth) {
+  p().permit = waits();
+  api_.hold_nominations();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("nominate a n"));
+  host("P").allow_waiting("u-a");
+  settle();
+  EXPECT_EQ(journal_.count("bind a n"), 0) << "the nomination is under way";
+  api_.answer_nominations();
+  EXPECT_TRUE(journal_.await("bind a n"));
+}
+
+TEST_F(BindingCycle, ANominationThatIsThereIsNotWrittenAgain) {
+  p().pre_bind = succeeds();
+  start();
+  add_node("n", "1");
+  scheduler_->post(PodUpserted{pod("a", "", "1", "", "one", R"("nominatedNodeName":"n")")});
+  ASSERT_TRUE(journal_.await("bind a n"));
+  EXPECT_EQ(journal_.count("nominate a n"), 0);
+}
+
+// ---- failures
+
+TEST_F(BindingCycle, AFailureGivesEverythingBackInReverse) {
+  p().reserve = q().reserve = succeeds();
+  p().pre_bind = [failed = std::make_shared<std::atomic<bool>>(false)](const Host& host, Pod,
+                                                                       Token) {
+    return failed->exchange(true) ? Status() : host.failed(PLIMSOLL_ERROR, "disk is full");
+  };
+  one_node_one_pod();
+  const std::string text = "running PreBind plugin \"P\": disk is full";
+  ASSERT_TRUE(journal_.await(kScheduled));
+  EXPECT_EQ(journal_.count("event a Warning FailedScheduling Scheduling: " + text), 1);
+  EXPECT_TRUE(journal_.in_order("Q unreserve a", "P unreserve a"));
+  EXPECT_TRUE(journal_.in_order("P unreserve a", "condition a SchedulerError: " + text));
+  EXPECT_EQ(journal_.count("nominate a -"), 1) << "and takes the nomination back";
+  settle();
+  EXPECT_EQ(scheduler_->stats().bind_errors, 1U);
+  EXPECT_EQ(scheduler_->stats().scheduled, 1U);
+}
+
+TEST_F(BindingCycle, ARejectionInPreBindIsToldAsItIsAndTriedAgain) {
+  p().reserve = succeeds();
+  p().pre_bind = [failed = std::make_shared<std::atomic<bool>>(false)](const Host& host, Pod,
+                                                                       Token) {
+    return failed->exchange(true) ? Status()
+                                  : host.failed(PLIMSOLL_UNSCHEDULABLE, "volume is elsewhere");
+  };
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("condition a Unschedulable: volume is elsewhere"));
+  EXPECT_EQ(journal_.count("event a Warning FailedScheduling Scheduling: volume is elsewhere"), 1);
+  EXPECT_TRUE(journal_.await("bind a n")) << "after a backoff, whatever events come";
+}
+
+TEST_F(BindingCycle, AFailedBindIsTriedAgain) {
+  api_.fail_next_bind(Error{ErrorCode::kConflict, "409: already assigned"});
+  one_node_one_pod();
+  EXPECT_TRUE(journal_.await(
+      "condition a SchedulerError: running Bind plugin \"Poster\": 409: already assigned"));
+  EXPECT_TRUE(journal_.await("bind a n"));
+}
+
+TEST_F(BindingCycle, NoBindPluginTakesIt) {
+  p().bind = q().bind = [](const Host&, Pod) { return Status::skip(); };
+  one_node_one_pod();
+  EXPECT_TRUE(journal_.await("condition a SchedulerError: all Bind plugins skipped the pod"));
+  EXPECT_TRUE(journal_.in_order("P bind a", "Q bind a"));
+}
+
+TEST_F(BindingCycle, PreFlightFailureIsAnError) {
+  p().reserve = succeeds();
+  p().pre_bind = succeeds();
+  p().pre_flight = [](const Host& host, Pod) { return host.unschedulable("no"); };
+  one_node_one_pod();
+  EXPECT_TRUE(journal_.await(
+      "condition a SchedulerError: PreBindPreFlight P returned \"Unschedulable\", which is "
+      "unsupported. It is supposed to return Success, Skip, or Error status"));
+  EXPECT_EQ(journal_.count("P pre_bind a"), 0);
+  EXPECT_TRUE(journal_.await("P unreserve a"));
+}
+
+TEST_F(BindingCycle, ReserveFailureTellsAllReservePlugins) {
+  p().reserve = [](const Host& host, Pod) { return host.unschedulable("no seat left"); };
+  q().reserve = succeeds();
+  one_node_one_pod();
+  ASSERT_TRUE(
+      journal_.await("condition a Unschedulable: 0/1 nodes are available: 1 no seat left."));
+  EXPECT_EQ(journal_.count("Q reserve a"), 0);
+  EXPECT_TRUE(journal_.in_order("Q unreserve a", "P unreserve a"));
+}
+
+TEST_F(BindingCycle, AnErrorInPermitIsToldAsItIs) {
+  p().permit = [](const Host& host, Pod, int64_t&) { return host.error("no quorum"); };
+  one_node_one_pod();
+  EXPECT_TRUE(journal_.await("condition a SchedulerError: running Permit plugin \"P\": no quorum"));
+}
+
+TEST_F(BindingCycle, ConditionsAreWrittenOnChangeAndKeepTheirTransition) {
+  p().reserve = succeeds();
+  start();
+  add_node("n", "1");
+  const std::string text = "0/1 nodes are available: 1 Insufficient cpu.";
+  const auto big = [&](const std::string& message) {
+    return pod("a", "", "4", "", "one",
+               R"("conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",)"
+               R"("message":")" +
+                   message + R"("}])");
+  };
+  add_pod("a", "4");
+  ASSERT_TRUE(journal_.await("condition a Unschedulable: " + text));
+  EXPECT_FALSE(api_.patches().back().stays_false);
+  scheduler_->post(PodUpserted{big(text)});
+  add_node("m", "1");  // tried again, the text is another
+  ASSERT_TRUE(
+      journal_.await("condition a Unschedulable: 0/2 nodes are available: 2 Insufficient cpu."));
+  EXPECT_TRUE(api_.patches().back().stays_false);
+  scheduler_->post(PodUpserted{big("0/2 nodes are available: 2 Insufficient cpu.")});
+  scheduler_->post(NodeDeleted{"m"});
+  scheduler_->post(PodUpserted{big(text)});
+  add_pod("b", "4");
+  ASSERT_TRUE(journal_.await("condition b Unschedulable: " + text));
+  activate("u-a");
+  ASSERT_TRUE(journal_.await("event a Warning FailedScheduling Scheduling: " + text, 2));
+  settle();
+  EXPECT_EQ(journal_.count("condition a Unschedulable: " + text), 1) << "it says so already";
+}
+
+// ---- waiting on Permit
+
+TEST_F(BindingCycle, AllWhoWaitMustAllow) {
+  p().permit = q().permit = waits();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("Q permit a"));
+  host("P").allow_waiting("u-a");
+  host("P").allow_waiting("u-a");
+  host("P").allow_waiting("u-nobody");
+  settle();
+  EXPECT_EQ(journal_.count("bind a n"), 0);
+  host("Q").allow_waiting("u-a");
+  EXPECT_TRUE(journal_.await(kScheduled));
+  host("Q").reject_waiting("u-a", "too late");
+  settle();
+  EXPECT_EQ(scheduler_->stats().scheduled, 1U);
+}
+
+TEST_F(BindingCycle, OneRejectionIsEnough) {
+  p().reserve = succeeds();
+  p().permit = waits_once();
+  q().permit = waits_once();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("Q permit a"));
+  host("P").allow_waiting("u-a");
+  host("Q").reject_waiting("u-a", "not today");
+  ASSERT_TRUE(journal_.await("condition a Unschedulable: 0/1 nodes are available: 1 not today."));
+  EXPECT_TRUE(journal_.in_order(
+      "P unreserve a", "condition a Unschedulable: 0/1 nodes are available: 1 not today."));
+  settle();
+  EXPECT_EQ(scheduler_->stats().attempts, 1U) << "what it gave back does not wake the pod itself";
+}
+
+TEST_F(BindingCycle, ARejectedPodWakesTheOthers) {
+  p().permit = [](const Host&, Pod pod, int64_t& timeout_ms) {
+    timeout_ms = 60'000;
+    return pod.name() == "a" ? Status::wait() : Status();
+  };
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("P permit a"));
+  add_pod("b");
+  ASSERT_TRUE(
+      journal_.await("condition b Unschedulable: 0/1 nodes are available: 1 Insufficient cpu."));
+  host("P").reject_waiting("u-a", "not today");
+  EXPECT_TRUE(journal_.await("bind b n"));
+}
+
+TEST_F(BindingCycle, EveryPluginHasItsOwnTimer) {
+  p().permit = waits_once(60'000);
+  q().permit = waits_once(30);
+  one_node_one_pod();
+  EXPECT_TRUE(journal_.await(
+      "condition a Unschedulable: 0/1 nodes are available: 1 rejected due to timeout after waiting "
+      "30ms at plugin Q."));
+}
+
+TEST_F(BindingCycle, ATimerOfAPluginThatAllowedIsOff) {
+  p().permit = waits(60'000);
+  q().permit = waits(150);
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("Q permit a"));
+  host("Q").allow_waiting("u-a");
+  settle();
+  const auto due = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  while (std::chrono::steady_clock::now() < due) settle();
+  host("P").allow_waiting("u-a");
+  EXPECT_TRUE(journal_.await("bind a n"));
+}
+
+TEST_F(BindingCycle, DeletedWhileItWaits) {
+  p().reserve = succeeds();
+  p().permit = waits();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("P permit a"));
+  add_pod("b");
+  ASSERT_TRUE(
+      journal_.await("condition b Unschedulable: 0/1 nodes are available: 1 Insufficient cpu."));
+  scheduler_->post(PodDeleted{pod("a", "", "1")});
+  ASSERT_TRUE(journal_.await("P permit b")) << "the place is free";
+  EXPECT_TRUE(journal_.in_order("P unreserve a", "P reserve b"));
+  settle();
+  for (const std::string& line : journal_.lines()) {
+    EXPECT_FALSE(line.starts_with("event a") || line.starts_with("condition a")) << line;
+  }
+  EXPECT_EQ(scheduler_->stats().queue.in_flight, 1U) << "b";
+}
+
+TEST_F(BindingCycle, TerminatingWhileItWaits) {
+  p().permit = waits();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("P permit a"));
+  const std::string dying = R"("deletionTimestamp":"2026-01-01T00:00:00Z",)";
+  add_pod("a", "1", dying);
+  ASSERT_TRUE(journal_.await("condition a Unschedulable: 0/1 nodes are available: 1 removed."));
+  activate("u-a");
+  EXPECT_TRUE(journal_.await(
+      "event a Warning FailedScheduling Scheduling: skip schedule deleting pod: ns/a"));
+  settle();
+  EXPECT_EQ(scheduler_->stats().attempts, 1U);
+}
+
+TEST_F(BindingCycle, DeletedInPreBind) {
+  p().reserve = succeeds();
+  hang_pre_bind();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("hangs"));
+  scheduler_->post(PodDeleted{pod("a", "", "1")});
+  settle();
+  finish();
+  ASSERT_TRUE(journal_.await("P unreserve a"));
+  settle();
+  EXPECT_EQ(journal_.count("bind a n"), 0);
+  EXPECT_EQ(scheduler_->stats().assumed_pods, 0U);
+  EXPECT_EQ(scheduler_->stats().queue.in_flight, 0U);
+}
+
+TEST_F(BindingCycle, BoundByAnotherMeanwhile) {
+  p().reserve = succeeds();
+  hang_pre_bind();
+  one_node_one_pod();
+  add_node("m", "1");
+  ASSERT_TRUE(journal_.await("hangs"));
+  scheduler_->post(PodUpserted{pod("a", "m", "1")});
+  settle();
+  finish(PLIMSOLL_ERROR, "somebody else has the disk");
+  ASSERT_TRUE(journal_.await("P unreserve a"));
+  settle();
+  for (const std::string& line : journal_.lines()) {
+    EXPECT_FALSE(line.starts_with("event a") || line.starts_with("condition a")) << line;
+  }
+  EXPECT_EQ(scheduler_->stats().pods, 1U) << "where the API server has it";
+}
+
+TEST_F(BindingCycle, RecreatedUnderItsNameWhileItWaits) {
+  p().reserve = succeeds();
+  p().permit = waits_once();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("P permit a"));
+  scheduler_->post(PodDeleted{pod("a", "", "1")});
+  scheduler_->post(PodUpserted{pod("a", "", "1", "", "one", "", "u-again")});
+  host("P").allow_waiting("u-a");  // of the pod that was
+  ASSERT_TRUE(journal_.await("bind a n"));
+  EXPECT_TRUE(journal_.in_order("P unreserve a", "bind a n"));
+  EXPECT_EQ(journal_.count("P permit a"), 2);
+}
+
+TEST_F(BindingCycle, AnUpdateOfAWaitingPodIsWhatIsTriedAgain) {
+  p().permit = waits_once();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("P permit a"));
+  add_pod("a", "3");
+  host("P").reject_waiting("u-a", "not today");
+  add_node("m", "1");
+  EXPECT_TRUE(
+      journal_.await("condition a Unschedulable: 0/2 nodes are available: 2 Insufficient cpu."));
+}
+
+TEST_F(BindingCycle, NodeGoneWhileItWaits) {
+  p().permit = waits_once();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("P permit a"));
+  scheduler_->post(NodeDeleted{"n"});
+  host("P").allow_waiting("u-a");
+  EXPECT_TRUE(journal_.await("condition a SchedulerError: node n is gone"));
+}
+
+TEST_F(BindingCycle, AStopGivesBackWhatWaitingPodsHold) {
+  p().reserve = q().reserve = succeeds();
+  p().permit = waits();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("nominate a n"));
+  settle();
+  stop();
+  EXPECT_TRUE(journal_.in_order("Q unreserve a", "P unreserve a"));
+  EXPECT_EQ(scheduler_->stats().assumed_pods, 0U);
+  for (const std::string& line : journal_.lines()) {
+    EXPECT_FALSE(line.starts_with("event a") || line.starts_with("condition a")) << line;
+  }
+}
+
+// ---- cancel_binding
+
+TEST_F(BindingCycle, CancelledInPreBind) {
+  p().reserve = succeeds();
+  hang_pre_bind();
+  q().pre_bind = succeeds();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("hangs"));
+  EXPECT_EQ(cancel("u-a", "preempted by P"), 1U);
+  EXPECT_EQ(cancel("u-x", "preempted by P"), 0U);
+  finish();
+  ASSERT_TRUE(journal_.await("condition a SchedulerError: preempted by P"));
+  EXPECT_TRUE(journal_.in_order("P unreserve a", "condition a SchedulerError: preempted by P"));
+  ASSERT_TRUE(journal_.await("bind a n")) << "tried again later";
+  EXPECT_EQ(journal_.count("Q pre_bind a"), 1) << "no further step was begun the first time";
+}
+
+TEST_F(BindingCycle, CancelledWhileItWaits) {
+  p().reserve = succeeds();
+  p().permit = waits_once();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("P permit a"));
+  std::promise<int> unreserved;
+  scheduler_->post(Task{[&] {
+    const plimsoll_host& table = host("P").table();
+    EXPECT_EQ(table.cancel_binding(table.ctx, sdk::str("u-a"), sdk::str("preempted")), 1U);
+    unreserved.set_value(journal_.count("P unreserve a"));
+  }});
+  EXPECT_EQ(unreserved.get_future().get(), 0) << "not from within the caller's call";
+  EXPECT_TRUE(journal_.await("condition a SchedulerError: waiting on permit for pod: preempted"));
+  EXPECT_TRUE(journal_.await("bind a n"));
+}
+
+TEST_F(BindingCycle, TooLateToCancel) {
+  std::promise<void> at_bind, go_on;
+  auto may_go_on = go_on.get_future().share();
+  p().bind = [&, may_go_on](const Host&, Pod) {
+    at_bind.set_value();
+    may_go_on.wait();
+    return Status();
+  };
+  one_node_one_pod();
+  at_bind.get_future().wait();
+  EXPECT_EQ(cancel("u-a", "preempted"), 0U);
+  go_on.set_value();
+  EXPECT_TRUE(journal_.await(kScheduled));
+}
+
+// ---- PodsToActivate
+
+TEST_F(BindingCycle, ActivatesOnceTheCycleHasSucceeded) {
+  // Only "b" is rejected by P, and only P knows when it may be tried again.
+  auto open = std::make_shared<std::atomic<bool>>(false);
+  p().pre_filter = [open](const Host& host, Pod pod) {
+    return pod.name() == "b" && !*open ? host.unschedulable("its gang is not there") : Status();
+  };
+  p().permit = [open](const Host& host, Pod pod, int64_t&) {
+    if (pod.name() == "b") return Status();
+    *open = pod.name() == "a";
+    host.table().activate(host.table().ctx, sdk::str("u-b"));
+    return pod.name() == "a" ? Status() : host.unschedulable("not this one");
+  };
+  start();
+  add_node("n", "4");
+  add_pod("b");
+  ASSERT_TRUE(
+      journal_.await("condition b Unschedulable: 0/1 nodes are available: its gang is not there."));
+  add_pod("c");
+  ASSERT_TRUE(
+      journal_.await("condition c Unschedulable: 0/1 nodes are available: 1 not this one."));
+  settle();
+  EXPECT_EQ(journal_.count("P pre_filter b"), 1) << "c has failed";
+  add_pod("a");
+  EXPECT_TRUE(journal_.await("bind b n"));
+}
+
+// ---- several profiles, and pods that are left alone
+
+TEST_F(BindingCycle, ProfilesShareTheQueueAndTheNodes) {
+  p().reserve = succeeds();
+  start();
+  add_node("n", "2");
+  add_pod("a");
+  scheduler_->post(PodUpserted{pod("b", "", "1", "", "two")});
+  scheduler_->post(PodUpserted{pod("c", "", "1", "", "three")});
+  ASSERT_TRUE(journal_.await("bind a n"));
+  ASSERT_TRUE(journal_.await("bind b n"));
+  scheduler_->post(PodUpserted{pod("d", "", "1", "", "two")});
+  EXPECT_TRUE(
+      journal_.await("condition d Unschedulable: 0/1 nodes are available: 1 Insufficient cpu."));
+  settle();
+  EXPECT_EQ(journal_.count("P reserve c"), 0);
+}
+
+TEST_F(BindingCycle, TerminatingPodsAreNotScheduled) {
+  start();
+  add_node("n", "1");
+  add_pod("a", "1", R"("deletionTimestamp":"2026-01-01T00:00:00Z",)");
+  EXPECT_TRUE(journal_.await(
+      "event a Warning FailedScheduling Scheduling: skip schedule deleting pod: ns/a"));
+  settle();
+  EXPECT_EQ(scheduler_->stats().attempts, 0U);
+  EXPECT_EQ(scheduler_->stats().queue.in_flight, 0U);
+}
+
+}  // namespace
+}  // namespace plimsoll
