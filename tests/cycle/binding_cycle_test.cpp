@@ -54,10 +54,7 @@ class BindingCycle : public LoopTest {
   void finish(int32_t code = PLIMSOLL_SUCCESS, const std::string& text = {}) {
     host("P").complete(token_, code, text);
   }
-  void activate(const char* uid) {
-    const plimsoll_host& table = host("P").table();
-    table.activate(table.ctx, sdk::str(uid));
-  }
+  void activate(const char* uid) { host("P").activate(uid); }
   // On the loop, as a preemptor does.
   uint32_t cancel(const char* uid, const char* message) {
     std::promise<uint32_t> answer;
