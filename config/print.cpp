@@ -6,7 +6,7 @@
 
 #include "config/fields.hpp"
 #include "config/json_text.hpp"
-#include "config/yaml_document.hpp"
+#include "config/yaml_scalar.hpp"
 
 namespace plimsoll::config {
 namespace {

@@ -6,6 +6,8 @@
 
 #include "config/foreign_args.hpp"
 #include "config/plugin_args.hpp"
+#include "config/plugin_checks.hpp"
+#include "config/profile_merge.hpp"
 
 namespace plimsoll::config {
 namespace {
@@ -23,20 +25,24 @@ class Expander {
  public:
   Expander(const Profile& profile, const PluginRegistry& registry, Problems& errors,
            Problems& warnings)
-      : profile_(profile), registry_(registry), errors_(errors), warnings_(warnings) {}
+      : profile_(profile),
+        registry_(registry),
+        errors_(errors),
+        warnings_(warnings),
+        checks_(registry, errors, warnings) {}
 
   EffectiveProfile run() {
     out_.scheduler_name = profile_.scheduler_name;
     multi_point_ = merge_plugin_set(default_plugin_set(registry_), profile_.plugins.multi_point);
-    drop_missing(multi_point_.enabled, "plugin");
-    check_repeated(multi_point_.enabled, "MultiPoint");
-    check_disabled(profile_.plugins.multi_point);
+    checks_.keep_existing(multi_point_.enabled, "plugin");
+    checks_.keep_first(multi_point_.enabled, "MultiPoint");
+    checks_.check_disabled(profile_.plugins.multi_point);
     for (const ExtensionPoint point : all_extension_points()) {
       PluginSet set = merge_plugin_set({}, profile_.plugins.points[point]);
-      drop_missing(set.enabled, interface_name(point));
-      drop_unimplemented(set.enabled, point);
-      check_repeated(set.enabled, interface_name(point));
-      check_disabled(set);
+      checks_.keep_existing(set.enabled, interface_name(point));
+      checks_.keep_implementing(set.enabled, point);
+      checks_.keep_first(set.enabled, interface_name(point));
+      checks_.check_disabled(set);
       out_.points[point] = order(set, point);
       put_in_every_profile(point);
       specific_[point] = std::move(set);
@@ -49,84 +55,6 @@ class Expander {
   }
 
  private:
-  // The whole story is told where a plugin is first named; every place is reported.
-  std::string missing_message(const std::string& type, const PluginRef& plugin) {
-    std::string message = type + ' ' + quoted(plugin.written) + " does not exist";
-    if (!explained_.insert(plugin.name).second) return message;
-    if (const std::string about = about_missing_plugin(plugin.name); !about.empty()) {
-      return message + about;
-    }
-    std::vector<std::string_view> known;
-    for (const auto& [name, points] : registry_) known.push_back(name);
-    const std::string close = nearest(plugin.name, known);
-    return message + (close.empty() ? ": no built-in plugin and no file in the plugin directory "
-                                      "has this name"
-                                    : ", did you mean " + quoted(close) + "?");
-  }
-
-  void drop_missing(std::vector<PluginRef>& enabled, const std::string& type) {
-    std::erase_if(enabled, [&](const PluginRef& plugin) {
-      if (registry_.find(plugin.name) != registry_.end()) return false;
-      // The decoder has already said what became of a removed plugin.
-      const bool reported = is_removed_plugin(plugin.name);
-      if (reported_missing_.insert(plugin.path).second && !reported) {
-        errors_.push_back({plugin.path, plugin.at, missing_message(type, plugin)});
-      }
-      return true;
-    });
-  }
-
-  void drop_unimplemented(std::vector<PluginRef>& enabled, ExtensionPoint point) {
-    std::erase_if(enabled, [&](const PluginRef& plugin) {
-      if (registry_.find(plugin.name)->second.has(point)) return false;
-      // Where the plugin's profile files come from it has this point; here it does that work
-      // elsewhere.
-      if (reference_points(plugin.name).has(point)) {
-        warnings_.push_back({plugin.path, plugin.at,
-                             "has no effect: " + plugin.written + " has nothing to do at " +
-                                 std::string(field_name(point)) + " here"});
-      } else {
-        errors_.push_back({plugin.path, plugin.at,
-                           "plugin " + quoted(plugin.written) + " does not extend " +
-                               interface_name(point) + " plugin"});
-      }
-      return true;
-    });
-  }
-
-  // kube-scheduler takes any name here; one that means nothing anywhere is a slip of the pen.
-  void check_disabled(const PluginSet& set) {
-    for (const PluginRef& plugin : set.disabled) {
-      if (plugin.name == "*" || plugin.path.empty()) continue;
-      if (is_in_every_profile(plugin.name)) {
-        warnings_.push_back({plugin.path, plugin.at,
-                             "has no effect: " + plugin.written + " is part of every profile"});
-        continue;
-      }
-      const bool known = registry_.find(plugin.name) != registry_.end() ||
-                         !about_missing_plugin(plugin.name).empty() ||
-                         is_removed_plugin(plugin.name);
-      if (known) continue;
-      std::vector<std::string_view> names;
-      for (const auto& [name, points] : registry_) names.push_back(name);
-      const std::string close = nearest(plugin.name, names);
-      warnings_.push_back({plugin.path, plugin.at,
-                           "has no effect: there is no plugin " + quoted(plugin.written) +
-                               (close.empty() ? "" : ", did you mean " + quoted(close) + "?")});
-    }
-  }
-
-  void check_repeated(std::vector<PluginRef>& enabled, const std::string& type) {
-    Names seen;
-    std::erase_if(enabled, [&](const PluginRef& plugin) {
-      if (seen.insert(plugin.name).second) return false;
-      errors_.push_back(
-          {plugin.path, plugin.at,
-           "plugin " + quoted(plugin.written) + " already registered as " + quoted(type)});
-      return true;
-    });
-  }
-
   // Step 2 for one extension point.
   std::vector<EffectivePlugin> order(const PluginSet& set, ExtensionPoint point) const {
     std::vector<EffectivePlugin> overrides, from_multi_point, rest;
@@ -182,7 +110,7 @@ class Expander {
   }
 
   void check_required() {
-    if (!reported_missing_.empty()) return;  // what is missing may be just the one that is required
+    if (checks_.any_missing()) return;  // what is missing may be just the one that is required
     const std::string name = quoted(profile_.scheduler_name);
     const std::size_t sorters = out_.points[ExtensionPoint::kQueueSort].size();
     if (sorters != 1) {
@@ -241,7 +169,7 @@ class Expander {
     for (const PluginArgs& args : profile_.plugin_args) {
       const bool used =
           std::find(out_.plugins.begin(), out_.plugins.end(), args.name) != out_.plugins.end();
-      if (used || explained_.count(args.name) != 0) continue;
+      if (used || checks_.missing(args.name)) continue;
       const bool missing = registry_.find(args.name) == registry_.end();
       warnings_.push_back(
           args.problem("", missing && is_default_plugin(args.name)
@@ -257,8 +185,7 @@ class Expander {
   EffectiveProfile out_;
   PluginSet multi_point_;
   PerExtensionPoint<PluginSet> specific_;
-  Names reported_missing_;  // paths
-  Names explained_;         // plugins that do not exist
+  PluginChecks checks_;
 };
 
 // All profiles share one queue, so they must sort it alike. Sets at queueSort that differ, and args
@@ -299,45 +226,6 @@ const PluginArgs& EffectiveProfile::args_of(std::string_view plugin) const {
     if (one.name == plugin) return one;
   }
   return kNone;
-}
-
-PluginSet default_plugin_set(const PluginRegistry& registry) {
-  PluginSet out;
-  for (const DefaultPlugin& plugin : default_plugins()) {
-    if (registry.find(plugin.name) == registry.end()) continue;
-    PluginRef ref;
-    ref.name = ref.written = plugin.name;
-    if (plugin.weight != 0) ref.weight = plugin.weight;
-    out.enabled.push_back(std::move(ref));
-  }
-  return out;
-}
-
-PluginSet merge_plugin_set(const PluginSet& defaults, const PluginSet& custom) {
-  PluginSet out;
-  out.disabled = custom.disabled;
-  out.disabled.insert(out.disabled.end(), defaults.disabled.begin(), defaults.disabled.end());
-  const Names disabled = names_of(out.disabled);
-  std::set<std::size_t> replacing;
-  if (disabled.count("*") == 0) {
-    for (const PluginRef& plugin : defaults.enabled) {
-      if (disabled.count(plugin.name) != 0) continue;
-      // Of several custom entries with the name the last one replaces; the others are repetitions.
-      const auto last =
-          std::find_if(custom.enabled.rbegin(), custom.enabled.rend(),
-                       [&](const PluginRef& mine) { return mine.name == plugin.name; });
-      if (last == custom.enabled.rend()) {
-        out.enabled.push_back(plugin);
-      } else {
-        out.enabled.push_back(*last);
-        replacing.insert(static_cast<std::size_t>(custom.enabled.rend() - last) - 1);
-      }
-    }
-  }
-  for (std::size_t i = 0; i < custom.enabled.size(); ++i) {
-    if (replacing.count(i) == 0) out.enabled.push_back(custom.enabled[i]);
-  }
-  return out;
 }
 
 EffectiveProfile expand_profile(const Profile& profile, const PluginRegistry& registry,

@@ -3,29 +3,23 @@
 //
 // Two steps, as in kube-scheduler:
 //  1. mergePlugins: the default profile, of which this build keeps the plugins that it has, is
-//  merged with
-//     each set of the profile. Named defaults (or "*") are dropped, a default that is enabled again
-//     is replaced in its place, the other custom plugins follow.
+//     merged with multiPoint (profile_merge.hpp).
 //  2. expandMultiPointPlugins: per extension point, first the plugins enabled both there and in
-//  multiPoint
-//     (in the order of the specific set), then the rest of multiPoint, then the rest of the
-//     specific set. A plugin that does not implement the point, or is disabled at it, is left out.
+//     multiPoint (in the order of the specific set), then the rest of multiPoint, then the rest of
+//     the specific set. A plugin that does not implement the point, or is disabled at it, is left
+//     out.
+// Plugins that are in every profile go in front.
 //
 // Pure functions of their input, any thread, never block.
 
-#include <map>
 #include <string>
 #include <vector>
 
-#include "config/known_plugins.hpp"
+#include "config/plugin_registry.hpp"
 #include "config/problem.hpp"
 #include "config/scheduler_config.hpp"
 
 namespace plimsoll::config {
-
-// What exists: plugin name -> the extension points that it implements. Built-in and loaded plugins
-// alike.
-using PluginRegistry = std::map<std::string, ExtensionPoints, std::less<>>;
 
 struct EffectivePlugin {
   std::string name;
@@ -58,11 +52,5 @@ struct Expansion {
 [[nodiscard]] EffectiveProfile expand_profile(const Profile& profile,
                                               const PluginRegistry& registry, Problems& errors,
                                               Problems& warnings);
-
-// Step 1 for one set.
-[[nodiscard]] PluginSet merge_plugin_set(const PluginSet& defaults, const PluginSet& custom);
-
-// The default profile's multiPoint set, restricted to plugins that exist.
-[[nodiscard]] PluginSet default_plugin_set(const PluginRegistry& registry);
 
 }  // namespace plimsoll::config

@@ -96,9 +96,9 @@ struct LeaderElection {
   bool leader_elect = true;
   std::string resource_lock = "leases";
   std::string resource_namespace = "kube-system";
-  // Where the file names none: "plimsoll", so that a second scheduler does not wait for the lease of
-  // the cluster's own; "kube-scheduler" if a profile serves the pods of "default-scheduler": then
-  // only one of the two may run.
+  // Where the file names none: "plimsoll", so that a second scheduler does not wait for the lease
+  // of the cluster's own; "kube-scheduler" if a profile serves the pods of "default-scheduler":
+  // then only one of the two may run.
   std::string resource_name;
   std::chrono::nanoseconds lease_duration = std::chrono::seconds(15);
   std::chrono::nanoseconds renew_deadline = std::chrono::seconds(10);

@@ -36,8 +36,4 @@ struct ParsedText {
 // The same for a file that must hold exactly one document.
 [[nodiscard]] ParsedText parse_single_document(std::string_view text);
 
-// How an unquoted YAML word is typed; `at` is kept. Not representable in JSON: the problem is added
-// and the value is null.
-[[nodiscard]] Value type_plain_scalar(std::string_view word, Position at, Problems& problems);
-
 }  // namespace plimsoll::config

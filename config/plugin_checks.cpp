@@ -1,0 +1,88 @@
+#include "config/plugin_checks.hpp"
+
+namespace plimsoll::config {
+
+std::string PluginChecks::nearest_existing(std::string_view name) const {
+  std::vector<std::string_view> known;
+  for (const auto& [existing, points] : registry_) known.push_back(existing);
+  return nearest(name, known);
+}
+
+// The whole story is told where a plugin is first named; every place is reported.
+std::string PluginChecks::missing_message(const std::string& type, const PluginRef& plugin) {
+  std::string message = type + ' ' + quoted(plugin.written) + " does not exist";
+  if (!missing_.insert(plugin.name).second) return message;
+  if (const std::string about = about_missing_plugin(plugin.name); !about.empty()) {
+    return message + about;
+  }
+  const std::string close = nearest_existing(plugin.name);
+  return message + (close.empty() ? ": no built-in plugin and no file in the plugin directory has "
+                                    "this name"
+                                  : ", did you mean " + quoted(close) + "?");
+}
+
+void PluginChecks::keep_existing(std::vector<PluginRef>& enabled, const std::string& type) {
+  std::erase_if(enabled, [&](const PluginRef& plugin) {
+    if (registry_.find(plugin.name) != registry_.end()) return false;
+    std::string message = missing_message(type, plugin);
+    // The decoder has already said what became of a removed plugin.
+    if (!is_removed_plugin(plugin.name)) {
+      errors_.push_back({plugin.path, plugin.at, std::move(message)});
+    }
+    return true;
+  });
+}
+
+void PluginChecks::keep_implementing(std::vector<PluginRef>& enabled, ExtensionPoint point) {
+  std::erase_if(enabled, [&](const PluginRef& plugin) {
+    if (registry_.find(plugin.name)->second.has(point)) return false;
+    // Where the plugin's profile files come from it has this point; here it does that work
+    // elsewhere.
+    if (reference_points(plugin.name).has(point)) {
+      warnings_.push_back({plugin.path, plugin.at,
+                           "has no effect: " + plugin.written + " has nothing to do at " +
+                               std::string(field_name(point)) + " here"});
+    } else {
+      errors_.push_back({plugin.path, plugin.at,
+                         "plugin " + quoted(plugin.written) + " does not extend " +
+                             interface_name(point) + " plugin"});
+    }
+    return true;
+  });
+}
+
+void PluginChecks::keep_first(std::vector<PluginRef>& enabled, const std::string& type) {
+  std::set<std::string_view> seen;
+  std::vector<PluginRef> kept;
+  kept.reserve(enabled.size());  // `seen` looks into it
+  for (PluginRef& plugin : enabled) {
+    if (seen.count(plugin.name) != 0) {
+      errors_.push_back(
+          {plugin.path, plugin.at,
+           "plugin " + quoted(plugin.written) + " already registered as " + quoted(type)});
+      continue;
+    }
+    seen.insert(kept.emplace_back(std::move(plugin)).name);
+  }
+  enabled = std::move(kept);
+}
+
+void PluginChecks::check_disabled(const PluginSet& set) {
+  for (const PluginRef& plugin : set.disabled) {
+    if (plugin.name == "*") continue;
+    if (is_in_every_profile(plugin.name)) {
+      warnings_.push_back({plugin.path, plugin.at,
+                           "has no effect: " + plugin.written + " is part of every profile"});
+      continue;
+    }
+    const bool known = registry_.find(plugin.name) != registry_.end() ||
+                       !about_missing_plugin(plugin.name).empty() || is_removed_plugin(plugin.name);
+    if (known) continue;
+    const std::string close = nearest_existing(plugin.name);
+    warnings_.push_back({plugin.path, plugin.at,
+                         "has no effect: there is no plugin " + quoted(plugin.written) +
+                             (close.empty() ? "" : ", did you mean " + quoted(close) + "?")});
+  }
+}
+
+}  // namespace plimsoll::config
