@@ -7,18 +7,27 @@
 #include <vector>
 
 #include "framework/cycle/scheduler.hpp"
+#include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/pre_bind_gate.hpp"
 
 namespace plimsoll {
 
 struct Scheduler::Attempt {
   Attempt(PodRef scheduled_pod, Framework& profile)
-      : pod(std::move(scheduled_pod)), framework(profile), cycle(profile.new_cycle()) {}
+      : pod(std::move(scheduled_pod)), framework(profile), cycle(profile.new_cycle()) {
+    if (profile.metrics() != nullptr) start = metrics::Clock::now();
+  }
 
   [[nodiscard]] std::string uid() const { return std::string(view(pod->meta.uid)); }
   // In the scheduling queue's eyes it is in flight: it waits on Permit, or for its nomination to
   // be written.
   [[nodiscard]] bool waiting() const { return !binding; }
+  // The end of the attempt, for its metrics.
+  void count(metrics::AttemptResult result) const {
+    if (auto* measured = framework.metrics()) {
+      measured->attempt(result, metrics::seconds_since(start));
+    }
+  }
   // What is tried again if this attempt fails: the newest version that was heard of.
   [[nodiscard]] const PodRef& current() const { return latest ? latest : pod; }
 
@@ -37,6 +46,11 @@ struct Scheduler::Attempt {
   std::shared_ptr<PreBindGate> gate = std::make_shared<PreBindGate>();
   bool nominating = false;  // its nomination is being written, and nothing goes on before that
   bool nominated = false;   // it was written: a failure takes it back
+  metrics::Clock::time_point start;       // set if anything is measured; as the next four
+  metrics::Clock::time_point wait_start;  // on Permit
+  uint32_t number = 0;                    // attempts of this pod, with this one
+  int64_t first_attempt_ms = 0;
+  bool flushed = false;     // it was only tried again because it had waited for too long
   bool binding = false;     // left the loop; until then it waits on Permit
   bool deleted = false;     // the pod is gone: nothing to try again
   bool seen_bound = false;  // the API server has it on a node: nothing to try again

@@ -12,6 +12,7 @@
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/binder_pool.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/cycle/timing.hpp"
 
 namespace plimsoll {
 
@@ -22,8 +23,10 @@ void Scheduler::begin_binding_cycle(Attempt& attempt) {
   }
   const bool waits = !attempt.waits.empty();
   if (waits) begin_wait(attempt);
-  const Status flight = attempt.framework.run_pre_bind_pre_flight(*attempt.cycle, *attempt.assumed,
-                                                                  view(attempt.assumed->node_name));
+  const Status flight = timed(attempt.framework, metrics::Point::kPreBindPreFlight, [&] {
+    return attempt.framework.run_pre_bind_pre_flight(*attempt.cycle, *attempt.assumed,
+                                                     view(attempt.assumed->node_name));
+  });
   if (flight.is_error()) return binding_failed(attempt.uid(), flight);
   if (flight.ok() || waits) write_nomination(attempt);
   proceed(attempt);
@@ -89,16 +92,22 @@ void Scheduler::bind(Attempt& attempt) {
       return;
     }
     on_binder([framework, target, ended] {
-      framework->run_post_bind(target);
+      timed(*framework, metrics::Point::kPostBind, [&] { framework->run_post_bind(target); });
       ended({});
     });
   };
+  const metrics::PointTimer pre_bind_timer(framework->metrics(), metrics::Point::kPreBind);
   framework->run_pre_binds(target, on_binder, [=](Status result) {
+    pre_bind_timer.end(code_of(result));
     if (!result.ok()) {
       ended(std::move(result));
-    } else {
-      framework->run_binds(target, on_binder, bound);
+      return;
     }
+    const metrics::PointTimer bind_timer(framework->metrics(), metrics::Point::kBind);
+    framework->run_binds(target, on_binder, [bound, bind_timer](Status bind_result) {
+      bind_timer.end(code_of(bind_result));
+      bound(std::move(bind_result));
+    });
   });
 }
 
@@ -115,6 +124,11 @@ void Scheduler::binding_ended(const std::string& uid, Status status) {
   const plimsoll_pod& pod = *attempt->assumed;
   ++counters_.scheduled;
   queue_.forget(uid);
+  attempt->count(metrics::AttemptResult::kScheduled);
+  if (metrics_) {
+    const auto since_first = static_cast<double>(now_ms() - attempt->first_attempt_ms) / 1000;
+    metrics_->observe_scheduled(attempt->number, since_first, attempt->flushed);
+  }
   const std::string node(view(pod.node_name));
   log_debug("pod bound", {{"pod", full_name(pod)}, {"node", node}});
   emit_event(attempt->framework.scheduler_name(), pod, false, "Scheduled", "Binding",
@@ -128,6 +142,8 @@ void Scheduler::binding_failed(const std::string& uid, const Status& status,
   const auto found = attempts_.find(uid);
   const std::unique_ptr<Attempt> attempt = std::move(found->second);
   attempts_.erase(found);
+  attempt->count(status.rejected() ? metrics::AttemptResult::kUnschedulable
+                                   : metrics::AttemptResult::kError);
   end_wait(*attempt);
   undo(*attempt);
   // To all others, an assumed pod that is forgotten is a pod that was deleted. One that was

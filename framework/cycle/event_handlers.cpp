@@ -6,6 +6,7 @@
 
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
+#include "framework/cycle/queue_metrics.hpp"
 #include "framework/cycle/scheduler.hpp"
 
 namespace plimsoll {
@@ -35,7 +36,9 @@ void Scheduler::handle(Message& message) {
     hold(std::move(message));
     return;
   }
+  if (queue_metrics_) queue_metrics_->begin_message();
   std::visit([this](auto& what) { handle(what); }, message);
+  if (queue_metrics_) queue_metrics_->end_message();
 }
 
 // Only the newest word about a pod is kept: a kind that is refused for hours must not fill the
@@ -223,6 +226,9 @@ void Scheduler::pending_pod(const PodRef& pod) {
   }
   if (cluster_.is_assumed(uid)) return;  // bound by us; the watch has not caught up
   const PodRef before = queue_.find(uid);
+  if (queue_metrics_) {
+    queue_metrics_->happened(before ? "UnschedulablePodUpdate" : "UnschedulablePodAdd");
+  }
   queue_.update(pod, now_ms());
   if (!before) {
     // Whoever nominated it, an earlier scheduler perhaps. A gated pod keeps no room.

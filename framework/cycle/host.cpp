@@ -6,7 +6,9 @@
 
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
+#include "framework/cycle/queue_metrics.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/cycle/timing.hpp"
 #include "framework/cycle/what_if.hpp"
 
 namespace plimsoll {
@@ -196,7 +198,8 @@ Framework* Scheduler::framework_for(const plimsoll_pod& pod) {
 std::optional<PluginIndex> Scheduler::gate(const plimsoll_pod& pod) {
   Framework* framework = framework_for(pod);
   if (framework == nullptr) return std::nullopt;
-  const Status status = framework->run_pre_enqueue(pod);
+  const Status status = timed(*framework, metrics::Point::kPreEnqueue,
+                              [&] { return framework->run_pre_enqueue(pod); });
   if (status.ok()) return std::nullopt;
   if (status.is_error()) {
     log_error("PreEnqueue failed; the pod is held back",
@@ -206,6 +209,7 @@ std::optional<PluginIndex> Scheduler::gate(const plimsoll_pod& pod) {
 }
 
 bool Scheduler::anyone_cares(const ClusterEvent& event) {
+  if (queue_metrics_) queue_metrics_->happened(event.label);
   if (event.resource == kResourceRequeue) return true;
   for (const auto& framework : frameworks_) {
     for (const EventInterests& registered : framework->events()) {
@@ -249,8 +253,14 @@ QueueHint Scheduler::hint(const plimsoll_pod& pod, PluginIndex plugin, const Clu
       if (object) seen.name = str(object->name);
       if (event.old_object) seen.old_json = str(event.old_object->json);
       if (event.new_object) seen.new_json = str(event.new_object->json);
-      return framework->hint(plugin, pod, seen) == PLIMSOLL_HINT_QUEUE ? QueueHint::kQueue
-                                                                       : QueueHint::kSkip;
+      const bool measured = queue_metrics_ && queue_metrics_->sample_hint();
+      const auto start = measured ? metrics::Clock::now() : metrics::Clock::time_point();
+      const bool queue = framework->hint(plugin, pod, seen) == PLIMSOLL_HINT_QUEUE;
+      if (measured) {
+        queue_metrics_->hint(framework->plugin_name(plugin), event.label, queue,
+                             metrics::seconds_since(start));
+      }
+      return queue ? QueueHint::kQueue : QueueHint::kSkip;
     }
     return QueueHint::kNotRegistered;
   }

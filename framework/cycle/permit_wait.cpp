@@ -14,6 +14,7 @@ namespace plimsoll {
 void Scheduler::begin_wait(Attempt& attempt) {
   const std::string uid = attempt.uid();
   waiting_.insert(uid);
+  if (metrics_) attempt.wait_start = metrics::Clock::now();
   for (auto& [plugin, wait] : attempt.waits) {
     wait.timer = timers_.emplace(now_ms() + wait.timeout_ms,
                                  [this, uid, name = plugin] { expire(uid, name); });
@@ -39,6 +40,9 @@ void Scheduler::allow(const std::string& uid, const std::string& plugin) {
   attempt.waits.erase(wait);
   if (!attempt.waits.empty()) return;
   waiting_.erase(uid);
+  if (metrics_) {
+    metrics_->observe_permit_wait(PLIMSOLL_SUCCESS, metrics::seconds_since(attempt.wait_start));
+  }
   proceed(attempt);
 }
 
@@ -49,6 +53,10 @@ void Scheduler::reject(const std::string& uid, const std::string& plugin,
   if (found == attempts_.end() || !found->second->waiting()) return;
   const Attempt& attempt = *found->second;
   if (attempt.waits.empty() && !plugin.empty()) return;  // all have allowed it
+  if (metrics_ && !attempt.waits.empty()) {
+    metrics_->observe_permit_wait(PLIMSOLL_UNSCHEDULABLE,
+                                  metrics::seconds_since(attempt.wait_start));
+  }
   Status status;
   status.code = Code::kUnschedulable;
   for (PluginIndex i = 0; i < attempt.framework.plugin_count(); ++i) {

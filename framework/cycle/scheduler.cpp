@@ -6,6 +6,7 @@
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/binder_pool.hpp"
+#include "framework/cycle/queue_metrics.hpp"
 
 namespace plimsoll {
 namespace {
@@ -34,6 +35,42 @@ Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& 
   };
   clock_offset_ms_ =
       since(std::chrono::system_clock::now()) - since(std::chrono::steady_clock::now());
+  if (options_.metrics != nullptr) start_metrics();
+}
+
+void Scheduler::start_metrics() {
+  metrics_ = std::make_unique<metrics::SchedulerMetrics>(*options_.metrics);
+  queue_metrics_ = std::make_unique<QueueMetrics>(*metrics_, [this](const plimsoll_pod& pod) {
+    const Framework* framework = framework_for(pod);
+    return framework == nullptr ? nullptr : framework->metrics();
+  });
+  queue_.observe(queue_metrics_.get());
+  environment_.metrics = metrics_.get();
+  environment_.plugin_metrics.show_in(*options_.metrics);
+  gauges_ = options_.metrics->on_collect([this] { show_gauges(); });
+}
+
+void Scheduler::show_gauges() const {
+  const SchedulerStats now = stats();
+  const auto pending = [this](std::string_view queue, size_t pods) {
+    metrics_->pending_pods.with({queue}).set(static_cast<double>(pods));
+  };
+  pending("active", now.queue.active);
+  pending("backoff", now.queue.backoff);
+  pending("unschedulable", now.queue.unschedulable);
+  pending("gated", now.queue.gated);
+  const auto cached = [this](std::string_view type, size_t count) {
+    metrics_->cache_size.with({type}).set(static_cast<double>(count));
+  };
+  cached("nodes", now.nodes);
+  cached("pods", now.pods);
+  cached("assumed_pods", now.assumed_pods);
+  metrics_->inflight_events.with({"PodPopped"}).set(static_cast<double>(now.queue.in_flight));
+  metrics_->goroutines.with({"binding"}).set(static_cast<double>(now.binding));
+  metrics_->waiting_pods.set(static_cast<double>(now.waiting_on_permit));
+  metrics_->inbox_depth.set(static_cast<double>(now.inbox));
+  metrics_->bind_errors.raise_to(static_cast<double>(now.bind_errors));
+  metrics_->synced.set(now.synced ? 1 : 0);
 }
 
 Scheduler::~Scheduler() {
@@ -171,6 +208,8 @@ void Scheduler::publish_stats() {
   counters_.pods = cluster_.pod_count();
   counters_.assumed_pods = cluster_.assumed_count();
   counters_.queue = queue_.sizes();
+  counters_.waiting_on_permit = waiting_.size();
+  counters_.binding = attempts_.size() - waiting_.size();
   counters_.synced = synced_;
   const std::lock_guard lock(mutex_);
   published_ = counters_;
@@ -178,7 +217,9 @@ void Scheduler::publish_stats() {
 
 SchedulerStats Scheduler::stats() const {
   const std::lock_guard lock(mutex_);
-  return published_;
+  SchedulerStats stats = published_;
+  stats.inbox = inbox_.size();
+  return stats;
 }
 
 }  // namespace plimsoll

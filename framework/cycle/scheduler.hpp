@@ -32,6 +32,7 @@
 #include "framework/cycle/api_writer.hpp"
 #include "framework/cycle/diagnosis.hpp"
 #include "framework/cycle/nominator.hpp"
+#include "framework/metrics/registry.hpp"
 #include "framework/queue/scheduling_queue.hpp"
 #include "framework/runtime/environment.hpp"
 #include "framework/runtime/framework.hpp"
@@ -41,13 +42,15 @@ namespace plimsoll {
 
 class BinderPool;
 class Modules;
+class QueueMetrics;
 class SymbolTable;
 
 struct SchedulerOptions {
   QueueConfig queue;
-  std::vector<ProfileSpec> profiles;  // at least one; the queue is shared
-  unsigned binder_threads = 16;       // PreBind plugins may block
-  bool standby = false;               // schedule nothing before lead() is called
+  std::vector<ProfileSpec> profiles;     // at least one; the queue is shared
+  unsigned binder_threads = 16;          // PreBind plugins may block
+  bool standby = false;                  // schedule nothing before lead() is called
+  metrics::Registry* metrics = nullptr;  // null: nothing is measured; outlives the scheduler
 };
 
 // A further kind that plugins asked for.
@@ -73,6 +76,9 @@ struct SchedulerStats {
   size_t pods = 0;
   size_t assumed_pods = 0;
   SchedulingQueue::Sizes queue{};
+  size_t waiting_on_permit = 0;
+  size_t binding = 0;
+  size_t inbox = 0;  // messages that are not handled yet
   bool synced = false;
 };
 
@@ -123,6 +129,8 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
   void wait_for_work();
   void run_timers();
   void publish_stats();
+  void start_metrics();
+  void show_gauges() const;  // any thread
 
   // ---- messages (event_handlers.cpp)
   void handle(Message& message);
@@ -212,6 +220,8 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
 
   SchedulerOptions options_;
   ApiWriter& writer_;
+  std::unique_ptr<metrics::SchedulerMetrics> metrics_;  // null: nothing is measured
+  std::unique_ptr<QueueMetrics> queue_metrics_;         // null: nothing is measured
   std::vector<WantedKind> wanted_kinds_;
   std::function<void(const WantedKind&)> kind_wanted_;
   Environment environment_;
@@ -248,7 +258,8 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
   bool stopped_ = false;        // guarded by mutex_
   SchedulerStats published_;    // guarded by mutex_
 
-  std::unique_ptr<BinderPool> binders_;  // last: stopped first
+  std::unique_ptr<BinderPool> binders_;  // stopped before all of the above goes
+  metrics::Registry::Collector gauges_;  // last: asks for stats()
 };
 
 }  // namespace plimsoll

@@ -8,6 +8,7 @@
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/cycle/timing.hpp"
 #include "framework/cycle/what_if.hpp"
 
 namespace plimsoll {
@@ -39,11 +40,15 @@ bool Scheduler::schedule_one() {
   ++counters_.attempts;
   auto attempt = std::make_unique<Attempt>(pod, *framework);
   const ScopedPointer current(current_, attempt.get());
+  attempt->number = queued->attempts;
+  attempt->first_attempt_ms = queued->initial_attempt_ms;
+  attempt->flushed = queued->flushed;
   Evaluation result;
   evaluate(*attempt, result);
   Status status = std::move(result.status);
   const plimsoll_node_info* node = nullptr;
   if (status.ok()) node = select(*attempt, result, status);
+  if (metrics_) metrics_->algorithm_duration.observe(metrics::seconds_since(attempt->start));
   if (node == nullptr) {
     fail_attempt(*attempt, status, std::move(result.diagnosis), result.nominating);
     return true;
@@ -71,7 +76,9 @@ void Scheduler::evaluate(Attempt& attempt, Evaluation& result) {
   }
   // One verdict for each node; what PreFilter leaves out is out for good.
   std::vector<uint8_t> codes(all.size(), PLIMSOLL_SUCCESS);
-  PreFilterOutcome outcome = attempt.framework.run_pre_filter(*attempt.cycle, *attempt.pod);
+  PreFilterOutcome outcome = timed(attempt.framework, metrics::Point::kPreFilter, [&] {
+    return attempt.framework.run_pre_filter(*attempt.cycle, *attempt.pod);
+  });
   for (const PluginIndex plugin : outcome.narrowed_by) diagnosis.rejectors.insert(plugin);
   if (!outcome.status.ok()) {
     result.status = outcome.status;
@@ -94,8 +101,10 @@ void Scheduler::evaluate(Attempt& attempt, Evaluation& result) {
       reasons[i] = outcome.absent_nodes.reason;
     }
   }
-  result.status = run_filters_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod, all,
-                                             {codes, reasons, rejectors}, cluster_, nominator_);
+  result.status = timed(attempt.framework, metrics::Point::kFilter, [&] {
+    return run_filters_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod, all,
+                                      {codes, reasons, rejectors}, cluster_, nominator_);
+  });
   if (!result.status.ok()) return;
   for (size_t i = 0; i < all.size(); ++i) {
     if (codes[i] == PLIMSOLL_SUCCESS) {
@@ -142,8 +151,9 @@ bool Scheduler::fits_nominated_node(Attempt& attempt, const PreFilterOutcome& ou
 void Scheduler::run_post_filters(Attempt& attempt, NodeRows rows, std::span<const uint8_t> codes,
                                  Evaluation& result) {
   if (attempt.framework.at(ExtensionPoint::kPostFilter).empty()) return;
-  const PostFilterOutcome post =
-      attempt.framework.run_post_filters(*attempt.cycle, *attempt.pod, rows, codes);
+  const PostFilterOutcome post = timed(attempt.framework, metrics::Point::kPostFilter, [&] {
+    return attempt.framework.run_post_filters(*attempt.cycle, *attempt.pod, rows, codes);
+  });
   result.diagnosis.post_filter_message = post.status.message(environment_.reasons);
   result.nominating =
       post.override_nomination ? Nominating::to(post.nominated_node) : Nominating::keep();
@@ -155,9 +165,13 @@ const plimsoll_node_info* Scheduler::select(Attempt& attempt, const Evaluation& 
   size_t best = 0;
   if (feasible.size() > 1) {
     ScoreTable scores;
-    status = attempt.framework.run_pre_score(*attempt.cycle, *attempt.pod, feasible);
+    status = timed(attempt.framework, metrics::Point::kPreScore, [&] {
+      return attempt.framework.run_pre_score(*attempt.cycle, *attempt.pod, feasible);
+    });
     if (status.ok()) {
-      status = attempt.framework.run_score(*attempt.cycle, *attempt.pod, feasible, scores);
+      status = timed(attempt.framework, metrics::Point::kScore, [&] {
+        return attempt.framework.run_score(*attempt.cycle, *attempt.pod, feasible, scores);
+      });
     }
     if (!status.ok()) return nullptr;
     last_chosen_.resize(std::max<size_t>(last_chosen_.size(), cluster_.slot_count()), 0);
@@ -186,9 +200,13 @@ bool Scheduler::reserve_and_permit(Attempt& attempt, const plimsoll_node_info* n
     return false;
   }
   nominator_.remove(view(attempt.assumed->meta.uid));  // it holds its room by itself now
-  Status status = attempt.framework.run_reserve(*attempt.cycle, *attempt.assumed, *node);
+  Status status = timed(attempt.framework, metrics::Point::kReserve, [&] {
+    return attempt.framework.run_reserve(*attempt.cycle, *attempt.assumed, *node);
+  });
   if (status.ok()) {
-    PermitOutcome permit = attempt.framework.run_permit(*attempt.cycle, *attempt.assumed, *node);
+    PermitOutcome permit = timed(attempt.framework, metrics::Point::kPermit, [&] {
+      return attempt.framework.run_permit(*attempt.cycle, *attempt.assumed, *node);
+    });
     for (const PermitOutcome::Wait& wait : permit.waits) {
       attempt.waits[std::string(wait.plugin)].timeout_ms = wait.timeout_ms;
     }
@@ -208,16 +226,23 @@ bool Scheduler::reserve_and_permit(Attempt& attempt, const plimsoll_node_info* n
 
 void Scheduler::undo(Attempt& attempt) {
   if (!attempt.assumed) return;
-  attempt.framework.run_unreserve(*attempt.cycle, *attempt.assumed,
-                                  view(attempt.assumed->node_name));
+  timed(attempt.framework, metrics::Point::kUnreserve, [&] {
+    attempt.framework.run_unreserve(*attempt.cycle, *attempt.assumed,
+                                    view(attempt.assumed->node_name));
+  });
   cluster_.forget(view(attempt.assumed->meta.uid));
 }
 
 void Scheduler::fail_attempt(Attempt& attempt, const Status& status, Diagnosis diagnosis,
                              const Nominating& nominating) {
   const std::string uid = attempt.uid();
+  attempt.count(status.rejected() ? metrics::AttemptResult::kUnschedulable
+                                  : metrics::AttemptResult::kError);
   const PodRef current = queue_.find(uid);
-  if (!current) return;  // deleted or bound by somebody else meanwhile
+  if (!current) {  // deleted or bound by somebody else meanwhile
+    if (metrics_) metrics_->attempts_dropped.add();
+    return;
+  }
   const bool no_nodes = status.rejected() && status.error == kNoNodesMessage;
   if (status.rejected() && !no_nodes) {
     queue_.reject(uid, diagnosis.rejectors, diagnosis.pending, now_ms());

@@ -9,6 +9,11 @@ namespace {
 
 constexpr int64_t kBackoffWindowMs = 1000;
 constexpr int64_t kBackoffFlushMs = 1000;
+// Labels of queue_incoming_pods_total besides those of cluster events.
+constexpr std::string_view kPodAdd = "UnschedulablePodAdd";
+constexpr std::string_view kScheduleAttemptFailure = "ScheduleAttemptFailure";
+constexpr std::string_view kBackoffComplete = "BackoffComplete";
+constexpr std::string_view kPopFromBackoffQ = "PopFromBackoffQ";
 constexpr int64_t kUnschedulableFlushMs = 30'000;
 // Events kept for pods in flight. A pod that waits on Permit for minutes may miss older ones; it is
 // then tried again after a backoff, as if one of them had helped.
@@ -75,6 +80,7 @@ void SchedulingQueue::take_out(QueuedPod& pod) {
 void SchedulingQueue::put(QueuedPod& pod, QueuePlace place) {
   pod.place = place;
   pod.sequence = ++sequence_;
+  if (observer_ != nullptr && !cause_.empty()) observer_->entered(place, cause_);
   switch (place) {
     case QueuePlace::kActive:
       active_.push(&pod);
@@ -98,13 +104,20 @@ void SchedulingQueue::put(QueuedPod& pod, QueuePlace place) {
 // PreEnqueue guards both the active and the backoff queue.
 bool SchedulingQueue::passes_gates(QueuedPod& pod) {
   const bool was_gated = pod.gated_by.has_value();
+  count_holders(pod, -1);
   if (was_gated) pod.rejectors.erase(*pod.gated_by);
   pod.gated_by = policy_.gate(*pod.pod);
-  if (pod.gated_by) {
-    pod.rejectors.insert(*pod.gated_by);
-    return false;
+  if (pod.gated_by) pod.rejectors.insert(*pod.gated_by);
+  count_holders(pod, +1);
+  return !pod.gated_by.has_value();
+}
+
+void SchedulingQueue::count_holders(const QueuedPod& pod, int change) const {
+  if (observer_ == nullptr) return;
+  for (const PluginIndex plugin : pod.rejectors) observer_->held_by(*pod.pod, plugin, change);
+  for (const PluginIndex plugin : pod.pending) {
+    if (!pod.rejectors.contains(plugin)) observer_->held_by(*pod.pod, plugin, change);
   }
-  return true;
 }
 
 // ---- pods, as the informer tells of them
@@ -116,6 +129,7 @@ void SchedulingQueue::add(PodRef pod, int64_t now_ms) {
     return;
   }
   departed_.erase(uid);
+  const Cause cause(*this, kPodAdd);
   auto entry = std::make_unique<QueuedPod>();
   entry->pod = std::move(pod);
   entry->queued_ms = now_ms;
@@ -153,6 +167,7 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
   for (const ClusterEvent& event : events) {
     const Strategy strategy = worth_requeuing(*entry, event);
     if (strategy == Strategy::kSkip) continue;
+    const Cause cause(*this, event.label);
     requeue(*entry, strategy, now_ms);
     break;
   }
@@ -163,6 +178,7 @@ void SchedulingQueue::remove(std::string_view uid) {
   departed_.erase(std::string(uid));
   if (entry == nullptr) return;
   if (entry->place == QueuePlace::kInFlight) end_flight(uid);
+  count_holders(*entry, -1);
   take_out(*entry);
   pods_.erase(std::string(uid));
 }
@@ -175,12 +191,14 @@ QueuedPod* SchedulingQueue::pop(int64_t now_ms) {
     pod = active_.pop();
   } else if (!backoff_.empty()) {
     pod = backoff_.pop();  // SchedulerPopFromBackoffQ
+    if (observer_ != nullptr) observer_->entered(QueuePlace::kActive, kPopFromBackoffQ);
   } else {
     return nullptr;
   }
   pod->place = QueuePlace::kInFlight;
   ++pod->attempts;
   if (pod->initial_attempt_ms == 0) pod->initial_attempt_ms = now_ms;
+  count_holders(*pod, -1);
   pod->rejectors.clear();
   pod->pending.clear();
   pod->gated_by.reset();
@@ -203,17 +221,19 @@ SchedulingQueue::InFlight SchedulingQueue::end_flight(std::string_view uid) {
 void SchedulingQueue::prune_events() {
   const uint64_t needed =
       flight_starts_.empty() ? events_begin_ + events_.size() : *flight_starts_.begin();
-  while (events_begin_ < needed) {
-    events_.pop_front();
-    ++events_begin_;
-  }
+  while (events_begin_ < needed) drop_oldest_event();
+}
+
+void SchedulingQueue::drop_oldest_event() {
+  if (observer_ != nullptr) observer_->event_kept(events_.front().label, -1);
+  events_.pop_front();
+  ++events_begin_;
 }
 
 void SchedulingQueue::remember(const ClusterEvent& event) {
   events_.push_back(event);
-  if (events_.size() <= kMaxInFlightEvents) return;
-  events_.pop_front();
-  ++events_begin_;
+  if (observer_ != nullptr) observer_->event_kept(event.label, +1);
+  if (events_.size() > kMaxInFlightEvents) drop_oldest_event();
 }
 
 void SchedulingQueue::reject(std::string_view uid, const std::set<PluginIndex>& rejectors,
@@ -221,6 +241,7 @@ void SchedulingQueue::reject(std::string_view uid, const std::set<PluginIndex>& 
   QueuedPod* pod = known(uid);
   if (pod == nullptr || pod->place != QueuePlace::kInFlight) return;
   const InFlight flight = end_flight(uid);
+  const Cause cause(*this, kScheduleAttemptFailure);
   count_failure(*pod, rejectors, pending, now_ms);
   requeue_after_attempt(*pod, flight, now_ms);
   prune_events();
@@ -228,8 +249,11 @@ void SchedulingQueue::reject(std::string_view uid, const std::set<PluginIndex>& 
 
 void SchedulingQueue::count_failure(QueuedPod& pod, const std::set<PluginIndex>& rejectors,
                                     const std::set<PluginIndex>& pending, int64_t now_ms) {
+  count_holders(pod, -1);
   pod.rejectors = rejectors;
   pod.pending = pending;
+  count_holders(pod, +1);
+  pod.flushed = false;
   if (rejectors.empty() && pending.empty()) {
     ++pod.consecutive_errors;
   } else {
@@ -288,6 +312,7 @@ void SchedulingQueue::restore(PodRef pod, const std::set<PluginIndex>& rejectors
   }
   entry->pod = std::move(pod);
   entry->place = QueuePlace::kInFlight;
+  const Cause cause(*this, kScheduleAttemptFailure);
   count_failure(*entry, rejectors, {}, now_ms);
   QueuedPod& restored = *pods_.emplace(uid, std::move(entry)).first->second;
   // Never popped early, whoever failed it: what happened since done() is not known, so nothing says
@@ -373,6 +398,7 @@ void SchedulingQueue::move_all(const ClusterEvent& event, int64_t now_ms,
     const Strategy strategy = worth_requeuing(*pod, event);
     if (strategy != Strategy::kSkip) moves.emplace_back(pod, strategy);
   }
+  const Cause cause(*this, event.label);
   for (const auto& [pod, strategy] : moves) requeue(*pod, strategy, now_ms);
 }
 
@@ -385,10 +411,13 @@ void SchedulingQueue::activate(std::string_view uid, int64_t now_ms) {
     remember(event);
     return;
   }
+  const ClusterEvent event = force_activate_event();
+  const Cause cause(*this, event.label);
   requeue(*pod, Strategy::kImmediately, now_ms);
 }
 
 void SchedulingQueue::flush_backoff(int64_t now_ms) {
+  const Cause cause(*this, kBackoffComplete);
   for (auto* heap : {&backoff_, &error_backoff_}) {
     while (!heap->empty() && !backing_off(*heap->top(), now_ms)) {
       QueuedPod* pod = heap->pop();
@@ -403,11 +432,13 @@ void SchedulingQueue::flush_unschedulable(int64_t now_ms) {
     if (now_ms - pod->queued_ms > config_.max_in_unschedulable_ms) stale.push_back(pod);
   }
   const ClusterEvent timeout = unschedulable_timeout_event();
+  const Cause cause(*this, timeout.label);
   for (QueuedPod* pod : stale) {
     if (pod->gated_by &&
         policy_.hint(*pod->pod, *pod->gated_by, timeout) == QueueHint::kNotRegistered) {
       continue;
     }
+    pod->flushed = true;
     requeue(*pod, Strategy::kAfterBackoff, now_ms);
   }
 }

@@ -22,11 +22,13 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "framework/api/objects.hpp"
 #include "framework/queue/events.hpp"
 #include "framework/queue/indexed_heap.hpp"
+#include "framework/queue/queue_observer.hpp"
 
 namespace plimsoll {
 
@@ -71,6 +73,7 @@ struct QueuedPod {
   std::set<PluginIndex> pending;    // answered Pending
   std::optional<PluginIndex> gated_by;
   bool counted_gated = false;  // among the gated of the unschedulable pods
+  bool flushed = false;        // WasFlushedFromUnschedulable: no event had woken it
   QueuePlace place = QueuePlace::kActive;
   uint64_t sequence = 0;  // order of arrival in its place
   size_t heap_index = 0;
@@ -80,6 +83,8 @@ class SchedulingQueue {
  public:
   SchedulingQueue(QueuePolicy& policy, QueueConfig config);
   ~SchedulingQueue();
+
+  void observe(QueueObserver* observer) { observer_ = observer; }  // null: nobody; outlives us
 
   // ---- pods, as the informer tells of them
   void add(PodRef pod, int64_t now_ms);  // known UIDs are treated as an update
@@ -133,11 +138,26 @@ class SchedulingQueue {
   struct ByExpiryWindow {
     bool operator()(const QueuedPod& a, const QueuedPod& b) const;
   };
+  // Why pods are moved while one of these lives: the label of queue_incoming_pods_total.
+  class Cause {
+   public:
+    Cause(SchedulingQueue& queue, std::string_view label)
+        : queue_(queue), outer_(std::exchange(queue.cause_, label)) {}
+    ~Cause() { queue_.cause_ = outer_; }
+    Cause(const Cause&) = delete;
+    Cause& operator=(const Cause&) = delete;
+
+   private:
+    SchedulingQueue& queue_;
+    std::string_view outer_;
+  };
   struct InFlight {
     uint64_t since;  // first event that happened after the pod was popped
   };
 
   QueuedPod* known(std::string_view uid);
+  void count_holders(const QueuedPod& pod, int change) const;  // for the observer
+  void drop_oldest_event();
   [[nodiscard]] Strategy worth_requeuing(const QueuedPod& pod, const ClusterEvent& event);
   [[nodiscard]] bool backing_off(QueuedPod& pod, int64_t now_ms) const;
   void requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms);
@@ -153,6 +173,8 @@ class SchedulingQueue {
 
   QueuePolicy& policy_;
   QueueConfig config_;
+  QueueObserver* observer_ = nullptr;
+  std::string_view cause_;  // empty: a pod only changes its place within a queue
   std::unordered_map<std::string, std::unique_ptr<QueuedPod>>
       pods_;  // by UID: everything that waits or is in flight
   std::unordered_map<std::string, std::unique_ptr<QueuedPod>> departed_;  // done(), binding

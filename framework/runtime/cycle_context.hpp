@@ -54,6 +54,7 @@ struct plimsoll_cycle {
   plimsoll::PluginMask skip_score;   // PreScore said Skip
   plimsoll::PluginMask skip_pre_bind;
   plimsoll::PluginMask parallel_pre_bind;
+  bool time_plugins = false;  // recordPluginMetrics: this cycle is one of those that are sampled
 
  private:
   struct Entry {

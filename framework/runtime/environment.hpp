@@ -9,11 +9,15 @@
 #include <string_view>
 
 #include "framework/runtime/host_backend.hpp"
+#include "framework/runtime/plugin_metrics.hpp"
 #include "framework/runtime/status.hpp"
 
 namespace plimsoll {
 
 class SymbolTable;
+namespace metrics {
+struct SchedulerMetrics;
+}
 
 // Named, versioned tables that plugins publish for one another. Loop only.
 class ServiceTable {
@@ -60,6 +64,8 @@ struct Environment {
   ReasonTable reasons;
   ServiceTable services;
   TokenTable tokens;
+  PluginMetrics plugin_metrics;
+  metrics::SchedulerMetrics* metrics = nullptr;  // null: nothing is measured
 };
 
 }  // namespace plimsoll

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "framework/base/log.hpp"
+#include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/plugin_instance.hpp"
 
 namespace plimsoll {
@@ -135,7 +136,21 @@ tl::expected<std::unique_ptr<Framework>, std::vector<Error>> Framework::create(
   builder.check();
   if (!builder.errors.empty()) return tl::unexpected(std::move(builder.errors));
   builder.collect_events();
+  framework->make_metrics();
   return framework;
+}
+
+void Framework::make_metrics() {
+  if (env_.metrics == nullptr) return;
+  std::vector<std::string> names;
+  for (const auto& plugin : plugins_) names.push_back(plugin->name());
+  metrics_ = std::make_unique<metrics::ProfileMetrics>(*env_.metrics, scheduler_name_, names);
+}
+
+std::shared_ptr<CycleContext> Framework::new_cycle() const {
+  auto cycle = std::make_shared<CycleContext>(this);
+  cycle->time_plugins = metrics_ != nullptr && metrics_->sample();
+  return cycle;
 }
 
 std::string_view Framework::plugin_name(PluginIndex plugin) const {
@@ -211,7 +226,10 @@ Status Framework::run_pre_enqueue(const plimsoll_pod& pod) {
     PluginInstance& pre_enqueue = plugin(slot);
     uint32_t reason = 0;
     forget_plugin_error();
+    const metrics::PluginTimer timer(metrics_.get(), metrics_ && metrics_->sample(), slot.plugin,
+                                     metrics::Point::kPreEnqueue);
     const int32_t code = pre_enqueue.slots().pre_enqueue(pre_enqueue.self(), &pod, &reason);
+    timer.end(code);
     if (code != PLIMSOLL_SUCCESS) {
       return rejection(slot.plugin, code, reason,
                        "running PreEnqueue plugin " + in_quotes(pre_enqueue.name()));

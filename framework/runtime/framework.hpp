@@ -30,6 +30,9 @@
 namespace plimsoll {
 
 class PluginInstance;
+namespace metrics {
+class ProfileMetrics;
+}
 
 using NodeRows = std::span<const plimsoll_node_info* const>;
 
@@ -102,6 +105,9 @@ class Framework {
 
   [[nodiscard]] const std::string& scheduler_name() const { return scheduler_name_; }
 
+  // Null if nothing is measured. Extension points as a whole are measured by the caller.
+  [[nodiscard]] metrics::ProfileMetrics* metrics() const { return metrics_.get(); }
+
   // ---- plugins; any thread
   [[nodiscard]] size_t plugin_count() const { return plugins_.size(); }
   [[nodiscard]] std::string_view plugin_name(PluginIndex plugin) const;
@@ -136,9 +142,7 @@ class Framework {
   PluginMask run_sign(const plimsoll_pod& pod, std::string& signature);
 
   // ---- scheduling cycle
-  [[nodiscard]] std::shared_ptr<CycleContext> new_cycle() const {
-    return std::make_shared<CycleContext>(this);
-  }
+  [[nodiscard]] std::shared_ptr<CycleContext> new_cycle() const;
   PreFilterOutcome run_pre_filter(CycleContext& cycle, const plimsoll_pod& pod);
   // All Filter plugins over the rows; each sees only rows that are still candidates. Error: the
   // attempt is to be given up (`running "X" filter plugin: ...`). May run on several threads for
@@ -210,6 +214,8 @@ class Framework {
   struct BindRun;
   using Slots = std::vector<Slot>;
 
+  void make_metrics();
+
   [[nodiscard]] PluginInstance& plugin(const Slot& slot) const { return *plugins_[slot.plugin]; }
   [[nodiscard]] Status named(Status status, PluginIndex plugin) const;
   [[nodiscard]] Status failure(PluginIndex plugin, int32_t code, std::string_view what) const;
@@ -231,6 +237,7 @@ class Framework {
   std::vector<std::unique_ptr<PluginInstance>> plugins_;
   std::array<Slots, kExtensionPoints> points_;
   std::vector<EventInterests> events_;
+  std::unique_ptr<metrics::ProfileMetrics> metrics_;
 };
 
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "framework/base/log.hpp"
+#include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/framework.hpp"
 #include "framework/runtime/plugin_instance.hpp"
 
@@ -70,8 +71,11 @@ Status Framework::run_pre_bind_pre_flight(CycleContext& cycle, const plimsoll_po
     }
     uint32_t parallel = 0;
     forget_plugin_error();
+    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
+                                     metrics::Point::kPreBindPreFlight);
     const int32_t code =
         run.slots().pre_bind_pre_flight(run.self(), &cycle, &pod, str(node_name), &parallel);
+    timer.end(code);
     if (parallel != 0) cycle.parallel_pre_bind.set(slot.plugin);
     if (code == PLIMSOLL_SUCCESS) {
       outcome.code = Code::kSuccess;
@@ -118,8 +122,11 @@ void Framework::next_pre_bind(std::shared_ptr<BindRun> run) {
     run->post([this, run, slot] {
       if (run->has_failed()) return pre_bind_ended(run, slot.plugin, PLIMSOLL_SUCCESS, {});
       const PluginInstance& step = plugin(slot);
+      const metrics::PluginTimer timer(metrics_.get(), run->target.cycle->time_plugins, slot.plugin,
+                                       metrics::Point::kPreBind);
       run_step(env_, step, step.slots().pre_bind, run->target,
-               [this, run, slot](int32_t code, std::string text) {
+               [this, run, slot, timer](int32_t code, std::string text) {
+                 timer.end(code);
                  pre_bind_ended(run, slot.plugin, code, std::move(text));
                });
     });
@@ -154,8 +161,11 @@ void Framework::next_bind(std::shared_ptr<BindRun> run) {
   const Slot slot = slots[run->position++];
   run->post([this, run, slot] {
     const PluginInstance& step = plugin(slot);
+    const metrics::PluginTimer timer(metrics_.get(), run->target.cycle->time_plugins, slot.plugin,
+                                     metrics::Point::kBind);
     run_step(env_, step, step.slots().bind, run->target,
-             [this, run, slot](int32_t code, std::string text) {
+             [this, run, slot, timer](int32_t code, std::string text) {
+               timer.end(code);
                if (code == PLIMSOLL_SKIP) return next_bind(run);
                run->done(bind_status(slot.plugin, code, std::move(text), "Bind"));
              });
@@ -184,7 +194,10 @@ Status Framework::bind_status(PluginIndex index, int32_t code, std::string text,
 void Framework::run_post_bind(const BindTarget& target) {
   for (const Slot& slot : at(ExtensionPoint::kPostBind)) {
     PluginInstance& run = plugin(slot);
+    const metrics::PluginTimer timer(metrics_.get(), target.cycle->time_plugins, slot.plugin,
+                                     metrics::Point::kPostBind);
     run.slots().post_bind(run.self(), target.cycle.get(), target.pod.get(), str(target.node_name));
+    timer.end(PLIMSOLL_SUCCESS);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/framework.hpp"
 #include "framework/runtime/plugin_instance.hpp"
 
@@ -94,8 +95,12 @@ PreFilterOutcome Framework::run_pre_filter(CycleContext& cycle, const plimsoll_p
     uint32_t narrowed = 0;
     plimsoll_list names{};
     forget_plugin_error();
+    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
+                                     metrics::Point::kPreFilter);
     const int32_t code =
         run.slots().pre_filter(run.self(), &cycle, &pod, &reason, &names, &narrowed);
+    timer.end(code);
+    if (metrics_) metrics_->plugin_evaluation(slot.plugin, metrics::Point::kPreFilter, 1);
     if (code == PLIMSOLL_SKIP) {
       cycle.skip_filter.set(slot.plugin);
       continue;
@@ -133,8 +138,12 @@ Status Framework::run_filter(PluginIndex index, const CycleContext& cycle, const
   const plimsoll_nodes nodes{sizeof(plimsoll_nodes), static_cast<uint32_t>(rows.size()),
                              rows.data()};
   forget_plugin_error();
+  const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, index,
+                                   metrics::Point::kFilter);
   const int32_t code =
       run.slots().filter(run.self(), &cycle, &pod, &nodes, codes.data(), reasons.data());
+  timer.end(code);
+  if (metrics_) metrics_->plugin_evaluation(index, metrics::Point::kFilter, rows.size());
   if (code != PLIMSOLL_SUCCESS) {
     return failure(index, code, "running " + in_quotes(run.name()) + " filter plugin");
   }
@@ -209,7 +218,10 @@ Status Framework::run_add_pod(CycleContext& cycle, const plimsoll_pod& pod,
     PluginInstance& run = plugin(slot);
     if (run.slots().add_pod == nullptr || cycle.skip_filter.test(slot.plugin)) continue;
     forget_plugin_error();
+    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
+                                     metrics::Point::kAddPod);
     const int32_t code = run.slots().add_pod(run.self(), &cycle, &pod, &added, &node);
+    timer.end(code);
     if (code != PLIMSOLL_SUCCESS) {
       return failure(slot.plugin, code,
                      "running AddPod on PreFilter plugin " + in_quotes(run.name()));
@@ -224,7 +236,10 @@ Status Framework::run_remove_pod(CycleContext& cycle, const plimsoll_pod& pod,
     PluginInstance& run = plugin(slot);
     if (run.slots().remove_pod == nullptr || cycle.skip_filter.test(slot.plugin)) continue;
     forget_plugin_error();
+    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
+                                     metrics::Point::kRemovePod);
     const int32_t code = run.slots().remove_pod(run.self(), &cycle, &pod, &removed, &node);
+    timer.end(code);
     if (code != PLIMSOLL_SUCCESS) {
       return failure(slot.plugin, code,
                      "running RemovePod on PreFilter plugin " + in_quotes(run.name()));
@@ -248,8 +263,11 @@ PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsol
     plimsoll_str nominated{};
     uint32_t reason = 0;
     forget_plugin_error();
+    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
+                                     metrics::Point::kPostFilter);
     const int32_t code = run.slots().post_filter(run.self(), &cycle, &pod, &nodes, codes.data(),
                                                  &nominated, &reason);
+    timer.end(code);
     Status status;
     if (code == PLIMSOLL_ERROR) {
       // The one point whose errors kube-scheduler shows as they are: they end the sentence that

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/framework.hpp"
 #include "framework/runtime/plugin_instance.hpp"
 
@@ -25,7 +26,11 @@ Status Framework::run_pre_score(CycleContext& cycle, const plimsoll_pod& pod, No
   for (const Slot& slot : at(ExtensionPoint::kPreScore)) {
     PluginInstance& run = plugin(slot);
     forget_plugin_error();
+    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
+                                     metrics::Point::kPreScore);
     const int32_t code = run.slots().pre_score(run.self(), &cycle, &pod, &nodes);
+    timer.end(code);
+    if (metrics_) metrics_->plugin_evaluation(slot.plugin, metrics::Point::kPreScore, 1);
     if (code == PLIMSOLL_SKIP) {
       cycle.skip_score.set(slot.plugin);
     } else if (code != PLIMSOLL_SUCCESS) {
@@ -42,7 +47,11 @@ Status Framework::run_raw_score(PluginIndex index, const CycleContext& cycle,
   const plimsoll_nodes nodes = batch(rows);
   std::fill(scores.begin(), scores.end(), int64_t{0});
   forget_plugin_error();
+  const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, index,
+                                   metrics::Point::kScore);
   const int32_t code = run.slots().score(run.self(), &cycle, &pod, &nodes, scores.data());
+  timer.end(code);
+  if (metrics_) metrics_->plugin_evaluation(index, metrics::Point::kScore, rows.size());
   if (code == PLIMSOLL_SUCCESS) return {};
   return failure(index, code,
                  "running Score plugins: plugin " + in_quotes(run.name()) + " failed with");
@@ -54,7 +63,10 @@ Status Framework::normalize(PluginIndex index, const CycleContext& cycle, const 
   if (run.slots().normalize == nullptr) return {};
   const plimsoll_nodes nodes = batch(rows);
   forget_plugin_error();
+  const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, index,
+                                   metrics::Point::kNormalize);
   const int32_t code = run.slots().normalize(run.self(), &cycle, &pod, &nodes, scores.data());
+  timer.end(code);
   if (code == PLIMSOLL_SUCCESS) return {};
   return failure(
       index, code,
@@ -126,7 +138,10 @@ Status Framework::run_reserve(CycleContext& cycle, const plimsoll_pod& pod,
     if (run.slots().reserve == nullptr) continue;  // it only wants to hear of unreserve
     uint32_t reason = 0;
     forget_plugin_error();
+    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
+                                     metrics::Point::kReserve);
     const int32_t code = run.slots().reserve(run.self(), &cycle, &pod, &node, &reason);
+    timer.end(code);
     if (code != PLIMSOLL_SUCCESS) {
       return rejection(slot.plugin, code, reason,
                        "running Reserve plugin " + in_quotes(run.name()));
@@ -141,7 +156,10 @@ void Framework::run_unreserve(CycleContext& cycle, const plimsoll_pod& pod,
   for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot) {
     PluginInstance& run = plugin(*slot);
     if (run.slots().unreserve != nullptr) {
+      const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot->plugin,
+                                       metrics::Point::kUnreserve);
       run.slots().unreserve(run.self(), &cycle, &pod, str(node_name));
+      timer.end(PLIMSOLL_SUCCESS);
     }
   }
 }
@@ -154,7 +172,10 @@ PermitOutcome Framework::run_permit(CycleContext& cycle, const plimsoll_pod& pod
     uint32_t reason = 0;
     int64_t timeout_ms = 0;
     forget_plugin_error();
+    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
+                                     metrics::Point::kPermit);
     const int32_t code = run.slots().permit(run.self(), &cycle, &pod, &node, &timeout_ms, &reason);
+    timer.end(code);
     if (code == PLIMSOLL_WAIT) {
       out.waits.push_back({run.name(), std::clamp(timeout_ms, int64_t{0}, kMaxPermitMs)});
     } else if (code != PLIMSOLL_SUCCESS) {

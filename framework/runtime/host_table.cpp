@@ -164,6 +164,15 @@ void host_api_request(plimsoll_host_ctx* ctx, const plimsoll_api_request* reques
       [done, user](int status, std::string_view body) { done(user, status, str(body)); });
 }
 
+plimsoll_metric* host_metric(plimsoll_host_ctx* ctx, const plimsoll_metric_spec* spec) {
+  const auto metric = ctx->env->plugin_metrics.add(*spec, ctx->builtin);
+  if (metric) return *metric;
+  // The SDK's exception replaces the error text, so the log has it too.
+  plugin_error = metric.error().message;
+  log_error("a plugin's metric is refused", {{"plugin", ctx->plugin}, {"error", plugin_error}});
+  return nullptr;
+}
+
 void add_functions_of_1_1(plimsoll_host& table) {
   table.pod_by_uid = [](plimsoll_host_ctx* c, plimsoll_str uid) {
     return c->env->backend.pod_by_uid(view(uid));
@@ -182,6 +191,11 @@ void add_functions_of_1_1(plimsoll_host& table) {
   };
   table.api_request = host_api_request;
   table.reason_texts = host_reason_texts;
+  table.metric = host_metric;
+  table.metric_observe = [](plimsoll_host_ctx*, plimsoll_metric* metric, const plimsoll_str* values,
+                            uint32_t count, double value) {
+    if (metric != nullptr) PluginMetrics::observe(*metric, {values, count}, value);
+  };
 }
 
 }  // namespace

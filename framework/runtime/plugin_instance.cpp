@@ -31,7 +31,8 @@ Result<void> check_table(const plimsoll_plugin& table) {
 
 PluginInstance::PluginInstance(const ModuleRecord& module, std::string_view scheduler_name,
                                Environment& env)
-    : ctx_{&env, module.name, std::string(scheduler_name), {}}, version_(module.version) {
+    : ctx_{&env, module.name, std::string(scheduler_name), {}, module.path.empty()},
+      version_(module.version) {
   host_ = make_host_table(&ctx_);
 }
 

@@ -22,6 +22,7 @@ struct plimsoll_host_ctx {
   std::string plugin;
   std::string scheduler_name;
   std::set<std::string, std::less<>> watched;  // "<plural>.<version>.<group>", or a core plural
+  bool builtin = false;
 };
 
 namespace plimsoll {

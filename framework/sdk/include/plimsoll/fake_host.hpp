@@ -157,6 +157,9 @@ class FakeHost {
   };
   std::vector<Deferred> deferred;  // asked of run_on_loop; the test runs them: d.fn(d.user, 0)
   int requeued = 0;
+  // Metrics, by name and label values: metrics["seats_refused_total{west}"]. A counter's sum, a
+  // gauge's last value, a histogram's observations one after the other.
+  std::map<std::string, std::vector<double>> metrics;
 
   std::map<std::string, std::string> nominations;  // pod name -> node, as nominate left it
   std::vector<std::string> cancelled;              // UIDs of bindings that were given up
@@ -354,6 +357,59 @@ class FakeHost {
       return plimsoll_list{texts.data(), static_cast<uint32_t>(texts.size()), sizeof(plimsoll_str)};
     };
   }
+  struct FakeMetric {
+    uint32_t type;
+    std::string name;
+    std::vector<std::string> labels;
+    std::vector<double> buckets;
+  };
+  template <typename T>
+  static std::vector<T> elements(const plimsoll_list& list) {
+    std::vector<T> out;
+    for (uint32_t i = 0; i < list.count; ++i) {
+      out.push_back(*reinterpret_cast<const T*>(static_cast<const char*>(list.data) +
+                                                size_t{i} * list.stride));
+    }
+    return out;
+  }
+  plimsoll_metric* metric(const plimsoll_metric_spec& spec) {
+    auto made = std::make_unique<FakeMetric>(
+        FakeMetric{spec.type, std::string(view(spec.name)), {}, elements<double>(spec.buckets)});
+    for (const plimsoll_str& label : elements<plimsoll_str>(spec.label_names)) {
+      made->labels.emplace_back(view(label));
+    }
+    for (const auto& known : metric_specs_) {
+      if (known->name != made->name) continue;
+      const bool same = known->type == made->type && known->labels == made->labels &&
+                        known->buckets == made->buckets;
+      if (same) return reinterpret_cast<plimsoll_metric*>(known.get());
+      error = "metric \"" + made->name + "\" is there already";
+      return nullptr;
+    }
+    metric_specs_.push_back(std::move(made));
+    return reinterpret_cast<plimsoll_metric*>(metric_specs_.back().get());
+  }
+  void observe(const FakeMetric& metric, std::span<const plimsoll_str> values, double value) {
+    if (values.size() != metric.labels.size()) {
+      throw std::invalid_argument("metric \"" + metric.name + "\": one value for each label");
+    }
+    std::string key = metric.name;
+    for (size_t i = 0; i < values.size(); ++i) {
+      key += (i == 0 ? "{" : ",") + std::string(view(values[i]));
+    }
+    if (!values.empty()) key += "}";
+    std::vector<double>& seen = metrics[key];
+    if (metric.type == PLIMSOLL_METRIC_COUNTER && !seen.empty()) value += seen.back();
+    if (metric.type != PLIMSOLL_METRIC_HISTOGRAM) seen.clear();
+    seen.push_back(value);
+  }
+  static void add_metrics(plimsoll_host& t) {
+    t.metric = [](Ctx c, const plimsoll_metric_spec* spec) { return of(c).metric(*spec); };
+    t.metric_observe = [](Ctx c, plimsoll_metric* metric, const plimsoll_str* values,
+                          uint32_t count, double value) {
+      of(c).observe(*reinterpret_cast<FakeMetric*>(metric), {values, count}, value);
+    };
+  }
   static plimsoll_host make_table(FakeHost* self) {
     plimsoll_host t{};
     t.size = sizeof t;
@@ -366,6 +422,7 @@ class FakeHost {
     add_binding(t);
     add_since_1_1(t);
     add_what_ifs(t);
+    add_metrics(t);
     return t;
   }
 
@@ -373,6 +430,7 @@ class FakeHost {
   std::vector<FakeNode*> nodes_;
   std::unordered_map<std::string, plimsoll_symbol> symbols_;
   std::vector<std::vector<std::string>> reason_lists_{{}};
+  std::vector<std::unique_ptr<FakeMetric>> metric_specs_;
 };
 
 // A plugin made and called as the scheduler does it.

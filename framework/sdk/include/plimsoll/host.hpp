@@ -5,6 +5,7 @@
 #pragma once
 
 #include <plimsoll/plugin_abi.h>
+#include <plimsoll/metrics.hpp>
 #include <plimsoll/views.hpp>
 
 #include <array>
@@ -300,6 +301,24 @@ class Host {
                                                : nullptr);
   }
 
+  // ---- metrics: see <plimsoll/metrics.hpp>. The same spec twice is the same metric. Throws what
+  // the scheduler says about a spec that is wrong or clashes with another; does nothing on a host
+  // older than 1.1.
+  [[nodiscard]] CounterMetric counter(std::string_view name, std::string_view help,
+                                      std::initializer_list<std::string_view> labels = {}) const {
+    return {table_, metric(PLIMSOLL_METRIC_COUNTER, name, help, labels, {})};
+  }
+  [[nodiscard]] GaugeMetric gauge(std::string_view name, std::string_view help,
+                                  std::initializer_list<std::string_view> labels = {}) const {
+    return {table_, metric(PLIMSOLL_METRIC_GAUGE, name, help, labels, {})};
+  }
+  // `buckets`: upper bounds, rising.
+  [[nodiscard]] HistogramMetric histogram(
+      std::string_view name, std::string_view help, std::initializer_list<double> buckets,
+      std::initializer_list<std::string_view> labels = {}) const {
+    return {table_, metric(PLIMSOLL_METRIC_HISTOGRAM, name, help, labels, buckets)};
+  }
+
   // ---- waiting pods and binding
   // Pods that wait on Permit; loop only, valid until the plugin returns or a wait ends.
   struct WaitingPod {
@@ -419,6 +438,17 @@ class Host {
     detail::StateKeys keys;
   };
 
+  plimsoll_metric* metric(uint32_t type, std::string_view name, std::string_view help,
+                          std::initializer_list<std::string_view> labels,
+                          std::initializer_list<double> buckets) const {
+    if (!has(&plimsoll_host::metric)) return nullptr;
+    plimsoll_metric* made = detail::make_metric(table_, type, name, help, labels, buckets);
+    if (made == nullptr) {
+      throw std::invalid_argument("the scheduler refuses the metric \"" + std::string(name) +
+                                  "\"; its log says why");
+    }
+    return made;
+  }
   template <typename T>
   static void* clone(const void* value) {
     return new T(*static_cast<const T*>(value));

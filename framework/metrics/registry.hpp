@@ -1,0 +1,157 @@
+#pragma once
+// Figures for operators: counters, gauges and histograms, and their text in the Prometheus format.
+//
+//   auto bound = registry.counters({"pods_bound_total", "Pods bound.", {"profile"}});
+//   const Counter mine = bound.with({"default-scheduler"});  // looked up once
+//   mine.add();                                              // on the hot path
+//
+// All of it may be used from any thread. A handle is as big as a pointer and does nothing if it was
+// made without a registry, so that code with and without metrics reads alike.
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/result.hpp"
+
+namespace plimsoll::metrics {
+
+enum class Type : uint8_t { kCounter, kGauge, kHistogram };
+
+// What a metric is. Two metrics of one name are one metric; its labels, type and buckets must then
+// agree.
+struct Spec {
+  std::string name;
+  std::string help;
+  std::vector<std::string> labels;  // names
+};
+
+struct Description {
+  std::string name;
+  Type type;
+  std::vector<std::string> labels;
+  std::string help;
+};
+
+// ---- handles; valid as long as the registry
+
+class Counter {
+ public:
+  void add(double by = 1) const;
+  // For totals that are counted elsewhere: never falls.
+  void raise_to(double total) const;
+  [[nodiscard]] double value() const;
+  explicit operator bool() const { return cell_ != nullptr; }
+
+ private:
+  template <typename>
+  friend class Family;
+  template <typename>
+  friend class Cached;
+  void* cell_ = nullptr;
+};
+
+class Gauge {
+ public:
+  void set(double value) const;
+  void add(double by) const;
+  [[nodiscard]] double value() const;
+  explicit operator bool() const { return cell_ != nullptr; }
+
+ private:
+  template <typename>
+  friend class Family;
+  template <typename>
+  friend class Cached;
+  void* cell_ = nullptr;
+};
+
+class Histogram {
+ public:
+  void observe(double value) const;
+  explicit operator bool() const { return cell_ != nullptr; }
+
+ private:
+  template <typename>
+  friend class Family;
+  template <typename>
+  friend class Cached;
+  void* cell_ = nullptr;
+};
+
+// All values of one metric's labels.
+template <typename Handle>
+class Family {
+ public:
+  Family() = default;
+  // The handle of these label values, in the order of the names; takes a lock and a look-up.
+  [[nodiscard]] Handle with(std::span<const std::string_view> values) const;
+  [[nodiscard]] Handle with(std::initializer_list<std::string_view> values) const {
+    return with(std::span(values.begin(), values.size()));
+  }
+  explicit operator bool() const { return state_ != nullptr; }
+
+ private:
+  friend class Registry;
+  const void* state_ = nullptr;
+};
+
+// first, first * factor, ... : Kubernetes' ExponentialBuckets.
+[[nodiscard]] std::vector<double> exponential_buckets(double first, double factor, int count);
+
+class Registry {
+ public:
+  Registry();
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  // For the scheduler's own metrics: a wrong or clashing spec is a mistake in the program and ends
+  // it with an exception.
+  Family<Counter> counters(const Spec& spec);
+  Family<Gauge> gauges(const Spec& spec);
+  Family<Histogram> histograms(const Spec& spec, const std::vector<double>& buckets);
+
+  // For metrics of others (plugins). kInvalid: a name or label that Prometheus does not take, or
+  // buckets that do not rise. kConflict: the name is taken by another spec. Counter or Gauge or
+  // Histogram as `type` says; the other two stay empty.
+  struct AnyFamily {
+    Family<Counter> counters;
+    Family<Gauge> gauges;
+    Family<Histogram> histograms;
+  };
+  Result<AnyFamily> add(Type type, const Spec& spec, const std::vector<double>& buckets);
+
+  // A function that brings gauges up to date, called before each text(). It is not called any more
+  // when the token is gone, which waits for a call under way.
+  class Collector {
+   public:
+    Collector() = default;
+    ~Collector() { reset(); }
+    Collector(Collector&& other) noexcept;
+    Collector& operator=(Collector&& other) noexcept;
+    void reset();
+
+   private:
+    friend class Registry;
+    Registry* registry_ = nullptr;
+    uint64_t id_ = 0;
+  };
+  [[nodiscard]] Collector on_collect(std::function<void()> bring_up_to_date);
+
+  // Everything, in the Prometheus text format (version 0.0.4), sorted by name.
+  [[nodiscard]] std::string text() const;
+  // What is registered, sorted by name, whether it has values yet or not.
+  [[nodiscard]] std::vector<Description> describe() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace plimsoll::metrics

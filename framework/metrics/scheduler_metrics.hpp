@@ -1,0 +1,179 @@
+#pragma once
+// kube-scheduler's metrics, under its names, labels and buckets (pkg/scheduler/metrics/metrics.go),
+// as far as what they measure exists here; docs/operations.md lists them.
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/metrics/cached.hpp"
+#include "framework/metrics/registry.hpp"
+
+namespace plimsoll::metrics {
+
+// The label extension_point.
+enum class Point : uint8_t {
+  kPreEnqueue,
+  kPreFilter,
+  kFilter,
+  kAddPod,
+  kRemovePod,
+  kPostFilter,
+  kPreScore,
+  kScore,
+  kNormalize,
+  kReserve,
+  kUnreserve,
+  kPermit,
+  kPreBindPreFlight,
+  kPreBind,
+  kBind,
+  kPostBind,
+};
+inline constexpr size_t kPoints = 16;
+inline constexpr size_t kCodes = 7;  // PLIMSOLL_SUCCESS .. PLIMSOLL_PENDING
+[[nodiscard]] std::string_view name(Point point);
+
+enum class AttemptResult : uint8_t { kScheduled, kUnschedulable, kError };
+
+// Registers everything. Any thread.
+struct SchedulerMetrics {
+  explicit SchedulerMetrics(Registry& registry);
+  SchedulerMetrics(const SchedulerMetrics&) = delete;
+  SchedulerMetrics& operator=(const SchedulerMetrics&) = delete;
+
+  Registry& registry;
+
+  // ---- per profile: use ProfileMetrics
+  Family<Counter> schedule_attempts;            // result, profile
+  Family<Histogram> attempt_duration;           // result, profile
+  Family<Histogram> extension_point_duration;   // extension_point, status, profile
+  Family<Histogram> plugin_execution_duration;  // plugin, extension_point, status
+  Family<Counter> plugin_evaluation;            // plugin, extension_point, profile
+  Family<Gauge> unschedulable_pods;             // plugin, profile
+
+  // ---- attempts
+  Histogram algorithm_duration;
+  Family<Histogram> sli_duration;  // attempts; see observe_scheduled()
+  Histogram scheduling_attempts;
+  Counter scheduled_after_flush;
+  Family<Histogram> permit_wait_duration;  // result: a status code's name
+  std::array<Cached<Histogram>, kCodes> permit_wait_by_code;
+
+  // ---- queue
+  Family<Gauge> pending_pods;                 // queue
+  Family<Counter> queue_incoming_pods;        // queue, event
+  Family<Gauge> inflight_events;              // event
+  Family<Histogram> queueing_hint_duration;   // plugin, event, hint
+  Family<Histogram> event_handling_duration;  // event
+
+  // ---- state
+  Family<Gauge> cache_size;  // type
+  Family<Gauge> goroutines;  // operation
+
+  // ---- preemption
+  Counter preemption_attempts;
+  Histogram preemption_victims;           // pods per preemption
+  Family<Histogram> preemption_duration;  // result: success or error
+  Family<Counter> preemption_executions;  // result
+
+  // ---- Plimsoll's own
+  Counter bind_errors;
+  Gauge waiting_pods;
+  Gauge inbox_depth;
+  Gauge synced;
+  Counter attempts_dropped;
+
+  // A pod was bound: its number of attempts, and the time since it was first tried.
+  void observe_scheduled(uint32_t attempts, double seconds_since_first_attempt, bool after_flush);
+  void observe_permit_wait(int32_t code, double seconds);
+
+ private:
+  std::array<Cached<Histogram>, 16> sli_by_attempts_;  // 1 .. 15, "16+"
+};
+
+// The share of one profile, with its handles looked up. Any thread.
+class ProfileMetrics {
+ public:
+  ProfileMetrics(SchedulerMetrics& metrics, std::string profile, std::vector<std::string> plugins);
+
+  void attempt(AttemptResult result, double seconds);
+  // `code`: a PLIMSOLL_* status code.
+  void extension_point(Point point, int32_t code, double seconds);
+  void plugin_execution(uint16_t plugin, Point point, int32_t code, double seconds);
+  // How often a plugin was asked: PreFilter and PreScore once a pod, Filter and Score once a node.
+  void plugin_evaluation(uint16_t plugin, Point point, size_t times);
+  void unschedulable_pods(uint16_t plugin, int change);
+  // Loop only. One cycle in ten, as kube-scheduler's pluginMetricsSamplePercent: are the plugins of
+  // this one timed?
+  [[nodiscard]] bool sample();
+
+  [[nodiscard]] SchedulerMetrics& all() const { return all_; }
+  [[nodiscard]] const std::string& plugin_name(uint16_t plugin) const { return plugins_[plugin]; }
+
+ private:
+  struct PerPlugin {
+    std::array<std::array<Cached<Histogram>, kCodes>, kPoints> executions;
+    std::array<Cached<Counter>, kPoints> evaluations;
+    Cached<Gauge> unschedulable;
+  };
+
+  SchedulerMetrics& all_;
+  const std::string profile_;
+  const std::vector<std::string> plugins_;
+  std::array<Cached<Counter>, 3> attempts_;
+  std::array<Cached<Histogram>, 3> attempt_durations_;
+  std::array<std::array<Cached<Histogram>, kCodes>, kPoints> points_;
+  std::unique_ptr<PerPlugin[]> per_plugin_;
+  uint64_t random_ = 0x9e3779b97f4a7c15;
+};
+
+// ---- time. A moment costs a look at the clock; nothing if nothing is measured.
+
+using Clock = std::chrono::steady_clock;
+
+[[nodiscard]] inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Times one plugin's call if this cycle is one of those whose plugins are timed.
+class PluginTimer {
+ public:
+  PluginTimer(ProfileMetrics* metrics, bool sampled, uint16_t plugin, Point point)
+      : metrics_(sampled ? metrics : nullptr), plugin_(plugin), point_(point) {
+    if (metrics_ != nullptr) start_ = Clock::now();
+  }
+  void end(int32_t code) const {
+    if (metrics_ != nullptr) {
+      metrics_->plugin_execution(plugin_, point_, code, seconds_since(start_));
+    }
+  }
+
+ private:
+  ProfileMetrics* metrics_;
+  uint16_t plugin_;
+  Point point_;
+  Clock::time_point start_;
+};
+
+// Times one extension point of one attempt.
+class PointTimer {
+ public:
+  PointTimer(ProfileMetrics* metrics, Point point) : metrics_(metrics), point_(point) {
+    if (metrics_ != nullptr) start_ = Clock::now();
+  }
+  void end(int32_t code) const {
+    if (metrics_ != nullptr) metrics_->extension_point(point_, code, seconds_since(start_));
+  }
+
+ private:
+  ProfileMetrics* metrics_;
+  Point point_;
+  Clock::time_point start_;
+};
+
+}  // namespace plimsoll::metrics
