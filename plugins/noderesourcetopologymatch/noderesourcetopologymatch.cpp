@@ -113,8 +113,7 @@ Status NodeResourceTopologyMatch::remove_pod(plimsoll_cycle& cycle, Pod, Pod rem
 }
 
 const NodeResourceTopologyMatch::WhatIf::Changes* NodeResourceTopologyMatch::changes_on(
-    const plimsoll_cycle& cycle, Node node) const {
-  const WhatIf* what_if = host_.state<WhatIf>(cycle);
+    const WhatIf* what_if, Node node) const {
   // Nothing can be added to zones that are not known, or taken from them.
   if (what_if == nullptr || ledger_.node(node.slot()) == nullptr) return nullptr;
   return what_if->on(node.slot());
@@ -174,10 +173,11 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
                                          sdk::Verdicts verdicts) const {
   const PodRequest request(*pod);
   if (!needs_alignment(request)) return Status::success();
+  const WhatIf* what_if = host_.state<WhatIf>(cycle);
   Scratch scratch;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!verdicts.open(i)) continue;
-    const WhatIf::Changes* changes = changes_on(cycle, nodes[i]);
+    const WhatIf::Changes* changes = changes_on(what_if, nodes[i]);
     const Verdict verdict = verdict_in(changes, request, nodes[i], scratch);
     if (verdict == Verdict::kFits) continue;
     const uint32_t reason = reasons_[static_cast<uint32_t>(verdict)];
@@ -191,9 +191,10 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
 Status NodeResourceTopologyMatch::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
                                         std::span<int64_t> scores) const {
   const PodRequest request(*pod);
+  const WhatIf* what_if = host_.state<WhatIf>(cycle);
   Scratch scratch;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    if (const WhatIf::Changes* changes = changes_on(cycle, nodes[i])) {
+    if (const WhatIf::Changes* changes = changes_on(what_if, nodes[i])) {
       fits_changed(*changes, nodes[i], scratch, [&](const plimsoll_numa_node& zones) {
         scores[i] = score_node(args_.scoring, request, &zones, scratch);
         return true;  // what is sure will do
@@ -238,7 +239,8 @@ void NodeResourceTopologyMatch::explain(const plimsoll_cycle& cycle, Pod pod, No
   const PodRequest request(*pod);
   Scratch scratch;
   const plimsoll_numa_node* zones = ledger_.node(node.slot());
-  const Verdict verdict = verdict_in(changes_on(cycle, node), request, node, scratch);
+  const Verdict verdict =
+      verdict_in(changes_on(host_.state<WhatIf>(cycle), node), request, node, scratch);
   sink.put(explain_text(request, zones, allocatable_of(node), verdict, host_.now_ms(), scratch));
 }
 

@@ -65,8 +65,7 @@ class NodeResourceTopologyMatch {
     return verdict_on(request, node, ledger_.node(node.slot()), scratch);
   }
   // The changes of the what-if on this node; null: there are none.
-  [[nodiscard]] const WhatIf::Changes* changes_on(const plimsoll_cycle& cycle,
-                                                  sdk::Node node) const;
+  [[nodiscard]] const WhatIf::Changes* changes_on(const WhatIf* what_if, sdk::Node node) const;
   // Whether `fits` holds of the changed node; see LedgerAccess::fits_without.
   bool fits_changed(const WhatIf::Changes& changes, sdk::Node node, Scratch& scratch,
                     const LedgerAccess::Fits& fits) const;

@@ -8,7 +8,7 @@
 namespace plimsoll::topology {
 namespace {
 
-constexpr size_t kMaxSteps = 4096;  // of the search, dead ends included
+constexpr size_t kMaxSteps = 1024;  // of the search, dead ends included
 
 void add(ReleasedUnit& unit, uint32_t row, int64_t amount) {
   for (auto& [known, total] : unit.amounts) {
@@ -199,7 +199,7 @@ bool Release::fits(const Fits& fits) {
   plimsoll_numa_node node = node_;
   node.free = least.data();
   if (fits(node)) return true;
-  if (!search) return false;
+  if (!search || units_.size() > kMaxUnits) return false;
   std::sort(units_.begin(), units_.end());
   Search ways{*this, fits, free_, used_};
   for (size_t i = 0; i < used_.size(); ++i) ways.left[i] = add_amounts(used_[i], -kept_[i]);

@@ -23,8 +23,10 @@
 
 namespace plimsoll::topology {
 
-// So many ways to lay out what goes are looked at; with more, only the first rule counts.
+// So many ways to lay out what goes, and so many containers, are looked at; with more, only the
+// first rule counts. Preemption asks for every victim of every candidate node.
 inline constexpr size_t kMaxLayouts = 128;
+inline constexpr size_t kMaxUnits = 12;
 
 // What one zone holds as a whole: (row of the node, amount).
 struct ReleasedUnit {
