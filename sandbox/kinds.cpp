@@ -60,6 +60,7 @@ const std::vector<KindInfo>& default_kinds() {
       {kNamespaces, "Namespace", {"v1"}, false, true},
       {kEvents, "Event", {"v1"}, true, false},
       {kLeases, "Lease", {"v1"}, true, false},
+      {kDisruptionBudgets, "PodDisruptionBudget", {"v1"}, true, true},
       {kNodeResourceTopologies, "NodeResourceTopology", {"v1alpha2", "v1alpha1"}, false, false},
       {kDevices, "Device", {"v1alpha1"}, false, false},
   };

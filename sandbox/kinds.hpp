@@ -40,6 +40,7 @@ inline const ResourceName kNodes{"", "nodes"};
 inline const ResourceName kNamespaces{"", "namespaces"};
 inline const ResourceName kEvents{"", "events"};
 inline const ResourceName kLeases{"coordination.k8s.io", "leases"};
+inline const ResourceName kDisruptionBudgets{"policy", "poddisruptionbudgets"};
 inline const ResourceName kNodeResourceTopologies{"topology.node.k8s.io", "noderesourcetopologies"};
 inline const ResourceName kDevices{"scheduling.koordinator.sh", "devices"};
 

@@ -23,6 +23,10 @@ class SymbolTable;
 [[nodiscard]] Result<std::shared_ptr<const plimsoll_node_affinity>> decode_node_affinity(
     std::string_view json);
 
+// A metav1.LabelSelector. Nothing in it has a symbol.
+[[nodiscard]] Result<std::shared_ptr<const plimsoll_label_selector>> decode_label_selector(
+    std::string_view json);
+
 // The same pod on `node_name`, as the scheduler assumes it before the API server confirms.
 [[nodiscard]] PodRef assigned_copy(const PodRef& pod, std::string_view node_name);
 

@@ -113,4 +113,15 @@ Result<std::shared_ptr<const plimsoll_node_affinity>> decode_node_affinity(std::
   return pack_node_affinity(*affinity);
 }
 
+Result<std::shared_ptr<const plimsoll_label_selector>> decode_label_selector(
+    std::string_view json) {
+  Arena arena;
+  Decoder decoder(nullptr, arena);
+  plimsoll_label_selector selector{};
+  Error error =
+      read_json(json, [&](JsonValue& root) { return decoder.label_selector(root, &selector); });
+  if (!error.message.empty()) return fail(std::move(error));
+  return pack_label_selector(selector);
+}
+
 }  // namespace plimsoll

@@ -205,6 +205,11 @@ std::shared_ptr<const plimsoll_node_affinity> pack_node_affinity(
   return pack(affinity);
 }
 
+std::shared_ptr<const plimsoll_label_selector> pack_label_selector(
+    const plimsoll_label_selector& selector) {
+  return pack(selector);
+}
+
 PodRef assigned_copy(const PodRef& pod, std::string_view node_name) {
   plimsoll_pod copy = *pod;
   copy.node_name = str(node_name);

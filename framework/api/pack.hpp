@@ -10,5 +10,7 @@ namespace plimsoll {
 [[nodiscard]] NodeRef pack_node(const plimsoll_node& node);
 [[nodiscard]] std::shared_ptr<const plimsoll_node_affinity> pack_node_affinity(
     const plimsoll_node_affinity& affinity);
+[[nodiscard]] std::shared_ptr<const plimsoll_label_selector> pack_label_selector(
+    const plimsoll_label_selector& selector);
 
 }  // namespace plimsoll

@@ -10,6 +10,7 @@ std::span<const StaticModule> builtin_modules() {
   using namespace builtin;
   static const std::vector<StaticModule> kModules = {
       {"DefaultBinder", "1.0.0", default_binder()},
+      {"DefaultPreemption", "1.0.0", default_preemption()},
       {"NodeAffinity", "1.0.0", node_affinity()},
       {"NodeName", "1.0.0", node_name()},
       {"NodePorts", "1.0.0", node_ports()},

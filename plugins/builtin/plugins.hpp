@@ -6,6 +6,7 @@
 namespace plimsoll::builtin {
 
 [[nodiscard]] plimsoll_plugin_create_fn default_binder();
+[[nodiscard]] plimsoll_plugin_create_fn default_preemption();
 [[nodiscard]] plimsoll_plugin_create_fn node_affinity();
 [[nodiscard]] plimsoll_plugin_create_fn node_name();
 [[nodiscard]] plimsoll_plugin_create_fn node_ports();

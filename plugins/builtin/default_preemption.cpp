@@ -1,0 +1,176 @@
+// DefaultPreemption: where no node has room, pods of lower priority make way. Kubernetes:
+// pkg/scheduler/framework/plugins/defaultpreemption.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "plugins/builtin/disruption_budgets.hpp"
+#include "plugins/builtin/events.hpp"
+#include "plugins/builtin/plugins.hpp"
+#include "plugins/builtin/preemption_candidates.hpp"
+#include "plugins/builtin/preemption_executor.hpp"
+
+namespace plimsoll::builtin {
+namespace {
+
+using namespace sdk;
+
+struct Args {
+  int64_t percentage = 10;
+  int64_t absolute = 100;
+};
+
+Args read_args(std::string_view json) {
+  Args args;
+  if (json.empty()) return args;
+  const auto object = nlohmann::json::parse(json);
+  const auto read = [&object](const char* key, int64_t most, int64_t& out) {
+    const auto found = object.find(key);
+    if (found == object.end() || found->is_null()) return;
+    if (!found->is_number_integer()) {
+      throw std::invalid_argument(std::string(key) + ": expected a whole number");
+    }
+    out = found->get<int64_t>();
+    if (out < 0 || out > most) {
+      throw std::invalid_argument(std::string(key) + ": must be from 0 to " + std::to_string(most));
+    }
+  };
+  read("minCandidateNodesPercentage", 100, args.percentage);
+  read("minCandidateNodesAbsolute", INT32_MAX, args.absolute);
+  if (args.percentage == 0 && args.absolute == 0) {
+    throw std::invalid_argument(
+        "minCandidateNodesPercentage: must not be 0 together with minCandidateNodesAbsolute");
+  }
+  return args;
+}
+
+// Deleted, and by a preemption: its room is about to be free.
+bool terminates_by_preemption(const plimsoll_pod& pod) {
+  return pod.meta.deletion_ms != 0 && view(pod.disruption_reason) == "PreemptionByScheduler";
+}
+
+class DefaultPreemption {
+ public:
+  static constexpr const char* kName = "DefaultPreemption";
+  static constexpr std::string_view kBudgets = "poddisruptionbudgets.v1.policy";
+
+  DefaultPreemption(Host host, std::string_view args_json)
+      : host_(host),
+        args_(read_args(args_json)),
+        executor_(host, kName),
+        dry_run_(host_, budgets_),
+        held_(host.reason("waiting for the preemption for this pod to be finished")) {
+    host.watch("policy", "v1", "poddisruptionbudgets");
+  }
+
+  // A pod that waits for its victims is woken by the plugins that will find room then.
+  const auto& events() const { return events_; }
+  Hint hint(Pod, const plimsoll_event&) { return Hint::kSkip; }
+
+  void object_event(const ObjectEvent& event) {
+    if (event.resource != kBudgets) return;
+    if (event.type == ObjectEvent::kDelete) budgets_.remove(event.ns, event.name);
+    if (event.type != ObjectEvent::kUpsert) return;
+    if (const auto read = budgets_.upsert(event.ns, event.name, event.json); !read) {
+      host_.warn("PodDisruptionBudget " + std::string(event.ns) + "/" + std::string(event.name) +
+                 " cannot be read and protects nothing: " + read.error().message);
+    }
+  }
+
+  Status pre_enqueue(Pod pod) {
+    return executor_.is_running(pod.uid()) ? Status::unresolvable(held_) : Status::success();
+  }
+
+  Status post_filter(plimsoll_cycle& cycle, Pod pod, Nodes nodes, std::span<const uint8_t> codes,
+                     Nomination& nomination) {
+    if (const std::string_view why = not_eligible(pod, nodes, codes); !why.empty()) {
+      return refuse(why);
+    }
+    std::vector<Node> potential;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (codes[i] == PLIMSOLL_UNSCHEDULABLE) potential.push_back(nodes[i]);
+    }
+    const size_t wanted = wanted_candidates(potential.size(), args_.percentage, args_.absolute);
+    const DryRun found = dry_run_.run(cycle, pod, potential, next_offset(pod), wanted);
+    if (found.candidates.empty()) {
+      if (found.failed) return {PLIMSOLL_ERROR, 0};  // with the text of whoever failed
+      nomination.clear();
+      return refuse(not_helpful(found.others, nodes.size()));
+    }
+    const Candidate& best = pick_candidate(found.candidates, host_.now_ms());
+    executor_.start(pod, best.node, best.victims);
+    nomination.nominate(best.node);
+    return Status::success();
+  }
+
+ private:
+  Status refuse(std::string_view why) const {
+    return host_.failed(PLIMSOLL_UNSCHEDULABLE, "preemption: " + std::string(why));
+  }
+
+  // PodEligibleToPreemptOthers: why not, or nothing.
+  std::string_view not_eligible(Pod pod, Nodes nodes, std::span<const uint8_t> codes) const {
+    if (pod->preemption_policy == PLIMSOLL_PREEMPT_NEVER) {
+      return "not eligible due to preemptionPolicy=Never.";
+    }
+    const std::string_view nominated = view(pod->nominated_node_name);
+    if (nominated.empty()) return {};
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].name() != nominated) continue;
+      if (codes[i] == PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE) return {};
+      const auto on_node = nodes[i].pods();
+      const bool going =
+          std::any_of(on_node.begin(), on_node.end(), [&](const plimsoll_pod* other) {
+            return other->priority < pod->priority && terminates_by_preemption(*other);
+          });
+      return going ? "not eligible due to a terminating pod on the nominated node."
+                   : std::string_view();
+    }
+    return {};
+  }
+
+  // "0/5 nodes are available: ...", as the FitError of the dry run.
+  std::string not_helpful(const std::vector<NotCandidate>& others, size_t node_count) const {
+    std::map<std::string, size_t, std::less<>> nodes_by_reason;
+    for (const NotCandidate& other : others) {
+      for (std::string_view text : host_.reason_texts(other.status.reason)) {
+        ++nodes_by_reason.try_emplace(std::string(text), 0).first->second;
+      }
+    }
+    if (others.size() < node_count) {
+      nodes_by_reason["Preemption is not helpful for scheduling"] += node_count - others.size();
+    }
+    std::vector<std::string> parts;
+    for (const auto& [text, count] : nodes_by_reason) {
+      parts.push_back(std::to_string(count) + " " + text);
+    }
+    std::sort(parts.begin(), parts.end());
+    std::string message = "0/" + std::to_string(node_count) + " nodes are available:";
+    for (size_t i = 0; i < parts.size(); ++i) message += (i == 0 ? " " : ", ") + parts[i];
+    return message + (parts.empty() ? "" : ".");
+  }
+
+  // Where to begin looking: another place for each pod and each attempt, yet the same whenever the
+  // same happens again.
+  size_t next_offset(Pod pod) { return std::hash<std::string_view>()(pod.uid()) + attempts_++; }
+
+  Host host_;
+  Args args_;
+  PreemptionExecutor executor_;
+  DisruptionBudgets budgets_;
+  PreemptionDryRun dry_run_;
+  uint32_t held_;
+  size_t attempts_ = 0;
+  std::array<plimsoll_event_interest, 1> events_{on_pod(PLIMSOLL_ACTION_DELETE)};
+};
+
+}  // namespace
+
+plimsoll_plugin_create_fn default_preemption() {
+  return create_fn<DefaultPreemption>;
+}
+
+}  // namespace plimsoll::builtin

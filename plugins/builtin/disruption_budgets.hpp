@@ -1,0 +1,44 @@
+#pragma once
+// The PodDisruptionBudgets of the cluster, and which victims would break one. Kubernetes:
+// filterPodsWithPDBViolation in pkg/scheduler/framework/plugins/defaultpreemption. Loop only.
+
+#include <plimsoll/views.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/base/result.hpp"
+
+namespace plimsoll::builtin {
+
+class DisruptionBudgets {
+ public:
+  // `json` is a policy/v1 PodDisruptionBudget. An error if it cannot be read; what was known of it
+  // is forgotten then. A budget whose selector is null, empty or not valid protects nothing.
+  Result<void> upsert(std::string_view ns, std::string_view name, std::string_view json);
+  void remove(std::string_view ns, std::string_view name);
+  [[nodiscard]] size_t size() const { return budgets_.size(); }
+
+  // For each pod, whether evicting it, after those before it, breaks a budget. Pods that a budget
+  // counts as disrupted already (status.disruptedPods) do not count again.
+  [[nodiscard]] std::vector<bool> violations(const std::vector<sdk::Pod>& pods) const;
+
+ private:
+  struct Budget {
+    std::shared_ptr<const plimsoll_label_selector> selector;  // null: protects nothing
+    int64_t allowed = 0;                                      // status.disruptionsAllowed
+    std::set<std::string, std::less<>> disrupted;             // names in status.disruptedPods
+
+    [[nodiscard]] bool counts(sdk::Pod pod) const;
+  };
+  std::map<std::pair<std::string, std::string>, Budget, std::less<>>
+      budgets_;  // by namespace, name
+};
+
+}  // namespace plimsoll::builtin

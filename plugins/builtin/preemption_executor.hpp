@@ -1,0 +1,70 @@
+#pragma once
+// Carries a preemption out: takes the victims away, off the loop, while the preemptor is held back.
+// Kubernetes: pkg/scheduler/framework/preemption/executor.go (KEP-4832).
+//
+// All functions and all state belong to the loop; answers of the API server come back to it. A
+// victim that is gone already, or that another pod has replaced under its name, is none any more.
+
+#include <plimsoll/plugin.hpp>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll::builtin {
+
+class PreemptionExecutor {
+ public:
+  PreemptionExecutor(const sdk::Host& host, std::string_view plugin_name);
+  PreemptionExecutor(const PreemptionExecutor&) = delete;
+  PreemptionExecutor& operator=(const PreemptionExecutor&) = delete;
+
+  // Begins. Victims that wait on Permit or are in PreBind are turned back in memory, the others are
+  // deleted: all but the last at once, the last when they are on their way. Pods of lower priority
+  // that are nominated to the node lose their nomination.
+  void start(sdk::Pod preemptor, std::string_view node_name, const std::vector<sdk::Pod>& victims);
+
+  // Whether requests of this preemptor are still to be answered. The last victim's own end counts
+  // as the answer: its event may come first, and nothing else would wake the preemptor after it.
+  [[nodiscard]] bool is_running(std::string_view preemptor_uid) const;
+
+ private:
+  struct Victim {
+    std::string ns, name, uid, resource_version;
+    int64_t generation = 0;
+    bool marked = false;  // it has the condition DisruptionTarget already
+  };
+  struct Run {
+    std::string uid, scheduler_name, node;  // of the preemptor
+    std::vector<Victim> victims;
+    size_t unanswered = 0;
+    std::string last_victim;  // UID, once it is its turn
+    bool failed = false;
+    bool wake = false;  // something did not go as planned: a victim was gone before its turn, say
+  };
+  using RunRef = std::shared_ptr<Run>;
+  enum class Outcome { kDone, kWake, kFailed };
+
+  void clear_nominations(const RunRef& run, sdk::Pod preemptor);
+  void evict(const RunRef& run, const Victim& victim);
+  bool evict_in_memory(const Run& run, const Victim& victim);
+  void mark(const RunRef& run, const Victim& victim);
+  void remove(const RunRef& run, const Victim& victim);
+  void tell(const Run& run, const Victim& victim, bool in_memory) const;
+  // Sends it, and hears of the answer on the loop.
+  template <typename Then>
+  void send(sdk::Host::ApiRequest request, Then then);
+  void answered(const RunRef& run, Outcome outcome);
+  void proceed(const RunRef& run);
+  void finish(const RunRef& run);
+
+  sdk::Host host_;
+  std::string plugin_name_;
+  std::map<std::string, RunRef, std::less<>> runs_;        // by UID of the preemptor
+  std::map<std::string, unsigned, std::less<>> failures_;  // in a row, by UID of the preemptor
+};
+
+}  // namespace plimsoll::builtin

@@ -1,0 +1,455 @@
+// Preemption from end to end in one process: the scheduler loop with the builtin plugins, and an
+// API server in memory that deletes pods as a real one does.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "framework/api/decode.hpp"
+#include "framework/api/symbols.hpp"
+#include "framework/cycle/scheduler.hpp"
+#include "framework/runtime/modules.hpp"
+#include "plugins/builtin/builtin.hpp"
+#include "plugins/builtin/events.hpp"
+
+namespace plimsoll {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+
+// Waits on Permit, and blocks in PreBind, for the pods of which the test says so.
+struct Waits {
+  std::mutex mutex;
+  std::set<std::string> permit;  // guarded by mutex
+  void add(const std::string& pod) {
+    const std::lock_guard lock(mutex);
+    permit.insert(pod);
+  }
+  bool has(std::string_view pod) {
+    const std::lock_guard lock(mutex);
+    return permit.contains(std::string(pod));
+  }
+};
+Waits* g_waits = nullptr;
+
+class Gatekeeper {
+ public:
+  static constexpr const char* kName = "Gatekeeper";
+  Gatekeeper(sdk::Host, std::string_view) {}
+  sdk::Status permit(plimsoll_cycle&, sdk::Pod pod, sdk::Node, int64_t& timeout_ms) {
+    timeout_ms = 60'000;
+    return g_waits->has(pod.name()) ? sdk::Status::wait() : sdk::Status::success();
+  }
+};
+
+// The pods of an API server, and what was written about them.
+class PodStore final : public ApiWriter {
+ public:
+  std::function<void(Message)> post;  // to the scheduler
+  SymbolTable* symbols = nullptr;
+  std::atomic<bool> graceful{false};        // a deleted pod stays until finish() ...
+  std::atomic<int> failing_deletes{0};      // that answer 403
+  std::atomic<bool> deletes_vanish{false};  // the pod goes by itself before its deletion arrives
+
+  void add(Json pod) {
+    const std::lock_guard lock(mutex_);
+    save(std::move(pod));
+  }
+  void remove(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    erase(name);
+  }
+  // The kubelets have ended what was being deleted.
+  void finish() {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> names;
+    for (const auto& [name, pod] : pods_) {
+      if (pod["metadata"].contains("deletionTimestamp")) names.push_back(name);
+    }
+    for (const std::string& name : names) erase(name);
+  }
+  Json pod(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = pods_.find(name);
+    return found == pods_.end() ? Json() : found->second;
+  }
+  std::string node_of(const std::string& name) {
+    const Json found = pod(name);
+    return found.is_null() ? "" : found["spec"].value("nodeName", "");
+  }
+  std::string nominated(const std::string& name) {
+    const Json found = pod(name);
+    return found.is_null() ? "" : found["status"].value("nominatedNodeName", "");
+  }
+  std::string message(const std::string& name) {
+    const Json found = pod(name);
+    if (found.is_null()) return "";
+    for (const Json& condition : found["status"].value("conditions", Json::array())) {
+      if (condition["type"] == "PodScheduled") return condition["message"];
+    }
+    return "";
+  }
+  std::vector<std::string> requests() {
+    const std::lock_guard lock(mutex_);
+    return requests_;
+  }
+  bool has_event(const std::string& pod, const std::string& note) {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(events_.begin(), events_.end(), [&](const EventRecord& event) {
+      return event.name == pod && event.note == note;
+    });
+  }
+
+  void bind(BindRequest request, Done done) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = pods_.find(request.name);
+    if (found == pods_.end()) return done(fail(ErrorCode::kNotFound, "no such pod"));
+    Json pod = found->second;
+    pod["spec"]["nodeName"] = request.node;
+    pod["status"].erase("nominatedNodeName");
+    done({});
+    save(std::move(pod));
+  }
+  void record_event(EventRecord event) override {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+  }
+  void patch_condition(ConditionPatch patch, Done done) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = pods_.find(patch.name); found != pods_.end()) {
+      Json pod = found->second;
+      pod["status"]["conditions"] = {{{"type", "PodScheduled"},
+                                      {"status", "False"},
+                                      {"reason", patch.reason},
+                                      {"message", patch.message}}};
+      if (patch.set_nominated) {
+        pod["status"]["nominatedNodeName"] = patch.nominated_node;
+      }
+      save(std::move(pod));
+    }
+    done({});
+  }
+  void request(ApiRequest request, Answered done) override {
+    const std::lock_guard lock(mutex_);
+    requests_.push_back(request.method + " " + request.path);
+    const Json body = Json::parse(request.body);
+    const std::string path = request.path.ends_with("/status")
+                                 ? request.path.substr(0, request.path.size() - 7)
+                                 : request.path;
+    const auto found = pods_.find(path.substr(path.rfind('/') + 1));
+    if (found == pods_.end()) return done(404, "{}");
+    Json pod = found->second;
+    if (request.method == "PATCH") {
+      EXPECT_EQ(body["metadata"]["uid"], pod["metadata"]["uid"]);
+      pod["status"].merge_patch(body["status"]);
+      save(std::move(pod));
+      return done(200, "{}");
+    }
+    EXPECT_EQ(request.method, "DELETE");
+    EXPECT_EQ(body["preconditions"]["uid"], pod["metadata"]["uid"]);
+    if (failing_deletes > 0) {
+      --failing_deletes;
+      return done(403, "{}");
+    }
+    if (graceful) {
+      pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+      save(std::move(pod));
+    } else {
+      erase(found->first);
+    }
+    done(deletes_vanish ? 404 : 200, "{}");
+  }
+
+ private:
+  void save(Json pod) {
+    pod["metadata"]["resourceVersion"] = std::to_string(++version_);
+    const std::string name = pod["metadata"]["name"];
+    post(PodUpserted{*decode_pod(pod.dump(), *symbols)});
+    pods_[name] = std::move(pod);
+  }
+  void erase(std::string name) {
+    const auto found = pods_.find(name);
+    if (found == pods_.end()) return;
+    post(PodDeleted{*decode_pod(found->second.dump(), *symbols)});
+    pods_.erase(found);
+  }
+
+  std::mutex mutex_;  // guards the rest
+  std::map<std::string, Json> pods_;
+  std::vector<EventRecord> events_;
+  std::vector<std::string> requests_;
+  int version_ = 0;
+};
+
+class PreemptionTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_waits = &waits_;
+    modules_.add_builtin(builtin_modules());
+    const std::vector<StaticModule> own{{"Gatekeeper", "1", sdk::create_fn<Gatekeeper>}};
+    modules_.add_builtin(own);
+    ProfileSpec profile;
+    profile.scheduler_name = "topo";
+    profile.at(ExtensionPoint::kPreEnqueue) = {{"SchedulingGates"}, {"DefaultPreemption"}};
+    profile.at(ExtensionPoint::kQueueSort) = {{"PrioritySort"}};
+    profile.at(ExtensionPoint::kPreFilter) = {{"NodePorts"}, {"UnsupportedFeatures"}};
+    profile.at(ExtensionPoint::kFilter) = {
+        {"NodeUnschedulable"}, {"NodePorts"}, {"NodeResourcesFit"}, {"UnsupportedFeatures"}};
+    profile.at(ExtensionPoint::kPostFilter) = {{"DefaultPreemption"}};
+    profile.at(ExtensionPoint::kPermit) = {{"Gatekeeper"}};
+    profile.at(ExtensionPoint::kBind) = {{"DefaultBinder"}};
+    SchedulerOptions options;
+    options.queue.initial_backoff_ms = 10;
+    options.queue.max_backoff_ms = 20;
+    options.binder_threads = 2;
+    options.profiles.push_back(profile);
+    auto made = Scheduler::create(std::move(options), modules_, symbols_, api_);
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    scheduler_ = std::move(*made);
+    api_.symbols = &symbols_;
+    api_.post = [this](Message message) { scheduler_->post(std::move(message)); };
+    loop_ = std::thread([this] { scheduler_->run(); });
+  }
+  void TearDown() override {
+    if (scheduler_) scheduler_->stop();
+    if (loop_.joinable()) loop_.join();
+  }
+  void synced() {
+    for (const char* kind : {"nodes", "poddisruptionbudgets.v1.policy", "pods"}) {
+      scheduler_->post(KindSynced{kind, true});
+    }
+  }
+  void add_node(const std::string& name, const std::string& cpu) {
+    const Json node = {{"metadata", {{"name", name}}},
+                       {"status", {{"allocatable", {{"cpu", cpu}, {"pods", "110"}}}}}};
+    scheduler_->post(NodeUpserted{*decode_node(node.dump(), symbols_)});
+  }
+  Json pod(const std::string& name, const std::string& cpu, int priority,
+           const std::string& node = "") {
+    Json made = {
+        {"metadata",
+         {{"name", name}, {"namespace", "ns"}, {"uid", "u-" + name}, {"labels", {{"app", name}}}}},
+        {"spec",
+         {{"schedulerName", "topo"},
+          {"priority", priority},
+          {"containers", {{{"name", "c"}, {"resources", {{"requests", {{"cpu", cpu}}}}}}}}}},
+        {"status", Json::object()}};
+    if (!node.empty()) made["spec"]["nodeName"] = node;
+    return made;
+  }
+  void add_budget(const std::string& name, const std::string& app, int allowed) {
+    const Json budget = {{"spec", {{"selector", {{"matchLabels", {{"app", app}}}}}}},
+                         {"status", {{"disruptionsAllowed", allowed}}}};
+    auto raw = std::make_shared<RawObject>();
+    raw->resource = "poddisruptionbudgets.v1.policy";
+    raw->ns = "ns";
+    raw->name = name;
+    raw->json = budget.dump();
+    scheduler_->post(ObjectUpserted{raw});
+  }
+  template <typename Condition>
+  bool eventually(Condition condition) {
+    for (int i = 0; i < 1000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(5ms);
+    }
+    return condition();
+  }
+  bool eventually_on(const std::string& pod, const std::string& node) {
+    return eventually([&] { return api_.node_of(pod) == node; });
+  }
+
+  Waits waits_;
+  SymbolTable symbols_;
+  Modules modules_;
+  PodStore api_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::thread loop_;
+};
+
+TEST_F(PreemptionTest, AVictimMakesRoomAndIsTold) {
+  api_.graceful = true;
+  add_node("n", "4");
+  api_.add(pod("small", "1", 0, "n"));
+  api_.add(pod("big", "3", 0, "n"));
+  synced();
+  api_.add(pod("urgent", "2", 100));
+  ASSERT_TRUE(
+      eventually([&] { return api_.pod("big")["metadata"].contains("deletionTimestamp"); }));
+  EXPECT_TRUE(eventually([&] { return api_.nominated("urgent") == "n"; }));
+  EXPECT_TRUE(
+      eventually([&] { return api_.has_event("big", "Preempted by pod u-urgent on node n"); }));
+  const Json condition = api_.pod("big")["status"]["conditions"][0];
+  EXPECT_EQ(condition["type"], "DisruptionTarget");
+  EXPECT_EQ(condition["status"], "True");
+  EXPECT_EQ(condition["reason"], "PreemptionByScheduler");
+  EXPECT_EQ(condition["message"], "topo: preempting to accommodate a higher priority pod");
+  EXPECT_EQ(api_.message("urgent"), "0/1 nodes are available: 1 Insufficient cpu.");
+  EXPECT_EQ(api_.node_of("urgent"), "");
+  EXPECT_FALSE(api_.pod("small")["metadata"].contains("deletionTimestamp"));  // spared
+  api_.finish();
+  EXPECT_TRUE(eventually_on("urgent", "n"));
+  EXPECT_EQ(api_.requests(),
+            (std::vector<std::string>{"PATCH /api/v1/namespaces/ns/pods/big/status",
+                                      "DELETE /api/v1/namespaces/ns/pods/big"}));
+}
+
+// While the victims die, nobody of lower or equal priority takes their room; higher ones may.
+TEST_F(PreemptionTest, NominatedRoomIsKept) {
+  api_.graceful = true;
+  add_node("n", "4");
+  api_.add(pod("old", "4", 0, "n"));
+  synced();
+  api_.add(pod("urgent", "3", 100));
+  ASSERT_TRUE(eventually([&] { return api_.nominated("urgent") == "n"; }));
+  api_.add(pod("thief", "2", 50));
+  ASSERT_TRUE(eventually([&] { return !api_.message("thief").empty(); }));
+  EXPECT_EQ(api_.message("thief"),
+            "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 "
+            "Insufficient cpu.");
+  waits_.add("urgent");  // it stays assumed: what the thief is told is not told by a bound pod
+  api_.finish();
+  EXPECT_TRUE(eventually([&] { return scheduler_->stats().assumed_pods == 1; }));
+  EXPECT_EQ(api_.node_of("thief"), "");
+}
+
+TEST_F(PreemptionTest, HigherPriorityIgnoresTheNominationAndEndsIt) {
+  api_.graceful = true;
+  add_node("n", "4");
+  api_.add(pod("old", "4", 0, "n"));
+  synced();
+  api_.add(pod("urgent", "3", 100));
+  ASSERT_TRUE(eventually([&] { return api_.nominated("urgent") == "n"; }));
+  api_.add(pod("king", "3", 1000));
+  ASSERT_TRUE(eventually([&] { return api_.nominated("king") == "n"; }));
+  api_.finish();
+  EXPECT_TRUE(eventually_on("king", "n"));
+  EXPECT_TRUE(eventually([&] { return api_.nominated("urgent").empty(); }));
+  EXPECT_EQ(api_.node_of("urgent"), "");
+}
+
+TEST_F(PreemptionTest, AVictimThatVanishesByItselfIsEnough) {
+  api_.deletes_vanish = true;
+  add_node("n", "4");
+  for (const char* name : {"a", "b", "c"}) api_.add(pod(name, "1", 0, "n"));
+  synced();
+  api_.add(pod("urgent", "4", 100));
+  EXPECT_TRUE(eventually_on("urgent", "n"));
+}
+
+TEST_F(PreemptionTest, ARefusedDeletionIsTriedAgain) {
+  api_.failing_deletes = 3;
+  add_node("n", "4");
+  for (const char* name : {"a", "b"}) api_.add(pod(name, "2", 0, "n"));
+  synced();
+  api_.add(pod("urgent", "4", 100));
+  EXPECT_TRUE(eventually_on("urgent", "n"));
+  EXPECT_EQ(api_.failing_deletes, 0);
+}
+
+TEST_F(PreemptionTest, APreemptorMayGoWhileItsVictimsDie) {
+  api_.graceful = true;
+  add_node("n", "4");
+  api_.add(pod("old", "4", 0, "n"));
+  synced();
+  api_.add(pod("urgent", "3", 100));
+  ASSERT_TRUE(eventually([&] { return api_.nominated("urgent") == "n"; }));
+  api_.add(pod("next", "2", 50));
+  ASSERT_TRUE(eventually([&] { return !api_.message("next").empty(); }));
+  api_.remove("urgent");
+  api_.finish();
+  EXPECT_TRUE(eventually_on("next", "n"));
+}
+
+TEST_F(PreemptionTest, ADisruptionBudgetTurnsTheChoice) {
+  add_node("n1", "4");
+  add_node("n2", "4");
+  api_.add(pod("guarded", "4", 0, "n1"));
+  api_.add(pod("other", "4", 5, "n2"));  // of higher priority, but nothing protects it
+  add_budget("b", "guarded", 0);
+  synced();
+  api_.add(pod("urgent", "4", 100));
+  EXPECT_TRUE(eventually_on("urgent", "n2"));
+  EXPECT_EQ(api_.node_of("guarded"), "n1");
+}
+
+TEST_F(PreemptionTest, ABudgetIsBrokenWhereNothingElseHelps) {
+  add_node("n1", "4");
+  api_.add(pod("guarded", "4", 0, "n1"));
+  add_budget("b", "guarded", 0);
+  synced();
+  api_.add(pod("urgent", "4", 100));
+  EXPECT_TRUE(eventually_on("urgent", "n1"));
+  EXPECT_TRUE(api_.pod("guarded").is_null());
+}
+
+TEST_F(PreemptionTest, AVictimThatWaitsOnPermitIsTurnedBackInMemory) {
+  waits_.add("waiting");
+  add_node("n", "4");
+  synced();
+  api_.add(pod("waiting", "4", 0));
+  ASSERT_TRUE(eventually([&] { return scheduler_->stats().assumed_pods == 1; }));
+  api_.add(pod("urgent", "4", 100));
+  EXPECT_TRUE(eventually_on("urgent", "n"));
+  EXPECT_TRUE(eventually([&] {
+    return api_.has_event("waiting",
+                          "Preempted by pod u-urgent on node n (in kube-scheduler memory).");
+  }));
+  EXPECT_EQ(api_.requests(), std::vector<std::string>{});
+  // It is tried again, and told the truth.
+  EXPECT_TRUE(eventually([&] {
+    return api_.message("waiting") ==
+           "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No "
+           "preemption victims found for incoming pod.";
+  })) << api_.message("waiting");
+}
+
+TEST_F(PreemptionTest, WhoMustNotPreemptSaysSo) {
+  add_node("n", "4");
+  api_.add(pod("old", "4", 0, "n"));
+  synced();
+  Json polite = pod("polite", "3", 100);
+  polite["spec"]["preemptionPolicy"] = "Never";
+  api_.add(polite);
+  EXPECT_TRUE(eventually([&] {
+    return api_.message("polite") ==
+           "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to "
+           "preemptionPolicy=Never.";
+  })) << api_.message("polite");
+}
+
+// What this scheduler cannot honour is not helped by anybody's eviction.
+TEST_F(PreemptionTest, UnsupportedFeaturesPreemptNobody) {
+  add_node("n", "4");
+  api_.add(pod("old", "4", 0, "n"));
+  synced();
+  Json claims = pod("claims", "3", 100);
+  claims["spec"]["volumes"] = {{{"name", "v"}, {"persistentVolumeClaim", {{"claimName", "c"}}}}};
+  api_.add(claims);
+  EXPECT_TRUE(eventually([&] {
+    return api_.message("claims") ==
+           "0/1 nodes are available: pod uses persistent volume claims, which this scheduler does "
+           "not support yet. preemption: 0/1 nodes are available: 1 Preemption is not helpful for "
+           "scheduling.";
+  })) << api_.message("claims");
+  EXPECT_EQ(api_.node_of("old"), "n");
+}
+
+// A nomination that somebody else has written is honoured, and the node is looked at first.
+TEST_F(PreemptionTest, ANominationFromElsewhereIsHonoured) {
+  add_node("n1", "4");
+  add_node("n2", "8");
+  Json expected = pod("expected", "2", 0);
+  expected["status"]["nominatedNodeName"] = "n1";
+  api_.add(expected);
+  synced();
+  EXPECT_TRUE(eventually_on("expected", "n1"));
+}
+
+}  // namespace
+}  // namespace plimsoll
