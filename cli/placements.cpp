@@ -101,7 +101,10 @@ std::vector<std::string> message_parts(const std::string& message) {
   const size_t colon = message.find(": ");
   if (colon == std::string::npos || message.rfind("0/", 0) != 0) return {message};
   std::vector<std::string> parts{message.substr(0, colon)};
-  std::string rest = message.substr(colon + 2);
+  // What PostFilter added is a sentence of its own.
+  const size_t preemption = message.find(". preemption: ", colon);
+  std::string rest = message.substr(
+      colon + 2, preemption == std::string::npos ? std::string::npos : preemption - colon - 2);
   // Reasons are joined by ", ", and each begins with its number of nodes.
   for (;;) {
     size_t comma = rest.find(", ");
@@ -113,6 +116,7 @@ std::vector<std::string> message_parts(const std::string& message) {
     if (comma == std::string::npos) break;
     rest.erase(0, comma + 2);
   }
+  if (preemption != std::string::npos) parts.push_back(message.substr(preemption + 2));
   if (!parts.back().empty() && parts.back().back() == '.') parts.back().pop_back();
   return parts;
 }

@@ -32,7 +32,7 @@ struct Placement {
 [[nodiscard]] std::string devices_text(const Placement& placement);
 
 // A message such as "0/12 nodes are available: 3 Insufficient cpu, 9 node(s) were unschedulable."
-// in its parts: the first line, then one a reason.
+// in its parts: the first line, then one a reason, last what is said of preemption.
 [[nodiscard]] std::vector<std::string> message_parts(const std::string& message);
 
 }  // namespace plimsoll::cli

@@ -99,8 +99,11 @@ class PodWatcher {
     if (!pod["spec"].value("nodeName", "").empty()) {
       bound_.emplace(object.uid, Clock::now());
       refused_.erase(object.uid);
-    } else if (!placement_of(pod).message.empty()) {
+    } else if (!placement_of(pod).message.empty() &&
+               pod["status"].value("nominatedNodeName", "").empty()) {
       refused_.insert(object.uid);
+    } else {
+      refused_.erase(object.uid);  // its node is being cleared
     }
   }
 

@@ -41,6 +41,10 @@ TEST(MessageParts, OneReasonEach) {
   EXPECT_THAT(
       message_parts("0/12 nodes are available: 10 Insufficient cpu, 2 node(s) had a, b or c."),
       ElementsAre("0/12 nodes are available", "10 Insufficient cpu", "2 node(s) had a, b or c"));
+  EXPECT_THAT(message_parts("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had a. "
+                            "preemption: 0/2 nodes are available: 1 b, 1 c."),
+              ElementsAre("0/2 nodes are available", "1 Insufficient cpu", "1 node(s) had a",
+                          "preemption: 0/2 nodes are available: 1 b, 1 c"));
   EXPECT_THAT(message_parts("0/3 nodes are available: pod has no seat."),
               ElementsAre("0/3 nodes are available", "pod has no seat"));
   EXPECT_THAT(message_parts("disk is full"), ElementsAre("disk is full"));

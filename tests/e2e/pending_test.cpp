@@ -13,6 +13,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+constexpr const char* kMisaligned =
+    "0/1 nodes are available: 1 cannot align container. preemption: 0/1 nodes are available: 1 No "
+    "preemption victims found for incoming pod.";
+
 // From the change that makes room to the binding.
 constexpr auto kSoon = 2s;
 
@@ -69,7 +73,9 @@ TEST_F(PendingTest, TheEventCountsNodesByReason) {
 
   const std::string expected =
       "0/7 nodes are available: 1 Insufficient memory, 1 cannot align container, 1 cannot align "
-      "pod, 1 node(s) had untolerated taint(s), 2 Insufficient cpu, 2 node(s) were unschedulable.";
+      "pod, 1 node(s) had untolerated taint(s), 2 Insufficient cpu, 2 node(s) were unschedulable. "
+      "preemption: 0/7 nodes are available: 2 No preemption victims found for incoming pod, 5 "
+      "Preemption is not helpful for scheduling.";
   EXPECT_EQ(wait_refused("big"), expected);
   EXPECT_EQ(wait_event("big", "FailedScheduling"), expected);
   const std::vector<json> found = events("big", "FailedScheduling");
@@ -134,13 +140,13 @@ TEST_F(PendingTest, ATopologyThatMakesRoomIsNoticed) {
   create(kNrts, two_zones("n", "2"));
   ASSERT_NO_FATAL_FAILURE(start());
   create_pod({.name = "a", .scheduler = kScheduler, .requests = {{"cpu", "4"}, {"memory", "2Gi"}}});
-  EXPECT_EQ(wait_refused("a"), "0/1 nodes are available: 1 cannot align container.");
+  EXPECT_EQ(wait_refused("a"), kMisaligned);
   change(std::string(kNrts) + "/n", {{"zones", two_zones("n", "4")["zones"]}});
   expect_bound_soon("a", "n");
 
   // One that appears, and one whose policy changes.
   create_pod({.name = "b", .scheduler = kScheduler, .requests = {{"cpu", "6"}, {"memory", "2Gi"}}});
-  EXPECT_EQ(wait_refused("b"), "0/1 nodes are available: 1 cannot align container.");
+  EXPECT_EQ(wait_refused("b"), kMisaligned);
   json relaxed = two_zones("n", "4");
   relaxed["attributes"][0]["value"] = "best-effort";
   change(std::string(kNrts) + "/n", {{"attributes", relaxed["attributes"]}});
@@ -211,7 +217,8 @@ TEST_F(PendingTest, AnInvalidDeviceRequestIsExplainedAndHarmsNobody) {
 
   EXPECT_EQ(wait_bound("right"), "g");
   EXPECT_EQ(wait_event("odd", "FailedScheduling"),
-            "0/1 nodes are available: invalid resource unit koordinator.sh/gpu: 150.");
+            "0/1 nodes are available: invalid resource unit koordinator.sh/gpu: 150. preemption: "
+            "0/1 nodes are available: 1 Preemption is not helpful for scheduling.");
   EXPECT_THAT(wait_event("mixed", "FailedScheduling"),
               HasSubstr("0/1 nodes are available: invalid resource device requests: ["));
   EXPECT_THAT(wait_event("hinted", "FailedScheduling"),
