@@ -104,12 +104,10 @@ void PreemptionExecutor::evict(const RunRef& run, const Victim& victim) {
 }
 
 bool PreemptionExecutor::evict_in_memory(const Run& run, const Victim& victim) {
-  const auto waiting = host_.waiting_pods();
-  if (std::any_of(waiting.begin(), waiting.end(),
-                  [&](const auto& each) { return each.pod.uid() == victim.uid; })) {
-    host_.reject_waiting(victim.uid, "preempted");
-    host_.activate(victim.uid);  // no event of the cluster would wake it
-  } else if (!host_.cancel_binding(victim.uid, "preempted by " + plugin_name_)) {
+  const auto pods = host_.waiting_pods();
+  const bool waits = std::any_of(pods.begin(), pods.end(),
+                                 [&](const auto& each) { return each.pod.uid() == victim.uid; });
+  if (!host_.cancel_binding(victim.uid, waits ? "preempted" : "preempted by " + plugin_name_)) {
     return false;
   }
   tell(run, victim, true);
@@ -161,6 +159,12 @@ void PreemptionExecutor::tell(const Run& run, const Victim& victim, bool in_memo
   host_.emit_event(Pod(&pod), false, "Preempted", "Preempting", note);
 }
 
+// After the attempt that is under way, which has failed by then: pods that it activates itself wait
+// for its success.
+void PreemptionExecutor::wake(const std::string& uid) {
+  host_.run_on_loop(0, [host = host_, uid] { host.activate(uid); });
+}
+
 template <typename Then>
 void PreemptionExecutor::send(Host::ApiRequest request, Then then) {
   const std::string what = request.method + " " + request.path;
@@ -192,7 +196,7 @@ void PreemptionExecutor::finish(const RunRef& run) {
   if (!run->failed) {
     failures_.erase(uid);
     // What freed the room may have happened while the preemptor was held back.
-    if (run->wake) host_.activate(uid);
+    if (run->wake) wake(uid);
     return;
   }
   // Nothing else would wake the preemptor. At once, but not over and over again without a break.

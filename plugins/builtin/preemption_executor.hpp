@@ -54,6 +54,7 @@ class PreemptionExecutor {
   void mark(const RunRef& run, const Victim& victim);
   void remove(const RunRef& run, const Victim& victim);
   void tell(const Run& run, const Victim& victim, bool in_memory) const;
+  void wake(const std::string& uid);
   // Sends it, and hears of the answer on the loop.
   template <typename Then>
   void send(sdk::Host::ApiRequest request, Then then);
