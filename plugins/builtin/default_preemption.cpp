@@ -62,6 +62,8 @@ class DefaultPreemption {
         args_(read_args(args_json)),
         executor_(host, kName),
         dry_run_(host_, budgets_),
+        attempts_total_(host.counter("scheduler_preemption_attempts_total",
+                                     "[STABLE] Attempts to make room for a pod by preemption.")),
         held_(host.reason("waiting for the preemption for this pod to be finished")) {
     host.watch("policy", "v1", "poddisruptionbudgets");
   }
@@ -86,6 +88,7 @@ class DefaultPreemption {
 
   Status post_filter(plimsoll_cycle& cycle, Pod pod, Nodes nodes, std::span<const uint8_t> codes,
                      Nomination& nomination) {
+    attempts_total_.add(1);
     if (const std::string_view why = not_eligible(pod, nodes, codes); !why.empty()) {
       return refuse(why);
     }
@@ -162,6 +165,7 @@ class DefaultPreemption {
   PreemptionExecutor executor_;
   DisruptionBudgets budgets_;
   PreemptionDryRun dry_run_;
+  CounterMetric attempts_total_;
   uint32_t held_;
   size_t attempts_ = 0;
   std::array<plimsoll_event_interest, 1> events_{on_pod(PLIMSOLL_ACTION_DELETE)};

@@ -47,7 +47,19 @@ bool is_gone(int status, std::string_view body) {
 }  // namespace
 
 PreemptionExecutor::PreemptionExecutor(const Host& host, std::string_view plugin_name)
-    : host_(host), plugin_name_(plugin_name) {}
+    : host_(host),
+      plugin_name_(plugin_name),
+      victims_(host.histogram("scheduler_preemption_victims",
+                              "[STABLE] Pods evicted by one preemption.",
+                              {1, 2, 4, 8, 16, 32, 64})),
+      duration_(host.histogram(
+          "scheduler_preemption_goroutines_duration_seconds",
+          "[ALPHA] Time of a preemption's writes.",
+          {0.01,  0.02,  0.04,  0.08,  0.16,   0.32,   0.64,   1.28,    2.56,    5.12,
+           10.24, 20.48, 40.96, 81.92, 163.84, 327.68, 655.36, 1310.72, 2621.44, 5242.88},
+          {"result"})),
+      executions_(host.counter("scheduler_preemption_goroutines_execution_total",
+                               "[ALPHA] Preemptions carried out.", {"result"})) {}
 
 bool PreemptionExecutor::is_running(std::string_view preemptor_uid) const {
   const auto found = runs_.find(preemptor_uid);
@@ -71,6 +83,8 @@ void PreemptionExecutor::start(Pod preemptor, std::string_view node_name,
   run->uid = preemptor.uid();
   run->scheduler_name = view(preemptor->scheduler_name);
   run->node = node_name;
+  run->since_ms = host_.now_ms();
+  victims_.observe_value(static_cast<double>(victims.size()));
   runs_[run->uid] = run;
   ++run->unanswered;  // until all that can be sent at once is sent
   clear_nominations(run, preemptor);
@@ -193,6 +207,9 @@ void PreemptionExecutor::proceed(const RunRef& run) {
 void PreemptionExecutor::finish(const RunRef& run) {
   const std::string uid = run->uid;
   runs_.erase(uid);
+  const std::string_view result = run->failed ? "error" : "success";
+  duration_.observe_value(static_cast<double>(host_.now_ms() - run->since_ms) / 1000, result);
+  executions_.add(1, result);
   if (!run->failed) {
     failures_.erase(uid);
     // What freed the room may have happened while the preemptor was held back.

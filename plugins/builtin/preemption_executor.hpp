@@ -42,6 +42,7 @@ class PreemptionExecutor {
     std::vector<Victim> victims;
     size_t unanswered = 0;
     std::string last_victim;  // UID, once it is its turn
+    int64_t since_ms = 0;
     bool failed = false;
     bool wake = false;  // something did not go as planned: a victim was gone before its turn, say
   };
@@ -64,6 +65,9 @@ class PreemptionExecutor {
 
   sdk::Host host_;
   std::string plugin_name_;
+  sdk::HistogramMetric victims_;
+  sdk::HistogramMetric duration_;                          // result: success or error
+  sdk::CounterMetric executions_;                          // the same
   std::map<std::string, RunRef, std::less<>> runs_;        // by UID of the preemptor
   std::map<std::string, unsigned, std::less<>> failures_;  // in a row, by UID of the preemptor
 };
