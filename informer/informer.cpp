@@ -28,8 +28,8 @@ class KindSink : public ReflectorSink {
     status_.resource = resource_;
   }
 
-  void on_upsert(std::string_view json, const ObjectKey& key, bool) override {
-    Result<Object> object = decode(json, key);
+  void on_upsert(const WireObject& wire, const ObjectKey& key, bool) override {
+    Result<Object> object = decode(wire, key);
     if (!object) {
       log_warn(
           "skipping a malformed object",
@@ -44,7 +44,7 @@ class KindSink : public ReflectorSink {
     inbox_.post(upserted(std::move(*object)));
   }
 
-  void on_delete(const ObjectKey& key, std::string_view) override {
+  void on_delete(const ObjectKey& key, const WireObject&) override {
     const auto last = objects_.extract(name_of(key));
     if (last.empty()) return;  // it was never decoded
     note([this](KindStatus& status) { status.objects = objects_.size(); });
@@ -89,7 +89,7 @@ class KindSink : public ReflectorSink {
   }
 
  protected:
-  virtual Result<Object> decode(std::string_view json, const ObjectKey& key) = 0;
+  virtual Result<Object> decode(const WireObject& wire, const ObjectKey& key) = 0;
   virtual Message upserted(Object object) = 0;
   virtual Message deleted(const Object& last, const ObjectKey& key) = 0;
   // What deleted() will need.
@@ -116,8 +116,8 @@ class PodSink final : public KindSink<PodRef> {
   PodSink(Inbox& inbox, SymbolTable& symbols) : KindSink(inbox, "pods"), symbols_(symbols) {}
 
  private:
-  Result<PodRef> decode(std::string_view json, const ObjectKey&) override {
-    return decode_pod(json, symbols_);
+  Result<PodRef> decode(const WireObject& wire, const ObjectKey&) override {
+    return decode_pod(wire.bytes, symbols_, wire.encoding);
   }
   Message upserted(PodRef pod) override { return PodUpserted{std::move(pod)}; }
   Message deleted(const PodRef& last, const ObjectKey&) override { return PodDeleted{last}; }
@@ -130,8 +130,8 @@ class NodeSink final : public KindSink<NodeRef> {
   NodeSink(Inbox& inbox, SymbolTable& symbols) : KindSink(inbox, "nodes"), symbols_(symbols) {}
 
  private:
-  Result<NodeRef> decode(std::string_view json, const ObjectKey&) override {
-    return decode_node(json, symbols_);
+  Result<NodeRef> decode(const WireObject& wire, const ObjectKey&) override {
+    return decode_node(wire.bytes, symbols_, wire.encoding);
   }
   Message upserted(NodeRef node) override { return NodeUpserted{std::move(node)}; }
   Message deleted(const NodeRef&, const ObjectKey& key) override {
@@ -148,10 +148,10 @@ class RawSink final : public KindSink<RawRef> {
   using KindSink::KindSink;
 
  private:
-  Result<RawRef> decode(std::string_view json, const ObjectKey& key) override {
+  Result<RawRef> decode(const WireObject& wire, const ObjectKey& key) override {
     return std::make_shared<const RawObject>(
         RawObject{resource(), std::string(key.ns), std::string(key.name), std::string(key.uid),
-                  std::string(key.resource_version), std::string(json)});
+                  std::string(key.resource_version), std::string(wire.bytes)});
   }
   RawRef remembered(const RawRef& object) override {
     return std::make_shared<const RawObject>(RawObject{
@@ -190,6 +190,8 @@ struct ApiServerInformer::Impl {
     // A cache that lags would show a pod as waiting that was bound before a restart, and the place
     // of that pod as free.
     if (kind.text() == "pods") chosen.consistent_first_list = true;
+    // Only pods and nodes have a decoder for it.
+    chosen.protobuf = options.protobuf && (kind.text() == "pods" || kind.text() == "nodes");
     Watched watched;
     watched.resource = kind.text();
     watched.status = [raw = sink.get()] { return raw->status(); };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/base/log.hpp"
+#include "informer/protobuf_wire.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -16,6 +17,9 @@ using std::chrono::milliseconds;
 
 // After this many errors in a row a watch is not resumed any more: list afresh.
 constexpr int kWatchErrorsBeforeList = 5;
+
+// As client-go asks for core kinds.
+constexpr const char* kAcceptProtobuf = "application/vnd.kubernetes.protobuf,application/json";
 
 struct Known {
   std::string uid;
@@ -118,8 +122,11 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   ListFramer list;
   LineFramer lines;
   ObjectReader reader;
-  std::optional<Error> broken;     // the stream is of no use any more
-  std::optional<int> error_event;  // code of an ERROR event
+  ProtobufListFramer protobuf_list;
+  ProtobufFrameCutter frames;
+  std::optional<Encoding> encoding;  // of the answer; not known before its first byte
+  std::optional<Error> broken;       // the stream is of no use any more
+  std::optional<int> error_event;    // code of an ERROR event
   std::string error_event_text;
   bool streamed_list = false;  // still before initial-events-end
   std::size_t events = 0;
@@ -206,15 +213,21 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
       more.clear();
     }
     list.reset();
+    protobuf_list.reset();
+    encoding.reset();
     broken.reset();
     HttpRequest get;
     get.path = query(more);
+    if (options.protobuf) get.accept = kAcceptProtobuf;
     get.timeout = milliseconds(0);
     get.idle_timeout = options.list_idle_timeout;
     HttpHandlers handlers;
     handlers.on_data = [self = shared_from_this(), at = attempt](std::string_view chunk) {
       if (!self->listens(at) || self->broken) return;
-      const auto fed = self->list.feed(chunk, [&](std::string_view item) { self->listed(item); });
+      const auto on_item = [&](std::string_view item) { self->listed(item); };
+      const auto fed = self->encoding_of(chunk) == Encoding::kJson
+                           ? self->list.feed(chunk, on_item)
+                           : self->protobuf_list.feed(chunk, on_item);
       if (!fed) {
         self->broken = fed.error();
         self->client.cancel(self->request);
@@ -226,8 +239,19 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     request = client.submit(std::move(get), std::move(handlers));
   }
 
+  // What the server chose: JSON begins with a brace, protobuf with "k8s" or the length of a frame.
+  Encoding encoding_of(std::string_view chunk) {
+    if (!encoding && !chunk.empty()) {
+      encoding = options.protobuf && (chunk.front() == 'k' || chunk.front() == '\0')
+                     ? Encoding::kProtobuf
+                     : Encoding::kJson;
+    }
+    return encoding.value_or(Encoding::kJson);
+  }
+
   void listed(std::string_view item) {
-    const auto key = reader.read_object(item);
+    const auto key =
+        encoding == Encoding::kProtobuf ? read_protobuf_object(item) : reader.read_object(item);
     if (!key) {
       malformed(key.error());
       return;
@@ -241,7 +265,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     if (broken) return retry(broken->within(what), &Impl::begin);
     if (!result) return retry(result.error().within(what), &Impl::begin);
     if (!result->ok()) return list_refused(*result);
-    auto meta = list.finish();
+    auto meta = encoding == Encoding::kProtobuf ? protobuf_list.finish() : list.finish();
     if (!meta) return retry(meta.error().within(what), &Impl::begin);
     if (!meta->continue_token.empty()) {
       continue_token = std::move(meta->continue_token);
@@ -311,6 +335,8 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
         options.watch_timeout_min.count(), options.watch_timeout_max.count());
     const std::chrono::seconds timeout(spread(random));
     lines.reset();
+    frames.reset();
+    encoding.reset();
     broken.reset();
     error_event.reset();
     events = 0;
@@ -318,6 +344,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     HttpRequest get;
     get.path = query("watch=true&allowWatchBookmarks=true&timeoutSeconds=" +
                      std::to_string(timeout.count()) + "&" + from);
+    if (options.protobuf) get.accept = kAcceptProtobuf;
     get.timeout = milliseconds(0);
     get.idle_timeout = timeout + std::chrono::seconds(30);
     HttpHandlers handlers;
@@ -335,15 +362,17 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
 
   void watched(std::string_view chunk) {
     if (broken || error_event) return;
-    const auto fed = lines.feed(chunk, [this](std::string_view line) {
-      if (running && !error_event) watch_line(line);
-    });
+    const bool json = encoding_of(chunk) == Encoding::kJson;
+    const auto one = [this, json](std::string_view text) {
+      if (!running || error_event) return;
+      watch_event(json ? reader.read_event(text) : read_protobuf_event(text));
+    };
+    const auto fed = json ? lines.feed(chunk, one) : frames.feed(chunk, one);
     if (!fed) broken = fed.error();
     if (broken || error_event) client.cancel(request);
   }
 
-  void watch_line(std::string_view line) {
-    const auto event = reader.read_event(line);
+  void watch_event(const Result<WatchEvent>& event) {
     ++events;
     if (!event) return malformed(event.error());
     switch (event->type) {
@@ -450,7 +479,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     sink.on_malformed(error.message);
   }
 
-  void upsert(std::string_view json, const ObjectKey& key) {
+  void upsert(std::string_view bytes, const ObjectKey& key) {
     auto [at, fresh] = known.try_emplace(known_name(key));
     Known& entry = at->second;
     entry.round = round;
@@ -467,17 +496,17 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     entry.uid = key.uid;
     entry.resource_version = key.resource_version;
     delivered();
-    sink.on_upsert(json, key, !synced);
+    sink.on_upsert({bytes, encoding.value_or(Encoding::kJson)}, key, !synced);
   }
 
-  void erase(std::string_view json, const ObjectKey& key) {
+  void erase(std::string_view bytes, const ObjectKey& key) {
     const auto at = known.find(known_name(key));
     if (at == known.end()) return;
     const bool same = at->second.uid == key.uid;
     const auto node = known.extract(at);
     delivered();
     if (same) {
-      sink.on_delete(key, json);
+      sink.on_delete(key, {bytes, encoding.value_or(Encoding::kJson)});
     } else {
       sink.on_delete(key_of(node.key(), node.mapped()), {});
     }

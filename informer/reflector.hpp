@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 
+#include "framework/api/decode.hpp"
 #include "informer/backoff.hpp"
 #include "informer/http_client.hpp"
 #include "informer/wire.hpp"
@@ -51,20 +52,26 @@ enum class ReflectorState {
 };
 [[nodiscard]] std::string_view to_string(ReflectorState state);
 
+// One object as it came: its JSON text, padded (kJsonPadding), where items of a list lack
+// apiVersion and kind; or its protobuf message.
+struct WireObject {
+  std::string_view bytes;
+  Encoding encoding = Encoding::kJson;
+};
+
 // Receives one kind of object. Called on the I/O thread only, in the order in which things
 // happened.
 class ReflectorSink {
  public:
   virtual ~ReflectorSink() = default;
 
-  // The object is new or has changed. `json` is padded (kJsonPadding); items of a list lack
-  // apiVersion and kind. `initial`: part of the first list. An object of the same name with another
-  // UID is deleted first.
-  virtual void on_upsert(std::string_view json, const ObjectKey& key, bool initial) = 0;
+  // The object is new or has changed. `initial`: part of the first list. An object of the same name
+  // with another UID is deleted first.
+  virtual void on_upsert(const WireObject& object, const ObjectKey& key, bool initial) = 0;
 
   // The object is gone. `last_known` is its last state if the server sent it, empty if the deletion
   // was only noticed by a list or by a namesake.
-  virtual void on_delete(const ObjectKey& key, std::string_view last_known) = 0;
+  virtual void on_delete(const ObjectKey& key, const WireObject& last_known) = 0;
 
   // The first list is delivered completely. Once.
   virtual void on_synced() = 0;
@@ -80,9 +87,12 @@ class ReflectorSink {
 struct ReflectorOptions {
   ResourceType resource;
   std::string field_selector;
+  // Ask for protobuf, which only kinds that are built into the API server have; it may answer JSON
+  // nevertheless.
+  bool protobuf = false;
   // Ask for the first list as a stream (sendInitialEvents). Falls back to a list if the server
   // refuses.
-  bool streaming_list = false;
+  bool streaming_list = true;
   // Take the first list from the store, in pages, and not from the API server's watch cache
   // (resourceVersion=0), which may lag behind what this process itself wrote before it was
   // restarted.

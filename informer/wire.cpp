@@ -305,15 +305,7 @@ Result<WatchEvent> ObjectReader::read_event(std::string_view line) {
     }
     if (error) return fail(ErrorCode::kInvalid, describe(error));
   }
-  if (type == "ADDED") {
-    event.type = WatchEventType::kAdded;
-  } else if (type == "MODIFIED") {
-    event.type = WatchEventType::kModified;
-  } else if (type == "DELETED") {
-    event.type = WatchEventType::kDeleted;
-  } else if (type == "BOOKMARK") {
-    event.type = WatchEventType::kBookmark;
-  } else if (type == "ERROR") {
+  if (type == "ERROR") {
     const auto status = nlohmann::json::parse(event.object, nullptr, false);
     if (status.is_object()) {
       const auto code = status.find("code");
@@ -322,17 +314,32 @@ Result<WatchEvent> ObjectReader::read_event(std::string_view line) {
       if (message != status.end() && message->is_string()) event.error_message = *message;
     }
     return event;
+  }
+  if (!event.object.empty()) {
+    Metadata metadata;
+    if ((error = find_metadata(impl_->object_parser, event.object, metadata))) {
+      return fail(ErrorCode::kInvalid, describe(error));
+    }
+    event.key = metadata.key;
+    event.initial_events_end = metadata.initial_events_end;
+  }
+  return finish_event(type, std::move(event));
+}
+
+Result<WatchEvent> finish_event(std::string_view type, WatchEvent event) {
+  if (type == "ADDED") {
+    event.type = WatchEventType::kAdded;
+  } else if (type == "MODIFIED") {
+    event.type = WatchEventType::kModified;
+  } else if (type == "DELETED") {
+    event.type = WatchEventType::kDeleted;
+  } else if (type == "BOOKMARK") {
+    event.type = WatchEventType::kBookmark;
   } else {
     return fail(ErrorCode::kInvalid,
                 "a watch event of the unknown type '" + std::string(type) + "'");
   }
   if (event.object.empty()) return fail(ErrorCode::kInvalid, "a watch event without an object");
-  Metadata metadata;
-  if ((error = find_metadata(impl_->object_parser, event.object, metadata))) {
-    return fail(ErrorCode::kInvalid, describe(error));
-  }
-  event.key = metadata.key;
-  event.initial_events_end = metadata.initial_events_end;
   if (event.type == WatchEventType::kBookmark) {
     if (event.key.resource_version.empty()) {
       return fail(ErrorCode::kInvalid, "a bookmark without metadata.resourceVersion");

@@ -79,15 +79,19 @@ class ListFramer {
 
 enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
 
-// One line of a watch. Views into the line: valid for as long as it is.
+// One event of a watch. Views into its line or frame: valid for as long as that is.
 struct WatchEvent {
   WatchEventType type = WatchEventType::kError;
-  std::string_view object;  // its JSON text
+  std::string_view object;  // its JSON text, or its protobuf message
   ObjectKey key;
   bool initial_events_end = false;  // BOOKMARK: the streamed list is complete
   int error_code = 0;               // ERROR: the Status' code
   std::string error_message;
 };
+
+// The event with its type named, if it is complete for that type: has an object, a bookmark a
+// resource version, any other a name. kInvalid if not. For the readers of both encodings.
+[[nodiscard]] Result<WatchEvent> finish_event(std::string_view type, WatchEvent event);
 
 // Pulls out of JSON text what the reflector itself needs. Keeps its parsers' memory from call to
 // call; what it returns is valid until the next call.

@@ -1,9 +1,11 @@
 #pragma once
-// Kubernetes JSON to objects. Any thread; the scheduler loop never sees JSON of pods and nodes.
+// What an API server sends to objects. Any thread; the scheduler loop never sees JSON of pods and
+// nodes.
 //
-// `json` is one object as an API server sends it in a watch event or a list (where apiVersion and
-// kind are left out); it need not be padded. Unknown fields are ignored. A field of the wrong type
-// or an invalid quantity is an error that names the field
+// `object` is one object as it is in a watch event or a list (where apiVersion and kind are left
+// out): its JSON text, which need not be padded, or its protobuf message (without an envelope).
+// Unknown fields are ignored. A field of the wrong type or an invalid quantity is an error that
+// names the field
 // ("spec.containers[1].resources.requests[cpu]: ..."): the object is then skipped by the caller.
 
 #include <memory>
@@ -16,8 +18,13 @@ namespace plimsoll {
 
 class SymbolTable;
 
-[[nodiscard]] Result<PodRef> decode_pod(std::string_view json, SymbolTable& symbols);
-[[nodiscard]] Result<NodeRef> decode_node(std::string_view json, SymbolTable& symbols);
+// The two encodings of Kubernetes' API that core kinds can be had in.
+enum class Encoding { kJson, kProtobuf };
+
+[[nodiscard]] Result<PodRef> decode_pod(std::string_view object, SymbolTable& symbols,
+                                        Encoding encoding = Encoding::kJson);
+[[nodiscard]] Result<NodeRef> decode_node(std::string_view object, SymbolTable& symbols,
+                                          Encoding encoding = Encoding::kJson);
 
 // A v1.NodeAffinity, as in NodeAffinityArgs.addedAffinity. Nothing in it has a symbol.
 [[nodiscard]] Result<std::shared_ptr<const plimsoll_node_affinity>> decode_node_affinity(

@@ -2,6 +2,7 @@
 #include "framework/api/decode.hpp"
 #include "framework/api/decoder.hpp"
 #include "framework/api/pack.hpp"
+#include "framework/api/protobuf_schema.hpp"
 
 namespace plimsoll {
 namespace {
@@ -17,9 +18,9 @@ class NodeDecoder {
  public:
   NodeDecoder(SymbolTable& symbols, Arena& arena) : decode_(&symbols, arena) {}
 
-  bool node(JsonValue& value, plimsoll_node* out) {
+  bool node(WireValue& value, plimsoll_node* out) {
     out->size = sizeof(plimsoll_node);
-    const auto one = [&](std::string_view key, JsonValue& field) {
+    const auto one = [&](std::string_view key, WireValue& field) {
       if (key == "metadata") return decode_.meta(field, &out->meta, Keep::kIntern);
       if (key == "spec") return spec(field, out);
       if (key == "status") return status(field, out);
@@ -32,10 +33,10 @@ class NodeDecoder {
   }
 
  private:
-  bool spec(JsonValue& value, plimsoll_node* out) {
-    const auto taint = [this](JsonValue& item, plimsoll_taint* element) {
+  bool spec(WireValue& value, plimsoll_node* out) {
+    const auto taint = [this](WireValue& item, plimsoll_taint* element) {
       element->effect = PLIMSOLL_EFFECT_OTHER;
-      return item.fields([&](std::string_view key, JsonValue& field) {
+      return item.fields([&](std::string_view key, WireValue& field) {
         if (key == "key") return decode_.text(field, &element->key, Keep::kIntern);
         if (key == "value") return decode_.text(field, &element->value, Keep::kIntern);
         if (key != "effect") return true;
@@ -45,29 +46,29 @@ class NodeDecoder {
         return true;
       });
     };
-    return value.fields([&](std::string_view key, JsonValue& field) {
+    return value.fields([&](std::string_view key, WireValue& field) {
       if (key == "unschedulable") return decode_.flag(field, &out->unschedulable);
       if (key == "taints") return decode_.list<plimsoll_taint>(field, &out->taints, taint);
       return true;
     });
   }
 
-  bool status(JsonValue& value, plimsoll_node* out) {
-    const auto condition = [this](JsonValue& item, plimsoll_condition* element) {
-      return item.fields([&](std::string_view key, JsonValue& field) {
+  bool status(WireValue& value, plimsoll_node* out) {
+    const auto condition = [this](WireValue& item, plimsoll_condition* element) {
+      return item.fields([&](std::string_view key, WireValue& field) {
         if (key == "type") return decode_.text(field, &element->type, Keep::kIntern);
         if (key == "status") return decode_.text(field, &element->status, Keep::kIntern);
         return true;
       });
     };
-    const auto image = [this](JsonValue& item, plimsoll_image* element) {
-      return item.fields([&](std::string_view key, JsonValue& field) {
+    const auto image = [this](WireValue& item, plimsoll_image* element) {
+      return item.fields([&](std::string_view key, WireValue& field) {
         if (key == "names") return decode_.texts(field, &element->names, Keep::kIntern);
         if (key == "sizeBytes") return field.integer(&element->bytes);
         return true;
       });
     };
-    return value.fields([&](std::string_view key, JsonValue& field) {
+    return value.fields([&](std::string_view key, WireValue& field) {
       if (key == "capacity") return resources(field, &out->capacity);
       if (key == "allocatable") return resources(field, &out->allocatable);
       if (key == "conditions") {
@@ -81,7 +82,7 @@ class NodeDecoder {
     });
   }
 
-  bool resources(JsonValue& value, plimsoll_list* out) {
+  bool resources(WireValue& value, plimsoll_list* out) {
     ResourceList amounts;
     if (!decode_.amounts(value, &amounts)) return false;
     *out = decode_.resources(amounts);
@@ -93,12 +94,14 @@ class NodeDecoder {
 
 }  // namespace
 
-Result<NodeRef> decode_node(std::string_view json, SymbolTable& symbols) {
+Result<NodeRef> decode_node(std::string_view object, SymbolTable& symbols, Encoding encoding) {
   thread_local Arena arena;
   arena.clear();
   NodeDecoder decoder(symbols, arena);
   plimsoll_node node{};
-  Error error = read_json(json, [&](JsonValue& root) { return decoder.node(root, &node); });
+  const auto whole = [&](WireValue& root) { return decoder.node(root, &node); };
+  Error error = encoding == Encoding::kJson ? read_json(object, whole)
+                                            : read_protobuf(object, kNodeMessage, whole);
   if (!error.message.empty()) return fail(std::move(error));
   return pack_node(node);
 }
@@ -108,7 +111,7 @@ Result<std::shared_ptr<const plimsoll_node_affinity>> decode_node_affinity(std::
   Decoder decoder(nullptr, arena);
   const plimsoll_node_affinity* affinity = nullptr;
   Error error =
-      read_json(json, [&](JsonValue& root) { return decoder.node_affinity(root, &affinity); });
+      read_json(json, [&](WireValue& root) { return decoder.node_affinity(root, &affinity); });
   if (!error.message.empty()) return fail(std::move(error));
   return pack_node_affinity(*affinity);
 }

@@ -4,6 +4,7 @@
 #include "framework/api/decode.hpp"
 #include "framework/api/pack.hpp"
 #include "framework/api/pod_decoder.hpp"
+#include "framework/api/protobuf_schema.hpp"
 
 namespace plimsoll {
 namespace {
@@ -27,11 +28,11 @@ uint8_t qos_of(std::string_view text) {
 
 }  // namespace
 
-bool PodDecoder::pod(JsonValue& value, plimsoll_pod* out) {
+bool PodDecoder::pod(WireValue& value, plimsoll_pod* out) {
   out->size = sizeof(plimsoll_pod);
   out->meta.size = sizeof(plimsoll_meta);
   out->qos = kQosNotSet;
-  const auto one = [&](std::string_view key, JsonValue& field) {
+  const auto one = [&](std::string_view key, WireValue& field) {
     if (key == "metadata") return decode_.meta(field, &out->meta, Keep::kFind);
     if (key == "spec") return spec(field, out);
     if (key == "status") return status(field, out);
@@ -57,7 +58,7 @@ void PodDecoder::finish(plimsoll_pod* out) {
   if (out->qos == kQosNotSet) out->qos = compute_qos(resources_);
 }
 
-bool PodDecoder::spec_text(std::string_view key, JsonValue& value, plimsoll_pod* out, bool* found) {
+bool PodDecoder::spec_text(std::string_view key, WireValue& value, plimsoll_pod* out, bool* found) {
   *found = true;
   if (key == "nodeName") return decode_.text(value, &out->node_name, Keep::kIntern);
   if (key == "schedulerName") return decode_.text(value, &out->scheduler_name, Keep::kIntern);
@@ -76,17 +77,17 @@ bool PodDecoder::spec_text(std::string_view key, JsonValue& value, plimsoll_pod*
   return true;
 }
 
-bool PodDecoder::spec(JsonValue& value, plimsoll_pod* out) {
-  const auto one_toleration = [this](JsonValue& item, plimsoll_toleration* element) {
+bool PodDecoder::spec(WireValue& value, plimsoll_pod* out) {
+  const auto one_toleration = [this](WireValue& item, plimsoll_toleration* element) {
     return toleration(item, element);
   };
-  const auto one_constraint = [this](JsonValue& item, plimsoll_spread_constraint* element) {
+  const auto one_constraint = [this](WireValue& item, plimsoll_spread_constraint* element) {
     return spread_constraint(item, element);
   };
-  const auto one_volume = [this](JsonValue& item, plimsoll_volume* element) {
+  const auto one_volume = [this](WireValue& item, plimsoll_volume* element) {
     return volume(item, element);
   };
-  return value.fields([&](std::string_view key, JsonValue& field) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "containers") return containers(field, &out->containers, false);
     if (key == "initContainers") return containers(field, &out->init_containers, true);
     if (key == "priority") return decode_.int32(field, &out->priority);
@@ -118,28 +119,28 @@ bool PodDecoder::spec(JsonValue& value, plimsoll_pod* out) {
   });
 }
 
-bool PodDecoder::names(JsonValue& value, plimsoll_list* out) {
-  return decode_.list<plimsoll_str>(value, out, [this](JsonValue& item, plimsoll_str* element) {
-    return item.fields([&](std::string_view key, JsonValue& field) {
+bool PodDecoder::names(WireValue& value, plimsoll_list* out) {
+  return decode_.list<plimsoll_str>(value, out, [this](WireValue& item, plimsoll_str* element) {
+    return item.fields([&](std::string_view key, WireValue& field) {
       return key != "name" || decode_.text(field, element, Keep::kPlain);
     });
   });
 }
 
-bool PodDecoder::requests_and_limits(JsonValue& value, ResourceList* requests,
+bool PodDecoder::requests_and_limits(WireValue& value, ResourceList* requests,
                                      ResourceList* limits) {
-  return value.fields([&](std::string_view key, JsonValue& field) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "requests") return decode_.amounts(field, requests);
     if (key == "limits") return decode_.amounts(field, limits);
     return true;
   });
 }
 
-bool PodDecoder::containers(JsonValue& value, plimsoll_list* out, bool init) {
+bool PodDecoder::containers(WireValue& value, plimsoll_list* out, bool init) {
   auto& all = init ? resources_.init_containers : resources_.containers;
   all.clear();
   return decode_.list<plimsoll_container>(
-      value, out, [&](JsonValue& item, plimsoll_container* element) {
+      value, out, [&](WireValue& item, plimsoll_container* element) {
         element->size = sizeof(plimsoll_container);
         element->kind = init ? PLIMSOLL_CONTAINER_INIT : PLIMSOLL_CONTAINER_APP;
         ContainerResources resources;
@@ -154,9 +155,9 @@ bool PodDecoder::containers(JsonValue& value, plimsoll_list* out, bool init) {
       });
 }
 
-bool PodDecoder::container(JsonValue& value, plimsoll_container* out,
+bool PodDecoder::container(WireValue& value, plimsoll_container* out,
                            ContainerResources* resources) {
-  return value.fields([&](std::string_view key, JsonValue& field) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "name") return decode_.text(field, &out->name, Keep::kPlain);
     if (key == "image") return decode_.text(field, &out->image, Keep::kIntern);
     if (key == "ports") return ports(field, &out->ports);
@@ -171,11 +172,11 @@ bool PodDecoder::container(JsonValue& value, plimsoll_container* out,
   });
 }
 
-bool PodDecoder::ports(JsonValue& value, plimsoll_list* out) {
+bool PodDecoder::ports(WireValue& value, plimsoll_list* out) {
   std::vector<plimsoll_host_port> used;
-  const auto one = [&](JsonValue& item) {
+  const auto one = [&](WireValue& item) {
     plimsoll_host_port port{};
-    const auto field_of = [&](std::string_view key, JsonValue& field) {
+    const auto field_of = [&](std::string_view key, WireValue& field) {
       if (key == "hostPort") return decode_.int32(field, &port.port);
       if (key == "hostIP") return decode_.text(field, &port.ip, Keep::kIntern);
       if (key == "protocol") return decode_.text(field, &port.protocol, Keep::kIntern);
@@ -193,10 +194,10 @@ bool PodDecoder::ports(JsonValue& value, plimsoll_list* out) {
   return true;
 }
 
-bool PodDecoder::status(JsonValue& value, plimsoll_pod* out) {
-  const auto one_status = [this](JsonValue& item) { return container_status(item); };
-  const auto one_condition = [&](JsonValue& item) { return condition(item, out); };
-  return value.fields([&](std::string_view key, JsonValue& field) {
+bool PodDecoder::status(WireValue& value, plimsoll_pod* out) {
+  const auto one_status = [this](WireValue& item) { return container_status(item); };
+  const auto one_condition = [&](WireValue& item) { return condition(item, out); };
+  return value.fields([&](std::string_view key, WireValue& field) {
     std::string_view text;
     if (key == "phase") {
       if (!field.text(&text)) return false;
@@ -211,7 +212,7 @@ bool PodDecoder::status(JsonValue& value, plimsoll_pod* out) {
     if (key == "nominatedNodeName") {
       return decode_.text(field, &out->nominated_node_name, Keep::kIntern);
     }
-    if (key == "startTime") return decode_.time(field, &out->start_ms);
+    if (key == "startTime") return field.time(&out->start_ms);
     if (key == "conditions") return field.items(one_condition);
     if (key == "containerStatuses" || key == "initContainerStatuses")
       return field.items(one_status);
@@ -225,12 +226,12 @@ bool PodDecoder::status(JsonValue& value, plimsoll_pod* out) {
   });
 }
 
-bool PodDecoder::condition(JsonValue& value, plimsoll_pod* out) {
+bool PodDecoder::condition(WireValue& value, plimsoll_pod* out) {
   std::string_view type;
   std::string_view status;
   std::string_view reason;
   std::string_view message;
-  const auto one = [&](std::string_view key, JsonValue& field) {
+  const auto one = [&](std::string_view key, WireValue& field) {
     if (key == "type") return field.text(&type);
     if (key == "status") return field.text(&status);
     if (key == "reason") return field.text(&reason);
@@ -250,9 +251,9 @@ bool PodDecoder::condition(JsonValue& value, plimsoll_pod* out) {
   return true;
 }
 
-bool PodDecoder::container_status(JsonValue& value) {
+bool PodDecoder::container_status(WireValue& value) {
   ContainerStatus status;
-  const auto one = [&](std::string_view key, JsonValue& field) {
+  const auto one = [&](std::string_view key, WireValue& field) {
     if (key == "name") return field.text(&status.name);
     if (key == "allocatedResources") return decode_.amounts(field, &status.resources.allocated);
     if (key != "resources") return true;
@@ -279,12 +280,14 @@ void PodDecoder::join_statuses() {
   }
 }
 
-Result<PodRef> decode_pod(std::string_view json, SymbolTable& symbols) {
+Result<PodRef> decode_pod(std::string_view object, SymbolTable& symbols, Encoding encoding) {
   thread_local Arena arena;
   arena.clear();
   PodDecoder decoder(symbols, arena);
   plimsoll_pod pod{};
-  Error error = read_json(json, [&](JsonValue& root) { return decoder.pod(root, &pod); });
+  const auto whole = [&](WireValue& root) { return decoder.pod(root, &pod); };
+  Error error = encoding == Encoding::kJson ? read_json(object, whole)
+                                            : read_protobuf(object, kPodMessage, whole);
   if (!error.message.empty()) return fail(std::move(error));
   decoder.finish(&pod);
   return pack_pod(pod);
@@ -294,7 +297,7 @@ Result<PodResources> decode_pod_resources(std::string_view json, SymbolTable& sy
   Arena arena;
   PodDecoder decoder(symbols, arena);
   plimsoll_pod pod{};
-  Error error = read_json(json, [&](JsonValue& root) { return decoder.pod(root, &pod); });
+  Error error = read_json(json, [&](WireValue& root) { return decoder.pod(root, &pod); });
   if (!error.message.empty()) return fail(std::move(error));
   for (auto* list : {&decoder.resources().containers, &decoder.resources().init_containers}) {
     for (ContainerResources& container : *list) container.name = {};

@@ -16,9 +16,9 @@ uint32_t effect_of(std::string_view text) {
 
 }  // namespace
 
-bool PodDecoder::toleration(JsonValue& value, plimsoll_toleration* out) {
+bool PodDecoder::toleration(WireValue& value, plimsoll_toleration* out) {
   out->op = PLIMSOLL_TOLERATION_EQUAL;
-  return value.fields([&](std::string_view key, JsonValue& field) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "key") return decode_.text(field, &out->key, Keep::kIntern);
     if (key == "value") return decode_.text(field, &out->value, Keep::kFind);
     std::string_view text;
@@ -35,8 +35,8 @@ bool PodDecoder::toleration(JsonValue& value, plimsoll_toleration* out) {
   });
 }
 
-bool PodDecoder::affinity(JsonValue& value, plimsoll_pod* out) {
-  return value.fields([&](std::string_view key, JsonValue& field) {
+bool PodDecoder::affinity(WireValue& value, plimsoll_pod* out) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "nodeAffinity") return decode_.node_affinity(field, &out->node_affinity);
     if (key == "podAffinity") return pod_affinity(field, &out->pod_affinity);
     if (key == "podAntiAffinity") return pod_affinity(field, &out->pod_anti_affinity);
@@ -44,22 +44,22 @@ bool PodDecoder::affinity(JsonValue& value, plimsoll_pod* out) {
   });
 }
 
-bool PodDecoder::pod_affinity(JsonValue& value, const plimsoll_pod_affinity** out) {
+bool PodDecoder::pod_affinity(WireValue& value, const plimsoll_pod_affinity** out) {
   if (value.is_null()) return true;
   auto* affinity = decode_.arena().make<plimsoll_pod_affinity>();
   affinity->size = sizeof(plimsoll_pod_affinity);
-  const auto required = [this](JsonValue& item, plimsoll_pod_affinity_term* term) {
+  const auto required = [this](WireValue& item, plimsoll_pod_affinity_term* term) {
     return pod_affinity_term(item, term);
   };
-  const auto preferred = [this](JsonValue& item, plimsoll_pod_affinity_term* term) {
-    return item.fields([&](std::string_view key, JsonValue& field) {
+  const auto preferred = [this](WireValue& item, plimsoll_pod_affinity_term* term) {
+    return item.fields([&](std::string_view key, WireValue& field) {
       if (key == "weight") return decode_.int32(field, &term->weight);
       if (key == "podAffinityTerm") return pod_affinity_term(field, term);
       return true;
     });
   };
   *out = affinity;
-  return value.fields([&](std::string_view key, JsonValue& field) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "requiredDuringSchedulingIgnoredDuringExecution") {
       return decode_.list<plimsoll_pod_affinity_term>(field, &affinity->required, required);
     }
@@ -70,10 +70,10 @@ bool PodDecoder::pod_affinity(JsonValue& value, const plimsoll_pod_affinity** ou
   });
 }
 
-bool PodDecoder::pod_affinity_term(JsonValue& value, plimsoll_pod_affinity_term* out) {
+bool PodDecoder::pod_affinity_term(WireValue& value, plimsoll_pod_affinity_term* out) {
   out->size = sizeof(plimsoll_pod_affinity_term);
   out->selector.size = out->namespace_selector.size = sizeof(plimsoll_label_selector);
-  return value.fields([&](std::string_view key, JsonValue& field) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "labelSelector") return decode_.label_selector(field, &out->selector);
     if (key == "namespaceSelector") return decode_.label_selector(field, &out->namespace_selector);
     if (key == "namespaces") return decode_.texts(field, &out->namespaces, Keep::kIntern);
@@ -82,10 +82,10 @@ bool PodDecoder::pod_affinity_term(JsonValue& value, plimsoll_pod_affinity_term*
   });
 }
 
-bool PodDecoder::spread_constraint(JsonValue& value, plimsoll_spread_constraint* out) {
+bool PodDecoder::spread_constraint(WireValue& value, plimsoll_spread_constraint* out) {
   out->size = sizeof(plimsoll_spread_constraint);
   out->selector.size = sizeof(plimsoll_label_selector);
-  return value.fields([&](std::string_view key, JsonValue& field) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "maxSkew") return decode_.int32(field, &out->max_skew);
     if (key == "minDomains") return decode_.int32(field, &out->min_domains);
     if (key == "topologyKey") return decode_.text(field, &out->topology_key, Keep::kIntern);
@@ -108,9 +108,9 @@ bool PodDecoder::spread_constraint(JsonValue& value, plimsoll_spread_constraint*
   });
 }
 
-bool PodDecoder::volume(JsonValue& value, plimsoll_volume* out) {
+bool PodDecoder::volume(WireValue& value, plimsoll_volume* out) {
   out->size = sizeof(plimsoll_volume);
-  return value.fields([&](std::string_view key, JsonValue& field) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "name") return decode_.text(field, &out->name, Keep::kPlain);
     if (field.is_null()) return true;
     out->kind = decode_.keep(key, Keep::kIntern);
@@ -118,7 +118,7 @@ bool PodDecoder::volume(JsonValue& value, plimsoll_volume* out) {
   });
 }
 
-bool PodDecoder::volume_source(std::string_view kind, JsonValue& value, plimsoll_volume* out) {
+bool PodDecoder::volume_source(std::string_view kind, WireValue& value, plimsoll_volume* out) {
   // The field that names what two pods may share, for the kinds where that matters.
   std::string_view target;
   if (kind == "persistentVolumeClaim") target = "claimName";
@@ -129,7 +129,7 @@ bool PodDecoder::volume_source(std::string_view kind, JsonValue& value, plimsoll
   if (target.empty()) return true;
   std::string_view pool = "rbd";
   std::string_view name;
-  const auto one = [&](std::string_view key, JsonValue& field) {
+  const auto one = [&](std::string_view key, WireValue& field) {
     if (key == target) return field.text(&name);
     if (key == "pool") return field.text(&pool);
     if (key == "readOnly") return decode_.flag(field, &out->read_only);

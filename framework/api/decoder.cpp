@@ -85,7 +85,7 @@ plimsoll_str Decoder::keep(std::string_view text, Keep how) const {
   return how == Keep::kIntern ? symbols_->intern(text) : symbols_->find(text);
 }
 
-bool Decoder::text(JsonValue& value, plimsoll_str* out, Keep how) const {
+bool Decoder::text(WireValue& value, plimsoll_str* out, Keep how) const {
   std::string_view text = view(*out);
   if (!value.text(&text)) return false;
   if (text.size() > std::numeric_limits<uint32_t>::max()) return value.fail("the text is too long");
@@ -93,14 +93,14 @@ bool Decoder::text(JsonValue& value, plimsoll_str* out, Keep how) const {
   return true;
 }
 
-bool Decoder::flag(JsonValue& value, uint32_t* out) const {
+bool Decoder::flag(WireValue& value, uint32_t* out) const {
   bool set = *out != 0;
   if (!value.boolean(&set)) return false;
   *out = set ? 1 : 0;
   return true;
 }
 
-bool Decoder::int32(JsonValue& value, int32_t* out) const {
+bool Decoder::int32(WireValue& value, int32_t* out) const {
   int64_t number = *out;
   if (!value.integer(&number, std::numeric_limits<int32_t>::min(),
                      std::numeric_limits<int32_t>::max())) {
@@ -110,21 +110,14 @@ bool Decoder::int32(JsonValue& value, int32_t* out) const {
   return true;
 }
 
-bool Decoder::time(JsonValue& value, int64_t* out_ms) const {
-  std::string_view text;
-  if (!value.text(&text)) return false;
-  if (text.empty()) return true;
-  return parse_time(text, out_ms) || value.fail("expected a time such as 2024-01-31T12:00:00Z");
-}
-
-bool Decoder::texts(JsonValue& value, plimsoll_list* out, Keep how) {
+bool Decoder::texts(WireValue& value, plimsoll_list* out, Keep how) {
   return list<plimsoll_str>(
-      value, out, [&](JsonValue& item, plimsoll_str* element) { return text(item, element, how); });
+      value, out, [&](WireValue& item, plimsoll_str* element) { return text(item, element, how); });
 }
 
-bool Decoder::labels(JsonValue& value, plimsoll_list* out, Keep values, std::string_view skip) {
+bool Decoder::labels(WireValue& value, plimsoll_list* out, Keep values, std::string_view skip) {
   std::vector<plimsoll_label> entries;
-  const auto entry = [&](std::string_view key, JsonValue& item) {
+  const auto entry = [&](std::string_view key, WireValue& item) {
     if (!skip.empty() && key == skip) return true;
     plimsoll_label label{keep(key, Keep::kIntern), str("")};
     if (!text(item, &label.value, values)) return false;
@@ -137,9 +130,9 @@ bool Decoder::labels(JsonValue& value, plimsoll_list* out, Keep values, std::str
   return true;
 }
 
-bool Decoder::meta(JsonValue& value, plimsoll_meta* out, Keep label_values) {
-  const auto owner = [&](JsonValue& item, plimsoll_owner* element) {
-    return item.fields([&](std::string_view key, JsonValue& field) {
+bool Decoder::meta(WireValue& value, plimsoll_meta* out, Keep label_values) {
+  const auto owner = [&](WireValue& item, plimsoll_owner* element) {
+    return item.fields([&](std::string_view key, WireValue& field) {
       if (key == "apiVersion") return text(field, &element->api_version, Keep::kIntern);
       if (key == "kind") return text(field, &element->kind, Keep::kIntern);
       if (key == "name") return text(field, &element->name, Keep::kPlain);
@@ -149,7 +142,7 @@ bool Decoder::meta(JsonValue& value, plimsoll_meta* out, Keep label_values) {
     });
   };
   out->size = sizeof(plimsoll_meta);
-  return value.fields([&](std::string_view key, JsonValue& field) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "name") return text(field, &out->name, Keep::kPlain);
     if (key == "namespace") return text(field, &out->ns, Keep::kIntern);
     if (key == "uid") return text(field, &out->uid, Keep::kPlain);
@@ -160,16 +153,16 @@ bool Decoder::meta(JsonValue& value, plimsoll_meta* out, Keep label_values) {
                     "kubectl.kubernetes.io/last-applied-configuration");
     }
     if (key == "ownerReferences") return list<plimsoll_owner>(field, &out->owners, owner);
-    if (key == "creationTimestamp") return time(field, &out->creation_ms);
-    if (key == "deletionTimestamp") return time(field, &out->deletion_ms);
+    if (key == "creationTimestamp") return field.time(&out->creation_ms);
+    if (key == "deletionTimestamp") return field.time(&out->deletion_ms);
     if (key == "generation") return field.integer(&out->generation);
     return true;
   });
 }
 
-bool Decoder::amounts(JsonValue& value, ResourceList* out) const {
+bool Decoder::amounts(WireValue& value, ResourceList* out) const {
   out->clear();
-  return value.entries([&](std::string_view key, JsonValue& item) {
+  return value.entries([&](std::string_view key, WireValue& item) {
     std::string_view text;
     if (item.is_null()) {
       text = "0";
@@ -197,9 +190,9 @@ plimsoll_list Decoder::resources(const ResourceList& amounts, bool only_of_nodes
   return arena_.list(entries);
 }
 
-bool Decoder::requirement(JsonValue& value, RequirementOf where, plimsoll_requirement* out) {
+bool Decoder::requirement(WireValue& value, RequirementOf where, plimsoll_requirement* out) {
   out->op = PLIMSOLL_OP_INVALID;
-  const bool read = value.fields([&](std::string_view key, JsonValue& field) {
+  const bool read = value.fields([&](std::string_view key, WireValue& field) {
     if (key == "key") return text(field, &out->key, Keep::kIntern);
     if (key == "values") return texts(field, &out->values, Keep::kIntern);
     if (key != "operator") return true;
@@ -214,14 +207,14 @@ bool Decoder::requirement(JsonValue& value, RequirementOf where, plimsoll_requir
   return read;
 }
 
-bool Decoder::label_selector(JsonValue& value, plimsoll_label_selector* out) {
-  const auto expression = [this](JsonValue& item, plimsoll_requirement* element) {
+bool Decoder::label_selector(WireValue& value, plimsoll_label_selector* out) {
+  const auto expression = [this](WireValue& item, plimsoll_requirement* element) {
     return requirement(item, RequirementOf::kLabelSelector, element);
   };
   out->size = sizeof(plimsoll_label_selector);
   if (value.is_null()) return true;
   out->present = 1;
-  return value.fields([&](std::string_view key, JsonValue& field) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "matchLabels") return labels(field, &out->match_labels, Keep::kIntern);
     if (key == "matchExpressions") {
       return list<plimsoll_requirement>(field, &out->expressions, expression);
@@ -230,15 +223,15 @@ bool Decoder::label_selector(JsonValue& value, plimsoll_label_selector* out) {
   });
 }
 
-bool Decoder::node_selector_term(JsonValue& value, plimsoll_node_selector_term* out) {
-  const auto expression = [this](JsonValue& item, plimsoll_requirement* element) {
+bool Decoder::node_selector_term(WireValue& value, plimsoll_node_selector_term* out) {
+  const auto expression = [this](WireValue& item, plimsoll_requirement* element) {
     return requirement(item, RequirementOf::kNodeLabels, element);
   };
-  const auto name = [this](JsonValue& item, plimsoll_requirement* element) {
+  const auto name = [this](WireValue& item, plimsoll_requirement* element) {
     return requirement(item, RequirementOf::kNodeFields, element);
   };
   out->size = sizeof(plimsoll_node_selector_term);
-  return value.fields([&](std::string_view key, JsonValue& field) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "matchExpressions") {
       return list<plimsoll_requirement>(field, &out->expressions, expression);
     }
@@ -247,30 +240,30 @@ bool Decoder::node_selector_term(JsonValue& value, plimsoll_node_selector_term* 
   });
 }
 
-bool Decoder::node_selector_terms(JsonValue& value, plimsoll_list* out) {
-  return value.fields([&](std::string_view key, JsonValue& field) {
+bool Decoder::node_selector_terms(WireValue& value, plimsoll_list* out) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key != "nodeSelectorTerms") return true;
     return list<plimsoll_node_selector_term>(
-        field, out, [this](JsonValue& item, plimsoll_node_selector_term* term) {
+        field, out, [this](WireValue& item, plimsoll_node_selector_term* term) {
           return node_selector_term(item, term);
         });
   });
 }
 
-bool Decoder::node_affinity(JsonValue& value, const plimsoll_node_affinity** out) {
+bool Decoder::node_affinity(WireValue& value, const plimsoll_node_affinity** out) {
   if (value.is_null()) return true;
   auto* affinity = arena_.make<plimsoll_node_affinity>();
   affinity->size = sizeof(plimsoll_node_affinity);
-  const auto preferred = [this](JsonValue& item, plimsoll_node_selector_term* term) {
+  const auto preferred = [this](WireValue& item, plimsoll_node_selector_term* term) {
     term->size = sizeof(plimsoll_node_selector_term);
-    return item.fields([&](std::string_view key, JsonValue& field) {
+    return item.fields([&](std::string_view key, WireValue& field) {
       if (key == "weight") return int32(field, &term->weight);
       if (key == "preference") return node_selector_term(field, term);
       return true;
     });
   };
   *out = affinity;
-  return value.fields([&](std::string_view key, JsonValue& field) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "requiredDuringSchedulingIgnoredDuringExecution") {
       if (field.is_null()) return true;
       affinity->has_required = 1;

@@ -1,16 +1,16 @@
 #pragma once
-// The parts that the decoders of pods and nodes share. Each function reads one JSON value into
-// scratch structs and returns false after an error (see json_value.hpp).
+// The parts that the decoders of pods and nodes share. Each function reads one value into
+// scratch structs and returns false after an error (see wire_value.hpp).
 
 #include <string_view>
 #include <vector>
 
 #include "framework/api/arena.hpp"
-#include "framework/api/json_value.hpp"
 #include "framework/api/objects.hpp"
 #include "framework/api/requests.hpp"
 #include "framework/api/selectors.hpp"
 #include "framework/api/symbols.hpp"
+#include "framework/api/wire_value.hpp"
 
 namespace plimsoll {
 
@@ -29,30 +29,29 @@ class Decoder {
   [[nodiscard]] Arena& arena() { return arena_; }
   [[nodiscard]] plimsoll_str keep(std::string_view text, Keep how) const;
 
-  [[nodiscard]] bool text(JsonValue& value, plimsoll_str* out, Keep how) const;
-  [[nodiscard]] bool flag(JsonValue& value, uint32_t* out) const;
-  [[nodiscard]] bool int32(JsonValue& value, int32_t* out) const;
-  [[nodiscard]] bool time(JsonValue& value, int64_t* out_ms) const;
-  [[nodiscard]] bool texts(JsonValue& value, plimsoll_list* out, Keep how);
+  [[nodiscard]] bool text(WireValue& value, plimsoll_str* out, Keep how) const;
+  [[nodiscard]] bool flag(WireValue& value, uint32_t* out) const;
+  [[nodiscard]] bool int32(WireValue& value, int32_t* out) const;
+  [[nodiscard]] bool texts(WireValue& value, plimsoll_list* out, Keep how);
   // A map of texts, sorted by key. Keys are interned; `skip` is left out.
-  [[nodiscard]] bool labels(JsonValue& value, plimsoll_list* out, Keep values,
+  [[nodiscard]] bool labels(WireValue& value, plimsoll_list* out, Keep values,
                             std::string_view skip = {});
-  [[nodiscard]] bool meta(JsonValue& value, plimsoll_meta* out, Keep label_values);
-  [[nodiscard]] bool amounts(JsonValue& value, ResourceList* out) const;
-  [[nodiscard]] bool requirement(JsonValue& value, RequirementOf where, plimsoll_requirement* out);
-  [[nodiscard]] bool label_selector(JsonValue& value, plimsoll_label_selector* out);
-  [[nodiscard]] bool node_selector_term(JsonValue& value, plimsoll_node_selector_term* out);
-  [[nodiscard]] bool node_selector_terms(JsonValue& value, plimsoll_list* out);
-  [[nodiscard]] bool node_affinity(JsonValue& value, const plimsoll_node_affinity** out);
+  [[nodiscard]] bool meta(WireValue& value, plimsoll_meta* out, Keep label_values);
+  [[nodiscard]] bool amounts(WireValue& value, ResourceList* out) const;
+  [[nodiscard]] bool requirement(WireValue& value, RequirementOf where, plimsoll_requirement* out);
+  [[nodiscard]] bool label_selector(WireValue& value, plimsoll_label_selector* out);
+  [[nodiscard]] bool node_selector_term(WireValue& value, plimsoll_node_selector_term* out);
+  [[nodiscard]] bool node_selector_terms(WireValue& value, plimsoll_list* out);
+  [[nodiscard]] bool node_affinity(WireValue& value, const plimsoll_node_affinity** out);
 
   // In base units, sorted by index.
   [[nodiscard]] plimsoll_list resources(const ResourceList& amounts, bool only_of_nodes = false);
 
-  // A list of T, each read by read(JsonValue&, T*) -> bool.
+  // A list of T, each read by read(WireValue&, T*) -> bool.
   template <typename T, typename Read>
-  [[nodiscard]] bool list(JsonValue& value, plimsoll_list* out, Read&& read) {
+  [[nodiscard]] bool list(WireValue& value, plimsoll_list* out, Read&& read) {
     std::vector<T> elements;
-    const auto one = [&](JsonValue& item) {
+    const auto one = [&](WireValue& item) {
       T element{};
       if (!read(item, &element)) return false;
       elements.push_back(element);

@@ -1,9 +1,13 @@
-#include "framework/api/json_value.hpp"
+// The JSON side of WireValue.
 
 #include <simdjson.h>
 
 #include <cstring>
 #include <vector>
+
+#include "framework/api/decoder.hpp"
+#include "framework/api/wire_context.hpp"
+#include "framework/api/wire_value.hpp"
 
 namespace plimsoll {
 namespace {
@@ -14,83 +18,85 @@ ondemand::value& real(void* value) {
   return *static_cast<ondemand::value*>(value);
 }
 
+bool malformed(WireContext& context, simdjson::error_code code) {
+  return context.fail(std::string("malformed JSON: ") + simdjson::error_message(code));
+}
+
+// The value is of another type than `expected`, or broken.
+bool wrong_type(WireContext& context, simdjson::error_code code, std::string_view expected) {
+  if (code == simdjson::INCORRECT_TYPE) return context.fail("expected " + std::string(expected));
+  return malformed(context, code);
+}
+
 }  // namespace
 
-struct JsonContext {
-  struct PathStep {
-    enum Kind { kField, kEntry, kIndex } kind;
-    std::string_view name;
-    size_t index;
-  };
-  std::vector<PathStep> path;
-  std::string error;
-
-  [[nodiscard]] std::string where() const {
-    std::string text;
-    for (const PathStep& step : path) {
-      if (step.kind == PathStep::kField) {
-        if (!text.empty()) text += '.';
-        text += step.name;
-      } else if (step.kind == PathStep::kEntry) {
-        text.append("[").append(step.name).append("]");
-      } else {
-        text.append("[").append(std::to_string(step.index)).append("]");
-      }
+std::string WireContext::where() const {
+  std::string text;
+  for (const PathStep& step : path) {
+    if (step.kind == PathStep::kField) {
+      if (!text.empty()) text += '.';
+      text += step.name;
+    } else if (step.kind == PathStep::kEntry) {
+      text.append("[").append(step.name).append("]");
+    } else {
+      text.append("[").append(std::to_string(step.index)).append("]");
     }
-    return text;
   }
+  return text;
+}
 
-  bool fail(std::string_view why) {
-    if (!error.empty()) return false;
-    const std::string place = where();
-    error = place.empty() ? std::string(why) : place + ": " + std::string(why);
-    return false;
-  }
-  bool malformed(simdjson::error_code code) {
-    return fail(std::string("malformed JSON: ") + simdjson::error_message(code));
-  }
-  // The value is of another type than `expected`, or broken.
-  bool wrong_type(simdjson::error_code code, std::string_view expected) {
-    if (code == simdjson::INCORRECT_TYPE) return fail("expected " + std::string(expected));
-    return malformed(code);
-  }
-};
+bool WireContext::fail(std::string_view why) {
+  if (!error.empty()) return false;
+  const std::string place = where();
+  error = place.empty() ? std::string(why) : place + ": " + std::string(why);
+  return false;
+}
 
-bool JsonValue::fail(std::string_view why) {
+bool WireValue::fail(std::string_view why) {
   return context_->fail(why);
 }
 
-bool JsonValue::is_null() {
+bool WireValue::is_null() {
+  if (proto_ != nullptr) return false;
   if (root_) return false;  // the parser allows no look at the type of a root
   bool null = false;
   return real(value_).is_null().get(null) == simdjson::SUCCESS && null;
 }
 
-bool JsonValue::text(std::string_view* out) {
+bool WireValue::text(std::string_view* out) {
+  if (proto_ != nullptr) return proto_text(out);
   if (is_null()) return true;
   std::string_view text;
   if (auto error = real(value_).get_string().get(text))
-    return context_->wrong_type(error, "a string");
+    return wrong_type(*context_, error, "a string");
   *out = text;
   return true;
 }
 
-bool JsonValue::boolean(bool* out) {
+bool WireValue::boolean(bool* out) {
+  if (proto_ != nullptr) {
+    int64_t number = 0;
+    if (!proto_integer(&number)) return false;
+    *out = number != 0;
+    return true;
+  }
   if (is_null()) return true;
   if (auto error = real(value_).get_bool().get(*out)) {
-    return context_->wrong_type(error, "true or false");
+    return wrong_type(*context_, error, "true or false");
   }
   return true;
 }
 
-bool JsonValue::integer(int64_t* out, int64_t min, int64_t max) {
+bool WireValue::integer(int64_t* out, int64_t min, int64_t max) {
   if (is_null()) return true;
   int64_t number = 0;
-  if (auto error = real(value_).get_int64().get(number)) {
+  if (proto_ != nullptr) {
+    if (!proto_integer(&number)) return false;
+  } else if (auto error = real(value_).get_int64().get(number)) {
     if (error == simdjson::NUMBER_ERROR || error == simdjson::NUMBER_OUT_OF_RANGE) {
       return context_->fail("expected a whole number of 64 bits");
     }
-    return context_->wrong_type(error, "a whole number");
+    return wrong_type(*context_, error, "a whole number");
   }
   if (number < min || number > max) {
     return context_->fail("the number " + std::to_string(number) + " is out of range");
@@ -99,9 +105,18 @@ bool JsonValue::integer(int64_t* out, int64_t min, int64_t max) {
   return true;
 }
 
-bool JsonValue::text_or_number(std::string_view* out) {
+bool WireValue::time(int64_t* out_ms) {
+  if (proto_ != nullptr) return proto_time(out_ms);
+  std::string_view text;
+  if (!this->text(&text)) return false;
+  if (text.empty()) return true;
+  return parse_time(text, out_ms) || fail("expected a time such as 2024-01-31T12:00:00Z");
+}
+
+bool WireValue::text_or_number(std::string_view* out) {
+  if (proto_ != nullptr) return proto_text(out);
   ondemand::json_type type{};
-  if (auto error = real(value_).type().get(type)) return context_->malformed(error);
+  if (auto error = real(value_).type().get(type)) return malformed(*context_, error);
   if (type == ondemand::json_type::null) return true;
   if (type == ondemand::json_type::string) return text(out);
   if (type != ondemand::json_type::number) return context_->fail("expected a string or a number");
@@ -111,21 +126,21 @@ bool JsonValue::text_or_number(std::string_view* out) {
   return true;
 }
 
-bool JsonValue::members(Step step, const void* visit,
-                        bool (*call)(const void*, std::string_view, JsonValue&)) {
+bool WireValue::members(Step step, const void* visit, CallMember call) {
+  if (proto_ != nullptr) return proto_members(step, visit, call);
   if (is_null()) return true;
   ondemand::object object;
   if (auto error = real(value_).get_object().get(object)) {
-    return context_->wrong_type(error, "an object");
+    return wrong_type(*context_, error, "an object");
   }
   const auto kind =
-      step == Step::kField ? JsonContext::PathStep::kField : JsonContext::PathStep::kEntry;
+      step == Step::kField ? WireContext::PathStep::kField : WireContext::PathStep::kEntry;
   for (auto result : object) {
     ondemand::field field;
-    if (auto error = std::move(result).get(field)) return context_->malformed(error);
+    if (auto error = std::move(result).get(field)) return malformed(*context_, error);
     std::string_view key;
-    if (auto error = field.unescaped_key().get(key)) return context_->malformed(error);
-    JsonValue child;
+    if (auto error = field.unescaped_key().get(key)) return malformed(*context_, error);
+    WireValue child;
     child.context_ = context_;
     child.value_ = &field.value();
     context_->path.push_back({kind, key, 0});
@@ -135,20 +150,21 @@ bool JsonValue::members(Step step, const void* visit,
   return true;
 }
 
-bool JsonValue::elements(const void* visit, bool (*call)(const void*, JsonValue&)) {
+bool WireValue::elements(const void* visit, Call call) {
+  if (proto_ != nullptr) return proto_elements(visit, call);
   if (is_null()) return true;
   ondemand::array array;
   if (auto error = real(value_).get_array().get(array)) {
-    return context_->wrong_type(error, "a list");
+    return wrong_type(*context_, error, "a list");
   }
   size_t index = 0;
   for (auto result : array) {
     ondemand::value element;
-    if (auto error = std::move(result).get(element)) return context_->malformed(error);
-    JsonValue child;
+    if (auto error = std::move(result).get(element)) return malformed(*context_, error);
+    WireValue child;
     child.context_ = context_;
     child.value_ = &element;
-    context_->path.push_back({JsonContext::PathStep::kIndex, {}, index++});
+    context_->path.push_back({WireContext::PathStep::kIndex, {}, index++});
     if (!call(visit, child)) return false;
     context_->path.pop_back();
   }
@@ -156,7 +172,7 @@ bool JsonValue::elements(const void* visit, bool (*call)(const void*, JsonValue&
 }
 
 Error read_json_with(std::string_view json, const void* visit,
-                     bool (*call)(const void*, JsonValue&)) {
+                     bool (*call)(const void*, WireValue&)) {
   // The parser reads past the end of the text in blocks, so it works on a padded copy. Both are
   // kept for the thread's next object.
   thread_local std::vector<char> buffer;
@@ -167,11 +183,11 @@ Error read_json_with(std::string_view json, const void* visit,
   if (!json.empty()) std::memcpy(buffer.data(), json.data(), json.size());
   std::memset(buffer.data() + json.size(), ' ', simdjson::SIMDJSON_PADDING);
 
-  JsonContext context;
+  WireContext context;
   const auto invalid = [&] { return Error{ErrorCode::kInvalid, context.error}; };
   ondemand::document document;
   if (auto error = parser.iterate(buffer.data(), json.size(), buffer.size()).get(document)) {
-    context.malformed(error);
+    malformed(context, error);
     return invalid();
   }
   ondemand::value root;
@@ -179,11 +195,11 @@ Error read_json_with(std::string_view json, const void* visit,
     if (error == simdjson::SCALAR_DOCUMENT_AS_VALUE) {
       context.fail("expected an object");
     } else {
-      context.malformed(error);
+      malformed(context, error);
     }
     return invalid();
   }
-  JsonValue value;
+  WireValue value;
   value.context_ = &context;
   value.value_ = &root;
   value.root_ = true;

@@ -112,6 +112,7 @@ TEST(ApiServerInformer, DecodesAndPostsInOrder) {
   WritingInbox inbox;
   SymbolTable symbols;
   InformerOptions options;
+  options.reflector.streaming_list = false;
   options.reflector.not_served_retry_min = options.reflector.not_served_retry_max = 50ms;
   options.kinds = {{"g.io", "v1", "things"}};
   ApiServerInformer informer(*client, inbox, symbols, options);
@@ -176,7 +177,9 @@ TEST(ApiServerInformer, AKindMayBeAddedLate) {
   auto client = test::client_for(server.url());
   WritingInbox inbox;
   SymbolTable symbols;
-  ApiServerInformer informer(*client, inbox, symbols);
+  InformerOptions options;
+  options.reflector.streaming_list = false;
+  ApiServerInformer informer(*client, inbox, symbols, options);
   informer.start();
   ASSERT_TRUE(inbox.kinds.wait_for("synced", 2));
   EXPECT_TRUE(informer.synced());

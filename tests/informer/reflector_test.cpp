@@ -29,14 +29,16 @@ using namespace std::chrono_literals;
 // Writes down all it hears: "+ ns/name uid rv", "- ns/name uid", "synced", "state: text", ...
 class WritingSink final : public ReflectorSink {
  public:
-  void on_upsert(std::string_view json, const ObjectKey& key, bool initial) override {
-    EXPECT_EQ(json.front(), '{');
-    EXPECT_EQ(json.back(), '}');
+  void on_upsert(const WireObject& wire, const ObjectKey& key, bool initial) override {
+    if (wire.encoding == Encoding::kJson) {
+      EXPECT_EQ(wire.bytes.front(), '{');
+      EXPECT_EQ(wire.bytes.back(), '}');
+    }
     objects.add(std::string(initial ? "+ " : "~ ") + text(key) + " " +
                 std::string(key.resource_version));
   }
-  void on_delete(const ObjectKey& key, std::string_view last) override {
-    objects.add("- " + text(key) + (last.empty() ? "" : " with its last state"));
+  void on_delete(const ObjectKey& key, const WireObject& last) override {
+    objects.add("- " + text(key) + (last.bytes.empty() ? "" : " with its last state"));
   }
   void on_synced() override { objects.add("synced"); }
   void on_malformed(std::string_view error) override {
@@ -95,6 +97,7 @@ class ReflectorTest : public ::testing::Test {
     });
     client_ = test::client_for(server_->url());
     options.resource = {"", "v1", "pods"};
+    options.streaming_list = stream_lists;
     options.backoff.initial = 20ms;
     options.backoff.maximum = 100ms;
     options.very_short_watch = 50ms;
@@ -122,6 +125,7 @@ class ReflectorTest : public ::testing::Test {
 
   WritingSink sink;
   ReflectorOptions options;
+  bool stream_lists = false;  // most of what is tested here is about plain lists
   Answer on_list = [](int, const Received&, Exchange& exchange) {
     exchange.reply(200, list({}, 1));
   };
@@ -439,7 +443,7 @@ TEST_F(ReflectorTest, MalformedObjectsCostOnlyThemselves) {
 }
 
 TEST_F(ReflectorTest, StreamsTheFirstList) {
-  options.streaming_list = true;
+  stream_lists = true;
   on_watch = [](int call, const Received&, Exchange& exchange) {
     exchange.open_stream();
     if (call == 1) {
@@ -458,7 +462,7 @@ TEST_F(ReflectorTest, StreamsTheFirstList) {
 }
 
 TEST_F(ReflectorTest, AServerThatDoesNotStreamListsIsListed) {
-  options.streaming_list = true;
+  stream_lists = true;
   on_list = [](int, const Received&, Exchange& exchange) {
     exchange.reply(200, list({object("a", "u1", 3)}, 5));
   };

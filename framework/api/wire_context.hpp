@@ -1,0 +1,26 @@
+#pragma once
+// Where a reader is in an object, and the first thing that was wrong. For the readers of both
+// encodings.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll {
+
+struct WireContext {
+  struct PathStep {
+    enum Kind { kField, kEntry, kIndex } kind;
+    std::string_view name;
+    size_t index;
+  };
+  std::vector<PathStep> path;
+  std::string error;
+
+  // "spec.containers[1].resources.requests[cpu]"
+  [[nodiscard]] std::string where() const;
+  // Keeps the first error, with its place in front. Returns false.
+  bool fail(std::string_view why);
+};
+
+}  // namespace plimsoll

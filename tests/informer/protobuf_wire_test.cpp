@@ -1,0 +1,202 @@
+// Lists and watch streams in protobuf: cut anywhere, cut off, damaged.
+
+#include "informer/protobuf_wire.hpp"
+
+#include <gmock/gmock.h>
+
+#include <protozero/pbf_writer.hpp>
+#include <random>
+
+namespace plimsoll::informer {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string pod(const std::string& name, const std::string& version, bool end_of_list = false) {
+  std::string meta;
+  protozero::pbf_writer meta_writer(meta);
+  if (!name.empty()) meta_writer.add_string(1, name);
+  meta_writer.add_string(3, "shop");
+  meta_writer.add_string(5, "u-" + name);
+  meta_writer.add_string(6, version);
+  if (end_of_list) {
+    std::string entry;
+    protozero::pbf_writer entry_writer(entry);
+    entry_writer.add_string(1, "k8s.io/initial-events-end");
+    entry_writer.add_string(2, "true");
+    meta_writer.add_message(12, entry);
+  }
+  std::string message;
+  protozero::pbf_writer(message).add_message(1, meta);
+  return message;
+}
+
+std::string envelope(const std::string& raw) {
+  std::string type;
+  protozero::pbf_writer type_writer(type);
+  type_writer.add_string(1, "v1");
+  type_writer.add_string(2, "PodList");
+  std::string unknown;
+  protozero::pbf_writer writer(unknown);
+  writer.add_message(1, type);
+  writer.add_bytes(2, raw);
+  writer.add_string(3, "");
+  writer.add_string(4, "");
+  return std::string("k8s\0", 4) + unknown;
+}
+
+std::string list(const std::vector<std::string>& items, const std::string& version = "7",
+                 const std::string& more = {}) {
+  std::string meta;
+  protozero::pbf_writer meta_writer(meta);
+  meta_writer.add_string(1, "");
+  meta_writer.add_string(2, version);
+  meta_writer.add_string(3, more);
+  std::string raw;
+  protozero::pbf_writer writer(raw);
+  writer.add_message(1, meta);
+  for (const std::string& item : items) writer.add_message(2, item);
+  return envelope(raw);
+}
+
+std::string frame(const std::string& type, const std::string& object) {
+  std::string extension;
+  protozero::pbf_writer(extension).add_bytes(1, envelope(object));
+  std::string event;
+  protozero::pbf_writer writer(event);
+  writer.add_string(1, type);
+  writer.add_message(2, extension);
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    bytes += static_cast<char>(event.size() >> shift & 0xff);
+  }
+  return bytes + event;
+}
+
+TEST(ProtobufList, MayBeCutAnywhere) {
+  const std::string whole = list({pod("a", "1"), pod("b", "2"), pod("c", "3")}, "7", "more");
+  for (std::size_t step = 1; step <= whole.size(); ++step) {
+    ProtobufListFramer framer;
+    std::vector<std::string> names;
+    for (std::size_t at = 0; at < whole.size(); at += step) {
+      const auto fed =
+          framer.feed(std::string_view(whole).substr(at, step), [&](std::string_view item) {
+            const auto key = read_protobuf_object(item);
+            ASSERT_TRUE(key) << key.error().message;
+            names.push_back(std::string(key->ns) + "/" + std::string(key->name) + " " +
+                            std::string(key->uid) + " " + std::string(key->resource_version));
+          });
+      ASSERT_TRUE(fed) << fed.error().message;
+    }
+    const auto meta = framer.finish();
+    ASSERT_TRUE(meta) << "in pieces of " << step << ": " << meta.error().message;
+    EXPECT_EQ(meta->resource_version, "7");
+    EXPECT_EQ(meta->continue_token, "more");
+    EXPECT_THAT(names, ElementsAre("shop/a u-a 1", "shop/b u-b 2", "shop/c u-c 3"));
+  }
+}
+
+TEST(ProtobufList, WithoutItems) {
+  ProtobufListFramer framer;
+  ASSERT_TRUE(framer.feed(list({}), [](std::string_view) { FAIL(); }));
+  const auto meta = framer.finish();
+  ASSERT_TRUE(meta) << meta.error().message;
+  EXPECT_EQ(meta->resource_version, "7");
+}
+
+TEST(ProtobufList, ThatIsCutOffIsNotComplete) {
+  const std::string whole = list({pod("a", "1"), pod("b", "2")});
+  // The last four bytes are the empty texts behind the list.
+  for (std::size_t size = 0; size + 4 < whole.size(); ++size) {
+    ProtobufListFramer framer;
+    ASSERT_TRUE(framer.feed(whole.substr(0, size), [](std::string_view) {}));
+    EXPECT_FALSE(framer.finish()) << size;
+  }
+}
+
+TEST(ProtobufList, WhatIsNoListIsAnError) {
+  ProtobufListFramer framer;
+  const auto fed = framer.feed("<html>not found</html>", [](std::string_view) { FAIL(); });
+  ASSERT_FALSE(fed);
+  EXPECT_THAT(fed.error().message, HasSubstr("not a Kubernetes list"));
+  ProtobufListFramer without_version;
+  ASSERT_TRUE(without_version.feed(list({}, ""), [](std::string_view) {}));
+  ASSERT_FALSE(without_version.finish());
+}
+
+TEST(ProtobufWatch, FramesAreEvents) {
+  std::string status;
+  protozero::pbf_writer writer(status);
+  writer.add_string(3, "too old resource version");
+  writer.add_int32(6, 410);
+  const std::string whole = frame("ADDED", pod("a", "1")) + frame("MODIFIED", pod("a", "2")) +
+                            frame("BOOKMARK", pod("", "9", true)) +
+                            frame("DELETED", pod("a", "3")) + frame("ERROR", status) +
+                            frame("SURPRISE", pod("a", "4")) + frame("ADDED", pod("", "5"));
+  for (const std::size_t step : {std::size_t{1}, std::size_t{3}, std::size_t{50}, whole.size()}) {
+    ProtobufFrameCutter cutter;
+    std::vector<std::string> seen;
+    for (std::size_t at = 0; at < whole.size(); at += step) {
+      ASSERT_TRUE(cutter.feed(std::string_view(whole).substr(at, step), [&](std::string_view one) {
+        const auto event = read_protobuf_event(one);
+        if (!event) {
+          seen.push_back(event.error().message);
+        } else if (event->type == WatchEventType::kError) {
+          seen.push_back(std::to_string(event->error_code) + " " + event->error_message);
+        } else {
+          seen.push_back(std::to_string(static_cast<int>(event->type)) + " " +
+                         std::string(event->key.name) + " " +
+                         std::string(event->key.resource_version) +
+                         (event->initial_events_end ? " end" : ""));
+        }
+      }));
+    }
+    EXPECT_THAT(
+        seen,
+        ElementsAre("0 a 1", "1 a 2", "3  9 end", "2 a 3", "410 too old resource version",
+                    "a watch event of the unknown type 'SURPRISE'", "metadata.name is missing"));
+  }
+}
+
+TEST(ProtobufWatch, AFrameThatIsTooLongEndsTheStream) {
+  ProtobufFrameCutter cutter;
+  cutter.max_frame = 1000;
+  const auto fed =
+      cutter.feed(std::string("\x01\x00\x00\x00", 4), [](std::string_view) { FAIL(); });
+  ASSERT_FALSE(fed);
+  EXPECT_THAT(fed.error().message, HasSubstr("longer than 1000 bytes"));
+}
+
+TEST(ProtobufWire, DamagedBytesNeverCrash) {
+  std::random_device device;
+  const unsigned seed = device();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const std::string a_list = list({pod("a", "1"), pod("b", "2")});
+  const std::string a_watch = frame("ADDED", pod("a", "1")) + frame("BOOKMARK", pod("", "9"));
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = round % 2 == 0 ? a_list : a_watch;
+    for (unsigned changes = 1 + random() % 4; changes > 0; --changes) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    ProtobufListFramer framer;
+    const bool listed = framer
+                            .feed(bytes,
+                                  [](std::string_view item) {
+                                    static_cast<void>(read_protobuf_object(item).has_value());
+                                  })
+                            .has_value();
+    EXPECT_TRUE(framer.finish().has_value() <= listed);
+    ProtobufFrameCutter cutter;
+    static_cast<void>(cutter
+                          .feed(bytes,
+                                [](std::string_view one) {
+                                  static_cast<void>(read_protobuf_event(one).has_value());
+                                })
+                          .has_value());
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::informer
