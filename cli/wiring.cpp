@@ -147,6 +147,7 @@ Result<std::unique_ptr<Session>> Session::create(const config::Validation& confi
   if (!scheduler) return fail(scheduler.error());
   session->scheduler_ = std::move(*scheduler);
   informer::InformerOptions kinds;
+  kinds.protobuf = configuration.config.client_connection.content_type != "application/json";
   for (const WantedKind& kind : session->scheduler_->wanted_kinds()) {
     kinds.kinds.push_back({kind.group, kind.version, kind.plural});
   }

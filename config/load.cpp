@@ -97,7 +97,9 @@ void read_client_connection(const Value* value, const std::string& path, ClientC
   }
   const bool json = out.content_type == "application/json";
   if (!json && out.content_type != defaults.content_type) {
-    warn_idle(fields, "contentType", "Plimsoll chooses the encoding itself", warnings);
+    warn_idle(fields, "contentType",
+              "pods and nodes are asked for in protobuf, or in JSON if it is application/json",
+              warnings);
   }
   if (!out.accept_content_types.empty()) {
     warn_idle(fields, "acceptContentTypes", "Plimsoll chooses the encoding itself", warnings);
