@@ -122,7 +122,7 @@ Result<std::shared_ptr<const plimsoll_label_selector>> decode_label_selector(
   Decoder decoder(nullptr, arena);
   plimsoll_label_selector selector{};
   Error error =
-      read_json(json, [&](JsonValue& root) { return decoder.label_selector(root, &selector); });
+      read_json(json, [&](WireValue& root) { return decoder.label_selector(root, &selector); });
   if (!error.message.empty()) return fail(std::move(error));
   return pack_label_selector(selector);
 }
