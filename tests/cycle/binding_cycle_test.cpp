@@ -1,78 +1,15 @@
-// From Permit to the Binding, and what becomes of pods that do not get there. Kubernetes:
-// TestSchedulerScheduleOne, TestSchedulerBinding and TestUnreserve... of
-// pkg/scheduler/schedule_one_test.go, waiting_pods_map_test.go, pods_in_prebind_map_test.go.
+// From a reserved node to the Binding, and what becomes of pods that do not get there. Kubernetes:
+// TestSchedulerScheduleOne, TestSchedulerBinding of pkg/scheduler/schedule_one_test.go,
+// pods_in_prebind_map_test.go.
 
 #include <gmock/gmock.h>
 
-#include <atomic>
-#include <chrono>
-#include <future>
+#include "tests/cycle/binding_fixture.hpp"
 
-#include "tests/cycle/loop_harness.hpp"
-
-namespace plimsoll {
+namespace plimsoll::testing {
 namespace {
 
-using sdk::Host;
-using sdk::Pod;
-using sdk::Status;
-using sdk::Token;
 using ::testing::ElementsAre;
-using testing::LoopTest;
-
-const std::string kScheduled = "event a Normal Scheduled Binding: Successfully assigned ns/a to n";
-
-auto succeeds() {
-  return [](auto&&...) { return Status(); };
-}
-auto waits(int64_t ms = 60'000) {
-  return [ms](const Host&, Pod, int64_t& timeout_ms) {
-    timeout_ms = ms;
-    return Status::wait();
-  };
-}
-// Waits the first time, then succeeds.
-auto waits_once(int64_t ms = 60'000) {
-  return [ms, waited = std::make_shared<std::atomic<bool>>(false)](const Host&, Pod,
-                                                                   int64_t& timeout_ms) {
-    timeout_ms = ms;
-    return waited->exchange(true) ? Status() : Status::wait();
-  };
-}
-
-class BindingCycle : public LoopTest {
- protected:
-  // PreBind of P hangs until finish(); the first time only.
-  void hang_pre_bind() {
-    p().pre_bind = [this](const Host&, Pod, Token token) {
-      if (hung_.exchange(true)) return Status();
-      token_ = token;
-      journal_.add("hangs");
-      return Status::wait();
-    };
-  }
-  void finish(int32_t code = PLIMSOLL_SUCCESS, const std::string& text = {}) {
-    host("P").complete(token_, code, text);
-  }
-  void activate(const char* uid) { host("P").activate(uid); }
-  // On the loop, as a preemptor does.
-  uint32_t cancel(const char* uid, const char* message) {
-    std::promise<uint32_t> answer;
-    scheduler_->post(Task{[&] {
-      const plimsoll_host& table = host("P").table();
-      answer.set_value(table.cancel_binding(table.ctx, sdk::str(uid), sdk::str(message)));
-    }});
-    return answer.get_future().get();
-  }
-  void one_node_one_pod() {
-    start();
-    add_node("n", "1");
-    add_pod("a");
-  }
-
-  std::atomic<bool> hung_{false};
-  Token token_;
-};
 
 // ---- order
 
@@ -240,186 +177,6 @@ TEST_F(BindingCycle, ConditionsAreWrittenOnChangeAndKeepTheirTransition) {
   EXPECT_EQ(journal_.count("condition a Unschedulable: " + text), 1) << "it says so already";
 }
 
-// ---- waiting on Permit
-
-TEST_F(BindingCycle, AllWhoWaitMustAllow) {
-  p().permit = q().permit = waits();
-  one_node_one_pod();
-  ASSERT_TRUE(journal_.await("Q permit a"));
-  host("P").allow_waiting("u-a");
-  host("P").allow_waiting("u-a");
-  host("P").allow_waiting("u-nobody");
-  settle();
-  EXPECT_EQ(journal_.count("bind a n"), 0);
-  host("Q").allow_waiting("u-a");
-  EXPECT_TRUE(journal_.await(kScheduled));
-  host("Q").reject_waiting("u-a", "too late");
-  settle();
-  EXPECT_EQ(scheduler_->stats().scheduled, 1U);
-}
-
-TEST_F(BindingCycle, OneRejectionIsEnough) {
-  p().reserve = succeeds();
-  p().permit = waits_once();
-  q().permit = waits_once();
-  one_node_one_pod();
-  ASSERT_TRUE(journal_.await("Q permit a"));
-  host("P").allow_waiting("u-a");
-  host("Q").reject_waiting("u-a", "not today");
-  ASSERT_TRUE(journal_.await("condition a Unschedulable: 0/1 nodes are available: 1 not today."));
-  EXPECT_TRUE(journal_.in_order(
-      "P unreserve a", "condition a Unschedulable: 0/1 nodes are available: 1 not today."));
-  settle();
-  EXPECT_EQ(scheduler_->stats().attempts, 1U) << "what it gave back does not wake the pod itself";
-}
-
-TEST_F(BindingCycle, ARejectedPodWakesTheOthers) {
-  p().permit = [](const Host&, Pod pod, int64_t& timeout_ms) {
-    timeout_ms = 60'000;
-    return pod.name() == "a" ? Status::wait() : Status();
-  };
-  one_node_one_pod();
-  ASSERT_TRUE(journal_.await("P permit a"));
-  add_pod("b");
-  ASSERT_TRUE(
-      journal_.await("condition b Unschedulable: 0/1 nodes are available: 1 Insufficient cpu."));
-  host("P").reject_waiting("u-a", "not today");
-  EXPECT_TRUE(journal_.await("bind b n"));
-}
-
-TEST_F(BindingCycle, EveryPluginHasItsOwnTimer) {
-  p().permit = waits_once(60'000);
-  q().permit = waits_once(30);
-  one_node_one_pod();
-  EXPECT_TRUE(journal_.await(
-      "condition a Unschedulable: 0/1 nodes are available: 1 rejected due to timeout after waiting "
-      "30ms at plugin Q."));
-}
-
-TEST_F(BindingCycle, ATimerOfAPluginThatAllowedIsOff) {
-  p().permit = waits(60'000);
-  q().permit = waits(150);
-  one_node_one_pod();
-  ASSERT_TRUE(journal_.await("Q permit a"));
-  host("Q").allow_waiting("u-a");
-  settle();
-  const auto due = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
-  while (std::chrono::steady_clock::now() < due) settle();
-  host("P").allow_waiting("u-a");
-  EXPECT_TRUE(journal_.await("bind a n"));
-}
-
-TEST_F(BindingCycle, DeletedWhileItWaits) {
-  p().reserve = succeeds();
-  p().permit = waits();
-  one_node_one_pod();
-  ASSERT_TRUE(journal_.await("P permit a"));
-  add_pod("b");
-  ASSERT_TRUE(
-      journal_.await("condition b Unschedulable: 0/1 nodes are available: 1 Insufficient cpu."));
-  scheduler_->post(PodDeleted{pod("a", "", "1")});
-  ASSERT_TRUE(journal_.await("P permit b")) << "the place is free";
-  EXPECT_TRUE(journal_.in_order("P unreserve a", "P reserve b"));
-  settle();
-  for (const std::string& line : journal_.lines()) {
-    EXPECT_FALSE(line.starts_with("event a") || line.starts_with("condition a")) << line;
-  }
-  EXPECT_EQ(scheduler_->stats().queue.in_flight, 1U) << "b";
-}
-
-TEST_F(BindingCycle, TerminatingWhileItWaits) {
-  p().permit = waits();
-  one_node_one_pod();
-  ASSERT_TRUE(journal_.await("P permit a"));
-  const std::string dying = R"("deletionTimestamp":"2026-01-01T00:00:00Z",)";
-  add_pod("a", "1", dying);
-  ASSERT_TRUE(journal_.await("condition a Unschedulable: 0/1 nodes are available: 1 removed."));
-  activate("u-a");
-  EXPECT_TRUE(journal_.await(
-      "event a Warning FailedScheduling Scheduling: skip schedule deleting pod: ns/a"));
-  settle();
-  EXPECT_EQ(scheduler_->stats().attempts, 1U);
-}
-
-TEST_F(BindingCycle, DeletedInPreBind) {
-  p().reserve = succeeds();
-  hang_pre_bind();
-  one_node_one_pod();
-  ASSERT_TRUE(journal_.await("hangs"));
-  scheduler_->post(PodDeleted{pod("a", "", "1")});
-  settle();
-  finish();
-  ASSERT_TRUE(journal_.await("P unreserve a"));
-  settle();
-  EXPECT_EQ(journal_.count("bind a n"), 0);
-  EXPECT_EQ(scheduler_->stats().assumed_pods, 0U);
-  EXPECT_EQ(scheduler_->stats().queue.in_flight, 0U);
-}
-
-TEST_F(BindingCycle, BoundByAnotherMeanwhile) {
-  p().reserve = succeeds();
-  hang_pre_bind();
-  one_node_one_pod();
-  add_node("m", "1");
-  ASSERT_TRUE(journal_.await("hangs"));
-  scheduler_->post(PodUpserted{pod("a", "m", "1")});
-  settle();
-  finish(PLIMSOLL_ERROR, "somebody else has the disk");
-  ASSERT_TRUE(journal_.await("P unreserve a"));
-  settle();
-  for (const std::string& line : journal_.lines()) {
-    EXPECT_FALSE(line.starts_with("event a") || line.starts_with("condition a")) << line;
-  }
-  EXPECT_EQ(scheduler_->stats().pods, 1U) << "where the API server has it";
-}
-
-TEST_F(BindingCycle, RecreatedUnderItsNameWhileItWaits) {
-  p().reserve = succeeds();
-  p().permit = waits_once();
-  one_node_one_pod();
-  ASSERT_TRUE(journal_.await("P permit a"));
-  scheduler_->post(PodDeleted{pod("a", "", "1")});
-  scheduler_->post(PodUpserted{pod("a", "", "1", "", "one", "", "u-again")});
-  host("P").allow_waiting("u-a");  // of the pod that was
-  ASSERT_TRUE(journal_.await("bind a n"));
-  EXPECT_TRUE(journal_.in_order("P unreserve a", "bind a n"));
-  EXPECT_EQ(journal_.count("P permit a"), 2);
-}
-
-TEST_F(BindingCycle, AnUpdateOfAWaitingPodIsWhatIsTriedAgain) {
-  p().permit = waits_once();
-  one_node_one_pod();
-  ASSERT_TRUE(journal_.await("P permit a"));
-  add_pod("a", "3");
-  host("P").reject_waiting("u-a", "not today");
-  add_node("m", "1");
-  EXPECT_TRUE(
-      journal_.await("condition a Unschedulable: 0/2 nodes are available: 2 Insufficient cpu."));
-}
-
-TEST_F(BindingCycle, NodeGoneWhileItWaits) {
-  p().permit = waits_once();
-  one_node_one_pod();
-  ASSERT_TRUE(journal_.await("P permit a"));
-  scheduler_->post(NodeDeleted{"n"});
-  host("P").allow_waiting("u-a");
-  EXPECT_TRUE(journal_.await("condition a SchedulerError: node n is gone"));
-}
-
-TEST_F(BindingCycle, AStopGivesBackWhatWaitingPodsHold) {
-  p().reserve = q().reserve = succeeds();
-  p().permit = waits();
-  one_node_one_pod();
-  ASSERT_TRUE(journal_.await("nominate a n"));
-  settle();
-  stop();
-  EXPECT_TRUE(journal_.in_order("Q unreserve a", "P unreserve a"));
-  EXPECT_EQ(scheduler_->stats().assumed_pods, 0U);
-  for (const std::string& line : journal_.lines()) {
-    EXPECT_FALSE(line.starts_with("event a") || line.starts_with("condition a")) << line;
-  }
-}
-
 // ---- cancel_binding
 
 TEST_F(BindingCycle, CancelledInPreBind) {
@@ -526,4 +283,4 @@ TEST_F(BindingCycle, TerminatingPodsAreNotScheduled) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::testing

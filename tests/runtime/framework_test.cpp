@@ -612,6 +612,8 @@ TEST_F(FrameworkTest, PluginsReachTheScheduler) {
     host.emit_event(pod_, true, "Odd", "Looking", "look here");
     host.allow_waiting("uid-b");
     host.reject_waiting("uid-c", "no quorum");
+    EXPECT_TRUE(host.cancel_binding("uid-binding", "preempted"));
+    EXPECT_FALSE(host.cancel_binding("uid-bound", "preempted"));
     host.annotate(cycle, "seat", "1");
     host.annotate(cycle, "seat", "2");
     return PluginStatus();
@@ -627,7 +629,9 @@ TEST_F(FrameworkTest, PluginsReachTheScheduler) {
   EXPECT_THAT(world_.backend.touched, ElementsAre(std::pair(1U, uint32_t{PLIMSOLL_ASPECT_PLUGIN})));
   EXPECT_THAT(world_.backend.requeued, ElementsAre("A"));
   EXPECT_THAT(world_.backend.events, ElementsAre("test-scheduler a Warning Odd Looking look here"));
-  EXPECT_THAT(world_.backend.waiting, ElementsAre("A allows uid-b", "A rejects uid-c: no quorum"));
+  EXPECT_THAT(world_.backend.waiting,
+              ElementsAre("A allows uid-b", "A rejects uid-c: no quorum",
+                          "cancel uid-binding: preempted", "cancel uid-bound: preempted"));
   EXPECT_THAT(cycle->annotations(), ElementsAre(std::pair("seat", "2")));
 }
 
