@@ -7,55 +7,19 @@
 // their own and they do not share a connection either. Retries go by the kind of error: see
 // WriteOptions.
 
-#include <array>
-#include <atomic>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "framework/cycle/api_writer.hpp"
 #include "informer/http_client.hpp"
-#include "informer/write_fence.hpp"
+#include "informer/write_queue.hpp"
 
 namespace plimsoll::informer {
 
-enum class WriteClass { kBind, kStatus, kEvent, kOther };
-inline constexpr std::size_t kWriteClasses = 4;
-
-struct WriteOptions {
-  // Requests under way, by WriteClass: binds, pod status, events, others.
-  std::array<std::size_t, kWriteClasses> in_flight{64, 16, 32, 16};
-  // Events waiting; one more is dropped and counted. Enough for a burst of pods far above what an
-  // API server takes per second, so that each of them gets its event in the end.
-  std::size_t event_queue = 50'000;
-  // A server error (500, 502, 503, 504), an unreachable server or a lost answer: so many tries in
-  // all. A bind is tried for ever: see ServerWriter::bind. After so many tries it only gives up its
-  // place among the requests under way for as long as it waits.
-  int tries = 5;
-  // 429: waits as long as the server asks (at most max_retry_after), so many times. Not for binds.
-  int throttled_tries = 10;
-  std::chrono::milliseconds first_delay{100};  // doubling, with jitter
-  std::chrono::milliseconds max_delay{5'000};
-  std::chrono::milliseconds max_retry_after{30'000};
-  std::chrono::milliseconds timeout{15'000};  // of one try
-  std::string reporting_instance;  // "<name>-<host>"; empty: "<scheduler name>-<host name>"
-  // Set where several replicas elect a leader: nothing is sent while it is closed (kCancelled), and
-  // no try lasts longer than it allows. It must outlive the writer.
-  const WriteFence* fence = nullptr;
-};
-
-// Counters; any thread may read them.
-struct WriteStats {
-  std::array<std::atomic<std::uint64_t>, kWriteClasses> done{};     // succeeded
-  std::array<std::atomic<std::uint64_t>, kWriteClasses> failed{};   // gave up
-  std::array<std::atomic<std::uint64_t>, kWriteClasses> retried{};  // further tries
-  std::atomic<std::uint64_t> events_dropped{0};
-  std::atomic<std::uint64_t> binds_recovered{
-      0};  // the answer was lost, but the pod was bound as asked
-};
+class ConditionWriter;
+class EventRecorder;
 
 // The framework's writer over HTTP, and the same machinery for any other write. All functions may
 // be called from any thread and return at once; callbacks run on the I/O thread of the client used
@@ -80,7 +44,7 @@ class ServerWriter final : public ApiWriter {
   // these annotations, the bind has succeeded.
   void bind(BindRequest request, Done done) override;
 
-  // POST events.k8s.io/v1. Best effort.
+  // POST events.k8s.io/v1, or a further one of a series: see EventRecorder. Best effort.
   void record_event(EventRecord event) override;
 
   // Strategic-merge PATCH of pods/NAME/status, with the pod's UID and resource version as
@@ -118,18 +82,9 @@ class ServerWriter final : public ApiWriter {
   [[nodiscard]] const WriteStats& stats() const;
 
  private:
-  struct Lane;
-  struct Shared;
-  std::shared_ptr<Shared> shared_;
+  const std::shared_ptr<WriteQueue> queue_;
+  const std::shared_ptr<ConditionWriter> conditions_;
+  const std::shared_ptr<EventRecorder> events_;
 };
-
-// The bodies that are sent. Kubernetes' own texts and limits: notes are cut to 1024 bytes, ending
-// in " ...".
-[[nodiscard]] std::string binding_body(const BindRequest& request);
-[[nodiscard]] std::string condition_body(const ConditionPatch& patch,
-                                         std::chrono::system_clock::time_point now);
-[[nodiscard]] std::string event_body(const EventRecord& event,
-                                     const std::string& reporting_instance,
-                                     std::chrono::system_clock::time_point now);
 
 }  // namespace plimsoll::informer

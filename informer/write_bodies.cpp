@@ -1,10 +1,9 @@
-// The JSON that is written to the API server.
+#include "informer/write_bodies.hpp"
 
 #include <atomic>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "informer/api_writer.hpp"
 #include "informer/time_text.hpp"
 
 namespace plimsoll::informer {
@@ -16,17 +15,12 @@ using std::chrono::system_clock;
 constexpr std::size_t kMaxNote = 1024;
 constexpr std::size_t kMaxName = 253;
 
-std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+json series_json(const EventSeries& series) {
+  return {{"count", series.count}, {"lastObservedTime", time_text(series.last_observed, true)}};
 }
 
-// At most 1024 bytes, never half a character; a cut ends in " ...", as kube-scheduler's does.
-std::string cut_note(const std::string& note) {
-  static constexpr std::string_view kEllipsis = " ...";
-  if (note.size() <= kMaxNote) return note;
-  std::size_t keep = kMaxNote - kEllipsis.size();
-  while (keep > 0 && (static_cast<unsigned char>(note[keep]) & 0xC0) == 0x80) --keep;
-  return note.substr(0, keep) + std::string(kEllipsis);
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -65,8 +59,16 @@ std::string condition_body(const ConditionPatch& patch, system_clock::time_point
   return dump(json{{"metadata", std::move(metadata)}, {"status", std::move(status)}});
 }
 
-std::string event_body(const EventRecord& event, const std::string& reporting_instance,
-                       system_clock::time_point now) {
+// At most 1024 bytes, never half a character; a cut ends in " ...", as kube-scheduler's does.
+std::string cut_note(const std::string& note) {
+  static constexpr std::string_view kEllipsis = " ...";
+  if (note.size() <= kMaxNote) return note;
+  std::size_t keep = kMaxNote - kEllipsis.size();
+  while (keep > 0 && (static_cast<unsigned char>(note[keep]) & 0xC0) == 0x80) --keep;
+  return note.substr(0, keep) + std::string(kEllipsis);
+}
+
+std::string event_name(const std::string& about, system_clock::time_point now) {
   // Unique among the events of a pod, also of those of one instant.
   static std::atomic<std::uint64_t> serial{0};
   const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch());
@@ -75,26 +77,36 @@ std::string event_body(const EventRecord& event, const std::string& reporting_in
                 static_cast<unsigned long long>(nanos.count()),
                 static_cast<unsigned long long>(serial.fetch_add(1) & 0xffff));
   const std::string tail(suffix);
-  std::string ns = event.ns.empty() ? "default" : event.ns;
-  return dump(json{{"apiVersion", "events.k8s.io/v1"},
-                   {"kind", "Event"},
-                   {"metadata",
-                    {{"namespace", std::move(ns)},
-                     {"name", event.name.substr(0, kMaxName - tail.size()) + tail}}},
-                   {"eventTime", time_text(now, true)},
-                   {"reportingController", event.scheduler_name},
-                   {"reportingInstance", reporting_instance.substr(0, 128)},
-                   {"action", event.action},
-                   {"reason", event.reason},
-                   {"regarding",
-                    {{"apiVersion", event.api_version},
-                     {"kind", event.kind},
-                     {"namespace", event.ns},
-                     {"name", event.name},
-                     {"uid", event.uid},
-                     {"resourceVersion", event.resource_version}}},
-                   {"note", cut_note(event.note)},
-                   {"type", event.warning ? "Warning" : "Normal"}});
+  return about.substr(0, kMaxName - tail.size()) + tail;
+}
+
+std::string event_body(const EventRecord& event, const std::string& name,
+                       const std::string& reporting_instance, system_clock::time_point event_time,
+                       const EventSeries* series) {
+  json regarding = {{"apiVersion", event.api_version},
+                    {"kind", event.kind},
+                    {"namespace", event.ns},
+                    {"name", event.name},
+                    {"uid", event.uid},
+                    {"resourceVersion", event.resource_version}};
+  json body = {
+      {"apiVersion", "events.k8s.io/v1"},
+      {"kind", "Event"},
+      {"metadata", {{"namespace", event.ns.empty() ? "default" : event.ns}, {"name", name}}},
+      {"eventTime", time_text(event_time, true)},
+      {"reportingController", event.scheduler_name},
+      {"reportingInstance", reporting_instance.substr(0, 128)},
+      {"action", event.action},
+      {"reason", event.reason},
+      {"regarding", std::move(regarding)},
+      {"note", cut_note(event.note)},
+      {"type", event.warning ? "Warning" : "Normal"}};
+  if (series != nullptr) body["series"] = series_json(*series);
+  return dump(body);
+}
+
+std::string series_body(const EventSeries& series) {
+  return dump(json{{"series", series_json(series)}});
 }
 
 }  // namespace plimsoll::informer

@@ -1,0 +1,36 @@
+#pragma once
+// The JSON that is written to the API server. Kubernetes' own texts and limits: notes are cut to
+// 1024 bytes, ending in " ...".
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "framework/cycle/api_writer.hpp"
+
+namespace plimsoll::informer {
+
+[[nodiscard]] std::string binding_body(const BindRequest& request);
+[[nodiscard]] std::string condition_body(const ConditionPatch& patch,
+                                         std::chrono::system_clock::time_point now);
+
+// How often an event has happened and when last; of an event that happened once there is none.
+struct EventSeries {
+  std::int64_t count = 0;
+  std::chrono::system_clock::time_point last_observed{};
+};
+
+// A name for an event's object: that of what it is about, and what makes it unique.
+[[nodiscard]] std::string event_name(const std::string& about,
+                                     std::chrono::system_clock::time_point now);
+// `series` may be null.
+[[nodiscard]] std::string event_body(const EventRecord& event, const std::string& name,
+                                     const std::string& reporting_instance,
+                                     std::chrono::system_clock::time_point event_time,
+                                     const EventSeries* series = nullptr);
+// A strategic merge patch.
+[[nodiscard]] std::string series_body(const EventSeries& series);
+
+[[nodiscard]] std::string cut_note(const std::string& note);
+
+}  // namespace plimsoll::informer
