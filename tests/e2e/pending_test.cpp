@@ -307,5 +307,33 @@ TEST_F(PendingTest, PodsOfOtherSchedulersAreCountedAndLeftAlone) {
   }
 }
 
+// Refused for its taint, then for its size: client-go's rule is that what an event says does not
+// tell it apart.
+TEST_F(PendingTest, WhatFailsAgainIsOneEventWithACount) {
+  add_node("n", {{"cpu", "1"}, {"memory", "16Gi"}},
+           {{"taints", {{{"key", "team"}, {"value", "a"}, {"effect", "NoSchedule"}}}}});
+  ASSERT_NO_FATAL_FAILURE(start());
+  const json pod =
+      create_pod({.name = "big", .scheduler = kScheduler, .requests = {{"cpu", "64"}}});
+  const std::string first = "0/1 nodes are available: 1 node(s) had untolerated taint(s).";
+  ASSERT_EQ(wait_event("big", "FailedScheduling"), first);
+  const std::string name = events("big", "FailedScheduling").front()["metadata"]["name"];
+  change(std::string(kNodes) + "/n", {{"spec", {{"taints", nullptr}}}});
+
+  EXPECT_TRUE(eventually(20s, [&] {
+    const std::vector<json> all = events("big", "FailedScheduling");
+    return all.size() != 1 || all[0].value("series", json()).is_object();
+  }));
+  const std::vector<json> all = events("big", "FailedScheduling");
+  ASSERT_THAT(all, SizeIs(1));
+  const json series = all[0].value("series", json::object());
+  EXPECT_EQ(series.value("count", 0), 2);
+  EXPECT_GT(series.value("lastObservedTime", ""), all[0].value("eventTime", ""));
+  EXPECT_EQ(all[0]["metadata"]["name"], name);
+  EXPECT_EQ(all[0]["note"], first);
+  EXPECT_EQ(all[0]["regarding"]["uid"], pod["metadata"]["uid"]);
+  EXPECT_THAT(wait_refused("big"), HasSubstr("1 Insufficient cpu"));
+}
+
 }  // namespace
 }  // namespace plimsoll::test

@@ -1,0 +1,129 @@
+#pragma once
+// The base of the suites that put a large load on a cluster and look at the outcome: an independent
+// recount, and the audit log.
+
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/e2e_test.hpp"
+#include "tests/e2e/load.hpp"
+#include "tests/e2e/recount.hpp"
+
+namespace plimsoll::test {
+
+class LoadTest : public E2eTest {
+ protected:
+  void SetUp() override {
+    E2eTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    seed_ = test_seed();
+    LoadShape shaped = shape();
+    shaped.scheduler = kScheduler;
+    shaped.ns = ns();
+    load_ = make_load(seed_, shaped);
+    before_ = audit().bindings();
+    const auto created = create_all(cluster().admin(), load_.nodes);
+    ASSERT_TRUE(created) << created.error().message;
+  }
+
+  [[nodiscard]] virtual LoadShape shape() const { return {}; }
+
+  void create_pods() {
+    const auto created = create_all(cluster().admin(), load_.pods);
+    ASSERT_TRUE(created) << created.error().message;
+  }
+
+  int bound() { return audit().bindings() - before_; }
+
+  void wait_until_bound(int count) {
+    ASSERT_TRUE(eventually(60s, [&] { return bound() >= count; }))
+        << bound() << " of " << count << " pods are bound after 60 s";
+  }
+
+  // Waits until every pod is bound or was refused, and nothing has been bound for two seconds.
+  void settle() {
+    const auto quiet = [&] {
+      const int last = bound();
+      return !eventually(2s, [&] { return bound() != last; });
+    };
+    const auto decided = [&] {
+      if (!quiet()) return false;
+      undecided_.clear();
+      read();
+      for (const PodFacts& pod : result_.pods) {
+        if (pod.node.empty() && pod.unschedulable_reason.empty()) undecided_.push_back(pod.name);
+      }
+      return undecided_.empty();
+    };
+    ASSERT_TRUE(eventually(90s, decided)) << undecided_.size() << " pods are neither bound nor "
+                                          << "refused after 90 s:\n"
+                                          << lines(undecided_);
+  }
+
+  void read() {
+    const auto objects = read_cluster(client());
+    ASSERT_TRUE(objects) << objects.error().message;
+    result_ = recount(*objects);
+  }
+
+  void check_recount() {
+    EXPECT_EQ(result_.pods.size(), load_.pods.size());
+    EXPECT_EQ(result_.faults.size(), 0U) << lines(result_.faults);
+    const std::vector<std::string> waiting = held_back(result_, kScheduler);
+    EXPECT_EQ(waiting.size(), 0U) << lines(waiting);
+    std::vector<std::string> wrong;
+    for (const PodFacts& pod : result_.pods) {
+      if (pod.unschedulable_reason == (pod.node.empty() ? "Unschedulable" : "")) continue;
+      wrong.push_back(pod.name + (pod.node.empty() ? " is pending" : " is bound") +
+                      ", its condition PodScheduled is False for \"" + pod.unschedulable_reason +
+                      "\"");
+    }
+    EXPECT_EQ(wrong.size(), 0U) << lines(wrong);
+    // A load that fits as a whole, or hardly at all, would show little.
+    EXPECT_GE(result_.bound(), load_.pods.size() * 80 / 100);
+    EXPECT_GE(result_.pending(), load_.pods.size() * 3 / 100);
+    std::cout << result_.bound() << " pods bound, " << result_.pending() << " do not fit\n";
+  }
+
+  // Each bound pod was bound once, and nothing else was written to a pod by mistake.
+  void check_writes(bool undisturbed) {
+    std::map<std::string, PodWrites> writes = audit().pod_writes(kSchedulerUser);
+    std::vector<std::string> wrong;
+    for (const PodFacts& pod : result_.pods) {
+      const PodWrites& of = writes[pod.name];
+      if (of.others == 0 && (undisturbed ? right_at_once(pod, of) : right_at_last(pod, of)))
+        continue;
+      wrong.push_back(pod.name + (pod.node.empty() ? " (pending): " : " (bound): ") +
+                      std::to_string(of.bound) + " bindings, " + std::to_string(of.lost_binds) +
+                      " lost ones, " + std::to_string(of.refused_binds) + " refused ones, " +
+                      std::to_string(of.status_patches) + " conditions, " +
+                      std::to_string(of.others) + " others");
+    }
+    EXPECT_EQ(wrong.size(), 0U) << lines(wrong);
+  }
+
+  // Nothing makes room in this cluster, so a pod that could be bound was never refused: the binding
+  // is the only write.
+  static bool right_at_once(const PodFacts& pod, const PodWrites& of) {
+    if (of.lost_binds != 0 || of.refused_binds != 0) return false;
+    return pod.node.empty() ? of.bound == 0 && of.status_patches > 0
+                            : of.bound == 1 && of.status_patches == 0;
+  }
+  // A write that somebody died over may have been made, and is tried again: never with success
+  // twice.
+  static bool right_at_last(const PodFacts& pod, const PodWrites& of) {
+    return pod.node.empty() ? of.bound == 0 : of.bound <= 1 && of.bound + of.lost_binds >= 1;
+  }
+
+  std::uint64_t seed_ = 0;
+  Load load_;
+  int before_ = 0;
+  Recount result_;
+  std::vector<std::string> undecided_;
+};
+
+}  // namespace plimsoll::test
