@@ -50,6 +50,16 @@ TEST(PlimsollSimulate, PlacesTheSampleAsExpected) {
   EXPECT_THAT(answer.out, HasSubstr("(0 with TopologyAffinityError)"));
 }
 
+TEST(PlimsollSimulate, PreemptsWhereNothingElseHelps) {
+  const std::string sample = "examples/clusters/preemption/";
+  const Answer answer =
+      plimsoll({"simulate", "--config", kProfile, "--cluster", sample + "cluster.yaml", "--pods",
+                sample + "pods.yaml", "--expect", sample + "expected.yaml"});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("urgent"));
+  EXPECT_THAT(answer.out, HasSubstr("preemptionPolicy=Never"));
+}
+
 TEST(PlimsollSimulate, FailsWhenAnExpectationDoesNotHold) {
   const TempDir dir;
   const auto expected = dir.path() / "expected.yaml";
