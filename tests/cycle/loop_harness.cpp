@@ -165,23 +165,24 @@ void JournalApi::record_event(EventRecord event) {
 }
 
 void JournalApi::patch_condition(ConditionPatch patch, Done done) {
+  std::vector<std::string> lines;
   if (!patch.reason.empty()) {
-    journal_.add("condition " + patch.name + " " + patch.reason + ": " + patch.message);
+    lines.push_back("condition " + patch.name + " " + patch.reason + ": " + patch.message);
   }
   if (patch.set_nominated) {
-    journal_.add("nominate " + patch.name + " " +
-                 (patch.nominated_node.empty() ? "-" : patch.nominated_node));
+    lines.push_back("nominate " + patch.name + " " +
+                    (patch.nominated_node.empty() ? "-" : patch.nominated_node));
   }
+  bool held = false;
   {
+    // Before the journal tells of it: whoever waits for the line looks at the patch next.
     const std::lock_guard lock(mutex_);
-    const bool held = hold_ && patch.reason.empty();
+    held = hold_ && patch.reason.empty();
     patches_.push_back(std::move(patch));
-    if (held) {
-      held_.push_back(std::move(done));
-      return;
-    }
+    if (held) held_.push_back(done);
   }
-  done({});
+  for (std::string& line : lines) journal_.add(std::move(line));
+  if (!held) done({});
 }
 
 void JournalApi::request(ApiRequest, Answered done) {
