@@ -59,14 +59,15 @@ Result<std::unique_ptr<Leadership>> Leadership::create(
       *made->client_, settings.resource_namespace, settings.resource_name);
   informer::LeaderElectionOptions election;
   election.identity = made->identity_;
-  election.lease = settings.resource_namespace + "/" + settings.resource_name;
+  election.lease = made->lease_name_ = settings.resource_namespace + "/" + settings.resource_name;
   election.lease_duration = settings.lease_duration;
   election.renew_deadline = settings.renew_deadline;
   election.retry_period = settings.retry_period;
   informer::LeaderElectionCallbacks callbacks;
   callbacks.on_leading = [own = made.get()] { own->on_leading_(); };
   callbacks.on_holder = [own = made.get()](const std::string& holder) {
-    if (holder != own->identity_) log_info("another replica leads", {{"holder", holder}});
+    if (holder.empty() || holder == own->identity_) return;
+    log_info("another replica leads", {{"lease", own->lease_name_}, {"holder", holder}});
   };
   made->elector_ = std::make_unique<informer::LeaderElector>(
       *made->lease_, made->fence_, std::move(election), std::move(callbacks));

@@ -52,6 +52,7 @@ class Leadership {
   void elect(const std::stop_token& stop, const OnLost& on_lost);
 
   const std::string identity_;
+  std::string lease_name_;  // "namespace/name"
   informer::WriteFence fence_;
   std::unique_ptr<informer::HttpClient> client_;
   std::unique_ptr<informer::ApiServerLease> lease_;

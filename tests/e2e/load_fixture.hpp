@@ -90,13 +90,20 @@ class LoadTest : public E2eTest {
   }
 
   // Each bound pod was bound once, and nothing else was written to a pod by mistake.
-  void check_writes(bool undisturbed) {
+  // `unrecorded`: of so many bindings an API server that crashed may have taken the record with it:
+  // it writes one when it has answered.
+  void check_writes(bool undisturbed, std::size_t unrecorded = 0) {
     std::map<std::string, PodWrites> writes = audit().pod_writes(kSchedulerUser);
     std::vector<std::string> wrong;
     for (const PodFacts& pod : result_.pods) {
       const PodWrites& of = writes[pod.name];
       if (of.others == 0 && (undisturbed ? right_at_once(pod, of) : right_at_last(pod, of)))
         continue;
+      const bool no_record = of.bound + of.lost_binds == 0 && of.others == 0;
+      if (no_record && !pod.node.empty() && unrecorded > 0) {
+        --unrecorded;
+        continue;
+      }
       wrong.push_back(pod.name + (pod.node.empty() ? " (pending): " : " (bound): ") +
                       std::to_string(of.bound) + " bindings, " + std::to_string(of.lost_binds) +
                       " lost ones, " + std::to_string(of.refused_binds) + " refused ones, " +
