@@ -30,25 +30,40 @@ bool same_labels(const plimsoll_list& a, const plimsoll_list& b) {
   });
 }
 
-bool same_taints(const plimsoll_list& a, const plimsoll_list& b) {
-  return same_list<plimsoll_taint>(a, b, [](const auto& x, const auto& y) {
-    return x.effect == y.effect && equal(x.key, y.key) && equal(x.value, y.value);
-  });
-}
-
 bool same_images(const plimsoll_list& a, const plimsoll_list& b) {
   return same_list<plimsoll_image>(a, b, [](const auto& x, const auto& y) {
     return x.bytes == y.bytes && same_list<plimsoll_str>(x.names, y.names, equal);
   });
 }
 
+using ConditionTexts = std::vector<std::pair<std::string_view, std::string_view>>;
+
+ConditionTexts conditions_of(const plimsoll_list& list) {
+  ConditionTexts texts;
+  for (const auto& condition : items<plimsoll_condition>(list)) {
+    texts.emplace_back(view(condition.type), view(condition.status));
+  }
+  std::sort(texts.begin(), texts.end());
+  return texts;
+}
+
+// Type by type; their order says nothing.
 bool same_conditions(const plimsoll_list& a, const plimsoll_list& b) {
-  return same_list<plimsoll_condition>(a, b, [](const auto& x, const auto& y) {
-    return equal(x.type, y.type) && equal(x.status, y.status);
-  });
+  if (same_list<plimsoll_condition>(a, b, [](const auto& x, const auto& y) {
+        return equal(x.type, y.type) && equal(x.status, y.status);
+      })) {
+    return true;
+  }
+  return a.count == b.count && conditions_of(a) == conditions_of(b);
 }
 
 }  // namespace
+
+bool same_taints(const plimsoll_list& a, const plimsoll_list& b) {
+  return same_list<plimsoll_taint>(a, b, [](const auto& x, const auto& y) {
+    return x.effect == y.effect && equal(x.key, y.key) && equal(x.value, y.value);
+  });
+}
 
 uint32_t node_aspects_changed(const plimsoll_node& before, const plimsoll_node& after) {
   uint32_t aspects = 0;

@@ -141,6 +141,8 @@ class ClusterState {
 [[nodiscard]] uint32_t node_aspects_changed(const plimsoll_node& before,
                                             const plimsoll_node& after);
 
+[[nodiscard]] bool same_taints(const plimsoll_list& a, const plimsoll_list& b);
+
 // What a pod's presence on a node touches.
 [[nodiscard]] uint32_t pod_aspects(const plimsoll_pod& pod);
 

@@ -1,5 +1,4 @@
-// What plugins ask of the scheduler (HostBackend), and what the queue asks of the plugins
-// (QueuePolicy).
+// What plugins ask of the scheduler (HostBackend).
 
 #include <chrono>
 #include <utility>
@@ -12,14 +11,6 @@
 #include "framework/cycle/what_if.hpp"
 
 namespace plimsoll {
-namespace {
-
-// Not a Kubernetes kind: a plugin's own call to wake what it rejected; the label is the plugin's
-// name.
-constexpr std::string_view kResourceRequeue = "plimsoll.io/requeue";
-
-}  // namespace
-
 // ---- HostBackend; loop only
 
 const plimsoll_node_info* Scheduler::node_by_name(std::string_view node_name) {
@@ -188,83 +179,8 @@ int64_t Scheduler::now_ms() {
                                 .count();
 }
 
-// ---- QueuePolicy
-
 Framework* Scheduler::framework_for(const plimsoll_pod& pod) {
-  const auto found = by_scheduler_name_.find(std::string(view(pod.scheduler_name)));
-  return found == by_scheduler_name_.end() ? nullptr : found->second;
-}
-
-std::optional<PluginIndex> Scheduler::gate(const plimsoll_pod& pod) {
-  Framework* framework = framework_for(pod);
-  if (framework == nullptr) return std::nullopt;
-  const Status status = timed(*framework, metrics::Point::kPreEnqueue,
-                              [&] { return framework->run_pre_enqueue(pod); });
-  if (status.ok()) return std::nullopt;
-  if (status.is_error()) {
-    log_error("PreEnqueue failed; the pod is held back",
-              {{"pod", full_name(pod)}, {"error", status.message(environment_.reasons)}});
-  }
-  return status.plugin_index;
-}
-
-bool Scheduler::anyone_cares(const ClusterEvent& event) {
-  if (queue_metrics_) queue_metrics_->happened(event.label);
-  if (event.resource == kResourceRequeue) return true;
-  for (const auto& framework : frameworks_) {
-    for (const EventInterests& registered : framework->events()) {
-      if (registered.all) return true;
-      for (const plimsoll_event_interest& interest : registered.interests) {
-        if (matches(interest, event)) return true;
-      }
-    }
-  }
-  return false;
-}
-
-SortKey Scheduler::sort_key(const plimsoll_pod& pod, int64_t queued_ms) {
-  SortKey key{};
-  if (Framework* framework = framework_for(pod)) framework->sort_key(pod, queued_ms, key);
-  return key;
-}
-
-QueueHint Scheduler::hint(const plimsoll_pod& pod, PluginIndex plugin, const ClusterEvent& event) {
-  if (pod.priority > event.max_priority) return QueueHint::kSkip;
-  Framework* framework = framework_for(pod);
-  if (framework == nullptr) return QueueHint::kNotRegistered;
-  if (event.resource == kResourceRequeue) {
-    return framework->plugin_name(plugin) == event.label ? QueueHint::kQueue
-                                                         : QueueHint::kNotRegistered;
-  }
-  for (const EventInterests& registered : framework->events()) {
-    if (registered.plugin != plugin) continue;
-    if (registered.all) return QueueHint::kQueue;
-    for (const plimsoll_event_interest& interest : registered.interests) {
-      if (!matches(interest, event)) continue;
-      plimsoll_event seen{};
-      seen.size = sizeof(seen);
-      seen.actions = event.actions;
-      seen.resource = str(event.resource);
-      seen.old_pod = event.old_pod.get();
-      seen.new_pod = event.new_pod.get();
-      seen.old_node = event.old_node.get();
-      seen.new_node = event.new_node.get();
-      const RawRef& object = event.new_object ? event.new_object : event.old_object;
-      if (object) seen.name = str(object->name);
-      if (event.old_object) seen.old_json = str(event.old_object->json);
-      if (event.new_object) seen.new_json = str(event.new_object->json);
-      const bool measured = queue_metrics_ && queue_metrics_->sample_hint();
-      const auto start = measured ? metrics::Clock::now() : metrics::Clock::time_point();
-      const bool queue = framework->hint(plugin, pod, seen) == PLIMSOLL_HINT_QUEUE;
-      if (measured) {
-        queue_metrics_->hint(framework->plugin_name(plugin), event.label, queue,
-                             metrics::seconds_since(start));
-      }
-      return queue ? QueueHint::kQueue : QueueHint::kSkip;
-    }
-    return QueueHint::kNotRegistered;
-  }
-  return QueueHint::kNotRegistered;
+  return policy_.framework_for(pod);
 }
 
 }  // namespace plimsoll

@@ -21,11 +21,12 @@ Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& 
     : options_(std::move(options)),
       writer_(writer),
       environment_(symbols, *this),
+      policy_(environment_.reasons),
       nominator_([this](std::string_view node_name) {
         const NodeInfo* node = cluster_.node(node_name);
         if (node != nullptr) cluster_.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);
       }),
-      queue_(*this, options_.queue),
+      queue_(policy_, options_.queue),
       unsynced_kinds_{"pods", "nodes"} {
   standby_ = options_.standby;
   using std::chrono::duration_cast;
@@ -45,6 +46,7 @@ void Scheduler::start_metrics() {
     return framework == nullptr ? nullptr : framework->metrics();
   });
   queue_.observe(queue_metrics_.get());
+  policy_.measure(queue_metrics_.get());
   environment_.metrics = metrics_.get();
   environment_.plugin_metrics.show_in(*options_.metrics);
   gauges_ = options_.metrics->on_collect([this] { show_gauges(); });
@@ -100,7 +102,7 @@ Result<void> Scheduler::make_profiles(const Modules& modules) {
       for (const Error& error : made.error()) note(error.message);
       continue;
     }
-    if (!by_scheduler_name_.emplace(spec.scheduler_name, made->get()).second) {
+    if (!policy_.add(**made)) {
       note("duplicate profile with scheduler name \"" + spec.scheduler_name + "\"");
     }
     frameworks_.push_back(std::move(*made));

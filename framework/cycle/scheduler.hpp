@@ -32,6 +32,7 @@
 #include "framework/cycle/api_writer.hpp"
 #include "framework/cycle/diagnosis.hpp"
 #include "framework/cycle/nominator.hpp"
+#include "framework/cycle/profiles_policy.hpp"
 #include "framework/metrics/registry.hpp"
 #include "framework/queue/scheduling_queue.hpp"
 #include "framework/runtime/environment.hpp"
@@ -82,7 +83,7 @@ struct SchedulerStats {
   bool synced = false;
 };
 
-class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
+class Scheduler final : public Inbox, private HostBackend {
  public:
   // Makes every plugin of every profile. All errors of all profiles, one a line. `modules`,
   // `symbols` and `writer` must outlive the scheduler.
@@ -210,12 +211,6 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
   void run_on_loop(int64_t delay_ms, std::function<void()> task) override;
   void api_request(PluginRequest request, ApiAnswer done) override;
 
-  // ---- QueuePolicy
-  std::optional<PluginIndex> gate(const plimsoll_pod& pod) override;
-  bool anyone_cares(const ClusterEvent& event) override;
-  SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override;
-  QueueHint hint(const plimsoll_pod& pod, PluginIndex plugin, const ClusterEvent& event) override;
-
   Framework* framework_for(const plimsoll_pod& pod);  // null: not one of our schedulerNames
 
   SchedulerOptions options_;
@@ -226,7 +221,7 @@ class Scheduler final : public Inbox, private HostBackend, private QueuePolicy {
   std::function<void(const WantedKind&)> kind_wanted_;
   Environment environment_;
   std::vector<std::unique_ptr<Framework>> frameworks_;
-  std::unordered_map<std::string, Framework*> by_scheduler_name_;
+  ProfilesPolicy policy_;
 
   ClusterState cluster_;
   Nominator nominator_;

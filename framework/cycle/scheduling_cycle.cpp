@@ -21,7 +21,7 @@ std::string failed_to_schedule_deleting(const plimsoll_pod& pod) {
 }  // namespace
 
 bool Scheduler::schedule_one() {
-  const QueuedPod* queued = queue_.pop(now_ms());
+  const QueuedPod* queued = queue_.pop();
   if (queued == nullptr) return false;
   const PodRef pod = queued->pod;
   const std::string uid(view(pod->meta.uid));

@@ -66,28 +66,10 @@ bool scaled_down(const plimsoll_pod& before, const plimsoll_pod& after) {
   return false;
 }
 
-bool same_tolerations(const plimsoll_list& a, const plimsoll_list& b) {
-  return same_list<plimsoll_toleration>(a, b, [](const auto& x, const auto& y) {
-    return x.op == y.op && x.effect == y.effect && equal(x.key, y.key) && equal(x.value, y.value);
-  });
-}
-
-uint32_t pod_actions(const plimsoll_pod& before, const plimsoll_pod& after) {
-  uint32_t actions = 0;
-  if (!same_list<plimsoll_label>(before.meta.labels, after.meta.labels,
-                                 [](const auto& x, const auto& y) {
-                                   return equal(x.key, y.key) && equal(x.value, y.value);
-                                 })) {
-    actions |= PLIMSOLL_ACTION_UPDATE_POD_LABEL;
-  }
-  if (scaled_down(before, after)) actions |= PLIMSOLL_ACTION_UPDATE_POD_SCALE_DOWN;
-  if (!same_tolerations(before.tolerations, after.tolerations)) {
-    actions |= PLIMSOLL_ACTION_UPDATE_POD_TOLERATION;
-  }
-  if (before.scheduling_gates.count != 0 && after.scheduling_gates.count == 0) {
-    actions |= PLIMSOLL_ACTION_UPDATE_POD_GATES_ELIMINATED;
-  }
-  return actions;
+bool same_labels(const plimsoll_pod& before, const plimsoll_pod& after) {
+  return same_list<plimsoll_label>(
+      before.meta.labels, after.meta.labels,
+      [](const auto& x, const auto& y) { return equal(x.key, y.key) && equal(x.value, y.value); });
 }
 
 }  // namespace
@@ -112,23 +94,25 @@ ClusterEvent node_deleted(NodeRef node) {
 }
 
 std::vector<ClusterEvent> node_updated(const NodeRef& before, const NodeRef& after) {
-  constexpr std::array<std::pair<uint32_t, uint32_t>, 6> kActions{{
-      {PLIMSOLL_ASPECT_ALLOCATABLE, PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE},
-      {PLIMSOLL_ASPECT_LABELS, PLIMSOLL_ACTION_UPDATE_NODE_LABEL},
-      {PLIMSOLL_ASPECT_TAINTS, PLIMSOLL_ACTION_UPDATE_NODE_TAINT},
-      {PLIMSOLL_ASPECT_CONDITIONS, PLIMSOLL_ACTION_UPDATE_NODE_CONDITION},
-      {PLIMSOLL_ASPECT_ANNOTATIONS, PLIMSOLL_ACTION_UPDATE_NODE_ANNOTATION},
-      {PLIMSOLL_ASPECT_FEATURES, PLIMSOLL_ACTION_UPDATE_NODE_DECLARED_FEATURE},
-  }};
   std::vector<ClusterEvent> events;
-  const uint32_t aspects = node_aspects_changed(*before, *after);
-  for (const auto& [aspect, action] : kActions) {
-    if ((aspects & aspect) == 0) continue;
+  const auto changed = [&](bool is_changed, uint32_t action) {
+    if (!is_changed) return;
     ClusterEvent event = make(kResourceNode, action);
     event.old_node = before;
     event.new_node = after;
     events.push_back(std::move(event));
-  }
+  };
+  const uint32_t aspects = node_aspects_changed(*before, *after);
+  const auto has = [aspects](uint32_t aspect) { return (aspects & aspect) != 0; };
+  // A node that is cordoned helps nobody; one that no longer is counts as if it had lost a taint.
+  changed(before->unschedulable != 0 && after->unschedulable == 0,
+          PLIMSOLL_ACTION_UPDATE_NODE_TAINT);
+  changed(has(PLIMSOLL_ASPECT_ALLOCATABLE), PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE);
+  changed(has(PLIMSOLL_ASPECT_LABELS), PLIMSOLL_ACTION_UPDATE_NODE_LABEL);
+  changed(!same_taints(before->taints, after->taints), PLIMSOLL_ACTION_UPDATE_NODE_TAINT);
+  changed(has(PLIMSOLL_ASPECT_CONDITIONS), PLIMSOLL_ACTION_UPDATE_NODE_CONDITION);
+  changed(has(PLIMSOLL_ASPECT_ANNOTATIONS), PLIMSOLL_ACTION_UPDATE_NODE_ANNOTATION);
+  changed(has(PLIMSOLL_ASPECT_FEATURES), PLIMSOLL_ACTION_UPDATE_NODE_DECLARED_FEATURE);
   return events;
 }
 
@@ -147,17 +131,21 @@ ClusterEvent assigned_pod_deleted(PodRef pod) {
 std::vector<ClusterEvent> pod_updated(std::string_view resource, const PodRef& before,
                                       const PodRef& after) {
   std::vector<ClusterEvent> events;
-  const uint32_t actions = pod_actions(*before, *after);
-  for (const ActionName& known : kActionNames) {
-    const bool other = known.action == PLIMSOLL_ACTION_UPDATE && actions == 0;
-    if (!other && (known.action == PLIMSOLL_ACTION_UPDATE || (actions & known.action) == 0)) {
-      continue;
-    }
-    ClusterEvent event = make(resource, known.action);
+  const auto changed = [&](bool is_changed, uint32_t action) {
+    if (!is_changed) return;
+    ClusterEvent event = make(resource, action);
     event.old_pod = before;
     event.new_pod = after;
     events.push_back(std::move(event));
-  }
+  };
+  changed(!same_labels(*before, *after), PLIMSOLL_ACTION_UPDATE_POD_LABEL);
+  changed(scaled_down(*before, *after), PLIMSOLL_ACTION_UPDATE_POD_SCALE_DOWN);
+  changed(before->scheduling_gates.count != 0 && after->scheduling_gates.count == 0,
+          PLIMSOLL_ACTION_UPDATE_POD_GATES_ELIMINATED);
+  // Tolerations are only ever added.
+  changed(before->tolerations.count != after->tolerations.count,
+          PLIMSOLL_ACTION_UPDATE_POD_TOLERATION);
+  changed(events.empty(), PLIMSOLL_ACTION_UPDATE);
   return events;
 }
 

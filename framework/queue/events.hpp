@@ -45,12 +45,16 @@ struct ClusterEvent {
 
 [[nodiscard]] ClusterEvent node_added(NodeRef node);
 [[nodiscard]] ClusterEvent node_deleted(NodeRef node);
-// One event for each kind of property that changed; none if nothing that matters to scheduling did.
+// One event for each kind of property that changed, in NodeSchedulingPropertiesChange's order; none
+// if nothing that matters to scheduling did. A node that is cordoned says nothing; the taint event
+// comes twice if a node is uncordoned and changes its taints at once.
 [[nodiscard]] std::vector<ClusterEvent> node_updated(const NodeRef& before, const NodeRef& after);
 
 [[nodiscard]] ClusterEvent assigned_pod_added(PodRef pod);
 [[nodiscard]] ClusterEvent assigned_pod_deleted(PodRef pod);
-// `resource` is kResourceAssignedPod or kResourceUnschedulablePod.
+// One event for each kind of property that changed, in PodSchedulingPropertiesChange's order; a
+// plain update if none of them did. `resource` is kResourceAssignedPod or
+// kResourceUnschedulablePod.
 [[nodiscard]] std::vector<ClusterEvent> pod_updated(std::string_view resource, const PodRef& before,
                                                     const PodRef& after);
 

@@ -14,6 +14,7 @@ constexpr std::string_view kPodAdd = "UnschedulablePodAdd";
 constexpr std::string_view kScheduleAttemptFailure = "ScheduleAttemptFailure";
 constexpr std::string_view kBackoffComplete = "BackoffComplete";
 constexpr std::string_view kPopFromBackoffQ = "PopFromBackoffQ";
+constexpr std::string_view kForceActivate = "ForceActivate";
 constexpr int64_t kUnschedulableFlushMs = 30'000;
 // Events kept for pods in flight. A pod that waits on Permit for minutes may miss older ones; it is
 // then tried again after a backoff, as if one of them had helped.
@@ -69,8 +70,12 @@ void SchedulingQueue::take_out(QueuedPod& pod) {
       break;
     case QueuePlace::kUnschedulable:
       unschedulable_.erase(pod.sequence);
-      if (pod.counted_gated) --gated_;
-      pod.counted_gated = false;
+      if (pod.gated_by) --gated_;
+      for_each_rejector(pod, [&](PluginKey plugin) {
+        const auto found = waiting_for_.find(plugin);
+        found->second.erase(pod.sequence);
+        if (found->second.empty()) waiting_for_.erase(found);
+      });
       break;
     case QueuePlace::kInFlight:
       break;
@@ -93,23 +98,42 @@ void SchedulingQueue::put(QueuedPod& pod, QueuePlace place) {
       break;
     case QueuePlace::kUnschedulable:
       unschedulable_.emplace(pod.sequence, &pod);
-      pod.counted_gated = pod.gated_by.has_value();
-      if (pod.counted_gated) ++gated_;
+      if (pod.gated_by) ++gated_;
+      for_each_rejector(
+          pod, [&](PluginKey plugin) { waiting_for_[plugin].emplace(pod.sequence, &pod); });
       break;
     case QueuePlace::kInFlight:
       break;
   }
 }
 
-// PreEnqueue guards both the active and the backoff queue.
+void SchedulingQueue::put_active(QueuedPod& pod, int64_t now_ms) {
+  if (pod.initial_attempt_ms == 0) pod.initial_attempt_ms = now_ms;
+  put(pod, QueuePlace::kActive);
+}
+
+// Whose word moves an unschedulable pod; each plugin once. What decides this does not change while
+// the pod is unschedulable.
+template <typename Visit>
+void SchedulingQueue::for_each_rejector(const QueuedPod& pod, Visit visit) {
+  if (pod.gated_by) {
+    visit(plugin_key(pod.profile, *pod.gated_by));
+    return;
+  }
+  for (const PluginIndex plugin : pod.rejectors) visit(plugin_key(pod.profile, plugin));
+  for (const PluginIndex plugin : pod.pending) {
+    if (!pod.rejectors.contains(plugin)) visit(plugin_key(pod.profile, plugin));
+  }
+}
+
+// PreEnqueue guards both the active and the backoff queue. A plugin that gated the pod stays among
+// its rejectors until it is popped, as the others do.
 bool SchedulingQueue::passes_gates(QueuedPod& pod) {
-  const bool was_gated = pod.gated_by.has_value();
   count_holders(pod, -1);
-  if (was_gated) pod.rejectors.erase(*pod.gated_by);
   pod.gated_by = policy_.gate(*pod.pod);
   if (pod.gated_by) pod.rejectors.insert(*pod.gated_by);
   count_holders(pod, +1);
-  return !pod.gated_by.has_value();
+  return !pod.gated_by;
 }
 
 void SchedulingQueue::count_holders(const QueuedPod& pod, int change) const {
@@ -132,10 +156,15 @@ void SchedulingQueue::add(PodRef pod, int64_t now_ms) {
   const Cause cause(*this, kPodAdd);
   auto entry = std::make_unique<QueuedPod>();
   entry->pod = std::move(pod);
+  entry->profile = policy_.profile(*entry->pod);
   entry->queued_ms = now_ms;
   entry->key = policy_.sort_key(*entry->pod, now_ms);
   QueuedPod& added = *pods_.emplace(uid, std::move(entry)).first->second;
-  put(added, passes_gates(added) ? QueuePlace::kActive : QueuePlace::kUnschedulable);
+  if (passes_gates(added)) {
+    put_active(added, now_ms);
+  } else {
+    put(added, QueuePlace::kUnschedulable);
+  }
 }
 
 void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
@@ -146,11 +175,14 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
     return;
   }
   const PodRef before = std::exchange(entry->pod, std::move(pod));
-  const std::vector<ClusterEvent> events =
-      pod_updated(kResourceUnschedulablePod, before, entry->pod);
+  std::vector<SeenEvent> seen;
+  for (ClusterEvent& event : pod_updated(kResourceUnschedulablePod, before, entry->pod)) {
+    std::vector<PluginKey> interested = policy_.interested(event);
+    if (!interested.empty()) seen.push_back({std::move(event), std::move(interested)});
+  }
   if (entry->place == QueuePlace::kInFlight) {
-    // Seen by the pod itself when its attempt ends.
-    for (const ClusterEvent& event : events) remember(event);
+    // Looked at when the attempt ends: the update may have removed what the pod is rejected for.
+    for (SeenEvent& each : seen) remember(std::move(each));
     return;
   }
   const SortKey key = policy_.sort_key(*entry->pod, entry->queued_ms);
@@ -164,10 +196,10 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
     return;
   }
   entry->key = key;
-  for (const ClusterEvent& event : events) {
-    const Strategy strategy = worth_requeuing(*entry, event);
+  for (const SeenEvent& each : seen) {
+    const Strategy strategy = worth_requeuing(*entry, each);
     if (strategy == Strategy::kSkip) continue;
-    const Cause cause(*this, event.label);
+    const Cause cause(*this, each.event.label);
     requeue(*entry, strategy, now_ms);
     break;
   }
@@ -177,7 +209,10 @@ void SchedulingQueue::remove(std::string_view uid) {
   QueuedPod* entry = known(uid);
   departed_.erase(std::string(uid));
   if (entry == nullptr) return;
-  if (entry->place == QueuePlace::kInFlight) end_flight(uid);
+  if (entry->place == QueuePlace::kInFlight) {
+    end_flight(uid);
+    prune_events();
+  }
   count_holders(*entry, -1);
   take_out(*entry);
   pods_.erase(std::string(uid));
@@ -185,7 +220,7 @@ void SchedulingQueue::remove(std::string_view uid) {
 
 // ---- the cycle
 
-QueuedPod* SchedulingQueue::pop(int64_t now_ms) {
+QueuedPod* SchedulingQueue::pop() {
   QueuedPod* pod = nullptr;
   if (!active_.empty()) {
     pod = active_.pop();
@@ -197,7 +232,6 @@ QueuedPod* SchedulingQueue::pop(int64_t now_ms) {
   }
   pod->place = QueuePlace::kInFlight;
   ++pod->attempts;
-  if (pod->initial_attempt_ms == 0) pod->initial_attempt_ms = now_ms;
   count_holders(*pod, -1);
   pod->rejectors.clear();
   pod->pending.clear();
@@ -225,14 +259,14 @@ void SchedulingQueue::prune_events() {
 }
 
 void SchedulingQueue::drop_oldest_event() {
-  if (observer_ != nullptr) observer_->event_kept(events_.front().label, -1);
+  if (observer_ != nullptr) observer_->event_kept(events_.front().event.label, -1);
   events_.pop_front();
   ++events_begin_;
 }
 
-void SchedulingQueue::remember(const ClusterEvent& event) {
-  events_.push_back(event);
-  if (observer_ != nullptr) observer_->event_kept(event.label, +1);
+void SchedulingQueue::remember(SeenEvent seen) {
+  if (observer_ != nullptr) observer_->event_kept(seen.event.label, +1);
+  events_.push_back(std::move(seen));
   if (events_.size() > kMaxInFlightEvents) drop_oldest_event();
 }
 
@@ -277,16 +311,8 @@ void SchedulingQueue::requeue_after_attempt(QueuedPod& pod, const InFlight& flig
   for (uint64_t at = std::max(flight.since, events_begin_); at < events_begin_ + events_.size();
        ++at) {
     if (best == Strategy::kImmediately) break;
-    const ClusterEvent& event = events_[static_cast<size_t>(at - events_begin_)];
-    // An update of an unscheduled pod concerns that pod only.
-    if (event.resource == kResourceUnschedulablePod &&
-        view(event.new_pod->meta.uid) != view(pod.pod->meta.uid)) {
-      continue;
-    }
-    best = std::max(best, worth_requeuing(pod, event));
+    best = std::max(best, worth_requeuing(pod, events_[static_cast<size_t>(at - events_begin_)]));
   }
-  pod.place =
-      QueuePlace::kInFlight;  // it is in no container, so take_out() in requeue() is a no-op
   requeue(pod, best, now_ms);
 }
 
@@ -311,6 +337,7 @@ void SchedulingQueue::restore(PodRef pod, const std::set<PluginIndex>& rejectors
     departed_.erase(found);
   }
   entry->pod = std::move(pod);
+  entry->profile = policy_.profile(*entry->pod);
   entry->place = QueuePlace::kInFlight;
   const Cause cause(*this, kScheduleAttemptFailure);
   count_failure(*entry, rejectors, {}, now_ms);
@@ -330,24 +357,32 @@ void SchedulingQueue::forget(std::string_view uid) {
 
 // ---- events
 
+bool SchedulingQueue::is_interested(const SeenEvent& seen, const QueuedPod& pod,
+                                    PluginIndex plugin) {
+  return std::binary_search(seen.interested.begin(), seen.interested.end(),
+                            plugin_key(pod.profile, plugin));
+}
+
+// isPodWorthRequeuing.
 SchedulingQueue::Strategy SchedulingQueue::worth_requeuing(const QueuedPod& pod,
-                                                           const ClusterEvent& event) {
+                                                           const SeenEvent& seen) {
+  const ClusterEvent& event = seen.event;
   if (pod.rejectors.empty() && pod.pending.empty()) return Strategy::kAfterBackoff;
   if (event.wildcard) {
     const bool others = event.new_pod && view(event.new_pod->meta.uid) != view(pod.pod->meta.uid);
     return others ? Strategy::kSkip : Strategy::kAfterBackoff;
   }
-  Strategy best = Strategy::kSkip;
-  for (const PluginIndex plugin : pod.pending) {
-    if (policy_.hint(*pod.pod, plugin, event) == QueueHint::kQueue) return Strategy::kImmediately;
+  const auto says_queue = [&](PluginIndex plugin) {
+    return is_interested(seen, pod, plugin) &&
+           policy_.hint(*pod.pod, plugin_key(pod.profile, plugin), event) == QueueHint::kQueue;
+  };
+  // A plugin that answered Pending waited for just this, so the pod has deserved no penalty.
+  if (std::any_of(pod.pending.begin(), pod.pending.end(), says_queue)) {
+    return Strategy::kImmediately;
   }
-  for (const PluginIndex plugin : pod.rejectors) {
-    if (policy_.hint(*pod.pod, plugin, event) == QueueHint::kQueue) {
-      best = Strategy::kAfterBackoff;
-      break;
-    }
-  }
-  return best;
+  return std::any_of(pod.rejectors.begin(), pod.rejectors.end(), says_queue)
+             ? Strategy::kAfterBackoff
+             : Strategy::kSkip;
 }
 
 int64_t SchedulingQueue::backoff_expiry(QueuedPod& pod) const {
@@ -372,75 +407,102 @@ bool SchedulingQueue::backing_off(QueuedPod& pod, int64_t now_ms) const {
   return expiry != 0 && expiry >= truncate_to_window(now_ms);
 }
 
+// requeuePodWithQueueingStrategy.
 void SchedulingQueue::requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms) {
   take_out(pod);
   if (strategy == Strategy::kSkip || !passes_gates(pod)) {
     put(pod, QueuePlace::kUnschedulable);
   } else if (strategy == Strategy::kAfterBackoff && backing_off(pod, now_ms)) {
-    put(pod, pod.consecutive_errors > 0 ? QueuePlace::kErrorBackoff : QueuePlace::kBackoff);
+    const bool error = pod.rejectors.empty() && pod.pending.empty();
+    put(pod, error ? QueuePlace::kErrorBackoff : QueuePlace::kBackoff);
   } else {
-    put(pod, QueuePlace::kActive);
+    put_active(pod, now_ms);
   }
 }
 
 void SchedulingQueue::move_all(const ClusterEvent& event, int64_t now_ms,
                                std::string_view except_uid) {
-  if (!event.wildcard && !policy_.anyone_cares(event)) return;
-  if (!in_flight_.empty()) remember(event);
-  std::vector<std::pair<QueuedPod*, Strategy>> moves;
-  for (const auto& [sequence, pod] : unschedulable_) {
-    if (view(pod->pod->meta.uid) == except_uid) continue;
-    // A gated pod is looked at only if its gate registered the event.
-    if (pod->gated_by &&
-        policy_.hint(*pod->pod, *pod->gated_by, event) == QueueHint::kNotRegistered) {
-      continue;
+  SeenEvent seen{event, policy_.interested(event)};
+  if (seen.interested.empty() && !event.wildcard) return;
+  std::vector<QueuedPod*> pods;
+  ++looks_;
+  const auto collect = [&](const BySequence& waiting) {
+    for (const auto& [sequence, pod] : waiting) {
+      if (std::exchange(pod->looked_at, looks_) == looks_) continue;
+      if (pod->pod->priority > event.max_priority) continue;
+      if (view(pod->pod->meta.uid) != except_uid) pods.push_back(pod);
     }
-    const Strategy strategy = worth_requeuing(*pod, event);
-    if (strategy != Strategy::kSkip) moves.emplace_back(pod, strategy);
+  };
+  if (event.wildcard) {
+    collect(unschedulable_);
+  } else {
+    for (const PluginKey plugin : seen.interested) {
+      const auto waiting = waiting_for_.find(plugin);
+      if (waiting != waiting_for_.end()) collect(waiting->second);
+    }
+    // In the order in which they became unschedulable, whichever plugin they were found by.
+    std::sort(pods.begin(), pods.end(),
+              [](const QueuedPod* a, const QueuedPod* b) { return a->sequence < b->sequence; });
   }
-  const Cause cause(*this, event.label);
-  for (const auto& [pod, strategy] : moves) requeue(*pod, strategy, now_ms);
+  move(pods, std::move(seen), now_ms);
+}
+
+// movePodsToActiveOrBackoffQueue.
+void SchedulingQueue::move(const std::vector<QueuedPod*>& pods, SeenEvent seen, int64_t now_ms) {
+  const Cause cause(*this, seen.event.label);
+  for (QueuedPod* pod : pods) {
+    // Only what the gating plugin registered can open its gate.
+    if (pod->gated_by && !is_interested(seen, *pod, *pod->gated_by)) continue;
+    const Strategy strategy = worth_requeuing(*pod, seen);
+    if (strategy != Strategy::kSkip) requeue(*pod, strategy, now_ms);
+  }
+  if (!in_flight_.empty()) remember(std::move(seen));
 }
 
 void SchedulingQueue::activate(std::string_view uid, int64_t now_ms) {
   QueuedPod* pod = known(uid);
-  if (pod == nullptr || pod->place == QueuePlace::kActive) return;
-  if (pod->place == QueuePlace::kInFlight) {
-    ClusterEvent event = force_activate_event();
-    event.new_pod = pod->pod;
-    remember(event);
-    return;
+  if (pod == nullptr) return;
+  ClusterEvent event = force_activate_event();
+  const Cause cause(*this, kForceActivate);
+  switch (pod->place) {
+    case QueuePlace::kActive:
+      return;
+    case QueuePlace::kBackoff:
+    case QueuePlace::kErrorBackoff:  // passed the gates when it was put there
+      take_out(*pod);
+      put_active(*pod, now_ms);
+      return;
+    case QueuePlace::kUnschedulable:
+      requeue(*pod, Strategy::kImmediately, now_ms);
+      return;
+    case QueuePlace::kInFlight:
+      event.new_pod = pod->pod;
+      remember({std::move(event), {}});
+      return;
   }
-  const ClusterEvent event = force_activate_event();
-  const Cause cause(*this, event.label);
-  requeue(*pod, Strategy::kImmediately, now_ms);
 }
 
 void SchedulingQueue::flush_backoff(int64_t now_ms) {
   const Cause cause(*this, kBackoffComplete);
   for (auto* heap : {&backoff_, &error_backoff_}) {
     while (!heap->empty() && !backing_off(*heap->top(), now_ms)) {
-      QueuedPod* pod = heap->pop();
-      put(*pod, QueuePlace::kActive);
+      put_active(*heap->pop(), now_ms);
     }
   }
 }
 
+// flushUnschedulablePodsLeftover. Pods in flight hear of it too, as of any other event.
 void SchedulingQueue::flush_unschedulable(int64_t now_ms) {
   std::vector<QueuedPod*> stale;
   for (const auto& [sequence, pod] : unschedulable_) {
-    if (now_ms - pod->queued_ms > config_.max_in_unschedulable_ms) stale.push_back(pod);
-  }
-  const ClusterEvent timeout = unschedulable_timeout_event();
-  const Cause cause(*this, timeout.label);
-  for (QueuedPod* pod : stale) {
-    if (pod->gated_by &&
-        policy_.hint(*pod->pod, *pod->gated_by, timeout) == QueueHint::kNotRegistered) {
-      continue;
-    }
+    if (now_ms - pod->queued_ms <= config_.max_in_unschedulable_ms) continue;
     pod->flushed = true;
-    requeue(*pod, Strategy::kAfterBackoff, now_ms);
+    stale.push_back(pod);
   }
+  if (stale.empty()) return;
+  ClusterEvent timeout = unschedulable_timeout_event();
+  std::vector<PluginKey> interested = policy_.interested(timeout);
+  move(stale, {std::move(timeout), std::move(interested)}, now_ms);
 }
 
 int64_t SchedulingQueue::flush(int64_t now_ms) {

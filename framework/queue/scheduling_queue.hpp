@@ -3,12 +3,13 @@
 // KEP-4247 queueing hints).
 //
 //   active         ready, ordered by the QueueSort plugin's key
-//   backoff        waiting out a penalty: after a rejection (ordered in windows of 1 s by the sort
-//   key, and popped when active
-//                  is empty), or after an error (never popped early)
+//   backoff        waiting out a penalty: after a rejection (ordered in windows of 1 s, within one
+//                  by the sort key; popped when active is empty), or after an error (never popped
+//                  early)
 //   unschedulable  rejected, until an event that one of the rejecting plugins cares about; or gated
-//   by PreEnqueue in flight      popped and not done(): events that happen meanwhile are kept, so
-//   that no wake-up is lost
+//                  by PreEnqueue
+//   in flight      popped and not done(): events that happen meanwhile are kept, so that no wake-up
+//                  is lost
 //
 // Owned by the scheduler loop; not thread-safe; every time is given by the caller, in milliseconds.
 
@@ -34,22 +35,29 @@ namespace plimsoll {
 
 using SortKey = std::array<uint8_t, 24>;
 using PluginIndex = uint16_t;  // of a plugin in the profile of the pod, as the runtime numbers them
+using ProfileIndex = uint16_t;  // of a profile, in the order of the configuration
 
-enum class QueueHint { kNotRegistered, kSkip, kQueue };
+// A plugin of a profile; ordered by profile, then plugin.
+using PluginKey = uint32_t;
+[[nodiscard]] constexpr PluginKey plugin_key(ProfileIndex profile, PluginIndex plugin) {
+  return PluginKey{profile} << 16 | plugin;
+}
+
+enum class QueueHint { kSkip, kQueue };
 
 // What the queue asks the profiles.
 class QueuePolicy {
  public:
   virtual ~QueuePolicy() = default;
+  // The profile that a pod is scheduled with; it does not change while the pod waits.
+  virtual ProfileIndex profile(const plimsoll_pod& pod) = 0;
   // The PreEnqueue plugin that holds the pod back, if any.
   virtual std::optional<PluginIndex> gate(const plimsoll_pod& pod) = 0;
   virtual SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) = 0;
-  // Does any plugin of any profile care about this kind of event? Asked once an event, before any
-  // pod is looked at.
-  virtual bool anyone_cares(const ClusterEvent& event) = 0;
-  // What `plugin`, which rejected (or gates) the pod, says about an event.
-  virtual QueueHint hint(const plimsoll_pod& pod, PluginIndex plugin,
-                         const ClusterEvent& event) = 0;
+  // Who registered this kind of event, ascending. Asked once an event, before any pod is looked at.
+  virtual std::vector<PluginKey> interested(const ClusterEvent& event) = 0;
+  // What `plugin`, which rejected (or gates) the pod and registered the event, says about it.
+  virtual QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent& event) = 0;
 };
 
 struct QueueConfig {
@@ -64,19 +72,21 @@ struct QueuedPod {
   PodRef pod;
   SortKey key{};
   int64_t queued_ms = 0;           // when it last entered the queue
-  int64_t initial_attempt_ms = 0;  // first time it was popped; 0: never
+  int64_t initial_attempt_ms = 0;  // when it first was ready (active), gates aside; 0: never
   int64_t backoff_expiry_ms = -1;  // -1: to be computed
   uint32_t attempts = 0;
   uint32_t unschedulable_count = 0;
   uint32_t consecutive_errors = 0;
-  std::set<PluginIndex> rejectors;  // answered Unschedulable...; the gating plugin is one of them
+  ProfileIndex profile = 0;
+  // Why it waits; from the end of an attempt until it is popped again.
+  std::set<PluginIndex> rejectors;  // answered Unschedulable...; a plugin that gated it is one
   std::set<PluginIndex> pending;    // answered Pending
   std::optional<PluginIndex> gated_by;
-  bool counted_gated = false;  // among the gated of the unschedulable pods
-  bool flushed = false;        // WasFlushedFromUnschedulable: no event had woken it
+  bool flushed = false;  // WasFlushedFromUnschedulable: no event had woken it
   QueuePlace place = QueuePlace::kActive;
   uint64_t sequence = 0;  // order of arrival in its place
   size_t heap_index = 0;
+  uint64_t looked_at = 0;  // the last event that it was looked at for
 };
 
 class SchedulingQueue {
@@ -94,7 +104,7 @@ class SchedulingQueue {
 
   // ---- the cycle
   // The next pod, or null. It is in flight until done() or one of the two calls below.
-  QueuedPod* pop(int64_t now_ms);
+  QueuedPod* pop();
   // The attempt was rejected by plugins: waits for an event one of them cares about.
   void reject(std::string_view uid, const std::set<PluginIndex>& rejectors,
               const std::set<PluginIndex>& pending, int64_t now_ms);
@@ -111,6 +121,8 @@ class SchedulingQueue {
   void forget(std::string_view uid);
 
   // ---- events
+  // Moves the unschedulable pods that the event may help: it asks those rejecting plugins of each
+  // that registered the event (isPodWorthRequeuing). Pods of other rejectors are not visited.
   // `except_uid`: a pod that caused the event itself, by giving back what it had, is not woken by
   // it.
   void move_all(const ClusterEvent& event, int64_t now_ms, std::string_view except_uid = {});
@@ -154,11 +166,20 @@ class SchedulingQueue {
   struct InFlight {
     uint64_t since;  // first event that happened after the pod was popped
   };
+  struct SeenEvent {
+    ClusterEvent event;
+    std::vector<PluginKey> interested;
+  };
 
   QueuedPod* known(std::string_view uid);
   void count_holders(const QueuedPod& pod, int change) const;  // for the observer
   void drop_oldest_event();
-  [[nodiscard]] Strategy worth_requeuing(const QueuedPod& pod, const ClusterEvent& event);
+  [[nodiscard]] Strategy worth_requeuing(const QueuedPod& pod, const SeenEvent& seen);
+  [[nodiscard]] static bool is_interested(const SeenEvent& seen, const QueuedPod& pod,
+                                          PluginIndex plugin);
+  void move(const std::vector<QueuedPod*>& pods, SeenEvent seen, int64_t now_ms);
+  template <typename Visit>
+  void for_each_rejector(const QueuedPod& pod, Visit visit);
   [[nodiscard]] bool backing_off(QueuedPod& pod, int64_t now_ms) const;
   void requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms);
   void count_failure(QueuedPod& pod, const std::set<PluginIndex>& rejectors,
@@ -166,9 +187,10 @@ class SchedulingQueue {
   void requeue_after_attempt(QueuedPod& pod, const InFlight& flight, int64_t now_ms);
   void take_out(QueuedPod& pod);
   void put(QueuedPod& pod, QueuePlace place);
+  void put_active(QueuedPod& pod, int64_t now_ms);
   bool passes_gates(QueuedPod& pod);
   InFlight end_flight(std::string_view uid);
-  void remember(const ClusterEvent& event);
+  void remember(SeenEvent seen);
   void prune_events();
 
   QueuePolicy& policy_;
@@ -181,12 +203,17 @@ class SchedulingQueue {
   IndexedHeap<QueuedPod, ByKey> active_;
   IndexedHeap<QueuedPod, ByExpiryWindow> backoff_;
   IndexedHeap<QueuedPod, ByExpiryWindow> error_backoff_;
-  std::map<uint64_t, QueuedPod*> unschedulable_;  // by sequence
-  size_t gated_ = 0;                              // of these
+  using BySequence = std::map<uint64_t, QueuedPod*>;
+  BySequence unschedulable_;
+  // The unschedulable pods by those whose hints can move them: the gating plugin of a gated pod,
+  // every rejecting plugin of the others.
+  std::unordered_map<PluginKey, BySequence> waiting_for_;
+  size_t gated_ = 0;  // of the unschedulable pods
   std::unordered_map<std::string, InFlight> in_flight_;
   std::multiset<uint64_t> flight_starts_;
-  std::deque<ClusterEvent> events_;  // since the oldest pod in flight was popped
+  std::deque<SeenEvent> events_;  // since the oldest pod in flight was popped
   uint64_t events_begin_ = 0;
+  uint64_t looks_ = 0;  // events that pods were looked at for
   uint64_t sequence_ = 0;
   int64_t next_unschedulable_flush_ms_ = 0;
 };

@@ -1,5 +1,6 @@
 // NodeAffinity: spec.nodeSelector and node affinity, and the affinity that a profile adds for all
 // its pods (NodeAffinityArgs.addedAffinity).
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -50,6 +51,21 @@ std::optional<std::set<std::string_view>> names_of(const plimsoll_node_selector_
   return names;
 }
 
+enum class Match { kNo, kYes, kError };
+
+// RequiredNodeAffinity.Match: an invalid term is an error, unless another term matches or the
+// spec.nodeSelector already does not.
+Match match(const plimsoll_pod& pod, const plimsoll_node& node) {
+  if (matches_required_node_affinity(pod, node)) return Match::kYes;
+  if (!has_required(pod.node_affinity)) return Match::kNo;
+  for (const plimsoll_label& wanted : Labels(pod.node_selector)) {
+    const plimsoll_str* value = find_label(node.meta.labels, wanted.key);
+    if (value == nullptr || !equal(*value, wanted.value)) return Match::kNo;
+  }
+  const Terms terms = pod.node_affinity->required;
+  return std::any_of(terms.begin(), terms.end(), has_error) ? Match::kError : Match::kNo;
+}
+
 int64_t preference(Terms terms, const plimsoll_node& node) {
   int64_t sum = 0;
   for (const plimsoll_node_selector_term& term : terms) {
@@ -74,9 +90,10 @@ class NodeAffinity {
   Hint hint(Pod pod, const plimsoll_event& event) {
     if (event.new_node == nullptr) return Hint::kQueue;
     if (!added_matches(*event.new_node)) return Hint::kSkip;
-    const bool before =
-        event.old_node != nullptr && matches_required_node_affinity(*pod, *event.old_node);
-    return queue_if(!before && matches_required_node_affinity(*pod, *event.new_node));
+    const Match now = match(*pod, *event.new_node);
+    if (now != Match::kYes) return queue_if(now == Match::kError);
+    // Only from not matching to matching.
+    return queue_if(event.old_node == nullptr || match(*pod, *event.old_node) != Match::kYes);
   }
 
   Status pre_filter(plimsoll_cycle&, Pod pod, NodeNames& narrow) {

@@ -17,9 +17,7 @@ class NodeName {
       : other_(host.reason("node(s) didn't match the requested node name")) {}
 
   const auto& events() const { return events_; }
-  Hint hint(Pod pod, const plimsoll_event& event) {
-    return queue_if(event.new_node != nullptr && fits(pod, event.new_node->meta.name));
-  }
+  Hint hint(Pod, const plimsoll_event&) { return Hint::kQueue; }
   Status filter(const plimsoll_cycle&, Pod pod, Nodes nodes, Verdicts verdicts) const {
     if (pod->node_name.len == 0) return Status::success();
     for (size_t i = 0; i < nodes.size(); ++i) {

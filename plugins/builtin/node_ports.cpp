@@ -42,7 +42,9 @@ class NodePorts {
   const auto& events() const { return events_; }
   Hint hint(Pod pod, const plimsoll_event& event) {
     if (event.old_pod == nullptr) return Hint::kQueue;  // a node was added
-    if (event.old_pod->node_name.len == 0) return Hint::kSkip;
+    if (event.old_pod->node_name.len == 0 && event.old_pod->nominated_node_name.len == 0) {
+      return Hint::kSkip;
+    }
     const auto freed = ports_of(Pod(event.old_pod));
     return queue_if(overlap(ports_of(pod), list_of(std::span(freed))));
   }

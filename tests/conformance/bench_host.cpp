@@ -4,20 +4,31 @@
 
 #include "framework/api/objects.hpp"
 
-plimsoll_cycle::~plimsoll_cycle() {
+namespace plimsoll::conformance {
+
+BenchCycle::~BenchCycle() {
   for (Entry& entry : entries) entry.drop(entry.value);
 }
 
-namespace plimsoll::conformance {
 namespace {
 
 using Context = plimsoll_host_ctx;
 using Cycle = plimsoll_cycle;
 
+BenchContext& of(Context* context) {
+  return *reinterpret_cast<BenchContext*>(context);
+}
+BenchCycle& of(Cycle* cycle) {
+  return *reinterpret_cast<BenchCycle*>(cycle);
+}
+const BenchCycle& of(const Cycle* cycle) {
+  return *reinterpret_cast<const BenchCycle*>(cycle);
+}
+
 uint32_t reason(Context* context, const plimsoll_str* texts, uint32_t count) {
   std::vector<std::string> list;
   for (uint32_t i = 0; i < count; ++i) list.emplace_back(view(texts[i]));
-  auto& reasons = context->reasons;
+  auto& reasons = of(context).reasons;
   auto at = std::find(reasons.begin() + 1, reasons.end(), list);
   if (at == reasons.end()) at = reasons.insert(at, std::move(list));
   return static_cast<uint32_t>(at - reasons.begin());
@@ -25,24 +36,24 @@ uint32_t reason(Context* context, const plimsoll_str* texts, uint32_t count) {
 
 void set_state(Context*, Cycle* cycle, plimsoll_symbol key, void* value,
                void* (*clone)(const void*), void (*drop)(void*)) {
-  for (Cycle::Entry& entry : cycle->entries) {
+  for (BenchCycle::Entry& entry : of(cycle).entries) {
     if (entry.key != key) continue;
     entry.drop(entry.value);
     entry = {key, value, clone, drop};
     return;
   }
-  cycle->entries.push_back({key, value, clone, drop});
+  of(cycle).entries.push_back({key, value, clone, drop});
 }
 
 void* get_state(Context*, const Cycle* cycle, plimsoll_symbol key) {
-  for (const Cycle::Entry& entry : cycle->entries) {
+  for (const BenchCycle::Entry& entry : of(cycle).entries) {
     if (entry.key == key) return entry.value;
   }
   return nullptr;
 }
 
 const plimsoll_node_info* node_by_name(Context* context, plimsoll_str name) {
-  for (const plimsoll_node_info* info : context->nodes) {
+  for (const plimsoll_node_info* info : of(context).nodes) {
     if (view(info->node->meta.name) == view(name)) return info;
   }
   return nullptr;
@@ -50,17 +61,17 @@ const plimsoll_node_info* node_by_name(Context* context, plimsoll_str name) {
 
 }  // namespace
 
-plimsoll_host bench_host(plimsoll_host_ctx& context) {
+plimsoll_host bench_host(BenchContext& context) {
   plimsoll_host host{};
   host.size = sizeof(plimsoll_host);
   host.abi_major = PLIMSOLL_ABI_MAJOR;
   host.abi_minor = PLIMSOLL_ABI_MINOR;
-  host.ctx = &context;
+  host.ctx = reinterpret_cast<plimsoll_host_ctx*>(&context);
   host.log = [](Context*, uint32_t, plimsoll_str) {};
-  host.set_error = [](Context* c, plimsoll_str text) { c->error = view(text); };
-  host.intern = [](Context* c, plimsoll_str text) { return c->symbols.intern(view(text)); };
+  host.set_error = [](Context* c, plimsoll_str text) { of(c).error = view(text); };
+  host.intern = [](Context* c, plimsoll_str text) { return of(c).symbols.intern(view(text)); };
   host.resource_index = [](Context* c, plimsoll_str name) {
-    return c->symbols.resource_index(view(name));
+    return of(c).symbols.resource_index(view(name));
   };
   host.reason = reason;
   host.now_ms = [](Context*) { return int64_t{0}; };
@@ -69,9 +80,9 @@ plimsoll_host bench_host(plimsoll_host_ctx& context) {
   host.annotate = [](Context*, Cycle*, plimsoll_str, plimsoll_str) {};
   host.node_by_name = node_by_name;
   host.node_by_slot = [](Context* c, uint32_t slot) -> const plimsoll_node_info* {
-    return slot < c->nodes.size() ? c->nodes[slot] : nullptr;
+    return slot < of(c).nodes.size() ? of(c).nodes[slot] : nullptr;
   };
-  host.slot_count = [](Context* c) { return static_cast<uint32_t>(c->nodes.size()); };
+  host.slot_count = [](Context* c) { return static_cast<uint32_t>(of(c).nodes.size()); };
   host.touch_node = [](Context*, uint32_t, uint32_t) {};
   host.watch = [](Context*, plimsoll_str, plimsoll_str, plimsoll_str) -> int32_t {
     return PLIMSOLL_ERROR;

@@ -9,7 +9,11 @@
 
 #include "framework/api/symbols.hpp"
 
-struct plimsoll_cycle {
+namespace plimsoll::conformance {
+
+// Plugins get these two as the opaque plimsoll_cycle and plimsoll_host_ctx. They have names of
+// their own, because the runtime defines the others.
+struct BenchCycle {
   struct Entry {
     plimsoll_symbol key;
     void* value;
@@ -18,21 +22,21 @@ struct plimsoll_cycle {
   };
   std::vector<Entry> entries;
 
-  plimsoll_cycle() = default;
-  plimsoll_cycle(const plimsoll_cycle&) = delete;
-  plimsoll_cycle& operator=(const plimsoll_cycle&) = delete;
-  ~plimsoll_cycle();
+  BenchCycle() = default;
+  BenchCycle(const BenchCycle&) = delete;
+  BenchCycle& operator=(const BenchCycle&) = delete;
+  ~BenchCycle();
+
+  [[nodiscard]] plimsoll_cycle& abi() { return *reinterpret_cast<plimsoll_cycle*>(this); }
 };
 
-struct plimsoll_host_ctx {
-  plimsoll::SymbolTable& symbols;
+struct BenchContext {
+  SymbolTable& symbols;
   const std::vector<const plimsoll_node_info*>& nodes;  // by slot
   std::string error;
   std::vector<std::vector<std::string>> reasons{{}};  // by id; 0 is none
 };
 
-namespace plimsoll::conformance {
-
-[[nodiscard]] plimsoll_host bench_host(plimsoll_host_ctx& context);
+[[nodiscard]] plimsoll_host bench_host(BenchContext& context);
 
 }  // namespace plimsoll::conformance

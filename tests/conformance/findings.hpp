@@ -1,6 +1,7 @@
 #pragma once
 // What a check found in one case. No finding: the case passed.
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -18,14 +19,23 @@ class Findings {
   void add(std::string text) { texts_.push_back(std::move(text)); }
   // Something about the case that a reader must know, printed whether it passed or not.
   void note(std::string text) { notes_.push_back(std::move(text)); }
+  // The case rests on something that does not exist here. It then counts as skipped, unless what
+  // was compared of it differs.
+  void skip(std::string cause) { skipped_because_ = std::move(cause); }
+  // Counted over all cases and printed at the end: how much was compared, what was left out.
+  void tally(const std::string& what, size_t count = 1) { tallies_[what] += count; }
 
   [[nodiscard]] bool empty() const { return texts_.empty(); }
   [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  [[nodiscard]] const std::string& skipped_because() const { return skipped_because_; }
+  [[nodiscard]] const std::map<std::string, size_t>& tallies() const { return tallies_; }
 
  private:
   std::vector<std::string> texts_;
   std::vector<std::string> notes_;
+  std::string skipped_because_;
+  std::map<std::string, size_t> tallies_;
 };
 
 // The member, or null.

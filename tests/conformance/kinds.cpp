@@ -11,6 +11,8 @@ std::span<const Kind> kinds() {
       {"nrt_filter", "NodeResourceTopologyMatch: Filter on one node", check_nrt_filter},
       {"nrt_score", "NodeResourceTopologyMatch: Score of one node, all strategies",
        check_nrt_score},
+      {"queue", "requeue events and hints, and traces of the scheduling queue", check_queue},
+      {"schedule", "whole scheduling decisions with the default profile", check_schedule},
       {"device", "NodeDevice: device requests, and allocations on one node", check_device},
   };
   return kTable;

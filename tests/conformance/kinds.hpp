@@ -23,6 +23,8 @@ void check_selectors(const Json& test_case, Findings& findings);
 void check_fit(const Json& test_case, Findings& findings);
 void check_nrt_filter(const Json& test_case, Findings& findings);
 void check_nrt_score(const Json& test_case, Findings& findings);
+void check_queue(const Json& test_case, Findings& findings);
+void check_schedule(const Json& test_case, Findings& findings);
 void check_device(const Json& test_case, Findings& findings);
 
 }  // namespace plimsoll::conformance

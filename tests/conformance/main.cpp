@@ -1,13 +1,16 @@
 // plimsoll-conformance KIND FILE...: runs Plimsoll's own code on vectors and compares.
 //
-// The last line is "N passed, M failed". Exit status: 0 all passed, 1 something failed, 2 the
-// command line is wrong, a file cannot be read, or there was no case.
+// Before the last line: how much was compared or left out, and "skipped N: CAUSE" for cases that
+// rest on what does not exist here. The last line is "N passed, M failed". Exit status: 0 all
+// passed, 1 something failed, 2 the command line is wrong, a file cannot be read, or there was no
+// case.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,6 +34,14 @@ struct Options {
 struct Totals {
   size_t passed = 0;
   size_t failed = 0;
+  std::map<std::string, size_t> skipped;  // by cause
+  std::map<std::string, size_t> tallies;
+
+  [[nodiscard]] size_t cases() const {
+    size_t sum = passed + failed;
+    for (const auto& [cause, count] : skipped) sum += count;
+    return sum;
+  }
 };
 
 void report(const std::string& id, const Findings& findings) {
@@ -54,8 +65,10 @@ void run_case(const Kind& kind, std::string_view line, const Options& options, T
   }
   for (const std::string& note : findings.notes())
     std::cout << "note " << id << ": " << note << "\n";
+  for (const auto& [what, count] : findings.tallies()) totals.tallies[what] += count;
   if (findings.empty()) {
-    ++totals.passed;
+    const std::string& cause = findings.skipped_because();
+    ++(cause.empty() ? totals.passed : totals.skipped[cause]);
     return;
   }
   if (totals.failed++ < options.max_failures) report(id, findings);
@@ -82,7 +95,7 @@ int run(const Options& options) {
       return kExitUsage;
     }
   }
-  if (totals.passed + totals.failed == 0) {
+  if (totals.cases() == 0) {
     std::cerr << (options.only.empty() ? "there is no case in these files"
                                        : "no case has the id " + options.only)
               << "\n";
@@ -90,6 +103,10 @@ int run(const Options& options) {
   }
   if (totals.failed > options.max_failures) {
     std::cout << "... and " << totals.failed - options.max_failures << " more\n";
+  }
+  for (const auto& [what, count] : totals.tallies) std::cout << count << " " << what << "\n";
+  for (const auto& [cause, count] : totals.skipped) {
+    std::cout << "skipped " << count << ": " << cause << "\n";
   }
   std::cout << totals.passed << " passed, " << totals.failed << " failed" << std::endl;
   return totals.failed == 0 ? 0 : kExitFailed;

@@ -91,7 +91,7 @@ struct PluginBench::Impl {
   std::vector<PodRef> existing;
   std::vector<std::unique_ptr<BenchNode>> nodes;
   std::vector<const plimsoll_node_info*> rows;
-  plimsoll_host_ctx context{symbols, rows, {}, {{}}};
+  BenchContext context{symbols, rows, {}, {{}}};
 
   [[nodiscard]] plimsoll_nodes all() const {
     return {sizeof(plimsoll_nodes), static_cast<uint32_t>(rows.size()), rows.data()};
@@ -209,7 +209,8 @@ void PluginBench::check(const std::string& name, const std::string& args_json, c
     return findings.add(name + ": not created: " + impl_->context.error);
   }
   {
-    plimsoll_cycle cycle;
+    BenchCycle bench_cycle;
+    plimsoll_cycle& cycle = bench_cycle.abi();
     const bool run =
         impl_->pre_filter(plugin, cycle, member(expected, "preFilter"), findings, name);
     const Json& filter = member(expected, "filter");

@@ -25,6 +25,7 @@ class FakePolicy : public QueuePolicy {
   std::optional<PluginIndex> gate(const plimsoll_pod& pod) override {
     return pod.scheduling_gates.count == 0 ? std::nullopt : std::optional(kGates);
   }
+  ProfileIndex profile(const plimsoll_pod&) override { return 0; }
   SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override {
     SortKey key{};
     const uint64_t priority =
@@ -36,13 +37,14 @@ class FakePolicy : public QueuePolicy {
     }
     return key;
   }
-  bool anyone_cares(const ClusterEvent&) override { return true; }
-  QueueHint hint(const plimsoll_pod&, PluginIndex plugin, const ClusterEvent& event) override {
-    const bool registered =
-        (plugin == kFit && event.resource == kResourceNode) ||
-        (plugin == kPorts && event.label == "AssignedPodDelete") ||
-        (plugin == kGates && event.actions == PLIMSOLL_ACTION_UPDATE_POD_GATES_ELIMINATED);
-    if (!registered) return QueueHint::kNotRegistered;
+  std::vector<PluginKey> interested(const ClusterEvent& event) override {
+    std::vector<PluginKey> plugins;
+    if (event.resource == kResourceNode) plugins.push_back(kFit);
+    if (event.label == "AssignedPodDelete") plugins.push_back(kPorts);
+    if (event.actions == PLIMSOLL_ACTION_UPDATE_POD_GATES_ELIMINATED) plugins.push_back(kGates);
+    return plugins;
+  }
+  QueueHint hint(const plimsoll_pod&, PluginKey plugin, const ClusterEvent&) override {
     return fit_says_skip && plugin == kFit ? QueueHint::kSkip : QueueHint::kQueue;
   }
   bool fit_says_skip = false;
@@ -60,7 +62,7 @@ class QueueTest : public ::testing::Test {
     return *decoded;
   }
   std::string pop() {
-    QueuedPod* popped = queue_.pop(now_);
+    QueuedPod* popped = queue_.pop();
     return popped == nullptr ? "" : std::string(view(popped->pod->meta.name));
   }
   void reject(const std::string& name, std::set<PluginIndex> rejectors) {

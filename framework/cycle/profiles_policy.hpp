@@ -1,0 +1,64 @@
+#pragma once
+// What the queue asks of the profiles, answered by their plugins: PreEnqueue, QueueSort and the
+// requeue hints of the events that each plugin registered. Kubernetes: buildQueueingHintMap in
+// pkg/scheduler/scheduler.go.
+//
+// Scheduler loop only. A plugin that has no events() is asked about every event and always says
+// Queue; one whose list is empty is never asked. One that registered Node/Add but not
+// Node/UpdateNodeTaint is registered for the latter too, with the answer Queue, as there.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/queue/scheduling_queue.hpp"
+#include "framework/runtime/framework.hpp"
+
+namespace plimsoll {
+
+class QueueMetrics;
+
+// Not a Kubernetes kind: a plugin's own call to wake what it rejected. The event's label is the
+// plugin's name; it concerns that plugin in every profile.
+inline constexpr std::string_view kResourceRequeue = "plimsoll.io/requeue";
+
+class ProfilesPolicy final : public QueuePolicy {
+ public:
+  // `reasons`, and every framework that is added, outlive the policy.
+  explicit ProfilesPolicy(const ReasonTable& reasons) : reasons_(reasons) {}
+
+  void measure(QueueMetrics* metrics) { metrics_ = metrics; }  // null: nothing; outlives us
+
+  // False, and nothing is added, if a profile with this schedulerName is there already.
+  bool add(Framework& framework);
+  [[nodiscard]] Framework* framework_for(const plimsoll_pod& pod) const;  // null: not ours
+
+  ProfileIndex profile(const plimsoll_pod& pod) override;
+  std::optional<PluginIndex> gate(const plimsoll_pod& pod) override;
+  SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override;
+  std::vector<PluginKey> interested(const ClusterEvent& event) override;
+  QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent& event) override;
+
+ private:
+  struct Registered {
+    PluginKey key;
+    Framework* framework;
+    EventInterests events;
+    bool node_taints_too;  // by default, not by its own word
+
+    [[nodiscard]] bool by_itself(const ClusterEvent& event) const;
+    [[nodiscard]] bool by_default(const ClusterEvent& event) const;
+  };
+
+  [[nodiscard]] const Registered* find(PluginKey plugin) const;
+
+  const ReasonTable& reasons_;
+  std::vector<Framework*> frameworks_;
+  std::unordered_map<std::string, ProfileIndex> by_scheduler_name_;
+  std::vector<Registered> registered_;  // ascending by key
+  QueueMetrics* metrics_ = nullptr;
+};
+
+}  // namespace plimsoll
