@@ -5,6 +5,7 @@
 #include "config/known_plugins.hpp"
 #include "config/plugin_args.hpp"
 #include "framework/api/decode.hpp"
+#include "framework/runtime/what_if.hpp"
 #include "plugins/builtin/builtin.hpp"
 
 namespace plimsoll::conformance {
@@ -54,12 +55,24 @@ class DefaultProfile::Backend final : public HostBackend {
   void requeue_rejected(std::string_view) override {}
   void emit_event(std::string_view, const plimsoll_pod&, bool, std::string_view, std::string_view,
                   std::string_view) override {}
+  const plimsoll_pod* pod_by_uid(std::string_view uid) override { return cluster_.pod(uid).get(); }
+  std::vector<WaitingPod> waiting_pods() override { return {}; }
+  std::unique_ptr<plimsoll_what_if> what_if(const plimsoll_cycle&, const plimsoll_pod&,
+                                            uint32_t) override {
+    return nullptr;
+  }
+  void nominate(const plimsoll_pod&, std::string_view) override {}
+  std::vector<const plimsoll_pod*> nominated_pods(std::string_view) override { return {}; }
   void allow_waiting(std::string_view, std::string_view) override {}
   void reject_waiting(std::string_view, std::string_view, std::string_view) override {}
   void post_binding(BindingPost, std::function<void(Result<void>)> done) override {
     done(fail(ErrorCode::kUnavailable, "vectors are not bound"));
   }
   int64_t now_ms() override { return 0; }
+  bool cancel_binding(std::string_view, std::string_view) override { return false; }
+  void activate(std::string_view) override {}
+  void run_on_loop(int64_t, std::function<void()>) override {}
+  void api_request(PluginRequest, ApiAnswer done) override { done(0, "there is no API server"); }
 
  private:
   ClusterState& cluster_;

@@ -479,6 +479,27 @@ TEST_F(SchedulerTest, PodDeletedWhileItWaitsIsLetGo) {
   EXPECT_EQ(scheduler_->stats().queue.in_flight, 0U);
 }
 
+// handleAssumedPodDeletion.
+TEST_F(SchedulerTest, WhatIsAssumedOfAPodIsFreeOnceItsDeletionBegins) {
+  script_.wait_for_permit = true;
+  add_node("n", "1");
+  add_pod("a");
+  synced();
+  EXPECT_TRUE(eventually([&] { return script_.has("permit a"); }));
+  add_pod("b");
+  EXPECT_TRUE(eventually(
+      [&] { return api_.has_event("b", "0/1 nodes are available: 1 Insufficient cpu."); }));
+  script_.wait_for_permit = false;
+  scheduler_->post(PodUpserted{
+      *decode_pod(R"({"metadata":{"name":"a","namespace":"ns","uid":"u-a",)"
+                  R"("deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{"schedulerName":"topo"}})",
+                  symbols_)});
+  EXPECT_TRUE(eventually([&] { return api_.node_of("b") == "n"; }));
+  EXPECT_EQ(api_.node_of("a"), "");
+  EXPECT_TRUE(script_.has("unreserve a"));
+  EXPECT_TRUE(eventually([&] { return api_.has_event("a", "skip schedule deleting pod: ns/a"); }));
+}
+
 TEST_F(SchedulerTest, HigherPriorityGoesFirst) {
   add_node("n", "1");
   add_pod("low", "1", 1);

@@ -1,100 +1,15 @@
-// Scripts for the queue with a clock in hand, after kube-scheduler's pkg/scheduler/backend/queue
-// tests.
-
-#include "framework/queue/scheduling_queue.hpp"
+// The life of pods in the queue, after kube-scheduler's pkg/scheduler/backend/queue tests.
 
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 #include <string>
 
-#include "framework/api/decode.hpp"
-#include "framework/api/symbols.hpp"
+#include "tests/queue/queue_fixture.hpp"
 
 namespace plimsoll {
 namespace {
-
-constexpr int64_t kStart = 1'767'225'600'000;  // a whole second
-constexpr PluginIndex kFit = 7;
-constexpr PluginIndex kPorts = 8;
-constexpr PluginIndex kGates = 9;
-
-// Fit cares about nodes, Ports about deleted pods, Gates about the pod's own gates.
-class FakePolicy : public QueuePolicy {
- public:
-  std::optional<PluginIndex> gate(const plimsoll_pod& pod) override {
-    return pod.scheduling_gates.count == 0 ? std::nullopt : std::optional(kGates);
-  }
-  ProfileIndex profile(const plimsoll_pod&) override { return 0; }
-  SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override {
-    SortKey key{};
-    const uint64_t priority =
-        ~static_cast<uint64_t>(static_cast<int64_t>(pod.priority) + (1LL << 32));
-    const auto queued = static_cast<uint64_t>(queued_ms);
-    for (size_t i = 0; i < 8; ++i) {
-      key[i] = static_cast<uint8_t>(priority >> (56 - 8 * i));
-      key[8 + i] = static_cast<uint8_t>(queued >> (56 - 8 * i));
-    }
-    return key;
-  }
-  std::vector<PluginKey> interested(const ClusterEvent& event) override {
-    std::vector<PluginKey> plugins;
-    if (event.resource == kResourceNode) plugins.push_back(kFit);
-    if (event.label == "AssignedPodDelete") plugins.push_back(kPorts);
-    if (event.actions == PLIMSOLL_ACTION_UPDATE_POD_GATES_ELIMINATED) plugins.push_back(kGates);
-    return plugins;
-  }
-  QueueHint hint(const plimsoll_pod&, PluginKey plugin, const ClusterEvent&) override {
-    return fit_says_skip && plugin == kFit ? QueueHint::kSkip : QueueHint::kQueue;
-  }
-  bool fit_says_skip = false;
-};
-
-class QueueTest : public ::testing::Test {
- protected:
-  PodRef pod(const std::string& name, int priority = 0, const std::string& extra = "") {
-    const std::string json = R"({"metadata":{"name":")" + name +
-                             R"(","namespace":"ns","uid":"uid-)" + name +
-                             R"("},"spec":{"priority":)" + std::to_string(priority) +
-                             R"(,"schedulerName":"s","containers":[{"name":"c"}])" + extra + "}}";
-    auto decoded = decode_pod(json, symbols_);
-    EXPECT_TRUE(decoded.has_value()) << decoded.error().message;
-    return *decoded;
-  }
-  std::string pop() {
-    QueuedPod* popped = queue_.pop();
-    return popped == nullptr ? "" : std::string(view(popped->pod->meta.name));
-  }
-  void reject(const std::string& name, std::set<PluginIndex> rejectors) {
-    queue_.reject("uid-" + name, rejectors, {}, now_);
-  }
-  std::string place(const std::string& name) {
-    const QueuedPod* entry = queue_.entry("uid-" + name);
-    if (entry == nullptr) return "gone";
-    switch (entry->place) {
-      case QueuePlace::kActive:
-        return "active";
-      case QueuePlace::kBackoff:
-        return "backoff";
-      case QueuePlace::kErrorBackoff:
-        return "error-backoff";
-      case QueuePlace::kUnschedulable:
-        return entry->gated_by ? "gated" : "unschedulable";
-      case QueuePlace::kInFlight:
-        return "in-flight";
-    }
-    return "?";
-  }
-  NodeRef node() {
-    auto decoded = decode_node(R"({"metadata":{"name":"n"}})", symbols_);
-    return *decoded;
-  }
-
-  SymbolTable symbols_;
-  FakePolicy policy_;
-  SchedulingQueue queue_{policy_, {}};
-  int64_t now_ = kStart;
-};
 
 TEST_F(QueueTest, PopsByPriorityThenByTime) {
   queue_.add(pod("late"), now_ + 5);
@@ -120,10 +35,10 @@ TEST_F(QueueTest, RejectedPodWaitsForAnEventOfARejector) {
   EXPECT_EQ(place("a"), "unschedulable");
   queue_.move_all(assigned_pod_deleted(pod("other")), now_);
   EXPECT_EQ(place("a"), "unschedulable") << "Fit did not register deleted pods";
-  policy_.fit_says_skip = true;
+  policy_.says[kFit] = QueueHint::kSkip;
   queue_.move_all(node_added(node()), now_);
   EXPECT_EQ(place("a"), "unschedulable") << "the hint said skip";
-  policy_.fit_says_skip = false;
+  policy_.says.clear();
   queue_.move_all(node_added(node()), now_);
   EXPECT_EQ(place("a"), "backoff");
 }
@@ -230,21 +145,6 @@ TEST_F(QueueTest, FailedBindingKeepsItsCounters) {
 
 // Whatever happens, a pod is in exactly one place, and every pod that was added and not removed is
 // somewhere.
-// Kubernetes: updatePodOther "should only trigger plugins registering a generic Pod/Update event".
-TEST_F(QueueTest, AnUpdateOfNothingNamedIsForThoseWhoWantEveryUpdate) {
-  const PodRef before = pod("a");
-  const auto events = pod_updated(kResourceUnschedulablePod, before, pod("a"));
-  ASSERT_EQ(events.size(), 1U);
-  const auto interest = [this](uint32_t actions) {
-    return plimsoll_event_interest{symbols_.intern(kResourcePod), actions, 0};
-  };
-  EXPECT_TRUE(matches(interest(PLIMSOLL_ACTION_UPDATE), events[0]));
-  EXPECT_TRUE(matches(interest(PLIMSOLL_ACTION_ALL), events[0]));
-  EXPECT_FALSE(matches(interest(PLIMSOLL_ACTION_UPDATE_POD_SCALE_DOWN), events[0]));
-  EXPECT_FALSE(
-      matches(interest(PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE_POD_LABEL), events[0]));
-}
-
 TEST_F(QueueTest, RandomScriptsLoseNoPod) {
   const auto seed = static_cast<unsigned>(::testing::UnitTest::GetInstance()->random_seed());
   std::mt19937 random(seed);

@@ -43,7 +43,8 @@ TEST(UnsupportedFeatures, NamesWhatThePodNeeds) {
   for (const auto& each : cases) {
     Bench bench;
     ASSERT_FALSE(bench.create("UnsupportedFeatures"));
-    plimsoll_cycle cycle;
+    conformance::BenchCycle bench_cycle;
+    plimsoll_cycle& cycle = bench_cycle.abi();
     std::string reason;
     EXPECT_EQ(pre_filter(bench, cycle, bench.pod("p", each.spec), &reason),
               PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE);
@@ -60,7 +61,8 @@ TEST(UnsupportedFeatures, LetsOtherPodsPass) {
             [{"weight": 1, "podAffinityTerm": {"topologyKey": "z"}}]}}})"}) {
     Bench bench;
     ASSERT_FALSE(bench.create("UnsupportedFeatures"));
-    plimsoll_cycle cycle;
+    conformance::BenchCycle bench_cycle;
+    plimsoll_cycle& cycle = bench_cycle.abi();
     std::string reason;
     EXPECT_EQ(pre_filter(bench, cycle, bench.pod("p", spec), &reason), PLIMSOLL_SKIP) << spec;
   }
@@ -79,7 +81,8 @@ TEST(UnsupportedFeatures, KeepsAwayFromPodsWhoseAntiAffinityIsAgainstThePod) {
   bench.put(a1, owner);
 
   const auto refused = [&](const PodRef& pod) {
-    plimsoll_cycle cycle;
+    conformance::BenchCycle bench_cycle;
+    plimsoll_cycle& cycle = bench_cycle.abi();
     std::string reason;
     std::vector<std::string> names;
     if (pre_filter(bench, cycle, pod, &reason) == PLIMSOLL_SKIP) return names;

@@ -1,0 +1,134 @@
+#pragma once
+// A queue with a clock in hand, and four plugins that say what the test wants.
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/api/decode.hpp"
+#include "framework/api/symbols.hpp"
+#include "framework/queue/scheduling_queue.hpp"
+
+namespace plimsoll {
+
+inline constexpr int64_t kStart = 1'767'225'600'000;  // a whole second
+inline constexpr PluginIndex kFit = 7;                // registered Node
+inline constexpr PluginIndex kPorts = 8;              // registered Pod/Delete
+inline constexpr PluginIndex kGates = 9;    // PreEnqueue; registered Pod/SchedulingGatesEliminated
+inline constexpr PluginIndex kClosed = 10;  // PreEnqueue; registered Node/Delete
+
+class FakePolicy : public QueuePolicy {
+ public:
+  explicit FakePolicy(SymbolTable& symbols) {
+    const auto on = [&](PluginIndex plugin, std::string_view resource, uint32_t actions) {
+      registered.push_back({plugin_key(0, plugin), {symbols.intern(resource), actions, 0}});
+    };
+    on(kFit, kResourceNode, PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE);
+    on(kPorts, kResourcePod, PLIMSOLL_ACTION_DELETE);
+    on(kGates, kResourcePod, PLIMSOLL_ACTION_UPDATE_POD_GATES_ELIMINATED);
+    on(kClosed, kResourceNode, PLIMSOLL_ACTION_DELETE);
+  }
+
+  ProfileIndex profile(const plimsoll_pod&) override { return 0; }
+  std::optional<PluginIndex> gate(const plimsoll_pod& pod) override {
+    ++gates_run;
+    if (pod.scheduling_gates.count != 0) return kGates;
+    return closed_for.contains(std::string(view(pod.meta.name))) ? std::optional(kClosed)
+                                                                 : std::nullopt;
+  }
+  SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override {
+    SortKey key{};
+    const uint64_t priority =
+        ~static_cast<uint64_t>(static_cast<int64_t>(pod.priority) + (1LL << 32));
+    const auto queued = static_cast<uint64_t>(queued_ms);
+    for (size_t i = 0; i < 8; ++i) {
+      key[i] = static_cast<uint8_t>(priority >> (56 - 8 * i));
+      key[8 + i] = static_cast<uint8_t>(queued >> (56 - 8 * i));
+    }
+    return key;
+  }
+  std::vector<PluginKey> interested(const ClusterEvent& event) override {
+    std::set<PluginKey> plugins;
+    for (const auto& [plugin, interest] : registered) {
+      if (matches(interest, event)) plugins.insert(plugin);
+    }
+    return {plugins.begin(), plugins.end()};
+  }
+  QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent&) override {
+    asked.emplace_back(view(pod.meta.name), static_cast<PluginIndex>(plugin));
+    const auto answer = says.find(static_cast<PluginIndex>(plugin));
+    return answer == says.end() ? QueueHint::kQueue : answer->second;
+  }
+
+  std::vector<std::pair<PluginKey, plimsoll_event_interest>> registered;
+  std::map<PluginIndex, QueueHint> says;  // those that are not here say Queue
+  std::set<std::string> closed_for;       // pods that plugin Closed holds back
+  std::vector<std::pair<std::string, PluginIndex>> asked;
+  int gates_run = 0;
+};
+
+class QueueTest : public ::testing::Test {
+ protected:
+  PodRef pod(const std::string& name, int priority = 0, const std::string& extra = "",
+             const std::string& uid = "") {
+    const std::string json = R"({"metadata":{"name":")" + name + R"(","namespace":"ns","uid":")" +
+                             (uid.empty() ? "uid-" + name : uid) + R"("},"spec":{"priority":)" +
+                             std::to_string(priority) +
+                             R"(,"schedulerName":"s","containers":[{"name":"c"}])" + extra + "}}";
+    auto decoded = decode_pod(json, symbols_);
+    EXPECT_TRUE(decoded.has_value()) << decoded.error().message;
+    return *decoded;
+  }
+  static constexpr const char* kGated = R"(,"schedulingGates":[{"name":"wait"}])";
+
+  std::string pop() {
+    QueuedPod* popped = queue_.pop();
+    return popped == nullptr ? "" : std::string(view(popped->pod->meta.name));
+  }
+  void reject(const std::string& name, std::set<PluginIndex> rejectors,
+              std::set<PluginIndex> pending = {}) {
+    queue_.reject("uid-" + name, rejectors, pending, now_);
+  }
+  void fail(const std::string& name) { queue_.fail("uid-" + name, now_); }
+  // Added, popped and rejected.
+  void rejected(const std::string& name, std::set<PluginIndex> rejectors,
+                std::set<PluginIndex> pending = {}) {
+    queue_.add(pod(name), now_);
+    ASSERT_EQ(pop(), name);
+    reject(name, std::move(rejectors), std::move(pending));
+  }
+  void add_node() { queue_.move_all(node_added(node()), now_); }
+  void delete_node() { queue_.move_all(node_deleted(node()), now_); }
+  void delete_pod() { queue_.move_all(assigned_pod_deleted(pod("placed")), now_); }
+
+  std::string place(const std::string& name) {
+    const QueuedPod* entry = queue_.entry("uid-" + name);
+    if (entry == nullptr) return "gone";
+    switch (entry->place) {
+      case QueuePlace::kActive:
+        return "active";
+      case QueuePlace::kBackoff:
+        return "backoff";
+      case QueuePlace::kErrorBackoff:
+        return "error-backoff";
+      case QueuePlace::kUnschedulable:
+        return entry->gated_by ? "gated" : "unschedulable";
+      case QueuePlace::kInFlight:
+        return "in-flight";
+    }
+    return "?";
+  }
+  NodeRef node() { return *decode_node(R"({"metadata":{"name":"n"}})", symbols_); }
+
+  SymbolTable symbols_;
+  FakePolicy policy_{symbols_};
+  SchedulingQueue queue_{policy_, {}};
+  int64_t now_ = kStart;
+};
+
+}  // namespace plimsoll
