@@ -152,7 +152,7 @@ bool Scheduler::cancel_binding(std::string_view pod_uid, std::string_view messag
 
 void Scheduler::activate(std::string_view pod_uid) {
   // PodsToActivate: what is asked for within a scheduling cycle is done when that has succeeded.
-  if (current_ != nullptr && loop_thread_.load() == std::this_thread::get_id()) {
+  if (loop_thread_.load() == std::this_thread::get_id() && current_ != nullptr) {
     current_->to_activate.emplace_back(pod_uid);
     return;
   }
