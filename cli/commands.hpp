@@ -20,6 +20,14 @@ struct LeaderElectionArguments {
   std::optional<std::string> resource_namespace;
 };
 
+// Where metrics and health are served.
+struct ServingArguments {
+  std::string bind_address = "127.0.0.1";
+  std::uint16_t port = 10251;  // 0: nowhere, and nothing is measured
+  std::string tls_cert_file;
+  std::string tls_private_key_file;
+};
+
 struct RunArguments {
   std::string config;
   std::string
@@ -29,6 +37,7 @@ struct RunArguments {
                                 // and end, without a cluster
   std::vector<std::string> plugin_directories;
   LeaderElectionArguments leader_election;
+  ServingArguments serving;
 };
 [[nodiscard]] int run(const RunArguments& arguments);
 

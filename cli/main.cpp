@@ -55,6 +55,22 @@ void add_leader_election_options(CLI::App& command, LeaderElectionArguments& int
   add("--leader-elect-resource-namespace", into.resource_namespace, "Namespace of the lease");
 }
 
+void add_serving_options(CLI::App& command, ServingArguments& into) {
+  const auto in_group = [](CLI::Option* option) { option->group("Metrics and health"); };
+  in_group(command
+               .add_option("--bind-address", into.bind_address,
+                           "IP address to serve metrics and health on (0.0.0.0: all)")
+               ->capture_default_str());
+  in_group(
+      command.add_option("--port", into.port, "Its port (0: serve nothing and measure nothing)")
+          ->capture_default_str());
+  in_group(
+      command.add_option("--tls-cert-file", into.tls_cert_file,
+                         "Certificate (PEM, with its chain); without one plain HTTP is served"));
+  in_group(command.add_option("--tls-private-key-file", into.tls_private_key_file,
+                              "Private key of the certificate (PEM)"));
+}
+
 int main_with_exceptions(int argc, char** argv) {
   CLI::App app{"Plimsoll: a topology-aware secondary Kubernetes scheduler."};
   app.set_version_flag("--version", PLIMSOLL_VERSION);
@@ -76,6 +92,7 @@ int main_with_exceptions(int argc, char** argv) {
                           "output) and end");
   add_plugin_option(*run_command, run_arguments.plugin_directories);
   add_leader_election_options(*run_command, run_arguments.leader_election);
+  add_serving_options(*run_command, run_arguments.serving);
   add_log_options(*run_command, level, format);
 
   SimulateArguments simulate_arguments;

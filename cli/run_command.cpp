@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/commands.hpp"
+#include "cli/observability.hpp"
 #include "cli/wiring.hpp"
 #include "framework/base/log.hpp"
 
@@ -103,8 +104,13 @@ int run(const RunArguments& arguments) {
   const auto access = informer::load_server_access(kubeconfig);
   if (!access) return failure(access.error().message);
   if (auto reachable = check_server(*access); !reachable) return failure(reachable.error().message);
-  auto session = Session::create(*configuration, *modules, *access);
+  metrics::Registry registry;
+  const bool measured = arguments.serving.port != 0;
+  auto session = Session::create(*configuration, *modules, *access, measured ? &registry : nullptr);
   if (!session) return failure(session.error().message);
+  auto observability =
+      Observability::start(arguments.serving, *configuration, registry, **session, *modules);
+  if (!observability) return failure(observability.error().message);
   std::string names;
   for (const auto& profile : configuration->profiles)
     names += (names.empty() ? "" : ",") + profile.scheduler_name;
@@ -115,6 +121,7 @@ int run(const RunArguments& arguments) {
   // A second signal ends the program at once, should a plugin's PreBind block.
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   log_info("stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
+  (*observability)->shutting_down();
   (*session)->stop();
   const SchedulerStats stats = (*session)->scheduler().stats();
   log_info("stopped", {{"bound", stats.scheduled}, {"attempts", stats.attempts}});

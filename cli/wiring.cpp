@@ -9,6 +9,7 @@
 
 #include "config/plugin_args.hpp"
 #include "framework/base/log.hpp"
+#include "framework/metrics/rest_client_metrics.hpp"
 #include "plugins/builtin/builtin.hpp"
 
 namespace plimsoll::cli {
@@ -110,9 +111,24 @@ SchedulerOptions scheduler_options(const config::Validation& configuration) {
 
 // ---- Session
 
+namespace {
+
+// For one client: it is called on that client's thread.
+std::function<void(const informer::HttpExchange&)> request_metrics(metrics::Registry& registry,
+                                                                   const std::string& server) {
+  return [metrics = std::make_shared<metrics::RestClientMetrics>(registry, server)](
+             const informer::HttpExchange& exchange) {
+    metrics->observe(exchange.method, exchange.status, exchange.watch,
+                     std::chrono::duration<double>(exchange.took).count());
+  };
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Session>> Session::create(const config::Validation& configuration,
                                                  const Modules& modules,
-                                                 const informer::ServerAccess& access) {
+                                                 const informer::ServerAccess& access,
+                                                 metrics::Registry* registry) {
   std::unique_ptr<Session> session(new Session);
   const auto credentials = std::make_shared<informer::CredentialSource>(access);
   const std::array<std::pair<std::unique_ptr<informer::HttpClient>*, const char*>, 3> clients{
@@ -122,6 +138,7 @@ Result<std::unique_ptr<Session>> Session::create(const config::Validation& confi
   for (const auto& [client, thread_name] : clients) {
     informer::HttpClientOptions options;
     options.thread_name = thread_name;
+    if (registry != nullptr) options.on_exchange = request_metrics(*registry, access.server);
     auto made = informer::HttpClient::create(access, credentials, options);
     if (!made) return fail(made.error());
     *client = std::move(*made);
@@ -129,6 +146,7 @@ Result<std::unique_ptr<Session>> Session::create(const config::Validation& confi
   const config::LeaderElection& election = configuration.config.leader_election;
   informer::WriteOptions writes;
   SchedulerOptions scheduling = scheduler_options(configuration);
+  scheduling.metrics = registry;
   if (election.leader_elect) {
     auto leadership = Leadership::create(election, access, credentials);
     if (!leadership) return fail(leadership.error());

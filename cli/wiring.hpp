@@ -46,10 +46,11 @@ namespace plimsoll::cli {
 // one that led before, so all pods are read afresh first.
 class Session {
  public:
-  // Connects nothing yet; fails on credentials that cannot be read and plugins that cannot be made.
+  // `registry`: where metrics go, it outlives the session; null: nothing is measured. Connects
+  // nothing yet; fails on credentials that cannot be read and plugins that cannot be made.
   [[nodiscard]] static Result<std::unique_ptr<Session>> create(
       const config::Validation& configuration, const Modules& modules,
-      const informer::ServerAccess& access);
+      const informer::ServerAccess& access, metrics::Registry* registry = nullptr);
   ~Session();  // stop()
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -59,6 +60,9 @@ class Session {
   void start(Leadership::OnLost on_lost = {});
   void stop();  // waits for binds in flight, then gives the lease away; idempotent
   [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
+  [[nodiscard]] const Scheduler& scheduler() const { return *scheduler_; }
+  // How the watched kinds are doing; any thread.
+  [[nodiscard]] std::vector<informer::KindStatus> kinds() const { return informer_->status(); }
   [[nodiscard]] const informer::WriteStats& writes() const { return writer_->stats(); }
   // Null without leader election: then this process always leads.
   [[nodiscard]] const Leadership* leadership() const { return leadership_.get(); }

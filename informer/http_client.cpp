@@ -221,8 +221,20 @@ struct HttpClient::Impl {
     }
   }
 
+  void report(const Transfer& transfer, const Result<HttpResponse>& result) const {
+    if (!options.on_exchange) return;
+    if (!result && result.error().code == ErrorCode::kCancelled) return;
+    HttpExchange exchange;
+    exchange.method = transfer.request.method;
+    exchange.status = result ? result->status : 0;
+    exchange.watch = transfer.request.path.find("watch=") != std::string::npos;
+    exchange.took = Clock::now() - transfer.started;
+    options.on_exchange(exchange);
+  }
+
   // The end of a transfer: it is gone before its callback runs.
   void complete(Transfer& transfer, Result<HttpResponse> result) {
+    report(transfer, result);
     detach(transfer);
     auto node = transfers.extract(transfer.id);
     const auto& on_done = node.mapped()->handlers.on_done;
@@ -318,6 +330,7 @@ HttpClient::RequestId HttpClient::submit(HttpRequest request, HttpHandlers handl
   (*transfer)->handlers = std::move(handlers);
   std::function<void()> begin = [impl = impl_.get(), transfer] {
     Transfer& added = **transfer;
+    added.started = Clock::now();
     impl->transfers.emplace(added.id, std::move(*transfer));
     if (impl->stopping.load()) return;  // cancelled with the others
     impl->start(added);

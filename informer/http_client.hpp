@@ -52,11 +52,21 @@ struct HttpHandlers {
   std::function<void(Result<HttpResponse>)> on_done;
 };
 
+// A request that has ended, for metrics.
+struct HttpExchange {
+  std::string_view method;
+  int status = 0;      // 0: there was no answer
+  bool watch = false;  // it lasted as long as it was good for
+  std::chrono::steady_clock::duration took{};
+};
+
 struct HttpClientOptions {
   std::chrono::milliseconds connect_timeout{10'000};
   std::size_t max_connections = 0;            // 0: no limit
   std::size_t max_body = 1u << 30;            // of a collected answer
   std::string thread_name = "plimsoll-http";  // as seen in ps -L; 15 characters
+  // Called on the I/O thread for every request but those that were cancelled.
+  std::function<void(const HttpExchange&)> on_exchange;
 };
 
 class HttpClient {

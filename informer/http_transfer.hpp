@@ -47,6 +47,7 @@ struct Transfer {
   curl_slist* connect_to = nullptr;
   std::array<char, CURL_ERROR_SIZE> error_text{};
   std::chrono::steady_clock::time_point last_activity;
+  std::chrono::steady_clock::time_point started;
   HttpClient::TimerId idle_timer = 0;
   std::size_t max_body = 0;
   bool retried = false;

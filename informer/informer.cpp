@@ -266,6 +266,8 @@ std::vector<KindStatus> ApiServerInformer::status() const {
     KindStatus status = watched.status();
     status.lists = watched.reflector->stats().lists.load();
     status.delivered = watched.reflector->stats().delivered.load();
+    status.watches = watched.reflector->stats().watches.load();
+    status.failures = watched.reflector->stats().failures.load();
     all.push_back(std::move(status));
   }
   return all;

@@ -38,6 +38,8 @@ struct KindStatus {
   std::uint64_t malformed = 0;  // objects skipped
   std::uint64_t lists = 0;
   std::uint64_t delivered = 0;
+  std::uint64_t watches = 0;   // begun
+  std::uint64_t failures = 0;  // tries that ended in a wait
 };
 
 // Posts into the inbox, for each kind in the order of its events:

@@ -130,7 +130,9 @@ void Scheduler::binding_ended(const std::string& uid, Status status) {
     metrics_->observe_scheduled(attempt->number, since_first, attempt->flushed);
   }
   const std::string node(view(pod.node_name));
-  log_debug("pod bound", {{"pod", full_name(pod)}, {"node", node}});
+  log_debug(
+      "pod bound",
+      {{"pod", full_name(pod)}, {"node", node}, {"profile", attempt->framework.scheduler_name()}});
   emit_event(attempt->framework.scheduler_name(), pod, false, "Scheduled", "Binding",
              "Successfully assigned " + full_name(pod) + " to " + node);
 }

@@ -262,7 +262,8 @@ void Scheduler::report_failure(const plimsoll_pod& pod, bool unschedulable,
                                const std::string& message, const Nominating& nominating,
                                bool nominated) {
   ++(unschedulable ? counters_.unschedulable : counters_.errors);
-  log_debug("pod not scheduled", {{"pod", full_name(pod)}, {"why", message}});
+  log_debug("pod not scheduled",
+            {{"pod", full_name(pod)}, {"profile", view(pod.scheduler_name)}, {"why", message}});
   emit_event(view(pod.scheduler_name), pod, true, "FailedScheduling", "Scheduling", message);
   const std::string_view reason = unschedulable ? "Unschedulable" : "SchedulerError";
   const bool unchanged = view(pod.scheduled_status) == "False" &&

@@ -4,16 +4,42 @@
 #include <gtest/gtest.h>
 
 #include "tests/e2e/load_fixture.hpp"
+#include "tests/support/free_port.hpp"
+#include "tests/support/prometheus_text.hpp"
+#include "tests/support/web_client.hpp"
 
 namespace plimsoll::test {
 namespace {
 
+// What the scheduler says of itself is what the API server holds.
+void check_metrics(std::uint16_t port, const Recount& held) {
+  const std::string url = "http://127.0.0.1:" + std::to_string(port);
+  EXPECT_EQ(web_get(url + "/readyz").body, "ok");
+  const WebAnswer scraped = web_get(url + "/metrics");
+  ASSERT_EQ(scraped.status, 200) << scraped.error;
+  const Metrics metrics = parse_metrics(scraped.body);
+  EXPECT_EQ(metrics.errors.size(), 0U) << lines(metrics.errors);
+  const auto bound_pods = static_cast<double>(held.bound());
+  const Labels scheduled{{"result", "scheduled"}, {"profile", kScheduler}};
+  EXPECT_EQ(metrics.value("scheduler_schedule_attempts_total", scheduled), bound_pods);
+  EXPECT_EQ(metrics.value("scheduler_pod_scheduling_attempts_count"), bound_pods);
+  EXPECT_EQ(metrics.sum("plimsoll_api_writes_total", {{"class", "bind"}, {"outcome", "done"}}),
+            bound_pods);
+  EXPECT_GE(metrics.sum("rest_client_requests_total", {{"code", "201"}, {"method", "POST"}}),
+            bound_pods);
+  EXPECT_EQ(metrics.sum("scheduler_pending_pods"), static_cast<double>(held.pending()));
+  EXPECT_EQ(metrics.value("scheduler_cache_size", {{"type", "pods"}}), bound_pods);
+}
+
 TEST_F(LoadTest, AllThatFitIsBoundByOneWriteEach) {
-  ASSERT_NO_FATAL_FAILURE(start());
+  const auto port = free_port();
+  ASSERT_TRUE(port) << port.error().message;
+  ASSERT_NO_FATAL_FAILURE(start({.kubeconfig = cluster().kubeconfig_token(), .port = *port}));
   ASSERT_NO_FATAL_FAILURE(create_pods());
   ASSERT_NO_FATAL_FAILURE(settle());
   check_recount();
   check_writes(true);
+  check_metrics(*port, result_);
 }
 
 TEST_F(LoadTest, KillingTheSchedulerChangesNothing) {

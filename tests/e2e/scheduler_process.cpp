@@ -22,10 +22,11 @@ Result<std::filesystem::path> plimsoll_program() {
 Result<ChildOptions> run_command(const RunSpec& spec) {
   const Result<std::filesystem::path> program = plimsoll_program();
   if (!program) return fail(program.error());
-  ChildOptions options{.argv = {program->string(), "run", "--config", spec.config.string(),
-                                "--kubeconfig", spec.kubeconfig.string(), "--plugin-dir",
-                                std::getenv("PLIMSOLL_PLUGIN_DIR"), "--log-level", "debug"},
-                       .stdout_file = spec.log_file};
+  ChildOptions options{
+      .argv = {program->string(), "run", "--config", spec.config.string(), "--kubeconfig",
+               spec.kubeconfig.string(), "--plugin-dir", std::getenv("PLIMSOLL_PLUGIN_DIR"),
+               "--log-level", "debug", "--port", std::to_string(spec.port)},
+      .stdout_file = spec.log_file};
   options.argv.insert(options.argv.end(), spec.flags.begin(), spec.flags.end());
   return options;
 }

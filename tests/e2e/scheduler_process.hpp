@@ -2,6 +2,7 @@
 // `plimsoll run`, started as a user starts it.
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct RunSpec {
   std::filesystem::path kubeconfig = {};
   std::filesystem::path config = "examples/profiles/topology.yaml";  // the profile that we ship
   std::vector<std::string> flags = {};                               // further ones
+  std::uint16_t port = 0;  // of metrics and health; 0: none, as several schedulers run here
   std::filesystem::path log_file = {};  // appended to; empty: memory only
 };
 // What its pods name.

@@ -1,0 +1,203 @@
+#include "cli/observability.hpp"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "cli/wiring.hpp"
+#include "framework/base/log.hpp"
+#include "framework/metrics/process_metrics.hpp"
+#include "serving/endpoints.hpp"
+#include "serving/health.hpp"
+
+#ifndef PLIMSOLL_VERSION
+#define PLIMSOLL_VERSION "dev"
+#endif
+
+namespace plimsoll::cli {
+namespace {
+
+using metrics::Counter;
+using metrics::Family;
+using metrics::Gauge;
+using metrics::Registry;
+
+constexpr std::array<std::string_view, informer::kWriteClasses> kWriteNames{"bind", "status",
+                                                                            "event", "other"};
+
+double as_double(std::uint64_t value) {
+  return static_cast<double>(value);
+}
+
+// One kind that is watched.
+class KindMetrics {
+ public:
+  explicit KindMetrics(Registry& r)
+      : objects_(r.gauges({"plimsoll_objects", "Objects known of a kind.", {"kind"}})),
+        synced_(r.gauges(
+            {"plimsoll_kind_synced", "1 once the first list of a kind is complete.", {"kind"}})),
+        watching_(r.gauges({"plimsoll_kind_watching",
+                            "1 while a kind is watched; 0: it is listed, not served or refused, or "
+                            "the API server is not reachable.",
+                            {"kind"}})),
+        delivered_(r.counters({"plimsoll_objects_delivered_total",
+                               "Changes and deletions handed to the scheduler.",
+                               {"kind"}})),
+        malformed_(r.counters({"plimsoll_malformed_objects_total",
+                               "Objects that could not be read and were left out.",
+                               {"kind"}})),
+        lists_(r.counters(
+            {"plimsoll_lists_total", "Lists begun; all but the first are relists.", {"kind"}})),
+        watches_(r.counters({"plimsoll_watches_total",
+                             "Watches begun; all but the first are restarts.",
+                             {"kind"}})),
+        failures_(r.counters({"plimsoll_watch_failures_total",
+                              "Lists and watches that failed and were tried again.",
+                              {"kind"}})) {}
+
+  void show(const informer::KindStatus& kind) const {
+    const std::string_view name = kind.resource;
+    objects_.with({name}).set(as_double(kind.objects));
+    synced_.with({name}).set(kind.synced ? 1 : 0);
+    watching_.with({name}).set(kind.state == informer::ReflectorState::kWatching ? 1 : 0);
+    delivered_.with({name}).raise_to(as_double(kind.delivered));
+    malformed_.with({name}).raise_to(as_double(kind.malformed));
+    lists_.with({name}).raise_to(as_double(kind.lists));
+    watches_.with({name}).raise_to(as_double(kind.watches));
+    failures_.with({name}).raise_to(as_double(kind.failures));
+  }
+
+ private:
+  Family<Gauge> objects_, synced_, watching_;
+  Family<Counter> delivered_, malformed_, lists_, watches_, failures_;
+};
+
+class WriteMetrics {
+ public:
+  explicit WriteMetrics(Registry& r)
+      : writes_(r.counters({"plimsoll_api_writes_total",
+                            "Writes to the API server that ended, by class (bind, status, event, "
+                            "other) and outcome (done, failed).",
+                            {"class", "outcome"}})),
+        retries_(r.counters(
+            {"plimsoll_api_write_retries_total", "Further tries of writes, by class.", {"class"}})),
+        events_dropped_(r.counters({"plimsoll_events_dropped_total",
+                                    "Events that were not written because too many waited.",
+                                    {}})
+                            .with({})),
+        binds_recovered_(r.counters({"plimsoll_binds_recovered_total",
+                                     "Binds whose answer was lost and which turned out to have "
+                                     "been carried out.",
+                                     {}})
+                             .with({})) {}
+
+  void show(const informer::WriteStats& stats) const {
+    for (std::size_t i = 0; i < informer::kWriteClasses; ++i) {
+      writes_.with({kWriteNames[i], "done"}).raise_to(as_double(stats.done[i].load()));
+      writes_.with({kWriteNames[i], "failed"}).raise_to(as_double(stats.failed[i].load()));
+      retries_.with({kWriteNames[i]}).raise_to(as_double(stats.retried[i].load()));
+    }
+    events_dropped_.raise_to(as_double(stats.events_dropped.load()));
+    binds_recovered_.raise_to(as_double(stats.binds_recovered.load()));
+  }
+
+ private:
+  Family<Counter> writes_, retries_;
+  Counter events_dropped_, binds_recovered_;
+};
+
+void show_plugins(Registry& registry, const Modules& modules) {
+  const auto info = registry.gauges({"plimsoll_plugin_info",
+                                     "1 for each plugin that is loaded.",
+                                     {"plugin", "version", "source"}});
+  const auto refused = registry
+                           .gauges({"plimsoll_plugins_refused",
+                                    "Plugin files that were refused at the start; the log "
+                                    "says why.",
+                                    {}})
+                           .with({});
+  for (const auto& module : modules.records()) {
+    if (!module->loaded) {
+      refused.add(1);
+    } else {
+      info.with({module->name, module->version, module->path.empty() ? "builtin" : "file"}).set(1);
+    }
+  }
+}
+
+// kube-scheduler's words for its checks.
+std::vector<serving::HealthCheck> leader_checks(const Session& session) {
+  const Leadership* leadership = session.leadership();
+  if (leadership == nullptr) return {};
+  return {{"leaderElection", [leadership]() -> std::optional<std::string> {
+             if (!leadership->elector().overdue()) return std::nullopt;
+             return "failed election to renew leadership on lease";
+           }}};
+}
+
+}  // namespace
+
+std::vector<Registry::Collector> add_session_metrics(Registry& registry, const Session& session,
+                                                     const Modules& modules,
+                                                     const std::string& lease_name) {
+  registry.gauges({"plimsoll_build_info", "1, with the version of the program.", {"version"}})
+      .with({PLIMSOLL_VERSION})
+      .set(1);
+  show_plugins(registry, modules);
+  std::vector<Registry::Collector> collectors;
+  collectors.push_back(metrics::add_process_metrics(registry));
+  collectors.push_back(registry.on_collect(
+      [kinds = KindMetrics(registry), writes = WriteMetrics(registry), &session] {
+        for (const informer::KindStatus& kind : session.kinds()) kinds.show(kind);
+        writes.show(session.writes());
+      }));
+  const auto master = registry.gauges({"leader_election_master_status",
+                                       "[ALPHA] 1 while this process holds the lease, 0 otherwise.",
+                                       {"name"}});
+  if (session.leadership() != nullptr) {
+    collectors.push_back(registry.on_collect([master, lease_name, &session] {
+      const bool leads = session.leadership()->elector().status().leading;
+      master.with({lease_name}).set(leads ? 1 : 0);
+    }));
+  }
+  return collectors;
+}
+
+Result<std::unique_ptr<Observability>> Observability::start(const ServingArguments& arguments,
+                                                            const config::Validation& configuration,
+                                                            Registry& registry,
+                                                            const Session& session,
+                                                            const Modules& modules) {
+  std::unique_ptr<Observability> made(new Observability);
+  if (arguments.port == 0) return made;
+  made->collectors_ = add_session_metrics(registry, session, modules,
+                                          configuration.config.leader_election.resource_name);
+  serving::Endpoints endpoints;
+  endpoints.registry = &registry;
+  endpoints.configz = R"({"kubescheduler.config.k8s.io":)" + configuration.effective_json() + "}";
+  endpoints.change_level = configuration.config.enable_profiling;
+  endpoints.healthz = leader_checks(session);
+  endpoints.readyz = leader_checks(session);
+  endpoints.readyz.push_back({"shutdown", [stopping = made->stopping_] {
+                                return *stopping
+                                           ? std::optional<std::string>("process is shutting down")
+                                           : std::nullopt;
+                              }});
+  endpoints.readyz.push_back({"sched-handler-sync", [&session]() -> std::optional<std::string> {
+                                if (session.scheduler().stats().synced) return std::nullopt;
+                                return "handlers are not fully synchronized";
+                              }});
+  serving::ServerOptions options;
+  options.address = arguments.bind_address;
+  options.port = arguments.port;
+  options.tls_cert_file = arguments.tls_cert_file;
+  options.tls_private_key_file = arguments.tls_private_key_file;
+  auto server =
+      serving::HttpServer::start(std::move(options), serving::make_handler(std::move(endpoints)));
+  if (!server) return fail(server.error());
+  made->server_ = std::move(*server);
+  log_info("serving metrics and health", {{"url", made->server_->url()}});
+  return made;
+}
+
+}  // namespace plimsoll::cli

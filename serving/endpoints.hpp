@@ -1,0 +1,34 @@
+#pragma once
+// What is served under which path, as kube-scheduler serves it:
+//
+//   /metrics             the registry's text
+//   /healthz /livez /readyz   and /NAME/CHECK, ?verbose, ?exclude=CHECK
+//   /configz             the effective configuration, as JSON
+//   /debug/flags/v       GET: the log level; PUT: sets it ("debug", ..., or a klog verbosity)
+//   /                    the list of these
+//
+// Each is left out if there is nothing to serve under it.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "framework/metrics/registry.hpp"
+#include "serving/health.hpp"
+#include "serving/http_server.hpp"
+
+namespace plimsoll::serving {
+
+struct Endpoints {
+  const metrics::Registry* registry = nullptr;
+  std::vector<HealthCheck> healthz;  // ping comes first in each of the three
+  std::vector<HealthCheck> livez;
+  std::vector<HealthCheck> readyz;
+  std::string configz;        // JSON; empty: none
+  bool change_level = false;  // whether /debug/flags/v is served
+};
+
+// The handler of all of them. What `endpoints` points to outlives it.
+[[nodiscard]] Handler make_handler(Endpoints endpoints);
+
+}  // namespace plimsoll::serving

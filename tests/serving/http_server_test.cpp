@@ -1,0 +1,219 @@
+#include "serving/http_server.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/support/child_process.hpp"
+#include "tests/support/temp_dir.hpp"
+#include "tests/support/web_client.hpp"
+
+namespace plimsoll::serving {
+namespace {
+
+using namespace std::chrono_literals;
+using plimsoll::test::RawConnection;
+using plimsoll::test::web_get;
+using plimsoll::test::web_request;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+// Says what it was asked.
+Response echo(const Request& request) {
+  if (request.path == "/throws") throw std::runtime_error("a secret");
+  return {200, request.method + " " + request.path + " " + request.query + " " + request.body};
+}
+
+std::unique_ptr<HttpServer> serve(ServerOptions options = {}, Handler handler = echo) {
+  auto server = HttpServer::start(std::move(options), std::move(handler));
+  if (!server) throw std::runtime_error(server.error().message);
+  return std::move(*server);
+}
+
+TEST(HttpServer, Answers) {
+  const auto server = serve();
+  EXPECT_THAT(server->url(), StartsWith("http://127.0.0.1:"));
+  const auto answer = web_request("PUT", server->url() + "/a%20b/c?x=1&y", "body");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "PUT /a b/c x=1&y body");
+  EXPECT_EQ(answer.content_type, "text/plain; charset=utf-8");
+}
+
+TEST(HttpServer, DecodesParameters) {
+  const Request request{"GET", "/", "verbose&exclude=a%2Fb&exclude=c+d&x=", ""};
+  EXPECT_THAT(request.parameters("exclude"), ElementsAre("a/b", "c d"));
+  EXPECT_TRUE(request.has("verbose"));
+  EXPECT_TRUE(request.has("x"));
+  EXPECT_FALSE(request.has("y"));
+  EXPECT_THAT((Request{"GET", "/", "&&=&%", ""}).parameters("y"), IsEmpty());
+}
+
+TEST(HttpServer, KeepsConnectionsAndAnswersHeadWithoutABody) {
+  const auto server = serve();
+  RawConnection connection(server->port());
+  ASSERT_TRUE(
+      connection.send("GET /1 HTTP/1.1\r\nHost: x\r\n\r\n"
+                      "HEAD /2 HTTP/1.1\r\nHost: x\r\n\r\n"
+                      "GET /3 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  bool closed = false;
+  const std::string all = connection.read_to_end(10'000, closed);
+  EXPECT_TRUE(closed);
+  EXPECT_THAT(all, HasSubstr("GET /1  "));
+  EXPECT_THAT(all, HasSubstr("GET /3  "));
+  EXPECT_THAT(all, ::testing::Not(HasSubstr("/2")));
+}
+
+TEST(HttpServer, TellsNobodyWhyAHandlerFailed) {
+  const auto server = serve();
+  const auto answer = web_get(server->url() + "/throws");
+  EXPECT_EQ(answer.status, 500);
+  EXPECT_EQ(answer.body, "internal server error\n");
+  EXPECT_EQ(web_get(server->url() + "/next").status, 200);
+}
+
+TEST(HttpServer, RefusesWhatIsTooLargeOrNotHttp) {
+  const auto server = serve();
+  EXPECT_EQ(web_request("PUT", server->url() + "/", std::string(17 * 1024, 'x')).status, 413);
+  bool closed = false;
+  RawConnection header(server->port());
+  header.send("GET / HTTP/1.1\r\nX: " + std::string(17 * 1024, 'x') + "\r\n\r\n");
+  header.read_to_end(10'000, closed);
+  EXPECT_TRUE(closed);
+  RawConnection garbage(server->port());
+  garbage.send("\x16\x03\x01 this is TLS, say\r\n\r\n");
+  EXPECT_THAT(garbage.read_to_end(10'000, closed), HasSubstr("400 Bad Request"));
+  EXPECT_TRUE(closed);
+  EXPECT_EQ(web_get(server->url() + "/").status, 200);
+}
+
+TEST(HttpServer, IsNotHeldBySlowClients) {
+  ServerOptions options;
+  options.read_timeout = 300ms;
+  options.max_connections = 4;
+  const auto server = serve(options);
+  // Four that never finish their request: a fifth is turned away until their time is over.
+  std::vector<std::unique_ptr<RawConnection>> slow;
+  for (int i = 0; i < 4; ++i) {
+    slow.push_back(std::make_unique<RawConnection>(server->port()));
+    ASSERT_TRUE(slow.back()->send("GET / HTTP/1.1\r\nHost:"));
+  }
+  for (const auto& connection : slow) {
+    bool closed = false;
+    EXPECT_THAT(connection->read_to_end(10'000, closed), IsEmpty());
+    EXPECT_TRUE(closed);
+  }
+  EXPECT_EQ(web_get(server->url() + "/").status, 200);
+}
+
+TEST(HttpServer, IsNotHeldByClientsThatDoNotRead) {
+  ServerOptions options;
+  options.write_timeout = 300ms;
+  const std::string large(64 << 20, 'x');  // more than the sockets' buffers hold
+  const auto server = serve(options, [&large](const Request& request) {
+    return request.path == "/large" ? Response{200, large} : Response{200, "ok"};
+  });
+  RawConnection connection(server->port());
+  ASSERT_TRUE(connection.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n"));
+  EXPECT_EQ(web_get(server->url() + "/").body, "ok");  // others are served meanwhile
+  std::this_thread::sleep_for(600ms);                  // the time of the server's own limit
+  bool closed = false;
+  EXPECT_LT(connection.read_to_end(20'000, closed).size(), large.size());
+  EXPECT_TRUE(closed);
+}
+
+TEST(HttpServer, SaysWhatToDoAboutAnAddressThatCannotBeHad) {
+  const auto first = serve();
+  ServerOptions options;
+  options.port = first->port();
+  const auto second = HttpServer::start(options, echo);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().message,
+            "cannot serve metrics and health on 127.0.0.1:" + std::to_string(first->port()) +
+                ": Address already in use; choose another --port, or 0 to "
+                "serve nothing");
+  options.address = "localhost";
+  const auto third = HttpServer::start(options, echo);
+  ASSERT_FALSE(third.has_value());
+  EXPECT_THAT(third.error().message, HasSubstr("--bind-address localhost is not an IP address"));
+}
+
+TEST(HttpServer, StopsWithConnectionsOpen) {
+  auto server = serve();
+  RawConnection idle(server->port());
+  idle.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::uint16_t port = server->port();
+  server->stop();
+  server->stop();
+  bool closed = false;
+  idle.read_to_end(10'000, closed);
+  EXPECT_TRUE(closed);
+  EXPECT_EQ(web_get("http://127.0.0.1:" + std::to_string(port) + "/").status, 0);
+}
+
+TEST(HttpServer, AnswersManyAtOnce) {
+  const auto server = serve();
+  std::atomic<int> answered{0};
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back([&] {
+      for (int n = 0; n < 20; ++n) answered += web_get(server->url() + "/").status == 200 ? 1 : 0;
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(answered, 160);
+}
+
+class TlsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto made = plimsoll::test::run(
+        {.argv = {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                  "-nodes", "-keyout", file("key.pem"), "-out", file("cert.pem"), "-days", "2",
+                  "-subj", "/CN=plimsoll", "-addext", "subjectAltName=IP:127.0.0.1"}});
+    if (!made) GTEST_SKIP() << "SKIPPED: no openssl program, TLS is not tested here";
+    ASSERT_EQ(made->status, plimsoll::test::ExitStatus::exited(0)) << made->out;
+  }
+  std::string file(const std::string& name) { return (folder_ / name).string(); }
+  plimsoll::test::TempDir folder_;
+};
+
+TEST_F(TlsTest, ServesUnderItsCertificate) {
+  ServerOptions options;
+  options.tls_cert_file = file("cert.pem");
+  options.tls_private_key_file = file("key.pem");
+  const auto server = serve(options);
+  EXPECT_THAT(server->url(), StartsWith("https://"));
+  const auto answer = web_get(server->url() + "/a", file("cert.pem"));
+  EXPECT_EQ(answer.status, 200) << answer.error;
+  EXPECT_EQ(answer.body, "GET /a  ");
+  EXPECT_EQ(web_get("http://127.0.0.1:" + std::to_string(server->port()) + "/").status, 0);
+  EXPECT_EQ(web_get(server->url() + "/b", file("cert.pem")).status, 200);
+}
+
+TEST_F(TlsTest, SaysWhichFileIsWrong) {
+  std::ofstream(file("broken.pem")) << "no certificate";
+  struct Case {
+    std::string cert, key, error;
+  };
+  for (const Case& c : std::vector<Case>{
+           {file("cert.pem"), "", "--tls-cert-file and --tls-private-key-file go together"},
+           {file("missing.pem"), file("key.pem"), "the certificate " + file("missing.pem")},
+           {file("broken.pem"), file("key.pem"), "the certificate " + file("broken.pem")},
+           {file("cert.pem"), file("broken.pem"), "the private key " + file("broken.pem")}}) {
+    ServerOptions options;
+    options.tls_cert_file = c.cert;
+    options.tls_private_key_file = c.key;
+    const auto server = HttpServer::start(options, echo);
+    ASSERT_FALSE(server.has_value());
+    EXPECT_THAT(server.error().message, HasSubstr(c.error));
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::serving
