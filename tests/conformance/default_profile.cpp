@@ -5,7 +5,7 @@
 #include "config/known_plugins.hpp"
 #include "config/plugin_args.hpp"
 #include "framework/api/decode.hpp"
-#include "framework/runtime/what_if.hpp"
+#include "framework/cycle/what_if.hpp"
 #include "plugins/builtin/builtin.hpp"
 
 namespace plimsoll::conformance {
@@ -39,7 +39,7 @@ ProfileSpec default_spec(const Modules& modules) {
 // A host that knows the cluster and writes nothing.
 class DefaultProfile::Backend final : public HostBackend {
  public:
-  explicit Backend(ClusterState& cluster) : cluster_(cluster) {}
+  explicit Backend(DefaultProfile& profile) : profile_(profile), cluster_(profile.cluster_) {}
 
   const plimsoll_node_info* node_by_name(std::string_view node_name) override {
     const NodeInfo* info = cluster_.node(node_name);
@@ -57,12 +57,19 @@ class DefaultProfile::Backend final : public HostBackend {
                   std::string_view) override {}
   const plimsoll_pod* pod_by_uid(std::string_view uid) override { return cluster_.pod(uid).get(); }
   std::vector<WaitingPod> waiting_pods() override { return {}; }
-  std::unique_ptr<plimsoll_what_if> what_if(const plimsoll_cycle&, const plimsoll_pod&,
-                                            uint32_t) override {
-    return nullptr;
+  std::unique_ptr<WhatIf> what_if(const CycleContext& cycle, const plimsoll_pod& pod,
+                                  uint32_t slot) override {
+    const NodeInfo* node = cluster_.node_at(slot);
+    if (node == nullptr) return nullptr;
+    auto made = make_what_if(*profile_.framework_, cycle, pod, *node, profile_.nominator_);
+    return profile_.wrap_ ? profile_.wrap_(std::move(made)) : std::move(made);
   }
   void nominate(const plimsoll_pod&, std::string_view) override {}
-  std::vector<const plimsoll_pod*> nominated_pods(std::string_view) override { return {}; }
+  std::vector<const plimsoll_pod*> nominated_pods(std::string_view node_name) override {
+    std::vector<const plimsoll_pod*> pods;
+    for (const PodRef& pod : profile_.nominator_.pods_of(node_name)) pods.push_back(pod.get());
+    return pods;
+  }
   void allow_waiting(std::string_view, std::string_view) override {}
   void reject_waiting(std::string_view, std::string_view, std::string_view) override {}
   void post_binding(BindingPost, std::function<void(Result<void>)> done) override {
@@ -75,11 +82,12 @@ class DefaultProfile::Backend final : public HostBackend {
   void api_request(PluginRequest, ApiAnswer done) override { done(0, "there is no API server"); }
 
  private:
+  DefaultProfile& profile_;
   ClusterState& cluster_;
 };
 
 DefaultProfile::DefaultProfile()
-    : backend_(std::make_unique<Backend>(cluster_)),
+    : backend_(std::make_unique<Backend>(*this)),
       environment_(symbols_, *backend_),
       policy_(environment_.reasons) {
   modules_.add_builtin(builtin_modules());

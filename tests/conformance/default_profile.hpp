@@ -2,16 +2,19 @@
 // kube-scheduler's default profile as far as its plugins exist here: in its order, with its weights
 // and default args, on the real runtime and the real cluster state. Nothing is ever bound.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "framework/api/symbols.hpp"
 #include "framework/cluster/cluster_state.hpp"
+#include "framework/cycle/nominator.hpp"
 #include "framework/cycle/profiles_policy.hpp"
 #include "framework/runtime/environment.hpp"
 #include "framework/runtime/framework.hpp"
 #include "framework/runtime/modules.hpp"
+#include "framework/runtime/what_if.hpp"
 #include "tests/conformance/findings.hpp"
 
 namespace plimsoll::conformance {
@@ -35,7 +38,13 @@ class DefaultProfile {
   [[nodiscard]] Framework& framework() { return *framework_; }
   [[nodiscard]] ProfilesPolicy& policy() { return policy_; }
   [[nodiscard]] const ClusterState& cluster() const { return cluster_; }
+  [[nodiscard]] Nominator& nominator() { return nominator_; }
+  [[nodiscard]] Environment& environment() { return environment_; }
   [[nodiscard]] const ReasonTable& reasons() const { return environment_.reasons; }
+
+  // Every what-if that plugins begin from here on goes through `wrap`, if it is set.
+  using Wrap = std::function<std::unique_ptr<WhatIf>(std::unique_ptr<WhatIf>)>;
+  void wrap_what_ifs(Wrap wrap) { wrap_ = std::move(wrap); }
 
   // kNoPlugin: not one of the profile.
   [[nodiscard]] PluginIndex find(std::string_view plugin) const;
@@ -46,6 +55,8 @@ class DefaultProfile {
 
   SymbolTable symbols_;
   ClusterState cluster_;
+  Nominator nominator_{[](std::string_view) {}};
+  Wrap wrap_;
   std::unique_ptr<Backend> backend_;
   Environment environment_;
   Modules modules_;

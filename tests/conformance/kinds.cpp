@@ -12,6 +12,7 @@ std::span<const Kind> kinds() {
       {"nrt_score", "NodeResourceTopologyMatch: Score of one node, all strategies",
        check_nrt_score},
       {"queue", "requeue events and hints, and traces of the scheduling queue", check_queue},
+      {"preempt", "DefaultPreemption: candidates, victims, the chosen node, texts", check_preempt},
       {"schedule", "whole scheduling decisions with the default profile", check_schedule},
       {"device", "NodeDevice: device requests, and allocations on one node", check_device},
   };

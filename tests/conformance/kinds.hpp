@@ -24,6 +24,7 @@ void check_fit(const Json& test_case, Findings& findings);
 void check_nrt_filter(const Json& test_case, Findings& findings);
 void check_nrt_score(const Json& test_case, Findings& findings);
 void check_queue(const Json& test_case, Findings& findings);
+void check_preempt(const Json& test_case, Findings& findings);
 void check_schedule(const Json& test_case, Findings& findings);
 void check_device(const Json& test_case, Findings& findings);
 

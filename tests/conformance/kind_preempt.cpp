@@ -1,0 +1,286 @@
+// DefaultPreemption: who may preempt, on which nodes it would help, whom it would cost, which node
+// is chosen and what the pod is told. All potential nodes are looked at, from the first one on.
+//
+// Everything that a vector states is compared. Skipped, by what the input has, are cases in which a
+// plugin takes part that does not exist here: PodTopologySpread (the pod has DoNotSchedule
+// constraints) and InterPodAffinity (the pod has required terms, or another pod has required
+// anti-affinity that selects it). Of clusters that cannot be, in which two pods of a node hold the
+// host port that the pod wants and one of them may be evicted, only the verdicts of Filter are
+// compared.
+
+#include <algorithm>
+#include <map>
+
+#include "framework/api/lists.hpp"
+#include "framework/api/selectors.hpp"
+#include "framework/cycle/what_if.hpp"
+#include "framework/runtime/plugin_instance.hpp"
+#include "plugins/builtin/preemption_candidates.hpp"
+#include "tests/conformance/default_profile.hpp"
+#include "tests/conformance/kinds.hpp"
+
+namespace plimsoll::conformance {
+namespace {
+
+using builtin::Candidate;
+using builtin::DryRun;
+
+// What the first filter of a what-if said, by node.
+using FirstVerdicts = std::map<std::string, Status>;
+
+// A what-if that remembers what its first filter said.
+class WitnessedWhatIf final : public WhatIf {
+ public:
+  WitnessedWhatIf(std::unique_ptr<WhatIf> inner, FirstVerdicts& seen)
+      : inner_(std::move(inner)), seen_(seen) {}
+  Status add_pod(const plimsoll_pod& pod) override { return inner_->add_pod(pod); }
+  Status remove_pod(const plimsoll_pod& pod) override { return inner_->remove_pod(pod); }
+  Status filter() override {
+    Status status = inner_->filter();
+    seen_.emplace(std::string(view(node().node->meta.name)), status);
+    return status;
+  }
+  [[nodiscard]] const plimsoll_node_info& node() const override { return inner_->node(); }
+
+ private:
+  std::unique_ptr<WhatIf> inner_;
+  FirstVerdicts& seen_;
+};
+
+bool is_about(const plimsoll_pod_affinity_term& term, const plimsoll_pod& owner,
+              const plimsoll_pod& pod) {
+  if (!matches(term.selector, pod.meta.labels)) return false;
+  if (term.namespace_selector.present != 0) return true;
+  const auto names = items<plimsoll_str>(term.namespaces);
+  if (names.empty()) return equal(owner.meta.ns, pod.meta.ns);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const plimsoll_str& name) { return equal(name, pod.meta.ns); });
+}
+
+// Ports that the pod holds for as long as it runs.
+std::vector<plimsoll_host_port> ports_of(const plimsoll_pod& pod) {
+  std::vector<plimsoll_host_port> ports;
+  for (const plimsoll_list& containers : {pod.init_containers, pod.containers}) {
+    for (const auto& container : items<plimsoll_container>(containers)) {
+      if (container.kind == PLIMSOLL_CONTAINER_INIT) continue;
+      for (const auto& port : items<plimsoll_host_port>(container.ports)) ports.push_back(port);
+    }
+  }
+  return ports;
+}
+
+class PreemptCase {
+ public:
+  PreemptCase(const Json& test_case, Findings& findings) : case_(test_case), findings_(findings) {
+    pod_ = profile_.pod(case_.at("pod"));
+    for (const Json& node : case_.at("nodes")) profile_.add_node(node);
+    for (const Json& pod : member(case_, "existingPods")) {
+      others_.push_back(profile_.pod(pod));
+      profile_.add_pod(others_.back());
+    }
+    for (const Json& pod : member(case_, "nominatedPods")) {
+      others_.push_back(profile_.pod(pod));
+      profile_.nominator().add(others_.back(), Nominating::keep());
+    }
+    for (const Json& budget : member(case_, "pdbs")) {
+      const Json& meta = budget.at("metadata");
+      const std::string ns = meta.at("namespace");
+      const std::string name = meta.at("name");
+      if (auto read = budgets_.upsert(ns, name, budget.dump()); !read) {
+        throw std::runtime_error(read.error().message);
+      }
+      profile_.framework().object_event(PLIMSOLL_OBJECT_UPSERT, "poddisruptionbudgets.v1.policy",
+                                        name, ns, budget.dump());
+    }
+  }
+
+  // Which plugin that does not exist here takes part; empty: none.
+  [[nodiscard]] std::string missing_plugin() const {
+    for (const auto& constraint : items<plimsoll_spread_constraint>(pod_->spread_constraints)) {
+      if (constraint.do_not_schedule != 0) return "PodTopologySpread";
+    }
+    const bool own =
+        (pod_->pod_affinity != nullptr && pod_->pod_affinity->required.count != 0) ||
+        (pod_->pod_anti_affinity != nullptr && pod_->pod_anti_affinity->required.count != 0);
+    const bool theirs = std::any_of(others_.begin(), others_.end(), [&](const PodRef& other) {
+      if (other->pod_anti_affinity == nullptr) return false;
+      const auto terms = items<plimsoll_pod_affinity_term>(other->pod_anti_affinity->required);
+      return std::any_of(terms.begin(), terms.end(),
+                         [&](const auto& term) { return is_about(term, *other, *pod_); });
+    });
+    if (own || theirs) return "InterPodAffinity";
+    for (const auto& volume : items<plimsoll_volume>(pod_->volumes)) {
+      if (volume.target.len != 0) return "volumes";
+    }
+    return {};
+  }
+
+  void check() {
+    filter();
+    const std::string kind = case_.at("kind");
+    if (kind == "feasible") return;
+    if (has_port_held_twice()) return findings_.skip("a host port that two pods of a node hold");
+    dry_run(kind);
+    post_filter(kind);
+  }
+
+ private:
+  using Names = std::vector<std::string>;
+
+  [[nodiscard]] bool wants(const plimsoll_pod& holder) const {
+    for (const plimsoll_host_port& wanted : ports_of(*pod_)) {
+      for (const plimsoll_host_port& held : ports_of(holder)) {
+        if (conflicts(wanted, held)) return true;
+      }
+    }
+    return false;
+  }
+  // kube-scheduler keeps a node's ports as a set: it takes the port for free when the one that may
+  // be evicted goes, although the other stays. Here it is free when both are gone, as on the node.
+  [[nodiscard]] bool has_port_held_twice() const {
+    for (const plimsoll_node_info* row : profile_.cluster().rows()) {
+      bool goes = false;
+      bool stays = false;
+      for (uint32_t i = 0; i < row->pod_count; ++i) {
+        if (!wants(*row->pods[i])) continue;
+        (row->pods[i]->priority < pod_->priority ? goes : stays) = true;
+      }
+      if (goes && stays) return true;
+    }
+    return false;
+  }
+
+  Json described(const Status& status) const {
+    Names reasons = profile_.reasons().texts(status.reason);
+    std::sort(reasons.begin(), reasons.end());
+    Json result = {{"code", code_name(static_cast<int32_t>(status.code))}, {"reasons", reasons}};
+    if (status.plugin_index != kNoPlugin) result["plugin"] = profile_.name(status.plugin_index);
+    return result;
+  }
+
+  void filter() {
+    const auto& rows = profile_.cluster().rows();
+    cycle_ = profile_.framework().new_cycle();
+    const PreFilterOutcome outcome = profile_.framework().run_pre_filter(*cycle_, *pod_);
+    if (!outcome.status.ok() || outcome.narrowed) {
+      throw std::runtime_error("PreFilter was not to reject or narrow");
+    }
+    codes_.assign(rows.size(), 0);
+    std::vector<uint32_t> reasons(rows.size(), 0);
+    std::vector<PluginIndex> rejectors(rows.size(), kNoPlugin);
+    const Status status = run_filters_with_nominated(profile_.framework(), *cycle_, *pod_, rows,
+                                                     {codes_, reasons, rejectors},
+                                                     profile_.cluster(), profile_.nominator());
+    if (!status.ok()) throw std::runtime_error(status.error);
+    Json refused = Json::object();
+    Names feasible;
+    Names potential;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const std::string name(view(rows[i]->node->meta.name));
+      if (codes_[i] == PLIMSOLL_SUCCESS) {
+        feasible.push_back(name);
+        continue;
+      }
+      Status verdict;
+      verdict.code = static_cast<Code>(codes_[i]);
+      verdict.reason = reasons[i];
+      verdict.plugin_index = rejectors[i];
+      refused[name] = described(verdict);
+      if (codes_[i] != PLIMSOLL_UNSCHEDULABLE) continue;
+      potential.push_back(name);
+      potential_.emplace_back(rows[i]);
+    }
+    std::sort(feasible.begin(), feasible.end());
+    std::sort(potential.begin(), potential.end());
+    findings_.expect("filter", member(case_, "filter"), refused);
+    findings_.expect("feasible", member(case_, "feasible"), feasible);
+    findings_.tally("verdicts compared", rows.size());
+    if (case_.contains("potentialNodes")) {
+      findings_.expect("potentialNodes", case_.at("potentialNodes"), potential);
+    }
+  }
+
+  void dry_run(const std::string& kind) {
+    if (kind == "not_eligible") return;
+    FirstVerdicts first;
+    profile_.wrap_what_ifs([&first](std::unique_ptr<WhatIf> inner) {
+      return std::make_unique<WitnessedWhatIf>(std::move(inner), first);
+    });
+    plimsoll_host_ctx context{
+        &profile_.environment(), "DefaultPreemption", "default-scheduler", {}};
+    const plimsoll_host table = make_host_table(&context);
+    const sdk::Host host(&table, "DefaultPreemption");
+    const DryRun found = builtin::PreemptionDryRun(host, budgets_)
+                             .run(*cycle_, sdk::Pod(pod_.get()), potential_, 0, potential_.size());
+    profile_.wrap_what_ifs({});
+    Json candidates = Json::object();
+    for (const Candidate& candidate : found.candidates) {
+      Names victims;
+      for (sdk::Pod victim : candidate.victims) victims.push_back(full_name(*victim));
+      candidates[candidate.node] = {{"victims", victims},
+                                    {"numPDBViolations", candidate.violations}};
+      findings_.tally("victims compared", victims.size());
+    }
+    Json others = Json::object();
+    for (const auto& other : found.others) {
+      Status status;
+      status.code = static_cast<Code>(other.status.code);
+      status.reason = other.status.reason;
+      if (const auto seen = first.find(other.node); seen != first.end()) {
+        status.plugin_index = seen->second.plugin_index;
+      }
+      others[other.node] = described(status);
+    }
+    findings_.expect("candidates", member(case_, "candidates"), candidates);
+    findings_.expect("notCandidates", member(case_, "notCandidates"), others);
+    if (found.candidates.empty()) return;
+    findings_.expect("selected", member(case_, "selected"),
+                     Names{builtin::pick_candidate(found.candidates, 0).node});
+  }
+
+  // The plugin as a whole.
+  void post_filter(const std::string& kind) {
+    const PostFilterOutcome outcome =
+        profile_.framework().run_post_filters(*cycle_, *pod_, profile_.cluster().rows(), codes_);
+    const std::string text = outcome.status.message(profile_.reasons());
+    if (kind == "not_eligible") {
+      findings_.expect("eligible", case_.at("eligible"), false);
+      findings_.expect("message", "preemption: " + case_.at("message").get<std::string>(), text);
+      findings_.expect("nomination overridden", false, outcome.override_nomination);
+      return;
+    }
+    findings_.expect("eligible", case_.at("eligible"), true);
+    findings_.expect("nomination overridden", true, outcome.override_nomination);
+    if (kind == "infeasible") {
+      const Json actual = {{"code", code_name(static_cast<int32_t>(outcome.status.code))},
+                           {"reasons", Names{text}}};
+      findings_.expect("postFilter", member(case_, "postFilter"), actual);
+      findings_.expect("nominated", "", outcome.nominated_node);
+      return;
+    }
+    findings_.expect("postFilter", "", text);
+    findings_.expect("nominated", member(case_, "selected"), Names{outcome.nominated_node});
+  }
+
+  const Json& case_;
+  Findings& findings_;
+  DefaultProfile profile_;
+  PodRef pod_;
+  std::vector<PodRef> others_;
+  builtin::DisruptionBudgets budgets_;
+  std::shared_ptr<CycleContext> cycle_;
+  std::vector<uint8_t> codes_;
+  std::vector<sdk::Node> potential_;
+};
+
+}  // namespace
+
+void check_preempt(const Json& test_case, Findings& findings) {
+  PreemptCase preempt(test_case, findings);
+  if (const std::string missing = preempt.missing_plugin(); !missing.empty()) {
+    return findings.skip(missing);
+  }
+  preempt.check();
+}
+
+}  // namespace plimsoll::conformance
