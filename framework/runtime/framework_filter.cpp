@@ -1,6 +1,7 @@
 // PreFilter, Filter, AddPod and RemovePod, PostFilter.
 
 #include <algorithm>
+#include <memory>
 
 #include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/framework.hpp"
@@ -78,10 +79,32 @@ struct FilterScratch {
   std::vector<uint32_t> reasons;
 };
 
-FilterScratch& scratch() {
-  thread_local FilterScratch instance;
-  return instance;
-}
+// Lends the thread's room. A plugin whose filter has other filters run, as a what-if does, is
+// against the contract; it gets room of its own rather than the caller's.
+class LentScratch {
+ public:
+  LentScratch() {
+    if (shared().lent) own_ = std::make_unique<FilterScratch>();
+    shared().lent = true;
+  }
+  ~LentScratch() {
+    if (!own_) shared().lent = false;
+  }
+  LentScratch(const LentScratch&) = delete;
+  LentScratch& operator=(const LentScratch&) = delete;
+  FilterScratch& operator*() { return own_ ? *own_ : shared().room; }
+
+ private:
+  struct Shared {
+    FilterScratch room;
+    bool lent = false;
+  };
+  static Shared& shared() {
+    thread_local Shared instance;
+    return instance;
+  }
+  std::unique_ptr<FilterScratch> own_;
+};
 
 }  // namespace
 
@@ -162,7 +185,8 @@ Status Framework::run_filter(PluginIndex index, const CycleContext& cycle, const
 
 Status Framework::run_filters(const CycleContext& cycle, const plimsoll_pod& pod, NodeRows rows,
                               FilterColumns out) const {
-  FilterScratch& room = scratch();
+  LentScratch lent;
+  FilterScratch& room = *lent;
   room.rows.clear();
   room.origin.clear();
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -413,6 +413,48 @@ TEST_F(FrameworkTest, PostFilterJoinsReasonsAndKeepsTheLastNomination) {
   EXPECT_EQ(out.nominated_node, "");
 }
 
+TEST_F(FrameworkTest, PostFilterTextsMayNameAnything) {
+  Framework& framework = abc({ExtensionPoint::kPostFilter});
+  const auto says = [](int32_t code, std::string text) {
+    return [code, text](const Host& host, std::span<const uint8_t>, sdk::Nomination&) {
+      return host.failed(code, text);
+    };
+  };
+  a().post_filter = answers(PLIMSOLL_UNSCHEDULABLE, "no victims");
+  b().post_filter = says(PLIMSOLL_UNSCHEDULABLE, "pod 17 stays");
+  c().post_filter = answers(PLIMSOLL_UNSCHEDULABLE, "no luck");
+  auto cycle = framework.new_cycle();
+  const std::vector<uint8_t> codes(3, PLIMSOLL_UNSCHEDULABLE);
+  auto out = framework.run_post_filters(*cycle, pod(), rows(), codes);
+  EXPECT_EQ(out.status.code, Code::kUnschedulable);
+  EXPECT_EQ(world_.message(out.status), "no victims, pod 17 stays, no luck");
+  b().post_filter = says(PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE, "pod 18 stays");
+  out = framework.run_post_filters(*cycle, pod(), rows(), codes);
+  EXPECT_EQ(out.status.code, Code::kUnschedulableAndUnresolvable);
+  EXPECT_EQ(world_.message(out.status), "pod 18 stays");
+}
+
+TEST_F(FrameworkTest, AFilterThatRunsFiltersHarmsOnlyItself) {
+  Framework& framework = abc({ExtensionPoint::kFilter});
+  bool nested = false;
+  auto cycle = framework.new_cycle();
+  a().filter_node = [&](const Host&, const plimsoll_cycle& current, sdk::Node) {
+    if (!std::exchange(nested, true)) {
+      EXPECT_TRUE(framework.run_filters_on(current, pod(), *rows()[0]).ok());
+    }
+    return sdk::Status::success();
+  };
+  const std::string second(view(rows()[1]->node->meta.name));
+  b().filter_node = [second](const Host& host, const plimsoll_cycle&, sdk::Node node) {
+    return node.name() == second ? host.unschedulable("not here") : sdk::Status::success();
+  };
+  std::vector<uint8_t> codes(3);
+  std::vector<uint32_t> reasons(3);
+  std::vector<PluginIndex> rejectors(3, kNoPlugin);
+  EXPECT_TRUE(framework.run_filters(*cycle, pod(), rows(), {codes, reasons, rejectors}).ok());
+  EXPECT_EQ(codes, (std::vector<uint8_t>{0, PLIMSOLL_UNSCHEDULABLE, 0}));
+}
+
 TEST_F(FrameworkTest, PostFilterStopsAtUnresolvableAndError) {
   Framework& framework = abc({ExtensionPoint::kPostFilter});
   a().post_filter = nominates(PLIMSOLL_UNSCHEDULABLE, "n1", "no victims");

@@ -363,6 +363,109 @@ TEST(NothingTest, FillsNoSlot) {
   EXPECT_EQ(plugin.slots().filter_aspects, 0U);
 }
 
+// ---- what a plugin may ask since 1.1
+
+TEST(HostTest, AWhatIfIsACopy) {
+  FakeHost fake;
+  FakePod small("ns/small"), big("ns/big"), wanted("ns/wanted");
+  small.request("cpu", 1000);
+  big.request("cpu", 3000);
+  FakeNode node("n1", 2);
+  node.allocatable("cpu", 4000).add(small).add(big);
+  fake.add(node);
+  fake.what_if_verdict = [](const FakeWhatIf& what_if) {
+    return what_if.node().requested[PLIMSOLL_RESOURCE_CPU] > 1000 ? "Insufficient cpu" : "";
+  };
+  const Host host = fake.handle();
+  FakeCycle cycle;
+  EXPECT_FALSE(host.what_if(*cycle.get(), wanted, 7));
+  const WhatIf what_if = host.what_if(*cycle.get(), wanted, 2);
+  ASSERT_TRUE(what_if);
+  const Status full = what_if.filter();
+  EXPECT_EQ(full.code, PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_THAT(host.reason_texts(full.reason), ElementsAre("Insufficient cpu"));
+  EXPECT_TRUE(what_if.remove_pod(Pod(node.get().pods[1])).ok());
+  EXPECT_TRUE(what_if.filter().ok());
+  EXPECT_EQ(what_if.node().pods().size(), 1U);
+  EXPECT_EQ(node.get().pod_count, 2U);
+  FakePod stranger("ns/stranger");
+  EXPECT_EQ(what_if.remove_pod(stranger).code, PLIMSOLL_ERROR);
+}
+
+TEST(HostTest, CallablesCrossTheAbiAndAreFreedEitherWay) {
+  FakeHost fake;
+  const Host host = fake.handle();
+  const auto owned = std::make_shared<int>(0);
+  host.run_on_loop(5, [owned] { ++*owned; });
+  host.run_on_loop(6, [owned] { ++*owned; });
+  host.run_on_loop(7, [owned] { throw std::runtime_error("no luck"); });
+  ASSERT_EQ(fake.deferred.size(), 3U);
+  EXPECT_EQ(fake.deferred[0].delay_ms, 5);
+  EXPECT_EQ(owned.use_count(), 4);
+  fake.deferred[0].fn(fake.deferred[0].user, 0);
+  fake.deferred[1].fn(fake.deferred[1].user, 1);  // the scheduler stops
+  fake.deferred[2].fn(fake.deferred[2].user, 0);
+  EXPECT_EQ(*owned, 1);
+  EXPECT_EQ(owned.use_count(), 1);
+  EXPECT_THAT(fake.logs, ElementsAre("run_on_loop: no luck"));
+
+  int seen = 0;
+  fake.answer_status = 404;
+  host.api_request({"GET", "/api/v1/nodes/n", "", ""}, [&seen, owned](int status, auto body) {
+    seen = status;
+    EXPECT_EQ(body, "{}");
+  });
+  EXPECT_EQ(seen, 404);
+  EXPECT_EQ(owned.use_count(), 1);
+  EXPECT_THAT(fake.requests, ElementsAre("GET /api/v1/nodes/n "));
+}
+
+TEST(HostTest, NominationsAndWaitingPods) {
+  FakeHost fake;
+  const Host host = fake.handle();
+  FakePod pod("ns/pod");
+  const std::array<plimsoll_str, 2> plugins{str("A"), str("B")};
+  fake.waiting.push_back({sizeof(plimsoll_waiting_pod),
+                          0,
+                          &pod.get(),
+                          str("n1"),
+                          {plugins.data(), 2, sizeof(plimsoll_str)}});
+  const auto waiting = host.waiting_pods();
+  ASSERT_EQ(waiting.size(), 1U);
+  EXPECT_EQ(waiting[0].pod.name(), "pod");
+  EXPECT_EQ(waiting[0].node_name, "n1");
+  EXPECT_THAT(waiting[0].pending_plugins, ElementsAre("A", "B"));
+  host.nominate(pod, "n1");
+  EXPECT_EQ(fake.nominations["pod"], "n1");
+  fake.nominated["n1"] = {&pod.get()};
+  ASSERT_EQ(host.nominated_pods("n1").size(), 1U);
+  EXPECT_EQ(host.nominated_pods("n1")[0].name(), "pod");
+  EXPECT_TRUE(host.nominated_pods("n2").empty());
+  EXPECT_FALSE(host.cancel_binding("uid-pod", "text"));
+}
+
+// A host of 1.0 has a shorter table.
+TEST(HostTest, AnOlderSchedulerHasNothingToSay) {
+  FakeHost fake;
+  plimsoll_host old = *fake.table();
+  old.size = offsetof(plimsoll_host, what_if_begin);
+  const Host host(&old, "test");
+  FakePod pod("ns/pod");
+  FakeCycle cycle;
+  EXPECT_FALSE(host.what_if(*cycle.get(), pod, 0));
+  EXPECT_FALSE(host.pod_by_uid("uid-pod"));
+  EXPECT_TRUE(host.waiting_pods().empty());
+  EXPECT_TRUE(host.nominated_pods("n1").empty());
+  EXPECT_TRUE(host.reason_texts(1).empty());
+  EXPECT_FALSE(host.cancel_binding("uid-pod", "text"));
+  host.nominate(pod, "n1");
+  host.activate("uid-pod");
+  EXPECT_TRUE(fake.nominations.empty());
+  EXPECT_TRUE(fake.activated.empty());
+  EXPECT_THROW(host.run_on_loop(0, [] {}), std::runtime_error);
+  EXPECT_THROW(host.api_request({}, [](int, auto) {}), std::runtime_error);
+}
+
 // Two plugins may name their state alike.
 struct Shared {
   int value;

@@ -1,0 +1,221 @@
+// The parts of DefaultPreemption on the SDK's fake host: budgets, the choice of a node, and the
+// requests that carry a preemption out, in their order.
+
+#include <gmock/gmock.h>
+#include <plimsoll/fake_host.hpp>
+
+#include "plugins/builtin/disruption_budgets.hpp"
+#include "plugins/builtin/preemption_candidates.hpp"
+#include "plugins/builtin/preemption_executor.hpp"
+
+namespace plimsoll::builtin {
+namespace {
+
+using namespace sdk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+// ---- budgets
+
+// TestFilterPodsWithPDBViolation, in what it checks.
+TEST(Budgets, CountEachPodThatTheySelect) {
+  DisruptionBudgets budgets;
+  ASSERT_TRUE(budgets.upsert("ns", "two", R"({"spec":{"selector":{"matchLabels":{"app":"a"}}},
+      "status":{"disruptionsAllowed":1,"disruptedPods":{"gone":"2026-01-01T00:00:00Z"}}})"));
+  ASSERT_TRUE(budgets.upsert("other", "all", R"({"spec":{"selector":{"matchExpressions":[
+      {"key":"app","operator":"Exists"}]}},"status":{"disruptionsAllowed":0}})"));
+  FakePod gone("ns/gone"), first("ns/first"), second("ns/second"), b("ns/b"), bare("other/bare"),
+      elsewhere("other/elsewhere");
+  for (FakePod* pod : {&gone, &first, &second}) pod->label("app", "a");
+  b.label("app", "b");
+  elsewhere.label("app", "b");
+  EXPECT_THAT(budgets.violations({gone, first, second, b, bare, elsewhere}),
+              ElementsAre(false, false, true, false, false, true));
+  EXPECT_THAT(budgets.violations({first, gone}), ElementsAre(false, false));
+  budgets.remove("ns", "two");
+  EXPECT_THAT(budgets.violations({first, second}), ElementsAre(false, false));
+}
+
+TEST(Budgets, ProtectNothingWithoutASelectorThatCanBeRead) {
+  FakePod pod("ns/pod");
+  pod.label("app", "a");
+  for (const char* spec :
+       {"{}", R"({"selector":null})", R"({"selector":{}})",
+        R"({"selector":{"matchExpressions":[{"key":"app","operator":"Near","values":["a"]}]}})"}) {
+    DisruptionBudgets budgets;
+    const auto read = budgets.upsert(
+        "ns", "b", R"({"spec":)" + std::string(spec) + R"(,"status":{"disruptionsAllowed":0}})");
+    EXPECT_THAT(budgets.violations({pod}), ElementsAre(false)) << spec;
+  }
+  DisruptionBudgets budgets;
+  EXPECT_FALSE(budgets.upsert("ns", "b", "{"));
+  EXPECT_EQ(budgets.size(), 0U);
+}
+
+// ---- the choice of a node
+
+// Each row beats the next one by one rule of pickOneNodeForPreemption.
+TEST(PickCandidate, GoesByTheRulesInTheirOrder) {
+  struct Row {
+    const char* node;
+    int64_t violations;
+    std::vector<std::pair<int, int64_t>> victims;  // priority and start
+  };
+  const std::vector<Row> rows = {
+      {"latest start", 0, {{10, 200}, {5, 1}}},
+      {"earlier start", 0, {{10, 100}, {5, 900}}},
+      {"more victims, equal sum", 0, {{10, 100}, {5, 1}, {INT32_MIN, 1}}},
+      {"greater sum", 0, {{10, 900}, {6, 900}}},
+      {"higher priority", 0, {{11, 900}}},
+      {"a budget broken", 1, {{-5, 900}}},
+  };
+  std::vector<std::unique_ptr<FakePod>> pods;
+  std::vector<Candidate> candidates;
+  for (const Row& row : rows) {
+    Candidate candidate;
+    candidate.node = row.node;
+    candidate.violations = row.violations;
+    for (const auto& [priority, start] : row.victims) {
+      pods.push_back(std::make_unique<FakePod>("ns/v" + std::to_string(pods.size())));
+      pods.back()->priority(priority).started(start);
+      candidate.victims.emplace_back(*pods.back());
+    }
+    candidates.push_back(std::move(candidate));
+  }
+  while (!candidates.empty()) {
+    const std::string expected = candidates.front().node;
+    std::vector<Candidate> reversed(candidates.rbegin(), candidates.rend());
+    EXPECT_EQ(pick_candidate(candidates, 1000).node, expected);
+    EXPECT_EQ(pick_candidate(reversed, 1000).node, expected);
+    candidates.erase(candidates.begin());
+  }
+}
+
+// ---- carrying it out
+
+class ExecutorTest : public ::testing::Test {
+ protected:
+  ExecutorTest() {
+    preemptor_.priority(100);
+    for (FakePod* pod : {&a_, &b_, &c_}) host_.pods.push_back(&pod->get());
+  }
+  void start(std::vector<Pod> victims) { executor_.start(preemptor_, "n", victims); }
+  // Runs what waits for its turn on the loop, once.
+  void turn() {
+    for (const auto& task : std::exchange(host_.deferred, {})) task.fn(task.user, 0);
+  }
+  bool running() { return executor_.is_running("uid-urgent"); }
+
+  FakeHost host_;
+  PreemptionExecutor executor_{host_.handle("DefaultPreemption"), "DefaultPreemption"};
+  FakePod preemptor_{"ns/urgent"}, a_{"ns/a"}, b_{"ns/b"}, c_{"ns/c"};
+};
+
+TEST_F(ExecutorTest, TheLastVictimComesLastAndAlone) {
+  start({a_, b_, c_});
+  EXPECT_THAT(host_.requests, ElementsAre(StartsWith("PATCH /api/v1/namespaces/ns/pods/a/status"),
+                                          StartsWith("PATCH /api/v1/namespaces/ns/pods/b/status")));
+  EXPECT_THAT(host_.requests[0], HasSubstr("plimsoll: preempting to accommodate a higher"));
+  EXPECT_THAT(host_.requests[0], HasSubstr(R"("metadata":{"uid":"uid-a"})"));
+  turn();
+  ASSERT_THAT(host_.requests, SizeIs(4));
+  EXPECT_THAT(host_.requests[2], StartsWith("DELETE /api/v1/namespaces/ns/pods/a "));
+  EXPECT_THAT(host_.requests[2], HasSubstr(R"("preconditions":{"uid":"uid-a"})"));
+  turn();
+  ASSERT_THAT(host_.requests, SizeIs(5));
+  EXPECT_THAT(host_.requests[4], HasSubstr("pods/c/status"));
+  turn();
+  EXPECT_THAT(host_.requests.back(), StartsWith("DELETE /api/v1/namespaces/ns/pods/c "));
+  EXPECT_TRUE(running());
+  turn();
+  EXPECT_FALSE(running());
+  EXPECT_THAT(host_.events, SizeIs(3));
+  EXPECT_THAT(host_.activated, IsEmpty());
+}
+
+// Its event may come before the answer to its deletion: nothing else would wake the preemptor.
+TEST_F(ExecutorTest, TheEndOfTheLastVictimIsEnough) {
+  start({a_});
+  EXPECT_TRUE(running());
+  host_.pods.clear();
+  EXPECT_FALSE(running());
+}
+
+TEST_F(ExecutorTest, WhoTerminatesAlreadyIsLeftAlone) {
+  a_.terminating();
+  start({a_});
+  EXPECT_THAT(host_.requests, IsEmpty());
+  EXPECT_FALSE(running());
+}
+
+TEST_F(ExecutorTest, AVictimThatIsGoneWakesThePreemptor) {
+  host_.answer_status = 404;
+  start({a_, b_});
+  for (int i = 0; i < 4; ++i) turn();
+  EXPECT_FALSE(running());
+  EXPECT_THAT(host_.activated, ElementsAre("uid-urgent"));
+  EXPECT_THAT(host_.events, IsEmpty());
+}
+
+TEST_F(ExecutorTest, ANameThatBelongsToAnotherPodIsNoVictim) {
+  host_.answer_status = 409;
+  host_.answer_body = R"({"message":"Precondition failed: UID in precondition: x"})";
+  start({a_});
+  for (int i = 0; i < 3; ++i) turn();
+  EXPECT_THAT(host_.activated, ElementsAre("uid-urgent"));
+  EXPECT_THAT(host_.logs, IsEmpty());
+}
+
+TEST_F(ExecutorTest, AFailureSparesTheLastVictimAndIsTriedAgainEverLater) {
+  host_.answer_status = 403;
+  std::vector<int64_t> delays;
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    host_.requests.clear();
+    start({a_, b_});
+    turn();
+    EXPECT_THAT(host_.requests, ElementsAre(HasSubstr("pods/a/status")));
+    EXPECT_FALSE(running());
+    ASSERT_THAT(host_.deferred, SizeIs(1));
+    delays.push_back(host_.deferred[0].delay_ms);
+    turn();
+    EXPECT_THAT(host_.activated, SizeIs(attempt + 1));
+    host_.pods.push_back(&preemptor_.get());
+  }
+  EXPECT_EQ(delays[0], 0);
+  EXPECT_TRUE(std::is_sorted(delays.begin(), delays.end()));
+  EXPECT_EQ(delays.back(), 10'000);
+}
+
+TEST_F(ExecutorTest, BindingsThatCanBeCalledOffCostNoRequest) {
+  host_.bindings_can_be_cancelled = true;
+  start({a_, b_});
+  EXPECT_THAT(host_.cancelled, ElementsAre("uid-a", "uid-b"));
+  EXPECT_THAT(host_.requests, IsEmpty());
+  EXPECT_FALSE(running());
+  EXPECT_THAT(host_.events,
+              ElementsAre("Normal Preempted: Preempted by pod uid-urgent on node n (in "
+                          "kube-scheduler memory).",
+                          HasSubstr("Preempted by pod uid-urgent")));
+}
+
+TEST_F(ExecutorTest, LowerNominationsToTheNodeEnd) {
+  FakePod low("ns/low"), in_memory("ns/in-memory"), high("ns/high");
+  low.priority(50).nominated_to("n");
+  in_memory.priority(50);
+  high.priority(100).nominated_to("n");
+  host_.nominated["n"] = {&low.get(), &in_memory.get(), &high.get()};
+  start({a_});
+  EXPECT_EQ(host_.nominations,
+            (std::map<std::string, std::string>{{"in-memory", ""}, {"low", ""}}));
+  ASSERT_THAT(host_.requests, SizeIs(1));  // the victim's turn comes when it is answered
+  EXPECT_THAT(host_.requests[0], StartsWith("PATCH /api/v1/namespaces/ns/pods/low/status"));
+  EXPECT_THAT(host_.requests[0], HasSubstr(R"({"nominatedNodeName":null})"));
+  turn();
+  EXPECT_THAT(host_.requests.back(), HasSubstr("pods/a/status"));
+}
+
+}  // namespace
+}  // namespace plimsoll::builtin
