@@ -1,0 +1,333 @@
+#include "tests/cycle/full_scheduler.hpp"
+
+#include <plimsoll/plugin.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <mutex>
+#include <stdexcept>
+
+#include "framework/api/decode.hpp"
+#include "framework/api/symbols.hpp"
+#include "framework/runtime/modules.hpp"
+#include "plugins/builtin/builtin.hpp"
+#include "plugins/nodedevice/device_service.h"
+#include "plugins/topology/ledger_service.h"
+
+namespace plimsoll::testing {
+namespace {
+
+constexpr std::chrono::seconds kPatience{20};
+constexpr const char* kFits = "fits ";
+
+// The host of the plugin that was made last: plugins are made by Scheduler::create, on the thread
+// of the test.
+std::optional<sdk::Host> g_host;
+
+// Lets pods that are labelled so wait on Permit.
+class Waiter {
+ public:
+  static constexpr const char* kName = "Waiter";
+  explicit Waiter(sdk::Host host) { g_host = std::move(host); }
+  sdk::Status permit(plimsoll_cycle&, sdk::Pod pod, sdk::Node, int64_t& timeout_ms) {
+    timeout_ms = 3'600'000;
+    return pod.label("wait") ? sdk::Status::wait() : sdk::Status::success();
+  }
+  // It never rejects, so no event is of use to it.
+  std::vector<plimsoll_event_interest> events() {
+    return {{sdk::str("Pod"), PLIMSOLL_ACTION_DELETE, 0}};
+  }
+};
+
+// Looks at one pod at a time, and gives it no node: Permit says which one it would have been.
+class Chosen {
+ public:
+  static constexpr const char* kName = "Chosen";
+  explicit Chosen(sdk::Host host) : host_(std::move(host)) {
+    g_host = host_;
+    uid().clear();
+  }
+  static std::string& uid() {  // one fresh scheduler at a time, and then on its loop only
+    static std::string chosen;
+    return chosen;
+  }
+  sdk::Status pre_filter(plimsoll_cycle&, sdk::Pod pod) {
+    return pod.uid() == uid() ? sdk::Status() : host_.unresolvable("not asked about");
+  }
+  // Nominations stay as they are.
+  sdk::Status post_filter(plimsoll_cycle&, sdk::Pod, sdk::Nodes, std::span<const uint8_t>,
+                          sdk::Nomination&) {
+    return host_.failed(PLIMSOLL_UNSCHEDULABLE, "preemption: not here");
+  }
+  sdk::Status permit(plimsoll_cycle&, sdk::Pod, sdk::Node node, int64_t&) {
+    return host_.unschedulable(kFits + std::string(node.name()));
+  }
+
+ private:
+  sdk::Host host_;
+};
+
+const std::vector<StaticModule>& own_modules() {
+  static const std::vector<StaticModule> kModules{{Waiter::kName, "1", sdk::create_fn<Waiter>},
+                                                  {Chosen::kName, "1", sdk::create_fn<Chosen>}};
+  return kModules;
+}
+
+const Modules& modules() {
+  static const Modules kModules = [] {
+    Modules made;
+    made.add_builtin(builtin_modules());
+    made.add_builtin(own_modules());
+    const char* folder = std::getenv("PLIMSOLL_PLUGIN_DIR");
+    if (folder == nullptr) throw std::runtime_error("PLIMSOLL_PLUGIN_DIR is not set");
+    for (const char* file : {"NodeResourceTopologyMatch", "TopologyScore", "NodeDevice"}) {
+      const ModuleRecord& record =
+          made.load_file(std::filesystem::path(folder) / (std::string(file) + ".so"));
+      if (!record.loaded) throw std::runtime_error(record.refusal);
+    }
+    return made;
+  }();
+  return kModules;
+}
+
+SymbolTable& symbols() {
+  static SymbolTable table;
+  return table;
+}
+
+// As multiPoint expands it.
+ProfileSpec profile_of(FullScheduler::Role role) {
+  ProfileSpec profile;
+  profile.scheduler_name = "topo";
+  std::vector<std::string> plugins = {
+      "SchedulingGates", "PrioritySort",        "NodeUnschedulable",
+      "NodeName",        "TaintToleration",     "NodeAffinity",
+      "NodePorts",       "NodeResourcesFit",    "NodeResourcesBalancedAllocation",
+      "DefaultBinder",   "UnsupportedFeatures", "NodeResourceTopologyMatch",
+      "TopologyScore",   "NodeDevice"};
+  const bool living = role == FullScheduler::Role::kLiving;
+  if (living) {
+    plugins.insert(plugins.end(), {"DefaultPreemption", Waiter::kName});
+  } else {
+    plugins.insert(plugins.begin(), Chosen::kName);
+  }
+  for (const std::string& plugin : plugins) {
+    const auto points = modules().extension_points(plugin);
+    if (!points) throw std::runtime_error(points.error().message);
+    for (const ExtensionPoint point : *points) profile.at(point).push_back({plugin});
+  }
+  return profile;
+}
+
+void trim(std::vector<int64_t>& amounts) {
+  while (!amounts.empty() && amounts.back() == 0) amounts.pop_back();
+}
+
+}  // namespace
+
+// What a fresh one writes: events only, since it binds nothing.
+struct FullScheduler::Verdicts final : ApiWriter {
+  void bind(BindRequest, Done done) override { done(fail(ErrorCode::kInternal, "unexpected")); }
+  void record_event(EventRecord event) override {
+    const std::lock_guard lock(mutex);
+    notes[event.uid] = std::move(event.note);
+  }
+  void patch_condition(ConditionPatch, Done done) override { done({}); }
+  void request(ApiRequest, Answered done) override { done(500, "{}"); }
+
+  std::mutex mutex;
+  std::map<std::string, std::string> notes;  // by UID
+};
+
+FullScheduler::FullScheduler(Role role, ApiWriter& writer) {
+  SchedulerOptions options;
+  options.queue.max_backoff_ms = 0;
+  // Nothing may be found by looking again after a while.
+  options.queue.max_in_unschedulable_ms = int64_t{24} * 3'600'000;
+  options.binder_threads = role == Role::kLiving ? 2 : 1;
+  options.profiles.push_back(profile_of(role));
+  if (role == Role::kFresh) verdicts_ = std::make_unique<Verdicts>();
+  ApiWriter& own = verdicts_ ? *verdicts_ : writer;
+  auto made = Scheduler::create(std::move(options), modules(), symbols(), own);
+  if (!made) throw std::runtime_error(made.error().message);
+  scheduler_ = std::move(*made);
+  host_ = std::move(g_host);
+  loop_ = std::thread([this] { scheduler_->run(); });
+}
+
+FullScheduler::~FullScheduler() {
+  scheduler_->stop();
+  loop_.join();
+}
+
+void FullScheduler::sync() {
+  for (const WantedKind& kind : scheduler_->wanted_kinds()) {
+    scheduler_->post(KindSynced{kind.resource(), true});
+  }
+  scheduler_->post(KindSynced{"nodes", true});
+  scheduler_->post(KindSynced{"pods", true});
+}
+
+void FullScheduler::on_loop(const std::function<void()>& task) {
+  std::promise<void> done;
+  scheduler_->post(Task{[&] {
+    task();
+    done.set_value();
+  }});
+  done.get_future().wait();
+}
+
+void FullScheduler::post(const Change& change) {
+  const Json& object = change.object;
+  const std::string name = object["metadata"]["name"];
+  const std::string text = object.dump();
+  switch (change.kind) {
+    case Kind::kPods: {
+      auto pod = decode_pod(text, symbols());
+      if (!pod) throw std::runtime_error(pod.error().message);
+      if (change.deleted) return scheduler_->post(PodDeleted{*pod});
+      return scheduler_->post(PodUpserted{*pod});
+    }
+    case Kind::kNodes: {
+      if (change.deleted) return scheduler_->post(NodeDeleted{name});
+      auto node = decode_node(text, symbols());
+      if (!node) throw std::runtime_error(node.error().message);
+      return scheduler_->post(NodeUpserted{*node});
+    }
+    default:
+      break;
+  }
+  RawObject raw;
+  raw.resource = change.kind == Kind::kTopologies
+                     ? "noderesourcetopologies.v1alpha2.topology.node.k8s.io"
+                 : change.kind == Kind::kDevices ? "devices.v1alpha1.scheduling.koordinator.sh"
+                                                 : "poddisruptionbudgets.v1.policy";
+  raw.ns = object["metadata"].value("namespace", "");
+  raw.name = name;
+  raw.uid = object["metadata"]["uid"];
+  raw.resource_version = object["metadata"]["resourceVersion"];
+  if (!change.deleted) raw.json = text;
+  const auto ref = std::make_shared<const RawObject>(std::move(raw));
+  if (change.deleted) return scheduler_->post(ObjectDeleted{ref});
+  scheduler_->post(ObjectUpserted{ref});
+}
+
+void FullScheduler::deliver(const Change& change) {
+  post(change);
+}
+
+void FullScheduler::deliver(const std::vector<Change>& changes) {
+  std::promise<void> all_posted;
+  scheduler_->post(Task{[&] { all_posted.get_future().wait(); }});
+  for (const Change& change : changes) post(change);
+  all_posted.set_value();
+  on_loop([] {});  // the promise is in use until then
+}
+
+bool FullScheduler::settle(const std::function<std::vector<RandomCluster::Asked>()>& answers) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < deadline) {
+    std::set<std::string> on_permit;
+    on_loop([] {});
+    on_loop([&] {  // in a later turn: what that one came to is published
+      for (const auto& waiting : host().waiting_pods()) on_permit.emplace(waiting.pod.uid());
+    });
+    const SchedulerStats now = scheduler_->stats();
+    size_t awaited = 0;
+    for (const RandomCluster::Asked& asked : answers()) {
+      if (asked.binding || (asked.nominating && !on_permit.contains(asked.pod))) ++awaited;
+    }
+    if (now.inbox == 0 && now.queue.active == 0 && now.queue.backoff == 0 &&
+        now.binding <= awaited) {
+      return true;
+    }
+    std::this_thread::yield();
+  }
+  return false;
+}
+
+ClusterView FullScheduler::view() {
+  ClusterView nodes;
+  on_loop([&] {
+    const auto* ledger = host().find_service<plimsoll_numa_ledger>(PLIMSOLL_NUMA_LEDGER_SERVICE,
+                                                                   PLIMSOLL_NUMA_LEDGER_VERSION);
+    const auto* devices = host().find_service<plimsoll_device_accounts>(
+        PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION);
+    for (uint32_t slot = 0; slot < host().slot_count(); ++slot) {
+      const sdk::Node node = host().node(slot);
+      if (!node) continue;
+      NodeView& seen = nodes[std::string(node.name())];
+      for (const plimsoll_pod* pod : node.pods()) {
+        const std::string uid(plimsoll::view(pod->meta.uid));
+        seen.pods[uid] = plimsoll::view(pod->meta.resource_version);
+        const uint64_t zones = devices->zones_of_pod(devices->self, pod->meta.uid);
+        if (zones != 0) seen.device_zones[uid] = zones;
+      }
+      seen.allocatable.assign(node->allocatable, node->allocatable + node->resource_count);
+      seen.requested.assign(node->requested, node->requested + node->resource_count);
+      trim(seen.allocatable);
+      trim(seen.requested);
+      seen.nonzero_cpu = node->nonzero_cpu;
+      seen.nonzero_memory = node->nonzero_memory;
+      seen.generation = node->generation;
+      for (const auto& port : sdk::List<plimsoll_host_port>(node->host_ports)) {
+        seen.ports.insert(std::string(plimsoll::view(port.ip)) + " " +
+                          std::string(plimsoll::view(port.protocol)) + " " +
+                          std::to_string(port.port));
+      }
+      if (const plimsoll_numa_node* zones = ledger->node(ledger->ctx, slot)) {
+        for (uint32_t row = 0; row < zones->resource_count; ++row) {
+          for (uint32_t column = 0; column < zones->zone_count; ++column) {
+            const std::string resource =
+                zones->resources[row] == PLIMSOLL_RESOURCE_CPU ? " cpu" : " memory";
+            seen.zones["node-" + std::to_string(zones->zone_ids[column]) + resource] =
+                zones->free[size_t{row} * zones->zone_count + column];
+          }
+        }
+      }
+      seen.unused_gpus = devices->unused_devices(devices->self, slot, str("gpu"));
+      for (const sdk::Pod pod : host().nominated_pods(node.name())) {
+        seen.nominated.emplace(pod.uid());
+      }
+    }
+  });
+  return nodes;
+}
+
+std::vector<std::string> FullScheduler::waiting() {
+  std::vector<std::string> uids;
+  on_loop([&] {
+    for (const auto& waiting : host().waiting_pods()) uids.emplace_back(waiting.pod.uid());
+  });
+  std::sort(uids.begin(), uids.end());
+  return uids;
+}
+
+void FullScheduler::allow(const std::string& uid) {
+  host().allow_waiting(uid);
+}
+
+void FullScheduler::activate(const std::string& uid) {
+  host().activate(uid);
+}
+
+std::string FullScheduler::verdict(const std::string& uid) {
+  {
+    const std::lock_guard lock(verdicts_->mutex);
+    verdicts_->notes.erase(uid);
+  }
+  on_loop([&] { Chosen::uid() = uid; });
+  activate(uid);
+  if (!settle()) return "no verdict: it does not settle";
+  on_loop([] { Chosen::uid().clear(); });
+  const std::lock_guard lock(verdicts_->mutex);
+  const auto found = verdicts_->notes.find(uid);
+  if (found == verdicts_->notes.end()) return "no verdict: it is not tried";
+  const size_t at = found->second.find(kFits);
+  if (at == std::string::npos) return found->second;
+  return found->second.substr(at, found->second.find('.', at) - at);
+}
+
+}  // namespace plimsoll::testing

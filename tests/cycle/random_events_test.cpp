@@ -1,0 +1,89 @@
+// The whole loop under random events: pods, nodes, topologies, devices and budgets come, change and
+// go, writes fail or get lost, the watch is late or cut; preemption and Permit take part. At every
+// quiet point the scheduler is what a fresh one would be, and keeps no pod waiting that has a
+// place.
+//
+//   PLIMSOLL_TEST_SEED=n    begins with this seed (that of a failure repeats it)
+//   PLIMSOLL_RANDOM_ROUNDS=n  so many lives instead of the usual few
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <random>
+
+#include "framework/base/log.hpp"
+#include "tests/cycle/random_life.hpp"
+
+namespace plimsoll::testing {
+namespace {
+
+constexpr uint64_t kRounds = 50;
+constexpr int kRests = 6;          // in a life
+constexpr size_t kMostSteps = 60;  // between them
+
+uint64_t number_from(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+// A life; false: something went wrong, and was said.
+bool live(uint64_t seed, QuietPoint::Totals& checked, RandomCluster::Totals& written) {
+  RandomLife life(seed);
+  Dice pace(seed + 1);
+  for (int rest = 0; rest < kRests && life.wrongs().empty(); ++rest) {
+    for (size_t steps = 1 + pace.below(kMostSteps); steps > 0 && life.wrongs().empty(); --steps) {
+      life.step();
+    }
+    if (life.wrongs().empty()) life.rest();
+  }
+  const QuietPoint::Totals& seen = life.checked();
+  checked.points += seen.points;
+  checked.waiting += seen.waiting;
+  checked.texts += seen.texts;
+  checked.nominated += seen.nominated;
+  checked.zones += seen.zones;
+  const RandomCluster::Totals& writes = life.totals();
+  written.binds += writes.binds;
+  written.failed_binds += writes.failed_binds;
+  written.patches += writes.patches;
+  written.preempted += writes.preempted;
+  written.refused_pods += writes.refused_pods;
+  if (life.wrongs().empty()) return true;
+  std::string text = "seed " + std::to_string(seed) + "\n";
+  for (const std::string& wrong : life.wrongs()) text += "  " + wrong + "\n";
+  text += "after\n";
+  for (const std::string& line : life.journal()) text += "  " + line + "\n";
+  ADD_FAILURE() << text;
+  return false;
+}
+
+TEST(RandomEvents, AtEveryQuietPointItIsWhatAFreshOneWouldBe) {
+  if (std::getenv("PLIMSOLL_RANDOM_LOG") == nullptr) {
+    log_to_stderr(LogLevel::kError, LogFormat::kText);  // of lives that are full of failures
+  } else {
+    log_to_stderr(LogLevel::kDebug, LogFormat::kText);
+  }
+  const uint64_t first = number_from("PLIMSOLL_TEST_SEED", std::random_device{}());
+  const uint64_t rounds = number_from("PLIMSOLL_RANDOM_ROUNDS", kRounds);
+  std::cout << "PLIMSOLL_TEST_SEED=" << first << " PLIMSOLL_RANDOM_ROUNDS=" << rounds << std::endl;
+  QuietPoint::Totals checked;
+  RandomCluster::Totals written;
+  for (uint64_t seed = first; seed < first + rounds; ++seed) {
+    if (!live(seed, checked, written)) return;
+  }
+  std::cout << checked.points << " quiet points, " << checked.waiting << " waiting pods, "
+            << checked.texts << " texts, " << checked.nominated << " nominations, " << checked.zones
+            << " zone amounts; " << written.binds << " binds, " << written.failed_binds
+            << " of them failed, " << written.patches << " conditions, " << written.preempted
+            << " pods preempted, " << written.refused_pods << " refused by kubelets" << std::endl;
+  // What is never drawn shows nothing.
+  if (rounds < kRounds) return;
+  EXPECT_GT(checked.waiting, 0);
+  EXPECT_GT(checked.texts, 0);
+  EXPECT_GT(written.failed_binds, 0);
+  EXPECT_GT(written.preempted, 0);
+}
+
+}  // namespace
+}  // namespace plimsoll::testing

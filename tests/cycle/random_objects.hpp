@@ -1,0 +1,30 @@
+#pragma once
+// Pods and nodes of many shapes for the random-event test, as JSON.
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+
+namespace plimsoll::testing {
+
+// The same numbers on every platform, unlike <random>'s distributions.
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : engine_(seed) {}
+  [[nodiscard]] size_t below(size_t limit) { return static_cast<size_t>(engine_() % limit); }
+  [[nodiscard]] bool one_in(size_t count) { return below(count) == 0; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+[[nodiscard]] nlohmann::json random_pod(Dice& dice, const std::string& name, size_t node_names);
+[[nodiscard]] nlohmann::json random_node(Dice& dice, const std::string& name);
+// Changes what schedulers read of it: allocatable, labels, taints, unschedulable.
+void change_node(Dice& dice, nlohmann::json& node);
+// Two GPUs, of which one may be unhealthy.
+[[nodiscard]] nlohmann::json random_devices(Dice& dice, const std::string& node);
+[[nodiscard]] nlohmann::json random_budget(Dice& dice, const std::string& name);
+
+}  // namespace plimsoll::testing
