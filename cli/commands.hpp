@@ -38,6 +38,7 @@ struct RunArguments {
   std::vector<std::string> plugin_directories;
   LeaderElectionArguments leader_election;
   ServingArguments serving;
+  std::string socket;  // for explain and debug; empty: default_socket_path(), "none": no socket
 };
 [[nodiscard]] int run(const RunArguments& arguments);
 
@@ -60,6 +61,29 @@ struct ValidateArguments {
   std::vector<std::string> plugin_directories;
 };
 [[nodiscard]] int validate_profile(const ValidateArguments& arguments);
+
+struct ExplainArguments {
+  std::string pod;     // NAMESPACE/NAME
+  std::string socket;  // of a running scheduler; empty: default_socket_path()
+  // Instead of a running scheduler: files, read as `simulate` reads them. Nothing is bound.
+  std::string config;
+  std::string cluster;
+  std::string pods;
+  std::string nodes;  // how many are shown: a number or "all"; empty: what suits the output
+  std::string output = "text";  // or json
+  std::vector<std::string> plugin_directories;
+};
+[[nodiscard]] int explain(const ExplainArguments& arguments);
+
+struct DebugArguments {
+  std::string socket;   // empty: default_socket_path()
+  double settle_s = 5;  // how long a difference must last
+  std::string output = "text";
+};
+// Exit status 2: it did not work.
+[[nodiscard]] int debug_dump(const DebugArguments& arguments);
+// Exit status 0: equal, 1: differences, 2: it did not work.
+[[nodiscard]] int debug_compare(const DebugArguments& arguments);
 
 struct PluginsArguments {
   std::string output = "text";

@@ -71,6 +71,46 @@ void add_serving_options(CLI::App& command, ServingArguments& into) {
                               "Private key of the certificate (PEM)"));
 }
 
+void add_socket_option(CLI::App& command, std::string& socket) {
+  command.add_option("--socket", socket, "Local socket of the scheduler, as given to run");
+}
+
+void add_explain_command(CLI::App& app, ExplainArguments& arguments) {
+  CLI::App* command = app.add_subcommand(
+      "explain",
+      "Say why a pod waits, or why it is where it is; asks a running scheduler, or "
+      "reads a cluster from files");
+  command->add_option("pod", arguments.pod, "NAMESPACE/NAME")->required();
+  add_socket_option(*command, arguments.socket);
+  command->add_option("--config", arguments.config, "Profile file, with --cluster");
+  command->add_option("--cluster", arguments.cluster, "Exported objects, YAML or JSON");
+  command->add_option("--pods", arguments.pods, "Further pods, YAML or JSON, with --cluster");
+  command->add_option("--nodes", arguments.nodes,
+                      "How many nodes to show, or all (default: 10; with -o json all)");
+  command->add_option("-o,--output", arguments.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  add_plugin_option(*command, arguments.plugin_directories);
+}
+
+void add_debug_commands(CLI::App& app, DebugArguments& arguments) {
+  CLI::App* command = app.add_subcommand("debug", "Look into a running scheduler");
+  command->require_subcommand(1);
+  CLI::App* dump = command->add_subcommand(
+      "dump", "Print nodes, pods and the queue as the scheduler knows them, as JSON");
+  add_socket_option(*dump, arguments.socket);
+  CLI::App* compare = command->add_subcommand(
+      "compare",
+      "Compare what the scheduler knows with the API server; exit status 0: equal, 1: "
+      "differences, 2: failed");
+  add_socket_option(*compare, arguments.socket);
+  compare
+      ->add_option("--settle", arguments.settle_s,
+                   "How many seconds a difference must last to be called one")
+      ->check(CLI::Range(0.0, 600.0));
+  compare->add_option("-o,--output", arguments.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
 int main_with_exceptions(int argc, char** argv) {
   CLI::App app{"Plimsoll: a topology-aware secondary Kubernetes scheduler."};
   app.set_version_flag("--version", PLIMSOLL_VERSION);
@@ -93,6 +133,9 @@ int main_with_exceptions(int argc, char** argv) {
   add_plugin_option(*run_command, run_arguments.plugin_directories);
   add_leader_election_options(*run_command, run_arguments.leader_election);
   add_serving_options(*run_command, run_arguments.serving);
+  run_command->add_option("--socket", run_arguments.socket,
+                          "Local socket for explain and debug, or none (default: in "
+                          "$XDG_RUNTIME_DIR/plimsoll, /run/plimsoll or /tmp/plimsoll-UID)");
   add_log_options(*run_command, level, format);
 
   SimulateArguments simulate_arguments;
@@ -124,6 +167,11 @@ int main_with_exceptions(int argc, char** argv) {
                              "Print the merged result");
   add_plugin_option(*validate_command, validate_arguments.plugin_directories);
 
+  ExplainArguments explain_arguments;
+  add_explain_command(app, explain_arguments);
+  DebugArguments debug_arguments;
+  add_debug_commands(app, debug_arguments);
+
   PluginsArguments plugins_arguments;
   CLI::App* plugins_command = app.add_subcommand(
       "plugins", "List plugins: what is loaded from where, and what was refused");
@@ -139,6 +187,14 @@ int main_with_exceptions(int argc, char** argv) {
   if (simulate_command->parsed()) {
     log_to_stderr(quiet, format);
     return simulate(simulate_arguments);
+  }
+  if (app.got_subcommand("explain")) {
+    log_to_stderr(LogLevel::kWarn, format);
+    return explain(explain_arguments);
+  }
+  if (app.got_subcommand("debug")) {
+    const bool compares = app.get_subcommand("debug")->got_subcommand("compare");
+    return compares ? debug_compare(debug_arguments) : debug_dump(debug_arguments);
   }
   // What these two have to say about refused plugins is part of their output.
   log_to_stderr(plugins_command->parsed() ? LogLevel::kOff : LogLevel::kWarn, format);

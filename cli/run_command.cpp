@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/commands.hpp"
+#include "cli/control_socket.hpp"
 #include "cli/observability.hpp"
 #include "cli/wiring.hpp"
 #include "framework/base/log.hpp"
@@ -55,6 +56,25 @@ Result<void> check_server(const informer::ServerAccess& access) {
   std::_Exit(1);
 }
 
+// Null if there is to be none, or if the usual place is taken: two schedulers may run side by side.
+Result<std::unique_ptr<ControlSocket>> listen_for_questions(const RunArguments& arguments,
+                                                            Session& session) {
+  if (arguments.socket == "none") return nullptr;
+  const bool given = !arguments.socket.empty();
+  auto socket = ControlSocket::listen(
+      given ? arguments.socket : default_socket_path(),
+      [&inspection = session.inspection()](std::string_view question, ControlSocket::Reply reply) {
+        inspection.ask(question, std::move(reply));
+      });
+  if (socket) {
+    log_info("answering explain and debug", {{"socket", (*socket)->path()}});
+  } else if (!given) {
+    log_warn("explain and debug are not answered", {{"error", socket.error().message}});
+    return nullptr;
+  }
+  return socket;
+}
+
 int failure(const std::string& message) {
   std::cerr << "plimsoll run: " << message << "\n";
   return 1;
@@ -81,6 +101,7 @@ int run(const RunArguments& arguments) {
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGUSR2);  // as kube-scheduler: the state, and how it compares, to the log
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const auto modules = load_modules(arguments.plugin_directories);
@@ -111,13 +132,18 @@ int run(const RunArguments& arguments) {
   auto observability =
       Observability::start(arguments.serving, *configuration, registry, **session, *modules);
   if (!observability) return failure(observability.error().message);
+  const auto socket = listen_for_questions(arguments, **session);
+  if (!socket) return failure(socket.error().message);
   std::string names;
   for (const auto& profile : configuration->profiles)
     names += (names.empty() ? "" : ",") + profile.scheduler_name;
   log_info("scheduling", {{"server", access->server}, {"scheduler_names", names}});
   (*session)->start(lost_leadership);
   int signal = 0;
-  sigwait(&signals, &signal);
+  while (sigwait(&signals, &signal) == 0 && signal == SIGUSR2) {
+    (*session)->inspection().write_to_log();
+  }
+  if (*socket) (*socket)->stop();
   // A second signal ends the program at once, should a plugin's PreBind block.
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   log_info("stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});

@@ -128,7 +128,7 @@ std::function<void(const informer::HttpExchange&)> request_metrics(metrics::Regi
 Result<std::unique_ptr<Session>> Session::create(const config::Validation& configuration,
                                                  const Modules& modules,
                                                  const informer::ServerAccess& access,
-                                                 metrics::Registry* registry) {
+                                                 metrics::Registry* registry, Mode mode) {
   std::unique_ptr<Session> session(new Session);
   const auto credentials = std::make_shared<informer::CredentialSource>(access);
   const std::array<std::pair<std::unique_ptr<informer::HttpClient>*, const char*>, 3> clients{
@@ -147,7 +147,9 @@ Result<std::unique_ptr<Session>> Session::create(const config::Validation& confi
   informer::WriteOptions writes;
   SchedulerOptions scheduling = scheduler_options(configuration);
   scheduling.metrics = registry;
-  if (election.leader_elect) {
+  const bool observes = mode == Mode::kObserve;
+  if (observes) scheduling.standby = true;
+  if (election.leader_elect && !observes) {
     auto leadership = Leadership::create(election, access, credentials);
     if (!leadership) return fail(leadership.error());
     session->leadership_ = std::move(*leadership);
@@ -164,6 +166,8 @@ Result<std::unique_ptr<Session>> Session::create(const config::Validation& confi
       Scheduler::create(std::move(scheduling), modules, session->symbols_, *session->writer_);
   if (!scheduler) return fail(scheduler.error());
   session->scheduler_ = std::move(*scheduler);
+  session->inspection_ =
+      std::make_unique<Inspection>(*session->scheduler_, session->symbols_, access, credentials);
   informer::InformerOptions kinds;
   kinds.protobuf = configuration.config.client_connection.content_type != "application/json";
   for (const WantedKind& kind : session->scheduler_->wanted_kinds()) {
@@ -214,6 +218,7 @@ void Session::lead() {
 
 void Session::stop() {
   if (std::exchange(stopped_, true)) return;
+  if (inspection_) inspection_->stop();
   if (informer_) informer_->stop();
   if (scheduler_) scheduler_->stop();
   if (loop_.joinable()) loop_.join();

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "cli/inspection.hpp"
 #include "cli/leadership.hpp"
 #include "config/validate.hpp"
 #include "framework/api/symbols.hpp"
@@ -46,11 +47,14 @@ namespace plimsoll::cli {
 // one that led before, so all pods are read afresh first.
 class Session {
  public:
+  enum class Mode { kSchedule, kObserve };  // kObserve: reads the cluster and decides nothing
+
   // `registry`: where metrics go, it outlives the session; null: nothing is measured. Connects
   // nothing yet; fails on credentials that cannot be read and plugins that cannot be made.
   [[nodiscard]] static Result<std::unique_ptr<Session>> create(
       const config::Validation& configuration, const Modules& modules,
-      const informer::ServerAccess& access, metrics::Registry* registry = nullptr);
+      const informer::ServerAccess& access, metrics::Registry* registry = nullptr,
+      Mode mode = Mode::kSchedule);
   ~Session();  // stop()
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -63,6 +67,8 @@ class Session {
   [[nodiscard]] const Scheduler& scheduler() const { return *scheduler_; }
   // How the watched kinds are doing; any thread.
   [[nodiscard]] std::vector<informer::KindStatus> kinds() const { return informer_->status(); }
+  // Answers questions from start() to stop().
+  [[nodiscard]] Inspection& inspection() { return *inspection_; }
   [[nodiscard]] const informer::WriteStats& writes() const { return writer_->stats(); }
   // Null without leader election: then this process always leads.
   [[nodiscard]] const Leadership* leadership() const { return leadership_.get(); }
@@ -84,6 +90,7 @@ class Session {
   std::unique_ptr<informer::ServerWriter> writer_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<informer::ApiServerInformer> informer_;
+  std::unique_ptr<Inspection> inspection_;
   std::thread loop_;
 };
 

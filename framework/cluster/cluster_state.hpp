@@ -110,6 +110,11 @@ class ClusterState {
   // Notes that something about the node changed which is not in this class (a plugin's own state).
   void touch(uint32_t slot, uint32_t aspects);
 
+  // Calls `visit(const PodRef&, bool assumed)` for every pod with a node.
+  template <typename Visit>
+  void for_each_pod(const Visit& visit) const {
+    for (const auto& [uid, entry] : pods_) visit(entry.pod, entry.assumed);
+  }
   // Every pod with a node, for dumps and comparisons.
   [[nodiscard]] std::vector<PodRef> all_pods() const;
   [[nodiscard]] std::vector<NodeRef> all_nodes() const;

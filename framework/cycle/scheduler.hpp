@@ -42,8 +42,13 @@
 namespace plimsoll {
 
 class BinderPool;
+struct ExplainRequest;
+struct ExplainedQueuePlace;
+struct ExplainedRejector;
+struct Explanation;
 class Modules;
 class QueueMetrics;
+struct StateSnapshot;
 class SymbolTable;
 
 struct SchedulerOptions {
@@ -109,6 +114,11 @@ class Scheduler final : public Inbox, private HostBackend {
   void run();   // the calling thread is the loop until stop()
   void stop();  // any thread, idempotent; binds in flight are waited for by run()
   [[nodiscard]] SchedulerStats stats() const;  // any thread; as of the last turn of the loop
+
+  // What would become of a pod, and what is known here. On the loop only: post a Task that calls
+  // them. Neither changes anything.
+  [[nodiscard]] Explanation explain(const ExplainRequest& request);
+  [[nodiscard]] StateSnapshot snapshot();
 
  private:
   // One pod on its way from the queue to a node. Lives until its binding has ended.
@@ -184,6 +194,12 @@ class Scheduler final : public Inbox, private HostBackend {
   void binding_failed(const std::string& uid, const Status& status,
                       std::optional<Diagnosis> diagnosis = {});
   void undo(Attempt& attempt);
+
+  // ---- for people who ask (explain.cpp)
+  [[nodiscard]] PodRef find_pod(const ExplainRequest& request) const;
+  [[nodiscard]] ExplainedQueuePlace queue_place(const QueuedPod& queued);
+  [[nodiscard]] std::vector<ExplainedRejector> rejectors_of(const QueuedPod& queued,
+                                                            Framework& framework);
 
   // ---- HostBackend (host.cpp); see there for threads
   const plimsoll_node_info* node_by_name(std::string_view node_name) override;

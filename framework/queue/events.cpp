@@ -160,6 +160,20 @@ ClusterEvent object_event(RawRef before, RawRef after) {
   return event;
 }
 
+std::vector<std::string> action_names(uint32_t actions) {
+  if ((actions & PLIMSOLL_ACTION_ALL) == PLIMSOLL_ACTION_ALL) return {"*"};
+  std::vector<std::string> names;
+  for (const ActionName& known : kActionNames) {
+    const bool any_update = known.action == PLIMSOLL_ACTION_UPDATE;
+    if ((actions & known.action) != known.action) continue;
+    if (any_update) {  // the last one: it stands for all the others
+      std::erase_if(names, [](const std::string& name) { return name.starts_with("Update"); });
+    }
+    names.emplace_back(known.name);
+  }
+  return names;
+}
+
 bool matches(const plimsoll_event_interest& interest, const ClusterEvent& event) {
   // An update that is none of the named ones (a pod's condition was written, say) carries all their
   // bits and is for those who want every update.

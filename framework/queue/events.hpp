@@ -61,6 +61,10 @@ struct ClusterEvent {
 // A kind that only plugins understand.
 [[nodiscard]] ClusterEvent object_event(RawRef before, RawRef after);
 
+// The names of the actions in a set: "Add", "UpdateNodeLabel"; "*" for all of them, "Update" for
+// every kind of update.
+[[nodiscard]] std::vector<std::string> action_names(uint32_t actions);
+
 // Does an interest that a plugin registered cover this event?
 [[nodiscard]] bool matches(const plimsoll_event_interest& interest, const ClusterEvent& event);
 

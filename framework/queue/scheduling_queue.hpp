@@ -139,6 +139,11 @@ class SchedulingQueue {
   };
   [[nodiscard]] Sizes sizes() const;
   [[nodiscard]] std::vector<const QueuedPod*> list(QueuePlace place) const;
+  // Calls `visit(const QueuedPod&)` for every pod that waits or is in flight, in no order.
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    for (const auto& [uid, pod] : pods_) visit(*pod);
+  }
   [[nodiscard]] const QueuedPod* entry(std::string_view uid) const;
   [[nodiscard]] int64_t backoff_expiry(QueuedPod& pod) const;
 

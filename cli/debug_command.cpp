@@ -1,0 +1,79 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/control_socket.hpp"
+#include "cli/table.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kDifferent = 1;
+constexpr int kFailed = 2;
+constexpr std::chrono::minutes kForTheLists{15};
+
+int failure(const std::string& message) {
+  std::cerr << "plimsoll debug: " << message << "\n";
+  return kFailed;
+}
+
+Result<ordered_json> ask(const std::string& socket, const ordered_json& question) {
+  const auto line =
+      ask_scheduler(socket.empty() ? default_socket_path() : socket, question.dump(), kForTheLists);
+  if (!line) return fail(line.error());
+  ordered_json answer = ordered_json::parse(*line, nullptr, false);
+  if (!answer.is_object() || !answer.contains("ok")) {
+    return fail(ErrorCode::kInternal, "the answer makes no sense");
+  }
+  if (!answer["ok"].get<bool>()) {
+    return fail(ErrorCode::kUnavailable, answer.value("error", "no reason was given"));
+  }
+  return answer["result"];
+}
+
+std::string compared_text(const ordered_json& compared) {
+  std::string text;
+  for (const auto& [kind, number] : compared.items()) {
+    text += (text.empty() ? "" : ", ") + number.dump() + " " + kind;
+  }
+  return text;
+}
+
+}  // namespace
+
+int debug_dump(const DebugArguments& arguments) {
+  const auto state = ask(arguments.socket, {{"command", "dump"}});
+  if (!state) return failure(state.error().message);
+  std::cout << state->dump(2) << "\n";
+  return 0;
+}
+
+int debug_compare(const DebugArguments& arguments) {
+  const auto result =
+      ask(arguments.socket, {{"command", "compare"}, {"settleSeconds", arguments.settle_s}});
+  if (!result) return failure(result.error().message);
+  const bool equal = (*result)["equal"].get<bool>();
+  if (arguments.output == "json") {
+    std::cout << result->dump(2) << "\n";
+    return equal ? 0 : kDifferent;
+  }
+  if (equal) {
+    std::cout << "equal: " << compared_text((*result)["compared"]) << "\n";
+    return 0;
+  }
+  Table table({"PROBLEM", "KIND", "OBJECT", "UID", "SCHEDULER", "API SERVER"});
+  const auto shown = [](const ordered_json& text) {
+    return text.get<std::string>().empty() ? "-" : text.get<std::string>();
+  };
+  for (const ordered_json& difference : (*result)["differences"]) {
+    table.add({shown(difference["problem"]), shown(difference["kind"]), shown(difference["object"]),
+               shown(difference["uid"]), shown(difference["scheduler"]), shown(difference["api"])});
+  }
+  std::cout << table.text() << (*result)["differences"].size() << " differences in "
+            << compared_text((*result)["compared"]) << "\n";
+  return kDifferent;
+}
+
+}  // namespace plimsoll::cli

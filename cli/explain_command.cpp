@@ -1,0 +1,133 @@
+#include <future>
+#include <iostream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/commands.hpp"
+#include "cli/control_socket.hpp"
+#include "cli/explain_text.hpp"
+#include "cli/wiring.hpp"
+#include "config/manifest.hpp"
+#include "sandbox/api_server.hpp"
+#include "sandbox/cluster_loader.hpp"
+#include "sandbox/object_store.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using namespace std::chrono_literals;
+
+constexpr size_t kNodesShown = 10;
+constexpr size_t kTextsShown = 3;
+
+int failure(const std::string& message) {
+  std::cerr << "plimsoll explain: " << message << "\n";
+  return 1;
+}
+
+struct Limits {
+  size_t nodes;
+  size_t texts;
+};
+
+Result<Limits> limits_of(const ExplainArguments& arguments) {
+  constexpr size_t kAll = std::numeric_limits<size_t>::max();
+  const std::string& given = arguments.nodes;
+  if (given == "all" || (given.empty() && arguments.output == "json")) return Limits{kAll, kAll};
+  if (given.empty()) return Limits{kNodesShown, kTextsShown};
+  if (given.size() > 9 || given.find_first_not_of("0123456789") != std::string::npos) {
+    return fail(ErrorCode::kInvalid, "--nodes wants a number or \"all\", not \"" + given + "\"");
+  }
+  return Limits{std::stoul(given), kTextsShown};
+}
+
+Result<void> load_objects(sandbox::ObjectStore& store, const std::string& path) {
+  if (path.empty()) return {};
+  auto objects = config::load_manifests(path);
+  if (!objects) return fail(objects.error());
+  std::vector<std::string> texts;
+  for (config::ManifestObject& object : *objects) texts.push_back(std::move(object.json));
+  const auto loaded = sandbox::load_cluster(store, texts);
+  if (!loaded) return fail(loaded.error().within("loading " + path));
+  for (const std::string& note : loaded->notes) std::cerr << "note: " << note << "\n";
+  return {};
+}
+
+// The answer of a scheduler of our own, which reads the files through the embedded API server and
+// decides nothing.
+Result<std::string> ask_about_files(const ExplainArguments& arguments,
+                                    const std::string& question) {
+  const auto modules = load_modules(arguments.plugin_directories);
+  if (!modules) return fail(modules.error());
+  const auto configuration = load_configuration(arguments.config, *modules);
+  if (!configuration) {
+    return fail(configuration.error().within("the profile file is not usable:\n"));
+  }
+  sandbox::ObjectStore store;
+  if (auto loaded = load_objects(store, arguments.cluster); !loaded) return fail(loaded.error());
+  if (auto loaded = load_objects(store, arguments.pods); !loaded) return fail(loaded.error());
+  auto server = sandbox::ApiServer::start(store);
+  if (!server) return fail(server.error());
+  informer::ServerAccess access;
+  access.server = (*server)->url();
+  access.source = "the sandbox";
+  auto session =
+      Session::create(*configuration, *modules, access, nullptr, Session::Mode::kObserve);
+  if (!session) return fail(session.error());
+  (*session)->start();
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  while (!(*session)->scheduler().stats().synced) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      return fail(ErrorCode::kUnavailable, "the files were not read within 60 s");
+    }
+    std::this_thread::sleep_for(2ms);
+  }
+  const auto promise = std::make_shared<std::promise<std::string>>();
+  auto answer = promise->get_future();
+  (*session)->inspection().ask(question, [promise](const std::function<std::string()>& make) {
+    promise->set_value(make());
+  });
+  std::string text = answer.get();
+  (*session)->stop();
+  (*server)->stop();
+  return text;
+}
+
+}  // namespace
+
+int explain(const ExplainArguments& arguments) {
+  const auto limits = limits_of(arguments);
+  if (!limits) return failure(limits.error().message);
+  const bool from_files = !arguments.cluster.empty();
+  if (from_files && arguments.config.empty()) {
+    return failure("--cluster wants the profile file too: --config");
+  }
+  if (!from_files && (!arguments.config.empty() || !arguments.pods.empty())) {
+    return failure(
+        "--config and --pods belong to --cluster; without it a running scheduler is "
+        "asked");
+  }
+  const std::string question = ordered_json{
+      {"command", "explain"},
+      {"pod", arguments.pod},
+      {"nodes", limits->nodes},
+      {"texts", limits->texts}}.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  const std::string socket = arguments.socket.empty() ? default_socket_path() : arguments.socket;
+  const auto line =
+      from_files ? ask_about_files(arguments, question) : ask_scheduler(socket, question, 60s);
+  if (!line) return failure(line.error().message);
+  ordered_json answer = ordered_json::parse(*line, nullptr, false);
+  if (!answer.is_object() || !answer.contains("ok")) return failure("the answer makes no sense");
+  if (!answer["ok"].get<bool>()) return failure(answer.value("error", "no reason was given"));
+  if (from_files) answer["result"]["standby"] = false;  // nobody else leads in a file
+  if (arguments.output == "json") {
+    std::cout << answer["result"].dump(2) << "\n";
+  } else {
+    std::cout << explain_text(answer["result"].dump(), limits->nodes);
+  }
+  return 0;
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,29 @@
+#pragma once
+// What `plimsoll explain` and `plimsoll debug` print as JSON; docs/operations.md describes it.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "framework/cycle/explain.hpp"
+#include "framework/cycle/snapshot.hpp"
+#include "framework/cycle/state_compare.hpp"
+
+namespace plimsoll::cli {
+
+// `max_fitting`: so many of the nodes that fit, the best ones. The pod must have been found.
+[[nodiscard]] std::string explanation_json(const Explanation& explanation, size_t max_fitting);
+
+// Why there is nothing to explain; empty: there is.
+[[nodiscard]] std::string explanation_problem(const Explanation& explanation);
+
+[[nodiscard]] std::string snapshot_json(const StateSnapshot& snapshot);
+
+[[nodiscard]] std::string differences_json(const std::vector<StateDifference>& differences,
+                                           const ApiListing& listing);
+
+// Amounts by resource name, as Kubernetes writes them: "cpu=1500m memory=2Gi".
+[[nodiscard]] std::string amounts_text(const std::vector<std::string>& resource_names,
+                                       const std::vector<int64_t>& amounts);
+
+}  // namespace plimsoll::cli

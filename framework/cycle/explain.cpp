@@ -1,0 +1,149 @@
+#include "framework/cycle/explain.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/api/decode.hpp"
+#include "framework/cycle/attempt.hpp"
+#include "framework/cycle/explain_placement.hpp"
+#include "framework/cycle/scheduler.hpp"
+
+namespace plimsoll {
+namespace {
+
+std::string place_name(const QueuedPod& pod) {
+  switch (pod.place) {
+    case QueuePlace::kActive:
+      return "active";
+    case QueuePlace::kBackoff:
+      return "backoff";
+    case QueuePlace::kErrorBackoff:
+      return "errorBackoff";
+    case QueuePlace::kUnschedulable:
+      return pod.gated_by ? "gated" : "unschedulable";
+    case QueuePlace::kInFlight:
+      break;
+  }
+  return "inFlight";
+}
+
+size_t pods_in(const std::string& place, const SchedulingQueue::Sizes& sizes) {
+  if (place == "active") return sizes.active;
+  if (place == "unschedulable") return sizes.unschedulable;
+  if (place == "gated") return sizes.gated;
+  if (place == "inFlight") return sizes.in_flight;
+  return sizes.backoff;
+}
+
+void add_interests(const EventInterests& registered, ExplainedRejector& rejector) {
+  rejector.any_event = registered.all;
+  for (const plimsoll_event_interest& interest : registered.interests) {
+    for (const std::string& action : action_names(interest.actions)) {
+      rejector.waits_for.push_back(std::string(view(interest.resource)) + "/" + action);
+    }
+  }
+}
+
+}  // namespace
+
+PodRef Scheduler::find_pod(const ExplainRequest& request) const {
+  PodRef found;
+  const auto look_at = [&](const PodRef& pod) {
+    if (view(pod->meta.name) == request.name && view(pod->meta.ns) == request.ns) found = pod;
+  };
+  // A namesake that was deleted and is not gone yet counts less than the pod that waits.
+  cluster_.for_each_pod([&](const PodRef& pod, bool) { look_at(pod); });
+  queue_.for_each([&](const QueuedPod& queued) { look_at(queued.pod); });
+  return found;
+}
+
+ExplainedQueuePlace Scheduler::queue_place(const QueuedPod& queued) {
+  ExplainedQueuePlace result;
+  result.place = place_name(queued);
+  result.attempts = queued.attempts;
+  result.queued_for_ms = now_ms() - queued.queued_ms;
+  QueuedPod copy = queued;
+  result.backoff_left_ms = std::max<int64_t>(0, queue_.backoff_expiry(copy) - now_ms());
+  return result;
+}
+
+std::vector<ExplainedRejector> Scheduler::rejectors_of(const QueuedPod& queued,
+                                                       Framework& framework) {
+  std::vector<ExplainedRejector> result;
+  const auto add = [&](PluginIndex plugin, ExplainedRejector::Kind kind) {
+    ExplainedRejector& rejector = result.emplace_back();
+    rejector.plugin = framework.plugin_name(plugin);
+    rejector.kind = kind;
+    for (const EventInterests& registered : framework.events()) {
+      if (registered.plugin == plugin) add_interests(registered, rejector);
+    }
+    if (kind != ExplainedRejector::Kind::kGate) return;
+    rejector.text = framework.run_pre_enqueue(*queued.pod).message(environment_.reasons);
+  };
+  for (const PluginIndex plugin : queued.rejectors) {
+    if (queued.gated_by != plugin) add(plugin, ExplainedRejector::Kind::kRejected);
+  }
+  for (const PluginIndex plugin : queued.pending) add(plugin, ExplainedRejector::Kind::kPending);
+  if (queued.gated_by) add(*queued.gated_by, ExplainedRejector::Kind::kGate);
+  return result;
+}
+
+Explanation Scheduler::explain(const ExplainRequest& request) {
+  Explanation result;
+  result.synced = synced_;
+  result.standby = standby_;
+  result.ns = request.ns;
+  result.name = request.name;
+  for (const auto& framework : frameworks_) result.profiles.push_back(framework->scheduler_name());
+  if (!synced_) return result;
+  PodRef pod = find_pod(request);
+  if (!pod) return result;
+
+  const std::string uid(view(pod->meta.uid));
+  result.uid = uid;
+  result.scheduler_name = view(pod->scheduler_name);
+  result.priority = pod->priority;
+  result.terminating = pod->meta.deletion_ms != 0;
+  result.nominated_node = nominator_.node_of(uid);
+  if (result.nominated_node.empty()) result.nominated_node = view(pod->nominated_node_name);
+  Framework* own = framework_for(*pod);
+  Framework& framework = own != nullptr ? *own : *frameworks_.front();
+  result.profile = framework.scheduler_name();
+
+  const auto attempt = attempts_.find(uid);
+  if (const PodRef placed = cluster_.pod(uid)) {
+    pod = placed;
+    result.node = view(placed->node_name);
+    const bool waits = attempt != attempts_.end() && attempt->second->waiting();
+    result.state = waits                      ? ExplainedState::kWaitingOnPermit
+                   : cluster_.is_assumed(uid) ? ExplainedState::kBinding
+                                              : ExplainedState::kBound;
+    if (waits) {
+      for (const auto& [plugin, deadline] : attempt->second->waits) {
+        result.waits.push_back({plugin, std::max<int64_t>(0, deadline - now_ms())});
+      }
+    }
+  } else {
+    result.state = ExplainedState::kQueued;
+    if (const QueuedPod* queued = queue_.entry(uid)) {
+      result.queue = queue_place(*queued);
+      result.queue->pods_there = pods_in(result.queue->place, queue_.sizes());
+      result.queue->rejectors = rejectors_of(*queued, framework);
+    }
+  }
+
+  const bool placed = !result.node.empty();
+  const PlacementQuestion question{
+      framework,
+      cluster_,
+      nominator_,
+      environment_.reasons,
+      placed ? assigned_copy(pod, "") : pod,
+      placed ? pod : nullptr,
+      request.texts_per_reason,
+      [this](uint32_t slot) { return slot < last_chosen_.size() ? last_chosen_[slot] : 0; }};
+  result.placement = report_placement(question);
+  return result;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,64 @@
+#include "framework/cycle/snapshot.hpp"
+
+#include "framework/api/symbols.hpp"
+#include "framework/cycle/explain.hpp"
+#include "framework/cycle/scheduler.hpp"
+
+namespace plimsoll {
+
+StateSnapshot Scheduler::snapshot() {
+  StateSnapshot result;
+  result.synced = synced_;
+  result.standby = standby_;
+  for (const auto& framework : frameworks_) {
+    result.scheduler_names.push_back(framework->scheduler_name());
+  }
+  const SymbolTable& symbols = environment_.symbols;
+  for (uint32_t i = 0; i < symbols.resource_count(); ++i) {
+    result.resource_names.emplace_back(symbols.resource_name(i));
+  }
+  result.nodes.reserve(cluster_.node_count());
+  for (uint32_t slot = 0; slot < cluster_.slot_count(); ++slot) {
+    const NodeInfo* info = cluster_.node_at(slot);
+    if (info == nullptr) continue;
+    const plimsoll_node_info& row = *info->abi();
+    result.nodes.push_back({info->node(),
+                            row.generation,
+                            {row.allocatable, row.allocatable + row.resource_count},
+                            {row.requested, row.requested + row.resource_count}});
+  }
+  result.placed.reserve(cluster_.pod_count());
+  cluster_.for_each_pod([&result](const PodRef& pod, bool assumed) {
+    result.placed.push_back({pod, assumed});
+  });
+  queue_.for_each([&](const QueuedPod& queued) {
+    const Framework* framework = framework_for(*queued.pod);
+    if (framework == nullptr || cluster_.pod(view(queued.pod->meta.uid))) return;
+    const ExplainedQueuePlace known = queue_place(queued);
+    StateSnapshot::QueuedPod& entry = result.queued.emplace_back();
+    entry.pod = queued.pod;
+    entry.place = known.place;
+    entry.attempts = known.attempts;
+    entry.queued_for_ms = known.queued_for_ms;
+    entry.backoff_left_ms = known.backoff_left_ms;
+    for (const auto* plugins : {&queued.rejectors, &queued.pending}) {
+      for (const PluginIndex plugin : *plugins) {
+        entry.rejected_by.emplace_back(framework->plugin_name(plugin));
+      }
+    }
+  });
+  for (const WantedKind& wanted : wanted_kinds_) {
+    const std::string resource = wanted.resource();
+    StateSnapshot::Kind& kind = result.kinds[resource];
+    kind.group = wanted.group;
+    kind.version = wanted.version;
+    kind.plural = wanted.plural;
+    kind.synced = !unsynced_kinds_.contains(resource);
+    if (const auto known = known_objects_.find(resource); known != known_objects_.end()) {
+      kind.names.assign(known->second.begin(), known->second.end());
+    }
+  }
+  return result;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,56 @@
+#pragma once
+// What the scheduler knows at one moment: nodes, the pods on them, the queue. For dumps and for
+// comparisons with the API server. Kubernetes: pkg/scheduler/backend/cache/debugger.
+//
+// Taken on the loop by sharing the immutable objects, so that it holds up nobody; made into text on
+// another thread. A value without pointers into the scheduler.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "framework/api/objects.hpp"
+
+namespace plimsoll {
+
+struct StateSnapshot {
+  struct Node {
+    NodeRef node;
+    uint64_t generation = 0;
+    std::vector<int64_t> allocatable;  // by resource index
+    std::vector<int64_t> requested;
+  };
+  // A pod that counts on a node: also on one whose Node object is gone.
+  struct PlacedPod {
+    PodRef pod;
+    bool assumed = false;  // the API server has not confirmed it yet
+  };
+  struct QueuedPod {
+    PodRef pod;
+    std::string place;  // as in ExplainedQueuePlace
+    uint32_t attempts = 0;
+    int64_t queued_for_ms = 0;
+    int64_t backoff_left_ms = 0;
+    std::vector<std::string> rejected_by;  // plugins, those that gate or wait included
+  };
+  // A further kind that plugins watch.
+  struct Kind {
+    std::string group;
+    std::string version;
+    std::string plural;
+    bool synced = false;
+    std::vector<std::string> names;  // "ns/name", or "/name" without a namespace
+  };
+
+  bool synced = false;  // false: the first lists are not complete
+  bool standby = false;
+  std::vector<std::string> scheduler_names;
+  std::vector<std::string> resource_names;  // by resource index
+  std::vector<Node> nodes;
+  std::vector<PlacedPod> placed;
+  std::vector<QueuedPod> queued;
+  std::map<std::string, Kind> kinds;  // by their resource text
+};
+
+}  // namespace plimsoll
