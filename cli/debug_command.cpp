@@ -71,7 +71,8 @@ int debug_compare(const DebugArguments& arguments) {
     table.add({shown(difference["problem"]), shown(difference["kind"]), shown(difference["object"]),
                shown(difference["uid"]), shown(difference["scheduler"]), shown(difference["api"])});
   }
-  std::cout << table.text() << (*result)["differences"].size() << " differences in "
+  const size_t count = (*result)["differences"].size();
+  std::cout << table.text() << count << (count == 1 ? " difference in " : " differences in ")
             << compared_text((*result)["compared"]) << "\n";
   return kDifferent;
 }

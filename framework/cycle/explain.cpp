@@ -114,13 +114,14 @@ Explanation Scheduler::explain(const ExplainRequest& request) {
   if (const PodRef placed = cluster_.pod(uid)) {
     pod = placed;
     result.node = view(placed->node_name);
-    const bool waits = attempt != attempts_.end() && attempt->second->waiting();
+    const bool waits = attempt != attempts_.end() && !attempt->second->waits.empty();
     result.state = waits                      ? ExplainedState::kWaitingOnPermit
                    : cluster_.is_assumed(uid) ? ExplainedState::kBinding
                                               : ExplainedState::kBound;
     if (waits) {
-      for (const auto& [plugin, deadline] : attempt->second->waits) {
-        result.waits.push_back({plugin, std::max<int64_t>(0, deadline - now_ms())});
+      for (const auto& [plugin, wait] : attempt->second->waits) {
+        const int64_t due = wait.timer == timers_.end() ? now_ms() : wait.timer->first;
+        result.waits.push_back({plugin, std::max<int64_t>(0, due - now_ms())});
       }
     }
   } else {

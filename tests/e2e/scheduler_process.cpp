@@ -28,6 +28,9 @@ Result<ChildOptions> run_command(const RunSpec& spec) {
                "--log-level", "debug", "--port", std::to_string(spec.port)},
       .stdout_file = spec.log_file};
   options.argv.insert(options.argv.end(), spec.flags.begin(), spec.flags.end());
+  if (std::ranges::find(spec.flags, "--socket") == spec.flags.end()) {
+    options.argv.insert(options.argv.end(), {"--socket", "none"});  // no traces on the machine
+  }
   return options;
 }
 
