@@ -169,6 +169,7 @@ std::string explanation_json(const Explanation& explanation, size_t max_fitting)
              {"terminating", explanation.terminating}}},
            {"profile", explanation.profile},
            {"standby", explanation.standby},
+           {"loopMilliseconds", static_cast<double>(explanation.took_us) / 1000},
            {"state", state_name(explanation.state)}};
   if (!explanation.node.empty()) out["node"] = explanation.node;
   if (!explanation.nominated_node.empty()) out["nominatedNode"] = explanation.nominated_node;

@@ -161,19 +161,14 @@ struct Inspection::Impl {
     }
     ExplainRequest request{pod.substr(0, slash), pod.substr(slash + 1), limit(question, "texts")};
     const size_t nodes = limit(question, "nodes");
-    scheduler.post(Task{[&loop = scheduler, request = std::move(request), nodes,
-                         reply = std::move(reply)] {
-      const auto started = std::chrono::steady_clock::now();
-      auto result = std::make_shared<const Explanation>(loop.explain(request));
-      log_debug("explained a pod", {{"pod", request.ns + "/" + request.name},
-                                    {"milliseconds", std::chrono::duration<double, std::milli>(
-                                                         std::chrono::steady_clock::now() - started)
-                                                         .count()}});
-      reply([result = std::move(result), nodes] {
-        const std::string problem = explanation_problem(*result);
-        return problem.empty() ? ok(explanation_json(*result, nodes)) : refusal(problem);
-      });
-    }});
+    scheduler.post(
+        Task{[&loop = scheduler, request = std::move(request), nodes, reply = std::move(reply)] {
+          auto result = std::make_shared<const Explanation>(loop.explain(request));
+          reply([result = std::move(result), nodes] {
+            const std::string problem = explanation_problem(*result);
+            return problem.empty() ? ok(explanation_json(*result, nodes)) : refusal(problem);
+          });
+        }});
   }
 
   void dump(Reply reply) {

@@ -144,6 +144,7 @@ int run(const RunArguments& arguments) {
     (*session)->inspection().write_to_log();
   }
   if (*socket) (*socket)->stop();
+  std::signal(SIGUSR2, SIG_IGN);  // from here on there is nothing to tell
   // A second signal ends the program at once, should a plugin's PreBind block.
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   log_info("stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});

@@ -1,6 +1,7 @@
 #include "framework/cycle/explain.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "framework/api/decode.hpp"
@@ -89,6 +90,15 @@ std::vector<ExplainedRejector> Scheduler::rejectors_of(const QueuedPod& queued,
 }
 
 Explanation Scheduler::explain(const ExplainRequest& request) {
+  const auto started = std::chrono::steady_clock::now();
+  Explanation result = explain_now(request);
+  result.took_us = std::chrono::duration_cast<std::chrono::microseconds>(
+                       std::chrono::steady_clock::now() - started)
+                       .count();
+  return result;
+}
+
+Explanation Scheduler::explain_now(const ExplainRequest& request) {
   Explanation result;
   result.synced = synced_;
   result.standby = standby_;

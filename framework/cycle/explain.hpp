@@ -128,6 +128,7 @@ struct Explanation {
   std::optional<ExplainedQueuePlace> queue;
   // As if it were next. Of a pod that has a node: as if it were pending and not on it.
   std::optional<PlacementReport> placement;
+  int64_t took_us = 0;  // how long the loop was busy with it
 };
 
 }  // namespace plimsoll

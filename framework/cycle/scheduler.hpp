@@ -196,6 +196,7 @@ class Scheduler final : public Inbox, private HostBackend {
   void undo(Attempt& attempt);
 
   // ---- for people who ask (explain.cpp)
+  [[nodiscard]] Explanation explain_now(const ExplainRequest& request);
   [[nodiscard]] PodRef find_pod(const ExplainRequest& request) const;
   [[nodiscard]] ExplainedQueuePlace queue_place(const QueuedPod& queued);
   [[nodiscard]] std::vector<ExplainedRejector> rejectors_of(const QueuedPod& queued,

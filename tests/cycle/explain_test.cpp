@@ -129,6 +129,7 @@ class Steps {
     ++g_orders->reserved;
     return sdk::Status::success();
   }
+  void unreserve(plimsoll_cycle&, Pod, std::string_view) { --g_orders->reserved; }
   sdk::Status permit(plimsoll_cycle&, Pod, Node, int64_t& timeout_ms) {
     timeout_ms = 60'000;
     return g_orders->wait_for_permit ? sdk::Status::wait() : sdk::Status::success();
