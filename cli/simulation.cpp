@@ -207,7 +207,10 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   const std::set<std::string> names = scheduler_names(configuration);
   const std::set<std::string> bound_before = bound_pods(store);
 
-  auto server = sandbox::ApiServer::start(store);
+  sandbox::ServerOptions serving;
+  serving.handler.graceful_pod_deletion =
+      true;  // a victim holds its room until its kubelet ends it
+  auto server = sandbox::ApiServer::start(store, serving);
   if (!server) return fail(server.error());
   sandbox::SimulatedKubelets kubelets(store, options.kubelets);
   informer::ServerAccess access;
