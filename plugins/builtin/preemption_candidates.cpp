@@ -63,20 +63,29 @@ DryRun PreemptionDryRun::run(const plimsoll_cycle& cycle, Pod pod, const std::ve
                              size_t offset, size_t wanted) const {
   DryRun result;
   std::vector<Candidate> violating;
+  std::vector<Node> failing;
   const int64_t now_ms = host_.now_ms();
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const Node node = nodes[(offset + i) % nodes.size()];
+  const auto look_at = [&](Node node) {
     Candidate candidate;
     const Status status = select_victims(cycle, pod, node, now_ms, candidate);
-    if (!status.ok()) {
-      if (status.code == PLIMSOLL_ERROR) result.failed = true;
+    if (status.ok()) {
+      candidate.slot = node.slot();
+      candidate.node = node.name();
+      (candidate.violations == 0 ? result.candidates : violating).push_back(std::move(candidate));
+    } else if (status.code != PLIMSOLL_ERROR) {
       result.others.push_back({std::string(node.name()), status});
-      continue;
     }
-    candidate.slot = node.slot();
-    candidate.node = node.name();
-    (candidate.violations == 0 ? result.candidates : violating).push_back(std::move(candidate));
+    return status.code != PLIMSOLL_ERROR;
+  };
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const Node node = nodes[(offset + i) % nodes.size()];
+    if (!look_at(node)) failing.push_back(node);
     if (!result.candidates.empty() && result.candidates.size() + violating.size() >= wanted) break;
+  }
+  // The calls after a failure have taken the place of its text: ask for it again, last of all.
+  for (size_t i = 0; i < failing.size() && !result.failed; ++i) {
+    if (!result.candidates.empty() || !violating.empty()) break;
+    result.failed = !look_at(failing[i]);
   }
   std::move(violating.begin(), violating.end(), std::back_inserter(result.candidates));
   return result;

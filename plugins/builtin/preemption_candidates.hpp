@@ -30,7 +30,8 @@ struct NotCandidate {
 struct DryRun {
   std::vector<Candidate> candidates;  // those without violations first
   std::vector<NotCandidate> others;
-  // The first error of a plugin; the host has its text. Candidates found count nevertheless.
+  // There are no candidates, and a plugin had an error, which may have hidden one; the host has its
+  // text. Candidates count in spite of errors elsewhere.
   bool failed = false;
 };
 
@@ -39,7 +40,8 @@ class PreemptionDryRun {
   PreemptionDryRun(const sdk::Host& host, const DisruptionBudgets& budgets);
 
   // Looks at `nodes`, beginning with number `offset` and going round, until `wanted` candidates are
-  // known and one of them breaks no budget.
+  // known and one of them breaks no budget. A node that failed is looked at once more if there is
+  // no candidate elsewhere.
   [[nodiscard]] DryRun run(const plimsoll_cycle& cycle, sdk::Pod pod,
                            const std::vector<sdk::Node>& nodes, size_t offset, size_t wanted) const;
 
