@@ -83,7 +83,7 @@ class DefaultPreemption {
   }
 
   Status pre_enqueue(Pod pod) {
-    return executor_.is_running(pod.uid()) ? Status::unresolvable(held_) : Status::success();
+    return executor_.holds_back(pod.uid()) ? Status::unresolvable(held_) : Status::success();
   }
 
   Status post_filter(plimsoll_cycle& cycle, Pod pod, Nodes nodes, std::span<const uint8_t> codes,

@@ -69,6 +69,12 @@ bool PreemptionExecutor::is_running(std::string_view preemptor_uid) const {
   return last && !last.terminating();
 }
 
+bool PreemptionExecutor::holds_back(std::string_view preemptor_uid) {
+  if (!is_running(preemptor_uid)) return false;
+  runs_.find(preemptor_uid)->second->wake = true;
+  return true;
+}
+
 void PreemptionExecutor::start(Pod preemptor, std::string_view node_name,
                                const std::vector<Pod>& victims) {
   const auto run = std::make_shared<Run>();
@@ -88,7 +94,10 @@ void PreemptionExecutor::start(Pod preemptor, std::string_view node_name,
   runs_[run->uid] = run;
   ++run->unanswered;  // until all that can be sent at once is sent
   clear_nominations(run, preemptor);
-  for (size_t i = 0; i + 1 < run->victims.size(); ++i) evict(run, run->victims[i]);
+  if (run->victims.size() > 1) {
+    const Uids waiting = waiting_on_permit();
+    for (size_t i = 0; i + 1 < run->victims.size(); ++i) evict(run, run->victims[i], waiting);
+  }
   answered(run, Outcome::kDone);
 }
 
@@ -111,16 +120,21 @@ void PreemptionExecutor::clear_nominations(const RunRef& run, Pod preemptor) {
   }
 }
 
-void PreemptionExecutor::evict(const RunRef& run, const Victim& victim) {
+PreemptionExecutor::Uids PreemptionExecutor::waiting_on_permit() const {
+  Uids uids;
+  for (const Host::WaitingPod& waiting : host_.waiting_pods()) uids.emplace(waiting.pod.uid());
+  return uids;
+}
+
+void PreemptionExecutor::evict(const RunRef& run, const Victim& victim, const Uids& waiting) {
   ++run->unanswered;
-  if (evict_in_memory(*run, victim)) return answered(run, Outcome::kDone);
+  if (evict_in_memory(*run, victim, waiting)) return answered(run, Outcome::kDone);
   victim.marked ? remove(run, victim) : mark(run, victim);
 }
 
-bool PreemptionExecutor::evict_in_memory(const Run& run, const Victim& victim) {
-  const auto pods = host_.waiting_pods();
-  const bool waits = std::any_of(pods.begin(), pods.end(),
-                                 [&](const auto& each) { return each.pod.uid() == victim.uid; });
+bool PreemptionExecutor::evict_in_memory(const Run& run, const Victim& victim,
+                                         const Uids& waiting) {
+  const bool waits = waiting.contains(victim.uid);
   if (!host_.cancel_binding(victim.uid, waits ? "preempted" : "preempted by " + plugin_name_)) {
     return false;
   }
@@ -201,12 +215,15 @@ void PreemptionExecutor::answered(const RunRef& run, Outcome outcome) {
 void PreemptionExecutor::proceed(const RunRef& run) {
   if (run->failed || !run->last_victim.empty()) return finish(run);
   run->last_victim = run->victims.back().uid;
-  evict(run, run->victims.back());
+  evict(run, run->victims.back(), waiting_on_permit());
 }
 
 void PreemptionExecutor::finish(const RunRef& run) {
   const std::string uid = run->uid;
-  runs_.erase(uid);
+  // A preemptor that was let go at the end of its last victim may have a newer one by now.
+  if (const auto found = runs_.find(uid); found != runs_.end() && found->second == run) {
+    runs_.erase(found);
+  }
   const std::string_view result = run->failed ? "error" : "success";
   duration_.observe_value(static_cast<double>(host_.now_ms() - run->since_ms) / 1000, result);
   executions_.add(1, result);
@@ -218,12 +235,20 @@ void PreemptionExecutor::finish(const RunRef& run) {
   }
   // Nothing else would wake the preemptor. At once, but not over and over again without a break.
   const unsigned failures = ++failures_[uid];
+  if (failures_.size() >= forget_at_) forget_who_is_gone();
   const int64_t delay =
       failures == 1 ? 0 : std::min(kLongestRetryMs, kFirstRetryMs << std::min(failures - 2, 10U));
-  host_.run_on_loop(delay, [this, uid] {
-    if (!host_.pod_by_uid(uid)) failures_.erase(uid);
-    host_.activate(uid);
+  host_.run_on_loop(delay, [this, uid] { host_.activate(uid); });
+}
+
+// Nobody says when a pod that waits in the queue is deleted. Looking through all of them whenever
+// their number has doubled costs next to nothing, and keeps it in proportion to those there are.
+void PreemptionExecutor::forget_who_is_gone() {
+  std::erase_if(failures_, [this](const auto& failure) {
+    const Pod pod = host_.pod_by_uid(failure.first);
+    return !pod || !pod.node_name().empty();
   });
+  forget_at_ = std::max<size_t>(64, 2 * failures_.size());
 }
 
 }  // namespace plimsoll::builtin

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,14 @@ class PreemptionExecutor {
   // as the answer: its event may come first, and nothing else would wake the preemptor after it.
   [[nodiscard]] bool is_running(std::string_view preemptor_uid) const;
 
+  // The same, for PreEnqueue. A preemptor that it keeps out of the queue is woken when the
+  // preemption is done: no event wakes it, since none opens this gate.
+  [[nodiscard]] bool holds_back(std::string_view preemptor_uid);
+
+  // Of how many preemptors failures are remembered; those that are gone or on a node are forgotten
+  // sooner or later.
+  [[nodiscard]] size_t failing() const { return failures_.size(); }
+
  private:
   struct Victim {
     std::string ns, name, uid, resource_version;
@@ -44,14 +53,16 @@ class PreemptionExecutor {
     std::string last_victim;  // UID, once it is its turn
     int64_t since_ms = 0;
     bool failed = false;
-    bool wake = false;  // something did not go as planned: a victim was gone before its turn, say
+    bool wake = false;  // a victim was gone before its turn, say, or the preemptor was held back
   };
   using RunRef = std::shared_ptr<Run>;
+  using Uids = std::set<std::string, std::less<>>;
   enum class Outcome { kDone, kWake, kFailed };
 
   void clear_nominations(const RunRef& run, sdk::Pod preemptor);
-  void evict(const RunRef& run, const Victim& victim);
-  bool evict_in_memory(const Run& run, const Victim& victim);
+  [[nodiscard]] Uids waiting_on_permit() const;
+  void evict(const RunRef& run, const Victim& victim, const Uids& waiting);
+  bool evict_in_memory(const Run& run, const Victim& victim, const Uids& waiting);
   void mark(const RunRef& run, const Victim& victim);
   void remove(const RunRef& run, const Victim& victim);
   void tell(const Run& run, const Victim& victim, bool in_memory) const;
@@ -62,6 +73,7 @@ class PreemptionExecutor {
   void answered(const RunRef& run, Outcome outcome);
   void proceed(const RunRef& run);
   void finish(const RunRef& run);
+  void forget_who_is_gone();
 
   sdk::Host host_;
   std::string plugin_name_;
@@ -70,6 +82,7 @@ class PreemptionExecutor {
   sdk::CounterMetric executions_;                          // the same
   std::map<std::string, RunRef, std::less<>> runs_;        // by UID of the preemptor
   std::map<std::string, unsigned, std::less<>> failures_;  // in a row, by UID of the preemptor
+  size_t forget_at_ = 64;                                  // failures, before the next look
 };
 
 }  // namespace plimsoll::builtin

@@ -94,6 +94,63 @@ TEST(PickCandidate, GoesByTheRulesInTheirOrder) {
   }
 }
 
+// ---- the dry run
+
+// Errors of the host and of plugins have one place for their text, which every filter takes over.
+class DryRunTest : public ::testing::Test {
+ protected:
+  DryRunTest() {
+    preemptor_.priority(100);
+    for (FakeNode* node : {&lost_, &found_}) node->add(victim_);
+    host_.add(found_);  // the host does not know the other one: its what-if fails
+    host_.what_if_verdict = [this](const FakeWhatIf& what_if) {
+      host_.error.clear();
+      return what_if.pods.empty() ? verdict_ : "too full";
+    };
+  }
+  DryRun run() {
+    FakeCycle cycle;
+    const std::vector<Node> nodes{lost_, found_};
+    return dry_run_.run(*cycle.get(), preemptor_, nodes, 0, 2);
+  }
+
+  FakeHost host_;
+  Host handle_{host_.handle("DefaultPreemption")};
+  DisruptionBudgets budgets_;
+  PreemptionDryRun dry_run_{handle_, budgets_};
+  FakePod preemptor_{"ns/urgent"}, victim_{"ns/victim"};
+  FakeNode lost_{"lost", 0}, found_{"found", 1};
+  std::string verdict_;  // without the victim
+};
+
+TEST_F(DryRunTest, TheTextOfAnErrorOutlivesTheNodesAfterIt) {
+  verdict_ = "hopeless";
+  const DryRun result = run();
+  EXPECT_THAT(result.candidates, IsEmpty());
+  EXPECT_TRUE(result.failed);
+  EXPECT_EQ(host_.error, "there is no node lost");
+  EXPECT_THAT(result.others, SizeIs(1));
+}
+
+TEST_F(DryRunTest, ACandidateCountsInSpiteOfAnErrorElsewhere) {
+  const DryRun result = run();
+  ASSERT_THAT(result.candidates, SizeIs(1));
+  EXPECT_EQ(result.candidates[0].node, "found");
+  EXPECT_FALSE(result.failed);
+}
+
+TEST_F(DryRunTest, AnErrorThatHasPassedIsNone) {
+  verdict_ = "hopeless";
+  const auto verdict = host_.what_if_verdict;
+  host_.what_if_verdict = [&](const FakeWhatIf& what_if) {
+    host_.add(lost_);
+    return verdict(what_if);
+  };
+  const DryRun result = run();
+  EXPECT_FALSE(result.failed);
+  EXPECT_THAT(result.others, SizeIs(2));
+}
+
 // ---- carrying it out
 
 class ExecutorTest : public ::testing::Test {
@@ -144,6 +201,31 @@ TEST_F(ExecutorTest, TheEndOfTheLastVictimIsEnough) {
   EXPECT_FALSE(running());
 }
 
+// PreEnqueue keeps it out of the queue, and no event opens that gate.
+TEST_F(ExecutorTest, WhoWasHeldBackIsWokenInTheEnd) {
+  start({a_});
+  EXPECT_TRUE(executor_.holds_back("uid-urgent"));
+  EXPECT_FALSE(executor_.holds_back("uid-other"));
+  for (int i = 0; i < 2; ++i) turn();
+  EXPECT_FALSE(running());
+  EXPECT_THAT(host_.activated, IsEmpty());  // not before the loop's next turn
+  turn();
+  EXPECT_THAT(host_.activated, ElementsAre("uid-urgent"));
+}
+
+// The last victim of the first is gone before the answer to its deletion comes.
+TEST_F(ExecutorTest, APreemptionThatEndsLeavesANewerOneAlone) {
+  start({a_});
+  turn();
+  host_.pods = {&b_.get()};
+  EXPECT_FALSE(executor_.holds_back("uid-urgent"));
+  start({b_});
+  turn();  // the answers to the deletion of a, and to the condition of b
+  EXPECT_TRUE(running());
+  turn();
+  EXPECT_FALSE(running());
+}
+
 TEST_F(ExecutorTest, WhoTerminatesAlreadyIsLeftAlone) {
   a_.terminating();
   start({a_});
@@ -187,6 +269,44 @@ TEST_F(ExecutorTest, AFailureSparesTheLastVictimAndIsTriedAgainEverLater) {
   EXPECT_EQ(delays[0], 0);
   EXPECT_TRUE(std::is_sorted(delays.begin(), delays.end()));
   EXPECT_EQ(delays.back(), 10'000);
+}
+
+TEST_F(ExecutorTest, FailuresOfPreemptorsThatAreGoneAreForgotten) {
+  host_.answer_status = 403;
+  FakePod stays("ns/stays");
+  host_.pods.push_back(&stays.get());
+  executor_.start(stays, "n", {a_});
+  turn();
+  for (int i = 0; i < 1000; ++i) {
+    FakePod gone("ns/gone-" + std::to_string(i));
+    executor_.start(gone, "n", {a_});
+    turn();
+    EXPECT_LE(executor_.failing(), 64U);
+  }
+  host_.deferred.clear();
+  executor_.start(stays, "n", {a_});
+  turn();
+  ASSERT_THAT(host_.deferred, SizeIs(1));
+  EXPECT_GT(host_.deferred[0].delay_ms, 0);  // its first failure is remembered
+}
+
+// Who waits on Permit is asked for all victims at once: the list may be long.
+TEST_F(ExecutorTest, WhoWaitsIsAskedOnceForTheFirstVictimsAndOnceForTheLast) {
+  static int asked;
+  asked = 0;
+  plimsoll_host table = *host_.table();
+  table.waiting_pods = [](plimsoll_host_ctx*) {
+    ++asked;
+    return plimsoll_list{};
+  };
+  PreemptionExecutor executor(Host(&table, "DefaultPreemption"), "DefaultPreemption");
+  FakePod d("ns/d");
+  executor.start(preemptor_, "n", {a_, b_, c_, d});
+  EXPECT_EQ(asked, 1);
+  for (int i = 0; i < 2; ++i) turn();
+  EXPECT_EQ(asked, 2);
+  for (int i = 0; i < 2; ++i) turn();
+  EXPECT_FALSE(executor.is_running("uid-urgent"));
 }
 
 TEST_F(ExecutorTest, BindingsThatCanBeCalledOffCostNoRequest) {
