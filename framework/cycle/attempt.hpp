@@ -42,6 +42,7 @@ struct Scheduler::Attempt {
     Timers::iterator timer{};  // rejects it; the end of the timers while it does
   };
   std::map<std::string, Wait, std::less<>> waits;
+  std::string nominated_to;              // when it was popped, in memory; empty: nowhere
   std::vector<std::string> to_activate;  // UIDs; once the scheduling cycle has succeeded
   std::shared_ptr<PreBindGate> gate = std::make_shared<PreBindGate>();
   bool nominating = false;  // its nomination is being written, and nothing goes on before that

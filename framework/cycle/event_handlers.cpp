@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "framework/api/decode.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/queue_metrics.hpp"
@@ -158,7 +159,7 @@ void Scheduler::handle(ObjectMalformed& message) {
 void Scheduler::handle(PodUpserted& message) {
   const PodRef pod = std::move(message.pod);
   if (is_finished(*pod)) {
-    forget_pod(view(pod->meta.uid));
+    forget_pod(pod);
   } else if (pod->node_name.len != 0) {
     assigned_pod(pod);
   } else if (framework_for(*pod) != nullptr) {
@@ -167,7 +168,7 @@ void Scheduler::handle(PodUpserted& message) {
 }
 
 void Scheduler::handle(PodDeleted& message) {
-  forget_pod(view(message.last_known->meta.uid));
+  forget_pod(message.last_known);
 }
 
 void Scheduler::tell_plugins(uint32_t type, const plimsoll_pod& pod, std::string_view node_name) {
@@ -178,8 +179,7 @@ void Scheduler::assigned_pod(const PodRef& pod) {
   const std::string uid(view(pod->meta.uid));
   const PodRef before = cluster_.pod(uid);
   queue_.remove(uid);
-  const bool nominated_elsewhere =
-      !nominator_.node_of(uid).empty() && nominator_.node_of(uid) != view(pod->node_name);
+  const std::string nominated_to(nominator_.node_of(uid));
   nominator_.remove(uid);
   if (const auto attempt = attempts_.find(uid); attempt != attempts_.end()) {
     attempt->second->seen_bound = true;
@@ -198,14 +198,18 @@ void Scheduler::assigned_pod(const PodRef& pod) {
   }
   if (change == PodChange::kMoved) queue_.move_all(assigned_pod_deleted(before), now_ms());
   queue_.move_all(assigned_pod_added(pod), now_ms());
-  if (nominated_elsewhere) nomination_ended(pod);  // somebody else bound it, to another node
+  // Somebody else bound it, to another node.
+  if (nominated_to != view(pod->node_name)) nomination_ended(pod, nominated_to);
 }
 
-// The room that was kept for the pod is free again. Kubernetes: getLEPriorityPreCheck.
-void Scheduler::nomination_ended(const PodRef& pod) {
-  ClusterEvent event = assigned_pod_deleted(pod);
+// The room that was kept for the pod is free again. Kubernetes: getLEPriorityPreCheck. Hints get
+// the pod as if it had run there: of one without a node they would say that it helps nobody.
+void Scheduler::nomination_ended(const PodRef& pod, std::string_view node_name,
+                                 std::string_view except_uid) {
+  if (node_name.empty()) return;
+  ClusterEvent event = assigned_pod_deleted(assigned_copy(pod, node_name));
   event.max_priority = pod->priority;
-  queue_.move_all(event, now_ms());
+  queue_.move_all(event, now_ms(), except_uid);
 }
 
 void Scheduler::pending_pod(const PodRef& pod) {
@@ -219,8 +223,9 @@ void Scheduler::pending_pod(const PodRef& pod) {
     // handleAssumedPodDeletion: a terminating pod gives its place back as soon as it can.
     if (attempt->second->waiting()) {
       reject(uid, "", kRemoved);
-    } else {
-      attempt->second->gate->cancel(kRemoved);
+    } else if (attempt->second->gate->cancel(kRemoved) && cluster_.forget(uid)) {
+      // Its PreBind may take minutes to end, and only then undo() comes; it will not be bound.
+      queue_.move_all(assigned_pod_deleted(attempt->second->assumed), now_ms());
     }
     return;
   }
@@ -237,16 +242,18 @@ void Scheduler::pending_pod(const PodRef& pod) {
     return;
   }
   nominator_.update(*before, pod);
-  if (before->nominated_node_name.len != 0 &&
-      !equal(before->nominated_node_name, pod->nominated_node_name)) {
-    nomination_ended(before);
+  if (!equal(before->nominated_node_name, pod->nominated_node_name)) {
+    nomination_ended(before, view(before->nominated_node_name));
   }
 }
 
-void Scheduler::forget_pod(std::string_view uid) {
+// `last_known`: the message's version of the pod.
+void Scheduler::forget_pod(const PodRef& last_known) {
+  const std::string_view uid = view(last_known->meta.uid);
   const PodRef pending = queue_.find(uid);
-  const bool nominated =
-      pending && (pending->nominated_node_name.len != 0 || !nominator_.node_of(uid).empty());
+  // A terminating pod that was popped is in the queue no more, but keeps its room until it is gone.
+  std::string nominated_to(nominator_.node_of(uid));
+  if (nominated_to.empty() && pending) nominated_to = view(pending->nominated_node_name);
   nominator_.remove(uid);
   queue_.remove(uid);
   if (const auto attempt = attempts_.find(std::string(uid)); attempt != attempts_.end()) {
@@ -259,7 +266,7 @@ void Scheduler::forget_pod(std::string_view uid) {
   }
   const PodRef pod = cluster_.pod(uid);
   if (!pod) {
-    if (nominated) nomination_ended(pending);
+    nomination_ended(last_known, nominated_to);
     return;
   }
   cluster_.remove_pod(uid);

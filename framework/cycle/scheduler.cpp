@@ -159,9 +159,11 @@ void Scheduler::run() {
   }
   binders_->stop();
   turn(false);
+  // What goes with them may be a plugin's code, which may post once more: not under the lock.
+  std::vector<Message> unheard;
   const std::lock_guard lock(mutex_);
   stopped_ = true;
-  inbox_.clear();
+  unheard.swap(inbox_);
 }
 
 bool Scheduler::turn(bool may_schedule) {

@@ -157,8 +157,10 @@ class Scheduler final : public Inbox, private HostBackend {
   void handle(Task& message);
   void assigned_pod(const PodRef& pod);
   void pending_pod(const PodRef& pod);
-  void forget_pod(std::string_view uid);
-  void nomination_ended(const PodRef& pod);
+  void forget_pod(const PodRef& last_known);
+  // `node_name`: where it was nominated to; empty: nothing has ended. See move_all for the last.
+  void nomination_ended(const PodRef& pod, std::string_view node_name,
+                        std::string_view except_uid = {});
   void tell_plugins(uint32_t type, const plimsoll_pod& pod, std::string_view node_name);
   void finish_initial_sync();
 

@@ -43,6 +43,7 @@ bool Scheduler::schedule_one() {
   attempt->number = queued->attempts;
   attempt->first_attempt_ms = queued->initial_attempt_ms;
   attempt->flushed = queued->flushed;
+  attempt->nominated_to = nominator_.node_of(uid);
   Evaluation result;
   evaluate(*attempt, result);
   Status status = std::move(result.status);
@@ -55,6 +56,9 @@ bool Scheduler::schedule_one() {
   }
   if (!reserve_and_permit(*attempt, node)) return true;
   Attempt& kept = *attempts_.insert_or_assign(uid, std::move(attempt)).first->second;
+  if (kept.nominated_to != view(kept.assumed->node_name)) {
+    nomination_ended(pod, kept.nominated_to);
+  }
   begin_binding_cycle(kept);
   return true;
 }

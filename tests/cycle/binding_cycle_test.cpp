@@ -282,5 +282,45 @@ TEST_F(BindingCycle, TerminatingPodsAreNotScheduled) {
   EXPECT_EQ(scheduler_->stats().queue.in_flight, 0U);
 }
 
+// It is in no queue any more, but its room is kept until it is gone; then others hear of it.
+TEST_F(BindingCycle, ATerminatingNominatedPodLeavesItsRoomWhenItIsGone) {
+  start();
+  add_node("n", "1");
+  const PodRef dying = pod("a", "", "1", R"("deletionTimestamp":"2026-01-01T00:00:00Z",)", "one",
+                           R"("nominatedNodeName":"n")");
+  scheduler_->post(PodUpserted{dying});
+  ASSERT_TRUE(journal_.await(
+      "event a Warning FailedScheduling Scheduling: skip schedule deleting pod: ns/a"));
+  add_pod("b");
+  ASSERT_TRUE(
+      journal_.await("condition b Unschedulable: 0/1 nodes are available: 1 Insufficient cpu."));
+  scheduler_->post(PodDeleted{dying});
+  EXPECT_TRUE(journal_.await("bind b n"));
+}
+
+// ---- the end
+
+// What waits in the inbox of a loop that has ended may hold a plugin's objects, whose end may post.
+TEST_F(BindingCycle, WhatIsNeverHeardMayPostAsItGoes) {
+  struct LastWord {
+    Scheduler& scheduler;
+    std::atomic<bool>& said;
+    ~LastWord() {
+      scheduler.post(Task{[] {}});
+      said = true;
+    }
+  };
+  std::atomic<bool> said{false};
+  start();
+  // A task that posts itself again as long as it is heard: the last one never is.
+  std::function<void(std::shared_ptr<LastWord>)> again = [&](std::shared_ptr<LastWord> word) {
+    scheduler_->post(Task{[&again, word = std::move(word)] { again(word); }});
+  };
+  again(std::make_shared<LastWord>(*scheduler_, said));
+  settle();
+  stop();
+  EXPECT_TRUE(said);
+}
+
 }  // namespace
 }  // namespace plimsoll::testing

@@ -88,6 +88,11 @@ class Cpu {
     return {{sdk::str("Node"), PLIMSOLL_ACTION_ADD, 0},
             {sdk::str("Pod"), PLIMSOLL_ACTION_DELETE, 0}};
   }
+  // A pod that ran nowhere leaves nothing.
+  sdk::Hint hint(sdk::Pod, const plimsoll_event& event) {
+    const bool helps = event.old_pod == nullptr || event.old_pod->node_name.len != 0;
+    return helps ? sdk::Hint::kQueue : sdk::Hint::kSkip;
+  }
 
  private:
   sdk::Host host_;

@@ -124,6 +124,24 @@ TEST_F(PermitWait, DeletedInPreBind) {
   EXPECT_EQ(scheduler_->stats().queue.in_flight, 0U);
 }
 
+TEST_F(PermitWait, TerminatingInPreBindGivesItsPlaceBackAtOnce) {
+  p().reserve = succeeds();
+  hang_pre_bind();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("hangs"));
+  add_pod("b");
+  ASSERT_TRUE(
+      journal_.await("condition b Unschedulable: 0/1 nodes are available: 1 Insufficient cpu."));
+  add_pod("a", "1", R"("deletionTimestamp":"2026-01-01T00:00:00Z",)");
+  ASSERT_TRUE(journal_.await("bind b n")) << "its PreBind still hangs";
+  EXPECT_EQ(journal_.count("P unreserve a"), 0);
+  finish();
+  ASSERT_TRUE(journal_.await("P unreserve a"));
+  settle();
+  EXPECT_EQ(journal_.count("bind a n"), 0);
+  EXPECT_EQ(scheduler_->stats().pods, 1U) << "b";
+}
+
 TEST_F(PermitWait, BoundByAnotherMeanwhile) {
   p().reserve = succeeds();
   hang_pre_bind();

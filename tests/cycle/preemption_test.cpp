@@ -440,6 +440,27 @@ TEST_F(PreemptionTest, UnsupportedFeaturesPreemptNobody) {
   EXPECT_EQ(api_.node_of("old"), "n");
 }
 
+// The room that is kept on one node for a pod is free once the pod has got another node.
+TEST_F(PreemptionTest, APodThatGoesElsewhereLeavesTheRoomThatWasKept) {
+  const auto with_port = [this](const char* name, const char* cpu, const char* node) {
+    Json made = pod(name, cpu, 0, node);
+    made["spec"]["containers"][0]["ports"] = {{{"containerPort", 80}, {"hostPort", 80}}};
+    return made;
+  };
+  add_node("n", "2");
+  add_node("m", "1");
+  api_.add(with_port("web", "0", "n"));
+  // Tried in the order of their names: "a" while "b" waits, which finds no room on "m".
+  api_.add(with_port("a", "1", ""));
+  Json nominated = pod("b", "2", 0);
+  nominated["status"]["nominatedNodeName"] = "m";
+  api_.add(nominated);
+  synced();
+  EXPECT_TRUE(eventually_on("b", "n"));
+  EXPECT_TRUE(eventually_on("a", "m"));
+  EXPECT_FALSE(api_.message("a").empty()) << "it had to wait";
+}
+
 // A nomination that somebody else has written is honoured, and the node is looked at first.
 TEST_F(PreemptionTest, ANominationFromElsewhereIsHonoured) {
   add_node("n1", "4");
