@@ -52,6 +52,7 @@ Result<std::unique_ptr<Leadership>> Leadership::create(
   std::unique_ptr<Leadership> made(new Leadership(settings));
   informer::HttpClientOptions options;
   options.thread_name = "plimsoll-lease";
+  options.unacknowledged_timeout = std::chrono::seconds(10);  // several renewals' time
   auto client = informer::HttpClient::create(access, std::move(credentials), options);
   if (!client) return fail(client.error());
   made->client_ = std::move(*client);

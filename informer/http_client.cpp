@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "framework/base/log.hpp"
@@ -49,6 +50,7 @@ struct HttpClient::Impl {
   std::vector<RequestId> waiting;  // for a credential
   std::jthread refresher;
   bool refreshing = false;
+  bool suspicious = false;  // a request was not answered in time: so may be its connection
 
   // Puts `function` into the queue; false, with `function` untouched, if the thread has ended.
   bool enqueue(std::function<void()>& function) {
@@ -140,13 +142,33 @@ struct HttpClient::Impl {
 
   // ---- requests ----
 
+  // Sends it for the first time, once there is a credential, or once more after a 401: each time
+  // only if it may still be sent, and for no longer than is left of its time.
   void start(Transfer& transfer) {
-    transfer.credential = credentials->current();
-    if (transfer.credential == nullptr) {
-      waiting.push_back(transfer.id);
-      fetch_credential();
+    drop_timer(std::exchange(transfer.credential_timer, 0));
+    const BootClock::time_point now = BootClock::now();
+    auto left = BootClock::duration::max();
+    if (transfer.request.fence != nullptr) left = transfer.request.fence->allowance(now);
+    if (left == BootClock::duration::zero()) {
+      complete(transfer, fail(ErrorCode::kCancelled, "this replica does not lead"));
       return;
     }
+    if (transfer.deadline) left = std::min(left, *transfer.deadline - now);
+    if (left < milliseconds(1)) {
+      complete(transfer, fail(ErrorCode::kUnavailable,
+                              "the time for the request was over before it could be sent"));
+      return;
+    }
+    const bool limited = left != BootClock::duration::max();
+    transfer.time_left =
+        limited ? std::chrono::duration_cast<milliseconds>(left) : milliseconds::zero();
+    transfer.credential = credentials->current();
+    if (transfer.credential == nullptr) {
+      await_credential(transfer);
+      return;
+    }
+    // (With a limit of connections, it might wait for ever for one of them to end.)
+    transfer.fresh_connection = std::exchange(suspicious, false) && options.max_connections == 0;
     if (idle_handles.empty()) {
       transfer.easy = curl_easy_init();
     } else {
@@ -180,6 +202,7 @@ struct HttpClient::Impl {
         arm_idle(idle, limit - quiet);
         return;
       }
+      suspicious = true;
       complete(idle, fail(ErrorCode::kUnavailable, "the API server at " + access.server +
                                                        " sent nothing for " +
                                                        std::to_string(limit.count()) + " ms"));
@@ -201,8 +224,8 @@ struct HttpClient::Impl {
     curl_slist_free_all(transfer.headers);
     curl_slist_free_all(transfer.connect_to);
     transfer.headers = transfer.connect_to = nullptr;
-    if (transfer.idle_timer != 0) drop_timer(transfer.idle_timer);
-    transfer.idle_timer = 0;
+    drop_timer(std::exchange(transfer.idle_timer, 0));
+    drop_timer(std::exchange(transfer.credential_timer, 0));
   }
 
   void finish(Transfer& transfer, CURLcode code) {
@@ -214,6 +237,9 @@ struct HttpClient::Impl {
       start(transfer);
       return;
     }
+    // Its connection may be dead without anybody knowing it, and HTTP/2 would put the next try onto
+    // the same one.
+    if (code == CURLE_OPERATION_TIMEDOUT && transfer.response.status == 0) suspicious = true;
     if (code == CURLE_OK) {
       complete(transfer, std::move(transfer.response));
     } else {
@@ -242,6 +268,20 @@ struct HttpClient::Impl {
   }
 
   // ---- credentials ----
+
+  void await_credential(Transfer& transfer) {
+    if (transfer.time_left.count() != 0) {
+      transfer.credential_timer = add_timer(transfer.time_left, [this, id = transfer.id] {
+        const auto found = transfers.find(id);
+        if (found == transfers.end()) return;
+        found->second->credential_timer = 0;
+        complete(*found->second,
+                 fail(ErrorCode::kUnavailable, "there was no credential in time to send it"));
+      });
+    }
+    waiting.push_back(transfer.id);
+    fetch_credential();
+  }
 
   // Fetches a credential on a thread of its own, since that may take a while; then starts those who
   // wait.
@@ -279,6 +319,7 @@ struct HttpClient::Impl {
   }
 
   void drop_timer(TimerId id) {
+    if (id == 0) return;
     const auto found = std::find_if(timers.begin(), timers.end(),
                                     [id](const auto& timer) { return timer.second.first == id; });
     if (found != timers.end()) timers.erase(found);
@@ -326,6 +367,7 @@ HttpClient::RequestId HttpClient::submit(HttpRequest request, HttpHandlers handl
   auto transfer = std::make_shared<std::unique_ptr<Transfer>>(std::make_unique<Transfer>());
   const RequestId id = impl_->next_id.fetch_add(1);
   (*transfer)->id = id;
+  if (request.timeout.count() > 0) (*transfer)->deadline = BootClock::now() + request.timeout;
   (*transfer)->request = std::move(request);
   (*transfer)->handlers = std::move(handlers);
   std::function<void()> begin = [impl = impl_.get(), transfer] {

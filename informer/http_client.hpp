@@ -18,6 +18,7 @@
 #include "framework/base/result.hpp"
 #include "informer/credentials.hpp"
 #include "informer/kubeconfig.hpp"
+#include "informer/write_fence.hpp"
 
 namespace plimsoll::informer {
 
@@ -27,8 +28,13 @@ struct HttpRequest {
   std::string body;
   std::string content_type = "application/json";
   std::string accept = "application/json";
-  std::chrono::milliseconds timeout{30'000};  // for the whole exchange; 0: none
+  // For the whole exchange, with fetching a credential and sending it once more; 0: none.
+  std::chrono::milliseconds timeout{30'000};
   std::chrono::milliseconds idle_timeout{0};  // give up if nothing arrives for this long; 0: never
+  // If set: asked whenever the request is about to be given to the network. Closed, it is not sent
+  // (kCancelled); open, it is under way no longer than the fence allows. It must outlive the
+  // request.
+  const WriteFence* fence = nullptr;
 };
 
 struct HttpResponse {
@@ -48,7 +54,7 @@ struct HttpHandlers {
   std::function<void(std::string_view chunk)> on_data;
   // Exactly once, last. An error means that there was no complete answer: kUnavailable (not
   // reachable, timed out, cut off), kUnauthorized (no credential to be had, TLS refused),
-  // kCancelled.
+  // kCancelled (by cancel(), stop() or the request's fence).
   std::function<void(Result<HttpResponse>)> on_done;
 };
 
@@ -62,6 +68,10 @@ struct HttpExchange {
 
 struct HttpClientOptions {
   std::chrono::milliseconds connect_timeout{10'000};
+  // A connection whose other end acknowledges nothing for so long is dead (TCP_USER_TIMEOUT): all
+  // that is under way on it fails, and nothing new is sent on it. 0: when the kernel gives it up,
+  // after a quarter of an hour or so.
+  std::chrono::milliseconds unacknowledged_timeout{25'000};
   std::size_t max_connections = 0;            // 0: no limit
   std::size_t max_body = 1u << 30;            // of a collected answer
   std::string thread_name = "plimsoll-http";  // as seen in ps -L; 15 characters

@@ -1,5 +1,9 @@
 #include "informer/http_transfer.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -66,6 +70,16 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user)
   }
   transfer.response.body.append(chunk);
   return chunk.size();
+}
+
+// A new connection's socket. Keep-alive alone finds a dead peer only on a silent connection: while
+// something is under way, it is this option that ends the kernel's resending.
+int on_socket(void* user, curl_socket_t socket, curlsocktype) {
+  const auto& options = *static_cast<const HttpClientOptions*>(user);
+  const auto timeout = static_cast<unsigned>(options.unacknowledged_timeout.count());
+  // Not for every kind of socket: what cannot be set is done without.
+  static_cast<void>(::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof timeout));
+  return CURL_SOCKOPT_OK;
 }
 
 void set_method(Transfer& transfer) {
@@ -187,7 +201,12 @@ void set_up(const TransferSetup& setup, Transfer& transfer) {
   curl_easy_setopt(easy, CURLOPT_USERAGENT, setup.user_agent.c_str());
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(setup.options.connect_timeout.count()));
-  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(transfer.time_left.count()));
+  // A name that is not answered is looked up on a thread of libcurl: nobody waits for that to end.
+  curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+  if (transfer.fresh_connection) curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+  curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
+  curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, const_cast<HttpClientOptions*>(&setup.options));
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 30L);
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 10L);

@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <string>
 
 #include "framework/base/log.hpp"
@@ -49,6 +50,10 @@ struct Transfer {
   std::chrono::steady_clock::time_point last_activity;
   std::chrono::steady_clock::time_point started;
   HttpClient::TimerId idle_timer = 0;
+  HttpClient::TimerId credential_timer = 0;       // ends the wait for a credential
+  std::optional<BootClock::time_point> deadline;  // of all tries together; none: no limit
+  std::chrono::milliseconds time_left{0};         // for this try; 0: no limit
+  bool fresh_connection = false;  // do not send it on a connection that is there already
   std::size_t max_body = 0;
   bool retried = false;
   bool too_large = false;

@@ -108,6 +108,8 @@ void WriteQueue::transmit(WriteClass write_class, const WriteJobRef& job) {
   ++job->tries;
   HttpRequest request = job->request;
   request.timeout = std::min(request.timeout, allowed);
+  // Asked once more when it is really sent: it may have to wait for a credential, or be sent twice.
+  if (request.method != "GET") request.fence = options_.fence;
   HttpHandlers handlers;
   handlers.on_done = [self = shared_from_this(), write_class, job](Result<HttpResponse> result) {
     self->answered(write_class, job, std::move(result));

@@ -4,8 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include "tests/informer/http_fixture.hpp"
@@ -210,6 +214,160 @@ TEST(HttpClient, AnExpiredCredentialIsFetchedAgainOnce) {
   EXPECT_EQ(server.count("GET"), 4u) << "once more, not for ever";
   EXPECT_THAT(response_error("asking", *answer).message,
               AllOf(HasSubstr("Unauthorized"), HasSubstr("renew the token")));
+}
+
+// Access by a credential plugin that runs this script and then prints a token.
+ServerAccess access_by_plugin(const std::string& url, const std::filesystem::path& dir,
+                              const std::string& script) {
+  EXPECT_TRUE(plimsoll::test::write_file(
+      dir / "plugin",
+      "#!/bin/sh\n" + script +
+          "echo '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":"
+          "\"ExecCredential\",\"status\":{\"token\":\"t\"}}'\n",
+      0700));
+  ServerAccess access;
+  access.server = url;
+  access.exec.emplace();
+  access.exec->api_version = "client.authentication.k8s.io/v1";
+  access.exec->command = (dir / "plugin").string();
+  return access;
+}
+
+// For what another process does.
+bool appears(const std::filesystem::path& file) {
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  while (!std::filesystem::exists(file)) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+TEST(HttpClient, TheTimeRunsWhileACredentialIsFetched) {
+  plimsoll::test::TempDir dir;
+  ScriptedServer server([](const Received&, Exchange& exchange) { exchange.reply(200, "{}"); });
+  auto client = client_for(access_by_plugin(server.url(), dir.path(), "sleep 50\n"));
+  const auto begun = std::chrono::steady_clock::now();
+  HttpRequest request;
+  request.timeout = 100ms;
+  const auto answer = fetch(*client, request);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(answer.error().message, HasSubstr("no credential in time"));
+  client->stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 20s);
+  EXPECT_TRUE(server.received().empty());
+}
+
+TEST(HttpClient, AFenceThatClosesBarsWhatWaitsForACredential) {
+  plimsoll::test::TempDir dir;
+  const std::string started = (dir / "started").string(), go = (dir / "go").string();
+  ScriptedServer server([](const Received&, Exchange& exchange) { exchange.reply(201, "{}"); });
+  auto client = client_for(
+      access_by_plugin(server.url(), dir.path(),
+                       "touch " + started + "\nwhile ! test -e " + go + "; do sleep 0.01; done\n"));
+  WriteFence fence(10s);
+  fence.extend(BootClock::now() + 1h);
+  HttpRequest request;
+  request.method = "POST";
+  request.path = "/write";
+  request.fence = &fence;
+  std::promise<Result<HttpResponse>> promise;
+  HttpHandlers handlers;
+  handlers.on_done = [&](Result<HttpResponse> result) { promise.set_value(std::move(result)); };
+  client->submit(request, handlers);
+  ASSERT_TRUE(appears(started));
+  fence.close();
+  ASSERT_TRUE(plimsoll::test::write_file(go, ""));
+  const auto answer = promise.get_future().get();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kCancelled);
+  EXPECT_THAT(answer.error().message, HasSubstr("does not lead"));
+  EXPECT_TRUE(get(*client, "/read")) << "what has no fence goes on";
+  EXPECT_EQ(server.count("POST"), 0u);
+}
+
+TEST(HttpClient, AFenceThatClosesBarsTheSecondTryAfterA401) {
+  plimsoll::test::TempDir dir;
+  WriteFence fence(10s);
+  fence.extend(BootClock::now() + 1h);
+  ScriptedServer server([&](const Received&, Exchange& exchange) {
+    fence.close();
+    exchange.reply(401, R"({"message":"Unauthorized"})");
+  });
+  auto client = client_for(access_by_plugin(server.url(), dir.path(), ""));
+  HttpRequest request;
+  request.method = "POST";
+  request.fence = &fence;
+  const auto answer = fetch(*client, request);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(server.count("POST"), 1u);
+}
+
+TEST(HttpClient, AFenceLimitsTheTimeOfWhatItLetsThrough) {
+  ScriptedServer server([](const Received&, Exchange& exchange) { exchange.hang(); });
+  auto client = client_for(server.url());
+  WriteFence fence(100ms);
+  fence.extend(BootClock::now() + 200ms);
+  HttpRequest request;
+  request.method = "POST";
+  request.timeout = 0ms;
+  request.fence = &fence;
+  const auto answer = fetch(*client, request);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
+}
+
+// Whether this process has a socket with that option.
+bool has_user_timeout(unsigned wanted) {
+  for (int fd = 0; fd < 1024; ++fd) {
+    unsigned timeout = 0;
+    socklen_t size = sizeof timeout;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, &size) == 0 && timeout == wanted)
+      return true;
+  }
+  return false;
+}
+
+TEST(HttpClient, AConnectionThatAcknowledgesNothingIsGivenUp) {
+  ScriptedServer server([](const Received&, Exchange& exchange) { exchange.reply(200, "{}"); });
+  ServerAccess access;
+  access.server = server.url();
+  HttpClientOptions options;
+  options.unacknowledged_timeout = 12'345ms;
+  EXPECT_FALSE(has_user_timeout(12'345));
+  auto client = client_for(access, options);
+  ASSERT_TRUE(get(*client, "/"));
+  EXPECT_TRUE(has_user_timeout(12'345));
+}
+
+// Where one connection is silently dead, the others to the same place are, too.
+TEST(HttpClient, AfterATimeoutTheNextTryHasANewConnection) {
+  std::atomic<int> at_once{0};
+  ScriptedServer server([&](const Received& request, Exchange& exchange) {
+    if (request.asks("never")) exchange.hang();
+    if (request.asks("pair")) {
+      ++at_once;
+      while (at_once < 2) std::this_thread::sleep_for(1ms);
+    }
+    exchange.reply(200, "{}");
+  });
+  auto client = client_for(server.url());
+  {
+    std::jthread other([&] { EXPECT_TRUE(get(*client, "/pair")); });
+    EXPECT_TRUE(get(*client, "/pair"));
+  }
+  EXPECT_EQ(server.connections(), 2u);
+  HttpRequest request;
+  request.path = "/never";
+  request.timeout = 100ms;
+  EXPECT_FALSE(fetch(*client, request));
+  EXPECT_EQ(server.connections(), 2u);
+  EXPECT_TRUE(get(*client, "/again"));
+  EXPECT_EQ(server.connections(), 3u);
+  EXPECT_TRUE(get(*client, "/and-again"));
+  EXPECT_EQ(server.connections(), 3u) << "once";
 }
 
 TEST(HttpClient, APluginThatFailsIsTheAnswer) {
