@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <optional>
 
@@ -54,8 +55,9 @@ struct CredentialSource::Impl {
   explicit Impl(const ServerAccess& from) : access(from) {}
 
   const ServerAccess access;
-  std::mutex refreshing;  // held while a plugin runs; taken before `mutex`
-  std::mutex mutex;       // guards everything below
+  std::mutex mutex;                       // guards everything below
+  bool refreshing = false;                // a plugin runs, for one caller of refresh()
+  std::condition_variable_any refreshed;  // it has ended
   CredentialRef credential;
   std::optional<SystemClock::time_point> expires;
   std::uint64_t generation = 0;
@@ -147,7 +149,20 @@ CredentialRef CredentialSource::current() {
 }
 
 Result<CredentialRef> CredentialSource::refresh(std::stop_token stop) {
-  const std::lock_guard running(impl_->refreshing);
+  {
+    std::unique_lock lock(impl_->mutex);
+    if (!impl_->refreshed.wait(lock, stop, [this] { return !impl_->refreshing; })) {
+      return fail(ErrorCode::kCancelled, "the wait for a credential was given up");
+    }
+    impl_->refreshing = true;
+  }
+  const std::unique_ptr<Impl, void (*)(Impl*)> running(impl_.get(), [](Impl* impl) {
+    {
+      const std::lock_guard lock(impl->mutex);
+      impl->refreshing = false;
+    }
+    impl->refreshed.notify_all();
+  });
   if (CredentialRef ready = current(); ready != nullptr) return ready;  // another caller fetched it
   if (!impl_->access.exec) {
     const std::lock_guard lock(impl_->mutex);

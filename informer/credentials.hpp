@@ -40,8 +40,8 @@ class CredentialSource {
   [[nodiscard]] CredentialRef current();
 
   // Fetches a new credential: runs the exec plugin, or reads the files again. Blocks until the
-  // plugin is done (one minute at most) or `stop` is requested. Callers that wait for the same run
-  // share its result. Fails with kUnauthorized and what the plugin printed.
+  // plugin is done (one minute at most) or `stop` is requested (kCancelled). Callers that wait for
+  // the same run share its result. Fails with kUnauthorized and what the plugin printed.
   [[nodiscard]] Result<CredentialRef> refresh(std::stop_token stop);
 
   // The server answered 401 to the credential of this generation: it is forgotten, so that

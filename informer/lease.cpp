@@ -10,6 +10,9 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
+// The client ends a request in time by itself, unless its thread is held up.
+constexpr milliseconds kSlack{250};
+
 std::string text_at(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -51,16 +54,25 @@ struct ApiServerLease::Impl {
   }
   [[nodiscard]] std::string path() const { return collection() + "/" + url_encode(name); }
 
-  // Sends, waits, and keeps the object that was answered.
+  // Sends, waits, and keeps the object that was answered. An answer that comes after its time is
+  // nobody's: the leader has its own deadline to keep, whatever keeps the client.
   Result<void> exchange(const char* verb, HttpRequest request) {
     const std::string what = std::string(verb) + " lease " + ns + "/" + name;
-    std::promise<Result<HttpResponse>> promise;
+    const milliseconds patience = request.timeout + kSlack;
+    const auto promise = std::make_shared<std::promise<Result<HttpResponse>>>();
     HttpHandlers handlers;
-    handlers.on_done = [&promise](Result<HttpResponse> result) {
-      promise.set_value(std::move(result));
+    handlers.on_done = [promise](Result<HttpResponse> result) {
+      promise->set_value(std::move(result));
     };
-    client.submit(std::move(request), std::move(handlers));
-    const Result<HttpResponse> result = promise.get_future().get();
+    auto answered = promise->get_future();
+    const auto id = client.submit(std::move(request), std::move(handlers));
+    if (answered.wait_for(patience) != std::future_status::ready) {
+      client.cancel(id);
+      return fail(ErrorCode::kUnavailable, what + ": no answer in " +
+                                               std::to_string(patience.count()) +
+                                               " ms, nor did the request end");
+    }
+    const Result<HttpResponse> result = answered.get();
     if (!result) return fail(result.error().within(what));
     if (!result->ok()) return fail(response_error(what, *result));
     json answer = json::parse(result->body, nullptr, false);

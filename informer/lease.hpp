@@ -24,8 +24,8 @@ struct LeaseRecord {
   friend bool operator==(const LeaseRecord&, const LeaseRecord&) = default;
 };
 
-// For one thread; every call blocks until it is answered, `timeout` at most (kUnavailable then, and
-// a write may have been carried out or not).
+// For one thread; every call blocks until it is answered, `timeout` and a moment at most
+// (kUnavailable then, and a write may have been carried out or not).
 class LeaseStore {
  public:
   virtual ~LeaseStore() = default;

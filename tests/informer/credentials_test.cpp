@@ -195,6 +195,28 @@ TEST_F(Credentials, AHangingPluginIsKilled) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, 20s);
 }
 
+TEST_F(Credentials, WhoWaitsForAnothersPluginMayGiveUp) {
+  const auto started = dir_ / "started";
+  CredentialSource source(script("touch " + started.string() + "\nsleep 100\n"));
+  const auto begun = std::chrono::steady_clock::now();
+  std::jthread other([&](const std::stop_token& stop) {
+    const auto got = source.refresh(stop);
+    EXPECT_EQ(got.error().code, ErrorCode::kCancelled);
+  });
+  while (!std::filesystem::exists(started)) {
+    ASSERT_LT(std::chrono::steady_clock::now() - begun, 10s);
+    std::this_thread::sleep_for(1ms);
+  }
+  std::stop_source stop;
+  std::jthread stopper([&] { stop.request_stop(); });
+  const auto waited = source.refresh(stop.get_token());
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().code, ErrorCode::kCancelled);
+  other.request_stop();
+  other.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 20s);
+}
+
 TEST_F(Credentials, ThePluginDoesNotInheritAnIgnoredSigpipe) {
   const auto before = std::signal(SIGPIPE, SIG_IGN);  // as the program does
   const ServerAccess access = script("kill -PIPE $$\n" + credential(R"({"token":"t"})"));

@@ -173,6 +173,18 @@ TEST_F(LeaseTest, WaitingIsBounded) {
   silent.stop();
 }
 
+TEST_F(LeaseTest, WaitingIsBoundedEvenIfTheClientIsHeldUp) {
+  std::promise<void> release;
+  client_->post([held = release.get_future().share()] { held.wait(); });
+  const auto begun = std::chrono::steady_clock::now();
+  const auto read = lease_.get(50ms);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 5s);
+  release.set_value();
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(lease_.get(5s).error().code, ErrorCode::kNotFound) << "the next one is as ever";
+}
+
 // The whole of it, on the real clock: nothing is written before it leads, everything while it does,
 // and not one request more once the deadline has passed.
 TEST_F(LeaseTest, AWriterWritesOnlyWhileItLeads) {
