@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plugins/builtin/disruption_budgets.hpp"
@@ -51,6 +52,12 @@ Args read_args(std::string_view json) {
 bool terminates_by_preemption(const plimsoll_pod& pod) {
   return pod.meta.deletion_ms != 0 && view(pod.disruption_reason) == "PreemptionByScheduler";
 }
+
+// For how long room that is about to be free is waited for, before other pods have to go: two
+// reports of a node agent at its usual pace. And when that is forgotten; by then a pod that waited
+// in vain was tried again, whatever wakes it.
+constexpr int64_t kLongestWaitMs = 2 * 60'000;
+constexpr int64_t kForgetWaitMs = 60 * 60'000;
 
 class DefaultPreemption {
  public:
@@ -114,8 +121,9 @@ class DefaultPreemption {
     return host_.failed(PLIMSOLL_UNSCHEDULABLE, "preemption: " + std::string(why));
   }
 
-  // PodEligibleToPreemptOthers: why not, or nothing.
-  std::string_view not_eligible(Pod pod, Nodes nodes, std::span<const uint8_t> codes) const {
+  // PodEligibleToPreemptOthers: why not, or nothing. And beyond it: where a filter says Pending the
+  // victims are gone, but not yet from what it goes by.
+  std::string_view not_eligible(Pod pod, Nodes nodes, std::span<const uint8_t> codes) {
     if (pod->preemption_policy == PLIMSOLL_PREEMPT_NEVER) {
       return "not eligible due to preemptionPolicy=Never.";
     }
@@ -124,6 +132,9 @@ class DefaultPreemption {
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i].name() != nominated) continue;
       if (codes[i] == PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE) return {};
+      if (codes[i] == PLIMSOLL_PENDING && waits_for_room(pod)) {
+        return "not eligible due to room about to be free on the nominated node.";
+      }
       const auto on_node = nodes[i].pods();
       const bool going =
           std::any_of(on_node.begin(), on_node.end(), [&](const plimsoll_pod* other) {
@@ -133,6 +144,16 @@ class DefaultPreemption {
                    : std::string_view();
     }
     return {};
+  }
+
+  // Not for ever: the node's agent may have died.
+  bool waits_for_room(Pod pod) {
+    const int64_t now_ms = host_.now_ms();
+    std::erase_if(waiting_since_,
+                  [&](const auto& wait) { return now_ms - wait.second >= kForgetWaitMs; });
+    std::pair key(std::string(pod.uid()), std::string(view(pod->nominated_node_name)));
+    const int64_t since_ms = waiting_since_.try_emplace(std::move(key), now_ms).first->second;
+    return now_ms - since_ms < kLongestWaitMs;
   }
 
   // "0/5 nodes are available: ...", as the FitError of the dry run.
@@ -168,6 +189,7 @@ class DefaultPreemption {
   CounterMetric attempts_total_;
   uint32_t held_;
   size_t attempts_ = 0;
+  std::map<std::pair<std::string, std::string>, int64_t> waiting_since_;  // by UID and node
   std::array<plimsoll_event_interest, 1> events_{on_pod(PLIMSOLL_ACTION_DELETE)};
 };
 

@@ -181,9 +181,9 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
     const Verdict verdict = verdict_in(changes, request, nodes[i], scratch);
     if (verdict == Verdict::kFits) continue;
     const uint32_t reason = reasons_[static_cast<uint32_t>(verdict)];
-    // Room is on its way: evicting more pods is of no use.
+    // Room is on its way, the next report brings it: evicting more pods is of no use.
     const bool soon = changes == nullptr && fits_soon(request, nodes[i], scratch);
-    verdicts.set(i, soon ? Status::unresolvable(reason) : Status::unschedulable(reason));
+    verdicts.set(i, soon ? Status::pending(reason) : Status::unschedulable(reason));
   }
   return Status::success();
 }

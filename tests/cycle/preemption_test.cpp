@@ -22,10 +22,11 @@ namespace {
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
 
-// Waits on Permit, and blocks in PreBind, for the pods of which the test says so.
+// Who waits on Permit, and where room is on its way, as the test says.
 struct Waits {
   std::mutex mutex;
-  std::set<std::string> permit;  // guarded by mutex
+  std::set<std::string> permit;   // pods; guarded by mutex
+  std::set<std::string> pending;  // nodes; guarded by mutex
   void add(const std::string& pod) {
     const std::lock_guard lock(mutex);
     permit.insert(pod);
@@ -34,17 +35,35 @@ struct Waits {
     const std::lock_guard lock(mutex);
     return permit.contains(std::string(pod));
   }
+  void set_pending(std::set<std::string> nodes) {
+    const std::lock_guard lock(mutex);
+    pending = std::move(nodes);
+  }
+  bool is_pending(std::string_view node) {
+    const std::lock_guard lock(mutex);
+    return pending.contains(std::string(node));
+  }
 };
 Waits* g_waits = nullptr;
 
 class Gatekeeper {
  public:
   static constexpr const char* kName = "Gatekeeper";
-  Gatekeeper(sdk::Host, std::string_view) {}
+  Gatekeeper(sdk::Host host, std::string_view) : later_(host.reason("not yet")) {}
+  sdk::Status filter(const plimsoll_cycle&, sdk::Pod, sdk::Nodes nodes,
+                     sdk::Verdicts verdicts) const {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (g_waits->is_pending(nodes[i].name())) verdicts.set(i, sdk::Status::pending(later_));
+    }
+    return sdk::Status::success();
+  }
   sdk::Status permit(plimsoll_cycle&, sdk::Pod pod, sdk::Node, int64_t& timeout_ms) {
     timeout_ms = 60'000;
     return g_waits->has(pod.name()) ? sdk::Status::wait() : sdk::Status::success();
   }
+
+ private:
+  uint32_t later_;
 };
 
 // The pods of an API server, and what was written about them.
@@ -198,8 +217,11 @@ class PreemptionTest : public ::testing::Test {
     profile.at(ExtensionPoint::kPreEnqueue) = {{"SchedulingGates"}, {"DefaultPreemption"}};
     profile.at(ExtensionPoint::kQueueSort) = {{"PrioritySort"}};
     profile.at(ExtensionPoint::kPreFilter) = {{"NodePorts"}, {"UnsupportedFeatures"}};
-    profile.at(ExtensionPoint::kFilter) = {
-        {"NodeUnschedulable"}, {"NodePorts"}, {"NodeResourcesFit"}, {"UnsupportedFeatures"}};
+    profile.at(ExtensionPoint::kFilter) = {{"NodeUnschedulable"},
+                                           {"NodePorts"},
+                                           {"NodeResourcesFit"},
+                                           {"UnsupportedFeatures"},
+                                           {"Gatekeeper"}};
     profile.at(ExtensionPoint::kPostFilter) = {{"DefaultPreemption"}};
     profile.at(ExtensionPoint::kPermit) = {{"Gatekeeper"}};
     profile.at(ExtensionPoint::kBind) = {{"DefaultBinder"}};
@@ -364,6 +386,30 @@ TEST_F(PreemptionTest, APreemptorMayGoWhileItsVictimsDie) {
   api_.remove("urgent");
   api_.finish();
   EXPECT_TRUE(eventually_on("next", "n"));
+}
+
+// The victim is gone, but some filter sees its room only later: nobody else has to go meanwhile.
+TEST_F(PreemptionTest, RoomThatIsOnItsWayIsWaitedFor) {
+  api_.graceful = true;
+  add_node("n1", "4");
+  add_node("n2", "4");
+  api_.add(pod("old", "4", 0, "n1"));
+  api_.add(pod("other", "4", 5, "n2"));
+  synced();
+  api_.add(pod("urgent", "4", 100));
+  ASSERT_TRUE(eventually([&] { return api_.nominated("urgent") == "n1"; }));
+  waits_.set_pending({"n1"});
+  api_.finish();
+  EXPECT_TRUE(eventually([&] {
+    return api_.message("urgent") ==
+           "0/2 nodes are available: 1 Insufficient cpu, 1 not yet. preemption: not eligible due "
+           "to room about to be free on the nominated node.";
+  })) << api_.message("urgent");
+  EXPECT_EQ(api_.nominated("urgent"), "n1");
+  waits_.set_pending({});
+  add_node("n1", "5");
+  EXPECT_TRUE(eventually_on("urgent", "n1"));
+  EXPECT_FALSE(api_.pod("other")["metadata"].contains("deletionTimestamp"));
 }
 
 TEST_F(PreemptionTest, ADisruptionBudgetTurnsTheChoice) {

@@ -1,10 +1,11 @@
-// The parts of DefaultPreemption on the SDK's fake host: budgets, the choice of a node, and the
+// DefaultPreemption and its parts on the SDK's fake host: budgets, the choice of a node, and the
 // requests that carry a preemption out, in their order.
 
 #include <gmock/gmock.h>
 #include <plimsoll/fake_host.hpp>
 
 #include "plugins/builtin/disruption_budgets.hpp"
+#include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/preemption_candidates.hpp"
 #include "plugins/builtin/preemption_executor.hpp"
 
@@ -335,6 +336,67 @@ TEST_F(ExecutorTest, LowerNominationsToTheNodeEnd) {
   EXPECT_THAT(host_.requests[0], HasSubstr(R"({"nominatedNodeName":null})"));
   turn();
   EXPECT_THAT(host_.requests.back(), HasSubstr("pods/a/status"));
+}
+
+// ---- the plugin
+
+class PluginTest : public ::testing::Test {
+ protected:
+  PluginTest() {
+    plugin_.size = sizeof plugin_;
+    EXPECT_EQ(default_preemption()(host_.table(), str("{}"), &plugin_), PLIMSOLL_SUCCESS);
+    preemptor_.priority(100);
+    second_.add(victim_);
+    for (FakeNode* node : {&first_, &second_}) host_.add(*node);
+    host_.what_if_verdict = [](const FakeWhatIf& what_if) {
+      return what_if.pods.empty() ? "" : "too full";
+    };
+    for (FakePod* pod : {&preemptor_, &victim_}) host_.pods.push_back(&pod->get());
+  }
+  ~PluginTest() override { plugin_.destroy(plugin_.self); }
+  // The node that the pod is nominated to then, or what refuses it.
+  std::string post_filter(std::vector<uint8_t> codes) {
+    FakeCycle cycle;
+    const std::vector<const plimsoll_node_info*> rows{&first_.get(), &second_.get()};
+    const plimsoll_nodes nodes{sizeof nodes, 2, rows.data()};
+    plimsoll_str nominated{};
+    uint32_t reason = 0;
+    const int32_t code = plugin_.post_filter(plugin_.self, cycle.get(), &preemptor_.get(), &nodes,
+                                             codes.data(), &nominated, &reason);
+    return code == PLIMSOLL_SUCCESS ? std::string(view(nominated)) : host_.error;
+  }
+  int32_t pre_enqueue() {
+    uint32_t reason = 0;
+    return plugin_.pre_enqueue(plugin_.self, &preemptor_.get(), &reason);
+  }
+
+  FakeHost host_;
+  FakePod preemptor_{"ns/urgent"}, victim_{"ns/victim"};
+  FakeNode first_{"first", 0}, second_{"second", 1};
+  plimsoll_plugin plugin_{};
+};
+
+TEST_F(PluginTest, RoomThatIsOnItsWayIsWaitedForButNotForEver) {
+  preemptor_.nominated_to("first");
+  const std::vector<uint8_t> codes{PLIMSOLL_PENDING, PLIMSOLL_UNSCHEDULABLE};
+  const std::string waits =
+      "preemption: not eligible due to room about to be free on the nominated node.";
+  EXPECT_EQ(post_filter(codes), waits);
+  host_.now += 119'999;
+  EXPECT_EQ(post_filter(codes), waits);
+  host_.now += 1;
+  EXPECT_EQ(post_filter(codes), "second");
+}
+
+TEST_F(PluginTest, PreEnqueueHoldsThePreemptorBackAndWakesItInTheEnd) {
+  EXPECT_EQ(pre_enqueue(), PLIMSOLL_SUCCESS);
+  EXPECT_EQ(post_filter({PLIMSOLL_UNSCHEDULABLE, PLIMSOLL_UNSCHEDULABLE}), "second");
+  EXPECT_EQ(pre_enqueue(), PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE);
+  for (int i = 0; i < 3; ++i) {
+    for (const auto& task : std::exchange(host_.deferred, {})) task.fn(task.user, 0);
+  }
+  EXPECT_EQ(pre_enqueue(), PLIMSOLL_SUCCESS);
+  EXPECT_THAT(host_.activated, ElementsAre("uid-urgent"));
 }
 
 }  // namespace

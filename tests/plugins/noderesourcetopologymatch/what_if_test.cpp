@@ -145,7 +145,7 @@ TEST_F(MatchWhatIf, RoomThatIsOnItsWayIsNotMadeTwice) {
   };
   EXPECT_EQ(code(), PLIMSOLL_UNSCHEDULABLE);
   plugin_.plugin().pod_event(sdk::PodEvent::kRemoved, Pod(gone.get()), "n0");
-  EXPECT_EQ(code(), PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE);
+  EXPECT_EQ(code(), PLIMSOLL_PENDING);
   plimsoll_event deleted{};
   deleted.size = sizeof deleted;
   deleted.actions = PLIMSOLL_ACTION_DELETE;
