@@ -166,7 +166,10 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     wait(std::max(delay, asked.value_or(milliseconds(0))), then);
   }
 
+  // 404. An API server serves the core group always, so what says that it has no pods or nodes is
+  // something in front of it, or one that is not up yet: never a reason to go on without them.
   void not_served(const Error& error) {
+    if (options.resource.group.empty()) return retry(error, &Impl::begin);
     enter(ReflectorState::kNotServed, error.message);
     std::uniform_int_distribution<milliseconds::rep> spread(options.not_served_retry_min.count(),
                                                             options.not_served_retry_max.count());
@@ -433,7 +436,9 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   // 410 Gone: the version we know of is no longer kept. List at the newest one.
   void expired(const std::string& text) {
     log_debug("listing afresh", {{"resource", kind}, {"reason", text}});
-    const bool at_once = events > 0 || Clock::now() - last_expired > std::chrono::seconds(10);
+    // Every streamed list begins with events, so these say nothing about whether it gets anywhere.
+    const bool at_once =
+        (events > 0 && !streamed_list) || Clock::now() - last_expired > std::chrono::seconds(10);
     last_expired = Clock::now();
     resource_version.clear();
     list_version.clear();

@@ -45,7 +45,7 @@ enum class ReflectorState {
   kListing,      // the first list, or one after 410 Gone
   kWatching,     // up to date
   kNotServed,    // the API server does not know the kind (CRD not installed); asked again now and
-                 // then
+                 // then. Never a kind of the core group, which every API server serves.
   kRefused,      // 401 or 403, or no credential: tried again with backoff
   kUnreachable,  // not reachable, throttled or failing: tried again with backoff
   kStopped,

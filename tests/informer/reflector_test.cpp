@@ -96,7 +96,7 @@ class ReflectorTest : public ::testing::Test {
       }
     });
     client_ = test::client_for(server_->url());
-    options.resource = {"", "v1", "pods"};
+    options.resource = resource;
     options.streaming_list = stream_lists;
     options.backoff.initial = 20ms;
     options.backoff.maximum = 100ms;
@@ -125,6 +125,7 @@ class ReflectorTest : public ::testing::Test {
 
   WritingSink sink;
   ReflectorOptions options;
+  ResourceType resource{"", "v1", "pods"};
   bool stream_lists = false;  // most of what is tested here is about plain lists
   Answer on_list = [](int, const Received&, Exchange& exchange) {
     exchange.reply(200, list({}, 1));
@@ -182,6 +183,7 @@ TEST_F(ReflectorTest, ListsThenWatches) {
 
 TEST_F(ReflectorTest, AConsistentFirstListIsPagedAndNotTheCaches) {
   options.consistent_first_list = true;
+  resource = {"g.io", "v1", "things"};
   options.not_served_retry_min = options.not_served_retry_max = 10ms;
   options.page_size = 2;
   on_list = [](int call, const Received& request, Exchange& exchange) {
@@ -199,9 +201,10 @@ TEST_F(ReflectorTest, AConsistentFirstListIsPagedAndNotTheCaches) {
   ASSERT_TRUE(sink.objects.wait_for("synced"));
   EXPECT_THAT(sink.objects.lines(),
               ElementsAre("+ n/a u1 1", "+ n/b u2 2", "+ n/c u3 3", "synced"));
-  EXPECT_THAT(asked(false),
-              ElementsAre("/api/v1/pods?limit=2", "/api/v1/pods?limit=2", "/api/v1/pods?limit=2",
-                          "/api/v1/pods?limit=2&continue=more"));
+  EXPECT_THAT(
+      asked(false),
+      ElementsAre("/apis/g.io/v1/things?limit=2", "/apis/g.io/v1/things?limit=2",
+                  "/apis/g.io/v1/things?limit=2", "/apis/g.io/v1/things?limit=2&continue=more"));
   ASSERT_TRUE(server_->wait_for("watch=true", 1));
   EXPECT_THAT(asked(true).at(0), HasSubstr("resourceVersion=10"));
 }
@@ -355,6 +358,7 @@ TEST_F(ReflectorTest, AListThatIsCutOffDeletesNothing) {
 }
 
 TEST_F(ReflectorTest, AKindThatIsNotServedIsPickedUpLater) {
+  resource = {"g.io", "v1", "things"};
   on_list = [](int call, const Received&, Exchange& exchange) {
     if (call <= 3) {
       exchange.reply(404, "404 page not found\n");
@@ -368,6 +372,33 @@ TEST_F(ReflectorTest, AKindThatIsNotServedIsPickedUpLater) {
   const auto states = sink.states.lines();
   ASSERT_EQ(states.size(), 8u) << "once per try";
   EXPECT_THAT(states[1], AllOf(HasSubstr("not served"), HasSubstr("404 page not found")));
+}
+
+// Something in front of the API server, or one that starts: pods are there all the same.
+TEST_F(ReflectorTest, PodsAreNeverTakenAsNotServed) {
+  on_list = [](int call, const Received&, Exchange& exchange) {
+    if (call <= 2) {
+      exchange.reply(404, "404 page not found\n");
+    } else {
+      exchange.reply(200, list({object("a", "u1", 1)}, 5));
+    }
+  };
+  on_watch = [](int call, const Received&, Exchange& exchange) {
+    if (call == 1) {
+      exchange.reply(404, "404 page not found\n");
+    } else {
+      exchange.open_stream();
+      exchange.hang();
+    }
+  };
+  start();
+  ASSERT_TRUE(sink.states.wait_for("watching"));
+  EXPECT_THAT(sink.objects.lines(), ElementsAre("+ n/a u1 1", "synced"));
+  const auto states = sink.states.lines();
+  EXPECT_THAT(states, Not(::testing::Contains(HasSubstr("not served"))));
+  EXPECT_THAT(states.at(1), AllOf(HasSubstr("unreachable: listing pods"), HasSubstr("404")));
+  EXPECT_EQ(reflector_->stats().failures, 3u);
+  EXPECT_EQ(lists_, 3) << "the version is still good";
 }
 
 TEST_F(ReflectorTest, RefusalIsReportedWithTheServersWords) {
@@ -459,6 +490,18 @@ TEST_F(ReflectorTest, StreamsTheFirstList) {
                                        HasSubstr("resourceVersionMatch=NotOlderThan")));
   EXPECT_EQ(lists_, 0);
   EXPECT_EQ(watches_, 1) << "the same stream goes on";
+}
+
+TEST_F(ReflectorTest, AStreamedListThatAlwaysExpiresBacksOff) {
+  stream_lists = true;
+  on_watch = [](int, const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    exchange.chunk(event("ADDED", object("a", "u1", 3)) + event("ERROR", kGone));
+    exchange.hang();
+  };
+  start();
+  ASSERT_TRUE(server_->wait_for("sendInitialEvents", 4));
+  EXPECT_GE(reflector_->stats().failures, 2u) << "only the first was repeated at once";
 }
 
 TEST_F(ReflectorTest, AServerThatDoesNotStreamListsIsListed) {
