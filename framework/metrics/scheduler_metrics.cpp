@@ -162,9 +162,9 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
 void SchedulerMetrics::observe_scheduled(uint32_t attempts, double seconds_since_first_attempt,
                                          bool after_flush) {
   scheduling_attempts.observe(attempts);
-  const uint32_t label = std::clamp<uint32_t>(attempts, 1, 16);
+  const uint32_t label = std::clamp<uint32_t>(attempts, 1, 15);
   sli_by_attempts_[label - 1]
-      .get([&] { return sli_duration.with({label == 16 ? "16+" : std::to_string(label)}); })
+      .get([&] { return sli_duration.with({label == 15 ? "15+" : std::to_string(label)}); })
       .observe(seconds_since_first_attempt);
   if (after_flush) scheduled_after_flush.add();
 }

@@ -93,7 +93,7 @@ struct SchedulerMetrics {
   void observe_permit_wait(int32_t code, double seconds);
 
  private:
-  std::array<Cached<Histogram>, 16> sli_by_attempts_;  // 1 .. 15, "16+"
+  std::array<Cached<Histogram>, 15> sli_by_attempts_;  // 1 .. 14, "15+"
 };
 
 // The share of one profile, with its handles looked up. Any thread.

@@ -233,13 +233,13 @@ TEST(SchedulerMetrics, HasKubeSchedulersBuckets) {
 TEST(SchedulerMetrics, LabelsTheSliByTheNumberOfAttempts) {
   Registry registry;
   SchedulerMetrics metrics(registry);
-  for (const uint32_t attempts : {1U, 15U, 16U, 400U})
+  for (const uint32_t attempts : {1U, 14U, 15U, 16U, 400U})
     metrics.observe_scheduled(attempts, 1, false);
   const auto text = parse_metrics(registry.text());
   const std::string count = "scheduler_pod_scheduling_sli_duration_seconds_count";
   EXPECT_EQ(text.value(count, {{"attempts", "1"}}), 1);
-  EXPECT_EQ(text.value(count, {{"attempts", "15"}}), 1);
-  EXPECT_EQ(text.value(count, {{"attempts", "16+"}}), 2);
+  EXPECT_EQ(text.value(count, {{"attempts", "14"}}), 1);
+  EXPECT_EQ(text.value(count, {{"attempts", "15+"}}), 3);
 }
 
 TEST(ProfileMetrics, SamplesOneCycleInTen) {
