@@ -223,9 +223,9 @@ void Session::stop() {
   if (scheduler_) scheduler_->stop();
   if (loop_.joinable()) loop_.join();
   if (writer_) writer_->drain(std::chrono::seconds(2));  // the last events and conditions
-  // A bind without an answer may still be carried out: then the lease runs to its end.
-  const bool answered = writer_ && writer_->binds_ended();
-  if (leadership_) leadership_->stop(answered && leadership_->elector().status().leading);
+  // A write without an answer may still be carried out: then the lease runs to its end.
+  const bool ended = writer_ && writer_->all_ended();
+  if (leadership_) leadership_->stop(ended && leadership_->elector().status().leading);
   if (writer_) writer_->stop();
   for (auto* client : {&reads_, &binds_, &others_}) {
     if (*client) (*client)->stop();

@@ -181,8 +181,8 @@ bool ServerWriter::drain(milliseconds timeout) {
   return queue_->drain(timeout);
 }
 
-bool ServerWriter::binds_ended() const {
-  return queue_->is_empty(WriteClass::kBind);
+bool ServerWriter::all_ended() const {
+  return queue_->is_empty();
 }
 
 void ServerWriter::stop() {

@@ -67,12 +67,14 @@ class ServerWriter final : public ApiWriter {
   // pod that is already gone is a success.
   void delete_pod(std::string ns, std::string name, std::string uid, Done done);
 
-  // Waits until no event and no condition patch is waiting or under way: before stop(), so that the
-  // last ones are written. False if some are left after `timeout`. Not from an I/O thread.
+  // Waits until nothing but binds is waiting or under way: before stop(), so that the last events,
+  // condition patches and deletions are written. False if some are left after `timeout`. Not from
+  // an I/O thread.
   bool drain(std::chrono::milliseconds timeout);
 
-  // Whether every bind that was asked for has been answered.
-  [[nodiscard]] bool binds_ended() const;
+  // Whether every write that was asked for has ended, so that none can reach the API server any
+  // more.
+  [[nodiscard]] bool all_ended() const;
 
   // Gives up everything that waits (kCancelled). Requests under way end by themselves, or by
   // stopping the clients, and call their `done` then: the clients' stop() is what ends all

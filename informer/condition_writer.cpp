@@ -62,6 +62,7 @@ void ConditionWriter::send(const WriteRef& write) {
   job->definite =
       answers_write;  // a server that is away for a minute must not cost a pod its reason
   job->aged = write->conflicts > 0;
+  job->superseded = [self = shared_from_this(), write] { return !self->is_newest(*write); };
   job->done = [self = shared_from_this(), write](const Result<HttpResponse>& result) {
     if (!result) return self->end(*write, fail(result.error()));
     if (result->ok()) return self->end(*write, {});
@@ -81,9 +82,10 @@ void ConditionWriter::renew(const WriteRef& write) {
   job->request.path = pod_path(write->patch.ns, write->patch.name);
   job->request.timeout = queue_->options().timeout;
   job->definite = answers_write;
+  job->superseded = [self = shared_from_this(), write] { return !self->is_newest(*write); };
   job->done = [self = shared_from_this(), write](const Result<HttpResponse>& result) {
     if (!result) return self->end(*write, fail(result.error()));
-    if (result->status == 404) return self->end(*write, {});
+    if (result->status == 404 || !self->is_newest(*write)) return self->end(*write, {});
     if (!result->ok()) return self->end(*write, fail(response_error(write->what, *result)));
     const auto pod = read_pod_answer(result->body);
     if (!pod || pod->resource_version.empty()) {
@@ -91,7 +93,7 @@ void ConditionWriter::renew(const WriteRef& write) {
                                     write->what + ": the API server's answer is no pod"));
     }
     const bool still_true = pod->uid == write->patch.uid && pod->node.empty();
-    if (!still_true || !self->is_newest(*write)) return self->end(*write, {});
+    if (!still_true) return self->end(*write, {});
     write->patch.resource_version = pod->resource_version;
     self->send(write);
   };

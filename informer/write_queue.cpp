@@ -82,12 +82,17 @@ void WriteQueue::pump(WriteClass write_class) {
       if (stopped_ || from.queue.empty() || from.under_way >= from.limit) return;
       job = std::move(from.queue.front());
       from.queue.pop_front();
-      if (job->dropped) continue;
-      if (!job->merge.empty()) from.mergeable.erase(job->merge);
+      if (job->dropped) {
+        changed_.notify_all();  // it may have been the last one
+        continue;
+      }
+      // A job that comes back is not found by its key: what is there may be a newer one.
+      const auto found = from.mergeable.find(job->merge);
+      if (found != from.mergeable.end() && found->second == job) from.mergeable.erase(found);
       ++from.under_way;
     }
-    if (allowed_time(*job) == milliseconds::zero()) {
-      end(write_class, *job, fail(ErrorCode::kCancelled, "this replica does not lead"));
+    if (auto result = end_unsent(*job)) {
+      end(write_class, *job, std::move(*result));
     } else {
       transmit(write_class, job);
     }
@@ -98,6 +103,15 @@ void WriteQueue::pump(WriteClass write_class) {
 milliseconds WriteQueue::allowed_time(const WriteJob& job) const {
   if (options_.fence == nullptr || job.request.method == "GET") return milliseconds::max();
   return std::chrono::duration_cast<milliseconds>(options_.fence->allowance());
+}
+
+// How a job ends that must not, or need not, be sent now; nothing: it is to be sent.
+std::optional<Result<HttpResponse>> WriteQueue::end_unsent(const WriteJob& job) const {
+  if (job.tries + job.throttled > 0 && job.superseded && job.superseded()) {
+    return HttpResponse{200, {}, {}, {}};
+  }
+  if (allowed_time(job) > milliseconds::zero()) return std::nullopt;
+  return Result<HttpResponse>(fail(ErrorCode::kCancelled, "this replica does not lead"));
 }
 
 void WriteQueue::transmit(WriteClass write_class, const WriteJobRef& job) {
@@ -120,7 +134,11 @@ void WriteQueue::transmit(WriteClass write_class, const WriteJobRef& job) {
 void WriteQueue::answered(WriteClass write_class, const WriteJobRef& job,
                           Result<HttpResponse> result) {
   const auto delay = retry_delay(write_class, *job, result);
-  if (delay && repeat_after(*delay, write_class, job)) return;
+  if (delay && job->superseded && job->superseded()) {
+    result = HttpResponse{200, {}, {}, {}};
+  } else if (delay && repeat_after(*delay, write_class, job)) {
+    return;
+  }
   finish(write_class, *job, std::move(result));
 }
 
@@ -157,6 +175,8 @@ bool WriteQueue::repeat_after(milliseconds delay, WriteClass write_class, const 
     }
     if (without_place) {
       self->pump(write_class);
+    } else if (auto result = self->end_unsent(*job)) {
+      self->finish(write_class, *job, std::move(*result));
     } else {
       self->transmit(write_class, job);
     }
@@ -237,15 +257,20 @@ void WriteQueue::end(WriteClass write_class, WriteJob& job, Result<HttpResponse>
   changed_.notify_all();
 }
 
-bool WriteQueue::is_empty(WriteClass write_class) {
+bool WriteQueue::idle(std::initializer_list<WriteClass> classes) {
+  return std::all_of(classes.begin(), classes.end(),
+                     [this](WriteClass each) { return lane(each).empty(); });
+}
+
+bool WriteQueue::is_empty() {
   const std::lock_guard lock(mutex_);
-  return lane(write_class).empty();
+  return idle({WriteClass::kBind, WriteClass::kStatus, WriteClass::kEvent, WriteClass::kOther});
 }
 
 bool WriteQueue::drain(milliseconds timeout) {
   std::unique_lock lock(mutex_);
   const auto drained = [this] {
-    return lane(WriteClass::kEvent).empty() && lane(WriteClass::kStatus).empty();
+    return idle({WriteClass::kStatus, WriteClass::kEvent, WriteClass::kOther});
   };
   changed_.wait_for(lock, timeout, [&] { return stopped_ || drained(); });
   return drained();

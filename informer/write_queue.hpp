@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -74,6 +75,9 @@ struct WriteJob {
   Answer done;        // once: on the client's I/O thread, or on that of who adds or stops
   // If set: only an answer that this accepts ends the job, however long it takes to get one.
   bool (*definite)(const HttpResponse&) = nullptr;
+  // If set: asked before every further try, on the I/O thread; true: what the job says is no longer
+  // true, and it ends as a success. Must not call the queue.
+  std::function<bool()> superseded;
   bool aged = false;       // a further try of an older write: yields to what waits with its key
   bool dropped = false;    // not to be sent any more, though it is still in the queue
   bool uncertain = false;  // a try ended without such an answer: it may have been carried out
@@ -99,7 +103,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
 
   // See ServerWriter.
   bool drain(std::chrono::milliseconds timeout);
-  [[nodiscard]] bool is_empty(WriteClass write_class);
+  [[nodiscard]] bool is_empty();
   void stop();
 
   [[nodiscard]] const WriteOptions& options() const { return options_; }
@@ -118,10 +122,12 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
     [[nodiscard]] bool empty() const { return queue.empty() && under_way == 0 && given_way == 0; }
   };
 
+  [[nodiscard]] bool idle(std::initializer_list<WriteClass> classes);  // with mutex_ held
   [[nodiscard]] Lane& lane(WriteClass c) { return lanes_[static_cast<std::size_t>(c)]; }
   static WriteJobRef enqueue(Lane& into, const WriteJobRef& job);
   void pump(WriteClass write_class);
   [[nodiscard]] std::chrono::milliseconds allowed_time(const WriteJob& job) const;
+  [[nodiscard]] std::optional<Result<HttpResponse>> end_unsent(const WriteJob& job) const;
   void transmit(WriteClass write_class, const WriteJobRef& job);
   void answered(WriteClass write_class, const WriteJobRef& job, Result<HttpResponse> result);
   bool repeat_after(std::chrono::milliseconds delay, WriteClass write_class,

@@ -375,6 +375,37 @@ TEST_F(ApiWriterTest, DrainIsBounded) {
   stopper.join();
 }
 
+// The deletions of a preemption count as much as the binds: after the lease is given back none may
+// still be carried out.
+TEST_F(ApiWriterTest, EveryClassOfWritesIsWaitedFor) {
+  std::atomic<bool> open{false};
+  start([&](int, const Received&, Exchange& exchange) {
+    while (!open) std::this_thread::sleep_for(1ms);
+    exchange.reply(200, "{}");
+  });
+  EXPECT_TRUE(writer_->all_ended());
+  for (std::size_t i = 0; i < kWriteClasses; ++i) {
+    const auto write_class = static_cast<WriteClass>(i);
+    SCOPED_TRACE(i);
+    open = false;
+    HttpRequest request;
+    request.method = "DELETE";
+    request.path = "/some";
+    std::promise<void> ended;
+    writer_->send(write_class, request, [&](const Result<HttpResponse>&) { ended.set_value(); });
+    EXPECT_FALSE(writer_->all_ended());
+    if (write_class != WriteClass::kBind) {
+      EXPECT_FALSE(writer_->drain(1ms));
+    }
+    open = true;
+    ended.get_future().wait();
+    EXPECT_TRUE(writer_->drain(10s));
+    while (write_class == WriteClass::kBind && !writer_->all_ended()) std::this_thread::yield();
+    EXPECT_TRUE(writer_->all_ended());
+  }
+  TearDown();
+}
+
 TEST_F(ApiWriterTest, StopAnswersEverybody) {
   options.in_flight = {2, 1, 1, 1};
   options.first_delay = 1h;

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <future>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -156,6 +157,41 @@ TEST_F(ConditionTest, AnOutageCostsNoPodItsReason) {
   });
   EXPECT_TRUE(patch());
   EXPECT_GE(server_->count("PATCH"), 12u);
+  TearDown();
+}
+
+// While the server is away every attempt at a pod has one more patch to write: only the newest is
+// tried on.
+TEST_F(ConditionTest, AnOutageLeavesOnePatchPerPod) {
+  options.tries = 2;  // then it waits without a place among those under way
+  std::atomic<bool> away{true};
+  std::mutex mutex;
+  std::string last;  // what the server was told
+  start([&](int, const Received& request, Exchange& exchange) {
+    if (!away) {
+      const std::lock_guard lock(mutex);
+      last = json::parse(request.body)["status"]["conditions"][0]["message"];
+    }
+    exchange.reply(away ? 503 : 200, "{}");
+  });
+  constexpr int kRounds = 20;
+  Journal journal;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::string message = std::to_string(round);
+    writer_->patch_condition({"ns", "pod", "u", "7", "Unschedulable", message, 0, false, ""},
+                             [&, message](const Result<void>& done) {
+                               journal.add((done ? "done " : "failed ") + message + ".");
+                             });
+    ASSERT_TRUE(server_->wait_for("PATCH", 3 * static_cast<std::size_t>(round + 1)));
+  }
+  ASSERT_TRUE(journal.wait_for("done", kRounds - 1)) << "though the server is still away";
+  EXPECT_FALSE(writer_->all_ended()) << "the newest goes on";
+  away = false;
+  ASSERT_TRUE(journal.wait_for("done 19.", 1));
+  EXPECT_TRUE(writer_->drain(10s));
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(last, "19");
+  EXPECT_EQ(journal.lines().size(), static_cast<std::size_t>(kRounds));
   TearDown();
 }
 

@@ -223,7 +223,7 @@ TEST_F(LeaseTest, AWriterWritesOnlyWhileItLeads) {
   writer.record_event({});
   writer.patch_condition({}, nullptr);
   EXPECT_TRUE(writer.drain(5s));
-  EXPECT_TRUE(writer.binds_ended());
+  EXPECT_TRUE(writer.all_ended());
   EXPECT_EQ(writes.received().size(), before);
   writer.stop();
   write_client->stop();
@@ -253,7 +253,7 @@ TEST_F(LeaseTest, AClosedFenceEndsWhatWaits) {
     });
   }
   ASSERT_TRUE(writes.wait_for("POST", 1));
-  EXPECT_FALSE(writer.binds_ended());
+  EXPECT_FALSE(writer.all_ended());
   fence.close();
   open = true;
   while (bound + cancelled < kBinds) std::this_thread::sleep_for(1ms);

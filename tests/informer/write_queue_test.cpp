@@ -1,0 +1,140 @@
+// The queue of writes by itself: what waits, what comes back, what is withdrawn.
+
+#include "informer/write_queue.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "tests/informer/http_fixture.hpp"
+#include "tests/informer/scripted_server.hpp"
+
+namespace plimsoll::informer {
+namespace {
+
+using test::Exchange;
+using test::Journal;
+using test::Received;
+using test::ScriptedServer;
+using ::testing::ElementsAre;
+using namespace std::chrono_literals;
+
+// One request at a time; `status` is what the server answers.
+class WriteQueueTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    server_ = std::make_unique<ScriptedServer>([this](const Received& request, Exchange& exchange) {
+      exchange.reply(status(request), "{}");
+    });
+    client_ = test::client_for(server_->url());
+    WriteOptions options;
+    options.in_flight = {1, 1, 1, 1};
+    options.tries = 1;  // what is tried on gives its place up while it waits
+    options.first_delay = options.max_delay = 10ms;
+    queue_ = std::make_shared<WriteQueue>(*client_, *client_, options);
+  }
+
+  void TearDown() override {
+    open = true;
+    queue_->stop();
+    client_->stop();
+    server_->stop();
+  }
+
+  void add(const std::string& path, const std::string& merge = {},
+           std::function<bool()> superseded = nullptr) {
+    auto job = std::make_shared<WriteJob>();
+    job->what = path;
+    job->request.method = "PATCH";
+    job->request.path = path;
+    job->merge = merge;
+    job->definite = answers_write;
+    job->superseded = std::move(superseded);
+    job->done = [this, path](const Result<HttpResponse>& result) {
+      journal.add(path + (result && result->ok() ? " done" : " failed"));
+    };
+    queue_->add(WriteClass::kStatus, std::move(job));
+  }
+
+  // Until a timer that is set now would have expired: all that were set before with less time have.
+  void pass(std::chrono::milliseconds time) {
+    std::promise<void> passed;
+    client_->after(time, [&] { passed.set_value(); });
+    passed.get_future().wait();
+  }
+
+  static void hold_while_closed(const std::atomic<bool>& open) {
+    while (!open) std::this_thread::sleep_for(1ms);
+  }
+
+  std::atomic<bool> open{false};
+  std::function<int(const Received&)> status = [this](const Received& request) {
+    if (request.asks("/block")) hold_while_closed(open);
+    return 200;
+  };
+  Journal journal;
+  std::unique_ptr<ScriptedServer> server_;
+  std::unique_ptr<HttpClient> client_;
+  std::shared_ptr<WriteQueue> queue_;
+};
+
+// A job that waited to be tried again is not the one that waits under its key: a pod that is bound
+// meanwhile withdraws the latter.
+TEST_F(WriteQueueTest, WhatComesBackHidesNoNewerJob) {
+  std::atomic<bool> back{false};
+  std::atomic<bool> refused{false};
+  status = [&](const Received& request) {
+    if (request.asks("/old") && !refused.exchange(true)) return 503;
+    hold_while_closed(request.asks("/old") ? open : back);
+    return 200;
+  };
+  add("/old", "key");
+  add("/block");
+  ASSERT_TRUE(server_->wait_for("/block", 1)) << "in the place that the refused one gave up";
+  pass(50ms);  // longer than that one waits: it is back in the queue
+  add("/newer", "key");
+  back = true;
+  ASSERT_TRUE(server_->wait_for("/old", 2)) << "it was the next";
+  const auto done = queue_->withdraw(WriteClass::kStatus, "key");
+  ASSERT_TRUE(done) << "the newer one";
+  done(HttpResponse{200, {}, {}, {}});
+  open = true;
+  EXPECT_TRUE(queue_->drain(10s));
+  EXPECT_THAT(journal.lines(), ElementsAre("/block done", "/newer done", "/old done"));
+  EXPECT_EQ(server_->count("/newer"), 0u);
+  TearDown();
+}
+
+// The queue has only dropped jobs left: whoever waits for it hears so at once.
+TEST_F(WriteQueueTest, DrainDoesNotWaitForDroppedJobs) {
+  add("/block");
+  ASSERT_TRUE(server_->wait_for("/block", 1));
+  constexpr int kDropped = 2'000;
+  for (int i = 0; i < kDropped; ++i) add("/dropped", std::to_string(i));
+  for (int i = 0; i < kDropped; ++i) {
+    ASSERT_TRUE(queue_->withdraw(WriteClass::kStatus, std::to_string(i)));
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  auto drained = std::async(std::launch::async, [this] { return queue_->drain(10s); });
+  open = true;
+  EXPECT_TRUE(drained.get());
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 5s);
+  EXPECT_EQ(server_->count("/dropped"), 0u);
+}
+
+TEST_F(WriteQueueTest, WhatIsSupersededIsNotTriedAgain) {
+  status = [](const Received&) { return 503; };
+  std::atomic<bool> superseded{false};
+  add("/old", "key", [&] { return superseded.load(); });
+  ASSERT_TRUE(server_->wait_for("/old", 3)) << "until then it is";
+  superseded = true;
+  ASSERT_TRUE(journal.wait_for("/old done"));
+  EXPECT_TRUE(queue_->drain(10s));
+  EXPECT_TRUE(queue_->is_empty());
+}
+
+}  // namespace
+}  // namespace plimsoll::informer
