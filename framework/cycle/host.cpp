@@ -174,6 +174,7 @@ void Scheduler::api_request(PluginRequest request, ApiAnswer done) {
 
 // Time of day that never steps back: a corrected clock must not freeze backoffs and deadlines.
 int64_t Scheduler::now_ms() {
+  if (options_.clock) return options_.clock();
   return clock_offset_ms_ + std::chrono::duration_cast<std::chrono::milliseconds>(
                                 std::chrono::steady_clock::now().time_since_epoch())
                                 .count();

@@ -57,6 +57,9 @@ struct SchedulerOptions {
   unsigned binder_threads = 16;          // PreBind plugins may block
   bool standby = false;                  // schedule nothing before lead() is called
   metrics::Registry* metrics = nullptr;  // null: nothing is measured; outlives the scheduler
+  // Milliseconds since the epoch, never falling; any thread. Null: the machine's clock. One that
+  // the caller moves must be followed by a message: the loop sleeps by the machine's.
+  std::function<int64_t()> clock;
 };
 
 // A further kind that plugins asked for.

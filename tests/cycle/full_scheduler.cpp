@@ -20,6 +20,7 @@ namespace plimsoll::testing {
 namespace {
 
 constexpr std::chrono::seconds kPatience{20};
+constexpr int kTimesStill = 4;
 constexpr const char* kFits = "fits ";
 
 // The host of the plugin that was made last: plugins are made by Scheduler::create, on the thread
@@ -141,11 +142,12 @@ struct FullScheduler::Verdicts final : ApiWriter {
   std::map<std::string, std::string> notes;  // by UID
 };
 
-FullScheduler::FullScheduler(Role role, ApiWriter& writer) {
+FullScheduler::FullScheduler(Role role, ApiWriter& writer, int64_t now_ms) : now_ms_(now_ms) {
   SchedulerOptions options;
   options.queue.max_backoff_ms = 0;
   // Nothing may be found by looking again after a while.
   options.queue.max_in_unschedulable_ms = int64_t{24} * 3'600'000;
+  options.clock = [this] { return now_ms_.load(); };
   options.binder_threads = role == Role::kLiving ? 2 : 1;
   options.profiles.push_back(profile_of(role));
   if (role == Role::kFresh) verdicts_ = std::make_unique<Verdicts>();
@@ -228,6 +230,7 @@ void FullScheduler::deliver(const std::vector<Change>& changes) {
 
 bool FullScheduler::settle(const std::function<std::vector<RandomCluster::Asked>()>& answers) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  int times_still = 0;
   while (std::chrono::steady_clock::now() < deadline) {
     std::set<std::string> on_permit;
     on_loop([] {});
@@ -239,11 +242,13 @@ bool FullScheduler::settle(const std::function<std::vector<RandomCluster::Asked>
     for (const RandomCluster::Asked& asked : answers()) {
       if (asked.binding || (asked.nominating && !on_permit.contains(asked.pod))) ++awaited;
     }
-    if (now.inbox == 0 && now.queue.active == 0 && now.queue.backoff == 0 &&
-        now.binding <= awaited) {
-      return true;
-    }
-    std::this_thread::yield();
+    const bool still =
+        now.inbox == 0 && now.queue.active == 0 && now.queue.backoff == 0 && now.binding <= awaited;
+    // What the turn that is under way came to is only published at its end, and it may have posted
+    // something itself.
+    times_still = still ? times_still + 1 : 0;
+    if (times_still == kTimesStill) return true;
+    if (!still) std::this_thread::yield();
   }
   return false;
 }

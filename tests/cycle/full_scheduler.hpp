@@ -5,6 +5,8 @@
 
 #include <plimsoll/host.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -41,10 +43,14 @@ class FullScheduler {
     kLiving,
     kFresh,  // gives no pod a node, but says of one at a time what it would do: verdict()
   };
-  FullScheduler(Role role, ApiWriter& writer);
+  // `now_ms`: its clock, and that of nobody else; it stands still unless moved.
+  FullScheduler(Role role, ApiWriter& writer, int64_t now_ms);
   ~FullScheduler();
   FullScheduler(const FullScheduler&) = delete;
   FullScheduler& operator=(const FullScheduler&) = delete;
+
+  void pass(int64_t ms) { now_ms_ += ms; }
+  [[nodiscard]] int64_t now_ms() const { return now_ms_; }
 
   void sync();  // the first lists are complete
   void deliver(const Change& change);
@@ -76,6 +82,7 @@ class FullScheduler {
   void post(const Change& change);
   [[nodiscard]] const sdk::Host& host() const { return *host_; }
 
+  std::atomic<int64_t> now_ms_;
   std::unique_ptr<Verdicts> verdicts_;  // of a fresh one: its writer
   std::optional<sdk::Host> host_;
   std::unique_ptr<Scheduler> scheduler_;

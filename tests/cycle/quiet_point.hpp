@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ class QuietPoint {
   void check_nodes();
   void check_zones(const std::string& node, const NodeView& ours, const NodeView& fresh);
   void check_waiting();
+  using Nominations = std::map<std::string, std::set<std::string>>;  // node -> UIDs
+  [[nodiscard]] Nominations nominations() const;                     // as the API server has them
   [[nodiscard]] std::vector<std::string> nominations_differ(const ClusterView& ours);
   [[nodiscard]] std::vector<const Json*> waiting_pods() const;
 
@@ -42,6 +45,7 @@ class QuietPoint {
   std::map<std::string, std::string> verdicts_;  // by UID, of this point
   std::map<std::string, uint64_t> generations_;  // by node, of the last point
   bool nominations_told_ = true;                 // the API server has heard of all of them
+  Nominations nominations_;                      // at the time of check()
   std::vector<std::string> found_;
   Totals totals_;
 };

@@ -171,7 +171,7 @@ bool RandomCluster::has_namesake(const std::string& node) const {
 void RandomCluster::check_devices(const std::string& node) {
   std::map<int, int> cores;
   for (const auto& [name, pod] : all(Kind::kPods)) {
-    if (node_of(pod) != node || finished(pod)) continue;
+    if (node_of(pod) != node || finished(pod) || lost_.contains(uid_of(pod))) continue;
     const Json annotations = pod["metadata"].value("annotations", Json::object());
     if (!annotations.contains(kDeviceAnnotation)) continue;
     const Json given = Json::parse(annotations[kDeviceAnnotation].get<std::string>());
@@ -333,6 +333,12 @@ void RandomCluster::answer(size_t index, Outcome outcome) {
   }
   Result<void> result;
   if (carried_out) result = call.bind ? carry_out(*call.bind) : carry_out(*call.patch);
+  if (call.bind && result && outcome == Outcome::kLost) {
+    // The scheduler takes back what it had promised, until the watch tells: the writer must not let
+    // this happen as long as it can find out.
+    lost_.insert(call.bind->uid);
+    disturb(call.bind->node);
+  }
   if (outcome != Outcome::kDone) result = fail(failure);
   if (call.bind) {
     ++totals_.binds;

@@ -126,6 +126,7 @@ class RandomCluster final : public ApiWriter {
   std::map<std::string, RandomKubelet> kubelets_;
   std::set<std::string> disturbed_;  // nodes
   std::set<std::string> confirmed_;  // UIDs whose bind was answered with success
+  std::set<std::string> lost_;       // UIDs that were bound though the scheduler heard of an error
   std::map<std::string, int> names_used_;
   std::vector<std::string> wrongs_;
   Totals totals_;
