@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "informer/http_client.hpp"
+#include "informer/protobuf_wire.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -40,16 +41,32 @@ std::string hint_of(int status) {
   }
 }
 
-}  // namespace
-
-Error response_error(std::string_view what, const HttpResponse& response) {
-  std::string message;
+// The server's own words. Requests that accept protobuf are refused in it.
+std::string message_of(const HttpResponse& response) {
+  if (is_protobuf(response.body)) {
+    const auto status = read_protobuf_status(response.body);
+    return status ? std::string(status->message) : "in protobuf that cannot be read";
+  }
   const auto body = nlohmann::json::parse(response.body, nullptr, false);
   if (body.is_object()) {
     const auto found = body.find("message");
-    if (found != body.end() && found->is_string()) message = found->get<std::string>();
+    if (found != body.end() && found->is_string() &&
+        !found->get_ref<const std::string&>().empty()) {
+      return found->get<std::string>();
+    }
   }
-  if (message.empty()) message = response.body.substr(0, 200);
+  return response.body.substr(0, 200);
+}
+
+std::optional<std::chrono::milliseconds> within_an_hour(std::int64_t seconds) {
+  if (seconds <= 0 || seconds > 3600) return std::nullopt;
+  return std::chrono::seconds(seconds);
+}
+
+}  // namespace
+
+Error response_error(std::string_view what, const HttpResponse& response) {
+  std::string message = message_of(response);
   while (!message.empty() && (message.back() == '\n' || message.back() == '\r')) {
     message.pop_back();
   }
@@ -60,15 +77,18 @@ Error response_error(std::string_view what, const HttpResponse& response) {
 
 std::optional<std::chrono::milliseconds> retry_after(const HttpResponse& response) {
   if (response.retry_after) return response.retry_after;
+  if (is_protobuf(response.body)) {
+    const auto status = read_protobuf_status(response.body);
+    if (!status) return std::nullopt;
+    return within_an_hour(static_cast<std::int64_t>(status->retry_after_seconds));
+  }
   const auto body = nlohmann::json::parse(response.body, nullptr, false);
   if (!body.is_object()) return std::nullopt;
   const auto details = body.find("details");
   if (details == body.end() || !details->is_object()) return std::nullopt;
   const auto seconds = details->find("retryAfterSeconds");
   if (seconds == details->end() || !seconds->is_number_integer()) return std::nullopt;
-  const auto value = seconds->get<std::int64_t>();
-  if (value <= 0 || value > 3600) return std::nullopt;
-  return std::chrono::seconds(value);
+  return within_an_hour(seconds->get<std::int64_t>());
 }
 
 std::string url_encode(std::string_view text) {

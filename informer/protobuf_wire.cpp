@@ -236,6 +236,32 @@ Result<ObjectKey> read_protobuf_object(std::string_view message) {
   return key;
 }
 
+bool is_protobuf(std::string_view body) {
+  return body.starts_with(kMagic);
+}
+
+Result<StatusAnswer> read_protobuf_status(std::string_view body) {
+  if (!is_protobuf(body)) return fail(malformed("it does not begin with k8s"));
+  StatusAnswer status;
+  try {
+    each_field(
+        without_envelope(body),
+        [&](std::uint32_t number, std::string_view bytes) {
+          if (number == 3) status.message = bytes;
+          if (number != 5) return;  // details
+          each_field(
+              bytes, [](std::uint32_t, std::string_view) {},
+              [&](std::uint32_t part, std::uint64_t value) {
+                if (part == 5) status.retry_after_seconds = value;
+              });
+        },
+        kNoNumber);
+  } catch (const protozero::exception& error) {
+    return fail(malformed(error.what()));
+  }
+  return status;
+}
+
 Result<WatchEvent> read_protobuf_event(std::string_view frame) {
   WatchEvent event;
   std::string_view type;

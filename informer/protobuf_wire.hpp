@@ -50,8 +50,21 @@ class ProtobufFrameCutter {
   std::string buffer_;
 };
 
+// Whether these are the bytes of a message in its envelope, as opposed to JSON or plain text.
+[[nodiscard]] bool is_protobuf(std::string_view body);
+
 // Results are views into what is given. kInvalid: no such message, or without metadata.name.
 [[nodiscard]] Result<ObjectKey> read_protobuf_object(std::string_view message);
 [[nodiscard]] Result<WatchEvent> read_protobuf_event(std::string_view frame);
+
+// What a metav1.Status says of a request that was refused.
+struct StatusAnswer {
+  std::string_view message;
+  std::uint64_t retry_after_seconds = 0;  // 0: not said
+};
+
+// Of an answer's body with the envelope around it, into which the result looks. kInvalid: it is not
+// protobuf.
+[[nodiscard]] Result<StatusAnswer> read_protobuf_status(std::string_view body);
 
 }  // namespace plimsoll::informer

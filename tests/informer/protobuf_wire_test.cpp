@@ -7,6 +7,8 @@
 #include <protozero/pbf_writer.hpp>
 #include <random>
 
+#include "informer/http_client.hpp"
+
 namespace plimsoll::informer {
 namespace {
 
@@ -72,6 +74,40 @@ std::string frame(const std::string& type, const std::string& object) {
     bytes += static_cast<char>(event.size() >> shift & 0xff);
   }
   return bytes + event;
+}
+
+// A refusal in the encoding that was asked for.
+TEST(ProtobufStatus, SpeaksInErrors) {
+  std::string details;
+  protozero::pbf_writer details_writer(details);
+  details_writer.add_string(1, "pods");
+  details_writer.add_int32(5, 7);
+  std::string status;
+  protozero::pbf_writer writer(status);
+  writer.add_string(2, "Failure");
+  writer.add_string(3, "too many requests\n");
+  writer.add_string(4, "TooManyRequests");
+  writer.add_message(5, details);
+  writer.add_int32(6, 429);
+  HttpResponse response;
+  response.status = 429;
+  response.body = envelope(status);
+  const Error error = response_error("listing pods", response);
+  EXPECT_EQ(error.code, ErrorCode::kThrottled);
+  EXPECT_EQ(error.message, "listing pods: the API server answered 429 (too many requests)");
+  EXPECT_EQ(retry_after(response), std::chrono::seconds(7));
+
+  for (std::size_t size = 0; size < response.body.size(); ++size) {  // cut off anywhere
+    HttpResponse part;
+    part.status = 429;
+    part.body = response.body.substr(0, size);
+    const std::string message = response_error("listing pods", part).message;
+    if (size >= 4) {
+      EXPECT_EQ(message.find('\0'), std::string::npos) << size;
+    }
+    EXPECT_TRUE(!retry_after(part) || retry_after(part) == std::chrono::seconds(7));
+  }
+  EXPECT_FALSE(read_protobuf_status("{}"));
 }
 
 TEST(ProtobufList, MayBeCutAnywhere) {
