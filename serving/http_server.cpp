@@ -32,12 +32,32 @@ class Connection {
  public:
   virtual ~Connection() = default;
   virtual void cut() = 0;
+
+  // Since when there is no complete request, as a place in the order of all such moments; zero:
+  // there is one, and it is being answered.
+  std::uint64_t waiting_since = 0;
 };
 
 struct Shared {
   ServerOptions options;
   Handler handler;
-  std::set<Connection*> connections;  // the server's thread only
+  // The server's thread only.
+  std::set<Connection*> connections;
+  std::uint64_t moments = 0;
+
+  // A place for one more connection; false if all of them are being answered.
+  bool make_room() {
+    if (connections.size() < options.max_connections) return true;
+    Connection* oldest = nullptr;
+    for (Connection* each : connections) {
+      if (each->waiting_since == 0) continue;
+      if (oldest == nullptr || each->waiting_since < oldest->waiting_since) oldest = each;
+    }
+    if (oldest == nullptr) return false;
+    connections.erase(oldest);
+    oldest->cut();
+    return true;
+  }
 };
 
 std::string decode(std::string_view text, bool plus_is_space) {
@@ -72,8 +92,9 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
   ~Session() override { shared_.connections.erase(this); }
 
   void run() {
+    waiting_since = ++shared_.moments;
     if constexpr (kTls) {
-      expire_after(shared_.options.read_timeout);
+      expire_after(shared_.options.header_timeout);
       stream_.async_handshake(net::ssl::stream_base::server,
                               [self = this->shared_from_this()](error_code error) {
                                 if (!error) self->read();
@@ -96,6 +117,16 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(shared_.options.max_header));
     parser_->body_limit(shared_.options.max_body);
+    waiting_since = ++shared_.moments;
+    expire_after(shared_.options.header_timeout);
+    http::async_read_header(stream_, buffer_, *parser_,
+                            [self = this->shared_from_this()](error_code error, std::size_t) {
+                              if (error || self->parser_->is_done()) return self->on_read(error);
+                              self->read_body();
+                            });
+  }
+
+  void read_body() {
     expire_after(shared_.options.read_timeout);
     http::async_read(
         stream_, buffer_, *parser_,
@@ -147,6 +178,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
       response->body() = std::move(answered.body);
       response->prepare_payload();
     }
+    waiting_since = 0;
     expire_after(shared_.options.write_timeout);
     http::async_write(
         stream_, *response,
@@ -251,15 +283,16 @@ struct HttpServer::Impl {
 
   void accept() {
     acceptor.async_accept([this](error_code error, tcp::socket socket) {
-      if (error == net::error::operation_aborted) return;
+      // This may have been on its way already when stop() closed the acceptor.
+      if (!acceptor.is_open() || error == net::error::operation_aborted) return;
       if (error) {  // out of file descriptors, most likely: not to be asked again at once
         retry.expires_after(std::chrono::milliseconds(100));
         retry.async_wait([this](error_code stopped) {
-          if (!stopped) accept();
+          if (!stopped && acceptor.is_open()) accept();
         });
         return;
       }
-      if (shared.connections.size() < shared.options.max_connections) open(std::move(socket));
+      if (shared.make_room()) open(std::move(socket));
       accept();
     });
   }

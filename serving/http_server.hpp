@@ -3,7 +3,9 @@
 //
 // One thread answers all of it. Handlers run on that thread, so they must not block. Clients cannot
 // hold it: a request must arrive, and its answer be taken, within a time; the sizes of headers and
-// bodies and the number of connections are bounded. Plain HTTP, or TLS if a certificate is given.
+// bodies and the number of connections are bounded, and one more takes the place of the one that
+// has sent no complete request for the longest time, so that a probe gets through. Plain HTTP, or
+// TLS if a certificate is given.
 
 #include <chrono>
 #include <cstddef>
@@ -42,9 +44,10 @@ struct ServerOptions {
   std::uint16_t port = 0;             // 0: any that is free
   std::string tls_cert_file;          // PEM, the server's first; both empty: plain HTTP
   std::string tls_private_key_file;
-  std::chrono::milliseconds read_timeout{10'000};   // for a request, and between two
+  std::chrono::milliseconds header_timeout{5'000};  // for a request's header, or to the next one's
+  std::chrono::milliseconds read_timeout{10'000};   // for its body
   std::chrono::milliseconds write_timeout{30'000};  // for an answer
-  std::size_t max_connections = 64;                 // one more is closed at once
+  std::size_t max_connections = 64;                 // see above
   std::size_t max_header = 16 * 1024;
   std::size_t max_body = 16 * 1024;
 };

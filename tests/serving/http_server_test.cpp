@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <fstream>
+#include <future>
 #include <stdexcept>
 #include <thread>
 
@@ -94,14 +95,14 @@ TEST(HttpServer, RefusesWhatIsTooLargeOrNotHttp) {
 
 TEST(HttpServer, IsNotHeldBySlowClients) {
   ServerOptions options;
+  options.header_timeout = 200ms;
   options.read_timeout = 300ms;
-  options.max_connections = 4;
   const auto server = serve(options);
-  // Four that never finish their request: a fifth is turned away until their time is over.
   std::vector<std::unique_ptr<RawConnection>> slow;
-  for (int i = 0; i < 4; ++i) {
+  for (const char* begin : {"", "GET / HTTP/1.1\r\nHost:",
+                            "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nbod"}) {
     slow.push_back(std::make_unique<RawConnection>(server->port()));
-    ASSERT_TRUE(slow.back()->send("GET / HTTP/1.1\r\nHost:"));
+    ASSERT_TRUE(slow.back()->send(begin));
   }
   for (const auto& connection : slow) {
     bool closed = false;
@@ -109,6 +110,28 @@ TEST(HttpServer, IsNotHeldBySlowClients) {
     EXPECT_TRUE(closed);
   }
   EXPECT_EQ(web_get(server->url() + "/").status, 200);
+}
+
+// However many hold a connection without asking for anything, a probe is answered.
+TEST(HttpServer, OneThatIsIdleMakesRoom) {
+  ServerOptions options;
+  options.header_timeout = options.read_timeout = 1h;
+  options.max_connections = 4;
+  const auto server = serve(options);
+  std::vector<std::unique_ptr<RawConnection>> idle;
+  for (const char* begin : {"", "GET / HTTP/1.1\r\nHost:",
+                            "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n", "", "", ""}) {
+    idle.push_back(std::make_unique<RawConnection>(server->port()));
+    ASSERT_TRUE(idle.back()->send(begin));
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(web_get(server->url() + "/").status, 200);
+  bool closed = false;
+  for (int i = 0; i < 3; ++i) {
+    idle[i]->read_to_end(10'000, closed);
+    EXPECT_TRUE(closed) << "the oldest went first: " << i;
+  }
+  idle.back()->read_to_end(20, closed);
+  EXPECT_FALSE(closed) << "no more than needed";
 }
 
 TEST(HttpServer, IsNotHeldByClientsThatDoNotRead) {
@@ -154,6 +177,48 @@ TEST(HttpServer, StopsWithConnectionsOpen) {
   idle.read_to_end(10'000, closed);
   EXPECT_TRUE(closed);
   EXPECT_EQ(web_get("http://127.0.0.1:" + std::to_string(port) + "/").status, 0);
+}
+
+// Holds the server's thread in the middle of a request.
+struct Hold {
+  std::promise<void> entered, released;
+  void wait() {
+    entered.set_value();
+    released.get_future().wait();
+  }
+};
+
+// Connections that are accepted while the server is told to stop are neither served nor waited for.
+// The first hold lets the second request and two connections arrive together, in this order; the
+// second one lets stop() come between the two connections.
+TEST(HttpServer, StopsWhileConnectionsArrive) {
+  std::promise<void> ready;
+  Hold first, second;
+  const auto server = serve({}, [&](const Request& request) {
+    if (request.path == "/ready") ready.set_value();
+    if (request.path == "/first") first.wait();
+    if (request.path == "/second") second.wait();
+    return Response{};
+  });
+  const auto ask = [](RawConnection& from, const std::string& path) {
+    return from.send("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  };
+  RawConnection later(server->port());
+  ASSERT_TRUE(ask(later, "/ready"));
+  ready.get_future().wait();
+  RawConnection earlier(server->port());
+  ASSERT_TRUE(ask(earlier, "/first"));
+  first.entered.get_future().wait();
+  ASSERT_TRUE(ask(later, "/second"));
+  const RawConnection one(server->port());
+  const RawConnection another(server->port());
+  first.released.set_value();
+  second.entered.get_future().wait();
+  auto stopped = std::async(std::launch::async, [&] { server->stop(); });
+  EXPECT_EQ(stopped.wait_for(50ms), std::future_status::timeout) << "it waits for the handler";
+  second.released.set_value();
+  const auto end = stopped.wait_for(10s);
+  ASSERT_EQ(end, std::future_status::ready);
 }
 
 TEST(HttpServer, AnswersManyAtOnce) {
