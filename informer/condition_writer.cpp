@@ -25,6 +25,8 @@ void ConditionWriter::write(ConditionPatch patch, ApiWriter::Done done) {
                                       : "writing the PodScheduled condition of pod ") +
                 patch.ns + "/" + patch.name;
   write->key = condition_key(patch.uid, patch.set_nominated);
+  // It overtakes the plain ones; an older condition must not follow it.
+  if (patch.set_nominated && !patch.reason.empty()) supersede(condition_key(patch.uid, false));
   write->patch = std::move(patch);
   write->done = std::move(done);
   {
@@ -59,6 +61,7 @@ void ConditionWriter::send(const WriteRef& write) {
   job->request.body = condition_body(write->patch, std::chrono::system_clock::now());
   job->request.timeout = queue_->options().timeout;
   job->merge = write->key;
+  job->urgent = write->patch.set_nominated;  // room on a node depends on it, in other replicas too
   job->definite =
       answers_write;  // a server that is away for a minute must not cost a pod its reason
   job->aged = write->conflicts > 0;
@@ -79,6 +82,7 @@ void ConditionWriter::send(const WriteRef& write) {
 void ConditionWriter::renew(const WriteRef& write) {
   auto job = std::make_shared<WriteJob>();
   job->what = write->what;
+  job->urgent = write->patch.set_nominated;
   job->request.path = pod_path(write->patch.ns, write->patch.name);
   job->request.timeout = queue_->options().timeout;
   job->definite = answers_write;
@@ -101,17 +105,19 @@ void ConditionWriter::renew(const WriteRef& write) {
 }
 
 void ConditionWriter::drop(const std::string& uid) {
-  for (const bool set_nominated : {false, true}) {
-    const std::string key = condition_key(uid, set_nominated);
-    {
-      const std::lock_guard lock(mutex_);
-      const auto found = newest_.find(key);
-      if (found == newest_.end()) continue;
-      found->second.serial = ++last_serial_;
-    }
-    if (const auto done = queue_->withdraw(WriteClass::kStatus, key)) {
-      done(HttpResponse{200, {}, {}, {}});
-    }
+  for (const bool set_nominated : {false, true}) supersede(condition_key(uid, set_nominated));
+}
+
+// What waits with this key hears success, and what is under way is not tried again.
+void ConditionWriter::supersede(const std::string& key) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = newest_.find(key);
+    if (found == newest_.end()) return;
+    found->second.serial = ++last_serial_;
+  }
+  if (const auto done = queue_->withdraw(WriteClass::kStatus, key)) {
+    done(HttpResponse{200, {}, {}, {}});
   }
 }
 

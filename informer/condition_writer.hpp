@@ -19,7 +19,8 @@ class ConditionWriter : public std::enable_shared_from_this<ConditionWriter> {
  public:
   explicit ConditionWriter(std::shared_ptr<WriteQueue> queue) : queue_(std::move(queue)) {}
 
-  // See ServerWriter::patch_condition.
+  // See ServerWriter::patch_condition. A patch that changes the nomination goes ahead of those that
+  // do not, and takes the place of an older one of its pod that still waits.
   void write(ConditionPatch patch, ApiWriter::Done done);
 
   // The pod is about to be bound: what waits to say that it cannot be placed is dropped (and hears
@@ -43,6 +44,7 @@ class ConditionWriter : public std::enable_shared_from_this<ConditionWriter> {
     std::size_t open = 0;
   };
 
+  void supersede(const std::string& key);
   void send(const WriteRef& write);
   void renew(const WriteRef& write);
   void end(Write& write, Result<void> result);

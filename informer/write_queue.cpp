@@ -60,7 +60,7 @@ WriteJobRef WriteQueue::enqueue(Lane& into, const WriteJobRef& job) {
       return job;
     }
   }
-  into.queue.push_back(job);
+  into.line_of(*job).push_back(job);
   return nullptr;
 }
 
@@ -79,9 +79,10 @@ void WriteQueue::pump(WriteClass write_class) {
     WriteJobRef job;
     {
       const std::lock_guard lock(mutex_);
-      if (stopped_ || from.queue.empty() || from.under_way >= from.limit) return;
-      job = std::move(from.queue.front());
-      from.queue.pop_front();
+      std::deque<WriteJobRef>& line = from.next_line();
+      if (stopped_ || line.empty() || from.under_way >= from.limit) return;
+      job = std::move(line.front());
+      line.pop_front();
       if (job->dropped) {
         changed_.notify_all();  // it may have been the last one
         continue;
@@ -170,7 +171,7 @@ bool WriteQueue::repeat_after(milliseconds delay, WriteClass write_class, const 
       if (to.retrying.erase(job) == 0) return;  // given up by stop()
       if (without_place) {
         --to.given_way;
-        to.queue.push_back(job);
+        to.line_of(*job).push_back(job);
       }
     }
     if (without_place) {
@@ -283,8 +284,10 @@ void WriteQueue::stop() {
     if (stopped_) return;
     stopped_ = true;
     for (Lane& each : lanes_) {
+      given_up.insert(given_up.end(), each.urgent.begin(), each.urgent.end());
       given_up.insert(given_up.end(), each.queue.begin(), each.queue.end());
       given_up.insert(given_up.end(), each.retrying.begin(), each.retrying.end());
+      each.urgent.clear();
       each.queue.clear();
       each.mergeable.clear();
       each.retrying.clear();

@@ -78,6 +78,7 @@ struct WriteJob {
   // If set: asked before every further try, on the I/O thread; true: what the job says is no longer
   // true, and it ends as a success. Must not call the queue.
   std::function<bool()> superseded;
+  bool urgent = false;     // goes ahead of all that is not
   bool aged = false;       // a further try of an older write: yields to what waits with its key
   bool dropped = false;    // not to be sent any more, though it is still in the queue
   bool uncertain = false;  // a try ended without such an answer: it may have been carried out
@@ -114,12 +115,19 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   struct Lane {
     HttpClient* client = nullptr;
     std::size_t limit = 1;
-    std::size_t under_way = 0;  // sent, or waiting to be sent again
+    std::size_t under_way = 0;       // sent, or waiting to be sent again
+    std::deque<WriteJobRef> urgent;  // sent first
     std::deque<WriteJobRef> queue;
-    std::unordered_map<std::string, WriteJobRef> mergeable;  // those in the queue
+    std::unordered_map<std::string, WriteJobRef> mergeable;  // those in the two lines
     std::unordered_set<WriteJobRef> retrying;                // those that wait to be sent again
     std::size_t given_way = 0;                               // of these: without a place
-    [[nodiscard]] bool empty() const { return queue.empty() && under_way == 0 && given_way == 0; }
+    [[nodiscard]] std::deque<WriteJobRef>& line_of(const WriteJob& job) {
+      return job.urgent ? urgent : queue;
+    }
+    [[nodiscard]] std::deque<WriteJobRef>& next_line() { return urgent.empty() ? queue : urgent; }
+    [[nodiscard]] bool empty() const {
+      return urgent.empty() && queue.empty() && under_way == 0 && given_way == 0;
+    }
   };
 
   [[nodiscard]] bool idle(std::initializer_list<WriteClass> classes);  // with mutex_ held

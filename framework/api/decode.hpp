@@ -36,5 +36,7 @@ enum class Encoding { kJson, kProtobuf };
 
 // The same pod on `node_name`, as the scheduler assumes it before the API server confirms.
 [[nodiscard]] PodRef assigned_copy(const PodRef& pod, std::string_view node_name);
+// The same pod nominated to `node_name`, before the API server tells of it.
+[[nodiscard]] PodRef nominated_copy(const PodRef& pod, std::string_view node_name);
 
 }  // namespace plimsoll

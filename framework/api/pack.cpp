@@ -216,6 +216,12 @@ PodRef assigned_copy(const PodRef& pod, std::string_view node_name) {
   return pack(copy);
 }
 
+PodRef nominated_copy(const PodRef& pod, std::string_view node_name) {
+  plimsoll_pod copy = *pod;
+  copy.nominated_node_name = str(node_name);
+  return pack(copy);
+}
+
 std::string full_name(const plimsoll_pod& pod) {
   return std::string(view(pod.meta.ns)) + "/" + std::string(view(pod.meta.name));
 }

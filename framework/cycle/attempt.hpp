@@ -19,8 +19,7 @@ struct Scheduler::Attempt {
   }
 
   [[nodiscard]] std::string uid() const { return std::string(view(pod->meta.uid)); }
-  // In the scheduling queue's eyes it is in flight: it waits on Permit, or for its nomination to
-  // be written.
+  // In the scheduling queue's eyes it is in flight: it waits on Permit.
   [[nodiscard]] bool waiting() const { return !binding; }
   // The end of the attempt, for its metrics.
   void count(metrics::AttemptResult result) const {
@@ -31,8 +30,8 @@ struct Scheduler::Attempt {
   // What is tried again if this attempt fails: the newest version that was heard of.
   [[nodiscard]] const PodRef& current() const { return latest ? latest : pod; }
 
-  PodRef pod;      // as it was popped
-  PodRef latest;   // a newer version that arrived meanwhile, or null
+  PodRef pod;      // as it was popped; see Scheduler::as_nominated
+  PodRef latest;   // a newer version that arrived meanwhile, or the original of a copy, or null
   PodRef assumed;  // on its node; null before assume
   Framework& framework;
   std::shared_ptr<CycleContext> cycle;
@@ -45,8 +44,7 @@ struct Scheduler::Attempt {
   std::string nominated_to;              // when it was popped, in memory; empty: nowhere
   std::vector<std::string> to_activate;  // UIDs; once the scheduling cycle has succeeded
   std::shared_ptr<PreBindGate> gate = std::make_shared<PreBindGate>();
-  bool nominating = false;  // its nomination is being written, and nothing goes on before that
-  bool nominated = false;   // it was written: a failure takes it back
+  bool nominated = false;  // where it goes was sent to the API server: a failure takes it back
   metrics::Clock::time_point start;       // set if anything is measured; as the next four
   metrics::Clock::time_point wait_start;  // on Permit
   uint32_t number = 0;                    // attempts of this pod, with this one

@@ -2,7 +2,7 @@
 // pkg/scheduler/schedule_one.go.
 //
 //   begin_binding_cycle: PreBindPreFlight, status.nominatedNodeName if it may take a while
-//   proceed:             once all Permit plugins allow it and the nomination is written
+//   proceed:             once all Permit plugins allow it
 //   bind:                Done, then on binder threads PreBind, Bind, PostBind
 //   binding_ended, binding_failed: back on the loop
 
@@ -33,7 +33,8 @@ void Scheduler::begin_binding_cycle(Attempt& attempt) {
 }
 
 // NominatedNodeNameForExpectation: others, the cluster autoscaler above all, learn where the pod is
-// going to be, if that takes longer than a bind does.
+// going to be, if that takes longer than a bind does. Nothing waits for it: if Bind comes first, a
+// writer drops it, or the API server refuses it for its old resource version.
 void Scheduler::write_nomination(Attempt& attempt) {
   const plimsoll_pod& pod = *attempt.pod;
   const std::string_view node = view(attempt.assumed->node_name);
@@ -45,25 +46,17 @@ void Scheduler::write_nomination(Attempt& attempt) {
   patch.resource_version = view(pod.meta.resource_version);
   patch.set_nominated = true;
   patch.nominated_node = node;
-  attempt.nominating = attempt.nominated = true;
-  // The attempt cannot be gone and come back before this is answered: the gate tells them apart.
-  writer_.patch_condition(std::move(patch), [this, uid = attempt.uid(), name = full_name(pod),
-                                             gate = attempt.gate](const Result<void>& written) {
+  attempt.nominated = true;
+  writer_.patch_condition(std::move(patch), [name = full_name(pod)](const Result<void>& written) {
     if (!written) {  // not worth failing for
       log_warn("the nominated node could not be written",
                {{"pod", name}, {"error", written.error().message}});
     }
-    post(Task{[this, uid, gate] {
-      const auto found = attempts_.find(uid);
-      if (found == attempts_.end() || found->second->gate != gate) return;
-      found->second->nominating = false;
-      proceed(*found->second);
-    }});
   });
 }
 
 void Scheduler::proceed(Attempt& attempt) {
-  const bool ready = attempt.waiting() && attempt.waits.empty() && !attempt.nominating;
+  const bool ready = attempt.waiting() && attempt.waits.empty();
   if (!ready || attempt.gate->cancelled()) return;  // cancel_binding() has seen to the rest
   const std::string_view node_name = view(attempt.assumed->node_name);
   if (cluster_.node(node_name) == nullptr) {  // it may have waited on Permit for minutes
@@ -169,7 +162,8 @@ void Scheduler::binding_failed(const std::string& uid, const Status& status,
     report_failure(*pod, status.rejected(),
                    diagnosis ? fit_error_message(*diagnosis, environment_.reasons)
                              : status.message(environment_.reasons),
-                   Nominating::clear(), attempt->nominated);
+                   Nominating::clear(),
+                   attempt->nominated || attempt->nominated_to != view(pod->nominated_node_name));
   }
   if (tell && status.rejected()) queue_.move_all(freed, now_ms(), uid);
 }

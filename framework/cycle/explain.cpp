@@ -149,7 +149,7 @@ Explanation Scheduler::explain_now(const ExplainRequest& request) {
       cluster_,
       nominator_,
       environment_.reasons,
-      placed ? assigned_copy(pod, "") : pod,
+      placed ? assigned_copy(pod, "") : as_nominated(pod),
       placed ? pod : nullptr,
       request.texts_per_reason,
       [this](uint32_t slot) { return slot < last_chosen_.size() ? last_chosen_[slot] : 0; }};

@@ -17,8 +17,9 @@ void Nominator::add(PodRef pod, const Nominating& nominating) {
 
 void Nominator::update(const plimsoll_pod& before, PodRef after) {
   Nominating nominating = Nominating::keep();
-  if (before.nominated_node_name.len == 0 && after->nominated_node_name.len == 0) {
-    nominating = Nominating::to(std::string(node_of(view(before.meta.uid))));
+  const std::string_view in_memory = node_of(view(before.meta.uid));
+  if (equal(before.nominated_node_name, after->nominated_node_name) && !in_memory.empty()) {
+    nominating = Nominating::to(std::string(in_memory));
   }
   remove(view(before.meta.uid));
   add(std::move(after), nominating);

@@ -37,8 +37,8 @@ class Nominator {
   // AddNominatedPod: replaces whatever was known of the pod. The caller has made sure that the pod
   // exists and has no node.
   void add(PodRef pod, const Nominating& nominating);
-  // UpdateNominatedPod: the pod changed. If neither version names a node, the nomination in memory
-  // stays: the API server has not heard of it yet. Otherwise the new version counts.
+  // UpdateNominatedPod: the pod changed. If both versions say the same of its nomination, the one
+  // in memory stays: the API server has not heard of it yet. Otherwise the new version counts.
   void update(const plimsoll_pod& before, PodRef after);
   // DeleteNominatedPodIfExists.
   void remove(std::string_view uid);

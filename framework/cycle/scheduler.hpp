@@ -169,6 +169,7 @@ class Scheduler final : public Inbox, private HostBackend {
 
   // ---- one attempt (scheduling_cycle.cpp)
   bool schedule_one();
+  [[nodiscard]] PodRef as_nominated(const PodRef& pod) const;
   void evaluate(Attempt& attempt, Evaluation& result);
   bool fits_nominated_node(Attempt& attempt, const PreFilterOutcome& outcome, Evaluation& result);
   void run_post_filters(Attempt& attempt, NodeRows rows, std::span<const uint8_t> codes,
@@ -178,7 +179,8 @@ class Scheduler final : public Inbox, private HostBackend {
   void note_rejection(Diagnosis& diagnosis, const Status& status) const;
   void fail_attempt(Attempt& attempt, const Status& status, Diagnosis diagnosis,
                     const Nominating& nominating = Nominating::clear());
-  // `nominated`: the API server may have heard of a nomination that is not in `pod` yet.
+  // `nominated`: the API server may have been told of a nomination, or of the end of one, that
+  // `pod` does not show yet.
   void report_failure(const plimsoll_pod& pod, bool unschedulable, const std::string& message,
                       const Nominating& nominating = Nominating::clear(), bool nominated = false);
 

@@ -38,7 +38,9 @@ bool Scheduler::schedule_one() {
     return true;
   }
   ++counters_.attempts;
-  auto attempt = std::make_unique<Attempt>(pod, *framework);
+  const PodRef seen = as_nominated(pod);
+  auto attempt = std::make_unique<Attempt>(seen, *framework);
+  if (seen != pod) attempt->latest = pod;  // what is tried again
   const ScopedPointer current(current_, attempt.get());
   attempt->number = queued->attempts;
   attempt->first_attempt_ms = queued->initial_attempt_ms;
@@ -61,6 +63,14 @@ bool Scheduler::schedule_one() {
   }
   begin_binding_cycle(kept);
   return true;
+}
+
+// The API server tells of a nomination only after a while, and plugins go by the pod: for them it
+// has what it is going to have.
+PodRef Scheduler::as_nominated(const PodRef& pod) const {
+  if (pod->nominated_node_name.len != 0) return pod;
+  const std::string_view node_name = nominator_.node_of(view(pod->meta.uid));
+  return node_name.empty() ? pod : nominated_copy(pod, node_name);
 }
 
 void Scheduler::note_rejection(Diagnosis& diagnosis, const Status& status) const {
@@ -253,13 +263,19 @@ void Scheduler::fail_attempt(Attempt& attempt, const Status& status, Diagnosis d
   } else {
     queue_.fail(uid, now_ms());
   }
-  // Before the API server hears of it: the next attempt must see it already.
-  nominator_.add(current, nominating);
+  // Before the API server hears of it: the next attempt must see it already. What is kept is what
+  // was in memory: the pod's status may not say it yet.
+  const std::string& before = attempt.nominated_to;
+  const bool untold = before != view(current->nominated_node_name);
+  const bool kept = !nominating.override_mode && !before.empty();
+  nominator_.add(current, kept ? Nominating::to(before) : nominating);
+  // No update of the pod is going to tell of the end of what its status never said.
+  if (untold && nominator_.node_of(uid) != before) nomination_ended(current, before, uid);
   const bool unschedulable = status.rejected();
   report_failure(*current, unschedulable,
                  unschedulable && !no_nodes ? fit_error_message(diagnosis, environment_.reasons)
                                             : status.message(environment_.reasons),
-                 nominating);
+                 nominating, untold);
 }
 
 void Scheduler::report_failure(const plimsoll_pod& pod, bool unschedulable,

@@ -232,15 +232,12 @@ bool FullScheduler::settle(const std::function<std::vector<RandomCluster::Asked>
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   int times_still = 0;
   while (std::chrono::steady_clock::now() < deadline) {
-    std::set<std::string> on_permit;
     on_loop([] {});
-    on_loop([&] {  // in a later turn: what that one came to is published
-      for (const auto& waiting : host().waiting_pods()) on_permit.emplace(waiting.pod.uid());
-    });
+    on_loop([] {});  // in a later turn: what that one came to is published
     const SchedulerStats now = scheduler_->stats();
     size_t awaited = 0;
     for (const RandomCluster::Asked& asked : answers()) {
-      if (asked.binding || (asked.nominating && !on_permit.contains(asked.pod))) ++awaited;
+      if (asked.binding) ++awaited;
     }
     const bool still =
         now.inbox == 0 && now.queue.active == 0 && now.queue.backoff == 0 && now.binding <= awaited;

@@ -80,6 +80,14 @@ TEST_F(NominatorTest, AnUpdateThatKnowsNothingKeepsWhatIsInMemory) {
   EXPECT_TRUE(nominator_.by_node().empty());
 }
 
+// Nominated elsewhere than its status still says: an update about something else changes nothing.
+TEST_F(NominatorTest, AnUpdateFromBeforeTheWriteKeepsWhatIsInMemory) {
+  nominator_.add(pod("a", "n1"), Nominating::to("n2"));
+  nominator_.update(*pod("a", "n1"), pod("a", "n1", 2));
+  EXPECT_EQ(on("n1"), Names{});
+  EXPECT_EQ(on("n2"), Names{"a:2"});
+}
+
 TEST_F(NominatorTest, SaysWhichNodesChanged) {
   nominator_.add(pod("a"), Nominating::to("n1"));
   nominator_.add(pod("b"), Nominating::clear());

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
+#include "framework/cycle/explain.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
@@ -72,6 +74,7 @@ class PodStore final : public ApiWriter {
   std::function<void(Message)> post;  // to the scheduler
   SymbolTable* symbols = nullptr;
   std::atomic<bool> graceful{false};        // a deleted pod stays until finish() ...
+  std::atomic<bool> no_patches{false};      // conditions and nominations wait in a queue for ever
   std::atomic<int> failing_deletes{0};      // that answer 403
   std::atomic<bool> deletes_vanish{false};  // the pod goes by itself before its deletion arrives
 
@@ -104,6 +107,12 @@ class PodStore final : public ApiWriter {
   std::string nominated(const std::string& name) {
     const Json found = pod(name);
     return found.is_null() ? "" : found["status"].value("nominatedNodeName", "");
+  }
+  // The last that the scheduler asked for, carried out or not; "?": none.
+  std::string asked_nomination(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = asked_nominations_.find(name);
+    return found == asked_nominations_.end() ? "?" : found->second;
   }
   std::string message(const std::string& name) {
     const Json found = pod(name);
@@ -140,6 +149,8 @@ class PodStore final : public ApiWriter {
   }
   void patch_condition(ConditionPatch patch, Done done) override {
     const std::lock_guard lock(mutex_);
+    if (patch.set_nominated) asked_nominations_[patch.name] = patch.nominated_node;
+    if (no_patches) return;
     if (const auto found = pods_.find(patch.name); found != pods_.end()) {
       Json pod = found->second;
       pod["status"]["conditions"] = {{{"type", "PodScheduled"},
@@ -200,6 +211,7 @@ class PodStore final : public ApiWriter {
 
   std::mutex mutex_;  // guards the rest
   std::map<std::string, Json> pods_;
+  std::map<std::string, std::string> asked_nominations_;  // by name of the pod
   std::vector<EventRecord> events_;
   std::vector<std::string> requests_;
   int version_ = 0;
@@ -284,6 +296,18 @@ class PreemptionTest : public ::testing::Test {
   }
   bool eventually_on(const std::string& pod, const std::string& node) {
     return eventually([&] { return api_.node_of(pod) == node; });
+  }
+
+  // Of a pod whose status names no node.
+  std::string nominated_in_memory(const std::string& name) {
+    std::promise<std::string> node;
+    scheduler_->post(Task{[&] {
+      ExplainRequest request;
+      request.ns = "ns";
+      request.name = name;
+      node.set_value(scheduler_->explain(request).nominated_node);
+    }});
+    return node.get_future().get();
   }
 
   Waits waits_;
@@ -505,6 +529,47 @@ TEST_F(PreemptionTest, APodThatGoesElsewhereLeavesTheRoomThatWasKept) {
   EXPECT_TRUE(eventually_on("b", "n"));
   EXPECT_TRUE(eventually_on("a", "m"));
   EXPECT_FALSE(api_.message("a").empty()) << "it had to wait";
+}
+
+// While its nomination waits to be written, a preemptor that is tried again sees it nevertheless:
+// it takes nobody else's room, and keeps its own.
+TEST_F(PreemptionTest, ANominationCountsBeforeItIsWritten) {
+  api_.graceful = true;
+  api_.no_patches = true;
+  add_node("n", "4");
+  api_.add(pod("old", "4", 0, "n"));
+  synced();
+  api_.add(pod("urgent", "3", 100));
+  ASSERT_TRUE(
+      eventually([&] { return api_.pod("old")["metadata"].contains("deletionTimestamp"); }));
+  api_.add(pod("other", "4", -5, "m"));  // would be the better victim
+  add_node("m", "4");
+  EXPECT_TRUE(eventually([&] {
+    return api_.has_event("urgent",
+                          "0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible "
+                          "due to a terminating pod on the nominated node.");
+  }));
+  EXPECT_FALSE(api_.pod("other")["metadata"].contains("deletionTimestamp"));
+  EXPECT_EQ(nominated_in_memory("urgent"), "n");
+  EXPECT_EQ(api_.asked_nomination("urgent"), "n");
+  api_.finish();
+  EXPECT_TRUE(eventually_on("urgent", "n"));
+}
+
+// The write may be under way: it is taken back, though the pod's status says nothing of it.
+TEST_F(PreemptionTest, ANominationIsTakenBackBeforeItIsWritten) {
+  api_.graceful = true;
+  api_.no_patches = true;
+  add_node("n", "4");
+  api_.add(pod("old", "4", 0, "n"));
+  synced();
+  api_.add(pod("urgent", "3", 100));
+  ASSERT_TRUE(eventually([&] { return api_.asked_nomination("urgent") == "n"; }));
+  scheduler_->post(NodeDeleted{"n"});
+  api_.add(pod("wall", "4", 1000, "full"));
+  add_node("full", "4");
+  EXPECT_TRUE(eventually([&] { return api_.asked_nomination("urgent").empty(); }));
+  EXPECT_EQ(nominated_in_memory("urgent"), "");
 }
 
 // A nomination that somebody else has written is honoured, and the node is looked at first.

@@ -282,12 +282,7 @@ void RandomCluster::patch_condition(ConditionPatch patch, Done done) {
   std::string what = "patch " + patch.name;
   if (!patch.reason.empty()) what += " " + patch.reason;
   if (patch.set_nominated) what += " nominated to '" + patch.nominated_node + "'";
-  add({{what, patch.uid, false, patch.reason.empty()},
-       {},
-       std::move(patch),
-       {},
-       std::move(done),
-       {}});
+  add({{what, patch.uid}, {}, std::move(patch), {}, std::move(done), {}});
 }
 
 void RandomCluster::request(ApiRequest request, Answered done) {

@@ -71,7 +71,6 @@ class RandomCluster final : public ApiWriter {
     std::string what;  // "bind ns/p1", for the journal; the same order in every run
     std::string pod;   // the UID, or the path
     bool binding = false;
-    bool nominating = false;  // a nomination that an attempt waits for
   };
   [[nodiscard]] std::vector<Asked> asked();
   void answer(size_t index, Outcome outcome);  // by position in asked()

@@ -238,6 +238,43 @@ TEST_F(ConditionTest, ABindDropsTheConditionsThatWait) {
   TearDown();
 }
 
+// What room is kept for whom does not wait behind what people read; a nomination that was taken
+// back while it waited is never written, and an older condition does not follow a newer one.
+TEST_F(ConditionTest, NominationsGoAheadAndTheNewestCounts) {
+  options.in_flight = {1, 1, 1, 1};
+  std::atomic<bool> open{false};
+  start([&](int, const Received&, Exchange& exchange) {
+    while (!open) std::this_thread::sleep_for(1ms);
+    exchange.reply(200, "{}");
+  });
+  Journal journal;
+  const auto patch_pod = [&](const std::string& name, const std::string& message, bool nominated,
+                             const std::string& node = "") {
+    const std::string reason = message.empty() ? "" : "Unschedulable";
+    writer_->patch_condition({"ns", name, name, "7", reason, message, 0, nominated, node},
+                             [&, name](const Result<void>&) { journal.add(name); });
+  };
+  patch_pod("first", "none fits", false);
+  ASSERT_TRUE(server_->wait_for("/first/status", 1));
+  patch_pod("plain", "none fits", false);
+  patch_pod("a", "older", false);
+  patch_pod("a", "none fits", true, "n");
+  patch_pod("b", "", true, "n");
+  patch_pod("a", "none fits at all", true);
+  open = true;
+  EXPECT_TRUE(journal.wait_for("plain", 1));
+  const auto seen = server_->received();
+  ASSERT_EQ(seen.size(), 4u);
+  EXPECT_TRUE(seen[1].asks("/a/status"));
+  const json status = json::parse(seen[1].body)["status"];
+  EXPECT_TRUE(status.contains("nominatedNodeName") && status["nominatedNodeName"].is_null());
+  EXPECT_EQ(status["conditions"][0]["message"], "none fits at all");
+  EXPECT_TRUE(seen[2].asks("/b/status"));
+  EXPECT_TRUE(seen[3].asks("/plain/status"));
+  EXPECT_THAT(journal.lines(), ElementsAre("a", "a", "first", "a", "b", "plain"));
+  TearDown();
+}
+
 // An older patch that met a conflict does not come back over a newer one.
 TEST_F(ConditionTest, TheNewestConditionWins) {
   std::atomic<bool> open{false};
