@@ -73,6 +73,8 @@ class ApiWriter {
  public:
   using Done = std::function<void(Result<void>)>;
   virtual ~ApiWriter() = default;
+  // An error means that the pod was not bound by this request and will not be: the scheduler gives
+  // its place to another pod at once. A writer that does not know goes on asking until it does.
   virtual void bind(BindRequest request, Done done) = 0;
   virtual void record_event(EventRecord event) = 0;  // best effort: dropped when the queue is full
   virtual void patch_condition(ConditionPatch patch, Done done) = 0;

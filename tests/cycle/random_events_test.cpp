@@ -3,14 +3,13 @@
 // quiet point the scheduler is what a fresh one would be, and keeps no pod waiting that has a
 // place.
 //
-//   PLIMSOLL_TEST_SEED=n    begins with this seed (that of a failure repeats it)
+//   PLIMSOLL_TEST_SEED=n      begins with this seed (that of a failure repeats it)
 //   PLIMSOLL_RANDOM_ROUNDS=n  so many lives instead of the usual few
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <iostream>
-#include <random>
 
 #include "framework/base/log.hpp"
 #include "tests/cycle/random_life.hpp"
@@ -18,6 +17,9 @@
 namespace plimsoll::testing {
 namespace {
 
+// The usual few are the same lives every time, so that what fails is due to the change at hand; new
+// ones are for long runs.
+constexpr uint64_t kFirstSeed = 53;
 constexpr uint64_t kRounds = 50;
 constexpr int kRests = 6;          // in a life
 constexpr size_t kMostSteps = 60;  // between them
@@ -64,7 +66,7 @@ TEST(RandomEvents, AtEveryQuietPointItIsWhatAFreshOneWouldBe) {
   } else {
     log_to_stderr(LogLevel::kDebug, LogFormat::kText);
   }
-  const uint64_t first = number_from("PLIMSOLL_TEST_SEED", std::random_device{}());
+  const uint64_t first = number_from("PLIMSOLL_TEST_SEED", kFirstSeed);
   const uint64_t rounds = number_from("PLIMSOLL_RANDOM_ROUNDS", kRounds);
   std::cout << "PLIMSOLL_TEST_SEED=" << first << " PLIMSOLL_RANDOM_ROUNDS=" << rounds << std::endl;
   QuietPoint::Totals checked;
