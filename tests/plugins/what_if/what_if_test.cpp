@@ -208,7 +208,7 @@ TEST_F(PluginFiles, VictimsZonesAndDevicesAreFreeInTheDryRun) {
   gone(gpu_holder);
   EXPECT_EQ(filter(*cycle, pod, *cluster_.node("n1")), refused);
   EXPECT_EQ(framework_.run_filters_on(*cycle, *pod, *cluster_.node("n1")->abi()).code,
-            Code::kUnschedulableAndUnresolvable);
+            Code::kPending);
   EXPECT_THAT(victims(*cycle, pod, "n1"), ElementsAre("none"));
   zones("n1", 8, 0, {"zone-keeper", "gpu-keeper", "bystander"});
   EXPECT_EQ(filter(*cycle, pod, *cluster_.node("n1")), "");
