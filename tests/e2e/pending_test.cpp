@@ -315,7 +315,9 @@ TEST_F(PendingTest, WhatFailsAgainIsOneEventWithACount) {
   ASSERT_NO_FATAL_FAILURE(start());
   const json pod =
       create_pod({.name = "big", .scheduler = kScheduler, .requests = {{"cpu", "64"}}});
-  const std::string first = "0/1 nodes are available: 1 node(s) had untolerated taint(s).";
+  const std::string first =
+      "0/1 nodes are available: 1 node(s) had untolerated taint(s). preemption: 0/1 nodes are "
+      "available: 1 Preemption is not helpful for scheduling.";
   ASSERT_EQ(wait_event("big", "FailedScheduling"), first);
   const std::string name = events("big", "FailedScheduling").front()["metadata"]["name"];
   change(std::string(kNodes) + "/n", {{"spec", {{"taints", nullptr}}}});
