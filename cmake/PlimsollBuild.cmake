@@ -45,6 +45,8 @@ endfunction()
 
 # What ThreadSanitizer has something to say about: tests with the label "threads".
 add_custom_target(tests_with_threads)
+# What AddressSanitizer runs: all but the tests against a real API server and of the installed SDK.
+add_custom_target(tests_without_cluster)
 
 # plimsoll_test(NAME LABEL unit [threads] SOURCES... [LIBS...] [TIMEOUT seconds] [SERIAL]): a GoogleTest program.
 # It is one ctest entry; its working directory is the root of the tree, so that fixtures are found.
@@ -62,6 +64,9 @@ function(plimsoll_test name)
     ENVIRONMENT "PLIMSOLL_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PLIMSOLL_PLUGIN_DIR=${PLIMSOLL_PLUGIN_DIR}")
   if("threads" IN_LIST ARG_LABEL)
     add_dependencies(tests_with_threads ${name})
+  endif()
+  if(NOT "kube" IN_LIST ARG_LABEL AND NOT "install" IN_LIST ARG_LABEL)
+    add_dependencies(tests_without_cluster ${name})
   endif()
   if(ARG_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
