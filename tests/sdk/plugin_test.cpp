@@ -402,9 +402,9 @@ TEST(HostTest, CallablesCrossTheAbiAndAreFreedEitherWay) {
   ASSERT_EQ(fake.deferred.size(), 3U);
   EXPECT_EQ(fake.deferred[0].delay_ms, 5);
   EXPECT_EQ(owned.use_count(), 4);
-  fake.deferred[0].fn(fake.deferred[0].user, 0);
-  fake.deferred[1].fn(fake.deferred[1].user, 1);  // the scheduler stops
-  fake.deferred[2].fn(fake.deferred[2].user, 0);
+  fake.deferred[0].run();
+  fake.deferred[1].run(1);  // the scheduler stops
+  fake.deferred[2].run();
   EXPECT_EQ(*owned, 1);
   EXPECT_EQ(owned.use_count(), 1);
   EXPECT_THAT(fake.logs, ElementsAre("run_on_loop: no luck"));

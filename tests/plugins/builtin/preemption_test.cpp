@@ -163,7 +163,7 @@ class ExecutorTest : public ::testing::Test {
   void start(std::vector<Pod> victims) { executor_.start(preemptor_, "n", victims); }
   // Runs what waits for its turn on the loop, once.
   void turn() {
-    for (const auto& task : std::exchange(host_.deferred, {})) task.fn(task.user, 0);
+    for (auto& task : std::exchange(host_.deferred, {})) task.run();
   }
   bool running() { return executor_.is_running("uid-urgent"); }
 
@@ -284,7 +284,7 @@ TEST_F(ExecutorTest, FailuresOfPreemptorsThatAreGoneAreForgotten) {
     turn();
     EXPECT_LE(executor_.failing(), 64U);
   }
-  host_.deferred.clear();
+  host_.drop_deferred();
   executor_.start(stays, "n", {a_});
   turn();
   ASSERT_THAT(host_.deferred, SizeIs(1));
@@ -393,7 +393,7 @@ TEST_F(PluginTest, PreEnqueueHoldsThePreemptorBackAndWakesItInTheEnd) {
   EXPECT_EQ(post_filter({PLIMSOLL_UNSCHEDULABLE, PLIMSOLL_UNSCHEDULABLE}), "second");
   EXPECT_EQ(pre_enqueue(), PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE);
   for (int i = 0; i < 3; ++i) {
-    for (const auto& task : std::exchange(host_.deferred, {})) task.fn(task.user, 0);
+    for (auto& task : std::exchange(host_.deferred, {})) task.run();
   }
   EXPECT_EQ(pre_enqueue(), PLIMSOLL_SUCCESS);
   EXPECT_THAT(host_.activated, ElementsAre("uid-urgent"));

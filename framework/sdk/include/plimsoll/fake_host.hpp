@@ -120,6 +120,8 @@ class FakeHost {
   };
 
   FakeHost() : table_(make_table(this)) {}
+  // As a scheduler that stops: what was never run is told so, and frees what it owns.
+  ~FakeHost() { drop_deferred(); }
   FakeHost(const FakeHost&) = delete;
   FakeHost& operator=(const FakeHost&) = delete;
 
@@ -152,10 +154,16 @@ class FakeHost {
   std::vector<std::string> requests;   // to the API server: "METHOD path body"
   struct Deferred {
     int64_t delay_ms;
-    void (*fn)(void*, uint32_t);
+    void (*fn)(void*, uint32_t);  // null: it has run
     void* user;
+    void run(uint32_t cancelled = 0) {
+      if (auto* once = std::exchange(fn, nullptr)) once(user, cancelled);
+    }
   };
-  std::vector<Deferred> deferred;  // asked of run_on_loop; the test runs them: d.fn(d.user, 0)
+  std::vector<Deferred> deferred;  // asked of run_on_loop; the test runs them: d.run()
+  void drop_deferred() {
+    for (Deferred& task : std::exchange(deferred, {})) task.run(1);
+  }
   int requeued = 0;
   // Metrics, by name and label values: metrics["seats_refused_total{west}"]. A counter's sum, a
   // gauge's last value, a histogram's observations one after the other.
