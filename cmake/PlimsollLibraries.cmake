@@ -4,6 +4,7 @@ find_package(Boost 1.81 REQUIRED) # headers only: DLL, Asio, Beast
 find_package(CURL 7.88 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(simdjson 3.0 REQUIRED)
+find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED) # headers only, without a package file
 find_package(prometheus-cpp REQUIRED) # only its core is linked
 find_package(spdlog 1.10 REQUIRED)
 find_package(yaml-cpp 0.7 REQUIRED)

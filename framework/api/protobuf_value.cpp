@@ -125,9 +125,11 @@ bool WireValue::proto_fields(const ProtoMessage& message, std::string_view bytes
     }
     found.push_back(occurrence_at(reader, *field));
   }
-  // The occurrences of one field stand together, as they do in what Kubernetes writes.
-  std::stable_sort(found.begin(), found.end(),
-                   [](const auto& a, const auto& b) { return a.field < b.field; });
+  // The occurrences of one field stand together; what Kubernetes writes is in order already.
+  const auto by_field = [](const auto& a, const auto& b) { return a.field < b.field; };
+  if (!std::is_sorted(found.begin(), found.end(), by_field)) {
+    std::stable_sort(found.begin(), found.end(), by_field);
+  }
   for (size_t first = 0, end = 0; first < found.size(); first = end) {
     const ProtoField& field = *found[first].field;
     for (end = first + 1; end < found.size() && found[end].field == &field;) ++end;
