@@ -1,0 +1,75 @@
+#pragma once
+// What of a pod the kubelet's managers look at, computed once and then read for every node.
+
+#include <plimsoll/objects.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plimsoll::topology::kubelet {
+
+struct Need {
+  uint32_t resource = 0;
+  int64_t amount = 0;
+  bool operator==(const Need&) const = default;
+};
+using Needs = std::vector<Need>;
+
+enum class ContainerKind : uint8_t {
+  kApp = PLIMSOLL_CONTAINER_APP,
+  kInit = PLIMSOLL_CONTAINER_INIT,
+  kSidecar = PLIMSOLL_CONTAINER_SIDECAR
+};
+
+struct ContainerDemand {
+  std::string name;
+  ContainerKind kind = ContainerKind::kApp;
+  int64_t cpu_milli = 0;  // request
+  int64_t cpu_limit_milli = 0;
+  Needs memory;  // requests of memory and hugepages-*; keys of value 0 are kept
+  int64_t memory_limit = 0;
+  Needs devices;  // limits of everything that may be a device: not cpu, memory, hugepages-*,
+                  // ephemeral-storage. Nodes ignore what their device manager does not know.
+
+  // Whole CPUs that the container asks for; 0 if it asks for a fraction or nothing.
+  [[nodiscard]] int64_t whole_cpus() const {
+    return cpu_milli > 0 && cpu_milli % 1000 == 0 ? cpu_milli / 1000 : 0;
+  }
+  // Requests equal limits, above 0, for cpu and memory: what may be exclusive in a pod with
+  // pod-level resources.
+  [[nodiscard]] bool equal_requests_and_limits() const;
+};
+
+// Sums over containers as a kubelet forms them for scope pod.
+struct PodTotals {
+  int64_t cpus = 0;
+  Needs memory;   // only types that an app container (or the pod level) requests
+  Needs devices;  // as formed by PodLimits
+};
+
+struct PodDemand {
+  bool guaranteed = false;
+  bool pod_level = false;  // spec.resources is set
+  // Init containers and sidecars in listed order, then app containers: the order of admission.
+  std::vector<ContainerDemand> containers;
+  // With pod_level: spec.resources.requests.
+  int64_t pod_cpu_milli = 0;
+  Needs pod_memory;  // memory and hugepages-*
+
+  // Computes what follows. Call after filling in what is above, and again after changing it.
+  void prepare();
+  // Over the containers. With pod-level resources only those with equal requests and limits count.
+  PodTotals totals;
+  // With pod_level: of spec.resources (whole CPUs only, memory above 0); devices as in totals.
+  PodTotals pod_totals;
+  // False: no manager of any node looks at the pod (it is not Guaranteed and has no limit of what
+  // could be a device). Every kubelet admits it then.
+  bool asks = false;
+
+  PodDemand() = default;
+  // Of a pod object; prepared. Keeps no view into it.
+  explicit PodDemand(const plimsoll_pod& pod);
+};
+
+}  // namespace plimsoll::topology::kubelet
