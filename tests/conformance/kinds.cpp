@@ -14,6 +14,7 @@ std::span<const Kind> kinds() {
       {"queue", "requeue events and hints, and traces of the scheduling queue", check_queue},
       {"preempt", "DefaultPreemption: candidates, victims, the chosen node, texts", check_preempt},
       {"schedule", "whole scheduling decisions with the default profile", check_schedule},
+      {"merge", "the kubelet's topology manager: merging of hints", check_merge},
       {"device", "NodeDevice: device requests, and allocations on one node", check_device},
   };
   return kTable;

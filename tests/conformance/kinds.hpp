@@ -26,6 +26,7 @@ void check_nrt_score(const Json& test_case, Findings& findings);
 void check_queue(const Json& test_case, Findings& findings);
 void check_preempt(const Json& test_case, Findings& findings);
 void check_schedule(const Json& test_case, Findings& findings);
+void check_merge(const Json& test_case, Findings& findings);
 void check_device(const Json& test_case, Findings& findings);
 
 }  // namespace plimsoll::conformance
