@@ -237,6 +237,10 @@ void read_metadata(od::value value, NrtObject& nrt, std::string& annotated_finge
       for_object(field, "metadata.annotations", [&](const std::string& name, od::value text) {
         if (name == kFingerprintAnnotation) {
           annotated_fingerprint = text_of(text, "metadata.annotations[" + name + "]");
+        } else if (name == kMachineAnnotation) {
+          nrt.machine_facts = text_of(text, "metadata.annotations[" + name + "]");
+        } else if (name == kFreeAnnotation) {
+          nrt.free_facts = text_of(text, "metadata.annotations[" + name + "]");
         }
       });
     }
@@ -251,20 +255,17 @@ void read_metadata(od::value value, NrtObject& nrt, std::string& annotated_finge
   });
 }
 
-using Attribute = std::pair<std::string, std::string>;
-
-Attribute read_attribute(od::value value, const std::string& path) {
-  Attribute attribute;
+NrtAttribute read_attribute(od::value value, const std::string& path) {
+  NrtAttribute attribute;
   for_object(value, path, [&](const std::string& key, od::value field) {
-    if (key == "name") attribute.first = text_of(field, path + ".name");
-    if (key == "value") attribute.second = text_of(field, path + ".value");
+    if (key == "name") attribute.name = text_of(field, path + ".name");
+    if (key == "value") attribute.value = text_of(field, path + ".value");
   });
   return attribute;
 }
 
 NrtObject read_object(od::value root) {
   NrtObject nrt;
-  std::vector<Attribute> attributes;
   std::vector<std::string> policies;
   std::string annotated_fingerprint;
   for_object(root, "the object", [&](const std::string& key, od::value field) {
@@ -276,7 +277,7 @@ NrtObject read_object(od::value root) {
     }
     if (key == "attributes") {
       for_list(field, key, [&](od::value item, const std::string& at) {
-        attributes.push_back(read_attribute(item, at));
+        nrt.attributes.push_back(read_attribute(item, at));
       });
     }
     if (key == "zones") {
@@ -294,7 +295,7 @@ NrtObject read_object(od::value root) {
   });
   if (nrt.name.empty()) throw FieldError("metadata.name", "is missing");
   if (!policies.empty()) apply_policy_name(policies[0], nrt.manager);
-  for (const auto& [name, value] : attributes) {
+  for (const auto& [name, value] : nrt.attributes) {
     apply_attribute(name, value, nrt);
     if (name == kFingerprintAttribute && nrt.fingerprint.empty()) nrt.fingerprint = value;
   }

@@ -4,7 +4,8 @@
 // What the scheduler reads of it: zones of type "Node" named "node-<id>", their costs and their
 // resources; the Topology Manager's policy, scope and limit from `attributes`, which win over
 // topologyPolicies[0]; the pod fingerprint, from the attribute or else the annotation. Both
-// versions have these fields in the same places. Pure functions, any thread.
+// versions have these fields in the same places. Attributes and the annotations with node facts
+// (kubelet/facts.hpp) are kept as they are. Pure functions, any thread.
 //
 // Zones of other types, with other names, and with ids above 63 (a kubelet's masks end there) are
 // left out, as if they had not been reported. Everything that the CRD requires and that is missing
@@ -53,6 +54,16 @@ struct TopologyManager {
 // Which pods an exporter counts in its fingerprint.
 enum class FingerprintMethod : uint8_t { kAll, kExclusiveResources };
 
+// Annotations that carry node facts: what is fixed, and what is free.
+inline constexpr std::string_view kMachineAnnotation = "topology.plimsoll.io/machine";
+inline constexpr std::string_view kFreeAnnotation = "topology.plimsoll.io/free";
+
+struct NrtAttribute {
+  std::string name;
+  std::string value;
+  bool operator==(const NrtAttribute&) const = default;
+};
+
 struct NrtObject {
   std::string name;  // of the node
   std::string resource_version;
@@ -61,6 +72,9 @@ struct NrtObject {
   TopologyManager manager;
   std::string fingerprint;  // "pfp0v001..."; empty: none
   FingerprintMethod method = FingerprintMethod::kAll;
+  std::vector<NrtAttribute> attributes;  // in the order of the object
+  std::string machine_facts;             // text of kMachineAnnotation; empty: not there
+  std::string free_facts;                // text of kFreeAnnotation
 };
 
 // `json` is one object, as an API server sends it in a watch event or a list.

@@ -1,0 +1,201 @@
+// A node as the counts per zone alone describe it.
+
+#include <algorithm>
+#include <bit>
+
+#include "plugins/topology/kubelet/facts_parts.hpp"
+
+namespace plimsoll::topology::kubelet {
+namespace {
+
+constexpr int32_t kUnknownDistance = 255;
+constexpr std::string_view kCpu = "cpu";
+constexpr std::string_view kMemory = "memory";
+
+// Row by row; empty if no zone says anything.
+std::vector<int32_t> distances_of(const Columns& columns) {
+  if (std::all_of(columns.begin(), columns.end(),
+                  [](const NrtZone* zone) { return zone->costs.empty(); })) {
+    return {};
+  }
+  std::vector<int32_t> distances;
+  for (const NrtZone* from : columns) {
+    for (const NrtZone* to : columns) {
+      int32_t distance = kUnknownDistance;
+      for (const ZoneCost& cost : from->costs) {
+        if (cost.zone_id == to->id) distance = cost.value;
+      }
+      distances.push_back(distance);
+    }
+  }
+  return distances;
+}
+
+// Every listed resource once, in order of name: the same rows whatever order an exporter uses.
+std::vector<std::string_view> resources_of(const Columns& columns) {
+  std::vector<std::string_view> names;
+  for (const NrtZone* zone : columns) {
+    for (const ZoneResource& resource : zone->resources) names.push_back(resource.name);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+template <typename Value>
+std::vector<int64_t> by_column(const Columns& columns, std::string_view resource,
+                               const Value& value) {
+  std::vector<int64_t> amounts;
+  for (const NrtZone* zone : columns) {
+    const ZoneResource* found = find(*zone, resource);
+    amounts.push_back(found == nullptr ? 0 : std::max<int64_t>(value(*found), 0));
+  }
+  return amounts;
+}
+
+bool any(const std::vector<int64_t>& amounts) {
+  return std::any_of(amounts.begin(), amounts.end(), [](int64_t amount) { return amount > 0; });
+}
+
+int64_t allocatable(const ZoneResource& resource) {
+  return resource.allocatable;
+}
+// Capacity counts reserved CPUs and is what the kubelet's minimum of zones rests on. An exporter
+// that has it wrong has at least the allocatable ones.
+int64_t capacity(const ZoneResource& resource) {
+  return std::max(resource.capacity, resource.allocatable);
+}
+
+// Takes devices for free in the order of the list, as long as each of their zones has some left;
+// those without a zone all. Only for when the list is known and what is free of it is not.
+std::vector<uint64_t> likely_free(const NodeModel& model, uint32_t row,
+                                  std::vector<int64_t> available) {
+  const auto& devices = model.devices[row].devices;
+  std::vector<uint64_t> free(model.device_facts[row].words);
+  for (size_t i = 0; i < devices.size(); ++i) {
+    bool left = devices[i].healthy;
+    for (ZoneMask rest = devices[i].zones; rest != 0; rest &= rest - 1) {
+      left = left && available[static_cast<size_t>(std::countr_zero(rest))] > 0;
+    }
+    if (!left) continue;
+    free[i / 64] |= uint64_t{1} << (i % 64);
+    for (ZoneMask rest = devices[i].zones; rest != 0; rest &= rest - 1) {
+      --available[static_cast<size_t>(std::countr_zero(rest))];
+    }
+  }
+  return free;
+}
+
+void put(std::span<const int64_t> amounts, std::span<const int64_t> totals, std::span<int64_t> to) {
+  for (size_t column = 0; column < to.size(); ++column) {
+    to[column] = std::min(amounts[column], totals[column]);
+  }
+}
+
+// What the memory manager's groups can be. Any zone with a block on it is in a group, be it of its
+// own; which one the counts do not say. An exporter charges a block over several zones in full to
+// each of them, so zones that hold different amounts are in different groups.
+void guess_groups(const NodeModel& model, NodeState& state) {
+  const auto used = [&](uint32_t row, uint32_t column) {
+    return model.memory[row].allocatable[column] - state.memory(model, row)[column];
+  };
+  for (uint32_t column = 0; column < model.zones(); ++column) {
+    bool holds = false;
+    for (uint32_t row = 0; row < model.memory.size(); ++row) holds |= used(row, column) > 0;
+    if (!holds) continue;
+    state.set_group(model, column, 1, ZoneMask{1} << column);
+  }
+}
+
+}  // namespace
+
+Columns columns_of(const NrtObject& nrt) {
+  Columns columns;
+  for (const NrtZone& zone : nrt.zones) columns.push_back(&zone);
+  std::sort(columns.begin(), columns.end(),
+            [](const NrtZone* a, const NrtZone* b) { return a->id < b->id; });
+  return columns;
+}
+
+int column_of(const NodeModel& model, int64_t zone_id) {
+  const auto found = std::lower_bound(model.zone_ids.begin(), model.zone_ids.end(), zone_id);
+  return found == model.zone_ids.end() || *found != zone_id
+             ? -1
+             : static_cast<int>(found - model.zone_ids.begin());
+}
+
+const ZoneResource* find(const NrtZone& zone, std::string_view resource) {
+  for (const ZoneResource& each : zone.resources) {
+    if (each.name == resource) return &each;
+  }
+  return nullptr;
+}
+
+bool is_memory(std::string_view resource) {
+  return resource == kMemory || resource.starts_with("hugepages-");
+}
+
+// Device plugins register extended resources: names with a domain that is not Kubernetes' own.
+bool is_device(std::string_view resource) {
+  return resource.find('/') != std::string_view::npos &&
+         resource.find("kubernetes.io/") == std::string_view::npos;
+}
+
+NodeModel model_of_counts(const Columns& columns, const NrtObject& nrt,
+                          const InternResource& index) {
+  NodeModel model;
+  for (const NrtZone* zone : columns) model.zone_ids.push_back(zone->id);
+  model.distances = distances_of(columns);
+  model.managers.policy = nrt.manager.policy;
+  model.managers.scope = nrt.manager.scope;
+  model.managers.max_numa_nodes = nrt.manager.max_numa_nodes;
+  // An exporter leaves out, or lists as 0, what a manager that is off does not hand out.
+  model.managers.cpu = ManagerPolicy::kNone;
+  model.managers.memory = ManagerPolicy::kNone;
+  for (const std::string_view name : resources_of(columns)) {
+    if (name == kCpu) {
+      model.cpu_totals = by_column(columns, name, capacity);
+      for (int64_t& total : model.cpu_totals) total /= 1000;
+      if (any(by_column(columns, name, allocatable))) model.managers.cpu = ManagerPolicy::kStatic;
+    } else if (is_memory(name)) {
+      model.memory.push_back({index(name), by_column(columns, name, allocatable)});
+      if (any(model.memory.back().allocatable)) model.managers.memory = ManagerPolicy::kStatic;
+    } else if (is_device(name)) {
+      DeviceType type{index(name), {}, by_column(columns, name, capacity)};
+      if (any(type.totals)) model.devices.push_back(std::move(type));
+    }
+  }
+  return model;
+}
+
+NodeState state_of_counts(const Columns& columns, const NodeModel& model,
+                          const InternResource& index) {
+  NodeState state(model);
+  std::vector<std::vector<int64_t>> devices(model.devices.size(),
+                                            std::vector<int64_t>(model.zones()));
+  for (const std::string_view name : resources_of(columns)) {
+    std::vector<int64_t> available =
+        by_column(columns, name, [](const ZoneResource& resource) { return resource.available; });
+    if (name == kCpu) {
+      for (int64_t& amount : available) amount /= 1000;
+      put(available, model.cpu_totals, state.cpu(model));
+    } else if (is_memory(name)) {
+      const uint32_t row = model.memory_row(index(name));
+      put(available, model.memory[row].allocatable, state.memory(model, row));
+    } else if (is_device(name)) {
+      const uint32_t row = model.device_row(index(name));
+      if (row != kNoResourceRow) devices[row] = std::move(available);
+    }
+  }
+  for (uint32_t row = 0; row < model.devices.size(); ++row) {
+    if (model.devices[row].listed()) {
+      state.set_device_ids(model, row, likely_free(model, row, std::move(devices[row])));
+    } else {
+      put(devices[row], model.devices[row].totals, state.devices(model, row));
+    }
+  }
+  if (model.memory_static) guess_groups(model, state);
+  return state;
+}
+
+}  // namespace plimsoll::topology::kubelet

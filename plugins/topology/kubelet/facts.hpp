@@ -1,0 +1,91 @@
+#pragma once
+// Node facts: what a kubelet's managers know and the counts per zone do not say, as it travels in
+// the NodeResourceTopology object. docs/topology.md, "Node facts", has the form.
+//
+//   settings  attributes, one per setting: cpuManagerPolicy, reservedCPUs, ...
+//   machine   annotation topology.plimsoll.io/machine: CPU layout and devices; fixed
+//   free      annotation topology.plimsoll.io/free: what is free; changes with every report
+//
+// Every fact is optional; where one is absent or cannot be believed, the counts decide. Pure
+// functions, nothing blocks; any thread, but a FactsReader belongs to one.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "plugins/topology/kubelet/node.hpp"
+#include "plugins/topology/nrt_object.hpp"
+
+namespace plimsoll::topology::kubelet {
+
+// The index of a resource in NodeModel, and back; "cpu" is kCpuResource, "memory" kMemoryResource.
+using InternResource = std::function<uint32_t(std::string_view name)>;
+using ResourceName = std::function<std::string_view(uint32_t index)>;
+
+// ---- for exporters
+
+// topologyManager*, cpuManager*, memoryManagerPolicy, kubeletFeatureGates and reservedCPUs, for
+// the object's `attributes`. What is unknown is left out.
+[[nodiscard]] std::vector<NrtAttribute> encode_settings(const NodeModel& model);
+
+// The text of kMachineAnnotation; empty if neither layout nor devices are known. Device ids are
+// written while the text stays within 6 KiB, else only how many there are.
+[[nodiscard]] std::string encode_machine(const NodeModel& model, const ResourceName& name_of);
+
+// The text of kFreeAnnotation; empty if nothing beyond the counts is known. It names the machine
+// text and the zones that it belongs to: `machine` is what encode_machine gave, `zones` what the
+// object will say (`available` counts), so that a reader notices when somebody else rewrote them.
+[[nodiscard]] std::string encode_free(const NodeModel& model, const NodeState& state,
+                                      const ResourceName& name_of, std::string_view machine,
+                                      std::span<const NrtZone> zones);
+
+// ---- for readers
+
+struct NodeFacts {
+  std::shared_ptr<const NodeModel> model;  // prepared; never null
+  NodeState state;
+  // What was ignored, each a sentence: where, what, and what decides instead. The same object gives
+  // the same texts, so a caller that reports per report should drop repetitions.
+  std::vector<std::string> problems;
+};
+
+// From the counts alone: policy, scope, and the zones' capacity, allocatable and available.
+//  - cpu: capacity says how many zones a request needs at least, available what fits. The CPU
+//    manager pins if some zone has allocatable CPUs.
+//  - memory and hugepages: allocatable and available. The memory manager pins if some zone has
+//    allocatable memory. A zone with less available than allocatable holds memory, so it cannot
+//    join a group of zones any more (unless they hold equal amounts: an exporter charges a block
+//    over several zones in full to each).
+//  - other extended resources: devices, counted per zone. There may be more of them without a zone.
+// A resource that no zone lists has no say.
+[[nodiscard]] NodeFacts from_counts(const NrtObject& nrt, const InternResource& index);
+
+// From the counts and the facts. Nodes with the same settings, machine text and totals share one
+// model, which lives as long as some node uses it.
+class FactsReader {
+ public:
+  explicit FactsReader(InternResource index) : index_(std::move(index)) {}
+
+  [[nodiscard]] NodeFacts read(const NrtObject& nrt);
+
+  // Models in use, counted anew.
+  [[nodiscard]] size_t models() const;
+
+ private:
+  struct Known {
+    std::weak_ptr<const NodeModel> model;
+    std::vector<std::string> problems;
+  };
+
+  InternResource index_;
+  std::unordered_map<std::string, Known> known_;  // by everything that the model is made of
+  size_t sweep_at_ = 64;
+};
+
+}  // namespace plimsoll::topology::kubelet

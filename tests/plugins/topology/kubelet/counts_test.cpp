@@ -1,0 +1,102 @@
+// A node from the counts of its zones alone.
+
+#include <gtest/gtest.h>
+
+#include "tests/plugins/topology/kubelet/random_machine.hpp"
+
+namespace plimsoll::topology::kubelet {
+namespace {
+
+NodeFacts read(std::vector<NrtZone> zones, Resources& resources) {
+  Report report;
+  report.attributes = {{"topologyManagerPolicy", "restricted"}, {"topologyManagerScope", "pod"}};
+  report.zones = std::move(zones);
+  NodeFacts facts = from_counts(parsed(report), resources.intern());
+  // Without facts both ways say the same.
+  const NodeFacts same = FactsReader(resources.intern()).read(parsed(report));
+  EXPECT_TRUE(same.problems.empty());
+  EXPECT_TRUE(same.state == facts.state);
+  return facts;
+}
+
+TEST(Counts, CapacityAllocatableAndAvailableHaveTheirUses) {
+  Resources resources;
+  const NodeFacts facts =
+      read({{4, {{0, 21}, {4, 10}}, {{"cpu", 8000, 8000, 2500}, {"memory", 300, 200, 150}}},
+            {0, {{0, 10}}, {{"cpu", 8000, 6000, 6000}, {"x.io/gpu", 4, 3, 2}}}},
+           resources);
+  const NodeModel& model = *facts.model;
+  EXPECT_EQ(model.zone_ids, (std::vector<uint32_t>{0, 4}));
+  EXPECT_EQ(model.distances, (std::vector<int32_t>{10, 255, 21, 10}));
+  EXPECT_EQ(model.managers.policy, Policy::kRestricted);
+  EXPECT_EQ(model.managers.scope, Scope::kPod);
+  EXPECT_TRUE(model.cpu_static && model.memory_static);
+  EXPECT_EQ(model.cpu_totals, (std::vector<int64_t>{8, 8}));
+  EXPECT_EQ(facts.state.cpu(model)[0], 6);
+  EXPECT_EQ(facts.state.cpu(model)[1], 2);  // whole CPUs
+  EXPECT_EQ(model.memory[0].allocatable, (std::vector<int64_t>{0, 200}));
+  EXPECT_EQ(facts.state.memory(model, 0)[1], 150);
+  ASSERT_EQ(model.devices.size(), 1U);
+  EXPECT_EQ(model.devices[0].totals, (std::vector<int64_t>{4, 0}));
+  EXPECT_EQ(facts.state.devices(model, 0)[0], 2);
+  EXPECT_FALSE(facts.state.knows_cpus());
+}
+
+TEST(Counts, AManagerThatHandsNothingOutIsOff) {
+  Resources resources;
+  const NodeFacts off = read({{0, {}, {{"cpu", 8000, 0, 0}, {"memory", 100, 0, 0}}}}, resources);
+  EXPECT_FALSE(off.model->cpu_static);
+  EXPECT_FALSE(off.model->memory_static);
+  const NodeFacts absent = read({{0, {}, {{"x.io/gpu", 1, 1, 1}}}}, resources);
+  EXPECT_FALSE(absent.model->cpu_static);
+  EXPECT_FALSE(absent.model->memory_static);
+  // Full is not off.
+  const NodeFacts full =
+      read({{0, {}, {{"cpu", 8000, 8000, 0}, {"memory", 100, 100, 0}}}}, resources);
+  EXPECT_TRUE(full.model->cpu_static && full.model->memory_static);
+}
+
+TEST(Counts, OnlyExtendedResourcesAreDevices) {
+  Resources resources;
+  const NodeFacts facts = read({{0,
+                                 {},
+                                 {{"ephemeral-storage", 9, 9, 9},
+                                  {"pods", 9, 9, 9},
+                                  {"kubernetes.io/batch-cpu", 9, 9, 9},
+                                  {"x.io/none", 0, 0, 0},
+                                  {"x.io/gpu", 1, 1, 1}}}},
+                               resources);
+  ASSERT_EQ(facts.model->devices.size(), 1U);
+  EXPECT_EQ(resources.name(facts.model->devices[0].resource), "x.io/gpu");
+  EXPECT_TRUE(facts.model->memory.empty());
+}
+
+TEST(Counts, ZonesThatHoldMemoryAreInAGroup) {
+  Resources resources;
+  const NodeFacts facts = read({{0, {}, {{"memory", 100, 100, 60}, {"hugepages-2Mi", 8, 8, 8}}},
+                                {1, {}, {{"memory", 100, 100, 100}, {"hugepages-2Mi", 8, 8, 8}}},
+                                {2, {}, {{"memory", 100, 100, 100}, {"hugepages-2Mi", 8, 8, 4}}}},
+                               resources);
+  EXPECT_GT(facts.state.assignments(*facts.model, 0), 0);
+  EXPECT_EQ(facts.state.assignments(*facts.model, 1), 0);
+  EXPECT_GT(facts.state.assignments(*facts.model, 2), 0);
+}
+
+TEST(Counts, OddAmountsHaveADefinedResult) {
+  Resources resources;
+  const NodeFacts facts =
+      read({{63, {}, {{"cpu", -5, -5, -5}, {"memory", 10, 10, -3}}},
+            {2, {}, {{"cpu", 1000, 4000, 9'000'000'000'000'000}, {"memory", 0, 0, 7}}},
+            {9, {}, {}}},
+           resources);
+  EXPECT_EQ(facts.model->cpu_totals, (std::vector<int64_t>{4, 0, 0}));
+  EXPECT_EQ(facts.state.cpu(*facts.model)[0], 4);
+  EXPECT_EQ(facts.state.cpu(*facts.model)[2], 0);
+  EXPECT_EQ(facts.state.memory(*facts.model, 0)[0], 0);
+  EXPECT_EQ(facts.state.memory(*facts.model, 0)[2], 0);
+  const NodeFacts none = read({}, resources);
+  EXPECT_EQ(none.model->zones(), 0U);
+}
+
+}  // namespace
+}  // namespace plimsoll::topology::kubelet
