@@ -180,6 +180,17 @@ TEST(Facts, TextsAreReadable) {
   machine.state.memory(model, 0)[1] = 34359738368;
   machine.state.set_group(model, 0, 1, 1);
   machine.state.set_group(model, 1, 0, 2);
+  const std::string gpu = "example.com/gpu";
+  machine.zones = {{1,
+                    {},
+                    {{gpu, 1, 1, 1},
+                     {"cpu", 16000, 16000, 16000},
+                     {"memory", 34359738368, 34359738368, 34359738368}}},
+                   {0,
+                    {},
+                    {{"memory", 34359738368, 33554432000, 29259464704},
+                     {"cpu", 16000, 14000, 12000},
+                     {gpu, 2, 2, 1}}}};
   const uint64_t free = 0b101;
   machine.state.set_device_ids(model, 0, {&free, 1});
   const Report report = report_of(machine, resources);
@@ -201,11 +212,14 @@ TEST(Facts, TextsAreReadable) {
             "cpus 1/1/3 12-15+28-31\n"
             "devices example.com/gpu 0:gpu-a,gpu-b 1:gpu-c 1!:gpu-d\n");
   EXPECT_EQ(report.free,
-            "v1.0 machine=076a0002 zones=811c9dc5\n"
+            "v1.0 machine=076a0002 zones=8985fbc1\n"
             "cpus 2-15,18-31\n"
             "zone 0 assignments=1 cells=0 memory=29259464704\n"
             "zone 1 assignments=0 cells=1 memory=34359738368\n"
             "devices example.com/gpu 0,2\n");
+  const NodeFacts facts = FactsReader(resources.intern()).read(parsed(report));
+  EXPECT_TRUE(facts.problems.empty()) << facts.problems.front();
+  EXPECT_EQ(facts.state.cpu_ids(*facts.model).text(), "2-15,18-31");
 }
 
 TEST(Facts, NodesOfOneKindShareAModel) {
