@@ -24,13 +24,33 @@ constexpr int kMaxZoneId = 63;
 constexpr std::string_view kFingerprintAttribute = "nodeTopologyPodsFingerprint";
 constexpr std::string_view kFingerprintAnnotation = "topology.node.k8s.io/fingerprint";
 
-// Raised inside this file only, with the path of the field; parse_nrt turns it into its result.
-struct FieldError : std::runtime_error {
-  FieldError(const std::string& path, std::string_view what)
-      : std::runtime_error(path + ": " + std::string(what)) {}
+// Where a field is. Spelled out only for an error: objects have hundreds of fields.
+class Path {
+ public:
+  Path(std::string_view name) : name_(name) {}
+  Path(const char* name) : name_(name) {}
+  Path(const Path& up, std::string_view name) : up_(&up), name_(name) {}
+  Path(const Path& up, size_t index) : up_(&up), index_(index) {}
+
+  [[nodiscard]] std::string text() const {
+    if (up_ == nullptr) return std::string(name_);
+    if (!name_.empty()) return up_->text() + '.' + std::string(name_);
+    return up_->text() + '[' + std::to_string(index_) + ']';
+  }
+
+ private:
+  const Path* up_ = nullptr;
+  std::string_view name_;
+  size_t index_ = 0;
 };
 
-std::string text_of(od::value value, const std::string& path) {
+// Raised inside this file only, with the path of the field; parse_nrt turns it into its result.
+struct FieldError : std::runtime_error {
+  FieldError(const Path& path, std::string_view what)
+      : std::runtime_error(path.text() + ": " + std::string(what)) {}
+};
+
+std::string text_of(od::value value, const Path& path) {
   std::string_view text;
   if (value.get_string().get(text) != simdjson::SUCCESS) throw FieldError(path, "must be a string");
   return std::string(text);
@@ -43,14 +63,14 @@ bool is_null(od::value& value) {
 
 // Calls `each(element, path)` for the elements of a list; null counts as an empty one.
 template <typename Each>
-void for_list(od::value value, const std::string& path, const Each& each) {
+void for_list(od::value value, const Path& path, const Each& each) {
   if (is_null(value)) return;
   od::array list;
   if (value.get_array().get(list) != simdjson::SUCCESS) throw FieldError(path, "must be a list");
   size_t index = 0;
   for (auto element : list) {
     od::value item;
-    const std::string at = path + "[" + std::to_string(index++) + "]";
+    const Path at(path, index++);
     if (element.get(item) != simdjson::SUCCESS) throw FieldError(at, "broken JSON");
     each(item, at);
   }
@@ -58,7 +78,7 @@ void for_list(od::value value, const std::string& path, const Each& each) {
 
 // Calls `each(key, value)` for the fields of an object.
 template <typename Each>
-void for_object(od::value value, const std::string& path, const Each& each) {
+void for_object(od::value value, const Path& path, const Each& each) {
   od::object object;
   if (value.get_object().get(object) != simdjson::SUCCESS) {
     throw FieldError(path, "must be an object");
@@ -70,12 +90,12 @@ void for_object(od::value value, const std::string& path, const Each& each) {
         field.value().get(item) != simdjson::SUCCESS) {
       throw FieldError(path, "broken JSON");
     }
-    each(std::string(key), item);
+    each(key, item);
   }
 }
 
 // A Quantity: a string or a number, taken as it is spelled.
-std::string quantity_text(od::value value, const std::string& path) {
+std::string quantity_text(od::value value, const Path& path) {
   od::json_type type{};
   if (value.type().get(type) != simdjson::SUCCESS) throw FieldError(path, "broken JSON");
   if (type == od::json_type::string) return text_of(value, path);
@@ -89,36 +109,36 @@ std::string quantity_text(od::value value, const std::string& path) {
 }
 
 int64_t amount_of(const std::string& resource, const std::optional<std::string>& text,
-                  const std::string& path) {
+                  const Path& path) {
   if (!text) throw FieldError(path, "is missing");
   const auto amount = parse_quantity(*text, unit_of(resource));
   if (!amount) throw FieldError(path, "invalid quantity \"" + *text + "\"");
   return clamp_amount(*amount);
 }
 
-ZoneResource read_resource(od::value value, const std::string& path) {
+ZoneResource read_resource(od::value value, const Path& path) {
   ZoneResource resource;
   std::optional<std::string> capacity, allocatable, available;
-  for_object(value, path, [&](const std::string& key, od::value field) {
-    if (key == "name") resource.name = text_of(field, path + ".name");
-    if (key == "capacity") capacity = quantity_text(field, path + ".capacity");
-    if (key == "allocatable") allocatable = quantity_text(field, path + ".allocatable");
-    if (key == "available") available = quantity_text(field, path + ".available");
+  for_object(value, path, [&](std::string_view key, od::value field) {
+    if (key == "name") resource.name = text_of(field, Path(path, "name"));
+    if (key == "capacity") capacity = quantity_text(field, Path(path, "capacity"));
+    if (key == "allocatable") allocatable = quantity_text(field, Path(path, "allocatable"));
+    if (key == "available") available = quantity_text(field, Path(path, "available"));
   });
-  if (resource.name.empty()) throw FieldError(path + ".name", "is missing");
-  resource.capacity = amount_of(resource.name, capacity, path + ".capacity");
-  resource.allocatable = amount_of(resource.name, allocatable, path + ".allocatable");
-  resource.available = amount_of(resource.name, available, path + ".available");
+  if (resource.name.empty()) throw FieldError(Path(path, "name"), "is missing");
+  resource.capacity = amount_of(resource.name, capacity, Path(path, "capacity"));
+  resource.allocatable = amount_of(resource.name, allocatable, Path(path, "allocatable"));
+  resource.available = amount_of(resource.name, available, Path(path, "available"));
   return resource;
 }
 
-void read_cost(od::value value, const std::string& path, NrtZone& zone) {
+void read_cost(od::value value, const Path& path, NrtZone& zone) {
   std::string name;
   int64_t cost = 0;
-  for_object(value, path, [&](const std::string& key, od::value field) {
-    if (key == "name") name = text_of(field, path + ".name");
+  for_object(value, path, [&](std::string_view key, od::value field) {
+    if (key == "name") name = text_of(field, Path(path, "name"));
     if (key == "value" && field.get_int64().get(cost) != simdjson::SUCCESS) {
-      throw FieldError(path + ".value", "must be a whole number");
+      throw FieldError(Path(path, "value"), "must be a whole number");
     }
   });
   const int id = zone_id_of(name);
@@ -129,19 +149,19 @@ void read_cost(od::value value, const std::string& path, NrtZone& zone) {
 }
 
 // Nothing: a zone that is no NUMA node.
-std::optional<NrtZone> read_zone(od::value value, const std::string& path) {
+std::optional<NrtZone> read_zone(od::value value, const Path& path) {
   NrtZone zone;
   std::string name;
   std::string type;
-  for_object(value, path, [&](const std::string& key, od::value field) {
-    if (key == "name") name = text_of(field, path + ".name");
-    if (key == "type") type = text_of(field, path + ".type");
+  for_object(value, path, [&](std::string_view key, od::value field) {
+    if (key == "name") name = text_of(field, Path(path, "name"));
+    if (key == "type") type = text_of(field, Path(path, "type"));
     if (key == "costs") {
-      for_list(field, path + ".costs",
-               [&](od::value cost, const std::string& at) { read_cost(cost, at, zone); });
+      for_list(field, Path(path, "costs"),
+               [&](od::value cost, const Path& at) { read_cost(cost, at, zone); });
     }
     if (key == "resources") {
-      for_list(field, path + ".resources", [&](od::value item, const std::string& at) {
+      for_list(field, Path(path, "resources"), [&](od::value item, const Path& at) {
         ZoneResource resource = read_resource(item, at);
         auto same = std::find_if(zone.resources.begin(), zone.resources.end(),
                                  [&](const ZoneResource& r) { return r.name == resource.name; });
@@ -153,8 +173,8 @@ std::optional<NrtZone> read_zone(od::value value, const std::string& path) {
       });
     }
   });
-  if (name.empty()) throw FieldError(path + ".name", "is missing");
-  if (type.empty()) throw FieldError(path + ".type", "is missing");
+  if (name.empty()) throw FieldError(Path(path, "name"), "is missing");
+  if (type.empty()) throw FieldError(Path(path, "type"), "is missing");
   const int id = zone_id_of(name);
   if (type != "Node" || id < 0 || id > kMaxZoneId) return std::nullopt;
   zone.id = static_cast<uint32_t>(id);
@@ -228,38 +248,39 @@ int64_t time_ms(std::string_view text) {
 
 // The annotation counts only where the attribute is not there: it is kept apart.
 void read_metadata(od::value value, NrtObject& nrt, std::string& annotated_fingerprint) {
-  for_object(value, "metadata", [&](const std::string& key, od::value field) {
+  for_object(value, "metadata", [&](std::string_view key, od::value field) {
     if (key == "name") nrt.name = text_of(field, "metadata.name");
     if (key == "resourceVersion") {
       nrt.resource_version = text_of(field, "metadata.resourceVersion");
     }
     if (key == "annotations" && !is_null(field)) {
-      for_object(field, "metadata.annotations", [&](const std::string& name, od::value text) {
+      const Path annotations("metadata.annotations");
+      for_object(field, annotations, [&](std::string_view name, od::value text) {
         if (name == kFingerprintAnnotation) {
-          annotated_fingerprint = text_of(text, "metadata.annotations[" + name + "]");
+          annotated_fingerprint = text_of(text, Path(annotations, name));
         } else if (name == kMachineAnnotation) {
-          nrt.machine_facts = text_of(text, "metadata.annotations[" + name + "]");
+          nrt.machine_facts = text_of(text, Path(annotations, name));
         } else if (name == kFreeAnnotation) {
-          nrt.free_facts = text_of(text, "metadata.annotations[" + name + "]");
+          nrt.free_facts = text_of(text, Path(annotations, name));
         }
       });
     }
     if (key == "managedFields") {
-      for_list(field, "metadata.managedFields", [&](od::value entry, const std::string& at) {
-        for_object(entry, at, [&](const std::string& name, od::value item) {
+      for_list(field, "metadata.managedFields", [&](od::value entry, const Path& at) {
+        for_object(entry, at, [&](std::string_view name, od::value item) {
           if (name != "time" || is_null(item)) return;
-          nrt.written_ms = std::max(nrt.written_ms, time_ms(text_of(item, at + ".time")));
+          nrt.written_ms = std::max(nrt.written_ms, time_ms(text_of(item, Path(at, "time"))));
         });
       });
     }
   });
 }
 
-NrtAttribute read_attribute(od::value value, const std::string& path) {
+NrtAttribute read_attribute(od::value value, const Path& path) {
   NrtAttribute attribute;
-  for_object(value, path, [&](const std::string& key, od::value field) {
-    if (key == "name") attribute.name = text_of(field, path + ".name");
-    if (key == "value") attribute.value = text_of(field, path + ".value");
+  for_object(value, path, [&](std::string_view key, od::value field) {
+    if (key == "name") attribute.name = text_of(field, Path(path, "name"));
+    if (key == "value") attribute.value = text_of(field, Path(path, "value"));
   });
   return attribute;
 }
@@ -268,25 +289,25 @@ NrtObject read_object(od::value root) {
   NrtObject nrt;
   std::vector<std::string> policies;
   std::string annotated_fingerprint;
-  for_object(root, "the object", [&](const std::string& key, od::value field) {
+  for_object(root, "the object", [&](std::string_view key, od::value field) {
     if (key == "metadata") read_metadata(field, nrt, annotated_fingerprint);
     if (key == "topologyPolicies") {
-      for_list(field, key, [&](od::value item, const std::string& at) {
-        policies.push_back(text_of(item, at));
-      });
+      for_list(field, key,
+               [&](od::value item, const Path& at) { policies.push_back(text_of(item, at)); });
     }
     if (key == "attributes") {
-      for_list(field, key, [&](od::value item, const std::string& at) {
+      for_list(field, key, [&](od::value item, const Path& at) {
         nrt.attributes.push_back(read_attribute(item, at));
       });
     }
     if (key == "zones") {
-      for_list(field, key, [&](od::value item, const std::string& at) {
+      for_list(field, key, [&](od::value item, const Path& at) {
         std::optional<NrtZone> zone = read_zone(item, at);
         if (!zone) return;
         for (const NrtZone& other : nrt.zones) {
           if (other.id == zone->id) {
-            throw FieldError(at + ".name", "node-" + std::to_string(zone->id) + " is listed twice");
+            throw FieldError(Path(at, "name"),
+                             "node-" + std::to_string(zone->id) + " is listed twice");
           }
         }
         nrt.zones.push_back(std::move(*zone));

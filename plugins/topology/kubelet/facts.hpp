@@ -67,7 +67,7 @@ struct NodeFacts {
 [[nodiscard]] NodeFacts from_counts(const NrtObject& nrt, const InternResource& index);
 
 // From the counts and the facts. Nodes with the same settings, machine text and totals share one
-// model, which lives as long as some node uses it.
+// model, which lives as long as some node uses it; nodes with the same CPUs share their layout.
 class FactsReader {
  public:
   explicit FactsReader(InternResource index) : index_(std::move(index)) {}
@@ -85,6 +85,7 @@ class FactsReader {
 
   InternResource index_;
   std::unordered_map<std::string, Known> known_;  // by everything that the model is made of
+  std::unordered_map<std::string, std::weak_ptr<const CpuLayout>> layouts_;  // by their lines
   size_t sweep_at_ = 64;
 };
 

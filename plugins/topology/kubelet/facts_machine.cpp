@@ -98,11 +98,12 @@ std::string machine_text(const NodeModel& model, const ResourceName& name_of, bo
 class MachineReading {
  public:
   MachineReading(const Columns& columns, const InternResource& index, NodeModel& model,
-                 std::vector<std::string>& problems)
+                 Layouts& layouts, std::vector<std::string>& problems)
       : columns_(columns),
         index_(index),
         model_(model),
-        problems_("annotation " + std::string(kMachineAnnotation), problems) {}
+        problems_("annotation " + std::string(kMachineAnnotation), problems),
+        layouts_(layouts) {}
 
   void read(std::string_view text) {
     const std::string_view first = cut(text, '\n');
@@ -113,10 +114,10 @@ class MachineReading {
       std::string_view rest = cut(text, '\n');
       ++line_;
       const std::string_view key = next_word(rest);
-      if (key == "cpus") read_cpus(rest);
+      if (key == "cpus") cpu_lines_.push_back({line_, rest});
       if (key == "devices") read_devices(rest);
     }
-    finish_layout();
+    read_layout();
   }
 
  private:
@@ -124,6 +125,25 @@ class MachineReading {
   void spoil_layout(std::string_view what) {
     if (!layout_spoilt_) problems_.add(line_, what, "the CPU layout is ignored");
     layout_spoilt_ = true;
+  }
+
+  // Machines of one kind have the same lines, but other device ids.
+  void read_layout() {
+    if (cpu_lines_.empty()) return;
+    std::string key;
+    for (const uint32_t id : model_.zone_ids) key += std::to_string(id) + ' ';
+    for (const auto& [line, text] : cpu_lines_) key.append(text) += '\n';
+    std::weak_ptr<const CpuLayout>& known = layouts_[std::move(key)];
+    std::shared_ptr<const CpuLayout> layout = known.lock();
+    if (!layout) {
+      for (const auto& [line, text] : cpu_lines_) {
+        line_ = line;
+        read_cpus(text);
+      }
+      if (layout_spoilt_) return;
+      known = layout = std::make_shared<const CpuLayout>(places_);
+    }
+    use_layout(std::move(layout));
   }
 
   void read_cpus(std::string_view rest) {
@@ -157,9 +177,7 @@ class MachineReading {
     }
   }
 
-  void finish_layout() {
-    if (layout_spoilt_ || places_.empty()) return;
-    auto layout = std::make_shared<const CpuLayout>(places_);
+  void use_layout(std::shared_ptr<const CpuLayout> layout) {
     line_ = 0;
     for (uint32_t column = 0; column < columns_.size(); ++column) {
       const ZoneResource* cpu = find(*columns_[column], "cpu");
@@ -242,7 +260,9 @@ class MachineReading {
   const InternResource& index_;
   NodeModel& model_;
   Problems problems_;
+  Layouts& layouts_;
   size_t line_ = 1;
+  std::vector<std::pair<size_t, std::string_view>> cpu_lines_;
   bool layout_spoilt_ = false;
   CpuSet seen_;
   std::vector<CpuPlace> places_;
@@ -260,8 +280,8 @@ std::string encode_machine(const NodeModel& model, const ResourceName& name_of) 
 }
 
 void read_machine(std::string_view text, const Columns& columns, const InternResource& index,
-                  NodeModel& model, std::vector<std::string>& problems) {
-  if (!text.empty()) MachineReading(columns, index, model, problems).read(text);
+                  NodeModel& model, Layouts& layouts, std::vector<std::string>& problems) {
+  if (!text.empty()) MachineReading(columns, index, model, layouts, problems).read(text);
 }
 
 }  // namespace plimsoll::topology::kubelet

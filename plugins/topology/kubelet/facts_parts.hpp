@@ -43,9 +43,11 @@ using Columns = std::vector<const NrtZone*>;
 [[nodiscard]] NodeState state_of_counts(const Columns& columns, const NodeModel& model,
                                         const InternResource& index);
 
+// CPU layouts in use, by their lines and the node's zone ids.
+using Layouts = std::unordered_map<std::string, std::weak_ptr<const CpuLayout>>;
 // Settings come last of all that makes a model: reserved CPUs need the layout.
 void read_machine(std::string_view text, const Columns& columns, const InternResource& index,
-                  NodeModel& model, std::vector<std::string>& problems);
+                  NodeModel& model, Layouts& layouts, std::vector<std::string>& problems);
 void read_settings(const NrtObject& nrt, NodeModel& model, std::vector<std::string>& problems);
 // Whether encode_settings writes, and read_settings reads, an attribute of this name.
 [[nodiscard]] bool is_setting(std::string_view attribute);

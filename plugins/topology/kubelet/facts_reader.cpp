@@ -45,9 +45,9 @@ std::string model_key(const NrtObject& nrt, const Columns& columns) {
 }
 
 NodeModel model_of(const NrtObject& nrt, const Columns& columns, const InternResource& index,
-                   std::vector<std::string>& problems) {
+                   Layouts& layouts, std::vector<std::string>& problems) {
   NodeModel model = model_of_counts(columns, nrt, index);
-  read_machine(nrt.machine_facts, columns, index, model, problems);
+  read_machine(nrt.machine_facts, columns, index, model, layouts, problems);
   read_settings(nrt, model, problems);
   model.prepare();
   return model;
@@ -78,7 +78,8 @@ NodeFacts FactsReader::read(const NrtObject& nrt) {
   facts.model = known.model.lock();
   if (!facts.model) {
     known.problems.clear();
-    facts.model = std::make_shared<const NodeModel>(model_of(nrt, columns, index_, known.problems));
+    facts.model =
+        std::make_shared<const NodeModel>(model_of(nrt, columns, index_, layouts_, known.problems));
     known.model = facts.model;
   }
   facts.problems = known.problems;
@@ -86,6 +87,7 @@ NodeFacts FactsReader::read(const NrtObject& nrt) {
   read_free(nrt, columns, *facts.model, index_, facts.state, facts.problems);
   if (known_.size() >= sweep_at_) {
     std::erase_if(known_, [](const auto& entry) { return entry.second.model.expired(); });
+    std::erase_if(layouts_, [](const auto& entry) { return entry.second.expired(); });
     sweep_at_ = 2 * known_.size() + 64;
   }
   return facts;
