@@ -4,18 +4,22 @@ namespace plimsoll::conformance {
 
 std::span<const Kind> kinds() {
   static constexpr Kind kTable[] = {
-      {"quantity", "parsing, printing and arithmetic of quantities", check_quantity},
-      {"qos_requests", "QoS class and resource sums of pods", check_qos_requests},
-      {"selectors", "label and node selectors, and the plugins that read them", check_selectors},
-      {"fit", "NodeResourcesFit and NodeResourcesBalancedAllocation", check_fit},
-      {"nrt_filter", "NodeResourceTopologyMatch: Filter on one node", check_nrt_filter},
-      {"nrt_score", "NodeResourceTopologyMatch: Score of one node, all strategies",
+      {"quantity", "", "parsing, printing and arithmetic of quantities", check_quantity},
+      {"qos_requests", "", "QoS class and resource sums of pods", check_qos_requests},
+      {"selectors", "", "label and node selectors, and the plugins that read them",
+       check_selectors},
+      {"fit", "", "NodeResourcesFit and NodeResourcesBalancedAllocation", check_fit},
+      {"nrt_filter", "", "NodeResourceTopologyMatch: Filter on one node", check_nrt_filter},
+      {"nrt_score", "", "NodeResourceTopologyMatch: Score of one node, all strategies",
        check_nrt_score},
-      {"queue", "requeue events and hints, and traces of the scheduling queue", check_queue},
-      {"preempt", "DefaultPreemption: candidates, victims, the chosen node, texts", check_preempt},
-      {"schedule", "whole scheduling decisions with the default profile", check_schedule},
-      {"merge", "the kubelet's topology manager: merging of hints", check_merge},
-      {"device", "NodeDevice: device requests, and allocations on one node", check_device},
+      {"queue", "", "requeue events and hints, and traces of the scheduling queue", check_queue},
+      {"preempt", "", "DefaultPreemption: candidates, victims, the chosen node, texts",
+       check_preempt},
+      {"schedule", "", "whole scheduling decisions with the default profile", check_schedule},
+      {"merge", "", "the kubelet's topology manager: merging of hints", check_merge},
+      {"admit", "exact", "the kubelet's admission, knowing all that the kubelet knows",
+       check_admit_exact},
+      {"device", "", "NodeDevice: device requests, and allocations on one node", check_device},
   };
   return kTable;
 }

@@ -11,6 +11,7 @@ namespace plimsoll::conformance {
 
 struct Kind {
   std::string_view name;  // on the command line
+  std::string_view view;  // --view; the first of a name is the default. Empty: there is only one
   std::string_view what;
   void (*check)(const Json& test_case, Findings& findings);
 };
@@ -27,6 +28,7 @@ void check_queue(const Json& test_case, Findings& findings);
 void check_preempt(const Json& test_case, Findings& findings);
 void check_schedule(const Json& test_case, Findings& findings);
 void check_merge(const Json& test_case, Findings& findings);
+void check_admit_exact(const Json& test_case, Findings& findings);
 void check_device(const Json& test_case, Findings& findings);
 
 }  // namespace plimsoll::conformance

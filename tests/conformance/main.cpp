@@ -28,6 +28,7 @@ struct Options {
   std::string kind;
   std::vector<std::string> files;
   std::string only;
+  std::string view;
   size_t max_failures = 10;
 };
 
@@ -57,7 +58,7 @@ void run_case(const Kind& kind, std::string_view line, const Options& options, T
   std::string id = "(a line without an id)";
   try {
     const Json test_case = Json::parse(line);
-    id = test_case.value("id", id);
+    id = test_case.value("id", test_case.value("seq", id));
     if (!options.only.empty() && id != options.only) return;
     kind.check(test_case, findings);
   } catch (const std::exception& problem) {
@@ -76,11 +77,17 @@ void run_case(const Kind& kind, std::string_view line, const Options& options, T
 
 int run(const Options& options) {
   const auto table = kinds();
-  const auto kind = std::find_if(table.begin(), table.end(),
-                                 [&](const Kind& each) { return each.name == options.kind; });
+  const auto kind = std::find_if(table.begin(), table.end(), [&](const Kind& each) {
+    return each.name == options.kind && (options.view.empty() || each.view == options.view);
+  });
   if (kind == table.end()) {
-    std::cerr << "unknown kind \"" << options.kind << "\"; there are:";
-    for (const Kind& each : table) std::cerr << " " << each.name;
+    std::cerr << "unknown kind \"" << options.kind << "\"";
+    if (!options.view.empty()) std::cerr << " with a view \"" << options.view << "\"";
+    std::cerr << "; there are:";
+    for (const Kind& each : table) {
+      std::cerr << " " << each.name;
+      if (!each.view.empty()) std::cerr << " (" << each.view << ")";
+    }
     std::cerr << "\n";
     return kExitUsage;
   }
@@ -117,11 +124,14 @@ int main_of(int argc, char** argv) {
   CLI::App app{"Runs Plimsoll's own code on vectors and compares with the expected outputs."};
   std::string kinds_text = "The kind of the files:";
   for (const Kind& kind : kinds()) {
-    kinds_text += "\n" + std::string(kind.name) + ": " + std::string(kind.what);
+    kinds_text += "\n" + std::string(kind.name);
+    if (!kind.view.empty()) kinds_text += " --view " + std::string(kind.view);
+    kinds_text += ": " + std::string(kind.what);
   }
   app.add_option("KIND", options.kind, kinds_text)->required();
   app.add_option("FILE", options.files, "Vector files, .jsonl or .jsonl.gz")->required();
   app.add_option("--only", options.only, "Run only the case with this id");
+  app.add_option("--view", options.view, "How much of a case is known, for kinds that have views");
   app.add_option("--max-failures", options.max_failures, "Print at most this many failures")
       ->capture_default_str();
   try {

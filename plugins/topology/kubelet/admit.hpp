@@ -38,10 +38,12 @@ enum class Stage : uint8_t { kNone, kMerge, kDevice, kCpu, kMemory };
 // What was wrong, finer than the reason.
 enum class Fault : uint8_t {
   kNone,
-  kNoAffinity,        // the merged hint is not what the policy accepts
-  kNotWholeCores,     // full-pcpus-only: not a multiple of threads per core
-  kTooFewWholeCores,  // full-pcpus-only: not enough free physical cores
-  kTooFewCpus,        // fewer free CPUs than asked for
+  kNoAffinity,                   // the merged hint is not what the policy accepts
+  kNoPodLevelAffinity,           // the same for a pod with pod-level resources, in scope pod
+  kNoPodLevelContainerAffinity,  // and in scope container
+  kNotWholeCores,                // full-pcpus-only: not a multiple of threads per core
+  kTooFewWholeCores,             // full-pcpus-only: not enough free physical cores
+  kTooFewCpus,                   // fewer free CPUs than asked for
   kNoHealthyDevice,
   kTooFewDevices,
   kNoDefaultAffinity,    // memory: no zones have enough
@@ -106,6 +108,7 @@ struct Admission {
   uint32_t resource = 0;                   // of kTooFewDevices and kNoHealthyDevice
   int64_t need = 0;                        // CPUs or devices asked for
   int64_t have = 0;                        // and there; CPUs per core for kNotWholeCores
+  int64_t per_core = 0;                    // CPUs per core, of kTooFewWholeCores
   std::vector<ContainerGrant> containers;  // as PodDemand's; on rejection what was got before it
   Allocation allocation;                   // empty on rejection
 
@@ -144,7 +147,10 @@ struct HintRecord {
   std::vector<Entry> entries;  // resources on which no provider had a say are missing
 };
 
-// Admits the pod: on success `state` is what it is afterwards, on rejection it is unchanged.
+// Admits the pod: on success `state` is what it is afterwards. On rejection it is what the kubelet
+// is left with: containers before the one that failed got their share and gave it back, which for
+// memory need not be the exact inverse (release): bytes may have moved between zones, and a zone
+// that others use may have left its group.
 // `records`: if given, all hints are listed there (slower).
 [[nodiscard]] Admission admit(const NodeModel& model, NodeState& state, const PodDemand& pod,
                               Scratch& scratch, std::vector<HintRecord>* records = nullptr);

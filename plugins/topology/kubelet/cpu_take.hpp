@@ -1,0 +1,34 @@
+#pragma once
+// Which CPUs the static policy gives away (cpu_assignment.go): takeByTopologyNUMAPacked, and
+// takeByTopologyNUMADistributed with distribute-cpus-across-numa. Pure; any thread.
+
+#include <cstdint>
+#include <vector>
+
+#include "plugins/topology/kubelet/cpu_layout.hpp"
+#include "plugins/topology/kubelet/node.hpp"
+
+namespace plimsoll::topology::kubelet {
+
+// Takes `count` of `available` into `taken`; false if there are too few. `available` lies within
+// the layout. Whole zones first, then sockets, [uncore caches,] cores, then single CPUs; among
+// equals those that leave the least behind, then the lowest id.
+[[nodiscard]] bool take_cpus(const CpuLayout& layout, const CpuOptions& options,
+                             const CpuSet& available, int64_t count, CpuSet& taken);
+
+// takeByTopologyNUMAPacked alone.
+[[nodiscard]] bool take_packed(const CpuLayout& layout, bool spread_over_cores, bool align_uncore,
+                               const CpuSet& available, int64_t count, CpuSet& taken);
+
+// takeByTopologyNUMADistributed: an even split over as few zones as possible, the one that leaves
+// the zones most alike. `group` CPUs are never split (threads of a core).
+[[nodiscard]] bool take_distributed(const CpuLayout& layout, bool spread_over_cores, int64_t group,
+                                    const CpuSet& available, int64_t count, CpuSet& taken);
+
+// The same question where only counts per column are known: whole zones first, then zones with the
+// least left, the lowest first. `taken` is added to; `available` is what may be taken, already
+// limited to the zones wanted.
+[[nodiscard]] bool take_counts(const NodeModel& model, std::span<const int64_t> available,
+                               int64_t count, std::span<int64_t> taken);
+
+}  // namespace plimsoll::topology::kubelet

@@ -1,0 +1,77 @@
+// What a pod took is given back.
+
+#include <algorithm>
+
+#include "plugins/topology/kubelet/admit.hpp"
+#include "plugins/topology/kubelet/masks.hpp"
+
+namespace plimsoll::topology::kubelet {
+namespace {
+
+// releaseMemory: low zones first, never more than is reserved there.
+void release_block(const NodeModel& model, NodeState& state, const MemoryBlock& block) {
+  int64_t bytes = block.bytes;
+  for_each_column(block.zones & model.all, [&](uint32_t column) {
+    if (state.knows_groups()) {
+      const int64_t assignments = state.assignments(model, column) - 1;
+      state.set_group(model, column, assignments,
+                      assignments > 0 ? state.group(model, column) : column_bit(column));
+    }
+    if (block.row >= model.memory.size()) return;
+    int64_t& free = state.memory(model, block.row)[column];
+    const int64_t reserved = model.memory[block.row].allocatable[column] - free;
+    const int64_t part = std::clamp<int64_t>(bytes, 0, std::max<int64_t>(reserved, 0));
+    free += part;
+    bytes -= part;
+  });
+}
+
+void release_cpus(const NodeModel& model, NodeState& state, const Allocation& allocation) {
+  if (allocation.cpus.empty()) return;
+  if (state.knows_cpus() && allocation.known_cpu_ids) {
+    return state.set_cpu_ids(model, state.cpu_ids(model) | allocation.cpu_ids);
+  }
+  // Ids would no longer tell the counts.
+  if (state.knows_cpus()) state.forget_cpu_ids(model);
+  const auto free = state.cpu(model);
+  for (size_t column = 0; column < free.size() && column < allocation.cpus.size(); ++column) {
+    free[column] = std::min(free[column] + allocation.cpus[column],
+                            std::max(free[column], model.cpu_totals[column]));
+  }
+}
+
+void release_devices(const NodeModel& model, NodeState& state, const DeviceGrant& grant) {
+  if (grant.row >= model.devices.size()) return;
+  if (model.devices[grant.row].listed()) {
+    const auto free = state.device_ids(model, grant.row);
+    std::vector<uint64_t> words(free.begin(), free.end());
+    for (size_t i = 0; i < words.size() && i < grant.ids.size(); ++i) words[i] |= grant.ids[i];
+    return state.set_device_ids(model, grant.row, words);
+  }
+  const auto free = state.devices(model, grant.row);
+  const std::vector<int64_t>& totals = model.devices[grant.row].totals;
+  for (size_t column = 0; column < free.size() && column < grant.by_zone.size(); ++column) {
+    free[column] =
+        std::min(free[column] + grant.by_zone[column], std::max(free[column], totals[column]));
+  }
+}
+
+}  // namespace
+
+void release(const NodeModel& model, NodeState& state, const Allocation& allocation) {
+  release_cpus(model, state, allocation);
+  for (const Allocation::Block& each : allocation.blocks) release_block(model, state, each.block);
+  for (const DeviceGrant& grant : allocation.devices) release_devices(model, state, grant);
+}
+
+void started(const NodeModel& model, NodeState& state, Allocation& allocation, uint32_t container) {
+  const auto over = [&](const Allocation::Block& each) {
+    return each.init && each.container < container;
+  };
+  for (const Allocation::Block& each : allocation.blocks) {
+    if (over(each)) release_block(model, state, each.block);
+  }
+  std::erase_if(allocation.blocks, over);
+}
+
+}  // namespace plimsoll::topology::kubelet

@@ -1,0 +1,93 @@
+#include "plugins/topology/kubelet/run.hpp"
+
+#include <algorithm>
+
+namespace plimsoll::topology::kubelet {
+
+void Reusable::clear(const NodeModel& model) {
+  if (cpu_count > 0) {
+    cpu_ids = {};
+    cpu_count = 0;
+  }
+  memory.clear();
+  any_devices = false;
+  cpus.assign(model.zones(), 0);
+  devices.assign(model.devices.size() * model.zones(), 0);
+  device_count.assign(model.devices.size(), 0);
+  device_ids.assign(model.cpu_ids_at - model.device_ids_at, 0);
+}
+
+int64_t Reusable::memory_in(ZoneMask zones, uint32_t resource) const {
+  for (const Memory& each : memory) {
+    if (each.zones == zones && each.resource == resource) return each.bytes;
+  }
+  return 0;
+}
+
+Run::Run(const NodeModel& node, const NodeState& from, const PodDemand& demand,
+         Scratch::Work& memory, Admission* result)
+    : model(node), state(&from), pod(demand), work(memory), out(result) {
+  pod_level = pod.pod_level && model.managers.pod_level_resource_managers;
+  looks_at_pod = pod.guaranteed && (!pod.pod_level || pod_level);
+  cpu_acts = model.cpu_static && looks_at_pod;
+  memory_acts = model.memory_static && looks_at_pod;
+  work.reusable.clear(model);
+}
+
+bool Run::refuse(Reason why, Stage who, Fault what, int64_t wanted, int64_t there) {
+  reason = why;
+  stage = who;
+  fault = what;
+  need = wanted;
+  have = there;
+  return false;
+}
+
+namespace {
+
+void add_devices(const NodeModel& model, const Needs& needs, std::vector<RowNeed>& rows) {
+  for (const Need& need : needs) {
+    const uint32_t row = model.device_row(need.resource);
+    if (row != kNoResourceRow) rows.push_back({row, need.resource, need.amount});
+  }
+}
+
+void add_memory(const NodeModel& model, const Needs& needs, std::vector<RowNeed>& rows) {
+  for (const Need& need : needs) {
+    rows.push_back({model.memory_row(need.resource), need.resource, need.amount});
+  }
+}
+
+void clear(Request& request) {
+  request.cpus = 0;
+  request.memory.clear();
+  request.devices.clear();
+  request.memory_acts = false;
+  request.cpu_impossible = false;
+  request.memory_impossible = false;
+}
+
+}  // namespace
+
+void Run::request_of(const ContainerDemand& container, Request& request) const {
+  clear(request);
+  add_devices(model, container.devices, request.devices);
+  request.memory_acts = memory_acts;
+  if (pod_level && !container.equal_requests_and_limits()) return;
+  if (cpu_acts) request.cpus = container.whole_cpus();
+  if (memory_acts) add_memory(model, container.memory, request.memory);
+}
+
+void Run::request_of_pod(Request& request) const {
+  clear(request);
+  const PodTotals& totals = pod_level ? pod.pod_totals : pod.totals;
+  add_devices(model, totals.devices, request.devices);
+  if (cpu_acts) request.cpus = totals.cpus;
+  if (memory_acts) add_memory(model, totals.memory, request.memory);
+  if (!pod_level) return;
+  const RowNeed cpus{0, kCpuResource, request.cpus * 1000};
+  request.cpu_impossible = request.cpus > 0 && empties_shared_pool(*this, {&cpus, 1}, true);
+  request.memory_impossible = memory_acts && empties_shared_pool(*this, request.memory, false);
+}
+
+}  // namespace plimsoll::topology::kubelet
