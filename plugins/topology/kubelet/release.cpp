@@ -29,7 +29,11 @@ void release_block(const NodeModel& model, NodeState& state, const MemoryBlock& 
 void release_cpus(const NodeModel& model, NodeState& state, const Allocation& allocation) {
   if (allocation.cpus.empty()) return;
   if (state.knows_cpus() && allocation.known_cpu_ids) {
-    return state.set_cpu_ids(model, state.cpu_ids(model) | allocation.cpu_ids);
+    // On machines with cores or sockets of different sizes the kubelet gives away whole ones that
+    // are not all free, reserved CPUs among them; those do not become free.
+    CpuSet back = allocation.cpu_ids;
+    if (model.reserved) back -= *model.reserved;
+    return state.set_cpu_ids(model, state.cpu_ids(model) | back);
   }
   // Ids would no longer tell the counts.
   if (state.knows_cpus()) state.forget_cpu_ids(model);
