@@ -54,7 +54,7 @@ const FieldNames* fields_of(std::string_view plugin, const std::string& parent) 
         {"scoringStrategy", kStrategy},
         {"scoringStrategy.resources", kResource}}},
       {"TopologyScore",
-       {{"", {"scoringStrategy"}},
+       {{"", {"scoringStrategy", "zoneView"}},
         {"scoringStrategy", kStrategy},
         {"scoringStrategy.resources", kResource}}},
       {kDevice,

@@ -1,11 +1,13 @@
 #pragma once
-// The four scoring strategies of KEP-119 over a node's zones, 0 to 100. Pure; any thread.
+// The four scoring strategies of KEP-119 over a node's zones, 0 to 100, as the reference computes
+// them: view Minimum. Pure; any thread. zone_score.hpp has the view of the zones that will be used.
 //
 // LeastAllocated, MostAllocated and BalancedAllocation score each zone and take the lowest score
 // that is not 0 (0 if all are); they look at single-numa-node nodes only. LeastNUMANodes counts how
 // many zones the pod needs, under any policy. Where the reference divides by zero, runs past an
 // array or returns what is not a number, there is a defined result; docs/topology.md lists them.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,7 +23,8 @@ enum class Strategy : uint8_t {
   kLeastAllocated,
   kMostAllocated,
   kBalancedAllocation,
-  kLeastNumaNodes
+  kLeastNumaNodes,
+  kPreserveLargeZones  // of TopologyScore alone, and not in view Minimum
 };
 
 struct ResourceWeight {
@@ -36,6 +39,12 @@ struct ScoringStrategy {
 
   [[nodiscard]] int64_t weight_of(std::string_view resource) const;
 };
+
+// A weight that can be multiplied with scores and added up: at most 2^32.
+[[nodiscard]] inline int64_t bounded_weight(const ScoringStrategy& strategy,
+                                            std::string_view resource) {
+  return std::min(strategy.weight_of(resource), int64_t{1} << 32);
+}
 
 // `node` null: the node reported no topology.
 [[nodiscard]] int64_t score_node(const ScoringStrategy& strategy, const PodRequest& pod,

@@ -1,8 +1,8 @@
 #pragma once
-// TopologyScore: scores nodes by how a pod would share their NUMA zones, with the strategies of
-// KEP-119 (see score.hpp in plugins/topology), on the view of the NUMA ledger: what was promised
-// and is not reported yet counts as used. It needs no NodeResourceTopologyMatch beside it: then the
-// ledger is its own and knows what is bound.
+// TopologyScore: scores nodes by the NUMA zones that a pod would use there (zone_score.hpp in
+// plugins/topology), or by the least of all zones as KEP-119 has it (score.hpp), on the view of the
+// NUMA ledger: what was promised and is not reported yet counts as used. It needs no
+// NodeResourceTopologyMatch beside it: then the ledger is its own and knows what is bound.
 //
 // No AddPod and RemovePod: what-ifs run filters, and scores are for nodes as they are.
 
@@ -10,18 +10,16 @@
 #include <string_view>
 
 #include "plugins/topology/ledger_access.hpp"
-#include "plugins/topology/score.hpp"
+#include "plugins/topologyscore/score_args.hpp"
 
 namespace plimsoll::topology {
 
-// Args: {scoringStrategy: {type, resources: [{name, weight}]}}; LeastAllocated unless said
-// otherwise. Throws std::runtime_error with every problem and its path.
-[[nodiscard]] ScoringStrategy parse_score_args(std::string_view json);
-
 class TopologyScore {
  public:
-  static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_PLUGIN;
+  // PreserveLargeZones looks at what all pods on a node request.
+  static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_PLUGIN | PLIMSOLL_ASPECT_REQUESTED;
 
+  // Args: score_args.hpp. Throws std::runtime_error with all that is wrong with them.
   TopologyScore(sdk::Host host, std::string_view args_json);
 
   sdk::Status score(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Nodes nodes,
@@ -33,7 +31,7 @@ class TopologyScore {
   void object_event(const sdk::ObjectEvent& event);
 
  private:
-  ScoringStrategy strategy_;
+  ScoreArgs args_;
   LedgerAccess ledger_;
 };
 

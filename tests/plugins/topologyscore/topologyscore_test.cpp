@@ -16,12 +16,69 @@ ReportSpec zones(const std::string& cpu0, const std::string& cpu1) {
   return spec;
 }
 
+// The plugin with one node that has a report.
+struct OneNode {
+  explicit OneNode(const std::string& args) : plugin(host, args) {
+    node.allocatable("cpu", 32'000);
+    host.add(node);
+    plugin.plugin().node_event(sdk::NodeEvent::kAdded, sdk::Node(&node.get()), 0);
+  }
+  void report(ReportSpec spec) {
+    spec.allocatable = "64Gi";
+    plugin.plugin().object_event(
+        {sdk::ObjectEvent::kUpsert, kNrtResource, "n1", "", nrt_json(spec)});
+  }
+  int64_t score(const PodSpec& spec) {
+    const PodRef pod = scene.pod(spec);
+    return plugin.score(cycle, sdk::Pod(pod.get()), {&node}).at(0);
+  }
+
+  sdk::FakeHost host;
+  sdk::FakeNode node{"n1", 4};
+  sdk::FakePlugin<TopologyScore> plugin;
+  TopologyScene scene;
+  sdk::FakeCycle cycle;
+};
+
+TEST(TopologyScore, LooksAtTheZoneThatWillBeUsedUnlessToldOtherwise) {
+  const std::string type = R"("scoringStrategy": {"type": "MostAllocated"})";
+  OneNode predicted("{" + type + "}");
+  OneNode minimum("{" + type + R"(, "zoneView": "Minimum"})");
+  // Memory decides: half of zone 0 is in use, and this pod takes the other half; zone 8 is empty.
+  ReportSpec report;
+  report.zones = {{0, {{"memory", "32Gi"}}}, {8, {{"memory", "64Gi"}}}};
+  predicted.report(report);
+  minimum.report(report);
+  PodSpec pod;
+  pod.apps = {R"({"memory":"32Gi","cpu":"500m"})"};
+  EXPECT_EQ(predicted.score(pod), 100);
+  EXPECT_EQ(minimum.score(pod), 25);  // half of zone 8, and nothing of its cpu, which it lacks
+}
+
+TEST(TopologyScore, PreserveLargeZonesLooksAtWhatAllPodsRequest) {
+  OneNode one(R"({"scoringStrategy": {"type": "PreserveLargeZones"}})");
+  PodSpec ordinary = guaranteed("ordinary", 4);
+  ordinary.burstable = true;
+  EXPECT_EQ(one.score(ordinary), 100);  // nothing is known to be lost
+  ReportSpec report;
+  report.allocatable = "16";
+  report.zones = {{0, {{"cpu", "16"}}}, {1, {{"cpu", "16"}}}};
+  one.plugin.plugin().object_event(
+      {sdk::ObjectEvent::kUpsert, kNrtResource, "n1", "", nrt_json(report)});
+  const int64_t empty = one.score(ordinary);
+  sdk::FakePod other("other");
+  other.request("cpu", 12'000);
+  one.node.add(other);
+  EXPECT_LT(empty, one.score(ordinary));
+}
+
 TEST(TopologyScore, ScoresItsOwnLedgersView) {
   sdk::FakeHost host;
   sdk::FakeNode node("n1", 4);
   node.allocatable("cpu", 32'000);
   host.add(node);
-  sdk::FakePlugin<TopologyScore> plugin(host, R"({"scoringStrategy": {"type": "MostAllocated"}})");
+  sdk::FakePlugin<TopologyScore> plugin(
+      host, R"({"scoringStrategy": {"type": "MostAllocated"}, "zoneView": "Minimum"})");
   plugin.plugin().node_event(sdk::NodeEvent::kAdded, sdk::Node(&node.get()), 0);
   const std::string json = nrt_json(zones("8", "4"));
   plugin.plugin().object_event({sdk::ObjectEvent::kUpsert, kNrtResource, "n1", "", json});
@@ -41,13 +98,43 @@ TEST(TopologyScore, ScoresItsOwnLedgersView) {
 }
 
 TEST(TopologyScore, Args) {
-  EXPECT_EQ(parse_score_args("").type, Strategy::kLeastAllocated);
-  EXPECT_EQ(parse_score_args(R"({"scoringStrategy": {"type": "BalancedAllocation"}})").type,
-            Strategy::kBalancedAllocation);
+  EXPECT_EQ(parse_score_args("").strategy.type, Strategy::kLeastAllocated);
+  EXPECT_EQ(parse_score_args("null").view, ZoneView::kPredicted);
+  EXPECT_EQ(parse_score_args(R"({"zoneView": "Minimum"})").view, ZoneView::kMinimum);
+  EXPECT_EQ(
+      parse_score_args(R"({"scoringStrategy": {"type": "BalancedAllocation"}})").strategy.type,
+      Strategy::kBalancedAllocation);
+  const ScoreArgs preserve = parse_score_args(
+      R"({"zoneView": "Predicted", "scoringStrategy": {"type": "PreserveLargeZones",
+          "resources": [{"name": "nvidia.com/gpu", "weight": 3}]}})");
+  EXPECT_EQ(preserve.strategy.type, Strategy::kPreserveLargeZones);
+  EXPECT_EQ(preserve.strategy.weight_of("nvidia.com/gpu"), 3);
+}
+
+TEST(TopologyScore, ArgsThatAreWrongNameTheFieldAndWhatWasMeant) {
   for (const auto& [json, error] : {
            std::pair(R"({"scoringStrategy": {"type": "Best"}})",
                      "scoringStrategy.type: Invalid value: \"Best\": invalid ScoringStrategyType"),
+           std::pair(R"({"scoringStrategy": {"type": "LeastNumaNode"}})",
+                     "scoringStrategy.type: Invalid value: \"LeastNumaNode\": invalid "
+                     "ScoringStrategyType, did you mean \"LeastNUMANodes\"?"),
+           std::pair(R"({"scoringStrategy": {"type": "PreserveLargezone"}})",
+                     "scoringStrategy.type: Invalid value: \"PreserveLargezone\": invalid "
+                     "ScoringStrategyType, did you mean \"PreserveLargeZones\"?"),
+           std::pair(R"({"zoneView": "predictd"})",
+                     "zoneView: Unsupported value: \"predictd\": supported values: \"Minimum\", "
+                     "\"Predicted\", did you mean \"Predicted\"?"),
+           std::pair(R"({"zoneView": "All"})",
+                     "zoneView: Unsupported value: \"All\": supported values: \"Minimum\", "
+                     "\"Predicted\""),
+           std::pair(R"({"zoneView": 1})", "zoneView: Invalid value: 1: must be a string"),
+           std::pair(
+               R"({"zoneView": "Minimum", "scoringStrategy": {"type": "PreserveLargeZones"}})",
+               "zoneView: Invalid value: \"Minimum\": PreserveLargeZones needs the view "
+               "Predicted"),
            std::pair(R"({"strategy": 1})", "unknown field \"strategy\""),
+           std::pair(R"({"view": 1, "zoneView": 2})",
+                     "[unknown field \"view\", zoneView: Invalid value: 2: must be a string]"),
            std::pair("3", "TopologyScoreArgs: must be an object"),
        }) {
     try {

@@ -1,0 +1,248 @@
+#include "plugins/topology/preserve.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "plugins/topology/numa_node.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+constexpr int64_t kMaxScore = 100;
+constexpr int64_t kEighths = 8;  // worth is counted in eighths of a unit
+constexpr int64_t kWidths = 4;   // a whole zone, a half, a quarter, an eighth
+// Amounts in this file end here, so that a hundred times a sum over 64 zones and all widths fits
+// int64. A zone has no billion CPUs.
+constexpr int64_t kLimit = int64_t{1} << 40;
+// schedutil.DefaultMilliCPURequest: what a pod without a request is taken to use.
+constexpr int64_t kEmptyRequest = 100;
+// Devices are counted, hugepages are bytes: no zone has a million devices.
+constexpr int64_t kManyDevices = int64_t{1} << 20;
+
+// One resource of a node, by zone, before and after a pod that takes something from `touched`.
+struct Row {
+  const int64_t* size = nullptr;
+  const int64_t* before = nullptr;
+  const int64_t* after = nullptr;
+  uint64_t touched = 0;
+  uint32_t zones = 0;
+
+  [[nodiscard]] int64_t size_in(uint32_t zone) const {
+    return std::clamp<int64_t>(size[zone], 0, kLimit);
+  }
+  // A report may show more available than allocatable, a promise may overdraw it.
+  [[nodiscard]] int64_t free_in(const int64_t* free, uint32_t zone) const {
+    return std::clamp<int64_t>(free[zone], 0, size_in(zone));
+  }
+};
+
+Row row_at(const plimsoll_numa_node& node, uint32_t row, const int64_t* after, uint64_t touched) {
+  const size_t begin = size_t{row} * node.zone_count;
+  return {node.allocatable + begin, node.free + begin, after + begin, touched, node.zone_count};
+}
+
+// floor(8 * free / size), 0 to 8. As doubles, which divide faster, and exactly: kLimit is far below
+// 2^53, so no quotient rounds up to the next whole number.
+int64_t eighths_of(int64_t free, int64_t size) {
+  return static_cast<int64_t>(static_cast<double>(free * kEighths) / static_cast<double>(size));
+}
+
+// What pods of each width could have, in eighths, and how many zones are untouched.
+struct Widths {
+  int64_t whole = 0;
+  int64_t half = 0;
+  int64_t quarter = 0;
+  int64_t eighth = 0;
+  int64_t intact = 0;
+
+  // `size` below 0: without this zone.
+  void add(int64_t eighths, int64_t size) {
+    eighth += eighths * size;
+    quarter += (eighths & ~int64_t{1}) * size;
+    half += (eighths & ~int64_t{3}) * size;
+    whole += (eighths & ~int64_t{7}) * size;
+    const int64_t untouched = eighths >> 3;
+    intact += size < 0 ? -untouched : untouched;
+  }
+};
+
+// A resource of a node and what a pod does to it.
+struct Change {
+  Widths before;
+  Widths after;
+  int64_t size = 0;  // of all zones together
+  int64_t free = 0;
+  int64_t zones = 0;  // that have any of it
+  int64_t zone = 0;   // one of them, in eighths: their mean
+};
+
+Change change_of(const Row& row) {
+  Change change;
+  for (uint32_t zone = 0; zone < row.zones; ++zone) {
+    const int64_t size = row.size_in(zone);
+    if (size == 0) continue;
+    const int64_t free = std::clamp<int64_t>(row.before[zone], 0, size);
+    change.before.add(eighths_of(free, size), size);
+    change.size += size;
+    change.free += free;
+    ++change.zones;
+  }
+  if (change.zones != 0) change.zone = kEighths * change.size / change.zones;
+  change.after = change.before;
+  for (uint64_t rest = row.touched; rest != 0; rest &= rest - 1) {
+    const auto zone = static_cast<uint32_t>(std::countr_zero(rest));
+    const int64_t size = row.size_in(zone);
+    if (size == 0) continue;
+    change.after.add(eighths_of(row.free_in(row.before, zone), size), -size);
+    change.after.add(eighths_of(row.free_in(row.after, zone), size), size);
+  }
+  return change;
+}
+
+// The worth of a resource in eighths; no width is worth more than `limit` units.
+int64_t worth_of(const Widths& widths, const Change& row, bool wider_than_zones, int64_t limit) {
+  const int64_t most = kEighths * std::max<int64_t>(limit, 0);
+  int64_t worth = std::min(widths.whole, most) + std::min(widths.half, most) +
+                  std::min(widths.quarter, most) + std::min(widths.eighth, most);
+  if (!wider_than_zones || row.zones < 2) return worth;
+  for (int64_t width = 2; width <= widths.intact; width *= 2) {
+    worth += std::min(row.zone * (widths.intact & ~(width - 1)), most);
+  }
+  return worth;
+}
+
+// The same for a node of which nothing is taken.
+int64_t untouched_worth(const Change& row, bool wider_than_zones) {
+  const int64_t all = kEighths * row.size;
+  const Widths widths{all, all, all, all, row.zones};
+  return worth_of(widths, row, wider_than_zones, row.size);
+}
+
+bool counts_devices(const plimsoll_numa_node& node, uint32_t row) {
+  if (node.resources[row] <= PLIMSOLL_RESOURCE_PODS) return false;
+  const int64_t* size = node.allocatable + size_t{row} * node.zone_count;
+  int64_t bits = 0;
+  for (uint32_t zone = 0; zone < node.zone_count; ++zone) bits |= size[zone];
+  return bits < kManyDevices;  // a negative amount counts as none
+}
+
+// By how much a pod lowers the CPUs that the free devices of the zones will want: each device its
+// part of the CPUs of the zones that have some, as far as these are free, and as far as the node's
+// CPUs go.
+int64_t taken_from_devices(const Row& devices, const Row& cpu, int64_t limit_before,
+                           int64_t limit_after) {
+  int64_t cpus = 0;
+  int64_t count = 0;
+  for (uint32_t zone = 0; zone < cpu.zones; ++zone) {
+    const int64_t here = devices.size_in(zone);
+    count += here;
+    cpus += here == 0 ? 0 : cpu.size_in(zone);
+  }
+  if (count == 0) return 0;
+  const int64_t each = cpus / count;
+  int64_t before = 0;
+  for (uint32_t zone = 0; zone < cpu.zones; ++zone) {
+    before += std::min(each * devices.free_in(devices.before, zone), cpu.free_in(cpu.before, zone));
+  }
+  int64_t after = before;
+  for (uint64_t rest = cpu.touched; rest != 0; rest &= rest - 1) {
+    const auto zone = static_cast<uint32_t>(std::countr_zero(rest));
+    after += std::min(each * devices.free_in(devices.after, zone), cpu.free_in(cpu.after, zone)) -
+             std::min(each * devices.free_in(devices.before, zone), cpu.free_in(cpu.before, zone));
+  }
+  return std::min(before, std::max<int64_t>(limit_before, 0)) -
+         std::min(after, std::max<int64_t>(limit_after, 0));
+}
+
+// Under policy none no pod is aligned: there is nothing to preserve.
+bool keeps_zones(const plimsoll_numa_node& node) {
+  return node.policy != PLIMSOLL_NUMA_POLICY_NONE;
+}
+
+bool wider_than_zones(const plimsoll_numa_node& node) {
+  return node.policy != PLIMSOLL_NUMA_POLICY_SINGLE_NUMA_NODE;
+}
+
+// Half for what is lost: 100 for nothing, 50 if it is what the pod takes in each of the four
+// widths. Half for what there is to lose: 100 for nothing, 0 for a node that nobody uses.
+int64_t score_of(int64_t worth, int64_t untouched, int64_t cost, int64_t need) {
+  const int64_t fair = kWidths * kEighths * std::clamp<int64_t>(need, 1, kLimit);
+  const int64_t lost = kMaxScore * fair / (fair + std::max<int64_t>(cost, 0));
+  const int64_t gone = untouched == 0 ? kMaxScore : kMaxScore * (untouched - worth) / untouched;
+  return (lost + gone) / 2;
+}
+
+// `after` is what is left by cell once the pod is there, which requests `need` of CPU.
+int64_t cpu_score(const plimsoll_numa_node& node, uint32_t cpu_row, const NodeCpu& cpu,
+                  const int64_t* after, uint64_t touched, int64_t need) {
+  const bool wider = wider_than_zones(node);
+  const Row row = row_at(node, cpu_row, after, touched);
+  const Change change = change_of(row);
+  // What is left for aligned pods: the CPUs of the zones less what all pods request.
+  const int64_t requested = std::clamp<int64_t>(cpu.requested, 0, change.size);
+  const int64_t limit = std::min(change.free, change.size - requested);
+  const int64_t worth = worth_of(change.before, change, wider, limit);
+  int64_t cost = worth - worth_of(change.after, change, wider, limit - need);
+  for (uint32_t other = 0; other < node.resource_count; ++other) {
+    if (!counts_devices(node, other)) continue;
+    const Row devices = row_at(node, other, after, touched);
+    cost += kEighths * taken_from_devices(devices, row, limit, limit - need);
+  }
+  return score_of(worth, untouched_worth(change, wider), cost, need);
+}
+
+int64_t device_score(const plimsoll_numa_node& node, uint32_t device_row, const int64_t* after,
+                     uint64_t touched) {
+  const bool wider = wider_than_zones(node);
+  const Row row = row_at(node, device_row, after, touched);
+  const Change change = change_of(row);
+  int64_t taken = 0;
+  for (uint64_t rest = touched; rest != 0; rest &= rest - 1) {
+    const auto zone = static_cast<uint32_t>(std::countr_zero(rest));
+    taken += row.free_in(row.before, zone) - row.free_in(row.after, zone);
+  }
+  const int64_t worth = worth_of(change.before, change, wider, change.free);
+  const int64_t left = worth_of(change.after, change, wider, change.free);
+  return score_of(worth, untouched_worth(change, wider), worth - left, taken);
+}
+
+}  // namespace
+
+WidthCost::WidthCost(const ScoringStrategy& strategy, const PodRequest& pod,
+                     std::vector<int64_t> weights)
+    : weights_(std::move(weights)),
+      cpu_weight_(bounded_weight(strategy, "cpu")),
+      cpu_(kEmptyRequest) {
+  for (const Request& request : pod.effective) {
+    if (request.resource == PLIMSOLL_RESOURCE_CPU) {
+      cpu_ = std::clamp<int64_t>(request.amount, kEmptyRequest, kLimit);
+    }
+  }
+}
+
+int64_t WidthCost::ordinary(const plimsoll_numa_node& node, const NodeCpu& cpu) const {
+  const uint32_t row = row_of(node, PLIMSOLL_RESOURCE_CPU);
+  if (row == kNoRow || !keeps_zones(node)) return kMaxScore;
+  return cpu_score(node, row, cpu, node.free, 0, cpu_);
+}
+
+int64_t WidthCost::aligned(const plimsoll_numa_node& node, const ZoneUse& use,
+                           const NodeCpu& cpu) const {
+  if (!keeps_zones(node)) return kMaxScore;
+  int64_t sum = 0;
+  int64_t weights = 0;
+  const uint32_t cpu_row = row_of(node, PLIMSOLL_RESOURCE_CPU);
+  if (cpu_row != kNoRow) {
+    sum += cpu_weight_ * cpu_score(node, cpu_row, cpu, use.free.data(), use.zones, cpu_);
+    weights += cpu_weight_;
+  }
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    const uint32_t row = use.rows[i];
+    if (row == kNoRow || use.taken[row] == 0 || !counts_devices(node, row)) continue;
+    sum += weights_[i] * device_score(node, row, use.free.data(), use.taken[row]);
+    weights += weights_[i];
+  }
+  return weights == 0 ? kMaxScore : sum / weights;
+}
+
+}  // namespace plimsoll::topology

@@ -1,0 +1,144 @@
+#include "plugins/topology/zone_score.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "plugins/topology/numa_node.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+constexpr int64_t kMaxScore = 100;
+constexpr int64_t kLocalDistance = 10;  // of a zone to itself, in ACPI's SLIT and so everywhere
+
+// What some zones have of one resource, before and after.
+struct Share {
+  int64_t size = 0;  // what they can allocate
+  int64_t free = 0;  // of that, free once the pod is there
+};
+
+Share share_of(const plimsoll_numa_node& node, const ZoneUse& use, uint32_t row, uint64_t columns) {
+  constexpr int64_t kLimit = int64_t{1} << 50;  // a hundred times a sum over 64 zones fits int64
+  Share share;
+  for (uint64_t rest = columns & node.listed[row]; rest != 0; rest &= rest - 1) {
+    const size_t cell = size_t{row} * node.zone_count + std::countr_zero(rest);
+    // A report may show more available than allocatable.
+    const int64_t size = std::max({node.allocatable[cell], node.free[cell], int64_t{0}});
+    share.size += std::min(size, kLimit);
+    share.free += std::clamp<int64_t>(use.free[cell], 0, std::min(size, kLimit));
+  }
+  return share;
+}
+
+// 100 less the standard deviation, in percent, of how full the zones are of each resource: those
+// that the pod pins, and of cpu and memory too, which any later pod will want.
+int64_t balanced(const plimsoll_numa_node& node, const ZoneUse& use) {
+  int count = 0;
+  double sum = 0;
+  double squares = 0;
+  for (uint32_t row = 0; row < node.resource_count; ++row) {
+    const bool common = node.resources[row] == PLIMSOLL_RESOURCE_CPU ||
+                        node.resources[row] == PLIMSOLL_RESOURCE_MEMORY;
+    if (!common && use.taken[row] == 0) continue;
+    const Share share = share_of(node, use, row, use.zones);
+    if (share.size == 0) continue;
+    const double full = 1 - static_cast<double>(share.free) / static_cast<double>(share.size);
+    ++count;
+    sum += full;
+    squares += full * full;
+  }
+  if (count < 2) return kMaxScore;
+  const double mean = sum / count;
+  const double variance = std::max(squares / count - mean * mean, 0.0);
+  return std::clamp<int64_t>(std::llround((1 - std::sqrt(variance)) * kMaxScore), 0, kMaxScore);
+}
+
+// 100 / width, less up to the way to 100 / (width + 1) for the distance between the zones.
+int64_t least_zones(const plimsoll_numa_node& node, const ZoneUse& use) {
+  const int64_t width = use.width;
+  int64_t sum = 0;
+  for (uint64_t a = use.widest; a != 0; a &= a - 1) {
+    for (uint64_t b = use.widest; b != 0; b &= b - 1) {
+      if ((a ^ b) == 0 || std::countr_zero(a) == std::countr_zero(b)) continue;
+      const int64_t distance =
+          node.distances[size_t(std::countr_zero(a)) * node.zone_count + std::countr_zero(b)];
+      sum += std::clamp<int64_t>(distance, kLocalDistance, kUnknownDistance);
+    }
+  }
+  int64_t far = width > 1 ? sum / (width * (width - 1)) : kLocalDistance;
+  if (!use.promised) far = kUnknownDistance;  // the zones of CPUs and devices may differ
+  // 100/w - 100/(w(w+1)) * (far-10)/far, rounded down once.
+  return kMaxScore * (far * width + kLocalDistance) / (far * width * (width + 1));
+}
+
+// The weights of what the pod pins.
+std::vector<int64_t> weights_of(const ScoringStrategy& strategy, const PodRequest& pod,
+                                const std::vector<uint32_t>& resources) {
+  std::vector<int64_t> weights(resources.size(), 1);
+  for (const ContainerRequest& container : pod.containers) {
+    for (const Request& request : container.pinned) {
+      const auto which = std::find(resources.begin(), resources.end(), request.resource);
+      weights[static_cast<size_t>(which - resources.begin())] =
+          bounded_weight(strategy, request.name);
+    }
+  }
+  return weights;
+}
+
+}  // namespace
+
+ZoneScore::ZoneScore(const ScoringStrategy& strategy, const PodRequest& pod)
+    : type_(strategy.type),
+      has_pinned_(pod.has_pinned),
+      predictor_(pod),
+      weights_(weights_of(strategy, pod, predictor_.resources())),
+      width_cost_(strategy, pod, weights_) {}
+
+int64_t ZoneScore::allocated(const plimsoll_numa_node& node, const ZoneUse& use) const {
+  int64_t sum = 0;
+  int64_t weights = 0;
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    const uint32_t row = use.rows[i];
+    if (row == kNoRow || use.taken[row] == 0) continue;
+    const Share share = share_of(node, use, row, use.taken[row]);
+    if (share.size == 0) continue;
+    const int64_t part = type_ == Strategy::kMostAllocated ? share.size - share.free : share.free;
+    sum += weights_[i] * (part * kMaxScore / share.size);
+    weights += weights_[i];
+  }
+  return weights == 0 ? 0 : sum / weights;
+}
+
+int64_t ZoneScore::on(const plimsoll_numa_node* zones, const NodeCpu& cpu, ZoneUse& use) const {
+  const bool preserves = type_ == Strategy::kPreserveLargeZones;
+  if (!has_pinned_) {
+    if (!preserves || zones == nullptr) return kMaxScore;
+    return width_cost_.ordinary(*zones, cpu);
+  }
+  // Nothing is destroyed where no zones are known, but nothing is aligned either.
+  if (zones == nullptr) return preserves ? kUnaligned : 0;
+  if (!predictor_.predict(*zones, use)) return 0;
+  if (use.width == 0) return preserves ? kUnaligned : 0;
+  int64_t score = 0;
+  switch (type_) {
+    case Strategy::kLeastNumaNodes:
+      return least_zones(*zones, use);
+    case Strategy::kBalancedAllocation:
+      score = balanced(*zones, use);
+      break;
+    case Strategy::kPreserveLargeZones:
+      score = width_cost_.aligned(*zones, use, cpu);
+      break;
+    case Strategy::kLeastAllocated:
+    case Strategy::kMostAllocated:
+      score = allocated(*zones, use);
+      break;
+  }
+  if (use.aligned()) {
+    return kUnaligned + 1 + score * (kMaxScore - kUnaligned - 1) / kMaxScore;
+  }
+  return score * kUnaligned * use.needed / (kMaxScore * int64_t{use.used});
+}
+
+}  // namespace plimsoll::topology

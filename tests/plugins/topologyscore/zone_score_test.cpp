@@ -1,0 +1,284 @@
+// View Predicted: scores on the zones that a pod will use.
+
+#include "plugins/topology/zone_score.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <random>
+
+#include "tests/plugins/topology/topology_scene.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+constexpr Strategy kShares[] = {Strategy::kLeastAllocated, Strategy::kMostAllocated,
+                                Strategy::kBalancedAllocation, Strategy::kPreserveLargeZones};
+constexpr const char* kGpu = "vendor.com/gpu";
+
+class ZoneScoreTest : public testing::Test {
+ protected:
+  int64_t score(Strategy type, const PodSpec& pod, const plimsoll_numa_node* node) {
+    ScoringStrategy strategy;
+    strategy.type = type;
+    const PodRef object = scene_.pod(pod);
+    return ZoneScore(strategy, PodRequest(*object)).on(node, {}, use_);
+  }
+  int64_t score(Strategy type, const PodSpec& pod, const ReportSpec& report) {
+    const NumaNode node = scene_.node(report);
+    return score(type, pod, &node.view());
+  }
+  const ZoneUse& use(const PodSpec& pod, const ReportSpec& report) {
+    node_ = scene_.node(report);
+    const PodRef object = scene_.pod(pod);
+    ZonePredictor(PodRequest(*object)).predict(node_.view(), use_);
+    return use_;
+  }
+  [[nodiscard]] int64_t free_cpu(uint32_t column) const {
+    const uint32_t row = row_of(node_.view(), PLIMSOLL_RESOURCE_CPU);
+    return use_.free[size_t{row} * node_.view().zone_count + column] / 1000;
+  }
+
+  TopologyScene scene_;
+  NumaNode node_;
+  ZoneUse use_;
+};
+
+// Zones with so many CPUs free, of 16.
+ReportSpec cpus(const std::string& policy, const std::vector<int>& free) {
+  ReportSpec report;
+  report.policy = policy;
+  report.allocatable = "16";
+  for (const int amount : free) {
+    report.zones.push_back(
+        {static_cast<int>(report.zones.size()), {{"cpu", std::to_string(amount)}}});
+  }
+  return report;
+}
+
+PodSpec gpus(int count) {
+  PodSpec pod;
+  pod.apps = {R"({"vendor.com/gpu":")" + std::to_string(count) + R"("})"};
+  pod.burstable = true;
+  return pod;
+}
+
+TEST_F(ZoneScoreTest, SharesAreOfTheUsedZoneAndOfWhatItCanAllocate) {
+  // 4 of zone 1's 16 CPUs stay free; zone 0 cannot hold the pod and has no say.
+  const ReportSpec report = cpus("single-numa-node", {2, 8});
+  const PodSpec pod = guaranteed("p", 4);
+  EXPECT_EQ(score(Strategy::kLeastAllocated, pod, report), 25 + 25 * 75 / 100);
+  EXPECT_EQ(score(Strategy::kMostAllocated, pod, report), 25 + 75 * 75 / 100);
+}
+
+TEST_F(ZoneScoreTest, ContainersTakeTheirShareOneAfterTheOther) {
+  PodSpec pod;
+  pod.apps = {R"({"cpu":"6","memory":"1"})", R"({"cpu":"6","memory":"1"})"};
+  const ReportSpec report = cpus("single-numa-node", {8, 16});
+  use(pod, report);
+  EXPECT_EQ(free_cpu(0), 2);
+  EXPECT_EQ(free_cpu(1), 10);
+  EXPECT_EQ(use_.width, 1u);
+  EXPECT_EQ(use_.zones, 0b11u);
+  EXPECT_EQ(score(Strategy::kLeastAllocated, pod, report), 25 + 37 * 75 / 100);  // 12 of 32
+
+  ReportSpec together = report;
+  together.scope = "pod";
+  use(pod, together);
+  EXPECT_EQ(free_cpu(0), 8);
+  EXPECT_EQ(free_cpu(1), 4);
+}
+
+TEST_F(ZoneScoreTest, FinishedInitContainersLeaveTheirShareToThePod) {
+  PodSpec pod;
+  pod.init = {R"({"cpu":"8","memory":"1"})"};
+  pod.apps = {R"({"cpu":"6","memory":"1"})"};
+  use(pod, cpus("single-numa-node", {10, 16}));
+  EXPECT_TRUE(use_.admitted);
+  EXPECT_EQ(free_cpu(0), 2);
+  EXPECT_EQ(free_cpu(1), 16);
+  // Not enough is left to reuse for another zone to be allowed.
+  pod.apps = {R"({"cpu":"12","memory":"1"})"};
+  use(pod, cpus("single-numa-node", {10, 16}));
+  EXPECT_FALSE(use_.admitted);
+}
+
+TEST_F(ZoneScoreTest, WidePodsGetTheSmallestLowestSetOfZones) {
+  const PodSpec pod = guaranteed("p", 20);
+  EXPECT_FALSE(use(pod, cpus("single-numa-node", {16, 16})).admitted);
+  use(pod, cpus("best-effort", {2, 9, 12, 8}));
+  EXPECT_EQ(use_.widest, 0b0110u);
+  EXPECT_TRUE(use_.aligned());
+  EXPECT_EQ(free_cpu(1), 0);
+  EXPECT_EQ(free_cpu(2), 1);
+  // Three zones where two would do: best-effort takes them, restricted refuses.
+  use(pod, cpus("best-effort", {8, 8, 8, 1}));
+  EXPECT_EQ(use_.widest, 0b0111u);
+  EXPECT_EQ(use_.used, 3u);
+  EXPECT_EQ(use_.needed, 2u);
+  EXPECT_FALSE(use_.aligned());
+  EXPECT_FALSE(use(pod, cpus("restricted", {8, 8, 8, 1})).admitted);
+  EXPECT_EQ(score(Strategy::kMostAllocated, pod, cpus("restricted", {8, 8, 8, 1})), 0);
+  EXPECT_FALSE(use(pod, cpus("best-effort", {8, 8, 3, 0})).admitted);
+}
+
+TEST_F(ZoneScoreTest, NodesWithManyZonesAreBoundedWork) {
+  const std::vector<int> half(64, 2);
+  use(guaranteed("p", 16), cpus("best-effort", half));
+  EXPECT_EQ(use_.width, 8u);
+  std::vector<int> odd(64, 1);
+  for (size_t i = 33; i < 64; i += 2) odd[i] = 2;
+  EXPECT_TRUE(use(guaranteed("p", 60), cpus("best-effort", odd)).admitted);
+  EXPECT_GE(use_.width, 44u);
+}
+
+// However full the one and empty the other.
+TEST_F(ZoneScoreTest, AlignedPlacementsScoreAboveOthers) {
+  for (const Strategy type : kShares) {
+    const PodSpec pod = guaranteed("p", 8);
+    for (const int free : {8, 12, 16}) {
+      const int64_t aligned = score(type, pod, cpus("best-effort", {0, free}));
+      for (const int part : {4, 6, 7}) {
+        EXPECT_GT(aligned, score(type, pod, cpus("best-effort", {part, part})));
+      }
+      EXPECT_GT(aligned, score(type, pod, cpus("none", {0, free})));
+      EXPECT_GT(aligned, kUnaligned);
+    }
+  }
+}
+
+// Pods of any QoS class: devices are aligned for all.
+TEST_F(ZoneScoreTest, DevicesInOneZoneScoreAboveDevicesInTwo) {
+  ReportSpec one = cpus("best-effort", {1, 1});
+  ReportSpec two = cpus("best-effort", {16, 16});
+  one.allocatable = two.allocatable = "16";
+  one.zones[0].available.push_back({kGpu, "0"});
+  one.zones[1].available.push_back({kGpu, "2"});
+  two.zones[0].available.push_back({kGpu, "1"});
+  two.zones[1].available.push_back({kGpu, "1"});
+  for (const Strategy type : kShares) {
+    EXPECT_GT(score(type, gpus(2), one), score(type, gpus(2), two)) << static_cast<int>(type);
+  }
+  EXPECT_EQ(score(Strategy::kLeastNumaNodes, gpus(2), one), 100);
+  EXPECT_LT(score(Strategy::kLeastNumaNodes, gpus(2), two), 50);
+}
+
+TEST_F(ZoneScoreTest, LeastNumaNodesCountsZonesAndThenDistance) {
+  const auto at = [&](int zones, int distance, const char* policy = "restricted") {
+    NrtObject nrt = scene_.nrt(cpus(policy, {16, 16, 16, 16}));
+    for (NrtZone& zone : nrt.zones) {
+      for (uint32_t to = 0; to < 4; ++to) {
+        zone.costs.push_back({to, zone.id == to ? 10 : distance});
+      }
+    }
+    const NumaNode node(nrt, scene_.index(), 0);
+    return score(Strategy::kLeastNumaNodes, guaranteed("p", zones * 16), &node.view());
+  };
+  EXPECT_EQ(at(1, 20), 100);
+  EXPECT_EQ(at(2, 20), 41);   // 50 - 1/2 of the way to 33
+  EXPECT_EQ(at(2, 40), 37);   // 3/4 of it
+  EXPECT_EQ(at(2, 0), 50);    // nothing is closer than local
+  EXPECT_EQ(at(2, 255), 33);  // not reported
+  EXPECT_EQ(at(3, 20), 29);
+  EXPECT_EQ(at(4, 20), 22);
+  EXPECT_EQ(at(1, 20, "none"), 51);  // the zone is not promised
+}
+
+TEST_F(ZoneScoreTest, BalancedAllocationLooksAtCpuAndMemoryOfTheUsedZone) {
+  const auto at = [&](const char* cpu, const char* memory) {
+    ReportSpec report;
+    report.allocatable = "100";
+    report.zones = {{0, {{"cpu", cpu}, {"memory", memory}}}};
+    PodSpec pod;
+    pod.apps = {R"({"cpu":"10","memory":"10"})"};
+    return score(Strategy::kBalancedAllocation, pod, report);
+  };
+  EXPECT_EQ(at("60", "60"), 100);
+  EXPECT_EQ(at("100", "20"), 25 + 60 * 75 / 100);  // 10 % and 90 % full: deviation 0.4
+  EXPECT_GT(at("60", "40"), at("60", "20"));
+}
+
+TEST_F(ZoneScoreTest, WhatIsNotTiedToZonesHasAResult) {
+  PodSpec ordinary = guaranteed("p", 4);
+  ordinary.burstable = true;
+  const ReportSpec report = cpus("single-numa-node", {16});
+  ReportSpec unlisted;
+  unlisted.zones = {{0, {{kGpu, "2"}}}};
+  const ReportSpec no_zones;
+  for (const Strategy type : {Strategy::kLeastAllocated, Strategy::kMostAllocated,
+                              Strategy::kBalancedAllocation, Strategy::kLeastNumaNodes}) {
+    EXPECT_EQ(score(type, ordinary, report), 100);
+    EXPECT_EQ(score(type, ordinary, nullptr), 100);
+    EXPECT_EQ(score(type, guaranteed("p", 4), nullptr), 0);
+    EXPECT_EQ(score(type, guaranteed("p", 4), unlisted), 0);
+    EXPECT_EQ(score(type, guaranteed("p", 4), no_zones), 0);
+  }
+}
+
+// Random nodes with gaps, missing rows, overdrawn cells and nonsense, and random pods.
+TEST_F(ZoneScoreTest, ScoresStayInRangeAndFollowWhatIsFree) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto pick = [&](int n) { return static_cast<int>(random() % n); };
+  const char* policies[] = {"none", "best-effort", "restricted", "single-numa-node"};
+  for (int round = 0; round < 400; ++round) {
+    ReportSpec report;
+    report.policy = policies[pick(4)];
+    report.scope = pick(2) == 0 ? "pod" : "container";
+    report.allocatable = std::to_string(pick(4) == 0 ? pick(3) : 16);
+    int id = pick(3);
+    for (int zone = 0, count = pick(9); zone < count; ++zone, id += 1 + pick(3)) {
+      ZoneSpec spec{id, {}};
+      for (const char* name : {"cpu", "memory", "hugepages-2Mi", kGpu}) {
+        if (pick(8) != 0) spec.available.push_back({name, std::to_string(pick(20) - 2)});
+      }
+      report.zones.push_back(spec);
+    }
+    PodSpec pod;
+    const auto container = [&] {
+      std::string requests = R"({"cpu":")" + std::to_string(pick(20)) + R"(","memory":"1")";
+      if (pick(2) == 0) requests += R"(,"vendor.com/gpu":")" + std::to_string(pick(5)) + "\"";
+      return requests + "}";
+    };
+    for (int i = pick(3); i > 0; --i) pod.init.push_back(container());
+    for (int i = pick(2); i > 0; --i) pod.sidecars.push_back(container());
+    for (int i = 1 + pick(3); i > 0; --i) pod.apps.push_back(container());
+    pod.burstable = pick(4) == 0;
+    const PodRef object = scene_.pod(pod);
+    const PodRequest request(*object);
+    NumaNode node = scene_.node(report);
+    const NodeCpu cpu{(pick(40) - 5) * int64_t{1000}};
+    for (const Strategy type :
+         {Strategy::kLeastAllocated, Strategy::kMostAllocated, Strategy::kBalancedAllocation,
+          Strategy::kLeastNumaNodes, Strategy::kPreserveLargeZones}) {
+      ScoringStrategy strategy;
+      strategy.type = type;
+      strategy.resources = {{"cpu", int64_t{1} << pick(63)}, {kGpu, -pick(5)}};
+      const ZoneScore score(strategy, request);
+      const int64_t value = score.on(&node.view(), cpu, use_);
+      ASSERT_GE(value, 0) << report.policy;
+      ASSERT_LE(value, 100) << report.policy;
+      ASSERT_EQ(value, score.on(&node.view(), cpu, use_)) << "the memory of a call shows";
+    }
+    // One CPU less in the only zone that is used: Least falls or stays, Most rises or stays.
+    const ZonePredictor predictor(request);
+    if (!predictor.predict(node.view(), use_) || std::popcount(use_.zones) != 1) continue;
+    const auto zones = use_.zones;
+    ScoringStrategy least;
+    ScoringStrategy most;
+    most.type = Strategy::kMostAllocated;
+    const int64_t least_before = ZoneScore(least, request).on(&node.view(), cpu, use_);
+    const int64_t most_before = ZoneScore(most, request).on(&node.view(), cpu, use_);
+    int64_t* cell =
+        node.free_cell(PLIMSOLL_RESOURCE_CPU, node.view().zone_ids[std::countr_zero(zones)]);
+    if (cell == nullptr || node.view().allocatable[cell - node.view().free] < *cell) continue;
+    *cell -= 1000;
+    if (!predictor.predict(node.view(), use_) || use_.zones != zones) continue;
+    ASSERT_LE(ZoneScore(least, request).on(&node.view(), cpu, use_), least_before);
+    ASSERT_GE(ZoneScore(most, request).on(&node.view(), cpu, use_), most_before);
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::topology
