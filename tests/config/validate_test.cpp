@@ -44,7 +44,8 @@ TEST_P(Example, LoadsAndNamesWhatHasNoEffect) {
       {"scheduler-plugins-nrt.yaml",
        {"profiles[0].pluginConfig[0].args.cacheResyncPeriodSeconds",
         "profiles[0].pluginConfig[0].args.cache.foreignPodsDetect"}},
-      {"topology.yaml", {}}};
+      {"topology.yaml", {}},
+      {"wide-pods.yaml", {}}};
   const auto found = expected.find(GetParam());
   ASSERT_NE(found, expected.end()) << "a new example: add it here";
   const Validation validation = load();
