@@ -46,10 +46,19 @@ struct SimulateArguments {
   std::string config;
   std::string cluster;
   std::string pods;
-  std::string expect;             // empty: nothing is expected
-  std::string output = "text";    // or json
-  double speed = 1;               // of the simulated kubelets' clock
-  int64_t report_delay_ms = 500;  // from admission to the node's next topology report
+  std::string expect;                 // empty: nothing is expected
+  std::string output = "text";        // or json
+  bool report = false;                // print what became of topology
+  double speed = 1;                   // of the clock of arrivals, kubelets and exporters
+  uint64_t seed = 1;                  // of what varies and what goes wrong
+  std::string report_kind = "facts";  // or counts
+  int64_t report_delay_ms = 500;      // from admission to the node's next topology report
+  double report_jitter = 0;           // by what fraction that varies
+  int64_t report_transit_ms = 0;      // how old a report is when it arrives
+  double report_loss = 0;             // probability that one is lost
+  int64_t report_period_ms = 60000;   // when a node reports again then
+  double agent_restarts = 0;          // probability that the agent restarts instead of reporting
+  int64_t agent_pause_ms = 10000;     // how long it is away then
   int64_t timeout_s = 120;
   std::vector<std::string> plugin_directories;
 };

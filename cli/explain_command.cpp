@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <future>
 #include <iostream>
 #include <limits>
@@ -11,6 +12,7 @@
 #include "config/manifest.hpp"
 #include "sandbox/api_server.hpp"
 #include "sandbox/cluster_loader.hpp"
+#include "sandbox/machine_nodes.hpp"
 #include "sandbox/object_store.hpp"
 
 namespace plimsoll::cli {
@@ -68,6 +70,11 @@ Result<std::string> ask_about_files(const ExplainArguments& arguments,
   sandbox::ObjectStore store;
   if (auto loaded = load_objects(store, arguments.cluster); !loaded) return fail(loaded.error());
   if (auto loaded = load_objects(store, arguments.pods); !loaded) return fail(loaded.error());
+  sandbox::MachineLibrary machines(
+      std::filesystem::path(arguments.cluster == "-" ? "" : arguments.cluster).parent_path());
+  if (auto installed = sandbox::install_machine_nodes(store, machines); !installed) {
+    return fail(installed.error());
+  }
   auto server = sandbox::ApiServer::start(store);
   if (!server) return fail(server.error());
   informer::ServerAccess access;

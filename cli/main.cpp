@@ -111,6 +111,36 @@ void add_debug_commands(CLI::App& app, DebugArguments& arguments) {
       ->check(CLI::IsMember({"text", "json"}));
 }
 
+// What may happen to the reports of simulated nodes.
+void add_simulated_reports(CLI::App& command, SimulateArguments& arguments) {
+  command
+      .add_option("--report-kind", arguments.report_kind,
+                  "What nodes report: facts, as Plimsoll's node agent, or counts, as others")
+      ->check(CLI::IsMember({"facts", "counts"}));
+  command
+      .add_option("--report-jitter", arguments.report_jitter,
+                  "By what fraction each report's delay varies, so that their order changes")
+      ->check(CLI::Range(0.0, 1.0));
+  command
+      .add_option("--report-transit-ms", arguments.report_transit_ms,
+                  "How old reports are when they arrive")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--report-loss", arguments.report_loss, "Probability that a report is lost")
+      ->check(CLI::Range(0.0, 0.99));
+  command
+      .add_option("--report-period-ms", arguments.report_period_ms,
+                  "After what time a node reports again if a report was lost")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--agent-restarts", arguments.agent_restarts,
+                  "Probability that a node's agent restarts when it should report")
+      ->check(CLI::Range(0.0, 0.99));
+  command
+      .add_option("--agent-pause-ms", arguments.agent_pause_ms,
+                  "How long an agent that restarts is away")
+      ->check(CLI::NonNegativeNumber);
+}
+
 int main_with_exceptions(int argc, char** argv) {
   CLI::App app{"Plimsoll: a topology-aware secondary Kubernetes scheduler."};
   app.set_version_flag("--version", PLIMSOLL_VERSION);
@@ -153,6 +183,15 @@ int main_with_exceptions(int argc, char** argv) {
       ->add_option("--report-delay-ms", simulate_arguments.report_delay_ms,
                    "How late nodes report their topology")
       ->check(CLI::NonNegativeNumber);
+  add_simulated_reports(*simulate_command, simulate_arguments);
+  simulate_command->add_flag("--report", simulate_arguments.report,
+                             "Print what became of topology: refusals, held-back pods, zones");
+  simulate_command
+      ->add_option("--speed", simulate_arguments.speed,
+                   "How many times as fast arrivals, kubelets and exporters live")
+      ->check(CLI::Range(0.001, 10000.0));
+  simulate_command->add_option("--seed", simulate_arguments.seed,
+                               "Decides what varies and what goes wrong");
   simulate_command
       ->add_option("--timeout", simulate_arguments.timeout_s, "Give up after so many seconds")
       ->check(CLI::PositiveNumber);

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -7,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/expectations.hpp"
 #include "cli/simulation.hpp"
+#include "cli/simulation_report.hpp"
 #include "cli/table.hpp"
 #include "config/manifest.hpp"
 
@@ -95,7 +97,7 @@ void print_text(const SimulationResult& result) {
             << " with TopologyAffinityError), " << result.kubelets.reports << " topology reports\n";
 }
 
-void print_json(const SimulationResult& result) {
+void print_json(const SimulationResult& result, bool report) {
   json pods = json::array();
   for (const Placement& placement : result.placements) {
     json pod{{"pod", placement.pod}, {"node", placement.node}, {"phase", placement.phase}};
@@ -106,21 +108,43 @@ void print_json(const SimulationResult& result) {
     if (!placement.failure.empty()) pod["failure"] = placement.failure;
     pods.push_back(std::move(pod));
   }
-  const json out{{"pods", pods},
-                 {"notes", result.notes},
-                 {"bound", result.bound},
-                 {"seconds", result.seconds},
-                 {"writes",
-                  {{"bindings", result.bindings},
-                   {"events", result.events},
-                   {"conditions", result.conditions}}},
-                 {"kubelets",
-                  {{"admitted", result.kubelets.admitted},
-                   {"rejected", result.kubelets.rejected},
-                   {"topologyAffinityErrors", result.kubelets.topology_rejections},
-                   {"reports", result.kubelets.reports}}},
-                 {"settled", result.settled}};
+  json out{{"pods", pods},
+           {"notes", result.notes},
+           {"bound", result.bound},
+           {"seconds", result.seconds},
+           {"writes",
+            {{"bindings", result.bindings},
+             {"events", result.events},
+             {"conditions", result.conditions}}},
+           {"kubelets",
+            {{"admitted", result.kubelets.admitted},
+             {"rejected", result.kubelets.rejected},
+             {"topologyAffinityErrors", result.kubelets.topology_rejections},
+             {"reports", result.kubelets.reports}}},
+           {"settled", result.settled}};
+  if (report) out["report"] = report_json(result);
   std::cout << out.dump(2) << "\n";
+}
+
+sandbox::KubeletOptions kubelet_options(const SimulateArguments& arguments) {
+  using std::chrono::milliseconds;
+  sandbox::KubeletOptions options;
+  options.speed = arguments.speed;
+  options.seed = arguments.seed;
+  // XML exports of machines are found beside the file that names them.
+  options.machines = std::make_shared<sandbox::MachineLibrary>(
+      std::filesystem::path(arguments.cluster == "-" ? "" : arguments.cluster).parent_path());
+  sandbox::ReportOptions& reports = options.reports;
+  reports.kind = arguments.report_kind == "counts" ? sandbox::ReportKind::kCounts
+                                                   : sandbox::ReportKind::kFacts;
+  reports.delay = milliseconds(arguments.report_delay_ms);
+  reports.jitter = arguments.report_jitter;
+  reports.transit = milliseconds(arguments.report_transit_ms);
+  reports.loss = arguments.report_loss;
+  reports.period = milliseconds(arguments.report_period_ms);
+  reports.restarts = arguments.agent_restarts;
+  reports.pause = milliseconds(arguments.agent_pause_ms);
+  return options;
 }
 
 }  // namespace
@@ -145,13 +169,18 @@ int simulate(const SimulateArguments& arguments) {
   SimulationOptions options;
   options.cluster = std::move(*cluster);
   options.pods = std::move(*pods);
-  options.kubelets.report_delay = std::chrono::milliseconds(arguments.report_delay_ms);
+  options.kubelets = kubelet_options(arguments);
   options.timeout = std::chrono::seconds(arguments.timeout_s);
   ProgressLine progress;
   const auto result = run_simulation(*configuration, *modules, options, std::ref(progress));
   progress.finish();
   if (!result) return failure(result.error().message);
-  arguments.output == "json" ? print_json(*result) : print_text(*result);
+  if (arguments.output == "json") {
+    print_json(*result, arguments.report);
+  } else {
+    print_text(*result);
+    if (arguments.report) std::cout << report_text(*result);
+  }
   if (!result->settled) {
     return failure("gave up after " + std::to_string(arguments.timeout_s) +
                    " s while pods were still moving; see --timeout");

@@ -7,7 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "cli/arrivals.hpp"
 #include "sandbox/cluster_loader.hpp"
+#include "sandbox/machine_nodes.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -204,6 +206,15 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   auto loaded = sandbox::load_cluster(store, options.cluster);
   if (!loaded) return fail(loaded.error().within("loading the cluster"));
   result.notes = std::move(loaded->notes);
+  sandbox::KubeletOptions kubelet_options = options.kubelets;
+  if (!kubelet_options.machines) {
+    kubelet_options.machines = std::make_shared<sandbox::MachineLibrary>();
+  }
+  if (auto installed = sandbox::install_machine_nodes(store, *kubelet_options.machines,
+                                                      kubelet_options.reports.kind);
+      !installed) {
+    return fail(installed.error());
+  }
   const std::set<std::string> names = scheduler_names(configuration);
   const std::set<std::string> bound_before = bound_pods(store);
 
@@ -212,7 +223,10 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
       true;  // a victim holds its room until its kubelet ends it
   auto server = sandbox::ApiServer::start(store, serving);
   if (!server) return fail(server.error());
-  sandbox::SimulatedKubelets kubelets(store, options.kubelets);
+  sandbox::SimulatedKubelets kubelets(store, kubelet_options);
+  if (!kubelets.wait_handled(options.timeout)) {
+    return fail(ErrorCode::kUnavailable, "the simulated kubelets did not start in time");
+  }
   informer::ServerAccess access;
   access.server = (*server)->url();
   access.source = "the sandbox";
@@ -232,16 +246,23 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   // name.
   while (!(*session)->scheduler().stats().synced && Clock::now() < deadline)
     std::this_thread::sleep_for(5ms);
-  auto arriving = sandbox::load_cluster(store, options.pods);
-  if (!arriving) return fail(arriving.error().within("loading the pods"));
-  result.notes.insert(result.notes.end(), arriving->notes.begin(), arriving->notes.end());
-
-  auto last_change = Clock::now();
+  Arrivals arrivals(options.pods, result.notes);
+  const auto begin = Clock::now();
+  auto last_change = begin;
   while (!result.settled && Clock::now() < deadline) {
-    if (watcher.follow(50ms)) last_change = Clock::now();
+    const double now = std::chrono::duration<double>(Clock::now() - begin).count();
+    const std::vector<std::string> come = arrivals.take(now * kubelet_options.speed);
+    if (!come.empty()) {
+      auto arriving = sandbox::load_cluster(store, come);
+      if (!arriving) return fail(arriving.error().within("loading the pods"));
+      result.notes.insert(result.notes.end(), arriving->notes.begin(), arriving->notes.end());
+    }
+    if (watcher.follow(arrivals.next() ? 5ms : 50ms)) last_change = Clock::now();
     if (progress) progress(watcher.arrived(), watcher.bound(), watcher.refused());
-    result.settled =
-        watcher.all_decided() && Clock::now() - last_change > kQuiet && kubelets.wait_idle(50ms);
+    if (arrivals.next() || !watcher.all_decided()) continue;
+    // Pods that end leave room for those that wait.
+    if (watcher.refused() > 0 && kubelets.stats().pending_finishes > 0) continue;
+    result.settled = Clock::now() - last_change > kQuiet && kubelets.wait_idle(50ms);
   }
   (*session)->stop();
   watcher.follow(0ms);
@@ -251,6 +272,8 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   result.conditions = (*server)->writes("pods/status");
   result.kubelets = kubelets.stats();
   kubelets.stop();
+  result.zone_use = kubelets.zone_use();
+  result.held_back = held_back_pods(store, kubelets, names);
   (*server)->stop();
   collect(store, names, bound_before, watcher, result);
   return result;

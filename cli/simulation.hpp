@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "cli/held_back.hpp"
 #include "cli/placements.hpp"
 #include "cli/wiring.hpp"
 #include "sandbox/api_server.hpp"
@@ -21,7 +22,7 @@ namespace plimsoll::cli {
 
 struct SimulationOptions {
   std::vector<std::string> cluster;  // objects as JSON texts
-  std::vector<std::string> pods;     // pods that arrive once the scheduler runs
+  std::vector<std::string> pods;     // pods that arrive once the scheduler runs (cli/arrivals.hpp)
   sandbox::KubeletOptions kubelets;
   std::chrono::seconds timeout{120};
 };
@@ -36,13 +37,16 @@ struct SimulationResult {
   uint64_t conditions = 0;
   sandbox::KubeletStats kubelets;
   bool settled = false;  // false: the timeout came first
+  std::vector<HeldBackPod> held_back;
+  std::map<std::string, sandbox::ZoneUse> zone_use;  // by resource
 };
 
 // Progress: pods that arrived, that are bound, that were found unplaceable so far.
 using Progress = std::function<void(size_t arrived, size_t bound, size_t waiting)>;
 
-// Runs until nothing moves any more. Blocks. Errors: objects that cannot be loaded, plugins that
-// cannot be made.
+// Runs until nothing moves any more: every pod has come, each is bound or was found to have no
+// place, and where some have none no running pod is going to end. Blocks. Errors: objects that
+// cannot be loaded, plugins that cannot be made.
 [[nodiscard]] Result<SimulationResult> run_simulation(const config::Validation& configuration,
                                                       const Modules& modules,
                                                       const SimulationOptions& options,

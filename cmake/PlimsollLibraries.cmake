@@ -7,6 +7,8 @@ find_package(simdjson 3.0 REQUIRED)
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED) # headers only, without a package file
 find_package(prometheus-cpp REQUIRED) # only its core is linked
 find_package(spdlog 1.10 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.9)
 find_package(yaml-cpp 0.7 REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(CLI11 2.1 REQUIRED)

@@ -3,50 +3,89 @@
 //
 // A pod that is bound to a node is admitted (or fails with the kubelet's reason), runs after a
 // delay, and ends after `sandbox.plimsoll.io/run-seconds` if it carries that annotation; a pod
-// marked for deletion is stopped and removed. What admission changes in a node's zones appears in
-// its NodeResourceTopology only after the report delay, as with a real exporter; what is reported
-// is always what is free at that moment, never more, together with the fingerprint of the pods it
-// covers.
+// marked for deletion is stopped and removed. What changes in a node's zones appears in its
+// NodeResourceTopology only after the report delay, as with a real exporter, together with the
+// fingerprint of the pods that the report covers; reports may be old when they arrive, be lost, or
+// stop for a while. Nodes that name a machine (sandbox/machine_description.hpp) get their Node
+// status and their NodeResourceTopology from it.
 //
 // One thread of its own does everything; the public functions may be called from any thread. Writes
-// go to the store directly and so are not counted as API requests. With the same seed and the same
-// order of events the same decisions are made; delays follow the real clock, divided by `speed`.
+// go to the store directly and so are not counted as API requests. Delays follow the real clock,
+// divided by `speed`. How long each start, stop and report of a pod or node takes, and which
+// reports are lost, follows from the seed and the name alone, in whatever order events come.
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "sandbox/machine_description.hpp"
 #include "sandbox/node_admission.hpp"
 #include "sandbox/object_store.hpp"
+#include "sandbox/use_meter.hpp"
 
 namespace plimsoll::sandbox {
 
 inline constexpr const char* kRunSecondsAnnotation = "sandbox.plimsoll.io/run-seconds";
+// What the scheduler predicts: {"container": {"cpu": [0], "memory": [0]}}.
+inline constexpr const char* kZonesAnnotation = "topology.plimsoll.io/zones";
 
 // Which pods a report's fingerprint covers (nodeTopologyPodsFingerprintMethod).
 enum class FingerprintMethod { kAll, kWithExclusiveResources };
 
+// What happens to reports. Times are of the simulated clock.
+struct ReportOptions {
+  ReportKind kind = ReportKind::kFacts;
+  std::chrono::milliseconds delay{1000};    // from a change of the zones to the exporter's look
+  double jitter = 0.0;                      // the delay varies by up to this fraction, per report
+  std::chrono::milliseconds transit{0};     // from the look to the arrival: so old is a report
+  double loss = 0.0;                        // probability that a report never arrives, below 1 ...
+  std::chrono::milliseconds period{60000};  // ... and when the exporter looks again then
+  double restarts = 0.0;  // probability that the agent restarts instead, below 1 ...
+  std::chrono::milliseconds pause{10000};  // ... and how long it is away; then it reports afresh
+};
+
 struct KubeletOptions {
-  std::chrono::milliseconds start_delay{200};    // from admission to phase Running
-  std::chrono::milliseconds stop_delay{100};     // from the deletion mark to removal
-  std::chrono::milliseconds report_delay{1000};  // from a change of the zones to its report
-  double jitter = 0.0;                           // delays vary by up to this fraction, by the seed
-  double speed = 1.0;                            // 10: time runs ten times as fast
+  std::chrono::milliseconds start_delay{200};  // from admission to phase Running
+  std::chrono::milliseconds stop_delay{100};   // from the deletion mark to removal
+  double jitter = 0.0;                         // these two vary by up to this fraction
+  ReportOptions reports;
+  double speed = 1.0;  // 10: time runs ten times as fast
   std::uint64_t seed = 1;
   FingerprintMethod fingerprint = FingerprintMethod::kAll;
-  NodeAdmissionFactory admission = make_node_admission;
+  std::shared_ptr<MachineLibrary> machines;  // null: XML files are found beside the process
+  NodeAdmissionFactory admission;            // null: make_admission_factory()
 };
 
 struct KubeletStats {
   std::uint64_t nodes = 0;
   std::uint64_t admitted = 0;
   std::uint64_t rejected = 0;
-  std::uint64_t topology_rejections = 0;  // of these, TopologyAffinityError
-  std::uint64_t finished = 0;             // ran for their run-seconds
-  std::uint64_t removed = 0;              // stopped after a deletion
-  std::uint64_t reports = 0;              // writes of a NodeResourceTopology
-  std::uint64_t pending_actions = 0;      // delayed actions that are under way
+  std::map<std::string, std::uint64_t> rejections;  // of these, by reason
+  std::uint64_t topology_rejections = 0;            // TopologyAffinityError
+  std::uint64_t finished = 0;                       // ran for their run-seconds
+  std::uint64_t removed = 0;                        // stopped after a deletion
+  std::uint64_t reports = 0;                        // written, but for the first one of each node
+  std::uint64_t reports_lost = 0;
+  std::uint64_t agent_restarts = 0;
+  std::uint64_t pending_actions = 0;   // delayed actions that are under way
+  std::uint64_t pending_finishes = 0;  // of these, ends of pods that run
+
+  // Of the pods admitted, those that got CPUs, memory or devices for themselves; and of these:
+  std::uint64_t exclusive_pods = 0;
+  std::uint64_t cross_zone_pods = 0;  // with a container over more than one zone
+  std::uint64_t cross_zone_containers = 0;
+  std::uint64_t predicted_pods = 0;     // with the annotation topology.plimsoll.io/zones ...
+  std::uint64_t predictions_right = 0;  // ... that names just the zones they got
 };
+
+// "2.5" -> 2.5; null: not a number of seconds from 0 to a thousand million.
+[[nodiscard]] std::optional<double> parse_seconds(const std::string& text);
 
 class SimulatedKubelets {
  public:
@@ -64,6 +103,15 @@ class SimulatedKubelets {
   // Waits until every event of the store has been handled and no start, stop or report is under
   // way (pods that run on do not count). False: not within the timeout.
   [[nodiscard]] bool wait_idle(std::chrono::milliseconds timeout) const;
+
+  // Waits until every event of the store so far has been handled.
+  [[nodiscard]] bool wait_handled(std::chrono::milliseconds timeout) const;
+
+  // Only after stop(). How the zones were used until then; the first node, by name and among those
+  // allowed, whose kubelet would take a pod.
+  [[nodiscard]] std::map<std::string, ZoneUse> zone_use() const;
+  [[nodiscard]] std::optional<std::string> first_taker(
+      const nlohmann::json& pod, const std::function<bool(const std::string& node)>& allowed) const;
 
  private:
   struct Impl;

@@ -1,15 +1,23 @@
 #include "sandbox/node_admission.hpp"
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
 
 #include "framework/base/log.hpp"
-#include "sandbox/pod_amounts.hpp"
+#include "plugins/topology/kubelet/admit.hpp"
+#include "plugins/topology/kubelet/facts.hpp"
+#include "sandbox/node_fit.hpp"
+#include "sandbox/node_kind.hpp"
+#include "sandbox/pod_demand_of.hpp"
+#include "sandbox/prior_use.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
 
+namespace kubelet = topology::kubelet;
+using kubelet::ZoneMask;
 using nlohmann::json;
 
 constexpr std::int64_t kMilli = 1000;
@@ -19,230 +27,179 @@ std::string uid_of(const json& pod) {
   return metadata.value("uid", metadata.value("namespace", "") + "/" + metadata.value("name", ""));
 }
 
-bool is_memory(const std::string& resource) {
-  return resource == "memory" || resource.starts_with("hugepages-");
-}
+// What all nodes of a simulation share.
+struct Shared {
+  NodeKinds kinds;
+  kubelet::Scratch scratch;
+};
 
-// Simplified static managers: whole CPUs and memory of Guaranteed pods, devices of all pods.
-class ZoneAdmission : public NodeAdmission {
+class KubeletAdmission : public NodeAdmission {
  public:
-  explicit ZoneAdmission(const NodeDescription& node) : node_(node) {
-    for (const ZoneDescription& zone : node_.zones) {
-      free_.push_back(zone.available);
-      Amounts used;
-      for (const auto& [name, total] : zone.allocatable) {
-        used[name] = total - amount_of(zone.available, name);
-        // An exporter writes zeros where a manager is off: that constrains nothing.
-        if (total > 0) tracked_[name] = true;
-      }
-      unexplained_.push_back(std::move(used));
-    }
-  }
+  KubeletAdmission(std::shared_ptr<Shared> shared, const NodeDescription& node)
+      : shared_(std::move(shared)),
+        kind_(shared_->kinds.of(node)),
+        name_(node.name),
+        allocatable_(node.allocatable),
+        has_machine_(node.machine != nullptr),
+        free_(kind_->free),
+        unexplained_(set_aside_prior_use(*kind_, node, shared_->kinds.resources(), free_)) {}
 
   AdmissionDecision admit(const json& pod) override {
-    const auto amounts = pod_amounts(pod);
-    if (!amounts) {
-      return {false, "UnexpectedAdmissionError", amounts.error().message};
-    }
-    Held held{amounts->requests, std::vector<Amounts>(free_.size()), false};
-    AdmissionDecision decision = allocate(*amounts, held);
-    if (decision.admitted) decision = fits(*amounts);
-    if (!decision.admitted) {
-      give_back(held);
-      return decision;
-    }
-    keep(uid_of(pod), std::move(held));
+    Held held;
+    AdmissionDecision decision = decide(pod, free_, held);
+    if (decision.admitted) keep(uid_of(pod), std::move(held));
     return decision;
+  }
+
+  AdmissionDecision try_admit(const json& pod) const override {
+    kubelet::NodeState copy = free_;
+    Held held;
+    return decide(pod, copy, held);
   }
 
   void restore(const json& pod) override {
     const auto amounts = pod_amounts(pod);
     if (!amounts) {
       log_warn("a running pod is not accounted for",
-               {{"node", node_.name}, {"why", amounts.error().message}});
+               {{"node", name_}, {"why", amounts.error().message}});
       return;
     }
-    Held held{amounts->requests, std::vector<Amounts>(free_.size()), false};
-    const std::vector<Amounts> needs = needs_of(*amounts);
-    const Amounts peak = peak_of(amounts->containers, needs);
-    // What the last report shows as used is explained by the pods that run here; what it does
-    // not show yet is taken from what is free, as far as there is any.
-    for (std::vector<Amounts>* pool : {&unexplained_, &free_}) {
-      if (take_from_one_zone(*pool, peak, held)) {
-        keep(uid_of(pod), std::move(held));
-        return;
-      }
-    }
-    for (const auto& [name, amount] : peak) {
-      std::int64_t rest = take_spread(unexplained_, name, amount, held);
-      (void)take_spread(free_, name, rest, held);
+    const auto demand = pod_demand_of(pod, *amounts, shared_->kinds.resources());
+    Held held;
+    held.requests = amounts->requests;
+    // What the last report shows as used is explained by the pods that run here; what it does not
+    // show yet is taken from what is free. Where pods overlap with what nobody explains, the
+    // kubelet that admitted them knew better: then they hold nothing here.
+    if (!restore_from(unexplained_, demand, held) && !restore_from(free_, demand, held) &&
+        demand.asks) {
+      log_warn("a running pod has no place in the zones; its requests alone are accounted for",
+               {{"node", name_}, {"pod", uid_of(pod)}});
     }
     keep(uid_of(pod), std::move(held));
+  }
+
+  bool started(const std::string& uid) override {
+    const auto found = held_.find(uid);
+    if (found == held_.end()) return false;
+    const kubelet::NodeState before = free_;
+    kubelet::started(model(), free_, found->second.admission.allocation);
+    return !(before == free_);
   }
 
   void release(const std::string& uid) override {
     const auto found = held_.find(uid);
     if (found == held_.end()) return;
-    give_back(found->second);
+    kubelet::release(model(), free_, found->second.admission.allocation);
     for (const auto& [name, amount] : found->second.requests) requested_[name] -= amount;
     held_.erase(found);
   }
 
   bool holds_exclusively(const std::string& uid) const override {
     const auto found = held_.find(uid);
-    return found != held_.end() && found->second.exclusive;
+    return found != held_.end() && !found->second.admission.allocation.empty();
   }
 
-  std::vector<ZoneAvailability> available() const override {
-    std::vector<ZoneAvailability> zones;
-    for (std::size_t i = 0; i < free_.size(); ++i) zones.push_back({node_.zones[i].id, free_[i]});
-    return zones;
-  }
+  NodeReport zones() const override;
+  NodeReport report(ReportKind kind) const override;
 
  private:
   struct Held {
     Amounts requests;
-    std::vector<Amounts> zones;  // what was taken from each
-    bool exclusive = false;
+    std::vector<kubelet::ContainerKind> kinds;  // by container
+    kubelet::Admission admission;
   };
 
-  // The resources of a container that some zone accounts for.
-  Amounts need_of(const PodAmounts& pod, const ContainerAmounts& container) const {
-    Amounts need;
-    for (const auto& [name, tracked] : tracked_) {
-      std::int64_t amount = 0;
-      if (name == "cpu") {
-        amount = pod.guaranteed ? amount_of(container.requests, name) : 0;
-        if (amount % kMilli != 0) amount = 0;  // fractional CPUs come from the shared pool
-      } else if (is_memory(name)) {
-        amount = pod.guaranteed ? amount_of(container.requests, name) : 0;
-      } else {
-        amount = amount_of(container.limits, name);
-      }
-      if (amount > 0) need[name] = amount;
+  [[nodiscard]] const kubelet::NodeModel& model() const { return *kind_->model; }
+
+  // Admits against `state`, and changes it on success.
+  AdmissionDecision decide(const json& pod, kubelet::NodeState& state, Held& held) const {
+    const auto amounts = pod_amounts(pod);
+    if (!amounts) return {false, "UnexpectedAdmissionError", amounts.error().message};
+    const auto demand = pod_demand_of(pod, *amounts, shared_->kinds.resources());
+    kubelet::NodeState after = state;
+    if (model().zones() > 0) {
+      held.admission = kubelet::admit(model(), after, demand, shared_->scratch);
     }
-    return need;
-  }
-
-  std::vector<Amounts> needs_of(const PodAmounts& pod) const {
-    std::vector<Amounts> needs;
-    for (const ContainerAmounts& container : pod.containers) {
-      needs.push_back(need_of(pod, container));
+    if (!held.admission.admitted()) {
+      const std::string& resource = shared_->kinds.resources().name(held.admission.resource);
+      return {false, std::string(kubelet::to_string(held.admission.reason)),
+              kubelet::message_of(held.admission, resource)};
     }
-    return needs;
+    if (auto misfit = misfit_of(*amounts, allocatable_, requested_, held_.size())) {
+      return {false, std::move(misfit->reason), std::move(misfit->message)};
+    }
+    state = after;
+    held.requests = amounts->requests;
+    remember_kinds(demand, held);
+    return {true, "", "", zones_of(demand, held.admission)};
   }
 
-  void take(std::vector<Amounts>& pool, std::size_t zone, const std::string& name,
-            std::int64_t amount, Held& held) {
-    pool[zone][name] -= amount;
-    held.zones[zone][name] += amount;
-    held.exclusive = held.exclusive || amount > 0;
+  static void remember_kinds(const kubelet::PodDemand& demand, Held& held) {
+    held.kinds.clear();
+    for (const auto& container : demand.containers) held.kinds.push_back(container.kind);
   }
 
-  bool take_from_one_zone(std::vector<Amounts>& pool, const Amounts& need, Held& held) {
-    for (std::size_t zone = 0; zone < pool.size(); ++zone) {
-      const bool fits_here = std::all_of(need.begin(), need.end(), [&](const auto& entry) {
-        return amount_of(pool[zone], entry.first) >= entry.second;
-      });
-      if (!fits_here) continue;
-      for (const auto& [name, amount] : need) take(pool, zone, name, amount, held);
+  // Lays a pod out in what is free in `pool`, in no zone in particular, and takes it from there.
+  bool restore_from(kubelet::NodeState& pool, const kubelet::PodDemand& demand, Held& held) {
+    if (model().zones() == 0 || !demand.asks) return true;
+    // One zone if it can be, as most policies would have it; any zones if not.
+    for (const auto policy : {topology::Policy::kSingleNumaNode, topology::Policy::kBestEffort}) {
+      kubelet::NodeModel lenient = model();
+      lenient.managers.policy = policy;
+      kubelet::NodeState after = pool;
+      copy_groups(free_, after);
+      kubelet::Admission admission = kubelet::admit(lenient, after, demand, shared_->scratch);
+      if (!admission.admitted()) continue;
+      pool = after;
+      copy_groups(after, free_);  // they are the node's, whichever pool the memory came from
+      held.admission = std::move(admission);
+      remember_kinds(demand, held);
       return true;
     }
     return false;
   }
 
-  // Takes from the lowest zones on; gives what could not be had.
-  std::int64_t take_spread(std::vector<Amounts>& pool, const std::string& name, std::int64_t amount,
-                           Held& held) {
-    for (std::size_t zone = 0; zone < pool.size() && amount > 0; ++zone) {
-      const std::int64_t part = std::min(amount, amount_of(pool[zone], name));
-      if (part <= 0) continue;
-      take(pool, zone, name, part, held);
-      amount -= part;
+  void copy_groups(const kubelet::NodeState& from, kubelet::NodeState& to) const {
+    if (!from.knows_groups()) return;
+    for (std::uint32_t column = 0; column < model().zones(); ++column) {
+      to.set_group(model(), column, from.assignments(model(), column), from.group(model(), column));
     }
-    return amount;
   }
 
-  // One container of scope container: the lowest zone where its need fits, counting what an
-  // earlier init container of the pod left to it there.
-  bool place_container(const Amounts& need, ContainerAmounts::Role role,
-                       std::vector<Amounts>& reusable, Held& held) {
-    for (std::size_t zone = 0; zone < free_.size(); ++zone) {
-      const bool fits_here = std::all_of(need.begin(), need.end(), [&](const auto& entry) {
-        const auto& [name, amount] = entry;
-        // Reusable CPUs and devices are part of every hint: their zone is the only choice.
-        for (std::size_t other = 0; other < free_.size() && !is_memory(name); ++other) {
-          if (other != zone && amount_of(reusable[other], name) > 0) return false;
-        }
-        return amount_of(free_[zone], name) + amount_of(reusable[zone], name) >= amount;
-      });
-      if (!fits_here) continue;
-      for (const auto& [name, amount] : need) {
-        std::int64_t& reuse = reusable[zone][name];
-        const std::int64_t extra = std::max<std::int64_t>(0, amount - reuse);
-        take(free_, zone, name, extra, held);
-        const bool init = role == ContainerAmounts::Role::kInit;
-        reuse = init ? std::max(reuse, amount) : std::max<std::int64_t>(0, reuse - amount);
-      }
-      return true;
+  std::vector<int> ids_of(ZoneMask mask) const {
+    std::vector<int> ids;
+    for (std::uint32_t column = 0; column < model().zones(); ++column) {
+      if ((mask >> column & 1) != 0) ids.push_back(static_cast<int>(model().zone_ids[column]));
     }
-    return false;
+    return ids;
   }
 
-  AdmissionDecision allocate(const PodAmounts& pod, Held& held) {
-    if (free_.empty()) return {true, "", ""};
-    const AdmissionDecision refused{false, "TopologyAffinityError",
-                                    "Resources cannot be allocated with Topology locality"};
-    const std::vector<Amounts> needs = needs_of(pod);
-    if (node_.policy == "single-numa-node" && node_.scope == "pod") {
-      const Amounts peak = peak_of(pod.containers, needs);
-      if (peak.empty() || take_from_one_zone(free_, peak, held)) return {true, "", ""};
-      return refused;
+  static ZoneMask mask_of(const std::vector<std::int64_t>& by_column) {
+    ZoneMask mask = 0;
+    for (std::size_t i = 0; i < by_column.size(); ++i) {
+      if (by_column[i] > 0) mask |= ZoneMask{1} << i;
     }
-    if (node_.policy == "single-numa-node") {
-      std::vector<Amounts> reusable(free_.size());
-      for (std::size_t i = 0; i < needs.size(); ++i) {
-        if (needs[i].empty()) continue;
-        if (!place_container(needs[i], pod.containers[i].role, reusable, held)) return refused;
-      }
-      return {true, "", ""};
-    }
-    for (const auto& [name, amount] : peak_of(pod.containers, needs)) {
-      if (const std::int64_t missing = take_spread(free_, name, amount, held); missing > 0) {
-        return {false, "UnexpectedAdmissionError",
-                "Allocate failed due to not enough " + name +
-                    " available to satisfy request: requested=" + format_amount(name, amount) +
-                    ", available=" + format_amount(name, amount - missing) +
-                    ", which is unexpected"};
-      }
-    }
-    return {true, "", ""};
+    return mask;
   }
 
-  // The kubelet's NodeResourcesFit predicate. Extended resources that the node does not have are
-  // not its business (removeMissingExtendedResources).
-  AdmissionDecision fits(const PodAmounts& pod) const {
-    const auto short_of = [](const std::string& name, std::int64_t asked, std::int64_t used,
-                             std::int64_t capacity) {
-      return AdmissionDecision{
-          false, "OutOf" + name,
-          "Node didn't have enough resource: " + name + ", requested: " + std::to_string(asked) +
-              ", used: " + std::to_string(used) + ", capacity: " + std::to_string(capacity)};
-    };
-    if (const auto pods = node_.allocatable.find("pods"); pods != node_.allocatable.end()) {
-      const auto used = static_cast<std::int64_t>(held_.size());
-      if (used + 1 > pods->second) return short_of("pods", 1, used, pods->second);
+  std::vector<ContainerZones> zones_of(const kubelet::PodDemand& demand,
+                                       const kubelet::Admission& admission) const {
+    std::vector<ContainerZones> result;
+    const ResourceIndex& resources = shared_->kinds.resources();
+    for (std::size_t i = 0; i < admission.containers.size(); ++i) {
+      const kubelet::ContainerGrant& grant = admission.containers[i];
+      ContainerZones zones;
+      zones.container = demand.containers[i].name;
+      if (const ZoneMask mask = mask_of(grant.cpus); mask != 0) zones.zones["cpu"] = ids_of(mask);
+      for (const kubelet::MemoryBlock& block : grant.memory) {
+        zones.zones[resources.name(block.resource)] = ids_of(block.zones);
+      }
+      for (const kubelet::DeviceGrant& device : grant.devices) {
+        if (device.zones != 0) zones.zones[resources.name(device.resource)] = ids_of(device.zones);
+      }
+      if (!zones.zones.empty()) result.push_back(std::move(zones));
     }
-    for (const auto& [name, asked] : pod.requests) {
-      const auto total = node_.allocatable.find(name);
-      if (asked == 0) continue;
-      const bool native = name == "cpu" || is_memory(name) || name == "ephemeral-storage";
-      if (total == node_.allocatable.end() && !native) continue;
-      const std::int64_t capacity = total == node_.allocatable.end() ? 0 : total->second;
-      const std::int64_t used = amount_of(requested_, name);
-      if (asked > capacity - used) return short_of(name, asked, used, capacity);
-    }
-    return {true, "", ""};
+    return result;
   }
 
   void keep(const std::string& uid, Held held) {
@@ -251,23 +208,125 @@ class ZoneAdmission : public NodeAdmission {
     held_[uid] = std::move(held);
   }
 
-  void give_back(const Held& held) {
-    for (std::size_t zone = 0; zone < free_.size(); ++zone)
-      add_amounts(free_[zone], held.zones[zone]);
-  }
+  void charge_as_listed(std::vector<ZoneReport>& zones) const;
+  void add_policy(NodeReport& report) const;
+  void add_facts(NodeReport& report) const;
 
-  NodeDescription node_;
-  std::map<std::string, bool> tracked_;  // resources that the zones account for
-  std::vector<Amounts> free_;            // by zone
-  std::vector<Amounts> unexplained_;     // used before the simulation by pods not yet restored
-  Amounts requested_;                    // by all pods of the node
-  std::map<std::string, Held> held_;     // by pod uid
+  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<const NodeKind> kind_;
+  std::string name_;
+  Amounts allocatable_;  // Node.status.allocatable
+  bool has_machine_;     // else its reports have costs already, or none
+  kubelet::NodeState free_;
+  kubelet::NodeState unexplained_;  // used before the simulation, by pods not yet restored
+  Amounts requested_;               // by all pods of the node
+  std::unordered_map<std::string, Held> held_;  // by pod uid
 };
+
+// What the pod-resources API lists of the pods: sidecars and app containers only.
+void KubeletAdmission::charge_as_listed(std::vector<ZoneReport>& zones) const {
+  const ResourceIndex& resources = shared_->kinds.resources();
+  const auto charge = [&](std::size_t column, const std::string& name, std::int64_t amount) {
+    const auto there = zones[column].available.find(name);
+    if (there == zones[column].available.end()) return;
+    there->second = std::max<std::int64_t>(0, there->second - amount);
+  };
+  for (const auto& [uid, held] : held_) {
+    for (std::size_t i = 0; i < held.admission.containers.size(); ++i) {
+      if (i < held.kinds.size() && held.kinds[i] == kubelet::ContainerKind::kInit) continue;
+      const kubelet::ContainerGrant& grant = held.admission.containers[i];
+      for (std::size_t column = 0; column < grant.cpus.size(); ++column) {
+        charge(column, "cpu", grant.cpus[column] * kMilli);
+      }
+      for (const kubelet::MemoryBlock& block : grant.memory) {
+        for (std::size_t column = 0; column < zones.size(); ++column) {
+          if ((block.zones >> column & 1) == 0) continue;
+          charge(column, resources.name(block.resource), block.bytes);
+        }
+      }
+      for (const kubelet::DeviceGrant& device : grant.devices) {
+        for (std::size_t column = 0; column < device.by_zone.size(); ++column) {
+          charge(column, resources.name(device.resource), device.by_zone[column]);
+        }
+      }
+    }
+  }
+}
+
+void KubeletAdmission::add_policy(NodeReport& report) const {
+  const kubelet::Managers& managers = model().managers;
+  report.attributes.emplace_back("topologyManagerPolicy", topology::to_string(managers.policy));
+  report.attributes.emplace_back("topologyManagerScope", topology::to_string(managers.scope));
+  // Facts that another exporter left would be those of another moment.
+  report.annotations.emplace_back(topology::kMachineAnnotation, "");
+  report.annotations.emplace_back(topology::kFreeAnnotation, "");
+}
+
+void KubeletAdmission::add_facts(NodeReport& report) const {
+  const kubelet::NodeModel& m = model();
+  for (topology::NrtAttribute& setting : kubelet::encode_settings(m)) {
+    report.attributes.emplace_back(std::move(setting.name), std::move(setting.value));
+  }
+  const kubelet::ResourceName name_of = [this](std::uint32_t index) -> std::string_view {
+    return shared_->kinds.resources().name(index);
+  };
+  if (!kind_->facts.has_value()) kind_->facts = kubelet::encode_machine(m, name_of);
+  report.annotations.emplace_back(
+      topology::kFreeAnnotation,
+      kubelet::encode_free(m, free_, name_of, *kind_->facts, nrt_zones_of(report)));
+  report.annotations.emplace_back(topology::kMachineAnnotation, *kind_->facts);
+}
+
+NodeReport KubeletAdmission::zones() const {
+  const kubelet::NodeModel& m = model();
+  const ResourceIndex& resources = shared_->kinds.resources();
+  NodeReport report;
+  for (std::uint32_t column = 0; column < m.zones(); ++column) {
+    ZoneReport& zone = report.zones.emplace_back();
+    zone.id = static_cast<int>(m.zone_ids[column]);
+    zone.capacity = kind_->capacity[column];
+    zone.allocatable = kind_->allocatable[column];
+    zone.available = zone.allocatable;
+    for (const auto& [name, amount] : amounts_at(*kind_, free_, column, resources)) {
+      zone.available[name] = amount;
+    }
+    for (std::uint32_t to = 0; to < m.zones() && has_machine_; ++to) {
+      zone.costs.emplace_back(static_cast<int>(m.zone_ids[to]), m.distance(column, to));
+    }
+  }
+  return report;
+}
+
+NodeReport KubeletAdmission::report(ReportKind kind) const {
+  const ResourceIndex& resources = shared_->kinds.resources();
+  NodeReport report = zones();
+  if (kind == ReportKind::kCounts) {
+    for (std::uint32_t column = 0; column < model().zones(); ++column) {
+      report.zones[column].available = kind_->allocatable[column];
+      // Used by nobody known, before the simulation and since.
+      for (const auto& [name, amount] : amounts_at(*kind_, unexplained_, column, resources)) {
+        report.zones[column].available[name] -= amount;
+      }
+    }
+    charge_as_listed(report.zones);
+  }
+  if (kind == ReportKind::kFacts)
+    add_facts(report);
+  else
+    add_policy(report);
+  return report;
+}
 
 }  // namespace
 
+NodeAdmissionFactory make_admission_factory() {
+  return [shared = std::make_shared<Shared>()](const NodeDescription& node) {
+    return std::make_unique<KubeletAdmission>(shared, node);
+  };
+}
+
 std::unique_ptr<NodeAdmission> make_node_admission(const NodeDescription& node) {
-  return std::make_unique<ZoneAdmission>(node);
+  return make_admission_factory()(node);
 }
 
 }  // namespace plimsoll::sandbox

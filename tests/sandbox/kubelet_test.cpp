@@ -20,7 +20,7 @@ KubeletOptions fast() {
   KubeletOptions options;
   options.start_delay = 5ms;
   options.stop_delay = 5ms;
-  options.report_delay = 5ms;
+  options.reports.delay = 5ms;
   return options;
 }
 
@@ -131,7 +131,7 @@ TEST_F(KubeletTest, RejectsWhatDoesNotAlignAsAKubeletDoes) {
 TEST_F(KubeletTest, HoldsReportsBack) {
   add_node("n");
   KubeletOptions options = fast();
-  options.report_delay = 400ms;
+  options.reports.delay = 400ms;
   SimulatedKubelets kubelets(store, options);
   add_bound("a", "n", "6");
   for (int i = 0; i < 1000 && pod("a")["status"]["phase"] != "Running"; ++i) {
@@ -244,16 +244,18 @@ TEST_F(KubeletTest, SurvivesALostHistoryAndBrokenObjects) {
   }
 }
 
-// A later, exact kubelet model takes this place.
 class RefuseAll : public NodeAdmission {
  public:
   AdmissionDecision admit(const json&) override {
     return {false, "UnexpectedAdmissionError", "no"};
   }
+  AdmissionDecision try_admit(const json&) const override { return {}; }
   void restore(const json&) override {}
+  bool started(const std::string&) override { return false; }
   void release(const std::string&) override {}
   bool holds_exclusively(const std::string&) const override { return false; }
-  std::vector<ZoneAvailability> available() const override { return {}; }
+  NodeReport zones() const override { return {}; }
+  NodeReport report(ReportKind) const override { return {}; }
 };
 
 TEST_F(KubeletTest, AdmissionCanBeReplaced) {

@@ -55,7 +55,7 @@ std::string show(const AdmissionDecision& decision) {
 }
 
 std::int64_t cpus(const NodeAdmission& node, std::size_t zone) {
-  return amount_of(node.available()[zone].available, "cpu") / 1000;
+  return amount_of(node.zones().zones[zone].available, "cpu") / 1000;
 }
 
 TEST(NodeAdmission, SingleNumaNodeContainerScopeGoesToTheLowestZone) {

@@ -1,0 +1,174 @@
+// Nodes as their simulated kubelets know them, and what is reported of them.
+
+#include "framework/base/log.hpp"
+#include "sandbox/kubelet_impl.hpp"
+#include "sandbox/machine_nodes.hpp"
+#include "sandbox/pod_fingerprint.hpp"
+#include "sandbox/pod_rules.hpp"
+
+namespace plimsoll::sandbox {
+
+using nlohmann::json;
+
+Result<NodeDescription> SimulatedKubelets::Impl::description_of(const json& node) {
+  auto machine = options.machines->machine_of(node);
+  if (!machine) return fail(machine.error());
+  if (*machine != nullptr) return describe_node(node, json(), *machine);
+  const std::string name = text_field(node.value("metadata", json::object()), "name");
+  const auto nrt = store.get(kNodeResourceTopologies, {"", name});
+  return describe_node(node, nrt ? (*nrt)->parse() : json());
+}
+
+// A node came, changed, or its topology did.
+void SimulatedKubelets::Impl::look_at_node(const std::string& name) {
+  const auto stored = store.get(kNodes, {"", name});
+  if (!stored) return forget_node(name);
+  auto description = description_of((*stored)->parse());
+  if (!description) {
+    log_warn("the simulated kubelet leaves a malformed node alone",
+             {{"node", name}, {"why", description.error().message}});
+    return;
+  }
+  const auto known = nodes.find(name);
+  if (known != nodes.end() && known->second.description.same_machine(*description)) return;
+  // A machine that changed reads its zones as empty: all its pods are accounted for below.
+  if (known != nodes.end()) {
+    for (ZoneDescription& zone : description->zones) zone.available = zone.allocatable;
+  }
+  SimulatedNode& node = nodes[name];
+  if (known == nodes.end()) node.dice = Dice(options.seed, name);
+  node.admission = options.admission(*description);
+  node.description = std::move(*description);
+  if (node.description.machine != nullptr) {
+    write_node_status(store, name, *node.description.machine);
+  }
+  adopt_pods(name, node);
+  count([this](KubeletStats& s) { s.nodes = nodes.size(); });
+}
+
+// The pods already on a node: those that run are taken over, those just bound are admitted.
+void SimulatedKubelets::Impl::adopt_pods(const std::string& name, SimulatedNode& node) {
+  const auto all = store.list(kPods);
+  if (!all) return;
+  std::vector<json> bound;
+  const bool again = !node.pods.empty();
+  for (const ObjectPtr& object : all->objects) {
+    const std::string* where = find_field(object->fields, "spec.nodeName");
+    if (where == nullptr || *where != name) continue;
+    json pod = object->parse();
+    if (is_terminal(pod)) continue;
+    const bool started = text_field(pod.value("status", json::object()), "phase") == "Running";
+    if (started || node.pods.contains(object->uid)) {
+      node.admission->restore(pod);
+      if (started) node.admission->started(object->uid);
+      node.pods.insert(object->uid);
+      pods.try_emplace(object->uid, SimulatedPod{object->key, name});
+      if (started && !again) schedule_end(pod, object->key, object->uid);
+    } else {
+      bound.push_back(std::move(pod));
+    }
+  }
+  // An agent reports when it starts; an exporter of counts is taken to have done so before.
+  const bool whole = node.description.machine != nullptr;
+  if (!node.description.zones.empty() && (whole || options.reports.kind == ReportKind::kFacts)) {
+    write(name, node, snapshot_of(node));
+  }
+  use.update(name, node.admission->zones(), seconds());
+  for (const json& pod : bound) look_at_pod(pod);
+  if (again) zones_changed(name, node);
+}
+
+void SimulatedKubelets::Impl::forget_node(const std::string& name) {
+  const auto found = nodes.find(name);
+  if (found == nodes.end()) return;
+  for (const std::string& uid : found->second.pods) pods.erase(uid);
+  nodes.erase(found);
+  use.forget(name, seconds());
+  count([this](KubeletStats& s) { s.nodes = nodes.size(); });
+}
+
+// Pods of the node changed: the exporter will look.
+void SimulatedKubelets::Impl::zones_changed(const std::string& name, SimulatedNode& node) {
+  if (node.description.zones.empty()) return;
+  use.update(name, node.admission->zones(), seconds());
+  if (node.report_pending) return;
+  node.report_pending = true;
+  const Seconds delay = options.reports.delay;
+  schedule({after(delay * node.dice.vary(options.reports.jitter)),
+            0,
+            ActionKind::kReport,
+            {"", name},
+            "",
+            nullptr});
+}
+
+NodeSnapshot SimulatedKubelets::Impl::snapshot_of(const SimulatedNode& node) const {
+  std::vector<std::pair<std::string, std::string>> covered;
+  for (const std::string& uid : node.pods) {
+    if (options.fingerprint == FingerprintMethod::kWithExclusiveResources &&
+        !node.admission->holds_exclusively(uid)) {
+      continue;
+    }
+    const ObjectKey& key = pods.at(uid).key;
+    covered.emplace_back(key.ns, key.name);
+  }
+  return {node.admission->report(options.reports.kind), pod_fingerprint(covered)};
+}
+
+// The exporter looks, if its agent does not happen to restart.
+void SimulatedKubelets::Impl::report(const std::string& name) {
+  const auto found = nodes.find(name);
+  if (found == nodes.end()) return;
+  SimulatedNode& node = found->second;
+  const ReportOptions& reports = options.reports;
+  if (!node.agent_back && node.dice.chance(reports.restarts)) {
+    node.agent_back = true;
+    count([](KubeletStats& s) { ++s.agent_restarts; });
+    schedule({after(reports.pause), 0, ActionKind::kReport, {"", name}, "", nullptr});
+    return;
+  }
+  node.agent_back = false;
+  node.report_pending = false;
+  NodeSnapshot snapshot = snapshot_of(node);
+  if (reports.transit.count() == 0) return deliver(name, snapshot);
+  const auto due = after(Seconds(reports.transit) * node.dice.vary(reports.jitter));
+  node.last_due = std::max(due, node.last_due);
+  schedule({node.last_due,
+            0,
+            ActionKind::kDeliver,
+            {"", name},
+            "",
+            std::make_shared<const NodeSnapshot>(std::move(snapshot))});
+}
+
+void SimulatedKubelets::Impl::deliver(const std::string& name, const NodeSnapshot& snapshot) {
+  const auto found = nodes.find(name);
+  if (found == nodes.end()) return;
+  SimulatedNode& node = found->second;
+  if (node.dice.chance(options.reports.loss)) {
+    count([](KubeletStats& s) { ++s.reports_lost; });
+    if (node.report_pending) return;
+    node.report_pending = true;
+    schedule({after(options.reports.period), 0, ActionKind::kReport, {"", name}, "", nullptr});
+    return;
+  }
+  if (write(name, node, snapshot)) count([](KubeletStats& s) { ++s.reports; });
+}
+
+bool SimulatedKubelets::Impl::write(const std::string& name, SimulatedNode& node,
+                                    const NodeSnapshot& snapshot) {
+  NodeReport report = snapshot.report;
+  report.attributes.emplace_back("nodeTopologyPodsFingerprint", snapshot.fingerprint);
+  report.attributes.emplace_back(
+      "nodeTopologyPodsFingerprintMethod",
+      options.fingerprint == FingerprintMethod::kAll ? "all" : "with-exclusive-resources");
+  report.annotations.emplace_back("topology.node.k8s.io/fingerprint", snapshot.fingerprint);
+  // An object that was deleted comes back only where the exporter is ours.
+  const std::uint64_t version =
+      publish_report(store, name, report, node.description.machine != nullptr);
+  if (version == 0) return false;
+  node.reported = version;
+  return true;
+}
+
+}  // namespace plimsoll::sandbox

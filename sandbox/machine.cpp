@@ -1,0 +1,51 @@
+#include "sandbox/machine.hpp"
+
+#include <algorithm>
+
+namespace plimsoll::sandbox {
+namespace {
+
+constexpr std::int64_t kMilli = 1000;
+
+Amounts memory_of(const MachineZone& zone) {
+  Amounts amounts = zone.hugepages;
+  amounts["memory"] = zone.memory;
+  return amounts;
+}
+
+}  // namespace
+
+Amounts Machine::allocatable_memory(std::size_t column) const {
+  const MachineZone& zone = hardware.zones[column];
+  Amounts amounts = memory_of(zone);
+  for (const auto& [type, bytes] : zone.hugepages) amounts["memory"] -= bytes;
+  if (const auto reserved = kubelet.reserved_memory.find(zone.id);
+      reserved != kubelet.reserved_memory.end()) {
+    for (const auto& [type, bytes] : reserved->second) amounts[type] -= bytes;
+  }
+  for (auto& [type, bytes] : amounts) bytes = std::max<std::int64_t>(0, bytes);
+  return amounts;
+}
+
+Amounts Machine::capacity() const {
+  Amounts amounts;
+  for (const MachineZone& zone : hardware.zones) add_amounts(amounts, memory_of(zone));
+  amounts["cpu"] = static_cast<std::int64_t>(hardware.cpus.size()) * kMilli;
+  amounts["pods"] = kubelet.max_pods;
+  for (const MachineDevice& device : devices) ++amounts[device.resource];
+  return amounts;
+}
+
+Amounts Machine::allocatable() const {
+  Amounts amounts;
+  for (std::size_t column = 0; column < hardware.zones.size(); ++column) {
+    add_amounts(amounts, allocatable_memory(column));
+  }
+  amounts["cpu"] =
+      static_cast<std::int64_t>(hardware.cpus.size() - kubelet.reserved_cpus.size()) * kMilli;
+  amounts["pods"] = kubelet.max_pods;
+  for (const MachineDevice& device : devices) amounts[device.resource] += device.healthy ? 1 : 0;
+  return amounts;
+}
+
+}  // namespace plimsoll::sandbox

@@ -1,0 +1,111 @@
+#include "sandbox/hwloc_reader.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace plimsoll::sandbox {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::int64_t kGi = std::int64_t{1} << 30;
+
+std::string fixture(const std::string& name) {
+  std::ifstream file("tests/sandbox/machines/" + name, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  EXPECT_TRUE(file) << name;
+  return text.str();
+}
+
+std::vector<int> cpus_of(const Hardware& hardware, std::size_t zone) {
+  std::vector<int> ids;
+  for (const MachineCpu& cpu : hardware.cpus) {
+    if (cpu.zone == zone) ids.push_back(cpu.id);
+  }
+  return ids;
+}
+
+const MachineCpu& cpu(const Hardware& hardware, int id) {
+  for (const MachineCpu& c : hardware.cpus) {
+    if (c.id == id) return c;
+  }
+  throw std::out_of_range("no such CPU");
+}
+
+TEST(HwlocReader, ReadsAnExport) {
+  const auto hardware = hardware_from_xml(fixture("two_sockets_four_zones.xml"));
+  ASSERT_TRUE(hardware) << hardware.error().message;
+  ASSERT_EQ(hardware->zones.size(), 4U);
+  EXPECT_EQ(hardware->cpus.size(), 16U);
+  EXPECT_THAT(cpus_of(*hardware, 0), ElementsAre(0, 1, 8, 9));
+  EXPECT_THAT(cpus_of(*hardware, 3), ElementsAre(6, 7, 14, 15));
+  EXPECT_EQ(cpu(*hardware, 9).core, 1);
+  EXPECT_EQ(cpu(*hardware, 13).core, 5);
+  EXPECT_EQ(cpu(*hardware, 3).socket, 0);
+  EXPECT_EQ(cpu(*hardware, 12).socket, 1);
+  EXPECT_EQ(cpu(*hardware, 10).uncore, 1);
+  const MachineZone& last = hardware->zones[3];
+  EXPECT_EQ(last.id, 3);
+  EXPECT_EQ(last.memory, 16 * kGi);
+  EXPECT_EQ(last.hugepages, (Amounts{{"hugepages-1Gi", kGi}}));
+  EXPECT_EQ(hardware->zones[0].hugepages, (Amounts{{"hugepages-2Mi", kGi}}));
+  EXPECT_THAT(last.distances, ElementsAre(32, 32, 12, 10));
+}
+
+TEST(HwlocReader, KeepsGapsAndMemoryWithoutCpus) {
+  const auto hardware = hardware_from_xml(fixture("gaps_and_memory_only.xml"));
+  ASSERT_TRUE(hardware) << hardware.error().message;
+  ASSERT_EQ(hardware->zones.size(), 3U);
+  EXPECT_EQ(hardware->zones[0].id, 0);
+  EXPECT_EQ(hardware->zones[1].id, 8);
+  EXPECT_EQ(hardware->zones[2].id, 16);
+  EXPECT_THAT(cpus_of(*hardware, 0), ElementsAre(0, 1));
+  EXPECT_THAT(cpus_of(*hardware, 1), ElementsAre(2, 3));
+  EXPECT_TRUE(cpus_of(*hardware, 2).empty());
+  EXPECT_THAT(hardware->zones[0].distances, ElementsAre(10, 20, 20)) << "Linux' defaults";
+  EXPECT_EQ(cpu(*hardware, 2).uncore, cpu(*hardware, 2).socket) << "no last-level cache";
+}
+
+TEST(HwlocReader, ReadsASyntheticDescription) {
+  const auto hardware = hardware_from_synthetic("pack:2 [numa(memory=64GiB)] l3:2 core:4 pu:2");
+  ASSERT_TRUE(hardware) << hardware.error().message;
+  ASSERT_EQ(hardware->zones.size(), 2U);
+  EXPECT_EQ(hardware->zones[1].memory, 64 * kGi);
+  EXPECT_TRUE(hardware->zones[1].hugepages.empty());
+  EXPECT_EQ(hardware->cpus.size(), 32U);
+  EXPECT_EQ(cpu(*hardware, 17).core, 16);
+  EXPECT_EQ(cpu(*hardware, 17).zone, 1U);
+  EXPECT_EQ(cpu(*hardware, 31).uncore, 3);
+}
+
+TEST(HwlocReader, ReadsTheIssuesForm) {
+  const auto hardware = hardware_from_synthetic("pack:2 numa:2 core:8 pu:2");
+  ASSERT_TRUE(hardware) << hardware.error().message;
+  EXPECT_EQ(hardware->zones.size(), 4U);
+  EXPECT_EQ(hardware->cpus.size(), 64U);
+}
+
+TEST(HwlocReader, SaysWhatToDo) {
+  for (const std::string text : {"", "<topology", "pack:2", "<html></html>"}) {
+    const auto hardware = hardware_from_xml(text);
+    ASSERT_FALSE(hardware) << text;
+    EXPECT_THAT(hardware.error().message, HasSubstr("lstopo --of xml"));
+  }
+  for (const std::string text : {"", "pack:", "core:4 pack:2", "nonsense"}) {
+    const auto hardware = hardware_from_synthetic(text);
+    ASSERT_FALSE(hardware) << text;
+    EXPECT_THAT(hardware.error().message, HasSubstr("pack:2 numa:2 core:8 pu:2"));
+  }
+  EXPECT_THAT(hardware_from_synthetic("pack:2 core:1100 pu:1").error().message,
+              HasSubstr("CPU ids go from 0 to 2047"));
+  EXPECT_THAT(hardware_from_synthetic("pack:65 [numa] core:1 pu:1").error().message,
+              HasSubstr("NUMA node ids go from 0 to 63"));
+}
+
+}  // namespace
+}  // namespace plimsoll::sandbox
