@@ -19,27 +19,35 @@ constexpr int64_t kEmptyRequest = 100;
 // Devices are counted, hugepages are bytes: no zone has a million devices.
 constexpr int64_t kManyDevices = int64_t{1} << 20;
 
-// One resource of a node, by zone, before and after a pod that takes something from `touched`.
+// One resource of a node, by zone, before and after a pod that takes something from `touched`. Read
+// into range once: a report may show more available than allocatable, a promise may overdraw it.
 struct Row {
-  const int64_t* size = nullptr;
-  const int64_t* before = nullptr;
-  const int64_t* after = nullptr;
-  uint64_t touched = 0;
-  uint32_t zones = 0;
+  Row(const plimsoll_numa_node& node, uint32_t row, const int64_t* free_after,
+      uint64_t touched_zones)
+      : touched(touched_zones), zones(node.zone_count) {
+    const size_t begin = size_t{row} * node.zone_count;
+    for (uint32_t zone = 0; zone < zones; ++zone) {
+      const int64_t there = node.allocatable[begin + zone];
+      const int64_t positive = there < 0 ? 0 : there;
+      size[zone] = positive > kLimit ? kLimit : positive;
+      before[zone] = in_range(node.free[begin + zone], size[zone]);
+    }
+    for (uint64_t rest = touched; rest != 0; rest &= rest - 1) {
+      const auto zone = static_cast<uint32_t>(std::countr_zero(rest));
+      after[zone] = in_range(free_after[begin + zone], size[zone]);
+    }
+  }
+  static int64_t in_range(int64_t free, int64_t size) {
+    const int64_t positive = free < 0 ? 0 : free;
+    return positive > size ? size : positive;
+  }
 
-  [[nodiscard]] int64_t size_in(uint32_t zone) const {
-    return std::clamp<int64_t>(size[zone], 0, kLimit);
-  }
-  // A report may show more available than allocatable, a promise may overdraw it.
-  [[nodiscard]] int64_t free_in(const int64_t* free, uint32_t zone) const {
-    return std::clamp<int64_t>(free[zone], 0, size_in(zone));
-  }
+  uint64_t touched;
+  uint32_t zones;
+  int64_t size[kMaxZones];
+  int64_t before[kMaxZones];
+  int64_t after[kMaxZones];  // of touched zones only
 };
-
-Row row_at(const plimsoll_numa_node& node, uint32_t row, const int64_t* after, uint64_t touched) {
-  const size_t begin = size_t{row} * node.zone_count;
-  return {node.allocatable + begin, node.free + begin, after + begin, touched, node.zone_count};
-}
 
 // floor(8 * free / size), 0 to 8. As doubles, which divide faster, and exactly: kLimit is far below
 // 2^53, so no quotient rounds up to the next whole number.
@@ -77,25 +85,25 @@ struct Change {
 };
 
 Change change_of(const Row& row) {
-  Change change;
+  Widths widths;  // a local of its own stays in registers
+  int64_t size = 0;
+  int64_t free = 0;
+  int64_t zones = 0;
   for (uint32_t zone = 0; zone < row.zones; ++zone) {
-    const int64_t size = row.size_in(zone);
-    if (size == 0) continue;
-    const int64_t free = std::clamp<int64_t>(row.before[zone], 0, size);
-    change.before.add(eighths_of(free, size), size);
-    change.size += size;
-    change.free += free;
-    ++change.zones;
+    if (row.size[zone] == 0) continue;
+    widths.add(eighths_of(row.before[zone], row.size[zone]), row.size[zone]);
+    size += row.size[zone];
+    free += row.before[zone];
+    ++zones;
   }
-  if (change.zones != 0) change.zone = kEighths * change.size / change.zones;
-  change.after = change.before;
+  Change change{widths, {}, size, free, zones, zones == 0 ? 0 : kEighths * size / zones};
   for (uint64_t rest = row.touched; rest != 0; rest &= rest - 1) {
     const auto zone = static_cast<uint32_t>(std::countr_zero(rest));
-    const int64_t size = row.size_in(zone);
-    if (size == 0) continue;
-    change.after.add(eighths_of(row.free_in(row.before, zone), size), -size);
-    change.after.add(eighths_of(row.free_in(row.after, zone), size), size);
+    if (row.size[zone] == 0) continue;
+    widths.add(eighths_of(row.before[zone], row.size[zone]), -row.size[zone]);
+    widths.add(eighths_of(row.after[zone], row.size[zone]), row.size[zone]);
   }
+  change.after = widths;
   return change;
 }
 
@@ -133,22 +141,23 @@ int64_t taken_from_devices(const Row& devices, const Row& cpu, int64_t limit_bef
                            int64_t limit_after) {
   int64_t cpus = 0;
   int64_t count = 0;
+  int64_t free = 0;
   for (uint32_t zone = 0; zone < cpu.zones; ++zone) {
-    const int64_t here = devices.size_in(zone);
-    count += here;
-    cpus += here == 0 ? 0 : cpu.size_in(zone);
+    count += devices.size[zone];
+    free += devices.before[zone];
+    cpus += devices.size[zone] == 0 ? 0 : cpu.size[zone];
   }
-  if (count == 0) return 0;
+  if (free == 0) return 0;
   const int64_t each = cpus / count;
   int64_t before = 0;
   for (uint32_t zone = 0; zone < cpu.zones; ++zone) {
-    before += std::min(each * devices.free_in(devices.before, zone), cpu.free_in(cpu.before, zone));
+    before += std::min(each * devices.before[zone], cpu.before[zone]);
   }
   int64_t after = before;
   for (uint64_t rest = cpu.touched; rest != 0; rest &= rest - 1) {
     const auto zone = static_cast<uint32_t>(std::countr_zero(rest));
-    after += std::min(each * devices.free_in(devices.after, zone), cpu.free_in(cpu.after, zone)) -
-             std::min(each * devices.free_in(devices.before, zone), cpu.free_in(cpu.before, zone));
+    after += std::min(each * devices.after[zone], cpu.after[zone]) -
+             std::min(each * devices.before[zone], cpu.before[zone]);
   }
   return std::min(before, std::max<int64_t>(limit_before, 0)) -
          std::min(after, std::max<int64_t>(limit_after, 0));
@@ -176,7 +185,7 @@ int64_t score_of(int64_t worth, int64_t untouched, int64_t cost, int64_t need) {
 int64_t cpu_score(const plimsoll_numa_node& node, uint32_t cpu_row, const NodeCpu& cpu,
                   const int64_t* after, uint64_t touched, int64_t need) {
   const bool wider = wider_than_zones(node);
-  const Row row = row_at(node, cpu_row, after, touched);
+  const Row row(node, cpu_row, after, touched);
   const Change change = change_of(row);
   // What is left for aligned pods: the CPUs of the zones less what all pods request.
   const int64_t requested = std::clamp<int64_t>(cpu.requested, 0, change.size);
@@ -185,7 +194,7 @@ int64_t cpu_score(const plimsoll_numa_node& node, uint32_t cpu_row, const NodeCp
   int64_t cost = worth - worth_of(change.after, change, wider, limit - need);
   for (uint32_t other = 0; other < node.resource_count; ++other) {
     if (!counts_devices(node, other)) continue;
-    const Row devices = row_at(node, other, after, touched);
+    const Row devices(node, other, after, touched);
     cost += kEighths * taken_from_devices(devices, row, limit, limit - need);
   }
   return score_of(worth, untouched_worth(change, wider), cost, need);
@@ -194,12 +203,12 @@ int64_t cpu_score(const plimsoll_numa_node& node, uint32_t cpu_row, const NodeCp
 int64_t device_score(const plimsoll_numa_node& node, uint32_t device_row, const int64_t* after,
                      uint64_t touched) {
   const bool wider = wider_than_zones(node);
-  const Row row = row_at(node, device_row, after, touched);
+  const Row row(node, device_row, after, touched);
   const Change change = change_of(row);
   int64_t taken = 0;
   for (uint64_t rest = touched; rest != 0; rest &= rest - 1) {
     const auto zone = static_cast<uint32_t>(std::countr_zero(rest));
-    taken += row.free_in(row.before, zone) - row.free_in(row.after, zone);
+    taken += row.before[zone] - row.after[zone];
   }
   const int64_t worth = worth_of(change.before, change, wider, change.free);
   const int64_t left = worth_of(change.after, change, wider, change.free);
