@@ -103,5 +103,27 @@ TEST_F(ConformanceCli, NoticesAFileThatIsCutOff) {
   EXPECT_EQ(run("quantity " + path).status, 2);
 }
 
+// A node with one zone of two CPUs, one of them free. A pod wants one.
+std::string admission(const std::string& outcome) {
+  return R"({"seq":"s","machine":{"sockets":1,"nodes":[{"id":0,"cores":[[0,0,0],[0,0,1]],)"
+         R"("mem":1,"dist":[10]}],"devices":{},"reserved_cpus":"0","reserved_mem":[{}]},)"
+         R"("kubelet":{"tm_policy":"restricted","tm_scope":"pod","cpu_policy":"static",)"
+         R"("mem_policy":"None"},"nrt_cap":{"cpu":[2]},"nrt_alloc":{"cpu":[1]},"steps":[{"op":)"
+         R"("admit","pod":{"uid":"p","qos":"Guaranteed","c":[{"name":"c","kind":"app","req":)"
+         R"({"cpu":1000},"lim":{"cpu":1000}}]},"fit":true,"nrt":{"cpu":[1]},"st":{"cpus":"1"},)" +
+         outcome + "}]}\n";
+}
+
+TEST_F(ConformanceCli, ViewsThatTolerateErrorsPrintATable) {
+  const Outcome right = run("admit --view counts " + file(admission(R"("admit":true)")));
+  EXPECT_EQ(right.status, 0);
+  EXPECT_THAT(right.output, HasSubstr("restricted, pod"));
+  EXPECT_THAT(right.output, EndsWith("1 passed, 0 failed\n"));
+  const Outcome wrong = run("admit --view counts " + file(admission(R"("admit":false)")));
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.output, HasSubstr("100.00 %"));
+  EXPECT_THAT(wrong.output, EndsWith("0 passed, 1 failed\n"));
+}
+
 }  // namespace
 }  // namespace plimsoll::conformance

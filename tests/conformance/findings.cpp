@@ -15,6 +15,20 @@ void Findings::expect(std::string_view what, const Json& expected, const Json& a
   add(std::string(what) + ": expected " + expected.dump() + ", got " + actual.dump());
 }
 
+Judged& Judged::operator+=(const Judged& other) {
+  right += other.right;
+  false_admits += other.false_admits;
+  false_rejects += other.false_rejects;
+  return *this;
+}
+
+void Findings::judge(const std::string& row, Judgement judgement) {
+  Judged& judged = judged_[row];
+  if (judgement == Judgement::kRight) ++judged.right;
+  if (judgement == Judgement::kFalseAdmit) ++judged.false_admits;
+  if (judgement == Judgement::kFalseReject) ++judged.false_rejects;
+}
+
 const Json& member(const Json& object, std::string_view key) {
   static const Json none;
   if (!object.is_object()) return none;

@@ -11,6 +11,17 @@ namespace plimsoll::conformance {
 
 using Json = nlohmann::json;
 
+// Of a yes or no: a pod was admitted that the kubelet refuses, or the other way round.
+enum class Judgement { kRight, kFalseAdmit, kFalseReject };
+
+// How often each was the judgement.
+struct Judged {
+  size_t right = 0;
+  size_t false_admits = 0;
+  size_t false_rejects = 0;
+  Judged& operator+=(const Judged& other);
+};
+
 class Findings {
  public:
   // Records a difference unless both are equal; a null expectation equals "nothing", an empty list,
@@ -25,17 +36,23 @@ class Findings {
   // Counted over all cases and printed at the end: how much was compared, what was left out.
   void tally(const std::string& what, size_t count = 1) { tallies_[what] += count; }
 
+  // For lines that hold many cases of which some are known to go wrong (Kind::tolerated): one case,
+  // in its row of the table.
+  void judge(const std::string& row, Judgement judgement);
+
   [[nodiscard]] bool empty() const { return texts_.empty(); }
   [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const std::string& skipped_because() const { return skipped_because_; }
   [[nodiscard]] const std::map<std::string, size_t>& tallies() const { return tallies_; }
+  [[nodiscard]] const std::map<std::string, Judged>& judged() const { return judged_; }
 
  private:
   std::vector<std::string> texts_;
   std::vector<std::string> notes_;
   std::string skipped_because_;
   std::map<std::string, size_t> tallies_;
+  std::map<std::string, Judged> judged_;
 };
 
 // The member, or null.

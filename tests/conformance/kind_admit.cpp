@@ -1,11 +1,12 @@
 // The kubelet's admission, step by step through the lives of nodes; view exact: machine, kubelet
-// and state as the kubelet has them.
+// and state as the kubelet has them, but as they arrive over a NodeResourceTopology object: each
+// step's are encoded as node facts, written as JSON, parsed and read.
 
 #include <algorithm>
 #include <map>
 #include <optional>
 
-#include "tests/conformance/admit_scene.hpp"
+#include "tests/conformance/admit_report.hpp"
 #include "tests/conformance/kinds.hpp"
 
 namespace plimsoll::conformance {
@@ -45,9 +46,9 @@ Json sorted(Json hints) {
 
 class Life {
  public:
-  Life(const Json& line, Findings& findings) : findings_(findings) {
-    model_ = exact_model(line, names_);
-    model_.prepare();
+  Life(const Json& line, Findings& findings)
+      : line_(line), findings_(findings), exact_(exact_model(line, names_)) {
+    exact_.prepare();
   }
 
   void step(const Json& step, size_t number) {
@@ -56,14 +57,25 @@ class Life {
     if (op == "admit") return admit(step);
     const auto allocation = pods_.find(step.at("uid"));
     if (allocation == pods_.end() || !state_) return;
-    if (op == "start") return kubelet::started(model_, *state_, allocation->second);
-    kubelet::release(model_, *state_, allocation->second);
+    if (op == "start") return kubelet::started(*model_, *state_, allocation->second);
+    kubelet::release(*model_, *state_, allocation->second);
     pods_.erase(allocation);
   }
 
  private:
+  // What a reader of the step's report has; the model is the same for all steps.
+  kubelet::NodeState reported_state(const Json& step) {
+    const kubelet::NodeState state = exact_state(exact_, step.at("st"), names_);
+    const Json report = facts_report(line_, step, exact_, state, names_);
+    kubelet::NodeFacts read = reader_.read(parsed_report(report));
+    for (const std::string& problem : read.problems) findings_.add(at_ + problem);
+    if (model_ && read.model != model_) findings_.add(at_ + "the model changes between reports");
+    model_ = read.model;
+    return std::move(read.state);
+  }
+
   void admit(const Json& step) {
-    const kubelet::NodeState given = exact_state(model_, step.at("st"), names_);
+    const kubelet::NodeState given = reported_state(step);
     // What the steps before made of the state is the state that the kubelet had.
     if (state_ && *state_ != given) {
       findings_.add(at_ + "the state that the steps before lead to differs");
@@ -81,10 +93,10 @@ class Life {
     at_ += "pod " + pod.at("uid").get<std::string>() + " ";
     const kubelet::PodDemand demand = demand_of(pod, names_);
     kubelet::NodeState after = given;
-    const kubelet::Admission got = kubelet::admit(model_, after, demand, scratch_);
+    const kubelet::Admission got = kubelet::admit(*model_, after, demand, scratch_);
     compare(step, demand, got);
     compare_hints(step, given, demand);
-    const kubelet::Reason verdict = kubelet::verdict(model_, given, demand, scratch_);
+    const kubelet::Reason verdict = kubelet::verdict(*model_, given, demand, scratch_);
     findings_.expect(at_ + "verdict", kubelet::to_string(got.reason), kubelet::to_string(verdict));
     findings_.tally("admissions compared");
     if (state_) *state_ = after;
@@ -102,7 +114,7 @@ class Life {
     for (size_t i = 0; i < demand.containers.size(); ++i) {
       const std::string& name = demand.containers[i].name;
       Json want = member(member(step, "res"), name);
-      Json have = grant_of(model_, names_, got.containers[i]);
+      Json have = grant_of(*model_, names_, got.containers[i]);
       if (!got.admitted()) continue;
       findings_.expect(at_ + name, want, have);
       findings_.tally("containers compared");
@@ -115,7 +127,7 @@ class Life {
     if (!step.contains("hints")) return;
     kubelet::NodeState state = given;
     std::vector<kubelet::HintRecord> records;
-    const auto again = kubelet::admit(model_, state, demand, scratch_, &records);
+    const auto again = kubelet::admit(*model_, state, demand, scratch_, &records);
     findings_.expect(at_ + "admit with hints", step.at("admit"), again.admitted());
     Json all = Json::array();
     for (const kubelet::HintRecord& record : records) {
@@ -142,9 +154,12 @@ class Life {
     findings_.tally("merges compared hint by hint", all.size());
   }
 
+  const Json& line_;
   Findings& findings_;
   ResourceNames names_;
-  kubelet::NodeModel model_;
+  kubelet::NodeModel exact_;
+  kubelet::FactsReader reader_{interning(names_)};
+  std::shared_ptr<const kubelet::NodeModel> model_;  // as read
   kubelet::Scratch scratch_;
   bool fresh_ = true;
   std::optional<kubelet::NodeState> state_;  // nothing once a step was left out

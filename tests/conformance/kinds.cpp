@@ -19,6 +19,8 @@ std::span<const Kind> kinds() {
       {"merge", "", "the kubelet's topology manager: merging of hints", check_merge},
       {"admit", "exact", "the kubelet's admission, knowing all that the kubelet knows",
        check_admit_exact},
+      {"admit", "counts", "the kubelet's admission, knowing counts per zone, policy and scope",
+       check_admit_counts, 0.028},
       {"device", "", "NodeDevice: device requests, and allocations on one node", check_device},
   };
   return kTable;

@@ -14,6 +14,8 @@ struct Kind {
   std::string_view view;  // --view; the first of a name is the default. Empty: there is only one
   std::string_view what;
   void (*check)(const Json& test_case, Findings& findings);
+  // For kinds whose lines hold many cases that are judged one by one: the share that may be wrong.
+  double tolerated = 0;
 };
 
 [[nodiscard]] std::span<const Kind> kinds();
@@ -29,6 +31,7 @@ void check_preempt(const Json& test_case, Findings& findings);
 void check_schedule(const Json& test_case, Findings& findings);
 void check_merge(const Json& test_case, Findings& findings);
 void check_admit_exact(const Json& test_case, Findings& findings);
+void check_admit_counts(const Json& test_case, Findings& findings);
 void check_device(const Json& test_case, Findings& findings);
 
 }  // namespace plimsoll::conformance

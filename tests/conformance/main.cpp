@@ -1,5 +1,8 @@
 // plimsoll-conformance KIND FILE...: runs Plimsoll's own code on vectors and compares.
 //
+// Kinds whose cases are judged one by one (admit, view counts) print a table of wrong shares; they
+// fail if more is wrong than the kind tolerates, or a line cannot be run.
+//
 // Before the last line: how much was compared or left out, and "skipped N: CAUSE" for cases that
 // rest on what does not exist here. The last line is "N passed, M failed". Exit status: 0 all
 // passed, 1 something failed, 2 the command line is wrong, a file cannot be read, or there was no
@@ -35,11 +38,13 @@ struct Options {
 struct Totals {
   size_t passed = 0;
   size_t failed = 0;
+  size_t wrong = 0;                       // of those that are judged one by one
   std::map<std::string, size_t> skipped;  // by cause
   std::map<std::string, size_t> tallies;
+  std::map<std::string, Judged> judged;  // by row of the table
 
   [[nodiscard]] size_t cases() const {
-    size_t sum = passed + failed;
+    size_t sum = passed + failed + wrong;
     for (const auto& [cause, count] : skipped) sum += count;
     return sum;
   }
@@ -67,12 +72,38 @@ void run_case(const Kind& kind, std::string_view line, const Options& options, T
   for (const std::string& note : findings.notes())
     std::cout << "note " << id << ": " << note << "\n";
   for (const auto& [what, count] : findings.tallies()) totals.tallies[what] += count;
+  for (const auto& [row, judged] : findings.judged()) {
+    totals.judged[row] += judged;
+    totals.passed += judged.right;
+    totals.wrong += judged.false_admits + judged.false_rejects;
+  }
   if (findings.empty()) {
+    if (!findings.judged().empty()) return;
     const std::string& cause = findings.skipped_because();
     ++(cause.empty() ? totals.passed : totals.skipped[cause]);
     return;
   }
   if (totals.failed++ < options.max_failures) report(id, findings);
+}
+
+void print_judged(const std::map<std::string, Judged>& rows) {
+  const auto print = [](const std::string& row, const Judged& judged) {
+    const size_t cases = judged.right + judged.false_admits + judged.false_rejects;
+    const auto share = [&](size_t part) {
+      return 100.0 * static_cast<double>(part) / static_cast<double>(cases);
+    };
+    std::printf("%-28s %8zu %7.2f %% %11.2f %% %12.2f %%\n", row.c_str(), cases,
+                share(judged.false_admits + judged.false_rejects), share(judged.false_admits),
+                share(judged.false_rejects));
+  };
+  std::printf("%-28s %8s %9s %13s %14s\n", "", "cases", "wrong", "false admits", "false rejects");
+  Judged all;
+  for (const auto& [row, judged] : rows) {
+    print(row, judged);
+    all += judged;
+  }
+  print("all", all);
+  std::fflush(stdout);
 }
 
 int run(const Options& options) {
@@ -115,8 +146,12 @@ int run(const Options& options) {
   for (const auto& [cause, count] : totals.skipped) {
     std::cout << "skipped " << count << ": " << cause << "\n";
   }
-  std::cout << totals.passed << " passed, " << totals.failed << " failed" << std::endl;
-  return totals.failed == 0 ? 0 : kExitFailed;
+  if (!totals.judged.empty()) print_judged(totals.judged);
+  std::cout << totals.passed << " passed, " << totals.failed + totals.wrong << " failed"
+            << std::endl;
+  const double tolerated = kind->tolerated * static_cast<double>(totals.passed + totals.wrong);
+  const bool good = totals.failed == 0 && static_cast<double>(totals.wrong) <= tolerated;
+  return good ? 0 : kExitFailed;
 }
 
 int main_of(int argc, char** argv) {

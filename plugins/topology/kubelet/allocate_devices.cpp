@@ -19,6 +19,7 @@ struct Taking {
   std::vector<uint64_t>& taken;  // bits
   std::vector<int64_t>& counts;  // by column
   int64_t fresh = 0;             // of those taken, how many were not reusable
+  int64_t unlisted = 0;          // how many must be devices without a zone, which counts lack
 
   [[nodiscard]] uint64_t* reusable_ids() const {
     return run.work.reusable.device_ids.data() + (facts.first_word - run.model.device_ids_at);
@@ -65,6 +66,7 @@ bool take_ids(Taking& taking, const Hint& hint) {
   return true;
 }
 
+// With counts only. See allocate_devices for what they lack.
 bool take_columns(Taking& taking, const Hint& hint) {
   Run& run = taking.run;
   const NodeModel& model = run.model;
@@ -83,10 +85,8 @@ bool take_columns(Taking& taking, const Hint& hint) {
   if (taking.left <= 0) return true;
   int64_t there = 0;
   for (int64_t each : free) there += std::max<int64_t>(each, 0);
-  if (there < taking.left) {
-    return run.refuse(Reason::kUnexpectedAdmissionError, Stage::kDevice, Fault::kTooFewDevices,
-                      taking.left, there);
-  }
+  taking.unlisted = std::max<int64_t>(taking.left - there, 0);
+  taking.left -= taking.unlisted;
   taking.fresh = taking.left;
   const ZoneMask aligned = hint.any ? model.all : hint.mask;
   take(aligned, [&](uint32_t column) { return free[column]; });
@@ -132,7 +132,7 @@ void keep_reusable(Taking& taking, bool init, std::span<const uint64_t> fresh_id
   uint64_t* ids = taking.reusable_ids();
   int64_t* counts = taking.reusable_counts();
   int64_t& count = reusable.device_count[taking.need.row];
-  const int64_t reused = taking.need.amount - taking.left - taking.fresh;
+  const int64_t reused = taking.need.amount - taking.left - taking.fresh - taking.unlisted;
   count += init ? taking.fresh : -reused;
   for (uint32_t word = 0; word < taking.facts.words; ++word) {
     ids[word] = init ? ids[word] | fresh_ids[word] : ids[word] & ~taking.taken[word];
@@ -187,16 +187,12 @@ bool allocate_devices(Run& run, uint32_t container, const Request& request, cons
     }
     if (need.amount == 0) continue;
     if (run.only_checks(last)) {
+      // Counts cannot be too few: NodeResourcesFit saw to it that the node has enough, so what is
+      // missing in all zones together is in none of them.
       int64_t there = 0;
-      if (facts.words > 0) {
-        for (uint64_t word : run.state->device_ids(model, need.row)) there += std::popcount(word);
-      } else {
-        for (int64_t each : run.state->devices(model, need.row)) {
-          there += std::max<int64_t>(each, 0);
-        }
-      }
+      for (uint64_t word : run.state->device_ids(model, need.row)) there += std::popcount(word);
       const int64_t left = need.amount - run.work.reusable.device_count[need.row];
-      if (left > 0 && there < left) {
+      if (facts.words > 0 && left > 0 && there < left) {
         return run.refuse(Reason::kUnexpectedAdmissionError, Stage::kDevice, Fault::kTooFewDevices,
                           left, there);
       }

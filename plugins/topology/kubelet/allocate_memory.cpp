@@ -43,6 +43,22 @@ bool satisfies(const Run& run, std::span<const RowNeed> needs, ZoneMask zones) {
   });
 }
 
+// All zones together seem to have too little. The node as a whole has enough, NodeResourcesFit saw
+// to that: so blocks over several zones are charged more than once, and what is free is not known.
+bool is_unknown(const Run& run, std::span<const RowNeed> needs) {
+  if (run.state->memory_is_exact()) return false;
+  return std::any_of(needs.begin(), needs.end(), [&](const RowNeed& need) {
+    int64_t there = 0;
+    if (need.row != kNoResourceRow) {
+      there = sum_over(run.state->memory(run.model, need.row), run.model.all);
+    }
+    for (const Reusable::Memory& each : run.work.reusable.memory) {
+      if (each.resource == need.resource) there += each.bytes;
+    }
+    return there < need.amount;
+  });
+}
+
 // The zones that the block will lie on.
 bool pick_zones(Run& run, std::span<const RowNeed> needs, const Hint& affinity, ZoneMask& zones) {
   Hint hint = affinity;
@@ -147,6 +163,7 @@ void share_pod_memory(Run& run, std::span<const RowNeed> pod, ZoneMask zones) {
 
 bool allocate_memory(Run& run, uint32_t container, std::span<const RowNeed> needs, const Hint& hint,
                      bool last) {
+  if (is_unknown(run, needs)) return true;
   ZoneMask zones = 0;
   if (!pick_zones(run, needs, hint, zones)) return false;
   if (run.only_checks(last)) return true;

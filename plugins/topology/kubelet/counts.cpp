@@ -92,9 +92,9 @@ void put(std::span<const int64_t> amounts, std::span<const int64_t> totals, std:
   }
 }
 
-// What the memory manager's groups can be. Any zone with a block on it is in a group, be it of its
-// own; which one the counts do not say. An exporter charges a block over several zones in full to
-// each of them, so zones that hold different amounts are in different groups.
+// The memory manager's groups. A zone with a block on it is in a group, be it of its own; which one
+// the counts do not say. Its own is by far the most likely: then no block over several zones may
+// use it.
 void guess_groups(const NodeModel& model, NodeState& state) {
   const auto used = [&](uint32_t row, uint32_t column) {
     return model.memory[row].allocatable[column] - state.memory(model, row)[column];
@@ -195,6 +195,7 @@ NodeState state_of_counts(const Columns& columns, const NodeModel& model,
     }
   }
   if (model.memory_static) guess_groups(model, state);
+  state.set_memory_exact(false);
   return state;
 }
 

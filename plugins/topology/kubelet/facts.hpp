@@ -59,10 +59,13 @@ struct NodeFacts {
 //  - cpu: capacity says how many zones a request needs at least, available what fits. The CPU
 //    manager pins if some zone has allocatable CPUs.
 //  - memory and hugepages: allocatable and available. The memory manager pins if some zone has
-//    allocatable memory. A zone with less available than allocatable holds memory, so it cannot
-//    join a group of zones any more (unless they hold equal amounts: an exporter charges a block
-//    over several zones in full to each).
-//  - other extended resources: devices, counted per zone. There may be more of them without a zone.
+//    allocatable memory. A zone with less available than allocatable is taken to be a group of its
+//    own, so no block over several zones may use it.
+//  - other extended resources: devices, counted per zone.
+// Whether the node as a whole has enough is NodeResourcesFit's business. Where all zones together
+// have less than a pod needs, the counts lack something: memory is charged more than once, or
+// devices are in no zone. That alone refuses nothing; a policy that demands alignment still refuses
+// devices that no zone has.
 // A resource that no zone lists has no say.
 [[nodiscard]] NodeFacts from_counts(const NrtObject& nrt, const InternResource& index);
 

@@ -95,6 +95,7 @@ class FreeReading {
       if (key == "devices") read_devices(rest);
     }
     apply_groups();
+    state_.set_memory_exact(!model_.memory_static || memory_is_exact());
   }
 
  private:
@@ -207,7 +208,21 @@ class FreeReading {
                            "what the zone has available decides");
     }
     const uint32_t row = model_.memory_row(index_(name));
-    if (row != kNoResourceRow) state_.memory(model_, row)[column] = *bytes;
+    if (row == kNoResourceRow) return;
+    state_.memory(model_, row)[column] = *bytes;
+    exact_.insert({row, column});
+  }
+
+  // Everything that the zones can give was said.
+  bool memory_is_exact() const {
+    for (uint32_t row = 0; row < model_.memory.size(); ++row) {
+      for (uint32_t column = 0; column < model_.zones(); ++column) {
+        if (model_.memory[row].allocatable[column] > 0 && !exact_.contains({row, column})) {
+          return false;
+        }
+      }
+    }
+    return true;
   }
 
   // A zone without blocks has everything free, and its group is itself.
@@ -314,6 +329,7 @@ class FreeReading {
   std::set<std::string> seen_;
   std::vector<std::optional<Group>> groups_;
   bool groups_failed_ = false;
+  std::set<std::pair<uint32_t, uint32_t>> exact_;  // row and column of free memory
 };
 
 }  // namespace

@@ -70,7 +70,7 @@ struct Device {
 };
 
 // A resource of the device manager. Either every device is listed, or only totals per zone are
-// known.
+// known; there may then be devices without a zone besides.
 struct DeviceType {
   uint32_t resource = 0;
   std::vector<Device> devices;  // the kubelet hands out lower positions first (really: at random)
@@ -200,6 +200,11 @@ class NodeState {
     return static_cast<ZoneMask>(cells_[m.groups_at + m.zones() + column]);
   }
 
+  // Whether `memory` is what the memory manager has, or what an exporter makes of it, which may be
+  // too little: it charges a block over several zones in full to each. By default it is exact.
+  [[nodiscard]] bool memory_is_exact() const { return memory_is_exact_; }
+  void set_memory_exact(bool exact) { memory_is_exact_ = exact; }
+
   bool operator==(const NodeState&) const = default;
 
  private:
@@ -213,6 +218,7 @@ class NodeState {
   std::vector<int64_t> cells_;
   bool knows_cpus_ = false;
   bool knows_groups_ = false;
+  bool memory_is_exact_ = true;
 };
 
 }  // namespace plimsoll::topology::kubelet

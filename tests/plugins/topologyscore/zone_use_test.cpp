@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <random>
 
 #include "plugins/topology/kubelet/admit.hpp"
@@ -67,10 +68,15 @@ class ZoneUseProperty : public testing::Test {
     kubelet::NodeFacts facts = kubelet::from_counts(nrt, scene_.index());
     const kubelet::NodeState before = facts.state;
     const PodRef object = scene_.pod(spec);
-    if (!kubelet::admit(*facts.model, facts.state, kubelet::PodDemand(*object), scratch_)
-             .admitted()) {
-      return;
+    const kubelet::PodDemand demand(*object);
+    // Only NodeResourcesFit knows of devices without a zone; there are none.
+    for (const kubelet::Need& need : demand.totals.devices) {
+      const uint32_t at = facts.model->device_row(need.resource);
+      if (at == kubelet::kNoResourceRow) continue;
+      const auto free = before.devices(*facts.model, at);
+      if (std::accumulate(free.begin(), free.end(), int64_t{0}) < need.amount) return;
     }
+    if (!kubelet::admit(*facts.model, facts.state, demand, scratch_).admitted()) return;
     ++tally.admitted;
     const NumaNode node = scene_.node(report);
     if (!ZonePredictor(PodRequest(*object)).predict(node.view(), use_)) {

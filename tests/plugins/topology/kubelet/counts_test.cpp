@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plugins/topology/kubelet/admit.hpp"
 #include "tests/plugins/topology/kubelet/random_machine.hpp"
 
 namespace plimsoll::topology::kubelet {
@@ -80,6 +81,65 @@ TEST(Counts, ZonesThatHoldMemoryAreInAGroup) {
   EXPECT_GT(facts.state.assignments(*facts.model, 0), 0);
   EXPECT_EQ(facts.state.assignments(*facts.model, 1), 0);
   EXPECT_GT(facts.state.assignments(*facts.model, 2), 0);
+}
+
+// One container of a Guaranteed pod.
+PodDemand asking(Needs memory, Needs devices) {
+  PodDemand pod;
+  pod.guaranteed = true;
+  ContainerDemand& container = pod.containers.emplace_back();
+  container.memory = std::move(memory);
+  container.devices = std::move(devices);
+  pod.prepare();
+  return pod;
+}
+
+// The node as a whole has enough, that is NodeResourcesFit's business: what all zones together lack
+// must be somewhere.
+TEST(Counts, TotalsThatAreTooSmallRefuseNothingByThemselves) {
+  Resources resources;
+  const std::vector<NrtZone> zones = {{0, {}, {{"memory", 100, 100, 0}, {"x.io/gpu", 2, 2, 1}}},
+                                      {1, {}, {{"memory", 100, 100, 0}, {"x.io/gpu", 2, 2, 1}}}};
+  const PodDemand memory = asking({{kMemoryResource, 50}}, {});
+  const PodDemand two = asking({{kMemoryResource, 50}}, {{resources.index("x.io/gpu"), 2}});
+  const PodDemand three = asking({{kMemoryResource, 50}}, {{resources.index("x.io/gpu"), 3}});
+  const std::tuple<Policy, bool, bool, bool> kRows[] = {
+      {Policy::kNone, true, true, true},
+      {Policy::kBestEffort, true, true, true},
+      {Policy::kRestricted, true, false, false},  // two fit into one zone's capacity
+      {Policy::kSingleNumaNode, true, false, false},
+  };
+  Scratch scratch;
+  for (const auto& [policy, fits_memory, fits_two, fits_three] : kRows) {
+    Report report;
+    report.attributes = {{"topologyManagerPolicy", std::string(to_string(policy))}};
+    report.zones = zones;
+    NodeFacts facts = from_counts(parsed(report), resources.intern());
+    EXPECT_EQ(admits(*facts.model, facts.state, memory, scratch), fits_memory) << to_string(policy);
+    EXPECT_EQ(admits(*facts.model, facts.state, two, scratch), fits_two) << to_string(policy);
+    EXPECT_EQ(admits(*facts.model, facts.state, three, scratch), fits_three) << to_string(policy);
+    const NodeState before = facts.state;
+    const Admission admission = admit(*facts.model, facts.state, three, scratch);
+    ASSERT_EQ(admission.admitted(), fits_three);
+    EXPECT_EQ(facts.state.devices(*facts.model, 0)[0], fits_three ? 0 : 1);
+    release(*facts.model, facts.state, admission.allocation);
+    EXPECT_TRUE(facts.state == before) << to_string(policy);
+  }
+}
+
+// A block on one zone keeps blocks over several zones away.
+TEST(Counts, ZonesInUseTakeNoPartInWideBlocks) {
+  Resources resources;
+  const PodDemand wide = asking({{kMemoryResource, 150}}, {});
+  Scratch scratch;
+  for (const int64_t available : {100, 99}) {
+    Report report;
+    report.attributes = {{"topologyManagerPolicy", "best-effort"}};
+    report.zones = {{0, {}, {{"memory", 100, 100, available}}},
+                    {1, {}, {{"memory", 100, 100, 100}}}};
+    const NodeFacts facts = from_counts(parsed(report), resources.intern());
+    EXPECT_EQ(admits(*facts.model, facts.state, wide, scratch), available == 100);
+  }
 }
 
 TEST(Counts, OddAmountsHaveADefinedResult) {
