@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plimsoll::cli {
@@ -99,5 +100,8 @@ struct PluginsArguments {
   std::vector<std::string> plugin_directories;
 };
 [[nodiscard]] int list_plugins(const PluginsArguments& arguments);
+
+// Says on standard error what went wrong in a command, and returns its exit status, 1.
+int failure(std::string_view command, std::string_view message);
 
 }  // namespace plimsoll::cli

@@ -14,7 +14,7 @@ constexpr int kDifferent = 1;
 constexpr int kFailed = 2;
 constexpr std::chrono::minutes kForTheLists{15};
 
-int failure(const std::string& message) {
+int debug_failure(const std::string& message) {
   std::cerr << "plimsoll debug: " << message << "\n";
   return kFailed;
 }
@@ -45,7 +45,7 @@ std::string compared_text(const ordered_json& compared) {
 
 int debug_dump(const DebugArguments& arguments) {
   const auto state = ask(arguments.socket, {{"command", "dump"}});
-  if (!state) return failure(state.error().message);
+  if (!state) return debug_failure(state.error().message);
   std::cout << state->dump(2) << "\n";
   return 0;
 }
@@ -53,7 +53,7 @@ int debug_dump(const DebugArguments& arguments) {
 int debug_compare(const DebugArguments& arguments) {
   const auto result =
       ask(arguments.socket, {{"command", "compare"}, {"settleSeconds", arguments.settle_s}});
-  if (!result) return failure(result.error().message);
+  if (!result) return debug_failure(result.error().message);
   const bool equal = (*result)["equal"].get<bool>();
   if (arguments.output == "json") {
     std::cout << result->dump(2) << "\n";

@@ -24,11 +24,6 @@ using namespace std::chrono_literals;
 constexpr size_t kNodesShown = 10;
 constexpr size_t kTextsShown = 3;
 
-int failure(const std::string& message) {
-  std::cerr << "plimsoll explain: " << message << "\n";
-  return 1;
-}
-
 struct Limits {
   size_t nodes;
   size_t texts;
@@ -106,15 +101,15 @@ Result<std::string> ask_about_files(const ExplainArguments& arguments,
 
 int explain(const ExplainArguments& arguments) {
   const auto limits = limits_of(arguments);
-  if (!limits) return failure(limits.error().message);
+  if (!limits) return failure("explain", limits.error().message);
   const bool from_files = !arguments.cluster.empty();
   if (from_files && arguments.config.empty()) {
-    return failure("--cluster wants the profile file too: --config");
+    return failure("explain", "--cluster wants the profile file too: --config");
   }
   if (!from_files && (!arguments.config.empty() || !arguments.pods.empty())) {
-    return failure(
-        "--config and --pods belong to --cluster; without it a running scheduler is "
-        "asked");
+    return failure("explain",
+                   "--config and --pods belong to --cluster; without it a running scheduler is "
+                   "asked");
   }
   const std::string question = ordered_json{
       {"command", "explain"},
@@ -124,10 +119,12 @@ int explain(const ExplainArguments& arguments) {
   const std::string socket = arguments.socket.empty() ? default_socket_path() : arguments.socket;
   const auto line =
       from_files ? ask_about_files(arguments, question) : ask_scheduler(socket, question, 60s);
-  if (!line) return failure(line.error().message);
+  if (!line) return failure("explain", line.error().message);
   ordered_json answer = ordered_json::parse(*line, nullptr, false);
-  if (!answer.is_object() || !answer.contains("ok")) return failure("the answer makes no sense");
-  if (!answer["ok"].get<bool>()) return failure(answer.value("error", "no reason was given"));
+  if (!answer.is_object() || !answer.contains("ok"))
+    return failure("explain", "the answer makes no sense");
+  if (!answer["ok"].get<bool>())
+    return failure("explain", answer.value("error", "no reason was given"));
   if (from_files) answer["result"]["standby"] = false;  // nobody else leads in a file
   if (arguments.output == "json") {
     std::cout << answer["result"].dump(2) << "\n";

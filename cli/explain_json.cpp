@@ -11,7 +11,7 @@
 namespace plimsoll::cli {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 const char* state_name(ExplainedState state) {
   switch (state) {
@@ -47,19 +47,19 @@ double seconds(int64_t ms) {
 }
 
 // Plugins may put any bytes into their texts; what is not UTF-8 must not stop the rest.
-std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string dump(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-json queue_json(const ExplainedQueuePlace& queue) {
-  json out{{"place", queue.place},
-           {"podsThere", queue.pods_there},
-           {"attempts", queue.attempts},
-           {"secondsQueued", seconds(queue.queued_for_ms)},
-           {"backoffSecondsLeft", seconds(queue.backoff_left_ms)},
-           {"rejectedBy", json::array()}};
+ordered_json queue_json(const ExplainedQueuePlace& queue) {
+  ordered_json out{{"place", queue.place},
+                   {"podsThere", queue.pods_there},
+                   {"attempts", queue.attempts},
+                   {"secondsQueued", seconds(queue.queued_for_ms)},
+                   {"backoffSecondsLeft", seconds(queue.backoff_left_ms)},
+                   {"rejectedBy", ordered_json::array()}};
   for (const ExplainedRejector& rejector : queue.rejectors) {
-    json entry{{"plugin", rejector.plugin}, {"kind", kind_name(rejector.kind)}};
+    ordered_json entry{{"plugin", rejector.plugin}, {"kind", kind_name(rejector.kind)}};
     if (!rejector.text.empty()) entry["text"] = rejector.text;
     entry["waitsFor"] = rejector.any_event ? std::vector<std::string>{"*"} : rejector.waits_for;
     out["rejectedBy"].push_back(std::move(entry));
@@ -67,8 +67,8 @@ json queue_json(const ExplainedQueuePlace& queue) {
   return out;
 }
 
-json refused_json(const RefusedNode& refused) {
-  json out = json::object();
+ordered_json refused_json(const RefusedNode& refused) {
+  ordered_json out = ordered_json::object();
   if (!refused.node.empty()) out["node"] = refused.node;
   out["plugin"] = refused.plugin;
   out["code"] = code_name(static_cast<int32_t>(refused.code));
@@ -78,11 +78,12 @@ json refused_json(const RefusedNode& refused) {
   return out;
 }
 
-json fitting_json(const FittingNode& node, size_t rank, const std::vector<ScorePlugin>& plugins) {
-  json out{{"node", node.node}, {"rank", rank}};
+ordered_json fitting_json(const FittingNode& node, size_t rank,
+                          const std::vector<ScorePlugin>& plugins) {
+  ordered_json out{{"node", node.node}, {"rank", rank}};
   if (!plugins.empty()) {
     out["total"] = node.total;
-    out["scores"] = json::array();
+    out["scores"] = ordered_json::array();
     for (size_t i = 0; i < plugins.size(); ++i) {
       out["scores"].push_back({{"plugin", plugins[i].plugin},
                                {"raw", node.raw[i]},
@@ -97,15 +98,15 @@ json fitting_json(const FittingNode& node, size_t rank, const std::vector<ScoreP
   return out;
 }
 
-json placement_json(const PlacementReport& report, const std::string& own_node,
-                    size_t max_fitting) {
-  json out{{"nodes", report.nodes},
-           {"feasible", report.fitting.size()},
-           {"chosen", report.chosen},
-           {"nominatedNodeTaken", report.nominated_node_taken}};
+ordered_json placement_json(const PlacementReport& report, const std::string& own_node,
+                            size_t max_fitting) {
+  ordered_json out{{"nodes", report.nodes},
+                   {"feasible", report.fitting.size()},
+                   {"chosen", report.chosen},
+                   {"nominatedNodeTaken", report.nominated_node_taken}};
   if (!report.error.empty()) out["error"] = report.error;
   if (!report.message.empty()) out["message"] = report.message;
-  json& pre_filter = out["preFilter"];
+  ordered_json& pre_filter = out["preFilter"];
   pre_filter["skipped"] = report.skipped;
   if (report.pre_filter_rejection) {
     pre_filter["rejection"] = refused_json(*report.pre_filter_rejection);
@@ -115,13 +116,13 @@ json placement_json(const PlacementReport& report, const std::string& own_node,
     pre_filter["narrowedTo"] = report.narrowed_to;
   }
   out["scoreSkipped"] = report.score_skipped;
-  out["fitting"] = json::array();
+  out["fitting"] = ordered_json::array();
   for (size_t i = 0; i < report.fitting.size(); ++i) {
     // The node that the pod is on is always told of: "why there" is what was asked.
     if (i >= max_fitting && report.fitting[i].node != own_node) continue;
     out["fitting"].push_back(fitting_json(report.fitting[i], i + 1, report.score_plugins));
   }
-  out["refused"] = json::array();
+  out["refused"] = ordered_json::array();
   for (const RefusedNode& refused : report.refused) out["refused"].push_back(refused_json(refused));
   return out;
 }
@@ -134,8 +135,9 @@ std::string amount(std::string_view resource, int64_t value) {
       .canonical();
 }
 
-json amounts_json(const std::vector<std::string>& names, const std::vector<int64_t>& amounts) {
-  json out = json::object();
+ordered_json amounts_json(const std::vector<std::string>& names,
+                          const std::vector<int64_t>& amounts) {
+  ordered_json out = ordered_json::object();
   for (size_t i = 0; i < std::min(names.size(), amounts.size()); ++i) {
     if (amounts[i] != 0) out[names[i]] = amount(names[i], amounts[i]);
   }
@@ -160,21 +162,21 @@ std::string explanation_problem(const Explanation& explanation) {
 }
 
 std::string explanation_json(const Explanation& explanation, size_t max_fitting) {
-  json out{{"pod",
-            {{"namespace", explanation.ns},
-             {"name", explanation.name},
-             {"uid", explanation.uid},
-             {"schedulerName", explanation.scheduler_name},
-             {"priority", explanation.priority},
-             {"terminating", explanation.terminating}}},
-           {"profile", explanation.profile},
-           {"standby", explanation.standby},
-           {"loopMilliseconds", static_cast<double>(explanation.took_us) / 1000},
-           {"state", state_name(explanation.state)}};
+  ordered_json out{{"pod",
+                    {{"namespace", explanation.ns},
+                     {"name", explanation.name},
+                     {"uid", explanation.uid},
+                     {"schedulerName", explanation.scheduler_name},
+                     {"priority", explanation.priority},
+                     {"terminating", explanation.terminating}}},
+                   {"profile", explanation.profile},
+                   {"standby", explanation.standby},
+                   {"loopMilliseconds", static_cast<double>(explanation.took_us) / 1000},
+                   {"state", state_name(explanation.state)}};
   if (!explanation.node.empty()) out["node"] = explanation.node;
   if (!explanation.nominated_node.empty()) out["nominatedNode"] = explanation.nominated_node;
   if (explanation.state == ExplainedState::kWaitingOnPermit) {
-    out["permit"] = json::array();
+    out["permit"] = ordered_json::array();
     for (const ExplainedWait& wait : explanation.waits) {
       out["permit"].push_back({{"plugin", wait.plugin}, {"secondsLeft", seconds(wait.left_ms)}});
     }
@@ -192,9 +194,9 @@ std::string snapshot_json(const StateSnapshot& snapshot) {
   const auto pods_json = [](std::vector<const StateSnapshot::PlacedPod*>& on_node) {
     std::sort(on_node.begin(), on_node.end(),
               [](const auto* a, const auto* b) { return full_name(*a->pod) < full_name(*b->pod); });
-    json out = json::array();
+    ordered_json out = ordered_json::array();
     for (const auto* placed : on_node) {
-      json pod{{"pod", full_name(*placed->pod)}, {"uid", view(placed->pod->meta.uid)}};
+      ordered_json pod{{"pod", full_name(*placed->pod)}, {"uid", view(placed->pod->meta.uid)}};
       if (placed->assumed) pod["assumed"] = true;
       if (placed->pod->nominated_node_name.len != 0) {
         pod["nominatedNode"] = view(placed->pod->nominated_node_name);
@@ -203,13 +205,13 @@ std::string snapshot_json(const StateSnapshot& snapshot) {
     }
     return out;
   };
-  json out{{"synced", snapshot.synced},
-           {"standby", snapshot.standby},
-           {"schedulerNames", snapshot.scheduler_names},
-           {"nodes", json::array()},
-           {"nodesGone", json::array()},
-           {"queue", json::array()},
-           {"kinds", json::object()}};
+  ordered_json out{{"synced", snapshot.synced},
+                   {"standby", snapshot.standby},
+                   {"schedulerNames", snapshot.scheduler_names},
+                   {"nodes", ordered_json::array()},
+                   {"nodesGone", ordered_json::array()},
+                   {"queue", ordered_json::array()},
+                   {"kinds", ordered_json::object()}};
   std::vector<const StateSnapshot::Node*> nodes;
   for (const auto& node : snapshot.nodes) nodes.push_back(&node);
   std::sort(nodes.begin(), nodes.end(), [](const auto* a, const auto* b) {
@@ -230,13 +232,13 @@ std::string snapshot_json(const StateSnapshot& snapshot) {
     out["nodesGone"].push_back({{"node", node}, {"pods", pods_json(left)}});
   }
   for (const auto& queued : snapshot.queued) {
-    json entry{{"pod", full_name(*queued.pod)},
-               {"uid", view(queued.pod->meta.uid)},
-               {"place", queued.place},
-               {"attempts", queued.attempts},
-               {"secondsQueued", seconds(queued.queued_for_ms)},
-               {"backoffSecondsLeft", seconds(queued.backoff_left_ms)},
-               {"rejectedBy", queued.rejected_by}};
+    ordered_json entry{{"pod", full_name(*queued.pod)},
+                       {"uid", view(queued.pod->meta.uid)},
+                       {"place", queued.place},
+                       {"attempts", queued.attempts},
+                       {"secondsQueued", seconds(queued.queued_for_ms)},
+                       {"backoffSecondsLeft", seconds(queued.backoff_left_ms)},
+                       {"rejectedBy", queued.rejected_by}};
     if (queued.pod->nominated_node_name.len != 0) {
       entry["nominatedNode"] = view(queued.pod->nominated_node_name);
     }
@@ -255,9 +257,9 @@ std::string snapshot_json(const StateSnapshot& snapshot) {
 
 std::string differences_json(const std::vector<StateDifference>& differences,
                              const ApiListing& listing) {
-  json out{{"equal", differences.empty()},
-           {"compared", {{"nodes", listing.nodes.size()}, {"pods", listing.pods.size()}}},
-           {"differences", json::array()}};
+  ordered_json out{{"equal", differences.empty()},
+                   {"compared", {{"nodes", listing.nodes.size()}, {"pods", listing.pods.size()}}},
+                   {"differences", ordered_json::array()}};
   for (const auto& [resource, names] : listing.kinds) out["compared"][resource] = names.size();
   for (const StateDifference& difference : differences) {
     out["differences"].push_back({{"kind", difference.kind},

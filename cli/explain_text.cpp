@@ -13,14 +13,14 @@
 namespace plimsoll::cli {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr size_t kNamesPerGroup = 8;
 constexpr size_t kTextsPerGroup = 3;
 
-std::string joined(const json& texts) {
+std::string joined(const ordered_json& texts) {
   std::string all;
-  for (const json& text : texts) all += (all.empty() ? "" : ", ") + text.get<std::string>();
+  for (const ordered_json& text : texts) all += (all.empty() ? "" : ", ") + text.get<std::string>();
   return all;
 }
 
@@ -54,7 +54,7 @@ std::string indented(std::string text, const std::string& indent) {
 
 class ExplainText {
  public:
-  ExplainText(const json& explanation, size_t max_nodes)
+  ExplainText(const ordered_json& explanation, size_t max_nodes)
       : all_(explanation), max_nodes_(max_nodes) {}
 
   std::string text() {
@@ -68,7 +68,7 @@ class ExplainText {
   // ---- who and where
 
   void pod() {
-    const json& pod = all_["pod"];
+    const ordered_json& pod = all_["pod"];
     out_ << "Pod " << pod["namespace"].get<std::string>() << "/" << pod["name"].get<std::string>()
          << " (scheduler " << pod["schedulerName"].get<std::string>() << ", priority "
          << pod["priority"].get<int64_t>() << ", uid " << pod["uid"].get<std::string>() << ")\n";
@@ -88,7 +88,7 @@ class ExplainText {
     }
     if (state == "waitingOnPermit") {
       out_ << "State: has a place on " << node << " and waits for Permit\n";
-      for (const json& wait : all_["permit"]) {
+      for (const ordered_json& wait : all_["permit"]) {
         out_ << "  " << wait["plugin"].get<std::string>() << ": "
              << duration(wait["secondsLeft"].get<double>()) << " left until it gives up\n";
       }
@@ -98,7 +98,7 @@ class ExplainText {
     }
   }
 
-  void queue(const json& queue) {
+  void queue(const ordered_json& queue) {
     static const std::map<std::string, std::string> places{
         {"active", "ready, in the active queue"},
         {"backoff", "waiting out a backoff after it was rejected"},
@@ -115,7 +115,7 @@ class ExplainText {
     const double backoff = queue["backoffSecondsLeft"];
     if (backoff > 0) out_ << "; backoff " << duration(backoff) << " more";
     out_ << "\n";
-    for (const json& rejector : queue["rejectedBy"]) {
+    for (const ordered_json& rejector : queue["rejectedBy"]) {
       const std::string kind = rejector["kind"];
       out_ << "  "
            << (kind == "gate"      ? "Held back by "
@@ -123,7 +123,7 @@ class ExplainText {
                                    : "Rejected last by ")
            << rejector["plugin"].get<std::string>();
       if (rejector.contains("text")) out_ << " (" << rejector["text"].get<std::string>() << ")";
-      const json& events = rejector["waitsFor"];
+      const ordered_json& events = rejector["waitsFor"];
       if (events.empty()) {
         out_ << "; no event wakes it for that\n";
       } else {
@@ -134,7 +134,7 @@ class ExplainText {
 
   // ---- what would become of it
 
-  void placement(const json& placement) {
+  void placement(const ordered_json& placement) {
     const std::string node = all_.value("node", "");
     const size_t nodes = placement["nodes"];
     const size_t feasible = placement["feasible"];
@@ -165,20 +165,20 @@ class ExplainText {
     if (!placement["refused"].empty()) refused(placement["refused"]);
   }
 
-  void own_node(const json& placement, const std::string& node) {
-    for (const json& fitting : placement["fitting"]) {
+  void own_node(const ordered_json& placement, const std::string& node) {
+    for (const ordered_json& fitting : placement["fitting"]) {
       if (fitting["node"] != node) continue;
       out_ << "  " << node << " is the " << ordinal(fitting["rank"].get<size_t>())
            << " best by now: the cluster has changed since the pod was placed\n";
       return;
     }
-    for (const json& refused : placement["refused"]) {
+    for (const ordered_json& refused : placement["refused"]) {
       if (refused["node"] != node) continue;
       out_ << "  " << node << " would refuse it by now: " << reason(refused) << "\n";
     }
   }
 
-  void pre_filter(const json& said) {
+  void pre_filter(const ordered_json& said) {
     if (said.contains("rejection")) {
       out_ << "PreFilter: " << reason(said["rejection"]) << "\n";
     }
@@ -191,19 +191,19 @@ class ExplainText {
     }
   }
 
-  void fitting(const json& placement) {
-    const json& nodes = placement["fitting"];
+  void fitting(const ordered_json& placement) {
+    const ordered_json& nodes = placement["fitting"];
     const bool scored = nodes.front().contains("scores");
     std::vector<std::string> header{"#", "NODE"};
     if (scored) {
       header.emplace_back("TOTAL");
-      for (const json& score : nodes.front()["scores"]) {
+      for (const ordered_json& score : nodes.front()["scores"]) {
         header.push_back(score["plugin"].get<std::string>() + " x" + score["weight"].dump());
       }
     }
     Table table(header);
     size_t shown = 0;
-    for (const json& node : nodes) {
+    for (const ordered_json& node : nodes) {
       const bool own = node["node"] == all_.value("node", "");
       if (shown >= max_nodes_ && !own) continue;
       ++shown;
@@ -211,7 +211,7 @@ class ExplainText {
                                    node["node"].get<std::string>() + (own ? " (here)" : "")};
       if (scored) {
         row.push_back(node["total"].dump());
-        for (const json& score : node["scores"]) row.push_back(cell(score));
+        for (const ordered_json& score : node["scores"]) row.push_back(cell(score));
       }
       table.add(std::move(row));
     }
@@ -223,9 +223,9 @@ class ExplainText {
          << table.text();
     const size_t feasible = placement["feasible"];
     if (shown < feasible) out_ << "... and " << feasible - shown << " more (--nodes all)\n";
-    for (const json& node : nodes) {
+    for (const ordered_json& node : nodes) {
       if (!node.contains("remarks")) continue;
-      for (const json& remark : node["remarks"]) {
+      for (const ordered_json& remark : node["remarks"]) {
         out_ << node["node"].get<std::string>() << ", " << remark["plugin"].get<std::string>()
              << ":\n"
              << indented(remark["text"], "  ") << "\n";
@@ -233,21 +233,21 @@ class ExplainText {
     }
   }
 
-  static std::string cell(const json& score) {
+  static std::string cell(const ordered_json& score) {
     std::string text = score["weighted"].dump();
     if (score["raw"] != score["score"]) text += " (" + score["raw"].dump() + ")";
     return text;
   }
 
-  static std::string reason(const json& refused) {
+  static std::string reason(const ordered_json& refused) {
     const std::string plugin = refused["plugin"];
     const std::string text = refused["reason"];
     return (plugin.empty() ? "" : plugin + ": ") + text;
   }
 
-  void refused(const json& nodes) {
-    std::map<std::string, std::vector<const json*>> groups;
-    for (const json& node : nodes) {
+  void refused(const ordered_json& nodes) {
+    std::map<std::string, std::vector<const ordered_json*>> groups;
+    for (const ordered_json& node : nodes) {
       // Preemption cannot help on these: worth knowing.
       const bool final = node["code"] == "UnschedulableAndUnresolvable";
       std::string key = reason(node);
@@ -255,7 +255,7 @@ class ExplainText {
       if (node.contains("keptFor")) key += "  [room is kept for " + joined(node["keptFor"]) + "]";
       groups[key].push_back(&node);
     }
-    std::vector<std::pair<std::string, std::vector<const json*>>> sorted(groups.begin(),
+    std::vector<std::pair<std::string, std::vector<const ordered_json*>>> sorted(groups.begin(),
                                                                          groups.end());
     std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
       return a.second.size() > b.second.size();
@@ -267,12 +267,12 @@ class ExplainText {
     }
   }
 
-  void group_members(const std::vector<const json*>& group) {
+  void group_members(const std::vector<const ordered_json*>& group) {
     const bool all = max_nodes_ >= group.size();
     size_t told = 0;
     std::string names;
     size_t named = 0;
-    for (const json* node : group) {
+    for (const ordered_json* node : group) {
       const std::string name = (*node)["node"];
       if (node->contains("text") && (all || told < kTextsPerGroup)) {
         ++told;
@@ -291,7 +291,7 @@ class ExplainText {
     if (left != 0) out_ << "    and " << left << " more (--nodes all)\n";
   }
 
-  const json& all_;
+  const ordered_json& all_;
   const size_t max_nodes_;
   std::ostringstream out_;
 };
@@ -299,7 +299,7 @@ class ExplainText {
 }  // namespace
 
 std::string explain_text(std::string_view text, size_t max_nodes) {
-  const json explanation = json::parse(text);
+  const ordered_json explanation = ordered_json::parse(text);
   return ExplainText(explanation, max_nodes).text();
 }
 

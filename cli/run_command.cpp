@@ -75,20 +75,16 @@ Result<std::unique_ptr<ControlSocket>> listen_for_questions(const RunArguments& 
   return socket;
 }
 
-int failure(const std::string& message) {
-  std::cerr << "plimsoll run: " << message << "\n";
-  return 1;
-}
-
 // --write-config-to, as kube-scheduler has it.
 int write_configuration(const std::string& path, const std::string& yaml) {
   if (path == "-") {
     std::cout << yaml << std::flush;
-    return std::cout ? 0 : failure("the configuration could not be written to standard output");
+    return std::cout ? 0
+                     : failure("run", "the configuration could not be written to standard output");
   }
   std::ofstream file(path, std::ios::trunc);
   file << yaml << std::flush;
-  if (!file) return failure("cannot write the configuration to " + path);
+  if (!file) return failure("run", "cannot write the configuration to " + path);
   log_info("wrote the configuration", {{"file", path}});
   return 0;
 }
@@ -105,13 +101,14 @@ int run(const RunArguments& arguments) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const auto modules = load_modules(arguments.plugin_directories);
-  if (!modules) return failure(modules.error().message);
+  if (!modules) return failure("run", modules.error().message);
   auto configuration = load_configuration(arguments.config, *modules);
   if (!configuration)
-    return failure("the profile file is not usable:\n" + configuration.error().message);
+    return failure("run", "the profile file is not usable:\n" + configuration.error().message);
   auto election =
       leader_election_settings(configuration->config.leader_election, arguments.leader_election);
-  if (!election) return failure("leader election cannot be set up:\n" + election.error().message);
+  if (!election)
+    return failure("run", "leader election cannot be set up:\n" + election.error().message);
   configuration->config.leader_election = std::move(*election);
 
   if (!arguments.write_config_to.empty())
@@ -123,17 +120,18 @@ int run(const RunArguments& arguments) {
                         : arguments.kubeconfig;
   kubeconfig.context = arguments.context;
   const auto access = informer::load_server_access(kubeconfig);
-  if (!access) return failure(access.error().message);
-  if (auto reachable = check_server(*access); !reachable) return failure(reachable.error().message);
+  if (!access) return failure("run", access.error().message);
+  if (auto reachable = check_server(*access); !reachable)
+    return failure("run", reachable.error().message);
   metrics::Registry registry;
   const bool measured = arguments.serving.port != 0;
   auto session = Session::create(*configuration, *modules, *access, measured ? &registry : nullptr);
-  if (!session) return failure(session.error().message);
+  if (!session) return failure("run", session.error().message);
   auto observability =
       Observability::start(arguments.serving, *configuration, registry, **session, *modules);
-  if (!observability) return failure(observability.error().message);
+  if (!observability) return failure("run", observability.error().message);
   const auto socket = listen_for_questions(arguments, **session);
-  if (!socket) return failure(socket.error().message);
+  if (!socket) return failure("run", socket.error().message);
   std::string names;
   for (const auto& profile : configuration->profiles)
     names += (names.empty() ? "" : ",") + profile.scheduler_name;

@@ -17,11 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-int failure(const std::string& message) {
-  std::cerr << "plimsoll simulate: " << message << "\n";
-  return 1;
-}
-
 Result<std::vector<std::string>> objects_of(const std::string& path) {
   std::vector<std::string> texts;
   if (path.empty()) return texts;
@@ -151,18 +146,18 @@ sandbox::KubeletOptions kubelet_options(const SimulateArguments& arguments) {
 
 int simulate(const SimulateArguments& arguments) {
   const auto modules = load_modules(arguments.plugin_directories);
-  if (!modules) return failure(modules.error().message);
+  if (!modules) return failure("simulate", modules.error().message);
   const auto configuration = load_configuration(arguments.config, *modules);
   if (!configuration)
-    return failure("the profile file is not usable:\n" + configuration.error().message);
+    return failure("simulate", "the profile file is not usable:\n" + configuration.error().message);
   auto cluster = objects_of(arguments.cluster);
-  if (!cluster) return failure(cluster.error().message);
+  if (!cluster) return failure("simulate", cluster.error().message);
   auto pods = objects_of(arguments.pods);
-  if (!pods) return failure(pods.error().message);
+  if (!pods) return failure("simulate", pods.error().message);
   Expectations expectations;
   if (!arguments.expect.empty()) {
     auto loaded = load_expectations(arguments.expect);
-    if (!loaded) return failure(loaded.error().message);
+    if (!loaded) return failure("simulate", loaded.error().message);
     expectations = std::move(*loaded);
   }
 
@@ -174,7 +169,7 @@ int simulate(const SimulateArguments& arguments) {
   ProgressLine progress;
   const auto result = run_simulation(*configuration, *modules, options, std::ref(progress));
   progress.finish();
-  if (!result) return failure(result.error().message);
+  if (!result) return failure("simulate", result.error().message);
   if (arguments.output == "json") {
     print_json(*result, arguments.report);
   } else {
@@ -182,8 +177,8 @@ int simulate(const SimulateArguments& arguments) {
     if (arguments.report) std::cout << report_text(*result);
   }
   if (!result->settled) {
-    return failure("gave up after " + std::to_string(arguments.timeout_s) +
-                   " s while pods were still moving; see --timeout");
+    return failure("simulate", "gave up after " + std::to_string(arguments.timeout_s) +
+                                   " s while pods were still moving; see --timeout");
   }
   const std::vector<std::string> broken =
       check_expectations(expectations, result->placements, result->kubelets.rejected);

@@ -38,9 +38,9 @@ void check_field_requirement(const Requirement& requirement, Fields& fields, Pro
     fields.problem("values", invalid_value(requirement.shown_values(), "must have one element"));
   }
   if (requirement.key != "metadata.name") {
-    warnings.push_back(
-        {fields.path("key"), fields.at("key"),
-         "nodes have no field " + quoted(requirement.key) + " to select by: only metadata.name"});
+    warnings.push_back({fields.path("key"), fields.at("key"),
+                        "nodes have no field " + go_quoted(requirement.key) +
+                            " to select by: only metadata.name"});
   }
 }
 
@@ -62,7 +62,7 @@ void check_label_requirement(const Requirement& requirement, const Value& item, 
     return;
   }
   if (const auto broken = qualified_name_errors(requirement.key); !broken.empty()) {
-    fields.problem("key", invalid_value(quoted(requirement.key), joined(broken)));
+    fields.problem("key", invalid_value(go_quoted(requirement.key), joined(broken)));
   }
   const bool numeric = op == "Gt" || op == "Lt";
   const std::size_t count = requirement.values.size();
@@ -81,7 +81,7 @@ void check_label_requirement(const Requirement& requirement, const Value& item, 
     const auto wrong_value = [&](std::string_view why) {
       errors.push_back({index_path(fields.path("values"), i),
                         locate(item, "values[" + std::to_string(i) + "]"),
-                        invalid_value(quoted(value), why)});
+                        invalid_value(go_quoted(value), why)});
     };
     if (numeric && !is_integer(value)) {
       wrong_value("for 'Gt', 'Lt' operators, the value must be an integer");

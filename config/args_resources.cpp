@@ -51,7 +51,7 @@ std::vector<ResourceSpec> read_resources(Fields& fields, ArgsProblems problems,
       if (rules.unique) {
         entry.problem("name", duplicate_value(resource.name));
       } else {
-        warn("the resource " + quoted(resource.name) + " is listed before: both weights count");
+        warn("the resource " + go_quoted(resource.name) + " is listed before: both weights count");
       }
     }
     std::string why;
@@ -150,7 +150,7 @@ Value read_fit_args(Fields& args, ArgsProblems problems) {
       if (is_group && item.text.find('/') != std::string::npos) {
         problems.errors.push_back(
             {path, item.at,
-             invalid_value(quoted(item.text), "resource group name can't contain '/'")});
+             invalid_value(go_quoted(item.text), "resource group name can't contain '/'")});
       }
       check_qualified_name(item.text, path, item.at, problems.errors);
       out.add(Value::string(item.text));

@@ -56,11 +56,11 @@ Value read_dynamic_resources_args(Fields& args, ArgsProblems) {
   args.read("bindingTimeout", binding);
   if (filter.count() < 0) {
     args.problem("filterTimeout",
-                 invalid_value(quoted(format_duration(filter)), "must be zero or positive"));
+                 invalid_value(go_quoted(format_duration(filter)), "must be zero or positive"));
   }
   if (binding < seconds(1)) {
     args.problem("bindingTimeout",
-                 invalid_value(quoted(format_duration(binding)), "must be at least 1 second"));
+                 invalid_value(go_quoted(format_duration(binding)), "must be at least 1 second"));
   }
   Value out = Value::mapping();
   out.set("filterTimeout", Value::string(format_duration(filter)));

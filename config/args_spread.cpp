@@ -28,7 +28,7 @@ Value read_constraint(const Value& item, const std::string& path,
     if (value != "Honor" && value != "Ignore") {
       problems.warnings.push_back(
           {fields.path(policy), fields.at(policy),
-           quoted(value) + " is neither Honor nor Ignore: it counts as Ignore"});
+           go_quoted(value) + " is neither Honor nor Ignore: it counts as Ignore"});
     }
     out.set(std::string(policy), Value::string(value));
   }
@@ -79,7 +79,7 @@ Value read_topology_spread_args(Fields& args, ArgsProblems problems) {
     args.problem("defaultingType", unsupported_value(type, {"System", "List"}));
   } else if (type == "System" && !constraints.items.empty()) {
     args.problem("defaultingType",
-                 invalid_value(quoted(type), "when .defaultConstraints are not empty"));
+                 invalid_value(go_quoted(type), "when .defaultConstraints are not empty"));
   }
   Value out = Value::mapping();
   out.set("defaultConstraints", std::move(constraints)).set("defaultingType", Value::string(type));

@@ -19,14 +19,15 @@ void read_managed_resources(Fields& extender, std::set<std::string>& managed, Pr
     if (!resource.present()) return;
     const std::vector<std::string> broken = qualified_name_errors(name);
     for (const std::string& error : broken) {
-      resource.problem("name", invalid_value(quoted(name), error));
+      resource.problem("name", invalid_value(go_quoted(name), error));
     }
     if (broken.empty() && !is_extended_resource_name(name)) {
-      resource.problem("name", invalid_value(quoted(name), "is an invalid extended resource name"));
+      resource.problem("name",
+                       invalid_value(go_quoted(name), "is an invalid extended resource name"));
     }
     if (!managed.insert(name).second) {
       resource.problem("name",
-                       invalid_value(quoted(name), "duplicate extender managed resource name"));
+                       invalid_value(go_quoted(name), "duplicate extender managed resource name"));
     }
   });
 }
@@ -89,8 +90,8 @@ void read_extenders(Fields& root, Problems& errors) {
                                 "or remove it")});
   });
   if (binders > 1) {
-    root.problem("extenders", invalid_value(quoted("found " + std::to_string(binders) +
-                                                   " extenders implementing bind"),
+    root.problem("extenders", invalid_value(go_quoted("found " + std::to_string(binders) +
+                                                      " extenders implementing bind"),
                                             "only one extender can implement bind"));
   }
 }

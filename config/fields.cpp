@@ -112,8 +112,8 @@ bool Fields::read(std::string_view name, std::chrono::nanoseconds& out) {
   if (!value->is_string()) return wrong_type(name, *value, "a duration such as \"15s\"");
   const auto duration = parse_duration(value->text);
   if (!duration) {
-    problem(name,
-            invalid_value(quoted(value->text), "must be a duration such as \"15s\" or \"1m30s\""));
+    problem(name, invalid_value(go_quoted(value->text),
+                                "must be a duration such as \"15s\" or \"1m30s\""));
     return false;
   }
   out = *duration;
@@ -147,11 +147,11 @@ void Fields::finish(const std::map<std::string, std::string, std::less<>>& hints
   if (value_ == nullptr) return;
   for (const Member& member : value_->members) {
     if (std::find(known_.begin(), known_.end(), member.key) != known_.end()) continue;
-    std::string message = "unknown field " + quoted(path(member.key));
+    std::string message = "unknown field " + go_quoted(path(member.key));
     if (const auto hint = hints.find(member.key); hint != hints.end()) {
       message += ": " + hint->second;
     } else if (const std::string close = nearest(member.key, known_); !close.empty()) {
-      message += ", did you mean " + quoted(close) + "?";
+      message += ", did you mean " + go_quoted(close) + "?";
     }
     problems_.push_back({path(member.key), member.at, std::move(message)});
   }

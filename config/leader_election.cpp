@@ -11,7 +11,7 @@ std::vector<LeaderElectionProblem> leader_election_problems(const LeaderElection
   std::vector<LeaderElectionProblem> problems;
   if (!election.leader_elect) return problems;
   const auto add = [&](const char* field, std::string_view value, std::string_view text) {
-    problems.push_back({field, invalid_value(quoted(value), text)});
+    problems.push_back({field, invalid_value(go_quoted(value), text)});
   };
   const auto check_positive = [&](const char* field, std::chrono::nanoseconds value) {
     if (value.count() <= 0) add(field, format_duration(value), "must be greater than zero");

@@ -53,7 +53,7 @@ bool check_type(Fields& fields) {
     const bool older = api_version.rfind(kGroup, 0) == 0;
     fields.problem(
         "apiVersion",
-        invalid_value(quoted(api_version),
+        invalid_value(go_quoted(api_version),
                       older ? "only version v1 is supported: change it to " +
                                   std::string(kConfigApiVersion) +
                                   " and correct the fields that are then reported"
@@ -62,7 +62,7 @@ bool check_type(Fields& fields) {
   if (!has_kind) {
     fields.problem("kind", required_value("add the line kind: " + std::string(kConfigKind)));
   } else if (kind != kConfigKind) {
-    fields.problem("kind", invalid_value(quoted(kind),
+    fields.problem("kind", invalid_value(go_quoted(kind),
                                          "a profile file needs kind " + std::string(kConfigKind)));
     return false;
   }

@@ -52,7 +52,7 @@ std::string not_in_range(std::int64_t low, std::int64_t high) {
 void check_qualified_name(const std::string& name, const std::string& path, Position at,
                           Problems& errors) {
   for (const std::string& error : qualified_name_errors(name)) {
-    errors.push_back({path, at, invalid_value(quoted(name), error)});
+    errors.push_back({path, at, invalid_value(go_quoted(name), error)});
   }
 }
 

@@ -10,7 +10,7 @@ std::string PluginChecks::nearest_existing(std::string_view name) const {
 
 // The whole story is told where a plugin is first named; every place is reported.
 std::string PluginChecks::missing_message(const std::string& type, const PluginRef& plugin) {
-  std::string message = type + ' ' + quoted(plugin.written) + " does not exist";
+  std::string message = type + ' ' + go_quoted(plugin.written) + " does not exist";
   if (!missing_.insert(plugin.name).second) return message;
   if (const std::string about = about_missing_plugin(plugin.name); !about.empty()) {
     return message + about;
@@ -18,7 +18,7 @@ std::string PluginChecks::missing_message(const std::string& type, const PluginR
   const std::string close = nearest_existing(plugin.name);
   return message + (close.empty() ? ": no built-in plugin and no file in the plugin directory has "
                                     "this name"
-                                  : ", did you mean " + quoted(close) + "?");
+                                  : ", did you mean " + go_quoted(close) + "?");
 }
 
 void PluginChecks::keep_existing(std::vector<PluginRef>& enabled, const std::string& type) {
@@ -44,7 +44,7 @@ void PluginChecks::keep_implementing(std::vector<PluginRef>& enabled, ExtensionP
                                std::string(field_name(point)) + " here"});
     } else {
       errors_.push_back({plugin.path, plugin.at,
-                         "plugin " + quoted(plugin.written) + " does not extend " +
+                         "plugin " + go_quoted(plugin.written) + " does not extend " +
                              interface_name(point) + " plugin"});
     }
     return true;
@@ -59,7 +59,7 @@ void PluginChecks::keep_first(std::vector<PluginRef>& enabled, const std::string
     if (seen.count(plugin.name) != 0) {
       errors_.push_back(
           {plugin.path, plugin.at,
-           "plugin " + quoted(plugin.written) + " already registered as " + quoted(type)});
+           "plugin " + go_quoted(plugin.written) + " already registered as " + go_quoted(type)});
       continue;
     }
     seen.insert(kept.emplace_back(std::move(plugin)).name);
@@ -80,8 +80,8 @@ void PluginChecks::check_disabled(const PluginSet& set) {
     if (known) continue;
     const std::string close = nearest_existing(plugin.name);
     warnings_.push_back({plugin.path, plugin.at,
-                         "has no effect: there is no plugin " + quoted(plugin.written) +
-                             (close.empty() ? "" : ", did you mean " + quoted(close) + "?")});
+                         "has no effect: there is no plugin " + go_quoted(plugin.written) +
+                             (close.empty() ? "" : ", did you mean " + go_quoted(close) + "?")});
   }
 }
 

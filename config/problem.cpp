@@ -50,7 +50,7 @@ std::string index_path(std::string_view parent, std::size_t index) {
   return std::string(parent) + '[' + std::to_string(index) + ']';
 }
 
-std::string quoted(std::string_view text) {
+std::string go_quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     switch (c) {
@@ -91,13 +91,13 @@ std::string required_value(std::string_view detail) {
 }
 
 std::string duplicate_value(std::string_view value) {
-  return "Duplicate value: " + quoted(value);
+  return "Duplicate value: " + go_quoted(value);
 }
 
 std::string unsupported_value(std::string_view value, const std::vector<std::string>& supported) {
-  std::string out = "Unsupported value: " + quoted(value) + ": supported values: ";
+  std::string out = "Unsupported value: " + go_quoted(value) + ": supported values: ";
   for (std::size_t i = 0; i < supported.size(); ++i) {
-    out += (i == 0 ? "" : ", ") + quoted(supported[i]);
+    out += (i == 0 ? "" : ", ") + go_quoted(supported[i]);
   }
   return out;
 }

@@ -46,9 +46,9 @@ void sort_by_position(Problems& problems);
 [[nodiscard]] std::string index_path(std::string_view parent, std::size_t index);
 
 // A string in double quotes, escaped as Go's %q does for printable text.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string go_quoted(std::string_view text);
 
-// Kubernetes' field errors, without the path. `value` is already rendered: quoted("x") or "0".
+// Kubernetes' field errors, without the path. `value` is already rendered: go_quoted("x") or "0".
 [[nodiscard]] std::string invalid_value(std::string_view value, std::string_view detail);
 [[nodiscard]] std::string required_value(std::string_view detail = {});
 [[nodiscard]] std::string duplicate_value(std::string_view value);

@@ -11,10 +11,10 @@ namespace {
 
 // invalidPluginsByVersion: kube-scheduler names the core group's version there.
 std::string removed_plugin_message(std::string_view name) {
-  return invalid_value(quoted(name),
+  return invalid_value(go_quoted(name),
                        "was invalid in version \"v1\" (KubeSchedulerConfiguration is "
                        "version " +
-                           quoted(kConfigApiVersion) +
+                           go_quoted(kConfigApiVersion) +
                            "): remove it, NodeVolumeLimits does its work");
 }
 
@@ -40,7 +40,7 @@ std::vector<PluginRef> decode_plugin_list(Fields& set, std::string_view list, Pr
     }
     if (list == "enabled") {
       if (plugin.written == "*") {
-        fields.problem("name", invalid_value(quoted("*"),
+        fields.problem("name", invalid_value(go_quoted("*"),
                                              "only disabled plugins can be \"*\": name each "
                                              "plugin to enable"));
         return;
@@ -199,7 +199,7 @@ void check_profiles_together(const std::vector<Profile>& profiles, Problems& err
                           : !set.disabled.empty() ? set.disabled[0].at
                                                   : profiles[i].at;
       errors.push_back({child_path(profiles[i].path, "plugins.queueSort"), at,
-                        invalid_value(set.enabled.empty() ? "none" : quoted(set.enabled[0].name),
+                        invalid_value(set.enabled.empty() ? "none" : go_quoted(set.enabled[0].name),
                                       "must be the same for all profiles")});
     }
     const PluginArgs* args = find_args(profiles[i], sort);

@@ -111,7 +111,7 @@ class Expander {
 
   void check_required() {
     if (checks_.any_missing()) return;  // what is missing may be just the one that is required
-    const std::string name = quoted(profile_.scheduler_name);
+    const std::string name = go_quoted(profile_.scheduler_name);
     const std::size_t sorters = out_.points[ExtensionPoint::kQueueSort].size();
     if (sorters != 1) {
       errors_.push_back({child_path(profile_.path, "plugins.queueSort"), profile_.at,
@@ -204,12 +204,12 @@ void check_queue_sort(const SchedulerConfig& config, const std::vector<Effective
   for (std::size_t i = 1; i < profiles.size(); ++i) {
     const std::string mine = sorter(profiles[i]);
     if (first.empty() || mine.empty() || !(written(i) == written(0))) continue;
-    const std::string name = quoted(profiles[i].scheduler_name);
+    const std::string name = go_quoted(profiles[i].scheduler_name);
     const std::string path = child_path(config.profiles[i].path, "plugins.queueSort");
     if (mine != first) {
       errors.push_back({path, config.profiles[i].at,
-                        "different queue sort plugins for profile " + name + ": " + quoted(mine) +
-                            ", first: " + quoted(first)});
+                        "different queue sort plugins for profile " + name + ": " +
+                            go_quoted(mine) + ", first: " + go_quoted(first)});
     } else if (written(0).enabled.empty() &&
                profiles[i].args_of(mine).json != profiles[0].args_of(first).json) {
       errors.push_back(

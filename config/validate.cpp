@@ -15,10 +15,10 @@ void append(Problems& to, Problems from) {
 Problem problem_of(const PluginArgs& args, ArgsError error) {
   if (error.message != "unknown field") return args.problem(error.path, std::move(error.message));
   Problem problem = args.problem(error.path, "");
-  problem.message = "unknown field " + quoted(problem.path);
+  problem.message = "unknown field " + go_quoted(problem.path);
   if (!args.path.empty()) problem.at = locate_key(args.source, error.path);
   const std::string close = nearest_args_field(args.name, error.path);
-  if (!close.empty()) problem.message += ", did you mean " + quoted(close) + "?";
+  if (!close.empty()) problem.message += ", did you mean " + go_quoted(close) + "?";
   return problem;
 }
 

@@ -151,7 +151,7 @@ std::string describe(const Value& value) {
     case Value::Kind::kFloat:
       return "the number " + value.text;
     case Value::Kind::kString:
-      return "the string " + quoted(value.text);
+      return "the string " + go_quoted(value.text);
     case Value::Kind::kSequence:
       return "a list";
     case Value::Kind::kMapping:
@@ -217,7 +217,7 @@ void find_duplicate_keys(const Value& value, std::string_view path, Problems& pr
     const auto [first, fresh] = seen.emplace(member.key, member.at.line);
     if (!fresh) {
       problems.push_back({child, member.at,
-                          "duplicate field " + quoted(child) + ", first given in line " +
+                          "duplicate field " + go_quoted(child) + ", first given in line " +
                               std::to_string(first->second)});
     }
     find_duplicate_keys(member.value, child, problems);

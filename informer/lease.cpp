@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "framework/base/json_field.hpp"
+
 namespace plimsoll::informer {
 namespace {
 
@@ -12,11 +14,6 @@ using std::chrono::milliseconds;
 
 // The client ends a request in time by itself, unless its thread is held up.
 constexpr milliseconds kSlack{250};
-
-std::string text_at(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 std::int64_t number_at(const json& object, const char* key) {
   const auto found = object.find(key);

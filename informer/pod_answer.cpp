@@ -2,16 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "framework/base/json_field.hpp"
+
 namespace plimsoll::informer {
 namespace {
 
 using nlohmann::json;
-
-std::string text_at(const json& object, const char* key) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 const json& child(const json& object, const char* key) {
   static const json kNothing;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "framework/base/json_field.hpp"
 #include "sandbox/object_shape.hpp"
 #include "sandbox/patch.hpp"
 #include "sandbox/pod_rules.hpp"
@@ -37,11 +38,6 @@ ApiResult<std::uint64_t> query_number(const Route& route, const char* key) {
                        "\": expected a non-negative integer");
   }
   return number;
-}
-
-std::string text_at(const json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 json metadata_of(const json& object) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "framework/base/json_field.hpp"
 #include "sandbox/object_shape.hpp"
 #include "sandbox/pod_rules.hpp"
 
@@ -17,11 +18,6 @@ struct Input {
   json object;
   std::string where;  // "text 1, item 3"
 };
-
-std::string text_at(const json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 // Takes a list apart; its items may leave apiVersion and kind to it ("PodList").
 void flatten(json object, const std::string& where, std::vector<Input>& out) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "framework/base/json_field.hpp"
 #include "framework/base/log.hpp"
 #include "sandbox/kubelet_impl.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "framework/base/json_field.hpp"
 #include "sandbox/amounts.hpp"
 #include "sandbox/object_store.hpp"
 
@@ -12,11 +13,6 @@ using nlohmann::json;
 
 void set_default(json& object, const char* key, json value) {
   if (!object.contains(key) || object[key].is_null()) object[key] = std::move(value);
-}
-
-std::string text_at(const json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 // SetDefaults_Pod: a limit without a request is a request, too.

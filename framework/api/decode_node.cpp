@@ -7,7 +7,7 @@
 namespace plimsoll {
 namespace {
 
-uint32_t effect_of(std::string_view text) {
+uint32_t taint_effect(std::string_view text) {
   if (text == "NoSchedule") return PLIMSOLL_EFFECT_NO_SCHEDULE;
   if (text == "PreferNoSchedule") return PLIMSOLL_EFFECT_PREFER_NO_SCHEDULE;
   if (text == "NoExecute") return PLIMSOLL_EFFECT_NO_EXECUTE;
@@ -42,7 +42,7 @@ class NodeDecoder {
         if (key != "effect") return true;
         std::string_view effect;
         if (!field.text(&effect)) return false;
-        element->effect = effect_of(effect);
+        element->effect = taint_effect(effect);
         return true;
       });
     };

@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-uint32_t effect_of(std::string_view text) {
+uint32_t toleration_effect(std::string_view text) {
   if (text.empty()) return PLIMSOLL_EFFECT_ANY;
   if (text == "NoSchedule") return PLIMSOLL_EFFECT_NO_SCHEDULE;
   if (text == "PreferNoSchedule") return PLIMSOLL_EFFECT_PREFER_NO_SCHEDULE;
@@ -24,7 +24,7 @@ bool PodDecoder::toleration(WireValue& value, plimsoll_toleration* out) {
     std::string_view text;
     if (key == "effect") {
       if (!field.text(&text)) return false;
-      out->effect = effect_of(text);
+      out->effect = toleration_effect(text);
     } else if (key == "operator") {
       if (!field.text(&text)) return false;
       out->op = text.empty() || text == "Equal" ? PLIMSOLL_TOLERATION_EQUAL

@@ -11,11 +11,11 @@ namespace {
 
 using namespace sdk;
 
-constexpr int64_t kMaxScore = 100;
+constexpr int64_t kMaxNodeScore = 100;
 
 // 100 * part / whole without overflow.
 int64_t percent(int64_t part, int64_t whole) {
-  return static_cast<int64_t>(static_cast<__int128>(part) * kMaxScore / whole);
+  return static_cast<int64_t>(static_cast<__int128>(part) * kMaxNodeScore / whole);
 }
 
 int64_t least_allocated(const Load& load) {
@@ -161,7 +161,7 @@ class NodeResourcesFit {
       int64_t score = 0;
       if (ratio) {
         score = on_shape(args_.shape, load.requested > load.allocatable
-                                          ? kMaxScore
+                                          ? kMaxNodeScore
                                           : percent(load.requested, load.allocatable));
         if (score <= 0) continue;
       } else {

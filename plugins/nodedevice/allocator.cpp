@@ -8,10 +8,6 @@
 namespace plimsoll::devices {
 namespace {
 
-const DeviceState& at(const TypeState& state, int position) {
-  return state.devices[static_cast<size_t>(position)];
-}
-
 Verdict refuse(Reason reason, int type, bool unresolvable = false) {
   return {reason, static_cast<int8_t>(type), unresolvable};
 }
@@ -108,7 +104,7 @@ Verdict Attempt::choose_in_order(const Want& want, const Positions& found,
   if (scorer_ != nullptr) {
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
       const auto score = [&](int position) {
-        const DeviceState& device = at(state, position);
+        const DeviceState& device = state.at(position);
         return scorer_->score_device(want.type, want.per_device, device.total, device.free);
       };
       return score(a) > score(b);
@@ -118,7 +114,7 @@ Verdict Attempt::choose_in_order(const Want& want, const Positions& found,
   std::vector<std::pair<int, int>> keyed;  // round, position
   std::vector<int> rounds(preferred.size(), 0);
   for (int position : order) {
-    const auto it = std::find(preferred.begin(), preferred.end(), at(state, position).pcie);
+    const auto it = std::find(preferred.begin(), preferred.end(), state.at(position).pcie);
     const int round = it == preferred.end() ? static_cast<int>(found.size())
                                             : rounds[static_cast<size_t>(it - preferred.begin())]++;
     keyed.emplace_back(round, position);
@@ -171,7 +167,7 @@ Verdict Attempt::choose(const Want& want, Positions& chosen) const {
 
 void Attempt::record(const Want& want, const Positions& chosen, Allocation& allocation) const {
   for (int position : chosen) {
-    const DeviceState& device = at(node_.type(want.type), position);
+    const DeviceState& device = node_.type(want.type).at(position);
     DeviceShare share;
     share.type = want.type;
     share.minor = device.minor;
@@ -183,7 +179,7 @@ void Attempt::record(const Want& want, const Positions& chosen, Allocation& allo
 
 Positions Attempt::pcie_ids(int type, const Positions& chosen) const {
   Positions ids;
-  for (int position : chosen) ids.push_back(at(node_.type(type), position).pcie);
+  for (int position : chosen) ids.push_back(node_.type(type).at(position).pcie);
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;

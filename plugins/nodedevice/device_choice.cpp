@@ -6,10 +6,6 @@
 namespace plimsoll::devices {
 namespace {
 
-const DeviceState& at(const TypeState& state, int position) {
-  return state.devices[static_cast<size_t>(position)];
-}
-
 // A set of candidates that share a switch, a zone or the node.
 struct Group {
   Positions members;
@@ -37,15 +33,15 @@ int used_ancestors(const TypeState& state, Scope level, const DeviceState& membe
 std::vector<Group> group_by(const TypeState& state, Scope level, const Positions& candidates) {
   Positions ordered = candidates;
   std::stable_sort(ordered.begin(), ordered.end(), [&](int a, int b) {
-    const DeviceState& x = at(state, a);
-    const DeviceState& y = at(state, b);
+    const DeviceState& x = state.at(a);
+    const DeviceState& y = state.at(b);
     return std::tie(x.numa, x.pcie) < std::tie(y.numa, y.pcie);
   });
   std::vector<Group> groups;
   for (int position : ordered) {
     const bool joins = !groups.empty() &&
-                       same_group(level, at(state, groups.back().members[0]), at(state, position));
-    if (!joins) groups.push_back({{}, used_ancestors(state, level, at(state, position))});
+                       same_group(level, state.at(groups.back().members[0]), state.at(position));
+    if (!joins) groups.push_back({{}, used_ancestors(state, level, state.at(position))});
     groups.back().members.push_back(position);
   }
   for (Group& group : groups) std::sort(group.members.begin(), group.members.end());
@@ -54,7 +50,7 @@ std::vector<Group> group_by(const TypeState& state, Scope level, const Positions
 
 int64_t score_of(const TypeState& state, const Want& want, const Scorer* scorer, int position) {
   if (scorer == nullptr || !want.is_shared) return 0;
-  const DeviceState& device = at(state, position);
+  const DeviceState& device = state.at(position);
   return scorer->score_device(want.type, want.per_device, device.total, device.free);
 }
 

@@ -48,6 +48,10 @@ struct TypeState {
   int blocked = 0;                   // pods whose allocation cannot be read at all: nothing is free
   bool has_tree = false;             // every present device has a topology
 
+  // By position in `devices`.
+  [[nodiscard]] const DeviceState& at(int position) const {
+    return devices[static_cast<size_t>(position)];
+  }
   // Null: no device of that minor.
   [[nodiscard]] const DeviceState* find(int32_t minor) const;
 };

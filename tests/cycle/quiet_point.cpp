@@ -24,11 +24,6 @@ std::string text_of(const std::set<std::string>& entries) {
   return text;
 }
 
-bool finished(const Json& pod) {
-  const std::string phase = pod["status"].value("phase", "");
-  return phase == "Failed" || phase == "Succeeded";
-}
-
 // What preemption adds depends on when it looked.
 std::string without_preemption(const std::string& message) {
   return message.substr(0, message.find(" preemption:"));

@@ -20,10 +20,6 @@ std::string uid_of(const Json& object) {
 std::string node_of(const Json& pod) {
   return pod["spec"].value("nodeName", "");
 }
-bool finished(const Json& pod) {
-  const std::string phase = pod["status"].value("phase", "");
-  return phase == "Failed" || phase == "Succeeded";
-}
 bool terminating(const Json& object) {
   return object["metadata"].contains("deletionTimestamp");
 }

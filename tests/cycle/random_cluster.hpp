@@ -17,6 +17,7 @@
 
 #include "framework/cycle/api_writer.hpp"
 #include "tests/cycle/random_kubelet.hpp"
+#include "tests/cycle/random_objects.hpp"
 
 namespace plimsoll::testing {
 

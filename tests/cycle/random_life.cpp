@@ -21,11 +21,6 @@ std::string node_name(size_t i) {
   return "n" + std::to_string(i);
 }
 
-bool finished(const Json& pod) {
-  const std::string phase = pod["status"].value("phase", "");
-  return phase == "Failed" || phase == "Succeeded";
-}
-
 }  // namespace
 
 RandomLife::RandomLife(uint64_t seed)

@@ -149,6 +149,11 @@ Json random_devices(Dice& dice, const std::string& node) {
           {"spec", {{"devices", devices}}}};
 }
 
+bool finished(const Json& pod) {
+  const std::string phase = pod["status"].value("phase", "");
+  return phase == "Failed" || phase == "Succeeded";
+}
+
 Json random_budget(Dice& dice, const std::string& name) {
   return {
       {"apiVersion", "policy/v1"},

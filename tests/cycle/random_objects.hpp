@@ -20,6 +20,8 @@ class Dice {
 };
 
 [[nodiscard]] nlohmann::json random_pod(Dice& dice, const std::string& name, size_t node_names);
+// Its phase says that it is over.
+[[nodiscard]] bool finished(const nlohmann::json& pod);
 [[nodiscard]] nlohmann::json random_node(Dice& dice, const std::string& name);
 // Changes what schedulers read of it: allocatable, labels, taints, unschedulable.
 void change_node(Dice& dice, nlohmann::json& node);
