@@ -21,18 +21,18 @@ std::string ResourceNames::name(uint32_t index) const {
   return "resource " + std::to_string(index);
 }
 
+topology::Policy policy_of(const std::string& name) {
+  for (const auto policy : {topology::Policy::kNone, topology::Policy::kBestEffort,
+                            topology::Policy::kRestricted, topology::Policy::kSingleNumaNode}) {
+    if (topology::to_string(policy) == name) return policy;
+  }
+  throw std::invalid_argument("unknown policy " + name);
+}
+
 namespace {
 
 bool is_set(const Json& options, const char* name) {
   return member(options, name) == "true";
-}
-
-topology::Policy policy_of(const std::string& name) {
-  if (name == "none") return topology::Policy::kNone;
-  if (name == "best-effort") return topology::Policy::kBestEffort;
-  if (name == "restricted") return topology::Policy::kRestricted;
-  if (name == "single-numa-node") return topology::Policy::kSingleNumaNode;
-  throw std::invalid_argument("unknown policy " + name);
 }
 
 kubelet::CpuSet cpus_of(const Json& text) {

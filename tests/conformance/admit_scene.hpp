@@ -21,6 +21,9 @@ class ResourceNames {
   std::map<std::string, uint32_t> names_;
 };
 
+// A policy by its name; throws std::invalid_argument on another text.
+[[nodiscard]] topology::Policy policy_of(const std::string& name);
+
 // Policy, scope and options of the line's `kubelet`.
 [[nodiscard]] topology::kubelet::Managers managers_of(const Json& kubelet);
 

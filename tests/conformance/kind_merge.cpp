@@ -1,20 +1,13 @@
 // The kubelet's topology manager: hints of all providers merged, by policy.
 
 #include "plugins/topology/kubelet/merge.hpp"
+#include "tests/conformance/admit_scene.hpp"
 #include "tests/conformance/kinds.hpp"
 
 namespace plimsoll::conformance {
 namespace {
 
 namespace kubelet = plimsoll::topology::kubelet;
-
-topology::Policy policy_of(const std::string& name) {
-  for (const auto policy : {topology::Policy::kNone, topology::Policy::kBestEffort,
-                            topology::Policy::kRestricted, topology::Policy::kSingleNumaNode}) {
-    if (topology::to_string(policy) == name) return policy;
-  }
-  throw std::invalid_argument("unknown policy " + name);
-}
 
 kubelet::NodeModel model_of(const Json& test_case) {
   kubelet::NodeModel model;

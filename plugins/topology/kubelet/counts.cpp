@@ -10,7 +10,6 @@ namespace {
 
 constexpr int32_t kUnknownDistance = 255;
 constexpr std::string_view kCpu = "cpu";
-constexpr std::string_view kMemory = "memory";
 
 // Row by row; empty if no zone says anything.
 std::vector<int32_t> distances_of(const Columns& columns) {
@@ -129,10 +128,6 @@ const ZoneResource* find(const NrtZone& zone, std::string_view resource) {
     if (each.name == resource) return &each;
   }
   return nullptr;
-}
-
-bool is_memory(std::string_view resource) {
-  return resource == kMemory || resource.starts_with("hugepages-");
 }
 
 // Device plugins register extended resources: names with a domain that is not Kubernetes' own.

@@ -16,7 +16,6 @@
 namespace plimsoll::topology::kubelet {
 namespace {
 
-constexpr size_t kMostDevices = 4096;
 constexpr uint32_t kMostZone = 63;
 constexpr std::string_view kNothing = "-";
 

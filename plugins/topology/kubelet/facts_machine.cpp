@@ -16,7 +16,6 @@
 namespace plimsoll::topology::kubelet {
 namespace {
 
-constexpr size_t kMostDevices = 4096;  // of a resource
 constexpr size_t kMostText = 6 * 1024;
 constexpr uint32_t kMostId = 1'000'000;  // of a socket or a cache
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/kubelet/pod_demand.hpp"
 
 namespace plimsoll::topology::kubelet {
 
@@ -22,6 +23,7 @@ class Problems {
   std::string where_;
   std::vector<std::string>& texts_;
 };
+inline constexpr size_t kMostDevices = 4096;  // of a resource
 inline constexpr std::string_view kCountsDecide = "the zones' counts decide";
 
 // The zones in ascending order of id: the columns.
@@ -31,8 +33,7 @@ using Columns = std::vector<const NrtZone*>;
 [[nodiscard]] int column_of(const NodeModel& model, int64_t zone_id);
 [[nodiscard]] const ZoneResource* find(const NrtZone& zone, std::string_view resource);
 
-// Whether the memory manager, or the device manager, may know the resource.
-[[nodiscard]] bool is_memory(std::string_view resource);
+// Whether the device manager may know the resource.
 [[nodiscard]] bool is_device(std::string_view resource);
 
 // Not prepared.

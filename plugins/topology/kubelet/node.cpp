@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "plugins/topology/amount.hpp"
+#include "plugins/topology/kubelet/masks.hpp"
 
 namespace plimsoll::topology::kubelet {
 namespace {
@@ -28,11 +29,6 @@ Totals sorted(const std::vector<int64_t>& by_zone) {
     totals.largest[k] = add_amounts(totals.largest[k], totals.largest[k - 1]);
   }
   return totals;
-}
-
-template <typename Visit>
-void for_each_column(ZoneMask mask, Visit&& visit) {
-  for (; mask != 0; mask &= mask - 1) visit(static_cast<uint32_t>(std::countr_zero(mask)));
 }
 
 NodeModel::DeviceFacts facts_of(DeviceType& type, ZoneMask all, uint32_t zones) {

@@ -6,6 +6,11 @@
 #include "plugins/topology/amount.hpp"
 
 namespace plimsoll::topology::kubelet {
+
+bool is_memory(std::string_view resource) {
+  return resource == "memory" || resource.starts_with("hugepages-");
+}
+
 namespace {
 
 std::string_view text_of(const plimsoll_str& str) {
@@ -19,10 +24,6 @@ void for_each_resource(const plimsoll_list& list, Visit&& visit) {
         static_cast<const char*>(list.data) + size_t{i} * list.stride);
     visit(text_of(resource->name), resource->index, std::max<int64_t>(resource->value, 0));
   }
-}
-
-bool is_memory(std::string_view name) {
-  return name == "memory" || name.substr(0, 10) == "hugepages-";
 }
 
 ContainerDemand demand_of(const plimsoll_container& container) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plimsoll::topology::kubelet {
@@ -71,5 +72,8 @@ struct PodDemand {
   // Of a pod object; prepared. Keeps no view into it.
   explicit PodDemand(const plimsoll_pod& pod);
 };
+
+// Whether the memory manager may know the resource: memory and hugepages-*.
+[[nodiscard]] bool is_memory(std::string_view resource);
 
 }  // namespace plimsoll::topology::kubelet
