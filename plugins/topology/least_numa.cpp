@@ -6,11 +6,11 @@
 #include <limits>
 
 #include "plugins/topology/numa_node.hpp"
+#include "plugins/topology/score.hpp"
 
 namespace plimsoll::topology {
 namespace {
 
-constexpr int64_t kMaxScore = 100;
 // So many sets of zones are looked at for one request; machines with up to 16 zones stay below it.
 constexpr uint32_t kMaxCombinations = 1 << 16;
 

@@ -4,11 +4,11 @@
 #include <bit>
 
 #include "plugins/topology/numa_node.hpp"
+#include "plugins/topology/score.hpp"
 
 namespace plimsoll::topology {
 namespace {
 
-constexpr int64_t kMaxScore = 100;
 constexpr int64_t kEighths = 8;  // worth is counted in eighths of a unit
 constexpr int64_t kWidths = 4;   // a whole zone, a half, a quarter, an eighth
 // Amounts in this file end here, so that a hundred times a sum over 64 zones and all widths fits

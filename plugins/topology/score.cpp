@@ -9,8 +9,6 @@
 namespace plimsoll::topology {
 namespace {
 
-constexpr int64_t kMaxScore = 100;
-
 // Quantity.Value(): whole units, rounded up.
 int64_t whole(const Request& request, int64_t amount) {
   if (request.name != "cpu" || amount <= 0) return std::max<int64_t>(amount, 0);

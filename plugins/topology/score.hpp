@@ -19,6 +19,8 @@
 
 namespace plimsoll::topology {
 
+inline constexpr int64_t kMaxScore = 100;  // framework.MaxNodeScore
+
 enum class Strategy : uint8_t {
   kLeastAllocated,
   kMostAllocated,

@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "plugins/topology/numa_node.hpp"
+#include "plugins/topology/score.hpp"
 
 namespace plimsoll::topology {
 namespace {
 
-constexpr int64_t kMaxScore = 100;
 constexpr int64_t kLocalDistance = 10;  // of a zone to itself, in ACPI's SLIT and so everywhere
 
 // What some zones have of one resource, before and after.

@@ -10,7 +10,7 @@
 namespace plimsoll::topology {
 namespace {
 
-constexpr const char* kGpu = "vendor.com/gpu";
+constexpr const char* kVendorGpu = "vendor.com/gpu";
 
 class PreserveTest : public testing::Test {
  protected:
@@ -96,7 +96,7 @@ TEST_F(PreserveTest, OrdinaryPodsLiveOnDebris) {
 TEST_F(PreserveTest, CpusBesideFreeDevicesAreKeptForThem) {
   const auto with_gpus = [](const char* free) {
     ReportSpec report = cpus({16, 16});
-    for (ZoneSpec& zone : report.zones) zone.available.push_back({kGpu, free});
+    for (ZoneSpec& zone : report.zones) zone.available.push_back({kVendorGpu, free});
     return report;
   };
   const PodSpec pod = guaranteed("p", 4);
@@ -110,7 +110,7 @@ TEST_F(PreserveTest, WholeSetsOfDevicesAreKept) {
   const auto node = [](const char* gpus0, const char* gpus1) {
     ReportSpec report;
     report.allocatable = "8";
-    report.zones = {{0, {{kGpu, gpus0}}}, {1, {{kGpu, gpus1}}}};
+    report.zones = {{0, {{kVendorGpu, gpus0}}}, {1, {{kVendorGpu, gpus1}}}};
     return report;
   };
   PodSpec pod;
