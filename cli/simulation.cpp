@@ -249,6 +249,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   Arrivals arrivals(options.pods, result.notes);
   const auto begin = Clock::now();
   auto last_change = begin;
+  auto decided_at = begin;  // since when every pod is bound or was found to have no place
   while (!result.settled && Clock::now() < deadline) {
     const double now = std::chrono::duration<double>(Clock::now() - begin).count();
     const std::vector<std::string> come = arrivals.take(now * kubelet_options.speed);
@@ -259,10 +260,17 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
     }
     if (watcher.follow(arrivals.next() ? 5ms : 50ms)) last_change = Clock::now();
     if (progress) progress(watcher.arrived(), watcher.bound(), watcher.refused());
-    if (arrivals.next() || !watcher.all_decided()) continue;
-    // Pods that end leave room for those that wait.
-    if (watcher.refused() > 0 && kubelets.stats().pending_finishes > 0) continue;
-    result.settled = Clock::now() - last_change > kQuiet && kubelets.wait_idle(50ms);
+    if (arrivals.next() || !watcher.all_decided()) {
+      decided_at = Clock::now();
+      continue;
+    }
+    const sandbox::KubeletStats kubelet_stats = kubelets.stats();
+    if (kubelet_stats.pending_finishes == 0) {
+      result.settled = Clock::now() - last_change > kQuiet && kubelets.wait_idle(50ms);
+    } else if (watcher.refused() == 0) {
+      // Pods go on ending, but nothing waits for the room that they leave.
+      result.settled = Clock::now() - decided_at > kQuiet && kubelet_stats.pending_moves == 0;
+    }
   }
   (*session)->stop();
   watcher.follow(0ms);

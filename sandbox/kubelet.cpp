@@ -19,6 +19,10 @@ bool is_short(ActionKind kind) {
   return kind != ActionKind::kFinish;
 }
 
+bool is_move(ActionKind kind) {
+  return kind == ActionKind::kRun || kind == ActionKind::kRemove;
+}
+
 }  // namespace
 
 std::string text_field(const json& object, const char* key) {
@@ -66,6 +70,7 @@ void SimulatedKubelets::Impl::schedule(Action action) {
     ++short_actions;
   else
     ++stats.pending_finishes;
+  if (is_move(kind)) ++stats.pending_moves;
   stats.pending_actions = actions.size();
 }
 
@@ -79,6 +84,7 @@ void SimulatedKubelets::Impl::run_due_actions() {
       --short_actions;
     else
       --stats.pending_finishes;
+    if (is_move(action.kind)) --stats.pending_moves;
     stats.pending_actions = actions.size();
     if (stopping) return;
   }

@@ -74,6 +74,7 @@ struct KubeletStats {
   std::uint64_t reports_lost = 0;
   std::uint64_t agent_restarts = 0;
   std::uint64_t pending_actions = 0;   // delayed actions that are under way
+  std::uint64_t pending_moves = 0;     // of these, starts and stops of pods
   std::uint64_t pending_finishes = 0;  // of these, ends of pods that run
 
   // Of the pods admitted, those that got CPUs, memory or devices for themselves; and of these:

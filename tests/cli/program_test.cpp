@@ -60,6 +60,65 @@ TEST(PlimsollSimulate, PreemptsWhereNothingElseHelps) {
   EXPECT_THAT(answer.out, HasSubstr("preemptionPolicy=Never"));
 }
 
+// Machines from an export and a description, pods that come and go, and the report about them.
+TEST(PlimsollSimulate, SimulatesWholeMachines) {
+  const std::string sample = "examples/clusters/machines/";
+  const Answer answer = plimsoll({"simulate",
+                                  "--config",
+                                  kProfile,
+                                  "--cluster",
+                                  sample + "cluster.yaml",
+                                  "--pods",
+                                  sample + "pods.yaml",
+                                  "--expect",
+                                  sample + "expected.yaml",
+                                  "--report",
+                                  "-o",
+                                  "json",
+                                  "--report-delay-ms",
+                                  "100",
+                                  "--report-jitter",
+                                  "0.5",
+                                  "--report-loss",
+                                  "0.2",
+                                  "--report-period-ms",
+                                  "200",
+                                  "--seed",
+                                  "7"});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  const auto report = nlohmann::json::parse(answer.out)["report"];
+  EXPECT_EQ(report["topologyAffinityErrors"], 0);
+  EXPECT_EQ(report["heldBack"].size(), 0U) << report["heldBack"];
+  EXPECT_EQ(report["exclusivePods"], 4);
+  EXPECT_EQ(report["crossZonePods"], 1) << "two-zones";
+  EXPECT_EQ(report["zones"]["cpu"]["allocatable"], 29000);
+  EXPECT_EQ(report["zones"]["nvidia.com/gpu"]["used"], 1);
+  EXPECT_EQ(report["rejections"], nlohmann::json::object());
+}
+
+TEST(PlimsollSimulate, ReportsInWords) {
+  const std::string sample = "examples/clusters/machines/";
+  const Answer answer = plimsoll({"simulate", "--config", kProfile, "--cluster",
+                                  sample + "cluster.yaml", "--report", "--speed", "10"});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("Topology report"));
+  EXPECT_THAT(answer.out, HasSubstr("held back: 0 pods"));
+  EXPECT_THAT(answer.out, HasSubstr("nvidia.com/gpu"));
+}
+
+TEST(PlimsollSimulate, SaysWhichMachineIsWrong) {
+  const TempDir dir;
+  const auto cluster = dir.path() / "cluster.yaml";
+  ASSERT_TRUE(write_file(cluster,
+                         "apiVersion: v1\nkind: Node\nmetadata:\n  name: node-a\n  annotations:\n"
+                         "    sandbox.plimsoll.io/machine: '{\"hwlocXml\": \"gone.xml\"}'\n"));
+  const Answer answer = plimsoll({"simulate", "--config", kProfile, "--cluster", cluster.string()});
+  EXPECT_EQ(answer.code, 1);
+  EXPECT_THAT(answer.err,
+              HasSubstr("node node-a: annotation sandbox.plimsoll.io/machine: hwlocXml: " +
+                        (dir.path() / "gone.xml").string() + " cannot be read"));
+}
+
 TEST(PlimsollSimulate, FailsWhenAnExpectationDoesNotHold) {
   const TempDir dir;
   const auto expected = dir.path() / "expected.yaml";

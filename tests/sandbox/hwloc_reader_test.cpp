@@ -15,7 +15,7 @@ using testing::HasSubstr;
 constexpr std::int64_t kGi = std::int64_t{1} << 30;
 
 std::string fixture(const std::string& name) {
-  std::ifstream file("tests/sandbox/machines/" + name, std::ios::binary);
+  std::ifstream file(name, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
   EXPECT_TRUE(file) << name;
@@ -38,7 +38,8 @@ const MachineCpu& cpu(const Hardware& hardware, int id) {
 }
 
 TEST(HwlocReader, ReadsAnExport) {
-  const auto hardware = hardware_from_xml(fixture("two_sockets_four_zones.xml"));
+  const auto hardware =
+      hardware_from_xml(fixture("examples/clusters/machines/two_sockets_four_zones.xml"));
   ASSERT_TRUE(hardware) << hardware.error().message;
   ASSERT_EQ(hardware->zones.size(), 4U);
   EXPECT_EQ(hardware->cpus.size(), 16U);
@@ -58,7 +59,8 @@ TEST(HwlocReader, ReadsAnExport) {
 }
 
 TEST(HwlocReader, KeepsGapsAndMemoryWithoutCpus) {
-  const auto hardware = hardware_from_xml(fixture("gaps_and_memory_only.xml"));
+  const auto hardware =
+      hardware_from_xml(fixture("tests/sandbox/machines/gaps_and_memory_only.xml"));
   ASSERT_TRUE(hardware) << hardware.error().message;
   ASSERT_EQ(hardware->zones.size(), 3U);
   EXPECT_EQ(hardware->zones[0].id, 0);

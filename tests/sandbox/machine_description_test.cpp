@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr std::int64_t kGi = std::int64_t{1} << 30;
-constexpr const char* kMachines = "tests/sandbox/machines";
+constexpr const char* kMachines = "examples/clusters/machines";
 
 // A machine with two zones of 4 CPUs, and what the case changes of its description.
 json description(const json& changes = json::object()) {
