@@ -13,6 +13,8 @@ namespace plimsoll::sandbox {
 
 using Amounts = std::map<std::string, std::int64_t>;
 
+inline constexpr std::int64_t kMilli = 1000;  // of a CPU
+
 // One quantity of a resource, given as a JSON string or number.
 [[nodiscard]] Result<std::int64_t> parse_amount(std::string_view resource,
                                                 const nlohmann::json& quantity);

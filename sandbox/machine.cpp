@@ -5,8 +5,6 @@
 namespace plimsoll::sandbox {
 namespace {
 
-constexpr std::int64_t kMilli = 1000;
-
 Amounts memory_of(const MachineZone& zone) {
   Amounts amounts = zone.hugepages;
   amounts["memory"] = zone.memory;

@@ -20,8 +20,6 @@ namespace kubelet = topology::kubelet;
 using kubelet::ZoneMask;
 using nlohmann::json;
 
-constexpr std::int64_t kMilli = 1000;
-
 std::string uid_of(const json& pod) {
   const json metadata = pod.value("metadata", json::object());
   return metadata.value("uid", metadata.value("namespace", "") + "/" + metadata.value("name", ""));

@@ -9,7 +9,6 @@ namespace {
 namespace kubelet = topology::kubelet;
 using kubelet::ZoneMask;
 
-constexpr std::int64_t kMilli = 1000;
 constexpr std::int64_t kListedDevices = 1024;  // of one resource; more are only counted
 
 bool is_on(const std::map<std::string, std::string>& options, const char* name) {

@@ -7,8 +7,6 @@ namespace {
 
 namespace kubelet = topology::kubelet;
 
-constexpr std::int64_t kMilli = 1000;
-
 class Mover {
  public:
   Mover(const kubelet::NodeModel& model, kubelet::NodeState& free)

@@ -15,7 +15,7 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr std::int64_t kGi = std::int64_t{1} << 30;
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 constexpr const char* kMachines = "examples/clusters/machines";
 
 // A machine with two zones of 4 CPUs, and what the case changes of its description.
@@ -54,8 +54,8 @@ TEST(MachineDescription, ReadsEverything) {
       "maxPods": 250, "featureGates": {"PodLevelResourceManagers": true, "Another": false}}})",
                                     kMachines);
   ASSERT_TRUE(machine) << machine.error().message;
-  EXPECT_EQ(machine->hardware.zones[2].memory, 32 * kGi);
-  EXPECT_EQ(machine->hardware.zones[0].hugepages, (Amounts{{"hugepages-1Gi", 2 * kGi}}));
+  EXPECT_EQ(machine->hardware.zones[2].memory, 32 * kGiB);
+  EXPECT_EQ(machine->hardware.zones[0].hugepages, (Amounts{{"hugepages-1Gi", 2 * kGiB}}));
   ASSERT_EQ(machine->devices.size(), 4U);
   EXPECT_EQ(machine->devices[0].resource, "acme.io/key");
   EXPECT_THAT(machine->devices[1].zones, ElementsAre(0, 1));
@@ -74,11 +74,11 @@ TEST(MachineDescription, ReadsEverything) {
   const Amounts allocatable = machine->allocatable();
   EXPECT_EQ(capacity.at("cpu"), 16000);
   EXPECT_EQ(allocatable.at("cpu"), 14000);
-  EXPECT_EQ(capacity.at("memory"), 80 * kGi);
-  EXPECT_EQ(machine->allocatable_memory(0).at("memory"), (16 - 2 - 1) * kGi);
-  EXPECT_EQ(allocatable.at("memory"), (80 - 2 - 1 - 1 - 1) * kGi) << "2 of 1Gi pages, 1 of 2Mi, "
+  EXPECT_EQ(capacity.at("memory"), 80 * kGiB);
+  EXPECT_EQ(machine->allocatable_memory(0).at("memory"), (16 - 2 - 1) * kGiB);
+  EXPECT_EQ(allocatable.at("memory"), (80 - 2 - 1 - 1 - 1) * kGiB) << "2 of 1Gi pages, 1 of 2Mi, "
                                                                      "1 of 1Gi, 1 reserved";
-  EXPECT_EQ(allocatable.at("hugepages-1Gi"), 3 * kGi);
+  EXPECT_EQ(allocatable.at("hugepages-1Gi"), 3 * kGiB);
   EXPECT_EQ(capacity.at("nvidia.com/gpu"), 2);
   EXPECT_EQ(allocatable.at("nvidia.com/gpu"), 1);
   EXPECT_EQ(allocatable.at("pods"), 250);
@@ -182,7 +182,7 @@ TEST(MachineNodes, MakesObjectsAgreeWithTheMachine) {
   EXPECT_EQ(resources["cpu"]["capacity"], "4");
   EXPECT_EQ(resources["cpu"]["allocatable"], "3");
   EXPECT_EQ(resources["cpu"]["available"], "3");
-  EXPECT_EQ(resources["memory"]["available"], std::to_string(16 * kGi));
+  EXPECT_EQ(resources["memory"]["available"], std::to_string(16 * kGiB));
   EXPECT_EQ(store.count(kNodeResourceTopologies), 1U);
 }
 
