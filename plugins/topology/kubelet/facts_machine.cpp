@@ -16,6 +16,7 @@
 namespace plimsoll::topology::kubelet {
 namespace {
 
+constexpr size_t kMostDevices = 4096;  // of a resource
 constexpr size_t kMostText = 6 * 1024;
 constexpr uint32_t kMostId = 1'000'000;  // of a socket or a cache
 
@@ -207,11 +208,14 @@ class MachineReading {
     }
     if (devices.empty()) return problems_.add(line_, "no devices", instead);
     const uint32_t resource = index_(name);
-    const uint32_t row = model_.device_row(resource);
-    if (row == kNoResourceRow) {
+    // The model is not prepared yet, so it has no rows.
+    const auto listed =
+        std::find_if(model_.devices.begin(), model_.devices.end(),
+                     [&](const DeviceType& type) { return type.resource == resource; });
+    if (listed == model_.devices.end()) {
       model_.devices.push_back({resource, std::move(devices), {}});
     } else {
-      model_.devices[row].devices = std::move(devices);
+      listed->devices = std::move(devices);
     }
   }
 
