@@ -166,7 +166,8 @@ bool allocate_cpus(Run& run, uint32_t container, int64_t cpus, const Hint& hint,
   if (run.only_checks(last)) {
     int64_t there = reusable.cpu_count;
     for (int64_t free : run.state->cpu(model)) there += std::max<int64_t>(free, 0);
-    return there >= cpus || too_few(run, cpus, there);
+    if (there >= cpus) return true;
+    if (!run.state->knows_cpus() || model.layout->even()) return too_few(run, cpus, there);
   }
   Cpus got;
   std::vector<int64_t>& fresh = run.work.taken;  // taken that was not reusable

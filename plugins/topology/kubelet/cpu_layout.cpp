@@ -52,6 +52,14 @@ CpuLayout::CpuLayout(std::span<const CpuPlace> places) : zone_cpus_(kZones), zon
   uncores_ = static_cast<uint32_t>(uncore_ranks.size());
   zones_ = static_cast<uint32_t>(
       std::count_if(zone_cpus_.begin(), zone_cpus_.end(), [](uint32_t n) { return n > 0; }));
+  std::vector<uint32_t> threads(cores_);
+  std::vector<uint32_t> in_socket(sockets_);
+  all_.for_each([&](uint32_t cpu) {
+    ++threads[ranks_[cpu].core];
+    ++in_socket[ranks_[cpu].socket];
+  });
+  for (uint32_t count : threads) even_ = even_ && count == per_core();
+  for (uint32_t count : in_socket) even_ = even_ && count == per_socket();
 }
 
 CpuSet CpuLayout::whole_cores(const CpuSet& cpus) const {

@@ -48,6 +48,9 @@ class CpuLayout {
   // CPUs of a zone; sockets of a zone, as a bit per rank (sockets from rank 64 on share bit 63).
   [[nodiscard]] uint32_t in_zone(uint32_t column) const { return zone_cpus_[column]; }
   [[nodiscard]] uint64_t sockets_of(uint32_t column) const { return zone_sockets_[column]; }
+  // All cores have the same number of threads, all sockets the same number of CPUs. Where not, the
+  // kubelet takes groups of average size for full ones, and CPUs with them that are not free.
+  [[nodiscard]] bool even() const { return even_; }
   // All threads of the cores that the set touches.
   [[nodiscard]] CpuSet whole_cores(const CpuSet& cpus) const;
 
@@ -59,6 +62,7 @@ class CpuLayout {
   uint32_t cores_ = 0;
   uint32_t uncores_ = 0;
   uint32_t zones_ = 0;
+  bool even_ = true;
   std::vector<uint32_t> zone_cpus_;     // 64, by column
   std::vector<uint64_t> zone_sockets_;  // 64, by column
 };

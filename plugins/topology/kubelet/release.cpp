@@ -8,21 +8,33 @@
 namespace plimsoll::topology::kubelet {
 namespace {
 
-// releaseMemory: low zones first, never more than is reserved there.
-void release_block(const NodeModel& model, NodeState& state, const MemoryBlock& block) {
-  int64_t bytes = block.bytes;
-  for_each_column(block.zones & model.all, [&](uint32_t column) {
-    if (state.knows_groups()) {
-      const int64_t assignments = state.assignments(model, column) - 1;
-      state.set_group(model, column, assignments,
-                      assignments > 0 ? state.group(model, column) : column_bit(column));
-    }
-    if (block.row >= model.memory.size()) return;
-    int64_t& free = state.memory(model, block.row)[column];
-    const int64_t reserved = model.memory[block.row].allocatable[column] - free;
+// Of `bytes`, what does not go to these zones. Low zones first, never more than is reserved there.
+int64_t give_back(const NodeModel& model, NodeState& state, uint32_t row, ZoneMask zones,
+                  int64_t bytes) {
+  for_each_column(zones, [&](uint32_t column) {
+    int64_t& free = state.memory(model, row)[column];
+    const int64_t reserved = model.memory[row].allocatable[column] - free;
     const int64_t part = std::clamp<int64_t>(bytes, 0, std::max<int64_t>(reserved, 0));
     free += part;
     bytes -= part;
+  });
+  return bytes;
+}
+
+// releaseMemory.
+void release_block(const NodeModel& model, NodeState& state, const MemoryBlock& block) {
+  const ZoneMask zones = block.zones & model.all;
+  if (block.row < model.memory.size()) {
+    const int64_t left = give_back(model, state, block.row, zones, block.bytes);
+    // Groups keep blocks on different sets of zones apart. Without them a block before this one
+    // may have been given back where this one lay.
+    if (!state.knows_groups()) give_back(model, state, block.row, model.all & ~zones, left);
+  }
+  if (!state.knows_groups()) return;
+  for_each_column(zones, [&](uint32_t column) {
+    const int64_t assignments = state.assignments(model, column) - 1;
+    state.set_group(model, column, assignments,
+                    assignments > 0 ? state.group(model, column) : column_bit(column));
   });
 }
 
