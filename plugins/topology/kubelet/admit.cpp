@@ -48,9 +48,7 @@ bool admit_by_container(Run& run, uint32_t& container) {
   for (container = 0; container < (run.out != nullptr ? count : acting); ++container) {
     const bool last = container + 1 == acting;
     run.request_of(run.pod.containers[container], request);
-    // Where nothing later depends on them, CPUs and devices are only counted.
-    const bool mask_matters = !run.only_checks(last) || request.memory_acts;
-    const Affinity found = affinity(run, request, true, mask_matters, container);
+    const Affinity found = affinity(run, request, true, run.zones_matter(last), container);
     if (!store_hint(run, container, found) ||
         !allocate(run, container, request, found.hint, last)) {
       return false;
@@ -66,8 +64,8 @@ bool admit_by_pod(Run& run, uint32_t& container) {
   container = kWholePod;
   run.request_of_pod(whole);
   const uint32_t acting = containers_that_act(run);
-  const bool one_step = run.only_checks(!run.pod_level && acting <= 1) && !run.memory_acts;
-  const Affinity found = affinity(run, whole, false, !one_step, kWholePod);
+  const bool zones_matter = run.zones_matter(!run.pod_level && acting <= 1);
+  const Affinity found = affinity(run, whole, false, zones_matter, kWholePod);
   if (!found.admit) {
     return run.refuse(Reason::kTopologyAffinityError, Stage::kMerge,
                       run.pod_level ? Fault::kNoPodLevelAffinity : Fault::kNoAffinity);

@@ -63,8 +63,7 @@ class ShortWay {
     const bool held = reuse_ && reusable_.cpu_count > 0;
     if (held) hold({reusable_.cpus.data(), reusable_.cpus.size()});
     return require(run_.state->cpu(model_), request_.cpus - (held ? reusable_.cpu_count : 0),
-                   totals.zones,
-                   totals.fewest(request_.cpus, static_cast<uint32_t>(totals.largest.size())));
+                   totals.zones, totals.fewest(request_.cpus, totals.count));
   }
 
   Found add_devices(const RowNeed& need) {
@@ -72,7 +71,7 @@ class ShortWay {
     if (!facts.any_topology) return Found::kMask;  // no preference
     if (!facts.single_zone) return Found::kUnsure;
     const auto free = run_.state->devices(model_, need.row);
-    const bool held = reuse_ && reusable_.device_count[need.row] > 0;
+    const bool held = reuse_ && reusable_.any_devices && reusable_.device_count[need.row] > 0;
     int64_t there = held ? reusable_.device_count[need.row] : 0;
     int64_t rest = need.amount;
     if (facts.words > 0) {
@@ -87,9 +86,8 @@ class ShortWay {
       hold(mine);
       rest -= sum_over(mine, model_.all);
     }
-    return require(
-        free, rest, facts.totals.zones,
-        facts.totals.fewest(need.amount, static_cast<uint32_t>(facts.totals.largest.size())));
+    return require(free, rest, facts.totals.zones,
+                   facts.totals.fewest(need.amount, facts.totals.count));
   }
 
   // What is reused ties the pod to its zones.

@@ -78,7 +78,7 @@ bool take_columns(Run& run, int64_t cpus, const Hint& hint, Cpus& got) {
   const NodeModel& model = run.model;
   const uint32_t zones = model.zones();
   const auto free = run.state->cpu(model);
-  std::vector<int64_t>& held = run.work.reusable.cpus;
+  const auto& held = run.work.reusable.cpus;
   std::vector<int64_t>& available = run.work.counts;
   got.counts.assign(zones, 0);
   if (!hint.any) {
@@ -193,6 +193,7 @@ bool allocate_cpus(Run& run, uint32_t container, int64_t cpus, const Hint& hint,
   }
   // A plain init container's CPUs stay the pod's, for later containers to use.
   reusable.cpu_count = 0;
+  reusable.holds_cpus();
   for (uint32_t column = 0; column < fresh.size(); ++column) {
     reusable.cpus[column] += init ? fresh[column] : fresh[column] - got.counts[column];
     reusable.cpu_count += reusable.cpus[column];

@@ -191,7 +191,9 @@ bool allocate_devices(Run& run, uint32_t container, const Request& request, cons
       // missing in all zones together is in none of them.
       int64_t there = 0;
       for (uint64_t word : run.state->device_ids(model, need.row)) there += std::popcount(word);
-      const int64_t left = need.amount - run.work.reusable.device_count[need.row];
+      const Reusable& reusable = run.work.reusable;
+      const int64_t left =
+          need.amount - (reusable.any_devices ? reusable.device_count[need.row] : 0);
       if (facts.words > 0 && left > 0 && there < left) {
         return run.refuse(Reason::kUnexpectedAdmissionError, Stage::kDevice, Fault::kTooFewDevices,
                           left, there);
@@ -200,6 +202,7 @@ bool allocate_devices(Run& run, uint32_t container, const Request& request, cons
     }
     std::vector<uint64_t> fresh_ids;
     std::vector<int64_t> fresh;
+    run.work.reusable.make_room(model);
     run.work.words.assign(facts.words, 0);
     run.work.counts.assign(model.zones(), 0);
     Taking taking{run,         need,           model.devices[need.row], facts,

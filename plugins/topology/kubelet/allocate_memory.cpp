@@ -59,6 +59,16 @@ bool is_unknown(const Run& run, std::span<const RowNeed> needs) {
   });
 }
 
+// Whether the node could have so much at all, as a hint of all its zones would need.
+bool can_have(const Run& run, std::span<const RowNeed> needs) {
+  return asks_for_memory(needs) &&
+         std::all_of(needs.begin(), needs.end(), [&](const RowNeed& need) {
+           return need.row == kNoResourceRow ? need.amount <= 0
+                                             : sum_over(run.model.memory[need.row].allocatable,
+                                                        run.model.all) >= need.amount;
+         });
+}
+
 // The zones that the block will lie on.
 bool pick_zones(Run& run, std::span<const RowNeed> needs, const Hint& affinity, ZoneMask& zones) {
   Hint hint = affinity;
@@ -164,6 +174,11 @@ void share_pod_memory(Run& run, std::span<const RowNeed> pod, ZoneMask zones) {
 bool allocate_memory(Run& run, uint32_t container, std::span<const RowNeed> needs, const Hint& hint,
                      bool last) {
   if (is_unknown(run, needs)) return true;
+  if (!hint.preferred && !run.zones_matter(last)) {
+    // Without groups and reuse there are zones exactly if all of them together have enough.
+    if (satisfies(run, needs, run.model.all) && (!hint.any || can_have(run, needs))) return true;
+    return refuse(run, hint.any ? Fault::kNoDefaultAffinity : Fault::kNoExtension);
+  }
   ZoneMask zones = 0;
   if (!pick_zones(run, needs, hint, zones)) return false;
   if (run.only_checks(last)) return true;

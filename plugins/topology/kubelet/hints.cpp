@@ -105,11 +105,15 @@ void device_hints(const Run& run, const RowNeed& need, bool reuse, HintList& lis
   }
   const DeviceType& type = model.devices[need.row];
   const Reusable& reusable = run.work.reusable;
-  reuse = reuse && reusable.device_count[need.row] > 0;
+  reuse = reuse && reusable.any_devices && reusable.device_count[need.row] > 0;
   const auto all = static_cast<uint32_t>(std::popcount(facts.totals.zones));
   const auto free = run.state->devices(model, need.row);
-  const std::span<const int64_t> held(reusable.devices.data() + need.row * model.zones(),
-                                      model.zones());
+  std::span<const int64_t> held;  // by zone, if anything is reused
+  const uint64_t* held_ids = nullptr;
+  if (reuse) {
+    held = {reusable.devices.data() + need.row * model.zones(), model.zones()};
+    held_ids = reusable.device_ids.data() + (facts.first_word - model.device_ids_at);
+  }
   const int64_t reused = reuse ? reusable.device_count[need.row] : 0;
 
   if (!type.listed()) {
@@ -120,7 +124,7 @@ void device_hints(const Run& run, const RowNeed& need, bool reuse, HintList& lis
     if (there + reused < need.amount) return;
   }
   if (facts.single_zone) {
-    const ZoneMask must = reuse ? zones_with(held) : 0;
+    const ZoneMask must = zones_with(held);
     const int64_t rest = need.amount - (reuse ? sum_over(held, model.all) : 0);
     for_each_mask(facts.totals.zones, [&](ZoneMask mask) {
       if ((must & ~mask) == 0 && sum_over(free, mask) >= rest) list.hints.push_back({mask});
@@ -129,7 +133,6 @@ void device_hints(const Run& run, const RowNeed& need, bool reuse, HintList& lis
   }
   // Devices that touch several zones: count them one by one.
   const auto ids = run.state->device_ids(model, need.row);
-  const uint64_t* held_ids = reusable.device_ids.data() + (facts.first_word - model.device_ids_at);
   uint32_t size = all;
   for_each_mask(facts.totals.zones, [&](ZoneMask mask) {
     int64_t touching = 0;

@@ -17,14 +17,17 @@ void fit_to(std::vector<int64_t>& totals, uint32_t zones) {
   for (int64_t& total : totals) total = std::clamp<int64_t>(total, 0, kMaxAmount);
 }
 
-Totals sorted(const std::vector<int64_t>& by_zone) {
+Totals sorted(uint32_t resource, const std::vector<int64_t>& by_zone) {
   Totals totals;
+  totals.resource = resource;
   for (uint32_t column = 0; column < by_zone.size(); ++column) {
     if (by_zone[column] <= 0) continue;
     totals.zones |= ZoneMask{1} << column;
     totals.largest.push_back(by_zone[column]);
   }
   std::sort(totals.largest.begin(), totals.largest.end(), std::greater<>());
+  totals.count = static_cast<uint32_t>(totals.largest.size());
+  totals.most = totals.largest.empty() ? 0 : totals.largest[0];
   for (size_t k = 1; k < totals.largest.size(); ++k) {
     totals.largest[k] = add_amounts(totals.largest[k], totals.largest[k - 1]);
   }
@@ -48,7 +51,7 @@ NodeModel::DeviceFacts facts_of(DeviceType& type, ZoneMask all, uint32_t zones) 
   } else {
     fit_to(type.totals, zones);
   }
-  facts.totals = sorted(type.totals);
+  facts.totals = sorted(type.resource, type.totals);
   facts.any_topology = facts.totals.zones != 0;
   // Reports count healthy devices only.
   if (!type.listed()) facts.any_healthy = facts.any_topology;
@@ -70,7 +73,7 @@ void NodeModel::prepare() {
     if (reserved) reserved_cores = layout->whole_cores(*reserved);
   }
   fit_to(cpu_totals, n);
-  cpu = sorted(cpu_totals);
+  cpu = sorted(kCpuResource, cpu_totals);
   cpu_static = managers.cpu == ManagerPolicy::kStatic ||
                (managers.cpu == ManagerPolicy::kUnknown && cpu.zones != 0);
 
@@ -78,7 +81,7 @@ void NodeModel::prepare() {
   bool any_memory = false;
   for (MemoryType& type : memory) {
     fit_to(type.allocatable, n);
-    memory_by_type.push_back(sorted(type.allocatable));
+    memory_by_type.push_back(sorted(type.resource, type.allocatable));
     any_memory = any_memory || memory_by_type.back().zones != 0;
   }
   memory_static = managers.memory == ManagerPolicy::kStatic ||

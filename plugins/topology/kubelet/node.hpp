@@ -81,11 +81,15 @@ struct DeviceType {
 
 // Totals sorted for the question how many zones are needed at least.
 struct Totals {
+  uint32_t resource = 0;         // whose they are
+  uint32_t count = 0;            // zones with a total above 0
+  ZoneMask zones = 0;            // those
+  int64_t most = 0;              // in one zone: mostly that is all that is asked
   std::vector<int64_t> largest;  // [k]: the sum of the k+1 largest zones
-  ZoneMask zones = 0;            // those with a total above 0
   // The fewest zones whose totals reach `need`; `otherwise` if all together do not.
   [[nodiscard]] uint32_t fewest(int64_t need, uint32_t otherwise) const {
-    for (uint32_t k = 0; k < largest.size(); ++k) {
+    if (count > 0 && most >= need) return 1;
+    for (uint32_t k = 1; k < count; ++k) {
       if (largest[k] >= need) return k + 1;
     }
     return otherwise;
@@ -129,14 +133,14 @@ struct NodeModel {
 
   // Rows; kNoResourceRow if the node does not have the resource.
   [[nodiscard]] uint32_t memory_row(uint32_t resource) const {
-    for (uint32_t row = 0; row < memory.size(); ++row) {
-      if (memory[row].resource == resource) return row;
+    for (uint32_t row = 0; row < memory_by_type.size(); ++row) {
+      if (memory_by_type[row].resource == resource) return row;
     }
     return kNoResourceRow;
   }
   [[nodiscard]] uint32_t device_row(uint32_t resource) const {
-    for (uint32_t row = 0; row < devices.size(); ++row) {
-      if (devices[row].resource == resource) return row;
+    for (uint32_t row = 0; row < device_facts.size(); ++row) {
+      if (device_facts[row].totals.resource == resource) return row;
     }
     return kNoResourceRow;
   }

@@ -4,14 +4,9 @@
 
 namespace plimsoll::topology::kubelet {
 
-void Reusable::clear(const NodeModel& model) {
-  if (cpu_count > 0) {
-    cpu_ids = {};
-    cpu_count = 0;
-  }
-  memory.clear();
-  any_devices = false;
-  cpus.assign(model.zones(), 0);
+void Reusable::make_room(const NodeModel& model) {
+  if (has_rooms_) return;
+  has_rooms_ = true;
   devices.assign(model.devices.size() * model.zones(), 0);
   device_count.assign(model.devices.size(), 0);
   device_ids.assign(model.cpu_ids_at - model.device_ids_at, 0);
@@ -31,7 +26,7 @@ Run::Run(const NodeModel& node, const NodeState& from, const PodDemand& demand,
   looks_at_pod = pod.guaranteed && (!pod.pod_level || pod_level);
   cpu_acts = model.cpu_static && looks_at_pod;
   memory_acts = model.memory_static && looks_at_pod;
-  work.reusable.clear(model);
+  work.reusable.clear();
 }
 
 bool Run::refuse(Reason why, Stage who, Fault what, int64_t wanted, int64_t there) {

@@ -1,6 +1,7 @@
 #pragma once
 // One admission under way: what its parts share. Internal to the library.
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -35,16 +36,33 @@ struct Reusable {
     int64_t bytes = 0;
   };
   CpuSet cpu_ids;
-  std::vector<int64_t> cpus;          // by column
+  std::array<int64_t, 64> cpus{};  // by column
+  int64_t cpu_count = 0;
   std::vector<Memory> memory;         // by exactly these zones
+  bool any_devices = false;           // else the next three say nothing
   std::vector<int64_t> devices;       // rows x zones: touching the zone
   std::vector<int64_t> device_count;  // by row
   std::vector<uint64_t> device_ids;   // all listed rows, as in NodeState
-  int64_t cpu_count = 0;
-  bool any_devices = false;
 
-  void clear(const NodeModel& model);
+  void clear() {
+    if (any_cpus_) {
+      cpu_ids = {};
+      cpus.fill(0);
+      any_cpus_ = false;
+    }
+    cpu_count = 0;
+    memory.clear();
+    any_devices = false;
+    has_rooms_ = false;
+  }
+  void holds_cpus() { any_cpus_ = true; }
+  // Before the first device is taken: room for devices of this model.
+  void make_room(const NodeModel& model);
   [[nodiscard]] int64_t memory_in(ZoneMask zones, uint32_t resource) const;
+
+ private:
+  bool any_cpus_ = false;
+  bool has_rooms_ = false;
 };
 
 struct Scratch::Work {
@@ -105,6 +123,15 @@ struct Run {
   }
   // Nobody will look at the state after this step: what would be taken need not be.
   [[nodiscard]] bool only_checks(bool last) const { return last && out == nullptr; }
+
+  // Whether the affinity's zones, or only that there is one, decide what Allocate of a last
+  // container does. Devices and CPUs are taken from anywhere if need be, and so is memory, unless
+  // groups or reuse tie it to certain zones.
+  [[nodiscard]] bool zones_matter(bool last) const {
+    if (!only_checks(last)) return true;
+    if (memory_acts && (state->knows_groups() || !work.reusable.memory.empty())) return true;
+    return cpu_acts && state->knows_cpus() && !model.layout->even();
+  }
 
   void request_of(const ContainerDemand& container, Request& request) const;
   void request_of_pod(Request& request) const;
