@@ -164,10 +164,11 @@ class ShortWay {
       }
       const int64_t reused =
           reusable_.memory.empty() ? 0 : reusable_.memory_in(mask, need.resource);
-      if (sum_over(state.memory(model_, need.row), mask) + reused < need.amount ||
-          sum_over(model_.memory[need.row].allocatable, mask) < need.amount) {
-        return false;
-      }
+      if (sum_over(state.memory(model_, need.row), mask) + reused < need.amount) return false;
+      // Mostly every zone has as much in total.
+      const Totals& totals = model_.memory_by_type[need.row];
+      if (totals.least >= need.amount && (totals.zones & mask) != 0) continue;
+      if (sum_over(model_.memory[need.row].allocatable, mask) < need.amount) return false;
     }
     if (!state.knows_groups()) return true;
     if (!std::has_single_bit(mask)) return !violates_groups(run_, mask);

@@ -27,7 +27,10 @@ Totals sorted(uint32_t resource, const std::vector<int64_t>& by_zone) {
   }
   std::sort(totals.largest.begin(), totals.largest.end(), std::greater<>());
   totals.count = static_cast<uint32_t>(totals.largest.size());
-  totals.most = totals.largest.empty() ? 0 : totals.largest[0];
+  if (totals.count > 0) {
+    totals.most = totals.largest.front();
+    totals.least = totals.largest.back();
+  }
   for (size_t k = 1; k < totals.largest.size(); ++k) {
     totals.largest[k] = add_amounts(totals.largest[k], totals.largest[k - 1]);
   }

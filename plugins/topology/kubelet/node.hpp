@@ -85,6 +85,7 @@ struct Totals {
   uint32_t count = 0;            // zones with a total above 0
   ZoneMask zones = 0;            // those
   int64_t most = 0;              // in one zone: mostly that is all that is asked
+  int64_t least = 0;             // in one of `zones`
   std::vector<int64_t> largest;  // [k]: the sum of the k+1 largest zones
   // The fewest zones whose totals reach `need`; `otherwise` if all together do not.
   [[nodiscard]] uint32_t fewest(int64_t need, uint32_t otherwise) const {
@@ -97,39 +98,44 @@ struct Totals {
 };
 
 struct NodeModel {
-  // ---- given
-  std::vector<uint32_t> zone_ids;  // ascending, at most 64
-  std::vector<int32_t> distances;  // zones x zones, row by row; or empty: all the same
-  Managers managers;
+  // ---- given; `reserved`, too, at the end
+  std::vector<int32_t> distances;   // zones x zones, row by row; or empty: all the same
   std::vector<int64_t> cpu_totals;  // whole CPUs by column, reserved and used ones included
   std::vector<MemoryType> memory;
   std::vector<DeviceType> devices;
+  std::vector<uint32_t> zone_ids;           // ascending, at most 64
   std::shared_ptr<const CpuLayout> layout;  // or null
-  std::optional<CpuSet> reserved;           // reserved CPU ids, if known
+  Managers managers;
 
   // Computes what follows, and brings what was given into shape: vectors are cut or filled with 0
   // to the number of zones, negative totals become 0, masks lose zones that do not exist, zones
   // from the 65th on are dropped. With a layout, its counts replace cpu_totals. Call once.
   void prepare();
 
-  // ---- computed
+  // ---- computed; what a verdict reads lies close together, since it reads thousands of nodes
   [[nodiscard]] uint32_t zones() const { return static_cast<uint32_t>(zone_ids.size()); }
-  ZoneMask all = 0;
   bool cpu_static = false;     // the CPU manager pins
   bool memory_static = false;  // the memory manager pins
-  Totals cpu;
-  std::vector<Totals> memory_by_type;  // as `memory`
-  struct DeviceFacts {                 // as `devices`
+  // Where things are in NodeState's block.
+  uint32_t memory_at = 0;
+  uint32_t devices_at = 0;
+  uint32_t groups_at = 0;
+  uint32_t device_ids_at = 0;
+  uint32_t cpu_ids_at = 0;
+  uint32_t cells = 0;
+  ZoneMask all = 0;
+  struct DeviceFacts {  // as `devices`
     Totals totals;
-    std::vector<uint64_t> healthy;  // bits into the list
-    bool single_zone = true;        // no device touches two zones: counts per zone say all
-    bool any_topology = false;      // some device has a zone
+    bool single_zone = true;    // no device touches two zones: counts per zone say all
+    bool any_topology = false;  // some device has a zone
     bool any_healthy = false;
-    uint32_t words = 0;       // of a set of its devices
-    uint32_t first_word = 0;  // in NodeState
+    uint32_t words = 0;             // of a set of its devices
+    uint32_t first_word = 0;        // in NodeState
+    std::vector<uint64_t> healthy;  // bits into the list
   };
   std::vector<DeviceFacts> device_facts;
-  CpuSet reserved_cores;  // every thread of a core that has a reserved CPU
+  std::vector<Totals> memory_by_type;  // as `memory`
+  Totals cpu;
 
   // Rows; kNoResourceRow if the node does not have the resource.
   [[nodiscard]] uint32_t memory_row(uint32_t resource) const {
@@ -148,13 +154,8 @@ struct NodeModel {
     return distances.empty() ? (from == to ? 10 : 20) : distances[from * zones() + to];
   }
 
-  // Where things are in NodeState's block.
-  uint32_t memory_at = 0;
-  uint32_t devices_at = 0;
-  uint32_t groups_at = 0;
-  uint32_t device_ids_at = 0;
-  uint32_t cpu_ids_at = 0;
-  uint32_t cells = 0;
+  std::optional<CpuSet> reserved;  // given: reserved CPU ids, if known
+  CpuSet reserved_cores;           // every thread of a core that has a reserved CPU
 };
 
 // What is free now.
