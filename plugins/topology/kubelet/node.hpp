@@ -137,16 +137,16 @@ struct NodeModel {
   std::vector<Totals> memory_by_type;  // as `memory`
   Totals cpu;
 
-  // Rows; kNoResourceRow if the node does not have the resource.
+  // Rows, known from the start; kNoResourceRow if the node does not have the resource.
   [[nodiscard]] uint32_t memory_row(uint32_t resource) const {
-    for (uint32_t row = 0; row < memory_by_type.size(); ++row) {
-      if (memory_by_type[row].resource == resource) return row;
+    for (uint32_t row = 0; row < memory.size(); ++row) {
+      if (memory[row].resource == resource) return row;
     }
     return kNoResourceRow;
   }
   [[nodiscard]] uint32_t device_row(uint32_t resource) const {
-    for (uint32_t row = 0; row < device_facts.size(); ++row) {
-      if (device_facts[row].totals.resource == resource) return row;
+    for (uint32_t row = 0; row < devices.size(); ++row) {
+      if (devices[row].resource == resource) return row;
     }
     return kNoResourceRow;
   }

@@ -40,16 +40,30 @@ bool Run::refuse(Reason why, Stage who, Fault what, int64_t wanted, int64_t ther
 
 namespace {
 
+// As NodeModel's, but from what verdicts read anyway.
+uint32_t device_row(const NodeModel& model, uint32_t resource) {
+  for (uint32_t row = 0; row < model.device_facts.size(); ++row) {
+    if (model.device_facts[row].totals.resource == resource) return row;
+  }
+  return kNoResourceRow;
+}
+uint32_t memory_row(const NodeModel& model, uint32_t resource) {
+  for (uint32_t row = 0; row < model.memory_by_type.size(); ++row) {
+    if (model.memory_by_type[row].resource == resource) return row;
+  }
+  return kNoResourceRow;
+}
+
 void add_devices(const NodeModel& model, const Needs& needs, std::vector<RowNeed>& rows) {
   for (const Need& need : needs) {
-    const uint32_t row = model.device_row(need.resource);
+    const uint32_t row = device_row(model, need.resource);
     if (row != kNoResourceRow) rows.push_back({row, need.resource, need.amount});
   }
 }
 
 void add_memory(const NodeModel& model, const Needs& needs, std::vector<RowNeed>& rows) {
   for (const Need& need : needs) {
-    rows.push_back({model.memory_row(need.resource), need.resource, need.amount});
+    rows.push_back({memory_row(model, need.resource), need.resource, need.amount});
   }
 }
 
