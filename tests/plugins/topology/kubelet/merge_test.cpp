@@ -8,12 +8,10 @@
 #include <random>
 #include <vector>
 
+#include "tests/plugins/topology/kubelet/random_machine.hpp"
+
 namespace plimsoll::topology::kubelet {
 namespace {
-
-uint32_t pick(std::mt19937& random, uint32_t below) {
-  return static_cast<uint32_t>(random() % below);
-}
 
 NodeModel random_model(std::mt19937& random, uint32_t zones) {
   NodeModel model;

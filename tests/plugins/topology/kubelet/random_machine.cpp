@@ -11,13 +11,6 @@ namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 
-uint32_t pick(std::mt19937& random, uint32_t below) {
-  return std::uniform_int_distribution<uint32_t>(0, below - 1)(random);
-}
-bool chance(std::mt19937& random, uint32_t percent) {
-  return pick(random, 100) < percent;
-}
-
 // CPU numbers by core and thread.
 std::vector<std::vector<uint32_t>> numbered_cores(const MachineSpec& spec, std::mt19937& random) {
   std::vector<std::vector<uint32_t>> cores(spec.zones * spec.cores_per_zone);

@@ -11,6 +11,13 @@
 
 namespace plimsoll::topology::kubelet {
 
+[[nodiscard]] inline uint32_t pick(std::mt19937& random, uint32_t below) {
+  return std::uniform_int_distribution<uint32_t>(0, below - 1)(random);
+}
+[[nodiscard]] inline bool chance(std::mt19937& random, uint32_t percent) {
+  return pick(random, 100) < percent;
+}
+
 // Indices of resources, as a host hands them out.
 class Resources {
  public:

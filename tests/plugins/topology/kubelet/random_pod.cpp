@@ -5,13 +5,6 @@
 namespace plimsoll::topology::kubelet {
 namespace {
 
-uint32_t pick(std::mt19937& random, uint32_t below) {
-  return static_cast<uint32_t>(random() % below);
-}
-bool chance(std::mt19937& random, uint32_t percent) {
-  return pick(random, 100) < percent;
-}
-
 int64_t some_of(std::mt19937& random, int64_t most) {
   const int64_t parts[] = {16, 8, 4, 2, 1};
   return std::uniform_int_distribution<int64_t>(0, most / parts[pick(random, 5)])(random);
