@@ -64,6 +64,17 @@ struct Reader {
     args.preemption = mode == "Enabled";
   }
 
+  void admission(const Json& value) {
+    if (value.is_null()) return;
+    if (!value.is_string()) return wrong_type("admissionModel", value, "a string");
+    const auto model = value.get<std::string>();
+    if (model != "Kubelet" && model != "Reference") {
+      errors.push_back("admissionModel: Unsupported value: \"" + model +
+                       "\": supported values: \"Kubelet\", \"Reference\"");
+    }
+    args.admission = model == "Reference" ? AdmissionModel::kReference : AdmissionModel::kKubelet;
+  }
+
   void field(const std::string& key, const Json& value) {
     if (key == "apiVersion" || key == "kind") {
       if (!value.is_string()) wrong_type(key, value, "a string");
@@ -83,6 +94,8 @@ struct Reader {
       args.discard_reserved_nodes = value.get<bool>();
     } else if (key == "cache") {
       cache(value);
+    } else if (key == "admissionModel") {
+      admission(value);
     } else if (key == "preemptionMode") {
       preemption(value);
     } else {

@@ -1,7 +1,8 @@
 #pragma once
 // NodeResourceTopologyMatchArgs of scheduler-plugins (kubescheduler.config.k8s.io/v1): all eight
-// fields with their defaults. What configures the reference's cache is accepted, and the ledger
-// stands in for the cache whatever it says; docs/topology.md says how.
+// fields with their defaults, and one of this project: admissionModel. What configures the
+// reference's cache is accepted, and the ledger stands in for the cache whatever it says;
+// docs/topology.md says how.
 
 #include <string>
 #include <string_view>
@@ -11,8 +12,13 @@
 
 namespace plimsoll::topology {
 
+// Who decides whether a node can hold a pod: the kubelet's own algorithm under all four policies,
+// or the rule of KEP-119, as scheduler-plugins has it.
+enum class AdmissionModel : uint8_t { kKubelet, kReference };
+
 struct MatchArgs {
   ScoringStrategy scoring;
+  AdmissionModel admission = AdmissionModel::kKubelet;  // admissionModel: not the reference's
   int64_t cache_resync_period_seconds = 0;
   bool discard_reserved_nodes = false;
   std::string foreign_pods_detect = "All";

@@ -1,7 +1,7 @@
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
 
-#include "plugins/noderesourcetopologymatch/explain_text.hpp"
 #include "plugins/topology/amount.hpp"
+#include "plugins/topology/explain_text.hpp"
 #include "plugins/topology/numa_node.hpp"
 #include "plugins/topology/predict.hpp"
 #include "plugins/topology/signature.hpp"
@@ -20,13 +20,6 @@ namespace {
 
 NodeAllocatable allocatable_of(Node node) {
   return {&node.object().allocatable, node->allocatable, node->resource_count};
-}
-
-// Whether the kubelet could place the pod differently from what the reference's rule supposes.
-bool walk_needed(const PodRequest& pod, const plimsoll_numa_node& node) {
-  if (!pod.has_pinned || node.policy != PLIMSOLL_NUMA_POLICY_SINGLE_NUMA_NODE) return false;
-  return pod.has_pinned_init ||
-         (node.scope == PLIMSOLL_NUMA_SCOPE_CONTAINER && pod.containers.size() > 1);
 }
 
 void take_from(std::vector<int64_t>& free, const plimsoll_numa_node& node, const Charge& charge) {
@@ -70,45 +63,49 @@ Hint NodeResourceTopologyMatch::hint(Pod pod, const plimsoll_event& event) {
   }
   const Node node = host_.node(node_name);
   if (!node) return Hint::kSkip;  // its Node comes as an event of its own
-  Scratch scratch;
-  const Verdict verdict = verdict_on(PodRequest(*pod), node, scratch);
-  return verdict == Verdict::kFits ? Hint::kQueue : Hint::kSkip;
+  Asked asked = ask(pod);
+  return judge(nullptr, asked, node).fits() ? Hint::kQueue : Hint::kSkip;
 }
 
-Verdict NodeResourceTopologyMatch::verdict_on(const PodRequest& request, Node node,
-                                              const plimsoll_numa_node* zones,
-                                              Scratch& scratch) const {
-  if (zones == nullptr && needs_alignment(request) && ledger_.malformed(node.slot())) {
+NodeResourceTopologyMatch::Asked NodeResourceTopologyMatch::ask(Pod pod) const {
+  return {PodRequest(*pod), by_kubelet() ? ledger_.inquire(*pod) : nullptr, {}};
+}
+
+bool NodeResourceTopologyMatch::matters(const Asked& asked) const {
+  return by_kubelet() ? asked.inquiry != nullptr : needs_alignment(asked.request);
+}
+
+Verdict NodeResourceTopologyMatch::reference_verdict(Asked& asked, Node node,
+                                                     const plimsoll_numa_node* zones) const {
+  if (zones == nullptr && needs_alignment(asked.request) && ledger_.malformed(node.slot())) {
     return Verdict::kInvalidTopology;
   }
-  const Verdict verdict = reference_fit(request, zones, allocatable_of(node), scratch);
-  if (verdict != Verdict::kFits || zones == nullptr || !walk_needed(request, *zones)) {
-    return verdict;
-  }
-  if (placeable(request, *zones, scratch)) return Verdict::kFits;
-  return zones->scope == PLIMSOLL_NUMA_SCOPE_POD ? Verdict::kCannotAlignPod
-                                                 : Verdict::kCannotAlignContainer;
+  return reference_fit(asked.request, zones, allocatable_of(node), asked.scratch);
 }
 
 Status NodeResourceTopologyMatch::pre_filter(plimsoll_cycle&, Pod pod) {
-  return needs_alignment(PodRequest(*pod)) ? Status::success() : Status::skip();
+  return matters(ask(pod)) ? Status::success() : Status::skip();
+}
+
+void NodeResourceTopologyMatch::note_change(plimsoll_cycle& cycle, Pod pod, Node node, bool added) {
+  const PodRequest request(*pod);
+  const LedgerAccess::Inquiry inquiry = by_kubelet() ? ledger_.inquire(*pod) : nullptr;
+  if (!request.has_pinned && inquiry == nullptr) return;
+  WhatIf* what_if = host_.state<WhatIf>(cycle);
+  if (what_if == nullptr) what_if = &host_.set_state(cycle, WhatIf());
+  if (!added) return what_if->remove(node.slot(), *pod);
+  what_if->add(node.slot(), *pod, [&] {
+    return std::make_shared<const Demand>(Demand{request.without_views(), inquiry});
+  });
 }
 
 Status NodeResourceTopologyMatch::add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
-  const PodRequest request(*added);
-  if (!request.has_pinned) return Status::success();
-  WhatIf* what_if = host_.state<WhatIf>(cycle);
-  if (what_if == nullptr) what_if = &host_.set_state(cycle, WhatIf());
-  what_if->add(node.slot(), *added,
-               [&] { return std::make_shared<const PodRequest>(request.without_views()); });
+  note_change(cycle, added, node, true);
   return Status::success();
 }
 
 Status NodeResourceTopologyMatch::remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node node) {
-  if (!PodRequest(*removed).has_pinned) return Status::success();
-  WhatIf* what_if = host_.state<WhatIf>(cycle);
-  if (what_if == nullptr) what_if = &host_.set_state(cycle, WhatIf());
-  what_if->remove(node.slot(), *removed);
+  note_change(cycle, removed, node, false);
   return Status::success();
 }
 
@@ -129,7 +126,7 @@ bool NodeResourceTopologyMatch::fits_changed(const WhatIf::Changes& changes, Nod
     if (there && change.net < 0) without.push_back(str(change.uid));
     // It may not fit yet, while those that make room for it are still going: then it has the zone
     // with most.
-    if (!there && change.net > 0) with.push_back(change.demand.get());
+    if (!there && change.net > 0) with.push_back(&change.demand->request);
   }
   if (without.empty() && with.empty()) return fits(*ledger_.node(node.slot()));
   return ledger_.fits_without(node.slot(), without, [&](const plimsoll_numa_node& zones) {
@@ -147,42 +144,78 @@ bool NodeResourceTopologyMatch::fits_changed(const WhatIf::Changes& changes, Nod
   });
 }
 
-bool NodeResourceTopologyMatch::fits_soon(const PodRequest& request, Node node,
-                                          Scratch& scratch) const {
+Judgement NodeResourceTopologyMatch::judge_changed(const WhatIf::Changes& changes, Asked& asked,
+                                                   Node node) const {
+  if (by_kubelet()) {
+    std::vector<plimsoll_str> without;
+    std::vector<LedgerAccess::Inquiry> with;
+    for (const WhatIf::Change& change : changes) {
+      const bool there = ledger_.holds(node.slot(), change.uid);
+      if (there && change.net < 0) without.push_back(str(change.uid));
+      if (!there && change.net > 0 && change.demand) with.push_back(change.demand->inquiry);
+    }
+    if (without.empty() && with.empty()) return ledger_.judge(node.slot(), asked.inquiry);
+    return ledger_.judge_changed(node.slot(), asked.inquiry, without, with);
+  }
+  Judgement judgement;
+  const bool fitting =
+      fits_changed(changes, node, asked.scratch, [&](const plimsoll_numa_node& zones) {
+        const Verdict verdict = reference_verdict(asked, node, &zones);
+        if (judgement.fits()) judgement.verdict = verdict;
+        return verdict == Verdict::kFits;
+      });
+  return fitting ? Judgement() : judgement;
+}
+
+Judgement NodeResourceTopologyMatch::judge(const WhatIf::Changes* changes, Asked& asked,
+                                           Node node) const {
+  if (!matters(asked)) return {};
+  if (changes != nullptr) return judge_changed(*changes, asked, node);
+  if (by_kubelet()) return ledger_.judge(node.slot(), asked.inquiry);
+  return {reference_verdict(asked, node, ledger_.node(node.slot())), Judgement::kNoResource};
+}
+
+bool NodeResourceTopologyMatch::fits_soon(Asked& asked, Node node, Verdict refusal) const {
+  if (by_kubelet()) {
+    return refusal == Verdict::kUncertain || ledger_.fits_soon(node.slot(), asked.inquiry);
+  }
   const plimsoll_numa_node* zones = ledger_.node(node.slot());
   if (zones == nullptr || zones->leaving == 0) return false;
   return ledger_.fits_without(node.slot(), {}, [&](const plimsoll_numa_node& then) {
-    return verdict_on(request, node, &then, scratch) == Verdict::kFits;
+    return reference_verdict(asked, node, &then) == Verdict::kFits;
   });
 }
 
-Verdict NodeResourceTopologyMatch::verdict_in(const WhatIf::Changes* changes,
-                                              const PodRequest& request, Node node,
-                                              Scratch& scratch) const {
-  if (changes == nullptr) return verdict_on(request, node, scratch);
-  Verdict refusal = Verdict::kFits;
-  const bool fitting = fits_changed(*changes, node, scratch, [&](const plimsoll_numa_node& zones) {
-    const Verdict verdict = verdict_on(request, node, &zones, scratch);
-    if (refusal == Verdict::kFits) refusal = verdict;
-    return verdict == Verdict::kFits;
-  });
-  return fitting ? Verdict::kFits : refusal;
+// The reference's words, and the resource that is short if it is one: there are as many texts as
+// words and resources. Amounts and zones differ from node to node and would make a text for each;
+// explain has them.
+uint32_t NodeResourceTopologyMatch::reason_of(const Judgement& judgement, Pod pod) const {
+  if (judgement.resource == Judgement::kNoResource) {
+    return reasons_[static_cast<uint32_t>(judgement.verdict)];
+  }
+  std::string text(message_of(judgement.verdict));
+  text += " (" + std::string(resource_name(*pod, judgement.resource)) + ")";
+  return host_.reason(text);
 }
 
 Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
                                          sdk::Verdicts verdicts) const {
-  const PodRequest request(*pod);
-  if (!needs_alignment(request)) return Status::success();
+  Asked asked = ask(pod);
+  if (!matters(asked)) return Status::success();
   const WhatIf* what_if = host_.state<WhatIf>(cycle);
-  Scratch scratch;
+  Judgement told;  // nodes refuse a pod for the same reason mostly
+  uint32_t reason = 0;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!verdicts.open(i)) continue;
     const WhatIf::Changes* changes = changes_on(what_if, nodes[i]);
-    const Verdict verdict = verdict_in(changes, request, nodes[i], scratch);
-    if (verdict == Verdict::kFits) continue;
-    const uint32_t reason = reasons_[static_cast<uint32_t>(verdict)];
+    const Judgement judgement = judge(changes, asked, nodes[i]);
+    if (judgement.fits()) continue;
+    if (judgement.verdict != told.verdict || judgement.resource != told.resource) {
+      told = judgement;
+      reason = reason_of(judgement, pod);
+    }
     // Room is on its way, the next report brings it: evicting more pods is of no use.
-    const bool soon = changes == nullptr && fits_soon(request, nodes[i], scratch);
+    const bool soon = changes == nullptr && fits_soon(asked, nodes[i], judgement.verdict);
     verdicts.set(i, soon ? Status::pending(reason) : Status::unschedulable(reason));
   }
   return Status::success();
@@ -207,19 +240,22 @@ Status NodeResourceTopologyMatch::score(const plimsoll_cycle& cycle, Pod pod, No
 }
 
 Status NodeResourceTopologyMatch::reserve(plimsoll_cycle& cycle, Pod pod, Node node) {
-  const PodRequest request(*pod);
-  Scratch scratch;
-  Verdict verdict = verdict_on(request, node, scratch);
   LedgerAccess::Charges where;
-  if (verdict == Verdict::kFits && !ledger_.reserve(node.slot(), *pod, where)) {
-    const plimsoll_numa_node* zones = ledger_.node(node.slot());
-    const bool as_pod = zones != nullptr && zones->scope == PLIMSOLL_NUMA_SCOPE_POD;
-    verdict = as_pod ? Verdict::kCannotAlignPod : Verdict::kCannotAlignContainer;
+  Asked asked = ask(pod);
+  if (by_kubelet()) {
+    // The ledger judges itself: worked out twice only if it refuses.
+    if (!ledger_.reserve(node.slot(), *pod, false, where)) {
+      const Judgement judgement = judge(nullptr, asked, node);
+      return Status::unschedulable(judgement.fits()
+                                       ? reasons_[static_cast<uint32_t>(Verdict::kUncertain)]
+                                       : reason_of(judgement, pod));
+    }
+  } else {
+    const Judgement judgement = judge(nullptr, asked, node);
+    if (!judgement.fits()) return Status::unschedulable(reason_of(judgement, pod));
+    static_cast<void>(ledger_.reserve(node.slot(), *pod, true, where));
   }
-  if (verdict != Verdict::kFits) {
-    return Status::unschedulable(reasons_[static_cast<uint32_t>(verdict)]);
-  }
-  const std::string zones = zones_annotation(request, where);
+  const std::string zones = zones_annotation(asked.request, where);
   if (!zones.empty()) host_.annotate(cycle, kZonesAnnotation, zones);
   return Status::success();
 }
@@ -236,12 +272,18 @@ Status NodeResourceTopologyMatch::sign(Pod pod, sdk::Sink& sink) {
 
 void NodeResourceTopologyMatch::explain(const plimsoll_cycle& cycle, Pod pod, Node node,
                                         sdk::Sink& sink) const {
-  const PodRequest request(*pod);
-  Scratch scratch;
-  const plimsoll_numa_node* zones = ledger_.node(node.slot());
-  const Verdict verdict =
-      verdict_in(changes_on(host_.state<WhatIf>(cycle), node), request, node, scratch);
-  sink.put(explain_text(request, zones, allocatable_of(node), verdict, host_.now_ms(), scratch));
+  Asked asked = ask(pod);
+  if (by_kubelet() && !matters(asked)) {
+    sink.put(std::string_view("fits: no kubelet ties the pod to zones"));
+    return;
+  }
+  const Judgement judgement = judge(changes_on(host_.state<WhatIf>(cycle), node), asked, node);
+  if (by_kubelet()) {
+    sink.put(ledger_.explain(node.slot(), asked.inquiry, *pod, judgement.verdict));
+  } else {
+    sink.put(explain_text(asked.request, ledger_.node(node.slot()), allocatable_of(node),
+                          judgement.verdict, host_.now_ms(), asked.scratch));
+  }
 }
 
 void NodeResourceTopologyMatch::node_event(sdk::NodeEvent type, Node node, uint32_t) {

@@ -2,14 +2,15 @@
 // NodeResourceTopologyMatch: keeps pods off nodes where no NUMA zone can hold them, promises the
 // zones of those that are placed, and scores nodes by their zones.
 //
-// Filter and Score are those of the plugin of the same name in scheduler-plugins (KEP-119), on the
-// ledger's view of the node; see fit.hpp, score.hpp and ledger.hpp in plugins/topology. Beyond the
-// reference, a pod that passes Filter is one that Reserve can place as the kubelet would: init
-// containers, sidecars and several containers are walked through in the kubelet's order.
+// admissionModel Kubelet (the default): a pod passes Filter if the kubelet's own algorithm admits
+// it in every state in which the node may be, under all four policies; see ledger.hpp and
+// worlds.hpp in plugins/topology. Reference: Filter is that of the plugin of the same name in
+// scheduler-plugins (KEP-119, fit.hpp), and what passes it is promised zones whatever the kubelet
+// may say. Score is the reference's in both (score.hpp).
 //
 // What-ifs (preemption, nominated pods): AddPod and RemovePod note in the cycle's state which pods
-// a node has more or less; Filter and Score ask the ledger what its zones are without the ones (see
-// release.hpp: only what is sure to come free counts) and charge the others where the kubelet would
+// a node has more or less; Filter and Score ask the ledger how the node is without the ones (see
+// release.hpp: only what is sure to come free counts) and with the others where the kubelet would
 // put them. Reserve does not look at them: it promises what is really there.
 
 #include <array>
@@ -55,24 +56,38 @@ class NodeResourceTopologyMatch {
   void object_event(const sdk::ObjectEvent& event);
 
  private:
-  using WhatIf = PodChanges<PodRequest>;
+  // What a pod asks for, in the terms of both admission models.
+  struct Demand {
+    PodRequest request;             // without views
+    LedgerAccess::Inquiry inquiry;  // null: no kubelet looks at it
+  };
+  using WhatIf = PodChanges<Demand>;
+  // A pod that is filtered.
+  struct Asked {
+    PodRequest request;
+    LedgerAccess::Inquiry inquiry;  // admission model Kubelet only
+    Scratch scratch;
+  };
 
-  // `zones`: what to judge by; null: none are known.
-  [[nodiscard]] Verdict verdict_on(const PodRequest& request, sdk::Node node,
-                                   const plimsoll_numa_node* zones, Scratch& scratch) const;
-  [[nodiscard]] Verdict verdict_on(const PodRequest& request, sdk::Node node,
-                                   Scratch& scratch) const {
-    return verdict_on(request, node, ledger_.node(node.slot()), scratch);
-  }
+  [[nodiscard]] bool by_kubelet() const { return args_.admission == AdmissionModel::kKubelet; }
+  [[nodiscard]] Asked ask(sdk::Pod pod) const;
+  // Whether some node could refuse the pod.
+  [[nodiscard]] bool matters(const Asked& asked) const;
+  void note_change(plimsoll_cycle& cycle, sdk::Pod pod, sdk::Node node, bool added);
   // The changes of the what-if on this node; null: there are none.
   [[nodiscard]] const WhatIf::Changes* changes_on(const WhatIf* what_if, sdk::Node node) const;
-  // Whether `fits` holds of the changed node; see LedgerAccess::fits_without.
+  [[nodiscard]] Judgement judge(const WhatIf::Changes* changes, Asked& asked, sdk::Node node) const;
+  [[nodiscard]] Judgement judge_changed(const WhatIf::Changes& changes, Asked& asked,
+                                        sdk::Node node) const;
+  // Admission model Reference. `zones`: what to judge by; null: none are known.
+  [[nodiscard]] Verdict reference_verdict(Asked& asked, sdk::Node node,
+                                          const plimsoll_numa_node* zones) const;
+  // Whether `fits` holds of the changed node's counts; see LedgerAccess::fits_without.
   bool fits_changed(const WhatIf::Changes& changes, sdk::Node node, Scratch& scratch,
                     const LedgerAccess::Fits& fits) const;
-  [[nodiscard]] Verdict verdict_in(const WhatIf::Changes* changes, const PodRequest& request,
-                                   sdk::Node node, Scratch& scratch) const;
   // A refused pod fits once a report has left out the pods that are gone already.
-  [[nodiscard]] bool fits_soon(const PodRequest& request, sdk::Node node, Scratch& scratch) const;
+  [[nodiscard]] bool fits_soon(Asked& asked, sdk::Node node, Verdict refusal) const;
+  [[nodiscard]] uint32_t reason_of(const Judgement& judgement, sdk::Pod pod) const;
 
   sdk::Host host_;
   MatchArgs args_;

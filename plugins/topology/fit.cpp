@@ -134,6 +134,18 @@ std::string_view message_of(Verdict verdict) {
       return "cannot align sidecar container";
     case Verdict::kInvalidTopology:
       return "invalid node topology data";
+    case Verdict::kNotWholeCores:
+      return "cannot give whole physical cores";
+    case Verdict::kTooFewCpus:
+      return "cannot give enough exclusive CPUs";
+    case Verdict::kTooFewDevices:
+      return "cannot give enough devices";
+    case Verdict::kMemoryUnavailable:
+      return "cannot give memory of NUMA zones";
+    case Verdict::kNoSharedPool:
+      return "cannot leave a shared pool to containers of the pod";
+    case Verdict::kUncertain:
+      return "cannot align pod for sure before the node's next report";
     case Verdict::kFits:
       break;
   }

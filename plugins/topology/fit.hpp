@@ -24,11 +24,18 @@ enum class Verdict : uint8_t {
   kCannotAlignContainer,
   kCannotAlignInitContainer,
   kCannotAlignSidecarContainer,
-  kInvalidTopology
+  kInvalidTopology,
+  // Of admission model Kubelet only:
+  kNotWholeCores,  // SMTAlignmentError
+  kTooFewCpus,     // UnexpectedAdmissionError, by who says so
+  kTooFewDevices,
+  kMemoryUnavailable,
+  kNoSharedPool,  // EmptyPodSharedPoolError
+  kUncertain      // what the node has left is not known well enough before its next report
 };
-inline constexpr uint32_t kVerdicts = 6;
+inline constexpr uint32_t kVerdicts = 12;
 
-// The reference's words; empty for kFits.
+// The reference's words where it has some; empty for kFits.
 [[nodiscard]] std::string_view message_of(Verdict verdict);
 
 // What a node says it can allocate; tells which resources it has at all.

@@ -1,10 +1,12 @@
 #include "plugins/topology/ledger.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <plimsoll/views.hpp>
 
 #include "plugins/topology/amount.hpp"
 #include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/placement.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -14,6 +16,33 @@ using sdk::view;
 // Pods that exporters count under with-exclusive-resources.
 bool is_exclusive(const PodRequest& request) {
   return request.has_pinned;
+}
+
+// Resource versions of the API server are numbers; 0: this one is not.
+uint64_t version_of(const plimsoll_pod& pod) {
+  const std::string_view text = view(pod.meta.resource_version);
+  uint64_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  return error == std::errc() && end == text.data() + text.size() ? version : 0;
+}
+
+uint64_t mix(uint64_t hash, uint64_t value) {
+  return (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
+}
+
+uint64_t hash_of(const kubelet::PodDemand& pod) {
+  uint64_t hash = pod.containers.size() * 4 + (pod.guaranteed ? 2 : 0) + (pod.pod_level ? 1 : 0);
+  const auto add = [&](const kubelet::Needs& needs) {
+    for (const kubelet::Need& need : needs) {
+      hash = mix(mix(hash, need.resource), static_cast<uint64_t>(need.amount));
+    }
+  };
+  for (const kubelet::ContainerDemand& container : pod.containers) {
+    hash = mix(hash, static_cast<uint64_t>(container.cpu_milli));
+    add(container.memory);
+    add(container.devices);
+  }
+  return hash;
 }
 
 }  // namespace
@@ -31,13 +60,48 @@ Ledger::NodeRecord& Ledger::record_of(std::string_view name) {
   return *record;
 }
 
+// Pods of one template share what a kubelet looks at. Null: no kubelet looks at the pod.
+std::shared_ptr<const kubelet::PodDemand> Ledger::demand_of(const plimsoll_pod& pod) {
+  auto made = std::make_shared<const kubelet::PodDemand>(pod);
+  if (!made->asks) return nullptr;
+  const uint64_t hash = hash_of(*made);
+  const auto [begin, end] = demands_.equal_range(hash);
+  for (auto at = begin; at != end; ++at) {
+    if (auto known = at->second.lock(); known && same_demand(*known, *made)) return known;
+  }
+  demands_.emplace(hash, made);
+  if (demands_.size() > sweep_demands_at_) {
+    std::erase_if(demands_, [](const auto& entry) { return entry.second.expired(); });
+    sweep_demands_at_ = 2 * demands_.size() + 1024;
+  }
+  return made;
+}
+
+// Keeps the sums of doubts() in step with one node.
+void Ledger::recount(NodeRecord& node) {
+  const auto change = [](size_t& sum, bool& counted, bool now) {
+    if (counted == now) return;
+    sum += now ? 1 : -size_t{1};
+    counted = now;
+  };
+  change(doubts_.several_worlds, node.counted_worlds, node.since.worlds.size() > 1);
+  change(doubts_.blurred, node.counted_blurred, node.since.blurred);
+  change(doubts_.refused, node.counted_refused, node.refused_one);
+}
+
 void Ledger::forget_if_idle(NodeRecord& node) {
   if (node.slot != UINT32_MAX || node.reported || node.malformed || !node.pods.empty()) return;
+  node.since = {};
+  node.refused_one = false;
+  recount(node);
   nodes_.erase(std::string(node.name));
 }
 
 void Ledger::touch(NodeRecord& node, bool freed) {
+  recount(node);
   freed_ = freed_ || freed;
+  // Who was told to wait for more certainty may ask again.
+  if (node.told_uncertain.exchange(false, std::memory_order_relaxed)) freed_ = true;
   if (node.slot == UINT32_MAX) return;
   node.zones.header().promises = static_cast<uint32_t>(
       std::count_if(node.pods.begin(), node.pods.end(),
@@ -82,6 +146,25 @@ void Ledger::node_removed(std::string_view name) {
   forget_if_idle(node);
 }
 
+// Whether the counts leave nothing open.
+bool Ledger::says_all(const kubelet::NodeModel& model, const kubelet::NodeState& state) {
+  if (model.cpu_static && !state.knows_cpus()) return false;
+  if (model.memory_static && !state.knows_groups()) return false;
+  return std::all_of(model.devices.begin(), model.devices.end(), [](const auto& type) {
+    const auto none = [](int64_t total) { return total == 0; };
+    return type.listed() || std::all_of(type.totals.begin(), type.totals.end(), none);
+  });
+}
+
+// The same problems are noted once: exporters write every few seconds.
+void Ledger::note_problems(NodeRecord& node, std::vector<std::string> problems) {
+  if (problems == node.problems) return;
+  for (const std::string& problem : problems) {
+    notes_.push_back("NodeResourceTopology " + node.name + ": " + problem);
+  }
+  node.problems = std::move(problems);
+}
+
 // `free` from the report and everything that is charged or refunded. What is taken comes last: at
 // the ends of the range of amounts a zone then has less than it seems to have, never more.
 void Ledger::refresh(NodeRecord& node) {
@@ -112,15 +195,26 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
     return;  // a relist: the same object again
   }
   ++stats_.reports;
-  const bool had_before = node.reported;
-  NumaNode before = std::move(node.zones);
+  Before before;
+  before.had = node.reported;
+  before.explained = node.explained;
+  before.exact = node.exact;
+  before.zones = std::move(node.zones);
+  before.model = node.model;
+  before.state = std::move(node.state);
   node.zones = NumaNode(nrt, index_, nrt.written_ms != 0 ? nrt.written_ms : now_ms);
+  kubelet::NodeFacts facts = facts_.read(nrt);
+  if (facts.model != node.model) node.counts = counts_model(facts.model);
+  node.model = std::move(facts.model);
+  node.state = std::move(facts.state);
+  node.exact = !nrt.free_facts.empty() && says_all(*node.model, node.state);
+  note_problems(node, std::move(facts.problems));
   node.version = nrt.resource_version;
   node.fingerprint = nrt.fingerprint;
   node.method = nrt.method;
   node.reported = true;
-  node.malformed = false;
-  settle_report(node, before, had_before);
+  node.malformed = node.refused_one = node.lost_track = false;
+  settle_report(node, before);
   replan(node);
   if (node.slot != UINT32_MAX) views_[node.slot] = &node.zones.view();
   touch(node, false);
@@ -133,6 +227,10 @@ void Ledger::report_deleted(std::string_view node_name) {
   node.reported = node.malformed = false;
   node.explained = false;
   node.zones = NumaNode();
+  node.model = node.counts = nullptr;
+  node.state = {};
+  node.exact = node.refused_one = node.lost_track = false;
+  node.since = {};
   node.version.clear();
   node.fingerprint.clear();
   node.gone.clear();
@@ -141,6 +239,8 @@ void Ledger::report_deleted(std::string_view node_name) {
     if (pod.covered && !pod.charges.empty()) ++pending_;
     pod.covered = false;
     pod.located = false;
+    pod.held = nullptr;
+    pod.given = nullptr;
   }
   if (node.slot != UINT32_MAX) views_[node.slot] = nullptr;
   touch(node, false);
@@ -181,32 +281,45 @@ void Ledger::erase_pod(NodeRecord& node, const PodKey& key) {
   if (!at->covered && !at->charges.empty()) --pending_;
   pods_.erase(key);
   node.pods.erase(at);
-  refresh(node);
 }
 
-Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms) {
+Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms, Insist insist) {
   now_ms_ = now_ms;
   NodeRecord* node = slot < slots_.size() ? slots_[slot] : nullptr;
   const PodRequest request(pod);
-  if (node == nullptr || !request.has_pinned) return {};
+  Inquiry inquiry(pod);
+  if (node == nullptr || (!request.has_pinned && !inquiry.matters())) return {};
   const PodKey key = key_of(view(pod.meta.uid));
   NodeRecord* known_on = nullptr;
   if (find(key, known_on) != nullptr) {
     erase_pod(*known_on, key);
+    replan(*known_on);
     touch(*known_on, false);
   }
   Placement placement;
-  if (node->reported) placement = predict(request, node->zones.view(), Doubt::kRefuse, scratch_);
-  if (!placement.complete) return placement;
+  if (insist == Insist::kNo && !judge(slot, inquiry).fits()) {
+    placement.complete = false;
+    return placement;
+  }
   PodRecord record;
   record.key = key;
   record.hash = pod_hash(view(pod.meta.ns), view(pod.meta.name));
   record.exclusive = is_exclusive(request);
   record.trusted = node->reported;  // else the first report decides where it is charged
   record.since_ms = record.order_ms = now_ms;
-  record.charges = placement.charges;
-  record.request = std::make_unique<PodRequest>(request.without_views());
+  record.moment.reserved = ++moments_;
+  record.demand = demand_of(pod);
+  if (request.has_pinned) record.request = std::make_unique<PodRequest>(request.without_views());
   add_pod(*node, std::move(record));
+  PodRecord& added = node->pods.back();
+  if (node->reported) {
+    if (added.demand && append(*node, added)) {
+      plan(*node, added, &placement);
+    } else {
+      replan(*node, &added, &placement);
+    }
+    placement.complete = true;
+  }
   touch(*node, false);
   return placement;
 }
@@ -218,10 +331,37 @@ bool Ledger::unreserve(const plimsoll_pod& pod) {
   if (record == nullptr || record->bound) return false;
   const bool charges = !record->charges.empty();
   erase_pod(*node, key);
-  if (node->reported) replan(*node);  // the kubelet will never see it: those after it move up
+  replan(*node);  // the kubelet will never see it: those after it move up
   touch(*node, charges);
   forget_if_idle(*node);
   return charges;
+}
+
+// The API server says that a promised pod is bound: the kubelet sees it from now on, after those
+// that were bound before.
+void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_pod& object) {
+  pod.start_ms = pod.moment.start_ms = object.start_ms;
+  if (pod.bound) return;
+  pod.bound = true;
+  pod.since_ms = now_ms_;
+  pod.moment.bound = ++moments_;
+  pod.moment.version = version_of(object);
+  pod.moment.fresh = object.start_ms == 0;
+  if (pod.covered || !pod.demand || !node.reported) return;
+  Since& since = node.since;
+  // Where the order makes no difference there is nothing to play again.
+  const bool last = !since.blurred && since.unbound.size() == 1 && since.worlds.size() == 1;
+  if (last) {
+    since.unbound.clear();
+    since.subjects.clear();
+    since.demands.clear();
+    since.steps.clear();
+    since.settled_steps = 0;
+    recount(node);
+  } else if (!since.blurred) {
+    replan(node);
+  }
+  touch(node, false);
 }
 
 void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, int64_t now_ms) {
@@ -229,13 +369,19 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
   const PodKey key = key_of(view(pod.meta.uid));
   NodeRecord* known_on = nullptr;
   if (PodRecord* known = find(key, known_on); known != nullptr && known_on->name == node_name) {
-    if (!known->bound) known->since_ms = now_ms;
-    known->bound = true;
-    known->start_ms = pod.start_ms;
+    confirm_binding(*known_on, *known, pod);
+    if (pod.meta.deletion_ms != 0 && !known->leaving) {
+      known->leaving = true;
+      if (known->demand) {
+        replan(*known_on);
+        touch(*known_on, false);
+      }
+    }
     return;
   }
   if (known_on != nullptr) {  // promised elsewhere: the API server knows better
     erase_pod(*known_on, key);
+    replan(*known_on);
     touch(*known_on, true);
   }
   NodeRecord& node = record_of(node_name);
@@ -245,9 +391,15 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
   record.hash = pod_hash(view(pod.meta.ns), view(pod.meta.name));
   record.exclusive = is_exclusive(request);
   record.bound = true;
+  record.leaving = pod.meta.deletion_ms != 0;
   record.since_ms = now_ms;
   record.start_ms = pod.start_ms;
   record.order_ms = pod.start_ms != 0 ? pod.start_ms : now_ms;
+  record.moment.reserved = record.moment.bound = ++moments_;
+  record.moment.version = version_of(pod);
+  record.moment.fresh = pod.start_ms == 0;
+  record.moment.start_ms = pod.start_ms;
+  record.demand = demand_of(pod);
   if (request.has_pinned) record.request = std::make_unique<PodRequest>(request.without_views());
   if (request.has_pinned && node.reported) {
     const plimsoll_str* zones = sdk::Labels(pod.meta.annotations).find(kZonesAnnotation);
@@ -262,17 +414,62 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
     }
     record.charges = std::move(placement.charges);
   }
-  const bool charges = !record.charges.empty();
+  const bool matters = record.demand || !record.charges.empty();
   add_pod(node, std::move(record));
   const bool settled = settle_pod(node, node.pods.back());
-  if (charges || settled) touch(node, false);
+  if (matters && !settled) replan(node);
+  if (matters || settled) touch(node, false);
 }
 
-// The promises of a node predicted anew on what its report says.
-void Ledger::replan(NodeRecord& node) {
+// What one promised pod is charged, where the kubelet most likely puts it.
+void Ledger::plan(NodeRecord& node, PodRecord& pod, Placement* placement) {
+  if (!pod.charges.empty()) --pending_;
+  Placement made;
+  if (pod.given) {
+    made = placement_given(*node.model, *pod.demand, *pod.given, node.zones.view());
+  } else if (pod.request) {
+    made = predict(*pod.request, node.zones.view(), Doubt::kCharge, scratch_);
+    // By counts alone a kubelet may be thought to refuse what it takes.
+    if (!node.exact && !node.since.blurred) overdraw(node, made.charges);
+  }
+  pod.charges = made.charges;
+  if (!pod.charges.empty()) ++pending_;
+  charge(node, pod);
+  if (placement != nullptr) *placement = std::move(made);
+}
+
+// Takes charges from all worlds, as far as they have that much.
+void Ledger::overdraw(NodeRecord& node, const std::vector<Charge>& charges) {
+  const kubelet::NodeModel& model = *node.model;
+  for (kubelet::NodeState& world : node.since.worlds) {
+    for (const Charge& charge : charges) {
+      const auto zone = std::find(model.zone_ids.begin(), model.zone_ids.end(), charge.zone_id);
+      if (zone == model.zone_ids.end()) continue;
+      const auto column = static_cast<size_t>(zone - model.zone_ids.begin());
+      int64_t* free = nullptr;
+      int64_t amount = charge.amount;
+      if (charge.resource == kubelet::kCpuResource) {
+        if (!world.knows_cpus()) free = &world.cpu(model)[column];
+        amount /= 1000;
+      } else if (const uint32_t row = model.memory_row(charge.resource);
+                 row != kubelet::kNoResourceRow) {
+        free = &world.memory(model, row)[column];
+      } else if (const uint32_t device = model.device_row(charge.resource);
+                 device != kubelet::kNoResourceRow && !model.devices[device].listed()) {
+        free = &world.devices(model, device)[column];
+      }
+      if (free != nullptr) *free = std::max<int64_t>(0, *free - amount);
+    }
+  }
+}
+
+// What happened since the report played again, and the promises of the node predicted anew.
+void Ledger::replan(NodeRecord& node, const PodRecord* asked, Placement* placement) {
+  if (!node.reported) return;
+  play(node);
   std::vector<PodRecord*> promised;
   for (PodRecord& pod : node.pods) {
-    if (pod.covered || pod.annotated || !pod.request) continue;
+    if (pod.covered || pod.annotated || (!pod.request && !pod.given)) continue;
     if (!pod.charges.empty()) --pending_;
     pod.charges.clear();
     promised.push_back(&pod);
@@ -281,11 +478,7 @@ void Ledger::replan(NodeRecord& node) {
   std::stable_sort(promised.begin(), promised.end(), [](const PodRecord* a, const PodRecord* b) {
     return a->order_ms < b->order_ms;
   });
-  for (PodRecord* pod : promised) {
-    pod->charges = predict(*pod->request, node.zones.view(), Doubt::kCharge, scratch_).charges;
-    if (!pod->charges.empty()) ++pending_;
-    charge(node, *pod);
-  }
+  for (PodRecord* pod : promised) plan(node, *pod, pod == asked ? placement : nullptr);
 }
 
 void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
@@ -295,32 +488,34 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   PodRecord* record = find(key, node);
   if (record == nullptr) return;
   const bool charges = !record->charges.empty();
-  bool settled = false;
   GonePod gone;
   gone.hash = record->hash;
   gone.exclusive = record->exclusive;
   gone.counted = record->covered && !record->weak;
   gone.located = record->located;
   gone.seen = record->covered;
-  gone.refund = record->covered && record->located;
+  gone.refund = record->covered && (record->located || record->held);
   gone.gone_ms = now_ms;
-  gone.charges = std::move(record->charges);
-  record->charges = gone.charges;
+  gone.charges = record->charges;
+  gone.demand = record->demand;
+  gone.held = record->held;
+  gone.moment = record->moment;
+  gone.moment.gone = ++moments_;
+  // What made its kubelet refuse it, the next report shows.
+  if (gone.refused && node->reported) node->refused_one = true;
   gone.request = std::move(record->request);
-  const bool pinned = gone.request != nullptr;
+  const bool matters = charges || gone.request != nullptr || gone.demand != nullptr;
   erase_pod(*node, key);
+  bool settled = false;
   if (node->reported) {
     node->gone.push_back(std::move(gone));
     trim_gone(*node);
     // Without it the report may turn out to count pods that it was not known to count.
-    if (!node->explained && explain(*node, nullptr)) {
-      freed_ = settled = true;
-      replan(*node);
-    } else {
-      refresh(*node);
-    }
+    settled = !node->explained && explain(*node, nullptr);
+    freed_ = freed_ || settled;
+    if (matters || settled) replan(*node);
   }
-  if (charges || settled || pinned) touch(*node, false);
+  if (matters || settled) touch(*node, false);
   forget_if_idle(*node);
 }
 

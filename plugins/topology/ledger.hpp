@@ -17,8 +17,10 @@
 // are added until the next report, provided that the report showed them where they were predicted;
 // otherwise the next report gives them back.
 //
-// With every report the promises that are left are predicted again, in the order of their binding,
-// on what the report says: the kubelet decides on that state and in that order.
+// With every report the promises that are left are played through again, in the order of their
+// binding, with the kubelet's own algorithm on what the report says. Where that order is not known,
+// or a pod went away while others came, every order is (worlds.hpp): a pod fits if the kubelet
+// admits it, and all that are on their way, in each of them. Charges are those of the likeliest.
 //
 // Pods of all schedulers take part, from pod events; so the ledger rebuilds itself at start from
 // the pods on the nodes, their zone annotations and the reports. Where what happened is not known,
@@ -29,17 +31,22 @@
 
 #include <plimsoll/objects.h>
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "plugins/topology/judgement.hpp"
+#include "plugins/topology/kubelet/facts.hpp"
 #include "plugins/topology/nrt_object.hpp"
 #include "plugins/topology/numa_node.hpp"
 #include "plugins/topology/predict.hpp"
 #include "plugins/topology/release.hpp"
+#include "plugins/topology/worlds.hpp"
 
 namespace plimsoll::topology {
 
@@ -59,11 +66,15 @@ struct LedgerStats {
   uint64_t predictions_confirmed = 0;  // a report showed a pod's amounts where they were predicted
   uint64_t predictions_refuted = 0;    // it showed them elsewhere: the report won
   uint64_t unexplained_reports = 0;    // a fingerprint that fits no set of pods considered
+  // Pods that a kubelet refused for want of zones, by its reason.
+  uint64_t refused_affinity = 0;    // TopologyAffinityError
+  uint64_t refused_smt = 0;         // SMTAlignmentError
+  uint64_t refused_unexpected = 0;  // UnexpectedAdmissionError
 };
 
 class Ledger {
  public:
-  explicit Ledger(ResourceIndex index) : index_(std::move(index)) {}
+  explicit Ledger(const ResourceIndex& index) : index_(index), facts_(index) {}
 
   // ---- events, in any order
   void node_added(std::string_view name, uint32_t slot);
@@ -81,7 +92,11 @@ class Ledger {
   // ---- promises
   // Promises the zones that the pod would get now. Not complete: there is no room, nothing changed.
   // On a node without a report nothing can be predicted; its first report charges the pod.
-  [[nodiscard]] Placement reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms);
+  // `Insist::kYes`: whatever the kubelet may say of it; it is charged where it would most likely
+  // be.
+  enum class Insist { kNo, kYes };
+  [[nodiscard]] Placement reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms,
+                                  Insist insist = Insist::kNo);
   // True if capacity came free. A pod known to be bound keeps its promise.
   bool unreserve(const plimsoll_pod& pod);
 
@@ -100,6 +115,28 @@ class Ledger {
   // are gone already count as reported gone. Pods that are not on the node are passed over.
   [[nodiscard]] bool fits_without(uint32_t slot, std::span<const plimsoll_str> uids,
                                   const Release::Fits& fits) const;
+  // ---- the kubelet's algorithm on a node as it may be (ledger_judge.cpp); const, any thread
+  // with an Inquiry of its own
+  // Whether the pod is admitted on the node in this slot, and every pod that is on its way there.
+  // A node without a report admits all.
+  [[nodiscard]] Judgement judge(uint32_t slot, Inquiry& pod) const;
+  // The same once the pods of these UIDs are gone and those of `with` have come, in this order.
+  [[nodiscard]] Judgement judge_changed(uint32_t slot, Inquiry& pod,
+                                        std::span<const plimsoll_str> without,
+                                        std::span<const kubelet::PodDemand* const> with) const;
+  // It does not fit now, but will once a report has shown what is known already.
+  [[nodiscard]] bool fits_soon(uint32_t slot, Inquiry& pod) const;
+  // Where the pod would land now, most likely. Not complete: nowhere.
+  [[nodiscard]] Placement likely(uint32_t slot, Inquiry& pod) const;
+  // For explanations: the node as its kubelet sees it, in the likeliest of its possible states.
+  struct Likely {
+    const kubelet::NodeModel* model = nullptr;  // null: no report
+    const kubelet::NodeState* state = nullptr;
+    size_t worlds = 1;
+    bool blurred = false;
+  };
+  [[nodiscard]] Likely likely_state(uint32_t slot) const;
+
   // The pod is recorded on the node in this slot.
   [[nodiscard]] bool holds(uint32_t slot, std::string_view pod_uid) const;
   [[nodiscard]] std::string_view report_version(std::string_view node_name) const;
@@ -107,6 +144,17 @@ class Ledger {
   [[nodiscard]] size_t remembered_gone(std::string_view node_name) const;
   [[nodiscard]] uint64_t pending_promises() const { return pending_; }
   [[nodiscard]] const LedgerStats& stats() const { return stats_; }
+  // Nodes with more than one possible state, nodes of which too little is known to tell them apart,
+  // and nodes whose kubelet refused a pod since its last report.
+  struct Doubts {
+    size_t several_worlds = 0;
+    size_t blurred = 0;
+    size_t refused = 0;
+  };
+  [[nodiscard]] const Doubts& doubts() const { return doubts_; }
+  // What differed between predictions and reports since the last call, a line per report; and facts
+  // that reports got wrong. For logs.
+  [[nodiscard]] std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
   // Slots whose zones changed since the last call, and whether some zone has more than before.
   struct Changes {
@@ -124,6 +172,15 @@ class Ledger {
   struct PodKeyHash {
     size_t operator()(const PodKey& key) const { return key.a; }
   };
+  // When something happened to a pod, as far as the order goes.
+  struct Moment {
+    uint64_t reserved = 0;  // order in which this ledger heard of it
+    uint64_t bound = 0;     // order in which it heard of the binding; 0: not yet
+    uint64_t gone = 0;
+    uint64_t version = 0;  // the API server's, when the binding was seen
+    bool fresh = false;    // and that was before the kubelet's answer: the binding's own version
+    int64_t start_ms = 0;
+  };
   struct PodRecord {
     PodKey key;
     uint64_t hash = 0;           // its part of the fingerprint
@@ -138,8 +195,14 @@ class Ledger {
     int64_t alias_until_ms = 0;  // a namesake may stand for it in fingerprints until then
     std::vector<Charge> charges;
     bool annotated = false;  // promised before a restart: placed as its annotation says
+    bool leaving = false;    // being deleted: its kubelet lets go of it any time now
     bool weak = false;  // covered by a drop or by age: an explained fingerprint may say otherwise
     std::unique_ptr<PodRequest> request;  // if it pins anything: for predicting again, what-ifs
+    // For the kubelet's algorithm:
+    std::shared_ptr<const kubelet::PodDemand> demand;  // if a kubelet looks at it at all
+    std::shared_ptr<const kubelet::Admission> given;   // of a promise, most likely; null: refused
+    std::shared_ptr<const kubelet::Allocation> held;   // exactly, as reports bear out; or null
+    Moment moment;
   };
   struct GonePod {  // that the last report may still count
     uint64_t hash = 0;
@@ -151,15 +214,48 @@ class Ledger {
     int64_t gone_ms = 0;
     std::vector<Charge> charges;
     std::unique_ptr<PodRequest> request;  // for what-ifs
+    bool refused = false;                 // by the kubelet: it never held anything
+    std::shared_ptr<const kubelet::PodDemand> demand;
+    std::shared_ptr<const kubelet::Allocation> held;
+    Moment moment;
+  };
+  // What happened since the report, played through; ledger_worlds.cpp.
+  struct Since {
+    std::vector<kubelet::NodeState> worlds;  // the first is the likeliest; never empty if reported
+    // The worlds are not all that there may be: of `worlds` only the first is kept, what is free at
+    // least, and a new pod must fit beside all in `unsettled` wherever they are.
+    bool blurred = false;
+    std::vector<std::shared_ptr<const kubelet::PodDemand>> unsettled;
+    // Bindings that are under way: another pod may be admitted before them, between them or after.
+    // Then these are what the worlds came from.
+    std::vector<std::shared_ptr<const kubelet::PodDemand>> unbound;
+    std::vector<Subject> subjects;
+    std::vector<std::shared_ptr<const kubelet::PodDemand>> demands;  // keeps those of `subjects`
+    std::vector<Step> steps;
+    bool open_ended = false;  // besides, pods may let go of something that makes no difference yet
+    uint64_t settled_steps = 0;  // those that come before any pod that is bound from now on
+    kubelet::NodeState base;
+    uint64_t lost = 0;  // steps whose pod some order refuses
   };
   struct NodeRecord {
     std::string name;
     uint32_t slot = UINT32_MAX;
     bool reported = false;
-    bool malformed = false;      // its object is there and cannot be read; not if reported
-    bool explained = false;      // the report's fingerprint is that of the covered pods
-    bool was_explained = false;  // so was the report before it
+    bool malformed = false;  // its object is there and cannot be read; not if reported
+    bool explained = false;  // the report's fingerprint is that of the covered pods
     NumaNode zones;
+    std::shared_ptr<const kubelet::NodeModel> model;   // if reported
+    std::shared_ptr<const kubelet::NodeModel> counts;  // without ids
+    kubelet::NodeState state;                          // as reported
+    bool exact = false;                                // the report says all that a kubelet knows
+    bool refused_one = false;  // its kubelet refused a pod that should have fit
+    bool lost_track = false;   // pods that went away were forgotten
+    Since since;
+    std::vector<std::string> problems;                // of its facts, as they were noted
+    mutable std::atomic<bool> told_uncertain{false};  // somebody waits for more certainty
+    bool counted_worlds = false;                      // in doubts_, as the next two
+    bool counted_blurred = false;
+    bool counted_refused = false;
     std::string version;
     std::string fingerprint;
     FingerprintMethod method = FingerprintMethod::kAll;
@@ -167,22 +263,50 @@ class Ledger {
     std::vector<GonePod> gone;
   };
   struct Matcher;
+  // What a report replaces.
+  struct Before {
+    bool had = false;
+    NumaNode zones;
+    std::shared_ptr<const kubelet::NodeModel> model;
+    kubelet::NodeState state;
+    bool exact = false;
+    bool explained = false;
+  };
 
   NodeRecord& record_of(std::string_view name);
   PodRecord* find(const PodKey& key, NodeRecord*& node);
   void erase_pod(NodeRecord& node, const PodKey& key);
   void add_pod(NodeRecord& node, PodRecord record);
-  void replan(NodeRecord& node);
+  // `placement`: of the pod asked about.
+  void replan(NodeRecord& node, const PodRecord* asked = nullptr, Placement* placement = nullptr);
+  void plan(NodeRecord& node, PodRecord& pod, Placement* placement);
+  static void overdraw(NodeRecord& node, const std::vector<Charge>& charges);
+  void confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_pod& object);
+  void recount(NodeRecord& node);
+  void note_problems(NodeRecord& node, std::vector<std::string> problems);
+  [[nodiscard]] static bool says_all(const kubelet::NodeModel& model,
+                                     const kubelet::NodeState& state);
   void refresh(NodeRecord& node);
+  [[nodiscard]] std::shared_ptr<const kubelet::PodDemand> demand_of(const plimsoll_pod& pod);
+  // ledger_worlds.cpp
+  struct History;
+  void play(NodeRecord& node);
+  static void blur(NodeRecord& node, kubelet::NodeState least);
+  bool append(NodeRecord& node, PodRecord& pod);
+  void locate(NodeRecord& node, const Before& before, const std::vector<PodRecord*>& added,
+              const std::vector<GonePod>& removed);
+  // ledger_judge.cpp
+  [[nodiscard]] Judgement judge_since(const NodeRecord& node, Inquiry& pod) const;
+  [[nodiscard]] bool robust(const NodeRecord& node, Inquiry& pod) const;
   void touch(NodeRecord& node, bool freed);
   void forget_if_idle(NodeRecord& node);
   [[nodiscard]] static PodKey key_of(std::string_view uid);
   static void charge(NodeRecord& node, const PodRecord& pod);
 
   // ledger_settle.cpp: which pods the current report counts.
-  void settle_report(NodeRecord& node, const NumaNode& before, bool had_before);
-  bool settle_pod(NodeRecord& node, PodRecord& pod);  // true: something is settled by it
-  bool explain(NodeRecord& node, const NumaNode* before);
+  void settle_report(NodeRecord& node, const Before& before);
+  bool settle_pod(NodeRecord& node, PodRecord& pod);     // true: something is settled by it
+  bool explain(NodeRecord& node, const Before* before);  // null: not a new report
   void settle_by_drop(NodeRecord& node, const NumaNode& before);
   void settle_by_age(NodeRecord& node, PodRecord& pod);
   bool confirm(NodeRecord& node, const NumaNode& before, const std::vector<PodRecord*>& added,
@@ -191,6 +315,11 @@ class Ledger {
   void cover(PodRecord& pod, uint64_t& counter, bool weak);
 
   ResourceIndex index_;
+  kubelet::FactsReader facts_;
+  std::unordered_multimap<uint64_t, std::weak_ptr<const kubelet::PodDemand>> demands_;
+  size_t sweep_demands_at_ = 1024;
+  uint64_t moments_ = 0;
+  std::vector<std::string> notes_;
   std::unordered_map<std::string, std::unique_ptr<NodeRecord>> nodes_;
   std::vector<NodeRecord*> slots_;
   std::vector<const plimsoll_numa_node*> views_;
@@ -199,7 +328,9 @@ class Ledger {
   bool freed_ = false;
   uint64_t pending_ = 0;
   LedgerStats stats_;
+  Doubts doubts_;
   Scratch scratch_;
+  kubelet::Scratch kubelet_scratch_;
   int64_t now_ms_ = 0;
 };
 

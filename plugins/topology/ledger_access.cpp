@@ -7,7 +7,15 @@
 #include <string>
 #include <utility>
 
+#include "plugins/topology/explain_text.hpp"
 #include "plugins/topology/ledger.hpp"
+#include "plugins/topology/ledger_metrics.hpp"
+
+// What the service hands out as a pod that is asked about.
+struct plimsoll_numa_inquiry {
+  explicit plimsoll_numa_inquiry(const plimsoll_pod& pod) : inquiry(pod) {}
+  plimsoll::topology::Inquiry inquiry;
+};
 
 namespace plimsoll::topology {
 
@@ -31,9 +39,11 @@ void append(void* sink, const plimsoll_numa_charge* charge) {
 struct LedgerAccess::Owned {
   explicit Owned(sdk::Host the_host)
       : host(std::move(the_host)),
-        ledger([this](std::string_view name) { return host.resource_index(name); }) {
+        ledger([this](std::string_view name) { return host.resource_index(name); }),
+        metrics(host) {
     fill_reads();
     fill_what_ifs();
+    fill_questions();
     fill_promises();
     fill_listeners();
   }
@@ -65,11 +75,8 @@ struct LedgerAccess::Owned {
     table.predict = [](void* ctx, uint32_t slot, const plimsoll_pod* pod, plimsoll_numa_put put,
                        void* sink) -> int32_t {
       return of(ctx).guarded([&] {
-        const plimsoll_numa_node* node = of(ctx).ledger.node(slot);
-        if (node == nullptr) return 1;
-        Scratch scratch;
-        const Placement placement =
-            topology::predict(PodRequest(*pod), *node, Doubt::kRefuse, scratch);
+        topology::Inquiry inquiry(*pod);
+        const Placement placement = of(ctx).ledger.likely(slot, inquiry);
         put_all(placement.where, put, sink);
         return placement.complete ? 1 : 0;
       });
@@ -104,12 +111,66 @@ struct LedgerAccess::Owned {
     };
   }
 
+  void fill_questions() {
+    table.inquire = [](void* ctx, const plimsoll_pod* pod) -> plimsoll_numa_inquiry* {
+      plimsoll_numa_inquiry* made = nullptr;
+      of(ctx).guarded([&] {
+        auto inquiry = std::make_unique<plimsoll_numa_inquiry>(*pod);
+        if (inquiry->inquiry.matters()) made = inquiry.release();
+        return 1;
+      });
+      return made;
+    };
+    table.inquiry_free = [](plimsoll_numa_inquiry* pod) { delete pod; };
+    table.judge = [](void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod,
+                     uint32_t* resource) -> uint32_t {
+      Judgement judgement{Verdict::kUncertain, Judgement::kNoResource};
+      of(ctx).guarded([&] {
+        judgement = of(ctx).ledger.judge(slot, pod->inquiry);
+        return 1;
+      });
+      if (resource != nullptr) *resource = judgement.resource;
+      return static_cast<uint32_t>(judgement.verdict);
+    };
+    table.judge_changed = [](void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod,
+                             const plimsoll_str* without, uint32_t without_count,
+                             const plimsoll_numa_inquiry* const* with, uint32_t with_count,
+                             uint32_t* resource) -> uint32_t {
+      Judgement judgement{Verdict::kUncertain, Judgement::kNoResource};
+      of(ctx).guarded([&] {
+        std::vector<const kubelet::PodDemand*> pods;
+        for (uint32_t i = 0; i < with_count; ++i) pods.push_back(with[i]->inquiry.demand.get());
+        judgement =
+            of(ctx).ledger.judge_changed(slot, pod->inquiry, {without, without_count}, pods);
+        return 1;
+      });
+      if (resource != nullptr) *resource = judgement.resource;
+      return static_cast<uint32_t>(judgement.verdict);
+    };
+    table.fits_soon = [](void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod) -> int32_t {
+      return of(ctx).guarded([&] { return of(ctx).ledger.fits_soon(slot, pod->inquiry) ? 1 : 0; });
+    };
+    table.explain = [](void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod,
+                       const plimsoll_pod* object, uint32_t verdict, plimsoll_numa_put_text put,
+                       void* sink) {
+      of(ctx).guarded([&] {
+        const Ledger& ledger = of(ctx).ledger;
+        const std::string text = explain_judgement(
+            *object, *pod->inquiry.demand, ledger.likely_state(slot), ledger.node(slot),
+            static_cast<Verdict>(verdict), of(ctx).host.now_ms());
+        put(sink, text.data(), text.size());
+        return 1;
+      });
+    };
+  }
+
   void fill_promises() {
-    table.reserve = [](void* ctx, uint32_t slot, const plimsoll_pod* pod, plimsoll_numa_put put,
-                       void* sink) -> int32_t {
+    table.reserve = [](void* ctx, uint32_t slot, const plimsoll_pod* pod, uint32_t insist,
+                       plimsoll_numa_put put, void* sink) -> int32_t {
       Owned& self = of(ctx);
       return self.guarded([&] {
-        const Placement placement = self.ledger.reserve(*pod, slot, self.host.now_ms());
+        const auto how = insist != 0 ? Ledger::Insist::kYes : Ledger::Insist::kNo;
+        const Placement placement = self.ledger.reserve(*pod, slot, self.host.now_ms(), how);
         self.tell_changes();
         if (!placement.complete) return 0;
         put_all(placement.where, put, sink);
@@ -140,6 +201,8 @@ struct LedgerAccess::Owned {
 
   void tell_changes() {
     const Ledger::Changes changes = ledger.take_changes();
+    metrics.update(ledger);
+    for (const std::string& note : ledger.take_notes()) host.debug(note);
     for (uint32_t slot : changes.slots) host.touch_node(slot);
     if (!changes.freed) return;
     for (const plimsoll_numa_listener* listener : listeners) listener->freed(listener->ctx);
@@ -217,6 +280,7 @@ struct LedgerAccess::Owned {
 
   sdk::Host host;
   Ledger ledger;
+  LedgerMetrics metrics;
   plimsoll_numa_ledger table{};
   std::vector<const plimsoll_numa_listener*> listeners;
   uint64_t malformed = 0;
@@ -260,8 +324,9 @@ LedgerAccess::~LedgerAccess() {
   if (service_ != nullptr) service_->unsubscribe(service_->ctx, &listener_);
 }
 
-bool LedgerAccess::reserve(uint32_t slot, const plimsoll_pod& pod, Charges& where) const {
-  return service_->reserve(service_->ctx, slot, &pod, &append, &where) != 0;
+bool LedgerAccess::reserve(uint32_t slot, const plimsoll_pod& pod, bool insist,
+                           Charges& where) const {
+  return service_->reserve(service_->ctx, slot, &pod, insist ? 1 : 0, &append, &where) != 0;
 }
 
 bool LedgerAccess::predict(uint32_t slot, const plimsoll_pod& pod, Charges& where) const {
@@ -292,6 +357,47 @@ bool LedgerAccess::fits_without(uint32_t slot, const std::vector<plimsoll_str>& 
 
 bool LedgerAccess::holds(uint32_t slot, std::string_view pod_uid) const {
   return service_->holds(service_->ctx, slot, str(pod_uid)) != 0;
+}
+
+LedgerAccess::Inquiry LedgerAccess::inquire(const plimsoll_pod& pod) const {
+  plimsoll_numa_inquiry* made = service_->inquire(service_->ctx, &pod);
+  return made == nullptr ? nullptr : Inquiry(made, service_->inquiry_free);
+}
+
+Judgement LedgerAccess::judge(uint32_t slot, const Inquiry& pod) const {
+  Judgement judgement;
+  judgement.verdict =
+      static_cast<Verdict>(service_->judge(service_->ctx, slot, pod.get(), &judgement.resource));
+  return judgement;
+}
+
+Judgement LedgerAccess::judge_changed(uint32_t slot, const Inquiry& pod,
+                                      const std::vector<plimsoll_str>& without,
+                                      const std::vector<Inquiry>& with) const {
+  std::vector<const plimsoll_numa_inquiry*> pods;
+  for (const Inquiry& other : with) {
+    if (other) pods.push_back(other.get());
+  }
+  Judgement judgement;
+  judgement.verdict = static_cast<Verdict>(service_->judge_changed(
+      service_->ctx, slot, pod.get(), without.data(), static_cast<uint32_t>(without.size()),
+      pods.data(), static_cast<uint32_t>(pods.size()), &judgement.resource));
+  return judgement;
+}
+
+bool LedgerAccess::fits_soon(uint32_t slot, const Inquiry& pod) const {
+  return service_->fits_soon(service_->ctx, slot, pod.get()) != 0;
+}
+
+std::string LedgerAccess::explain(uint32_t slot, const Inquiry& pod, const plimsoll_pod& object,
+                                  Verdict verdict) const {
+  std::string text;
+  const auto put = [](void* sink, const char* part, size_t length) {
+    static_cast<std::string*>(sink)->append(part, length);
+  };
+  service_->explain(service_->ctx, slot, pod.get(), &object, static_cast<uint32_t>(verdict), put,
+                    &text);
+  return text;
 }
 
 void LedgerAccess::node_event(sdk::NodeEvent type, sdk::Node node) {

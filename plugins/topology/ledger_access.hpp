@@ -10,9 +10,11 @@
 #include <functional>
 #include <memory>
 #include <plimsoll/arguments.hpp>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "plugins/topology/judgement.hpp"
 #include "plugins/topology/ledger_service.h"
 
 namespace plimsoll::topology {
@@ -46,7 +48,8 @@ class LedgerAccess {
   }
   // Charges that predict, reserve and promised put, gathered.
   using Charges = std::vector<plimsoll_numa_charge>;
-  [[nodiscard]] bool reserve(uint32_t slot, const plimsoll_pod& pod, Charges& where) const;
+  [[nodiscard]] bool reserve(uint32_t slot, const plimsoll_pod& pod, bool insist,
+                             Charges& where) const;
   [[nodiscard]] bool predict(uint32_t slot, const plimsoll_pod& pod, Charges& where) const;
 
   // What-ifs, as the service of the same name. Any thread, as node().
@@ -54,6 +57,17 @@ class LedgerAccess {
   [[nodiscard]] bool fits_without(uint32_t slot, const std::vector<plimsoll_str>& pod_uids,
                                   const Fits& fits) const;
   [[nodiscard]] bool holds(uint32_t slot, std::string_view pod_uid) const;
+
+  // The kubelet's algorithm, as the service's functions of the same names. Any thread.
+  using Inquiry = std::shared_ptr<plimsoll_numa_inquiry>;
+  [[nodiscard]] Inquiry inquire(const plimsoll_pod& pod) const;  // null: it fits everywhere
+  [[nodiscard]] Judgement judge(uint32_t slot, const Inquiry& pod) const;
+  [[nodiscard]] Judgement judge_changed(uint32_t slot, const Inquiry& pod,
+                                        const std::vector<plimsoll_str>& without,
+                                        const std::vector<Inquiry>& with) const;
+  [[nodiscard]] bool fits_soon(uint32_t slot, const Inquiry& pod) const;
+  [[nodiscard]] std::string explain(uint32_t slot, const Inquiry& pod, const plimsoll_pod& object,
+                                    Verdict verdict) const;
 
   // ---- events; of instances that are not the owner they are dropped
   void node_event(sdk::NodeEvent type, sdk::Node node);

@@ -5,9 +5,10 @@
  * PLIMSOLL_NUMA_LEDGER_SERVICE and feeds it with node, pod and NodeResourceTopology events; all
  * others find it. `ctx` is the first argument of every function. Nothing here blocks.
  *
- * Threads: `node`, `malformed`, `predict`, `pending_promises`, `fits_without` and `holds` are const and may be
- * called from filter and score on several threads at once; everything else on the scheduler loop only. What `node`
- * returns is valid until the loop takes its next event.
+ * Threads: `node`, `malformed`, `predict`, `pending_promises`, `fits_without`, `holds`, `inquire`,
+ * `judge`, `judge_changed`, `fits_soon` and `explain` are const and may be called from filter and
+ * score on several threads at once; everything else on the scheduler loop only. What `node` returns
+ * is valid until the loop takes its next event.
  */
 #ifndef PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_
 #define PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_
@@ -19,7 +20,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_NUMA_LEDGER_SERVICE "plimsoll.io/numa-ledger"
-#define PLIMSOLL_NUMA_LEDGER_VERSION 3
+#define PLIMSOLL_NUMA_LEDGER_VERSION 4
 
 enum {
   PLIMSOLL_NUMA_POLICY_NONE = 0,
@@ -34,13 +35,13 @@ enum { PLIMSOLL_NUMA_SCOPE_CONTAINER = 0, PLIMSOLL_NUMA_SCOPE_POD = 1 };
  * column. Amounts in the base units of objects.h. */
 typedef struct plimsoll_numa_node {
   uint32_t size;
-  uint32_t zone_count;     /* 0 ... 64 */
-  uint32_t resource_count; /* rows */
-  uint32_t promises;       /* promises that no report covers yet */
-  uint8_t policy;          /* PLIMSOLL_NUMA_POLICY_* */
-  uint8_t scope;           /* PLIMSOLL_NUMA_SCOPE_* */
-  uint16_t max_numa_nodes; /* topologyManagerMaxNUMANodes, 8 unless said otherwise */
-  uint32_t leaving;        /* pods that are gone, but count as in use until a report says so */
+  uint32_t zone_count;          /* 0 ... 64 */
+  uint32_t resource_count;      /* rows */
+  uint32_t promises;            /* promises that no report covers yet */
+  uint8_t policy;               /* PLIMSOLL_NUMA_POLICY_* */
+  uint8_t scope;                /* PLIMSOLL_NUMA_SCOPE_* */
+  uint16_t max_numa_nodes;      /* topologyManagerMaxNUMANodes, 8 unless said otherwise */
+  uint32_t leaving;             /* pods that are gone, but count as in use until a report says so */
   const uint32_t* zone_ids;     /* by column */
   const uint32_t* report_order; /* columns in the order in which the report lists the zones */
   const uint32_t* resources;    /* by row: plimsoll_resource.index */
@@ -60,6 +61,28 @@ typedef struct plimsoll_numa_charge {
   uint32_t reserved;
   int64_t amount;
 } plimsoll_numa_charge;
+
+/* Why a kubelet would refuse a pod. */
+enum {
+  PLIMSOLL_NUMA_FITS = 0,
+  PLIMSOLL_NUMA_CANNOT_ALIGN_POD = 1, /* TopologyAffinityError, by what has no place */
+  PLIMSOLL_NUMA_CANNOT_ALIGN_CONTAINER = 2,
+  PLIMSOLL_NUMA_CANNOT_ALIGN_INIT_CONTAINER = 3,
+  PLIMSOLL_NUMA_CANNOT_ALIGN_SIDECAR_CONTAINER = 4,
+  PLIMSOLL_NUMA_INVALID_TOPOLOGY = 5, /* the node's object cannot be read */
+  PLIMSOLL_NUMA_NOT_WHOLE_CORES = 6,  /* SMTAlignmentError */
+  PLIMSOLL_NUMA_TOO_FEW_CPUS = 7,     /* UnexpectedAdmissionError, by who says so */
+  PLIMSOLL_NUMA_TOO_FEW_DEVICES = 8,
+  PLIMSOLL_NUMA_MEMORY_UNAVAILABLE = 9,
+  PLIMSOLL_NUMA_NO_SHARED_POOL = 10, /* EmptyPodSharedPoolError */
+  PLIMSOLL_NUMA_UNCERTAIN = 11 /* admitted or not: it depends on what only the next report tells */
+};
+#define PLIMSOLL_NUMA_NO_RESOURCE UINT32_MAX
+
+/* A pod that is asked about, worked out once for all nodes. Of one thread. */
+typedef struct plimsoll_numa_inquiry plimsoll_numa_inquiry;
+
+typedef void (*plimsoll_numa_put_text)(void* sink, const char* text, size_t length);
 
 typedef void (*plimsoll_numa_put)(void* sink, const plimsoll_numa_charge* charge);
 
@@ -87,10 +110,11 @@ typedef struct plimsoll_numa_ledger {
    * kubelet would refuse one (what was placed before it is still put). */
   int32_t (*predict)(void* ctx, uint32_t slot, const plimsoll_pod* pod, plimsoll_numa_put put,
                      void* sink);
-  /* Promises the pod its predicted zones. 1: done, and each charge put; 0: there is no room any
-   * more, nothing has changed. Calling it again for the same pod replaces its promise. */
-  int32_t (*reserve)(void* ctx, uint32_t slot, const plimsoll_pod* pod, plimsoll_numa_put put,
-                     void* sink);
+  /* Promises the pod its predicted zones. 1: done, and each charge put; 0: its kubelet may refuse
+   * it, nothing has changed. `insist` 1: it is promised them whatever the kubelet may say. Calling
+   * it again for the same pod replaces its promise. */
+  int32_t (*reserve)(void* ctx, uint32_t slot, const plimsoll_pod* pod, uint32_t insist,
+                     plimsoll_numa_put put, void* sink);
   /* Takes the promise back unless the pod is known to be bound. 1: zone capacity came free. */
   int32_t (*unreserve)(void* ctx, const plimsoll_pod* pod);
   /* What is recorded for a pod, promised or covered by a report. 0: nothing known. */
@@ -113,6 +137,24 @@ typedef struct plimsoll_numa_ledger {
                           plimsoll_numa_fits fits, void* sink);
   /* 1: the pod is recorded on the node in this slot, promised or bound. Const, like `node`. */
   int32_t (*holds)(void* ctx, uint32_t slot, plimsoll_str pod_uid);
+
+  /* ---- the kubelet's own algorithm, on a node in every state in which it may be now */
+  /* NULL: no kubelet looks at the pod's zones, it fits everywhere. The pod may go afterwards. */
+  plimsoll_numa_inquiry* (*inquire)(void* ctx, const plimsoll_pod* pod);
+  void (*inquiry_free)(plimsoll_numa_inquiry* pod);
+  /* PLIMSOLL_NUMA_*. `resource`: what is short, if that is one resource alone. */
+  uint32_t (*judge)(void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod, uint32_t* resource);
+  /* The same once the pods of these UIDs are gone and those of `with` have come, in this order. */
+  uint32_t (*judge_changed)(void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod,
+                            const plimsoll_str* without, uint32_t without_count,
+                            const plimsoll_numa_inquiry* const* with, uint32_t with_count,
+                            uint32_t* resource);
+  /* 1: refused now, it will fit once a report has shown what is known already. */
+  int32_t (*fits_soon)(void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod);
+  /* What a verdict on the pod rests on, for people: what is short, where most of it is, how old the
+   * report is, what is under way. */
+  void (*explain)(void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod, const plimsoll_pod* object,
+                  uint32_t verdict, plimsoll_numa_put_text put, void* sink);
 } plimsoll_numa_ledger;
 
 #ifdef __cplusplus

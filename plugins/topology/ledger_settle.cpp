@@ -106,8 +106,8 @@ void Ledger::cover(PodRecord& pod, uint64_t& counter, bool weak) {
   }
 }
 
-// `before`: the report before, if this is a new one.
-bool Ledger::explain(NodeRecord& node, const NumaNode* before) {
+// `before`: what this report replaces, if it is a new one.
+bool Ledger::explain(NodeRecord& node, const Before* before) {
   uint64_t sum = 0;
   if (!parse_fingerprint(node.fingerprint, sum)) return false;
   const FingerprintMethod other = node.method == FingerprintMethod::kAll
@@ -123,6 +123,7 @@ bool Ledger::explain(NodeRecord& node, const NumaNode* before) {
 
   std::vector<PodRecord*> added;
   std::vector<const GonePod*> removed;
+  std::vector<GonePod> let_go;  // of those removed, what locate asks
   std::vector<bool> keep(node.gone.size(), false);
   for (const Matcher::Change& change : found->changes) {
     const bool ambiguous = found->ambiguous(change);
@@ -134,7 +135,15 @@ bool Ledger::explain(NodeRecord& node, const NumaNode* before) {
       if (change.counted) gone.counted = true;
       gone.seen = change.counted && !ambiguous;
       if (ambiguous) gone.refund = false;
-      if (!change.counted) removed.push_back(&gone);
+      if (!change.counted) {
+        removed.push_back(&gone);
+        GonePod& copy = let_go.emplace_back();
+        copy.counted = gone.counted;
+        copy.refused = gone.refused;
+        copy.demand = gone.demand;
+        copy.held = gone.held;
+        copy.moment = gone.moment;
+      }
       continue;
     }
     PodRecord& pod = node.pods[change.at];
@@ -151,17 +160,18 @@ bool Ledger::explain(NodeRecord& node, const NumaNode* before) {
     cover(pod, stats_.settled_by_fingerprint, false);
     if (!pod.charges.empty()) added.push_back(&pod);
   }
-  const bool exact =
-      before != nullptr && node.was_explained && confirm(node, *before, added, removed);
+  const bool compare = before != nullptr && before->had && before->explained;
+  const bool exact = compare && !node.exact && confirm(node, before->zones, added, removed);
   std::vector<GonePod> kept;
   for (size_t i = 0; i < node.gone.size(); ++i) {
     if (!keep[i]) continue;
     kept.push_back(std::move(node.gone[i]));
     // A kubelet may list a finished pod whose resources it has given back already.
-    if (before != nullptr && !exact) kept.back().refund = false;
+    if (before != nullptr && !exact && !node.exact) kept.back().refund = false;
   }
   node.gone = std::move(kept);
   node.explained = true;
+  if (before != nullptr) locate(node, *before, added, let_go);
   return true;
 }
 
@@ -317,21 +327,24 @@ void Ledger::settle_by_age(NodeRecord& node, PodRecord& pod) {
   if (node.zones.view().reported_ms >= due) cover(pod, stats_.settled_by_age, true);
 }
 
-void Ledger::settle_report(NodeRecord& node, const NumaNode& before, bool had_before) {
-  node.was_explained = node.explained;
+void Ledger::settle_report(NodeRecord& node, const Before& before) {
   node.explained = false;
-  if (explain(node, had_before ? &before : nullptr)) return;
+  if (explain(node, &before)) return;
   if (!node.fingerprint.empty()) {
     ++stats_.unexplained_reports;
-  } else if (had_before && node.gone.empty()) {  // else what is seen may be those that went away
-    settle_by_drop(node, before);
+  } else if (before.had && node.gone.empty()) {  // else what is seen may be those that went away
+    settle_by_drop(node, before.zones);
   }
   for (PodRecord& pod : node.pods) {
     settle_by_age(node, pod);
     pod.located = false;  // it may have finished, and the report may know
+    pod.held = nullptr;
   }
   // The report may have left these pods out: what they had is in it, if at all.
-  for (GonePod& gone : node.gone) gone.refund = gone.seen = false;
+  for (GonePod& gone : node.gone) {
+    gone.refund = gone.seen = false;
+    gone.held = nullptr;
+  }
   std::erase_if(node.gone,
                 [&](const GonePod& gone) { return now_ms_ - gone.gone_ms > kStalenessMs; });
   trim_gone(node);
@@ -347,7 +360,9 @@ void Ledger::trim_gone(NodeRecord& node) {
   while (node.gone.size() > kMaxGone) {
     const auto plain = std::find_if(node.gone.begin(), node.gone.end(),
                                     [](const GonePod& gone) { return !gone.refund; });
-    node.gone.erase(plain != node.gone.end() ? plain : node.gone.begin());
+    const auto last = plain != node.gone.end() ? plain : node.gone.begin();
+    if (last->demand) node.lost_track = true;
+    node.gone.erase(last);
   }
 }
 
@@ -360,7 +375,7 @@ bool Ledger::settle_pod(NodeRecord& node, PodRecord& pod) {
     return true;
   }
   settle_by_age(node, pod);
-  refresh(node);
+  if (pod.covered) replan(node);
   return pod.covered;
 }
 

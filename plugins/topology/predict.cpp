@@ -40,6 +40,20 @@ class Placer {
     }
   }
 
+  // One resource in these zones: each gives what it has, in ascending order, the last one the rest.
+  void place_in(size_t index, const Request& request, uint32_t row, uint64_t columns) {
+    int64_t need = request.amount;
+    for (; columns != 0 && need > 0; columns &= columns - 1) {
+      const auto column = static_cast<uint32_t>(std::countr_zero(columns));
+      const size_t at = cell(row, column);
+      const bool last = (columns & (columns - 1)) == 0;
+      const int64_t part =
+          last ? need : std::clamp<int64_t>(add_amounts(free_[at], reusable_[at]), 0, need);
+      if (part > 0) take(index, row, column, request.resource, part);
+      need -= part;
+    }
+  }
+
   // Zones in ascending order for each resource; what no zone has is left out.
   void spread(size_t index) {
     for (const Request& request : pod_.containers[index].pinned) {
@@ -219,7 +233,10 @@ std::string zones_annotation(const PodRequest& pod,
     const ContainerRequest& container = pod.containers.at(charge.container);
     for (const Request& request : container.pinned) {
       if (request.resource != charge.resource) continue;
-      zones[std::string(container.name)][std::string(request.name)].push_back(charge.zone_id);
+      std::vector<uint32_t>& list = zones[std::string(container.name)][std::string(request.name)];
+      if (std::find(list.begin(), list.end(), charge.zone_id) == list.end()) {
+        list.push_back(charge.zone_id);
+      }
     }
   }
   return nlohmann::json(zones).dump();
@@ -238,24 +255,23 @@ Placement placement_of(std::string_view annotation, const PodRequest& pod,
   Placer placer(pod, node, scratch, &placement);
   for (size_t i = 0; i < pod.containers.size(); ++i) {
     const ContainerRequest& container = pod.containers[i];
-    int column = -1;
     for (const Request& request : container.pinned) {
       const uint32_t row = row_of(node, request.resource);
       if (row == kNoRow || node.listed[row] == 0) continue;
       const auto by_container = zones.find(std::string(container.name));
       if (by_container == zones.end() || !by_container->is_object()) return refuse();
       const auto list = by_container->find(std::string(request.name));
-      if (list == by_container->end() || !list->is_array() || list->size() != 1 ||
-          !(*list)[0].is_number_unsigned()) {
-        return refuse();
+      if (list == by_container->end() || !list->is_array() || list->empty()) return refuse();
+      uint64_t columns = 0;
+      for (const nlohmann::json& zone : *list) {
+        if (!zone.is_number_unsigned()) return refuse();
+        const uint32_t* end = node.zone_ids + node.zone_count;
+        const uint32_t* at = std::find(node.zone_ids, end, zone.get<uint32_t>());
+        if (at == end) return refuse();
+        columns |= uint64_t{1} << (at - node.zone_ids);
       }
-      const uint32_t* end = node.zone_ids + node.zone_count;
-      const uint32_t* at = std::find(node.zone_ids, end, (*list)[0].get<uint32_t>());
-      const auto found = static_cast<int>(at - node.zone_ids);
-      if (at == end || (column >= 0 && column != found)) return refuse();
-      column = found;
+      placer.place_in(i, request, row, columns);
     }
-    if (column >= 0) placer.place(i, static_cast<uint32_t>(column));
   }
   return placement;
 }

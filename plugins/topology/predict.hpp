@@ -51,8 +51,9 @@ enum class Doubt {
 inline constexpr std::string_view kZonesAnnotation = "topology.plimsoll.io/zones";
 [[nodiscard]] std::string zones_annotation(const PodRequest& pod,
                                            const std::vector<plimsoll_numa_charge>& where);
-// The placement that an annotation names. Not complete if it does not fit the pod or the node, or
-// spreads a resource over zones: then predict instead.
+// The placement that an annotation names; a resource that it spreads over several zones is charged
+// to them in ascending order, as far as each has it. Not complete if it does not fit the pod or the
+// node: then predict instead.
 [[nodiscard]] Placement placement_of(std::string_view annotation, const PodRequest& pod,
                                      const plimsoll_numa_node& node, Scratch& scratch);
 

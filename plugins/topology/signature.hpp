@@ -1,6 +1,7 @@
 #pragma once
-// What the topology plugins' Filter and Score read of a pod: QoS class, requests of every container
-// by kind, overhead. Pods with equal bytes get equal verdicts and scores.
+// What the topology plugins' Filter and Score read of a pod: QoS class, requests and limits of
+// every container by kind, overhead, pod-level resources. Pods with equal bytes get equal verdicts
+// and scores.
 
 #include <plimsoll/arguments.hpp>
 
@@ -21,9 +22,12 @@ inline void sign_requests(const plimsoll_pod& pod, sdk::Sink& sink) {
     for (const plimsoll_container& container : sdk::List<plimsoll_container>(containers)) {
       sink.put_value(container.kind);
       sign_resources(container.requests, sink);
+      sign_resources(container.limits, sink);  // devices are asked for by limits
     }
   }
   sign_resources(pod.overhead, sink);
+  sign_resources(pod.pod_requests, sink);
+  sign_resources(pod.pod_limits, sink);
 }
 
 }  // namespace plimsoll::topology

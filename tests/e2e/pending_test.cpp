@@ -14,7 +14,8 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr const char* kMisaligned =
-    "0/1 nodes are available: 1 cannot align container. preemption: 0/1 nodes are available: 1 No "
+    "0/1 nodes are available: 1 cannot align container (cpu). preemption: 0/1 nodes are available: "
+    "1 No "
     "preemption victims found for incoming pod.";
 
 // From the change that makes room to the binding.
@@ -72,8 +73,9 @@ TEST_F(PendingTest, TheEventCountsNodesByReason) {
       {.name = "big", .scheduler = kScheduler, .requests = {{"cpu", "6"}, {"memory", "6Gi"}}});
 
   const std::string expected =
-      "0/7 nodes are available: 1 Insufficient memory, 1 cannot align container, 1 cannot align "
-      "pod, 1 node(s) had untolerated taint(s), 2 Insufficient cpu, 2 node(s) were unschedulable. "
+      "0/7 nodes are available: 1 Insufficient memory, 1 cannot align container (cpu), 1 cannot "
+      "align pod (cpu), 1 node(s) had untolerated taint(s), 2 Insufficient cpu, 2 node(s) were "
+      "unschedulable. "
       "preemption: 0/7 nodes are available: 2 No preemption victims found for incoming pod, 5 "
       "Preemption is not helpful for scheduling.";
   EXPECT_EQ(wait_refused("big"), expected);

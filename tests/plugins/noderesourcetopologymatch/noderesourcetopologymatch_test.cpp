@@ -91,7 +91,7 @@ TEST_F(MatchTest, RefusesNodesWhereNoZoneHoldsThePod) {
   const PodRef pod = scene_.pod(guaranteed("p", 10));
   const auto verdict = plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get()));
   EXPECT_EQ(verdict.code, PLIMSOLL_UNSCHEDULABLE);
-  EXPECT_EQ(verdict.reasons, "cannot align container");
+  EXPECT_EQ(verdict.reasons, "cannot align container (cpu)");
   host_.now += 12'000;
   EXPECT_EQ(explain(plugin, pod, n1_),
             "cannot align container c0 (single-numa-node, scope container; cpu: need 10, best "
@@ -115,7 +115,7 @@ TEST_F(MatchTest, ReservePromisesTheZoneAndWritesIt) {
   const PodRef second = scene_.pod(guaranteed("q", 6));
   const auto refused = plugin.reserve(cycle_, Pod(second.get()), sdk::Node(&n1_.get()));
   EXPECT_EQ(refused.code, PLIMSOLL_UNSCHEDULABLE);
-  EXPECT_EQ(refused.reasons, "cannot align container");
+  EXPECT_EQ(refused.reasons, "cannot align container (cpu)");
   plugin.unreserve(cycle_, Pod(pod.get()), "n1");
   plugin.unreserve(cycle_, Pod(pod.get()), "n1");
   EXPECT_GE(host_.requeued, 1);
@@ -134,7 +134,36 @@ TEST_F(MatchTest, SidecarsAreNotOverlooked) {
   spec.sidecars = {R"({"cpu":"6","memory":"1Gi"})"};
   const PodRef pod = scene_.pod(spec);
   EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).reasons,
-            "cannot align pod");
+            "cannot align pod (cpu)");
+}
+
+// The reference lets every pod through under other policies, and Reserve follows it.
+TEST_F(MatchTest, TheTwoAdmissionModelsDifferUnderOtherPolicies) {
+  FakePlugin<Match> plugin(host_);
+  FakePlugin<Match> reference(host_, R"({"admissionModel":"Reference"})");
+  add_nodes(plugin.plugin());
+  ReportSpec report = zones("n1", "1", "4", "4");
+  report.policy = "restricted";
+  report.allocatable = "64Gi";
+  upsert(plugin.plugin(), "n1", nrt_json(report));
+  const PodRef pod = scene_.pod(guaranteed("p", 6));
+  const sdk::Node node(&n1_.get());
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), node).reasons, "cannot align container (cpu)");
+  EXPECT_EQ(plugin.reserve(cycle_, Pod(pod.get()), node).code, PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(reference.filter(cycle_, Pod(pod.get()), node).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(reference.reserve(cycle_, Pod(pod.get()), node).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(cycle_.annotations.at(std::string(kZonesAnnotation)),
+            R"({"c0":{"cpu":[0,1],"memory":[0]}})");
+  EXPECT_EQ(
+      explain(plugin, scene_.pod(guaranteed("q", 6)), n1_),
+      "cannot align container c0 (restricted, scope container; cpu: need 6, best node-1 has 2; "
+      "report 0 s old; 1 in flight)");
+  const PodRef burstable = [&] {
+    PodSpec spec = guaranteed("b", 6);
+    spec.burstable = true;
+    return scene_.pod(spec);
+  }();
+  EXPECT_EQ(plugin.pre_filter(cycle_, Pod(burstable.get())).code, PLIMSOLL_SKIP);
 }
 
 TEST_F(MatchTest, AMalformedReportLeavesTheLastGoodOne) {
@@ -221,14 +250,14 @@ TEST_F(MatchTest, OldVersionServesWhereTheNewOneIsMissing) {
   upsert(plugin.plugin(), "n1", old_json("n1", "SingleNUMANodePodLevel"), kOldNrtResource);
   const PodRef pod = scene_.pod(guaranteed("p", 10));
   EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).reasons,
-            "cannot align pod");
+            "cannot align pod (cpu)");
   plugin.plugin().object_event(ObjectEvent{ObjectEvent::kDelete, kOldNrtResource, "n1", "", ""});
   EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
 }
 
 // An API server gives the same objects in both versions, in v1alpha1 without the attributes.
 TEST_F(MatchTest, NewVersionTakesOverWhenItIsServedLater) {
-  FakePlugin<Match> plugin(host_);
+  FakePlugin<Match> plugin(host_, R"({"admissionModel":"Reference"})");
   add_nodes(plugin.plugin());
   not_served(plugin.plugin(), kNrtResource);
   const PodRef pod = scene_.pod(guaranteed("p", 10));
@@ -323,8 +352,7 @@ TEST_F(MatchTest, ADeletionThatExplainsAReportWakesPods) {
   report.fingerprint = fingerprint_of({"other", "a", "b", "c", "d", "e"});
   upsert(plugin.plugin(), "n1", nrt_json(report));
   const PodRef pod = scene_.pod(guaranteed("p", 3));
-  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code,
-            PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_PENDING);
   host_.requeued = 0;
   host_.touched.clear();
   plugin.plugin().pod_event(sdk::PodEvent::kRemoved, Pod(unpinned.get()), "n1");
@@ -403,6 +431,27 @@ TEST_F(MatchTest, ScoresByTheLedgersView) {
   EXPECT_LT(scores[0], scores[1]);
 }
 
+// The names are those of docs/operations.md.
+TEST_F(MatchTest, TheLedgersCountsAreMetrics) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "8", "8")));
+  EXPECT_EQ(host_.metrics.at("numa_reports_total{read}"), std::vector<double>{1});
+  EXPECT_EQ(host_.metrics.at("numa_uncertain_nodes{order}"), std::vector<double>{0});
+  const PodRef pod = scene_.pod(guaranteed("p", 6));
+  ASSERT_EQ(plugin.reserve(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(host_.metrics.at("numa_promises"), std::vector<double>{1});
+  PodSpec bound = guaranteed("p", 6);
+  bound.node = "n1";
+  const PodRef seen = scene_.pod(bound);
+  plugin.plugin().pod_event(sdk::PodEvent::kAssigned, Pod(seen.get()), "n1");
+  ReportSpec next = zones("n1", "2", "2", "8");
+  next.fingerprint = fingerprint_of({"p"});
+  upsert(plugin.plugin(), "n1", nrt_json(next));
+  EXPECT_EQ(host_.metrics.at("numa_promises_settled_total{fingerprint}"), std::vector<double>{1});
+  EXPECT_EQ(host_.metrics.at("numa_promises"), std::vector<double>{0});
+}
+
 TEST_F(MatchTest, SignaturesHoldWhatFilterAndScoreRead) {
   FakePlugin<Match> plugin(host_);
   const PodRef a = scene_.pod(guaranteed("a", 4));
@@ -425,7 +474,10 @@ TEST(MatchArgsTest, DefaultsAndAllEightFields) {
     EXPECT_EQ(args.resync_method, "Autodetect");
     EXPECT_EQ(args.informer_mode, "Dedicated");
     EXPECT_FALSE(args.preemption);
+    EXPECT_EQ(args.admission, AdmissionModel::kKubelet);
   }
+  EXPECT_EQ(parse_match_args(R"({"admissionModel": "Reference"})").admission,
+            AdmissionModel::kReference);
   const MatchArgs args = parse_match_args(R"({
     "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "NodeResourceTopologyMatchArgs",
     "scoringStrategy": {"type": "LeastNUMANodes", "resources": [{"name": "cpu", "weight": 0}]},
@@ -453,6 +505,9 @@ TEST(MatchArgsTest, EveryProblemWithItsPath) {
        "[preemptionMode: Invalid value: \"y\": invalid PreemptionMode, scoringStrategy.type: "
        "Invalid "
        "value: \"x\": invalid ScoringStrategyType]"},
+      {R"({"admissionModel": "kubelet"})",
+       "admissionModel: Unsupported value: \"kubelet\": supported values: \"Kubelet\", "
+       "\"Reference\""},
       {R"({"kubeconfigpath": "/x"})", "unknown field \"kubeconfigpath\""},
       {R"({"cache": {"foo": 1}})", "unknown field \"cache.foo\""},
       {R"({"cacheResyncPeriodSeconds": "5"})",

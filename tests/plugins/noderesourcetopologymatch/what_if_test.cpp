@@ -85,7 +85,7 @@ class MatchWhatIf : public ::testing::Test {
   int versions_ = 0;
 };
 
-constexpr const char* kRefused = "cannot align container";
+constexpr const char* kRefused = "cannot align container (cpu)";
 
 TEST_F(MatchWhatIf, AVictimsZoneIsFreeInTheCopyOnly) {
   report(0, {16, 16}, {});

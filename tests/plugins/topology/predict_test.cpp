@@ -107,9 +107,27 @@ TEST_F(Predict, AnAnnotationThatFitsIsFollowed) {
   ASSERT_EQ(placement.charges.size(), 2u);
   EXPECT_EQ(placement.charges[0].zone_id, 1u);
   for (const char* text : {"", "[]", "{}", R"({"c0":{"cpu":[7],"memory":[7]}})",
-                           R"({"c0":{"cpu":[0,1],"memory":[0]}})", R"({"c0":{"cpu":["x"]}})"}) {
+                           R"({"c0":{"cpu":[0,7],"memory":[0]}})", R"({"c0":{"cpu":["x"]}})",
+                           R"({"c0":{"cpu":[],"memory":[0]}})"}) {
     EXPECT_FALSE(placement_of(text, request, node.view(), scratch).complete) << text;
   }
+}
+
+// What a pod holds in several zones is charged to each of them after a restart, as before it.
+TEST_F(Predict, AnAnnotationMayNameSeveralZones) {
+  const PodRef pod = scene_.pod(guaranteed("p", 10));
+  const NumaNode node = scene_.node(two_zones("4", "8"));
+  const PodRequest request(*pod);
+  Scratch scratch;
+  const std::string text = R"({"c0":{"cpu":[0,1],"memory":[0]}})";
+  const Placement placement = placement_of(text, request, node.view(), scratch);
+  ASSERT_TRUE(placement.complete);
+  ASSERT_EQ(placement.charges.size(), 3u);
+  EXPECT_EQ(placement.charges[0].zone_id, 0u);
+  EXPECT_EQ(placement.charges[0].amount, 4000);
+  EXPECT_EQ(placement.charges[1].zone_id, 1u);
+  EXPECT_EQ(placement.charges[1].amount, 6000);
+  EXPECT_EQ(zones_annotation(request, placement.where), text);
 }
 
 }  // namespace

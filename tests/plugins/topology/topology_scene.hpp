@@ -26,6 +26,7 @@ struct PodSpec {
   std::vector<std::string> sidecars;
   std::vector<std::string> apps;
   bool burstable = false;
+  std::string failed;  // phase Failed, for this reason
 };
 
 inline PodSpec guaranteed(std::string name, int cpus, const std::string& memory = "1Gi") {
@@ -90,7 +91,9 @@ inline std::string pod_json(const PodSpec& spec) {
     separator = ",";
   }
   json += "]}";
-  if (spec.start_seconds != 0) {
+  if (!spec.failed.empty()) {
+    json += R"(,"status":{"phase":"Failed","reason":")" + spec.failed + "\"}";
+  } else if (spec.start_seconds != 0) {
     const int64_t s = spec.start_seconds;
     char text[40];
     std::snprintf(text, sizeof text, "2026-01-01T%02d:%02d:%02dZ", static_cast<int>(s / 3600),

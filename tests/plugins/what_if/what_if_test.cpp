@@ -197,7 +197,7 @@ TEST_F(PluginFiles, VictimsZonesAndDevicesAreFreeInTheDryRun) {
   const auto cycle = framework_.new_cycle();
   ASSERT_TRUE(framework_.run_pre_filter(*cycle, *pod).status.ok());
   const std::string refused = filter(*cycle, pod, *cluster_.node("n1"));
-  EXPECT_EQ(refused, "cannot align container");
+  EXPECT_EQ(refused, "cannot align container (cpu)");
   EXPECT_THAT(victims(*cycle, pod, "n1"), ElementsAre("zone-holder", "gpu-holder"));
   EXPECT_THAT(victims(*cycle, pod, "n2"), ElementsAre("none"))
       << "eight of the zones' CPUs are used by nobody known";
@@ -239,7 +239,7 @@ TEST_F(PluginFiles, NominatedPodsKeepTheirRoom) {
     return filter(*state, pod, node);
   };
   EXPECT_EQ(with_nominated(second), "");
-  EXPECT_EQ(with_nominated(large), "cannot align container");
+  EXPECT_EQ(with_nominated(large), "cannot align container (cpu)");
   EXPECT_EQ(with_nominated(greedy), "Insufficient gpu devices");
 }
 

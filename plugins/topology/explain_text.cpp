@@ -1,0 +1,178 @@
+#include "plugins/topology/explain_text.hpp"
+
+#include <algorithm>
+
+#include <plimsoll/views.hpp>
+
+#include "plugins/topology/nrt_object.hpp"
+
+namespace plimsoll::topology {
+
+std::string amount_text(std::string_view resource, int64_t amount) {
+  if (resource == "cpu") {
+    return amount % 1000 == 0 ? std::to_string(amount / 1000) : std::to_string(amount) + "m";
+  }
+  const bool bytes =
+      resource == "memory" || resource == "ephemeral-storage" || resource.starts_with("hugepages-");
+  static constexpr const char* kSuffixes[] = {"", "Ki", "Mi", "Gi", "Ti"};
+  size_t suffix = 0;
+  while (bytes && amount != 0 && amount % 1024 == 0 && suffix < 4) {
+    amount /= 1024;
+    ++suffix;
+  }
+  return std::to_string(amount) + kSuffixes[suffix];
+}
+
+namespace {
+
+std::string text_of_age(const plimsoll_numa_node& node, int64_t now_ms) {
+  const int64_t age = std::max<int64_t>(0, now_ms - node.reported_ms) / 1000;
+  return "report " + std::to_string(age) + " s old; " + std::to_string(node.promises) +
+         " in flight";
+}
+
+// What one resource that is short has left where most of it is.
+std::string text_of_shortage(const plimsoll_pod& object, const kubelet::PodDemand& pod,
+                             const kubelet::NodeModel& model, const kubelet::NodeState& state,
+                             uint32_t container, uint32_t resource) {
+  const bool one = container < pod.containers.size();
+  const auto in = [&](const kubelet::Needs& needs) -> int64_t {
+    for (const kubelet::Need& need : needs) {
+      if (need.resource == resource) return need.amount;
+    }
+    return 0;
+  };
+  const std::string name(resource_name(object, resource));
+  int64_t need = 0;
+  int64_t unit = 1;
+  std::vector<int64_t> free;
+  uint32_t zones = 1;
+  const auto look = [&](std::span<const int64_t> cells, const kubelet::Totals& totals,
+                        int64_t of_container, int64_t of_pod) {
+    need = one ? of_container : of_pod;
+    free.assign(cells.begin(), cells.end());
+    if (model.managers.policy != Policy::kSingleNumaNode) {
+      zones = totals.fewest(need, model.zones());
+    }
+  };
+  if (resource == kubelet::kCpuResource) {
+    unit = 1000;
+    look(state.cpu(model), model.cpu, one ? pod.containers[container].whole_cpus() : 0,
+         pod.totals.cpus);
+  } else if (const uint32_t row = model.memory_row(resource); row != kubelet::kNoResourceRow) {
+    look(state.memory(model, row), model.memory_by_type[row],
+         one ? in(pod.containers[container].memory) : 0, in(pod.totals.memory));
+  } else if (const uint32_t device = model.device_row(resource);
+             device != kubelet::kNoResourceRow) {
+    look(state.devices(model, device), model.device_facts[device].totals,
+         one ? in(pod.containers[container].devices) : 0, in(pod.totals.devices));
+  }
+  if (free.empty()) return name + ": no zone has it";
+  std::vector<uint32_t> order(free.size());
+  for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return free[a] > free[b]; });
+  int64_t best = 0;
+  for (uint32_t i = 0; i < zones && i < order.size(); ++i)
+    best += std::max<int64_t>(0, free[order[i]]);
+  std::string text = name + ": need " + amount_text(name, need * unit);
+  text += zones <= 1 ? ", best node-" + std::to_string(model.zone_ids[order[0]]) + " has "
+                     : ", best " + std::to_string(zones) + " zones have ";
+  text += amount_text(name, best * unit);
+  if (best >= need) text += ", but not together with the rest";
+  return text;
+}
+
+}  // namespace
+
+std::string_view resource_name(const plimsoll_pod& object, uint32_t resource) {
+  for (const plimsoll_list& containers : {object.init_containers, object.containers}) {
+    for (const plimsoll_container& container : sdk::List<plimsoll_container>(containers)) {
+      for (const plimsoll_list& list : {container.requests, container.limits}) {
+        for (const plimsoll_resource& one : sdk::List<plimsoll_resource>(list)) {
+          if (one.index == resource) return sdk::view(one.name);
+        }
+      }
+    }
+  }
+  return {};
+}
+
+std::string explain_judgement(const plimsoll_pod& object, const kubelet::PodDemand& pod,
+                              const Ledger::Likely& likely, const plimsoll_numa_node* view,
+                              Verdict verdict, int64_t now_ms) {
+  if (verdict == Verdict::kInvalidTopology) {
+    return std::string(message_of(verdict)) +
+           " (its NodeResourceTopology cannot be read; the log says why)";
+  }
+  if (view == nullptr || likely.model == nullptr) {
+    return "the node has no NodeResourceTopology: not checked";
+  }
+  const kubelet::NodeModel& model = *likely.model;
+  const std::string about = std::string(to_string(model.managers.policy)) + ", scope " +
+                            std::string(to_string(model.managers.scope));
+  if (verdict == Verdict::kFits) return "fits (" + about + ")";
+  std::string text(message_of(verdict));
+  if (verdict == Verdict::kUncertain) {
+    const std::string states = likely.blurred ? "too many" : std::to_string(likely.worlds);
+    return text + " (" + about + "; " + states + " possible states; " + text_of_age(*view, now_ms) +
+           ")";
+  }
+  kubelet::NodeState state = *likely.state;
+  kubelet::Scratch scratch;
+  const kubelet::Admission refusal = kubelet::admit(model, state, pod, scratch);
+  const bool by_container =
+      model.managers.scope == Scope::kContainer && refusal.container < pod.containers.size();
+  if (by_container) text += " " + pod.containers[refusal.container].name;
+  text += " (" + about + "; ";
+  const uint32_t short_of = refusal.stage == kubelet::Stage::kDevice
+                                ? refusal.resource
+                                : short_resource(model, state, pod);
+  if (refusal.admitted()) {
+    text += "not as the node is now";  // what the question supposed has changed it
+  } else if (refusal.reason == kubelet::Reason::kSmtAlignmentError) {
+    text +=
+        "cpu: need " + std::to_string(refusal.need) + ", " +
+        (refusal.fault == kubelet::Fault::kNotWholeCores ? "cores have " : "whole cores have ") +
+        std::to_string(refusal.have);
+  } else if (short_of != Judgement::kNoResource) {
+    text += text_of_shortage(object, pod, model, state,
+                             by_container ? refusal.container : kubelet::kWholePod, short_of);
+  } else {
+    text += "no zones have everything that is asked for at once";
+  }
+  return text + "; " + text_of_age(*view, now_ms) + ")";
+}
+
+std::string explain_text(const PodRequest& pod, const plimsoll_numa_node* node,
+                         const NodeAllocatable& allocatable, Verdict verdict, int64_t now_ms,
+                         Scratch& scratch) {
+  if (verdict == Verdict::kInvalidTopology) {
+    return std::string(message_of(verdict)) +
+           " (its NodeResourceTopology cannot be read; the log says why)";
+  }
+  if (node == nullptr) return "the node has no NodeResourceTopology: not checked";
+  const std::string about = std::string(to_string(static_cast<Policy>(node->policy))) + ", scope " +
+                            std::string(to_string(static_cast<Scope>(node->scope)));
+  if (verdict == Verdict::kFits) return "fits (" + about + ")";
+  std::string text(message_of(verdict));
+  const Shortage shortage = explain_shortage(pod, *node, allocatable, scratch);
+  if (!shortage.container.empty()) text += " " + std::string(shortage.container);
+  text += " (" + about + "; ";
+  const std::string name(shortage.resource);
+  const std::string need = name + ": need " + amount_text(name, shortage.need);
+  if (name.empty()) {
+    text += "init containers and sidecars leave no zone for those after them";
+  } else if (!shortage.on_node) {
+    text += need + ", the node has none";
+  } else if (!shortage.listed) {
+    text += need + ", no zone has it";
+  } else {
+    text += need + ", best node-" + std::to_string(shortage.best_zone) + " has " +
+            amount_text(name, shortage.best_free);
+    if (!shortage.alone) text += ", but not in a zone that has the rest";
+  }
+  return text + "; " + text_of_age(*node, now_ms) + ")";
+}
+
+}  // namespace plimsoll::topology

@@ -1,0 +1,49 @@
+#pragma once
+// A question to the ledger about one pod, and its answer.
+
+#include <plimsoll/objects.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "plugins/topology/fit.hpp"
+#include "plugins/topology/kubelet/admit.hpp"
+#include "plugins/topology/pod_request.hpp"
+
+namespace plimsoll::topology {
+
+// The pod that is asked about, worked out once for all nodes, with memory that the answers reuse.
+// One per thread.
+struct Inquiry {
+  explicit Inquiry(const plimsoll_pod& pod)
+      : demand(std::make_shared<const kubelet::PodDemand>(pod)) {}
+
+  // Whether any kubelet could refuse the pod for want of zones. False: it fits everywhere.
+  [[nodiscard]] bool matters() const { return demand->asks; }
+
+  std::shared_ptr<const kubelet::PodDemand> demand;
+  kubelet::Scratch scratch;
+  kubelet::NodeState state;
+};
+
+struct Judgement {
+  Verdict verdict = Verdict::kFits;
+  // What is short, if that is one resource alone; or kNoResource.
+  static constexpr uint32_t kNoResource = UINT32_MAX;
+  uint32_t resource = kNoResource;
+
+  [[nodiscard]] bool fits() const { return verdict == Verdict::kFits; }
+};
+
+// The first resource of which no zones that would do have enough left, however the others stand:
+// under single-numa-node no single zone, else no set of as many zones as the resource needs at
+// least. kNoResource: each alone can be had.
+[[nodiscard]] uint32_t short_resource(const kubelet::NodeModel& model,
+                                      const kubelet::NodeState& state,
+                                      const kubelet::PodDemand& pod);
+
+// A kubelet's refusal in this library's terms.
+[[nodiscard]] Verdict verdict_of(const kubelet::NodeModel& model, const kubelet::PodDemand& pod,
+                                 const kubelet::Admission& refusal);
+
+}  // namespace plimsoll::topology

@@ -1,0 +1,64 @@
+#pragma once
+// What happened on one node since its report, in terms of worlds.hpp. Part of the ledger's inside.
+
+#include <span>
+#include <vector>
+
+#include "plugins/topology/ledger.hpp"
+
+namespace plimsoll::topology {
+
+// Which of two admissions came first, releases against admissions, and so on: what the watch and
+// the kubelets' answers tell for sure.
+//   - A kubelet sees bindings in the order in which they were written, which is the order in which
+//     the watch shows them: those seen come before those under way, and before one another as their
+//     resource versions say. (After a relist a kubelet sorts what is new by creation; then
+//     status.startTime, in seconds, tells.)
+//   - A pod that is gone was let go of before its end could be seen, so before any binding that
+//     was seen later; against those seen before, either may have been first. A pod that is being
+//     deleted may have been let go of or not.
+// Two things are not covered: a pod that was deleted by force is gone for the API server before
+// its kubelet knows, and one that ends by itself is let go of a moment before anybody is told.
+struct Ledger::History {
+  struct Event {
+    Step::Kind kind = Step::Kind::kAdmit;
+    bool optional = false;
+    uint32_t subject = 0;
+    Moment moment;
+  };
+
+  // `without`: pods of the node that go too, after everything else.
+  History(const NodeRecord& node, std::span<const PodKey> without);
+
+  // Plays what comes before all else, as far as there is such. `given` by subject.
+  void fold(kubelet::Scratch& scratch);
+  // Events that are left as steps; false: too many. Call after fold.
+  bool to_steps();
+
+  const NodeRecord& node;
+  kubelet::NodeState base;
+  std::vector<Subject> subjects;
+  std::vector<std::shared_ptr<const kubelet::PodDemand>> demands;  // by subject, may be null
+  std::vector<size_t> pods;   // by subject: position in node.pods, or kNoPod
+  std::vector<Event> events;  // in the likeliest order
+  std::vector<Step> steps;
+  std::vector<std::shared_ptr<const kubelet::Admission>> given;  // by subject, of what was folded
+  bool unknown = false;     // something went away, and nobody knows from where
+  bool unclear = false;     // the report counts nobody knows whom
+  bool open_ended = false;  // options were left out: they make no difference to a pod on its own
+  static constexpr size_t kNoPod = SIZE_MAX;
+
+ private:
+  uint32_t add_subject(std::shared_ptr<const kubelet::PodDemand> demand,
+                       std::shared_ptr<const kubelet::Allocation> held, size_t pod);
+  void add(Step::Kind kind, uint32_t subject, const Moment& moment, bool optional = false);
+  void add_pod(size_t position, bool goes);
+  void add_gone(const GonePod& gone);
+  void hide(const std::vector<Charge>& charges);
+  void add_starts(uint32_t subject, const Moment& moment);
+  void order();
+  [[nodiscard]] bool precedes(const Event& a, const Event& b) const;
+  [[nodiscard]] bool may_matter(const GonePod& gone) const;
+};
+
+}  // namespace plimsoll::topology

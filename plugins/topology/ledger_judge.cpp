@@ -1,0 +1,275 @@
+// Questions about one more pod on a node as it may be. Nothing of the ledger changes.
+
+#include <algorithm>
+#include <plimsoll/views.hpp>
+
+#include "plugins/topology/ledger_history.hpp"
+#include "plugins/topology/placement.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+using kubelet::Admission;
+using kubelet::NodeModel;
+using kubelet::NodeState;
+using kubelet::PodDemand;
+
+// So many pods of which it is not known where they are may be beside a new one.
+constexpr size_t kMaxUnsettled = 8;
+
+// Why the pod is refused. `state` is not changed.
+Judgement refusal_of(const NodeModel& model, const NodeState& state, Inquiry& pod,
+                     kubelet::Reason reason) {
+  Judgement judgement;
+  if (reason == kubelet::Reason::kTopologyAffinityError) {
+    judgement.resource = short_resource(model, state, *pod.demand);
+    if (model.managers.scope == Scope::kPod) {
+      judgement.verdict = Verdict::kCannotAlignPod;
+      return judgement;
+    }
+    const auto is_app = [](const kubelet::ContainerDemand& container) {
+      return container.kind == kubelet::ContainerKind::kApp;
+    };
+    if (std::all_of(pod.demand->containers.begin(), pod.demand->containers.end(), is_app)) {
+      judgement.verdict = Verdict::kCannotAlignContainer;
+      return judgement;
+    }
+  }
+  pod.state = state;
+  const Admission refusal = kubelet::admit(model, pod.state, *pod.demand, pod.scratch);
+  judgement.verdict = verdict_of(model, *pod.demand, refusal);
+  if (refusal.stage == kubelet::Stage::kDevice) judgement.resource = refusal.resource;
+  return judgement;
+}
+
+Judgement uncertain() {
+  return {Verdict::kUncertain, Judgement::kNoResource};
+}
+
+Judgement judge_state(const NodeModel& model, const NodeState& state, Inquiry& pod) {
+  const kubelet::Reason reason = kubelet::verdict(model, state, *pod.demand, pod.scratch);
+  if (reason == kubelet::Reason::kAdmitted) return {};
+  return refusal_of(model, state, pod, reason);
+}
+
+// Admits pods that come first; those that would be refused have what is there.
+void bring(const NodeModel& model, NodeState& state, std::span<const PodDemand* const> pods,
+           kubelet::Scratch& scratch) {
+  for (const PodDemand* pod : pods) {
+    if (!kubelet::admit(model, state, *pod, scratch).admitted()) {
+      take_roomiest(model, state, *pod);
+    }
+  }
+}
+
+int64_t most_in(std::vector<int64_t> free, uint32_t zones) {
+  std::sort(free.begin(), free.end(), std::greater<>());
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < zones && i < free.size(); ++i) sum += std::max<int64_t>(0, free[i]);
+  return sum;
+}
+
+}  // namespace
+
+uint32_t short_resource(const NodeModel& model, const NodeState& state, const PodDemand& pod) {
+  const bool single = model.managers.policy == Policy::kSingleNumaNode;
+  const bool whole = model.managers.scope == Scope::kPod;
+  const auto lacks = [&](std::span<const int64_t> free, const kubelet::Totals& totals,
+                         int64_t need) {
+    if (need <= 0) return false;
+    const uint32_t zones = single ? 1 : totals.fewest(need, model.zones());
+    return most_in({free.begin(), free.end()}, zones) < need;
+  };
+  // In scope container what comes first may have taken what is short: the largest is looked at.
+  const auto need_of = [&](auto&& of_container, int64_t of_pod) {
+    if (whole) return of_pod;
+    int64_t most = 0;
+    for (const kubelet::ContainerDemand& c : pod.containers) most = std::max(most, of_container(c));
+    return most;
+  };
+  const auto in = [](const kubelet::Needs& needs, uint32_t resource) -> int64_t {
+    for (const kubelet::Need& need : needs) {
+      if (need.resource == resource) return need.amount;
+    }
+    return 0;
+  };
+  if (pod.guaranteed && model.cpu_static &&
+      lacks(state.cpu(model), model.cpu,
+            need_of([](const auto& c) { return c.whole_cpus(); }, pod.totals.cpus))) {
+    return kubelet::kCpuResource;
+  }
+  for (uint32_t row = 0; pod.guaranteed && model.memory_static && row < model.memory.size();
+       ++row) {
+    const uint32_t resource = model.memory[row].resource;
+    if (lacks(state.memory(model, row), model.memory_by_type[row],
+              need_of([&](const auto& c) { return in(c.memory, resource); },
+                      in(pod.totals.memory, resource)))) {
+      return resource;
+    }
+  }
+  for (uint32_t row = 0; row < model.devices.size(); ++row) {
+    const uint32_t resource = model.devices[row].resource;
+    if (lacks(state.devices(model, row), model.device_facts[row].totals,
+              need_of([&](const auto& c) { return in(c.devices, resource); },
+                      in(pod.totals.devices, resource)))) {
+      return resource;
+    }
+  }
+  return Judgement::kNoResource;
+}
+
+Verdict verdict_of(const NodeModel& model, const PodDemand& pod, const Admission& refusal) {
+  switch (refusal.reason) {
+    case kubelet::Reason::kAdmitted:
+      return Verdict::kFits;
+    case kubelet::Reason::kSmtAlignmentError:
+      return Verdict::kNotWholeCores;
+    case kubelet::Reason::kEmptyPodSharedPoolError:
+      return Verdict::kNoSharedPool;
+    case kubelet::Reason::kUnexpectedAdmissionError:
+      if (refusal.stage == kubelet::Stage::kDevice) return Verdict::kTooFewDevices;
+      if (refusal.stage == kubelet::Stage::kMemory) return Verdict::kMemoryUnavailable;
+      return Verdict::kTooFewCpus;
+    case kubelet::Reason::kTopologyAffinityError:
+      break;
+  }
+  if (model.managers.scope == Scope::kPod || refusal.container >= pod.containers.size()) {
+    return Verdict::kCannotAlignPod;
+  }
+  switch (pod.containers[refusal.container].kind) {
+    case kubelet::ContainerKind::kInit:
+      return Verdict::kCannotAlignInitContainer;
+    case kubelet::ContainerKind::kSidecar:
+      return Verdict::kCannotAlignSidecarContainer;
+    case kubelet::ContainerKind::kApp:
+      break;
+  }
+  return Verdict::kCannotAlignContainer;
+}
+
+// Bindings under way may be seen by the kubelet before this pod's or after it: all of them, and
+// this pod, are admitted in every order.
+bool Ledger::robust(const NodeRecord& node, Inquiry& pod) const {
+  const Since& since = node.since;
+  const auto same = [&](const auto& demand) { return same_demand(*demand, *pod.demand); };
+  // Pods that are the same to the kubelet change places without a difference.
+  if (std::all_of(since.unbound.begin(), since.unbound.end(), same)) return true;
+  std::vector<Step> steps = since.steps;
+  std::vector<Subject> subjects = since.subjects;
+  Step step;
+  step.after = since.settled_steps;
+  step.subject = static_cast<uint32_t>(subjects.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const bool twin = steps[i].kind == Step::Kind::kAdmit && (since.settled_steps >> i & 1) == 0 &&
+                      same_demand(*subjects[steps[i].subject].demand, *pod.demand);
+    if (twin) step.after |= uint64_t{1} << i;
+  }
+  subjects.push_back({pod.demand.get(), nullptr});
+  steps.push_back(step);
+  if (since.settled_steps == 0 && counts_suffice(*node.model, since.base) &&
+      since.unbound.size() < kMaxUnsettled) {
+    std::vector<const PodDemand*> pods{pod.demand.get()};
+    for (const auto& demand : since.unbound) pods.push_back(demand.get());
+    if (fit_side_by_side(*node.model, since.base, pods, pod.scratch)) return true;
+  }
+  return all_admitted(*node.model, since.base, subjects, steps, since.lost, pod.scratch);
+}
+
+Judgement Ledger::judge_since(const NodeRecord& node, Inquiry& pod) const {
+  const Since& since = node.since;
+  for (size_t i = 0; i < since.worlds.size(); ++i) {
+    const kubelet::Reason reason =
+        kubelet::verdict(*node.model, since.worlds[i], *pod.demand, pod.scratch);
+    if (reason == kubelet::Reason::kAdmitted) continue;
+    return i == 0 ? refusal_of(*node.model, since.worlds[i], pod, reason) : uncertain();
+  }
+  if (!since.unsettled.empty()) {
+    if (since.unsettled.size() > kMaxUnsettled ||
+        !counts_suffice(*node.model, since.worlds.front())) {
+      return uncertain();
+    }
+    std::vector<const PodDemand*> pods{pod.demand.get()};
+    for (const auto& demand : since.unsettled) pods.push_back(demand.get());
+    return fit_side_by_side(*node.model, since.worlds.front(), pods, pod.scratch) ? Judgement()
+                                                                                  : uncertain();
+  }
+  if (!since.unbound.empty() && !robust(node, pod)) return uncertain();
+  return {};
+}
+
+Judgement Ledger::judge(uint32_t slot, Inquiry& pod) const {
+  if (!pod.matters() || slot >= slots_.size() || slots_[slot] == nullptr) return {};
+  const NodeRecord& node = *slots_[slot];
+  if (!node.reported) {
+    return {node.malformed ? Verdict::kInvalidTopology : Verdict::kFits, Judgement::kNoResource};
+  }
+  const Judgement judgement = node.refused_one ? uncertain() : judge_since(node, pod);
+  if (judgement.verdict == Verdict::kUncertain) {
+    node.told_uncertain.store(true, std::memory_order_relaxed);
+  }
+  return judgement;
+}
+
+Judgement Ledger::judge_changed(uint32_t slot, Inquiry& pod, std::span<const plimsoll_str> without,
+                                std::span<const PodDemand* const> with) const {
+  if (!pod.matters() || slot >= slots_.size() || slots_[slot] == nullptr) return {};
+  const NodeRecord& node = *slots_[slot];
+  if (!node.reported || node.refused_one) return judge(slot, pod);
+  std::vector<PodKey> going;
+  going.reserve(without.size());
+  for (const plimsoll_str& uid : without) going.push_back(key_of(sdk::view(uid)));
+  History history(node, going);
+  if (!history.unknown && !history.unclear) {
+    history.fold(pod.scratch);
+    if (!history.to_steps()) return uncertain();
+    Outlook outlook =
+        explore(*node.model, history.base, history.subjects, history.steps, pod.scratch);
+    if (!outlook.complete) return uncertain();
+    for (size_t i = 0; i < outlook.worlds.size(); ++i) {
+      bring(*node.model, outlook.worlds[i].state, with, pod.scratch);
+      const Judgement judgement = judge_state(*node.model, outlook.worlds[i].state, pod);
+      if (!judgement.fits()) return i == 0 ? judgement : uncertain();
+    }
+    return {};
+  }
+  // Somebody goes from zones that nobody knows: by counts, for every way they may be laid out.
+  Judgement first;
+  const bool fitting = fits_without(slot, without, [&](const plimsoll_numa_node& then) {
+    NodeState state = state_of(*node.counts, then);
+    bring(*node.counts, state, with, pod.scratch);
+    const Judgement judgement = judge_state(*node.counts, state, pod);
+    if (first.fits()) first = judgement;
+    return judgement.fits();
+  });
+  if (fitting) return {};
+  return first.fits() ? uncertain() : first;
+}
+
+bool Ledger::fits_soon(uint32_t slot, Inquiry& pod) const {
+  const plimsoll_numa_node* view = node(slot);
+  if (view == nullptr) return false;
+  const NodeRecord& node = *slots_[slot];
+  if (node.refused_one) return true;
+  const Since& since = node.since;
+  const bool clear = since.worlds.size() == 1 && since.unsettled.empty() && since.unbound.empty();
+  if (!clear && judge(slot, pod).verdict == Verdict::kUncertain) return true;
+  return view->leaving != 0 && judge_changed(slot, pod, {}, {}).fits();
+}
+
+Placement Ledger::likely(uint32_t slot, Inquiry& pod) const {
+  const plimsoll_numa_node* view = node(slot);
+  if (view == nullptr || !pod.matters()) return {};
+  const NodeRecord& node = *slots_[slot];
+  pod.state = node.since.worlds.front();
+  const Admission given = kubelet::admit(*node.model, pod.state, *pod.demand, pod.scratch);
+  return placement_given(*node.model, *pod.demand, given, *view);
+}
+
+Ledger::Likely Ledger::likely_state(uint32_t slot) const {
+  if (node(slot) == nullptr) return {};
+  const NodeRecord& node = *slots_[slot];
+  return {node.model.get(), &node.since.worlds.front(), node.since.worlds.size(),
+          node.since.blurred};
+}
+
+}  // namespace plimsoll::topology

@@ -1,0 +1,191 @@
+// A node as it may be since its report: what happened is played through with the kubelet's
+// algorithm.
+
+#include <algorithm>
+
+#include "plugins/topology/amount.hpp"
+#include "plugins/topology/ledger_history.hpp"
+#include "plugins/topology/placement.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+using kubelet::NodeState;
+
+}  // namespace
+
+// Too much may have happened. `least`: what is free at least.
+void Ledger::blur(NodeRecord& node, NodeState least) {
+  Since& since = node.since;
+  since = {};
+  since.blurred = true;
+  since.worlds.push_back(std::move(least));
+  for (const PodRecord& pod : node.pods) {
+    if (!pod.covered && pod.demand) since.unsettled.push_back(pod.demand);
+  }
+}
+
+// Leaves node.since, and in every promised pod what it is most likely given.
+void Ledger::play(NodeRecord& node) {
+  Since& since = node.since;
+  since = {};
+  for (PodRecord& pod : node.pods) {
+    if (!pod.covered) pod.given = nullptr;
+  }
+  if (!node.reported) return;
+  History history(node, {});
+  if (history.unknown || history.unclear) return blur(node, std::move(history.base));
+  history.fold(kubelet_scratch_);
+  const auto keep = [&](const std::vector<std::shared_ptr<const kubelet::Admission>>& given) {
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (given[i] && history.pods[i] != History::kNoPod) {
+        node.pods[history.pods[i]].given = given[i];
+      }
+    }
+  };
+  keep(history.given);
+  since.open_ended = history.open_ended;
+  if (history.events.empty()) {
+    since.worlds.push_back(std::move(history.base));
+    return;
+  }
+  Outlook outlook;
+  outlook.complete = history.to_steps();
+  if (outlook.complete) {
+    outlook = explore(*node.model, history.base, history.subjects, history.steps, kubelet_scratch_);
+  }
+  if (!outlook.complete) return blur(node, node.state);
+  keep(outlook.worlds.front().given);
+  for (World& world : outlook.worlds) since.worlds.push_back(std::move(world.state));
+  since.lost = outlook.refused;
+  for (size_t i = 0; i < history.events.size(); ++i) {
+    const History::Event& event = history.events[i];
+    const bool under_way = event.kind == Step::Kind::kAdmit && event.moment.bound == 0;
+    if (under_way) since.unbound.push_back(history.demands[event.subject]);
+    if (!under_way && !event.optional) since.settled_steps |= uint64_t{1} << i;
+  }
+  if (since.unbound.empty()) return;
+  since.base = std::move(history.base);
+  since.subjects = std::move(history.subjects);
+  since.demands = std::move(history.demands);
+  since.steps = std::move(history.steps);
+}
+
+// A pod whose binding is under way, after all others of the node: without playing everything again
+// if it makes no difference in which order they come. False: it may.
+bool Ledger::append(NodeRecord& node, PodRecord& pod) {
+  Since& since = node.since;
+  if (since.blurred || since.open_ended || since.lost != 0 || since.worlds.empty()) return false;
+  const auto other = [&](const auto& demand) { return !same_demand(*demand, *pod.demand); };
+  if (std::any_of(since.unbound.begin(), since.unbound.end(), other)) return false;
+  const auto optional = [](const Step& step) { return step.optional; };
+  if (since.unbound.empty() && since.worlds.size() > 1) return false;
+  if (std::any_of(since.steps.begin(), since.steps.end(), optional)) return false;
+  if (since.steps.size() + 1 > kMaxSteps) return false;
+  if (since.unbound.empty()) since.base = since.worlds.front();
+  std::vector<NodeState> worlds = since.worlds;
+  std::shared_ptr<const kubelet::Admission> first;
+  for (NodeState& world : worlds) {
+    kubelet::Admission given = kubelet::admit(*node.model, world, *pod.demand, kubelet_scratch_);
+    if (!given.admitted()) return false;
+    if (!first) first = std::make_shared<const kubelet::Admission>(std::move(given));
+  }
+  since.worlds = std::move(worlds);
+  Step step;
+  step.subject = static_cast<uint32_t>(since.subjects.size());
+  for (size_t i = 0; i < since.steps.size(); ++i) step.after |= uint64_t{1} << i;
+  since.subjects.push_back({pod.demand.get(), nullptr});
+  since.demands.push_back(pod.demand);
+  since.steps.push_back(step);
+  since.unbound.push_back(pod.demand);
+  pod.given = std::move(first);
+  return true;
+}
+
+// Which CPUs, memory and devices pods hold exactly, of a node that reports everything. `added` are
+// counted by this report and were not by the last; `removed` are not counted any more. All orders
+// of that are played on the last report: if what comes out is what this one says, then each of
+// them is known to hold what it was given there, unless another order says the same of the node.
+void Ledger::locate(NodeRecord& node, const Before& before, const std::vector<PodRecord*>& added,
+                    const std::vector<GonePod>& removed) {
+  if (!node.exact) return;
+  // What was known before stays known unless the report contradicts it.
+  const kubelet::CpuSet free = node.state.cpu_ids(*node.model);
+  for (PodRecord& pod : node.pods) {
+    if (pod.held == nullptr) continue;
+    const bool same_model = before.model == node.model && before.exact;
+    if (!same_model || !(pod.held->cpu_ids & free).empty()) pod.held = nullptr;
+  }
+  for (GonePod& gone : node.gone) {
+    if (gone.held == nullptr) continue;
+    // A kubelet may list a finished pod whose resources it has given back already.
+    if (!(gone.held->cpu_ids & free).empty()) gone.seen = gone.refund = false;
+    if (before.model != node.model || !gone.seen) gone.held = nullptr;
+  }
+  if (!before.had || !before.explained || !before.exact || before.model != node.model) return;
+
+  NodeRecord then;
+  then.reported = then.explained = then.exact = true;
+  then.model = before.model;
+  then.state = before.state;
+  std::vector<PodRecord*> owners;
+  const auto copy_of = [](const auto& from) {
+    PodRecord pod;
+    pod.key = from.key;
+    pod.demand = from.demand;
+    pod.moment = from.moment;
+    return pod;
+  };
+  for (PodRecord* pod : added) {
+    then.pods.push_back(copy_of(*pod));
+    owners.push_back(pod);
+  }
+  for (PodRecord& pod : node.pods) {
+    const bool before_too = std::find(added.begin(), added.end(), &pod) == added.end();
+    if (!before_too || !pod.covered || !pod.held) continue;
+    PodRecord known = copy_of(pod);
+    known.covered = true;
+    known.held = pod.held;
+    then.pods.push_back(std::move(known));
+    owners.push_back(&pod);
+  }
+  for (const GonePod& gone : removed) {
+    GonePod known;
+    known.seen = gone.counted;
+    known.refused = gone.refused;
+    known.demand = gone.demand;
+    known.held = gone.held;
+    known.moment = gone.moment;
+    then.gone.push_back(std::move(known));
+  }
+  History history(then, {});
+  if (history.unknown || !history.to_steps()) return;
+  const Outlook outlook =
+      explore(*then.model, history.base, history.subjects, history.steps, kubelet_scratch_, true);
+  if (!outlook.complete) return;
+  const auto says = [&](const World& world) { return world.state == node.state; };
+  const auto first = std::find_if(outlook.worlds.begin(), outlook.worlds.end(), says);
+  const bool matches = first != outlook.worlds.end();
+  (matches ? stats_.predictions_confirmed : stats_.predictions_refuted) += added.size();
+  if (!matches) {
+    if (added.empty() && removed.empty()) return;  // the node itself changed
+    notes_.push_back(
+        "node " + node.name + ": its report " + node.version + " differs from all " +
+        std::to_string(outlook.worlds.size()) +
+        " ways in which what is known to have happened could have gone; the report counts");
+    return;
+  }
+  for (size_t i = 0; i < history.subjects.size(); ++i) {
+    if (history.pods[i] == History::kNoPod) continue;
+    const auto& held = first->held[i];
+    bool unique = held != nullptr;
+    for (auto other = first; unique && other != outlook.worlds.end(); ++other) {
+      if (!says(*other)) continue;
+      const auto& also = other->held[i];
+      unique = also && also->cpu_ids == held->cpu_ids && also->cpus == held->cpus;
+    }
+    owners[history.pods[i]]->held = unique ? held : nullptr;
+  }
+}
+
+}  // namespace plimsoll::topology

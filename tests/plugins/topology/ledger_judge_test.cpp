@@ -1,0 +1,168 @@
+// Questions to the ledger where more than one state of a node is possible.
+
+#include <gtest/gtest.h>
+
+#include "plugins/topology/ledger.hpp"
+#include "tests/plugins/topology/topology_scene.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+constexpr uint32_t kSlot = 0;
+
+class LedgerJudge : public ::testing::Test {
+ protected:
+  LedgerJudge() { ledger_.node_added("n1", kSlot); }
+
+  void report(const std::vector<std::string>& cpus, const std::vector<std::string>& pods,
+              const std::string& policy = "single-numa-node") {
+    ReportSpec spec;
+    spec.version = std::to_string(++versions_);
+    spec.policy = policy;
+    spec.allocatable = "16";
+    spec.fingerprint = fingerprint_of(pods);
+    for (size_t i = 0; i < cpus.size(); ++i) {
+      spec.zones.push_back({static_cast<int>(i), {{"cpu", cpus[i]}}});
+    }
+    ledger_.report(scene_.nrt(spec), now_);
+  }
+  PodSpec spec(const std::string& name, int cpus) {
+    PodSpec made = guaranteed(name, cpus);
+    made.node = "n1";
+    return made;
+  }
+  Verdict verdict(int cpus) {
+    const PodRef pod = scene_.pod(guaranteed("asked", cpus));
+    Inquiry inquiry(*pod);
+    return ledger_.judge(kSlot, inquiry).verdict;
+  }
+  bool soon(int cpus) {
+    const PodRef pod = scene_.pod(guaranteed("asked", cpus));
+    Inquiry inquiry(*pod);
+    return ledger_.fits_soon(kSlot, inquiry);
+  }
+  bool reserve(const std::string& name, int cpus) {
+    return ledger_.reserve(*scene_.pod(spec(name, cpus)), kSlot, ++now_).complete;
+  }
+  void bound(const std::string& name, int cpus) {
+    ledger_.pod_assigned(*scene_.pod(spec(name, cpus)), "n1", ++now_);
+  }
+  void gone(const std::string& name, int cpus) {
+    ledger_.pod_removed(*scene_.pod(spec(name, cpus)), ++now_);
+  }
+  size_t worlds() { return ledger_.likely_state(kSlot).worlds; }
+
+  TopologyScene scene_;
+  Ledger ledger_{scene_.index()};
+  int versions_ = 0;
+  int64_t now_ = kYear2026Ms;
+};
+
+TEST_F(LedgerJudge, BindingsUnderWayMayOvertakeOneAnother) {
+  report({"5", "4"}, {});
+  ASSERT_TRUE(reserve("five", 5));
+  EXPECT_EQ(verdict(4), Verdict::kUncertain) << "if it comes first it takes zone 0";
+  EXPECT_EQ(verdict(5), Verdict::kCannotAlignContainer);
+  EXPECT_FALSE(reserve("four", 4));
+  EXPECT_TRUE(soon(4));
+  static_cast<void>(ledger_.take_changes());
+  bound("five", 5);  // before anything that is bound from now on
+  EXPECT_TRUE(ledger_.take_changes().freed) << "who was told to wait may ask again";
+  EXPECT_EQ(verdict(4), Verdict::kFits);
+}
+
+TEST_F(LedgerJudge, OrdersThatMakeNoDifferenceHoldNobodyBack) {
+  report({"9", "8"}, {});
+  ASSERT_TRUE(reserve("six", 6));
+  EXPECT_EQ(verdict(8), Verdict::kFits) << "if it comes first the six goes to zone 1";
+  EXPECT_EQ(verdict(9), Verdict::kCannotAlignContainer) << "the six is in zone 0 by then, or soon";
+  ASSERT_TRUE(reserve("eight", 8));
+  EXPECT_EQ(worlds(), 2u);
+  EXPECT_EQ(verdict(1), Verdict::kFits);
+  EXPECT_NE(verdict(3), Verdict::kFits) << "3 are left if the six is first, 1 and 2 if not";
+}
+
+TEST_F(LedgerJudge, PodsThatAskForTheSameMayChangePlaces) {
+  report({"8", "8"}, {});
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(reserve(name, 4));
+  EXPECT_EQ(worlds(), 1u);
+  EXPECT_EQ(verdict(4), Verdict::kFits);
+  bound("c", 4);  // overtook the others
+  EXPECT_EQ(worlds(), 1u);
+  EXPECT_EQ(verdict(4), Verdict::kFits);
+  EXPECT_EQ(verdict(5), Verdict::kCannotAlignContainer);
+}
+
+// The kubelet may have admitted b before it let go of a, or after.
+TEST_F(LedgerJudge, APodThatIsGoneMayHaveBeenThereForTheNext) {
+  report({"8", "8"}, {});
+  ASSERT_TRUE(reserve("a", 6));
+  bound("a", 6);
+  report({"2", "8"}, {"a"});
+  ASSERT_TRUE(reserve("b", 4));  // zone 1, since a is in zone 0
+  bound("b", 4);
+  EXPECT_EQ(worlds(), 1u);
+  gone("a", 6);
+  EXPECT_EQ(worlds(), 2u);
+  EXPECT_EQ(verdict(8), Verdict::kFits) << "b is in one zone, the other is empty";
+  EXPECT_EQ(verdict(4), Verdict::kFits);
+  report({"8", "4"}, {"b"});
+  EXPECT_EQ(worlds(), 1u);
+}
+
+TEST_F(LedgerJudge, PoliciesDecideAsTheirKubeletsDo) {
+  report({"4", "4"}, {}, "single-numa-node");
+  EXPECT_EQ(verdict(6), Verdict::kCannotAlignContainer);
+  report({"4", "4"}, {}, "restricted");
+  EXPECT_EQ(verdict(6), Verdict::kCannotAlignContainer) << "6 of zones of 16 is one zone's worth";
+  report({"4", "4"}, {}, "best-effort");
+  EXPECT_EQ(verdict(6), Verdict::kFits);
+  EXPECT_EQ(verdict(9), Verdict::kTooFewCpus);
+  report({"4", "4"}, {}, "none");
+  EXPECT_EQ(verdict(6), Verdict::kFits);
+  EXPECT_EQ(verdict(9), Verdict::kTooFewCpus);
+  report({"16", "16"}, {}, "restricted");
+  EXPECT_EQ(verdict(20), Verdict::kFits);
+}
+
+TEST_F(LedgerJudge, SeveralZonesAreChargedAndNamed) {
+  report({"4", "4"}, {}, "best-effort");
+  const PodRef pod = scene_.pod(guaranteed("wide", 6));
+  const Placement placement = ledger_.reserve(*pod, kSlot, now_);
+  ASSERT_TRUE(placement.complete);
+  EXPECT_EQ(zones_annotation(PodRequest(*pod), placement.where), R"({"c0":{"cpu":[0,1]}})");
+  const plimsoll_numa_node* node = ledger_.node(kSlot);
+  EXPECT_EQ(node->free[0] + node->free[1], 2000);
+  // After a restart the annotation says the same.
+  Ledger again(scene_.index());
+  again.node_added("n1", kSlot);
+  PodSpec told = spec("wide", 6);
+  told.annotation = zones_annotation(PodRequest(*pod), placement.where);
+  ReportSpec empty;
+  empty.policy = "best-effort";
+  empty.allocatable = "16";
+  empty.fingerprint = fingerprint_of({});
+  empty.zones = {{0, {{"cpu", "4"}}}, {1, {{"cpu", "4"}}}};
+  again.report(scene_.nrt(empty), now_);
+  again.pod_assigned(*scene_.pod(told), "n1", now_);
+  EXPECT_EQ(again.node(kSlot)->free[0], node->free[0]);
+  EXPECT_EQ(again.node(kSlot)->free[1], node->free[1]);
+}
+
+// Of what a report counts nobody may know the place; what is free at least is known all the same.
+TEST_F(LedgerJudge, WhatIsFreeAtLeastDecidesWhereTheRestIsUnknown) {
+  bound("a", 6);
+  report({"2", "8"}, {"a"});
+  gone("a", 6);
+  EXPECT_TRUE(ledger_.likely_state(kSlot).blurred);
+  EXPECT_EQ(verdict(8), Verdict::kFits);
+  ASSERT_TRUE(reserve("b", 4));
+  EXPECT_EQ(verdict(4), Verdict::kFits) << "beside b in zone 1";
+  EXPECT_EQ(verdict(2), Verdict::kFits);
+  EXPECT_EQ(verdict(5), Verdict::kUncertain) << "if a was in zone 0, b is there now";
+  report({"8", "8"}, {});
+  EXPECT_FALSE(ledger_.likely_state(kSlot).blurred);
+}
+
+}  // namespace
+}  // namespace plimsoll::topology
