@@ -269,7 +269,8 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
       result.settled = Clock::now() - last_change > kQuiet && kubelets.wait_idle(50ms);
     } else if (watcher.refused() == 0) {
       // Pods go on ending, but nothing waits for the room that they leave.
-      result.settled = Clock::now() - decided_at > kQuiet && kubelet_stats.pending_moves == 0;
+      result.settled = Clock::now() - decided_at > kQuiet && kubelets.wait_handled(50ms) &&
+                       kubelets.stats().pending_moves == 0;
     }
   }
   (*session)->stop();

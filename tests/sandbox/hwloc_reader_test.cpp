@@ -6,13 +6,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/sandbox/units.hpp"
+
 namespace plimsoll::sandbox {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr std::int64_t kGi = std::int64_t{1} << 30;
 
 std::string fixture(const std::string& name) {
   std::ifstream file(name, std::ios::binary);

@@ -12,6 +12,7 @@
 #include "sandbox/node_admission.hpp"
 #include "sandbox/pod_demand_of.hpp"
 #include "sandbox/pod_rules.hpp"
+#include "tests/sandbox/units.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -19,8 +20,6 @@ namespace {
 namespace kubelet = topology::kubelet;
 using nlohmann::json;
 using testing::HasSubstr;
-
-constexpr std::int64_t kGi = std::int64_t{1} << 30;
 
 // Two sockets, four zones of 2 cores with 2 threads (i and i+8); CPUs 0 and 8 are reserved.
 json machine(json kubelet_settings = json::object()) {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sandbox/machine_nodes.hpp"
-#include "tests/support/temp_dir.hpp"
+#include "tests/sandbox/units.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -77,7 +77,7 @@ TEST(MachineDescription, ReadsEverything) {
   EXPECT_EQ(capacity.at("memory"), 80 * kGiB);
   EXPECT_EQ(machine->allocatable_memory(0).at("memory"), (16 - 2 - 1) * kGiB);
   EXPECT_EQ(allocatable.at("memory"), (80 - 2 - 1 - 1 - 1) * kGiB) << "2 of 1Gi pages, 1 of 2Mi, "
-                                                                     "1 of 1Gi, 1 reserved";
+                                                                      "1 of 1Gi, 1 reserved";
   EXPECT_EQ(allocatable.at("hugepages-1Gi"), 3 * kGiB);
   EXPECT_EQ(capacity.at("nvidia.com/gpu"), 2);
   EXPECT_EQ(allocatable.at("nvidia.com/gpu"), 1);
