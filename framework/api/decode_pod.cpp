@@ -212,6 +212,7 @@ bool PodDecoder::status(WireValue& value, plimsoll_pod* out) {
     if (key == "nominatedNodeName") {
       return decode_.text(field, &out->nominated_node_name, Keep::kIntern);
     }
+    if (key == "reason") return decode_.text(field, &out->status_reason, Keep::kPlain);
     if (key == "startTime") return field.time(&out->start_ms);
     if (key == "conditions") return field.items(one_condition);
     if (key == "containerStatuses" || key == "initContainerStatuses")

@@ -141,7 +141,7 @@ class Packer {
     for (plimsoll_str* text :
          {&pod.node_name, &pod.nominated_node_name, &pod.scheduler_name, &pod.priority_class_name,
           &pod.runtime_class_name, &pod.scheduled_status, &pod.scheduled_reason,
-          &pod.scheduled_message, &pod.disruption_reason}) {
+          &pod.scheduled_message, &pod.disruption_reason, &pod.status_reason}) {
       walk(*text);
     }
     list<plimsoll_container>(pod.init_containers);

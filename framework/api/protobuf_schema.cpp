@@ -178,6 +178,7 @@ constexpr std::array kContainerStatusFields{text(1, "name"), quantity_map(10, "a
 constexpr ProtoMessage kContainerStatus{kContainerStatusFields};
 constexpr std::array kPodStatusFields{text(1, "phase"),
                                       many(2, "conditions", kPodCondition),
+                                      text(4, "reason"),
                                       time(7, "startTime"),
                                       many(8, "containerStatuses", kContainerStatus),
                                       text(9, "qosClass"),

@@ -270,7 +270,9 @@ void Scheduler::forget_pod(const PodRef& last_known) {
     return;
   }
   cluster_.remove_pod(uid);
-  tell_plugins(PLIMSOLL_POD_REMOVED, *pod, view(pod->node_name));
+  // How a pod ended stands in its last version only (a kubelet's refusal, say).
+  const bool ended_there = is_finished(*last_known) && equal(last_known->node_name, pod->node_name);
+  tell_plugins(PLIMSOLL_POD_REMOVED, ended_there ? *last_known : *pod, view(pod->node_name));
   queue_.move_all(assigned_pod_deleted(pod), now_ms());
 }
 

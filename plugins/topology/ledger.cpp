@@ -18,6 +18,18 @@ bool is_exclusive(const PodRequest& request) {
   return request.has_pinned;
 }
 
+// A kubelet refused the pod for want of zones. It never held anything.
+bool refused_for_zones(const plimsoll_pod& pod, LedgerStats& stats) {
+  if (!PLIMSOLL_HAS(&pod, status_reason) || pod.phase != PLIMSOLL_PHASE_FAILED) return false;
+  const std::string_view reason = view(pod.status_reason);
+  uint64_t* counter = reason == "TopologyAffinityError"      ? &stats.refused_affinity
+                      : reason == "SMTAlignmentError"        ? &stats.refused_smt
+                      : reason == "UnexpectedAdmissionError" ? &stats.refused_unexpected
+                                                             : nullptr;
+  if (counter != nullptr) ++*counter;
+  return counter != nullptr;
+}
+
 // Resource versions of the API server are numbers; 0: this one is not.
 uint64_t version_of(const plimsoll_pod& pod) {
   const std::string_view text = view(pod.meta.resource_version);
@@ -497,6 +509,7 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   gone.refund = record->covered && (record->located || record->held);
   gone.gone_ms = now_ms;
   gone.charges = record->charges;
+  gone.refused = refused_for_zones(pod, stats_) && !record->covered;
   gone.demand = record->demand;
   gone.held = record->held;
   gone.moment = record->moment;

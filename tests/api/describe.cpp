@@ -190,6 +190,7 @@ std::string describe(const plimsoll_pod& pod) {
   out.put("message", pod.scheduled_message);
   out.number("start", pod.start_ms);
   out.put("disruption", pod.disruption_reason);
+  out.put("status_reason", pod.status_reason);
   return out.text();
 }
 

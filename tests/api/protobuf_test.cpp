@@ -184,7 +184,7 @@ json whole_pod() {
                   {"name": "disk", "rbd": {"image": "i", "pool": "p"}},
                   {"name": "cfg", "configMap": {"name": "m"}}],
       "schedulingGates": [{"name": "g"}], "resourceClaims": [{"name": "gpu"}]},
-    "status": {"phase": "Running", "qosClass": "Burstable", "nominatedNodeName": "n9",
+    "status": {"phase": "Running", "reason": "NodeLost", "qosClass": "Burstable", "nominatedNodeName": "n9",
       "startTime": "2024-02-29T12:00:01Z",
       "allocatedResources": {"cpu": "2"}, "resources": {"requests": {"cpu": "2"}},
       "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "1"},

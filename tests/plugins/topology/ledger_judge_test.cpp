@@ -110,6 +110,36 @@ TEST_F(LedgerJudge, APodThatIsGoneMayHaveBeenThereForTheNext) {
   EXPECT_EQ(worlds(), 1u);
 }
 
+TEST_F(LedgerJudge, ARefusedPodStopsItsNodeUntilItReports) {
+  report({"8", "8"}, {});
+  ASSERT_TRUE(reserve("a", 6));
+  bound("a", 6);
+  PodSpec failed = spec("a", 6);
+  failed.failed = "TopologyAffinityError";
+  ledger_.pod_removed(*scene_.pod(failed), ++now_);
+  EXPECT_EQ(ledger_.stats().refused_affinity, 1u);
+  EXPECT_EQ(ledger_.doubts().refused, 1u);
+  EXPECT_EQ(verdict(1), Verdict::kUncertain);
+  EXPECT_TRUE(soon(1));
+  EXPECT_FALSE(reserve("b", 1));
+  const PodRef plain = [&] {
+    PodSpec burstable = guaranteed("plain", 1);
+    burstable.burstable = true;
+    return scene_.pod(burstable);
+  }();
+  Inquiry inquiry(*plain);
+  EXPECT_TRUE(ledger_.judge(kSlot, inquiry).fits()) << "no kubelet ties it to zones";
+  report({"8", "8"}, {});
+  EXPECT_EQ(verdict(1), Verdict::kFits);
+  EXPECT_EQ(ledger_.doubts().refused, 0u);
+  // A pod that failed for another reason is none of this.
+  bound("c", 2);
+  failed = spec("c", 2);
+  failed.failed = "OutOfcpu";
+  ledger_.pod_removed(*scene_.pod(failed), ++now_);
+  EXPECT_EQ(verdict(8), Verdict::kFits);
+}
+
 TEST_F(LedgerJudge, PoliciesDecideAsTheirKubeletsDo) {
   report({"4", "4"}, {}, "single-numa-node");
   EXPECT_EQ(verdict(6), Verdict::kCannotAlignContainer);

@@ -105,6 +105,11 @@ class FakePod {
     disruption_reason_ = disruption_reason;
     return *this;
   }
+  // It ended in phase Failed, for this reason (status.reason).
+  FakePod& failed(std::string_view reason) {
+    status_reason_ = reason;
+    return *this;
+  }
   FakePod& nominated_to(std::string_view node_name) {
     nominated_node_name_ = node_name;
     return *this;
@@ -135,6 +140,8 @@ class FakePod {
     pod_.scheduler_name = storage_.text("plimsoll");
     pod_.preemption_policy = preemption_policy_;
     pod_.start_ms = start_ms_;
+    pod_.status_reason = storage_.text(status_reason_);
+    if (!status_reason_.empty()) pod_.phase = PLIMSOLL_PHASE_FAILED;
     pod_.disruption_reason = storage_.text(disruption_reason_);
     pod_.requests = storage_.resources(requests_);
     pod_.used = pod_.requests;
@@ -154,6 +161,7 @@ class FakePod {
   std::string node_name_;
   std::string nominated_node_name_;
   std::string disruption_reason_;
+  std::string status_reason_;
   int64_t start_ms_ = 0;
   int64_t deletion_ms_ = 0;
   uint8_t preemption_policy_ = PLIMSOLL_PREEMPT_LOWER_PRIORITY;

@@ -282,6 +282,7 @@ typedef struct plimsoll_pod {
   int64_t start_ms; /* status.startTime */
   /* since 1.1 */
   plimsoll_str disruption_reason; /* reason of the condition DisruptionTarget, if that is True */
+  plimsoll_str status_reason;     /* status.reason: why the pod failed, as its kubelet says */
 } plimsoll_pod;
 
 /* ---- nodes
