@@ -291,6 +291,7 @@ class Ledger {
   // ledger_worlds.cpp
   struct History;
   void play(NodeRecord& node);
+  [[nodiscard]] static bool report_unclear(const NodeRecord& node);
   static void blur(NodeRecord& node, kubelet::NodeState least);
   bool append(NodeRecord& node, PodRecord& pod);
   void locate(NodeRecord& node, const Before& before, const std::vector<PodRecord*>& added,

@@ -28,11 +28,10 @@ bool may_free_memory_at_start(const PodDemand& pod) {
 
 Ledger::History::History(const NodeRecord& the_node, std::span<const PodKey> without)
     : node(the_node), base(the_node.state) {
-  unclear = node.lost_track;
+  unclear = report_unclear(node);
   for (size_t i = 0; i < node.pods.size(); ++i) {
     const PodRecord& pod = node.pods[i];
     add_pod(i, std::find(without.begin(), without.end(), pod.key) != without.end());
-    if (!pod.covered && pod.demand && !node.fingerprint.empty() && !node.explained) unclear = true;
   }
   for (const GonePod& gone : node.gone) add_gone(gone);
   order();

@@ -8,11 +8,8 @@
 #include "plugins/topology/placement.hpp"
 
 namespace plimsoll::topology {
-namespace {
 
 using kubelet::NodeState;
-
-}  // namespace
 
 // Too much may have happened. `least`: what is free at least.
 void Ledger::blur(NodeRecord& node, NodeState least) {
@@ -25,6 +22,14 @@ void Ledger::blur(NodeRecord& node, NodeState least) {
   }
 }
 
+// The report counts nobody knows whom.
+bool Ledger::report_unclear(const NodeRecord& node) {
+  if (node.lost_track) return true;
+  if (node.fingerprint.empty() || node.explained) return false;
+  return std::any_of(node.pods.begin(), node.pods.end(),
+                     [](const PodRecord& pod) { return !pod.covered && pod.demand != nullptr; });
+}
+
 // Leaves node.since, and in every promised pod what it is most likely given.
 void Ledger::play(NodeRecord& node) {
   Since& since = node.since;
@@ -33,6 +38,7 @@ void Ledger::play(NodeRecord& node) {
     if (!pod.covered) pod.given = nullptr;
   }
   if (!node.reported) return;
+  if (report_unclear(node)) return blur(node, node.state);  // at start: with every pod heard of
   History history(node, {});
   if (history.unknown || history.unclear) return blur(node, std::move(history.base));
   history.fold(kubelet_scratch_);
