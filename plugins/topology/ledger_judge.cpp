@@ -148,7 +148,8 @@ Verdict verdict_of(const NodeModel& model, const PodDemand& pod, const Admission
 }
 
 // Bindings under way may be seen by the kubelet before this pod's or after it: all of them, and
-// this pod, are admitted in every order.
+// this pod, are admitted in every order, and to the zones that are written in their annotations. A
+// pod of which that is not so waits for the few milliseconds until those bindings are seen.
 bool Ledger::robust(const NodeRecord& node, Inquiry& pod) const {
   const Since& since = node.since;
   const auto same = [&](const auto& demand) { return same_demand(*demand, *pod.demand); };
@@ -166,13 +167,7 @@ bool Ledger::robust(const NodeRecord& node, Inquiry& pod) const {
   }
   subjects.push_back({pod.demand.get(), nullptr});
   steps.push_back(step);
-  if (since.settled_steps == 0 && counts_suffice(*node.model, since.base) &&
-      since.unbound.size() < kMaxUnsettled) {
-    std::vector<const PodDemand*> pods{pod.demand.get()};
-    for (const auto& demand : since.unbound) pods.push_back(demand.get());
-    if (fit_side_by_side(*node.model, since.base, pods, pod.scratch)) return true;
-  }
-  return all_admitted(*node.model, since.base, subjects, steps, since.lost, pod.scratch);
+  return order_is_all_the_same(*node.model, since.base, subjects, steps, since.lost, pod.scratch);
 }
 
 Judgement Ledger::judge_since(const NodeRecord& node, Inquiry& pod) const {

@@ -134,6 +134,25 @@ int64_t memory_of(const PodDemand& pod, uint32_t resource) {
                    largest_init});
 }
 
+// Of the same pod, or of none: in the same zones.
+bool same_zones(const std::shared_ptr<const Admission>& a,
+                const std::shared_ptr<const Admission>& b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  const auto same_block = [](const Allocation::Block& x, const Allocation::Block& y) {
+    return x.block.zones == y.block.zones && x.block.bytes == y.block.bytes;
+  };
+  const auto same_grant = [](const kubelet::DeviceGrant& x, const kubelet::DeviceGrant& y) {
+    return x.row == y.row && x.by_zone == y.by_zone;
+  };
+  const Allocation& x = a->allocation;
+  const Allocation& y = b->allocation;
+  return x.cpus == y.cpus &&
+         std::equal(x.blocks.begin(), x.blocks.end(), y.blocks.begin(), y.blocks.end(),
+                    same_block) &&
+         std::equal(x.devices.begin(), x.devices.end(), y.devices.begin(), y.devices.end(),
+                    same_grant);
+}
+
 // Up to so many from each of the zones; the rest of `count` is for the zones after it if `once`.
 void take_devices(const NodeModel& model, NodeState& state, uint32_t row, int64_t count,
                   std::span<const uint32_t> zones, bool once) {
@@ -194,15 +213,19 @@ Outlook explore(const NodeModel& model, const NodeState& base, std::span<const S
   return outlook;
 }
 
-bool all_admitted(const NodeModel& model, const NodeState& base, std::span<const Subject> subjects,
-                  std::span<const Step> steps, uint64_t lost, kubelet::Scratch& scratch) {
+bool order_is_all_the_same(const NodeModel& model, const NodeState& base,
+                           std::span<const Subject> subjects, std::span<const Step> steps,
+                           uint64_t lost, kubelet::Scratch& scratch) {
   if (steps.size() > kMaxSteps) return false;
   Player player(model, subjects, steps, scratch);
+  player.tell_orders_apart();
   Branch branch = player.first(base);
   bool any = false;
-  const auto found = [&](const World&) {
+  World first;
+  const auto found = [&](const World& world) {
+    if (!any) first = world;
     any = true;
-    return true;
+    return std::equal(world.given.begin(), world.given.end(), first.given.begin(), same_zones);
   };
   const auto refused = [&](size_t step) { return (lost & bit(step)) != 0; };
   return player.play(branch, kMaxPlaysToAsk, found, refused) && any;

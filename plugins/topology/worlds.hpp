@@ -64,11 +64,13 @@ struct Outlook {
                               std::span<const Subject> subjects, std::span<const Step> steps,
                               kubelet::Scratch& scratch, bool each_order = false);
 
-// Whether every pod is admitted in every order, those in `lost` aside. False too if there are too
-// many orders to tell.
-[[nodiscard]] bool all_admitted(const kubelet::NodeModel& model, const kubelet::NodeState& base,
-                                std::span<const Subject> subjects, std::span<const Step> steps,
-                                uint64_t lost, kubelet::Scratch& scratch);
+// Whether every pod is admitted in every order, those in `lost` aside, and each to the same zones.
+// False too if there are too many orders to tell.
+[[nodiscard]] bool order_is_all_the_same(const kubelet::NodeModel& model,
+                                         const kubelet::NodeState& base,
+                                         std::span<const Subject> subjects,
+                                         std::span<const Step> steps, uint64_t lost,
+                                         kubelet::Scratch& scratch);
 
 // Takes what the pod may get from every zone it may get it in, that is from all of them: less than
 // this no zone has once the pod is there, wherever it is. Only counts are left afterwards.

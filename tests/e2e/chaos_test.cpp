@@ -208,7 +208,7 @@ TEST_F(ChaosTest, EveryPodIsBoundOnceWhateverDies) {
     }
     for (Replica& replica : replicas_) replica.revive();
   }
-  ASSERT_NO_FATAL_FAILURE(settle());
+  ASSERT_NO_FATAL_FAILURE(settle_with_reports());
   check_recount();
   check_writes(false, kBindsInFlight);  // one of the restarts is a crash
   ASSERT_NO_FATAL_FAILURE(check_events());

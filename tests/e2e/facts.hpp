@@ -63,6 +63,12 @@ struct NodeFacts {
   std::map<std::pair<std::string, int>, Stock> devices;  // by type and minor; unhealthy: all empty
 
   [[nodiscard]] bool single_numa() const { return policy == "single-numa-node" && !zones.empty(); }
+  // What a zone can hold at all goes into one zone; only what is wider is spread.
+  [[nodiscard]] bool aligns() const {
+    return single_numa() || (policy == "restricted" && !zones.empty());
+  }
+  bool spread = false;  // a pod holds parts of several zones, and nobody says how much of each
+  std::map<int, Amounts> running;  // held in zones without what only init containers needed
 };
 
 // All nodes, NRTs, Devices and pods of a cluster at about the same moment.

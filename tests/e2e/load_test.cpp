@@ -50,7 +50,7 @@ TEST_F(LoadTest, KillingTheSchedulerChangesNothing) {
     scheduler().kill();
     ASSERT_NO_FATAL_FAILURE(start());
   }
-  ASSERT_NO_FATAL_FAILURE(settle());
+  ASSERT_NO_FATAL_FAILURE(settle_with_reports());
   check_recount();
   check_writes(false);
 }
@@ -62,7 +62,7 @@ TEST_F(LoadTest, RestartingTheApiServerChangesNothing) {
   const int at_restart = bound();
   const auto restarted = cluster().restart_apiserver();
   ASSERT_TRUE(restarted) << restarted.error().message;
-  ASSERT_NO_FATAL_FAILURE(settle());
+  ASSERT_NO_FATAL_FAILURE(settle_with_reports());
   EXPECT_GT(bound(), at_restart) << "the restart came too late to be in the middle";
   check_recount();
   check_writes(false);

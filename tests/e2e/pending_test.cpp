@@ -143,13 +143,13 @@ TEST_F(PendingTest, ATopologyThatMakesRoomIsNoticed) {
   ASSERT_NO_FATAL_FAILURE(start());
   create_pod({.name = "a", .scheduler = kScheduler, .requests = {{"cpu", "4"}, {"memory", "2Gi"}}});
   EXPECT_EQ(wait_refused("a"), kMisaligned);
-  change(std::string(kNrts) + "/n", {{"zones", two_zones("n", "4")["zones"]}});
+  change(std::string(kNrts) + "/n", {{"zones", two_zones("n", "5")["zones"]}});
   expect_bound_soon("a", "n");
 
-  // One that appears, and one whose policy changes.
+  // Its policy changes: what is left of both zones may be put together.
   create_pod({.name = "b", .scheduler = kScheduler, .requests = {{"cpu", "6"}, {"memory", "2Gi"}}});
   EXPECT_EQ(wait_refused("b"), kMisaligned);
-  json relaxed = two_zones("n", "4");
+  json relaxed = two_zones("n", "5");
   relaxed["attributes"][0]["value"] = "best-effort";
   change(std::string(kNrts) + "/n", {{"attributes", relaxed["attributes"]}});
   expect_bound_soon("b", "n");

@@ -32,7 +32,7 @@ class Counter {
     NodeFacts& node = found->second;
     ++node.pods;
     add(node.stock.held, pod.requests);
-    if (node.single_numa()) take_zones(pod, node);
+    take_zones(pod, node);
     take_devices(pod, node);
   }
 
@@ -42,7 +42,10 @@ class Counter {
       if (node.pods > get(node.stock.all, "pods")) {
         fault(name + " has " + std::to_string(node.pods) + " pods");
       }
-      for (const auto& [id, zone] : node.zones) check(name + " zone " + std::to_string(id), zone);
+      for (const auto& [id, zone] : node.zones) {
+        if (!node.aligns() || node.spread) break;
+        check(name + " zone " + std::to_string(id), zone);
+      }
       for (const auto& [key, device] : node.devices) {
         check(name + " " + key.first + " " + std::to_string(key.second), device);
       }
@@ -78,22 +81,32 @@ class Counter {
       std::set<int> zones_of_container;
       for (const auto& [resource, ids] : named) {
         zones_of_container.insert(ids.begin(), ids.end());
-        if (ids.size() != 1) continue;  // said below
-        const Amounts amount{{resource, get(container.requests, resource)}};
-        Amounts step = running[*ids.begin()];
-        add(step, amount);
-        if (container.init) raise(peak[*ids.begin()], step);
-        if (!container.init) running[*ids.begin()] = step;
+        if (ids.size() != 1) node.spread = true;  // said below, where it must not be
+        std::int64_t left = get(container.requests, resource);
+        for (const int id : ids) {
+          const std::int64_t free = get(node.zones[id].all, resource) -
+                                    get(node.zones[id].held, resource) - get(running[id], resource);
+          const std::int64_t part =
+              id == *ids.rbegin() ? left : std::clamp<std::int64_t>(free, 0, left);
+          left -= part;
+          Amounts step = running[id];
+          add(step, {{resource, part}});
+          if (container.init) raise(peak[id], step);
+          if (!container.init) running[id] = step;
+        }
       }
-      check_container(pod, container, node, named, zones_of_container);
+      if (node.single_numa()) check_container(pod, container, node, named, zones_of_container);
       if (container.init && node.scope == "container") continue;
       zones_of_pod.insert(zones_of_container.begin(), zones_of_container.end());
     }
-    if (node.scope == "pod" && zones_of_pod.size() > 1) {
+    if (node.single_numa() && node.scope == "pod" && zones_of_pod.size() > 1) {
       fault(pod.name + " is spread over zones of " + node.name +
             ", whose scope is pod: " + pod.zones.dump());
     }
-    for (const auto& [id, amounts] : running) raise(peak[id], amounts);
+    for (const auto& [id, amounts] : running) {
+      raise(peak[id], amounts);
+      add(node.running[id], amounts);
+    }
     for (const auto& [id, amounts] : peak) {
       if (node.zones.contains(id)) add(node.zones[id].held, amounts);
     }
@@ -176,7 +189,8 @@ bool containers_align(const PodFacts& pod, const NodeFacts& node) {
 }
 
 bool zones_take(const PodFacts& pod, const NodeFacts& node) {
-  if (!node.single_numa() || !pod.guaranteed) return true;
+  if (!node.aligns() || !pod.guaranteed) return true;
+  if (node.spread) return false;
   for (const ContainerFacts& container : pod.containers) {
     // Not pinned by the kubelet, but compared with the zones by the scheduling rule.
     if (get(container.requests, "cpu") % 1000 != 0) return false;

@@ -253,7 +253,7 @@ TEST_F(RobustnessTest, OddTopologiesAndDevicesHarmNobodyElse) {
   json odd = nrt_object({.node = "odd-zone", .zones = {zone, zone}});
   odd["zones"][0]["name"] = "Zone Zero";
   create(kNrts, odd);
-  create(kNrts, nrt_object({.node = "odd-policy", .policy = "sometimes", .zones = {zone}}));
+  create(kNrts, nrt_object({.node = "odd-policy", .policy = "sometimes", .zones = {zone, zone}}));
   odd = nrt_object({.node = "negative", .zones = {zone}});
   odd["zones"][0]["resources"][0]["available"] = "-5";
   create(kNrts, odd);
@@ -285,7 +285,7 @@ TEST_F(RobustnessTest, OddTopologiesAndDevicesHarmNobodyElse) {
   EXPECT_EQ(wait_bound("g"), "good");
   EXPECT_EQ(wait_bound("unknown-policy"), "odd-policy") << "an unknown policy is none";
   EXPECT_EQ(wait_bound("one-zone"), "odd-zone") << "the other zone is as good as ever";
-  EXPECT_THAT(wait_refused("no-room"), HasSubstr("1 cannot align container"));
+  EXPECT_THAT(wait_refused("no-room"), HasSubstr("1 cannot align container (cpu)"));
   for (const char* device : {"no-minor", "negative", "huge"}) {
     EXPECT_THAT(lines_with(log(), {"Device", device}), Not(IsEmpty()))
         << "nothing is said about the Device of " << device;
