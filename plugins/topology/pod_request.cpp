@@ -114,4 +114,23 @@ PodRequest PodRequest::without_views() const {
   return kept;
 }
 
+int64_t PodRequest::pinned_total(uint32_t resource) const {
+  int64_t sidecars = 0;
+  int64_t init_peak = 0;
+  int64_t apps = 0;
+  for (const ContainerRequest& container : containers) {
+    for (const Request& request : container.pinned) {
+      if (request.resource != resource) continue;
+      if (container.kind == PLIMSOLL_CONTAINER_INIT) {
+        init_peak = std::max(init_peak, add_amounts(sidecars, request.amount));
+      } else if (container.kind == PLIMSOLL_CONTAINER_SIDECAR) {
+        sidecars = add_amounts(sidecars, request.amount);
+      } else {
+        apps = add_amounts(apps, request.amount);
+      }
+    }
+  }
+  return std::max(init_peak, add_amounts(apps, sidecars));
+}
+
 }  // namespace plimsoll::topology

@@ -44,6 +44,9 @@ struct PodRequest {
   explicit PodRequest(const plimsoll_pod& pod);
   // What is pinned, to be kept when the pod is not: no names, no other requests.
   [[nodiscard]] PodRequest without_views() const;
+  // The most of a pinned resource that the containers hold at one time (podGuaranteedCPUs and its
+  // kin): init containers reuse one another's, sidecars keep theirs.
+  [[nodiscard]] int64_t pinned_total(uint32_t resource) const;
 
   uint8_t qos = PLIMSOLL_QOS_BEST_EFFORT;
   bool guaranteed = false;

@@ -145,27 +145,6 @@ class Placer {
   Placement* out_;
 };
 
-// podGuaranteedCPUs and its kin: the most that the containers hold at one time; init containers
-// reuse one another's.
-int64_t pod_total(const PodRequest& pod, uint32_t resource) {
-  int64_t sidecars = 0;
-  int64_t init_peak = 0;
-  int64_t apps = 0;
-  for (const ContainerRequest& container : pod.containers) {
-    for (const Request& request : container.pinned) {
-      if (request.resource != resource) continue;
-      if (container.kind == PLIMSOLL_CONTAINER_INIT) {
-        init_peak = std::max(init_peak, add_amounts(sidecars, request.amount));
-      } else if (container.kind == PLIMSOLL_CONTAINER_SIDECAR) {
-        sidecars = add_amounts(sidecars, request.amount);
-      } else {
-        apps = add_amounts(apps, request.amount);
-      }
-    }
-  }
-  return std::max(init_peak, add_amounts(apps, sidecars));
-}
-
 // Scope pod: the lowest zone that has the totals of all pinned resources; -1: none has.
 int zone_for_pod(const PodRequest& pod, const plimsoll_numa_node& node) {
   uint64_t mask = all_zones(node);
@@ -173,7 +152,7 @@ int zone_for_pod(const PodRequest& pod, const plimsoll_numa_node& node) {
     for (const Request& request : container.pinned) {
       const uint32_t row = row_of(node, request.resource);
       if (row == kNoRow || node.listed[row] == 0) continue;
-      const int64_t total = pod_total(pod, request.resource);
+      const int64_t total = pod.pinned_total(request.resource);
       for (uint64_t rest = mask & node.listed[row]; rest != 0; rest &= rest - 1) {
         const int column = std::countr_zero(rest);
         if (node.free[size_t{row} * node.zone_count + column] < total) {

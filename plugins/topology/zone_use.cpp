@@ -13,26 +13,6 @@ namespace {
 // So many sets of zones are looked at for one container; all those of a machine with 8 zones.
 constexpr uint32_t kMaxSets = 1 << 8;
 
-// podGuaranteedCPUs and its kin: init containers reuse one another's, sidecars keep theirs.
-int64_t total_of(const PodRequest& pod, uint32_t resource) {
-  int64_t sidecars = 0;
-  int64_t init_peak = 0;
-  int64_t apps = 0;
-  for (const ContainerRequest& container : pod.containers) {
-    for (const Request& request : container.pinned) {
-      if (request.resource != resource) continue;
-      if (container.kind == PLIMSOLL_CONTAINER_INIT) {
-        init_peak = std::max(init_peak, add_amounts(sidecars, request.amount));
-      } else if (container.kind == PLIMSOLL_CONTAINER_SIDECAR) {
-        sidecars = add_amounts(sidecars, request.amount);
-      } else {
-        apps = add_amounts(apps, request.amount);
-      }
-    }
-  }
-  return std::max(init_peak, add_amounts(apps, sidecars));
-}
-
 // What a zone could give at most: the kubelet counts reserved CPUs and sick devices as part of it,
 // but of memory only what pods may have.
 int64_t size_of(const plimsoll_numa_node& node, uint32_t row, size_t cell) {
@@ -257,7 +237,7 @@ ZonePredictor::ZonePredictor(const PodRequest& pod) : reuses_(pod.has_pinned_ini
       const bool binds = request.traits.extended || request.resource == PLIMSOLL_RESOURCE_CPU;
       if (known == resources_.end()) {
         resources_.push_back(request.resource);
-        totals_.push_back({which, binds, total_of(pod, request.resource)});
+        totals_.push_back({which, binds, pod.pinned_total(request.resource)});
       }
       made.needs.push_back({which, binds, request.amount});
     }
