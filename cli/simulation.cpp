@@ -1,13 +1,12 @@
 #include "cli/simulation.hpp"
 
-#include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "cli/arrivals.hpp"
+#include "cli/pod_watcher.hpp"
 #include "sandbox/cluster_loader.hpp"
 #include "sandbox/machine_nodes.hpp"
 
@@ -21,115 +20,6 @@ using namespace std::chrono_literals;
 // Nothing has moved for so long: longer than the queue's first backoff, after which a pod is tried
 // again.
 constexpr auto kQuiet = 1500ms;
-
-// Follows the pods of our schedulers through the store's events.
-class PodWatcher {
- public:
-  PodWatcher(sandbox::ObjectStore& store, std::set<std::string> scheduler_names)
-      : store_(store),
-        scheduler_names_(std::move(scheduler_names)),
-        version_(store.resource_version()),
-        subscription_(store.subscribe(sandbox::kPods, [this] { wake(); })) {}
-
-  // Takes in what has happened; false: nothing did within `timeout`.
-  bool follow(std::chrono::milliseconds timeout) {
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, timeout, [this] { return dirty_; });
-      if (!dirty_) return false;
-      dirty_ = false;
-    }
-    bool more = true;
-    while (more) {
-      const auto batch = store_.events_after(sandbox::kPods, version_, 1000);
-      if (!batch) {  // the history is shorter than what was missed
-        relist();
-        return true;
-      }
-      for (const sandbox::StoreEvent& event : batch->events) take(event);
-      version_ = batch->position;
-      more = batch->more;
-    }
-    return true;
-  }
-
-  [[nodiscard]] size_t arrived() const { return created_.size(); }
-  [[nodiscard]] size_t bound() const { return bound_.size(); }
-  [[nodiscard]] size_t refused() const { return refused_.size(); }
-  [[nodiscard]] bool all_decided() const { return bound() + refused() >= arrived(); }
-  [[nodiscard]] std::optional<double> bind_ms(const std::string& uid) const {
-    const auto at = bound_.find(uid);
-    const auto from = created_.find(uid);
-    if (at == bound_.end() || from == created_.end()) return std::nullopt;
-    return std::chrono::duration<double, std::milli>(at->second - from->second).count();
-  }
-  [[nodiscard]] double seconds() const {
-    if (bound_.empty()) return 0;
-    auto first = Clock::time_point::max();
-    auto last = Clock::time_point::min();
-    for (const auto& [uid, at] : created_) first = std::min(first, at);
-    for (const auto& [uid, at] : bound_) last = std::max(last, at);
-    return std::chrono::duration<double>(last - first).count();
-  }
-  void expect(const std::string& uid) { created_.emplace(uid, Clock::now()); }
-  void ignore(const std::set<std::string>& uids) { ignored_ = uids; }  // bound before we came
-
- private:
-  void wake() {
-    {
-      const std::lock_guard lock(mutex_);
-      dirty_ = true;
-    }
-    changed_.notify_one();
-  }
-
-  void take(const sandbox::StoreEvent& event) {
-    if (event.type == sandbox::EventType::kDeleted) {
-      const std::string& uid = event.object->uid;
-      created_.erase(uid);
-      bound_.erase(uid);
-      refused_.erase(uid);
-      return;
-    }
-    take(*event.object, event.type == sandbox::EventType::kAdded);
-  }
-
-  void take(const sandbox::StoredObject& object, bool arrived) {
-    const nlohmann::json pod = object.parse();
-    if (!scheduler_names_.contains(pod["spec"].value("schedulerName", ""))) return;
-    if (arrived) created_.emplace(object.uid, Clock::now());
-    if (!pod["spec"].value("nodeName", "").empty()) {
-      bound_.emplace(object.uid, Clock::now());
-      refused_.erase(object.uid);
-    } else if (!placement_of(pod).message.empty() &&
-               pod["status"].value("nominatedNodeName", "").empty()) {
-      refused_.insert(object.uid);
-    } else {
-      refused_.erase(object.uid);  // its node is being cleared
-    }
-  }
-
-  void relist() {
-    const auto pods = store_.list(sandbox::kPods);
-    if (!pods) return;
-    version_ = pods->resource_version;
-    for (const sandbox::ObjectPtr& object : pods->objects) {
-      if (!ignored_.contains(object->uid)) take(*object, true);
-    }
-  }
-
-  sandbox::ObjectStore& store_;
-  std::set<std::string> scheduler_names_;
-  uint64_t version_;
-  std::unordered_map<std::string, Clock::time_point> created_;
-  std::unordered_map<std::string, Clock::time_point> bound_;
-  std::unordered_set<std::string> refused_;
-  std::set<std::string> ignored_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool dirty_ = true;                                // guarded by mutex_
-  sandbox::ObjectStore::Subscription subscription_;  // last: dropped first
-};
 
 std::set<std::string> scheduler_names(const config::Validation& configuration) {
   std::set<std::string> names;
@@ -237,8 +127,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
 
   note_foreign_pods(options.pods, names, result.notes);
 
-  PodWatcher watcher(store, names);
-  watcher.ignore(bound_before);
+  PodWatcher watcher(store, names, bound_before);
   expect_waiting_pods(store, names, watcher);
   (*session)->start();
   const auto deadline = Clock::now() + options.timeout;

@@ -14,9 +14,11 @@ using nlohmann::json;
 
 constexpr std::size_t kEventsPerRead = 256;
 constexpr int kRoundsPerRead = 16;  // then delayed actions get their turn
+// What is due later than this is never due, and adding it to the clock must not overflow.
+constexpr Seconds kLongest = std::chrono::hours(24 * 365 * 100);
 
 bool is_short(ActionKind kind) {
-  return kind != ActionKind::kFinish;
+  return kind != ActionKind::kFinish && kind != ActionKind::kReportAgain;
 }
 
 bool is_move(ActionKind kind) {
@@ -57,8 +59,8 @@ double SimulatedKubelets::Impl::seconds() const {
 }
 
 Clock::time_point SimulatedKubelets::Impl::after(Seconds delay) const {
-  return Clock::now() +
-         std::chrono::duration_cast<Clock::duration>(std::max(delay, Seconds(0)) / options.speed);
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            std::clamp(delay / options.speed, Seconds(0), kLongest));
 }
 
 void SimulatedKubelets::Impl::schedule(Action action) {
@@ -66,10 +68,8 @@ void SimulatedKubelets::Impl::schedule(Action action) {
   const ActionKind kind = action.kind;
   actions.push(std::move(action));
   const std::lock_guard lock(mutex);
-  if (is_short(kind))
-    ++short_actions;
-  else
-    ++stats.pending_finishes;
+  if (is_short(kind)) ++short_actions;
+  if (kind == ActionKind::kFinish) ++stats.pending_finishes;
   if (is_move(kind)) ++stats.pending_moves;
   stats.pending_actions = actions.size();
 }
@@ -80,10 +80,8 @@ void SimulatedKubelets::Impl::run_due_actions() {
     actions.pop();
     perform(action);
     const std::lock_guard lock(mutex);
-    if (is_short(action.kind))
-      --short_actions;
-    else
-      --stats.pending_finishes;
+    if (is_short(action.kind)) --short_actions;
+    if (action.kind == ActionKind::kFinish) --stats.pending_finishes;
     if (is_move(action.kind)) --stats.pending_moves;
     stats.pending_actions = actions.size();
     if (stopping) return;
@@ -99,9 +97,11 @@ void SimulatedKubelets::Impl::perform(const Action& action) {
     case ActionKind::kRemove:
       return remove_pod(action);
     case ActionKind::kReport:
-      return report(action.pod.name);
+      return report(action);
+    case ActionKind::kReportAgain:
+      return report_again(action);
     case ActionKind::kDeliver:
-      return deliver(action.pod.name, *action.snapshot);
+      return deliver(action.pod.name, *action.snapshot, action.look);
   }
 }
 
@@ -218,10 +218,7 @@ void SimulatedKubelets::stop() {
     impl_->stopping = true;
     impl_->changed.notify_all();
   }
-  if (impl_->thread.joinable()) {
-    impl_->thread.join();
-    impl_->stopped_at = impl_->seconds();
-  }
+  if (impl_->thread.joinable()) impl_->thread.join();
   impl_->subscriptions.clear();
 }
 
@@ -238,7 +235,7 @@ bool SimulatedKubelets::wait_handled(std::chrono::milliseconds timeout) const {
 }
 
 std::map<std::string, ZoneUse> SimulatedKubelets::zone_use() const {
-  return impl_->use.result(impl_->stopped_at);
+  return impl_->use.result();
 }
 
 std::optional<std::string> SimulatedKubelets::first_taker(
@@ -255,7 +252,8 @@ bool SimulatedKubelets::wait_idle(std::chrono::milliseconds timeout) const {
     const std::uint64_t version = impl_->store.resource_version();
     {
       const std::lock_guard lock(impl_->mutex);
-      if (impl_->handled >= version && impl_->short_actions == 0) return true;
+      const bool quiet = impl_->short_actions == 0 && impl_->nodes_behind == 0;
+      if (impl_->handled >= version && quiet) return true;
     }
     impl_->signal();  // writes of other kinds wake nobody
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -11,8 +11,10 @@
 //
 // One thread of its own does everything; the public functions may be called from any thread. Writes
 // go to the store directly and so are not counted as API requests. Delays follow the real clock,
-// divided by `speed`. How long each start, stop and report of a pod or node takes, and which
-// reports are lost, follows from the seed and the name alone, in whatever order events come.
+// divided by `speed`. How long each start and stop of a pod takes follows from the seed and the
+// pod's name alone; how long the nth report of a node takes, and whether it is lost or its agent
+// restarts, from the seed, the node's name and n: in whatever order events come, and whatever else
+// may go wrong in the run.
 
 #include <chrono>
 #include <cstdint>
@@ -45,7 +47,8 @@ struct ReportOptions {
   double jitter = 0.0;                      // the delay varies by up to this fraction, per report
   std::chrono::milliseconds transit{0};     // from the look to the arrival: so old is a report
   double loss = 0.0;                        // probability that a report never arrives, below 1 ...
-  std::chrono::milliseconds period{60000};  // ... and when the exporter looks again then
+  std::chrono::milliseconds period{60000};  // ... and when the exporter looks again then, if no
+                                            // change has made it look before
   double restarts = 0.0;  // probability that the agent restarts instead, below 1 ...
   std::chrono::milliseconds pause{10000};  // ... and how long it is away; then it reports afresh
 };

@@ -23,15 +23,17 @@ struct NodeSnapshot {
   std::string fingerprint;
 };
 
-enum class ActionKind { kRun, kFinish, kRemove, kReport, kDeliver };
+// kReport: zones changed. kReportAgain: the period after a lost report is over.
+enum class ActionKind { kRun, kFinish, kRemove, kReport, kReportAgain, kDeliver };
 
 struct Action {
   Clock::time_point due;
   std::uint64_t order;  // ties are resolved in the order of scheduling
   ActionKind kind;
-  ObjectKey pod;  // kReport, kDeliver: the name is the node's
+  ObjectKey pod;  // of reports: the name is the node's
   std::string uid;
   std::shared_ptr<const NodeSnapshot> snapshot;  // kDeliver
+  std::string look = {};                         // of reports: which look of the exporter
   bool operator>(const Action& other) const {
     return std::tie(due, order) > std::tie(other.due, other.order);
   }
@@ -47,8 +49,11 @@ struct SimulatedNode {
   NodeDescription description;
   std::unique_ptr<NodeAdmission> admission;
   std::set<std::string> pods;  // uids of the pods that the kubelet runs
-  Dice dice;                   // of its reports
+  std::uint64_t looks = 0;     // of the exporter, because zones changed
+  std::uint64_t looks_again = 0;
   bool report_pending = false;
+  bool again_pending = false;
+  bool behind = false;           // the last report was lost
   bool agent_back = false;       // the next report is the first after a restart
   Clock::time_point last_due{};  // of reports under way: one connection keeps their order
   std::uint64_t reported = 0;    // the resource version of the last report
@@ -69,6 +74,7 @@ struct SimulatedKubelets::Impl {
   KubeletStats stats;
   std::uint64_t handled = 0;        // every event up to this resource version
   std::uint64_t short_actions = 0;  // starts, stops and reports under way
+  std::uint64_t nodes_behind = 0;   // their last report was lost
 
   // The kubelet thread's own.
   std::map<std::string, SimulatedNode> nodes;
@@ -76,7 +82,6 @@ struct SimulatedKubelets::Impl {
   std::priority_queue<Action, std::vector<Action>, std::greater<>> actions;
   std::uint64_t next_order = 0;
   UseMeter use;
-  double stopped_at = 0;  // seconds()
   std::map<ResourceName, std::uint64_t> positions;
   std::vector<ObjectStore::Subscription> subscriptions;
   std::thread thread;
@@ -106,8 +111,14 @@ struct SimulatedKubelets::Impl {
   void forget_node(const std::string& name);
   void zones_changed(const std::string& name, SimulatedNode& node);
   [[nodiscard]] NodeSnapshot snapshot_of(const SimulatedNode& node) const;
-  void report(const std::string& name);
-  void deliver(const std::string& name, const NodeSnapshot& snapshot);
+  void report(const Action& action);
+  void report_again(const Action& action);
+  void look(const std::string& name, SimulatedNode& node, const std::string& number);
+  void deliver(const std::string& name, const NodeSnapshot& snapshot, const std::string& number);
+  void set_behind(SimulatedNode& node, bool behind);
+  // What chance decides of one look of a node's exporter, for one purpose.
+  [[nodiscard]] Dice dice(const std::string& node, const std::string& number,
+                          const char* purpose) const;
   bool write(const std::string& name, SimulatedNode& node, const NodeSnapshot& snapshot);
 
   // --- pods (kubelet_pods.cpp)

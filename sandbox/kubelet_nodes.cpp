@@ -36,7 +36,6 @@ void SimulatedKubelets::Impl::look_at_node(const std::string& name) {
     for (ZoneDescription& zone : description->zones) zone.available = zone.allocatable;
   }
   SimulatedNode& node = nodes[name];
-  if (known == nodes.end()) node.dice = Dice(options.seed, name);
   node.admission = options.admission(*description);
   node.description = std::move(*description);
   if (node.description.machine != nullptr) {
@@ -68,11 +67,8 @@ void SimulatedKubelets::Impl::adopt_pods(const std::string& name, SimulatedNode&
       bound.push_back(std::move(pod));
     }
   }
-  // An agent reports when it starts; an exporter of counts is taken to have done so before.
-  const bool whole = node.description.machine != nullptr;
-  if (!node.description.zones.empty() && (whole || options.reports.kind == ReportKind::kFacts)) {
-    write(name, node, snapshot_of(node));
-  }
+  // Exporters report when they start: what others have left in the object is over.
+  if (!node.description.zones.empty()) write(name, node, snapshot_of(node));
   use.update(name, node.admission->zones(), seconds());
   for (const json& pod : bound) look_at_pod(pod);
   if (again) zones_changed(name, node);
@@ -82,6 +78,7 @@ void SimulatedKubelets::Impl::forget_node(const std::string& name) {
   const auto found = nodes.find(name);
   if (found == nodes.end()) return;
   for (const std::string& uid : found->second.pods) pods.erase(uid);
+  set_behind(found->second, false);
   nodes.erase(found);
   use.forget(name, seconds());
   count([this](KubeletStats& s) { s.nodes = nodes.size(); });
@@ -93,13 +90,27 @@ void SimulatedKubelets::Impl::zones_changed(const std::string& name, SimulatedNo
   use.update(name, node.admission->zones(), seconds());
   if (node.report_pending) return;
   node.report_pending = true;
-  const Seconds delay = options.reports.delay;
-  schedule({after(delay * node.dice.vary(options.reports.jitter)),
+  const std::string number = std::to_string(++node.looks);
+  const double varied = dice(name, number, "delay").vary(options.reports.jitter);
+  schedule({after(Seconds(options.reports.delay) * varied),
             0,
             ActionKind::kReport,
             {"", name},
             "",
-            nullptr});
+            nullptr,
+            number});
+}
+
+Dice SimulatedKubelets::Impl::dice(const std::string& node, const std::string& number,
+                                   const char* purpose) const {
+  return {options.seed, node + "/" + purpose + "/" + number};
+}
+
+void SimulatedKubelets::Impl::set_behind(SimulatedNode& node, bool behind) {
+  if (node.behind == behind) return;
+  node.behind = behind;
+  const std::lock_guard lock(mutex);
+  behind ? ++nodes_behind : --nodes_behind;
 }
 
 NodeSnapshot SimulatedKubelets::Impl::snapshot_of(const SimulatedNode& node) const {
@@ -116,43 +127,70 @@ NodeSnapshot SimulatedKubelets::Impl::snapshot_of(const SimulatedNode& node) con
 }
 
 // The exporter looks, if its agent does not happen to restart.
-void SimulatedKubelets::Impl::report(const std::string& name) {
+void SimulatedKubelets::Impl::report(const Action& action) {
+  const std::string& name = action.pod.name;
   const auto found = nodes.find(name);
   if (found == nodes.end()) return;
   SimulatedNode& node = found->second;
   const ReportOptions& reports = options.reports;
-  if (!node.agent_back && node.dice.chance(reports.restarts)) {
+  if (!node.agent_back && dice(name, action.look, "restart").chance(reports.restarts)) {
     node.agent_back = true;
     count([](KubeletStats& s) { ++s.agent_restarts; });
-    schedule({after(reports.pause), 0, ActionKind::kReport, {"", name}, "", nullptr});
+    schedule({after(reports.pause), 0, ActionKind::kReport, {"", name}, "", nullptr, action.look});
     return;
   }
   node.agent_back = false;
   node.report_pending = false;
+  look(name, node, action.look);
+}
+
+// A node whose last report was lost and that had nothing to report since.
+void SimulatedKubelets::Impl::report_again(const Action& action) {
+  const auto found = nodes.find(action.pod.name);
+  if (found == nodes.end()) return;
+  SimulatedNode& node = found->second;
+  node.again_pending = false;
+  // An agent that is away reports when it is back.
+  if (node.behind && !node.agent_back) look(action.pod.name, node, action.look);
+}
+
+void SimulatedKubelets::Impl::look(const std::string& name, SimulatedNode& node,
+                                   const std::string& number) {
+  const ReportOptions& reports = options.reports;
   NodeSnapshot snapshot = snapshot_of(node);
-  if (reports.transit.count() == 0) return deliver(name, snapshot);
-  const auto due = after(Seconds(reports.transit) * node.dice.vary(reports.jitter));
-  node.last_due = std::max(due, node.last_due);
+  if (reports.transit.count() == 0) return deliver(name, snapshot, number);
+  const double varied = dice(name, number, "transit").vary(reports.jitter);
+  node.last_due = std::max(after(Seconds(reports.transit) * varied), node.last_due);
   schedule({node.last_due,
             0,
             ActionKind::kDeliver,
             {"", name},
             "",
-            std::make_shared<const NodeSnapshot>(std::move(snapshot))});
+            std::make_shared<const NodeSnapshot>(std::move(snapshot)),
+            number});
 }
 
-void SimulatedKubelets::Impl::deliver(const std::string& name, const NodeSnapshot& snapshot) {
+void SimulatedKubelets::Impl::deliver(const std::string& name, const NodeSnapshot& snapshot,
+                                      const std::string& number) {
   const auto found = nodes.find(name);
   if (found == nodes.end()) return;
   SimulatedNode& node = found->second;
-  if (node.dice.chance(options.reports.loss)) {
-    count([](KubeletStats& s) { ++s.reports_lost; });
-    if (node.report_pending) return;
-    node.report_pending = true;
-    schedule({after(options.reports.period), 0, ActionKind::kReport, {"", name}, "", nullptr});
-    return;
+  if (!dice(name, number, "loss").chance(options.reports.loss)) {
+    if (write(name, node, snapshot)) count([](KubeletStats& s) { ++s.reports; });
+    return set_behind(node, false);  // last: wait_idle waits for it
   }
-  if (write(name, node, snapshot)) count([](KubeletStats& s) { ++s.reports; });
+  set_behind(node, true);
+  count([](KubeletStats& s) { ++s.reports_lost; });
+  // The next change makes the exporter look as ever; if there is none, it looks after the period.
+  if (node.again_pending) return;
+  node.again_pending = true;
+  schedule({after(options.reports.period),
+            0,
+            ActionKind::kReportAgain,
+            {"", name},
+            "",
+            nullptr,
+            "again " + std::to_string(++node.looks_again)});
 }
 
 bool SimulatedKubelets::Impl::write(const std::string& name, SimulatedNode& node,

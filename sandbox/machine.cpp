@@ -1,6 +1,8 @@
 #include "sandbox/machine.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 
 namespace plimsoll::sandbox {
 namespace {
@@ -12,6 +14,20 @@ Amounts memory_of(const MachineZone& zone) {
 }
 
 }  // namespace
+
+std::optional<std::uint16_t> KubeletSettings::max_numa_nodes() const {
+  constexpr int kDefault = 8;  // and the least that a kubelet takes
+  constexpr auto kMost = std::numeric_limits<std::uint16_t>::max();
+  const auto found = topology_manager_options.find("max-allowable-numa-nodes");
+  if (found == topology_manager_options.end()) return kDefault;
+  const std::string& text = found->second;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < kDefault) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint16_t>(std::min<std::int64_t>(number, kMost));
+}
 
 Amounts Machine::allocatable_memory(std::size_t column) const {
   const MachineZone& zone = hardware.zones[column];

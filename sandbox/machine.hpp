@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,10 @@ struct KubeletSettings {
   std::map<int, Amounts> reserved_memory;    // by zone id
   bool pod_level_resource_managers = false;  // the feature gate PodLevelResourceManagers
   std::int64_t max_pods = 110;
+
+  // max-allowable-numa-nodes: 8 if it is not set; null if it is no such number. More than any
+  // machine has (65535) is as good as any more.
+  [[nodiscard]] std::optional<std::uint16_t> max_numa_nodes() const;
 };
 
 struct Machine {

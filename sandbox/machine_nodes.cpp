@@ -3,16 +3,29 @@
 #include <nlohmann/json.hpp>
 
 #include "sandbox/node_admission.hpp"
+#include "sandbox/node_kind.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
 
 using nlohmann::json;
 
-// Sets the amounts of a resource list that differ; amounts of resources that a machine does not
-// speak of (ephemeral-storage) stay.
+// Whether a machine has so much of it as it says and nothing if it says nothing: huge pages and
+// what device plugins register. What Koordinator's manager writes into Node.status
+// (koordinator.sh/gpu-core) follows from its Device object instead.
+bool is_hardware(const std::string& resource) {
+  return is_memory(resource) || (is_device(resource) && !resource.starts_with("koordinator.sh/"));
+}
+
+// Sets the amounts of a resource list that differ and drops hardware that is not there; what a
+// machine does not speak of (ephemeral-storage) stays.
 bool set_amounts(json& list, const Amounts& amounts) {
   bool changed = false;
+  for (auto item = list.begin(); item != list.end();) {
+    const bool gone = is_hardware(item.key()) && !amounts.contains(item.key());
+    item = gone ? list.erase(item) : std::next(item);
+    changed = changed || gone;
+  }
   for (const auto& [name, amount] : amounts) {
     const auto old = parse_amount(name, list.value(name, json()));
     if (old && *old == amount) continue;

@@ -9,9 +9,9 @@
 namespace plimsoll::sandbox {
 
 // Every Node of the store that names a machine gets the machine's capacity and allocatable, and a
-// NodeResourceTopology (made if there is none) in which everything is free. Call it before anybody
-// looks at the store. Fails on descriptions that are wrong: all of them, each with its node; then
-// nothing is changed.
+// NodeResourceTopology (made if there is none) in which everything is free; what the objects said
+// of zones, settings, huge pages and devices is gone. Call it before anybody looks at the store.
+// Fails on descriptions that are wrong: all of them, each with its node; then nothing is changed.
 [[nodiscard]] Result<void> install_machine_nodes(ObjectStore& store, MachineLibrary& machines,
                                                  ReportKind kind = ReportKind::kFacts);
 

@@ -57,9 +57,7 @@ class Check {
       if (!is_known) {
         problem(field, "unknown option " + name);
       } else if (name == "max-allowable-numa-nodes") {
-        const bool number = !value.empty() && value.size() < 6 &&
-                            value.find_first_not_of("0123456789") == std::string::npos;
-        if (!number || std::stoi(value) < 8) problem(field, name + " must be 8 or more");
+        if (!kubelet_.max_numa_nodes()) problem(field, name + " must be 8 or more");
       } else if (value != "true" && value != "false") {
         problem(field, name + " must be \"true\" or \"false\"");
       }
@@ -112,16 +110,13 @@ class Check {
 
   void zones() {
     if (kubelet_.topology_manager_policy == "none") return;
-    std::size_t most = 8;
-    if (const auto limit = kubelet_.topology_manager_options.find("max-allowable-numa-nodes");
-        limit != kubelet_.topology_manager_options.end() && problems_.empty()) {
-      most = static_cast<std::size_t>(std::stoi(limit->second));
-    }
-    if (machine_.hardware.zones.size() > most) {
-      problem("topologyManagerPolicyOptions",
-              "the machine has " + std::to_string(machine_.hardware.zones.size()) +
-                  " NUMA nodes, and the topology manager takes " + std::to_string(most) +
-                  "; set max-allowable-numa-nodes");
+    const auto most = kubelet_.max_numa_nodes();
+    const auto& zones = machine_.hardware.zones;
+    if (most && zones.size() > *most) {
+      problem("topologyManagerPolicyOptions", "the machine has " + std::to_string(zones.size()) +
+                                                  " NUMA nodes, and the topology manager takes " +
+                                                  std::to_string(*most) +
+                                                  "; set max-allowable-numa-nodes");
     }
   }
 

@@ -279,6 +279,7 @@ NodeReport KubeletAdmission::zones() const {
   const kubelet::NodeModel& m = model();
   const ResourceIndex& resources = shared_->kinds.resources();
   NodeReport report;
+  report.complete = has_machine_;
   for (std::uint32_t column = 0; column < m.zones(); ++column) {
     ZoneReport& zone = report.zones.emplace_back();
     zone.id = static_cast<int>(m.zone_ids[column]);

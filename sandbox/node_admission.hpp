@@ -45,7 +45,7 @@ struct NodeDescription {
 // From a Node and its NodeResourceTopology (null: it has none). Policy and scope come from the
 // attributes or, where these are missing, from the legacy topologyPolicies. Zones of another type
 // than "Node" or not named node-<n> (n below 64) are left out. With a machine everything but the
-// name comes from there. Fails when a quantity is malformed.
+// name comes from there. Fails when a quantity is malformed or a zone is listed twice.
 [[nodiscard]] Result<NodeDescription> describe_node(
     const nlohmann::json& node, const nlohmann::json& nrt,
     const std::shared_ptr<const Machine>& machine = nullptr);

@@ -144,6 +144,12 @@ Result<NodeDescription> describe_node(const json& node, const json& nrt,
   }
   std::sort(result.zones.begin(), result.zones.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
+  const auto twice = std::adjacent_find(result.zones.begin(), result.zones.end(),
+                                        [](const auto& a, const auto& b) { return a.id == b.id; });
+  if (twice != result.zones.end()) {
+    return fail(ErrorCode::kInvalid, "noderesourcetopology " + result.name + ": zone node-" +
+                                         std::to_string(twice->id) + " is listed twice");
+  }
   return result;
 } catch (const json::exception& error) {
   return fail(ErrorCode::kInvalid,

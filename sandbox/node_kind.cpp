@@ -143,10 +143,7 @@ kubelet::Managers managers_of(const KubeletSettings& settings) {
   managers.policy = policy_of(settings.topology_manager_policy);
   managers.scope = scope_of(settings.topology_manager_scope);
   managers.prefer_closest = is_on(settings.topology_manager_options, "prefer-closest-numa-nodes");
-  if (const auto most = settings.topology_manager_options.find("max-allowable-numa-nodes");
-      most != settings.topology_manager_options.end()) {
-    managers.max_numa_nodes = static_cast<std::uint16_t>(std::stoi(most->second));
-  }
+  managers.max_numa_nodes = settings.max_numa_nodes().value_or(managers.max_numa_nodes);
   managers.cpu = settings.cpu_manager_policy == "static" ? kubelet::ManagerPolicy::kStatic
                                                          : kubelet::ManagerPolicy::kNone;
   const auto& options = settings.cpu_manager_options;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "plugins/topology/kubelet/facts.hpp"
+
 namespace plimsoll::sandbox {
 namespace {
 
@@ -14,13 +16,28 @@ json& list_at(json& object, const char* key) {
   return list;
 }
 
-// The item of a list that has this name; made if there is none.
-json& named(json& list, const std::string& name) {
+std::string name_of(const json& item) {
+  return item.is_object() ? item.value("name", "") : "";
+}
+
+template <typename Keep>
+void keep_only(json& list, const Keep& keep) {
+  json kept = json::array();
   for (json& item : list) {
-    if (item.is_object() && item.value("name", "") == name) return item;
+    if (keep(name_of(item))) kept.push_back(std::move(item));
   }
-  list.push_back({{"name", name}});
-  return list.back();
+  list = std::move(kept);
+}
+
+// The item of a list that has this name; made if there is none. The first one: others go.
+json& named(json& list, const std::string& name) {
+  std::size_t first = 0;
+  while (first < list.size() && name_of(list[first]) != name) ++first;
+  if (first == list.size()) list.push_back({{"name", name}});
+  for (std::size_t i = list.size() - 1; i > first; --i) {
+    if (name_of(list[i]) == name) list.erase(i);
+  }
+  return list[first];
 }
 
 void set_quantity(json& resource, const char* field, const std::string& name, std::int64_t amount) {
@@ -28,11 +45,18 @@ void set_quantity(json& resource, const char* field, const std::string& name, st
   if (!old || *old != amount) resource[field] = format_amount(name, amount);
 }
 
-}  // namespace
-
-void set_attribute(json& nrt, const std::string& name, const std::string& value) {
-  named(list_at(nrt, "attributes"), name)["value"] = value;
+void write_attributes(json& attributes, const NodeReport& report) {
+  const auto is_given = [&](const std::string& name) {
+    return std::any_of(report.attributes.begin(), report.attributes.end(),
+                       [&](const auto& attribute) { return attribute.first == name; });
+  };
+  keep_only(attributes, [&](const std::string& name) {
+    return !topology::kubelet::is_setting(name) || is_given(name);
+  });
+  for (const auto& [name, value] : report.attributes) named(attributes, name)["value"] = value;
 }
+
+}  // namespace
 
 void write_report(json& nrt, const NodeReport& report) {
   json& zones = list_at(nrt, "zones");
@@ -46,6 +70,10 @@ void write_report(json& nrt, const NodeReport& report) {
       set_quantity(resource, "allocatable", name, amount_of(zone.allocatable, name));
       set_quantity(resource, "available", name, std::max<std::int64_t>(0, available));
     }
+    if (report.complete) {
+      keep_only(resources, [&](const std::string& name) { return zone.available.contains(name); });
+      entry.erase("costs");
+    }
     if (zone.costs.empty()) continue;
     json costs = json::array();
     for (const auto& [id, value] : zone.costs) {
@@ -53,7 +81,15 @@ void write_report(json& nrt, const NodeReport& report) {
     }
     entry["costs"] = std::move(costs);
   }
-  for (const auto& [name, value] : report.attributes) set_attribute(nrt, name, value);
+  if (report.complete) {
+    keep_only(zones, [&](const std::string& name) {
+      return std::any_of(report.zones.begin(), report.zones.end(), [&](const ZoneReport& zone) {
+        return name == "node-" + std::to_string(zone.id);
+      });
+    });
+    nrt.erase("topologyPolicies");
+  }
+  write_attributes(list_at(nrt, "attributes"), report);
   for (const auto& [name, value] : report.annotations) {
     json& metadata = nrt["metadata"];
     if (!value.empty())

@@ -28,6 +28,9 @@ struct ZoneReport {
 
 struct NodeReport {
   std::vector<ZoneReport> zones;  // by id
+  // Zones and resources that are not listed are not there; else what the report is written into may
+  // have more of them.
+  bool complete = false;
   // Top-level attributes by name: topologyManagerPolicy, ...
   std::vector<std::pair<std::string, std::string>> attributes;
   std::vector<std::pair<std::string, std::string>> annotations;  // an empty one goes
@@ -37,10 +40,10 @@ struct NodeReport {
 [[nodiscard]] std::vector<topology::NrtZone> nrt_zones_of(const NodeReport& report);
 
 // Brings a NodeResourceTopology up to date with a report: zones and resources that it has not are
-// added, amounts that are the same keep their spelling ("64Gi"), what else stands in it stays.
+// added, amounts that are the same keep their spelling ("64Gi"). What else stands in it stays,
+// except for what a reader would take for part of this report: settings of the kubelet
+// (docs/topology.md, "Node facts") that it does not give, and second entries of one name. A
+// complete report also takes other zones and resources and the legacy topologyPolicies away.
 void write_report(nlohmann::json& nrt, const NodeReport& report);
-
-// Sets a top-level attribute, in place if it is there.
-void set_attribute(nlohmann::json& nrt, const std::string& name, const std::string& value);
 
 }  // namespace plimsoll::sandbox

@@ -4,11 +4,15 @@
 
 namespace plimsoll::sandbox {
 
-void UseMeter::Total::advance(double seconds) {
-  const double passed = std::max(0.0, seconds - since);
-  used_seconds += static_cast<double>(used) * passed;
-  if (nodes > 0) spread_seconds += spread / static_cast<double>(nodes) * passed;
-  since = std::max(since, seconds);
+void UseMeter::Total::pass(double seconds) {
+  used_seconds += static_cast<double>(used) * seconds;
+  if (nodes > 0) spread_seconds += spread / static_cast<double>(nodes) * seconds;
+}
+
+void UseMeter::advance(double seconds) {
+  if (!running_ || seconds <= since_) return;
+  for (auto& [name, total] : totals_) total.pass(seconds - since_);
+  since_ = seconds;
 }
 
 void UseMeter::update(const std::string& node, const NodeReport& report, double seconds) {
@@ -26,12 +30,14 @@ void UseMeter::update(const std::string& node, const NodeReport& report, double 
       zones.emptiest = fresh ? share : std::min(zones.emptiest, share);
     }
   }
-  forget(node, seconds);
+  if (!running_ && nodes_.contains(node)) {
+    running_ = true;
+    begin_ = since_ = seconds;
+  }
+  advance(seconds);
+  take_out(node);
   for (const auto& [name, zones] : now) {
-    const auto [at, fresh] = totals_.try_emplace(name);
-    Total& total = at->second;
-    if (fresh) total.begin = total.since = seconds;
-    total.advance(seconds);
+    Total& total = totals_[name];
     total.allocatable += zones.allocatable;
     total.used += zones.used;
     total.spread += zones.fullest - zones.emptiest;
@@ -42,11 +48,15 @@ void UseMeter::update(const std::string& node, const NodeReport& report, double 
 }
 
 void UseMeter::forget(const std::string& node, double seconds) {
+  advance(seconds);
+  take_out(node);
+}
+
+void UseMeter::take_out(const std::string& node) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return;
   for (const auto& [name, zones] : found->second) {
     Total& total = totals_[name];
-    total.advance(seconds);
     total.allocatable -= zones.allocatable;
     total.used -= zones.used;
     total.spread -= zones.fullest - zones.emptiest;
@@ -55,15 +65,14 @@ void UseMeter::forget(const std::string& node, double seconds) {
   nodes_.erase(found);
 }
 
-std::map<std::string, ZoneUse> UseMeter::result(double seconds) const {
+std::map<std::string, ZoneUse> UseMeter::result() const {
   std::map<std::string, ZoneUse> result;
-  for (auto [name, total] : totals_) {
-    total.advance(seconds);
+  const double time = since_ - begin_;
+  for (const auto& [name, total] : totals_) {
     ZoneUse& use = result[name];
     use.allocatable = total.allocatable;
     use.used = total.used;
     use.peak = total.peak;
-    const double time = total.since - total.begin;
     use.mean = time > 0 ? total.used_seconds / time : static_cast<double>(total.used);
     if (total.nodes > 0) {
       use.spread =

@@ -7,22 +7,13 @@
 
 #include "sandbox/pod_fingerprint.hpp"
 #include "sandbox/pod_rules.hpp"
+#include "tests/sandbox/kubelet_options.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
 
 using nlohmann::json;
 using namespace std::chrono_literals;
-
-constexpr auto kLong = 20s;
-
-KubeletOptions fast() {
-  KubeletOptions options;
-  options.start_delay = 5ms;
-  options.stop_delay = 5ms;
-  options.reports.delay = 5ms;
-  return options;
-}
 
 class KubeletTest : public testing::Test {
  protected:
@@ -165,6 +156,21 @@ TEST_F(KubeletTest, FinishesPodsAfterTheirRunSeconds) {
   EXPECT_EQ(attribute("n", "nodeTopologyPodsFingerprint"), pod_fingerprint({{"default", "b"}}));
 }
 
+// A thousand million seconds on a clock that goes a million times slower.
+TEST_F(KubeletTest, WhatIsDueBeyondTheClockNeverComes) {
+  add_node("n");
+  KubeletOptions options = fast();
+  options.start_delay = 0ms;
+  options.reports.delay = 0ms;
+  options.speed = 1e-6;
+  SimulatedKubelets kubelets(store, options);
+  add_bound("a", "n", "6", {{kRunSecondsAnnotation, "1e9"}});
+  ASSERT_TRUE(kubelets.wait_idle(kLong));
+  EXPECT_EQ(pod("a")["status"]["phase"], "Running");
+  EXPECT_EQ(kubelets.stats().finished, 0U);
+  EXPECT_EQ(kubelets.stats().pending_finishes, 1U);
+}
+
 TEST_F(KubeletTest, GivesBackOnDeletion) {
   add_node("n");
   SimulatedKubelets kubelets(store, fast());
@@ -221,6 +227,48 @@ TEST_F(KubeletTest, ANodeThatGrowsKeepsItsPods) {
   ASSERT_TRUE(kubelets.wait_idle(kLong));
   EXPECT_EQ(available("n", 0), "6");
   EXPECT_EQ(available("n", 1), "12");
+}
+
+// Settings and facts of another exporter, and of another moment, do not outlive the first report:
+// not even of a simulated exporter that writes counts alone.
+TEST_F(KubeletTest, TheFirstReportEndsWhatOthersLeft) {
+  for (const ReportKind kind : {ReportKind::kFacts, ReportKind::kCounts}) {
+    const std::string name = kind == ReportKind::kFacts ? "facts" : "counts";
+    add_node(name);
+    ASSERT_TRUE(
+        store.modify(kNodeResourceTopologies, {"", name}, {}, [](json& object) -> ApiResult<void> {
+          json& annotations = object["metadata"]["annotations"];
+          annotations["topology.plimsoll.io/machine"] = "v1.0\ncpus 0/0/0 0-7\n";
+          annotations["topology.plimsoll.io/free"] = "v1.0\ncpus 0\n";
+          for (const char* setting : {"cpuManagerPolicyOptions", "kubeletFeatureGates"}) {
+            object["attributes"].push_back({{"name", setting}, {"value", "x=true"}});
+          }
+          object["attributes"].push_back({{"name", "colour"}, {"value", "red"}});
+          // Readers take the last valid one.
+          object["attributes"].push_back(
+              {{"name", "topologyManagerPolicy"}, {"value", "restricted"}});
+          return {};
+        }));
+    KubeletOptions options = fast();
+    options.reports.kind = kind;
+    SimulatedKubelets kubelets(store, options);
+    ASSERT_TRUE(kubelets.wait_idle(kLong));
+    const json object = nrt(name);
+    std::map<std::string, std::string> attributes;
+    for (const json& entry : object["attributes"]) {
+      EXPECT_TRUE(attributes.emplace(entry["name"], entry["value"]).second) << entry;
+    }
+    EXPECT_EQ(attributes.count("cpuManagerPolicyOptions"), 0U) << name;
+    EXPECT_EQ(attributes.count("kubeletFeatureGates"), 0U) << name;
+    EXPECT_EQ(attributes["colour"], "red") << "nobody's business here";
+    EXPECT_EQ(attributes["topologyManagerPolicy"], "restricted");
+    EXPECT_EQ(attributes["nodeTopologyPodsFingerprint"], pod_fingerprint({}));
+    const json annotations = object["metadata"].value("annotations", json::object());
+    EXPECT_NE(annotations.value("topology.plimsoll.io/free", ""), "v1.0\ncpus 0\n");
+    EXPECT_EQ(annotations.contains("topology.plimsoll.io/free"), kind == ReportKind::kFacts);
+    EXPECT_EQ(annotations.contains("topology.plimsoll.io/machine"), kind == ReportKind::kFacts);
+    EXPECT_EQ(kubelets.stats().reports, 0U) << "the first one of a node is not counted";
+  }
 }
 
 TEST_F(KubeletTest, SurvivesALostHistoryAndBrokenObjects) {

@@ -5,7 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "plugins/topology/kubelet/facts.hpp"
 #include "sandbox/machine_nodes.hpp"
+#include "sandbox/node_kind.hpp"
 #include "tests/sandbox/units.hpp"
 
 namespace plimsoll::sandbox {
@@ -147,6 +149,22 @@ json node(const std::string& name, const json& machine) {
           {"status", {{"allocatable", {{"cpu", "99"}, {"ephemeral-storage", "5Gi"}}}}}};
 }
 
+TEST(MachineDescription, AnyLimitOfNumaNodesIsTaken) {
+  const auto limit = [](const char* value) {
+    const json options = {{"max-allowable-numa-nodes", value}};
+    const auto machine = read_machine(
+        description({{"kubelet", {{"topologyManagerPolicyOptions", options}}}}).dump(), "");
+    return machine ? std::to_string(managers_of(machine->kubelet).max_numa_nodes)
+                   : machine.error().message;
+  };
+  EXPECT_EQ(limit("8"), "8");
+  EXPECT_EQ(limit("65544"), "65535") << "and not 8";
+  EXPECT_EQ(limit("1000000"), "65535");
+  for (const char* wrong : {"7", "-9", "8x", ""}) {
+    EXPECT_THAT(limit(wrong), HasSubstr("max-allowable-numa-nodes must be 8 or more")) << wrong;
+  }
+}
+
 TEST(MachineLibrary, ReadsEachDescriptionOnce) {
   MachineLibrary library(kMachines);
   const auto a = library.machine_of(node("a", description()));
@@ -184,6 +202,57 @@ TEST(MachineNodes, MakesObjectsAgreeWithTheMachine) {
   EXPECT_EQ(resources["cpu"]["available"], "3");
   EXPECT_EQ(resources["memory"]["available"], std::to_string(16 * kGiB));
   EXPECT_EQ(store.count(kNodeResourceTopologies), 1U);
+}
+
+// What a file says of another machine would contradict what the agent knows of this one.
+TEST(MachineNodes, ReplacesWhatTheFileSays) {
+  ObjectStore store({.seed = 1});
+  json object = node("n", description());
+  for (const char* list : {"capacity", "allocatable"}) {
+    object["status"][list].update({{"nvidia.com/gpu", "8"},
+                                   {"hugepages-1Gi", "4Gi"},
+                                   {"hugepages-2Mi", "0"},
+                                   {"koordinator.sh/gpu-core", "800"},
+                                   {"ephemeral-storage", "5Gi"}});
+  }
+  ASSERT_TRUE(store.create(kNodes, std::move(object)));
+  const json gpu = {
+      {"name", "nvidia.com/gpu"}, {"capacity", "4"}, {"allocatable", "4"}, {"available", "4"}};
+  ASSERT_TRUE(
+      store.create(kNodeResourceTopologies,
+                   {{"metadata", {{"name", "n"}, {"labels", {{"kept", "yes"}}}}},
+                    {"topologyPolicies", {"SingleNUMANodePodLevel"}},
+                    {"zones",
+                     {{{"name", "node-0"}, {"type", "Node"}, {"resources", {gpu}}},
+                      {{"name", "node-5"}, {"type", "Node"}, {"resources", {gpu}}},
+                      {{"name", "socket-0"}, {"type", "Socket"}}}},
+                    {"attributes",
+                     {{{"name", "topologyManagerScope"}, {"value", "pod"}},
+                      {{"name", "topologyManagerOptionPreferClosestNumaNodes"}, {"value", "true"}},
+                      {{"name", "cpuManagerPolicyOptions"}, {"value", "full-pcpus-only=true"}},
+                      {{"name", "colour"}, {"value", "red"}}}}}));
+  MachineLibrary library;
+  ASSERT_TRUE(install_machine_nodes(store, library));
+
+  const json status = (*store.get(kNodes, {"", "n"}))->parse()["status"];
+  for (const char* list : {"capacity", "allocatable"}) {
+    std::vector<std::string> names;
+    for (const auto& [name, amount] : status[list].items()) names.push_back(name);
+    EXPECT_THAT(names, ElementsAre("cpu", "ephemeral-storage", "koordinator.sh/gpu-core", "memory",
+                                   "pods"));
+  }
+  const json nrt = (*store.get(kNodeResourceTopologies, {"", "n"}))->parse();
+  EXPECT_EQ(nrt["metadata"]["labels"]["kept"], "yes");
+  EXPECT_FALSE(nrt.contains("topologyPolicies"));
+  EXPECT_EQ(nrt["zones"].size(), 2U);
+  ResourceIndex resources;
+  topology::kubelet::FactsReader reader(
+      [&](std::string_view name) { return resources.of(std::string(name)); });
+  const auto facts = reader.read(topology::parse_nrt(nrt.dump()).value());
+  EXPECT_THAT(facts.problems, ElementsAre());
+  EXPECT_EQ(facts.model->managers, managers_of(read_machine(description().dump(), "")->kubelet));
+  EXPECT_TRUE(facts.state.knows_cpus() && facts.state.knows_groups());
+  EXPECT_TRUE(facts.model->devices.empty());
 }
 
 TEST(MachineNodes, ChangesNothingWhenADescriptionIsWrong) {

@@ -183,6 +183,25 @@ TEST(NodeDescription, ReadsPolicyScopeAndZones) {
       << broken.error().message;
 }
 
+TEST(NodeDescription, AZoneIsListedOnce) {
+  const json topology =
+      nrt("restricted", "pod", {zone(0, "4", "1Gi"), zone(1, "4", "1Gi"), zone(0, "8", "1Gi")});
+  const auto node = describe_node(kNode, topology);
+  ASSERT_FALSE(node);
+  EXPECT_EQ(node.error().message, "noderesourcetopology n: zone node-0 is listed twice");
+}
+
+TEST(NodeReport, TheLastOfTwoEntriesDoesNotOutliveAReport) {
+  json topology = nrt("restricted", "pod", {zone(0, "4", "1Gi")});
+  json again = topology["zones"][0]["resources"][0];
+  again["available"] = "1";
+  topology["zones"][0]["resources"].push_back(again);
+  const auto node = make(topology);
+  write_report(topology, node->report(ReportKind::kFacts));
+  EXPECT_EQ(topology["zones"][0]["resources"].size(), 2U);
+  EXPECT_EQ(topology["zones"][0]["resources"][0]["available"], "1");
+}
+
 TEST(PodFingerprint, GoldenVectors) {
   EXPECT_EQ(pod_fingerprint({}), "pfp0v001ef46db3751d8e999");
   EXPECT_EQ(pod_fingerprint({{"ns", "pod"}}), "pfp0v001c673abf0b4ced2d6");

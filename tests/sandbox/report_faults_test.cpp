@@ -4,29 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "sandbox/kubelet.hpp"
 #include "sandbox/pod_fingerprint.hpp"
 #include "sandbox/pod_rules.hpp"
+#include "tests/sandbox/kubelet_options.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
 
 using nlohmann::json;
 using namespace std::chrono_literals;
-
-constexpr auto kLong = 20s;
-
-KubeletOptions fast() {
-  KubeletOptions options;
-  options.start_delay = 5ms;
-  options.stop_delay = 5ms;
-  options.reports.delay = 5ms;
-  options.reports.period = 10ms;
-  options.reports.pause = 10ms;
-  return options;
-}
 
 class ReportFaultsTest : public testing::Test {
  protected:
@@ -66,6 +56,23 @@ class ReportFaultsTest : public testing::Test {
       if (resource["name"] == "cpu") return resource["available"];
     }
     return "none";
+  }
+  std::string fingerprint(const std::string& node) const {
+    const json object = nrt(node);
+    for (const json& entry : object["attributes"]) {
+      if (entry["name"] == "nodeTopologyPodsFingerprint") return entry["value"];
+    }
+    return "none";
+  }
+  // Until so many reports have arrived or were lost.
+  static bool wait_for_looks(const SimulatedKubelets& kubelets, std::uint64_t looks) {
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (std::chrono::steady_clock::now() < deadline) {
+      const KubeletStats stats = kubelets.stats();
+      if (stats.reports + stats.reports_lost >= looks) return true;
+      std::this_thread::sleep_for(1ms);
+    }
+    return false;
   }
   std::string phase(const std::string& pod) const {
     return *find_field((*store.get(kPods, {"default", pod}))->fields, "status.phase");
@@ -149,6 +156,70 @@ TEST_F(ReportFaultsTest, LostReportsAreMadeUpForInTheNextPeriod) {
   EXPECT_GT(kubelets.stats().reports_lost, 0U);
   EXPECT_GE(kubelets.stats().reports, 8U);
   for (int i = 0; i < 8; ++i) EXPECT_EQ(free_cpus("n" + std::to_string(i), 0), "3") << i;
+}
+
+// A change makes the exporter look at once, however long the period is.
+TEST_F(ReportFaultsTest, ALostReportSilencesNobody) {
+  constexpr int kNodes = 16;
+  const auto name = [](int i) { return "n" + std::to_string(i); };
+  for (int i = 0; i < kNodes; ++i) add_machine(name(i));
+  KubeletOptions options = fast();
+  options.reports.loss = 0.5;
+  options.reports.period = 1h;
+  SimulatedKubelets kubelets(store, options);
+  std::vector<std::vector<std::pair<std::string, std::string>>> pods(kNodes);
+  std::uint64_t looks = 0;
+  int behind = kNodes;
+  for (int round = 0; round < 14 && behind > 0; ++round) {
+    for (int i = 0; i < kNodes; ++i) {
+      if (round > 0 && fingerprint(name(i)) == pod_fingerprint(pods[i])) continue;
+      const std::string pod = "p" + std::to_string(i) + "-" + std::to_string(round);
+      pods[i].emplace_back("default", pod);
+      add_bound(pod, name(i), "500m");
+      ++looks;
+    }
+    ASSERT_TRUE(wait_for_looks(kubelets, looks)) << "round " << round;
+    behind = 0;
+    for (int i = 0; i < kNodes; ++i) behind += fingerprint(name(i)) != pod_fingerprint(pods[i]);
+  }
+  EXPECT_EQ(behind, 0);
+  EXPECT_GT(kubelets.stats().reports_lost, 0U);
+  EXPECT_TRUE(kubelets.wait_idle(kLong)) << "nobody waits for the end of the period";
+}
+
+// What else goes wrong does not change whose reports are lost.
+TEST_F(ReportFaultsTest, FaultsDoNotShiftOtherFaults) {
+  std::vector<std::set<int>> lost;
+  std::vector<std::uint64_t> restarts;
+  for (const double restart : {0.0, 0.7}) {
+    for (int i = 0; i < 24; ++i) add_machine("n" + std::to_string(i));
+    KubeletOptions options = fast();
+    options.reports.loss = 0.5;
+    options.reports.period = 1h;
+    options.reports.restarts = restart;
+    SimulatedKubelets kubelets(store, options);
+    for (int i = 0; i < 24; ++i) {
+      add_bound("p" + std::to_string(i), "n" + std::to_string(i), "4");
+    }
+    ASSERT_TRUE(wait_for_looks(kubelets, 24));
+    restarts.push_back(kubelets.stats().agent_restarts);
+    std::set<int>& silent = lost.emplace_back();
+    for (int i = 0; i < 24; ++i) {
+      if (free_cpus("n" + std::to_string(i), 0) == "7") silent.insert(i);
+    }
+    kubelets.stop();
+    for (int i = 0; i < 24; ++i) {
+      const std::string number = std::to_string(i);
+      ASSERT_TRUE(store.remove(kPods, {"default", "p" + number}));
+      ASSERT_TRUE(store.remove(kNodeResourceTopologies, {"", "n" + number}));
+      ASSERT_TRUE(store.remove(kNodes, {"", "n" + number}));
+    }
+  }
+  EXPECT_EQ(restarts[0], 0U);
+  EXPECT_GT(restarts[1], 0U);
+  EXPECT_FALSE(lost[0].empty());
+  EXPECT_LT(lost[0].size(), 24U);
+  EXPECT_EQ(lost[0], lost[1]);
 }
 
 TEST_F(ReportFaultsTest, AnAgentThatRestartsReportsAfresh) {

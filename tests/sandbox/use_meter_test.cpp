@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "sandbox/dice.hpp"
 
 namespace plimsoll::sandbox {
@@ -19,32 +22,54 @@ NodeReport zones(std::int64_t free0, std::int64_t free1) {
 
 TEST(UseMeter, AveragesOverTime) {
   UseMeter meter;
-  meter.update("a", zones(8000, 8000), 0);
-  meter.update("a", zones(0, 8000), 10);     // 8000 used for 20 s
-  meter.update("a", zones(4000, 4000), 30);  // as much, evenly, for 10 s
-  const auto result = meter.result(40);
+  meter.update("a", zones(4000, 8000), 0);  // what ran before
+  meter.update("a", zones(0, 8000), 10);  // the first arrival: 8000 used for 30 s, all in one zone
+  meter.update("a", zones(4000, 4000), 40);  // as much, evenly, for 10 s
+  meter.update("a", zones(0, 0), 50);        // the last change
+  const auto result = meter.result();
   ASSERT_EQ(result.size(), 1U) << "what no zone gives away is left out";
   const ZoneUse& cpu = result.at("cpu");
   EXPECT_EQ(cpu.allocatable, 16000);
-  EXPECT_EQ(cpu.used, 8000);
-  EXPECT_EQ(cpu.peak, 8000);
-  EXPECT_DOUBLE_EQ(cpu.mean, 6000);
-  EXPECT_DOUBLE_EQ(cpu.fullest, 0.5);
-  EXPECT_DOUBLE_EQ(cpu.emptiest, 0.5);
-  EXPECT_DOUBLE_EQ(cpu.spread, 0.5) << "1 for 20 of 40 seconds";
+  EXPECT_EQ(cpu.used, 16000);
+  EXPECT_EQ(cpu.peak, 16000);
+  EXPECT_DOUBLE_EQ(cpu.mean, 8000) << "over the 40 seconds from the first change to the last";
+  EXPECT_DOUBLE_EQ(cpu.fullest, 1);
+  EXPECT_DOUBLE_EQ(cpu.emptiest, 1);
+  EXPECT_DOUBLE_EQ(cpu.spread, 0.75) << "1 for 30 of 40 seconds";
+}
+
+// A resource of a node that comes later has been used since then, but the time is everybody's.
+TEST(UseMeter, AveragesOfAllResourcesAreOverTheSameTime) {
+  UseMeter meter;
+  meter.update("a", zones(8000, 8000), 0);
+  meter.update("a", zones(8000, 8000), 100);
+  NodeReport gpus;
+  gpus.zones.push_back({0, {}, {{"gpu", 4}}, {{"gpu", 0}}, {}});
+  meter.update("b", gpus, 110);
+  meter.update("a", zones(8000, 8000), 120);
+  EXPECT_DOUBLE_EQ(meter.result().at("gpu").mean, 2);
+  EXPECT_DOUBLE_EQ(meter.result().at("cpu").mean, 0);
+}
+
+TEST(UseMeter, WithoutAnyChangeWhatIsUsedCounts) {
+  UseMeter meter;
+  EXPECT_TRUE(meter.result().empty());
+  meter.update("a", zones(0, 8000), 5);
+  EXPECT_DOUBLE_EQ(meter.result().at("cpu").mean, 8000);
+  EXPECT_DOUBLE_EQ(meter.result().at("cpu").spread, 1);
 }
 
 TEST(UseMeter, AddsNodesAndForgetsThem) {
   UseMeter meter;
   meter.update("a", zones(0, 0), 0);
   meter.update("b", zones(8000, 0), 0);
-  EXPECT_EQ(meter.result(1).at("cpu").peak, 24000);
-  EXPECT_DOUBLE_EQ(meter.result(1).at("cpu").emptiest, 0);
+  EXPECT_EQ(meter.result().at("cpu").peak, 24000);
+  EXPECT_DOUBLE_EQ(meter.result().at("cpu").emptiest, 0);
   meter.forget("a", 1);
   meter.forget("a", 1);
-  EXPECT_EQ(meter.result(1).at("cpu").allocatable, 16000);
-  EXPECT_EQ(meter.result(1).at("cpu").used, 8000);
-  EXPECT_EQ(meter.result(1).at("cpu").peak, 24000);
+  EXPECT_EQ(meter.result().at("cpu").allocatable, 16000);
+  EXPECT_EQ(meter.result().at("cpu").used, 8000);
+  EXPECT_EQ(meter.result().at("cpu").peak, 24000);
 }
 
 TEST(Dice, FollowsFromSeedAndNameAlone) {
@@ -69,6 +94,25 @@ TEST(Dice, FollowsFromSeedAndNameAlone) {
     EXPECT_LE(factor, 1.5);
   }
   EXPECT_EQ(a.vary(0), 1.0);
+}
+
+// Names of nodes are alike: numbers in another order, one letter more.
+TEST(Dice, NamesThatAreAlikeDrawDifferentNumbers) {
+  std::set<double> first;
+  for (int i = 0; i < 100; ++i) {
+    for (int j = 0; j < 100; ++j) {
+      const std::string name = "node-" + std::to_string(i) + "-" + std::to_string(j);
+      for (const std::uint64_t seed : {1, 2}) first.insert(Dice(seed, name).uniform());
+    }
+  }
+  EXPECT_EQ(first.size(), 2 * 10'000U);
+  // Nor is one stream another one a few numbers later.
+  std::set<double> drawn;
+  for (int i = 0; i < 1000; ++i) {
+    Dice dice(1, "node-" + std::to_string(i));
+    for (int k = 0; k < 20; ++k) drawn.insert(dice.uniform());
+  }
+  EXPECT_EQ(drawn.size(), 20 * 1000U);
 }
 
 }  // namespace

@@ -33,6 +33,9 @@ using ResourceName = std::function<std::string_view(uint32_t index)>;
 // topologyManager*, cpuManager*, memoryManagerPolicy, kubeletFeatureGates and reservedCPUs, for
 // the object's `attributes`. What is unknown is left out.
 [[nodiscard]] std::vector<NrtAttribute> encode_settings(const NodeModel& model);
+// Whether an attribute of this name is one of those: an exporter removes those that it does not
+// write.
+[[nodiscard]] bool is_setting(std::string_view attribute);
 
 // The text of kMachineAnnotation; empty if neither layout nor devices are known. Device ids are
 // written while the text stays within 6 KiB, else only how many there are.

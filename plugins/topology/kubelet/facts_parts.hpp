@@ -50,8 +50,6 @@ using Layouts = std::unordered_map<std::string, std::weak_ptr<const CpuLayout>>;
 void read_machine(std::string_view text, const Columns& columns, const InternResource& index,
                   NodeModel& model, Layouts& layouts, std::vector<std::string>& problems);
 void read_settings(const NrtObject& nrt, NodeModel& model, std::vector<std::string>& problems);
-// Whether encode_settings writes, and read_settings reads, an attribute of this name.
-[[nodiscard]] bool is_setting(std::string_view attribute);
 
 void read_free(const NrtObject& nrt, const Columns& columns, const NodeModel& model,
                const InternResource& index, NodeState& state, std::vector<std::string>& problems);

@@ -1,0 +1,104 @@
+#include "cli/pod_watcher.hpp"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/placements.hpp"
+
+namespace plimsoll::cli {
+
+PodWatcher::PodWatcher(sandbox::ObjectStore& store, std::set<std::string> scheduler_names,
+                       std::set<std::string> bound_before)
+    : store_(store),
+      scheduler_names_(std::move(scheduler_names)),
+      bound_before_(std::move(bound_before)),
+      version_(store.resource_version()),
+      subscription_(store.subscribe(sandbox::kPods, [this] { wake(); })) {}
+
+bool PodWatcher::follow(std::chrono::milliseconds timeout) {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, timeout, [this] { return dirty_; });
+    if (!dirty_) return false;
+    dirty_ = false;
+  }
+  bool more = true;
+  while (more) {
+    const auto batch = store_.events_after(sandbox::kPods, version_, 1000);
+    if (!batch) {  // the history is shorter than what was missed
+      relist();
+      return true;
+    }
+    for (const sandbox::StoreEvent& event : batch->events) take(event);
+    version_ = batch->position;
+    more = batch->more;
+  }
+  return true;
+}
+
+std::optional<double> PodWatcher::bind_ms(const std::string& uid) const {
+  const auto at = bound_.find(uid);
+  const auto from = created_.find(uid);
+  if (at == bound_.end() || from == created_.end()) return std::nullopt;
+  return std::chrono::duration<double, std::milli>(at->second - from->second).count();
+}
+
+double PodWatcher::seconds() const {
+  if (!first_created_ || !last_bound_) return 0;
+  return std::chrono::duration<double>(*last_bound_ - *first_created_).count();
+}
+
+void PodWatcher::expect(const std::string& uid) {
+  created(uid);
+}
+
+void PodWatcher::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    dirty_ = true;
+  }
+  changed_.notify_one();
+}
+
+void PodWatcher::created(const std::string& uid) {
+  const Clock::time_point now = Clock::now();
+  created_.emplace(uid, now);
+  if (!first_created_) first_created_ = now;
+}
+
+void PodWatcher::take(const sandbox::StoreEvent& event) {
+  if (event.type == sandbox::EventType::kDeleted) {
+    const std::string& uid = event.object->uid;
+    created_.erase(uid);
+    bound_.erase(uid);
+    refused_.erase(uid);
+    return;
+  }
+  take(*event.object, event.type == sandbox::EventType::kAdded);
+}
+
+void PodWatcher::take(const sandbox::StoredObject& object, bool arrived) {
+  if (bound_before_.contains(object.uid)) return;
+  const nlohmann::json pod = object.parse();
+  if (!scheduler_names_.contains(pod["spec"].value("schedulerName", ""))) return;
+  if (arrived) created(object.uid);
+  if (!pod["spec"].value("nodeName", "").empty()) {
+    const auto [bound, fresh] = bound_.emplace(object.uid, Clock::now());
+    if (fresh) last_bound_ = bound->second;
+    refused_.erase(object.uid);
+  } else if (!placement_of(pod).message.empty() &&
+             pod["status"].value("nominatedNodeName", "").empty()) {
+    refused_.insert(object.uid);
+  } else {
+    refused_.erase(object.uid);  // its node is being cleared
+  }
+}
+
+void PodWatcher::relist() {
+  const auto pods = store_.list(sandbox::kPods);
+  if (!pods) return;
+  version_ = pods->resource_version;
+  for (const sandbox::ObjectPtr& object : pods->objects) take(*object, true);
+}
+
+}  // namespace plimsoll::cli
