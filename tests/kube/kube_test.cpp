@@ -3,10 +3,12 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
+#include "tests/kube/failure_summary.hpp"
 #include "tests/kube/kube_objects.hpp"
 
 namespace plimsoll::test {
@@ -34,6 +36,12 @@ class StopAtEnd : public ::testing::Environment {
   void TearDown() override { shared_cluster().reset(); }
 };
 [[maybe_unused]] const auto* const kStopAtEnd = ::testing::AddGlobalTestEnvironment(new StopAtEnd);
+
+// GoogleTest owns it, and tells listeners of the end in reverse: this one speaks after the logs.
+[[maybe_unused]] const bool kRepeatsFailures = [] {
+  ::testing::UnitTest::GetInstance()->listeners().Append(new FailureSummary(std::cout));
+  return true;
+}();
 
 // Starts it once: a cluster that cannot start fails every test at once, with the same reason.
 Result<void> start_shared_cluster() {

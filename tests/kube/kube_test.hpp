@@ -8,7 +8,7 @@
 // share it, each in a namespace of its own; it stops when the program ends. Cluster-scoped objects
 // (nodes, NRTs, devices) are deleted after each test. Without kube-apiserver and etcd the tests are
 // skipped with a loud line; with CI=true in the environment they fail. A test that fails prints the
-// end of both servers' logs.
+// end of both servers' logs; the program's last words are all assertions that failed.
 
 #include <gtest/gtest.h>
 
