@@ -16,21 +16,23 @@ std::string shortened(std::string_view text, std::size_t most) {
          " bytes more, above";
 }
 
-// The test that runs now; environments and suites fail outside of one.
-std::string current_test() {
-  const ::testing::TestInfo* test = ::testing::UnitTest::GetInstance()->current_test_info();
-  if (test == nullptr) return "outside of a test";
-  return std::string(test->test_suite_name()) + "." + test->name();
+}  // namespace
+
+void FailureSummary::OnTestStart(const ::testing::TestInfo& test) {
+  test_ = std::string(test.test_suite_name()) + "." + test.name();
 }
 
-}  // namespace
+void FailureSummary::OnTestEnd(const ::testing::TestInfo&) {
+  test_.clear();
+}
 
 void FailureSummary::OnTestPartResult(const ::testing::TestPartResult& result) {
   if (!result.failed()) return;
   if (++count_ > kFailures) return;
   const char* file = result.file_name() != nullptr ? result.file_name() : "unknown file";
-  failures_.push_back(std::string(file) + ":" + std::to_string(result.line_number()) + ": in " +
-                      current_test() + "\n" + shortened(result.message(), kMessageBytes));
+  failures_.push_back(std::string(file) + ":" + std::to_string(result.line_number()) + ": " +
+                      (test_.empty() ? "outside of a test" : "in " + test_) + "\n" +
+                      shortened(result.message(), kMessageBytes));
 }
 
 void FailureSummary::OnTestProgramEnd(const ::testing::UnitTest&) {

@@ -11,7 +11,8 @@
 
 namespace plimsoll::test {
 
-// GoogleTest calls it from the test's main thread, and under its own lock for failures elsewhere.
+// GoogleTest calls it one call at a time. It reports failures with its own lock held: nothing of
+// UnitTest may be asked there.
 class FailureSummary : public ::testing::EmptyTestEventListener {
  public:
   static constexpr std::size_t kMessageBytes = 2000;  // of each, from its beginning
@@ -20,12 +21,15 @@ class FailureSummary : public ::testing::EmptyTestEventListener {
   // Writes to `out`, which must outlive it.
   explicit FailureSummary(std::ostream& out) : out_(out) {}
 
+  void OnTestStart(const ::testing::TestInfo& test) override;
   void OnTestPartResult(const ::testing::TestPartResult& result) override;
+  void OnTestEnd(const ::testing::TestInfo& test) override;
   // Nothing if nothing failed.
   void OnTestProgramEnd(const ::testing::UnitTest& program) override;
 
  private:
   std::ostream& out_;
+  std::string test_;                   // that runs now; environments and suites fail outside of one
   std::vector<std::string> failures_;  // at most kFailures
   std::size_t count_ = 0;
 };
