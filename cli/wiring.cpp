@@ -225,7 +225,7 @@ void Session::stop() {
   if (writer_) writer_->drain(std::chrono::seconds(2));  // the last events and conditions
   // A write without an answer may still be carried out: then the lease runs to its end.
   const bool ended = writer_ && writer_->all_ended();
-  if (leadership_) leadership_->stop(ended && leadership_->elector().status().leading);
+  if (leadership_) leadership_->stop(ended);
   if (writer_) writer_->stop();
   for (auto* client : {&reads_, &binds_, &others_}) {
     if (*client) (*client)->stop();

@@ -89,6 +89,8 @@ LeaderElector::End LeaderElector::run(const std::stop_token& stop) {
     const std::lock_guard lock(mutex_);
     status_.leading = true;
   }
+  // The answer may have come while the process was stopping: it leads nothing, but has to release.
+  if (stop.stop_requested()) return End::kStopped;
   callbacks_.on_leading();
   return lead(stop);
 }
@@ -119,7 +121,7 @@ std::string LeaderElector::deadline_text() const {
 
 LeaderElector::End LeaderElector::lose(std::string reason) {
   fence_.close();
-  leading_ = false;
+  leading_ = claimed_ = false;
   loss_ = std::move(reason);
   const std::lock_guard lock(mutex_);
   status_.leading = false;
@@ -128,8 +130,8 @@ LeaderElector::End LeaderElector::lose(std::string reason) {
 
 Result<void> LeaderElector::release() {
   fence_.close();
-  if (!leading_) return {};
-  leading_ = false;
+  if (!claimed_) return {};
+  leading_ = claimed_ = false;
   {
     const std::lock_guard lock(mutex_);
     status_.leading = false;
@@ -173,6 +175,7 @@ LeaderElector::Try LeaderElector::try_acquire_or_renew() {
 
 Result<void> LeaderElector::write(const LeaseRecord& record, bool create) {
   const BootClock::time_point sent = clock_.now();
+  claimed_ = true;  // whatever the answer: it may be lost
   auto done = create ? store_.create(record, patience()) : store_.update(record, patience());
   if (!done) {
     last_error_ = done.error().message;

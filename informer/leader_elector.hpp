@@ -82,9 +82,10 @@ class LeaderElector {
   // once.
   End run(const std::stop_token& stop);
 
-  // After run() has returned kStopped: gives the lease to whoever wants it, if we hold it. Nothing
-  // may be written any more and nothing be under way whose end is not known. Closes the fence.
-  // Blocks for renew_deadline at most; on an error the lease ends by itself.
+  // After run() has returned kStopped: gives the lease to whoever wants it, if we hold it, be it by
+  // a write whose answer came too late or never. Nothing may be written any more and nothing be
+  // under way whose end is not known. Closes the fence. Blocks for renew_deadline at most; on an
+  // error the lease ends by itself.
   Result<void> release();
 
   [[nodiscard]] const std::string& loss() const { return loss_; }
@@ -123,6 +124,7 @@ class LeaderElector {
   BootClock::time_point observed_at_{};
   BootClock::time_point renewed_{};  // when the last successful write was sent
   bool leading_ = false;
+  bool claimed_ = false;  // a write of ours may be what the lease says
   std::string last_error_;
   std::string loss_;
   std::minstd_rand random_{std::random_device{}()};

@@ -208,6 +208,11 @@ TEST_F(ChaosTest, EveryPodIsBoundOnceWhateverDies) {
     }
     for (Replica& replica : replicas_) replica.revive();
   }
+  // Whoever was killed last may have decided everything: the next one looks at it all again.
+  ASSERT_TRUE(eventually(15s, [&] {
+    for (Replica& replica : replicas_) replica.revive();
+    return leader() != nullptr;
+  })) << lease().dump();
   ASSERT_NO_FATAL_FAILURE(settle_with_reports());
   check_recount();
   check_writes(false, kBindsInFlight);  // one of the restarts is a crash

@@ -395,6 +395,29 @@ TEST_F(LeaderElectorTest, ACleanStopReleases) {
   EXPECT_EQ(next.status().last_renewal, kStart + before) << "at once";
 }
 
+// Asked to stop while the lease was being written: it never leads, and leaves nothing behind.
+TEST_F(LeaderElectorTest, AnAcquisitionThatEndsAfterTheStopIsReleased) {
+  store.takes = 200ms;  // the read ends at 200 ms, the write at 400 ms
+  EXPECT_EQ(run(300ms), LeaderElector::End::kStopped);
+  EXPECT_THAT(led_at, IsEmpty());
+  ASSERT_TRUE(lease.record);
+  EXPECT_EQ(lease.record->holder, "me");
+  EXPECT_TRUE(elector->release());
+  EXPECT_EQ(lease.record->holder, "");
+  EXPECT_FALSE(may_write());
+}
+
+TEST_F(LeaderElectorTest, AnAcquisitionWhoseAnswerIsLostAtTheStopIsReleased) {
+  store.takes = 200ms;
+  store.faults = {Fault::kNone, Fault::kLostAnswer};
+  EXPECT_EQ(run(300ms), LeaderElector::End::kStopped);
+  EXPECT_THAT(led_at, IsEmpty());
+  ASSERT_TRUE(lease.record);
+  EXPECT_EQ(lease.record->holder, "me");
+  EXPECT_TRUE(elector->release());
+  EXPECT_EQ(lease.record->holder, "");
+}
+
 TEST_F(LeaderElectorTest, WhoDoesNotHoldItReleasesNothing) {
   renew_other("alive");
   EXPECT_EQ(run(3s), LeaderElector::End::kStopped);
