@@ -226,6 +226,7 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   node.method = nrt.method;
   node.reported = true;
   node.malformed = node.refused_one = node.lost_track = false;
+  if (!before.had) settle_places(node);
   settle_report(node, before);
   replan(node);
   if (node.slot != UINT32_MAX) views_[node.slot] = &node.zones.view();
@@ -280,19 +281,20 @@ Ledger::PodRecord* Ledger::find(const PodKey& key, NodeRecord*& node) {
 }
 
 void Ledger::add_pod(NodeRecord& node, PodRecord record) {
-  if (!record.charges.empty()) ++pending_;
+  if (!record.covered && !record.charges.empty()) ++pending_;
   charge(node, record);
   pods_[record.key] = &node;
   node.pods.push_back(std::move(record));
 }
 
-void Ledger::erase_pod(NodeRecord& node, const PodKey& key) {
+Ledger::PodRecord Ledger::take_pod(NodeRecord& node, const PodKey& key) {
   const auto at = std::find_if(node.pods.begin(), node.pods.end(),
                                [&](const PodRecord& pod) { return pod.key == key; });
-  if (at == node.pods.end()) return;
   if (!at->covered && !at->charges.empty()) --pending_;
+  PodRecord taken = std::move(*at);
   pods_.erase(key);
   node.pods.erase(at);
+  return taken;
 }
 
 Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms, Insist insist) {
@@ -302,14 +304,26 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
   Inquiry inquiry(pod);
   if (node == nullptr || (!request.has_pinned && !inquiry.matters())) return {};
   const PodKey key = key_of(view(pod.meta.uid));
-  NodeRecord* known_on = nullptr;
-  if (find(key, known_on) != nullptr) {
-    erase_pod(*known_on, key);
-    replan(*known_on);
-    touch(*known_on, false);
-  }
   Placement placement;
-  if (insist == Insist::kNo && !judge(slot, inquiry).fits()) {
+  NodeRecord* known_on = nullptr;
+  PodRecord* known = find(key, known_on);
+  if (known != nullptr && known->bound) {  // it has its zones already
+    placement.complete = false;
+    return placement;
+  }
+  if (known != nullptr) {  // promised before: that counts until the new promise is made
+    PodRecord promised = take_pod(*known_on, key);
+    replan(*known_on);
+    const bool fits = insist == Insist::kYes || judge(slot, inquiry).fits();
+    if (!fits) {
+      add_pod(*known_on, std::move(promised));
+      replan(*known_on);
+      placement.complete = false;
+      return placement;
+    }
+    touch(*known_on, known_on != node);
+    if (known_on != node) forget_if_idle(*known_on);
+  } else if (insist == Insist::kNo && !judge(slot, inquiry).fits()) {
     placement.complete = false;
     return placement;
   }
@@ -342,7 +356,7 @@ bool Ledger::unreserve(const plimsoll_pod& pod) {
   const PodRecord* record = find(key, node);
   if (record == nullptr || record->bound) return false;
   const bool charges = !record->charges.empty();
-  erase_pod(*node, key);
+  take_pod(*node, key);
   replan(*node);  // the kubelet will never see it: those after it move up
   touch(*node, charges);
   forget_if_idle(*node);
@@ -392,9 +406,10 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
     return;
   }
   if (known_on != nullptr) {  // promised elsewhere: the API server knows better
-    erase_pod(*known_on, key);
+    take_pod(*known_on, key);
     replan(*known_on);
     touch(*known_on, true);
+    forget_if_idle(*known_on);
   }
   NodeRecord& node = record_of(node_name);
   const PodRequest request(pod);
@@ -413,24 +428,41 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
   record.moment.start_ms = pod.start_ms;
   record.demand = demand_of(pod);
   if (request.has_pinned) record.request = std::make_unique<PodRequest>(request.without_views());
-  if (request.has_pinned && node.reported) {
-    const plimsoll_str* zones = sdk::Labels(pod.meta.annotations).find(kZonesAnnotation);
-    Placement placement;
-    placement.complete = false;
-    if (zones != nullptr) {
-      placement = placement_of(view(*zones), request, node.zones.view(), scratch_);
-    }
-    record.trusted = record.annotated = placement.complete;
-    if (!placement.complete) {
-      placement = predict(request, node.zones.view(), Doubt::kCharge, scratch_);
-    }
-    record.charges = std::move(placement.charges);
-  }
+  const plimsoll_str* zones = sdk::Labels(pod.meta.annotations).find(kZonesAnnotation);
+  if (request.has_pinned && zones != nullptr) record.named = zones_of(view(*zones), request);
+  if (request.has_pinned && node.reported) settle_place(node, record);
   const bool matters = record.demand || !record.charges.empty();
   add_pod(node, std::move(record));
   const bool settled = settle_pod(node, node.pods.back());
   if (matters && !settled) replan(node);
   if (matters || settled) touch(node, false);
+}
+
+// Where a pod is that was bound before this ledger heard of it: as its annotation says, or else
+// where it most likely is. Needs a report.
+void Ledger::settle_place(NodeRecord& node, PodRecord& pod) {
+  Placement placement;
+  placement.complete = false;
+  if (!pod.named.empty()) {
+    placement = placement_of(pod.named, *pod.request, node.zones.view(), scratch_);
+    pod.named = {};
+  }
+  pod.trusted = pod.annotated = placement.complete;
+  if (!placement.complete) {
+    placement = predict(*pod.request, node.zones.view(), Doubt::kCharge, scratch_);
+  }
+  pod.charges = std::move(placement.charges);
+}
+
+// Pods that were heard of before the node's first report. They are charged in the order in which
+// they came, as if the report had been there.
+void Ledger::settle_places(NodeRecord& node) {
+  for (PodRecord& pod : node.pods) {
+    if (!pod.bound || !pod.charges.empty() || pod.named.empty() || !pod.request) continue;
+    settle_place(node, pod);
+    if (!pod.charges.empty()) ++pending_;
+    charge(node, pod);
+  }
 }
 
 // What one promised pod is charged, where the kubelet most likely puts it.
@@ -518,7 +550,7 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   if (gone.refused && node->reported) node->refused_one = true;
   gone.request = std::move(record->request);
   const bool matters = charges || gone.request != nullptr || gone.demand != nullptr;
-  erase_pod(*node, key);
+  take_pod(*node, key);
   bool settled = false;
   if (node->reported) {
     node->gone.push_back(std::move(gone));

@@ -195,7 +195,8 @@ class Ledger {
     int64_t alias_until_ms = 0;  // a namesake may stand for it in fingerprints until then
     std::vector<Charge> charges;
     bool annotated = false;  // promised before a restart: placed as its annotation says
-    bool leaving = false;    // being deleted: its kubelet lets go of it any time now
+    std::vector<plimsoll_numa_charge> named;  // what that says, until the node's first report
+    bool leaving = false;  // being deleted: its kubelet lets go of it any time now
     bool weak = false;  // covered by a drop or by age: an explained fingerprint may say otherwise
     std::unique_ptr<PodRequest> request;  // if it pins anything: for predicting again, what-ifs
     // For the kubelet's algorithm:
@@ -232,7 +233,9 @@ class Ledger {
     std::vector<Subject> subjects;
     std::vector<std::shared_ptr<const kubelet::PodDemand>> demands;  // keeps those of `subjects`
     std::vector<Step> steps;
-    bool open_ended = false;  // besides, pods may let go of something that makes no difference yet
+    // Besides, pods may let go of something: `subjects` and `steps`, from the one world that there
+    // is. It makes no difference to most pods that come alone, see room.hpp.
+    bool open_ended = false;
     uint64_t settled_steps = 0;  // those that come before any pod that is bound from now on
     kubelet::NodeState base;
     uint64_t lost = 0;  // steps whose pod some order refuses
@@ -275,12 +278,14 @@ class Ledger {
 
   NodeRecord& record_of(std::string_view name);
   PodRecord* find(const PodKey& key, NodeRecord*& node);
-  void erase_pod(NodeRecord& node, const PodKey& key);
+  PodRecord take_pod(NodeRecord& node, const PodKey& key);  // which is there
   void add_pod(NodeRecord& node, PodRecord record);
   // `placement`: of the pod asked about.
   void replan(NodeRecord& node, const PodRecord* asked = nullptr, Placement* placement = nullptr);
   void plan(NodeRecord& node, PodRecord& pod, Placement* placement);
   static void overdraw(NodeRecord& node, const std::vector<Charge>& charges);
+  void settle_place(NodeRecord& node, PodRecord& pod);
+  void settle_places(NodeRecord& node);
   void confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_pod& object);
   void recount(NodeRecord& node);
   void note_problems(NodeRecord& node, std::vector<std::string> problems);
@@ -292,13 +297,23 @@ class Ledger {
   struct History;
   void play(NodeRecord& node);
   [[nodiscard]] static bool report_unclear(const NodeRecord& node);
-  static void blur(NodeRecord& node, kubelet::NodeState least);
+  static void blur(NodeRecord& node);
+  static void hide(const kubelet::NodeModel& model, kubelet::NodeState& state,
+                   const std::vector<Charge>& charges);
+  [[nodiscard]] static kubelet::NodeState least_state(const NodeRecord& node);
   bool append(NodeRecord& node, PodRecord& pod);
   void locate(NodeRecord& node, const Before& before, const std::vector<PodRecord*>& added,
               const std::vector<GonePod>& removed);
+  // False: it cannot be told, and nothing changed.
+  bool locate_added(NodeRecord& node, const Before& before, const std::vector<PodRecord*>& added,
+                    const std::vector<GonePod>& removed);
+  [[nodiscard]] static bool fits_without(const NodeRecord& node, std::span<const plimsoll_str> uids,
+                                         const Release::Fits& fits, Release::Lay lay);
   // ledger_judge.cpp
   [[nodiscard]] Judgement judge_since(const NodeRecord& node, Inquiry& pod) const;
   [[nodiscard]] bool robust(const NodeRecord& node, Inquiry& pod) const;
+  [[nodiscard]] static Judgement judge_open_ended(const NodeRecord& node, Inquiry& pod);
+  [[nodiscard]] static Judgement judge_beside_all(const NodeRecord& node, Inquiry& pod);
   void touch(NodeRecord& node, bool freed);
   void forget_if_idle(NodeRecord& node);
   [[nodiscard]] static PodKey key_of(std::string_view uid);

@@ -4,6 +4,7 @@
 
 #include "plugins/topology/amount.hpp"
 #include "plugins/topology/placement.hpp"
+#include "plugins/topology/room.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -52,8 +53,8 @@ void Ledger::History::add(Step::Kind kind, uint32_t subject, const Moment& momen
 
 // A report of counts shows neither CPUs nor devices that only init containers of a pod needed and
 // that the pod keeps.
-void Ledger::History::hide(const std::vector<Charge>& charges) {
-  const kubelet::NodeModel& model = *node.model;
+void Ledger::hide(const kubelet::NodeModel& model, kubelet::NodeState& state,
+                  const std::vector<Charge>& charges) {
   for (const Charge& charge : charges) {
     const auto zone = std::find(model.zone_ids.begin(), model.zone_ids.end(), charge.zone_id);
     if (charge.held == 0 || zone == model.zone_ids.end()) continue;
@@ -62,13 +63,22 @@ void Ledger::History::hide(const std::vector<Charge>& charges) {
     int64_t amount = charge.held;
     if (charge.resource == kubelet::kCpuResource) {
       amount /= 1000;
-      if (!base.knows_cpus()) free = &base.cpu(model)[column];
+      if (!state.knows_cpus()) free = &state.cpu(model)[column];
     } else if (const uint32_t row = model.device_row(charge.resource);
                row != kubelet::kNoResourceRow && !model.devices[row].listed()) {
-      free = &base.devices(model, row)[column];
+      free = &state.devices(model, row)[column];
     }
     if (free != nullptr) *free = std::max<int64_t>(0, *free - amount);
   }
+}
+
+// What is free at least of what the report counts, wherever everything else is.
+kubelet::NodeState Ledger::least_state(const NodeRecord& node) {
+  kubelet::NodeState least = node.state;
+  for (const PodRecord& pod : node.pods) {
+    if (pod.covered && pod.trusted && !node.exact) hide(*node.model, least, pod.charges);
+  }
+  return least;
 }
 
 void Ledger::History::add_starts(uint32_t subject, const Moment& moment) {
@@ -87,7 +97,7 @@ void Ledger::History::add_pod(size_t position, bool goes) {
     if (goes || pod.leaving) add(Step::Kind::kRelease, subject, leaves, !goes);
     return;
   }
-  if (!node.exact && pod.trusted) hide(pod.charges);
+  if (!node.exact && pod.trusted) hide(*node.model, base, pod.charges);
   const bool may_go = goes || pod.leaving;
   if (!node.exact && pod.located && may_go && !pod.charges.empty()) {
     auto held = std::make_shared<const Allocation>(allocation_of(*node.model, pod.charges));
@@ -98,7 +108,7 @@ void Ledger::History::add_pod(size_t position, bool goes) {
     const uint32_t subject = add_subject(nullptr, pod.held, position);
     if (starts) add_starts(subject, pod.moment);
     if (may_go) add(Step::Kind::kRelease, subject, leaves, !goes);
-  } else if (may_go && pod.demand) {
+  } else if (may_go && pod.demand && may_hold(*node.model, *pod.demand)) {
     unknown = true;
   }
 }
@@ -113,7 +123,7 @@ bool Ledger::History::may_matter(const GonePod& gone) const {
 }
 
 void Ledger::History::add_gone(const GonePod& gone) {
-  if (gone.refused || !gone.demand) return;
+  if (gone.refused || !gone.demand || !may_hold(*node.model, *gone.demand)) return;
   if (!gone.seen) {
     if (gone.moment.bound == 0 || !may_matter(gone)) return;
     const uint32_t subject = add_subject(gone.demand, nullptr, kNoPod);
@@ -125,7 +135,7 @@ void Ledger::History::add_gone(const GonePod& gone) {
   if (!node.exact) {
     held = nullptr;
     if (gone.refund) {
-      hide(gone.charges);
+      hide(*node.model, base, gone.charges);
       held = std::make_shared<const Allocation>(allocation_of(*node.model, gone.charges));
     }
   }
@@ -200,7 +210,7 @@ void Ledger::History::fold(kubelet::Scratch& scratch) {
     }
     Subject& subject = subjects[event.subject];
     if (event.kind == Step::Kind::kAdmit) {
-      kubelet::Admission admission = kubelet::admit(*node.model, base, *subject.demand, scratch);
+      kubelet::Admission admission = admit_and_start(*node.model, base, *subject.demand, scratch);
       if (admission.admitted()) {
         auto shared = std::make_shared<const kubelet::Admission>(std::move(admission));
         subject.held = std::shared_ptr<const Allocation>(shared, &shared->allocation);
@@ -222,12 +232,14 @@ void Ledger::History::fold(kubelet::Scratch& scratch) {
     });
     return admitted && (!subject.held || !frees_memory_at_start(*subject.held));
   });
-  // What comes free besides makes no difference to a pod that comes alone: what fits without it
-  // fits with it.
   const auto admits = [](const Event& event) { return event.kind == Step::Kind::kAdmit; };
-  if (std::none_of(events.begin(), events.end(), admits)) {
-    open_ended = std::erase_if(events, [](const Event& event) { return event.optional; }) > 0;
-  }
+  const auto optional = [](const Event& event) { return event.optional; };
+  open_ended = std::none_of(events.begin(), events.end(), admits) &&
+               std::any_of(events.begin(), events.end(), optional);
+}
+
+void Ledger::History::drop_options() {
+  if (open_ended) std::erase_if(events, [](const Event& event) { return event.optional; });
 }
 
 bool Ledger::History::to_steps() {

@@ -32,6 +32,9 @@ struct Ledger::History {
 
   // Plays what comes before all else, as far as there is such. `given` by subject.
   void fold(kubelet::Scratch& scratch);
+  // After fold: what may come free besides is passed over. Only for a pod of which fits_with_more
+  // is true, if it is the only one that comes.
+  void drop_options();
   // Events that are left as steps; false: too many. Call after fold.
   bool to_steps();
 
@@ -45,7 +48,7 @@ struct Ledger::History {
   std::vector<std::shared_ptr<const kubelet::Admission>> given;  // by subject, of what was folded
   bool unknown = false;     // something went away, and nobody knows from where
   bool unclear = false;     // the report counts nobody knows whom
-  bool open_ended = false;  // options were left out: they make no difference to a pod on its own
+  bool open_ended = false;  // after fold: nobody comes any more, but something may come free
   static constexpr size_t kNoPod = SIZE_MAX;
 
  private:
@@ -54,7 +57,6 @@ struct Ledger::History {
   void add(Step::Kind kind, uint32_t subject, const Moment& moment, bool optional = false);
   void add_pod(size_t position, bool goes);
   void add_gone(const GonePod& gone);
-  void hide(const std::vector<Charge>& charges);
   void add_starts(uint32_t subject, const Moment& moment);
   void order();
   [[nodiscard]] bool precedes(const Event& a, const Event& b) const;

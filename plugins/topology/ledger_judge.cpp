@@ -1,10 +1,12 @@
 // Questions about one more pod on a node as it may be. Nothing of the ledger changes.
 
 #include <algorithm>
+#include <iterator>
 #include <plimsoll/views.hpp>
 
 #include "plugins/topology/ledger_history.hpp"
 #include "plugins/topology/placement.hpp"
+#include "plugins/topology/room.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -56,7 +58,7 @@ Judgement judge_state(const NodeModel& model, const NodeState& state, Inquiry& p
 void bring(const NodeModel& model, NodeState& state, std::span<const PodDemand* const> pods,
            kubelet::Scratch& scratch) {
   for (const PodDemand* pod : pods) {
-    if (!kubelet::admit(model, state, *pod, scratch).admitted()) {
+    if (!admit_and_start(model, state, *pod, scratch).admitted()) {
       take_roomiest(model, state, *pod);
     }
   }
@@ -178,18 +180,44 @@ Judgement Ledger::judge_since(const NodeRecord& node, Inquiry& pod) const {
     if (reason == kubelet::Reason::kAdmitted) continue;
     return i == 0 ? refusal_of(*node.model, since.worlds[i], pod, reason) : uncertain();
   }
-  if (!since.unsettled.empty()) {
-    if (since.unsettled.size() > kMaxUnsettled ||
-        !counts_suffice(*node.model, since.worlds.front())) {
-      return uncertain();
-    }
-    std::vector<const PodDemand*> pods{pod.demand.get()};
-    for (const auto& demand : since.unsettled) pods.push_back(demand.get());
-    return fit_side_by_side(*node.model, since.worlds.front(), pods, pod.scratch) ? Judgement()
-                                                                                  : uncertain();
+  if (since.blurred || since.open_ended) {
+    if (since.unsettled.empty() && fits_with_more(*node.model, *pod.demand)) return {};
+    return since.open_ended ? judge_open_ended(node, pod) : judge_beside_all(node, pod);
   }
   if (!since.unbound.empty() && !robust(node, pod)) return uncertain();
   return {};
+}
+
+// The pod fits, but may take other zones, and then not fit, if what may come free has come free.
+Judgement Ledger::judge_open_ended(const NodeRecord& node, Inquiry& pod) {
+  const Since& since = node.since;
+  const Outlook outlook =
+      explore(*node.model, since.worlds.front(), since.subjects, since.steps, pod.scratch);
+  if (since.steps.empty() || !outlook.complete) return judge_beside_all(node, pod);
+  const bool always =
+      std::all_of(outlook.worlds.begin(), outlook.worlds.end(), [&](const World& world) {
+        return kubelet::admits(*node.model, world.state, *pod.demand, pod.scratch);
+      });
+  return always ? Judgement() : uncertain();
+}
+
+// The pod fits with what is free at least. Does it wherever others are, and if more is free?
+Judgement Ledger::judge_beside_all(const NodeRecord& node, Inquiry& pod) {
+  const Since& since = node.since;
+  const NodeState& least = since.worlds.front();
+  if (since.unsettled.size() > kMaxUnsettled || !counts_suffice(*node.model, least)) {
+    return uncertain();
+  }
+  std::vector<PodDemand> parts = parts_of(*node.model, *pod.demand);
+  if (parts.empty()) return uncertain();
+  for (const auto& demand : since.unsettled) {
+    std::vector<PodDemand> others = parts_of(*node.model, *demand);
+    if (others.empty()) return uncertain();
+    std::move(others.begin(), others.end(), std::back_inserter(parts));
+  }
+  std::vector<const PodDemand*> all;
+  for (const PodDemand& part : parts) all.push_back(&part);
+  return fit_side_by_side(*node.model, least, all, pod.scratch) ? Judgement() : uncertain();
 }
 
 Judgement Ledger::judge(uint32_t slot, Inquiry& pod) const {
@@ -216,6 +244,7 @@ Judgement Ledger::judge_changed(uint32_t slot, Inquiry& pod, std::span<const pli
   History history(node, going);
   if (!history.unknown && !history.unclear) {
     history.fold(pod.scratch);
+    if (fits_with_more(*node.model, *pod.demand)) history.drop_options();
     if (!history.to_steps()) return uncertain();
     Outlook outlook =
         explore(*node.model, history.base, history.subjects, history.steps, pod.scratch);
@@ -229,14 +258,21 @@ Judgement Ledger::judge_changed(uint32_t slot, Inquiry& pod, std::span<const pli
   }
   // Somebody goes from zones that nobody knows: by counts, for every way they may be laid out.
   Judgement first;
-  const bool fitting = fits_without(slot, without, [&](const plimsoll_numa_node& then) {
+  const auto fits = [&](const plimsoll_numa_node& then) {
     NodeState state = state_of(*node.counts, then);
     bring(*node.counts, state, with, pod.scratch);
     const Judgement judgement = judge_state(*node.counts, state, pod);
     if (first.fits()) first = judgement;
     return judgement.fits();
-  });
-  if (fitting) return {};
+  };
+  // Policies that do not align take CPUs and devices from anywhere, memory from groups of zones.
+  const Policy policy = node.model->managers.policy;
+  const bool aligns = policy == Policy::kSingleNumaNode || policy == Policy::kRestricted;
+  const bool memory = node.model->memory_static && pod.demand->guaranteed;
+  const auto lay = aligns   ? Release::Lay::kInOneZone
+                   : memory ? Release::Lay::kAnywhere
+                            : Release::Lay::kWherever;
+  if (fits_without(node, without, fits, lay)) return {};
   return first.fits() ? uncertain() : first;
 }
 
@@ -246,7 +282,8 @@ bool Ledger::fits_soon(uint32_t slot, Inquiry& pod) const {
   const NodeRecord& node = *slots_[slot];
   if (node.refused_one) return true;
   const Since& since = node.since;
-  const bool clear = since.worlds.size() == 1 && since.unsettled.empty() && since.unbound.empty();
+  const bool clear =
+      since.worlds.size() == 1 && !since.blurred && !since.open_ended && since.unbound.empty();
   if (!clear && judge(slot, pod).verdict == Verdict::kUncertain) return true;
   return view->leaving != 0 && judge_changed(slot, pod, {}, {}).fits();
 }
@@ -256,7 +293,7 @@ Placement Ledger::likely(uint32_t slot, Inquiry& pod) const {
   if (view == nullptr || !pod.matters()) return {};
   const NodeRecord& node = *slots_[slot];
   pod.state = node.since.worlds.front();
-  const Admission given = kubelet::admit(*node.model, pod.state, *pod.demand, pod.scratch);
+  const Admission given = admit_and_start(*node.model, pod.state, *pod.demand, pod.scratch);
   return placement_given(*node.model, *pod.demand, given, *view);
 }
 

@@ -6,6 +6,7 @@
 #include "plugins/topology/amount.hpp"
 #include "plugins/topology/fingerprint.hpp"
 #include "plugins/topology/ledger.hpp"
+#include "plugins/topology/room.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -150,7 +151,8 @@ bool Ledger::explain(NodeRecord& node, const Before* before) {
     if (ambiguous) pod.alias_until_ms = now_ms_ + kStalenessMs;
     if (!change.counted || pod.alias_until_ms > now_ms_) {
       if (pod.covered && !pod.charges.empty()) ++pending_;
-      pod.covered = false;  // weaker evidence was wrong
+      pod.covered = pod.located = false;  // weaker evidence was wrong
+      pod.held = nullptr;
       continue;
     }
     if (pod.covered) {
@@ -158,7 +160,9 @@ bool Ledger::explain(NodeRecord& node, const Before* before) {
       continue;
     }
     cover(pod, stats_.settled_by_fingerprint, false);
-    if (!pod.charges.empty()) added.push_back(&pod);
+    // Devices without a zone are charged to none, but reports with facts show who has them.
+    const bool holds = node.exact && pod.demand && may_hold(*node.model, *pod.demand);
+    if (!pod.charges.empty() || holds) added.push_back(&pod);
   }
   const bool compare = before != nullptr && before->had && before->explained;
   const bool exact = compare && !node.exact && confirm(node, before->zones, added, removed);

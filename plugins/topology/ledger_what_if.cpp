@@ -18,11 +18,20 @@ bool Ledger::fits_without(uint32_t slot, std::span<const plimsoll_str> uids,
                           const Release::Fits& fits) const {
   if (node(slot) == nullptr) return false;
   const NodeRecord& node = *slots_[slot];
+  const Policy policy = node.model->managers.policy;
+  const bool aligns = policy == Policy::kSingleNumaNode || policy == Policy::kRestricted;
+  const auto lay = aligns ? Release::Lay::kInOneZone : Release::Lay::kAnywhere;
+  return fits_without(node, uids, fits, lay);
+}
+
+bool Ledger::fits_without(const NodeRecord& node, std::span<const plimsoll_str> uids,
+                          const Release::Fits& fits, Release::Lay lay) {
   std::vector<PodKey> going;
   going.reserve(uids.size());
   for (const plimsoll_str& uid : uids) going.push_back(key_of(sdk::view(uid)));
 
   Release release(node.zones.view(), node.zones.available());
+  release.lay(lay);
   // A report that no set of pods explains counts pods, or leaves them out, that nobody knows.
   if (!node.fingerprint.empty() && !node.explained) release.give_up();
   for (const PodRecord& pod : node.pods) {

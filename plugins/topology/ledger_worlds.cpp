@@ -2,6 +2,7 @@
 // algorithm.
 
 #include <algorithm>
+#include <span>
 
 #include "plugins/topology/amount.hpp"
 #include "plugins/topology/ledger_history.hpp"
@@ -11,12 +12,12 @@ namespace plimsoll::topology {
 
 using kubelet::NodeState;
 
-// Too much may have happened. `least`: what is free at least.
-void Ledger::blur(NodeRecord& node, NodeState least) {
+// Too much may have happened: what is free at least is all that is known.
+void Ledger::blur(NodeRecord& node) {
   Since& since = node.since;
   since = {};
   since.blurred = true;
-  since.worlds.push_back(std::move(least));
+  since.worlds.push_back(least_state(node));
   for (const PodRecord& pod : node.pods) {
     if (!pod.covered && pod.demand) since.unsettled.push_back(pod.demand);
   }
@@ -38,9 +39,9 @@ void Ledger::play(NodeRecord& node) {
     if (!pod.covered) pod.given = nullptr;
   }
   if (!node.reported) return;
-  if (report_unclear(node)) return blur(node, node.state);  // at start: with every pod heard of
+  if (report_unclear(node)) return blur(node);  // at start: with every pod heard of
   History history(node, {});
-  if (history.unknown || history.unclear) return blur(node, std::move(history.base));
+  if (history.unknown || history.unclear) return blur(node);
   history.fold(kubelet_scratch_);
   const auto keep = [&](const std::vector<std::shared_ptr<const kubelet::Admission>>& given) {
     for (size_t i = 0; i < given.size(); ++i) {
@@ -51,6 +52,14 @@ void Ledger::play(NodeRecord& node) {
   };
   keep(history.given);
   since.open_ended = history.open_ended;
+  if (history.open_ended) {
+    if (history.to_steps()) {
+      since.subjects = std::move(history.subjects);
+      since.demands = std::move(history.demands);
+      since.steps = std::move(history.steps);
+    }
+    history.drop_options();
+  }
   if (history.events.empty()) {
     since.worlds.push_back(std::move(history.base));
     return;
@@ -60,7 +69,7 @@ void Ledger::play(NodeRecord& node) {
   if (outlook.complete) {
     outlook = explore(*node.model, history.base, history.subjects, history.steps, kubelet_scratch_);
   }
-  if (!outlook.complete) return blur(node, node.state);
+  if (!outlook.complete) return blur(node);
   keep(outlook.worlds.front().given);
   for (World& world : outlook.worlds) since.worlds.push_back(std::move(world.state));
   since.lost = outlook.refused;
@@ -92,7 +101,7 @@ bool Ledger::append(NodeRecord& node, PodRecord& pod) {
   std::vector<NodeState> worlds = since.worlds;
   std::shared_ptr<const kubelet::Admission> first;
   for (NodeState& world : worlds) {
-    kubelet::Admission given = kubelet::admit(*node.model, world, *pod.demand, kubelet_scratch_);
+    kubelet::Admission given = admit_and_start(*node.model, world, *pod.demand, kubelet_scratch_);
     if (!given.admitted()) return false;
     if (!first) first = std::make_shared<const kubelet::Admission>(std::move(given));
   }
@@ -108,6 +117,34 @@ bool Ledger::append(NodeRecord& node, PodRecord& pod) {
   return true;
 }
 
+namespace {
+
+// Whether the state says that something of what a pod held is free.
+bool shows_free(const kubelet::NodeModel& model, const NodeState& state,
+                const kubelet::Allocation& held) {
+  if (!(held.cpu_ids & state.cpu_ids(model)).empty()) return true;
+  for (const kubelet::DeviceGrant& grant : held.devices) {
+    const std::span<const uint64_t> free = state.device_ids(model, grant.row);
+    for (size_t i = 0; i < free.size() && i < grant.ids.size(); ++i) {
+      if ((free[i] & grant.ids[i]) != 0) return true;
+    }
+  }
+  return std::any_of(held.blocks.begin(), held.blocks.end(), [&](const auto& each) {
+    const kubelet::MemoryBlock& block = each.block;
+    int64_t used = 0;
+    bool assigned = true;
+    for (uint32_t column = 0; column < model.zones(); ++column) {
+      if ((block.zones >> column & 1) == 0) continue;
+      assigned = assigned && (!state.knows_groups() || state.assignments(model, column) > 0);
+      if (block.row >= model.memory.size()) continue;
+      used += model.memory[block.row].allocatable[column] - state.memory(model, block.row)[column];
+    }
+    return !assigned || used < block.bytes;
+  });
+}
+
+}  // namespace
+
 // Which CPUs, memory and devices pods hold exactly, of a node that reports everything. `added` are
 // counted by this report and were not by the last; `removed` are not counted any more. All orders
 // of that are played on the last report: if what comes out is what this one says, then each of
@@ -116,19 +153,36 @@ void Ledger::locate(NodeRecord& node, const Before& before, const std::vector<Po
                     const std::vector<GonePod>& removed) {
   if (!node.exact) return;
   // What was known before stays known unless the report contradicts it.
-  const kubelet::CpuSet free = node.state.cpu_ids(*node.model);
+  const bool comparable = before.model == node.model && before.exact;
   for (PodRecord& pod : node.pods) {
     if (pod.held == nullptr) continue;
-    const bool same_model = before.model == node.model && before.exact;
-    if (!same_model || !(pod.held->cpu_ids & free).empty()) pod.held = nullptr;
+    if (!comparable || shows_free(*node.model, node.state, *pod.held)) pod.held = nullptr;
   }
   for (GonePod& gone : node.gone) {
     if (gone.held == nullptr) continue;
     // A kubelet may list a finished pod whose resources it has given back already.
-    if (!(gone.held->cpu_ids & free).empty()) gone.seen = gone.refund = false;
+    const bool listed_only =
+        before.model == node.model && shows_free(*node.model, node.state, *gone.held);
+    if (listed_only) gone.seen = gone.refund = false;
     if (before.model != node.model || !gone.seen) gone.held = nullptr;
   }
-  if (!before.had || !before.explained || !before.exact || before.model != node.model) return;
+  if (locate_added(node, before, added, removed)) return;
+  // Somebody else may have by now what a pod that is gone held, though it is listed still; and
+  // what was predicted for those that came is not what they got.
+  for (GonePod& gone : node.gone) {
+    gone.held = nullptr;
+    gone.refund = false;
+  }
+  for (PodRecord* pod : added) {
+    for (Charge& charge : pod->charges) charge.held = 0;
+  }
+}
+
+bool Ledger::locate_added(NodeRecord& node, const Before& before,
+                          const std::vector<PodRecord*>& added,
+                          const std::vector<GonePod>& removed) {
+  const bool comparable = before.had && before.explained && before.exact;
+  if (!comparable || before.model != node.model) return false;
 
   NodeRecord then;
   then.reported = then.explained = then.exact = true;
@@ -165,21 +219,21 @@ void Ledger::locate(NodeRecord& node, const Before& before, const std::vector<Po
     then.gone.push_back(std::move(known));
   }
   History history(then, {});
-  if (history.unknown || !history.to_steps()) return;
+  if (history.unknown || !history.to_steps()) return false;
   const Outlook outlook =
       explore(*then.model, history.base, history.subjects, history.steps, kubelet_scratch_, true);
-  if (!outlook.complete) return;
+  if (!outlook.complete) return false;
   const auto says = [&](const World& world) { return world.state == node.state; };
   const auto first = std::find_if(outlook.worlds.begin(), outlook.worlds.end(), says);
   const bool matches = first != outlook.worlds.end();
   (matches ? stats_.predictions_confirmed : stats_.predictions_refuted) += added.size();
   if (!matches) {
-    if (added.empty() && removed.empty()) return;  // the node itself changed
+    if (added.empty() && removed.empty()) return false;  // the node itself changed
     notes_.push_back(
         "node " + node.name + ": its report " + node.version + " differs from all " +
         std::to_string(outlook.worlds.size()) +
         " ways in which what is known to have happened could have gone; the report counts");
-    return;
+    return false;
   }
   for (size_t i = 0; i < history.subjects.size(); ++i) {
     if (history.pods[i] == History::kNoPod) continue;
@@ -190,8 +244,18 @@ void Ledger::locate(NodeRecord& node, const Before& before, const std::vector<Po
       const auto& also = other->held[i];
       unique = also && also->cpu_ids == held->cpu_ids && also->cpus == held->cpus;
     }
-    owners[history.pods[i]]->held = unique ? held : nullptr;
+    PodRecord& owner = *owners[history.pods[i]];
+    owner.held = unique ? held : nullptr;
+    if (!first->given[i]) continue;
+    // Charged where it is, not where it was predicted.
+    if (unique) {
+      owner.charges =
+          placement_given(*node.model, *owner.demand, *first->given[i], node.zones.view()).charges;
+    } else {
+      for (Charge& charge : owner.charges) charge.held = 0;
+    }
   }
+  return true;
 }
 
 }  // namespace plimsoll::topology

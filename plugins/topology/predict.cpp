@@ -15,7 +15,7 @@ namespace {
 // init containers of this pod left for reuse.
 class Placer {
  public:
-  Placer(const PodRequest& pod, const plimsoll_numa_node& node, Scratch& scratch, Placement* out)
+  Placer(const PodRequest& pod, const plimsoll_numa_node& node, Scratch& scratch, Placement& out)
       : pod_(pod), node_(node), free_(scratch.cells), reusable_(scratch.more), out_(out) {
     const size_t cells = size_t{node.zone_count} * node.resource_count;
     free_.assign(node.free, node.free + cells);
@@ -111,15 +111,14 @@ class Placer {
     free_[at] = add_amounts(free_[at], -fresh);
     reusable_[at] =
         plain_init ? std::max(reusable_[at], amount) : std::max<int64_t>(0, reusable_[at] - amount);
-    if (out_ == nullptr) return;
     const uint32_t zone = node_.zone_ids[column];
-    out_->where.push_back({static_cast<uint32_t>(index), zone, resource, 0, amount});
+    out_.where.push_back({static_cast<uint32_t>(index), zone, resource, 0, amount});
     Charge* charge = nullptr;
-    for (Charge& known : out_->charges) {
+    for (Charge& known : out_.charges) {
       if (known.zone_id == zone && known.resource == resource) charge = &known;
     }
     if (charge == nullptr) {
-      charge = &out_->charges.emplace_back();
+      charge = &out_.charges.emplace_back();
       charge->zone_id = zone;
       charge->resource = resource;
     }
@@ -142,7 +141,7 @@ class Placer {
   const plimsoll_numa_node& node_;
   std::vector<int64_t>& free_;
   std::vector<int64_t>& reusable_;
-  Placement* out_;
+  Placement& out_;
 };
 
 // Scope pod: the lowest zone that has the totals of all pinned resources; -1: none has.
@@ -166,7 +165,7 @@ int zone_for_pod(const PodRequest& pod, const plimsoll_numa_node& node) {
 }
 
 bool walk(const PodRequest& pod, const plimsoll_numa_node& node, Doubt doubt, Scratch& scratch,
-          Placement* out) {
+          Placement& out) {
   if (node.zone_count == 0 || !pod.has_pinned) return true;
   const bool strict = node.policy == PLIMSOLL_NUMA_POLICY_SINGLE_NUMA_NODE;
   const bool as_pod = node.scope == PLIMSOLL_NUMA_SCOPE_POD;
@@ -196,12 +195,8 @@ bool walk(const PodRequest& pod, const plimsoll_numa_node& node, Doubt doubt, Sc
 Placement predict(const PodRequest& pod, const plimsoll_numa_node& node, Doubt doubt,
                   Scratch& scratch) {
   Placement placement;
-  placement.complete = walk(pod, node, doubt, scratch, &placement);
+  placement.complete = walk(pod, node, doubt, scratch, placement);
   return placement;
-}
-
-bool placeable(const PodRequest& pod, const plimsoll_numa_node& node, Scratch& scratch) {
-  return walk(pod, node, Doubt::kRefuse, scratch, nullptr);
 }
 
 std::string zones_annotation(const PodRequest& pod,
@@ -221,33 +216,49 @@ std::string zones_annotation(const PodRequest& pod,
   return nlohmann::json(zones).dump();
 }
 
-Placement placement_of(std::string_view annotation, const PodRequest& pod,
-                       const plimsoll_numa_node& node, Scratch& scratch) {
-  Placement placement;
-  const auto refuse = [] {
-    Placement none;
-    none.complete = false;
-    return none;
-  };
+std::vector<plimsoll_numa_charge> zones_of(std::string_view annotation, const PodRequest& pod) {
+  std::vector<plimsoll_numa_charge> named;
   const nlohmann::json zones = nlohmann::json::parse(annotation, nullptr, false);
-  if (!zones.is_object()) return refuse();
-  Placer placer(pod, node, scratch, &placement);
+  if (!zones.is_object()) return named;
   for (size_t i = 0; i < pod.containers.size(); ++i) {
     const ContainerRequest& container = pod.containers[i];
     for (const Request& request : container.pinned) {
+      const auto by_container = zones.find(std::string(container.name));
+      if (by_container == zones.end()) continue;
+      if (!by_container->is_object()) return {};
+      const auto list = by_container->find(std::string(request.name));
+      if (list == by_container->end()) continue;
+      if (!list->is_array()) return {};
+      for (const nlohmann::json& zone : *list) {
+        if (!zone.is_number_unsigned() || zone.get<uint64_t>() > UINT32_MAX) return {};
+        named.push_back({static_cast<uint32_t>(i), zone.get<uint32_t>(), request.resource, 0, 0});
+      }
+    }
+  }
+  return named;
+}
+
+Placement placement_of(const std::vector<plimsoll_numa_charge>& named, const PodRequest& pod,
+                       const plimsoll_numa_node& node, Scratch& scratch) {
+  Placement placement;
+  Placer placer(pod, node, scratch, placement);
+  for (size_t i = 0; i < pod.containers.size(); ++i) {
+    for (const Request& request : pod.containers[i].pinned) {
       const uint32_t row = row_of(node, request.resource);
       if (row == kNoRow || node.listed[row] == 0) continue;
-      const auto by_container = zones.find(std::string(container.name));
-      if (by_container == zones.end() || !by_container->is_object()) return refuse();
-      const auto list = by_container->find(std::string(request.name));
-      if (list == by_container->end() || !list->is_array() || list->empty()) return refuse();
       uint64_t columns = 0;
-      for (const nlohmann::json& zone : *list) {
-        if (!zone.is_number_unsigned()) return refuse();
+      bool known = true;
+      for (const plimsoll_numa_charge& one : named) {
+        if (one.container != i || one.resource != request.resource) continue;
         const uint32_t* end = node.zone_ids + node.zone_count;
-        const uint32_t* at = std::find(node.zone_ids, end, zone.get<uint32_t>());
-        if (at == end) return refuse();
-        columns |= uint64_t{1} << (at - node.zone_ids);
+        const uint32_t* at = std::find(node.zone_ids, end, one.zone_id);
+        known = known && at != end;
+        if (at != end) columns |= uint64_t{1} << (at - node.zone_ids);
+      }
+      if (!known || columns == 0) {
+        placement = {};
+        placement.complete = false;
+        return placement;
       }
       placer.place_in(i, request, row, columns);
     }

@@ -42,19 +42,20 @@ enum class Doubt {
 [[nodiscard]] Placement predict(const PodRequest& pod, const plimsoll_numa_node& node, Doubt doubt,
                                 Scratch& scratch);
 
-// Whether predict would be complete; allocates nothing once `scratch` has grown.
-[[nodiscard]] bool placeable(const PodRequest& pod, const plimsoll_numa_node& node,
-                             Scratch& scratch);
-
 // The annotation topology.plimsoll.io/zones: {"container":{"resource":[zone,...]}}, compact; empty
 // if nothing is placed.
 inline constexpr std::string_view kZonesAnnotation = "topology.plimsoll.io/zones";
 [[nodiscard]] std::string zones_annotation(const PodRequest& pod,
                                            const std::vector<plimsoll_numa_charge>& where);
-// The placement that an annotation names; a resource that it spreads over several zones is charged
-// to them in ascending order, as far as each has it. Not complete if it does not fit the pod or the
-// node: then predict instead.
-[[nodiscard]] Placement placement_of(std::string_view annotation, const PodRequest& pod,
-                                     const plimsoll_numa_node& node, Scratch& scratch);
+// What an annotation says of the pod's pinned resources: a charge, without an amount, per
+// container, resource and zone. Empty: nothing, or it cannot be read.
+[[nodiscard]] std::vector<plimsoll_numa_charge> zones_of(std::string_view annotation,
+                                                         const PodRequest& pod);
+// The placement that it names; a resource that it spreads over several zones is charged to them in
+// ascending order, as far as each has it. Not complete if it does not fit the pod or the node: then
+// predict instead.
+[[nodiscard]] Placement placement_of(const std::vector<plimsoll_numa_charge>& named,
+                                     const PodRequest& pod, const plimsoll_numa_node& node,
+                                     Scratch& scratch);
 
 }  // namespace plimsoll::topology

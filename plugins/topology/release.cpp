@@ -185,6 +185,29 @@ struct Release::Search {
   }
 };
 
+// All that goes, taken from the zones in turn as far as they have that much in use.
+bool Release::fits_wherever(const Fits& fits) const {
+  Cells free = free_;
+  for (uint32_t row = 0; row < node_.resource_count; ++row) {
+    int64_t going = 0;
+    for (const ReleasedUnit& unit : units_) {
+      for (const auto& [of, amount] : unit.amounts) {
+        if (of == row) going = add_amounts(going, amount);
+      }
+    }
+    for (uint32_t column = 0; column < node_.zone_count; ++column) {
+      const size_t at = cell(row, column);
+      const int64_t part =
+          std::clamp<int64_t>(add_amounts(used_[at], -kept_[at]), 0, std::max<int64_t>(going, 0));
+      free[at] = add_amounts(free[at], part);
+      going -= part;
+    }
+  }
+  plimsoll_numa_node node = node_;
+  node.free = free.data();
+  return fits(node);
+}
+
 bool Release::fits(const Fits& fits) {
   forget_untracked();
   const bool search = !uncertain_ && !units_.empty() && adds_up();
@@ -199,7 +222,9 @@ bool Release::fits(const Fits& fits) {
   plimsoll_numa_node node = node_;
   node.free = least.data();
   if (fits(node)) return true;
-  if (!search || units_.size() > kMaxUnits) return false;
+  if (!search || lay_ == Lay::kAnywhere) return false;
+  if (lay_ == Lay::kWherever) return fits_wherever(fits);
+  if (units_.size() > kMaxUnits) return false;
   std::sort(units_.begin(), units_.end());
   Search ways{*this, fits, free_, used_};
   for (size_t i = 0; i < used_.size(); ++i) ways.left[i] = add_amounts(used_[i], -kept_[i]);

@@ -11,7 +11,8 @@
 // A prediction that no report has confirmed is not relied on: pods bound at the same moment may
 // have changed places.
 //
-// Only for policy single-numa-node. Pure; any thread.
+// The second rule is for policies that demand alignment; under the others containers may lie
+// anywhere. Pure; any thread.
 
 #include <cstdint>
 #include <functional>
@@ -53,6 +54,14 @@ class Release {
   // The report is not one to draw conclusions from: what is somewhere stays where it is.
   void give_up() { uncertain_ = true; }
 
+  // How what goes may lie.
+  enum class Lay : uint8_t {
+    kInOneZone,  // each container (scope pod: each pod) as the policies that align have it
+    kAnywhere,   // spread over any zones: only the first rule counts
+    kWherever    // the same, but the question is about sums over all zones: any place will do
+  };
+  void lay(Lay how) { lay_ = how; }
+
   // Whether `fits` holds of the node afterwards, whatever the truth is. Calls it with the node as
   // it will surely be at least, and if that does not do, with each way it may be; the first call is
   // always the former.
@@ -70,6 +79,7 @@ class Release {
   [[nodiscard]] std::vector<ReleasedUnit> units_of(const PodRequest& pod) const;
   void forget_untracked();
   [[nodiscard]] bool adds_up();
+  [[nodiscard]] bool fits_wherever(const Fits& fits) const;
 
   const plimsoll_numa_node& node_;
   Cells free_;
@@ -78,6 +88,7 @@ class Release {
   Cells floating_;  // by row: what stays besides, somewhere
   std::vector<ReleasedUnit> units_;
   bool uncertain_ = false;
+  Lay lay_ = Lay::kInOneZone;
 };
 
 }  // namespace plimsoll::topology

@@ -64,7 +64,7 @@ class Player {
     std::shared_ptr<const Allocation>& held = world.held[step.subject];
     if (step.kind == Step::Kind::kAdmit) {
       Admission given =
-          kubelet::admit(model_, world.state, *subjects_[step.subject].demand, scratch_);
+          admit_and_start(model_, world.state, *subjects_[step.subject].demand, scratch_);
       if (!given.admitted()) return false;
       auto shared = std::make_shared<const Admission>(std::move(given));
       held = std::shared_ptr<const Allocation>(shared, &shared->allocation);
@@ -184,7 +184,47 @@ void take_devices(const NodeModel& model, NodeState& state, uint32_t row, int64_
   state.set_device_ids(model, row, left);
 }
 
+kubelet::DeviceGrant take_started(const NodeModel& model, NodeState& state, uint32_t row,
+                                  int64_t count, std::span<const uint32_t> zones) {
+  const auto now = state.devices(model, row);
+  const std::vector<int64_t> counts(now.begin(), now.end());
+  const auto free = state.device_ids(model, row);
+  const std::vector<uint64_t> ids(free.begin(), free.end());
+  take_devices(model, state, row, count, zones, true);
+  kubelet::DeviceGrant grant;
+  grant.resource = model.devices[row].resource;
+  grant.row = row;
+  grant.count = count;
+  for (uint32_t column = 0; column < model.zones(); ++column) {
+    grant.by_zone.push_back(counts[column] - state.devices(model, row)[column]);
+    if (grant.by_zone.back() > 0) grant.zones |= kubelet::ZoneMask{1} << column;
+  }
+  const auto left = state.device_ids(model, row);
+  for (size_t i = 0; i < ids.size(); ++i) grant.ids.push_back(ids[i] & ~left[i]);
+  return grant;
+}
+
 }  // namespace
+
+Admission admit_and_start(const NodeModel& model, NodeState& state, const PodDemand& pod,
+                          kubelet::Scratch& scratch) {
+  Admission given = kubelet::admit(model, state, pod, scratch);
+  const kubelet::Managers& managers = model.managers;
+  const bool later = pod.pod_level && managers.pod_level_resource_managers &&
+                     managers.scope == Scope::kPod && managers.policy != Policy::kNone;
+  if (!later || !given.admitted() || given.containers.empty()) return given;
+  const kubelet::Hint& hint = given.containers.front().hint;
+  std::vector<uint32_t> zones(model.zones());
+  std::iota(zones.begin(), zones.end(), 0);
+  std::stable_partition(zones.begin(), zones.end(),
+                        [&](uint32_t zone) { return hint.any || (hint.mask >> zone & 1) != 0; });
+  for (uint32_t row = 0; row < model.devices.size(); ++row) {
+    const int64_t count = most_of(pod.totals.devices, model.devices[row].resource);
+    if (count <= 0) continue;
+    given.allocation.devices.push_back(take_started(model, state, row, count, zones));
+  }
+  return given;
+}
 
 Outlook explore(const NodeModel& model, const NodeState& base, std::span<const Subject> subjects,
                 std::span<const Step> steps, kubelet::Scratch& scratch, bool each_order) {

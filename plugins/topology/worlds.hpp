@@ -72,6 +72,13 @@ struct Outlook {
                                          std::span<const Step> steps, uint64_t lost,
                                          kubelet::Scratch& scratch);
 
+// kubelet::admit, and what the pod's containers get when they start, which is soon: with pod-level
+// resources and scope pod the device manager hands out nothing before. (PodLevelResourceManagers)
+[[nodiscard]] kubelet::Admission admit_and_start(const kubelet::NodeModel& model,
+                                                 kubelet::NodeState& state,
+                                                 const kubelet::PodDemand& pod,
+                                                 kubelet::Scratch& scratch);
+
 // Takes what the pod may get from every zone it may get it in, that is from all of them: less than
 // this no zone has once the pod is there, wherever it is. Only counts are left afterwards.
 void take_everywhere(const kubelet::NodeModel& model, kubelet::NodeState& state,
@@ -88,8 +95,8 @@ void take_roomiest(const kubelet::NodeModel& model, kubelet::NodeState& state,
 [[nodiscard]] bool counts_suffice(const kubelet::NodeModel& model, const kubelet::NodeState& state);
 
 // Whether each of the pods is admitted wherever the others are and whatever else came free: `least`
-// is what is free at least. Sufficient, not necessary. Needs counts_suffice unless there is one
-// pod.
+// is what is free at least. Sufficient, not necessary. Only for pods, or parts of pods, of which
+// fits_with_more is true (room.hpp). Needs counts_suffice unless there is one pod.
 [[nodiscard]] bool fit_side_by_side(const kubelet::NodeModel& model,
                                     const kubelet::NodeState& least,
                                     std::span<const kubelet::PodDemand* const> pods,

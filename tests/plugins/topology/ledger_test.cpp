@@ -399,7 +399,7 @@ TEST_F(LedgerTest, HugeAmountsNeitherWrapNorAreOffered) {
     }
     const PodRequest request(*scene_.pod(huge));
     Scratch scratch;
-    EXPECT_FALSE(placeable(request, *node, scratch));
+    EXPECT_FALSE(predict(request, *node, Doubt::kRefuse, scratch).complete);
     EXPECT_NE(reference_fit(request, node, NodeAllocatable{}, scratch), Verdict::kFits);
     EXPECT_FALSE(reserve("a", 1));
     for (int i = 0; i < 50; ++i) {

@@ -16,7 +16,6 @@ class Predict : public ::testing::Test {
     const PodRequest request(*pod);
     Scratch scratch;
     const Placement placement = predict(request, node.view(), Doubt::kRefuse, scratch);
-    EXPECT_EQ(placement.complete, placeable(request, node.view(), scratch));
     if (!placement.complete) return "refused";
     last_ = placement;
     annotation_ = zones_annotation(request, placement.where);
@@ -101,15 +100,18 @@ TEST_F(Predict, AnAnnotationThatFitsIsFollowed) {
   const NumaNode node = scene_.node(two_zones("8", "8"));
   const PodRequest request(*pod);
   Scratch scratch;
-  const Placement placement =
-      placement_of(R"({"c0":{"cpu":[1],"memory":[1]}})", request, node.view(), scratch);
+  const auto placed = [&](const char* text) {
+    return placement_of(zones_of(text, request), request, node.view(), scratch);
+  };
+  const Placement placement = placed(R"({"c0":{"cpu":[1],"memory":[1]}})");
   ASSERT_TRUE(placement.complete);
   ASSERT_EQ(placement.charges.size(), 2u);
   EXPECT_EQ(placement.charges[0].zone_id, 1u);
   for (const char* text : {"", "[]", "{}", R"({"c0":{"cpu":[7],"memory":[7]}})",
                            R"({"c0":{"cpu":[0,7],"memory":[0]}})", R"({"c0":{"cpu":["x"]}})",
+                           R"({"c0":{"cpu":[4294967296],"memory":[0]}})", R"({"c0":[1]})",
                            R"({"c0":{"cpu":[],"memory":[0]}})"}) {
-    EXPECT_FALSE(placement_of(text, request, node.view(), scratch).complete) << text;
+    EXPECT_FALSE(placed(text).complete) << text;
   }
 }
 
@@ -120,7 +122,7 @@ TEST_F(Predict, AnAnnotationMayNameSeveralZones) {
   const PodRequest request(*pod);
   Scratch scratch;
   const std::string text = R"({"c0":{"cpu":[0,1],"memory":[0]}})";
-  const Placement placement = placement_of(text, request, node.view(), scratch);
+  const Placement placement = placement_of(zones_of(text, request), request, node.view(), scratch);
   ASSERT_TRUE(placement.complete);
   ASSERT_EQ(placement.charges.size(), 3u);
   EXPECT_EQ(placement.charges[0].zone_id, 0u);

@@ -26,6 +26,7 @@ struct PodSpec {
   std::vector<std::string> sidecars;
   std::vector<std::string> apps;
   bool burstable = false;
+  bool terminating = false;
   std::string failed;  // phase Failed, for this reason
 };
 
@@ -65,6 +66,7 @@ inline std::string pod_json(const PodSpec& spec) {
   const std::string uid = spec.uid.empty() ? "uid-" + spec.name : spec.uid;
   std::string json = R"({"metadata":{"name":")" + spec.name + R"(","namespace":")" + spec.ns +
                      R"(","uid":")" + uid + "\"";
+  if (spec.terminating) json += R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")";
   if (!spec.annotation.empty()) {
     std::string escaped;
     for (char c : spec.annotation) escaped += c == '"' ? "\\\"" : std::string(1, c);

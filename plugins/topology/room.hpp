@@ -1,0 +1,30 @@
+#pragma once
+// What more room does to a pod. A kubelet looks at containers one after the other and never goes
+// back, and it prefers low zones: where more is free than was thought, the first container may go
+// to another zone than it would have, and take what the second one needs. So "it fits with the
+// least that may be free" does not always say that it fits.
+//
+// Pure; any thread.
+
+#include <vector>
+
+#include "plugins/topology/kubelet/node.hpp"
+#include "plugins/topology/kubelet/pod_demand.hpp"
+
+namespace plimsoll::topology {
+
+// Whether a kubelet of this node may give the pod anything of its zones.
+[[nodiscard]] bool may_hold(const kubelet::NodeModel& model, const kubelet::PodDemand& pod);
+
+// Whether the pod, if it is admitted, is admitted too where other pods have let go of more. So it
+// is for most: pods with one container, pods whose containers ask for different things, and in
+// scope pod, where one affinity counts for all. False: it cannot be told so easily.
+[[nodiscard]] bool fits_with_more(const kubelet::NodeModel& model, const kubelet::PodDemand& pod);
+
+// The pod in parts that fit with more each: itself, or its containers one by one, if all that they
+// take of one another is room. If each part is admitted wherever the others are, so is the pod.
+// Empty: it cannot be divided.
+[[nodiscard]] std::vector<kubelet::PodDemand> parts_of(const kubelet::NodeModel& model,
+                                                       const kubelet::PodDemand& pod);
+
+}  // namespace plimsoll::topology

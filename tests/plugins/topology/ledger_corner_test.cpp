@@ -1,0 +1,232 @@
+// The ledger where little is known of a node: what may come free, what reports do not show, what
+// was promised twice. On counts per zone.
+
+#include <gtest/gtest.h>
+
+#include <plimsoll/views.hpp>
+
+#include "plugins/topology/ledger.hpp"
+#include "tests/plugins/topology/topology_scene.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+constexpr uint32_t kSlot = 0;
+
+std::string cpus_of(int cpus) {
+  return R"({"cpu":")" + std::to_string(cpus) + R"(","memory":"1Gi"})";
+}
+
+class LedgerCorner : public ::testing::Test {
+ protected:
+  LedgerCorner() { ledger_.node_added("n1", kSlot); }
+
+  // Whole CPUs available by zone; with `gpu` the first zone has the only one.
+  void report(const std::vector<std::string>& cpus, const std::vector<std::string>& pods,
+              const std::string& policy = "single-numa-node", bool gpu = false) {
+    ReportSpec spec;
+    spec.version = std::to_string(++versions_);
+    spec.policy = policy;
+    spec.allocatable = "16";
+    spec.fingerprint = fingerprint_of(pods);
+    for (size_t i = 0; i < cpus.size(); ++i) {
+      spec.zones.push_back({static_cast<int>(i), {{"cpu", cpus[i]}}});
+      if (gpu) spec.zones.back().available.emplace_back("example.com/gpu", i == 0 ? "1" : "0");
+    }
+    ledger_.report(scene_.nrt(spec), now_);
+  }
+  static PodSpec spec(const std::string& name, const std::vector<std::string>& apps) {
+    PodSpec made;
+    made.name = name;
+    made.node = "n1";
+    made.apps = apps;
+    return made;
+  }
+  static PodSpec spec(const std::string& name, int cpus) { return spec(name, {cpus_of(cpus)}); }
+  // Keeps the difference for its life, and reports do not show it.
+  static PodSpec with_init(const std::string& name, int init, int app) {
+    PodSpec made = spec(name, app);
+    made.init = {cpus_of(init)};
+    return made;
+  }
+  Verdict verdict(const PodSpec& asked) {
+    const PodRef pod = scene_.pod(asked);
+    Inquiry inquiry(*pod);
+    return ledger_.judge(kSlot, inquiry).verdict;
+  }
+  Verdict verdict(int cpus) { return verdict(spec("asked", cpus)); }
+  bool reserve(const PodSpec& pod) {
+    return ledger_.reserve(*scene_.pod(pod), kSlot, ++now_).complete;
+  }
+  void assigned(const PodSpec& pod) { ledger_.pod_assigned(*scene_.pod(pod), "n1", ++now_); }
+  void gone(const PodSpec& pod) { ledger_.pod_removed(*scene_.pod(pod), ++now_); }
+  bool blurred() { return ledger_.likely_state(kSlot).blurred; }
+  int64_t free(uint32_t zone) { return ledger_.node(kSlot)->free[zone] / 1000; }
+
+  TopologyScene scene_;
+  Ledger ledger_{scene_.index()};
+  int versions_ = 0;
+  int64_t now_ = kYear2026Ms;
+};
+
+// If the pod that is to end has ended, the first container goes to zone 0, and the second finds no
+// room beside the GPU: a kubelet does not go back.
+TEST_F(LedgerCorner, MoreRoomMayBeWorseForPodsOfSeveralContainers) {
+  const PodSpec two =
+      spec("asked", {cpus_of(4), R"({"cpu":"2","memory":"1Gi","example.com/gpu":"1"})"});
+  report({"5", "8"}, {}, "single-numa-node", true);
+  PodSpec leaving = spec("leaving", 2);
+  ASSERT_TRUE(reserve(leaving));
+  assigned(leaving);
+  report({"3", "8"}, {"leaving"}, "single-numa-node", true);
+  EXPECT_EQ(verdict(two), Verdict::kFits);
+  leaving.terminating = true;
+  assigned(leaving);
+  EXPECT_EQ(verdict(two), Verdict::kUncertain);
+  EXPECT_EQ(verdict(4), Verdict::kFits) << "which zone it takes is all the same to one container";
+  EXPECT_EQ(verdict(spec("asked", {cpus_of(3), cpus_of(3)})), Verdict::kFits) << "in both states";
+  EXPECT_FALSE(reserve(two));
+  gone(leaving);
+  EXPECT_EQ(verdict(two), Verdict::kCannotAlignContainer);
+  report({"5", "8"}, {}, "single-numa-node", true);
+  EXPECT_EQ(verdict(two), Verdict::kCannotAlignContainer);
+}
+
+TEST_F(LedgerCorner, MoreRoomMayBeWorseWhereNobodyKnowsHowMuchThereIs) {
+  const PodSpec two =
+      spec("asked", {cpus_of(4), R"({"cpu":"2","memory":"1Gi","example.com/gpu":"1"})"});
+  const PodSpec somewhere = spec("somewhere", 2);
+  assigned(somewhere);
+  report({"3", "8"}, {"somewhere"}, "single-numa-node", true);
+  EXPECT_EQ(verdict(two), Verdict::kFits);
+  gone(somewhere);
+  EXPECT_TRUE(blurred());
+  EXPECT_EQ(verdict(two), Verdict::kUncertain);
+  const PodSpec apart =
+      spec("asked", {cpus_of(4), R"({"cpu":"500m","memory":"1Gi","example.com/gpu":"1"})"});
+  EXPECT_EQ(verdict(apart), Verdict::kFits) << "they ask for different things";
+  const PodSpec narrow = spec("asked", {cpus_of(2), cpus_of(2)});
+  EXPECT_EQ(verdict(narrow), Verdict::kFits) << "each beside the other, wherever that is";
+  const PodSpec init = [&] {
+    PodSpec made = narrow;
+    made.init = {cpus_of(1)};
+    return made;
+  }();
+  EXPECT_EQ(verdict(init), Verdict::kUncertain) << "the others are tied to the zone of the init";
+  // One that is on its way and cannot be laid out leaves no room that is sure.
+  ASSERT_TRUE(reserve(apart));
+  EXPECT_EQ(verdict(2), Verdict::kFits);
+}
+
+TEST_F(LedgerCorner, TheEndOfAPodThatHoldsNothingLeavesNoDoubt) {
+  const PodSpec fraction = spec("fraction", {R"({"cpu":"500m","memory":"1Gi"})"});
+  assigned(fraction);
+  report({"8"}, {"fraction"});
+  PodSpec leaving = fraction;
+  leaving.terminating = true;
+  assigned(leaving);
+  EXPECT_FALSE(blurred());
+  gone(fraction);
+  EXPECT_FALSE(blurred());
+  const PodSpec device =
+      spec("device", {R"({"cpu":"500m","memory":"1Gi","example.com/other":"1"})"});
+  assigned(device);
+  report({"8"}, {"device"});
+  gone(device);
+  EXPECT_FALSE(blurred()) << "the node does not have such devices";
+}
+
+TEST_F(LedgerCorner, LeftoversOfInitContainersCountWhereAReportIsNotUnderstood) {
+  report({"8"}, {});
+  const PodSpec a = with_init("a", 6, 2);
+  ASSERT_TRUE(reserve(a));
+  assigned(a);
+  report({"6"}, {"a"});
+  EXPECT_EQ(verdict(2), Verdict::kFits);
+  EXPECT_EQ(verdict(3), Verdict::kCannotAlignContainer);
+  assigned(spec("b", 1));
+  report({"6"}, {"a", "nobody", "knows"});
+  EXPECT_TRUE(blurred());
+  EXPECT_EQ(verdict(3), Verdict::kCannotAlignContainer);
+  EXPECT_EQ(verdict(1), Verdict::kFits);
+}
+
+// After a restart pods may be heard of before the report.
+TEST_F(LedgerCorner, LeftoversOfInitContainersAreReadFromAnnotationsInAnyOrder) {
+  PodSpec a = with_init("a", 6, 2);
+  a.annotation = R"({"c0":{"cpu":[1]},"i0":{"cpu":[1]}})";
+  for (const bool report_first : {false, true}) {
+    SCOPED_TRACE(report_first);
+    ledger_.report_deleted("n1");
+    gone(a);
+    if (!report_first) assigned(a);
+    report({"1", "6"}, {"a"});
+    if (report_first) assigned(a);
+    EXPECT_EQ(verdict(2), Verdict::kFits);
+    EXPECT_EQ(verdict(3), Verdict::kCannotAlignContainer);
+    EXPECT_EQ(free(1), 2);
+    EXPECT_EQ(ledger_.pending_promises(), 0u);
+  }
+  // And promises that no report counts yet are where their annotations say.
+  ledger_.report_deleted("n1");
+  gone(a);
+  PodSpec b = spec("b", 4);
+  b.annotation = R"({"c0":{"cpu":[1]}})";
+  assigned(b);
+  report({"8", "8"}, {});
+  EXPECT_EQ(free(1), 4);
+  EXPECT_EQ(ledger_.pending_promises(), 1u);
+}
+
+TEST_F(LedgerCorner, APromiseCountsUntilANewOneIsMade) {
+  report({"8"}, {});
+  ASSERT_TRUE(reserve(spec("a", 6)));
+  EXPECT_FALSE(reserve(spec("a", 9))) << "it does not fit anywhere";
+  EXPECT_EQ(free(0), 2);
+  EXPECT_EQ(ledger_.pending_promises(), 1u);
+  EXPECT_TRUE(reserve(spec("a", 3)));
+  EXPECT_EQ(free(0), 5);
+  EXPECT_EQ(ledger_.pending_promises(), 1u);
+  assigned(spec("a", 3));
+  EXPECT_FALSE(reserve(spec("a", 1))) << "it is bound: it has its zones";
+  EXPECT_EQ(free(0), 5);
+  // On a node that is gone by now.
+  ledger_.node_added("n2", kSlot + 1);
+  ASSERT_TRUE(ledger_.reserve(*scene_.pod(spec("c", 2)), kSlot + 1, ++now_).complete);
+  ledger_.node_removed("n2");
+  ASSERT_TRUE(reserve(spec("c", 2)));
+  EXPECT_EQ(free(0), 3);
+}
+
+// Under policies that do not align, a pod that goes may have been spread over all zones.
+TEST_F(LedgerCorner, WhatGoesFromUnknownPlacesDependsOnThePolicy) {
+  const PodSpec goes = spec("goes", 6);
+  const PodSpec stays = spec("stays", 6);
+  assigned(goes);
+  assigned(stays);
+  const std::string uid = "uid-goes";
+  const plimsoll_str uids[] = {sdk::str(uid)};
+  const auto some_zone_has = [](int64_t cpus) {
+    return [cpus](const plimsoll_numa_node& node) {
+      return node.free[0] >= 1000 * cpus || node.free[1] >= 1000 * cpus;
+    };
+  };
+  const auto asked_fits = [&](int cpus) {
+    const PodRef pod = scene_.pod(spec("asked", cpus));
+    Inquiry inquiry(*pod);
+    return ledger_.judge_changed(kSlot, inquiry, uids, {}).fits();
+  };
+  report({"10", "10"}, {"goes", "stays"}, "single-numa-node");
+  EXPECT_TRUE(ledger_.fits_without(kSlot, uids, some_zone_has(16)));
+  EXPECT_TRUE(asked_fits(16));
+  for (const char* policy : {"best-effort", "none"}) {
+    SCOPED_TRACE(policy);
+    report({"10", "10"}, {"goes", "stays"}, policy);
+    EXPECT_FALSE(ledger_.fits_without(kSlot, uids, some_zone_has(16)));
+    EXPECT_TRUE(asked_fits(26)) << "wherever they come free";
+    EXPECT_FALSE(asked_fits(27));
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::topology

@@ -1,0 +1,200 @@
+// The ledger on a node that reports all facts: who holds which CPUs and devices.
+
+#include <gtest/gtest.h>
+
+#include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/ledger.hpp"
+#include "plugins/topology/worlds.hpp"
+#include "tests/plugins/topology/topology_scene.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+constexpr uint32_t kSlot = 0;
+constexpr const char* kGpu = "example.com/gpu";
+
+// Two zones of eight CPUs and two GPUs; a third GPU is near no zone.
+class LedgerFacts : public ::testing::Test {
+ protected:
+  LedgerFacts() {
+    ledger_.node_added("n1", kSlot);
+    model_.zone_ids = {0, 1};
+    std::vector<kubelet::CpuPlace> places;
+    for (uint32_t cpu = 0; cpu < 16; ++cpu) places.push_back({cpu, cpu / 8, cpu / 8, cpu, cpu / 8});
+    model_.layout = std::make_shared<const kubelet::CpuLayout>(places);
+    model_.reserved.emplace();
+    model_.managers.policy = Policy::kSingleNumaNode;
+    model_.managers.cpu = kubelet::ManagerPolicy::kStatic;
+    model_.managers.memory = kubelet::ManagerPolicy::kNone;
+    kubelet::DeviceType gpus;
+    gpus.resource = scene_.resource(kGpu);
+    for (uint32_t i = 0; i < 5; ++i) {
+      gpus.devices.push_back({"g" + std::to_string(i), i < 4 ? kubelet::ZoneMask{1} << i / 2 : 0});
+    }
+    model_.devices.push_back(std::move(gpus));
+    model_.prepare();
+    state_ = kubelet::NodeState(model_);
+    state_.set_cpu_ids(model_, model_.layout->all());
+    state_.set_device_ids(model_, 0, model_.device_facts[0].healthy);
+  }
+
+  void report(const std::vector<std::string>& pods) {
+    NrtObject nrt;
+    nrt.name = "n1";
+    nrt.resource_version = std::to_string(++versions_);
+    nrt.manager.policy = model_.managers.policy;
+    nrt.fingerprint = fingerprint_of(pods);
+    for (uint32_t zone = 0; zone < 2; ++zone) {
+      NrtZone made;
+      made.id = zone;
+      made.resources.push_back({"cpu", 8000, 8000, 1000 * state_.cpu(model_)[zone]});
+      made.resources.push_back({kGpu, 2, 2, state_.devices(model_, 0)[zone]});
+      nrt.zones.push_back(std::move(made));
+    }
+    const auto name_of = [&](uint32_t index) -> std::string_view {
+      return index == kubelet::kCpuResource ? "cpu" : kGpu;
+    };
+    nrt.attributes = kubelet::encode_settings(model_);
+    nrt.machine_facts = kubelet::encode_machine(model_, name_of);
+    nrt.free_facts = kubelet::encode_free(model_, state_, name_of, nrt.machine_facts, nrt.zones);
+    ledger_.report(nrt, ++now_);
+    EXPECT_TRUE(ledger_.take_notes().empty() || !quiet_);
+  }
+  static PodSpec spec(const std::string& name, int cpus, int gpus = 0) {
+    PodSpec made;
+    made.name = name;
+    made.node = "n1";
+    made.start_seconds = 7;
+    std::string requests = R"({"cpu":")" + std::to_string(cpus) + R"(","memory":"1Gi")";
+    if (gpus > 0) requests += R"(,"example.com/gpu":")" + std::to_string(gpus) + "\"";
+    made.apps = {requests + "}"};
+    return made;
+  }
+  void assigned(const PodSpec& pod) { ledger_.pod_assigned(*scene_.pod(pod), "n1", ++now_); }
+  void gone(const PodSpec& pod) { ledger_.pod_removed(*scene_.pod(pod), ++now_); }
+  // By the kubelet.
+  kubelet::Allocation admit(const PodSpec& pod) {
+    const kubelet::PodDemand demand(*scene_.pod(pod));
+    kubelet::Admission given = kubelet::admit(model_, state_, demand, scratch_);
+    EXPECT_TRUE(given.admitted());
+    return given.allocation;
+  }
+  Verdict verdict(int cpus, int gpus = 0) {
+    const PodRef pod = scene_.pod(spec("asked", cpus, gpus));
+    Inquiry inquiry(*pod);
+    return ledger_.judge(kSlot, inquiry).verdict;
+  }
+  int64_t free(uint32_t zone) { return ledger_.node(kSlot)->free[zone] / 1000; }
+
+  TopologyScene scene_;
+  Ledger ledger_{scene_.index()};
+  kubelet::NodeModel model_;
+  kubelet::NodeState state_;
+  kubelet::Scratch scratch_;
+  int versions_ = 0;
+  int64_t now_ = kYear2026Ms;
+  bool quiet_ = true;
+};
+
+// A kubelet may list a finished pod while another has its CPUs already.
+TEST_F(LedgerFacts, WhatAPodThatIsGoneHeldMayBeAnothersByNow) {
+  report({});
+  const PodSpec a = spec("a", 4);
+  const PodSpec b = spec("b", 4);
+  const kubelet::Allocation held = admit(a);
+  assigned(a);
+  report({"a"});
+  assigned(b);
+  kubelet::release(model_, state_, held);
+  gone(a);
+  admit(b);
+  quiet_ = false;
+  report({"a", "b"});
+  EXPECT_EQ(verdict(8), Verdict::kFits) << "zone 1 is empty";
+  ASSERT_TRUE(ledger_.reserve(*scene_.pod(spec("c", 8)), kSlot, ++now_).complete);
+  EXPECT_EQ(free(0), 4);
+  EXPECT_NE(verdict(5), Verdict::kFits) << "b has what a had";
+}
+
+TEST_F(LedgerFacts, DevicesThatAreFreeAreNotGivenBackAgain) {
+  report({});
+  const PodSpec a = spec("a", 1, 2);
+  const kubelet::Allocation held = admit(a);
+  assigned(a);
+  report({"a"});
+  gone(a);
+  EXPECT_EQ(verdict(1, 2), Verdict::kFits);
+  kubelet::release(model_, state_, held);
+  // Its CPU is somebody's, of whom the ledger does not hear; its GPUs are free.
+  admit(spec("foreign", 1));
+  quiet_ = false;
+  report({"a"});
+  EXPECT_EQ(free(0), 7);
+  EXPECT_EQ(verdict(7, 2), Verdict::kFits);
+  ASSERT_TRUE(ledger_.reserve(*scene_.pod(spec("b", 8)), kSlot, ++now_).complete);
+  EXPECT_NE(verdict(8), Verdict::kFits);
+}
+
+// In which order a and b came is not known until the report says it.
+TEST_F(LedgerFacts, PodsAreChargedAndRefundedWhereReportsShowThem) {
+  report({});
+  const PodSpec a = spec("a", 5);
+  const PodSpec b = spec("b", 4);
+  assigned(a);
+  assigned(b);
+  EXPECT_EQ(free(0), 3);
+  admit(b);
+  admit(a);
+  report({"a", "b"});
+  EXPECT_EQ(free(0), 4);
+  EXPECT_EQ(free(1), 3);
+  ASSERT_EQ(ledger_.charges_of("uid-a")->size(), 1u);
+  EXPECT_EQ(ledger_.charges_of("uid-a")->front().zone_id, 1u);
+  gone(a);
+  EXPECT_EQ(free(0), 4);
+  EXPECT_EQ(free(1), 8);
+}
+
+// Nobody is charged for it in a zone, but somebody has it.
+TEST_F(LedgerFacts, DevicesWithoutAZoneAreFollowedToo) {
+  model_.managers.policy = Policy::kBestEffort;
+  report({});
+  const PodSpec four = spec("four", 1, 4);
+  assigned(four);
+  admit(four);
+  report({"four"});
+  PodSpec last = spec("last", 1, 1);
+  last.apps = {R"({"cpu":"500m","memory":"1Gi","example.com/gpu":"1"})"};
+  assigned(last);
+  EXPECT_NE(verdict(1, 1), Verdict::kFits);
+  admit(last);
+  report({"four", "last"});
+  EXPECT_NE(verdict(1, 1), Verdict::kFits);
+  gone(last);
+  EXPECT_FALSE(ledger_.likely_state(kSlot).blurred);
+  EXPECT_EQ(verdict(1, 1), Verdict::kFits);
+}
+
+TEST_F(LedgerFacts, PodsWithPodLevelManagersGetTheirDevicesWhenTheyStart) {
+  model_.managers.scope = Scope::kPod;
+  model_.managers.pod_level_resource_managers = true;
+  kubelet::PodDemand pod(*scene_.pod(spec("p", 2, 1)));
+  pod.pod_level = true;
+  pod.pod_cpu_milli = 2000;
+  pod.prepare();
+  const kubelet::NodeState before = state_;
+  const kubelet::Admission given = admit_and_start(model_, state_, pod, scratch_);
+  ASSERT_TRUE(given.admitted());
+  EXPECT_EQ(state_.devices(model_, 0)[0], 1);
+  EXPECT_EQ(state_.devices(model_, 0)[1], 2);
+  kubelet::release(model_, state_, given.allocation);
+  EXPECT_TRUE(state_ == before);
+  // Other pods get them at once.
+  pod.pod_level = false;
+  pod.prepare();
+  ASSERT_TRUE(admit_and_start(model_, state_, pod, scratch_).admitted());
+  EXPECT_EQ(state_.devices(model_, 0)[0], 1);
+}
+
+}  // namespace
+}  // namespace plimsoll::topology
