@@ -1,5 +1,7 @@
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
 
+#include <algorithm>
+
 #include "plugins/topology/amount.hpp"
 #include "plugins/topology/explain_text.hpp"
 #include "plugins/topology/numa_node.hpp"
@@ -31,10 +33,17 @@ void take_from(std::vector<int64_t>& free, const plimsoll_numa_node& node, const
   }
 }
 
+bool only_adds(const auto& changes) {
+  return std::all_of(changes.begin(), changes.end(),
+                     [](const auto& change) { return change.net > 0; });
+}
+
 }  // namespace
 
 NodeResourceTopologyMatch::NodeResourceTopologyMatch(sdk::Host host, std::string_view args_json)
-    : host_(host), args_(parse_match_args(args_json)), ledger_(host) {
+    : host_(host),
+      args_(parse_match_args(args_json)),
+      ledger_(host, [this](uint32_t slot) { wake_for(slot); }) {
   for (const std::string& warning : args_.warnings) host_.warn(warning);
   for (uint32_t i = 1; i < kVerdicts; ++i) {
     reasons_[i] = host_.reason(message_of(static_cast<Verdict>(i)));
@@ -42,29 +51,99 @@ NodeResourceTopologyMatch::NodeResourceTopologyMatch(sdk::Host host, std::string
 }
 
 std::vector<plimsoll_event_interest> NodeResourceTopologyMatch::events() {
-  // A node without an object passes: its deletion helps too.
+  // A node without an object passes: its deletion helps too. A pod that is seen on its node helps
+  // those that waited for the order of bindings under way.
   const uint32_t nrt = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE;
-  return {{str("Pod"), PLIMSOLL_ACTION_DELETE, 0},
-          {str("Node"), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE, 0},
+  const uint32_t node =
+      PLIMSOLL_ACTION_ADD | (by_kubelet() ? 0 : PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE);
+  return {{str("Pod"), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_DELETE, 0},
+          {str("Node"), node, 0},
           {str(kNrtResource), nrt, 0},
           {str(kOldNrtResource), nrt, 0}};
 }
 
-Hint NodeResourceTopologyMatch::hint(Pod pod, const plimsoll_event& event) {
-  std::string_view node_name = view(event.name);
-  if (event.old_pod != nullptr) {
-    // A deleted pod frees zones only if it held some. If the ledger cannot say yet which, the next
-    // report wakes the pod: trying before would only evict more pods.
-    if (!PodRequest(*event.old_pod).has_pinned) return Hint::kSkip;
-    node_name = view(event.old_pod->node_name);
-  } else {
-    const std::string_view kind = view(event.resource);
-    if (kind != kNrtResource && kind != kOldNrtResource) return Hint::kQueue;
+// Whether zones come free when it goes.
+bool NodeResourceTopologyMatch::pins(const plimsoll_pod& pod) {
+  const std::string_view uid = view(pod.meta.uid);
+  if (gone_uid_.empty() || gone_uid_ != uid) {
+    gone_uid_ = uid;
+    gone_pins_ = PodRequest(pod).has_pinned || ledger_.inquire(pod) != nullptr;
   }
-  const Node node = host_.node(node_name);
-  if (!node) return Hint::kSkip;  // its Node comes as an event of its own
+  return gone_pins_;
+}
+
+NodeResourceTopologyMatch::Told NodeResourceTopologyMatch::told_by(const plimsoll_event& event) {
+  const std::string_view kind = view(event.resource);
+  const bool report = kind == kNrtResource || kind == kOldNrtResource;
+  Told told;
+  if (event.new_node != nullptr) {
+    told.node = host_.node(view(event.new_node->meta.name));
+    told.may_help = true;
+    return told;
+  }
+  const plimsoll_pod* pod = event.old_pod != nullptr ? event.old_pod : event.new_pod;
+  if (pod == nullptr && !report) return told;
+  told.node = host_.node(pod != nullptr ? view(pod->node_name) : view(event.name));
+  if (!told.node) return told;  // its Node comes as an event of its own
+  // What the ledger says is about the last event of all.
+  const bool late = attempted_;
+  told.may_help = late || ledger_.eased(told.node.slot());
+  // Of the end of a nomination, which comes as a pod's, the ledger does not hear. A pod that never
+  // held anything wakes nobody.
+  if (event.old_pod != nullptr && (late || !told.may_help)) told.may_help = pins(*event.old_pod);
+  return told;
+}
+
+Hint NodeResourceTopologyMatch::hint(Pod pod, const plimsoll_event& event) {
+  const Told told = told_by(event);
+  if (!told.may_help || !told.node) return Hint::kSkip;
+  // A node's allocatable has a say in the reference's model alone, and in nothing of the ledger.
+  const bool new_node = event.new_node != nullptr;
+  if (new_node && (event.actions & PLIMSOLL_ACTION_ADD) == 0) return Hint::kQueue;
+  Refusals::Kind* kind = refusals_.find(hash_requests(*pod));
+  const uint32_t slot = told.node.slot();
+  // Filter was not asked about a node that is new.
+  if (kind != nullptr && !new_node && !kind->refused.test(slot)) return Hint::kSkip;
+  if (fits_again(kind, pod, told.node)) return Hint::kQueue;
+  if (kind != nullptr) kind->refused.set(slot);
+  return Hint::kSkip;
+}
+
+// As Filter would judge: the node as it is, and with the pods nominated to it that come first.
+bool NodeResourceTopologyMatch::fits_again(Refusals::Kind* kind, Pod pod, Node node) {
+  const uint32_t slot = node.slot();
+  if (kind == nullptr || kind->inquiry == nullptr) {
+    Asked asked = ask(pod);
+    return judge(nullptr, asked, node).fits() && fits_beside_nominated(pod, node);
+  }
+  const uint64_t change = ledger_.change_of(slot);
+  if (kind->judged_slot != slot || kind->judged_change != change) {
+    kind->judged_slot = slot;
+    kind->judged_change = change;
+    kind->judged_fits = ledger_.judge(slot, kind->inquiry).fits();
+  }
+  return kind->judged_fits && fits_beside_nominated(pod, node);
+}
+
+bool NodeResourceTopologyMatch::fits_beside_nominated(Pod pod, Node node) const {
+  WhatIf beside;
+  for (Pod other : host_.nominated_pods(node.name())) {
+    if (other->priority < pod->priority || other.uid() == pod.uid()) continue;
+    const auto demand = demand_of(other);
+    if (demand) beside.add(node.slot(), *other, [&] { return demand; });
+  }
+  const WhatIf::Changes* changes = changes_on(&beside, node);
+  if (changes == nullptr) return true;
   Asked asked = ask(pod);
-  return judge(nullptr, asked, node).fits() ? Hint::kQueue : Hint::kSkip;
+  return judge(changes, asked, node).fits();
+}
+
+// Room for somebody, of which no event tells.
+void NodeResourceTopologyMatch::wake_for(uint32_t slot) {
+  const bool wanted = refusals_.any_refused(slot, [&](const Refusals::Kind& kind) {
+    return !by_kubelet() || kind.inquiry == nullptr || ledger_.judge(slot, kind.inquiry).fits();
+  });
+  if (wanted) host_.requeue_rejected();
 }
 
 NodeResourceTopologyMatch::Asked NodeResourceTopologyMatch::ask(Pod pod) const {
@@ -84,28 +163,31 @@ Verdict NodeResourceTopologyMatch::reference_verdict(Asked& asked, Node node,
 }
 
 Status NodeResourceTopologyMatch::pre_filter(plimsoll_cycle&, Pod pod) {
+  attempted_ = true;
   return matters(ask(pod)) ? Status::success() : Status::skip();
 }
 
-void NodeResourceTopologyMatch::note_change(plimsoll_cycle& cycle, Pod pod, Node node, bool added) {
+NodeResourceTopologyMatch::WhatIf& NodeResourceTopologyMatch::what_if_of(plimsoll_cycle& cycle) {
+  WhatIf* what_if = host_.state<WhatIf>(cycle);
+  return what_if != nullptr ? *what_if : host_.set_state(cycle, WhatIf());
+}
+
+std::shared_ptr<const NodeResourceTopologyMatch::Demand> NodeResourceTopologyMatch::demand_of(
+    Pod pod) const {
   const PodRequest request(*pod);
   const LedgerAccess::Inquiry inquiry = by_kubelet() ? ledger_.inquire(*pod) : nullptr;
-  if (!request.has_pinned && inquiry == nullptr) return;
-  WhatIf* what_if = host_.state<WhatIf>(cycle);
-  if (what_if == nullptr) what_if = &host_.set_state(cycle, WhatIf());
-  if (!added) return what_if->remove(node.slot(), *pod);
-  what_if->add(node.slot(), *pod, [&] {
-    return std::make_shared<const Demand>(Demand{request.without_views(), inquiry});
-  });
+  if (!request.has_pinned && inquiry == nullptr) return nullptr;
+  return std::make_shared<const Demand>(Demand{request.without_views(), inquiry});
 }
 
 Status NodeResourceTopologyMatch::add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
-  note_change(cycle, added, node, true);
+  const auto demand = demand_of(added);
+  if (demand) what_if_of(cycle).add(node.slot(), *added, [&] { return demand; });
   return Status::success();
 }
 
 Status NodeResourceTopologyMatch::remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node node) {
-  note_change(cycle, removed, node, false);
+  if (demand_of(removed)) what_if_of(cycle).remove(node.slot(), *removed);
   return Status::success();
 }
 
@@ -198,6 +280,13 @@ uint32_t NodeResourceTopologyMatch::reason_of(const Judgement& judgement, Pod po
   return host_.reason(text);
 }
 
+// Before anybody was refused anything there is nothing to correct.
+void NodeResourceTopologyMatch::note(const plimsoll_pod& pod, const Asked& asked,
+                                     const FilterRound& round) const {
+  if (round.asked.empty() || (round.refused.empty() && refusals_.empty())) return;
+  refusals_.note(hash_requests(pod), asked.inquiry, round);
+}
+
 Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
                                          sdk::Verdicts verdicts) const {
   Asked asked = ask(pod);
@@ -205,19 +294,28 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
   const WhatIf* what_if = host_.state<WhatIf>(cycle);
   Judgement told;  // nodes refuse a pod for the same reason mostly
   uint32_t reason = 0;
+  FilterRound round;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!verdicts.open(i)) continue;
     const WhatIf::Changes* changes = changes_on(what_if, nodes[i]);
     const Judgement judgement = judge(changes, asked, nodes[i]);
+    // What preemption asks, with pods taken away, says nothing of the node as it is.
+    if (changes == nullptr || (!judgement.fits() && only_adds(*changes))) {
+      round.asked.set(nodes[i].slot());
+      if (!judgement.fits()) round.refused.set(nodes[i].slot());
+    }
     if (judgement.fits()) continue;
     if (judgement.verdict != told.verdict || judgement.resource != told.resource) {
       told = judgement;
       reason = reason_of(judgement, pod);
     }
-    // Room is on its way, the next report brings it: evicting more pods is of no use.
-    const bool soon = changes == nullptr && fits_soon(asked, nodes[i], judgement.verdict);
+    // Room is on its way, the next report brings it, or a doubt ends by itself: evicting more pods
+    // is of no use.
+    const bool soon = judgement.verdict == Verdict::kUncertain ||
+                      (changes == nullptr && fits_soon(asked, nodes[i], judgement.verdict));
     verdicts.set(i, soon ? Status::pending(reason) : Status::unschedulable(reason));
   }
+  note(*pod, asked, round);
   return Status::success();
 }
 
@@ -245,14 +343,11 @@ Status NodeResourceTopologyMatch::reserve(plimsoll_cycle& cycle, Pod pod, Node n
   if (by_kubelet()) {
     // The ledger judges itself: worked out twice only if it refuses.
     if (!ledger_.reserve(node.slot(), *pod, false, where)) {
-      const Judgement judgement = judge(nullptr, asked, node);
-      return Status::unschedulable(judgement.fits()
-                                       ? reasons_[static_cast<uint32_t>(Verdict::kUncertain)]
-                                       : reason_of(judgement, pod));
+      return refuse_to_reserve(asked, pod, node, judge(nullptr, asked, node));
     }
   } else {
     const Judgement judgement = judge(nullptr, asked, node);
-    if (!judgement.fits()) return Status::unschedulable(reason_of(judgement, pod));
+    if (!judgement.fits()) return refuse_to_reserve(asked, pod, node, judgement);
     static_cast<void>(ledger_.reserve(node.slot(), *pod, true, where));
   }
   const std::string zones = zones_annotation(asked.request, where);
@@ -260,9 +355,21 @@ Status NodeResourceTopologyMatch::reserve(plimsoll_cycle& cycle, Pod pod, Node n
   return Status::success();
 }
 
+Status NodeResourceTopologyMatch::refuse_to_reserve(const Asked& asked, Pod pod, Node node,
+                                                    const Judgement& judgement) const {
+  FilterRound round;
+  round.asked.set(node.slot());
+  round.refused.set(node.slot());
+  note(*pod, asked, round);
+  if (judgement.fits() || judgement.verdict == Verdict::kUncertain) {
+    return Status::pending(reasons_[static_cast<uint32_t>(Verdict::kUncertain)]);
+  }
+  return Status::unschedulable(reason_of(judgement, pod));
+}
+
 void NodeResourceTopologyMatch::unreserve(plimsoll_cycle&, Pod pod, std::string_view) {
   const plimsoll_numa_ledger& service = ledger_.service();
-  service.unreserve(service.ctx, &*pod);  // wakes the pods of all instances
+  service.unreserve(service.ctx, &*pod);
 }
 
 Status NodeResourceTopologyMatch::sign(Pod pod, sdk::Sink& sink) {
@@ -287,14 +394,17 @@ void NodeResourceTopologyMatch::explain(const plimsoll_cycle& cycle, Pod pod, No
 }
 
 void NodeResourceTopologyMatch::node_event(sdk::NodeEvent type, Node node, uint32_t) {
+  attempted_ = false;
   ledger_.node_event(type, node);
 }
 
 void NodeResourceTopologyMatch::pod_event(sdk::PodEvent type, Pod pod, std::string_view node_name) {
+  attempted_ = false;
   ledger_.pod_event(type, pod, node_name);
 }
 
 void NodeResourceTopologyMatch::object_event(const sdk::ObjectEvent& event) {
+  attempted_ = false;
   ledger_.object_event(event);
 }
 

@@ -12,6 +12,10 @@
 // a node has more or less; Filter and Score ask the ledger how the node is without the ones (see
 // release.hpp: only what is sure to come free counts) and with the others where the kubelet would
 // put them. Reserve does not look at them: it promises what is really there.
+//
+// Waking: hints let a pod be tried again for a node only if Filter refused the node to it and would
+// not now; refusals.hpp says to which pods. There is no backoff for pods that wait for a node of
+// which too little is known (Pending), so nothing else may wake them.
 
 #include <array>
 #include <plimsoll/plugin.hpp>
@@ -20,6 +24,7 @@
 #include <vector>
 
 #include "plugins/noderesourcetopologymatch/match_args.hpp"
+#include "plugins/noderesourcetopologymatch/refusals.hpp"
 #include "plugins/topology/fit.hpp"
 #include "plugins/topology/ledger_access.hpp"
 #include "plugins/topology/pod_changes.hpp"
@@ -34,6 +39,8 @@ class NodeResourceTopologyMatch {
   NodeResourceTopologyMatch(sdk::Host host, std::string_view args_json);
 
   std::vector<plimsoll_event_interest> events();
+  // Asked right after the event was told to the ledger; or at the end of an attempt, about what
+  // happened meanwhile.
   sdk::Hint hint(sdk::Pod pod, const plimsoll_event& event);
 
   // Skip: the pod needs no look at zones.
@@ -62,6 +69,11 @@ class NodeResourceTopologyMatch {
     LedgerAccess::Inquiry inquiry;  // null: no kubelet looks at it
   };
   using WhatIf = PodChanges<Demand>;
+  // The node that an event is about, and whether it may help pods that were refused there.
+  struct Told {
+    sdk::Node node;  // none: it may help everywhere, or nowhere
+    bool may_help = false;
+  };
   // A pod that is filtered.
   struct Asked {
     PodRequest request;
@@ -69,11 +81,18 @@ class NodeResourceTopologyMatch {
     Scratch scratch;
   };
 
+  [[nodiscard]] Told told_by(const plimsoll_event& event);
+  [[nodiscard]] bool pins(const plimsoll_pod& pod);
+  [[nodiscard]] bool fits_again(Refusals::Kind* kind, sdk::Pod pod, sdk::Node node);
+  [[nodiscard]] bool fits_beside_nominated(sdk::Pod pod, sdk::Node node) const;
+  // Null: nothing of a zone is the pod's.
+  [[nodiscard]] std::shared_ptr<const Demand> demand_of(sdk::Pod pod) const;
+  void wake_for(uint32_t slot);
   [[nodiscard]] bool by_kubelet() const { return args_.admission == AdmissionModel::kKubelet; }
   [[nodiscard]] Asked ask(sdk::Pod pod) const;
   // Whether some node could refuse the pod.
   [[nodiscard]] bool matters(const Asked& asked) const;
-  void note_change(plimsoll_cycle& cycle, sdk::Pod pod, sdk::Node node, bool added);
+  WhatIf& what_if_of(plimsoll_cycle& cycle);
   // The changes of the what-if on this node; null: there are none.
   [[nodiscard]] const WhatIf::Changes* changes_on(const WhatIf* what_if, sdk::Node node) const;
   [[nodiscard]] Judgement judge(const WhatIf::Changes* changes, Asked& asked, sdk::Node node) const;
@@ -85,13 +104,20 @@ class NodeResourceTopologyMatch {
   // Whether `fits` holds of the changed node's counts; see LedgerAccess::fits_without.
   bool fits_changed(const WhatIf::Changes& changes, sdk::Node node, Scratch& scratch,
                     const LedgerAccess::Fits& fits) const;
+  void note(const plimsoll_pod& pod, const Asked& asked, const FilterRound& round) const;
+  [[nodiscard]] sdk::Status refuse_to_reserve(const Asked& asked, sdk::Pod pod, sdk::Node node,
+                                              const Judgement& judgement) const;
   // A refused pod fits once a report has left out the pods that are gone already.
   [[nodiscard]] bool fits_soon(Asked& asked, sdk::Node node, Verdict refusal) const;
   [[nodiscard]] uint32_t reason_of(const Judgement& judgement, sdk::Pod pod) const;
 
   sdk::Host host_;
   MatchArgs args_;
+  mutable Refusals refusals_;
   LedgerAccess ledger_;
+  bool attempted_ = false;  // an attempt began after the last event
+  std::string gone_uid_;    // the pod that pins() was asked about last, and the answer
+  bool gone_pins_ = false;
   std::array<uint32_t, kVerdicts> reasons_{};  // by Verdict
 };
 

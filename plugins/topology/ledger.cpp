@@ -106,14 +106,19 @@ void Ledger::forget_if_idle(NodeRecord& node) {
   node.since = {};
   node.refused_one = false;
   recount(node);
+  set_due(node);
   nodes_.erase(std::string(node.name));
 }
 
-void Ledger::touch(NodeRecord& node, bool freed) {
+void Ledger::touch(NodeRecord& node, Ease ease) {
   recount(node);
-  freed_ = freed_ || freed;
-  // Who was told to wait for more certainty may ask again.
-  if (node.told_uncertain.exchange(false, std::memory_order_relaxed)) freed_ = true;
+  set_due(node);
+  node.change = ++change_;
+  if (ease == Ease::kYes) {
+    node.eased = event_;
+    // Who was told to wait for more certainty may ask again.
+    if (certain(node)) node.told_uncertain.store(false, std::memory_order_relaxed);
+  }
   if (node.slot == UINT32_MAX) return;
   node.zones.header().promises = static_cast<uint32_t>(
       std::count_if(node.pods.begin(), node.pods.end(),
@@ -127,13 +132,11 @@ void Ledger::touch(NodeRecord& node, bool freed) {
 Ledger::Changes Ledger::take_changes() {
   std::sort(touched_.begin(), touched_.end());
   touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
-  Changes changes{std::move(touched_), freed_};
-  touched_.clear();
-  freed_ = false;
-  return changes;
+  return {std::exchange(touched_, {}), std::exchange(freed_, {})};
 }
 
 void Ledger::node_added(std::string_view name, uint32_t slot) {
+  ++event_;
   NodeRecord& node = record_of(name);
   if (node.slot != UINT32_MAX && node.slot != slot) node_removed(name);
   NodeRecord& record = record_of(name);
@@ -145,7 +148,7 @@ void Ledger::node_added(std::string_view name, uint32_t slot) {
   record.slot = slot;
   slots_[slot] = &record;
   views_[slot] = record.reported ? &record.zones.view() : nullptr;
-  touch(record, false);
+  touch(record, Ease::kYes);
 }
 
 void Ledger::node_removed(std::string_view name) {
@@ -202,6 +205,7 @@ void Ledger::charge(NodeRecord& node, const PodRecord& pod) {
 
 void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   now_ms_ = now_ms;
+  ++event_;
   NodeRecord& node = record_of(nrt.name);
   if (node.reported && !nrt.resource_version.empty() && node.version == nrt.resource_version) {
     return;  // a relist: the same object again
@@ -209,6 +213,8 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   ++stats_.reports;
   Before before;
   before.had = node.reported;
+  before.doubted = node.malformed || node.refused_one || node.lost_track;
+  before.since = std::move(node.since);
   before.explained = node.explained;
   before.exact = node.exact;
   before.zones = std::move(node.zones);
@@ -230,10 +236,11 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   settle_report(node, before);
   replan(node);
   if (node.slot != UINT32_MAX) views_[node.slot] = &node.zones.view();
-  touch(node, false);
+  touch(node, eases(node, before) ? Ease::kYes : Ease::kNo);
 }
 
 void Ledger::report_deleted(std::string_view node_name) {
+  ++event_;
   const auto at = nodes_.find(std::string(node_name));
   if (at == nodes_.end() || (!at->second->reported && !at->second->malformed)) return;
   NodeRecord& node = *at->second;
@@ -256,16 +263,17 @@ void Ledger::report_deleted(std::string_view node_name) {
     pod.given = nullptr;
   }
   if (node.slot != UINT32_MAX) views_[node.slot] = nullptr;
-  touch(node, false);
+  touch(node, Ease::kYes);
   forget_if_idle(node);
 }
 
 bool Ledger::report_malformed(std::string_view node_name) {
+  ++event_;
   NodeRecord& node = record_of(node_name);
   if (node.reported) return false;
   if (!node.malformed) {
     node.malformed = true;
-    touch(node, false);
+    touch(node, Ease::kNo);
   }
   return true;
 }
@@ -299,6 +307,7 @@ Ledger::PodRecord Ledger::take_pod(NodeRecord& node, const PodKey& key) {
 
 Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms, Insist insist) {
   now_ms_ = now_ms;
+  ++event_;
   NodeRecord* node = slot < slots_.size() ? slots_[slot] : nullptr;
   const PodRequest request(pod);
   Inquiry inquiry(pod);
@@ -321,8 +330,11 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
       placement.complete = false;
       return placement;
     }
-    touch(*known_on, known_on != node);
-    if (known_on != node) forget_if_idle(*known_on);
+    touch(*known_on, known_on != node ? Ease::kYes : Ease::kNo);
+    if (known_on != node) {
+      if (known_on->slot != UINT32_MAX) freed_.push_back(known_on->slot);
+      forget_if_idle(*known_on);
+    }
   } else if (insist == Insist::kNo && !judge(slot, inquiry).fits()) {
     placement.complete = false;
     return placement;
@@ -346,11 +358,12 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
     }
     placement.complete = true;
   }
-  touch(*node, false);
+  touch(*node, Ease::kNo);
   return placement;
 }
 
 bool Ledger::unreserve(const plimsoll_pod& pod) {
+  ++event_;
   const PodKey key = key_of(view(pod.meta.uid));
   NodeRecord* node = nullptr;
   const PodRecord* record = find(key, node);
@@ -358,7 +371,7 @@ bool Ledger::unreserve(const plimsoll_pod& pod) {
   const bool charges = !record->charges.empty();
   take_pod(*node, key);
   replan(*node);  // the kubelet will never see it: those after it move up
-  touch(*node, charges);
+  touch(*node, Ease::kYes);
   forget_if_idle(*node);
   return charges;
 }
@@ -366,7 +379,10 @@ bool Ledger::unreserve(const plimsoll_pod& pod) {
 // The API server says that a promised pod is bound: the kubelet sees it from now on, after those
 // that were bound before.
 void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_pod& object) {
-  pod.start_ms = pod.moment.start_ms = object.start_ms;
+  if (pod.start_ms != object.start_ms) {
+    pod.start_ms = pod.moment.start_ms = object.start_ms;
+    set_due(node);
+  }
   if (pod.bound) return;
   pod.bound = true;
   pod.since_ms = now_ms_;
@@ -387,11 +403,14 @@ void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_po
   } else if (!since.blurred) {
     replan(node);
   }
-  touch(node, false);
+  // Nothing comes free; but who waits for an order that is known now is one who was told so.
+  const bool told = node.told_uncertain.load(std::memory_order_relaxed);
+  touch(node, told ? Ease::kYes : Ease::kNo);
 }
 
 void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, int64_t now_ms) {
   now_ms_ = now_ms;
+  ++event_;
   const PodKey key = key_of(view(pod.meta.uid));
   NodeRecord* known_on = nullptr;
   if (PodRecord* known = find(key, known_on); known != nullptr && known_on->name == node_name) {
@@ -400,7 +419,7 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
       known->leaving = true;
       if (known->demand) {
         replan(*known_on);
-        touch(*known_on, false);
+        touch(*known_on, Ease::kNo);
       }
     }
     return;
@@ -408,7 +427,8 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
   if (known_on != nullptr) {  // promised elsewhere: the API server knows better
     take_pod(*known_on, key);
     replan(*known_on);
-    touch(*known_on, true);
+    touch(*known_on, Ease::kYes);
+    if (known_on->slot != UINT32_MAX) freed_.push_back(known_on->slot);
     forget_if_idle(*known_on);
   }
   NodeRecord& node = record_of(node_name);
@@ -435,7 +455,7 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
   add_pod(node, std::move(record));
   const bool settled = settle_pod(node, node.pods.back());
   if (matters && !settled) replan(node);
-  if (matters || settled) touch(node, false);
+  if (matters || settled) touch(node, settled ? Ease::kYes : Ease::kNo);
 }
 
 // Where a pod is that was bound before this ledger heard of it: as its annotation says, or else
@@ -527,6 +547,7 @@ void Ledger::replan(NodeRecord& node, const PodRecord* asked, Placement* placeme
 
 void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   now_ms_ = now_ms;
+  ++event_;
   const PodKey key = key_of(view(pod.meta.uid));
   NodeRecord* node = nullptr;
   PodRecord* record = find(key, node);
@@ -547,7 +568,10 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   gone.moment = record->moment;
   gone.moment.gone = ++moments_;
   // What made its kubelet refuse it, the next report shows.
-  if (gone.refused && node->reported) node->refused_one = true;
+  if (gone.refused && node->reported) {
+    node->refused_one = true;
+    node->refused_ms = now_ms;
+  }
   gone.request = std::move(record->request);
   const bool matters = charges || gone.request != nullptr || gone.demand != nullptr;
   take_pod(*node, key);
@@ -557,10 +581,9 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
     trim_gone(*node);
     // Without it the report may turn out to count pods that it was not known to count.
     settled = !node->explained && explain(*node, nullptr);
-    freed_ = freed_ || settled;
     if (matters || settled) replan(*node);
   }
-  if (matters || settled) touch(*node, false);
+  if (matters || settled) touch(*node, Ease::kYes);
   forget_if_idle(*node);
 }
 

@@ -33,6 +33,7 @@
 
 #include <atomic>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,6 +55,10 @@ namespace plimsoll::topology {
 inline constexpr int64_t kStalenessMs = 60'000;
 // The same for pods of which no kubelet has said that it took them (status.startTime).
 inline constexpr int64_t kUnstartedMs = 600'000;
+// An exporter may write only what changed, so no report ends a doubt for sure. What the next report
+// would settle is settled after this without one: had there been something to tell, a living
+// exporter, which looks every minute at the latest, would have told it.
+inline constexpr int64_t kDoubtMs = 60'000;
 // So many pods that went away are remembered per node until a report comes.
 inline constexpr size_t kMaxGone = 32;
 
@@ -156,10 +161,25 @@ class Ledger {
   // that reports got wrong. For logs.
   [[nodiscard]] std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
-  // Slots whose zones changed since the last call, and whether some zone has more than before.
+  // ---- who may fit now that did not (ledger_easing.cpp)
+  // The last thing that the ledger heard of was about the node in this slot, and there may be more
+  // room than before or less doubt. False: who did not fit does not fit now.
+  [[nodiscard]] bool eased(uint32_t slot) const {
+    return slot < slots_.size() && slots_[slot] != nullptr && slots_[slot]->eased == event_;
+  }
+  // A number that is another one whenever the node in this slot has changed: verdicts hold as long
+  // as it stays. 0: the node is not known.
+  [[nodiscard]] uint64_t change_of(uint32_t slot) const {
+    return slot < slots_.size() && slots_[slot] != nullptr ? slots_[slot]->change : 0;
+  }
+  // When pass_time is to be called next; INT64_MAX: never as things are.
+  [[nodiscard]] int64_t due_ms() const { return due_.empty() ? INT64_MAX : due_.begin()->first; }
+  // Ends doubts that no report ended in time.
+  void pass_time(int64_t now_ms);
+
   struct Changes {
-    std::vector<uint32_t> slots;
-    bool freed = false;
+    std::vector<uint32_t> slots;  // whose zones changed since the last call
+    std::vector<uint32_t> freed;  // of these, where room came free that nobody else tells of
   };
   [[nodiscard]] Changes take_changes();
 
@@ -252,10 +272,14 @@ class Ledger {
     kubelet::NodeState state;                          // as reported
     bool exact = false;                                // the report says all that a kubelet knows
     bool refused_one = false;  // its kubelet refused a pod that should have fit
+    int64_t refused_ms = 0;    // when it last did
     bool lost_track = false;   // pods that went away were forgotten
     Since since;
     std::vector<std::string> problems;                // of its facts, as they were noted
     mutable std::atomic<bool> told_uncertain{false};  // somebody waits for more certainty
+    uint64_t change = 0;                              // see change_of
+    uint64_t eased = 0;                               // see eased
+    int64_t due_ms = INT64_MAX;                       // its place in due_
     bool counted_worlds = false;                      // in doubts_, as the next two
     bool counted_blurred = false;
     bool counted_refused = false;
@@ -269,12 +293,16 @@ class Ledger {
   // What a report replaces.
   struct Before {
     bool had = false;
+    bool doubted = false;  // malformed, or its kubelet had refused a pod, or pods were forgotten
+    Since since;
     NumaNode zones;
     std::shared_ptr<const kubelet::NodeModel> model;
     kubelet::NodeState state;
     bool exact = false;
     bool explained = false;
   };
+
+  enum class Ease : bool { kNo, kYes };
 
   NodeRecord& record_of(std::string_view name);
   PodRecord* find(const PodKey& key, NodeRecord*& node);
@@ -311,10 +339,19 @@ class Ledger {
                                          const Release::Fits& fits, Release::Lay lay);
   // ledger_judge.cpp
   [[nodiscard]] Judgement judge_since(const NodeRecord& node, Inquiry& pod) const;
+  [[nodiscard]] Judgement judge_what_if(const NodeRecord& node, Inquiry& pod,
+                                        std::span<const plimsoll_str> without,
+                                        std::span<const kubelet::PodDemand* const> with) const;
   [[nodiscard]] bool robust(const NodeRecord& node, Inquiry& pod) const;
   [[nodiscard]] static Judgement judge_open_ended(const NodeRecord& node, Inquiry& pod);
   [[nodiscard]] static Judgement judge_beside_all(const NodeRecord& node, Inquiry& pod);
-  void touch(NodeRecord& node, bool freed);
+  void touch(NodeRecord& node, Ease ease);
+  // ledger_easing.cpp
+  [[nodiscard]] static bool eases(const NodeRecord& node, const Before& before);
+  [[nodiscard]] static bool certain(const NodeRecord& node);
+  [[nodiscard]] static int64_t due_of(const NodeRecord& node);
+  [[nodiscard]] static int64_t due_of(const NodeRecord& node, const PodRecord& pod);
+  void set_due(NodeRecord& node);
   void forget_if_idle(NodeRecord& node);
   [[nodiscard]] static PodKey key_of(std::string_view uid);
   static void charge(NodeRecord& node, const PodRecord& pod);
@@ -341,7 +378,10 @@ class Ledger {
   std::vector<const plimsoll_numa_node*> views_;
   std::unordered_map<PodKey, NodeRecord*, PodKeyHash> pods_;
   std::vector<uint32_t> touched_;
-  bool freed_ = false;
+  std::vector<uint32_t> freed_;
+  uint64_t event_ = 1;   // what the ledger hears of, counted
+  uint64_t change_ = 0;  // changes of nodes, counted
+  std::set<std::pair<int64_t, NodeRecord*>> due_;
   uint64_t pending_ = 0;
   LedgerStats stats_;
   Doubts doubts_;

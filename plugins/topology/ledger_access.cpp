@@ -1,5 +1,6 @@
 #include "plugins/topology/ledger_access.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <map>
 #include <set>
@@ -36,7 +37,7 @@ void append(void* sink, const plimsoll_numa_charge* charge) {
 }  // namespace
 
 // The ledger with its table. No exception leaves a function of the table.
-struct LedgerAccess::Owned {
+struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
   explicit Owned(sdk::Host the_host)
       : host(std::move(the_host)),
         ledger([this](std::string_view name) { return host.resource_index(name); }),
@@ -147,6 +148,10 @@ struct LedgerAccess::Owned {
       if (resource != nullptr) *resource = judgement.resource;
       return static_cast<uint32_t>(judgement.verdict);
     };
+    table.eased = [](void* ctx, uint32_t slot) -> int32_t {
+      return of(ctx).ledger.eased(slot) ? 1 : 0;
+    };
+    table.change_of = [](void* ctx, uint32_t slot) { return of(ctx).ledger.change_of(slot); };
     table.fits_soon = [](void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod) -> int32_t {
       return of(ctx).guarded([&] { return of(ctx).ledger.fits_soon(slot, pod->inquiry) ? 1 : 0; });
     };
@@ -204,8 +209,25 @@ struct LedgerAccess::Owned {
     metrics.update(ledger);
     for (const std::string& note : ledger.take_notes()) host.debug(note);
     for (uint32_t slot : changes.slots) host.touch_node(slot);
-    if (!changes.freed) return;
-    for (const plimsoll_numa_listener* listener : listeners) listener->freed(listener->ctx);
+    for (uint32_t slot : changes.freed) {
+      for (const plimsoll_numa_listener* listener : listeners) listener->freed(listener->ctx, slot);
+    }
+    keep_time();
+  }
+
+  // A timer for the earliest doubt. One that was set for a later time stays, and runs in vain.
+  void keep_time() {
+    const int64_t due = ledger.due_ms();
+    if (due >= timer_ms) return;
+    timer_ms = due;
+    const int64_t delay = std::max<int64_t>(0, due - host.now_ms());
+    host.run_on_loop(delay, [weak = weak_from_this(), due] {
+      const std::shared_ptr<Owned> self = weak.lock();
+      if (!self) return;
+      if (self->timer_ms == due) self->timer_ms = INT64_MAX;
+      self->ledger.pass_time(self->host.now_ms());
+      self->tell_changes();
+    });
   }
 
   void upsert(std::string_view name, std::string_view json, bool old_version) {
@@ -255,7 +277,10 @@ struct LedgerAccess::Owned {
       served_new = served;
       if (served) {
         // All that is there has been told: what only the old version had is not there any more.
-        for (const std::string& name : std::exchange(from_old, {})) ledger.report_deleted(name);
+        for (const std::string& name : std::exchange(from_old, {})) {
+          ledger.report_deleted(name);
+          tell_freed(name);
+        }
       } else {
         watch_old();
       }
@@ -264,6 +289,15 @@ struct LedgerAccess::Owned {
       host.warn(
           "this cluster has no NodeResourceTopology (CRD "
           "noderesourcetopologies.topology.node.k8s.io is not installed): every pod passes");
+    }
+  }
+
+  // Of what comes without an event about that node.
+  void tell_freed(std::string_view name) {
+    const sdk::Node node = host.node(name);
+    if (!node) return;
+    for (const plimsoll_numa_listener* listener : listeners) {
+      listener->freed(listener->ctx, node.slot());
     }
   }
 
@@ -283,6 +317,7 @@ struct LedgerAccess::Owned {
   LedgerMetrics metrics;
   plimsoll_numa_ledger table{};
   std::vector<const plimsoll_numa_listener*> listeners;
+  int64_t timer_ms = INT64_MAX;  // when the next timer runs
   uint64_t malformed = 0;
   std::map<std::string, std::string> told_errors;  // by node: not said again
   bool served_new = false;                         // v1alpha2 is known to be there
@@ -291,14 +326,15 @@ struct LedgerAccess::Owned {
   std::set<std::string> from_old;  // nodes whose report is a v1alpha1 object
 };
 
-LedgerAccess::LedgerAccess(sdk::Host host) : host_(std::move(host)) {
+LedgerAccess::LedgerAccess(sdk::Host host, Freed on_freed)
+    : host_(std::move(host)), on_freed_(std::move(on_freed)) {
   service_ = host_.find_service<plimsoll_numa_ledger>(PLIMSOLL_NUMA_LEDGER_SERVICE,
                                                       PLIMSOLL_NUMA_LEDGER_VERSION);
   if (service_ != nullptr) {
     subscribe();
     return;
   }
-  owned_ = std::make_unique<Owned>(host_);
+  owned_ = std::make_shared<Owned>(host_);
   service_ = &owned_->table;
   host_.watch(kNrtGroup, "v1alpha2", kNrtPlural);
   // Last: nobody finds the table of an instance that could not be made.
@@ -314,7 +350,16 @@ LedgerAccess::LedgerAccess(sdk::Host host) : host_(std::move(host)) {
 void LedgerAccess::subscribe() {
   listener_.size = sizeof listener_;
   listener_.ctx = this;
-  listener_.freed = [](void* ctx) { static_cast<LedgerAccess*>(ctx)->host_.requeue_rejected(); };
+  // Called from another module perhaps, as fits_without's below.
+  listener_.freed = [](void* ctx, uint32_t slot) {
+    const auto& self = *static_cast<LedgerAccess*>(ctx);
+    if (!self.on_freed_) return;
+    try {
+      self.on_freed_(slot);
+    } catch (const std::exception& error) {
+      self.host_.error_log(error.what());
+    }
+  };
   listener_.closed = [](void* ctx) { static_cast<LedgerAccess*>(ctx)->service_ = nullptr; };
   service_->subscribe(service_->ctx, &listener_);
 }

@@ -3,7 +3,8 @@
 // owns it, publishes it as a service and feeds it; all others find the service.
 //
 // A member of the plugin class, which forwards its events here. Loop only, except service().
-// Whenever zone capacity comes free, each access wakes the pods that its own plugin rejected.
+// Whatever helps rejected pods comes as an event of the cluster, of which the plugin is asked for a
+// hint, or is told by `on_freed`.
 // Instances of other plugins may be the owner: NodeResourceTopologyMatch and TopologyScore work in
 // any combination.
 
@@ -29,8 +30,11 @@ inline constexpr std::string_view kOldNrtResource =
 class LedgerAccess {
  public:
   // In the plugin's constructor. The owner asks for NodeResourceTopology v1alpha2, and for v1alpha1
-  // once it hears that v1alpha2 is not served. Throws if the host refuses.
-  explicit LedgerAccess(sdk::Host host);
+  // once it hears that v1alpha2 is not served. Throws if the host refuses. `on_freed` of a plugin
+  // that rejects pods: those that it rejected may fit on the node in this slot now, and no event
+  // says so.
+  using Freed = std::function<void(uint32_t slot)>;
+  explicit LedgerAccess(sdk::Host host, Freed on_freed = nullptr);
   ~LedgerAccess();
   LedgerAccess(const LedgerAccess&) = delete;
   LedgerAccess& operator=(const LedgerAccess&) = delete;
@@ -69,6 +73,14 @@ class LedgerAccess {
   [[nodiscard]] std::string explain(uint32_t slot, const Inquiry& pod, const plimsoll_pod& object,
                                     Verdict verdict) const;
 
+  // For requeue hints, as the service's functions of the same names; eased on the loop only.
+  [[nodiscard]] bool eased(uint32_t slot) const {
+    return service_->eased(service_->ctx, slot) != 0;
+  }
+  [[nodiscard]] uint64_t change_of(uint32_t slot) const {
+    return service_->change_of(service_->ctx, slot);
+  }
+
   // ---- events; of instances that are not the owner they are dropped
   void node_event(sdk::NodeEvent type, sdk::Node node);
   void pod_event(sdk::PodEvent type, sdk::Pod pod, std::string_view node_name);
@@ -79,7 +91,8 @@ class LedgerAccess {
   void subscribe();
 
   sdk::Host host_;
-  std::unique_ptr<Owned> owned_;
+  Freed on_freed_;
+  std::shared_ptr<Owned> owned_;  // shared with nobody; timers ask whether it is still there
   const plimsoll_numa_ledger* service_ = nullptr;  // null: the owner is gone, the process ends
   plimsoll_numa_listener listener_{};
 };

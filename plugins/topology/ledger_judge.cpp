@@ -238,6 +238,16 @@ Judgement Ledger::judge_changed(uint32_t slot, Inquiry& pod, std::span<const pli
   if (!pod.matters() || slot >= slots_.size() || slots_[slot] == nullptr) return {};
   const NodeRecord& node = *slots_[slot];
   if (!node.reported || node.refused_one) return judge(slot, pod);
+  const Judgement judgement = judge_what_if(node, pod, without, with);
+  if (judgement.verdict == Verdict::kUncertain) {
+    node.told_uncertain.store(true, std::memory_order_relaxed);
+  }
+  return judgement;
+}
+
+Judgement Ledger::judge_what_if(const NodeRecord& node, Inquiry& pod,
+                                std::span<const plimsoll_str> without,
+                                std::span<const PodDemand* const> with) const {
   std::vector<PodKey> going;
   going.reserve(without.size());
   for (const plimsoll_str& uid : without) going.push_back(key_of(sdk::view(uid)));

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_NUMA_LEDGER_SERVICE "plimsoll.io/numa-ledger"
-#define PLIMSOLL_NUMA_LEDGER_VERSION 4
+#define PLIMSOLL_NUMA_LEDGER_VERSION 5
 
 enum {
   PLIMSOLL_NUMA_POLICY_NONE = 0,
@@ -93,8 +93,9 @@ typedef struct plimsoll_numa_listener {
   uint32_t size;
   uint32_t reserved;
   void* ctx;
-  /* Some zone has more than before: pods that were rejected for want of zones may fit. */
-  void (*freed)(void* ctx);
+  /* Pods that were rejected for want of zones may fit on the node in this slot now. Only of what no
+   * event of the cluster tells: of reports and pods every plugin hears by itself, see `eased`. */
+  void (*freed)(void* ctx, uint32_t slot);
   /* The ledger ends: its table must not be called from here on. */
   void (*closed)(void* ctx);
 } plimsoll_numa_listener;
@@ -155,6 +156,14 @@ typedef struct plimsoll_numa_ledger {
    * report is, what is under way. */
   void (*explain)(void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod, const plimsoll_pod* object,
                   uint32_t verdict, plimsoll_numa_put_text put, void* sink);
+
+  /* ---- for requeue hints */
+  /* 0: whatever did not fit on the node in this slot before the event that the ledger heard of last
+   * does not fit there after it. */
+  int32_t (*eased)(void* ctx, uint32_t slot);
+  /* Another number whenever the node in this slot has changed: `judge` says the same as long as it
+   * stays. 0: no such node. Const, like `node`. */
+  uint64_t (*change_of)(void* ctx, uint32_t slot);
 } plimsoll_numa_ledger;
 
 #ifdef __cplusplus

@@ -328,7 +328,8 @@ void Ledger::settle_by_drop(NodeRecord& node, const NumaNode& before) {
 void Ledger::settle_by_age(NodeRecord& node, PodRecord& pod) {
   if (pod.covered || !pod.bound) return;
   const int64_t due = pod.start_ms != 0 ? pod.start_ms + kStalenessMs : pod.since_ms + kUnstartedMs;
-  if (node.zones.view().reported_ms >= due) cover(pod, stats_.settled_by_age, true);
+  const bool covers = node.zones.view().reported_ms >= due || due_of(node, pod) <= now_ms_;
+  if (covers) cover(pod, stats_.settled_by_age, true);
 }
 
 void Ledger::settle_report(NodeRecord& node, const Before& before) {
@@ -374,7 +375,6 @@ void Ledger::trim_gone(NodeRecord& node) {
 bool Ledger::settle_pod(NodeRecord& node, PodRecord& pod) {
   if (!node.reported || node.explained) return false;
   if (explain(node, nullptr)) {
-    freed_ = true;
     replan(node);
     return true;
   }

@@ -3,6 +3,11 @@
 // every container by kind, overhead, pod-level resources. Pods with equal bytes get equal verdicts
 // and scores.
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <plimsoll/arguments.hpp>
 
 namespace plimsoll::topology {
@@ -28,6 +33,34 @@ inline void sign_requests(const plimsoll_pod& pod, sdk::Sink& sink) {
   sign_resources(pod.overhead, sink);
   sign_resources(pod.pod_requests, sink);
   sign_resources(pod.pod_limits, sink);
+}
+
+// A hash of those bytes, wide enough to stand for them.
+struct RequestsHash {
+  uint64_t a = 0;
+  uint64_t b = 0;
+  friend bool operator==(const RequestsHash&, const RequestsHash&) = default;
+};
+
+inline RequestsHash hash_requests(const plimsoll_pod& pod) {
+  RequestsHash hash;
+  const auto mix = [](void* sink, const void* data, size_t length) {
+    auto& sum = *static_cast<RequestsHash*>(sink);
+    const auto* bytes = static_cast<const std::byte*>(data);
+    do {  // a text of no length counts as one of zeros: its length came before it
+      uint64_t word = 0;
+      const size_t part = std::min(length, sizeof word);
+      if (part != 0) std::memcpy(&word, bytes, part);
+      sum.a = std::rotl(sum.a ^ word, 29) * 0x9E3779B97F4A7C15ULL;
+      sum.b = (std::rotl(sum.b, 17) + word) * 0xC2B2AE3D27D4EB4FULL;
+      sum.b ^= sum.b >> 31;
+      bytes += part;
+      length -= part;
+    } while (length != 0);
+  };
+  sdk::Sink sink(mix, &hash);
+  sign_requests(pod, sink);
+  return hash;
 }
 
 }  // namespace plimsoll::topology

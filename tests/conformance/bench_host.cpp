@@ -92,6 +92,9 @@ plimsoll_host bench_host(BenchContext& context) {
   };
   host.find_service = [](Context*, plimsoll_str, uint32_t) -> const void* { return nullptr; };
   host.requeue_rejected = [](Context*) {};
+  host.run_on_loop = [](Context*, int64_t, void (*fn)(void*, uint32_t), void* user) {
+    fn(user, 1);
+  };
   host.emit_event = [](Context*, const plimsoll_pod*, uint32_t, plimsoll_str, plimsoll_str,
                        plimsoll_str) {};
   host.allow_waiting = [](Context*, plimsoll_str) {};

@@ -118,7 +118,7 @@ TEST_F(MatchTest, ReservePromisesTheZoneAndWritesIt) {
   EXPECT_EQ(refused.reasons, "cannot align container (cpu)");
   plugin.unreserve(cycle_, Pod(pod.get()), "n1");
   plugin.unreserve(cycle_, Pod(pod.get()), "n1");
-  EXPECT_GE(host_.requeued, 1);
+  EXPECT_EQ(host_.requeued, 0) << "the scheduler tells of it, as of a deleted pod";
   EXPECT_EQ(plugin.reserve(cycle_, Pod(second.get()), sdk::Node(&n1_.get())).code,
             PLIMSOLL_SUCCESS);
 }
@@ -294,73 +294,6 @@ TEST_F(MatchTest, AHostThatCannotWatchGetsNoHalfMadeLedger) {
   EXPECT_TRUE(host_.services.empty());
 }
 
-TEST_F(MatchTest, HintsWakeOnlyPodsThatFit) {
-  FakePlugin<Match> plugin(host_);
-  add_nodes(plugin.plugin());
-  EXPECT_EQ(plugin.plugin().events().size(), 4u);
-  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "4", "4")));
-  plimsoll_event event{};
-  event.size = sizeof event;
-  event.resource = sdk::str(kNrtResource);
-  event.name = sdk::str("n1");
-  const PodRef big = scene_.pod(guaranteed("big", 10));
-  const PodRef small = scene_.pod(guaranteed("small", 2));
-  EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kSkip);
-  EXPECT_EQ(plugin.plugin().hint(Pod(small.get()), event), Hint::kQueue);
-  // Without an object every pod passes.
-  plugin.plugin().object_event(ObjectEvent{ObjectEvent::kDelete, kNrtResource, "n1", "", ""});
-  event.actions = PLIMSOLL_ACTION_DELETE;
-  EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kQueue);
-  for (const plimsoll_event_interest& interest : plugin.plugin().events()) {
-    const std::string_view kind = sdk::view(interest.resource);
-    if (kind != kNrtResource && kind != kOldNrtResource) continue;
-    EXPECT_EQ(interest.actions & PLIMSOLL_ACTION_DELETE, uint32_t{PLIMSOLL_ACTION_DELETE}) << kind;
-  }
-  event.resource = sdk::str("AssignedPod");
-  PodSpec plain = guaranteed("plain", 1);
-  plain.burstable = true;
-  const PodRef unpinned = scene_.pod(plain);
-  event.old_pod = unpinned.get();
-  EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kSkip);
-  PodSpec held = guaranteed("held", 2);
-  held.node = "n1";
-  const PodRef holder = scene_.pod(held);
-  event.old_pod = holder.get();
-  EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kQueue);
-  // What it held is not free yet, or not enough: a report will wake the pod.
-  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "2", "4", "4")));
-  EXPECT_EQ(plugin.plugin().hint(Pod(big.get()), event), Hint::kSkip);
-  EXPECT_EQ(plugin.plugin().hint(Pod(small.get()), event), Hint::kQueue);
-}
-
-// A deleted pod that held no zone wakes nobody by itself, but may make a report understandable.
-TEST_F(MatchTest, ADeletionThatExplainsAReportWakesPods) {
-  FakePlugin<Match> plugin(host_);
-  add_nodes(plugin.plugin());
-  PodSpec plain = guaranteed("plain", 1);
-  plain.burstable = true;
-  const PodRef unpinned = scene_.pod(plain);
-  plain.name = "other";
-  const PodRef other = scene_.pod(plain);
-  plugin.plugin().pod_event(sdk::PodEvent::kAssigned, Pod(unpinned.get()), "n1");
-  plugin.plugin().pod_event(sdk::PodEvent::kAssigned, Pod(other.get()), "n1");
-  for (const char* name : {"a", "b", "c", "d", "e"}) {
-    const PodRef pod = scene_.pod(guaranteed(name, 1));
-    plugin.plugin().pod_event(sdk::PodEvent::kAssigned, Pod(pod.get()), "n1");
-  }
-  ReportSpec report = zones("n1", "1", "3", "0");
-  report.fingerprint = fingerprint_of({"other", "a", "b", "c", "d", "e"});
-  upsert(plugin.plugin(), "n1", nrt_json(report));
-  const PodRef pod = scene_.pod(guaranteed("p", 3));
-  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_PENDING);
-  host_.requeued = 0;
-  host_.touched.clear();
-  plugin.plugin().pod_event(sdk::PodEvent::kRemoved, Pod(unpinned.get()), "n1");
-  EXPECT_EQ(host_.requeued, 1);
-  EXPECT_FALSE(host_.touched.empty());
-  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
-}
-
 TEST_F(MatchTest, OneLedgerForAllInstances) {
   FakePlugin<TopologyScore> score(host_);
   FakePlugin<Match> first(host_);
@@ -379,40 +312,6 @@ TEST_F(MatchTest, OneLedgerForAllInstances) {
   EXPECT_EQ(first.reserve(cycle_, Pod(a.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
   EXPECT_EQ(second.reserve(cycle_, Pod(b.get()), sdk::Node(&n1_.get())).code,
             PLIMSOLL_UNSCHEDULABLE);
-}
-
-// Every instance wakes what its own plugin rejected, whoever owns the ledger.
-TEST_F(MatchTest, CapacityThatComesFreeWakesThePodsOfAllInstances) {
-  FakeHost other_profile;
-  other_profile.add(n1_);
-  other_profile.now = kYear2026Ms;
-  auto owner = std::make_unique<FakePlugin<TopologyScore>>(other_profile);
-  host_.services = other_profile.services;
-  FakePlugin<Match> plugin(host_);
-  EXPECT_TRUE(host_.watched.empty());
-  TopologyScore& score = owner->plugin();
-  score.node_event(sdk::NodeEvent::kAdded, sdk::Node(&n1_.get()), 0);
-  upsert(score, "n1", nrt_json(zones("n1", "1", "8", "0")));
-  const PodRef pod = scene_.pod(guaranteed("p", 6));
-  EXPECT_EQ(plugin.reserve(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
-  EXPECT_EQ(host_.requeued, 0);
-  plugin.unreserve(cycle_, Pod(pod.get()), "n1");
-  EXPECT_EQ(host_.requeued, 1);
-  EXPECT_EQ(other_profile.requeued, 1);
-
-  // Freed by an event that only the owner's ledger hears of.
-  ReportSpec report = zones("n1", "2", "2", "0");
-  report.fingerprint = fingerprint_of({"p", "x"});
-  score.pod_event(sdk::PodEvent::kAssigned, Pod(pod.get()), "n1");
-  upsert(score, "n1", nrt_json(report));
-  PodSpec plain = guaranteed("x", 1);
-  plain.burstable = true;
-  const PodRef late = scene_.pod(plain);
-  score.pod_event(sdk::PodEvent::kAssigned, Pod(late.get()), "n1");
-  EXPECT_EQ(host_.requeued, 2);
-  EXPECT_EQ(other_profile.requeued, 2);
-
-  owner.reset();  // instances end in any order
 }
 
 TEST_F(MatchTest, ScoresByTheLedgersView) {

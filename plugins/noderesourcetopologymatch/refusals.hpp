@@ -1,0 +1,95 @@
+#pragma once
+// Which nodes Filter refused to which pods when it was last asked. A requeue hint wakes a pod for a
+// node only if the node was refused to it here and would not be now: a node that passes, or that
+// another plugin refuses, may report as often as it likes.
+//
+// Pods whose requests are the same are one kind and get the same verdicts. So many kinds are
+// remembered as were asked about lately; of the others nothing is known.
+//
+// note() from any thread; everything else on the scheduler loop while no filter runs.
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "plugins/topology/ledger_access.hpp"
+#include "plugins/topology/signature.hpp"
+
+namespace plimsoll::topology {
+
+// A set of node slots.
+class Slots {
+ public:
+  void set(uint32_t slot) {
+    const size_t word = slot / 64;
+    if (word >= words_.size()) words_.resize(word + 1, 0);
+    words_[word] |= uint64_t{1} << slot % 64;
+  }
+  [[nodiscard]] bool test(uint32_t slot) const {
+    const size_t word = slot / 64;
+    return word < words_.size() && (words_[word] >> slot % 64 & 1) != 0;
+  }
+  [[nodiscard]] bool empty() const { return words_.empty(); }
+  // Takes over the members of `values` among `among`.
+  void assign(const Slots& among, const Slots& values);
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+// What one call of Filter found.
+struct FilterRound {
+  Slots asked;  // a verdict on the node as it is; or a refusal besides pods nominated to it
+  Slots refused;
+};
+
+class Refusals {
+ public:
+  struct Kind {
+    LedgerAccess::Inquiry inquiry;  // may be null
+    Slots refused;
+    // The last judgement for a hint: of this node, when it had changed for the last time.
+    uint32_t judged_slot = UINT32_MAX;
+    uint64_t judged_change = 0;
+    bool judged_fits = false;
+  };
+  // `most`: kinds that are remembered for sure; up to twice as many are.
+  explicit Refusals(size_t most = 1024) : most_(most) {}
+
+  void note(const RequestsHash& requests, const LedgerAccess::Inquiry& inquiry,
+            const FilterRound& round);
+  // Null: nothing is known of such pods. Valid until the next call that is not const.
+  [[nodiscard]] Kind* find(const RequestsHash& requests);
+  // Whether some pod of those for which this node was refused passes `fits`; true too if kinds were
+  // forgotten.
+  template <typename Fits>
+  [[nodiscard]] bool any_refused(uint32_t slot, const Fits& fits) {
+    if (forgotten_) return true;
+    for (Kinds* kinds : {&recent_, &older_}) {
+      for (auto& [requests, kind] : *kinds) {
+        if (kind.refused.test(slot) && fits(kind)) return true;
+      }
+    }
+    return false;
+  }
+  // Any thread.
+  [[nodiscard]] bool empty() const;
+
+ private:
+  struct Hash {
+    size_t operator()(const RequestsHash& requests) const { return requests.a; }
+  };
+  using Kinds = std::unordered_map<RequestsHash, Kind, Hash>;
+  Kinds::iterator look_up(const RequestsHash& requests);
+  Kinds::iterator admit(Kinds::node_type kind);
+
+  size_t most_;
+  mutable std::mutex mutex_;
+  Kinds recent_;  // asked about since `older_` was put away
+  Kinds older_;
+  bool forgotten_ = false;
+};
+
+}  // namespace plimsoll::topology
