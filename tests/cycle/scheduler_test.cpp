@@ -106,8 +106,12 @@ class Steps {
   void post_bind(plimsoll_cycle&, Pod pod, std::string_view) {
     g_script->saw("post_bind " + std::string(pod.name()));
   }
-  void pod_event(sdk::PodEvent, Pod pod, std::string_view node_name) {
+  void pod_event(sdk::PodEvent type, Pod pod, std::string_view node_name) {
     g_script->saw("event " + std::string(pod.name()) + "@" + std::string(node_name));
+    if (type != sdk::PodEvent::kRemoved) return;
+    const bool failed = pod->phase == PLIMSOLL_PHASE_FAILED;
+    g_script->saw("removed " + std::string(pod.name()) + "@" + std::string(node_name) +
+                  (failed ? " failed: " : ": ") + std::string(sdk::view(pod->status_reason)));
   }
   void start() { host = &host_; }
   static inline const Host* host = nullptr;
@@ -322,6 +326,31 @@ TEST_F(SchedulerTest, NothingIsScheduledBeforeTheFirstListsAreComplete) {
   EXPECT_EQ(api_.bind_count(), 0U);
   scheduler_->post(KindSynced{"nodes", true});
   EXPECT_TRUE(eventually([&] { return api_.bind_count() == 1; }));
+}
+
+// Why a kubelet refused a pod stands in the pod's last version alone, which may come as an update
+// or with its deletion. What happened to it elsewhere says nothing of the node that it leaves.
+TEST_F(SchedulerTest, PluginsHearHowAPodEnded) {
+  const auto ended = [&](const std::string& name, const std::string& node) {
+    return *decode_pod(R"({"metadata":{"name":")" + name + R"(","namespace":"ns","uid":"u-)" +
+                           name + R"("},"spec":{"nodeName":")" + node +
+                           R"(","schedulerName":"topo"},"status":{"phase":"Failed",)"
+                           R"("reason":"TopologyAffinityError"}})",
+                       symbols_);
+  };
+  add_node("n", "8");
+  synced();
+  for (const char* name : {"refused", "deleted", "alive", "elsewhere"}) {
+    scheduler_->post(PodUpserted{pod(name, "n", "1", "topo")});
+  }
+  scheduler_->post(PodUpserted{ended("refused", "n")});
+  scheduler_->post(PodDeleted{ended("deleted", "n")});
+  scheduler_->post(PodDeleted{pod("alive", "n", "1", "topo")});
+  scheduler_->post(PodDeleted{ended("elsewhere", "other")});
+  EXPECT_TRUE(eventually([&] { return script_.has("removed elsewhere@n: "); }));
+  EXPECT_TRUE(script_.has("removed refused@n failed: TopologyAffinityError"));
+  EXPECT_TRUE(script_.has("removed deleted@n failed: TopologyAffinityError"));
+  EXPECT_TRUE(script_.has("removed alive@n: "));
 }
 
 class StandbyTest : public SchedulerTest {
