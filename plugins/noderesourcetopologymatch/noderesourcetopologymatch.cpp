@@ -287,14 +287,59 @@ void NodeResourceTopologyMatch::note(const plimsoll_pod& pod, const Asked& asked
   refusals_.note(hash_requests(pod), asked.inquiry, round);
 }
 
+// Nodes as they are. All slots are read before any node is judged: they lie scattered, and that way
+// the processor waits for many at a time.
+template <typename Refuse>
+void NodeResourceTopologyMatch::filter_many(const Asked& asked, Nodes nodes,
+                                            const sdk::Verdicts& verdicts, FilterRound& round,
+                                            const Refuse& refuse) const {
+  std::vector<uint32_t> slots;
+  std::vector<uint32_t> rows;
+  slots.reserve(nodes.size());
+  rows.reserve(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!verdicts.open(i)) continue;
+    slots.push_back(nodes[i].slot());
+    rows.push_back(static_cast<uint32_t>(i));
+  }
+  LedgerAccess::Judgements judgements;
+  ledger_.judge_many(slots, asked.inquiry, judgements);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Judgement judgement = judgements.at(i);
+    round.asked.set(slots[i]);
+    if (judgement.fits()) continue;
+    round.refused.set(slots[i]);
+    refuse(rows[i], judgement, false);
+  }
+}
+
 Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
                                          sdk::Verdicts verdicts) const {
   Asked asked = ask(pod);
   if (!matters(asked)) return Status::success();
   const WhatIf* what_if = host_.state<WhatIf>(cycle);
-  Judgement told;  // nodes refuse a pod for the same reason mostly
-  uint32_t reason = 0;
   FilterRound round;
+  // There are few reasons: of each the host is asked once.
+  std::vector<std::pair<Judgement, uint32_t>> reasons;
+  const auto reason_for = [&](const Judgement& judgement) {
+    for (const auto& [known, reason] : reasons) {
+      if (known.verdict == judgement.verdict && known.resource == judgement.resource) return reason;
+    }
+    return reasons.emplace_back(judgement, reason_of(judgement, pod)).second;
+  };
+  const auto refuse = [&](size_t i, const Judgement& judgement, bool changed) {
+    // Room is on its way, the next report brings it, or a doubt ends by itself: evicting more pods
+    // is of no use.
+    const bool soon = judgement.verdict == Verdict::kUncertain ||
+                      (!changed && fits_soon(asked, nodes[i], judgement.verdict));
+    const uint32_t reason = reason_for(judgement);
+    verdicts.set(i, soon ? Status::pending(reason) : Status::unschedulable(reason));
+  };
+  if (what_if == nullptr && by_kubelet()) {
+    filter_many(asked, nodes, verdicts, round, refuse);
+    note(*pod, asked, round);
+    return Status::success();
+  }
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!verdicts.open(i)) continue;
     const WhatIf::Changes* changes = changes_on(what_if, nodes[i]);
@@ -304,16 +349,7 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
       round.asked.set(nodes[i].slot());
       if (!judgement.fits()) round.refused.set(nodes[i].slot());
     }
-    if (judgement.fits()) continue;
-    if (judgement.verdict != told.verdict || judgement.resource != told.resource) {
-      told = judgement;
-      reason = reason_of(judgement, pod);
-    }
-    // Room is on its way, the next report brings it, or a doubt ends by itself: evicting more pods
-    // is of no use.
-    const bool soon = judgement.verdict == Verdict::kUncertain ||
-                      (changes == nullptr && fits_soon(asked, nodes[i], judgement.verdict));
-    verdicts.set(i, soon ? Status::pending(reason) : Status::unschedulable(reason));
+    if (!judgement.fits()) refuse(i, judgement, changes != nullptr);
   }
   note(*pod, asked, round);
   return Status::success();

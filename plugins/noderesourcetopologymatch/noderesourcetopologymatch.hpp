@@ -98,6 +98,9 @@ class NodeResourceTopologyMatch {
   [[nodiscard]] Judgement judge(const WhatIf::Changes* changes, Asked& asked, sdk::Node node) const;
   [[nodiscard]] Judgement judge_changed(const WhatIf::Changes& changes, Asked& asked,
                                         sdk::Node node) const;
+  template <typename Refuse>
+  void filter_many(const Asked& asked, sdk::Nodes nodes, const sdk::Verdicts& verdicts,
+                   FilterRound& round, const Refuse& refuse) const;
   // Admission model Reference. `zones`: what to judge by; null: none are known.
   [[nodiscard]] Verdict reference_verdict(Asked& asked, sdk::Node node,
                                           const plimsoll_numa_node* zones) const;

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "plugins/topology/fit.hpp"
-#include "plugins/topology/kubelet/admit.hpp"
+#include "plugins/topology/kubelet/quick.hpp"
 #include "plugins/topology/pod_request.hpp"
 
 namespace plimsoll::topology {
@@ -22,6 +22,7 @@ struct Inquiry {
   [[nodiscard]] bool matters() const { return demand->asks; }
 
   std::shared_ptr<const kubelet::PodDemand> demand;
+  kubelet::QuickPlans plans;
   kubelet::Scratch scratch;
   kubelet::NodeState state;
 };
@@ -35,15 +36,13 @@ struct Judgement {
   [[nodiscard]] bool fits() const { return verdict == Verdict::kFits; }
 };
 
-// The first resource of which no zones that would do have enough left, however the others stand:
-// under single-numa-node no single zone, else no set of as many zones as the resource needs at
-// least. kNoResource: each alone can be had.
+// The first resource of which no zones that would do have enough left (QuickPlan::short_resource).
 [[nodiscard]] uint32_t short_resource(const kubelet::NodeModel& model,
                                       const kubelet::NodeState& state,
                                       const kubelet::PodDemand& pod);
 
-// A kubelet's refusal in this library's terms.
+// A kubelet's refusal in this library's terms. `container`: at which it refused.
 [[nodiscard]] Verdict verdict_of(const kubelet::NodeModel& model, const kubelet::PodDemand& pod,
-                                 const kubelet::Admission& refusal);
+                                 kubelet::Reason reason, kubelet::Stage stage, uint32_t container);
 
 }  // namespace plimsoll::topology

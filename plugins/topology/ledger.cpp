@@ -126,7 +126,23 @@ void Ledger::touch(NodeRecord& node, Ease ease) {
   node.zones.header().leaving = static_cast<uint32_t>(std::count_if(
       node.gone.begin(), node.gone.end(),
       [](const GonePod& gone) { return gone.seen && !gone.refund && gone.request != nullptr; }));
+  look(node);
   touched_.push_back(node.slot);
+}
+
+// Every change of a node ends in touch(), and so here.
+void Ledger::look(const NodeRecord& node) {
+  const Since& since = node.since;
+  Glance& glance = glances_[node.slot];
+  glance = {};
+  const bool clear = node.reported && !node.refused_one && since.worlds.size() == 1 &&
+                     since.unbound.empty() && !since.blurred && !since.open_ended;
+  if (!clear) return;
+  glance.model = node.model.get();
+  glance.counts = since.worlds.front().counts();
+  glance.count = node.model->groups_at;
+  glance.brief = kubelet::Brief(*node.model, since.worlds.front());
+  glance.leaving = node.zones.view().leaving != 0;
 }
 
 Ledger::Changes Ledger::take_changes() {
@@ -143,6 +159,7 @@ void Ledger::node_added(std::string_view name, uint32_t slot) {
   if (slot >= slots_.size()) {
     slots_.resize(slot + 1, nullptr);
     views_.resize(slot + 1, nullptr);
+    glances_.resize(slot + 1);
   }
   if (slots_[slot] != nullptr) slots_[slot]->slot = UINT32_MAX;  // reused
   record.slot = slot;
@@ -157,6 +174,7 @@ void Ledger::node_removed(std::string_view name) {
   NodeRecord& node = *at->second;
   slots_[node.slot] = nullptr;
   views_[node.slot] = nullptr;
+  glances_[node.slot] = {};
   node.slot = UINT32_MAX;
   forget_if_idle(node);
 }

@@ -133,6 +133,20 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
       if (resource != nullptr) *resource = judgement.resource;
       return static_cast<uint32_t>(judgement.verdict);
     };
+    table.judge_many = [](void* ctx, const uint32_t* slots, uint32_t count,
+                          plimsoll_numa_inquiry* pod, uint32_t* verdicts, uint32_t* resources) {
+      std::fill_n(verdicts, count, static_cast<uint32_t>(Verdict::kUncertain));
+      std::fill_n(resources, count, Judgement::kNoResource);
+      of(ctx).guarded([&] {
+        std::vector<Judgement> judgements(count);
+        of(ctx).ledger.judge_many({slots, count}, pod->inquiry, judgements);
+        for (uint32_t i = 0; i < count; ++i) {
+          verdicts[i] = static_cast<uint32_t>(judgements[i].verdict);
+          resources[i] = judgements[i].resource;
+        }
+        return 1;
+      });
+    };
     table.judge_changed = [](void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod,
                              const plimsoll_str* without, uint32_t without_count,
                              const plimsoll_numa_inquiry* const* with, uint32_t with_count,
@@ -414,6 +428,14 @@ Judgement LedgerAccess::judge(uint32_t slot, const Inquiry& pod) const {
   judgement.verdict =
       static_cast<Verdict>(service_->judge(service_->ctx, slot, pod.get(), &judgement.resource));
   return judgement;
+}
+
+void LedgerAccess::judge_many(std::span<const uint32_t> slots, const Inquiry& pod,
+                              Judgements& judgements) const {
+  judgements.verdicts.resize(slots.size());
+  judgements.resources.resize(slots.size());
+  service_->judge_many(service_->ctx, slots.data(), static_cast<uint32_t>(slots.size()), pod.get(),
+                       judgements.verdicts.data(), judgements.resources.data());
 }
 
 Judgement LedgerAccess::judge_changed(uint32_t slot, const Inquiry& pod,

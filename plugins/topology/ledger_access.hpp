@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <plimsoll/arguments.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,15 @@ class LedgerAccess {
   using Inquiry = std::shared_ptr<plimsoll_numa_inquiry>;
   [[nodiscard]] Inquiry inquire(const plimsoll_pod& pod) const;  // null: it fits everywhere
   [[nodiscard]] Judgement judge(uint32_t slot, const Inquiry& pod) const;
+  struct Judgements {
+    std::vector<uint32_t> verdicts;
+    std::vector<uint32_t> resources;
+    [[nodiscard]] Judgement at(size_t i) const {
+      return {static_cast<Verdict>(verdicts[i]), resources[i]};
+    }
+  };
+  void judge_many(std::span<const uint32_t> slots, const Inquiry& pod,
+                  Judgements& judgements) const;
   [[nodiscard]] Judgement judge_changed(uint32_t slot, const Inquiry& pod,
                                         const std::vector<plimsoll_str>& without,
                                         const std::vector<Inquiry>& with) const;

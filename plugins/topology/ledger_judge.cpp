@@ -39,7 +39,8 @@ Judgement refusal_of(const NodeModel& model, const NodeState& state, Inquiry& po
   }
   pod.state = state;
   const Admission refusal = kubelet::admit(model, pod.state, *pod.demand, pod.scratch);
-  judgement.verdict = verdict_of(model, *pod.demand, refusal);
+  judgement.verdict =
+      verdict_of(model, *pod.demand, refusal.reason, refusal.stage, refusal.container);
   if (refusal.stage == kubelet::Stage::kDevice) judgement.resource = refusal.resource;
   return judgement;
 }
@@ -48,7 +49,26 @@ Judgement uncertain() {
   return {Verdict::kUncertain, Judgement::kNoResource};
 }
 
+// Mostly that is all that need be done. False: it cannot be said so quickly.
+bool judge_quickly(const NodeModel& model, const int64_t* counts, const kubelet::Brief& brief,
+                   Inquiry& pod, Judgement& judgement) {
+  if (pod.scratch.uses_full_lists()) return false;
+  const kubelet::QuickPlan& plan = pod.plans.of(model, *pod.demand);
+  const kubelet::QuickVerdict quick = plan.verdict(counts, brief);
+  if (quick.answer == kubelet::QuickVerdict::kUnsure) return false;
+  judgement = {};
+  if (quick.answer == kubelet::QuickVerdict::kAdmitted) return true;
+  judgement.verdict = verdict_of(model, *pod.demand, quick.reason, quick.stage, quick.container);
+  if (quick.stage == kubelet::Stage::kDevice) judgement.resource = quick.resource;
+  if (quick.reason == kubelet::Reason::kTopologyAffinityError) {
+    judgement.resource = plan.short_resource(counts);
+  }
+  return true;
+}
+
 Judgement judge_state(const NodeModel& model, const NodeState& state, Inquiry& pod) {
+  Judgement judgement;
+  if (judge_quickly(model, state.counts(), {model, state}, pod, judgement)) return judgement;
   const kubelet::Reason reason = kubelet::verdict(model, state, *pod.demand, pod.scratch);
   if (reason == kubelet::Reason::kAdmitted) return {};
   return refusal_of(model, state, pod, reason);
@@ -64,64 +84,15 @@ void bring(const NodeModel& model, NodeState& state, std::span<const PodDemand* 
   }
 }
 
-int64_t most_in(std::vector<int64_t> free, uint32_t zones) {
-  std::sort(free.begin(), free.end(), std::greater<>());
-  int64_t sum = 0;
-  for (uint32_t i = 0; i < zones && i < free.size(); ++i) sum += std::max<int64_t>(0, free[i]);
-  return sum;
-}
-
 }  // namespace
 
 uint32_t short_resource(const NodeModel& model, const NodeState& state, const PodDemand& pod) {
-  const bool single = model.managers.policy == Policy::kSingleNumaNode;
-  const bool whole = model.managers.scope == Scope::kPod;
-  const auto lacks = [&](std::span<const int64_t> free, const kubelet::Totals& totals,
-                         int64_t need) {
-    if (need <= 0) return false;
-    const uint32_t zones = single ? 1 : totals.fewest(need, model.zones());
-    return most_in({free.begin(), free.end()}, zones) < need;
-  };
-  // In scope container what comes first may have taken what is short: the largest is looked at.
-  const auto need_of = [&](auto&& of_container, int64_t of_pod) {
-    if (whole) return of_pod;
-    int64_t most = 0;
-    for (const kubelet::ContainerDemand& c : pod.containers) most = std::max(most, of_container(c));
-    return most;
-  };
-  const auto in = [](const kubelet::Needs& needs, uint32_t resource) -> int64_t {
-    for (const kubelet::Need& need : needs) {
-      if (need.resource == resource) return need.amount;
-    }
-    return 0;
-  };
-  if (pod.guaranteed && model.cpu_static &&
-      lacks(state.cpu(model), model.cpu,
-            need_of([](const auto& c) { return c.whole_cpus(); }, pod.totals.cpus))) {
-    return kubelet::kCpuResource;
-  }
-  for (uint32_t row = 0; pod.guaranteed && model.memory_static && row < model.memory.size();
-       ++row) {
-    const uint32_t resource = model.memory[row].resource;
-    if (lacks(state.memory(model, row), model.memory_by_type[row],
-              need_of([&](const auto& c) { return in(c.memory, resource); },
-                      in(pod.totals.memory, resource)))) {
-      return resource;
-    }
-  }
-  for (uint32_t row = 0; row < model.devices.size(); ++row) {
-    const uint32_t resource = model.devices[row].resource;
-    if (lacks(state.devices(model, row), model.device_facts[row].totals,
-              need_of([&](const auto& c) { return in(c.devices, resource); },
-                      in(pod.totals.devices, resource)))) {
-      return resource;
-    }
-  }
-  return Judgement::kNoResource;
+  return kubelet::QuickPlan(model, pod).short_resource(state.counts());
 }
 
-Verdict verdict_of(const NodeModel& model, const PodDemand& pod, const Admission& refusal) {
-  switch (refusal.reason) {
+Verdict verdict_of(const NodeModel& model, const PodDemand& pod, kubelet::Reason reason,
+                   kubelet::Stage stage, uint32_t container) {
+  switch (reason) {
     case kubelet::Reason::kAdmitted:
       return Verdict::kFits;
     case kubelet::Reason::kSmtAlignmentError:
@@ -129,16 +100,16 @@ Verdict verdict_of(const NodeModel& model, const PodDemand& pod, const Admission
     case kubelet::Reason::kEmptyPodSharedPoolError:
       return Verdict::kNoSharedPool;
     case kubelet::Reason::kUnexpectedAdmissionError:
-      if (refusal.stage == kubelet::Stage::kDevice) return Verdict::kTooFewDevices;
-      if (refusal.stage == kubelet::Stage::kMemory) return Verdict::kMemoryUnavailable;
+      if (stage == kubelet::Stage::kDevice) return Verdict::kTooFewDevices;
+      if (stage == kubelet::Stage::kMemory) return Verdict::kMemoryUnavailable;
       return Verdict::kTooFewCpus;
     case kubelet::Reason::kTopologyAffinityError:
       break;
   }
-  if (model.managers.scope == Scope::kPod || refusal.container >= pod.containers.size()) {
+  if (model.managers.scope == Scope::kPod || container >= pod.containers.size()) {
     return Verdict::kCannotAlignPod;
   }
-  switch (pod.containers[refusal.container].kind) {
+  switch (pod.containers[container].kind) {
     case kubelet::ContainerKind::kInit:
       return Verdict::kCannotAlignInitContainer;
     case kubelet::ContainerKind::kSidecar:
@@ -175,10 +146,8 @@ bool Ledger::robust(const NodeRecord& node, Inquiry& pod) const {
 Judgement Ledger::judge_since(const NodeRecord& node, Inquiry& pod) const {
   const Since& since = node.since;
   for (size_t i = 0; i < since.worlds.size(); ++i) {
-    const kubelet::Reason reason =
-        kubelet::verdict(*node.model, since.worlds[i], *pod.demand, pod.scratch);
-    if (reason == kubelet::Reason::kAdmitted) continue;
-    return i == 0 ? refusal_of(*node.model, since.worlds[i], pod, reason) : uncertain();
+    const Judgement judgement = judge_state(*node.model, since.worlds[i], pod);
+    if (!judgement.fits()) return i == 0 ? judgement : uncertain();
   }
   if (since.blurred || since.open_ended) {
     if (since.unsettled.empty() && fits_with_more(*node.model, *pod.demand)) return {};
@@ -221,7 +190,14 @@ Judgement Ledger::judge_beside_all(const NodeRecord& node, Inquiry& pod) {
 }
 
 Judgement Ledger::judge(uint32_t slot, Inquiry& pod) const {
-  if (!pod.matters() || slot >= slots_.size() || slots_[slot] == nullptr) return {};
+  if (!pod.matters() || slot >= slots_.size()) return {};
+  const Glance& glance = glances_[slot];
+  Judgement quick;
+  if (glance.counts != nullptr &&
+      judge_quickly(*glance.model, glance.counts, glance.brief, pod, quick)) {
+    return quick;
+  }
+  if (slots_[slot] == nullptr) return {};
   const NodeRecord& node = *slots_[slot];
   if (!node.reported) {
     return {node.malformed ? Verdict::kInvalidTopology : Verdict::kFits, Judgement::kNoResource};
@@ -231,6 +207,24 @@ Judgement Ledger::judge(uint32_t slot, Inquiry& pod) const {
     node.told_uncertain.store(true, std::memory_order_relaxed);
   }
   return judgement;
+}
+
+void Ledger::judge_many(std::span<const uint32_t> slots, Inquiry& pod,
+                        std::span<Judgement> judgements) const {
+  // Most of the time would go by waiting for memory: what a node has free is asked for some nodes
+  // ahead.
+  constexpr size_t kAhead = 8;
+  constexpr uint32_t kLine = 64 / sizeof(int64_t);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (i + kAhead < slots.size() && slots[i + kAhead] < glances_.size()) {
+      const Glance& next = glances_[slots[i + kAhead]];
+      for (uint32_t cell = 0; next.counts != nullptr && cell < next.count; cell += kLine) {
+        __builtin_prefetch(next.counts + cell);
+      }
+    }
+    judgements[i] = judge(slots[i], pod);
+  }
+  pod.plans.drop();
 }
 
 Judgement Ledger::judge_changed(uint32_t slot, Inquiry& pod, std::span<const plimsoll_str> without,
@@ -287,6 +281,9 @@ Judgement Ledger::judge_what_if(const NodeRecord& node, Inquiry& pod,
 }
 
 bool Ledger::fits_soon(uint32_t slot, Inquiry& pod) const {
+  if (slot < glances_.size() && glances_[slot].counts != nullptr && !glances_[slot].leaving) {
+    return false;
+  }
   const plimsoll_numa_node* view = node(slot);
   if (view == nullptr) return false;
   const NodeRecord& node = *slots_[slot];

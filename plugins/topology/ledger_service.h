@@ -6,7 +6,7 @@
  * others find it. `ctx` is the first argument of every function. Nothing here blocks.
  *
  * Threads: `node`, `malformed`, `predict`, `pending_promises`, `fits_without`, `holds`, `inquire`,
- * `judge`, `judge_changed`, `fits_soon` and `explain` are const and may be called from filter and
+ * `judge`, `judge_many`, `judge_changed`, `fits_soon` and `explain` are const and may be called from filter and
  * score on several threads at once; everything else on the scheduler loop only. What `node` returns
  * is valid until the loop takes its next event.
  */
@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_NUMA_LEDGER_SERVICE "plimsoll.io/numa-ledger"
-#define PLIMSOLL_NUMA_LEDGER_VERSION 5
+#define PLIMSOLL_NUMA_LEDGER_VERSION 6
 
 enum {
   PLIMSOLL_NUMA_POLICY_NONE = 0,
@@ -164,6 +164,9 @@ typedef struct plimsoll_numa_ledger {
   /* Another number whenever the node in this slot has changed: `judge` says the same as long as it
    * stays. 0: no such node. Const, like `node`. */
   uint64_t (*change_of)(void* ctx, uint32_t slot);
+  /* `judge` of `count` nodes, faster than one by one. `verdicts` and `resources` have as many. */
+  void (*judge_many)(void* ctx, const uint32_t* slots, uint32_t count, plimsoll_numa_inquiry* pod,
+                     uint32_t* verdicts, uint32_t* resources);
 } plimsoll_numa_ledger;
 
 #ifdef __cplusplus

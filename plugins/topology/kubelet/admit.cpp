@@ -99,6 +99,9 @@ Scratch& Scratch::operator=(Scratch&&) noexcept = default;
 void Scratch::use_full_lists(bool on) {
   work_->full_lists = on;
 }
+bool Scratch::uses_full_lists() const {
+  return work_->full_lists;
+}
 
 Admission admit(const NodeModel& model, NodeState& state, const PodDemand& pod, Scratch& scratch,
                 std::vector<HintRecord>* records) {

@@ -129,6 +129,7 @@ class Scratch {
 
   // For tests: every merge goes over full lists of hints, no short way is taken.
   void use_full_lists(bool on);
+  [[nodiscard]] bool uses_full_lists() const;
 
   struct Work;
   [[nodiscard]] Work& work() { return *work_; }

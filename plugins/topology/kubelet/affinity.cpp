@@ -171,8 +171,8 @@ class ShortWay {
       if (sum_over(model_.memory[need.row].allocatable, mask) < need.amount) return false;
     }
     if (!state.knows_groups()) return true;
-    if (!std::has_single_bit(mask)) return !violates_groups(run_, mask);
-    return std::has_single_bit(state.group(model_, static_cast<uint32_t>(std::countr_zero(mask))));
+    if (!is_single(mask)) return !violates_groups(run_, mask);
+    return is_single(state.group(model_, static_cast<uint32_t>(std::countr_zero(mask))));
   }
 
   // The fittest set of size_ zones that fits everybody.
@@ -198,7 +198,7 @@ class ShortWay {
   // The lowest zone that fits.
   Found search_single(ZoneMask& best, bool memory) const {
     ZoneMask fit = nodes_;
-    if (must_ != 0) fit &= std::has_single_bit(must_) ? must_ : 0;
+    if (must_ != 0) fit &= is_single(must_) ? must_ : 0;
     const uint32_t zones = model_.zones();
     for (uint32_t i = 0; i < rows_; ++i) {
       ZoneMask enough = 0;

@@ -62,7 +62,7 @@ bool violates_groups(const Run& run, ZoneMask zones) {
   for_each_column(zones, [&](uint32_t column) {
     if (run.state->assignments(run.model, column) <= 0) return;
     const ZoneMask group = run.state->group(run.model, column);
-    violates = violates || std::has_single_bit(group) || group != zones;
+    violates = violates || is_single(group) || group != zones;
   });
   return violates;
 }
@@ -79,9 +79,9 @@ bool memory_hints(const Run& run, std::span<const RowNeed> needs, HintList& list
       if (there < need.amount) return;
     }
     size = std::min(size, static_cast<uint32_t>(std::popcount(mask)));
-    if (groups && std::has_single_bit(mask)) {
+    if (groups && is_single(mask)) {
       const auto column = static_cast<uint32_t>(std::countr_zero(mask));
-      if (!std::has_single_bit(state.group(model, column))) return;
+      if (!is_single(state.group(model, column))) return;
     } else if (groups && violates_groups(run, mask)) {
       return;
     }

@@ -18,6 +18,12 @@ inline constexpr uint64_t kMaxMasks = 50'000;
   return ZoneMask{1} << column;
 }
 
+// As std::has_single_bit, which counts all bits, by a call where the processor is not known to do
+// it.
+[[nodiscard]] constexpr bool is_single(ZoneMask mask) {
+  return mask != 0 && (mask & (mask - 1)) == 0;
+}
+
 template <typename Visit>
 void for_each_column(ZoneMask mask, Visit&& visit) {
   for (; mask != 0; mask &= mask - 1) visit(static_cast<uint32_t>(std::countr_zero(mask)));

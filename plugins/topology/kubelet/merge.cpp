@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdlib>
 
+#include "plugins/topology/kubelet/masks.hpp"
+
 namespace plimsoll::topology::kubelet {
 namespace {
 
@@ -55,7 +57,7 @@ class Merger {
       if (!single_) visit(Hint::anywhere(false));
     }
     for (const Hint& hint : list.hints) {
-      if (single_ && !(hint.preferred && (hint.any || std::has_single_bit(hint.mask)))) continue;
+      if (single_ && !(hint.preferred && (hint.any || is_single(hint.mask)))) continue;
       visit(hint);
     }
   }

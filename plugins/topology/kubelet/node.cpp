@@ -1,6 +1,7 @@
 #include "plugins/topology/kubelet/node.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <functional>
 
@@ -64,6 +65,8 @@ NodeModel::DeviceFacts facts_of(DeviceType& type, ZoneMask all, uint32_t zones) 
 }  // namespace
 
 void NodeModel::prepare() {
+  static std::atomic<uint64_t> numbers{0};
+  number = ++numbers;
   const size_t given = zone_ids.size();
   if (given > kMaxColumns) zone_ids.resize(kMaxColumns);
   const uint32_t n = zones();

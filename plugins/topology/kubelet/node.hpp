@@ -124,6 +124,7 @@ struct NodeModel {
   uint32_t cpu_ids_at = 0;
   uint32_t cells = 0;
   ZoneMask all = 0;
+  uint64_t number = 0;  // no two models of a process have the same, even if one is gone
   struct DeviceFacts {  // as `devices`
     Totals totals;
     bool single_zone = true;    // no device touches two zones: counts per zone say all
@@ -181,6 +182,9 @@ class NodeState {
   [[nodiscard]] std::span<const int64_t> devices(const NodeModel& m, uint32_t row) const {
     return at(m.devices_at + row * m.zones(), m.zones());
   }
+
+  // All of these, one after the other: model.groups_at of them.
+  [[nodiscard]] const int64_t* counts() const { return cells_.data(); }
 
   // ---- ids of CPUs that are free for exclusive use (default set without the reserved ones)
   [[nodiscard]] bool knows_cpus() const { return knows_cpus_; }

@@ -53,13 +53,6 @@ int64_t& cell_of(Needs& needs, uint32_t resource) {
   return needs.emplace_back(Need{resource, 0}).amount;
 }
 
-int64_t amount_of(const Needs& needs, uint32_t resource) {
-  for (const Need& need : needs) {
-    if (need.resource == resource) return need.amount;
-  }
-  return 0;
-}
-
 // resource.AggregateContainerRequests: an init container runs with the sidecars before it, app
 // containers with all sidecars.
 struct Sums {
@@ -90,6 +83,13 @@ void clamp_needs(Needs& needs) {
 }
 
 }  // namespace
+
+int64_t amount_of(const Needs& needs, uint32_t resource) {
+  for (const Need& need : needs) {
+    if (need.resource == resource) return need.amount;
+  }
+  return 0;
+}
 
 bool ContainerDemand::equal_requests_and_limits() const {
   return cpu_milli > 0 && cpu_milli == cpu_limit_milli && memory_limit > 0 &&

@@ -16,6 +16,8 @@ struct Need {
   bool operator==(const Need&) const = default;
 };
 using Needs = std::vector<Need>;
+// 0 if it is not there.
+[[nodiscard]] int64_t amount_of(const Needs& needs, uint32_t resource);
 
 enum class ContainerKind : uint8_t {
   kApp = PLIMSOLL_CONTAINER_APP,

@@ -194,6 +194,11 @@ void NodeLife::place() {
   Inquiry inquiry(*pod.object);
   if (!gpus_left(*inquiry.demand)) return;
   const Judgement judgement = ledger_->judge(kSlot, inquiry);
+  Inquiry thorough(*pod.object);
+  thorough.scratch.use_full_lists(true);
+  const Judgement same = ledger_->judge(kSlot, thorough);
+  EXPECT_EQ(judgement.verdict, same.verdict) << "no short way makes a difference";
+  EXPECT_EQ(judgement.resource, same.resource);
   const Placement placement = ledger_->reserve(*pod.object, kSlot, now_);
   EXPECT_EQ(placement.complete, judgement.fits()) << "what passes Filter, Reserve can place";
   if (!placement.complete) {

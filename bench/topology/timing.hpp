@@ -1,0 +1,71 @@
+#pragma once
+// CPU time of this thread, and the least of many rounds of it: what other work on the machine costs
+// is in neither, except for the caches that it empties.
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace plimsoll::bench {
+
+[[nodiscard]] inline double cpu_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+// What a question costs for each of several pods, in milliseconds.
+struct Cost {
+  double mean = 0;
+  double worst = 0;
+};
+
+// Asks about each of `pods` in turn, `rounds` times; of each the least counts. `before` is not
+// counted.
+template <typename Before, typename Ask>
+[[nodiscard]] Cost least_of(int rounds, size_t pods, const Before& before, const Ask& ask) {
+  std::vector<double> least(pods, 1e300);
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t pod = 0; pod < pods; ++pod) {
+      before(pod);
+      const double began = cpu_ms();
+      ask(pod);
+      least[pod] = std::min(least[pod], cpu_ms() - began);
+    }
+  }
+  Cost cost;
+  for (const double each : least) {
+    cost.mean += each / static_cast<double>(pods);
+    cost.worst = std::max(cost.worst, each);
+  }
+  return cost;
+}
+
+// The compiler must believe that somebody looks at it.
+template <typename Value>
+inline void keep(const Value& value) {
+  asm volatile("" : : "r,m"(value) : "memory");
+}
+
+// The least that anybody who looks at every node must do: each count of each node compared once,
+// out of one block of memory. Milliseconds. What everything else is measured in.
+[[nodiscard]] inline double floor_ms(size_t nodes, size_t counts) {
+  std::vector<int64_t> table(nodes * counts);
+  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int64_t>(i * 7919 % 100);
+  const auto scan = [&](size_t) {
+    for (size_t node = 0; node < nodes; ++node) {
+      uint64_t enough = 0;
+      for (size_t i = 0; i < counts; ++i) {
+        enough |= uint64_t{table[node * counts + i] >= 50} << (i % 64);
+      }
+      keep(enough);
+    }
+  };
+  return least_of(
+             200, 1, [](size_t) {}, scan)
+      .mean;
+}
+
+}  // namespace plimsoll::bench
