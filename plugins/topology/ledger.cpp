@@ -13,6 +13,8 @@ namespace {
 
 using sdk::view;
 
+constexpr std::string_view kSmtAlignmentError = "SMTAlignmentError";
+
 // Pods that exporters count under with-exclusive-resources.
 bool is_exclusive(const PodRequest& request) {
   return request.has_pinned;
@@ -23,7 +25,7 @@ bool refused_for_zones(const plimsoll_pod& pod, LedgerStats& stats) {
   if (!PLIMSOLL_HAS(&pod, status_reason) || pod.phase != PLIMSOLL_PHASE_FAILED) return false;
   const std::string_view reason = view(pod.status_reason);
   uint64_t* counter = reason == "TopologyAffinityError"      ? &stats.refused_affinity
-                      : reason == "SMTAlignmentError"        ? &stats.refused_smt
+                      : reason == kSmtAlignmentError         ? &stats.refused_smt
                       : reason == "UnexpectedAdmissionError" ? &stats.refused_unexpected
                                                              : nullptr;
   if (counter != nullptr) ++*counter;
@@ -252,9 +254,10 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   node.malformed = node.refused_one = node.lost_track = false;
   if (!before.had) settle_places(node);
   settle_report(node, before);
+  const bool unlearned = unlearn_by_report(node);
   replan(node);
   if (node.slot != UINT32_MAX) views_[node.slot] = &node.zones.view();
-  touch(node, eases(node, before) ? Ease::kYes : Ease::kNo);
+  touch(node, unlearned || eases(node, before) ? Ease::kYes : Ease::kNo);
 }
 
 void Ledger::report_deleted(std::string_view node_name) {
@@ -268,6 +271,8 @@ void Ledger::report_deleted(std::string_view node_name) {
   node.model = node.counts = nullptr;
   node.state = {};
   node.exact = node.refused_one = node.lost_track = false;
+  node.refusals.clear();
+  node.whole_cores_ms = 0;
   node.since = {};
   node.version.clear();
   node.fingerprint.clear();
@@ -589,6 +594,7 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   if (gone.refused && node->reported) {
     node->refused_one = true;
     node->refused_ms = now_ms;
+    learn(*node, *record, view(pod.status_reason) == kSmtAlignmentError);
   }
   gone.request = std::move(record->request);
   const bool matters = charges || gone.request != nullptr || gone.demand != nullptr;

@@ -263,6 +263,12 @@ class Ledger {
     kubelet::NodeState base;
     uint64_t lost = 0;  // steps whose pod some order refuses
   };
+  // By a kubelet, on counts that would have let it pass.
+  struct Refusal {
+    std::shared_ptr<const kubelet::PodDemand> demand;
+    std::vector<int64_t> available;  // by the first report after it; empty: none came yet
+    int64_t ms = 0;
+  };
   struct NodeRecord {
     std::string name;
     uint32_t slot = UINT32_MAX;
@@ -277,6 +283,9 @@ class Ledger {
     bool refused_one = false;  // its kubelet refused a pod that should have fit
     int64_t refused_ms = 0;    // when it last did
     bool lost_track = false;   // pods that went away were forgotten
+    std::vector<Refusal> refusals;
+    int64_t whole_cores_ms =
+        0;  // when its kubelet was seen to give whole cores only; 0: it was not
     Since since;
     std::vector<std::string> problems;                // of its facts, as they were noted
     mutable std::atomic<bool> told_uncertain{false};  // somebody waits for more certainty
@@ -357,6 +366,13 @@ class Ledger {
   [[nodiscard]] bool robust(const NodeRecord& node, Inquiry& pod) const;
   [[nodiscard]] static Judgement judge_open_ended(const NodeRecord& node, Inquiry& pod);
   [[nodiscard]] static Judgement judge_beside_all(const NodeRecord& node, Inquiry& pod);
+  // ledger_refusals.cpp
+  void learn(NodeRecord& node, const PodRecord& refused, bool whole_cores);
+  // True: something of it does not hold any more.
+  bool unlearn_by_report(NodeRecord& node);
+  bool unlearn_by_age(NodeRecord& node);
+  [[nodiscard]] static int64_t unlearn_due(const NodeRecord& node);
+  [[nodiscard]] static Verdict learned(const NodeRecord& node, const kubelet::PodDemand& pod);
   void touch(NodeRecord& node, Ease ease);
   void look(const NodeRecord& node);
   // ledger_easing.cpp

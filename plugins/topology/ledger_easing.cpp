@@ -29,8 +29,8 @@ bool more_free(const NumaNode& before, const NumaNode& now) {
 // One state, and nothing under way that could make it another.
 bool Ledger::certain(const NodeRecord& node) {
   const Since& since = node.since;
-  return !node.refused_one && !since.blurred && !since.open_ended && since.worlds.size() <= 1 &&
-         since.unbound.empty();
+  return !node.refused_one && node.refusals.empty() && !since.blurred && !since.open_ended &&
+         since.worlds.size() <= 1 && since.unbound.empty();
 }
 
 // A report that says what was known already helps nobody. That less is free may help (a container
@@ -60,6 +60,7 @@ int64_t Ledger::due_of(const NodeRecord& node, const PodRecord& pod) {
 int64_t Ledger::due_of(const NodeRecord& node) {
   if (!node.reported) return INT64_MAX;
   int64_t due = node.refused_one ? node.refused_ms + kDoubtMs : INT64_MAX;
+  due = std::min(due, unlearn_due(node));
   for (const PodRecord& pod : node.pods) due = std::min(due, due_of(node, pod));
   return due;
 }
@@ -78,6 +79,7 @@ void Ledger::pass_time(int64_t now_ms) {
   while (!due_.empty() && due_.begin()->first <= now_ms) {
     NodeRecord& node = *due_.begin()->second;
     if (node.refused_one && node.refused_ms + kDoubtMs <= now_ms) node.refused_one = false;
+    unlearn_by_age(node);
     for (PodRecord& pod : node.pods) {
       if (due_of(node, pod) <= now_ms) cover(pod, stats_.settled_by_age, true);
     }

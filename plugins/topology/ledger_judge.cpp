@@ -202,7 +202,9 @@ Judgement Ledger::judge(uint32_t slot, Inquiry& pod) const {
   if (!node.reported) {
     return {node.malformed ? Verdict::kInvalidTopology : Verdict::kFits, Judgement::kNoResource};
   }
-  const Judgement judgement = node.refused_one ? uncertain() : judge_since(node, pod);
+  Judgement judgement{node.refused_one ? Verdict::kUncertain : learned(node, *pod.demand),
+                      Judgement::kNoResource};
+  if (judgement.fits()) judgement = judge_since(node, pod);
   if (judgement.verdict == Verdict::kUncertain) {
     node.told_uncertain.store(true, std::memory_order_relaxed);
   }
@@ -232,6 +234,11 @@ Judgement Ledger::judge_changed(uint32_t slot, Inquiry& pod, std::span<const pli
   if (!pod.matters() || slot >= slots_.size() || slots_[slot] == nullptr) return {};
   const NodeRecord& node = *slots_[slot];
   if (!node.reported || node.refused_one) return judge(slot, pod);
+  // Without victims all is as it was when a kubelet refused its like.
+  const Verdict known = learned(node, *pod.demand);
+  if (known == Verdict::kNotWholeCores || (known != Verdict::kFits && without.empty())) {
+    return judge(slot, pod);
+  }
   const Judgement judgement = judge_what_if(node, pod, without, with);
   if (judgement.verdict == Verdict::kUncertain) {
     node.told_uncertain.store(true, std::memory_order_relaxed);

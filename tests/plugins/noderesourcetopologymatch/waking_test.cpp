@@ -347,7 +347,8 @@ TEST_F(Waking, ADoubtThatEndsByTimeWakesThoseItHeldBack) {
   run_timers();
   EXPECT_EQ(host_.requeued, 1);
   EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_SUCCESS);
-  EXPECT_TRUE(host_.deferred.empty()) << "nothing to wait for any more";
+  ASSERT_EQ(host_.deferred.size(), 1u);
+  EXPECT_GT(host_.deferred[0].delay_ms, kDoubtMs) << "only what it refused is remembered longer";
 }
 
 TEST_F(Waking, ADoubtThatHeldNobodyBackEndsInSilence) {

@@ -228,5 +228,60 @@ TEST_F(LedgerCorner, WhatGoesFromUnknownPlacesDependsOnThePolicy) {
   }
 }
 
+// Counts do not say that a kubelet gives whole cores only, until it does.
+TEST_F(LedgerCorner, AKubeletThatGivesWholeCoresIsFoundOut) {
+  report({"8"}, {});
+  PodSpec odd = spec("odd", 3);
+  assigned(odd);
+  odd.failed = "SMTAlignmentError";
+  gone(odd);
+  report({"8"}, {});
+  EXPECT_EQ(verdict(1), Verdict::kNotWholeCores);
+  EXPECT_EQ(verdict(spec("asked", {cpus_of(2), cpus_of(1)})), Verdict::kNotWholeCores);
+  EXPECT_EQ(verdict(2), Verdict::kFits);
+  EXPECT_FALSE(reserve(spec("again", 3)));
+  now_ += 3'600'000;  // it may have been reconfigured
+  EXPECT_LE(ledger_.due_ms(), now_);
+  ledger_.pass_time(now_);
+  EXPECT_EQ(ledger_.take_changes().freed, std::vector<uint32_t>{kSlot});
+  EXPECT_EQ(verdict(1), Verdict::kFits);
+  EXPECT_EQ(ledger_.due_ms(), INT64_MAX);
+  // Even numbers are refused if cores are short: nothing is learned of odd ones.
+  PodSpec even = spec("even", 2);
+  assigned(even);
+  even.failed = "SMTAlignmentError";
+  gone(even);
+  report({"8"}, {});
+  EXPECT_EQ(verdict(1), Verdict::kFits);
+  EXPECT_EQ(verdict(2), Verdict::kUncertain);
+}
+
+TEST_F(LedgerCorner, WhatWasRefusedIsNotTriedAgainUntilSomethingComesFree) {
+  report({"8", "8"}, {});
+  PodSpec pod = spec("pod", 4);
+  assigned(pod);
+  pod.failed = "UnexpectedAdmissionError";
+  gone(pod);
+  EXPECT_EQ(verdict(1), Verdict::kUncertain);
+  report({"6", "8"}, {});
+  EXPECT_EQ(verdict(4), Verdict::kUncertain);
+  EXPECT_EQ(verdict(3), Verdict::kFits);
+  report({"5", "8"}, {});
+  EXPECT_EQ(verdict(4), Verdict::kUncertain);
+  report({"7", "8"}, {});
+  EXPECT_TRUE(ledger_.eased(kSlot)) << "who was told to wait may ask again";
+  EXPECT_EQ(verdict(4), Verdict::kFits);
+  pod.failed.clear();
+  pod.name = "again";
+  assigned(pod);
+  pod.failed = "UnexpectedAdmissionError";
+  gone(pod);
+  report({"7", "8"}, {});
+  EXPECT_EQ(verdict(4), Verdict::kUncertain);
+  now_ += 600'000;
+  ledger_.pass_time(now_);
+  EXPECT_EQ(verdict(4), Verdict::kFits);
+}
+
 }  // namespace
 }  // namespace plimsoll::topology

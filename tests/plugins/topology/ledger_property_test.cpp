@@ -1,6 +1,7 @@
 // Random lives of a node under all policies and scopes: a pod that the ledger lets through is
 // admitted by its kubelet, whatever the delays.
 
+#include <cstdlib>
 #include <iostream>
 
 #include "tests/plugins/topology/node_life.hpp"
@@ -10,6 +11,9 @@ namespace {
 
 LifeTotals run(LifeOptions options, uint32_t first_seed, uint32_t seeds) {
   LifeTotals sum;
+  // Other lives: any number. A failure names the seed that it is for.
+  const char* given = std::getenv("PLIMSOLL_TEST_SEED");
+  if (given != nullptr) first_seed += 100'000 * static_cast<uint32_t>(std::atoi(given));
   for (uint32_t seed = first_seed; seed < first_seed + seeds && !::testing::Test::HasFailure();
        ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -23,11 +27,17 @@ LifeTotals run(LifeOptions options, uint32_t first_seed, uint32_t seeds) {
     sum.placed += totals.placed;
     sum.admitted += totals.admitted;
     sum.refused += totals.refused;
+    sum.overtaken += totals.overtaken;
     sum.asked += totals.asked;
     sum.held_back += totals.held_back;
+    for (const auto& [reason, count] : totals.reasons) sum.reasons[reason] += count;
   }
   std::cout << sum.asked << " asked, " << sum.placed << " let through, " << sum.admitted
-            << " admitted, " << sum.refused << " refused, " << sum.held_back << " held back\n";
+            << " admitted, " << sum.refused << " refused, " << sum.overtaken << " overtaken, "
+            << sum.held_back << " held back\n";
+  for (const auto& [reason, count] : sum.reasons)
+    std::cout << "  " << count << ": " << reason << "\n";
+  EXPECT_LE(sum.overtaken * 200, sum.admitted);
   return sum;
 }
 
@@ -57,7 +67,7 @@ TEST(LedgerProperty, OnCountsThatSayAllToo) {
 
 // Counts do not say which CPUs are free, what init containers left, how memory is grouped.
 void expect_few_refused(const LifeTotals& totals) {
-  EXPECT_LE(totals.refused * 100, 20 * totals.admitted);
+  EXPECT_LE(totals.refused * 100, 12 * totals.admitted);
 }
 
 TEST(LedgerProperty, OnCountsFewAreRefused) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plugins/topology/predict.hpp"
+#include "plugins/topology/room.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -59,8 +60,9 @@ void NodeLife::make_machine() {
     for (uint32_t i = 0; i < 2; ++i) {
       const kubelet::ZoneMask far =
           !options_.plain && pick(5) == 0 ? kubelet::ZoneMask{1} << pick(zones) : 0;
+      const bool nowhere = !options_.plain && pick(12) == 0;
       gpus.devices.push_back({"gpu-" + std::to_string(zone * 2 + i),
-                              (kubelet::ZoneMask{1} << zone) | far,
+                              nowhere ? 0 : (kubelet::ZoneMask{1} << zone) | far,
                               options_.plain || pick(8) != 0});
     }
   }
@@ -100,11 +102,11 @@ std::string NodeLife::random_containers() {
   if (!options_.plain && pick(6) == 0) init = container("i0", false);
   if (pick(8) == 0) init += (init.empty() ? "" : ",") + container("s0", true);
   std::string apps = container("c0", false);
-  if (pick(5) == 0) apps += "," + container("c1", false);
+  if (pick(3) == 0) apps += "," + container("c1", false);
   return R"("initContainers":[)" + init + R"(],"containers":[)" + apps + "]";
 }
 
-PodRef NodeLife::object_of(const Pod& pod, bool failed) {
+PodRef NodeLife::object_of(const Pod& pod, std::string_view failed) {
   std::string json = R"({"metadata":{"name":")" + pod.name + R"(","namespace":"ns","uid":"uid-)" +
                      pod.name + R"(","resourceVersion":")" + std::to_string(pod.version) + "\"";
   if (pod.terminating != Pod::kNo) json += R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")";
@@ -114,7 +116,7 @@ PodRef NodeLife::object_of(const Pod& pod, bool failed) {
     json += R"(,"annotations":{"topology.plimsoll.io/zones":")" + escaped + "\"}";
   }
   json += R"(},"spec":{"nodeName":"n1",)" + pod.json + R"(},"status":{)";
-  if (failed) json += R"("phase":"Failed","reason":"TopologyAffinityError",)";
+  if (!failed.empty()) json += R"("phase":"Failed","reason":")" + std::string(failed) + "\",";
   const int64_t s = pod.start_ms == 0 ? 0 : (pod.start_ms - 1'767'225'600'000) / 1000;
   char text[40];
   std::snprintf(text, sizeof text, "2026-01-01T%02d:%02d:%02dZ", static_cast<int>(s / 3600 % 24),
@@ -212,6 +214,7 @@ void NodeLife::place() {
     return;
   }
   pod.annotation = zones_annotation(PodRequest(*pod.object), placement.where);
+  pod.ends_before = ends_;
   reserved_[pod.name] = std::move(pod);
 }
 
@@ -234,7 +237,10 @@ void NodeLife::admit() {
   to_admit_.pop_front();
   if (at == api_.end()) return;
   Pod& pod = at->second;
-  if (pod.terminating != Pod::kNo && pick(2) == 0) return;
+  if (pod.terminating != Pod::kNo && pick(2) == 0) {
+    ++ends_;
+    return;
+  }
   const kubelet::PodDemand demand(*pod.object);
   pod.given = kubelet::admit(*model_, state_, demand, scratch_);
   pod.version = ++versions_;
@@ -247,8 +253,10 @@ void NodeLife::admit() {
     watch_.push_back({Event::Kind::kStarted, pod.object});
     return;
   }
-  ++totals_.refused;
-  watch_.push_back({Event::Kind::kGone, object_of(pod, true)});
+  const bool overtaken = ends_ > pod.ends_before && !fits_with_more(*model_, demand);
+  ++(overtaken ? totals_.overtaken : totals_.refused);
+  ++totals_.reasons[kubelet::message_of(pod.given, kGpu)];
+  watch_.push_back({Event::Kind::kGone, object_of(pod, kubelet::to_string(pod.given.reason))});
   api_.erase(at);
 }
 
@@ -278,6 +286,7 @@ bool NodeLife::end() {
   if (at == api_.end()) return false;
   Pod& pod = at->second;
   if (pod.running) kubelet::release(*model_, state_, pod.held);
+  ++ends_;
   pod.version = ++versions_;
   watch_.push_back({Event::Kind::kGone, object_of(pod)});
   api_.erase(at);
@@ -389,6 +398,7 @@ void NodeLife::crash() {
   }
   ledger_->report(latest_, now_);
   reserved_.clear();
+  ++ends_;
   watch_.clear();
 }
 

@@ -34,8 +34,12 @@ struct LifeTotals {
   int placed = 0;
   int admitted = 0;
   int refused = 0;
+  // Refused because another was gone, or never came, that was there when the pod was placed: with
+  // more room its first container took what the second one needs. Nobody can know.
+  int overtaken = 0;
   int asked = 0;
   int held_back = 0;  // the kubelet would have taken it at that moment, were it the next
+  std::map<std::string, int> reasons;  // of those refused
 };
 
 class NodeLife {
@@ -59,6 +63,7 @@ class NodeLife {
     enum { kNo, kAsked, kSeen } terminating = kNo;  // kSeen: by the scheduler
     kubelet::Admission given;
     kubelet::Allocation held;
+    int ends_before = 0;  // of ends_, when it was placed
   };
   struct Event {
     enum class Kind { kBound, kStarted, kTerminating, kGone } kind = Kind::kBound;
@@ -68,7 +73,7 @@ class NodeLife {
   void make_machine();
   void make_ledger();
   std::string random_containers();
-  PodRef object_of(const Pod& pod, bool failed = false);
+  PodRef object_of(const Pod& pod, std::string_view failed = {});
 
   [[nodiscard]] bool gpus_left(const kubelet::PodDemand& pod) const;
   void place();
@@ -102,6 +107,7 @@ class NodeLife {
   NrtObject latest_;
   uint64_t versions_ = 0;
   int names_ = 0;
+  int ends_ = 0;  // pods that made room
   int64_t now_ = 1'767'225'600'000;
   LifeTotals totals_;
 };
