@@ -14,6 +14,8 @@
 #include <ctime>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "framework/api/decode.hpp"
@@ -24,7 +26,7 @@
 namespace {
 
 using namespace plimsoll;
-using Plugin = sdk::FakePlugin<topology::NodeResourceTopologyMatch>;
+using Plugin = topology::NodeResourceTopologyMatch;
 
 // Time of this thread on a CPU: the machine may be busy with other work.
 double now_us() {
@@ -36,7 +38,7 @@ double now_us() {
 // As ProfilesPolicy asks, with one plugin.
 class Policy : public QueuePolicy {
  public:
-  explicit Policy(Plugin& plugin) : plugin_(plugin), interests_(plugin.plugin().events()) {}
+  explicit Policy(Plugin& plugin) : plugin_(plugin), interests_(plugin.events()) {}
   ProfileIndex profile(const plimsoll_pod&) override { return 0; }
   std::optional<PluginIndex> gate(const plimsoll_pod&) override { return std::nullopt; }
   SortKey sort_key(const plimsoll_pod&, int64_t) override { return {}; }
@@ -52,9 +54,9 @@ class Policy : public QueuePolicy {
     seen.actions = event.actions;
     seen.resource = sdk::str(event.resource);
     if (event.new_object) seen.name = sdk::str(event.new_object->name);
-    const int32_t answer = plugin_.slots().hint(plugin_.slots().self, &pod, &seen);
-    if (answer == PLIMSOLL_HINT_QUEUE) ++woken;
-    return answer == PLIMSOLL_HINT_QUEUE ? QueueHint::kQueue : QueueHint::kSkip;
+    if (plugin_.hint(sdk::Pod(&pod), seen) == sdk::Hint::kSkip) return QueueHint::kSkip;
+    ++woken;
+    return QueueHint::kQueue;
   }
   size_t woken = 0;
 
@@ -89,23 +91,32 @@ struct Sizes {
   int reports = 5000;
 };
 
+// Found by name as in the scheduler.
+std::unordered_map<std::string_view, const plimsoll_node_info*> g_nodes;
+
 void run(const Sizes& sizes, bool one_kind, bool same) {
   sdk::FakeHost host;
   host.now = 1'767'225'600'000;
-  Plugin plugin(host);
+  plimsoll_host table = *host.table();
+  table.node_by_name = [](plimsoll_host_ctx*, plimsoll_str name) {
+    const auto found = g_nodes.find(sdk::view(name));
+    return found == g_nodes.end() ? nullptr : found->second;
+  };
+  Plugin plugin(sdk::Host(&table, "NodeResourceTopologyMatch"), "");
   std::vector<std::unique_ptr<sdk::FakeNode>> nodes;
   std::vector<const plimsoll_node_info*> rows;
+  g_nodes.clear();
   int version = 0;
   const auto tell = [&](const RawRef& object) {
-    plugin.plugin().object_event(sdk::ObjectEvent{sdk::ObjectEvent::kUpsert, object->resource,
-                                                  object->name, "", object->json});
+    plugin.object_event(sdk::ObjectEvent{sdk::ObjectEvent::kUpsert, object->resource, object->name,
+                                         "", object->json});
   };
   for (int i = 0; i < sizes.nodes; ++i) {
     auto node = std::make_unique<sdk::FakeNode>("n" + std::to_string(i), static_cast<uint32_t>(i));
-    if (i < 16) host.add(*node);  // those that report: the fake host looks them up one by one
-    plugin.plugin().node_event(sdk::NodeEvent::kAdded, sdk::Node(&node->get()), 0);
-    tell(report("n" + std::to_string(i), ++version, 4, 3));
     rows.push_back(&node->get());
+    plugin.node_event(sdk::NodeEvent::kAdded, sdk::Node(rows.back()), 0);
+    g_nodes.emplace(sdk::view(rows.back()->node->meta.name), rows.back());
+    tell(report("n" + std::to_string(i), ++version, 4, 3));
     nodes.push_back(std::move(node));
   }
 
@@ -127,9 +138,9 @@ void run(const Sizes& sizes, bool one_kind, bool same) {
     sdk::FakeCycle cycle;
     std::vector<uint8_t> codes(rows.size(), 0);
     std::vector<uint32_t> reasons(rows.size(), 0);
-    const auto& slots = plugin.slots();
     const double begin = now_us();
-    slots.filter(slots.self, cycle.get(), popped->pod.get(), &all, codes.data(), reasons.data());
+    static_cast<void>(plugin.filter(*cycle.get(), sdk::Pod(popped->pod.get()), sdk::Nodes(&all),
+                                    sdk::Verdicts(codes.data(), reasons.data(), codes.size())));
     filter_us += now_us() - begin;
     queue.reject(view(popped->pod->meta.uid), {0}, {}, host.now);
   }
@@ -137,8 +148,11 @@ void run(const Sizes& sizes, bool one_kind, bool same) {
   double in_hints = 0;
   double in_ledger = 0;
   for (int i = 0; i < sizes.reports; ++i) {
-    const RawRef object =
-        report("n" + std::to_string(i % 16), ++version, same ? 4 : 4 + i / 16 % 2, 3);
+    const RawRef object = report("n" + std::to_string(i % sizes.nodes), ++version,
+                                 same                       ? 4
+                                 : i / sizes.nodes % 2 == 0 ? 5
+                                                            : 4,
+                                 3);
     const double begin = now_us();
     tell(object);
     const double told = now_us();
