@@ -137,7 +137,8 @@ void Ledger::look(const NodeRecord& node) {
   const Since& since = node.since;
   Glance& glance = glances_[node.slot];
   glance = {};
-  const bool clear = node.reported && !node.refused_one && since.worlds.size() == 1 &&
+  const bool clear = node.reported && !node.refused_one && node.refusals.empty() &&
+                     node.whole_cores_ms == 0 && since.worlds.size() == 1 &&
                      since.unbound.empty() && !since.blurred && !since.open_ended;
   if (!clear) return;
   glance.model = node.model.get();
@@ -346,10 +347,12 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
   if (known != nullptr) {  // promised before: that counts until the new promise is made
     PodRecord promised = take_pod(*known_on, key);
     replan(*known_on);
+    touch(*known_on, Ease::kNo);
     const bool fits = insist == Insist::kYes || judge(slot, inquiry).fits();
     if (!fits) {
       add_pod(*known_on, std::move(promised));
       replan(*known_on);
+      touch(*known_on, Ease::kNo);
       placement.complete = false;
       return placement;
     }
