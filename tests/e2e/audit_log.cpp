@@ -1,5 +1,6 @@
 #include "tests/e2e/audit_log.hpp"
 
+#include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -48,6 +49,16 @@ bool lost(const json& record) {
   return code_of(record) == 0 || code_of(record) == 499 || code_of(record) >= 500;
 }
 
+// "2026-01-31T12:00:00.123456Z", as the API server writes it.
+std::chrono::system_clock::time_point time_of(const json& record, const char* field) {
+  const std::string text = record.value(field, "");
+  std::tm parts{};
+  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (rest == nullptr || *rest != '.') throw std::runtime_error("no time in " + record.dump());
+  return std::chrono::system_clock::from_time_t(timegm(&parts)) +
+         std::chrono::microseconds(std::stoi(std::string(rest + 1, 6)));
+}
+
 }  // namespace
 
 AuditLog::AuditLog(const std::filesystem::path& folder)
@@ -91,6 +102,23 @@ int AuditLog::bindings() {
     if (succeeded(json::parse(line))) ++bindings_;
   });
   return bindings_;
+}
+
+std::map<std::string, PodTimes> AuditLog::pod_times() const {
+  std::map<std::string, PodTimes> times;
+  for_records(log_, 0, [&](const std::string& line) {
+    const json record = json::parse(line);
+    const json& object = record["objectRef"];
+    const std::string part = object.value("subresource", "");
+    const bool about_one = object.value("resource", "") == "pods" && record["verb"] == "create";
+    if (!about_one || !succeeded(record)) return;
+    PodTimes& of = times[object.value("namespace", "") + "/" + object.value("name", "")];
+    if (part.empty()) of.create = time_of(record, "requestReceivedTimestamp");
+    if (part != "binding") return;
+    of.binding = time_of(record, "requestReceivedTimestamp");
+    of.bound = time_of(record, "stageTimestamp");
+  });
+  return times;
 }
 
 std::vector<std::string> AuditLog::forbidden(const std::string& user) const {

@@ -2,8 +2,10 @@
 // What clients wrote to an API server, by its own audit log: who wrote what how often, also across
 // restarts of everything else.
 
+#include <chrono>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,13 @@ struct PodWrites {
   int others = 0;          // anything else
 };
 
+// When the server got and did what it was asked about a pod, by its own clock; only what succeeded.
+struct PodTimes {
+  using Time = std::chrono::system_clock::time_point;
+  std::optional<Time> create;          // the request to create it
+  std::optional<Time> binding, bound;  // the request to bind it, and the answer
+};
+
 class AuditLog {
  public:
   // Writes the policy file into the folder, which must outlive the API server.
@@ -33,6 +42,8 @@ class AuditLog {
   [[nodiscard]] std::map<std::string, PodWrites> pod_writes(const std::string& user) const;
   // Successful bindings so far; cheap enough to ask often.
   [[nodiscard]] int bindings();
+  // By "namespace/name", whoever wrote.
+  [[nodiscard]] std::map<std::string, PodTimes> pod_times() const;
   // "list nodes: 403", each once: what the user was forbidden.
   [[nodiscard]] std::vector<std::string> forbidden(const std::string& user) const;
 

@@ -1,0 +1,193 @@
+#pragma once
+// The base of the suites in which two schedulers of different names, both at work, place pods on
+// the same nodes. The simulator's kubelets say who was in the way of whom.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/kubelets.hpp"
+#include "tests/e2e/load_fixture.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace plimsoll::test {
+
+inline constexpr const char* kOther = "other-topo-aware-scheduler";
+// A scheduler that is part of the test: it says nothing about zones.
+inline constexpr const char* kSilent = "silent-scheduler";
+// `plimsoll run` under one of the names.
+class Peer {
+ public:
+  Peer(std::string name, RunSpec spec) : name_(std::move(name)), spec_(std::move(spec)) {}
+
+  // Returns when it has read the cluster.
+  void start() {
+    Result<ChildProcess> started = start_scheduler(spec_);
+    ASSERT_TRUE(started) << started.error().message;
+    process_.emplace(std::move(*started));
+    ASSERT_TRUE(process_->wait_for_output("the first lists are complete", 30s))
+        << process_->output();
+  }
+  // kill -9.
+  void kill() { process_->kill(); }
+  void stop() {
+    const ExitStatus status = process_->stop(20s);
+    EXPECT_EQ(status, ExitStatus::exited(0)) << name_ << ": " << to_string(status);
+  }
+  void pause() { process_->signal(SIGSTOP); }
+  void go_on() { process_->signal(SIGCONT); }
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::string end_of_log() const {
+    return process_ ? tail(process_->output(), 40) : "";
+  }
+
+ private:
+  std::string name_;
+  RunSpec spec_;
+  std::optional<ChildProcess> process_;
+};
+
+// Half of a load's pods are for each of two schedulers.
+class TwoSchedulersTest : public LoadTest {
+ protected:
+  [[nodiscard]] LoadShape shape() const override { return {.nodes = 70, .pods = 400}; }
+
+  void SetUp() override {
+    LoadTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    const auto shipped = read_file("examples/profiles/topology.yaml");
+    ASSERT_TRUE(shipped) << shipped.error().message;
+    const std::string theirs = std::string("- schedulerName: ") + kScheduler;
+    const std::size_t at = shipped->find(theirs);
+    ASSERT_NE(at, std::string::npos);
+    std::string profile = *shipped;
+    profile.replace(at, theirs.size(), std::string("- schedulerName: ") + kOther);
+    ASSERT_TRUE(write_file(folder_ / "other.yaml", profile));
+    const RunSpec spec{.kubeconfig = cluster().kubeconfig_token()};
+    RunSpec other = spec;
+    other.config = folder_ / "other.yaml";
+    peers_.emplace_back(kScheduler, spec);
+    peers_.emplace_back(kOther, other);
+    for (std::size_t i = 0; i < load_.pods.size(); ++i) {
+      nlohmann::json pod = nlohmann::json::parse(load_.pods[i].body);
+      pod["spec"]["schedulerName"] = peers_[i % 2].name();
+      load_.pods[i].body = pod.dump();
+    }
+    kubelets_.emplace(KubeClient(cluster().admin()));
+    ASSERT_NO_FATAL_FAILURE(admit());
+    ASSERT_NO_FATAL_FAILURE(report());
+  }
+
+  void TearDown() override {
+    if (HasFailure()) {
+      for (const Peer& peer : peers_) {
+        std::fprintf(stderr, "--- the end of the log of %s:\n%s", peer.name().c_str(),
+                     peer.end_of_log().c_str());
+      }
+    }
+    peers_.clear();
+    LoadTest::TearDown();
+  }
+
+  void start_both() {
+    for (Peer& peer : peers_) ASSERT_NO_FATAL_FAILURE(peer.start());
+  }
+
+  void admit() {
+    auto admitted = kubelets_->admit();
+    ASSERT_TRUE(admitted) << admitted.error().message;
+    admissions_ = std::move(*admitted);
+  }
+  void report() {
+    const auto reported = kubelets_->report();
+    ASSERT_TRUE(reported) << reported.error().message;
+  }
+
+  void create_pods_of(const Peer& peer, std::size_t from, std::size_t to) {
+    std::vector<KubeObject> chosen;
+    for (std::size_t i = from; i < std::min(to, load_.pods.size()); ++i) {
+      const nlohmann::json pod = nlohmann::json::parse(load_.pods[i].body);
+      if (pod["spec"]["schedulerName"] == peer.name()) chosen.push_back(load_.pods[i]);
+    }
+    const auto created = create_all(cluster().admin(), chosen);
+    ASSERT_TRUE(created) << created.error().message;
+  }
+
+  // Where pods really are, if the kubelets have spoken.
+  void read_truth() {
+    auto objects = read_cluster(client());
+    ASSERT_TRUE(objects) << objects.error().message;
+    kubelets_->correct(*objects);
+    result_ = recount(*objects);
+  }
+
+  std::vector<std::string> waiting_for_nothing() {
+    std::vector<std::string> waiting;
+    for (const Peer& peer : peers_) {
+      for (std::string& pod : held_back(result_, peer.name())) waiting.push_back(std::move(pod));
+    }
+    return waiting;
+  }
+
+  // What the kubelets have reported makes both certain of every node. One after the other acts on
+  // it, so that each sees what the other does.
+  void settle_one_by_one() {
+    ASSERT_NO_FATAL_FAILURE(settle());
+    peers_[1].stop();
+    ASSERT_NO_FATAL_FAILURE(admit());
+    ASSERT_NO_FATAL_FAILURE(report());
+    ASSERT_NO_FATAL_FAILURE(settle());
+    ASSERT_NO_FATAL_FAILURE(peers_[1].start());
+    ASSERT_NO_FATAL_FAILURE(settle());
+  }
+
+  // Nothing is given twice by the API objects, no kubelet has anything against it, and no pod
+  // waits that fits.
+  void check_promises() {
+    ASSERT_NO_FATAL_FAILURE(admit());
+    EXPECT_EQ(admissions_.refused.size(), 0U) << describe(admissions_.refused);
+    EXPECT_EQ(admissions_.elsewhere.size(), 0U) << lines(admissions_.elsewhere);
+    // Those that were refused before try again after a backoff.
+    (void)eventually(20s, [&] {
+      read_truth();
+      return waiting_for_nothing().empty();
+    });
+    EXPECT_EQ(result_.faults.size(), 0U) << lines(result_.faults);
+    const std::vector<std::string> waiting = waiting_for_nothing();
+    EXPECT_EQ(waiting.size(), 0U) << lines(waiting);
+  }
+
+  static std::string describe(const std::vector<Refusal>& refused) {
+    std::vector<std::string> texts;
+    for (const Refusal& one : refused) {
+      texts.push_back(one.pod + " on " + one.node + ": " + one.reason);
+    }
+    return lines(texts);
+  }
+
+  // Nodes on which both have pods.
+  std::size_t shared_nodes() const {
+    std::map<std::string, std::set<std::string>> who;
+    for (const PodFacts& pod : result_.pods) {
+      if (!pod.node.empty()) who[pod.node].insert(pod.scheduler);
+    }
+    return static_cast<std::size_t>(std::ranges::count_if(who, [](const auto& node) {
+      return node.second.contains(kScheduler) && node.second.contains(kOther);
+    }));
+  }
+
+  TempDir folder_{"plimsoll-two"};
+  std::vector<Peer> peers_;
+  std::optional<Kubelets> kubelets_;
+  Admissions admissions_;
+};
+
+}  // namespace plimsoll::test
