@@ -68,6 +68,9 @@ struct NodeFacts {
     return single_numa() || (policy == "restricted" && !zones.empty());
   }
   bool spread = false;  // a pod holds parts of several zones, and nobody says how much of each
+  // Where nothing is aligned, containers do not always take the CPUs that their init containers
+  // leave: such pods may hold more than they ask for.
+  bool leftovers = false;
   std::map<int, Amounts> running;  // held in zones without what only init containers needed
 };
 

@@ -21,6 +21,10 @@ Amounts pinned(const ContainerFacts& container, const NodeFacts& node) {
   return amounts;
 }
 
+bool has_init(const PodFacts& pod) {
+  return std::ranges::any_of(pod.containers, &ContainerFacts::init);
+}
+
 class Counter {
  public:
   explicit Counter(Recount& result) : result_(result) {}
@@ -76,6 +80,7 @@ class Counter {
     std::map<int, Amounts> running;  // sidecars and app containers
     std::map<int, Amounts> peak;     // with the init container that needs most
     std::set<int> zones_of_pod;
+    if (pod.guaranteed && has_init(pod) && !node.aligns()) node.leftovers = true;
     for (const ContainerFacts& container : pod.containers) {
       const auto named = named_zones(pod, container.name);
       std::set<int> zones_of_container;
@@ -166,8 +171,7 @@ bool containers_align(const PodFacts& pod, const NodeFacts& node) {
   const auto first_fit = [&](const Amounts& wanted) {
     return std::ranges::find_if(free, [&](const auto& zone) { return fits(wanted, zone.second); });
   };
-  const bool has_init = pod.containers.front().init;
-  if (has_init) {
+  if (has_init(pod)) {
     // What the init container held is used again by those after it, which binds them to its zone:
     // with room for all of them there, nothing can go wrong.
     if (std::ranges::count_if(pod.containers, &ContainerFacts::init) > 1) return false;
@@ -189,7 +193,8 @@ bool containers_align(const PodFacts& pod, const NodeFacts& node) {
 }
 
 bool zones_take(const PodFacts& pod, const NodeFacts& node) {
-  if (!node.aligns() || !pod.guaranteed) return true;
+  if (node.zones.empty() || !pod.guaranteed) return true;
+  if (!node.aligns()) return !node.leftovers && !has_init(pod);
   if (node.spread) return false;
   for (const ContainerFacts& container : pod.containers) {
     // Not pinned by the kubelet, but compared with the zones by the scheduling rule.

@@ -161,6 +161,22 @@ TEST(RecountTest, APendingPodThatFitsIsHeldBack) {
   EXPECT_THAT(held_back(count(cluster("none"), halves), kUs), ElementsAre(HasSubstr("t/c")));
 }
 
+// Without alignment a kubelet does not always use what init containers leave: whether the node has
+// as many CPUs as the requests say is not certain.
+TEST(RecountTest, LeftoversOfInitContainersMayBeWhatAPodWaitsFor) {
+  const json pending = pod("c", {{"cpu", "4"}}, false);
+  const auto with_init = [](json object) {
+    object["spec"]["initContainers"] = object["spec"]["containers"];
+    object["spec"]["initContainers"][0]["name"] = "init";
+    return object;
+  };
+  const json plain = pod("a", {{"cpu", "2"}}, true);
+  EXPECT_THAT(held_back(count(cluster("none"), {plain, pending}), kUs),
+              ElementsAre(HasSubstr("t/c")));
+  EXPECT_THAT(held_back(count(cluster("none"), {with_init(plain), pending}), kUs), IsEmpty());
+  EXPECT_THAT(held_back(count(cluster("none"), {plain, with_init(pending)}), kUs), IsEmpty());
+}
+
 TEST(RecountTest, APendingPodThatWaitsForDevicesIsNotHeldBack) {
   const json pending = pod("b", {{"koordinator.sh/gpu", "100"}}, false);
   const auto half = [](const std::string& name, int minor) {
