@@ -1,5 +1,6 @@
 #include "cli/simulation_report.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -59,11 +60,18 @@ std::string report_text(const SimulationResult& result) {
     out += "  " + reason + ": " + std::to_string(count) + "\n";
   }
   out += "held back: " + std::to_string(result.held_back.size()) +
-         " pods that wait though a node would take them\n";
+         " pods that wait though a node would take them";
+  const auto unsure = std::count_if(result.held_back.begin(), result.held_back.end(),
+                                    [](const auto& pod) { return !pod.not_tried.empty(); });
+  if (unsure > 0) out += ", " + std::to_string(unsure) + " with rules that are not tried here";
+  out += "\n";
   for (size_t i = 0; i < result.held_back.size() && i < kPodsShown; ++i) {
     const HeldBackPod& pod = result.held_back[i];
-    out += "  " + pod.pod + " (" + pod.node +
-           " would): " + (pod.message.empty() ? "no decision yet" : pod.message) + "\n";
+    out += "  " + pod.pod + " (" + pod.node + " would";
+    for (std::size_t rule = 0; rule < pod.not_tried.size(); ++rule) {
+      out += (rule == 0 ? "; not tried: " : ", ") + pod.not_tried[rule];
+    }
+    out += "): " + (pod.message.empty() ? "no decision yet" : pod.message) + "\n";
   }
   if (result.held_back.size() > kPodsShown) {
     out += "  and " + std::to_string(result.held_back.size() - kPodsShown) + " more\n";
@@ -97,7 +105,10 @@ json report_json(const SimulationResult& result) {
   const sandbox::KubeletStats& kubelets = result.kubelets;
   json held_back = json::array();
   for (const HeldBackPod& pod : result.held_back) {
-    held_back.push_back({{"pod", pod.pod}, {"node", pod.node}, {"message", pod.message}});
+    held_back.push_back({{"pod", pod.pod},
+                         {"node", pod.node},
+                         {"message", pod.message},
+                         {"notTried", pod.not_tried}});
   }
   json zones = json::object();
   for (const auto& [name, use] : result.zone_use) {

@@ -40,7 +40,9 @@ class KubeletAdmission : public NodeAdmission {
         allocatable_(node.allocatable),
         has_machine_(node.machine != nullptr),
         free_(kind_->free),
-        unexplained_(set_aside_prior_use(*kind_, node, shared_->kinds.resources(), free_)) {}
+        unexplained_(set_aside_prior_use(*kind_, node, shared_->kinds.resources(), free_)) {
+    count_nobodys_blocks(1);
+  }
 
   AdmissionDecision admit(const json& pod) override {
     Held held;
@@ -68,8 +70,11 @@ class KubeletAdmission : public NodeAdmission {
     // What the last report shows as used is explained by the pods that run here; what it does not
     // show yet is taken from what is free. Where pods overlap with what nobody explains, the
     // kubelet that admitted them knew better: then they hold nothing here.
-    if (!restore_from(unexplained_, demand, held) && !restore_from(free_, demand, held) &&
-        demand.asks) {
+    count_nobodys_blocks(-1);
+    const bool has_place =
+        restore_from(unexplained_, demand, held) || restore_from(free_, demand, held);
+    count_nobodys_blocks(1);
+    if (!has_place && demand.asks) {
       log_warn("a running pod has no place in the zones; its requests alone are accounted for",
                {{"node", name_}, {"pod", uid_of(pod)}});
     }
@@ -87,7 +92,9 @@ class KubeletAdmission : public NodeAdmission {
   void release(const std::string& uid) override {
     const auto found = held_.find(uid);
     if (found == held_.end()) return;
+    count_nobodys_blocks(-1);
     kubelet::release(model(), free_, found->second.admission.allocation);
+    count_nobodys_blocks(1);
     for (const auto& [name, amount] : found->second.requests) requested_[name] -= amount;
     held_.erase(found);
   }
@@ -108,6 +115,23 @@ class KubeletAdmission : public NodeAdmission {
   };
 
   [[nodiscard]] const kubelet::NodeModel& model() const { return *kind_->model; }
+
+  // Memory that is used, by whomever, lies in blocks: where nobody explains it, one per zone, of
+  // that zone alone. Adds them to the groups of `free_` or takes them out again: the blocks of pods
+  // come and go as if those were not there.
+  void count_nobodys_blocks(int assignments) {
+    if (!free_.knows_groups()) return;
+    for (std::uint32_t column = 0; column < model().zones(); ++column) {
+      bool holds = false;
+      for (std::uint32_t row = 0; row < model().memory.size(); ++row) {
+        holds = holds || unexplained_.memory(model(), row)[column] > 0;
+      }
+      if (!holds) continue;
+      const std::int64_t now = free_.assignments(model(), column) + assignments;
+      const ZoneMask own = ZoneMask{1} << column;
+      free_.set_group(model(), column, now, now > 0 ? free_.group(model(), column) : own);
+    }
+  }
 
   // Admits against `state`, and changes it on success.
   AdmissionDecision decide(const json& pod, kubelet::NodeState& state, Held& held) const {

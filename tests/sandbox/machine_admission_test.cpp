@@ -10,6 +10,7 @@
 #include "plugins/topology/kubelet/facts.hpp"
 #include "sandbox/machine_description.hpp"
 #include "sandbox/node_admission.hpp"
+#include "sandbox/node_kind.hpp"
 #include "sandbox/pod_demand_of.hpp"
 #include "sandbox/pod_rules.hpp"
 #include "tests/sandbox/units.hpp"
@@ -177,6 +178,56 @@ TEST(MachineAdmission, RestoredPodsExplainWhatAReportShowsAsUsed) {
   EXPECT_EQ(free_of(admission->zones(), 1, "cpu"), 7000) << "one CPU is used by nobody known";
   admission->release("unreported");
   EXPECT_EQ(free_of(admission->zones(), 0, "cpu"), 8000);
+}
+
+// Memory that is used by nobody known lies in blocks too: a zone with less free than allocatable
+// and no assignments is no state of a memory manager, and readers would not believe it.
+TEST(MachineAdmission, MemoryThatNobodyExplainsIsABlock) {
+  const auto zone = [](int id, const char* free) {
+    return json{{"name", "node-" + std::to_string(id)},
+                {"type", "Node"},
+                {"resources",
+                 {{{"name", "cpu"}, {"capacity", "8"}, {"allocatable", "8"}, {"available", "8"}},
+                  {{"name", "memory"},
+                   {"capacity", "32Gi"},
+                   {"allocatable", "32Gi"},
+                   {"available", free}}}}};
+  };
+  const json node = {{"metadata", {{"name", "n"}}},
+                     {"status", {{"allocatable", {{"cpu", "16"}, {"memory", "64Gi"}}}}}};
+  json nrt = {{"metadata", {{"name", "n"}}},
+              {"zones", {zone(0, "32Gi"), zone(1, "20Gi")}},
+              {"attributes", {{{"name", "topologyManagerPolicy"}, {"value", "best-effort"}}}}};
+  const auto admission = make_node_admission(describe_node(node, nrt).value());
+  const auto read = [&] {
+    write_report(nrt, admission->report(ReportKind::kFacts));
+    ResourceIndex resources;
+    return kubelet::FactsReader(
+               [&](std::string_view name) { return resources.of(std::string(name)); })
+        .read(topology::parse_nrt(nrt.dump()).value());
+  };
+  kubelet::NodeFacts facts = read();
+  EXPECT_THAT(facts.problems, testing::IsEmpty());
+  ASSERT_TRUE(facts.state.knows_groups());
+  EXPECT_EQ(facts.state.assignments(*facts.model, 0), 0);
+  EXPECT_EQ(facts.state.assignments(*facts.model, 1), 1);
+  const json wide = pod("wide", {container("c", "1", "40Gi")});
+  EXPECT_FALSE(admission->try_admit(wide).admitted) << "a group cannot have a used zone in it";
+  // One pod explains a part, another one the rest: what they leave is free and in no group.
+  admission->restore(pod("a", {container("c", "500m", "4Gi")}));
+  EXPECT_EQ(read().state.assignments(*facts.model, 1), 2) << "the pod's and nobody's";
+  admission->release("a");
+  facts = read();
+  EXPECT_EQ(facts.state.assignments(*facts.model, 1), 1);
+  EXPECT_EQ(free_of(admission->zones(), 1, "memory"), 24 * kGi);
+  admission->restore(pod("b", {container("c", "500m", "8Gi")}));
+  EXPECT_EQ(read().state.assignments(*facts.model, 1), 1) << "the pod's";
+  EXPECT_FALSE(admission->try_admit(wide).admitted);
+  admission->release("b");
+  facts = read();
+  EXPECT_THAT(facts.problems, testing::IsEmpty());
+  EXPECT_EQ(facts.state.assignments(*facts.model, 1), 0);
+  EXPECT_TRUE(admission->try_admit(wide).admitted);
 }
 
 // A reader of the object decides as the node does, whatever happened on it.

@@ -180,6 +180,7 @@ class MachineReading {
   void use_layout(std::shared_ptr<const CpuLayout> layout) {
     line_ = 0;
     for (uint32_t column = 0; column < columns_.size(); ++column) {
+      // Exporters leave a zone's CPUs out if all of them are reserved.
       const ZoneResource* cpu = find(*columns_[column], "cpu");
       if (cpu == nullptr || cpu->capacity / 1000 == layout->in_zone(column)) continue;
       return spoil_layout("zone node-" + std::to_string(columns_[column]->id) + " has " +
@@ -207,6 +208,9 @@ class MachineReading {
       }
     }
     if (devices.empty()) return problems_.add(line_, "no devices", instead);
+    if (std::string problem = miscount(name, devices); !problem.empty()) {
+      return problems_.add(line_, problem, instead);
+    }
     const uint32_t resource = index_(name);
     // The model is not prepared yet, so it has no rows.
     const auto listed =
@@ -217,6 +221,24 @@ class MachineReading {
     } else {
       listed->devices = std::move(devices);
     }
+  }
+
+  // Exporters count the healthy devices near a zone as allocatable. What the list has too few or
+  // too many is of another moment, or of another writer. Empty if they agree.
+  std::string miscount(std::string_view name, const std::vector<Device>& devices) const {
+    for (uint32_t column = 0; column < columns_.size(); ++column) {
+      const auto healthy = std::count_if(devices.begin(), devices.end(), [&](const Device& device) {
+        return device.healthy && (device.zones >> column & 1) != 0;
+      });
+      const ZoneResource* counted = find(*columns_[column], name);
+      const int64_t allocatable =
+          counted == nullptr ? 0 : std::max<int64_t>(counted->allocatable, 0);
+      if (healthy == allocatable) continue;
+      return "zone node-" + std::to_string(columns_[column]->id) + " has " +
+             std::to_string(healthy) + " healthy devices in it, but allocatable are " +
+             std::to_string(allocatable);
+    }
+    return {};
   }
 
   // "0,1!:id,id" or "-:*3". What is wrong with it; empty if nothing is.

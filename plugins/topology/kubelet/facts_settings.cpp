@@ -1,5 +1,6 @@
 // The kubelet's settings as attributes of the object.
 
+#include <algorithm>
 #include <array>
 
 #include "plugins/topology/kubelet/facts_parts.hpp"
@@ -55,9 +56,16 @@ class Reading {
     if (attribute.name == kPreferClosest) {
       if (!read_flag(value, managers.prefer_closest)) wrong(attribute, "neither true nor false");
     } else if (attribute.name == kCpuPolicy) {
-      read_policy(attribute, "static", "none", managers.cpu);
+      const auto& totals = model_.cpu_totals;
+      const bool there = std::any_of(totals.begin(), totals.end(), is_some);
+      read_policy(attribute, "static", "none", there, "CPUs", managers.cpu);
     } else if (attribute.name == kMemoryPolicy) {
-      read_policy(attribute, "Static", "None", managers.memory);
+      const bool there =
+          std::any_of(model_.memory.begin(), model_.memory.end(), [](const MemoryType& type) {
+            return type.resource == kMemoryResource &&
+                   std::any_of(type.allocatable.begin(), type.allocatable.end(), is_some);
+          });
+      read_policy(attribute, "Static", "None", there, "memory", managers.memory);
     } else if (attribute.name == kCpuOptions) {
       read_pairs(attribute, [&](std::string_view name) -> bool* {
         for (const Option& option : kOptions) {
@@ -81,9 +89,16 @@ class Reading {
                         std::string(what) + "; " + std::string(instead));
   }
 
+  static bool is_some(int64_t amount) { return amount > 0; }
+
+  // `there`: some zone lists what the manager hands out. If none does, nobody can say what is free,
+  // and a manager that had its say would refuse everything.
   void read_policy(const NrtAttribute& attribute, std::string_view pins, std::string_view off,
-                   ManagerPolicy& policy) {
-    if (attribute.value == pins) {
+                   bool there, std::string_view what, ManagerPolicy& policy) {
+    if (attribute.value == pins && !there) {
+      policy = ManagerPolicy::kNone;
+      wrong(attribute, "of no use: no zone lists " + std::string(what), "the manager has no say");
+    } else if (attribute.value == pins) {
       policy = ManagerPolicy::kStatic;
     } else if (attribute.value == off) {
       policy = ManagerPolicy::kNone;

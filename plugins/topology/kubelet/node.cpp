@@ -80,18 +80,17 @@ void NodeModel::prepare() {
   }
   fit_to(cpu_totals, n);
   cpu = sorted(kCpuResource, cpu_totals);
-  cpu_static = managers.cpu == ManagerPolicy::kStatic ||
-               (managers.cpu == ManagerPolicy::kUnknown && cpu.zones != 0);
+  cpu_static = managers.cpu != ManagerPolicy::kNone && cpu.zones != 0;
 
   memory_by_type.clear();
-  bool any_memory = false;
+  bool any_memory = false;  // huge pages alone do not make a memory manager
   for (MemoryType& type : memory) {
     fit_to(type.allocatable, n);
     memory_by_type.push_back(sorted(type.resource, type.allocatable));
-    any_memory = any_memory || memory_by_type.back().zones != 0;
+    const bool there = memory_by_type.back().zones != 0;
+    any_memory = any_memory || (type.resource == kMemoryResource && there);
   }
-  memory_static = managers.memory == ManagerPolicy::kStatic ||
-                  (managers.memory == ManagerPolicy::kUnknown && any_memory);
+  memory_static = managers.memory != ManagerPolicy::kNone && any_memory;
 
   device_facts.clear();
   for (DeviceType& type : devices) device_facts.push_back(facts_of(type, all, n));

@@ -41,8 +41,8 @@ struct CpuOptions {
   bool operator==(const CpuOptions&) const = default;
 };
 
-// kUnknown: the manager acts if the node has totals for it, since exporters leave out what a
-// manager that is off does not hand out.
+// A manager that is not off acts if some zone has totals for it: exporters leave out what a manager
+// that is off does not hand out, and what no zone lists has no say.
 enum class ManagerPolicy : uint8_t { kUnknown, kNone, kStatic };
 
 // The kubelet's configuration.

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "plugins/topology/zone_score.hpp"
-#include "tests/plugins/topology/topology_scene.hpp"
+#include "tests/plugins/topologyscore/cpu_report.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -24,18 +24,6 @@ class PreserveTest : public testing::Test {
   }
   TopologyScene scene_;
 };
-
-// Zones with so many CPUs free, of 16.
-ReportSpec cpus(const std::vector<int>& free, const std::string& policy = "single-numa-node") {
-  ReportSpec report;
-  report.policy = policy;
-  report.allocatable = "16";
-  for (const int amount : free) {
-    report.zones.push_back(
-        {static_cast<int>(report.zones.size()), {{"cpu", std::to_string(amount)}}});
-  }
-  return report;
-}
 
 PodSpec ordinary(int count) {
   PodSpec pod = guaranteed("ordinary", count);

@@ -7,7 +7,7 @@
 #include <bit>
 #include <random>
 
-#include "tests/plugins/topology/topology_scene.hpp"
+#include "tests/plugins/topologyscore/cpu_report.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -44,18 +44,6 @@ class ZoneScoreTest : public testing::Test {
   ZoneUse use_;
 };
 
-// Zones with so many CPUs free, of 16.
-ReportSpec cpus(const std::string& policy, const std::vector<int>& free) {
-  ReportSpec report;
-  report.policy = policy;
-  report.allocatable = "16";
-  for (const int amount : free) {
-    report.zones.push_back(
-        {static_cast<int>(report.zones.size()), {{"cpu", std::to_string(amount)}}});
-  }
-  return report;
-}
-
 PodSpec gpus(int count) {
   PodSpec pod;
   pod.apps = {R"({"vendor.com/gpu":")" + std::to_string(count) + R"("})"};
@@ -65,7 +53,7 @@ PodSpec gpus(int count) {
 
 TEST_F(ZoneScoreTest, SharesAreOfTheUsedZoneAndOfWhatItCanAllocate) {
   // 4 of zone 1's 16 CPUs stay free; zone 0 cannot hold the pod and has no say.
-  const ReportSpec report = cpus("single-numa-node", {2, 8});
+  const ReportSpec report = cpus({2, 8}, "single-numa-node");
   const PodSpec pod = guaranteed("p", 4);
   EXPECT_EQ(score(Strategy::kLeastAllocated, pod, report), 25 + 25 * 75 / 100);
   EXPECT_EQ(score(Strategy::kMostAllocated, pod, report), 25 + 75 * 75 / 100);
@@ -74,7 +62,7 @@ TEST_F(ZoneScoreTest, SharesAreOfTheUsedZoneAndOfWhatItCanAllocate) {
 TEST_F(ZoneScoreTest, ContainersTakeTheirShareOneAfterTheOther) {
   PodSpec pod;
   pod.apps = {R"({"cpu":"6","memory":"1"})", R"({"cpu":"6","memory":"1"})"};
-  const ReportSpec report = cpus("single-numa-node", {8, 16});
+  const ReportSpec report = cpus({8, 16}, "single-numa-node");
   use(pod, report);
   EXPECT_EQ(free_cpu(0), 2);
   EXPECT_EQ(free_cpu(1), 10);
@@ -93,42 +81,42 @@ TEST_F(ZoneScoreTest, FinishedInitContainersLeaveTheirShareToThePod) {
   PodSpec pod;
   pod.init = {R"({"cpu":"8","memory":"1"})"};
   pod.apps = {R"({"cpu":"6","memory":"1"})"};
-  use(pod, cpus("single-numa-node", {10, 16}));
+  use(pod, cpus({10, 16}, "single-numa-node"));
   EXPECT_TRUE(use_.admitted);
   EXPECT_EQ(free_cpu(0), 2);
   EXPECT_EQ(free_cpu(1), 16);
   // Not enough is left to reuse for another zone to be allowed.
   pod.apps = {R"({"cpu":"12","memory":"1"})"};
-  use(pod, cpus("single-numa-node", {10, 16}));
+  use(pod, cpus({10, 16}, "single-numa-node"));
   EXPECT_FALSE(use_.admitted);
 }
 
 TEST_F(ZoneScoreTest, WidePodsGetTheSmallestLowestSetOfZones) {
   const PodSpec pod = guaranteed("p", 20);
-  EXPECT_FALSE(use(pod, cpus("single-numa-node", {16, 16})).admitted);
-  use(pod, cpus("best-effort", {2, 9, 12, 8}));
+  EXPECT_FALSE(use(pod, cpus({16, 16}, "single-numa-node")).admitted);
+  use(pod, cpus({2, 9, 12, 8}, "best-effort"));
   EXPECT_EQ(use_.widest, 0b0110u);
   EXPECT_TRUE(use_.aligned());
   EXPECT_EQ(free_cpu(1), 0);
   EXPECT_EQ(free_cpu(2), 1);
   // Three zones where two would do: best-effort takes them, restricted refuses.
-  use(pod, cpus("best-effort", {8, 8, 8, 1}));
+  use(pod, cpus({8, 8, 8, 1}, "best-effort"));
   EXPECT_EQ(use_.widest, 0b0111u);
   EXPECT_EQ(use_.used, 3u);
   EXPECT_EQ(use_.needed, 2u);
   EXPECT_FALSE(use_.aligned());
-  EXPECT_FALSE(use(pod, cpus("restricted", {8, 8, 8, 1})).admitted);
-  EXPECT_EQ(score(Strategy::kMostAllocated, pod, cpus("restricted", {8, 8, 8, 1})), 0);
-  EXPECT_FALSE(use(pod, cpus("best-effort", {8, 8, 3, 0})).admitted);
+  EXPECT_FALSE(use(pod, cpus({8, 8, 8, 1}, "restricted")).admitted);
+  EXPECT_EQ(score(Strategy::kMostAllocated, pod, cpus({8, 8, 8, 1}, "restricted")), 0);
+  EXPECT_FALSE(use(pod, cpus({8, 8, 3, 0}, "best-effort")).admitted);
 }
 
 TEST_F(ZoneScoreTest, NodesWithManyZonesAreBoundedWork) {
   const std::vector<int> half(64, 2);
-  use(guaranteed("p", 16), cpus("best-effort", half));
+  use(guaranteed("p", 16), cpus(half, "best-effort"));
   EXPECT_EQ(use_.width, 8u);
   std::vector<int> odd(64, 1);
   for (size_t i = 33; i < 64; i += 2) odd[i] = 2;
-  EXPECT_TRUE(use(guaranteed("p", 60), cpus("best-effort", odd)).admitted);
+  EXPECT_TRUE(use(guaranteed("p", 60), cpus(odd, "best-effort")).admitted);
   EXPECT_GE(use_.width, 44u);
 }
 
@@ -137,11 +125,11 @@ TEST_F(ZoneScoreTest, AlignedPlacementsScoreAboveOthers) {
   for (const Strategy type : kShares) {
     const PodSpec pod = guaranteed("p", 8);
     for (const int free : {8, 12, 16}) {
-      const int64_t aligned = score(type, pod, cpus("best-effort", {0, free}));
+      const int64_t aligned = score(type, pod, cpus({0, free}, "best-effort"));
       for (const int part : {4, 6, 7}) {
-        EXPECT_GT(aligned, score(type, pod, cpus("best-effort", {part, part})));
+        EXPECT_GT(aligned, score(type, pod, cpus({part, part}, "best-effort")));
       }
-      EXPECT_GT(aligned, score(type, pod, cpus("none", {0, free})));
+      EXPECT_GT(aligned, score(type, pod, cpus({0, free}, "none")));
       EXPECT_GT(aligned, kUnaligned);
     }
   }
@@ -149,8 +137,8 @@ TEST_F(ZoneScoreTest, AlignedPlacementsScoreAboveOthers) {
 
 // Pods of any QoS class: devices are aligned for all.
 TEST_F(ZoneScoreTest, DevicesInOneZoneScoreAboveDevicesInTwo) {
-  ReportSpec one = cpus("best-effort", {1, 1});
-  ReportSpec two = cpus("best-effort", {16, 16});
+  ReportSpec one = cpus({1, 1}, "best-effort");
+  ReportSpec two = cpus({16, 16}, "best-effort");
   one.allocatable = two.allocatable = "16";
   one.zones[0].available.push_back({kGpu, "0"});
   one.zones[1].available.push_back({kGpu, "2"});
@@ -165,7 +153,7 @@ TEST_F(ZoneScoreTest, DevicesInOneZoneScoreAboveDevicesInTwo) {
 
 TEST_F(ZoneScoreTest, LeastNumaNodesCountsZonesAndThenDistance) {
   const auto at = [&](int zones, int distance, const char* policy = "restricted") {
-    NrtObject nrt = scene_.nrt(cpus(policy, {16, 16, 16, 16}));
+    NrtObject nrt = scene_.nrt(cpus({16, 16, 16, 16}, policy));
     for (NrtZone& zone : nrt.zones) {
       for (uint32_t to = 0; to < 4; ++to) {
         zone.costs.push_back({to, zone.id == to ? 10 : distance});
@@ -201,7 +189,7 @@ TEST_F(ZoneScoreTest, BalancedAllocationLooksAtCpuAndMemoryOfTheUsedZone) {
 TEST_F(ZoneScoreTest, WhatIsNotTiedToZonesHasAResult) {
   PodSpec ordinary = guaranteed("p", 4);
   ordinary.burstable = true;
-  const ReportSpec report = cpus("single-numa-node", {16});
+  const ReportSpec report = cpus({16}, "single-numa-node");
   ReportSpec unlisted;
   unlisted.zones = {{0, {{kGpu, "2"}}}};
   const ReportSpec no_zones;

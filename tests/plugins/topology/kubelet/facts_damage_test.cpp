@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "plugins/topology/kubelet/admit.hpp"
 #include "tests/plugins/topology/kubelet/random_machine.hpp"
 
 namespace plimsoll::topology::kubelet {
@@ -90,6 +91,13 @@ TEST(FactsDamage, MachineTexts) {
       {{"0:a", ":a", ", line 4: \":a\" names no zone; without one it is \"-\""}, gpus},
       {{"0:a", "0:a%", ", line 4: \"a%\" is not a device id: % needs two digits"}, gpus},
       {{"0:a 1:b -:c", "", ", line 4: no devices"}, gpus},
+      {{"0:a 1:b -:c", "0:a -:c",
+        ", line 4: zone node-1 has 0 healthy devices in it, but allocatable are 1"},
+       gpus},
+      {{"1:b", "1!:b", ", line 4: zone node-1 has 0 healthy devices in it, but allocatable are 1"},
+       gpus},
+      {{"0:a", "0:a,d", ", line 4: zone node-0 has 2 healthy devices in it, but allocatable are 1"},
+       gpus},
       {{"x.io/gpu", "memory", ", line 4: \"memory\" is no device resource"}, "; it is ignored"},
   };
   for (const auto& [row, instead] : kRows) {
@@ -191,6 +199,94 @@ TEST(FactsDamage, FactsThatContradictTheCounts) {
                 "of \"x.io/gpu\" are free is guessed from the counts");
   EXPECT_EQ(facts.state.cpu(*facts.model)[1], 0);
   EXPECT_EQ(facts.state.device_ids(*facts.model, 0)[0], 0b101U);
+}
+
+void unlist(Report& report, std::string_view resource, uint32_t zone_id) {
+  for (NrtZone& zone : report.zones) {
+    if (zone.id != zone_id) continue;
+    std::erase_if(zone.resources, [&](const ZoneResource& r) { return r.name == resource; });
+  }
+}
+
+// Whether a Guaranteed pod of one container is admitted.
+bool admits_pod(const NodeFacts& facts, int64_t cpus, Needs memory, Needs devices = {}) {
+  PodDemand pod;
+  pod.guaranteed = true;
+  ContainerDemand container;
+  container.name = "c";
+  container.cpu_milli = container.cpu_limit_milli = cpus * 1000;
+  container.memory = std::move(memory);
+  container.devices = std::move(devices);
+  pod.containers.push_back(std::move(container));
+  pod.prepare();
+  Scratch scratch;
+  return admits(*facts.model, facts.state, pod, scratch);
+}
+
+// What no zone lists has no say, whatever the settings and the texts know of it: nobody can say
+// what of it is free, and a manager that had its say would refuse every pod.
+TEST(FactsDamage, ManagersOfWhatNoZoneLists) {
+  const Needs memory = {{kMemoryResource, 50}};
+  {
+    Scene scene;
+    EXPECT_TRUE(admits_pod(scene.read(), 2, memory));
+    for (const uint32_t zone : {0, 1}) unlist(scene.report, "cpu", zone);
+    const NodeFacts facts = scene.read();
+    EXPECT_EQ(facts.problems, std::vector<std::string>{
+                                  "attribute cpuManagerPolicy: \"static\" is of no use: no zone "
+                                  "lists CPUs; the manager has no say"});
+    EXPECT_TRUE(admits_pod(facts, 2, memory));
+    EXPECT_FALSE(admits_pod(facts, 2, {{kMemoryResource, 101}})) << "memory has its say";
+  }
+  {
+    Scene scene;
+    for (const uint32_t zone : {0, 1}) unlist(scene.report, "memory", zone);
+    const NodeFacts facts = scene.read();
+    ASSERT_EQ(facts.problems.size(), 1U) << facts.problems.back();
+    EXPECT_EQ(facts.problems[0],
+              "attribute memoryManagerPolicy: \"Static\" is of no use: no zone lists memory; the "
+              "manager has no say");
+    EXPECT_TRUE(admits_pod(facts, 2, {{kMemoryResource, 1000}}));
+    EXPECT_FALSE(admits_pod(facts, 8, memory)) << "CPUs have theirs";
+  }
+  {  // Huge pages alone do not make a memory manager.
+    Scene scene;
+    for (NrtZone& zone : scene.report.zones) {
+      for (ZoneResource& resource : zone.resources) {
+        if (resource.name == "memory") resource.name = "hugepages-1Gi";
+      }
+    }
+    EXPECT_FALSE(scene.read().model->memory_static);
+    EXPECT_TRUE(admits_pod(scene.read(), 2, {{kMemoryResource, 1000}}));
+  }
+  {  // A size of huge pages that no zone lists: with all facts the node has none of it.
+    Scene scene;
+    const Needs both = {{kMemoryResource, 50}, {scene.resources.index("hugepages-2Mi"), 7}};
+    EXPECT_TRUE(scene.read().state.memory_is_exact());
+    EXPECT_FALSE(admits_pod(scene.read(), 2, both));
+    scene.report.free.clear();
+    EXPECT_TRUE(admits_pod(scene.read(), 2, both)) << "from counts nobody can say";
+  }
+  {  // Devices of the machine text that no zone counts.
+    Scene scene;
+    for (const uint32_t zone : {0, 1}) unlist(scene.report, "x.io/gpu", zone);
+    const NodeFacts facts = scene.read();
+    EXPECT_EQ(facts.model->device_row(scene.gpu()), kNoResourceRow);
+    EXPECT_TRUE(admits_pod(facts, 2, memory, {{scene.gpu(), 2}}));
+  }
+}
+
+// Exporters leave a zone's CPUs out if all of them are reserved.
+TEST(FactsDamage, AZoneOfReservedCpusNeedNotBeListed) {
+  Scene scene;
+  unlist(scene.report, "cpu", 0);
+  replace(scene.report.free, "cpus 1,3-7", "cpus 2-3,6-7");
+  scene.report.attributes.push_back({"reservedCPUs", "0-1,4-5"});
+  const NodeFacts facts = scene.read();
+  EXPECT_TRUE(facts.problems.empty()) << facts.problems.front();
+  EXPECT_TRUE(facts.state.knows_cpus());
+  EXPECT_EQ(facts.model->cpu_totals, (std::vector<int64_t>{4, 4}));
+  EXPECT_EQ(facts.state.cpu(*facts.model)[0], 0);
 }
 
 TEST(FactsDamage, Settings) {

@@ -110,7 +110,10 @@ TEST(Facts, LargeMachinesStaySmall) {
     Resources resources;
     MachineSpec spec{.zones = 8, .cores_per_zone = 16, .threads = 2, .numbering = numbering};
     spec.devices = 8;  // of each of two resources
-    Machine machine = random_machine(spec, resources, random);
+    Machine machine;
+    do {  // its zones list everything
+      machine = random_machine(spec, resources, random);
+    } while (!machine.model.cpu_static || !machine.model.memory_static);
     machine.model.managers = {Policy::kRestricted,
                               Scope::kPod,
                               true,
