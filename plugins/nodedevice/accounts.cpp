@@ -19,7 +19,7 @@ Accounts::NodeEntry* Accounts::find_entry(std::string_view node) {
 
 Accounts::NodeEntry& Accounts::entry(std::string_view node) {
   if (NodeEntry* found = find_entry(node)) return *found;
-  auto made = std::make_unique<NodeEntry>();
+  auto made = std::make_unique<NodeEntry>(NodeEntry{NodeState(types_), kNoSlot, {}});
   made->state.name = std::string(node);
   return *nodes_.emplace(std::string(node), std::move(made)).first->second;
 }

@@ -3,47 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "plugins/nodedevice/device_choice.hpp"
+#include "plugins/nodedevice/attempt.hpp"
 
 namespace plimsoll::devices {
-namespace {
-
-Verdict refuse(Reason reason, int type, bool unresolvable = false) {
-  return {reason, static_cast<int8_t>(type), unresolvable};
-}
-
-// One attempt on one node.
-class Attempt {
- public:
-  Attempt(const DeviceTypes& types, const Scorer* scorer, const NodeState& node,
-          const NodeLabels& labels, const PodDemand& demand)
-      : types_(types), scorer_(scorer), node_(node), labels_(labels), demand_(demand) {}
-
-  Verdict run(Allocation& allocation);
-
- private:
-  using Wants = std::vector<Want>;
-
-  Verdict collect_wants(Wants& wants) const;
-  Verdict apply_hint(Want& want) const;
-  [[nodiscard]] Positions candidates(const Want& want) const;
-  // Devices of one type for themselves.
-  Verdict choose(const Want& want, Positions& chosen) const;
-  Verdict choose_gpus(const Want& want, const Positions& found, Positions& chosen,
-                      bool& decided) const;
-  // Up to `at_most` devices, those at one of `preferred` PCIe ids first, one from each in turn.
-  Verdict choose_in_order(const Want& want, const Positions& found, const Positions& preferred,
-                          int64_t at_most, Positions& chosen) const;
-  Verdict choose_jointly(Wants& wants, Allocation& allocation) const;
-  void record(const Want& want, const Positions& chosen, Allocation& allocation) const;
-  [[nodiscard]] Positions pcie_ids(int type, const Positions& chosen) const;
-
-  const DeviceTypes& types_;
-  const Scorer* scorer_;
-  const NodeState& node_;
-  const NodeLabels& labels_;
-  const PodDemand& demand_;
-};
 
 Verdict Attempt::apply_hint(Want& want) const {
   const TypeState& state = node_.type(want.type);
@@ -131,7 +93,7 @@ Verdict Attempt::choose_in_order(const Want& want, const Positions& found,
 Verdict Attempt::choose_gpus(const Want& want, const Positions& found, Positions& chosen,
                              bool& decided) const {
   decided = true;
-  if (!want.is_shared) {
+  if (!want.is_shared && types_.type(want.type).has_partitions) {
     const PartitionRules rules = partition_rules(node_, labels_, demand_.hints);
     if (rules.table != nullptr || rules.enforced) {
       const Verdict verdict = choose_partition(node_, want, rules, demand_.hints, found, chosen);
@@ -155,8 +117,7 @@ Verdict Attempt::choose_gpus(const Want& want, const Positions& found, Positions
   return refuse(needs_tree ? Reason::kInsufficientScoped : Reason::kInsufficientGpu, want.type);
 }
 
-Verdict Attempt::choose(const Want& want, Positions& chosen) const {
-  const Positions found = candidates(want);
+Verdict Attempt::choose(const Want& want, const Positions& found, Positions& chosen) const {
   if (types_.type(want.type).is_topology_aware) {
     bool decided = false;
     const Verdict verdict = choose_gpus(want, found, chosen, decided);
@@ -171,7 +132,7 @@ void Attempt::record(const Want& want, const Positions& chosen, Allocation& allo
     DeviceShare share;
     share.type = want.type;
     share.minor = device.minor;
-    share.amounts = amounts_on_device(types_.type(want.type), want.per_device, device.total);
+    share.amounts = due_amounts(types_.type(want.type), want.per_device, device);
     if (const VirtualFunction* vf = free_vf(want, device)) share.vfs.push_back(*vf);
     allocation.push_back(std::move(share));
   }
@@ -179,51 +140,13 @@ void Attempt::record(const Want& want, const Positions& chosen, Allocation& allo
 
 Positions Attempt::pcie_ids(int type, const Positions& chosen) const {
   Positions ids;
-  for (int position : chosen) ids.push_back(node_.type(type).at(position).pcie);
+  for (int position : chosen) {
+    const int id = node_.type(type).at(position).pcie;
+    if (id >= 0) ids.push_back(id);
+  }
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
-}
-
-// The first listed type that is asked for decides where; the others follow to its PCIe ids.
-Verdict Attempt::choose_jointly(Wants& wants, Allocation& allocation) const {
-  const JointAllocate& joint = *demand_.hints.joint;
-  const auto wanted = [&](int type) {
-    return std::find_if(wants.begin(), wants.end(), [&](const Want& w) { return w.type == type; });
-  };
-  const auto applies_for_all = [](const Want& want) {
-    return want.hint != nullptr && want.hint->strategy == TypeHint::Strategy::kApplyForAll;
-  };
-  auto primary = wants.end();
-  for (int type : joint.types) {
-    const auto it = wanted(type);
-    if (it == wants.end() || applies_for_all(*it)) continue;
-    primary = it;
-    break;
-  }
-  if (primary == wants.end()) return refuse(Reason::kNoPrimary, 0);
-  Positions chosen;
-  if (Verdict verdict = choose(*primary, chosen); !verdict.fits()) return verdict;
-  record(*primary, chosen, allocation);
-  const int primary_type = primary->type;
-  const Positions near = pcie_ids(primary_type, chosen);
-  wants.erase(primary);
-  for (int type : joint.types) {
-    const auto it = wanted(type);
-    if (it == wants.end()) continue;
-    Want want = *it;
-    wants.erase(it);
-    const auto switches = static_cast<int64_t>(near.size());
-    if (joint.same_pcie) want.count = std::max(want.count, switches);
-    if (Verdict verdict =
-            choose_in_order(want, candidates(want), near, std::max(want.count, switches), chosen);
-        !verdict.fits())
-      return verdict;
-    if (joint.same_pcie && pcie_ids(want.type, chosen) != near)
-      return refuse(Reason::kJointViolation, want.type);
-    record(want, chosen, allocation);
-  }
-  return {};
 }
 
 Verdict Attempt::run(Allocation& allocation) {
@@ -241,7 +164,7 @@ Verdict Attempt::run(Allocation& allocation) {
   Positions chosen;
   for (const Want& want : wants) {
     if (!verdict.fits()) break;
-    verdict = choose(want, chosen);
+    verdict = choose(want, candidates(want), chosen);
     if (verdict.fits()) record(want, chosen, allocation);
   }
   if (!verdict.fits()) {
@@ -254,6 +177,8 @@ Verdict Attempt::run(Allocation& allocation) {
   return {};
 }
 
+namespace {
+
 // What can be said without looking at single devices.
 std::optional<Verdict> settle(const NodeState& node, const PodDemand& demand) {
   if (demand.request.empty() || node.unmanaged()) return Verdict{};
@@ -265,6 +190,7 @@ std::optional<Verdict> settle(const NodeState& node, const PodDemand& demand) {
 
 std::string reason_text(const DeviceTypes& types, Reason reason, int type) {
   const std::string& name = types.type(type).name;
+  const std::string title = name == "gpu" ? "GPU" : name;  // as Koordinator's texts have it
   switch (reason) {
     case Reason::kNone:
       return {};
@@ -273,19 +199,19 @@ std::string reason_text(const DeviceTypes& types, Reason reason, int type) {
     case Reason::kInsufficientVfs:
       return "Insufficient " + name + " VirtualFunctions";
     case Reason::kInsufficientGpu:
-      return "Insufficient GPU Devices";
+      return "Insufficient " + title + " Devices";
     case Reason::kInsufficientPartitioned:
-      return "Insufficient Partitioned GPU Devices";
+      return "Insufficient Partitioned " + title + " Devices";
     case Reason::kInsufficientScoped:
-      return "Insufficient Topology Scoped GPU Devices";
+      return "Insufficient Topology Scoped " + title + " Devices";
     case Reason::kMissingPartitionTable:
-      return "node(s) missing GPU Partition Table";
+      return "node(s) missing " + title + " Partition Table";
     case Reason::kUnsupportedCount:
-      return "node(s) Unsupported number of GPU requests";
+      return "node(s) Unsupported number of " + title + " requests";
     case Reason::kMissingTree:
-      return "node(s) missing GPU Device Topology Tree";
+      return "node(s) missing " + title + " Device Topology Tree";
     case Reason::kUnsupportedMultiShared:
-      return "node(s) Unsupported Multi-Shared GPU";
+      return "node(s) Unsupported Multi-Shared " + title;
     case Reason::kJointViolation:
       return "node(s) Device Joint-Allocate rules violation";
     case Reason::kNoPrimary:

@@ -21,8 +21,9 @@ namespace plimsoll::devices {
 // Why a node was refused.
 enum class Reason : uint8_t {
   kNone,
-  kInsufficientDevices,      // Insufficient <type> devices
-  kInsufficientVfs,          // Insufficient <type> VirtualFunctions
+  kInsufficientDevices,  // Insufficient <type> devices
+  kInsufficientVfs,      // Insufficient <type> VirtualFunctions
+  // "GPU" is the name of another type that is chosen by topology.
   kInsufficientGpu,          // Insufficient GPU Devices
   kInsufficientPartitioned,  // Insufficient Partitioned GPU Devices
   kInsufficientScoped,       // Insufficient Topology Scoped GPU Devices

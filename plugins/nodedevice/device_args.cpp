@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "plugins/nodedevice/device_type_args.hpp"
+
 namespace plimsoll::devices {
 namespace {
 
@@ -117,7 +119,7 @@ void read_args(Reader& reader, const Json& json, DeviceArgs& args) {
   if (!reader.object(json, "",
                      {"apiVersion", "kind", "allocator", "scoringStrategy",
                       "disableDeviceNUMATopologyAlignment", "gpuSharedResourceTemplatesConfig",
-                      "gpuShareUnsupportedModels"}))
+                      "gpuShareUnsupportedModels", "deviceTypes"}))
     return;
   reader.text(json, "", "apiVersion");
   const std::string kind = reader.text(json, "", "kind");
@@ -136,6 +138,11 @@ void read_args(Reader& reader, const Json& json, DeviceArgs& args) {
   if (const Json* value = reader.member(json, "", "gpuShareUnsupportedModels", kObject,
                                         "an object of lists of models by vendor"))
     read_unsupported(reader, *value, args);
+  if (const auto it = json.find("deviceTypes"); it != json.end() && !it->is_null()) {
+    ArgsProblems problems;
+    args.types = read_device_types(*it, std::move(args.types), problems);
+    for (const auto& [path, text] : problems) reader.problem(path, text);
+  }
 }
 
 }  // namespace

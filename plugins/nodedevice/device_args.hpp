@@ -25,6 +25,8 @@ struct DeviceArgs {
   std::vector<std::string> template_resources;
   // By vendor: models whose GPUs must not be shared.
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> unsupported_models;
+  // Those that are built in, and what deviceTypes adds to them.
+  std::vector<DeviceType> types = DeviceTypes::standard().all();
 };
 
 // Reads the args ("" and "null": all defaults). On failure every problem, one a line, each with its

@@ -56,14 +56,23 @@ int64_t score_of(const TypeState& state, const Want& want, const Scorer* scorer,
 
 }  // namespace
 
+Amounts due_amounts(const DeviceType& type, const Amounts& per_device, const DeviceState& device) {
+  Amounts due = amounts_on_device(type, per_device, device.total);
+  if (type.ratio_dim >= 0 && due.has(type.ratio_dim) && !per_device.has(type.ratio_dim))
+    due.set(type.ratio_dim, std::min(due.get(type.ratio_dim), device.free.get(type.ratio_dim)));
+  return due;
+}
+
+int short_dim(const DeviceType& type, const Amounts& per_device, const DeviceState& device) {
+  const Amounts due = due_amounts(type, per_device, device);
+  for (int dim = 0; dim < kMaxDims; ++dim)
+    if (due.has(dim) && (!device.free.has(dim) || due.get(dim) > device.free.get(dim))) return dim;
+  return -1;
+}
+
 bool fits(const DeviceType& type, const Want& want, const DeviceState& device) {
-  if (!device.available || device.total.is_zero()) return false;
-  const Amounts asked = amounts_on_device(type, want.per_device, device.total);
-  for (int dim = 0; dim < kMaxDims; ++dim) {
-    if (!asked.has(dim)) continue;
-    if (!device.free.has(dim) || asked.get(dim) > device.free.get(dim)) return false;
-  }
-  return true;
+  return device.available && !device.total.is_zero() &&
+         short_dim(type, want.per_device, device) < 0;
 }
 
 const VirtualFunction* free_vf(const Want& want, const DeviceState& device) {

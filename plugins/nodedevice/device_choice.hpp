@@ -2,6 +2,7 @@
 // The steps of the allocator (private to it): which devices are candidates, and how a number of
 // them is chosen by topology or by partition table. Positions are indices into TypeState::devices.
 
+#include <functional>
 #include <vector>
 
 #include "plugins/nodedevice/allocator.hpp"
@@ -24,8 +25,18 @@ struct Want {
 
 using Positions = std::vector<int>;
 
-// The request and what one device would give for it: a resource that the device does not have, or
-// less of it than asked, does not fit. Bytes and ratio of a GPU's memory are both checked.
+// What the pod gets of this device: the request, and where a type has both bytes and percent of the
+// same memory, the one that follows from the other. Percent that follow from bytes are rounded up,
+// but are not more than the device has left: bytes decide whether it fits, and the percent of all
+// shares still add up to the whole.
+[[nodiscard]] Amounts due_amounts(const DeviceType& type, const Amounts& per_device,
+                                  const DeviceState& device);
+
+// The first resource of which the device has less than that, or that it does not report; -1: none.
+[[nodiscard]] int short_dim(const DeviceType& type, const Amounts& per_device,
+                            const DeviceState& device);
+
+// The device may be given, and has what is asked of it.
 [[nodiscard]] bool fits(const DeviceType& type, const Want& want, const DeviceState& device);
 
 // The first free virtual function (by bus id) that the pod may have; null: none.
@@ -50,9 +61,11 @@ struct PartitionRules {
 [[nodiscard]] PartitionRules partition_rules(const NodeState& node, const NodeLabels& labels,
                                              const DeviceHints& hints);
 
-// A partition of want.count devices that nobody uses, all healthy and among `candidates`.
+// A partition of want.count devices that nobody uses, all healthy and among `candidates`; only one
+// that `accepts` takes (empty: any).
 [[nodiscard]] Verdict choose_partition(const NodeState& node, const Want& want,
                                        const PartitionRules& rules, const DeviceHints& hints,
-                                       const Positions& candidates, Positions& chosen);
+                                       const Positions& candidates, Positions& chosen,
+                                       const std::function<bool(const Positions&)>& accepts = {});
 
 }  // namespace plimsoll::devices

@@ -132,6 +132,11 @@ Result<void> read_hints(const DeviceTypes& types, std::string_view text, DeviceH
     if (type < 0 || value.is_null()) continue;
     auto hint = parse_type_hint(name, value);
     if (!hint) return fail(hint.error());
+    const DeviceType& known = types.type(type);
+    const bool counts = hint->strategy == TypeHint::Strategy::kRequestsAsCount;
+    if (counts && !known.is_topology_aware && known.dims.size() > 1)
+      return fail("invalid DeviceAllocateHint annotation, err: " + name +
+                  ": allocateStrategy RequestsAsCount is for types with one resource");
     hints.by_type[static_cast<size_t>(type)] = *std::move(hint);
   }
   return {};

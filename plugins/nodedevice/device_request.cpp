@@ -182,7 +182,7 @@ Amounts amounts_on_device(const DeviceType& type, const Amounts& per_device, con
   // Not "has_memory == has_ratio": g++ 12.2 with -fsanitize=shift gets that comparison wrong.
   if (has_ratio && !has_memory)
     amounts.set(type.memory_dim, ratio_to_bytes(per_device.get(type.ratio_dim), total_bytes));
-  if (has_memory && !has_ratio)
+  if (has_memory && !has_ratio && total.has(type.ratio_dim))
     amounts.set(type.ratio_dim, bytes_to_ratio(per_device.get(type.memory_dim), total_bytes));
   return amounts;
 }

@@ -54,8 +54,9 @@ std::vector<ResourceQuantity> requests_of(sdk::Pod pod) {
   return requests;
 }
 
-DeviceStore::DeviceStore(const sdk::Host& host)
-    : accounts_(DeviceTypes::standard(), [host](uint32_t slot) { host.touch_node(slot); }) {
+DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
+    : types_(std::move(types)),
+      accounts_(types_, [host](uint32_t slot) { host.touch_node(slot); }) {
   service_.size = sizeof service_;
   service_.self = this;
   service_.module = &kModule;
@@ -63,7 +64,7 @@ DeviceStore::DeviceStore(const sdk::Host& host)
   service_.zones_of_pod = &zones_of_pod;
 }
 
-DeviceStore& DeviceStore::get(const sdk::Host& host) {
+DeviceStore& DeviceStore::get(const sdk::Host& host, const std::vector<DeviceType>& types) {
   // Services live as long as the process, and so does what they point to.
   static std::vector<std::unique_ptr<DeviceStore>> kept;
   const auto* found = host.find_service<plimsoll_device_accounts>(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE,
@@ -72,9 +73,15 @@ DeviceStore& DeviceStore::get(const sdk::Host& host) {
     if (found->module != &kModule)
       throw std::runtime_error(
           "another plugin file keeps the device accounts already; load only one of them");
-    return *static_cast<DeviceStore*>(found->self);
+    auto& store = *static_cast<DeviceStore*>(found->self);
+    if (store.types_.all() != types)
+      throw std::runtime_error(
+          "deviceTypes: differ from another profile's; devices are accounted once for all "
+          "profiles, "
+          "so give each NodeDevice the same deviceTypes");
+    return store;
   }
-  kept.push_back(std::unique_ptr<DeviceStore>(new DeviceStore(host)));
+  kept.push_back(std::unique_ptr<DeviceStore>(new DeviceStore(host, types)));
   DeviceStore& store = *kept.back();
   if (!host.publish(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION,
                     &store.service_))

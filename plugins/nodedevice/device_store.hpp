@@ -19,8 +19,9 @@ namespace plimsoll::devices {
 
 class DeviceStore {
  public:
-  // The store of this process. Throws if another module keeps the accounts.
-  static DeviceStore& get(const sdk::Host& host);
+  // The store of this process; the first call says which device types there are. Throws if another
+  // module keeps the accounts, or the types are not those of the first call.
+  static DeviceStore& get(const sdk::Host& host, const std::vector<DeviceType>& types);
 
   // Whether `instance` is the one whose events count; takes the part over if nobody has it.
   bool feeds(const void* instance);
@@ -49,8 +50,9 @@ class DeviceStore {
   }
 
  private:
-  explicit DeviceStore(const sdk::Host& host);
+  DeviceStore(const sdk::Host& host, std::vector<DeviceType> types);
 
+  DeviceTypes types_;
   Accounts accounts_;
   std::vector<Facts> facts_;
   Facts nothing_;

@@ -97,6 +97,7 @@ DeviceType gpu_type() {
   type.memory_dim = kMemoryDim;
   type.ratio_dim = kRatioDim;
   type.is_topology_aware = true;
+  type.has_partitions = true;
   return type;
 }
 

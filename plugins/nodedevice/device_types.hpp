@@ -26,7 +26,7 @@ using Result = tl::expected<T, std::string>;
 }
 
 inline constexpr int kMaxTypes = 8;  // device types in one table
-inline constexpr int kMaxDims = 6;   // resources that a device of one type has
+inline constexpr int kMaxDims = 8;   // resources that a device of one type has
 // Amounts are clamped to this (1 PiB): sums of thousands of them cannot overflow.
 inline constexpr int64_t kMaxAmount = int64_t{1} << 50;
 
@@ -55,6 +55,7 @@ struct RequestName {
   std::string name;
   // Above 100 it must be a multiple of 100, else "invalid resource unit <name>: <quantity>".
   bool percent_with_own_text = false;
+  bool operator==(const RequestName&) const = default;
 };
 
 // A further condition of a combination; `name` and `by` index the type's names.
@@ -68,6 +69,7 @@ struct Check {
   Kind kind = Kind::kPercent;
   int64_t limit = 0;
   uint8_t by = 0;
+  bool operator==(const Check&) const = default;
 };
 
 // `factor` times the value of a request name is added up in a device dimension.
@@ -75,6 +77,7 @@ struct Mapping {
   uint8_t name = 0;
   uint8_t dim = 0;
   int64_t factor = 1;
+  bool operator==(const Mapping&) const = default;
 };
 
 // Which names may be asked for together, and what they mean.
@@ -89,6 +92,7 @@ struct Combination {
   std::vector<Check> checks;
   Count count = Count::kOne;
   uint8_t count_name = 0;
+  bool operator==(const Combination&) const = default;
 };
 
 struct DeviceType {
@@ -100,9 +104,12 @@ struct DeviceType {
   int memory_dim = -1;   // bytes and percent of the same thing, or -1: each follows from the other
   int ratio_dim = -1;
   bool is_topology_aware = false;  // several devices are chosen close together
+  bool has_partitions = false;     // the partition tables of the node are about this type
+  bool operator==(const DeviceType&) const = default;
 };
 
-// The device types of Koordinator: gpu (NVIDIA, AMD, Hygon, Huawei names, shares), rdma, fpga.
+// The device types of Koordinator: gpu (NVIDIA, AMD, Hygon, Huawei names, shares), rdma, fpga; and
+// those of the plugin's args (device_type_args.hpp).
 class DeviceTypes {
  public:
   explicit DeviceTypes(std::vector<DeviceType> types);
@@ -110,6 +117,7 @@ class DeviceTypes {
   // The table that is built in; lives as long as the process.
   [[nodiscard]] static const DeviceTypes& standard();
 
+  [[nodiscard]] const std::vector<DeviceType>& all() const { return types_; }
   [[nodiscard]] int count() const { return static_cast<int>(types_.size()); }
   [[nodiscard]] const DeviceType& type(int index) const {
     return types_[static_cast<size_t>(index)];

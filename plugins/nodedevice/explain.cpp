@@ -21,14 +21,12 @@ std::string obstacle(const DeviceType& type, const TypeState& state, const Want&
     return "counts as used: a pod's device-allocated annotation cannot be read";
   if (device.withheld) return "is withheld for a pod that does not say which devices it has";
   if (device.whole_users > 0) return "is held as a whole by another pod";
-  const Amounts asked = amounts_on_device(type, want.per_device, device.total);
-  for (int dim = 0; dim < kMaxDims; ++dim) {
-    if (!asked.has(dim)) continue;
+  if (const int dim = short_dim(type, want.per_device, device); dim >= 0) {
     const std::string& name = type.dims[static_cast<size_t>(dim)];
     if (!device.free.has(dim)) return "does not report " + name;
-    if (asked.get(dim) > device.free.get(dim))
-      return "has " + name + " " + amount_text(type, dim, device.free.get(dim)) + " free, " +
-             amount_text(type, dim, asked.get(dim)) + " wanted";
+    const Amounts due = due_amounts(type, want.per_device, device);
+    return "has " + name + " " + amount_text(type, dim, device.free.get(dim)) + " free, " +
+           amount_text(type, dim, due.get(dim)) + " wanted";
   }
   if (!allowed(state, want, device)) return "is left out by the pod's device-allocate-hint";
   if (want.needs_vf() && free_vf(want, device) == nullptr)

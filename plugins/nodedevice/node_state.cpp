@@ -9,17 +9,30 @@ auto by_minor(int32_t minor) {
   return [minor](const DeviceState& device) { return device.minor < minor; };
 }
 
-Amounts free_of(const DeviceState& device) {
+// What `ratio` percent of `total` are, rounded up: what is used is never less than that.
+int64_t bytes_of_ratio(int64_t ratio, int64_t total) {
+  const auto bytes = (static_cast<__int128>(ratio) * total + 99) / 100;
+  return bytes > kMaxAmount ? kMaxAmount : static_cast<int64_t>(bytes);
+}
+
+}  // namespace
+
+Amounts NodeState::free_of(int type_index, const DeviceState& device) const {
   Amounts free;
   if (!device.healthy) return free;
   free.present = device.total.present;
   if (device.whole_users > 0) return free;
+  Amounts used = device.used;
+  if (type_index < device_types_->count()) {
+    const int memory = device_types_->type(type_index).memory_dim;
+    if (memory >= 0 && device.ratio_alone > 0)
+      used.value[static_cast<size_t>(memory)] +=
+          bytes_of_ratio(device.ratio_alone, device.total.get(memory));
+  }
   for (size_t dim = 0; dim < free.value.size(); ++dim)
-    free.value[dim] = std::max<int64_t>(device.total.value[dim] - device.used.value[dim], 0);
+    free.value[dim] = std::max<int64_t>(device.total.value[dim] - used.value[dim], 0);
   return free;
 }
-
-}  // namespace
 
 const DeviceState* TypeState::find(int32_t minor) const {
   const auto it = std::partition_point(devices.begin(), devices.end(), by_minor(minor));
@@ -80,6 +93,9 @@ void NodeState::apply(const Allocation& allocation, bool adding) {
     touched |= 1U << share.type;
     shares += adding ? 1 : -1;
     if (share.whole) state.whole_users += adding ? 1 : -1;
+    const DeviceType& type = device_types_->type(share.type);
+    if (type.memory_dim >= 0 && share.amounts.get(type.memory_dim) == 0)
+      state.ratio_alone += (adding ? 1 : -1) * share.amounts.get(type.ratio_dim);
     for (size_t dim = 0; dim < state.used.value.size(); ++dim)
       state.used.value[dim] += adding ? share.amounts.value[dim] : -share.amounts.value[dim];
     for (const VirtualFunction& vf : share.vfs) {
@@ -117,7 +133,7 @@ void NodeState::refresh(int type_index) {
   for (DeviceState& state : type.devices) {
     state.in_use = state.whole_users > 0 || !state.used.is_zero() || !state.vfs_in_use.empty();
     state.withheld = type.blocked > 0;
-    state.free = free_of(state);
+    state.free = free_of(type_index, state);
     if (state.present) {
       type.has_tree = true;
       all_have_topology = all_have_topology && state.info->has_topology;

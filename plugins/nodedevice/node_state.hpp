@@ -37,6 +37,7 @@ struct DeviceState {
   int whole_users = 0;
   Amounts total;                        // as reported; empty when it is not healthy
   Amounts used;                         // sum of the shares, whether or not it is present
+  int64_t ratio_alone = 0;              // of it: percent of shares that do not say the bytes
   Amounts free;                         // total minus used, never below 0: what may be given away
   std::vector<std::string> vfs_in_use;  // bus ids
   const DeviceInfo* info = nullptr;     // in NodeState::object; null when it is not present
@@ -58,6 +59,9 @@ struct TypeState {
 
 class NodeState {
  public:
+  // `types` outlives it.
+  explicit NodeState(const DeviceTypes& types = DeviceTypes::standard()) : device_types_(&types) {}
+
   std::string name;
   bool malformed = false;                     // its Device object cannot be read: nothing is free
   std::string problem;                        // why
@@ -84,6 +88,9 @@ class NodeState {
   void add_blocked(int type_index, int count);
 
  private:
+  // Of bytes and percent of the same memory, bytes are the truth: what a share says in percent only
+  // is taken from the bytes.
+  [[nodiscard]] Amounts free_of(int type_index, const DeviceState& device) const;
   TypeState& at(int index) { return types_[static_cast<size_t>(index)]; }
   void apply(const Allocation& allocation, bool adding);
   DeviceState& device(int type_index, int32_t minor);
@@ -91,6 +98,7 @@ class NodeState {
   // so that the outcome does not depend on the order in which pods became known.
   void refresh(int type_index);
 
+  const DeviceTypes* device_types_;
   std::array<TypeState, kMaxTypes> types_;
 };
 

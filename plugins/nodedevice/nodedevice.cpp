@@ -49,10 +49,10 @@ class NodeDevice {
   NodeDevice(Host host, std::string_view args_json)
       : host_(host),
         args_(read_args(args_json)),
-        types_(DeviceTypes::standard()),
+        store_(DeviceStore::get(host, args_.types)),
+        types_(store_.accounts().types()),
         scorer_(make_scorer()),
-        allocator_(types_, &scorer_),
-        store_(DeviceStore::get(host)) {
+        allocator_(types_, &scorer_) {
     prepare_reasons();
     host_.watch("scheduling.koordinator.sh", "v1alpha1", "devices");
   }
@@ -247,7 +247,7 @@ class NodeDevice {
 
   [[nodiscard]] Scorer make_scorer() const {
     if (!args_.weights.empty()) return {types_, args_.strategy, args_.weights};
-    return {types_, args_.strategy, Scorer::default_weights()};
+    return {types_, args_.strategy, Scorer::default_weights(types_)};
   }
 
   void prepare_reasons() {
@@ -389,11 +389,11 @@ class NodeDevice {
 
   Host host_;
   DeviceArgs args_;
+  DeviceStore& store_;
   const DeviceTypes& types_;
   int gpu_ = types_.find_type("gpu");
   Scorer scorer_;
   Allocator allocator_;
-  DeviceStore& store_;
   std::array<std::array<uint32_t, kMaxTypes>, kReasonCount> reasons_{};
   uint32_t no_isolation_ = 0;
   // vendor -> model -> reason

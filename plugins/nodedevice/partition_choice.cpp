@@ -99,7 +99,8 @@ PartitionRules partition_rules(const NodeState& node, const NodeLabels& labels,
 }
 
 Verdict choose_partition(const NodeState& node, const Want& want, const PartitionRules& rules,
-                         const DeviceHints& hints, const Positions& candidates, Positions& chosen) {
+                         const DeviceHints& hints, const Positions& candidates, Positions& chosen,
+                         const std::function<bool(const Positions&)>& accepts) {
   const auto refuse = [&](Reason reason, bool unresolvable) {
     return Verdict{reason, static_cast<int8_t>(want.type), unresolvable};
   };
@@ -107,6 +108,12 @@ Verdict choose_partition(const NodeState& node, const Want& want, const Partitio
   const auto of_count = rules.table->find(want.count);
   if (of_count == rules.table->end()) return refuse(Reason::kUnsupportedCount, true);
   const TypeState& state = node.type(want.type);
+  const auto positions_of = [&](const Partition& partition) {
+    Positions positions;
+    for (int32_t minor : partition.minors)
+      positions.push_back(static_cast<int>(state.find(minor) - state.devices.data()));
+    return positions;
+  };
   const int64_t ring = hints.partition ? hints.partition->ring_bandwidth : -1;
   // Groups of equal allocation score, the highest first: that is what the score says.
   std::map<int64_t, std::vector<const Partition*>, std::greater<>> groups;
@@ -116,7 +123,8 @@ Verdict choose_partition(const NodeState& node, const Want& want, const Partitio
     int64_t best_remainder = 0;
     for (const Partition* partition : partitions) {
       if (static_cast<int64_t>(partition->minors.size()) != want.count ||
-          !qualifies(state, *partition, ring, candidates))
+          !qualifies(state, *partition, ring, candidates) ||
+          (accepts && !accepts(positions_of(*partition))))
         continue;
       const int64_t left = remainder(state, *rules.table, *partition, want.count);
       if (best != nullptr && left <= best_remainder) continue;
@@ -124,9 +132,7 @@ Verdict choose_partition(const NodeState& node, const Want& want, const Partitio
       best_remainder = left;
     }
     if (best != nullptr) {
-      chosen.clear();
-      for (int32_t minor : best->minors)
-        chosen.push_back(static_cast<int>(state.find(minor) - state.devices.data()));
+      chosen = positions_of(*best);
       return {};
     }
     if (hints.partition && hints.partition->restricted) break;

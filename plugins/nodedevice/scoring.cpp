@@ -30,11 +30,15 @@ Scorer::Scorer(const DeviceTypes& types, Strategy strategy,
   }
 }
 
-std::vector<std::pair<std::string, int64_t>> Scorer::default_weights() {
-  return {{"koordinator.sh/gpu-memory-ratio", 1},
-          {"koordinator.sh/gpu-memory", 1},
-          {"koordinator.sh/rdma", 1},
-          {"koordinator.sh/fpga", 1}};
+std::vector<std::pair<std::string, int64_t>> Scorer::default_weights(const DeviceTypes& types) {
+  std::vector<std::pair<std::string, int64_t>> weights = {{"koordinator.sh/gpu-memory-ratio", 1},
+                                                          {"koordinator.sh/gpu-memory", 1},
+                                                          {"koordinator.sh/rdma", 1},
+                                                          {"koordinator.sh/fpga", 1}};
+  for (const DeviceType& type : types.all())
+    if (DeviceTypes::standard().find_type(type.name) < 0)
+      for (const std::string& resource : type.dims) weights.emplace_back(resource, 1);
+  return weights;
 }
 
 int64_t Scorer::score_device(int type, const Amounts& asked, const Amounts& total,

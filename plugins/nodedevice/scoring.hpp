@@ -21,8 +21,10 @@ class Scorer {
   Scorer(const DeviceTypes& types, Strategy strategy,
          const std::vector<std::pair<std::string, int64_t>>& weights);
 
-  // Koordinator's default: GPU memory in bytes and percent, rdma, fpga, 1 each.
-  [[nodiscard]] static std::vector<std::pair<std::string, int64_t>> default_weights();
+  // Koordinator's default: GPU memory in bytes and percent, rdma, fpga, 1 each; and the resources
+  // of types that are not built in.
+  [[nodiscard]] static std::vector<std::pair<std::string, int64_t>> default_weights(
+      const DeviceTypes& types = DeviceTypes::standard());
 
   // 0..100 for each requested type, summed: how free (or how full) the node's devices of that type
   // would be as a whole. Devices that the pod's selector leaves out do not count.

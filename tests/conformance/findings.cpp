@@ -1,5 +1,7 @@
 #include "tests/conformance/findings.hpp"
 
+#include <utility>
+
 namespace plimsoll::conformance {
 namespace {
 
@@ -27,6 +29,22 @@ void Findings::judge(const std::string& row, Judgement judgement) {
   if (judgement == Judgement::kRight) ++judged.right;
   if (judgement == Judgement::kFalseAdmit) ++judged.false_admits;
   if (judgement == Judgement::kFalseReject) ++judged.false_rejects;
+}
+
+bool RuleOrder::operator()(const std::string& a, const std::string& b) const {
+  return std::pair(a.find(' '), std::string_view(a)) < std::pair(b.find(' '), std::string_view(b));
+}
+
+void Findings::decide(const std::set<std::string>& rules) {
+  ++differences_.decisions;
+  if (!rules.empty()) ++differences_.different;
+  for (const std::string& rule : rules) ++differences_.by_rule[rule];
+}
+
+void Findings::add_differences(const Differences& more) {
+  differences_.decisions += more.decisions;
+  differences_.different += more.different;
+  for (const auto& [rule, count] : more.by_rule) differences_.by_rule[rule] += count;
 }
 
 const Json& member(const Json& object, std::string_view key) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,19 @@ struct Judged {
   size_t false_admits = 0;
   size_t false_rejects = 0;
   Judged& operator+=(const Judged& other);
+};
+
+// "W2 ..." comes before "W10 ...".
+struct RuleOrder {
+  bool operator()(const std::string& a, const std::string& b) const;
+};
+
+// Decisions in which this project differs from the reference on purpose, by rule.
+struct Differences {
+  size_t decisions = 0;  // all that were compared
+  size_t different = 0;  // under one rule or more
+  // Every rule there is: one may never have counted.
+  std::map<std::string, size_t, RuleOrder> by_rule;
 };
 
 class Findings {
@@ -40,12 +54,20 @@ class Findings {
   // in its row of the table.
   void judge(const std::string& row, Judgement judgement);
 
+  // For kinds whose reference is wrong under known rules: a decision was compared, and is right.
+  // `rules`: those by which it differs from the reference; none: it is the reference's.
+  void decide(const std::set<std::string>& rules);
+  void add_differences(const Differences& more);
+  // The table has a row for this rule, whether or not a decision came under it.
+  void know_rule(const std::string& rule) { differences_.by_rule[rule]; }
+
   [[nodiscard]] bool empty() const { return texts_.empty(); }
   [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const std::string& skipped_because() const { return skipped_because_; }
   [[nodiscard]] const std::map<std::string, size_t>& tallies() const { return tallies_; }
   [[nodiscard]] const std::map<std::string, Judged>& judged() const { return judged_; }
+  [[nodiscard]] const Differences& differences() const { return differences_; }
 
  private:
   std::vector<std::string> texts_;
@@ -53,6 +75,7 @@ class Findings {
   std::string skipped_because_;
   std::map<std::string, size_t> tallies_;
   std::map<std::string, Judged> judged_;
+  Differences differences_;
 };
 
 // The member, or null.

@@ -21,7 +21,8 @@ std::span<const Kind> kinds() {
        check_admit_exact},
       {"admit", "counts", "the kubelet's admission, knowing counts per zone, policy and scope",
        check_admit_counts, 0.028},
-      {"device", "", "NodeDevice: device requests, and allocations on one node", check_device},
+      {"device", "", "NodeDevice: device requests, and allocations on one node", check_device, 0,
+       0.08},
   };
   return kTable;
 }

@@ -33,6 +33,49 @@ TEST(Allocator, JointAllocationFollowsTheGpus) {
   EXPECT_EQ(outcome(node, gpus_with_nic(3)), "gpu 0 1 2; rdma 1(0000:1f:00.2) 2(0000:3f:00.2)");
 }
 
+constexpr const char* kSamePcie = R"({"deviceTypes":["gpu","rdma"],"requiredScope":"SamePCIe"})";
+
+// The cards of PCIe id 0 come first, but its NIC is taken.
+TEST(Allocator, JointAllocationGoesWhereAllTypesAre) {
+  NodeState node = test::node_of(test::fixture_a());
+  node.add({test::share("rdma", 1, {{"koordinator.sh/rdma", 100}})});
+  const auto gpus = [](int64_t count, int64_t nics = 1) {
+    return demand_of({{"nvidia.com/gpu", count}, {"koordinator.sh/rdma", nics}}, "", kSamePcie);
+  };
+  EXPECT_EQ(outcome(node, gpus(1)), "gpu 2; rdma 2");
+  EXPECT_EQ(outcome(node, gpus(2)), "gpu 2 3; rdma 2");
+  EXPECT_EQ(outcome(node, gpus(3)), "gpu 4 5 6; rdma 3 4") << "one zone rather than two";
+  EXPECT_EQ(outcome(node, gpus(6)), "gpu 2 3 4 5 6 7; rdma 2 3 4");
+  EXPECT_EQ(outcome(node, gpus(7)), "Insufficient rdma devices");
+  EXPECT_EQ(outcome(node, gpus(2, 200)), "gpu 4 6; rdma 3 4") << "two NICs are at two PCIe ids";
+  EXPECT_EQ(outcome(node, gpus(1, 200)), "node(s) Device Joint-Allocate rules violation");
+  EXPECT_EQ(outcome(node, demand_of({{"nvidia.com/gpu", 2}, {"koordinator.sh/rdma", 200}},
+                                    R"({"gpu":{"requiredTopologyScope":"PCIe"}})", kSamePcie)),
+            "node(s) Device Joint-Allocate rules violation");
+}
+
+TEST(Allocator, JointAllocationKeepsToPartitions) {
+  NodeState node = test::node_of(test::fixture_a());
+  node.add({test::share("rdma", 1, {{"koordinator.sh/rdma", 100}})});
+  const NodeLabels honor{"nvidia", "H800", "Honor"};
+  const auto gpus = [](int64_t count) {
+    return demand_of({{"nvidia.com/gpu", count}, {"koordinator.sh/rdma", 1}}, "", kSamePcie);
+  };
+  EXPECT_EQ(outcome(node, gpus(2), honor), "gpu 2 3; rdma 2");
+  EXPECT_EQ(outcome(node, gpus(4), honor), "gpu 4 5 6 7; rdma 3 4");
+  EXPECT_EQ(outcome(node, gpus(8), honor), "Insufficient rdma devices");
+  EXPECT_EQ(outcome(node, gpus(3), honor),
+            "node(s) Unsupported number of GPU requests (unresolvable)");
+}
+
+// All NICs are given wherever they are: they do not have to be where the cards are.
+TEST(Allocator, WhatIsGivenInFullTakesNoPartInJointAllocation) {
+  const NodeState node = test::node_of(test::fixture_a());
+  EXPECT_EQ(outcome(node, demand_of({{"nvidia.com/gpu", 2}, {"koordinator.sh/rdma", 1}},
+                                    R"({"rdma":{"allocateStrategy":"ApplyForAll"}})", kSamePcie)),
+            "gpu 0 1; rdma 1 2 3 4");
+}
+
 TEST(Allocator, PacksIntoWhatIsInUse) {
   NodeState node = test::node_of(test::fixture_a());
   node.add({test::whole_gpu(5), used_vf(3, "0000:51:00.2")});
@@ -96,6 +139,33 @@ TEST(Allocator, SharesOfBytesNeverOvercommitACard) {
   }
   EXPECT_EQ(outcome(node, demand_of({{"koordinator.sh/gpu-memory-ratio", 12}})),
             "Insufficient gpu devices");
+}
+
+// A third of a card is 34 percent when rounded up; three of them are a card nevertheless.
+TEST(Allocator, BytesDecideAndPercentAddUpToTheWhole) {
+  NodeState node = test::node_of(test::device_object("n", {test::gpu(0, "24Gi")}));
+  const Allocator allocator(test::types(), nullptr);
+  const PodDemand third = demand_of({{"koordinator.sh/gpu-memory", int64_t{8} << 30}});
+  for (const int64_t percent : {34, 34, 32}) {
+    Allocation given;
+    ASSERT_TRUE(allocator.allocate(node, {}, third, given).fits());
+    EXPECT_EQ(given[0].amounts.get(2), percent);
+    node.add(given);
+  }
+  EXPECT_EQ(outcome(node, demand_of({{"koordinator.sh/gpu-memory", 1}})),
+            "Insufficient gpu devices");
+}
+
+// A share that somebody else wrote down in percent only takes the bytes that follow from them.
+TEST(Allocator, PercentWithoutBytesTakeBytes) {
+  NodeState node = test::node_of(test::device_object("n", {test::gpu(0, "16Gi")}));
+  const DeviceShare half = test::share("gpu", 0, {{"koordinator.sh/gpu-memory-ratio", 50}});
+  node.add({half});
+  EXPECT_EQ(outcome(node, demand_of({{"koordinator.sh/gpu-memory", int64_t{8} << 30}})), "gpu 0");
+  EXPECT_EQ(outcome(node, demand_of({{"koordinator.sh/gpu-memory", (int64_t{8} << 30) + 1}})),
+            "Insufficient gpu devices");
+  node.remove({half});
+  EXPECT_EQ(outcome(node, demand_of({{"koordinator.sh/gpu-memory", int64_t{16} << 30}})), "gpu 0");
 }
 
 TEST(Allocator, ADeviceWithoutTheResourceDoesNotHaveIt) {

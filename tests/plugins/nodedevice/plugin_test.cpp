@@ -398,6 +398,31 @@ TEST_F(NodeDeviceTest, OffersAService) {
   EXPECT_EQ(service->zones_of_pod(service->self, str("uid-x")), 0U);
 }
 
+// What devices there are is one thing for the whole process: profiles cannot disagree about it.
+TEST(NodeDeviceArgs, DeviceTypesAreTheSameInAllProfiles) {
+  constexpr const char* kDpu = R"({"deviceTypes":[{"name":"dpu","resource":"example.com/dpu"}]})";
+  FakeHost host;
+  FakeNode node("node-1", 2);
+  host.add(node);
+  Instance first(host, kDpu);
+  ASSERT_TRUE(first.made()) << host.error;
+  const Instance second(host, kDpu);
+  EXPECT_TRUE(second.made()) << host.error;
+  const Instance third(host);
+  EXPECT_FALSE(third.made());
+  EXPECT_THAT(host.error, HasSubstr("deviceTypes: differ from another profile's"));
+  first.node(node);
+  first.device("node-1",
+               test::device_object("node-1", {{{"type", "dpu"},
+                                               {"minor", 0},
+                                               {"health", true},
+                                               {"resources", {{"example.com/dpu", "100"}}}}}));
+  FakePod pod("ns/a");
+  pod.request("example.com/dpu", 100);
+  EXPECT_EQ(first.place(pod, node),
+            R"({"dpu":[{"minor":0,"resources":{"example.com/dpu":"100"}}]})");
+}
+
 TEST(NodeDeviceArgs, EveryProblemWithItsPath) {
   FakeHost host;
   const auto problem = [&](const char* args) {

@@ -1,0 +1,40 @@
+#pragma once
+// Device types from the plugin's args: a new kind of device is a few lines of a profile, not code.
+// Pure.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/nodedevice/device_types.hpp"
+
+namespace plimsoll::devices {
+
+// A place in the args and what is wrong there.
+using ArgsProblems = std::vector<std::pair<std::string, std::string>>;
+
+// Reads `deviceTypes`, a list, on top of `types`: an entry with a new name is a new type, one with
+// a known name adds resources and combinations to it. Two forms:
+//
+//   {name: dpu, resource: example.com/dpu}      # asked for in hundredths of a device, like rdma
+//
+//   name: gpu                                   # as in the Device object's spec.devices[].type
+//   resources: [example.com/lanes]              # what such a device reports
+//   combinations:                               # what a pod may ask for together
+//   - requests: [example.com/gpu]
+//     count: {kind: Value, of: example.com/gpu} # or One (the default), Hundreds
+//     amounts:                                  # default: each request that is a resource, as it
+//     is
+//     - {resource: example.com/lanes, of: example.com/gpu, factor: 16}
+//     checks:
+//     - {of: example.com/gpu, atMost: 4}        # or percent: true, or multipleOf: <request>
+//   memory: {bytes: <resource>, percent: <resource>}   # two measures of the same thing
+//   topologyAware: true                         # several are chosen close together
+//
+// What is wrong is appended to `problems`, with its path; then the result is `types`.
+[[nodiscard]] std::vector<DeviceType> read_device_types(const nlohmann::json& list,
+                                                        std::vector<DeviceType> types,
+                                                        ArgsProblems& problems);
+
+}  // namespace plimsoll::devices
