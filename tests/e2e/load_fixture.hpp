@@ -45,10 +45,14 @@ class LoadTest : public E2eTest {
         << bound() << " of " << count << " pods are bound after 60 s";
   }
 
+  // What has to be kept alive while a test waits.
+  virtual void tend() {}
+
   // Waits until every pod is bound or was refused, and nothing has been bound for two seconds.
   void settle() {
     const auto quiet = [&] {
       const int last = bound();
+      tend();
       return !eventually(2s, [&] { return bound() != last; });
     };
     const auto decided = [&] {
