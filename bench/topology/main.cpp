@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -127,10 +128,12 @@ class Bench {
         "Score of TopologyScore over 5,000 nodes, view Predicted\n\n"
         "| strategy | pods | ms a pod | of the worst pod | ns a node | of the floor |\n"
         "| --- | --- | --- | --- | --- | --- |\n");
-    Scene scene(pods_, {});
+    std::optional<Scene> made;
     for (const char* strategy : {"LeastAllocated", "MostAllocated", "BalancedAllocation",
                                  "LeastNUMANodes", "PreserveLargeZones"}) {
       if (!options_.wants(strategy)) continue;
+      if (!made) made.emplace(pods_, ClusterSpec{});
+      Scene& scene = *made;
       const std::string args = R"({"scoringStrategy":{"type":")" + std::string(strategy) + R"("}})";
       sdk::FakePlugin<TopologyScore> plugin(scene.cluster().host(), args);
       score(strategy, "one container", pods_.plain(), scene, plugin.plugin());

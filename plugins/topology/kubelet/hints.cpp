@@ -71,15 +71,26 @@ bool memory_hints(const Run& run, std::span<const RowNeed> needs, HintList& list
   const NodeModel& model = run.model;
   const NodeState& state = *run.state;
   uint32_t size = model.zones();
+  bool sized = false;  // small sets come first
   const bool groups = state.knows_groups();
+  ZoneMask lone = 0;  // zones whose blocks lie on nothing else: no set of several has one
+  for (uint32_t column = 0; groups && column < model.zones(); ++column) {
+    const bool used = state.assignments(model, column) > 0;
+    if (used && is_single(state.group(model, column))) lone |= column_bit(column);
+  }
   for_each_mask(model.all, [&](ZoneMask mask) {
+    const bool several = !is_single(mask);
+    const bool barred = several && (mask & lone) != 0;
+    if (barred && sized) return;
     for (const RowNeed& need : needs) {
       const int64_t there =
           need.row == kNoResourceRow ? 0 : sum_over(model.memory[need.row].allocatable, mask);
       if (there < need.amount) return;
     }
-    size = std::min(size, static_cast<uint32_t>(std::popcount(mask)));
-    if (groups && is_single(mask)) {
+    if (!sized) size = std::min(size, static_cast<uint32_t>(std::popcount(mask)));
+    sized = true;
+    if (barred) return;
+    if (groups && !several) {
       const auto column = static_cast<uint32_t>(std::countr_zero(mask));
       if (!is_single(state.group(model, column))) return;
     } else if (groups && violates_groups(run, mask)) {
