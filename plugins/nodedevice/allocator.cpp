@@ -56,13 +56,25 @@ Positions Attempt::candidates(const Want& want) const {
   return found;
 }
 
+Positions Attempt::selected(const Want& want) const {
+  const TypeState& state = node_.type(want.type);
+  Positions all;
+  for (size_t i = 0; i < state.devices.size(); ++i) {
+    const DeviceState& device = state.devices[i];
+    const bool selects = want.hint != nullptr && want.hint->selector.has_value();
+    if (device.present && (!selects || want.hint->selector->matches(device.info->labels)))
+      all.push_back(static_cast<int>(i));
+  }
+  return all;
+}
+
 Verdict Attempt::choose_in_order(const Want& want, const Positions& found,
-                                 const Positions& preferred, int64_t at_most,
+                                 const Positions& preferred, int64_t at_most, Turns turns,
                                  Positions& chosen) const {
   if (static_cast<int64_t>(found.size()) < want.count)
     return refuse(Reason::kInsufficientDevices, want.type);
   const TypeState& state = node_.type(want.type);
-  Positions order = found;
+  Positions order = preferred.empty() || turns == Turns::kOfFound ? found : selected(want);
   if (scorer_ != nullptr) {
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
       const auto score = [&](int position) {
@@ -77,9 +89,10 @@ Verdict Attempt::choose_in_order(const Want& want, const Positions& found,
   std::vector<int> rounds(preferred.size(), 0);
   for (int position : order) {
     const auto it = std::find(preferred.begin(), preferred.end(), state.at(position).pcie);
-    const int round = it == preferred.end() ? static_cast<int>(found.size())
+    const int round = it == preferred.end() ? static_cast<int>(state.devices.size())
                                             : rounds[static_cast<size_t>(it - preferred.begin())]++;
-    keyed.emplace_back(round, position);
+    if (std::binary_search(found.begin(), found.end(), position))
+      keyed.emplace_back(round, position);
   }
   std::stable_sort(keyed.begin(), keyed.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -123,7 +136,7 @@ Verdict Attempt::choose(const Want& want, const Positions& found, Positions& cho
     const Verdict verdict = choose_gpus(want, found, chosen, decided);
     if (decided) return verdict;
   }
-  return choose_in_order(want, found, {}, want.count, chosen);
+  return choose_in_order(want, found, {}, want.count, Turns::kOfFound, chosen);
 }
 
 void Attempt::record(const Want& want, const Positions& chosen, Allocation& allocation) const {

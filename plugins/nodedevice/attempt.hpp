@@ -42,9 +42,13 @@ class Attempt {
   Verdict choose(const Want& want, const Positions& found, Positions& chosen) const;
   Verdict choose_gpus(const Want& want, const Positions& found, Positions& chosen,
                       bool& decided) const;
-  // Up to `at_most` devices, those at one of `preferred` PCIe ids first, one from each in turn.
+  // Up to `at_most` of `found`, those at one of `preferred` PCIe ids first, one from each in turn.
+  // Koordinator counts turns over all devices, also over those that cannot be given.
+  enum class Turns { kOfFound, kOfAll };
   Verdict choose_in_order(const Want& want, const Positions& found, const Positions& preferred,
-                          int64_t at_most, Positions& chosen) const;
+                          int64_t at_most, Turns turns, Positions& chosen) const;
+  // All that the pod's selector leaves.
+  [[nodiscard]] Positions selected(const Want& want) const;
   void record(const Want& want, const Positions& chosen, Allocation& allocation) const;
   [[nodiscard]] Positions pcie_ids(int type, const Positions& chosen) const;
 
@@ -52,7 +56,7 @@ class Attempt {
   // out of `wants`.
   Verdict choose_jointly(Wants& wants, Allocation& allocation) const;
   // The secondary types, where the primary's devices are.
-  Verdict follow(Joint& joint) const;
+  Verdict follow(Joint& joint, Turns turns) const;
   // Whether the secondary types have enough at these PCIe ids.
   [[nodiscard]] bool can_follow(const Joint& joint, const Positions& pcie) const;
   [[nodiscard]] bool choose_other_place(Joint& joint) const;

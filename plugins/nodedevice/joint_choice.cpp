@@ -39,14 +39,14 @@ bool Attempt::can_follow(const Joint& joint, const Positions& pcie) const {
   return true;
 }
 
-Verdict Attempt::follow(Joint& joint) const {
+Verdict Attempt::follow(Joint& joint, Turns turns) const {
   const Positions near = pcie_ids(joint.wants[0].type, joint.chosen[0]);
   for (size_t i = 1; i < joint.wants.size(); ++i) {
     Want want = joint.wants[i];
     const auto places = static_cast<int64_t>(near.size());
     if (joint.same_pcie) want.count = std::max(want.count, places);
-    const Verdict verdict =
-        choose_in_order(want, joint.found[i], near, std::max(want.count, places), joint.chosen[i]);
+    const Verdict verdict = choose_in_order(want, joint.found[i], near,
+                                            std::max(want.count, places), turns, joint.chosen[i]);
     if (!verdict.fits()) return verdict;
     if (joint.same_pcie && pcie_ids(want.type, joint.chosen[i]) != near)
       return refuse(Reason::kJointViolation, want.type);
@@ -65,8 +65,9 @@ bool Attempt::choose_at(Joint& joint, const Positions& pcie) const {
     if (std::any_of(there.begin(), there.end(), [&](int p) { return state.at(p).numa != zone; }))
       return false;
   }
-  return choose_in_order(primary, there, pcie, primary.count, joint.chosen[0]).fits() &&
-         pcie_ids(primary.type, joint.chosen[0]) == pcie && follow(joint).fits();
+  return choose_in_order(primary, there, pcie, primary.count, Turns::kOfFound, joint.chosen[0])
+             .fits() &&
+         pcie_ids(primary.type, joint.chosen[0]) == pcie && follow(joint, Turns::kOfFound).fits();
 }
 
 bool Attempt::choose_other_place(Joint& joint) const {
@@ -80,7 +81,7 @@ bool Attempt::choose_other_place(Joint& joint) const {
         choose_partition(node_, primary, rules, demand_.hints, joint.found[0], joint.chosen[0],
                          accepts)
             .fits() &&
-        follow(joint).fits())
+        follow(joint, Turns::kOfFound).fits())
       return true;
     if (rules.enforced) return false;
   }
@@ -129,7 +130,7 @@ Verdict Attempt::choose_jointly(Wants& wants, Allocation& allocation) const {
   joint.chosen.resize(joint.wants.size());
   if (Verdict verdict = choose(joint.wants[0], joint.found[0], joint.chosen[0]); !verdict.fits())
     return verdict;
-  const Verdict verdict = follow(joint);
+  const Verdict verdict = follow(joint, Turns::kOfAll);
   if (!verdict.fits() && !(joint.same_pcie && choose_other_place(joint))) return verdict;
   for (size_t i = 0; i < joint.wants.size(); ++i)
     record(joint.wants[i], joint.chosen[i], allocation);

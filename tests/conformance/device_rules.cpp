@@ -1,6 +1,7 @@
 #include "tests/conformance/device_rules.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <tuple>
 
@@ -174,17 +175,51 @@ bool comes_under_partitions(const DeviceStep& step) {
 bool comes_under_exclusive(const DeviceStep& step);
 bool comes_under_joint(const DeviceStep& step);
 
+// The other types that have to be at the same PCIe ids have enough devices there.
+bool others_can_follow(const DeviceStep& step, const dev::Partition& partition) {
+  std::map<std::string, int64_t> ids;
+  for (const int32_t minor : partition.minors)
+    ids[step.scene.state.type(gpu_type()).find(minor)->info->pcie_id] = 0;
+  for (const dev::TypeRequest& request : step.demand.request.types) {
+    if (request.type == gpu_type()) continue;
+    const DeviceWant want = want_of(step, request.type);
+    int64_t there = 0;
+    std::set<std::string> seen;
+    for (const dev::DeviceState& device : step.scene.state.type(request.type).devices) {
+      if (!problem_with(step, request.type, want.per_device, device).empty()) continue;
+      if (ids.count(device.info->pcie_id) == 0) continue;
+      seen.insert(device.info->pcie_id);
+      ++there;
+    }
+    if (there < want.count || seen.size() != ids.size()) return false;
+  }
+  return true;
+}
+
+// The pod asks for a partition of the table, and none that it may have does for the other types.
+bool no_partition_does(const DeviceStep& step) {
+  const auto& spec = step.demand.hints.partition;
+  if (!spec || !comes_under_joint(step)) return false;
+  const auto& partitions = table_of(step)->at(gpu_request(step)->count);
+  return std::none_of(partitions.begin(), partitions.end(), [&](const dev::Partition& partition) {
+    return (!spec->restricted || partition.score == first_score(partitions, false)) &&
+           is_partition_free(step, partition, Exclusive::kHonoured) &&
+           others_can_follow(step, partition);
+  });
+}
+
 // The reference gives the first partition by rising scores, or cannot follow to it with the other
 // types. Ours is the first by falling scores, or if that does not do for all types another.
 bool partitions_explain(const DeviceStep& step, std::set<std::string>& rules) {
   const auto theirs = by_table(step, true, Exclusive::kIgnored);
   const auto right = by_table(step, false, Exclusive::kHonoured);
-  if (!theirs) return false;
+  const auto& spec = step.demand.hints.partition;
+  if (!theirs && !(spec && spec->restricted)) return false;
   const bool refused = step.filter.at("code") != "Success" && step.demand.hints.joint.has_value();
-  if (!refused && minors_in(step.allocation) != *theirs) return false;
+  if (!refused && minors_in(step.allocation) != theirs.value_or(std::set<int>())) return false;
   const bool fine = problem_of_ours(step).empty();
-  const bool is_right = right ? step.verdict.fits() && fine && minors_of(step) == *right
-                              : fine || !step.verdict.fits();
+  const bool is_right = step.verdict.fits() ? fine && (!right || minors_of(step) == *right)
+                                            : !right || no_partition_does(step);
   if (!is_right && !(fine && comes_under_joint(step))) return false;
   rules.insert(kPartitions);
   if (!is_right) rules.insert(kJoint);
