@@ -226,7 +226,6 @@ NodeKind kind_of_counts(const NodeDescription& node, ResourceIndex& resources) {
         kubelet::kMaxCpus + 1,
         cpus + (amount_of(builder.kind.capacity[column], "cpu") + kMilli - 1) / kMilli);
   }
-  constexpr std::int32_t kUnknownDistance = 255;
   const bool has_costs = std::any_of(node.zones.begin(), node.zones.end(),
                                      [](const auto& zone) { return !zone.costs.empty(); });
   for (const ZoneDescription& from : node.zones) {
@@ -235,7 +234,7 @@ NodeKind kind_of_counts(const NodeDescription& node, ResourceIndex& resources) {
       const auto cost = std::find_if(from.costs.begin(), from.costs.end(),
                                      [&](const auto& c) { return c.first == to.id; });
       model.distances.push_back(cost != from.costs.end() ? static_cast<std::int32_t>(cost->second)
-                                                         : kUnknownDistance);
+                                                         : topology::kUnknownDistance);
     }
   }
   // An exporter writes zeros, or nothing, where a manager is off: that constrains nothing.

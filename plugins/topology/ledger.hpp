@@ -385,7 +385,7 @@ class Ledger {
   [[nodiscard]] static PodKey key_of(std::string_view uid);
   static void charge(NodeRecord& node, const PodRecord& pod);
 
-  // ledger_settle.cpp: which pods the current report counts.
+  // ledger_settle.cpp and ledger_explain.cpp: which pods the current report counts.
   void settle_report(NodeRecord& node, const Before& before);
   bool settle_pod(NodeRecord& node, PodRecord& pod);     // true: something is settled by it
   bool explain(NodeRecord& node, const Before* before);  // null: not a new report

@@ -34,6 +34,8 @@ struct ZoneResource {
   int64_t available = 0;
 };
 
+inline constexpr int32_t kUnknownDistance = 255;  // to zones of which nothing is said
+
 struct ZoneCost {
   uint32_t zone_id = 0;
   int32_t value = 0;

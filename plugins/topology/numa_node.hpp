@@ -16,7 +16,6 @@
 namespace plimsoll::topology {
 
 inline constexpr uint32_t kMaxZones = 64;
-inline constexpr int32_t kUnknownDistance = 255;
 inline constexpr uint32_t kNoRow = UINT32_MAX;
 
 // Position of a resource in resource vectors: the host's resource_index.

@@ -8,7 +8,7 @@
 namespace plimsoll::topology {
 namespace {
 
-constexpr size_t kMaxSteps = 1024;  // of the search, dead ends included
+constexpr size_t kMaxSearchSteps = 1024;  // of the search, dead ends included
 
 void add(ReleasedUnit& unit, uint32_t row, int64_t amount) {
   for (auto& [known, total] : unit.amounts) {
@@ -163,7 +163,7 @@ struct Release::Search {
 
   // Equal units are laid out in ascending order of zones: which of them is where does not matter.
   void run(size_t unit, uint32_t column) {
-    if (!all_fit || ++steps > kMaxSteps) {
+    if (!all_fit || ++steps > kMaxSearchSteps) {
       all_fit = false;
       return;
     }

@@ -8,7 +8,6 @@
 namespace plimsoll::topology::kubelet {
 namespace {
 
-constexpr int32_t kUnknownDistance = 255;
 constexpr std::string_view kCpu = "cpu";
 
 // Row by row; empty if no zone says anything.

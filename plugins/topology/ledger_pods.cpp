@@ -1,0 +1,315 @@
+// Pods as they come and go: promised, bound, deleted.
+
+#include <algorithm>
+#include <charconv>
+#include <plimsoll/views.hpp>
+
+#include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/ledger.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+using sdk::view;
+
+constexpr std::string_view kSmtAlignmentError = "SMTAlignmentError";
+
+// Pods that exporters count under with-exclusive-resources.
+bool is_exclusive(const PodRequest& request) {
+  return request.has_pinned;
+}
+
+// A kubelet refused the pod for want of zones. It never held anything.
+bool refused_for_zones(const plimsoll_pod& pod, LedgerStats& stats) {
+  if (!PLIMSOLL_HAS(&pod, status_reason) || pod.phase != PLIMSOLL_PHASE_FAILED) return false;
+  const std::string_view reason = view(pod.status_reason);
+  uint64_t* counter = reason == "TopologyAffinityError"      ? &stats.refused_affinity
+                      : reason == kSmtAlignmentError         ? &stats.refused_smt
+                      : reason == "UnexpectedAdmissionError" ? &stats.refused_unexpected
+                                                             : nullptr;
+  if (counter != nullptr) ++*counter;
+  return counter != nullptr;
+}
+
+// Resource versions of the API server are numbers; 0: this one is not.
+uint64_t version_of(const plimsoll_pod& pod) {
+  const std::string_view text = view(pod.meta.resource_version);
+  uint64_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  return error == std::errc() && end == text.data() + text.size() ? version : 0;
+}
+
+uint64_t mix(uint64_t hash, uint64_t value) {
+  return (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
+}
+
+uint64_t hash_of(const kubelet::PodDemand& pod) {
+  uint64_t hash = pod.containers.size() * 4 + (pod.guaranteed ? 2 : 0) + (pod.pod_level ? 1 : 0);
+  const auto add = [&](const kubelet::Needs& needs) {
+    for (const kubelet::Need& need : needs) {
+      hash = mix(mix(hash, need.resource), static_cast<uint64_t>(need.amount));
+    }
+  };
+  for (const kubelet::ContainerDemand& container : pod.containers) {
+    hash = mix(hash, static_cast<uint64_t>(container.cpu_milli));
+    add(container.memory);
+    add(container.devices);
+  }
+  return hash;
+}
+
+}  // namespace
+
+// Pods of one template share what a kubelet looks at. Null: no kubelet looks at the pod.
+std::shared_ptr<const kubelet::PodDemand> Ledger::demand_of(const plimsoll_pod& pod) {
+  auto made = std::make_shared<const kubelet::PodDemand>(pod);
+  if (!made->asks) return nullptr;
+  const uint64_t hash = hash_of(*made);
+  const auto [begin, end] = demands_.equal_range(hash);
+  for (auto at = begin; at != end; ++at) {
+    if (auto known = at->second.lock(); known && same_demand(*known, *made)) return known;
+  }
+  demands_.emplace(hash, made);
+  if (demands_.size() > sweep_demands_at_) {
+    std::erase_if(demands_, [](const auto& entry) { return entry.second.expired(); });
+    sweep_demands_at_ = 2 * demands_.size() + 1024;
+  }
+  return made;
+}
+
+Ledger::PodRecord* Ledger::find(const PodKey& key, NodeRecord*& node) {
+  const auto at = pods_.find(key);
+  if (at == pods_.end()) return nullptr;
+  node = at->second;
+  for (PodRecord& pod : node->pods) {
+    if (pod.key == key) return &pod;
+  }
+  return nullptr;
+}
+
+void Ledger::add_pod(NodeRecord& node, PodRecord record) {
+  if (!record.covered && !record.charges.empty()) ++pending_;
+  charge(node, record);
+  pods_[record.key] = &node;
+  node.pods.push_back(std::move(record));
+}
+
+Ledger::PodRecord Ledger::take_pod(NodeRecord& node, const PodKey& key) {
+  const auto at = std::find_if(node.pods.begin(), node.pods.end(),
+                               [&](const PodRecord& pod) { return pod.key == key; });
+  if (!at->covered && !at->charges.empty()) --pending_;
+  PodRecord taken = std::move(*at);
+  pods_.erase(key);
+  node.pods.erase(at);
+  return taken;
+}
+
+Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms, Insist insist) {
+  now_ms_ = now_ms;
+  ++event_;
+  NodeRecord* node = slot < slots_.size() ? slots_[slot] : nullptr;
+  const PodRequest request(pod);
+  Inquiry inquiry(pod);
+  if (node == nullptr || (!request.has_pinned && !inquiry.matters())) return {};
+  const PodKey key = key_of(view(pod.meta.uid));
+  Placement placement;
+  NodeRecord* known_on = nullptr;
+  PodRecord* known = find(key, known_on);
+  if (known != nullptr && known->bound) {  // it has its zones already
+    placement.complete = false;
+    return placement;
+  }
+  if (known != nullptr) {  // promised before: that counts until the new promise is made
+    PodRecord promised = take_pod(*known_on, key);
+    replan(*known_on);
+    touch(*known_on, Ease::kNo);
+    const bool fits = insist == Insist::kYes || judge(slot, inquiry).fits();
+    if (!fits) {
+      add_pod(*known_on, std::move(promised));
+      replan(*known_on);
+      touch(*known_on, Ease::kNo);
+      placement.complete = false;
+      return placement;
+    }
+    touch(*known_on, known_on != node ? Ease::kYes : Ease::kNo);
+    if (known_on != node) {
+      if (known_on->slot != UINT32_MAX) freed_.push_back(known_on->slot);
+      forget_if_idle(*known_on);
+    }
+  } else if (insist == Insist::kNo && !judge(slot, inquiry).fits()) {
+    placement.complete = false;
+    return placement;
+  }
+  PodRecord record;
+  record.key = key;
+  record.hash = pod_hash(view(pod.meta.ns), view(pod.meta.name));
+  record.exclusive = is_exclusive(request);
+  record.trusted = node->reported;  // else the first report decides where it is charged
+  record.since_ms = record.order_ms = now_ms;
+  record.moment.reserved = ++moments_;
+  record.demand = demand_of(pod);
+  if (request.has_pinned) record.request = std::make_unique<PodRequest>(request.without_views());
+  add_pod(*node, std::move(record));
+  PodRecord& added = node->pods.back();
+  if (node->reported) {
+    if (added.demand && append(*node, added)) {
+      plan(*node, added, &placement);
+    } else {
+      replan(*node, &added, &placement);
+    }
+    placement.complete = true;
+  }
+  touch(*node, Ease::kNo);
+  return placement;
+}
+
+bool Ledger::unreserve(const plimsoll_pod& pod) {
+  ++event_;
+  const PodKey key = key_of(view(pod.meta.uid));
+  NodeRecord* node = nullptr;
+  const PodRecord* record = find(key, node);
+  if (record == nullptr || record->bound) return false;
+  const bool charges = !record->charges.empty();
+  take_pod(*node, key);
+  replan(*node);  // the kubelet will never see it: those after it move up
+  touch(*node, Ease::kYes);
+  forget_if_idle(*node);
+  return charges;
+}
+
+// The API server says that a promised pod is bound: the kubelet sees it from now on, after those
+// that were bound before.
+void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_pod& object) {
+  if (pod.start_ms != object.start_ms) {
+    pod.start_ms = pod.moment.start_ms = object.start_ms;
+    set_due(node);
+  }
+  if (pod.bound) return;
+  pod.bound = true;
+  pod.since_ms = now_ms_;
+  pod.moment.bound = ++moments_;
+  pod.moment.version = version_of(object);
+  pod.moment.fresh = object.start_ms == 0;
+  if (pod.covered || !pod.demand || !node.reported) return;
+  Since& since = node.since;
+  // Where the order makes no difference there is nothing to play again.
+  const bool last = !since.blurred && since.unbound.size() == 1 && since.worlds.size() == 1;
+  if (last) {
+    since.unbound.clear();
+    since.subjects.clear();
+    since.demands.clear();
+    since.steps.clear();
+    since.settled_steps = 0;
+    recount(node);
+  } else if (!since.blurred) {
+    replan(node);
+  }
+  // Nothing comes free; but who waits for an order that is known now is one who was told so.
+  const bool told = node.told_uncertain.load(std::memory_order_relaxed);
+  touch(node, told ? Ease::kYes : Ease::kNo);
+}
+
+void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, int64_t now_ms) {
+  now_ms_ = now_ms;
+  ++event_;
+  const PodKey key = key_of(view(pod.meta.uid));
+  NodeRecord* known_on = nullptr;
+  if (PodRecord* known = find(key, known_on); known != nullptr && known_on->name == node_name) {
+    confirm_binding(*known_on, *known, pod);
+    if (pod.meta.deletion_ms != 0 && !known->leaving) {
+      known->leaving = true;
+      if (known->demand) {
+        replan(*known_on);
+        touch(*known_on, Ease::kNo);
+      }
+    }
+    return;
+  }
+  if (known_on != nullptr) {  // promised elsewhere: the API server knows better
+    take_pod(*known_on, key);
+    replan(*known_on);
+    touch(*known_on, Ease::kYes);
+    if (known_on->slot != UINT32_MAX) freed_.push_back(known_on->slot);
+    forget_if_idle(*known_on);
+  }
+  NodeRecord& node = record_of(node_name);
+  const PodRequest request(pod);
+  PodRecord record;
+  record.key = key;
+  record.hash = pod_hash(view(pod.meta.ns), view(pod.meta.name));
+  record.exclusive = is_exclusive(request);
+  record.bound = true;
+  record.leaving = pod.meta.deletion_ms != 0;
+  record.since_ms = now_ms;
+  record.start_ms = pod.start_ms;
+  record.order_ms = pod.start_ms != 0 ? pod.start_ms : now_ms;
+  record.moment.reserved = record.moment.bound = ++moments_;
+  record.moment.version = version_of(pod);
+  record.moment.fresh = pod.start_ms == 0;
+  record.moment.start_ms = pod.start_ms;
+  record.demand = demand_of(pod);
+  if (request.has_pinned) record.request = std::make_unique<PodRequest>(request.without_views());
+  const plimsoll_str* zones = sdk::Labels(pod.meta.annotations).find(kZonesAnnotation);
+  if (request.has_pinned && zones != nullptr) record.named = zones_of(view(*zones), request);
+  if (request.has_pinned && node.reported) settle_place(node, record);
+  const bool matters = record.demand || !record.charges.empty();
+  add_pod(node, std::move(record));
+  const bool settled = settle_pod(node, node.pods.back());
+  if (matters && !settled) replan(node);
+  if (matters || settled) touch(node, settled ? Ease::kYes : Ease::kNo);
+}
+
+void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
+  now_ms_ = now_ms;
+  ++event_;
+  const PodKey key = key_of(view(pod.meta.uid));
+  NodeRecord* node = nullptr;
+  PodRecord* record = find(key, node);
+  if (record == nullptr) return;
+  const bool charges = !record->charges.empty();
+  GonePod gone;
+  gone.hash = record->hash;
+  gone.exclusive = record->exclusive;
+  gone.counted = record->covered && !record->weak;
+  gone.located = record->located;
+  gone.seen = record->covered;
+  gone.refund = record->covered && (record->located || record->held);
+  gone.gone_ms = now_ms;
+  gone.charges = record->charges;
+  gone.refused = refused_for_zones(pod, stats_) && !record->covered;
+  gone.demand = record->demand;
+  gone.held = record->held;
+  gone.moment = record->moment;
+  gone.moment.gone = ++moments_;
+  // What made its kubelet refuse it, the next report shows.
+  if (gone.refused && node->reported) {
+    node->refused_one = true;
+    node->refused_ms = now_ms;
+    learn(*node, *record, view(pod.status_reason) == kSmtAlignmentError);
+  }
+  gone.request = std::move(record->request);
+  const bool matters = charges || gone.request != nullptr || gone.demand != nullptr;
+  take_pod(*node, key);
+  bool settled = false;
+  if (node->reported) {
+    node->gone.push_back(std::move(gone));
+    trim_gone(*node);
+    // Without it the report may turn out to count pods that it was not known to count.
+    settled = !node->explained && explain(*node, nullptr);
+    if (matters || settled) replan(*node);
+  }
+  if (matters || settled) touch(*node, Ease::kYes);
+  forget_if_idle(*node);
+}
+
+const std::vector<Charge>* Ledger::charges_of(std::string_view pod_uid) const {
+  const PodKey key = key_of(pod_uid);
+  const auto at = pods_.find(key);
+  if (at == pods_.end()) return nullptr;
+  for (const PodRecord& pod : at->second->pods) {
+    if (pod.key == key) return &pod.charges;
+  }
+  return nullptr;
+}
+
+}  // namespace plimsoll::topology
