@@ -9,6 +9,7 @@
 #include "plugins/topology/fit.hpp"
 #include "plugins/topology/kubelet/quick.hpp"
 #include "plugins/topology/pod_request.hpp"
+#include "plugins/topology/zone_use.hpp"
 
 namespace plimsoll::topology {
 
@@ -25,6 +26,7 @@ struct Inquiry {
   kubelet::QuickPlans plans;
   kubelet::Scratch scratch;
   kubelet::NodeState state;
+  ZoneUse use;
 };
 
 struct Judgement {

@@ -136,6 +136,8 @@ class Ledger {
   [[nodiscard]] bool fits_soon(uint32_t slot, Inquiry& pod) const;
   // Where the pod would land now, most likely. Not complete: nowhere.
   [[nodiscard]] Placement likely(uint32_t slot, Inquiry& pod) const;
+  // The same for scores (ledger_service.h, `use`). Null: nowhere, or no report.
+  [[nodiscard]] const plimsoll_numa_use* use(uint32_t slot, Inquiry& pod) const;
   // For explanations: the node as its kubelet sees it, in the likeliest of its possible states.
   struct Likely {
     const kubelet::NodeModel* model = nullptr;  // null: no report

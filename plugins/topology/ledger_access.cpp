@@ -181,6 +181,14 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
         return 1;
       });
     };
+    table.use = [](void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod) {
+      const plimsoll_numa_use* use = nullptr;
+      of(ctx).guarded([&] {
+        use = of(ctx).ledger.use(slot, pod->inquiry);
+        return 1;
+      });
+      return use;
+    };
   }
 
   void fill_promises() {

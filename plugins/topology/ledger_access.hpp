@@ -82,6 +82,9 @@ class LedgerAccess {
   [[nodiscard]] bool fits_soon(uint32_t slot, const Inquiry& pod) const;
   [[nodiscard]] std::string explain(uint32_t slot, const Inquiry& pod, const plimsoll_pod& object,
                                     Verdict verdict) const;
+  [[nodiscard]] const plimsoll_numa_use* use(uint32_t slot, const Inquiry& pod) const {
+    return service_->use(service_->ctx, slot, pod.get());
+  }
 
   // For requeue hints, as the service's functions of the same names; eased on the loop only.
   [[nodiscard]] bool eased(uint32_t slot) const {

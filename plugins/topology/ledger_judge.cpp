@@ -311,6 +311,27 @@ Placement Ledger::likely(uint32_t slot, Inquiry& pod) const {
   return placement_given(*node.model, *pod.demand, given, *view);
 }
 
+const plimsoll_numa_use* Ledger::use(uint32_t slot, Inquiry& pod) const {
+  const plimsoll_numa_node* view = node(slot);
+  if (view == nullptr) return nullptr;
+  const NodeRecord& node = *slots_[slot];
+  const NodeState& state = node.since.worlds.front();
+  if (!pod.scratch.uses_full_lists()) {
+    const kubelet::QuickPlan& plan = pod.plans.of(*node.model, *pod.demand);
+    const Glance& glance = glances_[slot];
+    kubelet::QuickPlace place;
+    const kubelet::QuickVerdict quick =
+        glance.counts != nullptr
+            ? plan.place(glance.counts, glance.brief, place)
+            : plan.place(state.counts(), kubelet::Brief(*node.model, state), place);
+    if (quick.answer == kubelet::QuickVerdict::kRefused) return nullptr;
+    if (quick.answer == kubelet::QuickVerdict::kAdmitted) {
+      return pod.use.find(*node.model, state.counts(), *view, place);
+    }
+  }
+  return pod.use.find(*node.model, state, *view, *pod.demand, pod.scratch);
+}
+
 Ledger::Likely Ledger::likely_state(uint32_t slot) const {
   if (node(slot) == nullptr) return {};
   const NodeRecord& node = *slots_[slot];

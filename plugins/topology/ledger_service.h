@@ -6,9 +6,9 @@
  * others find it. `ctx` is the first argument of every function. Nothing here blocks.
  *
  * Threads: `node`, `malformed`, `predict`, `pending_promises`, `fits_without`, `holds`, `inquire`,
- * `judge`, `judge_many`, `judge_changed`, `fits_soon` and `explain` are const and may be called from filter and
- * score on several threads at once; everything else on the scheduler loop only. What `node` returns
- * is valid until the loop takes its next event.
+ * `judge`, `judge_many`, `judge_changed`, `fits_soon`, `explain` and `use` are const and may be
+ * called from filter and score on several threads at once; everything else on the scheduler loop
+ * only. What `node` returns is valid until the loop takes its next event.
  */
 #ifndef PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_
 #define PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_
@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_NUMA_LEDGER_SERVICE "plimsoll.io/numa-ledger"
-#define PLIMSOLL_NUMA_LEDGER_VERSION 6
+#define PLIMSOLL_NUMA_LEDGER_VERSION 7
 
 enum {
   PLIMSOLL_NUMA_POLICY_NONE = 0,
@@ -61,6 +61,21 @@ typedef struct plimsoll_numa_charge {
   uint32_t reserved;
   int64_t amount;
 } plimsoll_numa_charge;
+
+/* Where a pod would land on a node. Rows, columns and cells are those of plimsoll_numa_node. */
+typedef struct plimsoll_numa_use {
+  uint32_t size;
+  uint32_t promised; /* 1: the policy keeps to zones: it is not `none` */
+  uint32_t width;    /* zones of the widest container (scope pod: of the pod); 0: none is tied */
+  /* Of the container that is spread furthest beyond what the sizes of the zones call for: */
+  uint32_t used;
+  uint32_t needed;
+  uint32_t reserved;
+  uint64_t widest;       /* the zones of the widest container, as columns */
+  uint64_t zones;        /* of all containers together */
+  const uint64_t* taken; /* by row: columns that something is taken from */
+  const int64_t* free;   /* by cell: what is free once the pod is there */
+} plimsoll_numa_use;
 
 /* Why a kubelet would refuse a pod. */
 enum {
@@ -167,6 +182,12 @@ typedef struct plimsoll_numa_ledger {
   /* `judge` of `count` nodes, faster than one by one. `verdicts` and `resources` have as many. */
   void (*judge_many)(void* ctx, const uint32_t* slots, uint32_t count, plimsoll_numa_inquiry* pod,
                      uint32_t* verdicts, uint32_t* resources);
+
+  /* ---- for scores */
+  /* Where the pod would land, in the likeliest of the states in which the node may be. NULL: the
+   * kubelet would refuse it there, or the node reported no zones. Valid until the next question
+   * with the same `pod`, and as long as what `node` returns. */
+  const plimsoll_numa_use* (*use)(void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod);
 } plimsoll_numa_ledger;
 
 #ifdef __cplusplus

@@ -217,17 +217,8 @@ int64_t device_score(const plimsoll_numa_node& node, uint32_t device_row, const 
 
 }  // namespace
 
-WidthCost::WidthCost(const ScoringStrategy& strategy, const PodRequest& pod,
-                     std::vector<int64_t> weights)
-    : weights_(std::move(weights)),
-      cpu_weight_(bounded_weight(strategy, "cpu")),
-      cpu_(kEmptyRequest) {
-  for (const Request& request : pod.effective) {
-    if (request.resource == PLIMSOLL_RESOURCE_CPU) {
-      cpu_ = std::clamp<int64_t>(request.amount, kEmptyRequest, kLimit);
-    }
-  }
-}
+WidthCost::WidthCost(PodWeights weights, int64_t cpu)
+    : weights_(std::move(weights)), cpu_(std::clamp(cpu, kEmptyRequest, kLimit)) {}
 
 int64_t WidthCost::ordinary(const plimsoll_numa_node& node, const NodeCpu& cpu) const {
   const uint32_t row = row_of(node, PLIMSOLL_RESOURCE_CPU);
@@ -235,21 +226,21 @@ int64_t WidthCost::ordinary(const plimsoll_numa_node& node, const NodeCpu& cpu) 
   return cpu_score(node, row, cpu, node.free, 0, cpu_);
 }
 
-int64_t WidthCost::aligned(const plimsoll_numa_node& node, const ZoneUse& use,
+int64_t WidthCost::aligned(const plimsoll_numa_node& node, const plimsoll_numa_use& use,
                            const NodeCpu& cpu) const {
   if (!keeps_zones(node)) return kMaxScore;
   int64_t sum = 0;
   int64_t weights = 0;
-  const uint32_t cpu_row = row_of(node, PLIMSOLL_RESOURCE_CPU);
-  if (cpu_row != kNoRow) {
-    sum += cpu_weight_ * cpu_score(node, cpu_row, cpu, use.free.data(), use.zones, cpu_);
-    weights += cpu_weight_;
-  }
-  for (size_t i = 0; i < weights_.size(); ++i) {
-    const uint32_t row = use.rows[i];
-    if (row == kNoRow || use.taken[row] == 0 || !counts_devices(node, row)) continue;
-    sum += weights_[i] * device_score(node, row, use.free.data(), use.taken[row]);
-    weights += weights_[i];
+  for (uint32_t row = 0; row < node.resource_count; ++row) {
+    const uint32_t resource = node.resources[row];
+    const int64_t weight = weights_.of(resource);
+    if (resource == PLIMSOLL_RESOURCE_CPU) {
+      sum += weight * cpu_score(node, row, cpu, use.free, use.zones, cpu_);
+      weights += weight;
+    } else if (use.taken[row] != 0 && counts_devices(node, row)) {
+      sum += weight * device_score(node, row, use.free, use.taken[row]);
+      weights += weight;
+    }
   }
   return weights == 0 ? kMaxScore : sum / weights;
 }

@@ -14,10 +14,8 @@
 // behind without any cost these too.
 
 #include <cstdint>
-#include <vector>
 
 #include "plugins/topology/score.hpp"
-#include "plugins/topology/zone_use.hpp"
 
 namespace plimsoll::topology {
 
@@ -31,18 +29,17 @@ struct NodeCpu {
 // nothing to lose: 100.
 class WidthCost {
  public:
-  // `weights`: of the resources that the pod pins, in the order of ZonePredictor::resources().
-  WidthCost(const ScoringStrategy& strategy, const PodRequest& pod, std::vector<int64_t> weights);
+  // `cpu`: what the pod requests of it, aligned or not; milli.
+  WidthCost(PodWeights weights, int64_t cpu);
 
   // A pod that pins nothing.
   [[nodiscard]] int64_t ordinary(const plimsoll_numa_node& node, const NodeCpu& cpu) const;
   // A pod that was predicted to use these zones.
-  [[nodiscard]] int64_t aligned(const plimsoll_numa_node& node, const ZoneUse& use,
+  [[nodiscard]] int64_t aligned(const plimsoll_numa_node& node, const plimsoll_numa_use& use,
                                 const NodeCpu& cpu) const;
 
  private:
-  std::vector<int64_t> weights_;
-  int64_t cpu_weight_;
+  PodWeights weights_;
   int64_t cpu_;  // what the pod requests, at least as much as an empty request counts elsewhere
 };
 

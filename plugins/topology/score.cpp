@@ -109,6 +109,14 @@ int64_t worst_zone(const ScoringStrategy& strategy, const Requests& requests,
 
 }  // namespace
 
+PodWeights::PodWeights(const ScoringStrategy& strategy, const PodRequest& pod)
+    : weights_{{PLIMSOLL_RESOURCE_CPU, bounded_weight(strategy, "cpu")},
+               {PLIMSOLL_RESOURCE_MEMORY, bounded_weight(strategy, "memory")}} {
+  for (const Request& request : pod.effective) {
+    weights_.emplace_back(request.resource, bounded_weight(strategy, request.name));
+  }
+}
+
 int64_t ScoringStrategy::weight_of(std::string_view resource) const {
   for (const ResourceWeight& entry : resources) {
     if (entry.name == resource) return std::max<int64_t>(entry.weight, 1);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "plugins/topology/fit.hpp"
@@ -47,6 +48,21 @@ struct ScoringStrategy {
                                             std::string_view resource) {
   return std::min(strategy.weight_of(resource), int64_t{1} << 32);
 }
+
+// Weights of the resources that a pod asks for, by plimsoll_resource.index.
+class PodWeights {
+ public:
+  PodWeights(const ScoringStrategy& strategy, const PodRequest& pod);
+  [[nodiscard]] int64_t of(uint32_t resource) const {
+    for (const auto& [known, weight] : weights_) {
+      if (known == resource) return weight;
+    }
+    return 1;
+  }
+
+ private:
+  std::vector<std::pair<uint32_t, int64_t>> weights_;
+};
 
 // `node` null: the node reported no topology.
 [[nodiscard]] int64_t score_node(const ScoringStrategy& strategy, const PodRequest& pod,

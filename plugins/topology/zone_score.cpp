@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <plimsoll/views.hpp>
 
+#include "plugins/topology/amount.hpp"
 #include "plugins/topology/numa_node.hpp"
-#include "plugins/topology/score.hpp"
+#include "plugins/topology/zone_use.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -18,7 +20,8 @@ struct Share {
   int64_t free = 0;  // of that, free once the pod is there
 };
 
-Share share_of(const plimsoll_numa_node& node, const ZoneUse& use, uint32_t row, uint64_t columns) {
+Share share_of(const plimsoll_numa_node& node, const plimsoll_numa_use& use, uint32_t row,
+               uint64_t columns) {
   constexpr int64_t kLimit = int64_t{1} << 50;  // a hundred times a sum over 64 zones fits int64
   Share share;
   for (uint64_t rest = columns & node.listed[row]; rest != 0; rest &= rest - 1) {
@@ -33,7 +36,7 @@ Share share_of(const plimsoll_numa_node& node, const ZoneUse& use, uint32_t row,
 
 // 100 less the standard deviation, in percent, of how full the zones are of each resource: those
 // that the pod pins, and of cpu and memory too, which any later pod will want.
-int64_t balanced(const plimsoll_numa_node& node, const ZoneUse& use) {
+int64_t balanced(const plimsoll_numa_node& node, const plimsoll_numa_use& use) {
   int count = 0;
   double sum = 0;
   double squares = 0;
@@ -55,7 +58,7 @@ int64_t balanced(const plimsoll_numa_node& node, const ZoneUse& use) {
 }
 
 // 100 / width, less up to the way to 100 / (width + 1) for the distance between the zones.
-int64_t least_zones(const plimsoll_numa_node& node, const ZoneUse& use) {
+int64_t least_zones(const plimsoll_numa_node& node, const plimsoll_numa_use& use) {
   const int64_t width = use.width;
   int64_t sum = 0;
   for (uint64_t a = use.widest; a != 0; a &= a - 1) {
@@ -67,78 +70,83 @@ int64_t least_zones(const plimsoll_numa_node& node, const ZoneUse& use) {
     }
   }
   int64_t far = width > 1 ? sum / (width * (width - 1)) : kLocalDistance;
-  if (!use.promised) far = kUnknownDistance;  // the zones of CPUs and devices may differ
+  if (use.promised == 0) far = kUnknownDistance;  // the zones of CPUs and devices may differ
   // 100/w - 100/(w(w+1)) * (far-10)/far, rounded down once.
   return kMaxScore * (far * width + kLocalDistance) / (far * width * (width + 1));
 }
 
-// The weights of what the pod pins.
-std::vector<int64_t> weights_of(const ScoringStrategy& strategy, const PodRequest& pod,
-                                const std::vector<uint32_t>& resources) {
-  std::vector<int64_t> weights(resources.size(), 1);
-  for (const ContainerRequest& container : pod.containers) {
-    for (const Request& request : container.pinned) {
-      const auto which = std::find(resources.begin(), resources.end(), request.resource);
-      weights[static_cast<size_t>(which - resources.begin())] =
-          bounded_weight(strategy, request.name);
+// What all its containers request of CPU together, or the pod itself (pod-level resources).
+int64_t cpu_of(const plimsoll_pod& pod, const PodRequest& request) {
+  const auto in = [](const plimsoll_list& list) -> int64_t {
+    for (const plimsoll_resource& resource : sdk::List<plimsoll_resource>(list)) {
+      if (resource.index == PLIMSOLL_RESOURCE_CPU) return clamp_amount(resource.value);
     }
+    return 0;
+  };
+  for (const Request& each : request.effective) {
+    if (each.resource != PLIMSOLL_RESOURCE_CPU) continue;
+    return std::max(each.amount, add_amounts(in(pod.pod_requests), in(pod.overhead)));
   }
-  return weights;
+  return add_amounts(in(pod.pod_requests), in(pod.overhead));
 }
 
 }  // namespace
 
-ZoneScore::ZoneScore(const ScoringStrategy& strategy, const PodRequest& pod)
-    : type_(strategy.type),
-      has_pinned_(pod.has_pinned),
-      predictor_(pod),
-      weights_(weights_of(strategy, pod, predictor_.resources())),
-      width_cost_(strategy, pod, weights_) {}
+ZoneScore::ZoneScore(const ScoringStrategy& strategy, const plimsoll_pod& pod, bool tied)
+    : ZoneScore(strategy, pod, PodRequest(pod), tied) {}
 
-int64_t ZoneScore::allocated(const plimsoll_numa_node& node, const ZoneUse& use) const {
+ZoneScore::ZoneScore(const ScoringStrategy& strategy, const plimsoll_pod& pod,
+                     const PodRequest& request, bool tied)
+    : type_(strategy.type),
+      tied_(tied),
+      weights_(strategy, request),
+      width_cost_(weights_, cpu_of(pod, request)) {}
+
+int64_t ZoneScore::allocated(const plimsoll_numa_node& node, const plimsoll_numa_use& use) const {
   int64_t sum = 0;
   int64_t weights = 0;
-  for (size_t i = 0; i < weights_.size(); ++i) {
-    const uint32_t row = use.rows[i];
-    if (row == kNoRow || use.taken[row] == 0) continue;
+  for (uint32_t row = 0; row < node.resource_count; ++row) {
+    if (use.taken[row] == 0) continue;
     const Share share = share_of(node, use, row, use.taken[row]);
     if (share.size == 0) continue;
     const int64_t part = type_ == Strategy::kMostAllocated ? share.size - share.free : share.free;
-    sum += weights_[i] * (part * kMaxScore / share.size);
-    weights += weights_[i];
+    const int64_t weight = weights_.of(node.resources[row]);
+    sum += weight * (part * kMaxScore / share.size);
+    weights += weight;
   }
   return weights == 0 ? 0 : sum / weights;
 }
 
-int64_t ZoneScore::on(const plimsoll_numa_node* zones, const NodeCpu& cpu, ZoneUse& use) const {
+int64_t ZoneScore::on(const plimsoll_numa_node* zones, const plimsoll_numa_use* use,
+                      const NodeCpu& cpu) const {
   const bool preserves = type_ == Strategy::kPreserveLargeZones;
-  if (!has_pinned_) {
+  if (!tied_) {
     if (!preserves || zones == nullptr) return kMaxScore;
     return width_cost_.ordinary(*zones, cpu);
   }
   // Nothing is destroyed where no zones are known, but nothing is aligned either.
   if (zones == nullptr) return preserves ? kUnaligned : 0;
-  if (!predictor_.predict(*zones, use)) return 0;
-  if (use.width == 0) return preserves ? kUnaligned : 0;
+  if (use == nullptr) return 0;
+  if (use->width == 0) {  // this kubelet ties it to no zone
+    return preserves ? width_cost_.ordinary(*zones, cpu) * kUnaligned / kMaxScore : 0;
+  }
   int64_t score = 0;
   switch (type_) {
     case Strategy::kLeastNumaNodes:
-      return least_zones(*zones, use);
+      return least_zones(*zones, *use);
     case Strategy::kBalancedAllocation:
-      score = balanced(*zones, use);
+      score = balanced(*zones, *use);
       break;
     case Strategy::kPreserveLargeZones:
-      score = width_cost_.aligned(*zones, use, cpu);
+      score = width_cost_.aligned(*zones, *use, cpu);
       break;
     case Strategy::kLeastAllocated:
     case Strategy::kMostAllocated:
-      score = allocated(*zones, use);
+      score = allocated(*zones, *use);
       break;
   }
-  if (use.aligned()) {
-    return kUnaligned + 1 + score * (kMaxScore - kUnaligned - 1) / kMaxScore;
-  }
-  return score * kUnaligned * use.needed / (kMaxScore * int64_t{use.used});
+  if (is_aligned(*use)) return kUnaligned + 1 + score * (kMaxScore - kUnaligned - 1) / kMaxScore;
+  return score * kUnaligned * use->needed / (kMaxScore * int64_t{use->used});
 }
 
 }  // namespace plimsoll::topology

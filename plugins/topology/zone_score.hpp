@@ -1,6 +1,6 @@
 #pragma once
-// Scores on the zones that a pod will really use: view Predicted of TopologyScore. 0 to 100; pure;
-// any thread. Formulas and reasons in docs/topology.md, "Scores".
+// Scores on the zones that a pod will really use (zone_use.hpp): view Predicted of TopologyScore.
+// 0 to 100; pure; any thread. Formulas and reasons in docs/topology.md, "Scores".
 //
 // LeastAllocated, MostAllocated and BalancedAllocation look at how full those zones are once every
 // container has its share, against what they can allocate. LeastNUMANodes looks at how many zones
@@ -11,11 +11,10 @@
 // that the node's policy does not keep to, scores below every aligned one.
 
 #include <cstdint>
-#include <vector>
 
+#include "plugins/topology/ledger_service.h"
 #include "plugins/topology/preserve.hpp"
 #include "plugins/topology/score.hpp"
-#include "plugins/topology/zone_use.hpp"
 
 namespace plimsoll::topology {
 
@@ -25,18 +24,23 @@ inline constexpr int64_t kUnaligned = 24;
 // One pod and one strategy, asked about many nodes.
 class ZoneScore {
  public:
-  ZoneScore(const ScoringStrategy& strategy, const PodRequest& pod);
+  // `tied`: some kubelet may give the pod something from zones (PodDemand::asks).
+  ZoneScore(const ScoringStrategy& strategy, const plimsoll_pod& pod, bool tied);
 
-  // `zones` null: the node reported no topology. `use` is memory that calls reuse, one per thread.
-  [[nodiscard]] int64_t on(const plimsoll_numa_node* zones, const NodeCpu& cpu, ZoneUse& use) const;
+  // `zones` null: the node reported no topology. `use`: where the pod would land on it, as the
+  // ledger's `use` tells; null: its kubelet would refuse it. Not looked at unless the pod is tied.
+  [[nodiscard]] int64_t on(const plimsoll_numa_node* zones, const plimsoll_numa_use* use,
+                           const NodeCpu& cpu) const;
 
  private:
-  [[nodiscard]] int64_t allocated(const plimsoll_numa_node& node, const ZoneUse& use) const;
+  ZoneScore(const ScoringStrategy& strategy, const plimsoll_pod& pod, const PodRequest& request,
+            bool tied);
+  [[nodiscard]] int64_t allocated(const plimsoll_numa_node& node,
+                                  const plimsoll_numa_use& use) const;
 
   Strategy type_;
-  bool has_pinned_;
-  ZonePredictor predictor_;
-  std::vector<int64_t> weights_;  // of predictor_.resources()
+  bool tied_;
+  PodWeights weights_;
   WidthCost width_cost_;
 };
 

@@ -2,276 +2,204 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 
 #include "plugins/topology/amount.hpp"
 #include "plugins/topology/numa_node.hpp"
+#include "plugins/topology/worlds.hpp"
 
 namespace plimsoll::topology {
 namespace {
 
-// So many sets of zones are looked at for one container; all those of a machine with 8 zones.
-constexpr uint32_t kMaxSets = 1 << 8;
+using kubelet::Admission;
+using kubelet::ContainerDemand;
+using kubelet::ContainerGrant;
+using kubelet::DeviceGrant;
+using kubelet::MemoryBlock;
+using kubelet::NodeModel;
+using kubelet::NodeState;
+using kubelet::PodDemand;
 
-// What a zone could give at most: the kubelet counts reserved CPUs and sick devices as part of it,
-// but of memory only what pods may have.
-int64_t size_of(const plimsoll_numa_node& node, uint32_t row, size_t cell) {
-  if (node.resources[row] == PLIMSOLL_RESOURCE_MEMORY) return node.allocatable[cell];
-  return std::max(node.capacity[cell], node.allocatable[cell]);
-}
+constexpr int64_t kMilli = 1000;  // CPUs are counted whole by kubelets, in milli-CPUs by reports
 
-// The fewest zones whose sizes add up to the amount; `zone_count` if even all together are too
-// small.
-uint32_t fewest_zones(const plimsoll_numa_node& node, uint32_t row, int64_t amount) {
-  int64_t sizes[kMaxZones];
-  const size_t begin = size_t{row} * node.zone_count;
-  for (uint32_t column = 0; column < node.zone_count; ++column) {
-    sizes[column] = size_of(node, row, begin + column);
-    if (sizes[column] >= amount) return 1;
-  }
-  std::sort(sizes, sizes + node.zone_count, std::greater<>());
-  int64_t sum = 0;
-  for (uint32_t count = 1; count <= node.zone_count; ++count) {
-    sum = add_amounts(sum, std::max<int64_t>(sizes[count - 1], 0));
-    if (sum >= amount) return count;
-  }
-  return node.zone_count;
-}
-
-// The next larger number with as many bits set; 0: there is none within 64 bits.
-uint64_t next_of_size(uint64_t set) {
-  const uint64_t low = set & (~set + 1);
-  const uint64_t up = set + low;
-  if (up == 0) return 0;
-  return up | ((set ^ up) / low >> 2);
-}
-
-// Columns with at least `amount`, which is above 0.
-uint64_t columns_with(const int64_t* free, uint32_t zones, int64_t amount) {
+uint64_t columns_of(std::span<const int64_t> by_column) {
   uint64_t columns = 0;
-  for (uint32_t column = 0; column < zones; ++column) {
-    columns |= uint64_t{free[column] >= amount} << column;
+  for (uint32_t column = 0; column < by_column.size(); ++column) {
+    columns |= uint64_t{by_column[column] > 0} << column;
   }
   return columns;
 }
 
+// Zones of devices. One that is near several is where the rest of the container is, if it can be.
+uint64_t columns_of(const NodeModel& model, const DeviceGrant& grant, uint64_t rest,
+                    uint64_t hint) {
+  if (model.device_facts[grant.row].single_zone || grant.ids.empty()) {
+    return columns_of(grant.by_zone);
+  }
+  uint64_t columns = 0;
+  const std::vector<kubelet::Device>& devices = model.devices[grant.row].devices;
+  for (const bool several : {false, true}) {
+    for (size_t i = 0; i < devices.size(); ++i) {
+      const uint64_t zones = devices[i].zones;
+      if ((grant.ids[i / 64] >> (i % 64) & 1) == 0 || zones == 0) continue;
+      if (std::has_single_bit(zones) == several || (zones & (columns | rest)) != 0) continue;
+      const uint64_t near = (zones & hint) != 0 ? zones & hint : zones;
+      columns |= near & (~near + 1);
+    }
+  }
+  return columns;
+}
+
+// Zones of `devices` too; those with a zone of their own say where the others may be.
+uint64_t with_devices(const NodeModel& model, const std::vector<DeviceGrant>& devices,
+                      uint64_t columns, uint64_t hint) {
+  for (const bool several : {false, true}) {
+    for (const DeviceGrant& device : devices) {
+      if (model.device_facts[device.row].single_zone == several) continue;
+      columns |= columns_of(model, device, columns, hint);
+    }
+  }
+  return columns & model.all;
+}
+
+uint64_t hint_of(const NodeModel& model, const ContainerGrant& grant) {
+  return grant.has_hint && !grant.hint.any ? grant.hint.mask : model.all;
+}
+
+// All zones that a container was given something from.
+uint64_t columns_of(const NodeModel& model, const ContainerGrant& grant) {
+  uint64_t columns = columns_of(grant.cpus);
+  for (const MemoryBlock& block : grant.memory) {
+    if (block.bytes > 0 && block.row != kubelet::kNoResourceRow) columns |= block.zones;
+  }
+  return with_devices(model, grant.devices, columns, hint_of(model, grant));
+}
+
+// The fewest zones whose sizes add up to each of the amounts.
+uint32_t zones_needed(const NodeModel& model, const kubelet::Needs& memory,
+                      const kubelet::Needs& devices, int64_t cpus) {
+  uint32_t most = 1;
+  const auto raise = [&](const kubelet::Totals& totals, int64_t amount) {
+    if (amount > 0) most = std::max(most, totals.fewest(amount, model.zones()));
+  };
+  raise(model.cpu, cpus);
+  for (const kubelet::Need& need : memory) {
+    const uint32_t row = model.memory_row(need.resource);
+    if (row != kubelet::kNoResourceRow) raise(model.memory_by_type[row], need.amount);
+  }
+  for (const kubelet::Need& need : devices) {
+    const uint32_t row = model.device_row(need.resource);
+    if (row != kubelet::kNoResourceRow) raise(model.device_facts[row].totals, need.amount);
+  }
+  return most;
+}
+
+uint32_t zones_needed(const NodeModel& model, const ContainerDemand& demand,
+                      const ContainerGrant& grant) {
+  static const kubelet::Needs kNothing;
+  return zones_needed(model, grant.memory.empty() ? kNothing : demand.memory, demand.devices,
+                      grant.cpus.empty() ? 0 : demand.whole_cpus());
+}
+
+uint32_t zones_needed(const NodeModel& model, const PodDemand& demand, const Admission& given) {
+  static const kubelet::Needs kNothing;
+  const bool own = demand.pod_level && model.managers.pod_level_resource_managers;
+  const kubelet::PodTotals& totals = own ? demand.pod_totals : demand.totals;
+  const kubelet::Allocation& all = given.allocation;
+  return zones_needed(model, all.blocks.empty() ? kNothing : totals.memory,
+                      all.devices.empty() ? kNothing : totals.devices,
+                      all.cpus.empty() ? 0 : totals.cpus);
+}
+
 }  // namespace
 
-// One walk over the pod's containers on one node.
-struct ZonePredictor::Walk {
-  const plimsoll_numa_node& node;
-  ZoneUse& use;
-  bool reuses;  // an init container may leave something to the next
-
-  [[nodiscard]] int64_t in_reach(size_t cell) const {
-    const int64_t free = std::max<int64_t>(use.free[cell], 0);
-    return reuses ? add_amounts(free, use.reusable_[cell]) : free;
+const plimsoll_numa_use* ZoneUse::find(const NodeModel& model, const NodeState& state,
+                                       const plimsoll_numa_node& view, const PodDemand& pod,
+                                       kubelet::Scratch& scratch) {
+  after_ = state;
+  const Admission given = admit_and_start(model, after_, pod, scratch);
+  if (!given.admitted()) return nullptr;
+  begin(model, view, state.counts(), after_.counts());
+  // A block is on all of its zones, whichever its bytes come from.
+  for (const kubelet::Allocation::Block& each : given.allocation.blocks) {
+    const uint32_t row = row_of(view, each.block.resource);
+    if (row != kNoRow && each.block.bytes > 0) taken_[row] |= each.block.zones & model.all;
   }
+  for (const uint64_t columns : taken_) use_.zones |= columns;
 
-  // CPUs and devices that the pod can reuse must be part of the hint (generateCPUTopologyHints,
-  // generateDeviceTopologyHints): a container cannot go elsewhere.
-  [[nodiscard]] uint64_t bound_to(const Need& need, uint32_t row) const {
-    if (!reuses || !need.binds) return 0;
-    uint64_t columns = 0;
-    for (uint32_t column = 0; column < node.zone_count; ++column) {
-      const bool some = use.reusable_[size_t{row} * node.zone_count + column] > 0;
-      columns |= uint64_t{some} << column;
-    }
-    return columns;
+  const bool by_pod = use_.promised != 0 && model.managers.scope == Scope::kPod;
+  uint64_t together = 0;
+  for (size_t i = 0; i < given.containers.size(); ++i) {
+    const ContainerGrant& grant = given.containers[i];
+    const uint64_t columns = columns_of(model, grant);
+    together |= columns;
+    if (!by_pod) spread(columns, zones_needed(model, pod.containers[i], grant));
   }
-
-  // The zones that each have all of it.
-  [[nodiscard]] uint64_t single_zones(const Needs& needs) const {
-    uint64_t mask = all_zones(node);
-    for (const Need& need : needs) {
-      const uint32_t row = use.rows[need.which];
-      if (row == kNoRow) continue;
-      const int64_t* free = use.free.data() + size_t{row} * node.zone_count;
-      if (!reuses) {
-        mask &= node.listed[row] & columns_with(free, node.zone_count, need.amount);
-        continue;
-      }
-      uint64_t enough = 0;
-      for (uint32_t column = 0; column < node.zone_count; ++column) {
-        const int64_t have = in_reach(size_t{row} * node.zone_count + column);
-        enough |= uint64_t{have >= need.amount} << column;
-      }
-      const uint64_t bound = bound_to(need, row);
-      mask &= node.listed[row] & (bound != 0 ? enough & bound : enough);
-    }
-    return mask;
+  if (by_pod && !given.containers.empty()) {
+    // With pod-level resources devices are the pod's, not a container's.
+    const uint64_t hint = hint_of(model, given.containers.front());
+    together = with_devices(model, given.allocation.devices, together, hint);
+    spread(together, zones_needed(model, pod, given));
   }
+  return &use_;
+}
 
-  [[nodiscard]] bool together(const Needs& needs, uint64_t columns) const {
-    for (const Need& need : needs) {
-      const uint32_t row = use.rows[need.which];
-      if (row == kNoRow) continue;
-      if ((bound_to(need, row) & ~columns) != 0) return false;
-      int64_t sum = 0;
-      for (uint64_t rest = columns & node.listed[row]; rest != 0; rest &= rest - 1) {
-        sum = add_amounts(sum, in_reach(size_t{row} * node.zone_count + std::countr_zero(rest)));
-      }
-      if (sum < need.amount) return false;
-    }
-    return true;
+const plimsoll_numa_use* ZoneUse::find(const NodeModel& model, const int64_t* counts,
+                                       const plimsoll_numa_node& view,
+                                       const kubelet::QuickPlace& place) {
+  begin(model, view, counts, place.counts);
+  for (const uint64_t columns : taken_) use_.zones |= columns;
+  spread(place.first, 1);
+  return &use_;
+}
+
+void ZoneUse::begin(const NodeModel& model, const plimsoll_numa_node& view, const int64_t* before,
+                    const int64_t* after) {
+  taken_.assign(view.resource_count, 0);
+  free_.assign(view.free, view.free + size_t{view.zone_count} * view.resource_count);
+  use_ = {};
+  use_.size = sizeof use_;
+  use_.promised = model.managers.policy == Policy::kNone ? 0 : 1;
+  use_.taken = taken_.data();
+  use_.free = free_.data();
+  const auto row = [&](uint32_t resource, int64_t unit, uint32_t at) {
+    take(view, resource, unit, before + at, after + at);
+  };
+  const uint32_t zones = model.zones();
+  row(kubelet::kCpuResource, kMilli, 0);
+  for (uint32_t i = 0; i < model.memory_by_type.size(); ++i) {
+    row(model.memory_by_type[i].resource, 1, model.memory_at + i * zones);
   }
-
-  // The fewest zones that can do, by what is free of each resource alone; a lower bound.
-  [[nodiscard]] uint32_t fewest_free(const Needs& needs) const {
-    uint32_t most = 2;
-    for (const Need& need : needs) {
-      const uint32_t row = use.rows[need.which];
-      if (row == kNoRow) continue;
-      int64_t amounts[kMaxZones];
-      for (uint32_t column = 0; column < node.zone_count; ++column) {
-        amounts[column] = in_reach(size_t{row} * node.zone_count + column);
-      }
-      std::sort(amounts, amounts + node.zone_count, std::greater<>());
-      int64_t sum = 0;
-      uint32_t count = 0;
-      while (count < node.zone_count && sum < need.amount) sum += amounts[count++];
-      most = std::max(most, count);
-    }
-    return most;
-  }
-
-  // By what the zones can hold at most.
-  [[nodiscard]] uint32_t needed_zones(const Needs& needs) const {
-    uint32_t most = 1;
-    for (const Need& need : needs) {
-      const uint32_t row = use.rows[need.which];
-      if (row != kNoRow) most = std::max(most, fewest_zones(node, row, need.amount));
-    }
-    return most;
-  }
-
-  // The smallest set of two or more zones, of those the lowest; 0: not even all together do.
-  [[nodiscard]] uint64_t smallest_set(const Needs& needs) const {
-    const uint64_t all = all_zones(node);
-    if (node.zone_count < 2 || !together(needs, all)) return 0;
-    uint32_t looked_at = 0;
-    for (uint32_t size = fewest_free(needs); size < node.zone_count; ++size) {
-      for (uint64_t set = (uint64_t{1} << size) - 1; set != 0 && (set & ~all) == 0;
-           set = next_of_size(set)) {
-        if (together(needs, set)) return set;
-        if (++looked_at == kMaxSets) return ascending_until_enough(needs, all);
-      }
-    }
-    return all;
-  }
-
-  [[nodiscard]] uint64_t ascending_until_enough(const Needs& needs, uint64_t all) const {
-    uint64_t set = 0;
-    for (uint64_t rest = all; rest != 0; rest &= rest - 1) {
-      set |= rest & (~rest + 1);
-      if (together(needs, set)) return set;
-    }
-    return all;
-  }
-
-  // The zones for what is pinned together, as columns; 0: there are none.
-  [[nodiscard]] uint64_t choose(const Needs& needs) const {
-    const uint64_t single = single_zones(needs);
-    if (single != 0) return single & (~single + 1);
-    if (node.policy == PLIMSOLL_NUMA_POLICY_SINGLE_NUMA_NODE) return 0;
-    const uint64_t set = smallest_set(needs);
-    if (node.policy == PLIMSOLL_NUMA_POLICY_RESTRICTED &&
-        static_cast<uint32_t>(std::popcount(set)) > needed_zones(needs)) {
-      return 0;
-    }
-    return set;
-  }
-
-  // Takes a container's share from the zones in ascending order; returns those it took from.
-  uint64_t take(const Container& container, uint64_t columns) {
-    uint64_t used = 0;
-    for (const Need& need : container.needs) {
-      const uint32_t row = use.rows[need.which];
-      if (row == kNoRow) continue;
-      int64_t left = need.amount;
-      for (uint64_t rest = columns & node.listed[row]; rest != 0 && left > 0; rest &= rest - 1) {
-        const auto column = static_cast<uint32_t>(std::countr_zero(rest));
-        const size_t cell = size_t{row} * node.zone_count + column;
-        const bool last = (rest & (rest - 1)) == 0;
-        const int64_t part = last ? left : std::min(in_reach(cell), left);
-        if (part == 0) continue;
-        left -= part;
-        const int64_t kept = reuses ? std::min(use.reusable_[cell], part) : 0;
-        use.free[cell] = add_amounts(use.free[cell], kept - part);
-        if (reuses) {
-          int64_t& reusable = use.reusable_[cell];
-          reusable = container.plain_init ? std::max(reusable, part) : reusable - kept;
-        }
-        use.taken[row] |= uint64_t{1} << column;
-        used |= uint64_t{1} << column;
-      }
-    }
-    return used;
-  }
-
-  // Notes over how many zones something is spread that was chosen together.
-  void spread(uint64_t columns, const Needs& needs) {
-    const auto width = static_cast<uint32_t>(std::popcount(columns));
-    if (width == 0) return;
-    if (width > use.width) {
-      use.width = width;
-      use.widest = columns;
-    }
-    const uint32_t needed = width == 1 ? 1 : std::min(width, needed_zones(needs));
-    if (use.used == 0 || width * use.needed > use.used * needed) {
-      use.used = width;
-      use.needed = needed;
-    }
-    use.zones |= columns;
-  }
-};
-
-ZonePredictor::ZonePredictor(const PodRequest& pod) : reuses_(pod.has_pinned_init) {
-  for (const ContainerRequest& container : pod.containers) {
-    if (container.pinned.empty()) continue;
-    Container& made = containers_.emplace_back();
-    made.plain_init = container.kind == PLIMSOLL_CONTAINER_INIT;
-    for (const Request& request : container.pinned) {
-      const auto known = std::find(resources_.begin(), resources_.end(), request.resource);
-      const auto which = static_cast<uint32_t>(known - resources_.begin());
-      const bool binds = request.traits.extended || request.resource == PLIMSOLL_RESOURCE_CPU;
-      if (known == resources_.end()) {
-        resources_.push_back(request.resource);
-        totals_.push_back({which, binds, pod.pinned_total(request.resource)});
-      }
-      made.needs.push_back({which, binds, request.amount});
-    }
+  for (uint32_t i = 0; i < model.device_facts.size(); ++i) {
+    row(model.device_facts[i].totals.resource, 1, model.devices_at + i * zones);
   }
 }
 
-bool ZonePredictor::predict(const plimsoll_numa_node& node, ZoneUse& use) const {
-  const size_t cells = size_t{node.zone_count} * node.resource_count;
-  use.promised = node.policy != PLIMSOLL_NUMA_POLICY_NONE;
-  use.width = use.used = use.needed = 0;
-  use.widest = use.zones = 0;
-  use.taken.assign(node.resource_count, 0);
-  use.free.assign(node.free, node.free + cells);
-  if (reuses_) use.reusable_.assign(cells, 0);
-  use.rows.clear();
-  for (const uint32_t resource : resources_) {
-    const uint32_t row = row_of(node, resource);
-    use.rows.push_back(row != kNoRow && node.listed[row] != 0 ? row : kNoRow);
+void ZoneUse::take(const plimsoll_numa_node& view, uint32_t resource, int64_t unit,
+                   const int64_t* before, const int64_t* after) {
+  uint32_t row = kNoRow;  // looked for only if it matters
+  for (uint32_t column = 0; column < view.zone_count; ++column) {
+    const int64_t taken = before[column] - after[column];
+    if (taken <= 0) continue;
+    if (row == kNoRow) row = row_of(view, resource);
+    if (row == kNoRow) return;
+    int64_t& free = free_[size_t{row} * view.zone_count + column];
+    free = add_amounts(free, -clamp_amount(std::min(taken, kMaxAmount / unit) * unit));
+    taken_[row] |= uint64_t{1} << column;
   }
-  if (node.zone_count == 0) return use.admitted = true;
+}
 
-  Walk walk{node, use, reuses_};
-  const bool as_pod = node.scope == PLIMSOLL_NUMA_SCOPE_POD;
-  const uint64_t pod_zones = as_pod ? walk.choose(totals_) : 0;
-  uint64_t pod_used = 0;
-  for (const Container& container : containers_) {
-    const uint64_t columns = as_pod ? pod_zones : walk.choose(container.needs);
-    if (columns == 0) return use.admitted = false;
-    const uint64_t used = walk.take(container, columns);
-    pod_used |= used;
-    if (!as_pod) walk.spread(used, container.needs);
+void ZoneUse::spread(uint64_t columns, uint32_t needed) {
+  const auto width = static_cast<uint32_t>(std::popcount(columns));
+  if (width == 0) return;
+  if (width > use_.width) {
+    use_.width = width;
+    use_.widest = columns;
   }
-  if (as_pod) walk.spread(pod_used, totals_);
-  return use.admitted = true;
+  needed = std::min(width, needed);
+  if (use_.used == 0 || uint64_t{width} * use_.needed > uint64_t{use_.used} * needed) {
+    use_.used = width;
+    use_.needed = needed;
+  }
 }
 
 }  // namespace plimsoll::topology

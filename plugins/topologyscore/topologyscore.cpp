@@ -13,8 +13,8 @@ TopologyScore::TopologyScore(sdk::Host host, std::string_view args_json)
 
 sdk::Status TopologyScore::score(const plimsoll_cycle&, sdk::Pod pod, sdk::Nodes nodes,
                                  std::span<int64_t> scores) const {
-  const PodRequest request(*pod);
   if (args_.view == ZoneView::kMinimum) {
+    const PodRequest request(*pod);
     Scratch scratch;
     for (size_t i = 0; i < nodes.size(); ++i) {
       scores[i] = score_node(args_.strategy, request, ledger_.node(nodes[i].slot()), scratch);
@@ -30,14 +30,15 @@ sdk::Status TopologyScore::score(const plimsoll_cycle&, sdk::Pod pod, sdk::Nodes
     zones[i] = ledger_.node(nodes[i].slot());
     cpus[i].requested = nodes[i].requested(PLIMSOLL_RESOURCE_CPU);
   }
-  const ZoneScore score(args_.strategy, request);
-  ZoneUse use;
+  const LedgerAccess::Inquiry asked = ledger_.inquire(*pod);
+  const ZoneScore score(args_.strategy, *pod, asked != nullptr);
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (i + 2 * kAhead < nodes.size()) __builtin_prefetch(zones[i + 2 * kAhead]);
     if (i + kAhead < nodes.size() && zones[i + kAhead] != nullptr) {
       prefetch_cells(*zones[i + kAhead]);
     }
-    scores[i] = score.on(zones[i], cpus[i], use);
+    const bool lands = asked != nullptr && zones[i] != nullptr;
+    scores[i] = score.on(zones[i], lands ? ledger_.use(nodes[i].slot(), asked) : nullptr, cpus[i]);
   }
   return sdk::Status::success();
 }

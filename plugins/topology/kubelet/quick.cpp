@@ -191,9 +191,11 @@ struct QuickPlan::Walk {
   int64_t cpu_total = 0;        // policy none: it does not matter where
   ZoneMask taken = 0;           // zones that got a block of memory just now
 
-  Walk(const QuickPlan& of, const Brief& about, const int64_t* counts)
-      : plan(of), brief(about), cells(counts) {
-    if (plan.items_ > 1) {
+  QuickPlace* place;  // where it lands, if that is asked
+
+  Walk(const QuickPlan& of, const Brief& about, const int64_t* counts, QuickPlace* found = nullptr)
+      : plan(of), brief(about), cells(counts), place(found) {
+    if (plan.items_ > 1 || place != nullptr) {
       std::memcpy(copy, counts, plan.counts_ * sizeof *copy);
       if (plan.any_init_) std::memset(reuse, 0, plan.counts_ * sizeof *reuse);
       cpu = {};
@@ -379,7 +381,10 @@ struct QuickPlan::Walk {
   // Allocate, with all from one zone.
   bool allocate(const Item& item, uint32_t column, bool last) {
     if (!cores_do(item)) return false;
-    if (!last) take(item, column);
+    if (!last || place != nullptr) take(item, column);
+    if (place == nullptr) return true;
+    if (place->first == 0) place->first = column_bit(column);
+    place->zones |= column_bit(column);
     return true;
   }
 
@@ -408,7 +413,7 @@ struct QuickPlan::Walk {
       if (!item.asks()) continue;
       out.container = i;
       const bool last = i + 1 == plan.items_;
-      if (last && plan.best_effort_) return as_wished(item);
+      if (last && plan.best_effort_ && place == nullptr) return as_wished(item);
       uint32_t column = 0;
       if (!find_zone(item, plan.items_ > 1, last, column) || !allocate(item, column, last))
         return false;
@@ -417,7 +422,8 @@ struct QuickPlan::Walk {
   }
 
   bool by_pod() {
-    if (plan.best_effort_ && plan.items_ == 1 && plan.item_[0].kind == ContainerKind::kApp) {
+    if (plan.best_effort_ && place == nullptr && plan.items_ == 1 &&
+        plan.item_[0].kind == ContainerKind::kApp) {
       out.container = 0;
       return as_wished(plan.item_[0]);
     }
@@ -492,13 +498,40 @@ struct QuickPlan::Walk {
 };
 
 QuickVerdict QuickPlan::verdict(const int64_t* cells, const Brief& brief) const {
-  if (!usable_ || !brief.plain || (memory_acts_ && !brief.alone)) return {};
-  if (cpu_acts_ && brief.cpu_ids && !even_) return {};
+  if (says_nothing(brief)) return {};
   Walk walk(*this, brief, cells);
   const bool admitted = none_    ? walk.without_affinity()
                         : whole_ ? walk.by_pod()
                                  : walk.by_container();
   if (admitted) walk.out.answer = QuickVerdict::kAdmitted;
+  return walk.out;
+}
+
+QuickVerdict QuickPlan::place(const int64_t* cells, const Brief& brief, QuickPlace& place) const {
+  // Under policy none everything comes from anywhere.
+  if (none_ || says_nothing(brief)) return {};
+  place.zones = place.first = 0;
+  Walk walk(*this, brief, cells, &place);
+  if (!(whole_ ? walk.by_pod() : walk.by_container())) {
+    if (walk.out.answer == QuickVerdict::kAdmitted) walk.unsure();
+    return walk.out;
+  }
+  if (walk.cpu.unknown) {
+    walk.unsure();
+    return walk.out;
+  }
+  // What plain init containers left stays the pod's.
+  if (walk.cpu.count > 0) walk.copy[walk.cpu.column] -= walk.cpu.count;
+  for (uint32_t i = 0; i < items_; ++i) {
+    for (uint32_t k = 0; k < item_[i].device_rows; ++k) {
+      const Row& row = item_[i].devices[k];
+      Left& left = walk.device[row.row];
+      if (left.count > 0) walk.copy[row.at + left.column] -= left.count;
+      left.count = 0;
+    }
+  }
+  std::memcpy(place.counts, walk.copy, counts_ * sizeof *place.counts);
+  walk.out.answer = QuickVerdict::kAdmitted;
   return walk.out;
 }
 

@@ -41,6 +41,14 @@ struct QuickVerdict {
   uint32_t resource = 0;
 };
 
+// Where a pod lands that has all of each container in one zone.
+struct QuickPlace {
+  static constexpr uint32_t kMaxCells = 40 * 8;
+  ZoneMask zones = 0;         // of all containers
+  ZoneMask first = 0;         // of the first that is given something
+  int64_t counts[kMaxCells];  // of the node, once the pod is there
+};
+
 // One pod on nodes of one model. Keeps no pointer to either.
 class QuickPlan {
  public:
@@ -50,6 +58,10 @@ class QuickPlan {
   // `cells`: NodeState::counts() of a state of the model that the plan was made for.
   [[nodiscard]] QuickVerdict verdict(const int64_t* cells, const Brief& brief) const;
 
+  // The same, and where the pod lands: kAdmitted only if that is one zone for each container.
+  [[nodiscard]] QuickVerdict place(const int64_t* cells, const Brief& brief,
+                                   QuickPlace& place) const;
+
   // The first resource of which no zones that would do have enough left, however the others stand:
   // under single-numa-node no single zone, else no set of as many zones as the resource needs at
   // least. In scope container what comes first may have taken what is short: the largest container
@@ -57,10 +69,10 @@ class QuickPlan {
   [[nodiscard]] uint32_t short_resource(const int64_t* cells) const;
 
  private:
-  static constexpr uint32_t kMaxRows = 4;         // of each kind, of one container
-  static constexpr uint32_t kMaxContainers = 8;   // that act
-  static constexpr uint32_t kMaxCells = 40 * 8;   // counts of a node
-  static constexpr uint32_t kMaxDeviceRows = 16;  // of a node
+  static constexpr uint32_t kMaxRows = 4;                       // of each kind, of one container
+  static constexpr uint32_t kMaxContainers = 8;                 // that act
+  static constexpr uint32_t kMaxCells = QuickPlace::kMaxCells;  // counts of a node
+  static constexpr uint32_t kMaxDeviceRows = 16;                // of a node
   struct Row {
     uint32_t at = 0;   // of the first zone, in the counts
     uint32_t row = 0;  // of the model
@@ -91,6 +103,10 @@ class QuickPlan {
   };
   struct Walk;
 
+  [[nodiscard]] bool says_nothing(const Brief& brief) const {
+    return !usable_ || !brief.plain || (memory_acts_ && !brief.alone) ||
+           (cpu_acts_ && brief.cpu_ids && !even_);
+  }
   [[nodiscard]] bool add(const NodeModel& model, int64_t cpus, const Needs& memory,
                          const Needs& devices, ContainerKind kind, Item& item) const;
   [[nodiscard]] bool add_containers(const NodeModel& model, const PodDemand& pod);

@@ -25,9 +25,11 @@ struct PodSpec {
   std::vector<std::string> init;
   std::vector<std::string> sidecars;
   std::vector<std::string> apps;
-  bool burstable = false;
+  bool burstable = false;  // no limits, but for these, of each container
+  std::string limits;      // a JSON object
   bool terminating = false;
-  std::string failed;  // phase Failed, for this reason
+  std::string pod_requests;  // pod-level resources, a JSON object; limits are the same
+  std::string failed;        // phase Failed, for this reason
 };
 
 inline PodSpec guaranteed(std::string name, int cpus, const std::string& memory = "1Gi") {
@@ -58,7 +60,8 @@ struct ReportSpec {
 inline std::string container_json(const std::string& name, const std::string& requests,
                                   const PodSpec& spec, bool sidecar) {
   std::string json = R"({"name":")" + name + R"(","image":"i","resources":{"requests":)" + requests;
-  if (!spec.burstable) json += R"(,"limits":)" + requests;
+  const std::string& limits = spec.burstable ? spec.limits : requests;
+  if (!limits.empty()) json += R"(,"limits":)" + limits;
   return json + "}" + (sidecar ? R"(,"restartPolicy":"Always"})" : "}");
 }
 
@@ -74,6 +77,10 @@ inline std::string pod_json(const PodSpec& spec) {
   }
   json += R"(},"spec":{"priority":)" + std::to_string(spec.priority);
   if (!spec.node.empty()) json += R"(,"nodeName":")" + spec.node + "\"";
+  if (!spec.pod_requests.empty()) {
+    json += R"(,"resources":{"requests":)" + spec.pod_requests + R"(,"limits":)" +
+            spec.pod_requests + "}";
+  }
   json += R"(,"initContainers":[)";
   std::string separator;
   int number = 0;

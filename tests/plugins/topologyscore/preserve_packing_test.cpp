@@ -6,8 +6,7 @@
 #include <map>
 #include <random>
 
-#include "plugins/topology/zone_score.hpp"
-#include "tests/plugins/topology/topology_scene.hpp"
+#include "tests/plugins/topologyscore/zone_scene.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -30,10 +29,11 @@ struct Running {
   size_t node = 0;
   int64_t milli = 0;
   std::vector<int64_t> taken;  // by cell
+  kubelet::Allocation held;
 };
 
 struct SimulatedNode {
-  NumaNode zones;
+  CountedNode node;
   int64_t requested = 0;
   [[nodiscard]] int64_t allocatable() const { return kZones * kZoneCpus * 1000; }
 };
@@ -60,7 +60,7 @@ class Cluster {
         for (int zone = 0; zone < kZones; ++zone) {
           report.zones.push_back({zone, {{"cpu", std::to_string(kZoneCpus)}}});
         }
-        nodes_.push_back({scene_.node(report), 0});
+        nodes_.push_back({scene_.counted(report), 0});
       }
     }
     for (const int cpus : {1, 2, 4}) {
@@ -96,10 +96,8 @@ class Cluster {
 
  private:
   bool place(const Shape& shape, int until) {
-    const PodRequest request(*shape.pod);
-    const ZonePredictor predictor(request);
-    const ZoneScore score(strategy_, request);
-    ZoneUse use;
+    const kubelet::PodDemand demand(*shape.pod);
+    const ZoneScore score(strategy_, *shape.pod, demand.asks);
     const int64_t milli = int64_t{1000} * shape.cpus;
     size_t best = nodes_.size();
     int64_t best_score = INT64_MIN;
@@ -107,23 +105,26 @@ class Cluster {
       const SimulatedNode& node = nodes_[i];
       const int64_t after = node.requested + milli;
       if (after > node.allocatable()) continue;
-      if (!predictor.predict(node.zones.view(), use)) continue;
+      const plimsoll_numa_use* use = scene_.use(demand, node.node);
+      if (use == nullptr) continue;
       const int64_t full = after * 100 / node.allocatable();  // as NodeResourcesFit sees it
       const int64_t total =
-          kWeight * score.on(&node.zones.view(), {node.requested}, use) + fit_ * full;
+          kWeight * score.on(&node.node.zones.view(), use, {node.requested}) + fit_ * full;
       if (total <= best_score) continue;
       best_score = total;
       best = i;
     }
     if (best == nodes_.size()) return false;
     SimulatedNode& node = nodes_[best];
-    EXPECT_TRUE(predictor.predict(node.zones.view(), use));
-    Running pod{best, milli, use.free};
-    auto* free = const_cast<int64_t*>(node.zones.view().free);
-    for (size_t cell = 0; cell < pod.taken.size(); ++cell) {
-      pod.taken[cell] = free[cell] - use.free[cell];
-      free[cell] = use.free[cell];
+    const plimsoll_numa_node& view = node.node.zones.view();
+    const plimsoll_numa_use* use = scene_.use(demand, node.node);
+    Running pod{best, milli, {}, {}};
+    auto* free = const_cast<int64_t*>(view.free);
+    for (size_t cell = 0; cell < size_t{view.zone_count} * view.resource_count; ++cell) {
+      pod.taken.push_back(free[cell] - use->free[cell]);
+      free[cell] = use->free[cell];
     }
+    pod.held = kubelet::admit(*node.node.model, node.node.state, demand, scratch_).allocation;
     node.requested += milli;
     running_.emplace(until, std::move(pod));
     return true;
@@ -132,13 +133,15 @@ class Cluster {
   void leave(const Running& pod) {
     SimulatedNode& node = nodes_[pod.node];
     node.requested -= pod.milli;
-    auto* free = const_cast<int64_t*>(node.zones.view().free);
+    auto* free = const_cast<int64_t*>(node.node.zones.view().free);
     for (size_t cell = 0; cell < pod.taken.size(); ++cell) free[cell] += pod.taken[cell];
+    kubelet::release(*node.node.model, node.node.state, pod.held);
   }
 
   int fit_;
   ScoringStrategy strategy_;
-  TopologyScene scene_;
+  ZoneScene scene_;
+  kubelet::Scratch scratch_;
   std::vector<SimulatedNode> nodes_;
   std::vector<Shape> shapes_;
   std::multimap<int, Running> running_;

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "plugins/topology/zone_score.hpp"
 #include "tests/plugins/topologyscore/cpu_report.hpp"
+#include "tests/plugins/topologyscore/zone_scene.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -15,14 +15,12 @@ constexpr const char* kVendorGpu = "vendor.com/gpu";
 class PreserveTest : public testing::Test {
  protected:
   int64_t score(const PodSpec& pod, const ReportSpec& report, int64_t requested = 0) {
-    const NumaNode node = scene_.node(report);
-    const PodRef object = scene_.pod(pod);
+    const CountedNode node = scene_.counted(report);
     ScoringStrategy strategy;
     strategy.type = Strategy::kPreserveLargeZones;
-    ZoneUse use;
-    return ZoneScore(strategy, PodRequest(*object)).on(&node.view(), {requested * 1000}, use);
+    return scene_.score(strategy, *scene_.pod(pod), &node, {requested * 1000});
   }
-  TopologyScene scene_;
+  ZoneScene scene_;
 };
 
 PodSpec ordinary(int count) {
@@ -103,6 +101,7 @@ TEST_F(PreserveTest, WholeSetsOfDevicesAreKept) {
   };
   PodSpec pod;
   pod.apps = {R"({"vendor.com/gpu":"1"})"};
+  pod.limits = pod.apps[0];
   pod.burstable = true;
   EXPECT_LT(score(pod, node("8", "8")), score(pod, node("5", "8")));
   EXPECT_LT(score(pod, node("5", "8")), score(pod, node("1", "0")));

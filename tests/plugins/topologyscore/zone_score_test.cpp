@@ -1,13 +1,12 @@
 // View Predicted: scores on the zones that a pod will use.
 
-#include "plugins/topology/zone_score.hpp"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <random>
 
 #include "tests/plugins/topologyscore/cpu_report.hpp"
+#include "tests/plugins/topologyscore/zone_scene.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -18,36 +17,37 @@ constexpr const char* kGpu = "vendor.com/gpu";
 
 class ZoneScoreTest : public testing::Test {
  protected:
-  int64_t score(Strategy type, const PodSpec& pod, const plimsoll_numa_node* node) {
+  int64_t score(Strategy type, const PodSpec& pod, const CountedNode* node) {
     ScoringStrategy strategy;
     strategy.type = type;
-    const PodRef object = scene_.pod(pod);
-    return ZoneScore(strategy, PodRequest(*object)).on(node, {}, use_);
+    return scene_.score(strategy, *scene_.pod(pod), node);
   }
   int64_t score(Strategy type, const PodSpec& pod, const ReportSpec& report) {
-    const NumaNode node = scene_.node(report);
-    return score(type, pod, &node.view());
+    const CountedNode node = scene_.counted(report);
+    return score(type, pod, &node);
   }
-  const ZoneUse& use(const PodSpec& pod, const ReportSpec& report) {
-    node_ = scene_.node(report);
-    const PodRef object = scene_.pod(pod);
-    ZonePredictor(PodRequest(*object)).predict(node_.view(), use_);
-    return use_;
+  // False: refused.
+  bool use(const PodSpec& pod, const ReportSpec& report) {
+    node_ = scene_.counted(report);
+    use_ = scene_.use(kubelet::PodDemand(*scene_.pod(pod)), node_);
+    return use_ != nullptr;
   }
   [[nodiscard]] int64_t free_cpu(uint32_t column) const {
-    const uint32_t row = row_of(node_.view(), PLIMSOLL_RESOURCE_CPU);
-    return use_.free[size_t{row} * node_.view().zone_count + column] / 1000;
+    const plimsoll_numa_node& view = node_.zones.view();
+    const uint32_t row = row_of(view, PLIMSOLL_RESOURCE_CPU);
+    return use_->free[size_t{row} * view.zone_count + column] / 1000;
   }
 
-  TopologyScene scene_;
-  NumaNode node_;
-  ZoneUse use_;
+  ZoneScene scene_;
+  CountedNode node_;
+  const plimsoll_numa_use* use_ = nullptr;
 };
 
 PodSpec gpus(int count) {
   PodSpec pod;
   pod.apps = {R"({"vendor.com/gpu":")" + std::to_string(count) + R"("})"};
   pod.burstable = true;
+  pod.limits = pod.apps[0];
   return pod;
 }
 
@@ -63,16 +63,16 @@ TEST_F(ZoneScoreTest, ContainersTakeTheirShareOneAfterTheOther) {
   PodSpec pod;
   pod.apps = {R"({"cpu":"6","memory":"1"})", R"({"cpu":"6","memory":"1"})"};
   const ReportSpec report = cpus({8, 16}, "single-numa-node");
-  use(pod, report);
+  ASSERT_TRUE(use(pod, report));
   EXPECT_EQ(free_cpu(0), 2);
   EXPECT_EQ(free_cpu(1), 10);
-  EXPECT_EQ(use_.width, 1u);
-  EXPECT_EQ(use_.zones, 0b11u);
+  EXPECT_EQ(use_->width, 1u);
+  EXPECT_EQ(use_->zones, 0b11u);
   EXPECT_EQ(score(Strategy::kLeastAllocated, pod, report), 25 + 37 * 75 / 100);  // 12 of 32
 
   ReportSpec together = report;
   together.scope = "pod";
-  use(pod, together);
+  ASSERT_TRUE(use(pod, together));
   EXPECT_EQ(free_cpu(0), 8);
   EXPECT_EQ(free_cpu(1), 4);
 }
@@ -81,43 +81,41 @@ TEST_F(ZoneScoreTest, FinishedInitContainersLeaveTheirShareToThePod) {
   PodSpec pod;
   pod.init = {R"({"cpu":"8","memory":"1"})"};
   pod.apps = {R"({"cpu":"6","memory":"1"})"};
-  use(pod, cpus({10, 16}, "single-numa-node"));
-  EXPECT_TRUE(use_.admitted);
+  ASSERT_TRUE(use(pod, cpus({10, 16}, "single-numa-node")));
   EXPECT_EQ(free_cpu(0), 2);
   EXPECT_EQ(free_cpu(1), 16);
   // Not enough is left to reuse for another zone to be allowed.
   pod.apps = {R"({"cpu":"12","memory":"1"})"};
-  use(pod, cpus({10, 16}, "single-numa-node"));
-  EXPECT_FALSE(use_.admitted);
+  EXPECT_FALSE(use(pod, cpus({10, 16}, "single-numa-node")));
 }
 
 TEST_F(ZoneScoreTest, WidePodsGetTheSmallestLowestSetOfZones) {
   const PodSpec pod = guaranteed("p", 20);
-  EXPECT_FALSE(use(pod, cpus({16, 16}, "single-numa-node")).admitted);
-  use(pod, cpus({2, 9, 12, 8}, "best-effort"));
-  EXPECT_EQ(use_.widest, 0b0110u);
-  EXPECT_TRUE(use_.aligned());
+  EXPECT_FALSE(use(pod, cpus({16, 16}, "single-numa-node")));
+  ASSERT_TRUE(use(pod, cpus({2, 9, 12, 8}, "best-effort")));
+  EXPECT_EQ(use_->widest, 0b0110u);
+  EXPECT_TRUE(is_aligned(*use_));
   EXPECT_EQ(free_cpu(1), 0);
   EXPECT_EQ(free_cpu(2), 1);
   // Three zones where two would do: best-effort takes them, restricted refuses.
-  use(pod, cpus({8, 8, 8, 1}, "best-effort"));
-  EXPECT_EQ(use_.widest, 0b0111u);
-  EXPECT_EQ(use_.used, 3u);
-  EXPECT_EQ(use_.needed, 2u);
-  EXPECT_FALSE(use_.aligned());
-  EXPECT_FALSE(use(pod, cpus({8, 8, 8, 1}, "restricted")).admitted);
+  ASSERT_TRUE(use(pod, cpus({8, 8, 8, 1}, "best-effort")));
+  EXPECT_EQ(use_->widest, 0b0111u);
+  EXPECT_EQ(use_->used, 3u);
+  EXPECT_EQ(use_->needed, 2u);
+  EXPECT_FALSE(is_aligned(*use_));
+  EXPECT_FALSE(use(pod, cpus({8, 8, 8, 1}, "restricted")));
   EXPECT_EQ(score(Strategy::kMostAllocated, pod, cpus({8, 8, 8, 1}, "restricted")), 0);
-  EXPECT_FALSE(use(pod, cpus({8, 8, 3, 0}, "best-effort")).admitted);
+  EXPECT_FALSE(use(pod, cpus({8, 8, 3, 0}, "best-effort")));
 }
 
 TEST_F(ZoneScoreTest, NodesWithManyZonesAreBoundedWork) {
   const std::vector<int> half(64, 2);
-  use(guaranteed("p", 16), cpus(half, "best-effort"));
-  EXPECT_EQ(use_.width, 8u);
+  ASSERT_TRUE(use(guaranteed("p", 16), cpus(half, "best-effort")));
+  EXPECT_EQ(use_->width, 8u);
   std::vector<int> odd(64, 1);
   for (size_t i = 33; i < 64; i += 2) odd[i] = 2;
-  EXPECT_TRUE(use(guaranteed("p", 60), cpus(odd, "best-effort")).admitted);
-  EXPECT_GE(use_.width, 44u);
+  ASSERT_TRUE(use(guaranteed("p", 60), cpus(odd, "best-effort")));
+  EXPECT_GE(use_->width, 44u);
 }
 
 // However full the one and empty the other.
@@ -159,8 +157,8 @@ TEST_F(ZoneScoreTest, LeastNumaNodesCountsZonesAndThenDistance) {
         zone.costs.push_back({to, zone.id == to ? 10 : distance});
       }
     }
-    const NumaNode node(nrt, scene_.index(), 0);
-    return score(Strategy::kLeastNumaNodes, guaranteed("p", zones * 16), &node.view());
+    const CountedNode node = scene_.counted(nrt);
+    return score(Strategy::kLeastNumaNodes, guaranteed("p", zones * 16), &node);
   };
   EXPECT_EQ(at(1, 20), 100);
   EXPECT_EQ(at(2, 20), 41);   // 50 - 1/2 of the way to 33
@@ -233,9 +231,10 @@ TEST_F(ZoneScoreTest, ScoresStayInRangeAndFollowWhatIsFree) {
     for (int i = pick(2); i > 0; --i) pod.sidecars.push_back(container());
     for (int i = 1 + pick(3); i > 0; --i) pod.apps.push_back(container());
     pod.burstable = pick(4) == 0;
+    if (pod.burstable && pick(2) == 0) pod.limits = R"({"vendor.com/gpu":"1"})";
     const PodRef object = scene_.pod(pod);
-    const PodRequest request(*object);
-    NumaNode node = scene_.node(report);
+    NrtObject nrt = scene_.nrt(report);
+    const CountedNode node = scene_.counted(nrt);
     const NodeCpu cpu{(pick(40) - 5) * int64_t{1000}};
     for (const Strategy type :
          {Strategy::kLeastAllocated, Strategy::kMostAllocated, Strategy::kBalancedAllocation,
@@ -243,28 +242,34 @@ TEST_F(ZoneScoreTest, ScoresStayInRangeAndFollowWhatIsFree) {
       ScoringStrategy strategy;
       strategy.type = type;
       strategy.resources = {{"cpu", int64_t{1} << pick(63)}, {kGpu, -pick(5)}};
-      const ZoneScore score(strategy, request);
-      const int64_t value = score.on(&node.view(), cpu, use_);
+      const int64_t value = scene_.score(strategy, *object, &node, cpu);
       ASSERT_GE(value, 0) << report.policy;
       ASSERT_LE(value, 100) << report.policy;
-      ASSERT_EQ(value, score.on(&node.view(), cpu, use_)) << "the memory of a call shows";
+      ASSERT_EQ(value, scene_.score(strategy, *object, &node, cpu)) << "the memory of a call shows";
     }
     // One CPU less in the only zone that is used: Least falls or stays, Most rises or stays.
-    const ZonePredictor predictor(request);
-    if (!predictor.predict(node.view(), use_) || std::popcount(use_.zones) != 1) continue;
-    const auto zones = use_.zones;
+    const kubelet::PodDemand demand(*object);
+    const plimsoll_numa_use* use = scene_.use(demand, node);
+    if (use == nullptr || std::popcount(use->zones) != 1) continue;
+    const uint64_t zones = use->zones;
+    const uint32_t only = node.zones.view().zone_ids[std::countr_zero(zones)];
+    bool less = false;
+    for (NrtZone& zone : nrt.zones) {
+      for (ZoneResource& resource : zone.resources) {
+        if (zone.id != only || resource.name != "cpu") continue;
+        less = resource.available <= resource.allocatable;
+        resource.available -= 1000;
+      }
+    }
+    if (!less) continue;
+    const CountedNode fuller = scene_.counted(nrt);
+    use = scene_.use(demand, fuller);
+    if (use == nullptr || use->zones != zones) continue;
     ScoringStrategy least;
     ScoringStrategy most;
     most.type = Strategy::kMostAllocated;
-    const int64_t least_before = ZoneScore(least, request).on(&node.view(), cpu, use_);
-    const int64_t most_before = ZoneScore(most, request).on(&node.view(), cpu, use_);
-    int64_t* cell =
-        node.free_cell(PLIMSOLL_RESOURCE_CPU, node.view().zone_ids[std::countr_zero(zones)]);
-    if (cell == nullptr || node.view().allocatable[cell - node.view().free] < *cell) continue;
-    *cell -= 1000;
-    if (!predictor.predict(node.view(), use_) || use_.zones != zones) continue;
-    ASSERT_LE(ZoneScore(least, request).on(&node.view(), cpu, use_), least_before);
-    ASSERT_GE(ZoneScore(most, request).on(&node.view(), cpu, use_), most_before);
+    ASSERT_LE(scene_.score(least, *object, &fuller, cpu), scene_.score(least, *object, &node, cpu));
+    ASSERT_GE(scene_.score(most, *object, &fuller, cpu), scene_.score(most, *object, &node, cpu));
   }
 }
 
