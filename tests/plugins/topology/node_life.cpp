@@ -215,6 +215,7 @@ void NodeLife::place() {
   }
   pod.annotation = zones_annotation(PodRequest(*pod.object), placement.where);
   pod.ends_before = ends_;
+  pod.alone = reserved_.empty() && to_admit_.empty();
   reserved_[pod.name] = std::move(pod);
 }
 
@@ -253,7 +254,7 @@ void NodeLife::admit() {
     watch_.push_back({Event::Kind::kStarted, pod.object});
     return;
   }
-  const bool overtaken = ends_ > pod.ends_before && !fits_with_more(*model_, demand);
+  const bool overtaken = ends_ > pod.ends_before && !(pod.alone && fits_with_more(*model_, demand));
   ++(overtaken ? totals_.overtaken : totals_.refused);
   ++totals_.reasons[kubelet::message_of(pod.given, kGpu)];
   watch_.push_back({Event::Kind::kGone, object_of(pod, kubelet::to_string(pod.given.reason))});

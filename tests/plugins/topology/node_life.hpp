@@ -35,7 +35,7 @@ struct LifeTotals {
   int admitted = 0;
   int refused = 0;
   // Refused because another was gone, or never came, that was there when the pod was placed: with
-  // more room its first container took what the second one needs. Nobody can know.
+  // more room its first container, or a pod before it, took what it needs. Nobody can know.
   int overtaken = 0;
   int asked = 0;
   int held_back = 0;  // the kubelet would have taken it at that moment, were it the next
@@ -64,6 +64,7 @@ class NodeLife {
     kubelet::Admission given;
     kubelet::Allocation held;
     int ends_before = 0;  // of ends_, when it was placed
+    bool alone = true;    // no other pod was on its way then
   };
   struct Event {
     enum class Kind { kBound, kStarted, kTerminating, kGone } kind = Kind::kBound;
