@@ -51,6 +51,8 @@ struct SimulateArguments {
   std::string output = "text";        // or json
   bool report = false;                // print what became of topology
   double speed = 1;                   // of the clock of arrivals, kubelets and exporters
+  bool wait_for_scheduler = false;    // that clock stands still while the scheduler works
+  bool oracle = false;                // ask the kubelets themselves instead of reports
   uint64_t seed = 1;                  // of what varies and what goes wrong
   std::string report_kind = "facts";  // or counts
   int64_t report_delay_ms = 500;      // from admission to the node's next topology report

@@ -190,6 +190,12 @@ int main_with_exceptions(int argc, char** argv) {
       ->add_option("--speed", simulate_arguments.speed,
                    "How many times as fast arrivals, kubelets and exporters live")
       ->check(CLI::Range(0.001, 10000.0));
+  simulate_command->add_flag("--wait-for-scheduler", simulate_arguments.wait_for_scheduler,
+                             "That clock stands still while the scheduler has something to do, and "
+                             "the scheduler lives by it too");
+  simulate_command->add_flag("--oracle", simulate_arguments.oracle,
+                             "In place of NodeResourceTopologyMatch, a plugin that asks the "
+                             "kubelets themselves: what perfect knowledge would make of it");
   simulate_command->add_option("--seed", simulate_arguments.seed,
                                "Decides what varies and what goes wrong");
   simulate_command

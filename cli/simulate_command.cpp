@@ -145,7 +145,9 @@ sandbox::KubeletOptions kubelet_options(const SimulateArguments& arguments) {
 }  // namespace
 
 int simulate(const SimulateArguments& arguments) {
-  const auto modules = load_modules(arguments.plugin_directories);
+  const auto modules = arguments.oracle
+                           ? load_modules(arguments.plugin_directories, oracle_modules())
+                           : load_modules(arguments.plugin_directories);
   if (!modules) return failure("simulate", modules.error().message);
   const auto configuration = load_configuration(arguments.config, *modules);
   if (!configuration)
@@ -166,6 +168,8 @@ int simulate(const SimulateArguments& arguments) {
   options.pods = std::move(*pods);
   options.kubelets = kubelet_options(arguments);
   options.timeout = std::chrono::seconds(arguments.timeout_s);
+  options.wait_for_scheduler = arguments.wait_for_scheduler;
+  options.oracle = arguments.oracle;
   ProgressLine progress;
   const auto result = run_simulation(*configuration, *modules, options, std::ref(progress));
   progress.finish();

@@ -1,14 +1,17 @@
 #include "cli/simulation.hpp"
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include "cli/arrivals.hpp"
+#include "cli/pace.hpp"
 #include "cli/pod_watcher.hpp"
 #include "sandbox/cluster_loader.hpp"
 #include "sandbox/machine_nodes.hpp"
+#include "sandbox/oracle.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -88,6 +91,12 @@ std::set<std::string> bound_pods(const sandbox::ObjectStore& store) {
 
 }  // namespace
 
+std::span<const StaticModule> oracle_modules() {
+  static const std::array<StaticModule, 1> kModules{
+      {{"NodeResourceTopologyMatch", "1.0.0", sandbox::oracle_plugin()}}};
+  return kModules;
+}
+
 Result<SimulationResult> run_simulation(const config::Validation& configuration,
                                         const Modules& modules, const SimulationOptions& options,
                                         const Progress& progress) {
@@ -104,6 +113,15 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
                                                       kubelet_options.reports.kind);
       !installed) {
     return fail(installed.error());
+  }
+  std::shared_ptr<sandbox::SimulatedClock> clock;
+  std::optional<sandbox::TimestampScope> stamps;
+  std::function<int64_t()> scheduler_clock;
+  if (options.wait_for_scheduler) {
+    clock = std::make_shared<sandbox::SimulatedClock>();
+    stamps.emplace(clock);
+    kubelet_options.clock = clock;
+    scheduler_clock = [clock] { return clock->epoch_ms(); };
   }
   const std::set<std::string> names = scheduler_names(configuration);
   const std::set<std::string> bound_before = bound_pods(store);
@@ -122,7 +140,10 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   access.source = "the sandbox";
   config::Validation alone = configuration;  // nobody else schedules here
   alone.config.leader_election.leader_elect = false;
-  auto session = Session::create(alone, modules, access);
+  std::optional<sandbox::OracleScope> oracle;
+  if (options.oracle) oracle.emplace(store, kubelets);
+  auto session = Session::create(alone, modules, access, nullptr, Session::Mode::kSchedule,
+                                 std::move(scheduler_clock));
   if (!session) return fail(session.error());
 
   note_foreign_pods(options.pods, names, result.notes);
@@ -137,17 +158,29 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
     std::this_thread::sleep_for(5ms);
   Arrivals arrivals(options.pods, result.notes);
   const auto begin = Clock::now();
+  const double begin_seconds = kubelets.seconds();
+  std::optional<Pace> pace;
+  if (clock) pace.emplace(*clock, kubelets, (*session)->scheduler(), kubelet_options.speed);
   auto last_change = begin;
   auto decided_at = begin;  // since when every pod is bound or was found to have no place
   while (!result.settled && Clock::now() < deadline) {
-    const double now = std::chrono::duration<double>(Clock::now() - begin).count();
-    const std::vector<std::string> come = arrivals.take(now * kubelet_options.speed);
+    const double now = kubelets.seconds() - begin_seconds;
+    if (options.until && now >= *options.until) {
+      result.settled = true;
+      break;
+    }
+    const std::vector<std::string> come = arrivals.take(now);
     if (!come.empty()) {
       auto arriving = sandbox::load_cluster(store, come);
       if (!arriving) return fail(arriving.error().within("loading the pods"));
       result.notes.insert(result.notes.end(), arriving->notes.begin(), arriving->notes.end());
     }
-    if (watcher.follow(arrivals.next() ? 5ms : 50ms)) last_change = Clock::now();
+    if (pace) {
+      while (watcher.follow(0ms)) last_change = Clock::now();
+      pace->go_on(watcher.arrived() - watcher.bound());
+    } else if (watcher.follow(arrivals.next() ? 5ms : 50ms)) {
+      last_change = Clock::now();
+    }
     if (progress) progress(watcher.arrived(), watcher.bound(), watcher.refused());
     if (arrivals.next() || !watcher.all_decided()) {
       decided_at = Clock::now();
@@ -162,7 +195,9 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
                        kubelets.stats().pending_moves == 0;
     }
   }
+  result.simulated_seconds = kubelets.seconds() - begin_seconds;
   (*session)->stop();
+  result.scheduler = (*session)->scheduler().stats();
   watcher.follow(0ms);
   result.seconds = watcher.seconds();
   result.bindings = (*server)->writes("pods/binding");
@@ -171,6 +206,11 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   result.kubelets = kubelets.stats();
   kubelets.stop();
   result.zone_use = kubelets.zone_use();
+  result.lives = kubelets.lives();
+  for (sandbox::PodLife& life : result.lives) {
+    life.admitted -= begin_seconds;
+    if (life.ended >= 0) life.ended -= begin_seconds;
+  }
   result.held_back = held_back_pods(store, kubelets, names);
   (*server)->stop();
   collect(store, names, bound_before, watcher, result);

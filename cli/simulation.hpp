@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,14 @@ struct SimulationOptions {
   std::vector<std::string> pods;     // pods that arrive once the scheduler runs (cli/arrivals.hpp)
   sandbox::KubeletOptions kubelets;
   std::chrono::seconds timeout{120};
+  // The simulated clock stands still while the scheduler has something to do: how fast this machine
+  // is has no say in what comes out. The scheduler lives by it too; kubelets.speed is the most that
+  // it does.
+  bool wait_for_scheduler = false;
+  // `modules` were loaded with oracle_modules(), which ask these kubelets.
+  bool oracle = false;
+  // Ends the run at this moment of the simulated clock, whatever waits; null: see run_simulation.
+  std::optional<double> until;
 };
 
 struct SimulationResult {
@@ -37,7 +47,14 @@ struct SimulationResult {
   bool settled = false;  // false: the timeout came first
   std::vector<HeldBackPod> held_back;
   std::map<std::string, sandbox::ZoneUse> zone_use;  // by resource
+  // Seconds of the simulated clock since the scheduler was ready.
+  std::vector<sandbox::PodLife> lives;
+  double simulated_seconds = 0;  // at the end
+  SchedulerStats scheduler;
 };
+
+// The oracle in place of NodeResourceTopologyMatch (sandbox/oracle.hpp), for load_modules.
+[[nodiscard]] std::span<const StaticModule> oracle_modules();
 
 // Progress: pods that arrived, that are bound, that were found unplaceable so far.
 using Progress = std::function<void(size_t arrived, size_t bound, size_t waiting)>;

@@ -29,11 +29,41 @@ std::vector<fs::path> plugin_directories(const std::vector<std::string>& given) 
   return {};
 }
 
-Result<Modules> load_modules(const std::vector<std::string>& given_directories) {
+namespace {
+
+// The files of a folder, but for those with plugins of these names.
+Result<void> load_others(const fs::path& directory, std::span<const StaticModule> instead,
+                         Modules& modules) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().extension() == ".so") files.push_back(it->path());
+  }
+  if (error) {
+    return fail(ErrorCode::kUnavailable,
+                "plugin directory " + directory.string() + ": cannot be read: " + error.message());
+  }
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files) {
+    const auto note = read_plugin_note(file);
+    const auto is_replaced = [&note](const StaticModule& module) {
+      return note && module.name == note->name;
+    };
+    if (std::none_of(instead.begin(), instead.end(), is_replaced)) modules.load_file(file);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Modules> load_modules(const std::vector<std::string>& given_directories,
+                             std::span<const StaticModule> instead) {
   Modules modules;
+  modules.add_builtin(instead);
   modules.add_builtin(builtin_modules());
   for (const fs::path& directory : plugin_directories(given_directories)) {
-    auto loaded = modules.load_directory(directory);
+    auto loaded = instead.empty() ? modules.load_directory(directory)
+                                  : load_others(directory, instead, modules);
     if (!loaded && !given_directories.empty()) return fail(loaded.error());
     if (!loaded) log_warn("plugin folder left out", {{"error", loaded.error().message}});
   }
@@ -128,7 +158,8 @@ std::function<void(const informer::HttpExchange&)> request_metrics(metrics::Regi
 Result<std::unique_ptr<Session>> Session::create(const config::Validation& configuration,
                                                  const Modules& modules,
                                                  const informer::ServerAccess& access,
-                                                 metrics::Registry* registry, Mode mode) {
+                                                 metrics::Registry* registry, Mode mode,
+                                                 std::function<int64_t()> clock) {
   std::unique_ptr<Session> session(new Session);
   const auto credentials = std::make_shared<informer::CredentialSource>(access);
   const std::array<std::pair<std::unique_ptr<informer::HttpClient>*, const char*>, 3> clients{
@@ -147,6 +178,7 @@ Result<std::unique_ptr<Session>> Session::create(const config::Validation& confi
   informer::WriteOptions writes;
   SchedulerOptions scheduling = scheduler_options(configuration);
   scheduling.metrics = registry;
+  scheduling.clock = std::move(clock);
   const bool observes = mode == Mode::kObserve;
   if (observes) scheduling.standby = true;
   if (election.leader_elect && !observes) {

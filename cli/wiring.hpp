@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,7 +27,9 @@ namespace plimsoll::cli {
 
 // Built-in plugins and every file of the folders. A file that is refused is logged and left out; a
 // folder that cannot be used is an error if it was asked for by name.
-[[nodiscard]] Result<Modules> load_modules(const std::vector<std::string>& given_directories);
+// `instead`: these come first, and files with plugins of the same names are not loaded.
+[[nodiscard]] Result<Modules> load_modules(const std::vector<std::string>& given_directories,
+                                           std::span<const StaticModule> instead = {});
 
 // What exists and at which extension points, for the configuration.
 [[nodiscard]] config::PluginRegistry registry_of(const Modules& modules);
@@ -50,11 +53,12 @@ class Session {
   enum class Mode { kSchedule, kObserve };  // kObserve: reads the cluster and decides nothing
 
   // `registry`: where metrics go, it outlives the session; null: nothing is measured. Connects
-  // nothing yet; fails on credentials that cannot be read and plugins that cannot be made.
+  // nothing yet; fails on credentials that cannot be read and plugins that cannot be made. `clock`:
+  // see SchedulerOptions.
   [[nodiscard]] static Result<std::unique_ptr<Session>> create(
       const config::Validation& configuration, const Modules& modules,
       const informer::ServerAccess& access, metrics::Registry* registry = nullptr,
-      Mode mode = Mode::kSchedule);
+      Mode mode = Mode::kSchedule, std::function<int64_t()> clock = {});
   ~Session();  // stop()
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -55,12 +55,20 @@ void SimulatedKubelets::Impl::signal() {
 }
 
 double SimulatedKubelets::Impl::seconds() const {
+  if (options.clock) return options.clock->seconds();
   return Seconds(Clock::now() - begin).count() * options.speed;
 }
 
+// Times are those of the real clock, or begin + seconds().
+Clock::time_point SimulatedKubelets::Impl::now() const {
+  if (!options.clock) return Clock::now();
+  return begin + std::chrono::duration_cast<Clock::duration>(Seconds(options.clock->seconds()));
+}
+
 Clock::time_point SimulatedKubelets::Impl::after(Seconds delay) const {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                            std::clamp(delay / options.speed, Seconds(0), kLongest));
+  const double speed = options.clock ? 1 : options.speed;
+  return now() + std::chrono::duration_cast<Clock::duration>(
+                     std::clamp(delay / speed, Seconds(0), kLongest));
 }
 
 void SimulatedKubelets::Impl::schedule(Action action) {
@@ -75,7 +83,8 @@ void SimulatedKubelets::Impl::schedule(Action action) {
 }
 
 void SimulatedKubelets::Impl::run_due_actions() {
-  while (!actions.empty() && actions.top().due <= Clock::now()) {
+  const double until = seconds();
+  while (!actions.empty() && actions.top().due <= now()) {
     const Action action = actions.top();
     actions.pop();
     perform(action);
@@ -86,9 +95,12 @@ void SimulatedKubelets::Impl::run_due_actions() {
     stats.pending_actions = actions.size();
     if (stopping) return;
   }
+  const std::lock_guard lock(mutex);
+  done_until = until;
 }
 
 void SimulatedKubelets::Impl::perform(const Action& action) {
+  const std::lock_guard lock(acting);
   switch (action.kind) {
     case ActionKind::kRun:
       return start_pod(action);
@@ -106,6 +118,7 @@ void SimulatedKubelets::Impl::perform(const Action& action) {
 }
 
 void SimulatedKubelets::Impl::on_event(const ResourceName& resource, const StoreEvent& event) {
+  const std::lock_guard lock(acting);
   const std::string& name = event.object->key.name;
   if (resource == kNodeResourceTopologies) {
     const auto node = nodes.find(name);
@@ -123,6 +136,7 @@ void SimulatedKubelets::Impl::on_event(const ResourceName& resource, const Store
 
 // Everything anew: at the start, and when the history did not reach back to where we were.
 void SimulatedKubelets::Impl::look_at_everything() {
+  const std::lock_guard lock(acting);
   for (const ResourceName& resource : {kNodes, kNodeResourceTopologies, kPods}) {
     positions[resource] = store.resource_version();
   }
@@ -184,7 +198,7 @@ void SimulatedKubelets::Impl::run() {
     std::unique_lock lock(mutex);
     changed.notify_all();
     const auto woken = [this] { return signalled || stopping; };
-    if (actions.empty())
+    if (actions.empty() || options.clock)
       changed.wait(lock, woken);
     else
       changed.wait_until(lock, actions.top().due, woken);
@@ -232,6 +246,25 @@ bool SimulatedKubelets::wait_handled(std::chrono::milliseconds timeout) const {
   impl_->signal();
   std::unique_lock lock(impl_->mutex);
   return impl_->changed.wait_for(lock, timeout, [&] { return impl_->handled >= version; });
+}
+
+double SimulatedKubelets::seconds() const {
+  return impl_->seconds();
+}
+
+void SimulatedKubelets::wake() {
+  impl_->signal();
+}
+
+bool SimulatedKubelets::quiet() const {
+  // Not under the mutex: writers signal while they have the store locked.
+  const std::uint64_t version = impl_->store.resource_version();
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->handled >= version && impl_->done_until >= impl_->seconds();
+}
+
+std::vector<PodLife> SimulatedKubelets::lives() const {
+  return impl_->lives;
 }
 
 std::map<std::string, ZoneUse> SimulatedKubelets::zone_use() const {

@@ -29,6 +29,7 @@
 #include "sandbox/machine_description.hpp"
 #include "sandbox/node_admission.hpp"
 #include "sandbox/object_store.hpp"
+#include "sandbox/simulated_clock.hpp"
 #include "sandbox/use_meter.hpp"
 
 namespace plimsoll::sandbox {
@@ -59,6 +60,8 @@ struct KubeletOptions {
   double jitter = 0.0;                         // these two vary by up to this fraction
   ReportOptions reports;
   double speed = 1.0;  // 10: time runs ten times as fast
+  // Time is what this clock says, whatever `speed`; wake() after moving it. Null: the real clock.
+  std::shared_ptr<const SimulatedClock> clock;
   std::uint64_t seed = 1;
   FingerprintMethod fingerprint = FingerprintMethod::kAll;
   std::shared_ptr<MachineLibrary> machines;  // null: XML files are found beside the process
@@ -67,6 +70,7 @@ struct KubeletOptions {
 
 struct KubeletStats {
   std::uint64_t nodes = 0;
+  std::uint64_t pods = 0;  // that kubelets run
   std::uint64_t admitted = 0;
   std::uint64_t rejected = 0;
   std::map<std::string, std::uint64_t> rejections;  // of these, by reason
@@ -86,6 +90,16 @@ struct KubeletStats {
   std::uint64_t cross_zone_containers = 0;
   std::uint64_t predicted_pods = 0;     // with the annotation topology.plimsoll.io/zones ...
   std::uint64_t predictions_right = 0;  // ... that names just the zones they got
+};
+
+// One pod's time on a node. Seconds are SimulatedKubelets::seconds().
+struct PodLife {
+  std::string pod;  // "namespace/name"
+  std::string node;
+  double admitted = 0;
+  double ended = -1;       // it holds nothing any more; -1: it does
+  bool exclusive = false;  // it got CPUs, memory or devices for itself
+  bool cross_zone = false;
 };
 
 // "2.5" -> 2.5; null: not a number of seconds from 0 to a thousand million.
@@ -108,11 +122,32 @@ class SimulatedKubelets {
   // way (pods that run on do not count). False: not within the timeout.
   [[nodiscard]] bool wait_idle(std::chrono::milliseconds timeout) const;
 
+  // The clock of the options was moved.
+  void wake();
+  // Every event of the store has been handled, and everything done that is due.
+  [[nodiscard]] bool quiet() const;
+
   // Waits until every event of the store so far has been handled.
   [[nodiscard]] bool wait_handled(std::chrono::milliseconds timeout) const;
 
-  // Only after stop(). How the zones were used until then; the first node, by name and among those
-  // allowed, whose kubelet would take a pod.
+  // Of the simulated clock, since the beginning.
+  [[nodiscard]] double seconds() const;
+
+  // For those who have to know what no scheduler knows (sandbox/oracle.hpp): the state in which the
+  // kubelets really are. Each waits until no kubelet acts; any thread.
+  // A pod worked out once for all nodes; null: malformed.
+  [[nodiscard]] std::shared_ptr<const PodQuestion> question_of(const nlohmann::json& pod) const;
+  // Grows with everything that changes what a node's kubelet would take; 0: there is no such node.
+  [[nodiscard]] std::uint64_t version_of(const std::string& node) const;
+  [[nodiscard]] bool takes(const std::string& node, const PodQuestion& pod) const;
+  // Admits a pod before its binding, which then is no more than noted. False: it is refused.
+  bool take(const std::string& node, const nlohmann::json& pod);
+  // The binding of a pod that was taken failed.
+  void give_back(const std::string& node, const std::string& uid);
+
+  // Only after stop(). Every pod that was admitted, in that order; how the zones were used until
+  // then; the first node, by name and among those allowed, whose kubelet would take a pod.
+  [[nodiscard]] std::vector<PodLife> lives() const;
   [[nodiscard]] std::map<std::string, ZoneUse> zone_use() const;
   [[nodiscard]] std::optional<std::string> first_taker(
       const nlohmann::json& pod, const std::function<bool(const std::string& node)>& allowed) const;

@@ -43,13 +43,22 @@ struct SimulatedPod {
   ObjectKey key;
   std::string node;
   bool stopping = false;
+  std::size_t life = 0;  // position in lives
+};
+
+// A pod that was admitted before its binding.
+struct AheadPod {
+  ObjectKey key;
+  AdmissionDecision decision;
 };
 
 struct SimulatedNode {
   NodeDescription description;
   std::unique_ptr<NodeAdmission> admission;
-  std::set<std::string> pods;  // uids of the pods that the kubelet runs
-  std::uint64_t looks = 0;     // of the exporter, because zones changed
+  std::set<std::string> pods;             // uids of the pods that the kubelet runs
+  std::map<std::string, AheadPod> ahead;  // by uid
+  std::uint64_t version = 0;              // of what the kubelet would take
+  std::uint64_t looks = 0;                // of the exporter, because zones changed
   std::uint64_t looks_again = 0;
   bool report_pending = false;
   bool again_pending = false;
@@ -73,14 +82,21 @@ struct SimulatedKubelets::Impl {
   bool stopping = false;
   KubeletStats stats;
   std::uint64_t handled = 0;        // every event up to this resource version
+  double done_until = -1;           // seconds(): everything that was due by then
   std::uint64_t short_actions = 0;  // starts, stops and reports under way
   std::uint64_t nodes_behind = 0;   // their last report was lost
 
-  // The kubelet thread's own.
+  // Who asks or acts on the kubelets' state; taken before the other mutex, if both.
+  mutable std::mutex acting;
+
+  // The kubelet thread's own, but for `nodes`: others read and change its admissions while they
+  // hold `acting`.
   std::map<std::string, SimulatedNode> nodes;
   std::map<std::string, SimulatedPod> pods;  // by uid
   std::priority_queue<Action, std::vector<Action>, std::greater<>> actions;
   std::uint64_t next_order = 0;
+  std::vector<PodLife> lives;
+  std::uint64_t versions = 0;  // of nodes, given out so far
   UseMeter use;
   std::map<ResourceName, std::uint64_t> positions;
   std::vector<ObjectStore::Subscription> subscriptions;
@@ -95,7 +111,8 @@ struct SimulatedKubelets::Impl {
   [[nodiscard]] double seconds() const;  // of the simulated clock, since the beginning
 
   // --- time and events (kubelet.cpp)
-  Clock::time_point after(Seconds delay) const;
+  [[nodiscard]] Clock::time_point now() const;
+  [[nodiscard]] Clock::time_point after(Seconds delay) const;
   void schedule(Action action);
   void run_due_actions();
   void perform(const Action& action);
@@ -125,6 +142,10 @@ struct SimulatedKubelets::Impl {
   void look_at_pod(const nlohmann::json& pod);
   void admit(const nlohmann::json& pod, const ObjectKey& key, const std::string& uid,
              const std::string& node_name, SimulatedNode& node);
+  // The kubelet's decision, made now or when the pod was taken ahead of its binding.
+  [[nodiscard]] AdmissionDecision decide(const nlohmann::json& pod, const std::string& uid,
+                                         SimulatedNode& node);
+  void begin_life(const ObjectKey& key, const std::string& uid, PodLife life, SimulatedNode& node);
   void count_admission(const nlohmann::json& pod, const AdmissionDecision& decision);
   void let_go(const std::string& uid);
   bool change_pod(const ObjectKey& key, const std::string& uid,

@@ -37,6 +37,7 @@ void SimulatedKubelets::Impl::look_at_node(const std::string& name) {
   }
   SimulatedNode& node = nodes[name];
   node.admission = options.admission(*description);
+  node.version = ++versions;
   node.description = std::move(*description);
   if (node.description.machine != nullptr) {
     write_node_status(store, name, *node.description.machine);
@@ -61,7 +62,9 @@ void SimulatedKubelets::Impl::adopt_pods(const std::string& name, SimulatedNode&
       node.admission->restore(pod);
       if (started) node.admission->started(object->uid);
       node.pods.insert(object->uid);
-      pods.try_emplace(object->uid, SimulatedPod{object->key, name});
+      if (!pods.contains(object->uid)) {
+        begin_life(object->key, object->uid, {object->key.ns + "/" + object->key.name, name}, node);
+      }
       if (started && !again) schedule_end(pod, object->key, object->uid);
     } else {
       bound.push_back(std::move(pod));
@@ -77,11 +80,17 @@ void SimulatedKubelets::Impl::adopt_pods(const std::string& name, SimulatedNode&
 void SimulatedKubelets::Impl::forget_node(const std::string& name) {
   const auto found = nodes.find(name);
   if (found == nodes.end()) return;
-  for (const std::string& uid : found->second.pods) pods.erase(uid);
+  for (const std::string& uid : found->second.pods) {
+    lives[pods.at(uid).life].ended = seconds();
+    pods.erase(uid);
+  }
   set_behind(found->second, false);
   nodes.erase(found);
   use.forget(name, seconds());
-  count([this](KubeletStats& s) { s.nodes = nodes.size(); });
+  count([this](KubeletStats& s) {
+    s.nodes = nodes.size();
+    s.pods = pods.size();
+  });
 }
 
 // Pods of the node changed: the exporter will look.
@@ -122,6 +131,13 @@ NodeSnapshot SimulatedKubelets::Impl::snapshot_of(const SimulatedNode& node) con
     }
     const ObjectKey& key = pods.at(uid).key;
     covered.emplace_back(key.ns, key.name);
+  }
+  for (const auto& [uid, pod] : node.ahead) {
+    if (options.fingerprint == FingerprintMethod::kWithExclusiveResources &&
+        !node.admission->holds_exclusively(uid)) {
+      continue;
+    }
+    covered.emplace_back(pod.key.ns, pod.key.name);
   }
   return {node.admission->report(options.reports.kind), pod_fingerprint(covered)};
 }

@@ -66,23 +66,47 @@ void SimulatedKubelets::Impl::look_at_pod(const json& pod) {
 
 void SimulatedKubelets::Impl::admit(const json& pod, const ObjectKey& key, const std::string& uid,
                                     const std::string& node_name, SimulatedNode& node) {
+  PodLife life{key.ns + "/" + key.name, node_name};
   if (text_field(pod.value("status", json::object()), "phase") == "Running") {
     node.admission->restore(pod);  // was started before this kubelet was watching
     node.admission->started(uid);
   } else {
-    const AdmissionDecision decision = node.admission->admit(pod);
+    const AdmissionDecision decision = decide(pod, uid, node);
     count_admission(pod, decision);
     if (!decision.admitted) {
       change_pod(key, uid, [&](json& object) { set_rejected(object, decision); });
       return;
     }
+    life.exclusive = !decision.zones.empty();
+    life.cross_zone = std::any_of(decision.zones.begin(), decision.zones.end(), crosses_zones);
     schedule({after(pod_delay(key, "start", options.start_delay)), 0, ActionKind::kRun, key, uid,
               nullptr});
   }
-  pods[uid] = {key, node_name};
-  node.pods.insert(uid);
+  begin_life(key, uid, std::move(life), node);
   zones_changed(node_name, node);
   if (pod.at("metadata").contains("deletionTimestamp")) look_at_pod(pod);
+}
+
+AdmissionDecision SimulatedKubelets::Impl::decide(const json& pod, const std::string& uid,
+                                                  SimulatedNode& node) {
+  const auto taken = node.ahead.find(uid);
+  if (taken == node.ahead.end()) {
+    AdmissionDecision decision = node.admission->admit(pod);
+    if (decision.admitted) node.version = ++versions;
+    return decision;
+  }
+  AdmissionDecision decision = std::move(taken->second.decision);
+  node.ahead.erase(taken);
+  return decision;
+}
+
+void SimulatedKubelets::Impl::begin_life(const ObjectKey& key, const std::string& uid, PodLife life,
+                                         SimulatedNode& node) {
+  pods[uid] = {key, life.node, false, lives.size()};
+  life.admitted = seconds();
+  lives.push_back(std::move(life));
+  node.pods.insert(uid);
+  count([this](KubeletStats& s) { s.pods = pods.size(); });
 }
 
 void SimulatedKubelets::Impl::count_admission(const json& pod, const AdmissionDecision& decision) {
@@ -113,9 +137,12 @@ void SimulatedKubelets::Impl::let_go(const std::string& uid) {
   if (const auto node = nodes.find(found->second.node); node != nodes.end()) {
     node->second.admission->release(uid);
     node->second.pods.erase(uid);
+    node->second.version = ++versions;
     zones_changed(found->second.node, node->second);
   }
+  lives[found->second.life].ended = seconds();
   pods.erase(found);
+  count([this](KubeletStats& s) { s.pods = pods.size(); });
 }
 
 bool SimulatedKubelets::Impl::change_pod(const ObjectKey& key, const std::string& uid,
@@ -147,7 +174,10 @@ void SimulatedKubelets::Impl::start_pod(const Action& action) {
   if (known == pods.end() || !change_pod(action.pod, action.uid, set_running)) return;
   if (const auto node = nodes.find(known->second.node); node != nodes.end()) {
     // What init containers held beyond the others comes free.
-    if (node->second.admission->started(action.uid)) zones_changed(node->first, node->second);
+    if (node->second.admission->started(action.uid)) {
+      node->second.version = ++versions;
+      zones_changed(node->first, node->second);
+    }
   }
   if (const auto pod = store.get(kPods, action.pod)) {
     schedule_end((*pod)->parse(), action.pod, action.uid);

@@ -31,6 +31,11 @@ struct Shared {
   kubelet::Scratch scratch;
 };
 
+struct Question : PodQuestion {
+  PodAmounts amounts;
+  kubelet::PodDemand demand;
+};
+
 class KubeletAdmission : public NodeAdmission {
  public:
   KubeletAdmission(std::shared_ptr<Shared> shared, const NodeDescription& node)
@@ -55,6 +60,22 @@ class KubeletAdmission : public NodeAdmission {
     kubelet::NodeState copy = free_;
     Held held;
     return decide(pod, copy, held);
+  }
+
+  std::shared_ptr<const PodQuestion> question_of(const json& pod) const override {
+    auto amounts = pod_amounts(pod);
+    if (!amounts) return nullptr;
+    auto question = std::make_shared<Question>();
+    question->demand = pod_demand_of(pod, *amounts, shared_->kinds.resources());
+    question->amounts = std::move(*amounts);
+    return question;
+  }
+
+  bool takes(const PodQuestion& pod) const override {
+    const auto& question = static_cast<const Question&>(pod);
+    return (model().zones() == 0 ||
+            kubelet::admits(model(), free_, question.demand, shared_->scratch)) &&
+           !misfit_of(question.amounts, allocatable_, requested_, held_.size());
   }
 
   void restore(const json& pod) override {

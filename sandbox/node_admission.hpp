@@ -63,6 +63,11 @@ struct AdmissionDecision {
   std::vector<ContainerZones> zones = {};  // of containers that got something
 };
 
+// A pod worked out once, to be asked about on many nodes of one factory.
+struct PodQuestion {
+  virtual ~PodQuestion() = default;
+};
+
 class NodeAdmission {
  public:
   virtual ~NodeAdmission() = default;
@@ -71,6 +76,11 @@ class NodeAdmission {
   virtual AdmissionDecision admit(const nlohmann::json& pod) = 0;
   // What admit would say; changes nothing.
   [[nodiscard]] virtual AdmissionDecision try_admit(const nlohmann::json& pod) const = 0;
+  // Null: a quantity of the pod is malformed, no kubelet takes it.
+  [[nodiscard]] virtual std::shared_ptr<const PodQuestion> question_of(
+      const nlohmann::json& pod) const = 0;
+  // Whether admit would admit the pod.
+  [[nodiscard]] virtual bool takes(const PodQuestion& pod) const = 0;
   // Takes note of a pod that ran here before the simulation began; never refuses.
   virtual void restore(const nlohmann::json& pod) = 0;
   // The pod's containers run: its plain init containers are over. True: something came free.

@@ -484,14 +484,41 @@ std::string format_utc(std::chrono::system_clock::time_point now, const char* fo
   return {text, length};
 }
 
+// By which clock objects are stamped.
+struct Stamping {
+  std::mutex mutex;
+  std::shared_ptr<const SimulatedClock> clock;
+
+  std::chrono::system_clock::time_point now() {
+    const std::lock_guard lock(mutex);
+    if (!clock) return std::chrono::system_clock::now();
+    return std::chrono::system_clock::time_point(std::chrono::milliseconds(clock->epoch_ms()));
+  }
+};
+
+Stamping& stamping() {
+  static Stamping instance;
+  return instance;
+}
+
 }  // namespace
 
+TimestampScope::TimestampScope(std::shared_ptr<const SimulatedClock> clock) {
+  const std::lock_guard lock(stamping().mutex);
+  stamping().clock = std::move(clock);
+}
+
+TimestampScope::~TimestampScope() {
+  const std::lock_guard lock(stamping().mutex);
+  stamping().clock = nullptr;
+}
+
 std::string timestamp_now() {
-  return format_utc(std::chrono::system_clock::now(), "%Y-%m-%dT%H:%M:%SZ");
+  return format_utc(stamping().now(), "%Y-%m-%dT%H:%M:%SZ");
 }
 
 std::string micro_timestamp_now() {
-  const auto now = std::chrono::system_clock::now();
+  const auto now = stamping().now();
   const auto micros =
       std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() %
       1'000'000;

@@ -21,6 +21,7 @@
 #include "sandbox/api_status.hpp"
 #include "sandbox/kinds.hpp"
 #include "sandbox/selectors.hpp"
+#include "sandbox/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
 
@@ -154,6 +155,16 @@ class ObjectStore {
   struct Table;
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// While it is there, objects of this process are stamped with this clock's time instead of the
+// machine's; at most one at a time.
+class TimestampScope {
+ public:
+  explicit TimestampScope(std::shared_ptr<const SimulatedClock> clock);
+  ~TimestampScope();
+  TimestampScope(const TimestampScope&) = delete;
+  TimestampScope& operator=(const TimestampScope&) = delete;
 };
 
 // Now, as metav1.Time (seconds) and metav1.MicroTime write it.

@@ -50,6 +50,22 @@ TEST(PlimsollSimulate, PlacesTheSampleAsExpected) {
   EXPECT_THAT(answer.out, HasSubstr("(0 with TopologyAffinityError)"));
 }
 
+// Seconds of simulated life in a moment, by a scheduler that asks the kubelets themselves.
+TEST(PlimsollSimulate, KnowsAllWithTheOracle) {
+  const std::string sample = "examples/clusters/machines/";
+  const Answer answer =
+      plimsoll({"simulate", "--config", kProfile, "--cluster", sample + "cluster.yaml", "--pods",
+                sample + "pods.yaml", "--report", "-o", "json", "--oracle", "--wait-for-scheduler",
+                "--speed", "20", "--report-delay-ms", "5000"});
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  EXPECT_THAT(answer.err, Not(HasSubstr("refused")));  // the plugin that is replaced is no problem
+  const auto result = nlohmann::json::parse(answer.out);
+  EXPECT_TRUE(result["settled"]);
+  EXPECT_EQ(result["kubelets"]["rejected"], 0);
+  EXPECT_EQ(result["bound"], 4) << answer.out;
+  EXPECT_EQ(result["report"]["heldBack"].size(), 0U);
+}
+
 TEST(PlimsollSimulate, PreemptsWhereNothingElseHelps) {
   const std::string sample = "examples/clusters/preemption/";
   const Answer answer =

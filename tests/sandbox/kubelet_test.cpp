@@ -298,6 +298,8 @@ class RefuseAll : public NodeAdmission {
     return {false, "UnexpectedAdmissionError", "no"};
   }
   AdmissionDecision try_admit(const json&) const override { return {}; }
+  std::shared_ptr<const PodQuestion> question_of(const json&) const override { return nullptr; }
+  bool takes(const PodQuestion&) const override { return false; }
   void restore(const json&) override {}
   bool started(const std::string&) override { return false; }
   void release(const std::string&) override {}
