@@ -16,12 +16,33 @@ bool asks_for_memory(std::span<const RowNeed> needs) {
                      [](const RowNeed& need) { return need.resource == kMemoryResource; });
 }
 
+// Whether memory_hints would list this one zone, which it then prefers: no set is smaller.
+bool has_own_hint(const Run& run, std::span<const RowNeed> needs, uint32_t column) {
+  const NodeModel& model = run.model;
+  if (run.state->knows_groups() && !is_single(run.state->group(model, column))) {
+    return false;
+  }
+  return std::all_of(needs.begin(), needs.end(), [&](const RowNeed& need) {
+    if (need.row == kNoResourceRow) return need.amount <= 0;
+    const int64_t free = run.state->memory(model, need.row)[column];
+    return model.memory[need.row].allocatable[column] >= need.amount &&
+           free + run.work.reusable.memory_in(column_bit(column), need.resource) >= need.amount;
+  });
+}
+
 // findBestHint among those that include `within`: preferred before others, then the narrowest,
 // then the lowest. False: there is none.
 bool best_own_hint(Run& run, std::span<const RowNeed> needs, ZoneMask within, Hint& best) {
+  if (!asks_for_memory(needs)) return false;
+  // Mostly it is the lowest zone that has enough.
+  for (uint32_t column = 0; column < run.model.zones(); ++column) {
+    if ((within & ~column_bit(column)) != 0 || !has_own_hint(run, needs, column)) continue;
+    best = {column_bit(column), false, true};
+    return true;
+  }
   HintList& list = run.work.memory_list;
   list.hints.clear();
-  if (!asks_for_memory(needs) || !memory_hints(run, needs, list)) return false;
+  if (!memory_hints(run, needs, list)) return false;
   bool found = false;
   for (const Hint& hint : list.hints) {
     if ((within & ~hint.mask) != 0) continue;
