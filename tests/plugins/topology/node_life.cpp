@@ -254,7 +254,8 @@ void NodeLife::admit() {
     watch_.push_back({Event::Kind::kStarted, pod.object});
     return;
   }
-  const bool overtaken = ends_ > pod.ends_before && !(pod.alone && fits_with_more(*model_, demand));
+  const bool overtaken = (options_.facts || options_.plain) && ends_ > pod.ends_before &&
+                         !(pod.alone && fits_with_more(*model_, demand));
   ++(overtaken ? totals_.overtaken : totals_.refused);
   ++totals_.reasons[kubelet::message_of(pod.given, kGpu)];
   watch_.push_back({Event::Kind::kGone, object_of(pod, kubelet::to_string(pod.given.reason))});

@@ -36,6 +36,7 @@ struct LifeTotals {
   int refused = 0;
   // Refused because another was gone, or never came, that was there when the pod was placed: with
   // more room its first container, or a pod before it, took what it needs. Nobody can know.
+  // Only where nothing else is left open.
   int overtaken = 0;
   int asked = 0;
   int held_back = 0;  // the kubelet would have taken it at that moment, were it the next
