@@ -29,41 +29,13 @@ std::vector<fs::path> plugin_directories(const std::vector<std::string>& given) 
   return {};
 }
 
-namespace {
-
-// The files of a folder, but for those with plugins of these names.
-Result<void> load_others(const fs::path& directory, std::span<const StaticModule> instead,
-                         Modules& modules) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().extension() == ".so") files.push_back(it->path());
-  }
-  if (error) {
-    return fail(ErrorCode::kUnavailable,
-                "plugin directory " + directory.string() + ": cannot be read: " + error.message());
-  }
-  std::sort(files.begin(), files.end());
-  for (const fs::path& file : files) {
-    const auto note = read_plugin_note(file);
-    const auto is_replaced = [&note](const StaticModule& module) {
-      return note && module.name == note->name;
-    };
-    if (std::none_of(instead.begin(), instead.end(), is_replaced)) modules.load_file(file);
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<Modules> load_modules(const std::vector<std::string>& given_directories,
                              std::span<const StaticModule> instead) {
   Modules modules;
   modules.add_builtin(instead);
   modules.add_builtin(builtin_modules());
   for (const fs::path& directory : plugin_directories(given_directories)) {
-    auto loaded = instead.empty() ? modules.load_directory(directory)
-                                  : load_others(directory, instead, modules);
+    auto loaded = modules.load_directory(directory, instead);
     if (!loaded && !given_directories.empty()) return fail(loaded.error());
     if (!loaded) log_warn("plugin folder left out", {{"error", loaded.error().message}});
   }

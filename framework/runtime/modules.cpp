@@ -283,7 +283,8 @@ void Modules::add_builtin(std::span<const StaticModule> modules) {
   }
 }
 
-Result<void> Modules::load_directory(const fs::path& directory) {
+Result<void> Modules::load_directory(const fs::path& directory,
+                                     std::span<const StaticModule> instead) {
   if (auto usable = check_directory(directory); !usable) {
     return fail(usable.error().within("plugin directory " + directory.string()));
   }
@@ -297,7 +298,16 @@ Result<void> Modules::load_directory(const fs::path& directory) {
                 "plugin directory " + directory.string() + ": cannot be read: " + error.message());
   }
   std::sort(files.begin(), files.end());
-  for (const fs::path& file : files) load_file(file);
+  const auto is_replaced = [instead](const fs::path& file) {
+    if (instead.empty()) return false;  // then no note need be read twice
+    const auto note = read_plugin_note(file);
+    return note && std::any_of(instead.begin(), instead.end(), [&note](const StaticModule& module) {
+             return module.name == note->name;
+           });
+  };
+  for (const fs::path& file : files) {
+    if (!is_replaced(file)) load_file(file);
+  }
   return {};
 }
 

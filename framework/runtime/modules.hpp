@@ -54,10 +54,12 @@ class Modules {
 
   void add_builtin(std::span<const StaticModule> modules);
 
-  // Loads every *.so of the directory, in the order of their names. Runs the files' static
-  // constructors. Fails only if the directory itself cannot be used (missing, unreadable, writable
-  // by others); what is wrong with a file is in its record.
-  Result<void> load_directory(const std::filesystem::path& directory);
+  // Loads every *.so of the directory, in the order of their names, but for those whose note names
+  // a plugin of `instead`. Runs the files' static constructors. Fails only if the directory itself
+  // cannot be used (missing, unreadable, writable by others); what is wrong with a file is in its
+  // record.
+  Result<void> load_directory(const std::filesystem::path& directory,
+                              std::span<const StaticModule> instead = {});
   // One file; the record tells. Also for a directory with one broken file.
   const ModuleRecord& load_file(const std::filesystem::path& file);
 
