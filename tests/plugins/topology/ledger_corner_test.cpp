@@ -24,14 +24,9 @@ class LedgerCorner : public ::testing::Test {
   // Whole CPUs available by zone; with `gpu` the first zone has the only one.
   void report(const std::vector<std::string>& cpus, const std::vector<std::string>& pods,
               const std::string& policy = "single-numa-node", bool gpu = false) {
-    ReportSpec spec;
-    spec.version = std::to_string(++versions_);
-    spec.policy = policy;
-    spec.allocatable = "16";
-    spec.fingerprint = fingerprint_of(pods);
-    for (size_t i = 0; i < cpus.size(); ++i) {
-      spec.zones.push_back({static_cast<int>(i), {{"cpu", cpus[i]}}});
-      if (gpu) spec.zones.back().available.emplace_back("example.com/gpu", i == 0 ? "1" : "0");
+    ReportSpec spec = cpu_report(++versions_, cpus, fingerprint_of(pods), policy);
+    for (ZoneSpec& zone : spec.zones) {
+      if (gpu) zone.available.emplace_back("example.com/gpu", zone.id == 0 ? "1" : "0");
     }
     ledger_.report(scene_.nrt(spec), now_);
   }

@@ -16,15 +16,7 @@ class LedgerJudge : public ::testing::Test {
 
   void report(const std::vector<std::string>& cpus, const std::vector<std::string>& pods,
               const std::string& policy = "single-numa-node") {
-    ReportSpec spec;
-    spec.version = std::to_string(++versions_);
-    spec.policy = policy;
-    spec.allocatable = "16";
-    spec.fingerprint = fingerprint_of(pods);
-    for (size_t i = 0; i < cpus.size(); ++i) {
-      spec.zones.push_back({static_cast<int>(i), {{"cpu", cpus[i]}}});
-    }
-    ledger_.report(scene_.nrt(spec), now_);
+    ledger_.report(scene_.nrt(cpu_report(++versions_, cpus, fingerprint_of(pods), policy)), now_);
   }
   PodSpec spec(const std::string& name, int cpus) {
     PodSpec made = guaranteed(name, cpus);

@@ -163,4 +163,18 @@ inline std::string fingerprint_of(const std::vector<std::string>& pods_in_ns) {
   return fingerprint_text(fingerprint_sum(hashes));
 }
 
+// A report of zones 0, 1, ... with so many CPUs available each.
+inline ReportSpec cpu_report(int version, const std::vector<std::string>& cpus,
+                             const std::string& fingerprint, const std::string& policy) {
+  ReportSpec spec;
+  spec.version = std::to_string(version);
+  spec.policy = policy;
+  spec.allocatable = "16";
+  spec.fingerprint = fingerprint;
+  for (size_t i = 0; i < cpus.size(); ++i) {
+    spec.zones.push_back({static_cast<int>(i), {{"cpu", cpus[i]}}});
+  }
+  return spec;
+}
+
 }  // namespace plimsoll::topology
