@@ -297,6 +297,14 @@ class PreemptionTest : public ::testing::Test {
   bool eventually_on(const std::string& pod, const std::string& node) {
     return eventually([&] { return api_.node_of(pod) == node; });
   }
+  bool eventually_dying(const std::string& pod) {
+    return eventually([&] { return api_.pod(pod)["metadata"].contains("deletionTimestamp"); });
+  }
+  // A nomination is written before its victims are deleted: they may have to be waited for.
+  void finish_when_dying(const std::string& victim) {
+    ASSERT_TRUE(eventually_dying(victim));
+    api_.finish();
+  }
 
   // Of a pod whose status names no node.
   std::string nominated_in_memory(const std::string& name) {
@@ -325,8 +333,7 @@ TEST_F(PreemptionTest, AVictimMakesRoomAndIsTold) {
   api_.add(pod("big", "3", 0, "n"));
   synced();
   api_.add(pod("urgent", "2", 100));
-  ASSERT_TRUE(
-      eventually([&] { return api_.pod("big")["metadata"].contains("deletionTimestamp"); }));
+  ASSERT_TRUE(eventually_dying("big"));
   EXPECT_TRUE(eventually([&] { return api_.nominated("urgent") == "n"; }));
   EXPECT_TRUE(
       eventually([&] { return api_.has_event("big", "Preempted by pod u-urgent on node n"); }));
@@ -359,7 +366,7 @@ TEST_F(PreemptionTest, NominatedRoomIsKept) {
             "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 "
             "Insufficient cpu.");
   waits_.add("urgent");  // it stays assumed: what the thief is told is not told by a bound pod
-  api_.finish();
+  finish_when_dying("old");
   EXPECT_TRUE(eventually([&] { return scheduler_->stats().assumed_pods == 1; }));
   EXPECT_EQ(api_.node_of("thief"), "");
 }
@@ -373,7 +380,7 @@ TEST_F(PreemptionTest, HigherPriorityIgnoresTheNominationAndEndsIt) {
   ASSERT_TRUE(eventually([&] { return api_.nominated("urgent") == "n"; }));
   api_.add(pod("king", "3", 1000));
   ASSERT_TRUE(eventually([&] { return api_.nominated("king") == "n"; }));
-  api_.finish();
+  finish_when_dying("old");
   EXPECT_TRUE(eventually_on("king", "n"));
   EXPECT_TRUE(eventually([&] { return api_.nominated("urgent").empty(); }));
   EXPECT_EQ(api_.node_of("urgent"), "");
@@ -407,6 +414,7 @@ TEST_F(PreemptionTest, APreemptorMayGoWhileItsVictimsDie) {
   ASSERT_TRUE(eventually([&] { return api_.nominated("urgent") == "n"; }));
   api_.add(pod("next", "2", 50));
   ASSERT_TRUE(eventually([&] { return !api_.message("next").empty(); }));
+  ASSERT_TRUE(eventually_dying("old"));
   api_.remove("urgent");
   api_.finish();
   EXPECT_TRUE(eventually_on("next", "n"));
@@ -423,7 +431,7 @@ TEST_F(PreemptionTest, RoomThatIsOnItsWayIsWaitedFor) {
   api_.add(pod("urgent", "4", 100));
   ASSERT_TRUE(eventually([&] { return api_.nominated("urgent") == "n1"; }));
   waits_.set_pending({"n1"});
-  api_.finish();
+  finish_when_dying("old");
   EXPECT_TRUE(eventually([&] {
     return api_.message("urgent") ==
            "0/2 nodes are available: 1 Insufficient cpu, 1 not yet. preemption: not eligible due "
@@ -540,8 +548,7 @@ TEST_F(PreemptionTest, ANominationCountsBeforeItIsWritten) {
   api_.add(pod("old", "4", 0, "n"));
   synced();
   api_.add(pod("urgent", "3", 100));
-  ASSERT_TRUE(
-      eventually([&] { return api_.pod("old")["metadata"].contains("deletionTimestamp"); }));
+  ASSERT_TRUE(eventually_dying("old"));
   api_.add(pod("other", "4", -5, "m"));  // would be the better victim
   add_node("m", "4");
   EXPECT_TRUE(eventually([&] {
