@@ -152,7 +152,7 @@ class MetricsTest : public ::testing::Test {
   ::testing::AssertionResult reaches(const std::string& sample, const Labels& labels,
                                      double expected) {
     std::optional<double> last;
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 6000; ++i) {
       seen_ = scrape();
       last = seen_.value(sample, labels);
       if (last == expected) return ::testing::AssertionSuccess();
@@ -303,7 +303,7 @@ TEST_F(MetricsTest, MeasuresNothingUnlessAsked) {
   add_node("n", "4");
   synced();
   add_pod("a");
-  for (int i = 0; i < 1000 && scheduler_->stats().scheduled == 0; ++i) {
+  for (int i = 0; i < 6000 && scheduler_->stats().scheduled == 0; ++i) {
     std::this_thread::sleep_for(5ms);
   }
   EXPECT_EQ(scheduler_->stats().scheduled, 1U);

@@ -288,7 +288,7 @@ class PreemptionTest : public ::testing::Test {
   }
   template <typename Condition>
   bool eventually(Condition condition) {
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 6000; ++i) {
       if (condition()) return true;
       std::this_thread::sleep_for(5ms);
     }

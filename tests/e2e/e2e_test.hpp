@@ -58,16 +58,16 @@ class E2eTest : public KubeTest {
   [[nodiscard]] std::string node_of(const std::string& pod);
   // Where it is bound within the timeout; empty: it was not.
   [[nodiscard]] std::string wait_bound(const std::string& pod,
-                                       std::chrono::milliseconds timeout = 10s);
+                                       std::chrono::milliseconds timeout = 30s);
   // The message of the condition PodScheduled=False, waited for; empty: there is none.
   [[nodiscard]] std::string wait_refused(const std::string& pod,
-                                         std::chrono::milliseconds timeout = 10s);
+                                         std::chrono::milliseconds timeout = 30s);
   // The pod's events of that reason.
   [[nodiscard]] std::vector<nlohmann::json> events(const std::string& pod,
                                                    const std::string& reason);
   // The note of the first event of that reason, waited for; empty: there is none.
   [[nodiscard]] std::string wait_event(const std::string& pod, const std::string& reason,
-                                       std::chrono::milliseconds timeout = 10s);
+                                       std::chrono::milliseconds timeout = 30s);
 
  private:
   std::optional<KubeClient> client_;

@@ -91,10 +91,10 @@ TEST_F(PreemptionTest, AZoneIsClearedAndTheBudgetRespected) {
   ASSERT_NE(zones, "");
 
   add_pod("urgent", "high", whole);
-  ASSERT_TRUE(eventually(10s, [&] { return terminating("free"); })) << tail(log(), 30);
+  ASSERT_TRUE(eventually(30s, [&] { return terminating("free"); })) << tail(log(), 30);
   ASSERT_NO_FATAL_FAILURE(expect_told("free", "urgent", "n"));
   EXPECT_TRUE(eventually(
-      10s, [&] { return pod("urgent")["status"].value("nominatedNodeName", "") == "n"; }));
+      30s, [&] { return pod("urgent")["status"].value("nominatedNodeName", "") == "n"; }));
   EXPECT_EQ(wait_refused("urgent"), "0/1 nodes are available: 1 Insufficient cpu.");
   // One of lower priority may not slip in while the victim ends.
   add_pod("late", "low", whole);
@@ -118,7 +118,7 @@ TEST_F(PreemptionTest, ADeviceIsCleared) {
   ASSERT_EQ(wait_bound("b"), "g");
   const std::string allocated = annotation("a", "scheduling.koordinator.sh/device-allocated");
   add_pod("urgent", "high", one);
-  ASSERT_TRUE(eventually(10s, [&] { return terminating("a"); })) << tail(log(), 30);
+  ASSERT_TRUE(eventually(30s, [&] { return terminating("a"); })) << tail(log(), 30);
   ASSERT_NO_FATAL_FAILURE(expect_told("a", "urgent", "g"));
   remove(pods_path("a"));
   EXPECT_EQ(wait_bound("urgent"), "g") << tail(log(), 30);

@@ -314,7 +314,7 @@ class BareClusterTest : public ::testing::Test {
     return reply.json();
   }
 
-  std::string bound_to(const std::string& pod, std::chrono::milliseconds timeout = 10s) {
+  std::string bound_to(const std::string& pod, std::chrono::milliseconds timeout = 30s) {
     std::string node;
     (void)eventually(timeout, [&] {
       node = client_->get("/api/v1/namespaces/t/pods/" + pod).json()["spec"].value("nodeName", "");

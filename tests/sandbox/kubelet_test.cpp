@@ -125,7 +125,7 @@ TEST_F(KubeletTest, HoldsReportsBack) {
   options.reports.delay = 400ms;
   SimulatedKubelets kubelets(store, options);
   add_bound("a", "n", "6");
-  for (int i = 0; i < 1000 && pod("a")["status"]["phase"] != "Running"; ++i) {
+  for (int i = 0; i < 15000 && pod("a")["status"]["phase"] != "Running"; ++i) {
     std::this_thread::sleep_for(2ms);
   }
   if (kubelets.stats().reports == 0) {
@@ -144,7 +144,7 @@ TEST_F(KubeletTest, FinishesPodsAfterTheirRunSeconds) {
   SimulatedKubelets kubelets(store, options);
   add_bound("a", "n", "6", {{kRunSecondsAnnotation, "0.5"}});
   add_bound("b", "n", "1", {{kRunSecondsAnnotation, "soon"}});
-  for (int i = 0; i < 2000 && pod("a")["status"]["phase"] != "Succeeded"; ++i) {
+  for (int i = 0; i < 6000 && pod("a")["status"]["phase"] != "Succeeded"; ++i) {
     std::this_thread::sleep_for(5ms);
   }
   ASSERT_TRUE(kubelets.wait_idle(kLong));

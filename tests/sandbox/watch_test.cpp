@@ -138,7 +138,7 @@ TEST_F(WatchTest, AGoneClientIsNoticed) {
     WatchClient watch(server->port(), watch_path("resourceVersion=" + now()));
     EXPECT_EQ(server->open_watches(), 1U);
   }
-  for (int i = 0; i < 200 && server->open_watches() > 0; ++i) {
+  for (int i = 0; i < 3000 && server->open_watches() > 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_EQ(server->open_watches(), 0U);
