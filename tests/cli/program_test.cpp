@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/child_process.hpp"
@@ -74,6 +75,28 @@ TEST(PlimsollSimulate, PreemptsWhereNothingElseHelps) {
   EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
   EXPECT_THAT(answer.out, HasSubstr("urgent"));
   EXPECT_THAT(answer.out, HasSubstr("preemptionPolicy=Never"));
+}
+
+// Koordinator's plugin name and args: its pods and annotations as they are.
+TEST(PlimsollSimulate, GivesDevicesByProfilesOfKoordinator) {
+  const std::string sample = "examples/clusters/devices/";
+  for (const char* profile : {"examples/profiles/koordinator-migrated.yaml",
+                              "examples/profiles/koordinator-deviceshare.yaml"}) {
+    const Answer answer =
+        plimsoll({"simulate", "--config", profile, "--cluster", sample + "cluster.yaml", "--pods",
+                  sample + "pods.yaml", "--expect", sample + "expected.yaml", "-o", "json"});
+    ASSERT_EQ(answer.code, 0) << profile << answer.out << answer.err;
+    const auto result = nlohmann::json::parse(answer.out);
+    std::map<std::string, nlohmann::json> devices;
+    for (const auto& pod : result["pods"])
+      if (pod.contains("devices")) devices[pod["pod"]] = pod["devices"];
+    EXPECT_EQ(devices.size(), 2U) << answer.out;
+    // Half of card 0 is in use by the pod that Koordinator bound; both strategies leave the pair at
+    // the NIC of the other zone whole.
+    EXPECT_LT(devices["default/share"]["gpu"][0], 2) << answer.out;
+    EXPECT_EQ(devices["default/with-nic"]["gpu"], nlohmann::json({2, 3}));
+    EXPECT_EQ(devices["default/with-nic"]["rdma"], nlohmann::json({1}));
+  }
 }
 
 // Machines from an export and a description, pods that come and go, and the report about them.
