@@ -252,6 +252,11 @@ std::string snapshot_json(const StateSnapshot& snapshot) {
     std::sort(names.begin(), names.end());
     out["kinds"][resource] = {{"synced", kind.synced}, {"objects", std::move(names)}};
   }
+  out["plugins"] = ordered_json::object();
+  for (const auto& [plugin, state] : snapshot.plugins) {
+    ordered_json value = ordered_json::parse(state, nullptr, false);
+    out["plugins"][plugin] = value.is_discarded() ? ordered_json(state) : std::move(value);
+  }
   return dump(out);
 }
 

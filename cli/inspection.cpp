@@ -173,7 +173,7 @@ struct Inspection::Impl {
 
   void dump(Reply reply) {
     scheduler.post(Task{[&loop = scheduler, reply = std::move(reply)] {
-      auto result = std::make_shared<const StateSnapshot>(loop.snapshot());
+      auto result = std::make_shared<const StateSnapshot>(loop.snapshot(true));
       reply([result = std::move(result)] { return ok(snapshot_json(*result)); });
     }});
   }

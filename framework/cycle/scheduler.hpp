@@ -121,7 +121,7 @@ class Scheduler final : public Inbox, private HostBackend {
   // What would become of a pod, and what is known here. On the loop only: post a Task that calls
   // them. Neither changes anything.
   [[nodiscard]] Explanation explain(const ExplainRequest& request);
-  [[nodiscard]] StateSnapshot snapshot();
+  [[nodiscard]] StateSnapshot snapshot(bool with_plugins = false);
 
  private:
   // One pod on its way from the queue to a node. Lives until its binding has ended.

@@ -1,12 +1,33 @@
 #include "framework/cycle/snapshot.hpp"
 
+#include <plimsoll/state_source.h>
+
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/explain.hpp"
 #include "framework/cycle/scheduler.hpp"
 
 namespace plimsoll {
+namespace {
 
-StateSnapshot Scheduler::snapshot() {
+// Empty: the plugin of that name shows nothing.
+std::string state_of(const ServiceTable& services, std::string_view plugin) {
+  const auto* source = static_cast<const plimsoll_state_source*>(
+      services.find(PLIMSOLL_STATE_SERVICE_PREFIX + std::string(plugin),
+                    PLIMSOLL_STATE_SERVICE_VERSION));
+  std::string text;
+  if (source == nullptr || source->describe == nullptr) return text;
+  source->describe(
+      source->self,
+      [](void* sink, const void* bytes, size_t len) {
+        static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
+      },
+      &text);
+  return text;
+}
+
+}  // namespace
+
+StateSnapshot Scheduler::snapshot(bool with_plugins) {
   StateSnapshot result;
   result.synced = synced_;
   result.standby = standby_;
@@ -56,6 +77,15 @@ StateSnapshot Scheduler::snapshot() {
     kind.synced = !unsynced_kinds_.contains(resource);
     if (const auto known = known_objects_.find(resource); known != known_objects_.end()) {
       kind.names.assign(known->second.begin(), known->second.end());
+    }
+  }
+  for (const auto& framework : frameworks_) {
+    for (PluginIndex plugin = 0; with_plugins && plugin < framework->plugin_count(); ++plugin) {
+      const std::string name(framework->plugin_name(plugin));
+      if (result.plugins.contains(name)) continue;
+      if (std::string state = state_of(environment_.services, name); !state.empty()) {
+        result.plugins.emplace(name, std::move(state));
+      }
     }
   }
   return result;

@@ -51,6 +51,9 @@ struct StateSnapshot {
   std::vector<PlacedPod> placed;
   std::vector<QueuedPod> queued;
   std::map<std::string, Kind> kinds;  // by their resource text
+  // JSON texts by plugin name, of those that show their state (<plimsoll/state_source.h>); only if
+  // they were asked for.
+  std::map<std::string, std::string> plugins;
 };
 
 }  // namespace plimsoll

@@ -149,9 +149,11 @@ void Accounts::put(std::string_view uid, PodRecord record) {
   changed(node);
 }
 
-void Accounts::reserve(std::string_view uid, std::string_view node, Allocation allocation) {
+void Accounts::reserve(std::string_view uid, std::string_view node, Allocation allocation,
+                       std::string_view name) {
   if (allocation.empty()) return;
   PodRecord record;
+  record.name = std::string(name);
   record.node = std::string(node);
   record.shares = std::move(allocation);
   record.assumed = true;
@@ -159,10 +161,11 @@ void Accounts::reserve(std::string_view uid, std::string_view node, Allocation a
 }
 
 void Accounts::reserve_unknown(std::string_view uid, std::string_view node,
-                               std::span<const ResourceQuantity> requests) {
+                               std::span<const ResourceQuantity> requests, std::string_view name) {
   const auto asked = whole_devices_asked(types_, requests);
   if (std::all_of(asked.begin(), asked.end(), [](int64_t count) { return count == 0; })) return;
-  PodRecord record = record_of_requests({uid, node, std::nullopt, requests}, entry(node).state);
+  PodRecord record =
+      record_of_requests({uid, node, std::nullopt, requests, name}, entry(node).state);
   record.assumed = true;
   put(uid, std::move(record));
 }
@@ -197,10 +200,11 @@ void Accounts::resolve_by_checkpoint(std::string_view uid, const NodeState& node
   }
 }
 
-Accounts::PodRecord Accounts::record_of_annotation(const AssignedPod& pod,
-                                                   AnnotationProblems& problems) const {
+PodRecord Accounts::record_of_annotation(const AssignedPod& pod,
+                                         AnnotationProblems& problems) const {
   PodRecord record;
   record.node = std::string(pod.node);
+  record.name = std::string(pod.name);
   const auto asked = whole_devices_asked(types_, pod.requests);
   uint32_t asked_types = 0;
   for (int t = 0; t < types_.count(); ++t)
@@ -216,14 +220,15 @@ Accounts::PodRecord Accounts::record_of_annotation(const AssignedPod& pod,
     record.unknown[index] = std::max<int64_t>(asked[index] - named, 0);
   }
   record.shares = std::move(read.shares);
+  record.problems = read.problems;
   problems.unreadable = std::move(read.problems);
   return record;
 }
 
-Accounts::PodRecord Accounts::record_of_requests(const AssignedPod& pod,
-                                                 const NodeState& node) const {
+PodRecord Accounts::record_of_requests(const AssignedPod& pod, const NodeState& node) const {
   PodRecord record;
   record.node = std::string(pod.node);
+  record.name = std::string(pod.name);
   record.from_requests = true;
   record.asked = whole_devices_asked(types_, pod.requests);
   resolve_by_checkpoint(pod.uid, node, record);
@@ -268,6 +273,22 @@ const NodeState* Accounts::node_of(std::string_view uid) const {
 void Accounts::take_from(NodeState& state, std::string_view uid) const {
   const auto it = pods_.find(uid);
   if (it != pods_.end() && it->second.node == state.name) apply(state, it->second, -1);
+}
+
+Accounts::PodsOfNode Accounts::pods_on(const NodeState& node) const {
+  PodsOfNode pods;
+  const auto known = nodes_.find(node.name);
+  if (known == nodes_.end()) return pods;
+  for (const std::string& uid : known->second->pods)
+    pods.emplace_back(uid, &pods_.find(uid)->second);
+  return pods;
+}
+
+void Accounts::each_node(
+    const std::function<void(const NodeState&, const PodsOfNode&)>& use) const {
+  std::map<std::string_view, const NodeState*> ordered;
+  for (const auto& [name, node] : nodes_) ordered.emplace(name, &node->state);
+  for (const auto& [name, state] : ordered) use(*state, pods_on(*state));
 }
 
 std::string Accounts::dump() const {

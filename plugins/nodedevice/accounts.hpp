@@ -30,6 +30,7 @@ struct AssignedPod {
   std::string_view node;
   std::optional<std::string_view> allocated;  // the device-allocated annotation
   std::span<const ResourceQuantity> requests;
+  std::string_view name = {};  // "namespace/name", for people
 };
 
 // What is wrong with a pod's device-allocated annotation.
@@ -38,6 +39,19 @@ struct AnnotationProblems {
   std::vector<std::string> ignored;     // about types of which the pod asks for no device
 
   [[nodiscard]] bool empty() const { return unreadable.empty() && ignored.empty(); }
+};
+
+// What a pod holds on its node.
+struct PodRecord {
+  std::string node;
+  Allocation shares;                         // by minor
+  std::array<int64_t, kMaxTypes> unknown{};  // whole devices that nobody named
+  uint32_t blocked = 0;                      // types of which all devices count as used
+  bool assumed = false;                      // reserved, not yet seen as assigned
+  bool from_requests = false;  // no annotation: `asked` and the node's checkpoint decide
+  std::array<int64_t, kMaxTypes> asked{};
+  std::string name;                   // "namespace/name"; empty: not told
+  std::vector<std::string> problems;  // what of its annotation cannot be read
 };
 
 class Accounts {
@@ -62,11 +76,12 @@ class Accounts {
 
   // ---- pods
   // A pod that is about to be bound. Replaces what the pod had before.
-  void reserve(std::string_view uid, std::string_view node, Allocation allocation);
+  void reserve(std::string_view uid, std::string_view node, Allocation allocation,
+               std::string_view name = {});
   // The same on a node whose devices are the kubelet's: it will choose as many whole ones as the
   // pod asks for. Should a Device object come meanwhile, they are withheld.
   void reserve_unknown(std::string_view uid, std::string_view node,
-                       std::span<const ResourceQuantity> requests);
+                       std::span<const ResourceQuantity> requests, std::string_view name = {});
   // The binding failed. Does nothing for a pod that the API server has shown as assigned.
   void unreserve(std::string_view uid);
   // Idempotent; called for every change too. Without the annotation, a pod that asks for devices
@@ -88,6 +103,11 @@ class Accounts {
   // Takes what a pod holds from a copy of its node (for what-ifs).
   void take_from(NodeState& state, std::string_view uid) const;
 
+  // Every node of which anything is known, by name, with the pods that hold devices there, by uid.
+  using PodsOfNode = std::vector<std::pair<std::string_view, const PodRecord*>>;
+  void each_node(const std::function<void(const NodeState&, const PodsOfNode&)>& use) const;
+  [[nodiscard]] PodsOfNode pods_on(const NodeState& node) const;
+
   // A text of everything that is used, in a fixed order: equal texts are equal accounts.
   [[nodiscard]] std::string dump() const;
 
@@ -98,18 +118,6 @@ class Accounts {
   struct TextHash {
     using is_transparent = void;
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-  };
-
-  struct PodRecord {
-    std::string node;
-    Allocation shares;                         // by minor
-    std::array<int64_t, kMaxTypes> unknown{};  // whole devices that nobody named
-    uint32_t blocked = 0;                      // types of which all devices count as used
-    bool assumed = false;                      // reserved, not yet seen as assigned
-    bool from_requests = false;  // no annotation: `asked` and the node's checkpoint decide
-    std::array<int64_t, kMaxTypes> asked{};
-
-    bool operator==(const PodRecord&) const = default;
   };
 
   struct NodeEntry {

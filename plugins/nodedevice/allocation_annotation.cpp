@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "plugins/nodedevice/bounded_json.hpp"
 #include "plugins/nodedevice/quantity_text.hpp"
 
 namespace plimsoll::devices {
@@ -140,7 +141,7 @@ std::string write_allocation(const DeviceTypes& types, const Allocation& allocat
 
 ReadAllocation read_allocation(const DeviceTypes& types, std::string_view text, uint32_t wanted) {
   ReadAllocation read;
-  const Json object = Json::parse(text, nullptr, false);
+  const Json object = parse_bounded_json(text);
   if (object.is_discarded() || !object.is_object()) {
     read.unreadable = true;
     read.problems.emplace_back("it is not a JSON object");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "plugins/nodedevice/bounded_json.hpp"
 #include "plugins/nodedevice/quantity_text.hpp"
 
 namespace plimsoll::devices {
@@ -12,7 +13,7 @@ using Json = nlohmann::json;
 using Op = Selector::Requirement::Op;
 
 Result<Json> parse_object(std::string_view text) {
-  Json value = Json::parse(text, nullptr, false);
+  Json value = parse_bounded_json(text);
   if (value.is_discarded()) return fail("it is not JSON");
   if (value.is_null()) return Json::object();
   if (!value.is_object()) return fail("it must be a JSON object");

@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "plugins/nodedevice/bounded_json.hpp"
 #include "plugins/nodedevice/quantity_text.hpp"
 
 namespace plimsoll::devices {
@@ -23,6 +24,12 @@ struct FieldError {
 
 [[noreturn]] void wrong(const std::string& field, std::string problem) {
   throw FieldError{field, std::move(problem)};
+}
+
+Json parsed(std::string_view text) {
+  Json value = parse_bounded_json(text);
+  if (value.is_discarded()) wrong("", json_problem(text));
+  return value;
 }
 
 // The member of an object, or null if it is absent or null.
@@ -156,10 +163,23 @@ DeviceInfo read_device(const DeviceTypes& types, int type, const Json& device,
   return info;
 }
 
+// Minors of one type and where in spec.devices they are.
+using MinorsRead = std::vector<std::pair<int32_t, size_t>>;
+
+void check_minors(const DeviceTypes& types, int type, MinorsRead& read) {
+  std::sort(read.begin(), read.end());
+  const auto twice = std::adjacent_find(
+      read.begin(), read.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (twice == read.end()) return;
+  wrong("spec.devices[" + std::to_string(std::next(twice)->second) + "].minor",
+        std::to_string(twice->first) + " is already the minor of another " + types.type(type).name);
+}
+
 void read_devices(const DeviceTypes& types, const Json& object, NodeDevices& node) {
   const Json* spec = object_member(object, "spec", "spec");
   if (spec == nullptr) return;
   const Json* devices = array_member(*spec, "devices", "spec.devices");
+  std::array<MinorsRead, kMaxTypes> positions;
   for (size_t i = 0; devices != nullptr && i < devices->size(); ++i) {
     const std::string field = "spec.devices[" + std::to_string(i) + "]";
     const Json& device = (*devices)[i];
@@ -169,14 +189,15 @@ void read_devices(const DeviceTypes& types, const Json& object, NodeDevices& nod
     const int type = types.find_type(type_name);
     if (type < 0) continue;
     DeviceInfo info = read_device(types, type, device, field);
-    auto& of_type = node.by_type[static_cast<size_t>(type)];
-    const auto at =
-        std::lower_bound(of_type.begin(), of_type.end(), info.minor,
-                         [](const DeviceInfo& a, int32_t minor) { return a.minor < minor; });
-    if (at != of_type.end() && at->minor == info.minor)
-      wrong(field + ".minor",
-            std::to_string(info.minor) + " is already the minor of another " + type_name);
-    of_type.insert(at, std::move(info));
+    const int32_t minor = info.minor;
+    node.by_type[static_cast<size_t>(type)].push_back(std::move(info));
+    positions[static_cast<size_t>(type)].emplace_back(minor, i);
+  }
+  for (size_t type = 0; type < positions.size(); ++type) {
+    check_minors(types, static_cast<int>(type), positions[type]);
+    auto& of_type = node.by_type[type];
+    std::sort(of_type.begin(), of_type.end(),
+              [](const DeviceInfo& a, const DeviceInfo& b) { return a.minor < b.minor; });
   }
 }
 
@@ -207,7 +228,7 @@ Partition read_partition(const Json& value, const std::string& field) {
 }
 
 PartitionTable read_partitions(const std::string& text) {
-  const Json table = Json::parse(text);
+  const Json table = parsed(text);
   if (!table.is_object()) wrong("", "must be an object by number of devices");
   PartitionTable partitions;
   for (const auto& [key, values] : table.items()) {
@@ -222,7 +243,7 @@ PartitionTable read_partitions(const std::string& text) {
 }
 
 std::vector<CheckpointEntry> read_checkpoints(const std::string& text) {
-  const Json list = Json::parse(text);
+  const Json list = parsed(text);
   if (!list.is_array()) wrong("", "must be a list");
   std::vector<CheckpointEntry> entries;
   for (size_t i = 0; i < list.size(); ++i) {
@@ -286,12 +307,12 @@ Result<NodeDevices> parse_device_object(const DeviceTypes& types, std::string_vi
   NodeDevices node;
   const auto where = [&] { return node.name.empty() ? "Device: " : "Device " + node.name + ": "; };
   try {
-    const Json object = Json::parse(json);
+    const Json object = parsed(json);
     if (!object.is_object()) return fail("Device: must be a JSON object");
     read_meta(object, node);
     read_devices(types, object, node);
   } catch (const FieldError& error) {
-    return fail(where() + error.field + ": " + error.problem);
+    return fail(where() + (error.field.empty() ? "" : error.field + ": ") + error.problem);
   } catch (const Json::exception& error) {
     return fail(where() + error.what());
   }

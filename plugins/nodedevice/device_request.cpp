@@ -69,7 +69,7 @@ std::string invalid_requests(const DeviceType& type, const Asked& asked) {
 }
 
 int64_t device_count(const Combination& combination, const Asked& asked) {
-  const int64_t value = asked.value(combination.count_name);
+  const int64_t value = std::min(asked.value(combination.count_name), kMaxAmount);
   switch (combination.count) {
     case Combination::Count::kOne:
       return 1;

@@ -3,7 +3,10 @@
 #include <memory>
 #include <stdexcept>
 
+#include "plugins/nodedevice/accounts_json.hpp"
 #include "plugins/nodedevice/allocation_annotation.hpp"
+#include "plugins/nodedevice/device_event.hpp"
+#include "plugins/nodedevice/pod_reading.hpp"
 
 namespace plimsoll::devices {
 namespace {
@@ -35,11 +38,20 @@ uint64_t zones_of_pod(void* self, plimsoll_str pod_uid) {
   return zones;
 }
 
+void describe(void* self, void (*put)(void* sink, const void* bytes, size_t len), void* sink) {
+  const std::string text = accounts_json(static_cast<DeviceStore*>(self)->accounts());
+  put(sink, text.data(), text.size());
+}
+
 std::string joined(const std::vector<std::string>& texts) {
   std::string all;
   for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
   return all;
 }
+
+constexpr std::string_view kVendorLabel = "node.koordinator.sh/gpu-vendor";
+constexpr std::string_view kModelLabel = "node.koordinator.sh/gpu-model";
+constexpr std::string_view kPolicyLabel = "node.koordinator.sh/gpu-partition-policy";
 
 std::string label_of(sdk::Node node, std::string_view key) {
   return std::string(node.label(key).value_or(""));
@@ -47,16 +59,21 @@ std::string label_of(sdk::Node node, std::string_view key) {
 
 }  // namespace
 
-std::vector<ResourceQuantity> requests_of(sdk::Pod pod) {
-  std::vector<ResourceQuantity> requests;
-  for (const plimsoll_resource& resource : pod.requests())
-    requests.push_back({sdk::view(resource.name), resource.value});
-  return requests;
+std::string full_name(sdk::Pod pod) {
+  return std::string(pod.ns()) + "/" + std::string(pod.name());
 }
 
 DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
     : types_(std::move(types)),
-      accounts_(types_, [host](uint32_t slot) { host.touch_node(slot); }) {
+      accounts_(types_,
+                [this, host](uint32_t slot) {
+                  host.touch_node(slot);
+                  metrics_.node_changed(slot);
+                }),
+      metrics_(host, accounts_) {
+  state_.size = sizeof state_;
+  state_.self = this;
+  state_.describe = &describe;
   service_.size = sizeof service_;
   service_.self = this;
   service_.module = &kModule;
@@ -86,6 +103,8 @@ DeviceStore& DeviceStore::get(const sdk::Host& host, const std::vector<DeviceTyp
   if (!host.publish(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION,
                     &store.service_))
     throw std::runtime_error("cannot publish " PLIMSOLL_DEVICE_ACCOUNTS_SERVICE);
+  (void)host.publish(PLIMSOLL_STATE_SERVICE_PREFIX "NodeDevice", PLIMSOLL_STATE_SERVICE_VERSION,
+                     &store.state_);
   return store;
 }
 
@@ -104,19 +123,19 @@ void DeviceStore::node_event(sdk::Node node, bool removed) {
   if (removed) {
     facts_[slot] = Facts{};
     accounts_.node_removed(node.name());
+    metrics_.node_changed(slot);
     return;
   }
-  facts_[slot] = {label_of(node, "node.koordinator.sh/gpu-vendor"),
-                  label_of(node, "node.koordinator.sh/gpu-model"),
-                  label_of(node, "node.koordinator.sh/gpu-partition-policy"),
-                  label_of(node, "koordinator.sh/gpu-isolation-provider")};
+  facts_[slot] = {label_of(node, kVendorLabel), label_of(node, kModelLabel),
+                  label_of(node, kPolicyLabel), label_of(node, kIsolationLabel)};
   accounts_.node_added(node.name(), slot);
 }
 
 void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_view node_name) {
   const std::vector<ResourceQuantity> requests = requests_of(pod);
+  const std::string name = full_name(pod);
   const AnnotationProblems problems = accounts_.pod_assigned(
-      {pod.uid(), node_name, pod.annotation(kAllocatedAnnotation), requests});
+      {pod.uid(), node_name, pod.annotation(kAllocatedAnnotation), requests, name});
   if (problems.empty()) {
     if (auto it = complained_.find(pod.uid()); it != complained_.end()) complained_.erase(it);
     return;
@@ -124,16 +143,19 @@ void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_
   if (!complained_.emplace(pod.uid()).second) return;
   const auto complain = [&](std::string_view reason, const std::string& note) {
     const std::string text = "annotation " + std::string(kAllocatedAnnotation) + " " + note;
-    host.warn("pod " + std::string(pod.ns()) + "/" + std::string(pod.name()) + ": " + text);
+    host.warn("pod " + name + ": " + text);
     host.emit_event(pod, true, reason, "Scheduling", text);
   };
-  if (!problems.unreadable.empty())
+  if (!problems.unreadable.empty()) {
+    metrics_.problem(DeviceMetrics::Problem::kAllocationUnreadable);
     complain(
         "DeviceAllocationUnreadable",
         "cannot be read, the devices in question count as used: " + joined(problems.unreadable));
-  if (!problems.ignored.empty())
-    complain("DeviceAllocationIgnored",
-             "is ignored for devices that the pod does not ask for: " + joined(problems.ignored));
+  }
+  if (problems.ignored.empty()) return;
+  metrics_.problem(DeviceMetrics::Problem::kAllocationIgnored);
+  complain("DeviceAllocationIgnored",
+           "is ignored for devices that the pod does not ask for: " + joined(problems.ignored));
 }
 
 void DeviceStore::pod_removed(std::string_view uid) {
@@ -145,14 +167,56 @@ void DeviceStore::device_event(const sdk::Host& host, std::string_view node_name
                                std::string_view json) {
   if (json.empty()) {
     accounts_.device_deleted(node_name);
+    if (auto it = news_.find(node_name); it != news_.end()) news_.erase(it);
+    complain_of_node(host, node_name, json, {}, false);
     return;
   }
+  // What is known is replaced only by what differs from it.
+  const NodeState* before = accounts_.find(node_name);
+  const auto object = before != nullptr ? before->object : nullptr;
+  const std::string problem = before != nullptr ? before->problem : std::string();
   const auto problems = accounts_.device_changed(node_name, json);
-  if (problems.empty()) return;
-  const NodeState* state = accounts_.find(node_name);
-  const bool malformed = state != nullptr && state->malformed;
-  host.warn(joined(problems) + (malformed ? "; no device of that node is given until it is right"
-                                          : "; that part is ignored"));
+  const NodeState& state = *accounts_.find(node_name);
+  if (before == nullptr || state.object != object || state.problem != problem)
+    news_[std::string(node_name)] = std::hash<std::string_view>{}(json);
+  if (state.malformed ? problems.empty() : state.object == object) return;
+  complain_of_node(host, node_name, json, problems, state.malformed);
+}
+
+void DeviceStore::complain_of_node(const sdk::Host& host, std::string_view node,
+                                   std::string_view json, const std::vector<std::string>& problems,
+                                   bool malformed) {
+  const auto known = complained_of_nodes_.find(node);
+  if (problems.empty()) {
+    if (known != complained_of_nodes_.end()) complained_of_nodes_.erase(known);
+    return;
+  }
+  if (known != complained_of_nodes_.end() && known->second == problems) return;
+  complained_of_nodes_.insert_or_assign(std::string(node), problems);
+  const std::string text =
+      joined(problems) + (malformed ? "; no device of that node is given until it is right"
+                                    : "; that part is ignored");
+  host.warn(text);
+  for (const std::string& each : problems)
+    metrics_.problem(malformed ? DeviceMetrics::Problem::kDeviceUnreadable
+                               : DeviceMetrics::of_warning(each));
+  report_device_object(host, node, json,
+                       malformed ? "DeviceObjectUnreadable" : "DeviceObjectPartlyIgnored", text);
+}
+
+bool DeviceStore::is_news(std::string_view node_name, std::string_view json) const {
+  const auto known = news_.find(node_name);
+  return json.empty() || known == news_.end() ||
+         known->second == std::hash<std::string_view>{}(json);
+}
+
+bool DeviceStore::reads_otherwise(const plimsoll_event& event) {
+  const auto label = [](const plimsoll_node* node, std::string_view key) {
+    return sdk::Labels(node->meta.labels).get(key);
+  };
+  for (std::string_view key : {kVendorLabel, kModelLabel, kPolicyLabel, kIsolationLabel})
+    if (label(event.old_node, key) != label(event.new_node, key)) return true;
+  return false;
 }
 
 }  // namespace plimsoll::devices

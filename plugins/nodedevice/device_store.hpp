@@ -5,7 +5,10 @@
 //
 // Changed on the loop only; Filter and Score read it from other threads while the loop waits.
 
+#include <plimsoll/state_source.h>
 #include <plimsoll/host.hpp>
+
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,6 +16,7 @@
 
 #include "plugins/nodedevice/accounts.hpp"
 #include "plugins/nodedevice/allocator.hpp"
+#include "plugins/nodedevice/device_metrics.hpp"
 #include "plugins/nodedevice/device_service.h"
 
 namespace plimsoll::devices {
@@ -33,6 +37,12 @@ class DeviceStore {
   // Upsert, or deletion when `json` is empty.
   void device_event(const sdk::Host& host, std::string_view node_name, std::string_view json);
 
+  // Whether this text of the node's Device object brought anything new when it came. Asked later,
+  // as requeue hints are, it is about the latest text that did.
+  [[nodiscard]] bool is_news(std::string_view node_name, std::string_view json) const;
+  // Whether an update of a Node object changed what Facts are made of.
+  [[nodiscard]] static bool reads_otherwise(const plimsoll_event& event);
+
   [[nodiscard]] Accounts& accounts() { return accounts_; }
   [[nodiscard]] const Accounts& accounts() const { return accounts_; }
 
@@ -51,17 +61,24 @@ class DeviceStore {
 
  private:
   DeviceStore(const sdk::Host& host, std::vector<DeviceType> types);
+  void complain_of_node(const sdk::Host& host, std::string_view node, std::string_view json,
+                        const std::vector<std::string>& problems, bool malformed);
 
   DeviceTypes types_;
   Accounts accounts_;
   std::vector<Facts> facts_;
   Facts nothing_;
-  std::set<std::string, std::less<>> complained_;  // pods whose annotation was complained about
+  // What was complained about: of pods (by uid) their annotation, of nodes their Device object.
+  std::set<std::string, std::less<>> complained_;
+  std::map<std::string, std::vector<std::string>, std::less<>> complained_of_nodes_;
+  std::map<std::string, size_t, std::less<>> news_;  // by node: hash of the last text with any
+  DeviceMetrics metrics_;
   const void* feeder_ = nullptr;
   plimsoll_device_accounts service_{};
+  plimsoll_state_source state_{};
 };
 
-// What a pod asks for, as the pure parts take it; valid as long as the pod.
-[[nodiscard]] std::vector<ResourceQuantity> requests_of(sdk::Pod pod);
+// "namespace/name".
+[[nodiscard]] std::string full_name(sdk::Pod pod);
 
 }  // namespace plimsoll::devices

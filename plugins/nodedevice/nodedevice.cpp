@@ -10,10 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/nodedevice/accounts_json.hpp"
 #include "plugins/nodedevice/allocation_annotation.hpp"
 #include "plugins/nodedevice/device_args.hpp"
 #include "plugins/nodedevice/device_store.hpp"
 #include "plugins/nodedevice/explain.hpp"
+#include "plugins/nodedevice/pod_reading.hpp"
 #include "plugins/nodedevice/what_if.hpp"
 
 namespace plimsoll::devices {
@@ -27,8 +29,6 @@ using sdk::Pod;
 using sdk::Sink;
 using sdk::Status;
 
-constexpr std::string_view kIsolationLabel = "koordinator.sh/gpu-isolation-provider";
-constexpr std::string_view kNumaAnnotation = "scheduling.koordinator.sh/numa-topology-spec";
 // What the queue calls the kind of an event about a pod without a node.
 constexpr std::string_view kUnschedulablePod = "UnschedulablePod";
 constexpr std::string_view kDevices = "devices.v1alpha1.scheduling.koordinator.sh";
@@ -78,7 +78,7 @@ class NodeDevice {
   // Pods that ask for no device hold none, whatever their annotations say.
   Status add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
     Attempt* attempt = host_.state<Attempt>(cycle);
-    if (attempt == nullptr || !asks_for_devices(added)) return {};
+    if (attempt == nullptr || !asks_for_devices(types_, added)) return {};
     attempt->changes.add(node.slot(), *added, [&] {
       std::string invalid;
       return demand_of(added, invalid);
@@ -88,7 +88,7 @@ class NodeDevice {
 
   Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node node) {
     Attempt* attempt = host_.state<Attempt>(cycle);
-    if (attempt != nullptr && asks_for_devices(removed))
+    if (attempt != nullptr && asks_for_devices(types_, removed))
       attempt->changes.remove(node.slot(), *removed);
     return {};
   }
@@ -127,7 +127,7 @@ class NodeDevice {
     if (attempt == nullptr) return {};
     const NodeState* state = store_.accounts().at_slot(node.slot());
     if (state == nullptr || state->unmanaged()) {
-      store_.accounts().reserve_unknown(pod.uid(), node.name(), requests_of(pod));
+      store_.accounts().reserve_unknown(pod.uid(), node.name(), requests_of(pod), full_name(pod));
       return {};
     }
     Allocation allocation;
@@ -135,14 +135,14 @@ class NodeDevice {
                                                 *attempt->demand, allocation);
     if (!verdict.fits()) return status_of(verdict);
     host_.annotate(cycle, kAllocatedAnnotation, write_allocation(types_, allocation, *state));
-    store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation));
+    store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation), full_name(pod));
     return {};
   }
 
+  // Whom that helps hears of it from the scheduler: to all others, an assumed pod that is forgotten
+  // is a pod that was deleted, and hint() says which of them it helps.
   void unreserve(plimsoll_cycle&, Pod pod, std::string_view) {
-    const bool held = store_.accounts().holds_devices(pod.uid());
     store_.accounts().unreserve(pod.uid());
-    if (held && !store_.accounts().holds_devices(pod.uid())) host_.requeue_rejected();
   }
 
   Status sign(Pod pod, Sink& sink) {
@@ -179,15 +179,18 @@ class NodeDevice {
     if (!gone && event.new_pod != nullptr) {
       const Pod now(event.new_pod);
       if (sdk::view(event.resource) == kUnschedulablePod)
-        return now.uid() == pod.uid() && asks_otherwise(event) ? Hint::kQueue : Hint::kSkip;
-      if (!holds_otherwise(event)) return Hint::kSkip;
+        return now.uid() == pod.uid() && asks_otherwise(types_, event) ? Hint::kQueue : Hint::kSkip;
+      if (!holds_otherwise(types_, event)) return Hint::kSkip;
       node_name = now.node_name();
     } else if (gone && event.old_pod != nullptr) {
       const Pod before(event.old_pod);
-      if (!asks_for_devices(before)) return Hint::kSkip;
+      if (!asks_for_devices(types_, before)) return Hint::kSkip;
       node_name = before.node_name();
     } else if (event.new_node != nullptr) {
+      if (event.old_node != nullptr && !DeviceStore::reads_otherwise(event)) return Hint::kSkip;
       node_name = sdk::view(event.new_node->meta.name);
+    } else if (!gone && !store_.is_news(node_name, sdk::view(event.new_json))) {
+      return Hint::kSkip;  // a report that says what the one before it said
     }
     const Node node = host_.node(node_name);
     if (!node) return Hint::kQueue;  // not known yet: rather one attempt too many
@@ -235,6 +238,10 @@ class NodeDevice {
           allocator_.check(*state, store_.facts(node.slot()).labels(), *attempt->demand);
       if (!verdict.fits()) sink.put(reason_text(types_, verdict.reason, verdict.type) + "\n");
       sink.put(explain_devices(types_, *state, *attempt->demand));
+      uint32_t wanted = 0;
+      for (const TypeRequest& request : attempt->demand->request.types)
+        wanted |= 1U << request.type;
+      sink.put(explain_doubts(store_.accounts(), *state, wanted));
     });
   }
 
@@ -303,45 +310,6 @@ class NodeDevice {
       if (dim >= 0 && gpu->per_device.has(dim)) return "no matched GPU shared resource template";
     }
     return {};
-  }
-
-  [[nodiscard]] bool asks_for_devices(Pod pod) const {
-    for (const plimsoll_resource& resource : pod.requests())
-      if (types_.find_request(sdk::view(resource.name))) return true;
-    return false;
-  }
-
-  // Everything about the pod's own object that decides what it may get, as sign() writes it.
-  [[nodiscard]] std::string asked_by(Pod pod) const {
-    std::string text;
-    const auto add = [&text](std::string_view part) {
-      text += std::to_string(part.size()) + ":" + std::string(part);
-    };
-    for (const ResourceQuantity& request : requests_of(pod)) {
-      if (!types_.find_request(request.name)) continue;
-      add(request.name);
-      add(std::to_string(request.value));
-    }
-    for (std::string_view key :
-         {kHintAnnotation, kJointAnnotation, kPartitionAnnotation, kNumaAnnotation})
-      add(pod.annotation(key).value_or(""));
-    add(pod.label(kIsolationLabel).value_or(""));
-    return text;
-  }
-
-  // A pod that waits was updated. Most updates are conditions that the scheduler itself writes:
-  // those must not wake it, or each refusal would bring about the next attempt.
-  [[nodiscard]] bool asks_otherwise(const plimsoll_event& event) const {
-    return event.old_pod == nullptr || asked_by(Pod(event.old_pod)) != asked_by(Pod(event.new_pod));
-  }
-
-  // A pod with a node was updated: it may have given devices back.
-  [[nodiscard]] bool holds_otherwise(const plimsoll_event& event) const {
-    if (event.old_pod == nullptr || !asks_for_devices(Pod(event.old_pod))) return false;
-    const Pod before(event.old_pod);
-    const Pod now(event.new_pod);
-    return before.annotation(kAllocatedAnnotation) != now.annotation(kAllocatedAnnotation) ||
-           asked_by(before) != asked_by(now);
   }
 
   // Calls `use` with the node as the attempt has it: as it is, or changed by a what-if. Null: the

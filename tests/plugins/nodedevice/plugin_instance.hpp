@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <plimsoll/state_source.h>
+
 #include <plimsoll/fake_host.hpp>
 #include <string>
 #include <vector>
@@ -22,6 +24,21 @@ using sdk::str;
 
 inline constexpr const char* kResource = "devices.v1alpha1.scheduling.koordinator.sh";
 inline constexpr const char* kAllocated = "scheduling.koordinator.sh/device-allocated";
+
+// The accounts as `plimsoll debug dump` shows them.
+inline Json dumped(FakeHost& host) {
+  const auto* source = static_cast<const plimsoll_state_source*>(
+      host.table()->find_service(host.table()->ctx, str("plimsoll.io/state/NodeDevice"), 1));
+  if (source == nullptr) return nullptr;
+  std::string text;
+  source->describe(
+      source->self,
+      [](void* sink, const void* bytes, size_t len) {
+        static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
+      },
+      &text);
+  return Json::parse(text, nullptr, false);
+}
 
 // One instance of the plugin.
 class Instance {

@@ -57,7 +57,6 @@ TEST_F(NodeDeviceTest, GivesDevicesInTheBinding) {
   EXPECT_EQ(plugin_.place(second, node_), "Insufficient gpu devices");
   const auto touched = host_.touched.size();
   plugin_.unreserve(first, "node-1");
-  EXPECT_EQ(host_.requeued, 1);
   EXPECT_GT(host_.touched.size(), touched);
   EXPECT_EQ(host_.touched.back(), std::make_pair(2U, uint32_t{PLIMSOLL_ASPECT_PLUGIN}));
   EXPECT_THAT(plugin_.place(second, node_), HasSubstr(R"("minor":1)"));
@@ -117,7 +116,6 @@ TEST_F(NodeDeviceTest, TheFirstDeviceObjectComesWhileABindIsOnItsWay) {
   second.request("nvidia.com/gpu", 1);
   EXPECT_EQ(plugin_.place(second, node_), "Insufficient gpu devices");
   plugin_.unreserve(first, "node-1");
-  EXPECT_EQ(host_.requeued, 1);
   EXPECT_EQ(plugin_.place(second, node_), kGpu0);
 }
 

@@ -1,0 +1,53 @@
+#include "plugins/nodedevice/pod_reading.hpp"
+
+#include "plugins/nodedevice/allocation_annotation.hpp"
+#include "plugins/nodedevice/device_hints.hpp"
+
+namespace plimsoll::devices {
+
+using sdk::Pod;
+
+std::vector<ResourceQuantity> requests_of(Pod pod) {
+  std::vector<ResourceQuantity> requests;
+  for (const plimsoll_resource& resource : pod.requests())
+    requests.push_back({sdk::view(resource.name), resource.value});
+  return requests;
+}
+
+bool asks_for_devices(const DeviceTypes& types, Pod pod) {
+  for (const plimsoll_resource& resource : pod.requests())
+    if (types.find_request(sdk::view(resource.name))) return true;
+  return false;
+}
+
+std::string asked_by(const DeviceTypes& types, Pod pod) {
+  std::string text;
+  const auto add = [&text](std::string_view part) {
+    text += std::to_string(part.size()) + ":" + std::string(part);
+  };
+  for (const ResourceQuantity& request : requests_of(pod)) {
+    if (!types.find_request(request.name)) continue;
+    add(request.name);
+    add(std::to_string(request.value));
+  }
+  for (std::string_view key :
+       {kHintAnnotation, kJointAnnotation, kPartitionAnnotation, kNumaAnnotation})
+    add(pod.annotation(key).value_or(""));
+  add(pod.label(kIsolationLabel).value_or(""));
+  return text;
+}
+
+bool asks_otherwise(const DeviceTypes& types, const plimsoll_event& event) {
+  return event.old_pod == nullptr ||
+         asked_by(types, Pod(event.old_pod)) != asked_by(types, Pod(event.new_pod));
+}
+
+bool holds_otherwise(const DeviceTypes& types, const plimsoll_event& event) {
+  if (event.old_pod == nullptr || !asks_for_devices(types, Pod(event.old_pod))) return false;
+  const Pod before(event.old_pod);
+  const Pod now(event.new_pod);
+  return before.annotation(kAllocatedAnnotation) != now.annotation(kAllocatedAnnotation) ||
+         asked_by(types, before) != asked_by(types, now);
+}
+
+}  // namespace plimsoll::devices
