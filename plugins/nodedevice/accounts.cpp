@@ -82,7 +82,9 @@ std::vector<std::string> Accounts::device_changed(std::string_view node, std::st
     for (const std::string& warning : parsed->warnings)
       problems.push_back("Device " + parsed->name + ": " + warning);
     if (known.state.object != nullptr && *known.state.object == *parsed) return {};
+    const uint32_t shape = shapes_.intern(*parsed);
     known.state.set_object(std::make_shared<const NodeDevices>(*std::move(parsed)));
+    known.state.shape = shape;
   }
   reresolve(known);
   changed(known);

@@ -19,6 +19,7 @@
 
 #include "plugins/nodedevice/device_request.hpp"
 #include "plugins/nodedevice/node_state.hpp"
+#include "plugins/nodedevice/shape_table.hpp"
 
 namespace plimsoll::devices {
 
@@ -112,6 +113,8 @@ class Accounts {
   [[nodiscard]] std::string dump() const;
 
   [[nodiscard]] const DeviceTypes& types() const { return types_; }
+  // Of the Device objects that came so far.
+  [[nodiscard]] const ShapeTable& shapes() const { return shapes_; }
 
  private:
   // Names are looked up as string_view without building a string.
@@ -145,6 +148,7 @@ class Accounts {
   std::function<void(uint32_t)> changed_;
   std::unordered_map<std::string, std::unique_ptr<NodeEntry>, TextHash, std::equal_to<>> nodes_;
   std::vector<NodeEntry*> slots_;
+  ShapeTable shapes_;
   Pods pods_;
 };
 

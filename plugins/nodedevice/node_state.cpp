@@ -15,6 +15,38 @@ int64_t bytes_of_ratio(int64_t ratio, int64_t total) {
   return bytes > kMaxAmount ? kMaxAmount : static_cast<int64_t>(bytes);
 }
 
+void add_to(Amounts& sum, const Amounts& amounts, uint32_t present) {
+  sum.present |= present;
+  for (size_t dim = 0; dim < sum.value.size(); ++dim) sum.value[dim] += amounts.value[dim];
+}
+
+void summarise(size_t dims, TypeState& type) {
+  TypeSummary& summary = type.summary;
+  const size_t count = type.devices.size();
+  std::vector<int64_t> free = std::move(summary.free);
+  summary = TypeSummary{};
+  summary.free = std::move(free);
+  summary.free.assign(count * dims, 0);
+  summary.count = static_cast<uint32_t>(count);
+  summary.valid = count <= kMaxSummarised;
+  summary.uniform = summary.complete = true;
+  for (size_t i = 0; i < count; ++i) {
+    const DeviceState& device = type.devices[i];
+    add_to(summary.total_sum, device.total, device.total.present);
+    add_to(summary.free_sum, device.free, device.total.present);
+    summary.complete = summary.complete && device.present;
+    for (size_t dim = 0; dim < dims; ++dim) summary.free[dim * count + i] = device.free.value[dim];
+    if (!summary.valid) continue;
+    const uint64_t bit = uint64_t{1} << i;
+    if (device.in_use) summary.in_use |= bit;
+    if (device.available) summary.available |= bit;
+    if (!device.healthy) continue;
+    if (summary.healthy == 0) summary.total = device.total;
+    summary.uniform = summary.uniform && device.total == summary.total;
+    summary.healthy |= bit;
+  }
+}
+
 }  // namespace
 
 Amounts NodeState::free_of(int type_index, const DeviceState& device) const {
@@ -54,6 +86,7 @@ void NodeState::set_object(std::shared_ptr<const NodeDevices> devices) {
   object = std::move(devices);
   malformed = false;
   problem.clear();
+  shape = 0;
   for (int t = 0; t < kMaxTypes; ++t) {
     for (DeviceState& state : at(t).devices) {
       state.present = state.healthy = false;
@@ -153,6 +186,8 @@ void NodeState::refresh(int type_index) {
     if (state.withheld) state.free.value.fill(0);
     state.available = state.healthy && !state.withheld && state.whole_users == 0;
   }
+  summarise(type_index < device_types_->count() ? device_types_->type(type_index).dims.size() : 0,
+            type);
 }
 
 }  // namespace plimsoll::devices

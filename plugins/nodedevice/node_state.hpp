@@ -8,6 +8,7 @@
 
 #include "plugins/nodedevice/device_object.hpp"
 #include "plugins/nodedevice/device_types.hpp"
+#include "plugins/nodedevice/type_summary.hpp"
 
 namespace plimsoll::devices {
 
@@ -48,6 +49,7 @@ struct TypeState {
   int64_t unknown_whole = 0;         // whole devices held by pods that do not say which
   int blocked = 0;                   // pods whose allocation cannot be read at all: nothing is free
   bool has_tree = false;             // every present device has a topology
+  TypeSummary summary;
 
   // By position in `devices`.
   [[nodiscard]] const DeviceState& at(int position) const {
@@ -63,9 +65,10 @@ class NodeState {
   explicit NodeState(const DeviceTypes& types = DeviceTypes::standard()) : device_types_(&types) {}
 
   std::string name;
-  bool malformed = false;                     // its Device object cannot be read: nothing is free
-  std::string problem;                        // why
-  int32_t shares = 0;                         // device shares recorded on this node
+  bool malformed = false;  // its Device object cannot be read: nothing is free
+  std::string problem;     // why
+  int32_t shares = 0;      // device shares recorded on this node
+  uint32_t shape = 0;      // nodes of one shape have devices alike (ShapeTable); 0: not known
   std::shared_ptr<const NodeDevices> object;  // null: no Device object (or a malformed one)
 
   [[nodiscard]] const TypeState& type(int index) const {

@@ -16,6 +16,7 @@
 #include "plugins/nodedevice/device_store.hpp"
 #include "plugins/nodedevice/explain.hpp"
 #include "plugins/nodedevice/pod_reading.hpp"
+#include "plugins/nodedevice/quick_check.hpp"
 #include "plugins/nodedevice/what_if.hpp"
 
 namespace plimsoll::devices {
@@ -36,7 +37,8 @@ constexpr std::string_view kDevices = "devices.v1alpha1.scheduling.koordinator.s
 // One attempt of a pod: what it asks for, and which pods a what-if adds to or takes from nodes.
 struct Attempt {
   std::shared_ptr<const PodDemand> demand;
-  std::string isolation_provider;  // label of the pod; empty: none asked for
+  std::shared_ptr<const QuickPlan> plan;  // of the demand, for many nodes; null: there is none
+  std::string isolation_provider;         // label of the pod; empty: none asked for
   bool shares_gpu = false;
   DeviceChanges changes;
 };
@@ -66,6 +68,7 @@ class NodeDevice {
     attempt.demand = demand_of(pod, invalid);
     if (!invalid.empty()) return host_.unresolvable(invalid);
     if (attempt.demand == nullptr) return Status::skip();
+    attempt.plan = std::make_shared<const QuickPlan>(quick_check_.prepare(*attempt.demand));
     attempt.isolation_provider = std::string(pod.label(kIsolationLabel).value_or(""));
     const auto& types = attempt.demand->request.types;
     attempt.shares_gpu = std::any_of(types.begin(), types.end(), [&](const TypeRequest& request) {
@@ -111,7 +114,7 @@ class NodeDevice {
       if (attempt == nullptr) continue;
       with_node(*attempt, nodes[i].slot(), [&](const NodeState* node) {
         if (node == nullptr) return;
-        scores[i] = scorer_.score_node(*node, attempt->demand->request, attempt->demand->hints);
+        scores[i] = QuickCheck::score(scorer_, *node, *attempt->demand, *attempt->plan);
       });
     }
     return {};
@@ -336,7 +339,10 @@ class NodeDevice {
     }
     Verdict verdict;
     with_node(attempt, slot, [&](const NodeState* node) {
-      if (node != nullptr) verdict = allocator_.check(*node, facts.labels(), *attempt.demand);
+      if (node == nullptr) return;
+      verdict = attempt.plan != nullptr
+                    ? quick_check_.check(*node, facts.labels(), *attempt.demand, *attempt.plan)
+                    : allocator_.check(*node, facts.labels(), *attempt.demand);
     });
     return verdict.fits() ? Status() : status_of(verdict);
   }
@@ -362,6 +368,7 @@ class NodeDevice {
   int gpu_ = types_.find_type("gpu");
   Scorer scorer_;
   Allocator allocator_;
+  QuickCheck quick_check_{types_, allocator_, store_.accounts().shapes()};
   std::array<std::array<uint32_t, kMaxTypes>, kReasonCount> reasons_{};
   uint32_t no_isolation_ = 0;
   // vendor -> model -> reason

@@ -64,10 +64,13 @@ int64_t Scorer::score_node(const NodeState& node, const DeviceRequest& request,
     Amounts total;
     Amounts free;
     const TypeHint* hint = hints.hint(asked.type);
+    if (hint == nullptr || !hint->selector) {
+      const TypeSummary& summary = node.type(asked.type).summary;
+      score += score_device(asked.type, asked.per_device, summary.total_sum, summary.free_sum);
+      continue;
+    }
     for (const DeviceState& device : node.type(asked.type).devices) {
-      if (hint != nullptr && hint->selector &&
-          (device.info == nullptr || !hint->selector->matches(device.info->labels)))
-        continue;
+      if (device.info == nullptr || !hint->selector->matches(device.info->labels)) continue;
       total.present |= device.total.present;
       free.present |= device.total.present;
       for (size_t dim = 0; dim < total.value.size(); ++dim) {
