@@ -26,18 +26,21 @@ inline constexpr const char* kResource = "devices.v1alpha1.scheduling.koordinato
 inline constexpr const char* kAllocated = "scheduling.koordinator.sh/device-allocated";
 
 // The accounts as `plimsoll debug dump` shows them.
-inline Json dumped(FakeHost& host) {
+inline std::string dumped_text(FakeHost& host) {
   const auto* source = static_cast<const plimsoll_state_source*>(
       host.table()->find_service(host.table()->ctx, str("plimsoll.io/state/NodeDevice"), 1));
-  if (source == nullptr) return nullptr;
   std::string text;
+  if (source == nullptr) return text;
   source->describe(
       source->self,
       [](void* sink, const void* bytes, size_t len) {
         static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
       },
       &text);
-  return Json::parse(text, nullptr, false);
+  return text;
+}
+inline Json dumped(FakeHost& host) {
+  return Json::parse(dumped_text(host), nullptr, false);
 }
 
 // One instance of the plugin.
