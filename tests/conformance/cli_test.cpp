@@ -103,6 +103,47 @@ TEST_F(ConformanceCli, NoticesAFileThatIsCutOff) {
   EXPECT_EQ(run("quantity " + path).status, 2);
 }
 
+// Two GPUs, the first of them given away in full. A pod wants one.
+std::string allocation(const std::string& limits, const std::string& answer) {
+  const std::string whole = R"("koordinator.sh/gpu-core":"100","koordinator.sh/gpu-memory":"16Gi",)"
+                            R"("koordinator.sh/gpu-memory-ratio":"100")";
+  const auto gpu = [&](const std::string& minor) {
+    return R"({"type":"gpu","minor":)" + minor + R"(,"health":true,"resources":{)" + whole + "}}";
+  };
+  return R"({"id":"d/1","kind":"upstream_allocate","node":{"metadata":{"name":"n"}},"device":{)"
+         R"("metadata":{"name":"n"},"spec":{"devices":[)" +
+         gpu("0") + "," + gpu("1") + R"(]}},"used":[{"add":true,"pod":"a","allocation":{"gpu":[{)" +
+         R"("minor":0,"resources":{)" + whole + R"(}}]}}],"pod":{"metadata":{},"spec":{)" +
+         R"("containers":[{"name":"c","resources":{"requests":{"nvidia.com/gpu":"1"}}}]}},)" +
+         limits + "," + answer + "}\n";
+}
+
+std::string given(const std::string& minor) {
+  return R"("status":{"code":"Success"},"allocation":{"gpu":[{"minor":)" + minor +
+         R"(,"resources":{"koordinator.sh/gpu-core":"100",)"
+         R"("koordinator.sh/gpu-memory-ratio":"100"}}]})";
+}
+
+TEST_F(ConformanceCli, ComparesWithinTheLimitsOfReservations) {
+  const std::string refused =
+      R"("status":{"code":"Unschedulable","reasons":["Insufficient gpu devices"]})";
+  const auto outcome = [&](const std::string& limits, const std::string& answer) {
+    return run("device " + file(allocation(limits, answer)));
+  };
+  EXPECT_EQ(outcome(R"("required":{"gpu":[1]})", given("1")).status, 0);
+  EXPECT_EQ(outcome(R"("required":{"gpu":{"0":{}}})", refused).status, 0);
+  EXPECT_EQ(outcome(R"("required":{"gpu":[0]})", given("0")).status, 1);
+  const std::string preemptible =
+      R"("preemptibleDeviceResources":{"gpu":{"0":{"koordinator.sh/gpu-core":"100",)"
+      R"("koordinator.sh/gpu-memory-ratio":"100"}}})";
+  EXPECT_EQ(outcome(preemptible + R"(,"required":{"gpu":[0]})", given("0")).status, 0);
+  const std::string remains =
+      R"("required":{"gpu":[1]},"requiredDeviceResources":{"gpu":{"1":{"koordinator.sh/gpu-core":)"
+      R"("50","koordinator.sh/gpu-memory-ratio":"50"}}})";
+  EXPECT_EQ(outcome(remains, refused).status, 0);
+  EXPECT_EQ(outcome(remains, given("1")).status, 1);
+}
+
 // A node with one zone of two CPUs, one of them free. A pod wants one.
 std::string admission(const std::string& outcome) {
   return R"({"seq":"s","machine":{"sockets":1,"nodes":[{"id":0,"cores":[[0,0,0],[0,0,1]],)"

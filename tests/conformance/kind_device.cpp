@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plugins/nodedevice/device_request.hpp"
+#include "tests/conformance/device_limits.hpp"
 #include "tests/conformance/device_right.hpp"
 #include "tests/conformance/device_rules.hpp"
 #include "tests/conformance/device_scene.hpp"
@@ -140,6 +141,7 @@ void run_pods(const Json& test_case, std::vector<const Json*> runs, Findings& fi
     for (const std::string& text : best.texts()) findings.add(text);
     if (!best.empty()) return;
     findings.add_differences(best.differences());
+    for (const auto& [what, count] : best.tallies()) findings.tally(what, count);
     std::erase_if(runs, [&](const Json* run) { return run->at(i) != *agreed; });
     if (agreed->contains("allocation")) scene.give(name, read_expected(agreed->at("allocation")));
   }
@@ -172,10 +174,6 @@ void fill_in(const DeviceStep& step, Json& allocation) {
 }
 
 void check_allocate(const Json& test_case, Findings& findings) {
-  for (const char* part :
-       {"required", "preferred", "requiredDeviceResources", "preemptibleDeviceResources"})
-    if (!member(test_case, part).empty())
-      return findings.add(std::string("there is no check for calls with ") + part);
   DeviceScene scene(test_case);
   for (const Json& used : member(test_case, "used")) {
     if (used.at("add").get<bool>())
@@ -183,6 +181,7 @@ void check_allocate(const Json& test_case, Findings& findings) {
     else
       scene.release(used.at("pod"));
   }
+  apply_limits(test_case, scene);
   Json pod = test_case.at("pod");  // without a name, which it needs here
   pod["metadata"]["name"] = "p";
   const PodAsk ask = scene.ask(pod);
@@ -200,7 +199,8 @@ void check_allocate(const Json& test_case, Findings& findings) {
     std::erase_if(step.given, [&](const dev::DeviceShare& share) {
       return !step.allocation.contains(device_types().type(share.type).name);
     });
-  findings.decide(judge_step("p", step, findings));
+  findings.decide(has_limits(test_case) ? judge_limited(step, findings)
+                                        : judge_step("p", step, findings));
 }
 
 }  // namespace
