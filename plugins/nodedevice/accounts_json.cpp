@@ -5,20 +5,20 @@
 namespace plimsoll::devices {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Ordered = nlohmann::ordered_json;
 
 constexpr size_t kMaxLines = 10;  // of one kind, in a text for people
 
-Json amounts_json(const DeviceType& type, const Amounts& amounts) {
-  Json json = Json::object();
+Ordered amounts_json(const DeviceType& type, const Amounts& amounts) {
+  Ordered json = Ordered::object();
   for (size_t dim = 0; dim < type.dims.size(); ++dim)
     if (amounts.has(static_cast<int>(dim)) || amounts.value[dim] != 0)
       json[type.dims[dim]] = amounts.value[dim];
   return json;
 }
 
-Json device_json(const DeviceType& type, const DeviceState& device) {
-  Json json{{"present", device.present}, {"healthy", device.healthy}};
+Ordered device_json(const DeviceType& type, const DeviceState& device) {
+  Ordered json{{"present", device.present}, {"healthy", device.healthy}};
   if (device.withheld) json["setAside"] = true;
   if (device.whole_users != 0) json["heldAsAWhole"] = device.whole_users;
   json["total"] = amounts_json(type, device.total);
@@ -28,27 +28,27 @@ Json device_json(const DeviceType& type, const DeviceState& device) {
   return json;
 }
 
-Json types_json(const DeviceTypes& types, const NodeState& node) {
-  Json json = Json::object();
+Ordered types_json(const DeviceTypes& types, const NodeState& node) {
+  Ordered json = Ordered::object();
   for (int t = 0; t < types.count(); ++t) {
     const TypeState& state = node.type(t);
     if (state.devices.empty() && state.unknown_whole == 0 && state.blocked == 0) continue;
-    Json& type = json[types.type(t).name];
+    Ordered& type = json[types.type(t).name];
     type = {{"heldUnknown", state.unknown_whole}, {"unreadable", state.blocked}};
-    type["minors"] = Json::object();
+    type["minors"] = Ordered::object();
     for (const DeviceState& device : state.devices)
       type["minors"][std::to_string(device.minor)] = device_json(types.type(t), device);
   }
   return json;
 }
 
-Json pod_json(const DeviceTypes& types, const PodRecord& pod) {
-  Json json{{"pod", pod.name}};
+Ordered pod_json(const DeviceTypes& types, const PodRecord& pod) {
+  Ordered json{{"pod", pod.name}};
   if (pod.assumed) json["assumed"] = true;
-  Json& devices = json["devices"] = Json::object();
+  Ordered& devices = json["devices"] = Ordered::object();
   for (const DeviceShare& share : pod.shares) {
     const DeviceType& type = types.type(share.type);
-    Json entry{{"minor", share.minor}};
+    Ordered entry{{"minor", share.minor}};
     if (share.whole) entry["whole"] = true;
     entry["used"] = amounts_json(type, share.amounts);
     for (const VirtualFunction& vf : share.vfs) entry["virtualFunctions"].push_back(vf.bus_id);
@@ -85,18 +85,19 @@ std::string doubt(const DeviceTypes& types, const PodRecord& pod, uint32_t wante
 
 std::string accounts_json(const Accounts& accounts) {
   const DeviceTypes& types = accounts.types();
-  Json nodes = Json::object();
+  Ordered nodes = Ordered::object();
   accounts.each_node([&](const NodeState& state, const Accounts::PodsOfNode& on_node) {
-    Json& node = nodes[state.name];
+    Ordered& node = nodes[state.name];
     node["deviceObject"] = state.malformed ? "unreadable" : state.object ? "read" : "none";
     if (state.malformed) node["problem"] = state.problem;
     if (state.object != nullptr && !state.object->warnings.empty())
       node["ignored"] = state.object->warnings;
     node["devices"] = types_json(types, state);
-    node["pods"] = Json::object();
+    node["pods"] = Ordered::object();
     for (const auto& [uid, pod] : on_node) node["pods"][std::string(uid)] = pod_json(types, *pod);
   });
-  return Json{{"nodes", std::move(nodes)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return Ordered{{"nodes", std::move(nodes)}}.dump(-1, ' ', false,
+                                                   Ordered::error_handler_t::replace);
 }
 
 std::string explain_doubts(const Accounts& accounts, const NodeState& node, uint32_t types) {
