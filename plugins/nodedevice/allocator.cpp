@@ -130,7 +130,10 @@ Verdict Attempt::choose_gpus(const Want& want, const Positions& found, Positions
   return refuse(needs_tree ? Reason::kInsufficientScoped : Reason::kInsufficientGpu, want.type);
 }
 
-Verdict Attempt::choose(const Want& want, const Positions& found, Positions& chosen) const {
+Verdict Attempt::choose(const Want& want, const Positions& all, Positions& chosen) const {
+  const bool has_say = choice_ != nullptr && want.is_shared && want.count == 1 && !all.empty() &&
+                       !demand_.hints.joint;
+  const Positions found = has_say ? choice_->best(node_, want, all) : all;
   if (types_.type(want.type).is_topology_aware) {
     bool decided = false;
     const Verdict verdict = choose_gpus(want, found, chosen, decided);
@@ -264,10 +267,11 @@ Verdict Allocator::check(const NodeState& node, const NodeLabels& labels,
 }
 
 Verdict Allocator::allocate(const NodeState& node, const NodeLabels& labels,
-                            const PodDemand& demand, Allocation& allocation) const {
+                            const PodDemand& demand, Allocation& allocation,
+                            SharedDeviceChoice* choice) const {
   allocation.clear();
   if (const auto settled = settle(node, demand)) return *settled;
-  return Attempt(types_, scorer_, node, labels, demand).run(allocation);
+  return Attempt(types_, scorer_, node, labels, demand, choice).run(allocation);
 }
 
 }  // namespace plimsoll::devices

@@ -61,6 +61,18 @@ struct NodeLabels {
   std::string_view partition_policy;
 };
 
+struct Want;
+
+// Which of several shared devices a pod gets, for strategies that look at the node as a whole.
+class SharedDeviceChoice {
+ public:
+  virtual ~SharedDeviceChoice() = default;
+  // Of `found` (positions in the node's devices of that type, at least one), those that are as good
+  // as any; at least one. Topology, score and minor decide among them.
+  [[nodiscard]] virtual std::vector<int> best(const NodeState& node, const Want& want,
+                                              const std::vector<int>& found) = 0;
+};
+
 class Allocator {
  public:
   // Both outlive the allocator. `scorer` may be null: then devices that are shared are taken in
@@ -73,9 +85,11 @@ class Allocator {
                               const PodDemand& demand) const;
 
   // Chooses them. `allocation` is filled in only when the verdict fits; amounts are complete (bytes
-  // and ratio of a GPU's memory both given).
+  // and ratio of a GPU's memory both given). `choice`, if there is one, has its say about a device
+  // that is shared, unless the pod wants it next to others.
   [[nodiscard]] Verdict allocate(const NodeState& node, const NodeLabels& labels,
-                                 const PodDemand& demand, Allocation& allocation) const;
+                                 const PodDemand& demand, Allocation& allocation,
+                                 SharedDeviceChoice* choice = nullptr) const;
 
  private:
   const DeviceTypes& types_;

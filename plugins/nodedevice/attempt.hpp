@@ -17,8 +17,13 @@ class Attempt {
  public:
   // All of it outlives the attempt.
   Attempt(const DeviceTypes& types, const Scorer* scorer, const NodeState& node,
-          const NodeLabels& labels, const PodDemand& demand)
-      : types_(types), scorer_(scorer), node_(node), labels_(labels), demand_(demand) {}
+          const NodeLabels& labels, const PodDemand& demand, SharedDeviceChoice* choice = nullptr)
+      : types_(types),
+        scorer_(scorer),
+        node_(node),
+        labels_(labels),
+        demand_(demand),
+        choice_(choice) {}
 
   // `allocation` is empty unless the verdict fits.
   Verdict run(Allocation& allocation);
@@ -38,8 +43,8 @@ class Attempt {
   Verdict collect_wants(Wants& wants) const;
   Verdict apply_hint(Want& want) const;
   [[nodiscard]] Positions candidates(const Want& want) const;
-  // `want.count` of `found`, for themselves.
-  Verdict choose(const Want& want, const Positions& found, Positions& chosen) const;
+  // `want.count` of `all` that were found, for themselves.
+  Verdict choose(const Want& want, const Positions& all, Positions& chosen) const;
   Verdict choose_gpus(const Want& want, const Positions& found, Positions& chosen,
                       bool& decided) const;
   // Up to `at_most` of `found`, those at one of `preferred` PCIe ids first, one from each in turn.
@@ -68,6 +73,7 @@ class Attempt {
   const NodeState& node_;
   const NodeLabels& labels_;
   const PodDemand& demand_;
+  SharedDeviceChoice* choice_;
 };
 
 }  // namespace plimsoll::devices

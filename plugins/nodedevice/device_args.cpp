@@ -85,12 +85,23 @@ void read_weights(Reader& reader, const Json& resources, DeviceArgs& args) {
 
 void read_strategy(Reader& reader, const Json& strategy, DeviceArgs& args) {
   const std::string path = "scoringStrategy";
-  if (!reader.object(strategy, path, {"type", "resources"})) return;
+  if (!reader.object(strategy, path, {"type", "resources", "fragmentation"})) return;
   const std::string type = reader.text(strategy, path, "type");
   if (type == "MostAllocated")
     args.strategy = Strategy::kMostAllocated;
+  else if (type == "FragmentationGradient")
+    args.fragmentation.emplace();
   else if (!type.empty() && type != "LeastAllocated")
-    reader.problem(path + ".type", "must be LeastAllocated or MostAllocated");
+    reader.problem(path + ".type",
+                   "must be LeastAllocated, MostAllocated or FragmentationGradient");
+  if (const auto it = strategy.find("fragmentation"); it != strategy.end() && !it->is_null()) {
+    ArgsProblems problems;
+    if (!args.fragmentation)
+      problems.emplace_back(path + ".fragmentation", "needs the type FragmentationGradient");
+    FragmentationArgs read = read_fragmentation(*it, path + ".fragmentation", problems);
+    if (args.fragmentation) args.fragmentation = std::move(read);
+    for (const auto& [at, text] : problems) reader.problem(at, text);
+  }
   if (const Json* resources =
           reader.member(strategy, path, "resources", Json::value_t::array, "a list"))
     read_weights(reader, *resources, args);

@@ -8,12 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/nodedevice/fragmentation_args.hpp"
 #include "plugins/nodedevice/scoring.hpp"
 
 namespace plimsoll::devices {
 
 struct DeviceArgs {
   Strategy strategy = Strategy::kLeastAllocated;
+  // Of the strategy FragmentationGradient; nothing: another strategy.
+  std::optional<FragmentationArgs> fragmentation;
   // Empty: Koordinator's default resources, 1 each.
   std::vector<std::pair<std::string, int64_t>> weights;
   // Devices need not be on the NUMA zone of the pod's CPUs.
@@ -30,7 +33,7 @@ struct DeviceArgs {
 };
 
 // Reads the args ("" and "null": all defaults). On failure every problem, one a line, each with its
-// path: "scoringStrategy.type: must be LeastAllocated or MostAllocated".
+// path: "scoringStrategy.type: must be LeastAllocated, MostAllocated or FragmentationGradient".
 [[nodiscard]] Result<DeviceArgs> parse_device_args(std::string_view json);
 
 }  // namespace plimsoll::devices

@@ -126,8 +126,12 @@ void DeviceStore::node_event(sdk::Node node, bool removed) {
     metrics_.node_changed(slot);
     return;
   }
-  facts_[slot] = {label_of(node, kVendorLabel), label_of(node, kModelLabel),
-                  label_of(node, kPolicyLabel), label_of(node, kIsolationLabel)};
+  Facts now{label_of(node, kVendorLabel), label_of(node, kModelLabel), label_of(node, kPolicyLabel),
+            label_of(node, kIsolationLabel), facts_[slot].version};
+  if (!(now == facts_[slot])) {
+    now.version = ++last_facts_version_;
+    facts_[slot] = std::move(now);
+  }
   accounts_.node_added(node.name(), slot);
 }
 

@@ -52,7 +52,9 @@ class DeviceStore {
     std::string gpu_model;
     std::string partition_policy;
     std::string isolation_provider;
+    uint64_t version = 0;  // another whenever one of them changes
 
+    bool operator==(const Facts&) const = default;
     [[nodiscard]] NodeLabels labels() const { return {gpu_vendor, gpu_model, partition_policy}; }
   };
   [[nodiscard]] const Facts& facts(uint32_t slot) const {
@@ -67,6 +69,7 @@ class DeviceStore {
   DeviceTypes types_;
   Accounts accounts_;
   std::vector<Facts> facts_;
+  uint64_t last_facts_version_ = 0;
   Facts nothing_;
   // What was complained about: of pods (by uid) their annotation, of nodes their Device object.
   std::set<std::string, std::less<>> complained_;

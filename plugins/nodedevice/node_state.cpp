@@ -1,9 +1,13 @@
 #include "plugins/nodedevice/node_state.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 namespace plimsoll::devices {
 namespace {
+
+// What-ifs change their copies on several threads.
+std::atomic<uint64_t> g_last_version{2};
 
 auto by_minor(int32_t minor) {
   return [minor](const DeviceState& device) { return device.minor < minor; };
@@ -156,6 +160,7 @@ void NodeState::add_blocked(int type_index, int count) {
 }
 
 void NodeState::refresh(int type_index) {
+  version = g_last_version.fetch_add(1, std::memory_order_relaxed) + 1;
   TypeState& type = at(type_index);
   std::erase_if(type.devices, [](const DeviceState& state) {
     return !state.present && state.whole_users == 0 && state.used.is_zero() &&

@@ -70,6 +70,9 @@ class NodeState {
   int32_t shares = 0;      // device shares recorded on this node
   uint32_t shape = 0;      // nodes of one shape have devices alike (ShapeTable); 0: not known
   std::shared_ptr<const NodeDevices> object;  // null: no Device object (or a malformed one)
+  // Another whenever what is free may have changed, and never the same for two different states of
+  // the process, copies included. Above 1.
+  uint64_t version = 2;
 
   [[nodiscard]] const TypeState& type(int index) const {
     return types_[static_cast<size_t>(index)];

@@ -15,6 +15,7 @@
 #include "plugins/nodedevice/device_args.hpp"
 #include "plugins/nodedevice/device_store.hpp"
 #include "plugins/nodedevice/explain.hpp"
+#include "plugins/nodedevice/fragmentation_strategy.hpp"
 #include "plugins/nodedevice/pod_reading.hpp"
 #include "plugins/nodedevice/quick_check.hpp"
 #include "plugins/nodedevice/what_if.hpp"
@@ -46,7 +47,9 @@ struct Attempt {
 class NodeDevice {
  public:
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_PLUGIN | PLIMSOLL_ASPECT_LABELS;
-  static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_PLUGIN;
+  // FragmentationGradient looks at the node's CPU and model too.
+  static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_PLUGIN | PLIMSOLL_ASPECT_LABELS |
+                                            PLIMSOLL_ASPECT_ALLOCATABLE | PLIMSOLL_ASPECT_REQUESTED;
 
   NodeDevice(Host host, std::string_view args_json)
       : host_(host),
@@ -56,6 +59,9 @@ class NodeDevice {
         scorer_(make_scorer()),
         allocator_(types_, &scorer_) {
     prepare_reasons();
+    if (args_.fragmentation)
+      fragmentation_ =
+          std::make_unique<FragmentationStrategy>(host_, store_, allocator_, *args_.fragmentation);
     host_.watch("scheduling.koordinator.sh", "v1alpha1", "devices");
   }
   NodeDevice(const NodeDevice&) = delete;
@@ -67,6 +73,8 @@ class NodeDevice {
     std::string invalid;
     attempt.demand = demand_of(pod, invalid);
     if (!invalid.empty()) return host_.unresolvable(invalid);
+    if (fragmentation_ && pod.node_name().empty())
+      fragmentation_->waits(pod, attempt.demand ? &attempt.demand->request : nullptr);
     if (attempt.demand == nullptr) return Status::skip();
     attempt.plan = std::make_shared<const QuickPlan>(quick_check_.prepare(*attempt.demand));
     attempt.isolation_provider = std::string(pod.label(kIsolationLabel).value_or(""));
@@ -107,8 +115,17 @@ class NodeDevice {
     return {};
   }
 
-  Status score(const plimsoll_cycle& cycle, Pod, Nodes nodes, std::span<int64_t> scores) const {
+  Status pre_score(plimsoll_cycle& cycle, Pod pod, Nodes nodes) {
+    if (fragmentation_) fragmentation_->rank(cycle, pod, asked_in(cycle), nodes);
+    return {};
+  }
+
+  Status score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes, std::span<int64_t> scores) const {
     const Attempt* attempt = host_.state<Attempt>(cycle);
+    if (fragmentation_) {
+      fragmentation_->score(cycle, pod, asked_in(cycle), nodes, scores);
+      return {};
+    }
     for (size_t i = 0; i < nodes.size(); ++i) {
       scores[i] = 0;
       if (attempt == nullptr) continue;
@@ -120,8 +137,11 @@ class NodeDevice {
     return {};
   }
 
-  Status normalize(const plimsoll_cycle&, Pod, Nodes, std::span<int64_t> scores) const {
-    sdk::normalize_scores(scores, false);
+  Status normalize(const plimsoll_cycle&, Pod, Nodes nodes, std::span<int64_t> scores) const {
+    if (fragmentation_)
+      FragmentationStrategy::normalize(nodes, scores);
+    else
+      sdk::normalize_scores(scores, false);
     return {};
   }
 
@@ -134,8 +154,9 @@ class NodeDevice {
       return {};
     }
     Allocation allocation;
+    if (fragmentation_) fragmentation_->reserve_on(node);
     const Verdict verdict = allocator_.allocate(*state, store_.facts(node.slot()).labels(),
-                                                *attempt->demand, allocation);
+                                                *attempt->demand, allocation, fragmentation_.get());
     if (!verdict.fits()) return status_of(verdict);
     host_.annotate(cycle, kAllocatedAnnotation, write_allocation(types_, allocation, *state));
     store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation), full_name(pod));
@@ -150,6 +171,10 @@ class NodeDevice {
 
   Status sign(Pod pod, Sink& sink) {
     bool asks = false;
+    if (fragmentation_) {
+      sink.put_value(pod.request("cpu"));
+      asks = true;
+    }
     for (const ResourceQuantity& request : requests_of(pod)) {
       if (!types_.find_request(request.name)) continue;
       asks = true;
@@ -213,13 +238,20 @@ class NodeDevice {
   }
 
   void pod_event(sdk::PodEvent event, Pod pod, std::string_view node_name) {
-    if (!store_.feeds(this)) return;
     const bool finished =
         pod->phase == PLIMSOLL_PHASE_SUCCEEDED || pod->phase == PLIMSOLL_PHASE_FAILED;
-    if (event == sdk::PodEvent::kRemoved || finished)
-      store_.pod_removed(pod.uid());
+    const bool gone = event == sdk::PodEvent::kRemoved || finished;
+    if (store_.feeds(this)) {
+      if (gone)
+        store_.pod_removed(pod.uid());
+      else
+        store_.pod_assigned(host_, pod, node_name);
+    }
+    if (!fragmentation_) return;
+    if (gone)
+      fragmentation_->gone(pod.uid());
     else
-      store_.pod_assigned(host_, pod, node_name);
+      fragmentation_->assigned(pod);
   }
 
   void object_event(const sdk::ObjectEvent& event) {
@@ -249,6 +281,12 @@ class NodeDevice {
   }
 
  private:
+  [[nodiscard]] FragmentationStrategy::Asked asked_in(const plimsoll_cycle& cycle) const {
+    const Attempt* attempt = host_.state<Attempt>(cycle);
+    if (attempt == nullptr) return {};
+    return {&attempt->demand->request, &attempt->changes};
+  }
+
   static DeviceArgs read_args(std::string_view json) {
     auto args = parse_device_args(json);
     if (!args) throw std::runtime_error(args.error());
@@ -369,6 +407,7 @@ class NodeDevice {
   Scorer scorer_;
   Allocator allocator_;
   QuickCheck quick_check_{types_, allocator_, store_.accounts().shapes()};
+  std::unique_ptr<FragmentationStrategy> fragmentation_;  // null: another strategy
   std::array<std::array<uint32_t, kMaxTypes>, kReasonCount> reasons_{};
   uint32_t no_isolation_ = 0;
   // vendor -> model -> reason

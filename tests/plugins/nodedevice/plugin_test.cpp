@@ -444,7 +444,8 @@ TEST(NodeDeviceArgs, EveryProblemWithItsPath) {
                           "disableDeviceNUMATopologyAlignment":"yes","scoring":{}})"),
       testing::AllOf(
           HasSubstr("scoring: unknown field"), HasSubstr("scoringStrategy.x: unknown field"),
-          HasSubstr("scoringStrategy.type: must be LeastAllocated or MostAllocated"),
+          HasSubstr("scoringStrategy.type: must be LeastAllocated, MostAllocated or "
+                    "FragmentationGradient"),
           HasSubstr("scoringStrategy.resources[0].name: must be given"),
           HasSubstr("scoringStrategy.resources[0].weight: must be a number from 1 to 100"),
           HasSubstr("disableDeviceNUMATopologyAlignment: must be true or false")));
