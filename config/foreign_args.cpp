@@ -30,8 +30,6 @@ constexpr IdleField kIdleFields[] = {
     {kMatch, "cache.resyncScope", R"("All")", kLedger},
     {kMatch, "preemptionMode", R"("Disabled")", "preemption does not depend on it here"},
     {kDevice, "allocator", R"("")", "there is one allocator"},
-    {kDevice, "disableDeviceNUMATopologyAlignment", "false",
-     "a pod's devices are chosen by their own topology, not by the NUMA zones of its CPUs"},
     {kDevice, "gpuSharedResourceTemplatesConfig.configMapNamespace", "",
      "templates of shared NPUs are not read: pods that need one are refused"},
     {kDevice, "gpuSharedResourceTemplatesConfig.configMapName", "",

@@ -101,6 +101,14 @@ class Accounts {
   [[nodiscard]] bool holds_devices(std::string_view uid) const {
     return pods_.find(uid) != pods_.end();
   }
+  // Calls `use` with the UID and the devices of every pod that holds devices known by minor on the
+  // node in this slot.
+  template <typename Use>
+  void for_each_pod(uint32_t slot, const Use& use) const {
+    if (slot >= slots_.size() || slots_[slot] == nullptr) return;
+    for (const std::string& uid : slots_[slot]->pods)
+      if (const Allocation* shares = allocation_of(uid)) use(std::string_view(uid), *shares);
+  }
   // Takes what a pod holds from a copy of its node (for what-ifs).
   void take_from(NodeState& state, std::string_view uid) const;
 

@@ -50,6 +50,7 @@ Positions Attempt::candidates(const Want& want) const {
   for (size_t i = 0; i < state.devices.size(); ++i) {
     const DeviceState& device = state.devices[i];
     if (!fits(types_.type(want.type), want, device) || !allowed(state, want, device)) continue;
+    if (!zones_.allows(want.type, device.numa)) continue;
     if (want.needs_vf() && free_vf(want, device) == nullptr) continue;
     found.push_back(static_cast<int>(i));
   }
@@ -234,6 +235,14 @@ std::string reason_text(const DeviceTypes& types, Reason reason, int type) {
       return "node(s) Insufficient primary device";
     case Reason::kMalformedDevice:
       return "node(s) had a Device object that cannot be read";
+    case Reason::kNumaScoped:
+      return "Insufficient NUMA Scoped Devices";
+    case Reason::kNumaUnaligned:
+      return "Unaligned NUMA Hint cause no " + name + " devices in the NUMA nodes of the pod";
+    case Reason::kNumaSpread:
+      return "Unaligned NUMA Hint cause the kubelet spreads the pod over NUMA nodes";
+    case Reason::kNumaExclusive:
+      return "Unaligned NUMA Hint cause singleNUMANodeExclusive";
   }
   return {};
 }
@@ -268,10 +277,10 @@ Verdict Allocator::check(const NodeState& node, const NodeLabels& labels,
 
 Verdict Allocator::allocate(const NodeState& node, const NodeLabels& labels,
                             const PodDemand& demand, Allocation& allocation,
-                            SharedDeviceChoice* choice) const {
+                            SharedDeviceChoice* choice, const ZoneLimit& zones) const {
   allocation.clear();
   if (const auto settled = settle(node, demand)) return *settled;
-  return Attempt(types_, scorer_, node, labels, demand, choice).run(allocation);
+  return Attempt(types_, scorer_, node, labels, demand, choice, zones).run(allocation);
 }
 
 }  // namespace plimsoll::devices

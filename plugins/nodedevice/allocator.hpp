@@ -14,7 +14,9 @@
 #include "plugins/nodedevice/device_hints.hpp"
 #include "plugins/nodedevice/device_request.hpp"
 #include "plugins/nodedevice/node_state.hpp"
+#include "plugins/nodedevice/numa_spec.hpp"
 #include "plugins/nodedevice/scoring.hpp"
+#include "plugins/nodedevice/zone_sets.hpp"
 
 namespace plimsoll::devices {
 
@@ -34,8 +36,12 @@ enum class Reason : uint8_t {
   kJointViolation,           // node(s) Device Joint-Allocate rules violation
   kNoPrimary,                // node(s) Insufficient primary device
   kMalformedDevice,          // the node's Device object cannot be read
+  kNumaScoped,               // Insufficient NUMA Scoped Devices
+  kNumaUnaligned,  // Unaligned NUMA Hint: the kubelet gives the pod other zones than have devices
+  kNumaSpread,     // Unaligned NUMA Hint: the kubelet spreads the pod itself
+  kNumaExclusive,  // Unaligned NUMA Hint: other pods are in these zones
 };
-inline constexpr int kReasonCount = static_cast<int>(Reason::kMalformedDevice) + 1;
+inline constexpr int kReasonCount = static_cast<int>(Reason::kNumaExclusive) + 1;
 
 struct Verdict {
   Reason reason = Reason::kNone;  // kNone: the node has what is asked for
@@ -52,6 +58,19 @@ struct Verdict {
 struct PodDemand {
   DeviceRequest request;
   DeviceHints hints;
+  NumaSpec numa = {};
+};
+
+// The zones in which devices may be given, by type. A device without a zone may always be.
+struct ZoneLimit {
+  std::array<ZoneSet, kMaxTypes> of_type;
+
+  ZoneLimit() { of_type.fill(kAnyZone); }
+  [[nodiscard]] bool allows(int type, int zone) const {
+    const ZoneSet zones = of_type[static_cast<size_t>(type)];
+    return zone < 0 || zones == kAnyZone || (zones & zone_bit(zone)) != 0;
+  }
+  bool operator==(const ZoneLimit&) const = default;
 };
 
 // What the Node object (rather than the Device object) says: labels node.koordinator.sh/gpu-...
@@ -89,7 +108,8 @@ class Allocator {
   // that is shared, unless the pod wants it next to others.
   [[nodiscard]] Verdict allocate(const NodeState& node, const NodeLabels& labels,
                                  const PodDemand& demand, Allocation& allocation,
-                                 SharedDeviceChoice* choice = nullptr) const;
+                                 SharedDeviceChoice* choice = nullptr,
+                                 const ZoneLimit& zones = {}) const;
 
  private:
   const DeviceTypes& types_;

@@ -17,13 +17,15 @@ class Attempt {
  public:
   // All of it outlives the attempt.
   Attempt(const DeviceTypes& types, const Scorer* scorer, const NodeState& node,
-          const NodeLabels& labels, const PodDemand& demand, SharedDeviceChoice* choice = nullptr)
+          const NodeLabels& labels, const PodDemand& demand, SharedDeviceChoice* choice = nullptr,
+          const ZoneLimit& zones = {})
       : types_(types),
         scorer_(scorer),
         node_(node),
         labels_(labels),
         demand_(demand),
-        choice_(choice) {}
+        choice_(choice),
+        zones_(zones) {}
 
   // `allocation` is empty unless the verdict fits.
   Verdict run(Allocation& allocation);
@@ -74,6 +76,7 @@ class Attempt {
   const NodeLabels& labels_;
   const PodDemand& demand_;
   SharedDeviceChoice* choice_;
+  ZoneLimit zones_;
 };
 
 }  // namespace plimsoll::devices

@@ -126,8 +126,12 @@ void DeviceStore::node_event(sdk::Node node, bool removed) {
     metrics_.node_changed(slot);
     return;
   }
-  Facts now{label_of(node, kVendorLabel), label_of(node, kModelLabel), label_of(node, kPolicyLabel),
-            label_of(node, kIsolationLabel), facts_[slot].version};
+  Facts now{label_of(node, kVendorLabel),
+            label_of(node, kModelLabel),
+            label_of(node, kPolicyLabel),
+            label_of(node, kIsolationLabel),
+            numa_policy_of_label(label_of(node, kNumaPolicyLabel)),
+            facts_[slot].version};
   if (!(now == facts_[slot])) {
     now.version = ++last_facts_version_;
     facts_[slot] = std::move(now);
@@ -218,7 +222,8 @@ bool DeviceStore::reads_otherwise(const plimsoll_event& event) {
   const auto label = [](const plimsoll_node* node, std::string_view key) {
     return sdk::Labels(node->meta.labels).get(key);
   };
-  for (std::string_view key : {kVendorLabel, kModelLabel, kPolicyLabel, kIsolationLabel})
+  for (std::string_view key :
+       {kVendorLabel, kModelLabel, kPolicyLabel, kIsolationLabel, kNumaPolicyLabel})
     if (label(event.old_node, key) != label(event.new_node, key)) return true;
   return false;
 }

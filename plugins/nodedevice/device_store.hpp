@@ -52,6 +52,7 @@ class DeviceStore {
     std::string gpu_model;
     std::string partition_policy;
     std::string isolation_provider;
+    NumaPolicy numa_policy = NumaPolicy::kNone;
     uint64_t version = 0;  // another whenever one of them changes
 
     bool operator==(const Facts&) const = default;

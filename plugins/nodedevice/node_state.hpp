@@ -83,6 +83,8 @@ class NodeState {
   // Nothing is known of this node's devices, and nobody was given one here: they are the kubelet's.
   [[nodiscard]] bool unmanaged() const { return object == nullptr && !malformed && shares == 0; }
 
+  [[nodiscard]] const DeviceTypes& device_types() const { return *device_types_; }
+
   // Takes over a new Device object (null: deleted); what is used stays used.
   void set_object(std::shared_ptr<const NodeDevices> devices);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <plimsoll/plugin.hpp>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,7 @@
 #include "plugins/nodedevice/device_store.hpp"
 #include "plugins/nodedevice/explain.hpp"
 #include "plugins/nodedevice/fragmentation_strategy.hpp"
+#include "plugins/nodedevice/numa_part.hpp"
 #include "plugins/nodedevice/pod_reading.hpp"
 #include "plugins/nodedevice/quick_check.hpp"
 #include "plugins/nodedevice/what_if.hpp"
@@ -42,6 +44,7 @@ struct Attempt {
   std::string isolation_provider;         // label of the pod; empty: none asked for
   bool shares_gpu = false;
   DeviceChanges changes;
+  NumaAttempt numa;
 };
 
 class NodeDevice {
@@ -57,7 +60,8 @@ class NodeDevice {
         store_(DeviceStore::get(host, args_.types)),
         types_(store_.accounts().types()),
         scorer_(make_scorer()),
-        allocator_(types_, &scorer_) {
+        allocator_(types_, &scorer_),
+        numa_(host, store_, allocator_, args_.disable_numa_alignment) {
     prepare_reasons();
     if (args_.fragmentation)
       fragmentation_ =
@@ -69,6 +73,7 @@ class NodeDevice {
   ~NodeDevice() { store_.leave(this); }
 
   Status pre_filter(plimsoll_cycle& cycle, Pod pod) {
+    numa_.begin();
     Attempt attempt;
     std::string invalid;
     attempt.demand = demand_of(pod, invalid);
@@ -89,7 +94,9 @@ class NodeDevice {
   // Pods that ask for no device hold none, whatever their annotations say.
   Status add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
     Attempt* attempt = host_.state<Attempt>(cycle);
-    if (attempt == nullptr || !asks_for_devices(types_, added)) return {};
+    if (attempt == nullptr) return {};
+    numa_.add_pod(attempt->numa, *attempt->demand, added, node);
+    if (!asks_for_devices(types_, added)) return {};
     attempt->changes.add(node.slot(), *added, [&] {
       std::string invalid;
       return demand_of(added, invalid);
@@ -99,17 +106,19 @@ class NodeDevice {
 
   Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node node) {
     Attempt* attempt = host_.state<Attempt>(cycle);
-    if (attempt != nullptr && asks_for_devices(types_, removed))
-      attempt->changes.remove(node.slot(), *removed);
+    if (attempt == nullptr) return {};
+    numa_.remove_pod(attempt->numa, *attempt->demand, removed, node);
+    if (asks_for_devices(types_, removed)) attempt->changes.remove(node.slot(), *removed);
     return {};
   }
 
-  Status filter(const plimsoll_cycle& cycle, Pod, Nodes nodes, sdk::Verdicts verdicts) const {
+  Status filter(const plimsoll_cycle& cycle, Pod pod, Nodes nodes, sdk::Verdicts verdicts) const {
     const Attempt* attempt = host_.state<Attempt>(cycle);
     if (attempt == nullptr) return {};
+    std::optional<LedgerPod> asked;
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (!verdicts.open(i)) continue;
-      const Status status = judge(*attempt, nodes[i].slot());
+      const Status status = judge(*attempt, nodes[i].slot(), pod, asked);
       if (!status.ok()) verdicts.set(i, status);
     }
     return {};
@@ -155,8 +164,8 @@ class NodeDevice {
     }
     Allocation allocation;
     if (fragmentation_) fragmentation_->reserve_on(node);
-    const Verdict verdict = allocator_.allocate(*state, store_.facts(node.slot()).labels(),
-                                                *attempt->demand, allocation, fragmentation_.get());
+    const Verdict verdict = numa_.allocate(*state, node.slot(), pod, *attempt->demand, {},
+                                           allocation, fragmentation_.get());
     if (!verdict.fits()) return status_of(verdict);
     host_.annotate(cycle, kAllocatedAnnotation, write_allocation(types_, allocation, *state));
     store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation), full_name(pod));
@@ -186,15 +195,19 @@ class NodeDevice {
          {kHintAnnotation, kJointAnnotation, kPartitionAnnotation, kNumaAnnotation})
       sink.put_field(pod.annotation(key).value_or(""));
     sink.put_field(pod.label(kIsolationLabel).value_or(""));
+    numa_.sign(pod, sink);
     return {};
   }
 
   [[nodiscard]] std::span<const plimsoll_event_interest> events() const {
-    static const std::array<plimsoll_event_interest, 3> kEvents{{
-        {sdk::str("Pod"), PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE, 0},
+    constexpr uint32_t kAnyChange =
+        PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE;
+    static const std::array<plimsoll_event_interest, 5> kEvents{{
+        {sdk::str("Pod"), kAnyChange, 0},  // who comes may leave others another zone
         {sdk::str("Node"), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL, 0},
-        {sdk::str(kDevices), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE,
-         0},
+        {sdk::str(kDevices), kAnyChange, 0},
+        {sdk::str(NumaPart::kReports), kAnyChange, 0},
+        {sdk::str(NumaPart::kOldReports), kAnyChange, 0},
     }};
     return kEvents;
   }
@@ -204,23 +217,26 @@ class NodeDevice {
   Hint hint(Pod pod, const plimsoll_event& event) {
     std::string_view node_name = sdk::view(event.name);
     const bool gone = (event.actions & PLIMSOLL_ACTION_DELETE) != 0;
+    // Else it is only about zones: of pods' CPUs, or in a report.
+    bool about_devices = !NumaPart::is_report(event);
     if (!gone && event.new_pod != nullptr) {
       const Pod now(event.new_pod);
       if (sdk::view(event.resource) == kUnschedulablePod)
         return now.uid() == pod.uid() && asks_otherwise(types_, event) ? Hint::kQueue : Hint::kSkip;
-      if (!holds_otherwise(types_, event)) return Hint::kSkip;
+      about_devices = holds_otherwise(types_, event);
       node_name = now.node_name();
     } else if (gone && event.old_pod != nullptr) {
       const Pod before(event.old_pod);
-      if (!asks_for_devices(types_, before)) return Hint::kSkip;
+      about_devices = asks_for_devices(types_, before);
       node_name = before.node_name();
     } else if (event.new_node != nullptr) {
       if (event.old_node != nullptr && !DeviceStore::reads_otherwise(event)) return Hint::kSkip;
       node_name = sdk::view(event.new_node->meta.name);
-    } else if (!gone && !store_.is_news(node_name, sdk::view(event.new_json))) {
+    } else if (about_devices && !gone && !store_.is_news(node_name, sdk::view(event.new_json))) {
       return Hint::kSkip;  // a report that says what the one before it said
     }
     const Node node = host_.node(node_name);
+    if (!about_devices && (!node || !numa_.may_matter(pod, node.slot()))) return Hint::kSkip;
     if (!node) return Hint::kQueue;  // not known yet: rather one attempt too many
     std::string invalid;
     Attempt attempt;
@@ -230,7 +246,8 @@ class NodeDevice {
     attempt.isolation_provider = std::string(pod.label(kIsolationLabel).value_or(""));
     const TypeRequest* gpu = attempt.demand->request.find(gpu_);
     attempt.shares_gpu = gpu != nullptr && gpu->is_shared;
-    return judge(attempt, node.slot()).ok() ? Hint::kQueue : Hint::kSkip;
+    std::optional<LedgerPod> asked;
+    return judge(attempt, node.slot(), pod, asked).ok() ? Hint::kQueue : Hint::kSkip;
   }
 
   void node_event(sdk::NodeEvent event, Node node, uint32_t) {
@@ -261,7 +278,7 @@ class NodeDevice {
     store_.device_event(host_, event.name, deleted ? std::string_view() : event.json);
   }
 
-  void explain(const plimsoll_cycle& cycle, Pod, Node node, Sink& sink) const {
+  void explain(const plimsoll_cycle& cycle, Pod pod, Node node, Sink& sink) const {
     const Attempt* attempt = host_.state<Attempt>(cycle);
     if (attempt == nullptr) return;
     with_node(*attempt, node.slot(), [&](const NodeState* state) {
@@ -269,10 +286,12 @@ class NodeDevice {
         sink.put("the node has no Device object: its devices are left to the kubelet\n");
         return;
       }
-      const Verdict verdict =
-          allocator_.check(*state, store_.facts(node.slot()).labels(), *attempt->demand);
+      std::optional<LedgerPod> asked;
+      const Verdict verdict = verdict_on(*state, *attempt, node.slot(), pod, asked);
       if (!verdict.fits()) sink.put(reason_text(types_, verdict.reason, verdict.type) + "\n");
       sink.put(explain_devices(types_, *state, *attempt->demand));
+      sink.put(numa_.explain(*state, node.slot(), pod, *attempt->demand,
+                             {asked ? &*asked : nullptr, &attempt->numa}));
       uint32_t wanted = 0;
       for (const TypeRequest& request : attempt->demand->request.types)
         wanted |= 1U << request.type;
@@ -333,17 +352,15 @@ class NodeDevice {
       invalid = std::move(hints.error());
       return nullptr;
     }
-    invalid = not_supported(*request, text(kNumaAnnotation));
+    const auto numa = numa_.spec_of(pod);
+    invalid = numa ? not_supported(*request) : numa.error();
     if (!invalid.empty()) return nullptr;
-    return std::make_shared<const PodDemand>(PodDemand{*std::move(request), *std::move(hints)});
+    return std::make_shared<const PodDemand>(
+        PodDemand{*std::move(request), *std::move(hints), *numa});
   }
 
   // What a pod may ask for that is not there is refused, never left out.
-  [[nodiscard]] std::string not_supported(const DeviceRequest& request,
-                                          std::string_view numa_spec) const {
-    if (numa_spec.find("\"numaTopologyPolicy\"") != std::string_view::npos)
-      return "annotation " + std::string(kNumaAnnotation) +
-             " is not supported together with devices";
+  [[nodiscard]] std::string not_supported(const DeviceRequest& request) const {
     const TypeRequest* gpu = request.find(gpu_);
     if (gpu == nullptr || !gpu->is_shared) return {};
     for (const std::string& name : args_.template_resources) {
@@ -365,7 +382,22 @@ class NodeDevice {
     use(&changed);
   }
 
-  [[nodiscard]] Status judge(const Attempt& attempt, uint32_t slot) const {
+  // `asked`: what the ledger is asked for the pod, made when it is needed, for one thread.
+  [[nodiscard]] Verdict verdict_on(const NodeState& node, const Attempt& attempt, uint32_t slot,
+                                   Pod pod, std::optional<LedgerPod>& asked) const {
+    if (!numa_.may_refuse(*attempt.demand, slot)) {
+      const NodeLabels labels = store_.facts(slot).labels();
+      return attempt.plan != nullptr
+                 ? quick_check_.check(node, labels, *attempt.demand, *attempt.plan)
+                 : allocator_.check(node, labels, *attempt.demand);
+    }
+    if (!asked) asked = numa_.ask(pod);
+    Allocation unused;
+    return numa_.allocate(node, slot, pod, *attempt.demand, {&*asked, &attempt.numa}, unused);
+  }
+
+  [[nodiscard]] Status judge(const Attempt& attempt, uint32_t slot, Pod pod,
+                             std::optional<LedgerPod>& asked) const {
     const NodeState* state = store_.accounts().at_slot(slot);
     const DeviceStore::Facts& facts = store_.facts(slot);
     if (attempt.shares_gpu) {
@@ -375,12 +407,11 @@ class NodeDevice {
       if (const uint32_t reason = no_share_reason(state, facts); reason != 0)
         return Status::unresolvable(reason);
     }
+    if (const uint32_t reason = numa_.mismatch(*attempt.demand, slot); reason != 0)
+      return Status::unresolvable(reason);
     Verdict verdict;
     with_node(attempt, slot, [&](const NodeState* node) {
-      if (node == nullptr) return;
-      verdict = attempt.plan != nullptr
-                    ? quick_check_.check(*node, facts.labels(), *attempt.demand, *attempt.plan)
-                    : allocator_.check(*node, facts.labels(), *attempt.demand);
+      if (node != nullptr) verdict = verdict_on(*node, attempt, slot, pod, asked);
     });
     return verdict.fits() ? Status() : status_of(verdict);
   }
@@ -408,6 +439,7 @@ class NodeDevice {
   Allocator allocator_;
   QuickCheck quick_check_{types_, allocator_, store_.accounts().shapes()};
   std::unique_ptr<FragmentationStrategy> fragmentation_;  // null: another strategy
+  NumaPart numa_;
   std::array<std::array<uint32_t, kMaxTypes>, kReasonCount> reasons_{};
   uint32_t no_isolation_ = 0;
   // vendor -> model -> reason

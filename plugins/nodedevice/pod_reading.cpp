@@ -2,6 +2,7 @@
 
 #include "plugins/nodedevice/allocation_annotation.hpp"
 #include "plugins/nodedevice/device_hints.hpp"
+#include "plugins/nodedevice/numa_spec.hpp"
 
 namespace plimsoll::devices {
 

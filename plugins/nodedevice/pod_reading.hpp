@@ -11,7 +11,6 @@
 namespace plimsoll::devices {
 
 inline constexpr std::string_view kIsolationLabel = "koordinator.sh/gpu-isolation-provider";
-inline constexpr std::string_view kNumaAnnotation = "scheduling.koordinator.sh/numa-topology-spec";
 
 // What a pod asks for, as the pure parts take it; valid as long as the pod.
 [[nodiscard]] std::vector<ResourceQuantity> requests_of(sdk::Pod pod);

@@ -33,6 +33,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -138,6 +139,17 @@ class Ledger {
   [[nodiscard]] Placement likely(uint32_t slot, Inquiry& pod) const;
   // The same for scores (ledger_service.h, `use`). Null: nowhere, or no report.
   [[nodiscard]] const plimsoll_numa_use* use(uint32_t slot, Inquiry& pod) const;
+  // Where the pod is promised to be, or else would land in a what-if (ledger_service.h, `where`;
+  // ledger_where.cpp). Nothing: not known, or refused.
+  [[nodiscard]] std::optional<Whereabouts> where(
+      uint32_t slot, Inquiry& pod, std::string_view uid, std::span<const plimsoll_str> without,
+      std::span<const kubelet::PodDemand* const> with) const;
+  // Zones by id: of pods that are in one only, and of pods that are in several.
+  struct Occupied {
+    uint64_t by_single = 0;
+    uint64_t by_spread = 0;
+  };
+  [[nodiscard]] Occupied occupied(uint32_t slot, std::span<const plimsoll_str> without) const;
   // For explanations: the node as its kubelet sees it, in the likeliest of its possible states.
   struct Likely {
     const kubelet::NodeModel* model = nullptr;  // null: no report

@@ -45,6 +45,7 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
     fill_reads();
     fill_what_ifs();
     fill_questions();
+    fill_zones();
     fill_promises();
     fill_listeners();
   }
@@ -188,6 +189,34 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
         return 1;
       });
       return use;
+    };
+  }
+
+  void fill_zones() {
+    table.where = [](void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod, plimsoll_str uid,
+                     const plimsoll_str* without, uint32_t without_count,
+                     const plimsoll_numa_inquiry* const* with, uint32_t with_count,
+                     plimsoll_numa_put_place put, void* sink) -> uint32_t {
+      const int32_t known = of(ctx).guarded([&]() -> int32_t {
+        std::vector<const kubelet::PodDemand*> pods;
+        for (uint32_t i = 0; i < with_count; ++i) pods.push_back(with[i]->inquiry.demand.get());
+        const auto found =
+            of(ctx).ledger.where(slot, pod->inquiry, view(uid), {without, without_count}, pods);
+        if (!found) return PLIMSOLL_NUMA_PLACE_UNKNOWN;
+        for (const plimsoll_numa_place& place : found->places) put(sink, &place);
+        return found->spread ? PLIMSOLL_NUMA_PLACE_SPREAD : PLIMSOLL_NUMA_PLACE_NARROW;
+      });
+      return static_cast<uint32_t>(known);
+    };
+    table.occupied = [](void* ctx, uint32_t slot, const plimsoll_str* without,
+                        uint32_t without_count, uint64_t* by_single, uint64_t* by_spread) {
+      Ledger::Occupied occupied;
+      of(ctx).guarded([&] {
+        occupied = of(ctx).ledger.occupied(slot, {without, without_count});
+        return 1;
+      });
+      *by_single = occupied.by_single;
+      *by_spread = occupied.by_spread;
     };
   }
 

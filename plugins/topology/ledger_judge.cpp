@@ -74,16 +74,6 @@ Judgement judge_state(const NodeModel& model, const NodeState& state, Inquiry& p
   return refusal_of(model, state, pod, reason);
 }
 
-// Admits pods that come first; those that would be refused have what is there.
-void bring(const NodeModel& model, NodeState& state, std::span<const PodDemand* const> pods,
-           kubelet::Scratch& scratch) {
-  for (const PodDemand* pod : pods) {
-    if (!admit_and_start(model, state, *pod, scratch).admitted()) {
-      take_roomiest(model, state, *pod);
-    }
-  }
-}
-
 }  // namespace
 
 uint32_t short_resource(const NodeModel& model, const NodeState& state, const PodDemand& pod) {

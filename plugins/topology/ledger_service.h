@@ -6,9 +6,9 @@
  * others find it. `ctx` is the first argument of every function. Nothing here blocks.
  *
  * Threads: `node`, `malformed`, `predict`, `pending_promises`, `fits_without`, `holds`, `inquire`,
- * `judge`, `judge_many`, `judge_changed`, `fits_soon`, `explain` and `use` are const and may be
- * called from filter and score on several threads at once; everything else on the scheduler loop
- * only. What `node` returns is valid until the loop takes its next event.
+ * `judge`, `judge_many`, `judge_changed`, `fits_soon`, `explain`, `use`, `where` and `occupied` are
+ * const and may be called from filter and score on several threads at once; everything else on the
+ * scheduler loop only. What `node` returns is valid until the loop takes its next event.
  */
 #ifndef PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_
 #define PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_
@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_NUMA_LEDGER_SERVICE "plimsoll.io/numa-ledger"
-#define PLIMSOLL_NUMA_LEDGER_VERSION 7
+#define PLIMSOLL_NUMA_LEDGER_VERSION 8
 
 enum {
   PLIMSOLL_NUMA_POLICY_NONE = 0,
@@ -77,6 +77,24 @@ typedef struct plimsoll_numa_use {
   const int64_t* free;   /* by cell: what is free once the pod is there */
 } plimsoll_numa_use;
 
+/* The zones of one resource that one container of a pod gets. A block of memory is on all of its
+ * zones. */
+typedef struct plimsoll_numa_place {
+  uint32_t container; /* init containers first, then the others, in spec order; UINT32_MAX: it is
+                       * the pod's, not a container's (devices with pod-level resources) */
+  uint32_t kind;      /* PLIMSOLL_CONTAINER_* */
+  uint32_t resource;  /* plimsoll_resource.index */
+  uint32_t reserved;
+  uint64_t zones; /* bit i: the zone with id i */
+} plimsoll_numa_place;
+
+/* What `where` knows. */
+enum {
+  PLIMSOLL_NUMA_PLACE_UNKNOWN = 0, /* no report, refused, or it depends on what nobody knows */
+  PLIMSOLL_NUMA_PLACE_NARROW = 1,  /* no container (scope pod: not the pod) is spread over more */
+  PLIMSOLL_NUMA_PLACE_SPREAD = 2   /* zones than the sizes of the zones call for; or one is */
+};
+
 /* Why a kubelet would refuse a pod. */
 enum {
   PLIMSOLL_NUMA_FITS = 0,
@@ -100,6 +118,8 @@ typedef struct plimsoll_numa_inquiry plimsoll_numa_inquiry;
 typedef void (*plimsoll_numa_put_text)(void* sink, const char* text, size_t length);
 
 typedef void (*plimsoll_numa_put)(void* sink, const plimsoll_numa_charge* charge);
+
+typedef void (*plimsoll_numa_put_place)(void* sink, const plimsoll_numa_place* place);
 
 typedef int32_t (*plimsoll_numa_fits)(void* sink, const plimsoll_numa_node* node);
 
@@ -188,6 +208,21 @@ typedef struct plimsoll_numa_ledger {
    * kubelet would refuse it there, or the node reported no zones. Valid until the next question
    * with the same `pod`, and as long as what `node` returns. */
   const plimsoll_numa_use* (*use)(void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod);
+
+  /* ---- for those who give out what no kubelet knows of (devices) next to what it gives */
+  /* PLIMSOLL_NUMA_PLACE_*, and the zones of each container put: where the pod is promised to be on
+   * the node in this slot if it is, else where it would land in the likeliest of the states in
+   * which the node may be once the pods of `without` are gone and those of `with` have come, in
+   * this order. So the answer before and after `reserve` is the same. Nothing is put of containers
+   * that no manager ties to zones. */
+  uint32_t (*where)(void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod, plimsoll_str pod_uid,
+                    const plimsoll_str* without, uint32_t without_count,
+                    const plimsoll_numa_inquiry* const* with, uint32_t with_count,
+                    plimsoll_numa_put_place put, void* sink);
+  /* Zones (bit i: the zone with id i) in which there is a pod that is in one zone only, and zones
+   * of pods that are in several. Pods of these UIDs do not count. */
+  void (*occupied)(void* ctx, uint32_t slot, const plimsoll_str* without, uint32_t without_count,
+                   uint64_t* by_single, uint64_t* by_spread);
 } plimsoll_numa_ledger;
 
 #ifdef __cplusplus

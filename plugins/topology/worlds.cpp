@@ -324,6 +324,15 @@ void take_roomiest(const NodeModel& model, NodeState& state, const PodDemand& po
   }
 }
 
+void bring(const NodeModel& model, NodeState& state, std::span<const PodDemand* const> pods,
+           kubelet::Scratch& scratch) {
+  for (const PodDemand* pod : pods) {
+    if (!admit_and_start(model, state, *pod, scratch).admitted()) {
+      take_roomiest(model, state, *pod);
+    }
+  }
+}
+
 bool counts_suffice(const NodeModel& model, const NodeState& state) {
   if (model.cpu_static && state.knows_cpus() && model.managers.cpu_options.full_pcpus_only) {
     return false;

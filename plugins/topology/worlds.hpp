@@ -90,6 +90,10 @@ void take_everywhere(const kubelet::NodeModel& model, kubelet::NodeState& state,
 void take_roomiest(const kubelet::NodeModel& model, kubelet::NodeState& state,
                    const kubelet::PodDemand& pod);
 
+// Admits pods that come first, one after the other; those that would be refused have what is there.
+void bring(const kubelet::NodeModel& model, kubelet::NodeState& state,
+           std::span<const kubelet::PodDemand* const> pods, kubelet::Scratch& scratch);
+
 // Whether states of this node can be judged that way: where ids or groups of zones decide, counts
 // do not tell.
 [[nodiscard]] bool counts_suffice(const kubelet::NodeModel& model, const kubelet::NodeState& state);

@@ -202,4 +202,53 @@ void ZoneUse::spread(uint64_t columns, uint32_t needed) {
   }
 }
 
+Whereabouts whereabouts_of(const NodeModel& model, const PodDemand& pod, const Admission& given) {
+  Whereabouts out;
+  const auto put = [&](uint32_t container, uint32_t resource, uint64_t columns) {
+    uint64_t zones = 0;
+    for (uint64_t rest = columns & model.all; rest != 0; rest &= rest - 1) {
+      const uint32_t id = model.zone_ids[static_cast<size_t>(std::countr_zero(rest))];
+      if (id < 64) zones |= uint64_t{1} << id;
+    }
+    if (zones == 0) return;
+    const uint32_t kind = container < pod.containers.size()
+                              ? static_cast<uint32_t>(pod.containers[container].kind)
+                              : uint32_t{PLIMSOLL_CONTAINER_APP};
+    out.places.push_back({container, kind, resource, 0, zones});
+  };
+  const auto is_wide = [](uint64_t columns, uint32_t needed) {
+    return static_cast<uint32_t>(std::popcount(columns)) > std::max(needed, 1U);
+  };
+  const bool by_pod = model.managers.policy != Policy::kNone && model.managers.scope == Scope::kPod;
+  uint64_t together = 0;
+  for (uint32_t i = 0; i < given.containers.size(); ++i) {
+    const ContainerGrant& grant = given.containers[i];
+    const uint64_t columns = columns_of(model, grant);
+    together |= columns;
+    if (!by_pod) out.spread |= is_wide(columns, zones_needed(model, pod.containers[i], grant));
+    put(i, kubelet::kCpuResource, columns_of(grant.cpus));
+    for (const MemoryBlock& block : grant.memory) {
+      if (block.bytes > 0) put(i, block.resource, block.zones);
+    }
+    for (const DeviceGrant& device : grant.devices) {
+      put(i, device.resource, columns_of(model, device, columns, hint_of(model, grant)));
+    }
+  }
+  // With pod-level resources devices are the pod's, not a container's.
+  const uint64_t hint =
+      given.containers.empty() ? model.all : hint_of(model, given.containers.front());
+  for (const DeviceGrant& device : given.allocation.devices) {
+    const bool known =
+        std::any_of(given.containers.begin(), given.containers.end(), [&](const auto& grant) {
+          return std::any_of(grant.devices.begin(), grant.devices.end(),
+                             [&](const DeviceGrant& one) { return one.row == device.row; });
+        });
+    const uint64_t columns = columns_of(model, device, together, hint);
+    together |= columns;
+    if (!known) put(kubelet::kWholePod, device.resource, columns);
+  }
+  if (by_pod) out.spread |= is_wide(together, zones_needed(model, pod, given));
+  return out;
+}
+
 }  // namespace plimsoll::topology

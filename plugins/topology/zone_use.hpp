@@ -45,6 +45,17 @@ class ZoneUse {
   kubelet::NodeState after_;
 };
 
+// The zones that a pod's containers were given something from, by resource, as the service's
+// `where` puts them: bits are ids of zones. `spread`: some container (scope pod: the pod) has more
+// zones than their sizes call for.
+struct Whereabouts {
+  std::vector<plimsoll_numa_place> places;
+  bool spread = false;
+};
+[[nodiscard]] Whereabouts whereabouts_of(const kubelet::NodeModel& model,
+                                         const kubelet::PodDemand& pod,
+                                         const kubelet::Admission& given);
+
 // No container is spread over more zones than its size calls for, and the kubelet keeps to it.
 [[nodiscard]] inline bool is_aligned(const plimsoll_numa_use& use) {
   return use.promised != 0 && use.used <= use.needed;

@@ -74,7 +74,7 @@ TEST(ForeignArgs, FieldsWithoutEffectAreNamedUnlessTheySayTheDefault) {
   EXPECT_EQ(idle("NodeDevice",
                  "allocator: default\ndisableDeviceNUMATopologyAlignment: "
                  "true\ngpuSharedResourceTemplatesConfig: {configMapName: a}\n"),
-            "1 args.allocator\n2 args.disableDeviceNUMATopologyAlignment\n"
+            "1 args.allocator\n"
             "3 args.gpuSharedResourceTemplatesConfig.configMapName\n");
   EXPECT_EQ(idle("Other", "cacheResyncPeriodSeconds: 5\n"), "");
   EXPECT_EQ(idle("NodeResourceTopologyMatch", "cache: []\n"), "");

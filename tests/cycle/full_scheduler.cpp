@@ -99,7 +99,7 @@ SymbolTable& symbols() {
 }
 
 // As multiPoint expands it.
-ProfileSpec profile_of(FullScheduler::Role role) {
+ProfileSpec profile_of(FullScheduler::Role role, const FullScheduler::Setup& setup) {
   ProfileSpec profile;
   profile.scheduler_name = "topo";
   std::vector<std::string> plugins = {
@@ -108,6 +108,8 @@ ProfileSpec profile_of(FullScheduler::Role role) {
       "NodePorts",       "NodeResourcesFit",    "NodeResourcesBalancedAllocation",
       "DefaultBinder",   "UnsupportedFeatures", "NodeResourceTopologyMatch",
       "TopologyScore",   "NodeDevice"};
+  if (setup.devices_first) std::rotate(plugins.end() - 3, plugins.end() - 1, plugins.end());
+  profile.args["NodeDevice"] = setup.device_args;
   const bool living = role == FullScheduler::Role::kLiving;
   if (living) {
     plugins.insert(plugins.end(), {"DefaultPreemption", Waiter::kName});
@@ -142,14 +144,15 @@ struct FullScheduler::Verdicts final : ApiWriter {
   std::map<std::string, std::string> notes;  // by UID
 };
 
-FullScheduler::FullScheduler(Role role, ApiWriter& writer, int64_t now_ms) : now_ms_(now_ms) {
+FullScheduler::FullScheduler(Role role, ApiWriter& writer, int64_t now_ms, const Setup& setup)
+    : now_ms_(now_ms) {
   SchedulerOptions options;
   options.queue.max_backoff_ms = 0;
   // Nothing may be found by looking again after a while.
   options.queue.max_in_unschedulable_ms = int64_t{24} * 3'600'000;
   options.clock = [this] { return now_ms_.load(); };
   options.binder_threads = role == Role::kLiving ? 2 : 1;
-  options.profiles.push_back(profile_of(role));
+  options.profiles.push_back(profile_of(role, setup));
   if (role == Role::kFresh) verdicts_ = std::make_unique<Verdicts>();
   ApiWriter& own = verdicts_ ? *verdicts_ : writer;
   auto made = Scheduler::create(std::move(options), modules(), symbols(), own);

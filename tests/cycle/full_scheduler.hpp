@@ -43,8 +43,14 @@ class FullScheduler {
     kLiving,
     kFresh,  // gives no pod a node, but says of one at a time what it would do: verdict()
   };
+  struct Setup {
+    std::string device_args = "{}";  // of NodeDevice
+    bool devices_first = false;      // NodeDevice before the topology plugins, at every point
+  };
   // `now_ms`: its clock, and that of nobody else; it stands still unless moved.
-  FullScheduler(Role role, ApiWriter& writer, int64_t now_ms);
+  FullScheduler(Role role, ApiWriter& writer, int64_t now_ms)
+      : FullScheduler(role, writer, now_ms, Setup()) {}
+  FullScheduler(Role role, ApiWriter& writer, int64_t now_ms, const Setup& setup);
   ~FullScheduler();
   FullScheduler(const FullScheduler&) = delete;
   FullScheduler& operator=(const FullScheduler&) = delete;

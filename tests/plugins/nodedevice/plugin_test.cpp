@@ -84,9 +84,9 @@ TEST_F(NodeDeviceTest, RefusesWhatIsNotValidOrNotThere) {
   EXPECT_EQ(refused("nvidia.com/gpu", 1, "scheduling.koordinator.sh/device-allocate-hint", "{"),
             "invalid DeviceAllocateHint annotation, err: it is not JSON (unresolvable)");
   EXPECT_EQ(refused("nvidia.com/gpu", 1, "scheduling.koordinator.sh/numa-topology-spec",
-                    R"({"numaTopologyPolicy":"SingleNUMANode"})"),
-            "annotation scheduling.koordinator.sh/numa-topology-spec is not supported together "
-            "with devices (unresolvable)");
+                    R"({"numaTopologyPolicy":"SingleNode"})"),
+            "invalid NUMATopologySpec annotation, err: numaTopologyPolicy must be one of "
+            "SingleNUMANode, Restricted, BestEffort (unresolvable)");
   // A partition spec says nothing about a pod without GPUs.
   EXPECT_EQ(refused("koordinator.sh/rdma", 1, "scheduling.koordinator.sh/gpu-partition-spec", "{"),
             "ok");
@@ -268,7 +268,7 @@ TEST_F(NodeDeviceTest, HintsAskTheAccounts) {
   EXPECT_EQ(plugin_.hint(large, report), PLIMSOLL_HINT_QUEUE) << "now it is the kubelet's";
   report.name = str("node-9");
   EXPECT_EQ(plugin_.hint(large, report), PLIMSOLL_HINT_QUEUE) << "nothing is known of that node";
-  EXPECT_EQ(plugin_.slots().events(plugin_.slots().self).count, 3U);
+  EXPECT_EQ(plugin_.slots().events(plugin_.slots().self).count, 5U);
 }
 
 plimsoll_event update_of(const char* resource, FakePod& before, FakePod& after) {
@@ -332,11 +332,12 @@ TEST_F(NodeDeviceTest, UpdatesOfOtherPodsCountWhenTheyFreeDevices) {
   EXPECT_EQ(plugin_.hint(pod, update_of("AssignedPod", readable, blocks)), PLIMSOLL_HINT_SKIP);
 }
 
-TEST_F(NodeDeviceTest, WantsEveryUpdateOfPods) {
+TEST_F(NodeDeviceTest, WantsEveryChangeOfPods) {
   const plimsoll_list list = plugin_.slots().events(plugin_.slots().self);
   const auto* first = static_cast<const plimsoll_event_interest*>(list.data);
   ASSERT_EQ(sdk::view(first->resource), "Pod");
-  EXPECT_EQ(first->actions, uint32_t{PLIMSOLL_ACTION_DELETE} | PLIMSOLL_ACTION_UPDATE);
+  EXPECT_EQ(first->actions,
+            uint32_t{PLIMSOLL_ACTION_ADD} | PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE);
 }
 
 TEST_F(NodeDeviceTest, SharesOnlyWhereIsolationIsAndModelsAllowIt) {
