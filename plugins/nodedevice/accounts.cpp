@@ -19,7 +19,7 @@ Accounts::NodeEntry* Accounts::find_entry(std::string_view node) {
 
 Accounts::NodeEntry& Accounts::entry(std::string_view node) {
   if (NodeEntry* found = find_entry(node)) return *found;
-  auto made = std::make_unique<NodeEntry>(NodeEntry{NodeState(types_), kNoSlot, {}});
+  auto made = std::make_unique<NodeEntry>(NodeEntry{NodeState(types_), kNoSlot, {}, {}});
   made->state.name = std::string(node);
   return *nodes_.emplace(std::string(node), std::move(made)).first->second;
 }
@@ -54,7 +54,28 @@ void Accounts::node_removed(std::string_view name) {
   if (node == nullptr) return;
   if (node->slot != kNoSlot) slots_[node->slot] = nullptr;
   node->slot = kNoSlot;
+  node->links.reset();
+  node->state.links_problem.clear();
+  node->state.set_node_links(nullptr);
   drop_if_empty(*node);
+}
+
+std::string Accounts::node_links(std::string_view name, std::optional<std::string_view> json) {
+  NodeEntry& node = entry(name);
+  if (node.links == json) return {};
+  node.links = json;
+  node.state.links_problem.clear();
+  std::shared_ptr<LinkTable> table;
+  if (json) {
+    auto parsed = parse_links(types_, *json);
+    if (!parsed)
+      node.state.links_problem =
+          "annotation " + std::string(kLinksAnnotation) + ": " + parsed.error();
+    table = std::make_shared<LinkTable>(parsed ? *std::move(parsed) : LinkTable{});
+  }
+  node.state.set_node_links(std::move(table));
+  changed(node);
+  return node.state.links_problem;
 }
 
 const NodeState* Accounts::find(std::string_view node) const {

@@ -63,6 +63,9 @@ class Accounts {
   // ---- nodes: which slot a name has. Devices and pods may be known before and after.
   void node_added(std::string_view name, uint32_t slot);
   void node_removed(std::string_view name);
+  // The node's own annotation plimsoll.io/device-links, if it has one. Returns what is wrong with
+  // it, once; it then counts as without entries.
+  std::string node_links(std::string_view name, std::optional<std::string_view> json);
   // Null: nothing is known of the node, its devices are the kubelet's business.
   [[nodiscard]] const NodeState* at_slot(uint32_t slot) const {
     return slot < slots_.size() && slots_[slot] != nullptr ? &slots_[slot]->state : nullptr;
@@ -134,6 +137,7 @@ class Accounts {
   struct NodeEntry {
     NodeState state;
     uint32_t slot = kNoSlot;
+    std::optional<std::string> links;         // the node's annotation
     std::set<std::string, std::less<>> pods;  // uids with a record here
   };
 

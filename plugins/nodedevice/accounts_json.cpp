@@ -116,6 +116,8 @@ std::string explain_doubts(const Accounts& accounts, const NodeState& node, uint
   if (node.object != nullptr)
     for (const std::string& warning : node.object->warnings)
       text += "  of the Device object is ignored: " + warning + "\n";
+  if (!node.links_problem.empty())
+    text += "  of the Node object is ignored: " + node.links_problem + "\n";
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "plugins/nodedevice/attempt.hpp"
+#include "plugins/nodedevice/link_choice.hpp"
 
 namespace plimsoll::devices {
 
@@ -69,22 +70,38 @@ Positions Attempt::selected(const Want& want) const {
   return all;
 }
 
+Positions Attempt::by_score(const Want& want, Positions positions) const {
+  if (scorer_ == nullptr) return positions;
+  std::stable_sort(positions.begin(), positions.end(), [&](int a, int b) {
+    const auto score = [&](int position) {
+      const DeviceState& device = node_.type(want.type).at(position);
+      return scorer_->score_device(want.type, want.per_device, device.total, device.free);
+    };
+    return score(a) > score(b);
+  });
+  return positions;
+}
+
+bool Attempt::choose_linked(const Want& want, const Positions& found, Positions& chosen,
+                            const std::function<bool(const Positions&)>& accepts) const {
+  const TypeState& state = node_.type(want.type);
+  const TypeLinks* links = node_.links(want.type);
+  const DeviceType& type = types_.type(want.type);
+  if (!links_decide(type, state, links, want, found)) return false;
+  const bool by_place = type.is_topology_aware && state.has_tree;
+  const Positions order = by_place ? Positions() : by_score(want, found);
+  chosen = choose_by_links(state, *links, want, found, order, accepts);
+  return true;
+}
+
 Verdict Attempt::choose_in_order(const Want& want, const Positions& found,
                                  const Positions& preferred, int64_t at_most, Turns turns,
                                  Positions& chosen) const {
   if (static_cast<int64_t>(found.size()) < want.count)
     return refuse(Reason::kInsufficientDevices, want.type);
   const TypeState& state = node_.type(want.type);
-  Positions order = preferred.empty() || turns == Turns::kOfFound ? found : selected(want);
-  if (scorer_ != nullptr) {
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      const auto score = [&](int position) {
-        const DeviceState& device = state.at(position);
-        return scorer_->score_device(want.type, want.per_device, device.total, device.free);
-      };
-      return score(a) > score(b);
-    });
-  }
+  const bool of_found = preferred.empty() || turns == Turns::kOfFound;
+  const Positions order = by_score(want, of_found ? found : selected(want));
   // One device of each preferred PCIe id, then a second of each, and so on; then the others.
   std::vector<std::pair<int, int>> keyed;  // round, position
   std::vector<int> rounds(preferred.size(), 0);
@@ -126,7 +143,7 @@ Verdict Attempt::choose_gpus(const Want& want, const Positions& found, Positions
     decided = false;
     return {};
   }
-  chosen = choose_by_topology(state, want, found, scorer_);
+  if (!choose_linked(want, found, chosen)) chosen = choose_by_topology(state, want, found, scorer_);
   if (!chosen.empty()) return {};
   return refuse(needs_tree ? Reason::kInsufficientScoped : Reason::kInsufficientGpu, want.type);
 }
@@ -140,6 +157,7 @@ Verdict Attempt::choose(const Want& want, const Positions& all, Positions& chose
     const Verdict verdict = choose_gpus(want, found, chosen, decided);
     if (decided) return verdict;
   }
+  if (choose_linked(want, found, chosen) && !chosen.empty()) return {};
   return choose_in_order(want, found, {}, want.count, Turns::kOfFound, chosen);
 }
 

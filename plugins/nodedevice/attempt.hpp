@@ -49,6 +49,11 @@ class Attempt {
   Verdict choose(const Want& want, const Positions& all, Positions& chosen) const;
   Verdict choose_gpus(const Want& want, const Positions& found, Positions& chosen,
                       bool& decided) const;
+  // Links decide which of `found` are taken: they are in `chosen`, none if there are not enough.
+  bool choose_linked(const Want& want, const Positions& found, Positions& chosen,
+                     const std::function<bool(const Positions&)>& accepts = {}) const;
+  // The best score first, if there is a scorer.
+  [[nodiscard]] Positions by_score(const Want& want, Positions positions) const;
   // Up to `at_most` of `found`, those at one of `preferred` PCIe ids first, one from each in turn.
   // Koordinator counts turns over all devices, also over those that cannot be given.
   enum class Turns { kOfFound, kOfAll };

@@ -12,23 +12,6 @@ struct Group {
   int used_ancestors = 0;  // this group and those around it, as far as they are in use
 };
 
-bool same_group(Scope level, const DeviceState& a, const DeviceState& b) {
-  if (level == Scope::kNode) return true;
-  if (a.numa != b.numa) return false;
-  return level == Scope::kNuma || a.pcie == b.pcie;
-}
-
-int used_ancestors(const TypeState& state, Scope level, const DeviceState& member) {
-  int used = 0;
-  for (Scope scope : {Scope::kPcie, Scope::kNuma, Scope::kNode}) {
-    if (scope < level) continue;
-    used += std::any_of(state.devices.begin(), state.devices.end(), [&](const DeviceState& other) {
-      return other.in_use && other.present && same_group(scope, member, other);
-    });
-  }
-  return used;
-}
-
 // Groups in order of zone and PCIe id, members by minor.
 std::vector<Group> group_by(const TypeState& state, Scope level, const Positions& candidates) {
   Positions ordered = candidates;
@@ -93,6 +76,23 @@ bool allowed(const TypeState& state, const Want& want, const DeviceState& device
   return std::none_of(state.devices.begin(), state.devices.end(), [&](const DeviceState& other) {
     return other.in_use && other.pcie == device.pcie;
   });
+}
+
+bool same_group(Scope level, const DeviceState& a, const DeviceState& b) {
+  if (level == Scope::kNode) return true;
+  if (a.numa != b.numa) return false;
+  return level == Scope::kNuma || a.pcie == b.pcie;
+}
+
+int used_ancestors(const TypeState& state, Scope level, const DeviceState& member) {
+  int used = 0;
+  for (Scope scope : {Scope::kPcie, Scope::kNuma, Scope::kNode}) {
+    if (scope < level) continue;
+    used += std::any_of(state.devices.begin(), state.devices.end(), [&](const DeviceState& other) {
+      return other.in_use && other.present && same_group(scope, member, other);
+    });
+  }
+  return used;
 }
 
 Positions choose_by_topology(const TypeState& state, const Want& want, const Positions& candidates,

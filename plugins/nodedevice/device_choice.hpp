@@ -45,6 +45,11 @@ using Positions = std::vector<int>;
 // The device's labels and its PCIe neighbours allow it.
 [[nodiscard]] bool allowed(const TypeState& state, const Want& want, const DeviceState& device);
 
+// They share a switch, a zone or (always) the node.
+[[nodiscard]] bool same_group(Scope level, const DeviceState& a, const DeviceState& b);
+// How many of the groups around it, from `level` on, have a device that is in use.
+[[nodiscard]] int used_ancestors(const TypeState& state, Scope level, const DeviceState& member);
+
 // `count` of `candidates` (by minor) as close together as can be, not further apart than the scope
 // of `want`. Among equally close sets: the one whose PCIe switch and NUMA zone are in use already,
 // then for shared devices the best score, then the lowest in order of zone, PCIe id and minor.
@@ -62,7 +67,8 @@ struct PartitionRules {
                                              const DeviceHints& hints);
 
 // A partition of want.count devices that nobody uses, all healthy and among `candidates`; only one
-// that `accepts` takes (empty: any).
+// that `accepts` takes (empty: any). The highest allocation score first; then by the links that an
+// annotation gives; then what it leaves of larger partitions, and of links.
 [[nodiscard]] Verdict choose_partition(const NodeState& node, const Want& want,
                                        const PartitionRules& rules, const DeviceHints& hints,
                                        const Positions& candidates, Positions& chosen,

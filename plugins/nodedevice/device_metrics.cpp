@@ -77,6 +77,10 @@ void DeviceMetrics::problem(Problem problem) const {
       return problems_.add(1, "Device", "partitions_ignored");
     case Problem::kCheckpointsIgnored:
       return problems_.add(1, "Device", "checkpoints_ignored");
+    case Problem::kLinksIgnored:
+      return problems_.add(1, "Device", "links_ignored");
+    case Problem::kNodeLinksIgnored:
+      return problems_.add(1, "Node", "links_ignored");
     case Problem::kOtherIgnored:
       return problems_.add(1, "Device", "other_ignored");
     case Problem::kAllocationUnreadable:
@@ -89,6 +93,7 @@ void DeviceMetrics::problem(Problem problem) const {
 DeviceMetrics::Problem DeviceMetrics::of_warning(std::string_view warning) {
   const auto about = [&](std::string_view key) { return warning.find(key) != warning.npos; };
   if (about("/gpu-partitions")) return Problem::kPartitionsIgnored;
+  if (about("/device-links")) return Problem::kLinksIgnored;
   if (about("/devices-checkpoints") || about("/gpu-checkpoints"))
     return Problem::kCheckpointsIgnored;
   return Problem::kOtherIgnored;

@@ -24,6 +24,8 @@ class DeviceMetrics {
     kDeviceUnreadable,      // a Device object: no device of that node is given
     kPartitionsIgnored,     // its annotation gpu-partitions
     kCheckpointsIgnored,    // its annotation devices-checkpoints, or the other spelling
+    kLinksIgnored,          // its annotation device-links
+    kNodeLinksIgnored,      // the same of a Node object
     kOtherIgnored,          // another part of it
     kAllocationUnreadable,  // a pod's device-allocated: what it may mean counts as used
     kAllocationIgnored,     // the same, about devices that the pod does not ask for

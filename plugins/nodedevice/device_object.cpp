@@ -1,11 +1,9 @@
 #include "plugins/nodedevice/device_object.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 
-#include "plugins/nodedevice/bounded_json.hpp"
-#include "plugins/nodedevice/quantity_text.hpp"
+#include "plugins/nodedevice/json_fields.hpp"
 
 namespace plimsoll::devices {
 namespace {
@@ -16,62 +14,16 @@ constexpr const char* kPartitions = "scheduling.koordinator.sh/gpu-partitions";
 constexpr const char* kCheckpoints[] = {"node.koordinator.sh/devices-checkpoints",
                                         "node.koordinator.sh/gpu-checkpoints"};
 
-// A wrong field; caught in parse_device_object.
-struct FieldError {
-  std::string field;
-  std::string problem;
-};
-
-[[noreturn]] void wrong(const std::string& field, std::string problem) {
-  throw FieldError{field, std::move(problem)};
-}
-
-Json parsed(std::string_view text) {
-  Json value = parse_bounded_json(text);
-  if (value.is_discarded()) wrong("", json_problem(text));
-  return value;
-}
-
-// The member of an object, or null if it is absent or null.
-const Json* member(const Json& object, const char* key) {
-  const auto it = object.find(key);
-  return it == object.end() || it->is_null() ? nullptr : &*it;
-}
-
-const Json* object_member(const Json& object, const char* key, const std::string& field) {
-  const Json* value = member(object, key);
-  if (value != nullptr && !value->is_object()) wrong(field, "must be an object");
-  return value;
-}
-
-const Json* array_member(const Json& object, const char* key, const std::string& field) {
-  const Json* value = member(object, key);
-  if (value != nullptr && !value->is_array()) wrong(field, "must be a list");
-  return value;
-}
-
-std::string string_member(const Json& object, const char* key, const std::string& field) {
-  const Json* value = member(object, key);
-  if (value == nullptr) return {};
-  if (!value->is_string()) wrong(field + "." + key, "must be a string");
-  return value->get<std::string>();
-}
-
-int32_t int_value(const Json& value, const std::string& field) {
-  if (!value.is_number_integer()) wrong(field, "must be an integer");
-  if (value.is_number_unsigned() &&
-      value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int32_t>::max()))
-    wrong(field, "is too large");
-  const auto number = value.get<int64_t>();
-  if (number < std::numeric_limits<int32_t>::min() || number > std::numeric_limits<int32_t>::max())
-    wrong(field, "is out of range");
-  return static_cast<int32_t>(number);
-}
-
-int32_t int_member(const Json& object, const char* key, const std::string& field, int32_t absent) {
-  const Json* value = member(object, key);
-  return value == nullptr ? absent : int_value(*value, field + "." + key);
-}
+using fields::array_member;
+using fields::int_member;
+using fields::int_value;
+using fields::member;
+using fields::object_member;
+using fields::parsed;
+using fields::quantity_value;
+using fields::string_member;
+using fields::wrong;
+using fields::WrongField;
 
 Labels labels_of(const Json& object, const char* key, const std::string& field) {
   Labels labels;
@@ -83,17 +35,6 @@ Labels labels_of(const Json& object, const char* key, const std::string& field) 
     labels.emplace(name, value.get<std::string>());
   }
   return labels;
-}
-
-int64_t quantity_value(const Json& value, const std::string& field) {
-  std::optional<int64_t> amount;
-  if (value.is_string())
-    amount = parse_quantity(value.get_ref<const std::string&>());
-  else if (value.is_number())
-    amount = parse_quantity(value.dump());
-  if (!amount) wrong(field, value.dump() + " is not a quantity");
-  if (*amount < 0) wrong(field, "must not be negative");
-  return std::min(*amount, kMaxAmount);
 }
 
 Amounts resources_of(const DeviceTypes& types, int type, const Json& device,
@@ -269,14 +210,14 @@ void try_annotation(const Labels& annotations, const char* key, NodeDevices& nod
   const std::string where = "annotation " + std::string(key);
   try {
     read(it->second);
-  } catch (const FieldError& error) {
+  } catch (const WrongField& error) {
     node.warnings.push_back(where + error.field + ": " + error.problem);
   } catch (const Json::exception& error) {
     node.warnings.push_back(where + ": " + error.what());
   }
 }
 
-void read_meta(const Json& object, NodeDevices& node) {
+void read_meta(const DeviceTypes& types, const Json& object, NodeDevices& node) {
   const Json* meta = object_member(object, "metadata", "metadata");
   if (meta == nullptr) wrong("metadata", "missing");
   node.name = string_member(*meta, "name", "metadata");
@@ -299,6 +240,12 @@ void read_meta(const Json& object, NodeDevices& node) {
     try_annotation(annotations, key, node, [&](const std::string& text) {
       for (auto& entry : read_checkpoints(text)) node.checkpoints.push_back(std::move(entry));
     });
+  if (const auto links = annotations.find(kLinksAnnotation); links != annotations.end()) {
+    auto table = parse_links(types, links->second);
+    if (!table)
+      node.warnings.push_back("annotation " + std::string(kLinksAnnotation) + ": " + table.error());
+    node.links = table ? *std::move(table) : LinkTable{};
+  }
 }
 
 }  // namespace
@@ -309,10 +256,10 @@ Result<NodeDevices> parse_device_object(const DeviceTypes& types, std::string_vi
   try {
     const Json object = parsed(json);
     if (!object.is_object()) return fail("Device: must be a JSON object");
-    read_meta(object, node);
+    read_meta(types, object, node);
     read_devices(types, object, node);
-  } catch (const FieldError& error) {
-    return fail(where() + (error.field.empty() ? "" : error.field + ": ") + error.problem);
+  } catch (const WrongField& error) {
+    return fail(where() + error.text());
   } catch (const Json::exception& error) {
     return fail(where() + error.what());
   }

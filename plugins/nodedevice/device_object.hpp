@@ -6,12 +6,14 @@
 // Pure: parsing owns nothing beyond its result; any thread.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "plugins/nodedevice/device_types.hpp"
+#include "plugins/nodedevice/link_table.hpp"
 
 namespace plimsoll::devices {
 
@@ -71,9 +73,10 @@ struct NodeDevices {
   bool secondary_well_planned = false;
   bool has_partitions = false;
   PartitionTable partitions;
+  std::optional<LinkTable> links;  // not set: no annotation plimsoll.io/device-links
   std::vector<CheckpointEntry> checkpoints;
   // Parts that could not be read but do not make the devices unusable: for a warning. A partition
-  // table that cannot be read counts as a table without entries.
+  // table or links that cannot be read count as without entries.
   std::vector<std::string> warnings;
 
   bool operator==(const NodeDevices&) const = default;

@@ -117,7 +117,7 @@ void DeviceStore::leave(const void* instance) {
   if (feeder_ == instance) feeder_ = nullptr;
 }
 
-void DeviceStore::node_event(sdk::Node node, bool removed) {
+void DeviceStore::node_event(const sdk::Host& host, sdk::Node node, bool removed) {
   const uint32_t slot = node.slot();
   if (slot >= facts_.size()) facts_.resize(slot + size_t{1});
   if (removed) {
@@ -137,6 +137,10 @@ void DeviceStore::node_event(sdk::Node node, bool removed) {
     facts_[slot] = std::move(now);
   }
   accounts_.node_added(node.name(), slot);
+  const std::string problem = accounts_.node_links(node.name(), node.annotation(kLinksAnnotation));
+  if (problem.empty()) return;
+  metrics_.problem(DeviceMetrics::Problem::kNodeLinksIgnored);
+  host.warn("Node " + std::string(node.name()) + ": " + problem + "; that part is ignored");
 }
 
 void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_view node_name) {

@@ -31,7 +31,7 @@ class DeviceStore {
   bool feeds(const void* instance);
   void leave(const void* instance);
 
-  void node_event(sdk::Node node, bool removed);
+  void node_event(const sdk::Host& host, sdk::Node node, bool removed);
   void pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_view node_name);
   void pod_removed(std::string_view uid);
   // Upsert, or deletion when `json` is empty.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plugins/nodedevice/device_choice.hpp"
+#include "plugins/nodedevice/link_choice.hpp"
 #include "plugins/nodedevice/quantity_text.hpp"
 
 namespace plimsoll::devices {
@@ -10,6 +10,16 @@ namespace {
 
 std::string amount_text(const DeviceType& type, int dim, int64_t amount) {
   return dim == type.memory_dim ? binary_text(amount) : decimal_text(amount);
+}
+
+bool takes_all(const DeviceShare& share, const DeviceState& device) {
+  for (int dim = 0; dim < kMaxDims; ++dim)
+    if (share.amounts.get(dim) > 0 && share.amounts.get(dim) >= device.total.get(dim)) return true;
+  return false;
+}
+
+std::string rate_text(int64_t bytes) {
+  return binary_text(bytes) + "/s";
 }
 
 // What keeps a device from being given; empty: nothing.
@@ -59,6 +69,30 @@ std::string explain_devices(const DeviceTypes& types, const NodeState& node,
             (short_by > 0 ? std::to_string(short_by) + " short" : "enough") + ": of " +
             std::to_string(state.devices.size()) + " devices " + std::to_string(fitting) +
             (fitting == 1 ? " fits\n" : " fit\n") + lines;
+  }
+  return text;
+}
+
+std::string explain_links(const DeviceTypes& types, const NodeState& node,
+                          const Allocation& chosen) {
+  std::string text;
+  for (int type = 0; type < types.count(); ++type) {
+    const TypeLinks* links = node.links(type);
+    std::vector<int32_t> minors;
+    for (const DeviceShare& share : chosen)
+      if (share.type == type && takes_all(share, *node.type(type).find(share.minor)))
+        minors.push_back(share.minor);
+    if (minors.empty() || links == nullptr || !links->matter() || !links->graph->is_exact())
+      continue;
+    const LinkRank rank = rank_by_links(node.type(type), *links, minors);
+    text += types.type(type).name;
+    for (const int32_t minor : minors) text += " " + std::to_string(minor);
+    text += ": ";
+    if (minors.size() > 1)
+      text += (rank.ring > 0 ? "the fastest ring through them has " + rate_text(rank.ring)
+                             : "no ring of links goes through them") +
+              ", all their links " + rate_text(rank.pairs) + "; ";
+    text += "to others they leave links of " + rate_text(rank.left_pairs) + "\n";
   }
   return text;
 }

@@ -14,4 +14,11 @@ namespace plimsoll::devices {
 std::string explain_devices(const DeviceTypes& types, const NodeState& node,
                             const PodDemand& demand);
 
+// Of devices that would be given and whose links decided, how they are linked:
+//   gpu 0 3: the fastest ring through them has 50Gi/s, all their links 50Gi/s; to others they leave
+//   links of 200Gi/s
+// (one line). Empty: links had no say.
+std::string explain_links(const DeviceTypes& types, const NodeState& node,
+                          const Allocation& chosen);
+
 }  // namespace plimsoll::devices

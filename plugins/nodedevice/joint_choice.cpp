@@ -86,6 +86,15 @@ bool Attempt::choose_other_place(Joint& joint) const {
     if (rules.enforced) return false;
   }
   if (primary.scope() == Scope::kDevice) return false;
+  const auto all_follow = [&](const Positions& positions) {
+    const TypeState& state = node_.type(primary.type);
+    return std::all_of(positions.begin(), positions.end(),
+                       [&](int position) { return state.at(position).pcie >= 0; }) &&
+           can_follow(joint, pcie_ids(primary.type, positions));
+  };
+  if (choose_linked(primary, joint.found[0], joint.chosen[0], all_follow) &&
+      !joint.chosen[0].empty() && follow(joint, Turns::kOfFound).fits())
+    return true;
   std::map<int, PcieSupply> by_id;
   for (size_t i = 0; i < joint.wants.size(); ++i) {
     const TypeState& state = node_.type(joint.wants[i].type);

@@ -91,6 +91,7 @@ void NodeState::set_object(std::shared_ptr<const NodeDevices> devices) {
   malformed = false;
   problem.clear();
   shape = 0;
+  resolve_links();
   for (int t = 0; t < kMaxTypes; ++t) {
     for (DeviceState& state : at(t).devices) {
       state.present = state.healthy = false;
@@ -121,6 +122,15 @@ void NodeState::set_object(std::shared_ptr<const NodeDevices> devices) {
     }
     refresh(t);
   }
+}
+
+void NodeState::set_node_links(std::shared_ptr<const LinkTable> table) {
+  node_links_ = std::move(table);
+  resolve_links();
+}
+
+void NodeState::resolve_links() {
+  links_ = object == nullptr ? nullptr : links_of(*device_types_, *object, node_links_.get());
 }
 
 void NodeState::apply(const Allocation& allocation, bool adding) {

@@ -8,6 +8,7 @@
 
 #include "plugins/nodedevice/device_object.hpp"
 #include "plugins/nodedevice/device_types.hpp"
+#include "plugins/nodedevice/node_links.hpp"
 #include "plugins/nodedevice/type_summary.hpp"
 
 namespace plimsoll::devices {
@@ -65,10 +66,11 @@ class NodeState {
   explicit NodeState(const DeviceTypes& types = DeviceTypes::standard()) : device_types_(&types) {}
 
   std::string name;
-  bool malformed = false;  // its Device object cannot be read: nothing is free
-  std::string problem;     // why
-  int32_t shares = 0;      // device shares recorded on this node
-  uint32_t shape = 0;      // nodes of one shape have devices alike (ShapeTable); 0: not known
+  bool malformed = false;     // its Device object cannot be read: nothing is free
+  std::string problem;        // why
+  std::string links_problem;  // why the Node object's links cannot be read
+  int32_t shares = 0;         // device shares recorded on this node
+  uint32_t shape = 0;         // nodes of one shape have devices alike (ShapeTable); 0: not known
   std::shared_ptr<const NodeDevices> object;  // null: no Device object (or a malformed one)
   // Another whenever what is free may have changed, and never the same for two different states of
   // the process, copies included. Above 1.
@@ -88,6 +90,14 @@ class NodeState {
   // Takes over a new Device object (null: deleted); what is used stays used.
   void set_object(std::shared_ptr<const NodeDevices> devices);
 
+  // What the Node object's annotation says of links (null: it has none); the Device object's own
+  // goes before.
+  void set_node_links(std::shared_ptr<const LinkTable> table);
+  // How the devices of a type are linked; null: there is no Device object.
+  [[nodiscard]] const TypeLinks* links(int type_index) const {
+    return links_ == nullptr ? nullptr : &(*links_)[static_cast<size_t>(type_index)];
+  }
+
   // A pod's shares come or go. Exact inverses.
   void add(const Allocation& allocation) { apply(allocation, true); }
   void remove(const Allocation& allocation) { apply(allocation, false); }
@@ -106,7 +116,11 @@ class NodeState {
   // so that the outcome does not depend on the order in which pods became known.
   void refresh(int type_index);
 
+  void resolve_links();
+
   const DeviceTypes* device_types_;
+  std::shared_ptr<const LinkTable> node_links_;
+  std::shared_ptr<const NodeLinks> links_;
   std::array<TypeState, kMaxTypes> types_;
 };
 

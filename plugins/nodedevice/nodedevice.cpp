@@ -251,7 +251,7 @@ class NodeDevice {
   }
 
   void node_event(sdk::NodeEvent event, Node node, uint32_t) {
-    if (store_.feeds(this)) store_.node_event(node, event == sdk::NodeEvent::kRemoved);
+    if (store_.feeds(this)) store_.node_event(host_, node, event == sdk::NodeEvent::kRemoved);
   }
 
   void pod_event(sdk::PodEvent event, Pod pod, std::string_view node_name) {
@@ -296,6 +296,12 @@ class NodeDevice {
       for (const TypeRequest& request : attempt->demand->request.types)
         wanted |= 1U << request.type;
       sink.put(explain_doubts(store_.accounts(), *state, wanted));
+      Allocation chosen;
+      if (verdict.fits() && numa_
+                                .allocate(*state, node.slot(), pod, *attempt->demand,
+                                          {asked ? &*asked : nullptr, &attempt->numa}, chosen)
+                                .fits())
+        sink.put(explain_links(types_, *state, chosen));
     });
   }
 

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
-#include "plugins/nodedevice/device_choice.hpp"
+#include "plugins/nodedevice/link_choice.hpp"
 
 namespace plimsoll::devices {
 namespace {
@@ -39,7 +40,7 @@ bool overlaps(const Partition& a, const Partition& b) {
   });
 }
 
-bool is_unused(const TypeState& state, const Partition& partition) {
+bool nobody_uses(const TypeState& state, const Partition& partition) {
   return std::all_of(partition.minors.begin(), partition.minors.end(), [&](int32_t minor) {
     const DeviceState* device = state.find(minor);
     return device != nullptr && device->available && !device->in_use;
@@ -72,10 +73,25 @@ int64_t remainder(const TypeState& state, const PartitionTable& table, const Par
   return sum;
 }
 
+// The best of several partitions of one allocation score has the greatest of these. Links that
+// follow from the table itself say nothing new about its partitions.
+using Standing = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>;
+
+Standing standing(const NodeState& node, const Want& want, const PartitionTable& table,
+                  const Partition& partition) {
+  const TypeState& state = node.type(want.type);
+  const TypeLinks* links = node.links(want.type);
+  LinkRank rank;
+  if (links != nullptr && !links->by_partitions && links->matter() && links->graph->is_exact())
+    rank = rank_by_links(state, *links, partition.minors);
+  return {rank.ring, rank.pairs, remainder(state, table, partition, want.count), rank.left,
+          rank.left_pairs};
+}
+
 bool qualifies(const TypeState& state, const Partition& partition, int64_t ring_bandwidth,
                const Positions& candidates) {
   if (ring_bandwidth > 0 && partition.ring_bandwidth < ring_bandwidth) return false;
-  if (!is_unused(state, partition)) return false;
+  if (!nobody_uses(state, partition)) return false;
   return std::all_of(partition.minors.begin(), partition.minors.end(), [&](int32_t minor) {
     const auto position = static_cast<int>(state.find(minor) - state.devices.data());
     return std::binary_search(candidates.begin(), candidates.end(), position);
@@ -120,16 +136,16 @@ Verdict choose_partition(const NodeState& node, const Want& want, const Partitio
   for (const Partition& partition : of_count->second) groups[partition.score].push_back(&partition);
   for (const auto& [score, partitions] : groups) {
     const Partition* best = nullptr;
-    int64_t best_remainder = 0;
+    Standing best_standing;
     for (const Partition* partition : partitions) {
       if (static_cast<int64_t>(partition->minors.size()) != want.count ||
           !qualifies(state, *partition, ring, candidates) ||
           (accepts && !accepts(positions_of(*partition))))
         continue;
-      const int64_t left = remainder(state, *rules.table, *partition, want.count);
-      if (best != nullptr && left <= best_remainder) continue;
+      const Standing found = standing(node, want, *rules.table, *partition);
+      if (best != nullptr && found <= best_standing) continue;
       best = partition;
-      best_remainder = left;
+      best_standing = found;
     }
     if (best != nullptr) {
       chosen = positions_of(*best);

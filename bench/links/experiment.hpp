@@ -1,0 +1,47 @@
+#pragma once
+// Pods that come to one machine and go again, and how well the cards that NodeDevice gives them are
+// linked. The plugin is the real one, from its .so, on the SDK's fake host.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/links/machines.hpp"
+
+namespace plimsoll::links_bench {
+
+struct Load {
+  std::vector<double> shares;  // of pods of one card, two cards, ...
+  // One pod comes with every step; those that find no room go elsewhere. The others stay for an
+  // exponential time with this mean, in steps.
+  double mean_stay = 5;
+  int steps = 1500;
+  int seeds = 4;  // as many times, each time from an empty machine
+};
+
+// The pods of one size.
+struct Outcome {
+  int64_t pods = 0;
+  int64_t lanes = 0;     // of the fastest ring through each pod's cards, added up
+  int64_t unlinked = 0;  // pods without a ring of links
+
+  [[nodiscard]] double mean_lanes() const {
+    return pods == 0 ? 0 : static_cast<double>(lanes) / static_cast<double>(pods);
+  }
+  [[nodiscard]] double unlinked_percent() const {
+    return pods == 0 ? 0 : 100 * static_cast<double>(unlinked) / static_cast<double>(pods);
+  }
+};
+using Outcomes = std::array<Outcome, 9>;  // by number of cards
+
+// The mixes of device scheduling's usual comparison: 40, 30, 10 and 20 % of 1 to 4 cards; where a
+// machine has four cards, half of the pods one and half two.
+[[nodiscard]] Load usual_load(const Machine& machine);
+
+// `plugin_file`: NodeDevice.so. Throws std::runtime_error if it cannot be loaded, or gives a card
+// twice.
+[[nodiscard]] Outcomes run(const std::string& plugin_file, const Machine& machine, Told told,
+                           const Load& load);
+
+}  // namespace plimsoll::links_bench

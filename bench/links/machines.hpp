@@ -1,0 +1,87 @@
+#pragma once
+// Machines whose devices are linked unequally, as Device objects.
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace plimsoll::links_bench {
+
+using Lanes = std::vector<std::tuple<int, int, int>>;  // two minors, lanes between them
+
+struct Machine {
+  std::string name;
+  int cards = 0;
+  int cards_at_a_switch = 0;  // PCIe id
+  int cards_in_a_zone = 0;
+  Lanes lanes;
+};
+
+// Eight V100 in a hybrid cube mesh: six NVLink lanes each.
+inline Machine dgx1() {
+  return {"DGX-1 V100",
+          8,
+          2,
+          4,
+          {{0, 1, 1},
+           {0, 2, 1},
+           {0, 3, 2},
+           {0, 4, 2},
+           {1, 2, 2},
+           {1, 3, 1},
+           {1, 5, 2},
+           {2, 3, 2},
+           {2, 6, 1},
+           {3, 7, 1},
+           {4, 5, 1},
+           {4, 6, 1},
+           {4, 7, 2},
+           {5, 6, 2},
+           {5, 7, 1},
+           {6, 7, 2}}};
+}
+
+// Two pairs with an NVLink bridge each, which joins cards of different NUMA zones.
+inline Machine rtx8000() {
+  return {"4x RTX 8000", 4, 1, 2, {{0, 3, 2}, {1, 2, 2}}};
+}
+
+[[nodiscard]] inline std::string links_annotation(const Lanes& lanes) {
+  nlohmann::json links = nlohmann::json::array();
+  for (const auto& [a, b, count] : lanes)
+    links.push_back({{"minors", {a, b}}, {"type", "NVLink"}, {"lanes", count}});
+  return nlohmann::json{{"gpu", links}}.dump();
+}
+
+// What of the machine its Device object tells.
+enum class Told { kMinors, kTopology, kLinks };
+
+[[nodiscard]] inline nlohmann::json device_object(const Machine& machine, Told told,
+                                                  const std::string& node = "node-1") {
+  nlohmann::json devices = nlohmann::json::array();
+  for (int minor = 0; minor < machine.cards; ++minor) {
+    nlohmann::json card = {{"type", "gpu"},
+                           {"id", "GPU-" + std::to_string(minor)},
+                           {"minor", minor},
+                           {"health", true},
+                           {"resources",
+                            {{"koordinator.sh/gpu-core", "100"},
+                             {"koordinator.sh/gpu-memory", "16Gi"},
+                             {"koordinator.sh/gpu-memory-ratio", "100"}}}};
+    if (told != Told::kMinors)
+      card["topology"] = {{"socketID", -1},
+                          {"nodeID", minor / machine.cards_in_a_zone},
+                          {"pcieID", "pci" + std::to_string(minor / machine.cards_at_a_switch)}};
+    devices.push_back(std::move(card));
+  }
+  nlohmann::json meta = {{"name", node}};
+  if (told == Told::kLinks)
+    meta["annotations"] = {{"plimsoll.io/device-links", links_annotation(machine.lanes)}};
+  return {{"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
+          {"kind", "Device"},
+          {"metadata", meta},
+          {"spec", {{"devices", devices}}}};
+}
+
+}  // namespace plimsoll::links_bench
