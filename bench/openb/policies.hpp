@@ -1,0 +1,25 @@
+#pragma once
+// The policies that are compared, as profile files.
+
+#include <string>
+#include <vector>
+
+#include "bench/openb/trace.hpp"
+
+namespace plimsoll::openb {
+
+struct Policy {
+  std::string name;
+  std::string meaning;  // for the tables
+};
+
+//   Lookahead      FragmentationGradient, told the trace's typical pods
+//   Learned        the same, told nothing
+//   Published      FragmentationGradient as FGD's authors published it, told the typical pods
+//   LeastAllocated, MostAllocated: NodeResourcesFit and NodeDevice with that strategy, 1:1
+[[nodiscard]] const std::vector<Policy>& all_policies();
+
+// The text of a profile file (JSON, which is YAML too).
+[[nodiscard]] std::string profile_of(const std::string& policy, const Trace& trace);
+
+}  // namespace plimsoll::openb
