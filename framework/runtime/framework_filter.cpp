@@ -321,7 +321,9 @@ PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsol
       out.status = std::move(status);
       return out;
     }
-    texts += (texts.empty() ? "" : ", ") + status.message(env_.reasons);
+    // One without reasons has nothing to add to the pod's message.
+    const std::string text = status.message(env_.reasons);
+    if (!text.empty()) texts += (texts.empty() ? "" : ", ") + text;
     if (rejector == kNoPlugin) rejector = slot.plugin;
   }
   out.status.code = Code::kUnschedulable;

@@ -70,7 +70,8 @@ DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
                   host.touch_node(slot);
                   metrics_.node_changed(slot);
                 }),
-      metrics_(host, accounts_) {
+      metrics_(host, accounts_),
+      groups_(host, accounts_) {
   state_.size = sizeof state_;
   state_.self = this;
   state_.describe = &describe;
@@ -144,6 +145,7 @@ void DeviceStore::node_event(const sdk::Host& host, sdk::Node node, bool removed
 }
 
 void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_view node_name) {
+  groups_.pod_assigned(pod);
   const std::vector<ResourceQuantity> requests = requests_of(pod);
   const std::string name = full_name(pod);
   const AnnotationProblems problems = accounts_.pod_assigned(
@@ -171,6 +173,7 @@ void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_
 }
 
 void DeviceStore::pod_removed(std::string_view uid) {
+  groups_.pod_removed(uid);
   if (auto it = complained_.find(uid); it != complained_.end()) complained_.erase(it);
   accounts_.pod_removed(uid);
 }

@@ -18,6 +18,7 @@
 #include "plugins/nodedevice/allocator.hpp"
 #include "plugins/nodedevice/device_metrics.hpp"
 #include "plugins/nodedevice/device_service.h"
+#include "plugins/nodedevice/group_keeper.hpp"
 
 namespace plimsoll::devices {
 
@@ -45,6 +46,7 @@ class DeviceStore {
 
   [[nodiscard]] Accounts& accounts() { return accounts_; }
   [[nodiscard]] const Accounts& accounts() const { return accounts_; }
+  [[nodiscard]] GroupKeeper& groups() { return groups_; }
 
   // What the Node object in a slot says.
   struct Facts {
@@ -77,6 +79,7 @@ class DeviceStore {
   std::map<std::string, std::vector<std::string>, std::less<>> complained_of_nodes_;
   std::map<std::string, size_t, std::less<>> news_;  // by node: hash of the last text with any
   DeviceMetrics metrics_;
+  GroupKeeper groups_;
   const void* feeder_ = nullptr;
   plimsoll_device_accounts service_{};
   plimsoll_state_source state_{};

@@ -169,6 +169,12 @@ void NodeState::add_blocked(int type_index, int count) {
   refresh(type_index);
 }
 
+void NodeState::keep_only(int type_index, const std::vector<int32_t>& minors) {
+  for (DeviceState& state : at(type_index).devices)
+    if (std::find(minors.begin(), minors.end(), state.minor) == minors.end()) state.excluded = true;
+  refresh(type_index);
+}
+
 void NodeState::refresh(int type_index) {
   version = g_last_version.fetch_add(1, std::memory_order_relaxed) + 1;
   TypeState& type = at(type_index);
@@ -198,8 +204,9 @@ void NodeState::refresh(int type_index) {
     }
   }
   for (DeviceState& state : type.devices) {
-    if (state.withheld) state.free.value.fill(0);
-    state.available = state.healthy && !state.withheld && state.whole_users == 0;
+    const bool kept_back = state.withheld || state.excluded;
+    if (kept_back) state.free.value.fill(0);
+    state.available = state.healthy && !kept_back && state.whole_users == 0;
   }
   summarise(type_index < device_types_->count() ? device_types_->type(type_index).dims.size() : 0,
             type);

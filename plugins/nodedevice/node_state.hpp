@@ -32,6 +32,7 @@ struct DeviceState {
   bool present = false;    // in the node's Device object
   bool healthy = false;    // present and healthy
   bool withheld = false;   // set aside for a pod whose devices are not known
+  bool excluded = false;   // not to be given in this what-if (keep_only)
   bool in_use = false;     // somebody has a share of it
   bool available = false;  // healthy, and neither withheld nor held as a whole
   int numa = -1;
@@ -104,6 +105,8 @@ class NodeState {
   // Whole devices that some pod holds without saying which; count may be negative to take it back.
   void add_unknown(int type_index, int64_t count);
   void add_blocked(int type_index, int count);
+  // Of this type, nothing but these devices can be given any more. For copies in what-ifs.
+  void keep_only(int type_index, const std::vector<int32_t>& minors);
 
  private:
   // Of bytes and percent of the same memory, bytes are the truth: what a share says in percent only

@@ -17,9 +17,11 @@
 #include "plugins/nodedevice/device_store.hpp"
 #include "plugins/nodedevice/explain.hpp"
 #include "plugins/nodedevice/fragmentation_strategy.hpp"
+#include "plugins/nodedevice/group_placer.hpp"
 #include "plugins/nodedevice/numa_part.hpp"
 #include "plugins/nodedevice/pod_reading.hpp"
 #include "plugins/nodedevice/quick_check.hpp"
+#include "plugins/nodedevice/sharing_rules.hpp"
 #include "plugins/nodedevice/what_if.hpp"
 
 namespace plimsoll::devices {
@@ -45,6 +47,7 @@ struct Attempt {
   bool shares_gpu = false;
   DeviceChanges changes;
   NumaAttempt numa;
+  std::shared_ptr<GroupAttempt> group;  // null: the pod belongs to none
 };
 
 class NodeDevice {
@@ -59,9 +62,21 @@ class NodeDevice {
         args_(read_args(args_json)),
         store_(DeviceStore::get(host, args_.types)),
         types_(store_.accounts().types()),
+        sharing_(host, store_, args_.unsupported_models),
         scorer_(make_scorer()),
         allocator_(types_, &scorer_),
-        numa_(host, store_, allocator_, args_.disable_numa_alignment) {
+        numa_(host, store_, allocator_, args_.disable_numa_alignment),
+        placer_(
+            host_, store_, allocator_,
+            [this](Pod pod) {
+              std::string invalid;
+              return demand_of(pod, invalid);
+            },
+            [this](Pod pod, const PodDemand& demand, uint32_t slot) {
+              const TypeRequest* gpu = demand.request.find(gpu_);
+              return gpu != nullptr && gpu->is_shared &&
+                     !sharing_.judge(pod.label(kIsolationLabel).value_or(""), slot).ok();
+            }) {
     prepare_reasons();
     if (args_.fragmentation)
       fragmentation_ =
@@ -72,8 +87,16 @@ class NodeDevice {
   NodeDevice& operator=(const NodeDevice&) = delete;
   ~NodeDevice() { store_.leave(this); }
 
+  // Nobody else tells of pods without a node; none is held back here.
+  Status pre_enqueue(Pod pod) {
+    store_.groups().pod_waits(pod);
+    return {};
+  }
+
+  // What a group lacks is not worth evicting anybody for: the rejection is unresolvable.
   Status pre_filter(plimsoll_cycle& cycle, Pod pod) {
     numa_.begin();
+    if (const auto refusal = store_.groups().refuses(pod)) return host_.unresolvable(*refusal);
     Attempt attempt;
     std::string invalid;
     attempt.demand = demand_of(pod, invalid);
@@ -87,6 +110,9 @@ class NodeDevice {
     attempt.shares_gpu = std::any_of(types.begin(), types.end(), [&](const TypeRequest& request) {
       return request.is_shared && request.type == gpu_;
     });
+    std::string refusal;
+    attempt.group = placer_.begin(pod, attempt.demand, refusal);
+    if (!refusal.empty()) return host_.unresolvable(refusal);
     host_.set_state(cycle, std::move(attempt));
     return Status::success();
   }
@@ -124,8 +150,19 @@ class NodeDevice {
     return {};
   }
 
+  // Nothing to add to what others say, but the pod's group may have to be given up.
+  Status post_filter(plimsoll_cycle&, Pod pod, Nodes, std::span<const uint8_t>, sdk::Nomination&) {
+    store_.groups().found_no_place(pod);
+    return Status::unschedulable(nothing_to_add_);
+  }
+
+  // A group's devices are held where this member could have been too.
   Status pre_score(plimsoll_cycle& cycle, Pod pod, Nodes nodes) {
     if (fragmentation_) fragmentation_->rank(cycle, pod, asked_in(cycle), nodes);
+    const Attempt* attempt = host_.state<Attempt>(cycle);
+    if (attempt == nullptr || attempt->group == nullptr) return {};
+    for (size_t i = 0; i < nodes.size(); ++i) attempt->group->feasible.push_back(nodes[i].slot());
+    std::sort(attempt->group->feasible.begin(), attempt->group->feasible.end());
     return {};
   }
 
@@ -133,6 +170,8 @@ class NodeDevice {
     const Attempt* attempt = host_.state<Attempt>(cycle);
     if (fragmentation_) {
       fragmentation_->score(cycle, pod, asked_in(cycle), nodes, scores);
+      if (attempt != nullptr && attempt->group != nullptr)
+        placer_.score(*attempt->group, nodes, scores);
       return {};
     }
     for (size_t i = 0; i < nodes.size(); ++i) {
@@ -143,6 +182,8 @@ class NodeDevice {
         scores[i] = QuickCheck::score(scorer_, *node, *attempt->demand, *attempt->plan);
       });
     }
+    if (attempt != nullptr && attempt->group != nullptr)
+      placer_.score(*attempt->group, nodes, scores);
     return {};
   }
 
@@ -156,29 +197,29 @@ class NodeDevice {
 
   Status reserve(plimsoll_cycle& cycle, Pod pod, Node node) {
     const Attempt* attempt = host_.state<Attempt>(cycle);
-    if (attempt == nullptr) return {};
-    const NodeState* state = store_.accounts().at_slot(node.slot());
-    if (state == nullptr || state->unmanaged()) {
-      store_.accounts().reserve_unknown(pod.uid(), node.name(), requests_of(pod), full_name(pod));
-      return {};
-    }
-    Allocation allocation;
-    if (fragmentation_) fragmentation_->reserve_on(node);
-    const Verdict verdict = numa_.allocate(*state, node.slot(), pod, *attempt->demand, {},
-                                           allocation, fragmentation_.get());
-    if (!verdict.fits()) return status_of(verdict);
-    host_.annotate(cycle, kAllocatedAnnotation, write_allocation(types_, allocation, *state));
-    store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation), full_name(pod));
+    if (attempt != nullptr)
+      if (const Status status = take_devices(cycle, *attempt, pod, node); !status.ok())
+        return status;
+    store_.groups().reserved(pod, node.name());
+    if (attempt != nullptr && attempt->group != nullptr)
+      placer_.hold_for_others(*attempt->group, pod, node);
     return {};
+  }
+
+  Status permit(plimsoll_cycle&, Pod pod, Node, int64_t& timeout_ms) {
+    return store_.groups().permit(pod, timeout_ms);
   }
 
   // Whom that helps hears of it from the scheduler: to all others, an assumed pod that is forgotten
   // is a pod that was deleted, and hint() says which of them it helps.
   void unreserve(plimsoll_cycle&, Pod pod, std::string_view) {
+    store_.groups().unreserved(pod);
     store_.accounts().unreserve(pod.uid());
   }
 
+  // What is said of a member depends on where the others are.
   Status sign(Pod pod, Sink& sink) {
+    if (group_of(pod)) return Status::skip();
     bool asks = false;
     if (fragmentation_) {
       sink.put_value(pod.request("cpu"));
@@ -235,6 +276,7 @@ class NodeDevice {
     } else if (about_devices && !gone && !store_.is_news(node_name, sdk::view(event.new_json))) {
       return Hint::kSkip;  // a report that says what the one before it said
     }
+    if (store_.groups().refuses(pod)) return Hint::kSkip;  // woken by its group
     const Node node = host_.node(node_name);
     if (!about_devices && (!node || !numa_.may_matter(pod, node.slot()))) return Hint::kSkip;
     if (!node) return Hint::kQueue;  // not known yet: rather one attempt too many
@@ -246,6 +288,7 @@ class NodeDevice {
     attempt.isolation_provider = std::string(pod.label(kIsolationLabel).value_or(""));
     const TypeRequest* gpu = attempt.demand->request.find(gpu_);
     attempt.shares_gpu = gpu != nullptr && gpu->is_shared;
+    attempt.group = placer_.look(pod);
     std::optional<LedgerPod> asked;
     return judge(attempt, node.slot(), pod, asked).ok() ? Hint::kQueue : Hint::kSkip;
   }
@@ -272,7 +315,9 @@ class NodeDevice {
   }
 
   void object_event(const sdk::ObjectEvent& event) {
-    if (!store_.feeds(this) || event.resource != kDevices) return;
+    if (!store_.feeds(this)) return;
+    store_.groups().object_event(event);
+    if (event.resource != kDevices) return;
     if (event.type == sdk::ObjectEvent::kSynced) return;
     const bool deleted = event.type == sdk::ObjectEvent::kDelete;
     store_.device_event(host_, event.name, deleted ? std::string_view() : event.json);
@@ -302,6 +347,7 @@ class NodeDevice {
                                           {asked ? &*asked : nullptr, &attempt->numa}, chosen)
                                 .fits())
         sink.put(explain_links(types_, *state, chosen));
+      sink.put(store_.groups().explain(node.name()));
     });
   }
 
@@ -310,6 +356,28 @@ class NodeDevice {
     const Attempt* attempt = host_.state<Attempt>(cycle);
     if (attempt == nullptr) return {};
     return {&attempt->demand->request, &attempt->changes};
+  }
+
+  // The pod's devices on the node, into the accounts and the Binding.
+  Status take_devices(plimsoll_cycle& cycle, const Attempt& attempt, Pod pod, Node node) {
+    const NodeState* state = store_.accounts().at_slot(node.slot());
+    if (state == nullptr || state->unmanaged()) {
+      store_.accounts().reserve_unknown(pod.uid(), node.name(), requests_of(pod), full_name(pod));
+      return {};
+    }
+    Allocation allocation;
+    if (fragmentation_) fragmentation_->reserve_on(node);
+    const auto choose = [&](const NodeState& devices, Allocation& chosen) {
+      return numa_.allocate(devices, node.slot(), pod, *attempt.demand, {}, chosen,
+                            fragmentation_.get());
+    };
+    const Verdict verdict = attempt.group != nullptr
+                                ? placer_.allocate(*attempt.group, pod, node, choose, allocation)
+                                : choose(*state, allocation);
+    if (!verdict.fits()) return status_of(verdict);
+    host_.annotate(cycle, kAllocatedAnnotation, write_allocation(types_, allocation, *state));
+    store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation), full_name(pod));
+    return {};
   }
 
   static DeviceArgs read_args(std::string_view json) {
@@ -328,11 +396,7 @@ class NodeDevice {
       for (int type = 0; type < types_.count(); ++type)
         reasons_[static_cast<size_t>(reason)][static_cast<size_t>(type)] =
             host_.reason(reason_text(types_, static_cast<Reason>(reason), type));
-    no_isolation_ = host_.reason("GPUIsolationProviderHAMICore not found on the node");
-    for (const auto& [vendor, models] : args_.unsupported_models)
-      for (const std::string& model : models)
-        no_share_reasons_[vendor][model] = host_.reason("model \"" + model + "\" of vendor \"" +
-                                                        vendor + "\" does not support GPU Share");
+    nothing_to_add_ = host_.reason({});
   }
 
   [[nodiscard]] Status status_of(const Verdict& verdict) const {
@@ -382,9 +446,13 @@ class NodeDevice {
   void with_node(const Attempt& attempt, uint32_t slot, const Use& use) const {
     const NodeState* real = store_.accounts().at_slot(slot);
     const DeviceChanges::Changes* changes = attempt.changes.on(slot);
-    if (real == nullptr || changes == nullptr) return use(real);
-    const NodeState changed =
-        changed_node(store_.accounts(), allocator_, store_.facts(slot).labels(), *real, *changes);
+    const bool has_holds = attempt.group != nullptr && placer_.has_holds(*attempt.group, slot);
+    if (real == nullptr || (changes == nullptr && !has_holds)) return use(real);
+    NodeState changed = changes == nullptr
+                            ? *real
+                            : changed_node(store_.accounts(), allocator_,
+                                           store_.facts(slot).labels(), *real, *changes);
+    if (has_holds) placer_.without_holds(*attempt.group, changed);
     use(&changed);
   }
 
@@ -404,15 +472,9 @@ class NodeDevice {
 
   [[nodiscard]] Status judge(const Attempt& attempt, uint32_t slot, Pod pod,
                              std::optional<LedgerPod>& asked) const {
-    const NodeState* state = store_.accounts().at_slot(slot);
-    const DeviceStore::Facts& facts = store_.facts(slot);
-    if (attempt.shares_gpu) {
-      if (!attempt.isolation_provider.empty() &&
-          attempt.isolation_provider != facts.isolation_provider)
-        return Status::unresolvable(no_isolation_);
-      if (const uint32_t reason = no_share_reason(state, facts); reason != 0)
-        return Status::unresolvable(reason);
-    }
+    if (attempt.shares_gpu)
+      if (const Status status = sharing_.judge(attempt.isolation_provider, slot); !status.ok())
+        return status;
     if (const uint32_t reason = numa_.mismatch(*attempt.demand, slot); reason != 0)
       return Status::unresolvable(reason);
     Verdict verdict;
@@ -422,35 +484,20 @@ class NodeDevice {
     return verdict.fits() ? Status() : status_of(verdict);
   }
 
-  // The model counts that the Device object gives, or else the Node object. 0: no reason.
-  [[nodiscard]] uint32_t no_share_reason(const NodeState* state,
-                                         const DeviceStore::Facts& facts) const {
-    if (no_share_reasons_.empty()) return 0;
-    const bool has_object = state != nullptr && state->object != nullptr;
-    const bool by_object = has_object && !state->object->gpu_model.empty();
-    const auto of_vendor =
-        no_share_reasons_.find(by_object ? state->object->gpu_vendor : facts.gpu_vendor);
-    if (of_vendor == no_share_reasons_.end()) return 0;
-    const auto model =
-        of_vendor->second.find(by_object ? state->object->gpu_model : facts.gpu_model);
-    return model == of_vendor->second.end() ? 0 : model->second;
-  }
-
   Host host_;
   DeviceArgs args_;
   DeviceStore& store_;
   const DeviceTypes& types_;
+  SharingRules sharing_;
   int gpu_ = types_.find_type("gpu");
   Scorer scorer_;
   Allocator allocator_;
   QuickCheck quick_check_{types_, allocator_, store_.accounts().shapes()};
   std::unique_ptr<FragmentationStrategy> fragmentation_;  // null: another strategy
   NumaPart numa_;
+  GroupPlacer placer_;
   std::array<std::array<uint32_t, kMaxTypes>, kReasonCount> reasons_{};
-  uint32_t no_isolation_ = 0;
-  // vendor -> model -> reason
-  std::map<std::string, std::map<std::string, uint32_t, std::less<>>, std::less<>>
-      no_share_reasons_;
+  uint32_t nothing_to_add_ = 0;
 };
 
 }  // namespace

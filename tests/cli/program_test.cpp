@@ -77,6 +77,14 @@ TEST(PlimsollSimulate, PreemptsWhereNothingElseHelps) {
   EXPECT_THAT(answer.out, HasSubstr("preemptionPolicy=Never"));
 }
 
+TEST(PlimsollSimulate, PlacesAGroupTogetherOrNotAtAll) {
+  const std::string sample = "examples/clusters/groups/";
+  const Answer answer =
+      plimsoll({"simulate", "--config", kProfile, "--cluster", sample + "cluster.yaml", "--pods",
+                sample + "pods.yaml", "--expect", sample + "expected.yaml"});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+}
+
 // Koordinator's plugin name and args: its pods and annotations as they are.
 TEST(PlimsollSimulate, GivesDevicesByProfilesOfKoordinator) {
   const std::string sample = "examples/clusters/devices/";

@@ -413,6 +413,25 @@ TEST_F(FrameworkTest, PostFilterJoinsReasonsAndKeepsTheLastNomination) {
   EXPECT_EQ(out.nominated_node, "");
 }
 
+TEST_F(FrameworkTest, PostFilterWithoutReasonsAddsNothing) {
+  Framework& framework = abc({ExtensionPoint::kPostFilter});
+  const auto silent = [](const Host& host, std::span<const uint8_t>, sdk::Nomination&) {
+    return sdk::Status::unschedulable(host.reason({}));
+  };
+  a().post_filter = silent;
+  b().post_filter = answers(PLIMSOLL_UNSCHEDULABLE, "no victims");
+  c().post_filter = silent;
+  auto cycle = framework.new_cycle();
+  const std::vector<uint8_t> codes(3, PLIMSOLL_UNSCHEDULABLE);
+  auto out = framework.run_post_filters(*cycle, pod(), rows(), codes);
+  EXPECT_EQ(out.status.code, Code::kUnschedulable);
+  EXPECT_EQ(world_.message(out.status), "no victims");
+  b().post_filter = silent;
+  out = framework.run_post_filters(*cycle, pod(), rows(), codes);
+  EXPECT_EQ(out.status.code, Code::kUnschedulable);
+  EXPECT_EQ(world_.message(out.status), "");
+}
+
 TEST_F(FrameworkTest, PostFilterTextsMayNameAnything) {
   Framework& framework = abc({ExtensionPoint::kPostFilter});
   const auto says = [](int32_t code, std::string text) {

@@ -1,0 +1,353 @@
+// Groups of pods, through the real scheduler: all of a group get a place, or none.
+
+#include <gmock/gmock.h>
+
+#include "tests/plugins/nodedevice/group_cluster.hpp"
+
+namespace plimsoll::devices::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class GroupScheduling : public ::testing::Test {
+ protected:
+  void members(const std::string& group, int count, int gpus = 1, const std::string& cpu = "1") {
+    for (int i = 0; i < count; ++i) member(group, i, gpus, cpu);
+  }
+  void member(const std::string& group, int i, int gpus = 1, const std::string& cpu = "1") {
+    cluster_.add_pod({.name = name(group, i), .group = group, .gpus = gpus, .cpu = cpu});
+  }
+  static std::string name(const std::string& group, int i) {
+    return group + "-" + std::to_string(i);
+  }
+  // By number of the member: "n1", or "-".
+  std::string places(const std::string& group, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) {
+      const std::string node = cluster_.node_of(name(group, i));
+      text += (i == 0 ? "" : " ") + (node.empty() ? "-" : node);
+    }
+    return text;
+  }
+
+  GroupCluster cluster_;
+};
+
+TEST_F(GroupScheduling, AllGoTogetherToTheNodeThatTakesThemAll) {
+  cluster_.add_node("small-1", 2);
+  cluster_.add_node("small-2", 2);
+  cluster_.add_node("big", 8);
+  cluster_.add_node("small-3", 2);
+  cluster_.add_pod_group("train", 4);
+  members("train", 4);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(places("train", 4), "big big big big");
+  std::set<int> zones;
+  for (int i = 0; i < 4; ++i)
+    for (const int minor : cluster_.minors(name("train", i))) zones.insert(minor / 4);
+  EXPECT_EQ(zones.size(), 1U) << "one NUMA zone takes them all";
+  EXPECT_THAT(cluster_.given_twice(), IsEmpty());
+}
+
+TEST_F(GroupScheduling, TheFirstWaitsForTheLast) {
+  cluster_.add_node("n1", 8);
+  cluster_.add_pod_group("train", 3);
+  members("train", 2);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(places("train", 2), "- -");
+  EXPECT_EQ(cluster_.waiting(), 0U) << "nothing is taken for a group that lacks members";
+  EXPECT_THAT(cluster_.message("train-0"),
+              HasSubstr("cannot find enough sibling pods, current pods number: "));
+  member("train", 2);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(places("train", 3), "n1 n1 n1") << "woken by the one that completes the number";
+}
+
+TEST_F(GroupScheduling, FewestNodesIfNoneTakesAll) {
+  cluster_.add_node("two", 2);
+  cluster_.add_node("four-1", 4);
+  cluster_.add_node("three", 3);
+  cluster_.add_node("four-2", 4);
+  cluster_.add_pod_group("train", 8);
+  members("train", 8);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.bound("train"), 8);
+  std::set<std::string> nodes;
+  for (int i = 0; i < 8; ++i) nodes.insert(cluster_.node_of(name("train", i)));
+  EXPECT_THAT(nodes, ElementsAre("four-1", "four-2"));
+  EXPECT_THAT(cluster_.given_twice(), IsEmpty());
+}
+
+TEST_F(GroupScheduling, NothingIsTakenForAGroupWithoutRoom) {
+  cluster_.add_node("n1", 3);
+  cluster_.add_pod_group("train", 4);
+  members("train", 4);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(places("train", 4), "- - - -");
+  EXPECT_EQ(cluster_.waiting(), 0U);
+  EXPECT_THAT(cluster_.message("train-0"),
+              HasSubstr("not enough devices for all members of the pod group"));
+  cluster_.add_pod({.name = "single", .gpus = 3});
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.node_of("single"), "n1");
+  cluster_.add_node("n2", 4);
+  ASSERT_TRUE(cluster_.pass(15));
+  EXPECT_EQ(places("train", 4), "n2 n2 n2 n2");
+}
+
+// Room for one of them: never a half of each.
+TEST_F(GroupScheduling, OfTwoGroupsThatDoNotFitTogetherOneRuns) {
+  cluster_.add_node("n1", 4);
+  cluster_.add_node("n2", 4);
+  cluster_.add_pod_group("a", 6);
+  cluster_.add_pod_group("b", 6);
+  for (int i = 0; i < 6; ++i) {
+    member("a", i);
+    member("b", i);
+  }
+  ASSERT_TRUE(cluster_.pass(5));
+  EXPECT_EQ(cluster_.bound("a") + cluster_.bound("b"), 6);
+  EXPECT_TRUE(cluster_.bound("a") == 0 || cluster_.bound("b") == 0) << cluster_.describe();
+  const std::string first = cluster_.bound("a") > 0 ? "a" : "b";
+  const std::string second = first == "a" ? "b" : "a";
+  for (int i = 0; i < 6; ++i) cluster_.delete_pod(name(first, i));
+  ASSERT_TRUE(cluster_.pass(15));
+  EXPECT_EQ(cluster_.bound(second), 6) << cluster_.describe();
+}
+
+// Pods without devices cannot be planned: they meet, and one group has to give way.
+TEST_F(GroupScheduling, GroupsWithoutDevicesDoNotBlockOneAnotherForEver) {
+  cluster_.add_node("n1", 0, "6");
+  cluster_.add_pod_group("a", 4);
+  cluster_.add_pod_group("b", 4);
+  for (int i = 0; i < 4; ++i) {
+    member("a", i, 0);
+    member("b", i, 0);
+  }
+  ASSERT_TRUE(cluster_.pass(40));
+  EXPECT_EQ(cluster_.bound("a") + cluster_.bound("b"), 4) << cluster_.describe();
+  const std::string first = cluster_.bound("a") > 0 ? "a" : "b";
+  const std::string second = first == "a" ? "b" : "a";
+  EXPECT_EQ(cluster_.bound(first), 4);
+  EXPECT_EQ(cluster_.waiting(), 0U);
+  for (int i = 0; i < 4; ++i) cluster_.delete_pod(name(first, i));
+  ASSERT_TRUE(cluster_.pass(30));
+  EXPECT_EQ(cluster_.bound(second), 4) << cluster_.describe();
+}
+
+// The third finds no CPU: what the others hold is given back at once.
+TEST_F(GroupScheduling, AMemberWithoutAPlaceGivesBackWhatAllHold) {
+  cluster_.add_node("n1", 8, "5");
+  cluster_.add_pod_group("train", 3);
+  cluster_.add_pod({.name = "train-0", .group = "train", .cpu = "2"});
+  cluster_.add_pod({.name = "train-1", .group = "train", .cpu = "2"});
+  cluster_.add_pod({.name = "train-2", .group = "train", .gpus = 2, .cpu = "2"});
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.bound("train"), 0);
+  EXPECT_EQ(cluster_.waiting(), 0U);
+  EXPECT_TRUE(
+      cluster_.has_event("train-0", "PodGroup ns/train gets rejected due to Pod ns/train-") ||
+      cluster_.has_event("train-1", "PodGroup ns/train gets rejected due to Pod ns/train-"))
+      << cluster_.describe();
+  cluster_.add_pod({.name = "single", .gpus = 8});
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.node_of("single"), "n1");
+}
+
+// One of them may run only where there is no node yet: the others do not wait for it.
+TEST_F(GroupScheduling, AMemberThatNoNodeTakesSendsTheOthersBack) {
+  cluster_.add_node("n1", 8);
+  cluster_.add_pod_group("train", 3, 30);
+  members("train", 2);
+  cluster_.add_pod({.name = "late", .group = "train", .zone = "west"});
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.bound("train"), 0);
+  EXPECT_EQ(cluster_.waiting(), 0U) << cluster_.describe();
+  cluster_.add_node("w1", 1, "64", "west");
+  ASSERT_TRUE(cluster_.pass(20));
+  EXPECT_EQ(cluster_.bound("train"), 3) << cluster_.describe();
+  EXPECT_EQ(cluster_.node_of("late"), "w1");
+}
+
+class WaitingGroup : public GroupScheduling {
+ protected:
+  // Two of three wait: room for the third is being made, but its victim does not end.
+  void SetUp() override {
+    cluster_.add_node("n1", 4);
+    cluster_.hang_deletions();
+    cluster_.add_pod({.name = "low", .gpus = 2, .priority = -1});
+    ASSERT_TRUE(cluster_.settle());
+    cluster_.add_pod_group("train", 3, 30);
+    members("train", 3);
+    ASSERT_TRUE(cluster_.settle());
+    ASSERT_THAT(cluster_.deletions(), ElementsAre("low"));
+    ASSERT_EQ(cluster_.waiting(), 2U) << cluster_.describe();
+  }
+};
+
+TEST_F(WaitingGroup, GoesWhenTheLastHasItsPlace) {
+  cluster_.delete_pod("low");
+  ASSERT_TRUE(cluster_.pass(10));
+  EXPECT_EQ(cluster_.bound("train"), 3) << cluster_.describe();
+  EXPECT_THAT(cluster_.given_twice(), IsEmpty());
+}
+
+TEST_F(WaitingGroup, GivesEverythingBackWhenItsTimeIsOver) {
+  ASSERT_TRUE(cluster_.pass(29));
+  EXPECT_EQ(cluster_.waiting(), 2U);
+  ASSERT_TRUE(cluster_.pass(1));
+  EXPECT_EQ(cluster_.waiting(), 0U);
+  const std::string timeout = "rejected due to timeout after waiting 30s at plugin NodeDevice";
+  const std::string cascade = "PodGroup ns/train gets rejected: its member ns/train-";
+  int timed_out = 0;
+  int followed = 0;
+  for (int i = 0; i < 3; ++i) {
+    timed_out += cluster_.has_event(name("train", i), timeout) ? 1 : 0;
+    followed += cluster_.has_event(name("train", i), cascade) ? 1 : 0;
+  }
+  EXPECT_GE(timed_out, 1) << cluster_.describe();
+  EXPECT_EQ(timed_out + followed, 2) << cluster_.describe();
+  cluster_.add_pod({.name = "single", .gpus = 2, .priority = 10});
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.node_of("single"), "n1") << cluster_.describe();
+}
+
+TEST_F(WaitingGroup, EndsWhenAWaitingMemberIsDeleted) {
+  const auto waits = [&](int i) { return cluster_.node_of(name("train", i)).empty(); };
+  ASSERT_TRUE(waits(0) && waits(1) && waits(2));
+  cluster_.delete_pod("train-0");
+  ASSERT_TRUE(cluster_.pass(3));
+  EXPECT_EQ(cluster_.waiting(), 0U) << "two of three are too few";
+  EXPECT_EQ(cluster_.bound("train"), 0);
+  cluster_.delete_pod("low");
+  member("train", 3);
+  ASSERT_TRUE(cluster_.pass(15));
+  EXPECT_EQ(cluster_.bound("train"), 3) << cluster_.describe();
+}
+
+TEST_F(WaitingGroup, EndsWithItsPodGroup) {
+  cluster_.delete_pod_group("train");
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.waiting(), 0U);
+  ASSERT_TRUE(cluster_.pass(15));
+  EXPECT_EQ(cluster_.bound("train"), 0);
+  EXPECT_THAT(cluster_.message("train-0"), HasSubstr("PodGroup not found"));
+}
+
+TEST_F(WaitingGroup, IsNotDisturbedByQuestions) {
+  for (int i = 0; i < 3; ++i) (void)cluster_.explained(name("train", i), "n1");
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.waiting(), 2U);
+}
+
+TEST_F(WaitingGroup, GoesWhenItNeedsFewer) {
+  cluster_.add_pod_group("train", 2);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.bound("train"), 2) << cluster_.describe();
+}
+
+TEST_F(WaitingGroup, StartsAfreshAfterARestart) {
+  cluster_.restart();
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.bound("train"), 0);
+  cluster_.delete_pod("low");
+  ASSERT_TRUE(cluster_.pass(15));
+  EXPECT_EQ(cluster_.bound("train"), 3) << cluster_.describe();
+  EXPECT_THAT(cluster_.given_twice(), IsEmpty());
+}
+
+TEST_F(GroupScheduling, AGroupWithoutItsObject) {
+  cluster_.add_node("n1", 8);
+  members("train", 2);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_THAT(cluster_.message("train-0"), HasSubstr("PodGroup not found"));
+  cluster_.add_pod_group("train", 2);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(places("train", 2), "n1 n1");
+}
+
+TEST_F(GroupScheduling, AClusterWithoutTheKind) {
+  cluster_.unserve_pod_groups();
+  cluster_.add_node("n1", 8);
+  members("train", 2);
+  // Koordinator's pods say themselves how many they are.
+  for (int i = 0; i < 2; ++i)
+    cluster_.add_pod({.name = "gang-" + std::to_string(i),
+                      .annotations = {{"gang.scheduling.koordinator.sh/name", "gang"},
+                                      {"gang.scheduling.koordinator.sh/min-available", "3"}}});
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_THAT(cluster_.message("train-0"), HasSubstr("PodGroup not found"));
+  EXPECT_THAT(cluster_.message("gang-0"), HasSubstr("cannot find enough sibling pods"));
+  cluster_.add_pod({.name = "gang-2",
+                    .annotations = {{"gang.scheduling.koordinator.sh/name", "gang"},
+                                    {"gang.scheduling.koordinator.sh/min-available", "3"}}});
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(places("gang", 3), "n1 n1 n1");
+}
+
+TEST_F(GroupScheduling, BoundMembersCount) {
+  cluster_.add_node("n1", 8);
+  cluster_.add_pod_group("train", 3);
+  members("train", 3);
+  ASSERT_TRUE(cluster_.settle());
+  ASSERT_EQ(cluster_.bound("train"), 3);
+  cluster_.delete_pod("train-1");
+  ASSERT_TRUE(cluster_.settle());
+  member("train", 7);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.node_of("train-7"), "n1") << "two run, and it is the third";
+}
+
+TEST_F(GroupScheduling, ARestartKnowsWhoIsBoundAndNothingElse) {
+  cluster_.add_node("n1", 4);
+  cluster_.add_pod_group("train", 3);
+  members("train", 3);
+  ASSERT_TRUE(cluster_.settle());
+  cluster_.delete_pod("train-0");
+  cluster_.restart();
+  ASSERT_TRUE(cluster_.settle());
+  member("train", 3);
+  cluster_.add_pod({.name = "single", .gpus = 1});
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.node_of("train-3"), "n1");
+  EXPECT_EQ(cluster_.node_of("single"), "n1");
+  EXPECT_THAT(cluster_.given_twice(), IsEmpty());
+}
+
+TEST_F(GroupScheduling, AFailedBindingComesBackToItsDevices) {
+  cluster_.add_node("n1", 4);
+  cluster_.add_pod_group("train", 4);
+  cluster_.fail_bindings(true);
+  members("train", 4);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.bound("train"), 0);
+  cluster_.add_pod({.name = "single", .gpus = 1});
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_THAT(cluster_.explained("single", "n1"), HasSubstr("held for pod group ns/train"));
+  cluster_.fail_bindings(false);
+  ASSERT_TRUE(cluster_.pass(15));
+  EXPECT_EQ(cluster_.bound("train"), 4) << cluster_.describe();
+  EXPECT_EQ(cluster_.node_of("single"), "");
+}
+
+// Of lower priority there is enough to evict for one member, but never for the group.
+TEST_F(GroupScheduling, NobodyIsEvictedForAGroupThatCannotBeComplete) {
+  cluster_.add_node("n1", 4);
+  cluster_.add_pod({.name = "low-1", .gpus = 2, .priority = -1});
+  cluster_.add_pod({.name = "low-2", .gpus = 2, .priority = -1});
+  ASSERT_TRUE(cluster_.settle());
+  cluster_.add_pod_group("few", 3);
+  cluster_.add_pod_group("huge", 5);
+  members("few", 2);
+  members("huge", 5);
+  ASSERT_TRUE(cluster_.pass(20));
+  EXPECT_THAT(cluster_.deletions(), IsEmpty());
+  member("few", 2);
+  ASSERT_TRUE(cluster_.pass(20));
+  EXPECT_EQ(cluster_.bound("few"), 3) << cluster_.describe();
+}
+
+}  // namespace
+}  // namespace plimsoll::devices::test
