@@ -4,6 +4,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "plugins/nodedevice/bounded_json.hpp"
+
 namespace plimsoll::devices {
 namespace {
 
@@ -32,7 +34,7 @@ std::string_view annotation_or_label(sdk::Pod pod, std::string_view key) {
 
 // gang.scheduling.koordinator.sh/groups: other groups that this one is only placed together with.
 bool names_others(std::string_view text, const std::string& key) {
-  const Json list = Json::parse(text, nullptr, false);
+  const Json list = parse_bounded_json(text);
   if (!list.is_array()) return !text.empty();
   for (const Json& name : list)
     if (!name.is_string() || name.get<std::string>() != key) return true;
@@ -80,7 +82,7 @@ std::optional<GroupRef> group_of(sdk::Pod pod) {
 }
 
 Result<PodGroupSpec> parse_pod_group(std::string_view json) {
-  const Json object = Json::parse(json, nullptr, false);
+  const Json object = parse_bounded_json(json);
   if (!object.is_object()) return fail("is not a JSON object");
   const auto spec = object.find("spec");
   if (spec == object.end() || !spec->is_object()) return fail("spec: must be an object");
