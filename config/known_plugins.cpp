@@ -78,8 +78,8 @@ const std::map<std::string_view, ElsewherePlugin>& elsewhere_plugins() {
       {"ScarceResourceAvoidance", {kKoordinator, kRemove}},
       {"Coscheduling",
        {kBoth,
-        "gangs of pods are not supported; remove it, and enable PrioritySort at queueSort "
-        "again if it was disabled"}},
+        "NodeDevice places groups of pods together here; replace it by NodeDevice, and enable "
+        "PrioritySort at queueSort again if it was disabled"}},
       {"CapacityScheduling", {kSchedulerPlugins, kRemove}},
       {"CrossNodePreemption", {kSchedulerPlugins, kRemove}},
       {"DiskIO", {kSchedulerPlugins, kRemove}},
