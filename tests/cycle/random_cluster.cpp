@@ -151,6 +151,27 @@ void RandomCluster::start_on(Json& pod, const std::string& node, bool ours) {
   }
   put(Kind::kPods, pod);
   check_devices(node);
+  if (ours && refusal.empty()) check_zones(pod, node);
+}
+
+// A pod that asks for one zone, or the same zones, for all that it has got GPUs (of which each zone
+// has one) where its kubelet put it.
+void RandomCluster::check_zones(const Json& pod, const std::string& node) {
+  const Json annotations = pod["metadata"].value("annotations", Json::object());
+  const std::string asked = annotations.value(kNumaAnnotation, "");
+  const bool strict = asked.find("SingleNUMANode") != std::string::npos ||
+                      asked.find("Restricted") != std::string::npos;
+  const size_t zone = kubelets_[node].zone_of(uid_of(pod));
+  if (!strict || zone == RandomKubelet::kZones || !annotations.contains(kDeviceAnnotation)) return;
+  if (disturbed_.contains(node) || has_namesake(node) || find(Kind::kTopologies, node) == nullptr) {
+    return;
+  }
+  ++totals_.in_one_zone;
+  for (const Json& share : Json::parse(annotations[kDeviceAnnotation].get<std::string>())["gpu"]) {
+    if (share["minor"] == zone) continue;
+    wrongs_.push_back(name_of(pod) + " has CPUs of zone " + std::to_string(zone) + " of " + node +
+                      " and gpu " + share["minor"].dump());
+  }
 }
 
 RandomKubelet& RandomCluster::kubelet(const std::string& node) {

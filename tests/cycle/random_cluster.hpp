@@ -94,7 +94,8 @@ class RandomCluster final : public ApiWriter {
   [[nodiscard]] bool has_namesake(const std::string& node) const;
 
   struct Totals {
-    int binds = 0, failed_binds = 0, conflicts = 0, patches = 0, preempted = 0, refused_pods = 0;
+    int binds = 0, failed_binds = 0, conflicts = 0, patches = 0, preempted = 0, refused_pods = 0,
+        in_one_zone = 0;
   };
   [[nodiscard]] const Totals& totals() const { return totals_; }
 
@@ -114,6 +115,7 @@ class RandomCluster final : public ApiWriter {
   void start_on(Json& pod, const std::string& node, bool ours);
   void note_gone(const Json& pod);
   void check_devices(const std::string& node);
+  void check_zones(const Json& pod, const std::string& node);
   [[nodiscard]] Json topology_of(const std::string& node);
 
   std::map<Kind, std::map<std::string, Json>> objects_;

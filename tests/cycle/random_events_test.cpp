@@ -51,6 +51,7 @@ bool live(uint64_t seed, QuietPoint::Totals& checked, RandomCluster::Totals& wri
   written.patches += writes.patches;
   written.preempted += writes.preempted;
   written.refused_pods += writes.refused_pods;
+  written.in_one_zone += writes.in_one_zone;
   if (life.wrongs().empty()) return true;
   std::string text = "seed " + std::to_string(seed) + "\n";
   for (const std::string& wrong : life.wrongs()) text += "  " + wrong + "\n";
@@ -78,7 +79,8 @@ TEST(RandomEvents, AtEveryQuietPointItIsWhatAFreshOneWouldBe) {
             << checked.texts << " texts, " << checked.nominated << " nominations, " << checked.zones
             << " zone amounts; " << written.binds << " binds, " << written.failed_binds
             << " of them failed, " << written.patches << " conditions, " << written.preempted
-            << " pods preempted, " << written.refused_pods << " refused by kubelets" << std::endl;
+            << " pods preempted, " << written.refused_pods << " refused by kubelets, "
+            << written.in_one_zone << " with devices where their CPUs had to be" << std::endl;
   // What is never drawn shows nothing.
   if (rounds < kRounds) return;
   EXPECT_GT(checked.waiting, 0);

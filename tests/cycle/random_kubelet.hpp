@@ -29,6 +29,11 @@ class RandomKubelet {
   void release(const std::string& uid) { held_.erase(uid); }
 
   [[nodiscard]] Amounts free(size_t zone) const;
+  // Where a pod is; kZones: in no zone.
+  [[nodiscard]] size_t zone_of(const std::string& uid) const {
+    const auto held = held_.find(uid);
+    return held == held_.end() ? kZones : held->second.zone;
+  }
   [[nodiscard]] const std::map<std::string, std::string>& names() const { return names_; }
   // The pods that it runs, by UID; pods that have ended are taken out by ended().
   void ended(const std::string& uid) {

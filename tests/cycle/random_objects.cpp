@@ -68,6 +68,12 @@ Json random_pod(Dice& dice, const std::string& name, size_t node_names) {
   if (dice.one_in(10)) {
     spec["schedulingGates"] = Json::array({Json{{"name", "example.com/hold"}}});
   }
+  Json annotations = Json::object();
+  if (container["resources"].value("limits", Json::object()).contains("nvidia.com/gpu")) {
+    constexpr std::array kPolicies = {"", "", "BestEffort", "Restricted", "SingleNUMANode"};
+    const Json spec_text = {{"numaTopologyPolicy", kPolicies.at(dice.below(kPolicies.size()))}};
+    annotations[kNumaAnnotation] = spec_text.dump();
+  }
   Json labels = {{"app", kApps.at(dice.below(kApps.size()))}};
   if (dice.one_in(8)) labels["wait"] = "yes";
   Json status = {{"phase", "Pending"}};
@@ -76,7 +82,8 @@ Json random_pod(Dice& dice, const std::string& name, size_t node_names) {
   if (dice.one_in(20) && !spec.contains("schedulingGates")) {
     status["nominatedNodeName"] = "n" + std::to_string(dice.below(node_names));
   }
-  return {{"metadata", {{"name", name}, {"namespace", "ns"}, {"labels", labels}}},
+  return {{"metadata",
+           {{"name", name}, {"namespace", "ns"}, {"labels", labels}, {"annotations", annotations}}},
           {"spec", spec},
           {"status", status}};
 }

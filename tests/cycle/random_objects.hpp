@@ -8,6 +8,8 @@
 
 namespace plimsoll::testing {
 
+inline constexpr const char* kNumaAnnotation = "scheduling.koordinator.sh/numa-topology-spec";
+
 // The same numbers on every platform, unlike <random>'s distributions.
 class Dice {
  public:
