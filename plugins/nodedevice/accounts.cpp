@@ -130,6 +130,7 @@ void Accounts::reresolve(NodeEntry& entry) {
     resolve_by_checkpoint(uid, entry.state, record);
     apply(entry.state, record, +1);
   }
+  name_for_unknown(entry);
 }
 
 // ---- pods
@@ -151,6 +152,7 @@ void Accounts::erase(Pods::iterator it) {
   apply(node->state, it->second, -1);
   node->pods.erase(node->pods.find(it->first));
   pods_.erase(it);
+  name_for_unknown(*node);
   changed(*node);
   drop_if_empty(*node);
 }
@@ -169,6 +171,7 @@ void Accounts::put(std::string_view uid, PodRecord record) {
   apply(node.state, record, +1);
   node.pods.emplace(uid);
   pods_.emplace(std::string(uid), std::move(record));
+  name_for_unknown(node);
   changed(node);
 }
 
@@ -196,31 +199,6 @@ void Accounts::reserve_unknown(std::string_view uid, std::string_view node,
 void Accounts::unreserve(std::string_view uid) {
   const auto it = pods_.find(uid);
   if (it != pods_.end() && it->second.assumed) erase(it);
-}
-
-void Accounts::resolve_by_checkpoint(std::string_view uid, const NodeState& node,
-                                     PodRecord& record) const {
-  record.shares.clear();
-  record.unknown = record.asked;
-  if (node.object == nullptr) return;
-  for (const CheckpointEntry& entry : node.object->checkpoints) {
-    if (entry.pod_uid != uid) continue;
-    for (int t = 0; t < types_.count(); ++t) {
-      for (const DeviceInfo& info : node.object->devices(t)) {
-        const auto& ids = entry.device_ids;
-        if (info.id.empty() || std::find(ids.begin(), ids.end(), info.id) == ids.end()) continue;
-        DeviceShare share;
-        share.type = t;
-        share.minor = info.minor;
-        share.whole = true;
-        if (std::find(record.shares.begin(), record.shares.end(), share) != record.shares.end())
-          continue;
-        record.shares.push_back(std::move(share));
-        int64_t& unknown = record.unknown[static_cast<size_t>(t)];
-        if (unknown > 0) --unknown;
-      }
-    }
-  }
 }
 
 PodRecord Accounts::record_of_annotation(const AssignedPod& pod,

@@ -151,6 +151,7 @@ class Accounts {
   PodRecord record_of_annotation(const AssignedPod& pod, AnnotationProblems& problems) const;
   PodRecord record_of_requests(const AssignedPod& pod, const NodeState& node) const;
   void resolve_by_checkpoint(std::string_view uid, const NodeState& node, PodRecord& record) const;
+  void name_for_unknown(NodeEntry& entry);
   void put(std::string_view uid, PodRecord record);
   void erase(Pods::iterator it);
   static void apply(NodeState& state, const PodRecord& record, int sign);

@@ -49,8 +49,8 @@ std::string joined(const std::vector<std::string>& texts) {
   return all;
 }
 
-constexpr std::string_view kVendorLabel = "node.koordinator.sh/gpu-vendor";
-constexpr std::string_view kModelLabel = "node.koordinator.sh/gpu-model";
+constexpr std::string_view kGpuVendorLabel = "node.koordinator.sh/gpu-vendor";
+constexpr std::string_view kGpuModelLabel = "node.koordinator.sh/gpu-model";
 constexpr std::string_view kPolicyLabel = "node.koordinator.sh/gpu-partition-policy";
 
 std::string label_of(sdk::Node node, std::string_view key) {
@@ -127,8 +127,8 @@ void DeviceStore::node_event(const sdk::Host& host, sdk::Node node, bool removed
     metrics_.node_changed(slot);
     return;
   }
-  Facts now{label_of(node, kVendorLabel),
-            label_of(node, kModelLabel),
+  Facts now{label_of(node, kGpuVendorLabel),
+            label_of(node, kGpuModelLabel),
             label_of(node, kPolicyLabel),
             label_of(node, kIsolationLabel),
             numa_policy_of_label(label_of(node, kNumaPolicyLabel)),
@@ -230,7 +230,7 @@ bool DeviceStore::reads_otherwise(const plimsoll_event& event) {
     return sdk::Labels(node->meta.labels).get(key);
   };
   for (std::string_view key :
-       {kVendorLabel, kModelLabel, kPolicyLabel, kIsolationLabel, kNumaPolicyLabel})
+       {kGpuVendorLabel, kGpuModelLabel, kPolicyLabel, kIsolationLabel, kNumaPolicyLabel})
     if (label(event.old_node, key) != label(event.new_node, key)) return true;
   return false;
 }

@@ -175,6 +175,33 @@ void NodeState::keep_only(int type_index, const std::vector<int32_t>& minors) {
   refresh(type_index);
 }
 
+void NodeState::set_named_for_unknown(int type_index, std::vector<int32_t> minors) {
+  std::sort(minors.begin(), minors.end());
+  std::vector<int32_t>& named = at(type_index).named_for_unknown;
+  if (named == minors) return;
+  named = std::move(minors);
+  refresh(type_index);
+}
+
+// First devices that are named for it, then those that nobody uses, then those of which something
+// is left, then the others; of each the highest minors first.
+void NodeState::withhold_unknown(TypeState& type) {
+  const auto rank = [&type](const DeviceState& device) {
+    const auto& named = type.named_for_unknown;
+    if (std::binary_search(named.begin(), named.end(), device.minor)) return 0;
+    if (!device.in_use) return 1;
+    return device.whole_users == 0 && !device.free.is_zero() ? 2 : 3;
+  };
+  int64_t missing = type.unknown_whole;
+  for (int wanted = 0; wanted < 4; ++wanted) {
+    for (auto it = type.devices.rbegin(); it != type.devices.rend() && missing > 0; ++it) {
+      if (!it->healthy || rank(*it) != wanted) continue;
+      it->withheld = true;
+      --missing;
+    }
+  }
+}
+
 void NodeState::refresh(int type_index) {
   version = g_last_version.fetch_add(1, std::memory_order_relaxed) + 1;
   TypeState& type = at(type_index);
@@ -194,15 +221,7 @@ void NodeState::refresh(int type_index) {
     }
   }
   type.has_tree = type.has_tree && all_have_topology;
-  // First devices that nobody uses, the highest minors first; if they do not suffice, the others.
-  int64_t missing = type.unknown_whole;
-  for (const bool in_use : {false, true}) {
-    for (auto it = type.devices.rbegin(); it != type.devices.rend() && missing > 0; ++it) {
-      if (!it->healthy || it->in_use != in_use) continue;
-      it->withheld = true;
-      --missing;
-    }
-  }
+  withhold_unknown(type);
   for (DeviceState& state : type.devices) {
     const bool kept_back = state.withheld || state.excluded;
     if (kept_back) state.free.value.fill(0);

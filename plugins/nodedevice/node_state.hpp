@@ -47,10 +47,11 @@ struct DeviceState {
 };
 
 struct TypeState {
-  std::vector<DeviceState> devices;  // by minor
-  int64_t unknown_whole = 0;         // whole devices held by pods that do not say which
-  int blocked = 0;                   // pods whose allocation cannot be read at all: nothing is free
-  bool has_tree = false;             // every present device has a topology
+  std::vector<DeviceState> devices;        // by minor
+  int64_t unknown_whole = 0;               // whole devices held by pods that do not say which
+  std::vector<int32_t> named_for_unknown;  // minors that these have, most likely; ascending
+  int blocked = 0;        // pods whose allocation cannot be read at all: nothing is free
+  bool has_tree = false;  // every present device has a topology
   TypeSummary summary;
 
   // By position in `devices`.
@@ -107,6 +108,8 @@ class NodeState {
   void add_blocked(int type_index, int count);
   // Of this type, nothing but these devices can be given any more. For copies in what-ifs.
   void keep_only(int type_index, const std::vector<int32_t>& minors);
+  // Minors that are set aside before others for whole devices of which nobody says which they are.
+  void set_named_for_unknown(int type_index, std::vector<int32_t> minors);
 
  private:
   // Of bytes and percent of the same memory, bytes are the truth: what a share says in percent only
@@ -115,9 +118,11 @@ class NodeState {
   TypeState& at(int index) { return types_[static_cast<size_t>(index)]; }
   void apply(const Allocation& allocation, bool adding);
   DeviceState& device(int type_index, int32_t minor);
-  // Recomputes what is free, and which devices are withheld: the highest minors that nobody uses,
-  // so that the outcome does not depend on the order in which pods became known.
+  // Recomputes what is free, and which devices are withheld: those that are named for it, then the
+  // highest minors that nobody uses. The outcome does not depend on the order in which pods became
+  // known.
   void refresh(int type_index);
+  static void withhold_unknown(TypeState& type);
 
   void resolve_links();
 

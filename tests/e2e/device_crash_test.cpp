@@ -34,7 +34,7 @@ void PrintTo(const Step& step, std::ostream* out) {
   *out << step.name;
 }
 
-class DeviceCrashTest : public E2eTest, public ::testing::WithParamInterface<Step> {
+class DeviceAccountsTest : public E2eTest {
  protected:
   [[nodiscard]] std::string socket() const { return (folder_.path() / "own" / "s.sock").string(); }
 
@@ -219,8 +219,26 @@ profiles:
     EXPECT_EQ(dumped_use(accounts()), recounted()) << when;
   }
 
+  // The events about a Device object, waited for.
+  std::vector<json> device_events(const std::string& node, size_t at_least) {
+    std::vector<json> found;
+    (void)eventually(10s, [&] {
+      found.clear();
+      const auto listed = client().list("/apis/events.k8s.io/v1/namespaces/default/events");
+      EXPECT_TRUE(listed) << listed.error().message;
+      for (const json& event : *listed)
+        if (event["regarding"].value("kind", "") == "Device" &&
+            event["regarding"].value("name", "") == node)
+          found.push_back(event);
+      return found.size() >= at_least;
+    });
+    return found;
+  }
+
   TempDir folder_{"plimsoll-crash"};
 };
+
+class DeviceCrashTest : public DeviceAccountsTest, public ::testing::WithParamInterface<Step> {};
 
 TEST_P(DeviceCrashTest, TheAccountsAreThoseOfTheApiObjects) {
   const Step& step = GetParam();
@@ -271,6 +289,52 @@ TEST_P(DeviceCrashTest, TheAccountsAreThoseOfTheApiObjects) {
   const json living = accounts();
   ASSERT_NO_FATAL_FAILURE(look_at_rest("at the end"));
   EXPECT_EQ(accounts(), living) << "a restart forgets nothing and adds nothing";
+}
+
+// The API server takes the events, and whoever asks is told.
+TEST_F(DeviceAccountsTest, WhatCannotBeReadIsSaid) {
+  add_node("a", 2);
+  add_node("b", 2);
+  json twice = client().get(std::string(kDevices) + "/a").json();
+  const std::string uid = twice["metadata"]["uid"];
+  twice["spec"]["devices"][1]["minor"] = 0;
+  change(std::string(kDevices) + "/a", {{"spec", {{"devices", twice["spec"]["devices"]}}}});
+  change(std::string(kDevices) + "/b",
+         {{"metadata",
+           {{"annotations", {{"scheduling.koordinator.sh/gpu-partitions", R"({"1":3})"}}}}}});
+  stranger("broken", "b", "{");
+  ASSERT_NO_FATAL_FAILURE(start(spec(kScheduler, "")));
+  const std::vector<json> of_a = device_events("a", 1);
+  ASSERT_EQ(of_a.size(), 1U) << tail(log(), 30);
+  EXPECT_EQ(of_a[0]["reason"], "DeviceObjectUnreadable");
+  EXPECT_EQ(of_a[0]["regarding"]["uid"], uid);
+  EXPECT_EQ(of_a[0]["note"],
+            "Device a: spec.devices[1].minor: 0 is already the minor of another gpu; no device of "
+            "that node is given until it is right");
+  const std::vector<json> of_b = device_events("b", 1);
+  ASSERT_EQ(of_b.size(), 1U) << tail(log(), 30);
+  EXPECT_EQ(of_b[0]["reason"], "DeviceObjectPartlyIgnored");
+  EXPECT_NE(wait_event("broken", "DeviceAllocationUnreadable"), "");
+
+  create(pods_path(), asking("waits", {{"nvidia.com/gpu", "1"}}));
+  EXPECT_NE(wait_refused("waits").find("node(s) had a Device object that cannot be read"),
+            std::string::npos);
+  auto explained = ChildProcess::start(
+      {.argv = {plimsoll_program()->string(), "explain", ns() + "/waits", "--socket", socket()}});
+  ASSERT_TRUE(explained) << explained.error().message;
+  (void)explained->wait(30s);
+  const std::string text = explained->output();
+  EXPECT_NE(text.find("spec.devices[1].minor: 0 is already the minor of another gpu"), text.npos)
+      << text;
+  EXPECT_NE(text.find("pod " + ns() + "/broken: its device-allocated annotation cannot be read"),
+            text.npos)
+      << text;
+  EXPECT_EQ(accounts()["a"]["deviceObject"], "unreadable");
+
+  twice["spec"]["devices"][1]["minor"] = 1;
+  change(std::string(kDevices) + "/a", {{"spec", {{"devices", twice["spec"]["devices"]}}}});
+  EXPECT_EQ(wait_bound("waits"), "a") << "it is right now, and that wakes the pod";
+  EXPECT_EQ(device_events("a", 1).size(), 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+#include <set>
+
 #include "tests/e2e/e2e_test.hpp"
 
 namespace plimsoll::test {
@@ -19,7 +22,8 @@ class PreemptionTest : public E2eTest {
  protected:
   void SetUp() override {
     E2eTest::SetUp();
-    for (const auto& [name, value] : {std::pair("low", 10), std::pair("high", 1000)}) {
+    for (const auto& [name, value] :
+         {std::pair("low", 10), std::pair("middle", 100), std::pair("high", 1000)}) {
       client().post(kPriorityClasses, json{{"apiVersion", "scheduling.k8s.io/v1"},
                                            {"kind", "PriorityClass"},
                                            {"metadata", {{"name", name}}},
@@ -125,6 +129,49 @@ TEST_F(PreemptionTest, ADeviceIsCleared) {
   EXPECT_EQ(json::parse(annotation("urgent", "scheduling.koordinator.sh/device-allocated")),
             json::parse(allocated));
   EXPECT_FALSE(terminating("b"));
+}
+
+// Cards that may be used in pairs only: the two pods of lowest priority sit in different pairs.
+TEST_F(PreemptionTest, APartitionIsCleared) {
+  add_node("g", {{"cpu", "8"}, {"memory", "16Gi"}, {"nvidia.com/gpu", "4"}});
+  json cards =
+      device_object("g", {gpu_device(0, 0), gpu_device(1, 0), gpu_device(2, 0), gpu_device(3, 0)});
+  cards["metadata"]["labels"]["node.koordinator.sh/gpu-partition-policy"] = "Honor";
+  cards["metadata"]["annotations"]["scheduling.koordinator.sh/gpu-partitions"] =
+      R"({"1":[{"minors":[0]},{"minors":[1]},{"minors":[2]},{"minors":[3]}],)"
+      R"("2":[{"minors":[0,1]},{"minors":[2,3]}]})";
+  create(kDevices, cards);
+  ASSERT_NO_FATAL_FAILURE(start());
+  const auto minors = [&](const std::string& name) {
+    std::set<int> found;
+    for (const json& share :
+         json::parse(annotation(name, "scheduling.koordinator.sh/device-allocated"))["gpu"])
+      found.insert(share["minor"].get<int>());
+    return found;
+  };
+  const Resources one{{"cpu", "1"}, {"memory", "1Gi"}, {"nvidia.com/gpu", "1"}};
+  std::map<int, std::string> by_minor;
+  for (int i = 0; i < 4; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    add_pod(name, i % 2 == 0 ? "low" : "middle", one);
+    ASSERT_EQ(wait_bound(name), "g") << tail(log(), 30);
+    by_minor[*minors(name).begin()] = name;
+  }
+  ASSERT_THAT(by_minor, SizeIs(4));
+  add_pod("urgent", "high", {{"cpu", "1"}, {"memory", "1Gi"}, {"nvidia.com/gpu", "2"}});
+  const auto evicted = [&] {
+    std::set<int> found;
+    for (const auto& [minor, name] : by_minor)
+      if (terminating(name)) found.insert(minor);
+    return found;
+  };
+  ASSERT_TRUE(eventually(30s, [&] { return evicted().size() == 2; })) << tail(log(), 30);
+  const std::set<int> victims = evicted();
+  EXPECT_TRUE(victims == (std::set<int>{0, 1}) || victims == (std::set<int>{2, 3}))
+      << ::testing::PrintToString(victims);
+  for (const int minor : victims) remove(pods_path(by_minor[minor]));
+  ASSERT_EQ(wait_bound("urgent"), "g") << tail(log(), 30);
+  EXPECT_EQ(minors("urgent"), victims);
 }
 
 }  // namespace

@@ -356,5 +356,43 @@ TEST(AllocationAnnotation, TypesThatNobodyKnowsAreNotOurs) {
   EXPECT_FALSE(read.unreadable);
 }
 
+// A kubelet knows a static pod by another uid than the API server, which shows its mirror.
+TEST_F(AccountsTest, ACheckpointOfAPodThatNobodyKnowsIsOfOneWithoutAnEntry) {
+  const auto cards_with = [&](const char* checkpoint) {
+    Json object = test::device_object(
+        "node-1", {test::gpu(0, "16Gi"), test::gpu(1, "16Gi"), test::gpu(2, "16Gi")});
+    object["metadata"]["annotations"]["node.koordinator.sh/devices-checkpoints"] = checkpoint;
+    device(object);
+  };
+  constexpr const char* kStatic = R"([{"podUID":"of-the-kubelet","deviceIDs":["GPU-0"]}])";
+  cards_with(kStatic);
+  EXPECT_EQ(give({{"nvidia.com/gpu", 3}}), "gpu 0 1 2") << "a stale entry says nothing by itself";
+  pod("mirror", kOneGpu);
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "gpu 1 2") << "so it has 0, not the highest";
+  cards_with("[]");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "gpu 0 1");
+  cards_with(kStatic);
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "gpu 1 2");
+  pod("mirror", {{"cpu", 1}});
+  pod("of-the-kubelet", kOneGpu);
+  pod("mirror", kOneGpu);
+  EXPECT_EQ(give(kOneGpu), "gpu 1") << "0 is the other's, so that of the mirror is unknown";
+  accounts_.pod_removed("of-the-kubelet");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "gpu 1 2");
+}
+
+TEST_F(AccountsTest, WhatIsPartlyUsedIsSetAsideBeforeWhatIsUsedUp) {
+  cards(2);
+  accounts_.reserve("half", "node-1",
+                    {test::share("gpu", 0,
+                                 {{"koordinator.sh/gpu-core", 50},
+                                  {"koordinator.sh/gpu-memory", 8 * kGi},
+                                  {"koordinator.sh/gpu-memory-ratio", 50}})});
+  accounts_.reserve("all", "node-1", {test::whole_gpu(1, 16 * kGi)});
+  EXPECT_EQ(give({{"koordinator.sh/gpu", 50}}), "gpu 0");
+  pod("unknown", kOneGpu);
+  EXPECT_EQ(give({{"koordinator.sh/gpu", 50}}), "Insufficient gpu devices");
+}
+
 }  // namespace
 }  // namespace plimsoll::devices
