@@ -143,10 +143,9 @@ TEST_F(PreemptionTest, APartitionIsCleared) {
   create(kDevices, cards);
   ASSERT_NO_FATAL_FAILURE(start());
   const auto minors = [&](const std::string& name) {
+    const json given = json::parse(annotation(name, "scheduling.koordinator.sh/device-allocated"));
     std::set<int> found;
-    for (const json& share :
-         json::parse(annotation(name, "scheduling.koordinator.sh/device-allocated"))["gpu"])
-      found.insert(share["minor"].get<int>());
+    for (const json& share : given["gpu"]) found.insert(share["minor"].get<int>());
     return found;
   };
   const Resources one{{"cpu", "1"}, {"memory", "1Gi"}, {"nvidia.com/gpu", "1"}};
