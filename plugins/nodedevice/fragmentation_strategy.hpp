@@ -44,7 +44,7 @@ class FragmentationStrategy final : public SharedDeviceChoice {
   // proportion: other plugins' scores can be weighed against it, and it leaves no tie to anybody.
   static void normalize(sdk::Nodes nodes, std::span<int64_t> scores);
 
-  // Says on which node the next choice of devices is.
+  // Says on which node the next choice of devices is; null once it has been made.
   void reserve_on(sdk::Node node) { reserved_ = node; }
   // Of `found`, the devices of that node whose use leaves it least fragmented.
   [[nodiscard]] Positions best(const NodeState& node, const Want& want,

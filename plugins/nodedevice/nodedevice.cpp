@@ -374,6 +374,7 @@ class NodeDevice {
     const Verdict verdict = attempt.group != nullptr
                                 ? placer_.allocate(*attempt.group, pod, node, choose, allocation)
                                 : choose(*state, allocation);
+    if (fragmentation_) fragmentation_->reserve_on({});
     if (!verdict.fits()) return status_of(verdict);
     host_.annotate(cycle, kAllocatedAnnotation, write_allocation(types_, allocation, *state));
     store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation), full_name(pod));
