@@ -71,6 +71,13 @@ class Accounts {
     return slot < slots_.size() && slots_[slot] != nullptr ? &slots_[slot]->state : nullptr;
   }
   [[nodiscard]] const NodeState* find(std::string_view node) const;
+  // What at_slot() gives will be asked for soon: see NodeState::prefetch.
+  void prefetch(uint32_t slot, uint32_t types) const {
+    if (const NodeState* state = at_slot(slot)) state->prefetch(types);
+  }
+  void prefetch_columns(uint32_t slot, uint32_t types) const {
+    if (const NodeState* state = at_slot(slot)) state->prefetch_columns(types);
+  }
 
   // ---- Device objects. What is used on a node stays used whatever happens to its Device object.
   // Returns what is wrong with it, empty if nothing is. From a malformed object on, nothing is free

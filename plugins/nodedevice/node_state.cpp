@@ -24,13 +24,13 @@ void add_to(Amounts& sum, const Amounts& amounts, uint32_t present) {
   for (size_t dim = 0; dim < sum.value.size(); ++dim) sum.value[dim] += amounts.value[dim];
 }
 
-void summarise(size_t dims, TypeState& type) {
+void summarise(TypeState& type) {
   TypeSummary& summary = type.summary;
   const size_t count = type.devices.size();
   std::vector<int64_t> free = std::move(summary.free);
   summary = TypeSummary{};
   summary.free = std::move(free);
-  summary.free.assign(count * dims, 0);
+  summary.free.clear();
   summary.count = static_cast<uint32_t>(count);
   summary.valid = count <= kMaxSummarised;
   summary.uniform = summary.complete = true;
@@ -39,7 +39,7 @@ void summarise(size_t dims, TypeState& type) {
     add_to(summary.total_sum, device.total, device.total.present);
     add_to(summary.free_sum, device.free, device.total.present);
     summary.complete = summary.complete && device.present;
-    for (size_t dim = 0; dim < dims; ++dim) summary.free[dim * count + i] = device.free.value[dim];
+    summary.reported = summary.reported || device.present;
     if (!summary.valid) continue;
     const uint64_t bit = uint64_t{1} << i;
     if (device.in_use) summary.in_use |= bit;
@@ -49,6 +49,9 @@ void summarise(size_t dims, TypeState& type) {
     summary.uniform = summary.uniform && device.total == summary.total;
     summary.healthy |= bit;
   }
+  for (int dim = 0; dim < kMaxDims; ++dim)
+    if (summary.total_sum.has(dim))
+      for (const DeviceState& device : type.devices) summary.free.push_back(device.free.get(dim));
 }
 
 }  // namespace
@@ -92,6 +95,8 @@ void NodeState::set_object(std::shared_ptr<const NodeDevices> devices) {
   problem.clear();
   shape = 0;
   resolve_links();
+  rules_partitions = object != nullptr && object->has_partitions;
+  honours_partitions = rules_partitions && object->partition_policy == "Honor";
   for (int t = 0; t < kMaxTypes; ++t) {
     for (DeviceState& state : at(t).devices) {
       state.present = state.healthy = false;
@@ -227,8 +232,7 @@ void NodeState::refresh(int type_index) {
     if (kept_back) state.free.value.fill(0);
     state.available = state.healthy && !kept_back && state.whole_users == 0;
   }
-  summarise(type_index < device_types_->count() ? device_types_->type(type_index).dims.size() : 0,
-            type);
+  summarise(type);
 }
 
 }  // namespace plimsoll::devices

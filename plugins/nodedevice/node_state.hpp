@@ -2,6 +2,7 @@
 // The devices of one node as the allocator sees them: what each has, what is in use, what may still
 // be given away. A plain value: accounts own the real ones (loop thread), what-ifs work on copies.
 
+#include <bit>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,7 +73,10 @@ class NodeState {
   std::string problem;        // why
   std::string links_problem;  // why the Node object's links cannot be read
   int32_t shares = 0;         // device shares recorded on this node
-  uint32_t shape = 0;         // nodes of one shape have devices alike (ShapeTable); 0: not known
+  // Of the Device object: it says which sets of GPUs there are; that they must be honoured.
+  bool rules_partitions = false;
+  bool honours_partitions = false;
+  uint32_t shape = 0;  // nodes of one shape have devices alike (ShapeTable); 0: not known
   std::shared_ptr<const NodeDevices> object;  // null: no Device object (or a malformed one)
   // Another whenever what is free may have changed, and never the same for two different states of
   // the process, copies included. Above 1.
@@ -88,6 +92,23 @@ class NodeState {
   [[nodiscard]] bool unmanaged() const { return object == nullptr && !malformed && shares == 0; }
 
   [[nodiscard]] const DeviceTypes& device_types() const { return *device_types_; }
+
+  // Asks for the memory that quick answers about these types (by bit) read.
+  void prefetch(uint32_t types) const {
+    __builtin_prefetch(&shape);
+    for (uint32_t left = types; left != 0; left &= left - 1) {
+      const TypeSummary& summary = types_[static_cast<size_t>(std::countr_zero(left))].summary;
+      const char* from = reinterpret_cast<const char*>(&summary);
+      for (size_t at = 0; at < sizeof(TypeSummary); at += 64) __builtin_prefetch(from + at);
+    }
+  }
+  // The same, once that memory is there.
+  void prefetch_columns(uint32_t types) const {
+    for (uint32_t left = types; left != 0; left &= left - 1) {
+      const auto& free = types_[static_cast<size_t>(std::countr_zero(left))].summary.free;
+      for (size_t at = 0; at < free.size(); at += 8) __builtin_prefetch(free.data() + at);
+    }
+  }
 
   // Takes over a new Device object (null: deleted); what is used stays used.
   void set_object(std::shared_ptr<const NodeDevices> devices);

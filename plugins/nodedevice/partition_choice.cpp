@@ -103,14 +103,14 @@ bool qualifies(const TypeState& state, const Partition& partition, int64_t ring_
 PartitionRules partition_rules(const NodeState& node, const NodeLabels& labels,
                                const DeviceHints& hints) {
   PartitionRules rules;
-  std::string_view policy = labels.partition_policy;
-  if (node.object != nullptr && node.object->has_partitions) {
-    policy = node.object->partition_policy;
+  rules.enforced = hints.partition.has_value();
+  if (node.rules_partitions) {
     if (!node.object->partitions.empty()) rules.table = &node.object->partitions;
-  } else if (is_hopper(labels)) {
-    rules.table = &hopper_table();
+    rules.enforced = rules.enforced || node.honours_partitions;
+  } else {
+    if (is_hopper(labels)) rules.table = &hopper_table();
+    rules.enforced = rules.enforced || labels.partition_policy == "Honor";
   }
-  rules.enforced = hints.partition.has_value() || policy == "Honor";
   return rules;
 }
 

@@ -114,6 +114,7 @@ QuickPlan QuickCheck::prepare(const PodDemand& demand) {
       }
     }
     small = small && type.want.count <= kMostAsked;
+    plan.asked |= 1U << request.type;
     plan.types.push_back(std::move(type));
   }
   find_joint(demand, plan);
@@ -172,8 +173,8 @@ int64_t QuickCheck::score(const Scorer& scorer, const NodeState& node, const Pod
     Amounts total;
     Amounts free;
     total.present = free.present = counted == 0 ? 0 : summary.total.present;
-    const size_t dims = summary.count == 0 ? 0 : summary.free.size() / summary.count;
-    for (size_t dim = 0; dim < dims; ++dim) {
+    for (size_t dim = 0; dim < total.value.size(); ++dim) {
+      if (!total.has(static_cast<int>(dim))) continue;
       total.value[dim] = std::popcount(counted) * summary.total.value[dim];
       for (uint64_t left = counted; left != 0; left &= left - 1)
         free.value[dim] += summary.free_of(dim)[std::countr_zero(left)];
@@ -206,7 +207,7 @@ std::optional<uint64_t> QuickCheck::candidates(const NodeState& node,
 
 std::optional<Verdict> QuickCheck::by_count(const NodeState& node, const QuickPlan& plan) const {
   for (const QuickPlan::Type& type : plan.types)
-    if (!node.has_devices(type.want.type))
+    if (!node.type(type.want.type).summary.reported)
       return Verdict{Reason::kInsufficientDevices, static_cast<int8_t>(type.want.type), true};
   for (const QuickPlan::Type& type : plan.types) {
     const auto found = candidates(node, type);

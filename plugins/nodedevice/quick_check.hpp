@@ -32,6 +32,7 @@ struct QuickPlan {
     std::vector<uint64_t> selected;
   };
   std::vector<Type> types;
+  uint32_t asked = 0;  // the types, as bits
   // What else decides of the demand, as a number; 0: more than the quick answer can tell.
   uint32_t kind = 0;
   bool by_count = false;    // no annotations: how many devices fit decides
