@@ -237,9 +237,9 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorRow{
             "missing in multiPoint", "multiPoint: {enabled: [{name: Coscheduling}]}",
             "f:7:35: profiles[0].plugins.multiPoint.enabled[0]: plugin \"Coscheduling\" does not "
-            "exist here: it is a plugin of scheduler-plugins and of Koordinator; gangs of pods are "
-            "not supported; remove it, and enable PrioritySort at queueSort again if it was "
-            "disabled\n"},
+            "exist here: it is a plugin of scheduler-plugins and of Koordinator; NodeDevice places "
+            "groups of pods together here; replace it by NodeDevice, and enable PrioritySort at "
+            "queueSort again if it was disabled\n"},
         ErrorRow{
             "one of kube-scheduler's that this build lacks",
             "multiPoint: {enabled: [{name: VolumeBinding}]}",

@@ -18,7 +18,8 @@ inline PluginRegistry test_registry() {
   out["UnsupportedFeatures"] = {kPreFilter, kFilter};
   out["NodeResourceTopologyMatch"] = {kPreFilter, kFilter, kScore, kReserve};
   out["TopologyScore"] = {kPreScore, kScore};
-  out["NodeDevice"] = {kPreFilter, kFilter, kScore, kReserve};
+  out["NodeDevice"] = {kPreEnqueue, kPreFilter, kFilter,  kPostFilter,
+                       kPreScore,   kScore,     kReserve, kPermit};
   return out;
 }
 

@@ -20,6 +20,13 @@ class WatchTest : public testing::Test {
     ASSERT_TRUE(store.create(kPods, {{"metadata", {{"name", name}, {"labels", std::move(labels)}}},
                                      {"status", {{"phase", "Pending"}}}}));
   }
+  // The server notices an end a little after its client.
+  void await_no_watches() {
+    for (int i = 0; i < 3000 && server->open_watches() > 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(server->open_watches(), 0U);
+  }
   void set_phase(const std::string& name, const std::string& phase) {
     ASSERT_TRUE(store.modify(kPods, {"default", name}, {}, [&](json& pod) -> ApiResult<void> {
       pod["status"]["phase"] = phase;
@@ -127,7 +134,7 @@ TEST_F(WatchTest, TimeoutEndsWithABookmarkAndTheConnectionLives) {
   EXPECT_EQ((*bookmark)["object"]["metadata"]["resourceVersion"], now());
   EXPECT_EQ(show(watch.next()), "nothing");
   EXPECT_TRUE(watch.ended());
-  EXPECT_EQ(server->open_watches(), 0U);
+  await_no_watches();
   HttpClient client(server->port());
   EXPECT_EQ(client.get(watch_path("timeoutSeconds=1&resourceVersion=" + now())).body, "");
   EXPECT_EQ(client.get("/readyz").body, "ok");  // the same connection serves the next request
@@ -138,10 +145,7 @@ TEST_F(WatchTest, AGoneClientIsNoticed) {
     WatchClient watch(server->port(), watch_path("resourceVersion=" + now()));
     EXPECT_EQ(server->open_watches(), 1U);
   }
-  for (int i = 0; i < 3000 && server->open_watches() > 0; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_EQ(server->open_watches(), 0U);
+  await_no_watches();
 }
 
 TEST_F(WatchTest, DisconnectCutsWatches) {
