@@ -40,6 +40,9 @@ struct RunArguments {
   LeaderElectionArguments leader_election;
   ServingArguments serving;
   std::string socket;  // for explain and debug; empty: default_socket_path(), "none": no socket
+  bool no_classes = false;  // like pods share nothing
+  uint32_t class_check =
+      1000;  // of so many decisions that share something one is made again; 0: none
 };
 [[nodiscard]] int run(const RunArguments& arguments);
 

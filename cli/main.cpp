@@ -157,6 +157,17 @@ int main_with_exceptions(int argc, char** argv) {
                           "Kubeconfig file (default: clientConnection.kubeconfig, $KUBECONFIG, the "
                           "pod's service account)");
   run_command->add_option("--context", run_arguments.context, "Context in the kubeconfig");
+  run_command
+      ->add_flag(
+          "--no-classes", run_arguments.no_classes,
+          "Ask every plugin about every node for each pod, though like pods get like answers")
+      ->group("Like pods");
+  run_command
+      ->add_option("--class-check", run_arguments.class_check,
+                   "Make one in so many decisions again without what like pods share, and compare "
+                   "(0: none)")
+      ->capture_default_str()
+      ->group("Like pods");
   run_command->add_option("--write-config-to", run_arguments.write_config_to,
                           "Write the profile file with all defaults to this file (-: standard "
                           "output) and end");

@@ -125,7 +125,11 @@ int run(const RunArguments& arguments) {
     return failure("run", reachable.error().message);
   metrics::Registry registry;
   const bool measured = arguments.serving.port != 0;
-  auto session = Session::create(*configuration, *modules, *access, measured ? &registry : nullptr);
+  ClassCacheOptions classes;
+  classes.enabled = !arguments.no_classes;
+  classes.check_every = arguments.class_check;
+  auto session = Session::create(*configuration, *modules, *access, measured ? &registry : nullptr,
+                                 Session::Mode::kSchedule, {}, classes);
   if (!session) return failure("run", session.error().message);
   auto observability =
       Observability::start(arguments.serving, *configuration, registry, **session, *modules);

@@ -131,7 +131,8 @@ Result<std::unique_ptr<Session>> Session::create(const config::Validation& confi
                                                  const Modules& modules,
                                                  const informer::ServerAccess& access,
                                                  metrics::Registry* registry, Mode mode,
-                                                 std::function<int64_t()> clock) {
+                                                 std::function<int64_t()> clock,
+                                                 const ClassCacheOptions& classes) {
   std::unique_ptr<Session> session(new Session);
   const auto credentials = std::make_shared<informer::CredentialSource>(access);
   const std::array<std::pair<std::unique_ptr<informer::HttpClient>*, const char*>, 3> clients{
@@ -151,6 +152,7 @@ Result<std::unique_ptr<Session>> Session::create(const config::Validation& confi
   SchedulerOptions scheduling = scheduler_options(configuration);
   scheduling.metrics = registry;
   scheduling.clock = std::move(clock);
+  scheduling.classes = classes;
   const bool observes = mode == Mode::kObserve;
   if (observes) scheduling.standby = true;
   if (election.leader_elect && !observes) {

@@ -58,7 +58,8 @@ class Session {
   [[nodiscard]] static Result<std::unique_ptr<Session>> create(
       const config::Validation& configuration, const Modules& modules,
       const informer::ServerAccess& access, metrics::Registry* registry = nullptr,
-      Mode mode = Mode::kSchedule, std::function<int64_t()> clock = {});
+      Mode mode = Mode::kSchedule, std::function<int64_t()> clock = {},
+      const ClassCacheOptions& classes = {});
   ~Session();  // stop()
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

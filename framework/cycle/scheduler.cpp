@@ -22,6 +22,7 @@ Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& 
       writer_(writer),
       environment_(symbols, *this),
       policy_(environment_.reasons),
+      classes_(options_.classes),
       nominator_([this](std::string_view node_name) {
         const NodeInfo* node = cluster_.node(node_name);
         if (node != nullptr) cluster_.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);
@@ -73,6 +74,13 @@ void Scheduler::show_gauges() const {
   metrics_->inbox_depth.set(static_cast<double>(now.inbox));
   metrics_->bind_errors.raise_to(static_cast<double>(now.bind_errors));
   metrics_->synced.set(now.synced ? 1 : 0);
+  metrics_->class_decisions.with({"hit"}).raise_to(static_cast<double>(now.classes.hits));
+  metrics_->class_decisions.with({"miss"}).raise_to(static_cast<double>(now.classes.misses));
+  metrics_->class_checks.raise_to(static_cast<double>(now.classes.checked));
+  metrics_->class_differences.raise_to(static_cast<double>(now.classes.different));
+  metrics_->class_drops.raise_to(static_cast<double>(now.classes.dropped));
+  metrics_->class_tables.set(static_cast<double>(now.classes.tables));
+  metrics_->class_table_bytes.set(static_cast<double>(now.classes.bytes));
 }
 
 Scheduler::~Scheduler() {
@@ -212,6 +220,7 @@ void Scheduler::publish_stats() {
   counters_.pods = cluster_.pod_count();
   counters_.assumed_pods = cluster_.assumed_count();
   counters_.queue = queue_.sizes();
+  counters_.classes = classes_.stats();
   counters_.waiting_on_permit = waiting_.size();
   counters_.binding = attempts_.size() - waiting_.size();
   counters_.synced = synced_;

@@ -30,6 +30,7 @@
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/cluster/inbox.hpp"
 #include "framework/cycle/api_writer.hpp"
+#include "framework/cycle/class_cache.hpp"
 #include "framework/cycle/diagnosis.hpp"
 #include "framework/cycle/nominator.hpp"
 #include "framework/cycle/profiles_policy.hpp"
@@ -53,8 +54,9 @@ class SymbolTable;
 
 struct SchedulerOptions {
   QueueConfig queue;
-  std::vector<ProfileSpec> profiles;     // at least one; the queue is shared
-  unsigned binder_threads = 16;          // PreBind plugins may block
+  std::vector<ProfileSpec> profiles;  // at least one; the queue is shared
+  unsigned binder_threads = 16;       // PreBind plugins may block
+  ClassCacheOptions classes;
   bool standby = false;                  // schedule nothing before lead() is called
   metrics::Registry* metrics = nullptr;  // null: nothing is measured; outlives the scheduler
   // Milliseconds since the epoch, never falling; any thread. Null: the machine's clock. One that
@@ -85,6 +87,7 @@ struct SchedulerStats {
   size_t pods = 0;
   size_t assumed_pods = 0;
   SchedulingQueue::Sizes queue{};
+  ClassCache::Stats classes;
   size_t waiting_on_permit = 0;
   size_t binding = 0;
   size_t inbox = 0;  // messages that are not handled yet
@@ -129,7 +132,10 @@ class Scheduler final : public Inbox, private HostBackend {
   using Timers = std::multimap<int64_t, std::function<void()>>;  // by due time
   // What the filters said; rows and results by position.
   struct Evaluation {
-    std::vector<const plimsoll_node_info*> feasible;
+    std::vector<const plimsoll_node_info*> feasible;  // not filled in if `whole`
+    ClassTable* table = nullptr;  // of the pod's class; null: all nodes are walked over
+    bool whole = false;           // the table's feasible nodes are those of this pod
+    bool check = false;           // to be made again without the table
     Diagnosis diagnosis;
     Status status;
     Nominating nominating = Nominating::clear();  // what a failure says about the nomination
@@ -175,6 +181,20 @@ class Scheduler final : public Inbox, private HostBackend {
   void run_post_filters(Attempt& attempt, NodeRows rows, std::span<const uint8_t> codes,
                         Evaluation& result);
   const plimsoll_node_info* select(Attempt& attempt, const Evaluation& result, Status& status);
+
+  // ---- from what is known of the pod's class (class_decision.cpp)
+  struct Columns;
+  void ask_class(Attempt& attempt, Evaluation& result);
+  bool copy_class_verdicts(Attempt& attempt, NodeRows rows, Evaluation& result, Columns& columns);
+  void check_verdicts(Attempt& attempt, NodeRows rows, Evaluation& result, Columns& columns);
+  const plimsoll_node_info* best_by_class(Attempt& attempt, const Evaluation& result,
+                                          NodeRows feasible);
+  bool agrees(Attempt& attempt, const Evaluation& result, NodeRows feasible,
+              const plimsoll_node_info* best);
+  void differs(Attempt& attempt, PluginIndex plugin, const plimsoll_node_info& node,
+               std::string_view kept, std::string_view afresh);
+  [[nodiscard]] const plimsoll_node_info* best_of(NodeRows rows,
+                                                  std::span<const int64_t> totals) const;
   bool reserve_and_permit(Attempt& attempt, const plimsoll_node_info* node);
   void note_rejection(Diagnosis& diagnosis, const Status& status) const;
   void fail_attempt(Attempt& attempt, const Status& status, Diagnosis diagnosis,
@@ -248,6 +268,7 @@ class Scheduler final : public Inbox, private HostBackend {
   ProfilesPolicy policy_;
 
   ClusterState cluster_;
+  ClassCache classes_;
   Nominator nominator_;
   SchedulingQueue queue_;
   std::unordered_map<std::string, std::unique_ptr<Attempt>>

@@ -7,6 +7,7 @@
 #include "framework/api/decode.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
+#include "framework/cycle/columns.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/cycle/timing.hpp"
 #include "framework/cycle/what_if.hpp"
@@ -88,8 +89,6 @@ void Scheduler::evaluate(Attempt& attempt, Evaluation& result) {
     result.status.error = kNoNodesMessage;
     return;
   }
-  // One verdict for each node; what PreFilter leaves out is out for good.
-  std::vector<uint8_t> codes(all.size(), PLIMSOLL_SUCCESS);
   PreFilterOutcome outcome = timed(attempt.framework, metrics::Point::kPreFilter, [&] {
     return attempt.framework.run_pre_filter(*attempt.cycle, *attempt.pod);
   });
@@ -99,14 +98,30 @@ void Scheduler::evaluate(Attempt& attempt, Evaluation& result) {
     if (!outcome.status.rejected()) return;
     diagnosis.pre_filter_message = outcome.status.message(environment_.reasons);
     note_rejection(diagnosis, outcome.status);
-    std::fill(codes.begin(), codes.end(), static_cast<uint8_t>(outcome.status.code));
+    const std::vector<uint8_t> codes(all.size(), static_cast<uint8_t>(outcome.status.code));
     run_post_filters(attempt, all, codes, result);
     return;
   }
   if (fits_nominated_node(attempt, outcome, result)) return;
 
-  std::vector<uint32_t> reasons(all.size(), 0);
-  std::vector<PluginIndex> rejectors(all.size(), kNoPlugin);
+  const metrics::PointTimer filter_timer(attempt.framework.metrics(), metrics::Point::kFilter);
+  if (!outcome.narrowed) {
+    ask_class(attempt, result);
+    if (result.whole && !result.check) {
+      filter_timer.end(PLIMSOLL_SUCCESS);
+      if (result.table->feasible_count() != 0) return;
+      result.table->diagnose(diagnosis);
+      result.status.code = Code::kUnschedulable;
+      if (attempt.framework.at(ExtensionPoint::kPostFilter).empty()) return;
+      Columns columns(all.size());
+      result.table->copy_verdicts(all, columns.view());
+      run_post_filters(attempt, all, columns.codes, result);
+      return;
+    }
+  }
+  // One verdict for each node; what PreFilter leaves out is out for good.
+  Columns columns(all.size());
+  auto& [codes, reasons, rejectors] = columns;
   if (outcome.narrowed) {
     const std::set<std::string_view> names(outcome.node_names.begin(), outcome.node_names.end());
     for (size_t i = 0; i < all.size(); ++i) {
@@ -115,10 +130,13 @@ void Scheduler::evaluate(Attempt& attempt, Evaluation& result) {
       reasons[i] = outcome.absent_nodes.reason;
     }
   }
-  result.status = timed(attempt.framework, metrics::Point::kFilter, [&] {
-    return run_filters_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod, all,
-                                      {codes, reasons, rejectors}, cluster_, nominator_);
-  });
+  if (copy_class_verdicts(attempt, all, result, columns)) {
+    if (result.check) check_verdicts(attempt, all, result, columns);
+  } else {
+    result.status = run_filters_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod, all,
+                                               columns.view(), cluster_, nominator_);
+  }
+  filter_timer.end(static_cast<int32_t>(result.status.code));
   if (!result.status.ok()) return;
   for (size_t i = 0; i < all.size(); ++i) {
     if (codes[i] == PLIMSOLL_SUCCESS) {
@@ -175,39 +193,48 @@ void Scheduler::run_post_filters(Attempt& attempt, NodeRows rows, std::span<cons
 
 const plimsoll_node_info* Scheduler::select(Attempt& attempt, const Evaluation& result,
                                             Status& status) {
-  const NodeRows feasible(result.feasible);
-  size_t best = 0;
+  const NodeRows feasible =
+      result.whole && !result.check ? result.table->feasible() : NodeRows(result.feasible);
+  const plimsoll_node_info* chosen = feasible.front();
   if (feasible.size() > 1) {
-    ScoreTable scores;
+    chosen = nullptr;
     status = timed(attempt.framework, metrics::Point::kPreScore, [&] {
       return attempt.framework.run_pre_score(*attempt.cycle, *attempt.pod, feasible);
     });
-    if (status.ok()) {
-      status = timed(attempt.framework, metrics::Point::kScore, [&] {
-        return attempt.framework.run_score(*attempt.cycle, *attempt.pod, feasible, scores);
-      });
-    }
-    if (!status.ok()) return nullptr;
     last_chosen_.resize(std::max<size_t>(last_chosen_.size(), cluster_.slot_count()), 0);
-    // Among equals, the node that was chosen longest ago: pods spread, and the choice is
-    // reproducible.
-    for (size_t i = 1; i < feasible.size(); ++i) {
-      if (scores.totals[i] > scores.totals[best] ||
-          (scores.totals[i] == scores.totals[best] &&
-           last_chosen_[feasible[i]->slot] < last_chosen_[feasible[best]->slot])) {
-        best = i;
-      }
-    }
+    if (!status.ok()) return nullptr;
+    status = timed(attempt.framework, metrics::Point::kScore, [&] {
+      if (result.table != nullptr) chosen = best_by_class(attempt, result, feasible);
+      if (chosen != nullptr) return Status();
+      ScoreTable scores;
+      Status scored = attempt.framework.run_score(*attempt.cycle, *attempt.pod, feasible, scores);
+      if (scored.ok()) chosen = best_of(feasible, scores.totals);
+      return scored;
+    });
+    if (!status.ok()) return nullptr;
   }
-  const plimsoll_node_info* chosen = feasible[best];
   last_chosen_.resize(std::max<size_t>(last_chosen_.size(), chosen->slot + size_t{1}), 0);
   last_chosen_[chosen->slot] = ++choices_;
   return chosen;
 }
 
+// Among equals, the node that was chosen longest ago: pods spread, and the choice is reproducible.
+const plimsoll_node_info* Scheduler::best_of(NodeRows rows, std::span<const int64_t> totals) const {
+  size_t best = 0;
+  for (size_t i = 1; i < rows.size(); ++i) {
+    if (totals[i] > totals[best] ||
+        (totals[i] == totals[best] &&
+         last_chosen_[rows[i]->slot] < last_chosen_[rows[best]->slot])) {
+      best = i;
+    }
+  }
+  return rows[best];
+}
+
 bool Scheduler::reserve_and_permit(Attempt& attempt, const plimsoll_node_info* node) {
   attempt.assumed = assigned_copy(attempt.pod, view(node->node->meta.name));
   if (!cluster_.assume(attempt.assumed)) {
+    cluster_.touch(node->slot, PLIMSOLL_ASPECT_PODS);  // when it was last chosen did change
     // The pod is on a node already, by another way: the informer's word counts.
     queue_.done(attempt.uid());
     queue_.forget(attempt.uid());

@@ -79,21 +79,34 @@ Status filter_with_nominated(Framework& framework, const CycleContext& cycle,
   return framework.run_filters_on(cycle, pod, *node.abi());
 }
 
+std::vector<const NodeInfo*> contested_nodes(const plimsoll_pod& pod, const ClusterState& cluster,
+                                             const Nominator& nominator) {
+  std::vector<const NodeInfo*> nodes;
+  for (const auto& [name, nominated] : nominator.by_node()) {
+    const NodeInfo* node = cluster.node(name);
+    if (node != nullptr && yields_to_any(pod, nominated)) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+Status filter_beside_nominated(Framework& framework, const CycleContext& cycle,
+                               const plimsoll_pod& pod, const NodeInfo& node,
+                               const Nominator& nominator) {
+  return filter_beside(framework, cycle, pod, node, nominator.pods_of(node.name()));
+}
+
 Status run_filters_with_nominated(Framework& framework, const CycleContext& cycle,
                                   const plimsoll_pod& pod, NodeRows rows, FilterColumns out,
                                   const ClusterState& cluster, const Nominator& nominator) {
   std::vector<const NodeInfo*> twice;  // by slot
-  for (const auto& [name, nominated] : nominator.by_node()) {
-    const NodeInfo* node = cluster.node(name);
-    if (node == nullptr || !yields_to_any(pod, nominated)) continue;
+  for (const NodeInfo* node : contested_nodes(pod, cluster, nominator)) {
     if (twice.empty()) twice.resize(cluster.slot_count());
     twice[node->slot()] = node;
   }
   for (size_t i = 0; !twice.empty() && i < rows.size(); ++i) {
     const NodeInfo* node = twice[rows[i]->slot];
     if (node == nullptr || out.codes[i] != PLIMSOLL_SUCCESS) continue;
-    const Status status =
-        filter_beside(framework, cycle, pod, *node, nominator.pods_of(node->name()));
+    const Status status = filter_beside_nominated(framework, cycle, pod, *node, nominator);
     if (status.is_error()) return status;
     out.codes[i] = static_cast<uint8_t>(status.code);
     out.reasons[i] = status.reason;

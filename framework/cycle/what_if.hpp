@@ -9,6 +9,7 @@
 // elsewhere. Scheduler loop only.
 
 #include <memory>
+#include <vector>
 
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/cycle/nominator.hpp"
@@ -21,6 +22,16 @@ namespace plimsoll {
 [[nodiscard]] Status filter_with_nominated(Framework& framework, const CycleContext& cycle,
                                            const plimsoll_pod& pod, const NodeInfo& node,
                                            const Nominator& nominator);
+
+// The nodes with nominated pods that `pod` has to leave room for.
+[[nodiscard]] std::vector<const NodeInfo*> contested_nodes(const plimsoll_pod& pod,
+                                                           const ClusterState& cluster,
+                                                           const Nominator& nominator);
+
+// The verdict on such a node with these pods on it: the first of the two that it must pass.
+[[nodiscard]] Status filter_beside_nominated(Framework& framework, const CycleContext& cycle,
+                                             const plimsoll_pod& pod, const NodeInfo& node,
+                                             const Nominator& nominator);
 
 // Framework::run_filters with nominated pods; only the nodes that have such pods cost more.
 [[nodiscard]] Status run_filters_with_nominated(Framework& framework, const CycleContext& cycle,

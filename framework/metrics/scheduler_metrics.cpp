@@ -157,7 +157,26 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
                                    "Attempts that ended because the pod was deleted or bound by "
                                    "somebody else meanwhile.",
                                    {}})
-                           .with({})) {}
+                           .with({})),
+      class_decisions(r.counters({"plimsoll_class_attempts_total",
+                                  "Attempts, by whether something was kept of the pod's class.",
+                                  {"result"}})),
+      class_checks(r.counters({"plimsoll_class_checks_total",
+                               "Decisions made again without what is kept of classes.",
+                               {}})
+                       .with({})),
+      class_differences(r.counters({"plimsoll_class_differences_total",
+                                    "Decisions that came out otherwise when made again.",
+                                    {}})
+                            .with({})),
+      class_drops(r.counters({"plimsoll_class_tables_dropped_total",
+                              "Tables of classes that were dropped for want of room.",
+                              {}})
+                      .with({})),
+      class_tables(
+          r.gauges({"plimsoll_class_tables", "Classes of which a table is kept.", {}}).with({})),
+      class_table_bytes(
+          r.gauges({"plimsoll_class_table_bytes", "Memory of these tables.", {}}).with({})) {}
 
 void SchedulerMetrics::observe_scheduled(uint32_t attempts, double seconds_since_first_attempt,
                                          bool after_flush) {

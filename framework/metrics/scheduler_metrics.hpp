@@ -87,6 +87,12 @@ struct SchedulerMetrics {
   Gauge inbox_depth;
   Gauge synced;
   Counter attempts_dropped;
+  Family<Counter> class_decisions;  // result: hit, miss
+  Counter class_checks;
+  Counter class_differences;
+  Counter class_drops;
+  Gauge class_tables;
+  Gauge class_table_bytes;
 
   // A pod was bound: its number of attempts, and the time since it was first tried.
   void observe_scheduled(uint32_t attempts, double seconds_since_first_attempt, bool after_flush);

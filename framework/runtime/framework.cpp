@@ -173,6 +173,10 @@ bool Framework::has_normalize(PluginIndex plugin) const {
   return plugins_[plugin]->slots().normalize != nullptr;
 }
 
+bool Framework::normalizes_by_extremes(PluginIndex plugin) const {
+  return (plugins_[plugin]->slots().flags & PLIMSOLL_FLAG_NORMALIZES_BY_EXTREMES) != 0;
+}
+
 Result<void> Framework::start() {
   for (const auto& plugin : plugins_) {
     if (plugin->slots().start == nullptr) continue;

@@ -174,6 +174,8 @@ class Framework {
   Status run_normalize(PluginIndex plugin, const CycleContext& cycle, const plimsoll_pod& pod,
                        NodeRows rows, std::span<int64_t> scores) const;
   [[nodiscard]] bool has_normalize(PluginIndex plugin) const;
+  // Its normalize looks at nothing but the score itself and the lowest and highest of all.
+  [[nodiscard]] bool normalizes_by_extremes(PluginIndex plugin) const;
   // On failure the caller runs run_unreserve, which calls all Reserve plugins, last first.
   Status run_reserve(CycleContext& cycle, const plimsoll_pod& pod, const plimsoll_node_info& node);
   void run_unreserve(CycleContext& cycle, const plimsoll_pod& pod, std::string_view node_name);

@@ -79,6 +79,7 @@ class NodeAffinity {
   static constexpr const char* kName = "NodeAffinity";
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_LABELS;
   static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_LABELS;
+  static constexpr bool normalizes_by_extremes = true;
 
   NodeAffinity(Host host, std::string_view args_json)
       : host_(host),

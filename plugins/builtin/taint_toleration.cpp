@@ -27,6 +27,7 @@ class TaintToleration {
   static constexpr const char* kName = "TaintToleration";
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_TAINTS;
   static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_TAINTS;
+  static constexpr bool normalizes_by_extremes = true;
 
   TaintToleration(Host host, std::string_view)
       : untolerated_(host.reason("node(s) had untolerated taint(s)")) {}

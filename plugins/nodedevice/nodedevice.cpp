@@ -53,13 +53,17 @@ struct Attempt {
 class NodeDevice {
  public:
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_PLUGIN | PLIMSOLL_ASPECT_LABELS;
-  // FragmentationGradient looks at the node's CPU and model too.
-  static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_PLUGIN | PLIMSOLL_ASPECT_LABELS |
-                                            PLIMSOLL_ASPECT_ALLOCATABLE | PLIMSOLL_ASPECT_REQUESTED;
+  // FragmentationGradient ranks all nodes together.
+  const uint32_t score_aspects;
+  const bool normalizes_by_extremes;
 
   NodeDevice(Host host, std::string_view args_json)
-      : host_(host),
-        args_(read_args(args_json)),
+      : NodeDevice(host, read_args(args_json)) {}
+  NodeDevice(Host host, DeviceArgs args)
+      : score_aspects(args.fragmentation ? PLIMSOLL_ASPECT_CLUSTER : PLIMSOLL_ASPECT_PLUGIN),
+        normalizes_by_extremes(!args.fragmentation),
+        host_(host),
+        args_(std::move(args)),
         store_(DeviceStore::get(host, args_.types)),
         types_(store_.accounts().types()),
         sharing_(host, store_, args_.unsupported_models),

@@ -152,6 +152,7 @@ FullScheduler::FullScheduler(Role role, ApiWriter& writer, int64_t now_ms, const
   options.queue.max_in_unschedulable_ms = int64_t{24} * 3'600'000;
   options.clock = [this] { return now_ms_.load(); };
   options.binder_threads = role == Role::kLiving ? 2 : 1;
+  options.classes.check_every = 1;
   options.profiles.push_back(profile_of(role, setup));
   if (role == Role::kFresh) verdicts_ = std::make_unique<Verdicts>();
   ApiWriter& own = verdicts_ ? *verdicts_ : writer;

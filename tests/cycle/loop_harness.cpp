@@ -230,6 +230,7 @@ LoopTest::LoopTest() {
   options_.queue.initial_backoff_ms = 10;
   options_.queue.max_backoff_ms = 20;
   options_.binder_threads = 2;
+  options_.classes.check_every = 1;
 }
 
 LoopTest::~LoopTest() {

@@ -30,7 +30,8 @@ uint64_t number_from(const char* variable, uint64_t otherwise) {
 }
 
 // A life; false: something went wrong, and was said.
-bool live(uint64_t seed, QuietPoint::Totals& checked, RandomCluster::Totals& written) {
+bool live(uint64_t seed, QuietPoint::Totals& checked, RandomCluster::Totals& written,
+          ClassCache::Stats& cached) {
   RandomLife life(seed);
   Dice pace(seed + 1);
   for (int rest = 0; rest < kRests && life.wrongs().empty(); ++rest) {
@@ -45,6 +46,10 @@ bool live(uint64_t seed, QuietPoint::Totals& checked, RandomCluster::Totals& wri
   checked.texts += seen.texts;
   checked.nominated += seen.nominated;
   checked.zones += seen.zones;
+  const ClassCache::Stats classes = life.stats().classes;
+  cached.hits += classes.hits;
+  cached.misses += classes.misses;
+  cached.checked += classes.checked;
   const RandomCluster::Totals& writes = life.totals();
   written.binds += writes.binds;
   written.failed_binds += writes.failed_binds;
@@ -72,21 +77,25 @@ TEST(RandomEvents, AtEveryQuietPointItIsWhatAFreshOneWouldBe) {
   std::cout << "PLIMSOLL_TEST_SEED=" << first << " PLIMSOLL_RANDOM_ROUNDS=" << rounds << std::endl;
   QuietPoint::Totals checked;
   RandomCluster::Totals written;
+  ClassCache::Stats cached;
   for (uint64_t seed = first; seed < first + rounds; ++seed) {
-    if (!live(seed, checked, written)) return;
+    if (!live(seed, checked, written, cached)) return;
   }
   std::cout << checked.points << " quiet points, " << checked.waiting << " waiting pods, "
             << checked.texts << " texts, " << checked.nominated << " nominations, " << checked.zones
             << " zone amounts; " << written.binds << " binds, " << written.failed_binds
             << " of them failed, " << written.patches << " conditions, " << written.preempted
             << " pods preempted, " << written.refused_pods << " refused by kubelets, "
-            << written.in_one_zone << " with devices where their CPUs had to be" << std::endl;
+            << written.in_one_zone << " with devices where their CPUs had to be; " << cached.hits
+            << " attempts from what was kept of the pod's class, all " << cached.checked
+            << " decisions made again, " << cached.misses << " without" << std::endl;
   // What is never drawn shows nothing.
   if (rounds < kRounds) return;
   EXPECT_GT(checked.waiting, 0);
   EXPECT_GT(checked.texts, 0);
   EXPECT_GT(written.failed_binds, 0);
   EXPECT_GT(written.preempted, 0);
+  EXPECT_GT(cached.checked, 0U);
 }
 
 }  // namespace

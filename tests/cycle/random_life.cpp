@@ -97,6 +97,10 @@ void RandomLife::come_to_rest() {
 void RandomLife::rest() {
   note("---- rest");
   come_to_rest();
+  if (stats().classes.different != 0) {
+    wrongs_.push_back("what is kept of a class of pods differs from what is found afresh");
+    return;
+  }
   living_.pass(kRestMs);
   // Exporters write every minute, whether anything has changed or not. Only a report that comes
   // after the pods that it counts is sure to be understood.

@@ -274,7 +274,7 @@ static_assert(sizeof(plimsoll_plugin) == 232);
 static_assert(offsetof(plimsoll_plugin, size) == 0);
 static_assert(offsetof(plimsoll_plugin, filter_aspects) == 4);
 static_assert(offsetof(plimsoll_plugin, score_aspects) == 8);
-static_assert(offsetof(plimsoll_plugin, reserved) == 12);
+static_assert(offsetof(plimsoll_plugin, flags) == 12);
 static_assert(offsetof(plimsoll_plugin, self) == 16);
 static_assert(offsetof(plimsoll_plugin, destroy) == 24);
 static_assert(offsetof(plimsoll_plugin, start) == 32);

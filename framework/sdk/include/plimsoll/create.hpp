@@ -26,9 +26,13 @@ int32_t create(const plimsoll_host *host, plimsoll_str args_json,
     fill_state<P>(table);
     fill_events<P>(table);
     if constexpr (has_filter_aspects<P>)
-      table.filter_aspects = P::filter_aspects;
+      table.filter_aspects = instance->plugin.filter_aspects;
     if constexpr (has_score_aspects<P>)
-      table.score_aspects = P::score_aspects;
+      table.score_aspects = instance->plugin.score_aspects;
+    if constexpr (has_normalizes_by_extremes<P>) {
+      if (instance->plugin.normalizes_by_extremes)
+        table.flags |= PLIMSOLL_FLAG_NORMALIZES_BY_EXTREMES;
+    }
     table.destroy = [](void *self) noexcept {
       delete static_cast<Instance<P> *>(self);
     };

@@ -55,6 +55,7 @@ PLIMSOLL_SDK_MEMBER(object_event)
 PLIMSOLL_SDK_MEMBER(explain)
 PLIMSOLL_SDK_MEMBER(filter_aspects)
 PLIMSOLL_SDK_MEMBER(score_aspects)
+PLIMSOLL_SDK_MEMBER(normalizes_by_extremes)
 #undef PLIMSOLL_SDK_MEMBER
 
 // ---- the object behind plimsoll_plugin.self

@@ -47,7 +47,9 @@
 //
 // A class that filters or scores says on what about a node its verdicts rest, so that they can be
 // reused while that stays the same: static constexpr uint32_t filter_aspects, score_aspects
-// (PLIMSOLL_ASPECT_*). Without them they are never reused.
+// (PLIMSOLL_ASPECT_*); members that are not static, if it depends on the args. Without them they
+// are never reused. static constexpr bool normalizes_by_extremes = true: what normalize makes of a
+// score rests on nothing but that score and the lowest and highest of all.
 #pragma once
 
 #include <plimsoll/host.hpp>

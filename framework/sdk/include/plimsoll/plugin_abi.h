@@ -268,13 +268,19 @@ typedef struct plimsoll_host {
                          uint32_t count, double value);
 } plimsoll_host;
 
+/* Of plimsoll_plugin.flags; since 1.1.
+ * NORMALIZES_BY_EXTREMES: what `normalize` makes of a score rests on nothing but that score and the
+ * lowest and highest of the scores it is given. The host may then have it normalise single ones: those
+ * that changed, beside the two extremes. */
+enum { PLIMSOLL_FLAG_NORMALIZES_BY_EXTREMES = 1 };
+
 /* What a plugin offers. Filled in by plimsoll_plugin_create_v1 into memory of the host, whose
  * `size` says how much there is. */
 typedef struct plimsoll_plugin {
   uint32_t size;           /* in: bytes there; out: bytes filled */
   uint32_t filter_aspects; /* on what filter rests; 0: unknown, never reused */
   uint32_t score_aspects;
-  uint32_t reserved;
+  uint32_t flags; /* PLIMSOLL_FLAG_*; 0 in 1.0 */
   void* self; /* first argument of every slot */
   void (*destroy)(void* self);
 

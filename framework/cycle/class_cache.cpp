@@ -1,0 +1,73 @@
+#include "framework/cycle/class_cache.hpp"
+
+#include <utility>
+
+namespace plimsoll {
+
+ClassTable* ClassCache::find(Framework& framework, const plimsoll_pod& pod) {
+  if (!options_.enabled) return nullptr;
+  signature_.clear();
+  const Framework* profile = &framework;
+  signature_.append(reinterpret_cast<const char*>(&profile), sizeof profile);
+  PluginMask fresh = framework.run_sign(pod, signature_);
+  if (const auto found = by_signature_.find(signature_); found != by_signature_.end()) {
+    const auto entry = found->second;
+    entries_.splice(entries_.begin(), entries_, entry);
+    measure(*entry);
+    ++stats_.hits;
+    return &entry->table;
+  }
+  ++stats_.misses;
+  if (!seen_before(std::hash<std::string_view>()(signature_))) return nullptr;
+  if (const auto distrusted = distrusted_.find(profile); distrusted != distrusted_.end()) {
+    fresh |= distrusted->second;
+  }
+  entries_.push_front({signature_, profile, ClassTable(framework, fresh)});
+  by_signature_.emplace(entries_.front().signature, entries_.begin());
+  ++stats_.tables;
+  measure(entries_.front());
+  return &entries_.front().table;
+}
+
+// Tables grow when they are filled and with the cluster: what one needs is known the next time.
+void ClassCache::measure(Entry& entry) {
+  stats_.bytes -= entry.bytes;
+  entry.bytes = entry.signature.size() + entry.table.bytes();
+  stats_.bytes += entry.bytes;
+  while (stats_.bytes > options_.most_bytes && entries_.size() > 1) drop_last();
+}
+
+void ClassCache::drop_last() {
+  Entry& last = entries_.back();
+  stats_.bytes -= last.bytes;
+  --stats_.tables;
+  ++stats_.dropped;
+  by_signature_.erase(last.signature);
+  entries_.pop_back();
+}
+
+bool ClassCache::seen_before(size_t hash) {
+  return std::exchange(seen_[hash % seen_.size()], hash) == hash;
+}
+
+bool ClassCache::check_now() {
+  if (options_.check_every == 0 || ++decisions_ % options_.check_every != 0) return false;
+  ++stats_.checked;
+  return true;
+}
+
+void ClassCache::distrust(const Framework& framework, PluginIndex plugin) {
+  if (plugin != kNoPlugin) distrusted_[&framework].set(plugin);
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    if (entry->framework != &framework) {
+      ++entry;
+      continue;
+    }
+    stats_.bytes -= entry->bytes;
+    --stats_.tables;
+    by_signature_.erase(entry->signature);
+    entry = entries_.erase(entry);
+  }
+}
+
+}  // namespace plimsoll

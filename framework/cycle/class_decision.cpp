@@ -1,0 +1,160 @@
+// A decision from what is known of the pod's class, and the check of it: some decisions are made
+// again without, and where the two differ, the one made afresh counts.
+
+#include <string>
+#include <utility>
+
+#include "framework/base/log.hpp"
+#include "framework/cycle/attempt.hpp"
+#include "framework/cycle/columns.hpp"
+#include "framework/cycle/scheduler.hpp"
+#include "framework/cycle/what_if.hpp"
+
+namespace plimsoll {
+
+// Errors of plugins are not told here: the walk over all nodes meets them again, in their order.
+void Scheduler::ask_class(Attempt& attempt, Evaluation& result) {
+  ClassTable* table = classes_.find(attempt.framework, *attempt.pod);
+  if (table == nullptr) return;
+  if (!table->update_verdicts(*attempt.cycle, *attempt.pod, cluster_).ok()) return;
+  result.table = table;
+  result.whole =
+      !table->has_fresh_filters() && contested_nodes(*attempt.pod, cluster_, nominator_).empty();
+  result.check = classes_.check_now();
+}
+
+// The verdicts on all nodes with those that are not kept. False: there is no table, or a plugin
+// failed.
+bool Scheduler::copy_class_verdicts(Attempt& attempt, NodeRows rows, Evaluation& result,
+                                    Columns& columns) {
+  if (result.table == nullptr) return false;
+  result.table->copy_verdicts(rows, columns.view());
+  if (result.whole) return true;
+  bool well =
+      result.table->run_fresh_filters(*attempt.cycle, *attempt.pod, rows, columns.view()).ok();
+  const auto contested = contested_nodes(*attempt.pod, cluster_, nominator_);
+  std::vector<const NodeInfo*> by_slot(contested.empty() ? 0 : cluster_.slot_count());
+  for (const NodeInfo* node : contested) by_slot[node->slot()] = node;
+  for (size_t i = 0; well && !by_slot.empty() && i < rows.size(); ++i) {
+    const NodeInfo* node = by_slot[rows[i]->slot];
+    if (node == nullptr) continue;
+    const Status status =
+        filter_beside_nominated(attempt.framework, *attempt.cycle, *attempt.pod, *node, nominator_);
+    well = !status.is_error();
+    if (status.ok() || !well) continue;
+    columns.codes[i] = static_cast<uint8_t>(status.code);
+    columns.reasons[i] = status.reason;
+    columns.rejectors[i] = status.plugin_index;
+  }
+  if (well) return true;
+  columns = Columns(rows.size());
+  result.table = nullptr;
+  return false;
+}
+
+void Scheduler::check_verdicts(Attempt& attempt, NodeRows rows, Evaluation& result,
+                               Columns& columns) {
+  Columns afresh(rows.size());
+  const Status status = run_filters_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod,
+                                                   rows, afresh.view(), cluster_, nominator_);
+  bool same = status.ok();
+  const auto filters = attempt.framework.at(ExtensionPoint::kFilter);
+  for (size_t i = 0; same && i < rows.size(); ++i) {
+    same = columns.codes[i] == afresh.codes[i] && columns.reasons[i] == afresh.reasons[i] &&
+           columns.rejectors[i] == afresh.rejectors[i];
+    if (same) continue;
+    // The first of the two that refused is the one that was remembered wrongly.
+    PluginIndex suspect = kNoPlugin;
+    for (const Framework::Slot& slot : filters) {
+      if (slot.plugin != columns.rejectors[i] && slot.plugin != afresh.rejectors[i]) continue;
+      suspect = slot.plugin;
+      break;
+    }
+    const auto text = [&](const Columns& from) {
+      return code_name(from.codes[i]) + " " + environment_.reasons.message(from.reasons[i]);
+    };
+    differs(attempt, suspect, *rows[i], text(columns), text(afresh));
+  }
+  if (same) return;
+  result.table = nullptr;
+  result.whole = false;
+  result.status = status;
+  columns = std::move(afresh);
+}
+
+// Null: the walk over the feasible nodes has to say.
+const plimsoll_node_info* Scheduler::best_by_class(Attempt& attempt, const Evaluation& result,
+                                                   NodeRows feasible) {
+  ClassTable& table = *result.table;
+  const CycleContext& cycle = *attempt.cycle;
+  if (!table.update_scores(cycle, *attempt.pod).ok()) return nullptr;
+  const plimsoll_node_info* best = nullptr;
+  if (result.whole && table.ranks()) {
+    if (!table.rank(cycle, *attempt.pod, last_chosen_, best).ok()) return nullptr;
+  } else {
+    ScoreTable scores;
+    if (!table.score(cycle, *attempt.pod, feasible, scores).ok()) return nullptr;
+    best = best_of(feasible, scores.totals);
+  }
+  if (best != nullptr && result.check && !agrees(attempt, result, feasible, best)) return nullptr;
+  return best;
+}
+
+bool Scheduler::agrees(Attempt& attempt, const Evaluation& result, NodeRows feasible,
+                       const plimsoll_node_info* best) {
+  std::vector<int64_t> scores(feasible.size());
+  for (const Framework::Slot& slot : attempt.framework.at(ExtensionPoint::kScore)) {
+    if (attempt.cycle->skip_score.test(slot.plugin)) continue;
+    if (!attempt.framework
+             .run_raw_score(slot.plugin, *attempt.cycle, *attempt.pod, feasible, scores)
+             .ok()) {
+      return false;
+    }
+    for (size_t i = 0; i < feasible.size(); ++i) {
+      int64_t kept = 0;
+      if (!result.table->raw_score(slot.plugin, feasible[i]->slot, kept) || kept == scores[i]) {
+        continue;
+      }
+      differs(attempt, slot.plugin, *feasible[i], "score " + std::to_string(kept),
+              "score " + std::to_string(scores[i]));
+      return false;
+    }
+  }
+  ScoreTable afresh;
+  if (!attempt.framework.run_score(*attempt.cycle, *attempt.pod, feasible, afresh, true).ok()) {
+    return false;
+  }
+  if (result.whole && result.table->ranks()) {
+    for (const ScoreTable::Part& part : afresh.parts) {
+      for (size_t i = 0; i < feasible.size(); ++i) {
+        const int64_t kept = result.table->weighted(part.plugin, feasible[i]->slot);
+        if (kept == part.weighted[i]) continue;
+        differs(attempt, part.plugin, *feasible[i], "normalised " + std::to_string(kept),
+                "normalised " + std::to_string(part.weighted[i]));
+        return false;
+      }
+    }
+  }
+  const plimsoll_node_info* walked = best_of(feasible, afresh.totals);
+  if (walked == best) return true;
+  differs(attempt, kNoPlugin, *walked, "another node", "this node");
+  return false;
+}
+
+void Scheduler::differs(Attempt& attempt, PluginIndex plugin, const plimsoll_node_info& node,
+                        std::string_view kept, std::string_view afresh) {
+  const std::string name(plugin == kNoPlugin ? "" : attempt.framework.plugin_name(plugin));
+  log_error(
+      "what was kept of a class of pods differs from what is found afresh; nothing of this "
+      "plugin is kept from here on",
+      {{"plugin", name},
+       {"profile", attempt.framework.scheduler_name()},
+       {"pod", full_name(*attempt.pod)},
+       {"node", view(node.node->meta.name)},
+       {"kept", kept},
+       {"afresh", afresh}});
+  classes_.note_difference();
+  classes_.distrust(attempt.framework, plugin);
+}
+
+}  // namespace plimsoll

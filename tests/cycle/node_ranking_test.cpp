@@ -1,0 +1,77 @@
+#include "framework/cycle/node_ranking.hpp"
+
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <map>
+#include <random>
+#include <tuple>
+
+namespace plimsoll {
+namespace {
+
+TEST(NodeRanking, HasNoBestWithoutNodes) {
+  NodeRanking ranking;
+  EXPECT_EQ(ranking.best(), NodeRanking::kNone);
+  ranking.reset(5);
+  EXPECT_EQ(ranking.best(), NodeRanking::kNone);
+}
+
+TEST(NodeRanking, PrefersTheHigherTotalThenTheLongerRestThenTheLowerSlot) {
+  NodeRanking ranking;
+  ranking.reset(4);
+  ranking.put(2, 10, 7);
+  EXPECT_EQ(ranking.best(), 2U);
+  ranking.put(3, 10, 6);
+  EXPECT_EQ(ranking.best(), 3U);
+  ranking.put(1, 10, 6);
+  EXPECT_EQ(ranking.best(), 1U);
+  ranking.put(0, 11, 9);
+  EXPECT_EQ(ranking.best(), 0U);
+  ranking.drop(0);
+  EXPECT_EQ(ranking.best(), 1U);
+}
+
+TEST(NodeRanking, IsTheBestOfAWalk) {
+  constexpr uint32_t kSeed = 20261122;
+  std::cout << "seed " << kSeed << std::endl;
+  std::mt19937 dice(kSeed);
+  const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(dice() % limit); };
+  for (int round = 0; round < 50; ++round) {
+    size_t slots = 1 + below(40);
+    NodeRanking ranking;
+    ranking.reset(slots);
+    std::map<uint32_t, std::pair<int64_t, uint64_t>> kept;
+    for (int step = 0; step < 200; ++step) {
+      if (below(50) == 0) {
+        slots += below(30);
+        ranking.grow(slots);
+      }
+      const uint32_t slot = below(static_cast<uint32_t>(slots));
+      if (below(3) == 0) {
+        ranking.drop(slot);
+        kept.erase(slot);
+      } else {
+        const auto value = std::pair<int64_t, uint64_t>(below(6), below(4));
+        kept[slot] = value;
+        if (below(8) == 0) {
+          ranking.set(slot, value.first, value.second);
+          ranking.play_all();
+        } else {
+          ranking.put(slot, value.first, value.second);
+        }
+      }
+      uint32_t best = NodeRanking::kNone;
+      for (const auto& [other, value] : kept) {
+        if (best == NodeRanking::kNone || value.first > kept[best].first ||
+            (value.first == kept[best].first && value.second < kept[best].second)) {
+          best = other;
+        }
+      }
+      ASSERT_EQ(ranking.best(), best) << "round " << round << ", step " << step;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll
