@@ -1,0 +1,236 @@
+// Decisions per second of the scheduler loop, without an API server: every pod is bound at once and
+// for good. Measured is the CPU time of the loop's thread, from the moment that everything is known
+// to the last binding; the machine may be busy with other work. Beside it the least that anybody
+// must do who looks at every node (timing.hpp), measured in the same run.
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <ctime>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/engine/world.hpp"
+#include "bench/topology/timing.hpp"
+#include "framework/base/log.hpp"
+#include "framework/cycle/scheduler.hpp"
+#include "framework/runtime/modules.hpp"
+#include "plugins/builtin/builtin.hpp"
+
+namespace {
+
+using namespace plimsoll;
+using bench::Shape;
+
+[[noreturn]] void give_up(const std::string& why) {
+  std::fprintf(stderr, "engine_bench: %s\n", why.c_str());
+  std::exit(1);
+}
+
+// Everything succeeds at once.
+class Instant final : public ApiWriter {
+ public:
+  void bind(BindRequest, Done done) override {
+    done({});
+    ++bound;
+  }
+  void record_event(EventRecord) override {}
+  void patch_condition(ConditionPatch, Done done) override {
+    ++refused;
+    done({});
+  }
+  void request(ApiRequest, Answered done) override { done(500, "{}"); }
+  std::atomic<size_t> bound{0};
+  std::atomic<size_t> refused{0};
+};
+
+struct Case {
+  size_t nodes = 5'000;
+  size_t pods = 20'000;
+  Shape shape = Shape::kIdentical;
+  bool topology = false;
+  bool classes = true;
+};
+
+const char* name(Shape shape) {
+  switch (shape) {
+    case Shape::kIdentical:
+      return "identical";
+    case Shape::kMixed:
+      return "mixed";
+    case Shape::kDifferent:
+      return "different";
+  }
+  return "";
+}
+
+size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  size_t size = 0;
+  size_t resident = 0;
+  statm >> size >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+ProfileSpec profile_of(const Case& run, const Modules& modules) {
+  ProfileSpec profile;
+  profile.scheduler_name = "topo";
+  std::vector<std::string> plugins = {"SchedulingGates",   "PrioritySort",
+                                      "NodeUnschedulable", "NodeName",
+                                      "TaintToleration",   "NodeAffinity",
+                                      "NodePorts",         "NodeResourcesFit",
+                                      "DefaultPreemption", "NodeResourcesBalancedAllocation",
+                                      "DefaultBinder",     "UnsupportedFeatures"};
+  if (run.topology) {
+    plugins.insert(plugins.end(), {"NodeResourceTopologyMatch", "TopologyScore", "NodeDevice"});
+  }
+  for (const std::string& plugin : plugins) {
+    const auto points = modules.extension_points(plugin);
+    if (!points) give_up(points.error().message);
+    for (const ExtensionPoint point : *points) profile.at(point).push_back({plugin});
+  }
+  return profile;
+}
+
+double cpu_seconds(pthread_t thread) {
+  clockid_t clock{};
+  timespec now{};
+  pthread_getcpuclockid(thread, &clock);
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+void measure(const Case& run, const Modules& modules) {
+  SymbolTable symbols;
+  Instant writer;
+  SchedulerOptions options;
+  options.profiles.push_back(profile_of(run, modules));
+  options.binder_threads = 1;
+  options.classes.enabled = run.classes;
+  auto made = Scheduler::create(std::move(options), modules, symbols, writer);
+  if (!made) give_up(made.error().message);
+  const std::unique_ptr<Scheduler> scheduler = std::move(*made);
+  const size_t before = resident_bytes();
+  std::thread loop([&] { scheduler->run(); });
+  const auto on_loop = [&](const std::function<void()>& task) {
+    std::promise<void> done;
+    scheduler->post(Task{[&] {
+      task();
+      done.set_value();
+    }});
+    done.get_future().wait();
+  };
+  for (size_t i = 0; i < run.nodes; ++i) {
+    scheduler->post(NodeUpserted{bench::make_node(i, symbols)});
+    if (!run.topology) continue;
+    scheduler->post(ObjectUpserted{bench::make_topology(i)});
+    scheduler->post(ObjectUpserted{bench::make_devices(i)});
+  }
+  on_loop([] {});
+  const size_t with_nodes = resident_bytes();
+  for (size_t i = 0; i < run.pods; ++i) {
+    scheduler->post(PodUpserted{bench::make_pod(i, run.shape, run.topology, symbols)});
+  }
+  for (const WantedKind& kind : scheduler->wanted_kinds()) {
+    scheduler->post(KindSynced{kind.resource(), true});
+  }
+  scheduler->post(KindSynced{"nodes", true});
+  on_loop([] {});
+  const double began = cpu_seconds(loop.native_handle());
+  scheduler->post(KindSynced{"pods", true});
+  while (writer.bound + writer.refused < run.pods) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  on_loop([] {});
+  const double took = cpu_seconds(loop.native_handle()) - began;
+  const SchedulerStats stats = scheduler->stats();
+  const size_t after = resident_bytes();
+  scheduler->stop();
+  loop.join();
+  const double floor = bench::floor_ms(run.nodes, 8) * 1e3;
+  const double each = took * 1e6 / static_cast<double>(run.pods);
+  std::printf("%8zu  %-9s  %-8s  %-7s  %9.0f  %9.2f  %9.2f  %9zu  %8.1f  %8.1f  %7.1f\n", run.nodes,
+              name(run.shape), run.topology ? "topology" : "default", run.classes ? "on" : "off",
+              static_cast<double>(run.pods) / took, each, each / floor, writer.bound.load(),
+              static_cast<double>(with_nodes - before) / 1024 / static_cast<double>(run.nodes),
+              static_cast<double>(after - with_nodes) / 1024 / static_cast<double>(run.pods),
+              static_cast<double>(stats.classes.bytes) / (1 << 20));
+  std::fflush(stdout);
+}
+
+Shape shape_of(const std::string& text) {
+  if (text == "identical") return Shape::kIdentical;
+  if (text == "mixed") return Shape::kMixed;
+  if (text == "different") return Shape::kDifferent;
+  give_up("--shape: \"" + text + "\" is none of identical, mixed, different");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  log_to_stderr(LogLevel::kError, LogFormat::kText);
+  std::string folder = "build/release/plugins";
+  std::optional<Case> single;
+  const auto one = [&]() -> Case& {
+    if (!single) single.emplace();
+    return *single;
+  };
+  for (int i = 1; i < argc; ++i) {
+    const std::string option = argv[i];
+    if (option == "--no-classes") {
+      one().classes = false;
+      continue;
+    }
+    if (i + 1 == argc) give_up(option + " needs a value");
+    const std::string value = argv[++i];
+    if (option == "--plugin-dir") {
+      folder = value;
+    } else if (option == "--nodes") {
+      one().nodes = std::strtoul(value.c_str(), nullptr, 10);
+    } else if (option == "--pods") {
+      one().pods = std::strtoul(value.c_str(), nullptr, 10);
+    } else if (option == "--shape") {
+      one().shape = shape_of(value);
+    } else if (option == "--profile") {
+      if (value != "default" && value != "topology") give_up("--profile: default or topology");
+      one().topology = value == "topology";
+    } else {
+      give_up("unknown option " + option);
+    }
+  }
+  if (single && (single->nodes == 0 || single->pods == 0)) give_up("no nodes or no pods");
+  Modules modules;
+  modules.add_builtin(builtin_modules());
+  for (const char* file : {"NodeResourceTopologyMatch", "TopologyScore", "NodeDevice"}) {
+    const ModuleRecord& record =
+        modules.load_file(std::filesystem::path(folder) / (std::string(file) + ".so"));
+    if (!record.loaded) give_up(record.refusal);
+  }
+  std::printf("%8s  %-9s  %-8s  %-7s  %9s  %9s  %9s  %9s  %8s  %8s  %7s\n", "nodes", "pods",
+              "profile", "classes", "pods/s", "us/pod", "x floor", "bound", "KiB/node", "KiB/pod",
+              "tables");
+  if (single) {
+    measure(*single, modules);
+    return 0;
+  }
+  for (const bool topology : {false, true}) {
+    for (const Shape shape : {Shape::kIdentical, Shape::kMixed, Shape::kDifferent}) {
+      for (const size_t nodes : {size_t{1'000}, size_t{5'000}, size_t{20'000}, size_t{100'000}}) {
+        // As many as take a while, but no more than fit.
+        size_t pods = shape == Shape::kDifferent ? 20'000'000 / nodes : 50'000;
+        pods = std::min(pods, nodes * 15);
+        measure({nodes, pods, shape, topology, true}, modules);
+      }
+    }
+  }
+}

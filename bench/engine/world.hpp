@@ -1,0 +1,30 @@
+#pragma once
+// Clusters and pods for the measurement of decisions.
+
+#include <cstdint>
+#include <string>
+
+#include "framework/api/decode.hpp"
+#include "framework/api/objects.hpp"
+#include "framework/api/symbols.hpp"
+
+namespace plimsoll::bench {
+
+enum class Shape { kIdentical, kMixed, kDifferent };
+
+inline constexpr int kZones = 8;
+inline constexpr int kCpusOfZone = 8;
+inline constexpr int kGpus = 8;
+
+// 64 CPUs, 256 GiB, 110 pods, 8 GPUs.
+[[nodiscard]] NodeRef make_node(size_t number, SymbolTable& symbols);
+// Its 8 zones; every other node's policy is single-numa-node, the rest have restricted.
+[[nodiscard]] RawRef make_topology(size_t number);
+// Its 8 GPUs, two at each PCIe id.
+[[nodiscard]] RawRef make_devices(size_t number);
+
+// Guaranteed, whole CPUs. Mixed: a hundred kinds, of CPUs and memory, and with `gpus` every tenth
+// of them asks for a GPU or a share of one. Different: the memory of each is its own.
+[[nodiscard]] PodRef make_pod(size_t number, Shape shape, bool gpus, SymbolTable& symbols);
+
+}  // namespace plimsoll::bench
