@@ -167,7 +167,8 @@ void RandomCluster::check_zones(const Json& pod, const std::string& node) {
     return;
   }
   ++totals_.in_one_zone;
-  for (const Json& share : Json::parse(annotations[kDeviceAnnotation].get<std::string>())["gpu"]) {
+  const Json allocation = Json::parse(annotations[kDeviceAnnotation].get<std::string>());
+  for (const Json& share : allocation.value("gpu", Json::array())) {
     if (share["minor"] == zone) continue;
     wrongs_.push_back(name_of(pod) + " has CPUs of zone " + std::to_string(zone) + " of " + node +
                       " and gpu " + share["minor"].dump());
