@@ -228,7 +228,8 @@ TEST(HostileInput, AllocationAnnotations) {
       "16Gi","koordinator.sh/gpu-memory-ratio":"100"},"id":"GPU-1"},{"minor":2,"resources":
       {"koordinator.sh/gpu-core":50}}],"rdma":[{"minor":1,"resources":{"koordinator.sh/rdma":"1"},
       "extension":{"vfs":[{"minor":-1,"busID":"0000:1f:00.2"}]}}]})");
-  const auto requests = test::quantities({{"nvidia.com/gpu", 2}, {"koordinator.sh/rdma", 1}});
+  const test::Ask asked{{"nvidia.com/gpu", 2}, {"koordinator.sh/rdma", 1}};
+  const auto requests = test::quantities(asked);
   std::vector<std::string> uids;
   for (int i = 0; i < rounds() && !testing::Test::HasFailure(); ++i) {
     const std::string text = mutator.text(sane);
@@ -322,7 +323,8 @@ TEST(HostileInput, NumbersBeyondAllSense) {
   Accounts accounts(test::types(), nullptr);
   accounts.node_added("n", 0);
   accounts.device_changed("n", test::device_object("n", {test::gpu(0, "1Gi")}).dump());
-  const auto all = test::quantities({{"nvidia.com/gpu", std::numeric_limits<int64_t>::max()}});
+  const test::Ask everything{{"nvidia.com/gpu", std::numeric_limits<int64_t>::max()}};
+  const auto all = test::quantities(everything);
   for (const char* uid : {"a", "b", "c"}) accounts.pod_assigned({uid, "n", std::nullopt, all});
   EXPECT_GT(accounts.at_slot(0)->type(0).unknown_whole, 0);
   EXPECT_EQ(test::outcome(*accounts.at_slot(0), test::demand_of({{"nvidia.com/gpu", 1}})),
