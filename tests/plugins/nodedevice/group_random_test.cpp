@@ -46,14 +46,18 @@ class Life {
       case 10:
         note("bindings fail");
         cluster_.fail_bindings(true);
+        failing_ = true;
+        disturb_all();
         return;
       case 11:
         note("bindings work");
         cluster_.fail_bindings(false);
+        failing_ = false;
         return;
       case 12:
         note("restart");
         cluster_.restart();
+        disturb_all();
         return;
       default:
         return pass(static_cast<int>(dice_() % 5));
@@ -63,6 +67,7 @@ class Life {
   // Everything that was begun ends: waits, backoffs, what is held for a failed binding.
   void rest() {
     cluster_.fail_bindings(false);
+    failing_ = false;
     note("rest");
     pass(150);
     check();
@@ -101,6 +106,7 @@ class Life {
   int complete = 0;  // groups that ran when everything was at rest
   int pending = 0;   // that had no pod on a node
   int left_alone = 0;
+  int undisturbed = 0;  // groups that had a pod on a node and nothing that excuses a lack
 
  private:
   struct Room {
@@ -112,8 +118,14 @@ class Life {
     Room asked;  // by all pods together
     bool picky = false;
     std::vector<std::string> pods;
-    bool lost_members = false;
+    // Members went, or bindings failed or the scheduler ended after the group was let go: what it
+    // had of a node is not all kept for it, and others may have taken it.
+    bool disturbed = false;
   };
+
+  void disturb_all() {
+    for (auto& [name, group] : groups_) group.disturbed = true;
+  }
 
   void note(std::string line) {
     journal_.push_back(std::move(line));
@@ -141,6 +153,7 @@ class Life {
   void add_group() {
     const std::string name = "g" + std::to_string(++names_);
     Group& group = groups_[name];
+    group.disturbed = failing_;
     group.min = 2 + static_cast<int>(dice_() % 4);
     const int pods = group.min + static_cast<int>(dice_() % 3) - 1;
     const int gpus = static_cast<int>(dice_() % 4);
@@ -185,7 +198,7 @@ class Life {
     note("lose " + it->second.pods.back());
     cluster_.delete_pod(it->second.pods.back());
     it->second.pods.pop_back();
-    it->second.lost_members = true;
+    it->second.disturbed = true;
   }
   void late_member() {
     const auto it = any_group();
@@ -200,7 +213,9 @@ class Life {
       const int bound = cluster_.bound(name);
       complete += bound >= group.min ? 1 : 0;
       pending += bound == 0 ? 1 : 0;
-      if (bound > 0 && bound < group.min && !group.lost_members)
+      if (group.disturbed) continue;
+      undisturbed += bound > 0 ? 1 : 0;
+      if (bound > 0 && bound < group.min)
         wrong_ =
             name + " runs in part: " + std::to_string(bound) + " of " + std::to_string(group.min);
     }
@@ -213,17 +228,22 @@ class Life {
   std::vector<Room> nodes_;
   std::deque<std::string> journal_;
   std::string wrong_;
+  bool failing_ = false;
   int names_ = 0;
 };
 
+// The same lives every time, so that what fails is due to the change at hand.
+constexpr uint64_t kFirstSeed = 4100;
+
 TEST(GroupRandom, NeverInPartNeverTwice) {
   const char* given = std::getenv("PLIMSOLL_SEED");
-  const uint64_t first = given != nullptr ? std::stoull(given) : std::random_device()();
+  const uint64_t first = given != nullptr ? std::stoull(given) : kFirstSeed;
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(12);
   int lives = 0;
   int complete = 0;
   int pending = 0;
   int left_alone = 0;
+  int undisturbed = 0;
   for (uint64_t seed = first; std::chrono::steady_clock::now() < until && lives < 40; ++seed) {
     Life life(seed);
     for (int round = 0; round < 3 && life.wrong().empty(); ++round) {
@@ -234,6 +254,7 @@ TEST(GroupRandom, NeverInPartNeverTwice) {
     ++lives;
     left_alone += life.left_alone;
     complete += life.complete;
+    undisturbed += life.undisturbed;
     pending += life.pending;
     ASSERT_EQ(life.wrong(), "") << "PLIMSOLL_SEED=" << seed << "\n" << life.story();
   }
@@ -241,6 +262,7 @@ TEST(GroupRandom, NeverInPartNeverTwice) {
             << pending << " were left pending, " << left_alone
             << " ran when they were left alone\n";
   EXPECT_GT(complete, 0);
+  EXPECT_GT(undisturbed, 0);
 }
 
 }  // namespace
