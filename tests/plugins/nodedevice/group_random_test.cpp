@@ -17,7 +17,7 @@ namespace {
 
 class Life {
  public:
-  explicit Life(uint64_t seed) : dice_(seed) {
+  explicit Life(uint64_t seed) : dice_(seed), calm_(seed % 2 == 0) {
     for (int i = 0; i < 4; ++i) {
       const std::string zone = i % 2 == 0 ? "east" : "west";
       const Room room{2 + 2 * static_cast<int>(dice_() % 4), 4 + static_cast<int>(dice_() % 12)};
@@ -44,6 +44,7 @@ class Life {
       case 9:
         return late_member();
       case 10:
+        if (calm_) return pass(1);
         note("bindings fail");
         cluster_.fail_bindings(true);
         failing_ = true;
@@ -55,6 +56,7 @@ class Life {
         failing_ = false;
         return;
       case 12:
+        if (calm_) return pass(1);
         note("restart");
         cluster_.restart();
         disturb_all();
@@ -228,6 +230,7 @@ class Life {
   std::vector<Room> nodes_;
   std::deque<std::string> journal_;
   std::string wrong_;
+  bool calm_;  // no binding fails, and the scheduler goes on: every group is whole or not there
   bool failing_ = false;
   int names_ = 0;
 };
