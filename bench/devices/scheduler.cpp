@@ -6,6 +6,7 @@
 #include "bench/topology/timing.hpp"
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
+#include "framework/runtime/every_point.hpp"
 #include "plugins/builtin/builtin.hpp"
 
 namespace plimsoll::bench {
@@ -60,9 +61,8 @@ BenchScheduler::BenchScheduler(const std::string& plugin_file, const std::string
   profile.scheduler_name = "bench";
   profile.args["NodeDevice"] = device_args;
   for (const std::string name : kPlugins) {
-    const auto points = impl.modules.extension_points(name);
-    if (!points) throw std::runtime_error(points.error().message);
-    for (const ExtensionPoint point : *points) profile.at(point).push_back({name});
+    const auto enabled = enable_at_every_point(profile, impl.modules, name);
+    if (!enabled) throw std::runtime_error(enabled.error().message);
   }
   auto made = Framework::create(profile, impl.modules, impl.environment);
   if (!made) throw std::runtime_error(made.error().front().message);

@@ -24,6 +24,7 @@
 #include "bench/topology/timing.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/runtime/every_point.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 
@@ -95,9 +96,8 @@ ProfileSpec profile_of(const Case& run, const Modules& modules) {
     plugins.insert(plugins.end(), {"NodeResourceTopologyMatch", "TopologyScore", "NodeDevice"});
   }
   for (const std::string& plugin : plugins) {
-    const auto points = modules.extension_points(plugin);
-    if (!points) give_up(points.error().message);
-    for (const ExtensionPoint point : *points) profile.at(point).push_back({plugin});
+    const auto enabled = enable_at_every_point(profile, modules, plugin);
+    if (!enabled) give_up(enabled.error().message);
   }
   return profile;
 }

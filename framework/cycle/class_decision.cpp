@@ -18,8 +18,8 @@ void Scheduler::ask_class(Attempt& attempt, Evaluation& result) {
   if (table == nullptr) return;
   if (!table->update_verdicts(*attempt.cycle, *attempt.pod, cluster_).ok()) return;
   result.table = table;
-  result.whole =
-      !table->has_fresh_filters() && contested_nodes(*attempt.pod, cluster_, nominator_).empty();
+  result.contested = contested_nodes(*attempt.pod, cluster_, nominator_);
+  result.whole = !table->has_fresh_filters() && result.contested.empty();
   result.check = classes_.check_now();
 }
 
@@ -32,19 +32,17 @@ bool Scheduler::copy_class_verdicts(Attempt& attempt, NodeRows rows, Evaluation&
   if (result.whole) return true;
   bool well =
       result.table->run_fresh_filters(*attempt.cycle, *attempt.pod, rows, columns.view()).ok();
-  const auto contested = contested_nodes(*attempt.pod, cluster_, nominator_);
-  std::vector<const NodeInfo*> by_slot(contested.empty() ? 0 : cluster_.slot_count());
-  for (const NodeInfo* node : contested) by_slot[node->slot()] = node;
-  for (size_t i = 0; well && !by_slot.empty() && i < rows.size(); ++i) {
-    const NodeInfo* node = by_slot[rows[i]->slot];
-    if (node == nullptr) continue;
-    const Status status =
-        filter_beside_nominated(attempt.framework, *attempt.cycle, *attempt.pod, *node, nominator_);
-    well = !status.is_error();
-    if (status.ok() || !well) continue;
-    columns.codes[i] = static_cast<uint8_t>(status.code);
-    columns.reasons[i] = status.reason;
-    columns.rejectors[i] = status.plugin_index;
+  if (well && !result.contested.empty()) {
+    Columns beside(rows.size());
+    well = filter_contested(attempt.framework, *attempt.cycle, *attempt.pod, rows, beside.view(),
+                            result.contested, cluster_.slot_count(), nominator_)
+               .ok();
+    for (size_t i = 0; well && i < rows.size(); ++i) {
+      if (beside.codes[i] == PLIMSOLL_SUCCESS) continue;
+      columns.codes[i] = beside.codes[i];
+      columns.reasons[i] = beside.reasons[i];
+      columns.rejectors[i] = beside.rejectors[i];
+    }
   }
   if (well) return true;
   columns = Columns(rows.size());

@@ -95,7 +95,6 @@ Status ClassTable::update_verdicts(const CycleContext& cycle, const plimsoll_pod
     if (is_new) {
       row.node = node->abi();
       ++node_count_;
-      feasible_stale_ = true;
     }
     for (size_t i = 0; i < scores_.size(); ++i) {
       if ((scores_[i].aspects & changed) != 0) row.scored &= ~(uint64_t{1} << i);
@@ -244,11 +243,6 @@ Status ClassTable::run_fresh_filters(const CycleContext& cycle, const plimsoll_p
     }
   }
   return {};
-}
-
-PluginIndex ClassTable::refused_by(uint32_t slot) const {
-  const Row& row = rows_[slot];
-  return row.refuser == kFeasible ? kNoPlugin : filters_[row.refuser].plugin;
 }
 
 // ---- scores

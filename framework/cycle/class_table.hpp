@@ -62,9 +62,7 @@ class ClassTable {
 
   [[nodiscard]] size_t bytes() const;
 
-  // ---- for the shadow check
-  // What the kept filters say of a node: the one that refuses it, or kNoPlugin.
-  [[nodiscard]] PluginIndex refused_by(uint32_t slot) const;
+  // ---- for the check
   // The kept raw score of a feasible node; false: none is kept.
   [[nodiscard]] bool raw_score(PluginIndex plugin, uint32_t slot, int64_t& raw) const;
   // Of a node that is ranked: what the plugin adds to its total.

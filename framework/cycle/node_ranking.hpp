@@ -60,8 +60,6 @@ class NodeRanking {
   }
 
   [[nodiscard]] uint32_t best() const { return winners_[1]; }  // kNone: there is none
-  [[nodiscard]] bool has(uint32_t slot) const { return winners_[leaves_ + slot] != kNone; }
-  [[nodiscard]] int64_t total(uint32_t slot) const { return totals_[slot]; }
   [[nodiscard]] size_t bytes() const {
     return leaves_ * (sizeof(int64_t) + sizeof(uint64_t) + 2 * sizeof(uint32_t));
   }

@@ -133,9 +133,10 @@ class Scheduler final : public Inbox, private HostBackend {
   // What the filters said; rows and results by position.
   struct Evaluation {
     std::vector<const plimsoll_node_info*> feasible;  // not filled in if `whole`
-    ClassTable* table = nullptr;  // of the pod's class; null: all nodes are walked over
-    bool whole = false;           // the table's feasible nodes are those of this pod
-    bool check = false;           // to be made again without the table
+    ClassTable* table = nullptr;             // of the pod's class; null: all nodes are walked over
+    std::vector<const NodeInfo*> contested;  // with a table: see contested_nodes()
+    bool whole = false;                      // the table's feasible nodes are those of this pod
+    bool check = false;                      // to be made again without the table
     Diagnosis diagnosis;
     Status status;
     Nominating nominating = Nominating::clear();  // what a failure says about the nomination

@@ -11,9 +11,8 @@ namespace {
 
 // Empty: the plugin of that name shows nothing.
 std::string state_of(const ServiceTable& services, std::string_view plugin) {
-  const auto* source = static_cast<const plimsoll_state_source*>(
-      services.find(PLIMSOLL_STATE_SERVICE_PREFIX + std::string(plugin),
-                    PLIMSOLL_STATE_SERVICE_VERSION));
+  const auto* source = static_cast<const plimsoll_state_source*>(services.find(
+      PLIMSOLL_STATE_SERVICE_PREFIX + std::string(plugin), PLIMSOLL_STATE_SERVICE_VERSION));
   std::string text;
   if (source == nullptr || source->describe == nullptr) return text;
   source->describe(

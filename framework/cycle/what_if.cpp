@@ -89,29 +89,33 @@ std::vector<const NodeInfo*> contested_nodes(const plimsoll_pod& pod, const Clus
   return nodes;
 }
 
-Status filter_beside_nominated(Framework& framework, const CycleContext& cycle,
-                               const plimsoll_pod& pod, const NodeInfo& node,
-                               const Nominator& nominator) {
-  return filter_beside(framework, cycle, pod, node, nominator.pods_of(node.name()));
-}
-
-Status run_filters_with_nominated(Framework& framework, const CycleContext& cycle,
-                                  const plimsoll_pod& pod, NodeRows rows, FilterColumns out,
-                                  const ClusterState& cluster, const Nominator& nominator) {
-  std::vector<const NodeInfo*> twice;  // by slot
-  for (const NodeInfo* node : contested_nodes(pod, cluster, nominator)) {
-    if (twice.empty()) twice.resize(cluster.slot_count());
-    twice[node->slot()] = node;
-  }
-  for (size_t i = 0; !twice.empty() && i < rows.size(); ++i) {
-    const NodeInfo* node = twice[rows[i]->slot];
+Status filter_contested(Framework& framework, const CycleContext& cycle, const plimsoll_pod& pod,
+                        NodeRows rows, FilterColumns out,
+                        std::span<const NodeInfo* const> contested, uint32_t slot_count,
+                        const Nominator& nominator) {
+  if (contested.empty()) return {};
+  std::vector<const NodeInfo*> by_slot(slot_count);
+  for (const NodeInfo* node : contested) by_slot[node->slot()] = node;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const NodeInfo* node = by_slot[rows[i]->slot];
     if (node == nullptr || out.codes[i] != PLIMSOLL_SUCCESS) continue;
-    const Status status = filter_beside_nominated(framework, cycle, pod, *node, nominator);
+    const Status status =
+        filter_beside(framework, cycle, pod, *node, nominator.pods_of(node->name()));
     if (status.is_error()) return status;
     out.codes[i] = static_cast<uint8_t>(status.code);
     out.reasons[i] = status.reason;
     out.rejectors[i] = status.plugin_index;
   }
+  return {};
+}
+
+Status run_filters_with_nominated(Framework& framework, const CycleContext& cycle,
+                                  const plimsoll_pod& pod, NodeRows rows, FilterColumns out,
+                                  const ClusterState& cluster, const Nominator& nominator) {
+  Status status =
+      filter_contested(framework, cycle, pod, rows, out, contested_nodes(pod, cluster, nominator),
+                       cluster.slot_count(), nominator);
+  if (!status.ok()) return status;
   return framework.run_filters(cycle, pod, rows, out);  // those that passed, now without them
 }
 

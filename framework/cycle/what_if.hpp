@@ -8,7 +8,9 @@
 // times: with them, because their room is not to be taken; without them, because they may end up
 // elsewhere. Scheduler loop only.
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "framework/cluster/cluster_state.hpp"
@@ -28,10 +30,12 @@ namespace plimsoll {
                                                            const ClusterState& cluster,
                                                            const Nominator& nominator);
 
-// The verdict on such a node with these pods on it: the first of the two that it must pass.
-[[nodiscard]] Status filter_beside_nominated(Framework& framework, const CycleContext& cycle,
-                                             const plimsoll_pod& pod, const NodeInfo& node,
-                                             const Nominator& nominator);
+// The verdicts on those of the rows that are such nodes, with these pods on them: the first of the
+// two that they must pass. Rows that are not 0 are left alone, as in Framework::run_filters.
+[[nodiscard]] Status filter_contested(Framework& framework, const CycleContext& cycle,
+                                      const plimsoll_pod& pod, NodeRows rows, FilterColumns out,
+                                      std::span<const NodeInfo* const> contested,
+                                      uint32_t slot_count, const Nominator& nominator);
 
 // Framework::run_filters with nominated pods; only the nodes that have such pods cost more.
 [[nodiscard]] Status run_filters_with_nominated(Framework& framework, const CycleContext& cycle,

@@ -13,23 +13,12 @@ using Json = nlohmann::json;
 // Collects every problem instead of stopping at the first.
 class Reader {
  public:
-  [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
+  [[nodiscard]] ArgsProblems& problems() { return problems_; }
 
-  void problem(const std::string& path, const std::string& text) {
-    problems_.push_back(path.empty() ? text : path + ": " + text);
-  }
-
-  // Whether `value` is an object; complains about fields beyond `known`.
+  void problem(const std::string& path, const std::string& text) { problems_.add(path, text); }
   bool object(const Json& value, const std::string& path,
               std::initializer_list<std::string_view> known) {
-    if (!value.is_object()) {
-      problem(path, "must be an object");
-      return false;
-    }
-    for (const auto& [key, unused] : value.items())
-      if (std::find(known.begin(), known.end(), key) == known.end())
-        problem(path.empty() ? key : path + "." + key, "unknown field");
-    return true;
+    return problems_.object(value, path, known);
   }
 
   // The member, or null if it is absent, null, or (then it complains) of the wrong kind.
@@ -63,7 +52,7 @@ class Reader {
   }
 
  private:
-  std::vector<std::string> problems_;
+  ArgsProblems problems_;
 };
 
 void read_weights(Reader& reader, const Json& resources, DeviceArgs& args) {
@@ -95,12 +84,10 @@ void read_strategy(Reader& reader, const Json& strategy, DeviceArgs& args) {
     reader.problem(path + ".type",
                    "must be LeastAllocated, MostAllocated or FragmentationGradient");
   if (const auto it = strategy.find("fragmentation"); it != strategy.end() && !it->is_null()) {
-    ArgsProblems problems;
     if (!args.fragmentation)
-      problems.emplace_back(path + ".fragmentation", "needs the type FragmentationGradient");
-    FragmentationArgs read = read_fragmentation(*it, path + ".fragmentation", problems);
+      reader.problem(path + ".fragmentation", "needs the type FragmentationGradient");
+    FragmentationArgs read = read_fragmentation(*it, path + ".fragmentation", reader.problems());
     if (args.fragmentation) args.fragmentation = std::move(read);
-    for (const auto& [at, text] : problems) reader.problem(at, text);
   }
   if (const Json* resources =
           reader.member(strategy, path, "resources", Json::value_t::array, "a list"))
@@ -149,11 +136,8 @@ void read_args(Reader& reader, const Json& json, DeviceArgs& args) {
   if (const Json* value = reader.member(json, "", "gpuShareUnsupportedModels", kObject,
                                         "an object of lists of models by vendor"))
     read_unsupported(reader, *value, args);
-  if (const auto it = json.find("deviceTypes"); it != json.end() && !it->is_null()) {
-    ArgsProblems problems;
-    args.types = read_device_types(*it, std::move(args.types), problems);
-    for (const auto& [path, text] : problems) reader.problem(path, text);
-  }
+  if (const auto it = json.find("deviceTypes"); it != json.end() && !it->is_null())
+    args.types = read_device_types(*it, std::move(args.types), reader.problems());
 }
 
 }  // namespace
@@ -165,9 +149,7 @@ Result<DeviceArgs> parse_device_args(std::string_view text) {
     if (json.is_discarded()) return fail("args are not JSON");
     Reader reader;
     if (!json.is_null()) read_args(reader, json, args);
-    std::string all;
-    for (const std::string& problem : reader.problems()) all += (all.empty() ? "" : "\n") + problem;
-    if (!all.empty()) return fail(std::move(all));
+    if (reader.problems().size() != 0) return fail(reader.problems().text());
   }
   if (args.template_resources.empty()) args.template_resources = {"huawei.com/npu-core"};
   return args;

@@ -19,8 +19,8 @@ class TypeReader {
   TypeReader(DeviceType& type, ArgsProblems& problems) : type_(type), problems_(problems) {}
 
   void read(const Json& entry, const std::string& path) {
-    known_fields(entry, path,
-                 {"name", "resource", "resources", "combinations", "memory", "topologyAware"});
+    problems_.object(entry, path,
+                     {"name", "resource", "resources", "combinations", "memory", "topologyAware"});
     if (entry.contains("resource")) {
       if (entry.contains("resources") || entry.contains("combinations"))
         problem(path + ".resource", "cannot be given together with resources or combinations");
@@ -42,16 +42,7 @@ class TypeReader {
   }
 
  private:
-  void problem(const std::string& path, const std::string& text) {
-    problems_.emplace_back(path, text);
-  }
-
-  void known_fields(const Json& value, const std::string& path,
-                    std::initializer_list<std::string_view> known) {
-    for (const auto& [key, unused] : value.items())
-      if (std::find(known.begin(), known.end(), key) == known.end())
-        problem(path + "." + key, "unknown field");
-  }
+  void problem(const std::string& path, const std::string& text) { problems_.add(path, text); }
 
   const Json* list(const Json& value, const char* key, const std::string& path) {
     const auto it = value.find(key);
@@ -148,7 +139,7 @@ class TypeReader {
   }
 
   void read_count(const Json& count, const std::string& path, Combination& combination) {
-    known_fields(count, path, {"kind", "of"});
+    problems_.object(count, path, {"kind", "of"});
     const std::string kind = text(count, "kind", path);
     if (kind == "One") return;
     if (kind == "Value")
@@ -161,8 +152,7 @@ class TypeReader {
   }
 
   void read_amount(const Json& amount, const std::string& path, Combination& combination) {
-    if (!amount.is_object()) return problem(path, "must be an object");
-    known_fields(amount, path, {"resource", "of", "factor"});
+    if (!problems_.object(amount, path, {"resource", "of", "factor"})) return;
     const int dim = dim_of(current_resource_name(text(amount, "resource", path)));
     if (dim < 0) problem(path + ".resource", "is not one of the type's resources");
     const auto of = request_of(amount, "of", path, combination);
@@ -176,8 +166,7 @@ class TypeReader {
   }
 
   void read_check(const Json& check, const std::string& path, Combination& combination) {
-    if (!check.is_object()) return problem(path, "must be an object");
-    known_fields(check, path, {"of", "percent", "atMost", "multipleOf"});
+    if (!problems_.object(check, path, {"of", "percent", "atMost", "multipleOf"})) return;
     const auto of = request_of(check, "of", path, combination);
     const int kinds = static_cast<int>(check.contains("percent")) +
                       static_cast<int>(check.contains("atMost")) +
@@ -200,8 +189,7 @@ class TypeReader {
   }
 
   void read_combination(const Json& value, const std::string& path) {
-    if (!value.is_object()) return problem(path, "must be an object");
-    known_fields(value, path, {"requests", "count", "amounts", "checks"});
+    if (!problems_.object(value, path, {"requests", "count", "amounts", "checks"})) return;
     Combination combination;
     const auto requests = texts(value, "requests", path);
     for (const auto& [at, name] : requests)
@@ -230,7 +218,7 @@ class TypeReader {
   }
 
   void read_memory(const Json& memory, const std::string& path) {
-    known_fields(memory, path, {"bytes", "percent"});
+    problems_.object(memory, path, {"bytes", "percent"});
     const int bytes = dim_of(current_resource_name(text(memory, "bytes", path)));
     const int percent = dim_of(current_resource_name(text(memory, "percent", path)));
     if (bytes < 0 || percent < 0 || bytes == percent)
@@ -252,7 +240,7 @@ void check_names(const std::vector<DeviceType>& types, const std::string& path,
   for (const DeviceType& type : types)
     for (const RequestName& name : type.names)
       if (!taken.insert(name.name).second)
-        problems.emplace_back(path, name.name + " asks for another type already");
+        problems.add(path, name.name + " asks for another type already");
 }
 
 }  // namespace
@@ -263,7 +251,7 @@ std::vector<DeviceType> read_device_types(const Json& list, std::vector<DeviceTy
   std::vector<DeviceType> read = types;
   const std::string field = "deviceTypes";
   if (!list.is_array()) {
-    problems.emplace_back(field, "must be a list");
+    problems.add(field, "must be a list");
     return types;
   }
   for (size_t i = 0; i < list.size(); ++i) {
@@ -272,14 +260,14 @@ std::vector<DeviceType> read_device_types(const Json& list, std::vector<DeviceTy
     const auto name = entry.is_object() ? entry.find("name") : entry.end();
     if (!entry.is_object() || name == entry.end() || !name->is_string() ||
         name->get<std::string>().empty()) {
-      problems.emplace_back(path + ".name", "must be given");
+      problems.add(path + ".name", "must be given");
       continue;
     }
     auto type = std::find_if(read.begin(), read.end(),
                              [&](const DeviceType& each) { return each.name == *name; });
     if (type == read.end()) {
       if (read.size() == static_cast<size_t>(kMaxTypes)) {
-        problems.emplace_back(path, "is one type more than " + std::to_string(kMaxTypes));
+        problems.add(path, "is one type more than " + std::to_string(kMaxTypes));
         continue;
       }
       type = read.emplace(read.end());

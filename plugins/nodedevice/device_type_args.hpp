@@ -7,12 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/nodedevice/args_problems.hpp"
 #include "plugins/nodedevice/device_types.hpp"
 
 namespace plimsoll::devices {
-
-// A place in the args and what is wrong there.
-using ArgsProblems = std::vector<std::pair<std::string, std::string>>;
 
 // Reads `deviceTypes`, a list, on top of `types`: an entry with a new name is a new type, one with
 // a known name adds resources and combinations to it. Two forms:

@@ -19,7 +19,7 @@ class FragmentationReader {
 
   FragmentationArgs read(const Json& value, const std::string& path) {
     FragmentationArgs args;
-    if (!object(value, path, {"measure", "typicalPods"})) return args;
+    if (!problems_.object(value, path, {"measure", "typicalPods"})) return args;
     if (const Json* measure = member(value, "measure")) {
       const std::string name = measure->is_string() ? measure->get<std::string>() : std::string();
       if (name == "Published")
@@ -33,26 +33,12 @@ class FragmentationReader {
   }
 
  private:
-  void problem(const std::string& path, const std::string& text) {
-    problems_.emplace_back(path, text);
-  }
+  void problem(const std::string& path, const std::string& text) { problems_.add(path, text); }
 
   // The member, or null if it is absent or null.
   static const Json* member(const Json& value, const char* key) {
     const auto it = value.find(key);
     return it == value.end() || it->is_null() ? nullptr : &*it;
-  }
-
-  bool object(const Json& value, const std::string& path,
-              std::initializer_list<std::string_view> known) {
-    if (!value.is_object()) {
-      problem(path, "must be an object");
-      return false;
-    }
-    for (const auto& [key, unused] : value.items())
-      if (std::find(known.begin(), known.end(), key) == known.end())
-        problem(path + "." + key, "unknown field");
-    return true;
   }
 
   int64_t number(const Json& value, const char* key, const std::string& path, int64_t least,
@@ -83,7 +69,7 @@ class FragmentationReader {
     std::set<std::string> models;
     for (size_t i = 0; i < list.size(); ++i) {
       const std::string at = path + "[" + std::to_string(i) + "]";
-      if (!object(list[i], at, {"cpu", "gpus", "gpuMilli", "models", "weight"})) continue;
+      if (!problems_.object(list[i], at, {"cpu", "gpus", "gpuMilli", "models", "weight"})) continue;
       pods.push_back(read_pod(list[i], at));
       models.insert(pods.back().models.begin(), pods.back().models.end());
     }

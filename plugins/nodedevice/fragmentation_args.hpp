@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/nodedevice/device_type_args.hpp"
+#include "plugins/nodedevice/args_problems.hpp"
 #include "plugins/nodedevice/fragmentation.hpp"
 
 namespace plimsoll::devices {

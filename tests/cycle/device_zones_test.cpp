@@ -104,23 +104,10 @@ Json node(const std::string& label = "") {
 // A GPU in each zone; `ill` of them is not healthy.
 Json devices(int ill = -1) {
   static int version = 100;
-  Json list = Json::array();
-  for (int minor = 0; minor < 2; ++minor)
-    list.push_back(
-        {{"type", "gpu"},
-         {"id", "GPU-" + std::to_string(minor)},
-         {"minor", minor},
-         {"health", minor != ill},
-         {"resources",
-          {{"koordinator.sh/gpu-core", "100"},
-           {"koordinator.sh/gpu-memory", "80Gi"},
-           {"koordinator.sh/gpu-memory-ratio", "100"}}},
-         {"topology", {{"socketID", -1}, {"nodeID", minor}, {"pcieID", std::to_string(minor)}}}});
-  return {
-      {"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
-      {"kind", "Device"},
-      {"metadata", {{"name", "n1"}, {"uid", "d1"}, {"resourceVersion", std::to_string(++version)}}},
-      {"spec", {{"devices", list}}}};
+  Json made = two_gpus("n1", ill);
+  made["metadata"]["uid"] = "d1";
+  made["metadata"]["resourceVersion"] = std::to_string(++version);
+  return made;
 }
 
 Json pod(const std::string& name, int cpus, int gpus, const Json& annotations = Json::object()) {

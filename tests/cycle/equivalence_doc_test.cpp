@@ -14,6 +14,7 @@
 
 #include "framework/api/decode.hpp"
 #include "framework/cluster/cluster_state.hpp"
+#include "framework/runtime/every_point.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "tests/runtime/support.hpp"
 
@@ -162,9 +163,7 @@ std::string plugin_table() {
        {"PrioritySort", "UnsupportedFeatures", "NodeUnschedulable", "NodeName", "TaintToleration",
         "NodeAffinity", "NodePorts", "NodeResourcesFit", "NodeResourcesBalancedAllocation",
         "DefaultBinder", "NodeResourceTopologyMatch", "TopologyScore", "NodeDevice"}) {
-    const auto points = world.modules.extension_points(plugin);
-    EXPECT_TRUE(points.has_value()) << plugin;
-    for (const ExtensionPoint point : *points) spec.at(point).push_back({plugin});
+    EXPECT_TRUE(enable_at_every_point(spec, world.modules, plugin).has_value()) << plugin;
   }
   const Framework& framework = world.make(spec);
   std::string table =

@@ -11,6 +11,7 @@
 
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
+#include "framework/runtime/every_point.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "plugins/nodedevice/device_service.h"
@@ -117,9 +118,8 @@ ProfileSpec profile_of(FullScheduler::Role role, const FullScheduler::Setup& set
     plugins.insert(plugins.begin(), Chosen::kName);
   }
   for (const std::string& plugin : plugins) {
-    const auto points = modules().extension_points(plugin);
-    if (!points) throw std::runtime_error(points.error().message);
-    for (const ExtensionPoint point : *points) profile.at(point).push_back({plugin});
+    const auto enabled = enable_at_every_point(profile, modules(), plugin);
+    if (!enabled) throw std::runtime_error(enabled.error().message);
   }
   return profile;
 }

@@ -135,10 +135,9 @@ void change_node(Dice& dice, Json& node) {
   }
 }
 
-Json random_devices(Dice& dice, const std::string& node) {
+Json two_gpus(const std::string& node, int ill) {
   Json devices = Json::array();
-  const size_t ill = dice.one_in(3) ? dice.below(2) : 2;
-  for (size_t minor = 0; minor < 2; ++minor) {
+  for (int minor = 0; minor < 2; ++minor) {
     devices.push_back(
         {{"type", "gpu"},
          {"id", "GPU-" + std::to_string(minor)},
@@ -154,6 +153,10 @@ Json random_devices(Dice& dice, const std::string& node) {
           {"kind", "Device"},
           {"metadata", {{"name", node}}},
           {"spec", {{"devices", devices}}}};
+}
+
+Json random_devices(Dice& dice, const std::string& node) {
+  return two_gpus(node, static_cast<int>(dice.one_in(3) ? dice.below(2) : 2));
 }
 
 bool finished(const Json& pod) {

@@ -27,7 +27,10 @@ class Dice {
 [[nodiscard]] nlohmann::json random_node(Dice& dice, const std::string& name);
 // Changes what schedulers read of it: allocatable, labels, taints, unschedulable.
 void change_node(Dice& dice, nlohmann::json& node);
-// Two GPUs, of which one may be unhealthy.
+// The Device object of a node with a GPU in each of two zones; `ill`: the one that is unhealthy, or
+// none of them.
+[[nodiscard]] nlohmann::json two_gpus(const std::string& node, int ill);
+// The same, one of which may be unhealthy.
 [[nodiscard]] nlohmann::json random_devices(Dice& dice, const std::string& node);
 [[nodiscard]] nlohmann::json random_budget(Dice& dice, const std::string& name);
 

@@ -10,6 +10,7 @@
 
 #include "framework/api/decode.hpp"
 #include "framework/cycle/explain.hpp"
+#include "framework/runtime/every_point.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "plugins/nodedevice/pod_group.hpp"
@@ -41,9 +42,8 @@ ProfileSpec profile() {
   for (const char* plugin :
        {"SchedulingGates", "PrioritySort", "NodeUnschedulable", "TaintToleration", "NodeAffinity",
         "NodeResourcesFit", "DefaultBinder", "DefaultPreemption", "NodeDevice"}) {
-    const auto points = modules().extension_points(plugin);
-    if (!points) throw std::runtime_error(points.error().message);
-    for (const ExtensionPoint point : *points) made.at(point).push_back({plugin});
+    const auto enabled = enable_at_every_point(made, modules(), plugin);
+    if (!enabled) throw std::runtime_error(enabled.error().message);
   }
   return made;
 }
