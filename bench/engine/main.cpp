@@ -20,7 +20,9 @@
 #include <thread>
 #include <vector>
 
+#include "bench/engine/stopwatch.hpp"
 #include "bench/engine/world.hpp"
+#include "bench/support/plot.hpp"
 #include "bench/topology/timing.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/scheduler.hpp"
@@ -95,6 +97,7 @@ ProfileSpec profile_of(const Case& run, const Modules& modules) {
   if (run.topology) {
     plugins.insert(plugins.end(), {"NodeResourceTopologyMatch", "TopologyScore", "NodeDevice"});
   }
+  plugins.emplace_back(bench::kStopwatch);
   for (const std::string& plugin : plugins) {
     const auto enabled = enable_at_every_point(profile, modules, plugin);
     if (!enabled) give_up(enabled.error().message);
@@ -110,7 +113,9 @@ double cpu_seconds(pthread_t thread) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-void measure(const Case& run, const Modules& modules) {
+// Prints a line; the decisions per second.
+double measure(const Case& run, const Modules& modules) {
+  bench::reset_stopwatch(run.pods);
   SymbolTable symbols;
   Instant writer;
   SchedulerOptions options;
@@ -159,13 +164,48 @@ void measure(const Case& run, const Modules& modules) {
   loop.join();
   const double floor = bench::floor_ms(run.nodes, 8) * 1e3;
   const double each = took * 1e6 / static_cast<double>(run.pods);
-  std::printf("%8zu  %-9s  %-8s  %-7s  %9.0f  %9.2f  %9.2f  %9zu  %8.1f  %8.1f  %7.1f\n", run.nodes,
-              name(run.shape), run.topology ? "topology" : "default", run.classes ? "on" : "off",
-              static_cast<double>(run.pods) / took, each, each / floor, writer.bound.load(),
-              static_cast<double>(with_nodes - before) / 1024 / static_cast<double>(run.nodes),
-              static_cast<double>(after - with_nodes) / 1024 / static_cast<double>(run.pods),
-              static_cast<double>(stats.classes.bytes) / (1 << 20));
+  std::printf(
+      "%8zu  %-9s  %-8s  %-7s  %9.0f  %9.2f  %9.2f  %9.2f  %9.2f  %9zu  %8.1f  %8.1f  %7.1f\n",
+      run.nodes, name(run.shape), run.topology ? "topology" : "default", run.classes ? "on" : "off",
+      static_cast<double>(run.pods) / took, each, each / floor, bench::decision_us(0.5),
+      bench::decision_us(0.99), writer.bound.load(),
+      static_cast<double>(with_nodes - before) / 1024 / static_cast<double>(run.nodes),
+      static_cast<double>(after - with_nodes) / 1024 / static_cast<double>(run.pods),
+      static_cast<double>(stats.classes.bytes) / (1 << 20));
   std::fflush(stdout);
+  return static_cast<double>(run.pods) / took;
+}
+
+// Everything, and a plot of it if a file is named.
+void measure_all(const Modules& modules, const std::string& plot_file) {
+  bench::Plot plot{"Decisions per second (CPU time of the loop)",
+                   "nodes",
+                   "pods/s",
+                   3,
+                   5,
+                   1,
+                   1,
+                   6,
+                   1,
+                   {},
+                   true,
+                   true};
+  for (const bool topology : {false, true}) {
+    for (const Shape shape : {Shape::kIdentical, Shape::kMixed, Shape::kDifferent}) {
+      bench::Curve& curve = plot.curves.emplace_back();
+      curve.name = std::string(name(shape)) + (topology ? ", topology and devices" : ", default");
+      for (const size_t nodes : {size_t{1'000}, size_t{5'000}, size_t{20'000}, size_t{100'000}}) {
+        // As many as take a while, but no more than fit.
+        size_t pods = shape == Shape::kDifferent ? 20'000'000 / nodes : 50'000;
+        pods = std::min(pods, nodes * 15);
+        curve.points.emplace_back(nodes, measure({nodes, pods, shape, topology, true}, modules));
+      }
+    }
+  }
+  if (plot_file.empty()) return;
+  std::ofstream file(plot_file);
+  file << bench::svg_of(plot);
+  if (!file.flush()) give_up(plot_file + ": cannot be written");
 }
 
 Shape shape_of(const std::string& text) {
@@ -180,6 +220,7 @@ Shape shape_of(const std::string& text) {
 int main(int argc, char** argv) {
   log_to_stderr(LogLevel::kError, LogFormat::kText);
   std::string folder = "build/release/plugins";
+  std::string plot_file;
   std::optional<Case> single;
   const auto one = [&]() -> Case& {
     if (!single) single.emplace();
@@ -195,6 +236,8 @@ int main(int argc, char** argv) {
     const std::string value = argv[++i];
     if (option == "--plugin-dir") {
       folder = value;
+    } else if (option == "--plot") {
+      plot_file = value;
     } else if (option == "--nodes") {
       one().nodes = std::strtoul(value.c_str(), nullptr, 10);
     } else if (option == "--pods") {
@@ -211,26 +254,17 @@ int main(int argc, char** argv) {
   if (single && (single->nodes == 0 || single->pods == 0)) give_up("no nodes or no pods");
   Modules modules;
   modules.add_builtin(builtin_modules());
+  modules.add_builtin(bench::stopwatch_module());
   for (const char* file : {"NodeResourceTopologyMatch", "TopologyScore", "NodeDevice"}) {
     const ModuleRecord& record =
         modules.load_file(std::filesystem::path(folder) / (std::string(file) + ".so"));
     if (!record.loaded) give_up(record.refusal);
   }
-  std::printf("%8s  %-9s  %-8s  %-7s  %9s  %9s  %9s  %9s  %8s  %8s  %7s\n", "nodes", "pods",
-              "profile", "classes", "pods/s", "us/pod", "x floor", "bound", "KiB/node", "KiB/pod",
-              "tables");
-  if (single) {
+  std::printf("%8s  %-9s  %-8s  %-7s  %9s  %9s  %9s  %9s  %9s  %9s  %8s  %8s  %7s\n", "nodes",
+              "pods", "profile", "classes", "pods/s", "us/pod", "x floor", "p50 us", "p99 us",
+              "bound", "KiB/node", "KiB/pod", "tables");
+  if (single)
     measure(*single, modules);
-    return 0;
-  }
-  for (const bool topology : {false, true}) {
-    for (const Shape shape : {Shape::kIdentical, Shape::kMixed, Shape::kDifferent}) {
-      for (const size_t nodes : {size_t{1'000}, size_t{5'000}, size_t{20'000}, size_t{100'000}}) {
-        // As many as take a while, but no more than fit.
-        size_t pods = shape == Shape::kDifferent ? 20'000'000 / nodes : 50'000;
-        pods = std::min(pods, nodes * 15);
-        measure({nodes, pods, shape, topology, true}, modules);
-      }
-    }
-  }
+  else
+    measure_all(modules, plot_file);
 }

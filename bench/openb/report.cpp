@@ -6,8 +6,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "bench/openb/plot.hpp"
 #include "bench/openb/policies.hpp"
+#include "bench/support/plot.hpp"
 
 namespace plimsoll::openb {
 namespace {
@@ -103,18 +103,18 @@ void print_tables(const std::vector<std::string>& workloads,
 
 Result<void> draw(const std::string& folder, const std::string& workload,
                   const std::vector<std::string>& policies, const Outcomes& outcomes) {
-  Plot plot{"GPUs allocated, workload " + workload,
-            "GPUs asked for so far, % of the cluster's",
-            "GPUs allocated, %",
-            80,
-            130,
-            10,
-            70,
-            100,
-            5,
-            {}};
+  bench::Plot plot{"GPUs allocated, workload " + workload,
+                   "GPUs asked for so far, % of the cluster's",
+                   "GPUs allocated, %",
+                   80,
+                   130,
+                   10,
+                   70,
+                   100,
+                   5,
+                   {}};
   for (const std::string& policy : policies) {
-    Curve curve;
+    bench::Curve curve;
     for (const Policy& known : all_policies())
       if (known.name == policy) curve.name = known.meaning;
     for (double at = plot.x_low; at <= plot.x_high; at += 0.5)
@@ -126,7 +126,7 @@ Result<void> draw(const std::string& folder, const std::string& workload,
   }
   const std::string path = folder + "/" + workload + ".svg";
   std::ofstream file(path);
-  file << svg_of(plot);
+  file << bench::svg_of(plot);
   if (!file.flush()) return fail(ErrorCode::kInvalid, path + ": cannot be written");
   return {};
 }

@@ -11,8 +11,8 @@
 
 #include "bench/openb/objects.hpp"
 #include "bench/openb/one_run.hpp"
-#include "bench/openb/plot.hpp"
 #include "bench/openb/policies.hpp"
+#include "bench/support/plot.hpp"
 
 namespace plimsoll::openb {
 namespace {
@@ -100,20 +100,27 @@ TEST_F(Openb, FillsTheClusterThroughTheRealScheduler) {
 }
 
 TEST_F(Openb, DrawsEveryCurve) {
-  const std::string svg = svg_of({"title",
-                                  "x",
-                                  "y",
-                                  0,
-                                  10,
-                                  5,
-                                  0,
-                                  10,
-                                  5,
-                                  {{"one", {{0, 0}, {10, 10}}}, {"two", {{5, 5}, {6, 5}}}}});
+  const std::string svg = bench::svg_of({"title",
+                                         "x",
+                                         "y",
+                                         0,
+                                         10,
+                                         5,
+                                         0,
+                                         10,
+                                         5,
+                                         {{"one", {{0, 0}, {10, 10}}}, {"two", {{5, 5}, {6, 5}}}}});
   EXPECT_NE(svg.find(">one</text>"), std::string::npos);
   EXPECT_NE(svg.find(">two</text>"), std::string::npos);
   EXPECT_NE(svg.find("</svg>"), std::string::npos);
   EXPECT_NE(svg.find("M60.0 392.0L704.0 40.0"), std::string::npos) << svg;
+}
+
+TEST_F(Openb, LogarithmicAxesAreLabelledInTheUnitOfThePoints) {
+  const std::vector<bench::Curve> line = {{"line", {{1, 10}, {100, 1000}}}};
+  const std::string svg = bench::svg_of({"title", "x", "y", 0, 2, 1, 1, 3, 1, line, true, true});
+  EXPECT_NE(svg.find("M60.0 392.0L704.0 40.0"), std::string::npos) << svg;
+  EXPECT_NE(svg.find(">1000</text>"), std::string::npos) << svg;
 }
 
 }  // namespace

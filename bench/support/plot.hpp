@@ -1,11 +1,12 @@
 #pragma once
-// A line plot as an SVG text.
+// A line plot as an SVG text. Points outside of the plot: left out below and beside it, drawn at
+// the edge above.
 
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace plimsoll::openb {
+namespace plimsoll::bench {
 
 struct Curve {
   std::string name;
@@ -23,8 +24,11 @@ struct Plot {
   double y_high = 1;
   double y_step = 1;
   std::vector<Curve> curves;  // at most six
+  // The axis is logarithmic: points are given as they are, low, high and step as powers of ten.
+  bool x_log = false;
+  bool y_log = false;
 };
 
 [[nodiscard]] std::string svg_of(const Plot& plot);
 
-}  // namespace plimsoll::openb
+}  // namespace plimsoll::bench

@@ -1,9 +1,10 @@
-#include "bench/openb/plot.hpp"
+#include "bench/support/plot.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
-namespace plimsoll::openb {
+namespace plimsoll::bench {
 namespace {
 
 constexpr double kWidth = 720;
@@ -43,14 +44,14 @@ std::string svg_of(const Plot& plot) {
   for (double at = plot.x_low; at <= plot.x_high + 1e-9; at += plot.x_step) {
     svg +=
         text("<path d=\"M%.1f %.1fV%.1f\" stroke=\"#ddd\"/>", x(at), y(plot.y_low), y(plot.y_high));
-    svg += text("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%g</text>\n", x(at),
-                y(plot.y_low) + 16, at);
+    svg += text("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.7g</text>\n", x(at),
+                y(plot.y_low) + 16, plot.x_log ? std::pow(10, at) : at);
   }
   for (double at = plot.y_low; at <= plot.y_high + 1e-9; at += plot.y_step) {
     svg +=
         text("<path d=\"M%.1f %.1fH%.1f\" stroke=\"#ddd\"/>", x(plot.x_low), y(at), x(plot.x_high));
-    svg += text("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n", x(plot.x_low) - 6,
-                y(at) + 4, at);
+    svg += text("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.7g</text>\n", x(plot.x_low) - 6,
+                y(at) + 4, plot.y_log ? std::pow(10, at) : at);
   }
   svg += text("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n",
               (kLeft + kWidth - kRight) / 2, kHeight - 10, plot.x_label.c_str());
@@ -60,7 +61,9 @@ std::string svg_of(const Plot& plot) {
   for (size_t i = 0; i < plot.curves.size() && i < std::size(kColours); ++i) {
     const Curve& curve = plot.curves[i];
     std::string path;
-    for (const auto& [at, value] : curve.points) {
+    for (auto [at, value] : curve.points) {
+      if (plot.x_log) at = std::log10(at);
+      if (plot.y_log) value = std::log10(value);
       if (at < plot.x_low || at > plot.x_high || value < plot.y_low) continue;
       path += text("%c%.1f %.1f", path.empty() ? 'M' : 'L', x(at), y(std::min(value, plot.y_high)));
     }
@@ -75,4 +78,4 @@ std::string svg_of(const Plot& plot) {
   return svg + "</svg>\n";
 }
 
-}  // namespace plimsoll::openb
+}  // namespace plimsoll::bench
