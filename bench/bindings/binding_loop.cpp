@@ -1,0 +1,89 @@
+#include "bench/bindings/binding_loop.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "informer/api_writer.hpp"
+#include "informer/credentials.hpp"
+
+namespace plimsoll::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Result<std::unique_ptr<informer::HttpClient>> make_client(
+    const informer::ServerAccess& access, const std::shared_ptr<informer::CredentialSource>& proof,
+    informer::HttpClientOptions options, const char* thread_name) {
+  options.thread_name = thread_name;
+  return informer::HttpClient::create(access, proof, options);
+}
+
+double since(Clock::time_point began) {
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
+// The event that follows a binding, in kube-scheduler's words.
+EventRecord scheduled_event(const PodName& pod, const std::string& node) {
+  EventRecord event;
+  event.ns = "default";
+  event.name = pod.name;
+  event.uid = pod.uid;
+  event.resource_version = pod.resource_version;
+  event.scheduler_name = kSchedulerName;
+  event.reason = "Scheduled";
+  event.action = "Binding";
+  event.note = "Successfully assigned default/" + pod.name + " to " + node;
+  return event;
+}
+
+}  // namespace
+
+Result<LoopResult> write_bindings(test::KubeCluster& cluster, const std::vector<PodName>& pods,
+                                  int nodes, const LoopOptions& options) {
+  const auto access = server_access(cluster);
+  if (!access) return fail(access.error());
+  const auto proof = std::make_shared<informer::CredentialSource>(*access);
+  auto binds = make_client(*access, proof, options.binds_client, "plimsoll-bind");
+  if (!binds) return fail(binds.error());
+  auto others = make_client(*access, proof, options.others_client, "plimsoll-write");
+  if (!others) return fail(others.error());
+  informer::ServerWriter writer(**binds, **others, options.writes);
+
+  std::mutex mutex;
+  std::condition_variable ended;
+  std::size_t answered = 0;
+  LoopResult result;
+  const auto began = Clock::now();
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const PodName& pod = pods[i];
+    std::string node = node_name(static_cast<int>(i % static_cast<std::size_t>(nodes)));
+    BindRequest request{"default", pod.name, pod.uid, node, options.annotations};
+    writer.bind(std::move(request), [&, node = std::move(node)](const Result<void>& bound) {
+      if (bound && options.events) writer.record_event(scheduled_event(pod, node));
+      const std::lock_guard lock(mutex);
+      if (!bound) ++result.bind_failures;
+      if (++answered == pods.size()) ended.notify_all();
+    });
+  }
+  {
+    std::unique_lock lock(mutex);
+    ended.wait(lock, [&] { return answered == pods.size(); });
+    result.seconds = since(began);
+  }
+  if (!writer.drain(std::chrono::minutes(5))) {
+    return fail(ErrorCode::kUnavailable, "events are still waiting after five minutes");
+  }
+  result.all_seconds = since(began);
+  const informer::WriteStats& stats = writer.stats();
+  result.event_failures = static_cast<long>(
+      stats.failed[static_cast<std::size_t>(informer::WriteClass::kEvent)] + stats.events_dropped);
+  // Before what their callbacks use.
+  writer.stop();
+  (*binds)->stop();
+  (*others)->stop();
+  return result;
+}
+
+}  // namespace plimsoll::bench
