@@ -39,7 +39,7 @@ Result<informer::ServerAccess> server_access(const test::KubeCluster& cluster) {
   return informer::load_server_access(options);
 }
 
-Result<void> create_nodes(test::KubeCluster& cluster, const FleetShape& shape) {
+std::vector<test::KubeObject> node_objects(const FleetShape& shape) {
   std::vector<test::KubeObject> objects;
   test::Resources whole = amounts(1);
   whole.emplace_back("pods", "110");
@@ -53,10 +53,14 @@ Result<void> create_nodes(test::KubeCluster& cluster, const FleetShape& shape) {
                               static_cast<std::size_t>(shape.zones), amounts(shape.zones))});
     objects.push_back({std::string(test::kNrts), nrt.dump()});
   }
+  return objects;
+}
+
+Result<void> create_nodes(test::KubeCluster& cluster, const FleetShape& shape) {
   if (shape.zones > 0) {
     if (auto crds = cluster.install_crds(); !crds) return crds;
   }
-  return test::create_all(cluster.admin(), objects);
+  return test::create_all(cluster.admin(), node_objects(shape));
 }
 
 Result<void> create_pods(test::KubeCluster& cluster, const FleetShape& shape) {

@@ -35,6 +35,9 @@ struct PodName {
 // The administrator's way to the API server, for the scheduler's own client.
 [[nodiscard]] Result<informer::ServerAccess> server_access(const test::KubeCluster& cluster);
 
+// The nodes, and their NodeResourceTopologies.
+[[nodiscard]] std::vector<test::KubeObject> node_objects(const FleetShape& shape);
+
 // Creates the nodes, and with `pods` those too. Blocks; the first refusal ends it.
 [[nodiscard]] Result<void> create_nodes(test::KubeCluster& cluster, const FleetShape& shape);
 [[nodiscard]] Result<void> create_pods(test::KubeCluster& cluster, const FleetShape& shape);

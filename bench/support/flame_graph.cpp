@@ -163,7 +163,8 @@ std::string svg_of(const Frame& all, const std::string& title) {
                 kImageWidth, height, escaped(title).substr(0, 150).c_str());
   std::string svg = head;
   if (all.samples > 0) {
-    draw(all, 0, kImageWidth / static_cast<double>(all.samples), height - 4, least, all.samples, svg);
+    draw(all, 0, kImageWidth / static_cast<double>(all.samples), height - 4, least, all.samples,
+         svg);
   }
   return svg + "</svg>\n";
 }

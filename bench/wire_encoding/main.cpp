@@ -18,6 +18,7 @@
 #include <sstream>
 #include <thread>
 
+#include "bench/support/controller_pod.hpp"
 #include "framework/api/symbols.hpp"
 #include "informer/http_client.hpp"
 #include "informer/informer.hpp"
@@ -35,65 +36,6 @@ constexpr const char* kProtobuf = "application/vnd.kubernetes.protobuf";
 [[noreturn]] void give_up(const std::string& why) {
   std::cerr << "wire_encoding: " << why << "\n";
   std::exit(1);
-}
-
-// A pod as controllers make them: two containers with probes and environment, volumes, a status.
-json pod(int number) {
-  json containers = json::array();
-  for (const char* name : {"server", "proxy"}) {
-    json environment = json::array();
-    for (int i = 0; i < 8; ++i) {
-      environment.push_back({{"name", "SETTING_" + std::to_string(i)},
-                             {"value", "value-of-it-" + std::to_string(i)}});
-    }
-    const json probe = {{"httpGet", {{"path", "/healthz"}, {"port", 8080}}}, {"periodSeconds", 10}};
-    containers.push_back({{"name", name},
-                          {"image", "registry.example.com/team/" + std::string(name) + ":v1.2.3"},
-                          {"env", environment},
-                          {"livenessProbe", probe},
-                          {"readinessProbe", probe},
-                          {"ports", {{{"containerPort", 8080}, {"name", "http"}}}},
-                          {"resources",
-                           {{"requests", {{"cpu", "250m"}, {"memory", "512Mi"}}},
-                            {"limits", {{"cpu", "1"}, {"memory", "1Gi"}}}}},
-                          {"volumeMounts", {{{"name", "config"}, {"mountPath", "/etc/config"}}}}});
-  }
-  return {{"apiVersion", "v1"},
-          {"kind", "Pod"},
-          {"metadata",
-           {{"name", "web-" + std::to_string(number)},
-            {"namespace", "default"},
-            {"labels", {{"app", "web"}, {"tier", "front"}, {"pod-template-hash", "6d4cf56db6"}}},
-            {"annotations", {{"example.com/checksum", std::string(64, 'c')}}}}},
-          {"spec",
-           {{"schedulerName", "nobody"},
-            {"containers", containers},
-            {"volumes", {{{"name", "config"}, {"configMap", {{"name", "web"}}}}}}}}};
-}
-
-json status_of() {
-  const std::string now = "2026-01-01T00:00:00Z";
-  json statuses = json::array();
-  for (const char* name : {"server", "proxy"}) {
-    statuses.push_back({{"name", name},
-                        {"image", "registry.example.com/team/" + std::string(name) + ":v1.2.3"},
-                        {"imageID", "registry.example.com/team/web@sha256:" + std::string(64, 'a')},
-                        {"containerID", "containerd://" + std::string(64, 'b')},
-                        {"ready", true},
-                        {"restartCount", 0},
-                        {"state", {{"running", {{"startedAt", now}}}}}});
-  }
-  json conditions = json::array();
-  for (const char* type : {"Initialized", "Ready", "ContainersReady", "PodScheduled"}) {
-    conditions.push_back({{"type", type}, {"status", "True"}, {"lastTransitionTime", now}});
-  }
-  return {{"status",
-           {{"phase", "Running"},
-            {"hostIP", "10.0.0.1"},
-            {"podIP", "10.1.2.3"},
-            {"startTime", now},
-            {"conditions", conditions},
-            {"containerStatuses", statuses}}}};
 }
 
 // Seconds of CPU of the API server, our child.
@@ -142,10 +84,10 @@ double own_cpu() {
 void create(const test::KubeAccess& access, int count) {
   std::vector<test::KubeObject> objects;
   for (int i = 0; i < count; ++i) {
-    objects.push_back({"/api/v1/namespaces/default/pods", pod(i).dump()});
+    objects.push_back({"/api/v1/namespaces/default/pods", bench::controller_pod(i).dump()});
   }
   if (auto made = test::create_all(access, objects); !made) give_up(made.error().message);
-  const json status = status_of();
+  const json status = bench::controller_pod_status();
   std::atomic<int> next{0};
   std::vector<std::jthread> threads;
   for (int thread = 0; thread < 8; ++thread) {
