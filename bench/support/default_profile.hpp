@@ -1,0 +1,19 @@
+#pragma once
+// kube-scheduler's default profile, as far as its plugins exist here, made in code.
+
+#include <string>
+#include <vector>
+
+#include "framework/base/result.hpp"
+#include "framework/runtime/modules.hpp"
+#include "framework/runtime/profile_spec.hpp"
+
+namespace plimsoll::bench {
+
+// The plugins with Kubernetes' default weights, and UnsupportedFeatures; `further` come last, with
+// weight 1. Fails if `modules` lacks one of them.
+[[nodiscard]] Result<ProfileSpec> default_profile(const Modules& modules,
+                                                  const std::string& scheduler_name,
+                                                  const std::vector<std::string>& further = {});
+
+}  // namespace plimsoll::bench

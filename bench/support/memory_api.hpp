@@ -1,0 +1,131 @@
+#pragma once
+// Stands for the API server, in memory: keeps pods and nodes, takes the scheduler's writes, and
+// tells it of every change as a watch would. Everything succeeds at once that an API server would
+// let pass. What the scheduler must never do is noted: a pod bound twice, or to a node that has no
+// room for it, or that it did not ask for.
+//
+// One thread of its own does all of it, so that what an API server and an informer cost is not
+// charged to the scheduler loop.
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/api/objects.hpp"
+#include "framework/api/symbols.hpp"
+#include "framework/cluster/inbox.hpp"
+#include "framework/cycle/api_writer.hpp"
+
+namespace plimsoll::bench {
+
+// A pod as it is created; `group` is the caller's, for counts.
+struct NewPod {
+  PodRef pod;
+  std::string json;
+  size_t group = 0;
+};
+
+class MemoryApi final : public ApiWriter {
+ public:
+  struct Counts {
+    size_t bound = 0;
+    size_t deleted = 0;  // pods
+    size_t patched = 0;
+    size_t events = 0;
+    std::vector<size_t> bound_by_group;  // still bound, or deleted since
+    std::chrono::steady_clock::time_point last_bound;
+  };
+
+  explicit MemoryApi(SymbolTable& symbols);
+  ~MemoryApi() override;  // stop()
+  MemoryApi(const MemoryApi&) = delete;
+  MemoryApi& operator=(const MemoryApi&) = delete;
+
+  // Begins to work, and to tell `inbox` of changes, which outlives stop(). Once.
+  void start(Inbox& inbox);
+  void stop();  // what was asked for is done; idempotent
+
+  // Runs `work` on the API's thread, after what was asked for before. Any thread.
+  void submit(std::function<void()> work);
+  // Called on the API's thread after each binding. Before start().
+  void on_bound(std::function<void()> callback) { bound_ = std::move(callback); }
+
+  // ---- on the API's thread (submit)
+  void create_node(NodeRef node);
+  void delete_node(const std::string& name);
+  void create_pod(NewPod pod);
+  // Without a grace period. False: there is none.
+  bool delete_pod(const std::string& ns, const std::string& name);
+  // "namespace/name" of the pods of a group, in the order of their creation; those that are gone
+  // too.
+  [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& pods_of(size_t group);
+
+  // ---- any thread
+  [[nodiscard]] Counts counts() const;
+  // What must never happen, a sentence each; the first twenty.
+  [[nodiscard]] std::vector<std::string> wrongs() const;
+  // The last FailedScheduling event's text.
+  [[nodiscard]] std::string last_refusal() const;
+
+  // ---- ApiWriter
+  void bind(BindRequest request, Done done) override;
+  void record_event(EventRecord event) override;
+  void patch_condition(ConditionPatch patch, Done done) override;
+  void request(ApiRequest request, Answered done) override;
+
+ private:
+  struct Pod {
+    PodRef pod;
+    std::string json;  // as created, and as patched since; without spec.nodeName
+    std::string node;  // empty: not bound
+    size_t group = 0;
+  };
+  struct Node {
+    NodeRef node;
+    std::vector<int64_t> used;  // by resource index
+    int64_t pods = 0;
+  };
+
+  void run();
+  Result<void> bind_now(const BindRequest& request);
+  Result<void> patch_now(Pod& entry, const std::string& status_patch);
+  void answer_request(const ApiRequest& request, const Answered& done);
+  void check_place(const Pod& entry, const Node& node);
+  void account(const Pod& entry, int64_t sign);
+  void wrong(std::string what);
+  template <typename Change>
+  void count(const Change& change);
+
+  SymbolTable& symbols_;
+  Inbox* inbox_ = nullptr;
+  std::function<void()> bound_;
+
+  // The API's thread only.
+  std::unordered_map<std::string, Pod> pods_;  // by "namespace/name"
+  std::unordered_map<std::string, Node> nodes_;
+  std::map<size_t, std::vector<std::pair<std::string, std::string>>> groups_;
+  uint64_t version_ = 1;
+
+  mutable std::mutex state_mutex_;
+  Counts counts_;  // guarded by state_mutex_, as the next two
+  std::vector<std::string> wrongs_;
+  std::string last_refusal_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<std::function<void()>> work_;  // guarded by mutex_, as the next two
+  bool idle_ = false;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace plimsoll::bench

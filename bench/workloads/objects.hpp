@@ -1,0 +1,39 @@
+#pragma once
+// Objects made from templates. Their names count up, template by template, from 0.
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "bench/support/memory_api.hpp"
+#include "bench/workloads/workload_file.hpp"
+#include "framework/api/symbols.hpp"
+#include "framework/base/result.hpp"
+
+namespace plimsoll::bench {
+
+inline constexpr const char* kSchedulerName = "default-scheduler";
+
+// Any thread.
+class ObjectMaker {
+ public:
+  ObjectMaker(const WorkloadFile& file, SymbolTable& symbols) : file_(file), symbols_(symbols) {}
+
+  // The next object of the template, with `labels` on top of the template's.
+  [[nodiscard]] Result<NodeRef> node(const std::string& from, const std::string& labels = "{}");
+  [[nodiscard]] Result<NewPod> pod(const std::string& from, size_t group);
+
+ private:
+  struct Made {
+    std::string name;
+    std::string json;
+  };
+  Made next(const std::string& from, const std::string& labels, bool pod);
+
+  const WorkloadFile& file_;
+  SymbolTable& symbols_;
+  std::mutex mutex_;
+  std::map<std::string, size_t> numbers_;  // by template; guarded by mutex_
+};
+
+}  // namespace plimsoll::bench

@@ -1,0 +1,26 @@
+#pragma once
+// Outcomes as people and programs read them.
+
+#include <string>
+#include <vector>
+
+#include "bench/workloads/driver.hpp"
+#include "bench/workloads/workload_file.hpp"
+
+namespace plimsoll::bench {
+
+struct Reported {
+  Workload workload;
+  Outcome outcome;
+};
+
+// The table's head; one row; a failure's lines. Markdown, each with its newline.
+[[nodiscard]] std::string table_head();
+[[nodiscard]] std::string table_row(const Reported& run);
+// What was left out, and what the figures mean.
+[[nodiscard]] std::string remarks(const std::vector<Reported>& runs,
+                                  const std::vector<NotRun>& not_run);
+[[nodiscard]] std::string as_json(const std::vector<Reported>& runs,
+                                  const std::vector<NotRun>& not_run);
+
+}  // namespace plimsoll::bench

@@ -1,0 +1,86 @@
+#pragma once
+// Workloads as data: which objects, in which order, and what is measured.
+// bench/workloads/workloads.yaml has those of kube-scheduler's scheduler_perf in our own words.
+//
+//   templates:                        # objects to make; "$number" in a spec is the object's number
+//     pod-default: {kind: Pod, spec: {...}}
+//   workloads:
+//   - name: SchedulingBasic
+//     threshold: 270                  # pods/s that the published test must exceed
+//     podsPerSecond: 270              # of a virtual clock; absent: the machine's clock
+//     params: {nodes: 5000, measured: 10000}
+//     small: {nodes: 5, measured: 10} # the same few times smaller, for a test
+//     ops:
+//     - createNodes: {count: $nodes, template: node-default, labels: {zone: a}}
+//     - createPods: {count: $measured, template: pod-default, measure: true}
+//   notRun:
+//   - {name: SchedulingPodAffinity, threshold: 35, missing: InterPodAffinity}
+//
+// Ops run one after the other. createPods waits until all are bound, unless `wait: false`.
+// deletePods and churn go on beside what follows, by the clock, until the measured pods are bound.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/result.hpp"
+
+namespace plimsoll::bench {
+
+struct ObjectTemplate {
+  std::string kind;    // Node, Pod or Service
+  std::string name;    // of the only object made of it; empty: the template's name and a number
+  std::string labels;  // JSON objects, as all below
+  std::string spec;
+  std::string status;
+};
+
+using Params = std::map<std::string, int64_t, std::less<>>;
+
+struct Op {
+  enum class Kind { kCreateNodes, kCreatePods, kDeletePods, kChurn, kSettle };
+  Kind kind = Kind::kSettle;
+  std::string count;                   // a number or $parameter; how many
+  std::vector<std::string> templates;  // names; one, but for churn
+  std::string labels = "{}";           // createNodes: JSON, on top of the template's
+  std::string as;                      // createPods: a name for deletePods
+  bool measure = false;
+  bool wait = true;
+  std::string of;          // deletePods: the pods of that createPods
+  int64_t per_second = 0;  // deletePods
+  int64_t every_ms = 0;    // churn: each time one object of each template is created
+  bool recreate = false;   // churn: and the next time deleted, and so on in turn
+};
+
+struct Workload {
+  std::string name;
+  std::string note;             // what differs from the published one; empty: nothing
+  double threshold = 0;         // 0: none is published
+  int64_t pods_per_second = 0;  // 0: by the machine's clock
+  Params params;
+  Params small;
+  std::vector<Op> ops;
+
+  // A number, or the parameter's value.
+  [[nodiscard]] Result<size_t> count_of(const Op& op, const Params& with) const;
+};
+
+struct NotRun {
+  std::string name;
+  double threshold = 0;
+  std::string missing;
+};
+
+struct WorkloadFile {
+  std::map<std::string, ObjectTemplate, std::less<>> templates;
+  std::vector<Workload> workloads;
+  std::vector<NotRun> not_run;
+};
+
+// All problems at once, each with its place; `file` is a name for messages.
+[[nodiscard]] Result<WorkloadFile> parse_workloads(std::string_view text, const std::string& file);
+
+}  // namespace plimsoll::bench
