@@ -13,11 +13,27 @@ namespace plimsoll::bench {
 
 struct BindingWatch::Impl {
   std::unique_ptr<informer::HttpClient> client;
-  informer::ProtobufFrameCutter cutter;  // on the client's thread
+  informer::ProtobufFrameCutter cutter;  // on the client's thread, as is `version`
+  std::string version;                   // seen last
   mutable std::mutex mutex;              // guards what follows
   std::condition_variable changed;
   std::unordered_map<std::string, Clock::time_point> bound;
   std::string failure;
+
+  void open() {
+    cutter.reset();
+    informer::HttpRequest request;
+    request.path =
+        "/api/v1/namespaces/default/pods?watch=1&timeoutSeconds=7200"
+        "&fieldSelector=spec.nodeName!%3D&resourceVersion=" +
+        version;
+    request.accept = "application/vnd.kubernetes.protobuf;stream=watch";
+    request.timeout = std::chrono::milliseconds(0);
+    informer::HttpHandlers handlers;
+    handlers.on_data = [this](std::string_view chunk) { on_chunk(chunk); };
+    handlers.on_done = [this](const Result<informer::HttpResponse>& answer) { on_end(answer); };
+    client->submit(std::move(request), std::move(handlers));
+  }
 
   void on_chunk(std::string_view chunk) {
     const Clock::time_point now = Clock::now();
@@ -30,18 +46,26 @@ struct BindingWatch::Impl {
         failure = event->error_message;
       } else if (!event->key.name.empty()) {
         bound.try_emplace(std::string(event->key.name), now);
+        version = event->key.resource_version;
       }
     });
     if (!fed) failure = fed.error().message;
     changed.notify_all();
   }
 
+  // A busy API server ends a watch that it cannot serve fast enough: it goes on where it was.
   void on_end(const Result<informer::HttpResponse>& answer) {
-    const std::lock_guard lock(mutex);
-    failure = !answer        ? answer.error().message
-              : answer->ok() ? "the API server ended the watch"
-                             : "watching pods: " + answer->body;
-    changed.notify_all();
+    {
+      const std::lock_guard lock(mutex);
+      if (!answer) {
+        failure = answer.error().message;
+      } else if (!answer->ok()) {
+        failure = "watching pods: " + answer->body;
+      }
+      changed.notify_all();
+      if (!failure.empty()) return;
+    }
+    open();
   }
 };
 
@@ -64,18 +88,8 @@ Result<std::unique_ptr<BindingWatch>> BindingWatch::start(test::KubeCluster& clu
   if (!client) return fail(client.error());
   auto impl = std::make_unique<Impl>();
   impl->client = std::move(*client);
-  informer::HttpRequest request;
-  request.path =
-      "/api/v1/namespaces/default/pods?watch=1&timeoutSeconds=7200&fieldSelector=spec.nodeName!%3D"
-      "&resourceVersion=" +
-      version["metadata"].value("resourceVersion", "");
-  request.accept = "application/vnd.kubernetes.protobuf;stream=watch";
-  request.timeout = std::chrono::milliseconds(0);
-  informer::HttpHandlers handlers;
-  Impl* to = impl.get();
-  handlers.on_data = [to](std::string_view chunk) { to->on_chunk(chunk); };
-  handlers.on_done = [to](const Result<informer::HttpResponse>& answer) { to->on_end(answer); };
-  impl->client->submit(std::move(request), std::move(handlers));
+  impl->version = version["metadata"].value("resourceVersion", "");
+  impl->open();
   return std::unique_ptr<BindingWatch>(new BindingWatch(std::move(impl)));
 }
 

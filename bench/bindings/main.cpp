@@ -1,7 +1,7 @@
 // Bound pods per second of a loop that decides nothing, and what they cost the API server and the
 // client: one row for each setting, each on a fresh server.
 
-#include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -30,15 +30,6 @@ struct Row {
   double client_ms = 0;
 };
 
-double own_cpu() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
 Result<Row> run_once(const Arguments& arguments, const LoopOptions& options) {
   auto cluster = test::KubeCluster::start();
   if (!cluster) return fail(cluster.error());
@@ -50,7 +41,7 @@ Result<Row> run_once(const Arguments& arguments, const LoopOptions& options) {
   if (!watch) return fail(watch.error());
   const pid_t server = child_named("kube-apiserver");
   const double server_before = cpu_seconds(server);
-  const double own_before = own_cpu();
+  const double own_before = cpu_seconds(::getpid());
   const auto result = write_bindings(**cluster, *pods, arguments.shape.nodes, options);
   if (!result) return fail(result.error());
   if (result->bind_failures + result->event_failures > 0) {
@@ -65,7 +56,7 @@ Result<Row> run_once(const Arguments& arguments, const LoopOptions& options) {
   return Row{.binds_per_second = count / result->seconds,
              .all_per_second = count / result->all_seconds,
              .server_ms = (cpu_seconds(server) - server_before) / count * 1e3,
-             .client_ms = (own_cpu() - own_before) / count * 1e3};
+             .client_ms = (cpu_seconds(::getpid()) - own_before) / count * 1e3};
 }
 
 double median(const std::vector<Row>& rows, double Row::*field) {
