@@ -15,15 +15,15 @@
 #include "framework/base/log.hpp"
 #include "informer/http_transfer.hpp"
 
-#ifndef PLIMSOLL_VERSION
-#define PLIMSOLL_VERSION "dev"
-#endif
-
 namespace plimsoll::informer {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+
+constexpr std::size_t kIdleHandles = 256;  // kept for later requests
+constexpr std::size_t kHeaderLines = 32;   // kinds of requests whose headers are kept
+constexpr long kKeptConnections = 512;     // libcurl's own limit goes by the requests under way
 
 }  // namespace
 
@@ -32,7 +32,7 @@ struct HttpClient::Impl {
   ServerUrl url;
   std::shared_ptr<CredentialSource> credentials;
   HttpClientOptions options;
-  std::string user_agent = "plimsoll/" PLIMSOLL_VERSION;
+  std::unique_ptr<TransferSetup> setup;  // looks into the three above
   CURLM* multi = nullptr;
 
   std::mutex mutex;  // guards posted and closed
@@ -45,7 +45,8 @@ struct HttpClient::Impl {
 
   // Everything below is touched by the I/O thread only.
   std::unordered_map<RequestId, std::unique_ptr<Transfer>> transfers;
-  std::vector<CURL*> idle_handles;
+  std::vector<Handle> idle_handles;
+  std::vector<HeaderLinesRef> header_lines;  // the kinds of requests that there were
   std::multimap<Clock::time_point, std::pair<TimerId, std::function<void()>>> timers;
   std::vector<RequestId> waiting;  // for a credential
   std::jthread refresher;
@@ -54,12 +55,15 @@ struct HttpClient::Impl {
 
   // Puts `function` into the queue; false, with `function` untouched, if the thread has ended.
   bool enqueue(std::function<void()>& function) {
+    bool first = false;
     {
       const std::lock_guard lock(mutex);
       if (closed) return false;
+      first = posted.empty();
       posted.push_back(std::move(function));
     }
-    if (std::this_thread::get_id() != thread_id) curl_multi_wakeup(multi);
+    // Whoever is not the first: the thread has been woken already, or is at work.
+    if (first && std::this_thread::get_id() != thread_id) curl_multi_wakeup(multi);
     return true;
   }
 
@@ -134,11 +138,32 @@ struct HttpClient::Impl {
       }
     }
     timers.clear();
-    for (CURL* easy : idle_handles) curl_easy_cleanup(easy);
+    for (const Handle& handle : idle_handles) curl_easy_cleanup(handle.easy);
     idle_handles.clear();
+    header_lines.clear();
   }
 
-  [[nodiscard]] TransferSetup setup() const { return {access, url, options, user_agent}; }
+  // A handle that is prepared for the credential; without `easy` if libcurl is out of memory.
+  Handle take_handle(const CredentialRef& credential) {
+    while (!idle_handles.empty()) {
+      Handle handle = std::move(idle_handles.back());
+      idle_handles.pop_back();
+      if (handle.credential == credential) return handle;
+      curl_easy_cleanup(handle.easy);  // of a credential that is no more
+    }
+    Handle handle{curl_easy_init(), nullptr};
+    if (handle.easy != nullptr) prepare(*setup, handle, credential);
+    return handle;
+  }
+
+  HeaderLinesRef headers_for(const HttpRequest& request, const CredentialRef& credential) {
+    for (const HeaderLinesRef& lines : header_lines) {
+      if (same_headers(*lines, request, credential)) return lines;
+    }
+    if (header_lines.size() >= kHeaderLines) header_lines.clear();
+    header_lines.push_back(make_headers(*setup, request, credential));
+    return header_lines.back();
+  }
 
   // ---- requests ----
 
@@ -169,18 +194,14 @@ struct HttpClient::Impl {
     }
     // (With a limit of connections, it might wait for ever for one of them to end.)
     transfer.fresh_connection = std::exchange(suspicious, false) && options.max_connections == 0;
-    if (idle_handles.empty()) {
-      transfer.easy = curl_easy_init();
-    } else {
-      transfer.easy = idle_handles.back();
-      idle_handles.pop_back();
-    }
-    if (transfer.easy == nullptr) {
+    transfer.handle = take_handle(transfer.credential);
+    if (transfer.handle.easy == nullptr) {
       complete(transfer, fail(ErrorCode::kInternal, "libcurl is out of memory"));
       return;
     }
-    set_up(setup(), transfer);
-    curl_multi_add_handle(multi, transfer.easy);
+    transfer.headers = headers_for(transfer.request, transfer.credential);
+    set_up(*setup, transfer);
+    curl_multi_add_handle(multi, transfer.handle.easy);
     watch_idle(transfer);
   }
 
@@ -211,19 +232,17 @@ struct HttpClient::Impl {
 
   // Takes the transfer off libcurl; its handle waits for the next request.
   void detach(Transfer& transfer) {
-    if (transfer.easy != nullptr) {
-      curl_multi_remove_handle(multi, transfer.easy);
-      curl_easy_reset(transfer.easy);
-      if (idle_handles.size() < 64) {
-        idle_handles.push_back(transfer.easy);
+    if (transfer.handle.easy != nullptr) {
+      curl_multi_remove_handle(multi, transfer.handle.easy);
+      curl_easy_setopt(transfer.handle.easy, CURLOPT_ERRORBUFFER, nullptr);
+      if (idle_handles.size() < kIdleHandles) {
+        idle_handles.push_back(std::move(transfer.handle));
       } else {
-        curl_easy_cleanup(transfer.easy);
+        curl_easy_cleanup(transfer.handle.easy);
       }
-      transfer.easy = nullptr;
+      transfer.handle = {};
     }
-    curl_slist_free_all(transfer.headers);
-    curl_slist_free_all(transfer.connect_to);
-    transfer.headers = transfer.connect_to = nullptr;
+    transfer.headers = nullptr;
     drop_timer(std::exchange(transfer.idle_timer, 0));
     drop_timer(std::exchange(transfer.credential_timer, 0));
   }
@@ -243,7 +262,7 @@ struct HttpClient::Impl {
     if (code == CURLE_OK) {
       complete(transfer, std::move(transfer.response));
     } else {
-      complete(transfer, fail(transport_error(setup(), transfer, code)));
+      complete(transfer, fail(transport_error(*setup, transfer, code)));
     }
   }
 
@@ -345,10 +364,13 @@ Result<std::unique_ptr<HttpClient>> HttpClient::create(
   impl->url = split_url(access.server);
   impl->credentials = std::move(credentials);
   impl->options = options;
+  impl->setup = std::make_unique<TransferSetup>(impl->access, impl->url, impl->options);
   impl->multi = ready == CURLE_OK ? curl_multi_init() : nullptr;
   if (impl->multi == nullptr) return fail(ErrorCode::kInternal, "libcurl cannot be initialised");
   curl_multi_setopt(impl->multi, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_MULTIPLEX));
-  curl_multi_setopt(impl->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, 200L);
+  curl_multi_setopt(impl->multi, CURLMOPT_MAX_CONCURRENT_STREAMS,
+                    static_cast<long>(std::max<std::size_t>(1, options.max_streams)));
+  curl_multi_setopt(impl->multi, CURLMOPT_MAXCONNECTS, kKeptConnections);
   curl_multi_setopt(impl->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
                     static_cast<long>(options.max_connections));
   std::unique_ptr<HttpClient> client(new HttpClient(std::move(impl)));

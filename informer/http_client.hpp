@@ -3,9 +3,8 @@
 //
 // Any thread submits; callbacks, timers and posted functions all run on the I/O thread, one after
 // the other, so what lives only there (reflectors, write queues) needs no lock. Callbacks must not
-// block. TLS is always verified (unless ServerAccess says otherwise), HTTP/2 is negotiated over
-// TLS, plain http:// speaks HTTP/1.1. One client has one pool of connections: use one for binds and
-// another for everything else.
+// block. TLS is always verified (unless ServerAccess says otherwise). One client has one pool of
+// connections: use one for binds and another for everything else.
 
 #include <chrono>
 #include <cstdint>
@@ -66,13 +65,23 @@ struct HttpExchange {
   std::chrono::steady_clock::duration took{};
 };
 
+// How requests share connections. Plain http:// speaks HTTP/1.1 in any case.
+enum class HttpVersion {
+  kHttp2,  // negotiated over TLS: many requests on one connection, further ones beyond max_streams
+  kHttp1,  // one request at a time on each of many connections, which are kept for the next ones
+};
+
 struct HttpClientOptions {
+  HttpVersion version = HttpVersion::kHttp2;
   std::chrono::milliseconds connect_timeout{10'000};
   // A connection whose other end acknowledges nothing for so long is dead (TCP_USER_TIMEOUT): all
   // that is under way on it fails, and nothing new is sent on it. 0: when the kernel gives it up,
   // after a quarter of an hour or so.
   std::chrono::milliseconds unacknowledged_timeout{25'000};
-  std::size_t max_connections = 0;            // 0: no limit
+  std::size_t max_connections = 0;  // 0: no limit; requests beyond it wait for one of them
+  // HTTP/2: requests on one connection; kube-apiserver takes 100
+  // (--http2-max-streams-per-connection).
+  std::size_t max_streams = 100;
   std::size_t max_body = 1u << 30;            // of a collected answer
   std::string thread_name = "plimsoll-http";  // as seen in ps -L; 15 characters
   // Called on the I/O thread for every request but those that were cancelled.

@@ -7,6 +7,10 @@
 #include <algorithm>
 #include <charconv>
 
+#ifndef PLIMSOLL_VERSION
+#define PLIMSOLL_VERSION "dev"
+#endif
+
 namespace plimsoll::informer {
 namespace {
 
@@ -82,64 +86,46 @@ int on_socket(void* user, curl_socket_t socket, curlsocktype) {
   return CURL_SOCKOPT_OK;
 }
 
+bool has_body(const HttpRequest& request) {
+  return request.method != "GET" && (request.method == "POST" || !request.body.empty());
+}
+
+bool is_renamed(const ServerAccess& access, const ServerUrl& url) {
+  return !access.tls_server_name.empty() && url.scheme == "https";
+}
+
+// Whatever the request before it was.
 void set_method(Transfer& transfer) {
-  CURL* easy = transfer.easy;
+  CURL* easy = transfer.handle.easy;
   const HttpRequest& request = transfer.request;
-  if (request.method == "GET") {
-    curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
-    return;
-  }
-  if (request.method == "POST" || !request.body.empty()) {
+  curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+  if (has_body(request)) {
     curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.c_str());
     curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
                      static_cast<curl_off_t>(request.body.size()));
   }
-  if (request.method != "POST") {
-    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
-  }
+  const bool own = request.method != "GET" && request.method != "POST";
+  curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, own ? request.method.c_str() : nullptr);
 }
 
-void set_headers(const TransferSetup& setup, Transfer& transfer) {
-  const HttpRequest& request = transfer.request;
-  const Credential& credential = *transfer.credential;
-  curl_slist* list = curl_slist_append(nullptr, ("Accept: " + request.accept).c_str());
-  const auto add = [&list](const std::string& line) {
-    list = curl_slist_append(list, line.c_str());
-  };
-  add("Expect:");
-  if (request.method == "POST" || !request.body.empty()) {
-    add("Content-Type: " + request.content_type);
-  }
-  if (!credential.bearer_token.empty()) {
-    add("Authorization: Bearer " + credential.bearer_token);
-  }
-  if (transfer.connect_to != nullptr) add("Host: " + setup.url.host + ":" + setup.url.port);
-  for (const std::string& header : setup.access.impersonation_headers) add(header);
-  transfer.headers = list;
-  curl_easy_setopt(transfer.easy, CURLOPT_HTTPHEADER, list);
-  if (!credential.username.empty()) {
-    curl_easy_setopt(transfer.easy, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
-    curl_easy_setopt(transfer.easy, CURLOPT_USERNAME, credential.username.c_str());
-    curl_easy_setopt(transfer.easy, CURLOPT_PASSWORD, credential.password.c_str());
-  }
-}
-
-void set_tls(const TransferSetup& setup, Transfer& transfer) {
-  CURL* easy = transfer.easy;
-  if (setup.url.scheme != "https") {
+void set_tls(const TransferSetup& setup, const Handle& handle) {
+  CURL* easy = handle.easy;
+  const bool secure = setup.url.scheme == "https";
+  if (!secure || setup.options.version == HttpVersion::kHttp1) {
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-    return;
+  } else {
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
   }
-  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
-  curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+  if (!secure) return;
   curl_easy_setopt(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, setup.access.insecure_skip_tls_verify ? 0L : 1L);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, setup.access.insecure_skip_tls_verify ? 0L : 2L);
   const auto set_blob = [easy](CURLoption option, const std::string& text) {
     curl_blob blob{};
-    blob.data = const_cast<char*>(text.data());  // copied by libcurl
+    blob.data = const_cast<char*>(text.data());  // outlives the handle
     blob.len = text.size();
-    blob.flags = CURL_BLOB_COPY;
+    blob.flags = CURL_BLOB_NOCOPY;
     curl_easy_setopt(easy, option, &blob);
   };
   if (!setup.access.certificate_authority_pem.empty()) {  // and nobody else: not the system's roots
@@ -147,9 +133,9 @@ void set_tls(const TransferSetup& setup, Transfer& transfer) {
     curl_easy_setopt(easy, CURLOPT_CAINFO, nullptr);
     set_blob(CURLOPT_CAINFO_BLOB, setup.access.certificate_authority_pem);
   }
-  if (!transfer.credential->client_certificate_pem.empty()) {
-    set_blob(CURLOPT_SSLCERT_BLOB, transfer.credential->client_certificate_pem);
-    set_blob(CURLOPT_SSLKEY_BLOB, transfer.credential->client_key_pem);
+  if (!handle.credential->client_certificate_pem.empty()) {
+    set_blob(CURLOPT_SSLCERT_BLOB, handle.credential->client_certificate_pem);
+    set_blob(CURLOPT_SSLKEY_BLOB, handle.credential->client_key_pem);
   }
 }
 
@@ -174,51 +160,90 @@ ServerUrl split_url(const std::string& url) {
   return parts;
 }
 
-void set_up(const TransferSetup& setup, Transfer& transfer) {
-  CURL* easy = transfer.easy;
-  const HttpRequest& request = transfer.request;
-  transfer.max_body = setup.options.max_body;
-  transfer.last_activity = Clock::now();
-  const bool renamed = !setup.access.tls_server_name.empty() && setup.url.scheme == "https";
-  const std::string host = renamed ? setup.access.tls_server_name : setup.url.host;
-  const std::string target =
-      setup.url.scheme + "://" + host + ":" + setup.url.port + setup.url.prefix + request.path;
-  curl_easy_setopt(easy, CURLOPT_URL, target.c_str());
+TransferSetup::TransferSetup(const ServerAccess& server, const ServerUrl& parts,
+                             const HttpClientOptions& how)
+    : access(server), url(parts), options(how), user_agent("plimsoll/" PLIMSOLL_VERSION) {
+  const bool renamed = is_renamed(access, url);
+  const std::string host = renamed ? access.tls_server_name : url.host;
+  base = url.scheme + "://" + host + ":" + url.port + url.prefix;
   if (renamed) {  // verify that name, but connect to the real place
-    const std::string route =
-        host + ":" + setup.url.port + ":" + setup.url.host + ":" + setup.url.port;
-    transfer.connect_to = curl_slist_append(nullptr, route.c_str());
-    curl_easy_setopt(easy, CURLOPT_CONNECT_TO, transfer.connect_to);
+    const std::string route = host + ":" + url.port + ":" + url.host + ":" + url.port;
+    connect_to = curl_slist_append(nullptr, route.c_str());
   }
-  curl_easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
+}
+
+HeaderLinesRef make_headers(const TransferSetup& setup, const HttpRequest& request,
+                            CredentialRef credential) {
+  auto lines = std::make_shared<HeaderLines>();
+  lines->accept = request.accept;
+  if (has_body(request)) lines->content_type = request.content_type;
+  const auto add = [&](const std::string& line) {
+    lines->list = curl_slist_append(lines->list, line.c_str());
+  };
+  add("Accept: " + request.accept);
+  add("Expect:");
+  if (has_body(request)) add("Content-Type: " + request.content_type);
+  if (!credential->bearer_token.empty()) add("Authorization: Bearer " + credential->bearer_token);
+  if (setup.connect_to != nullptr) add("Host: " + setup.url.host + ":" + setup.url.port);
+  for (const std::string& header : setup.access.impersonation_headers) add(header);
+  lines->credential = std::move(credential);
+  return lines;
+}
+
+bool same_headers(const HeaderLines& lines, const HttpRequest& request,
+                  const CredentialRef& credential) {
+  return lines.credential == credential && lines.accept == request.accept &&
+         lines.content_type ==
+             (has_body(request) ? std::string_view(request.content_type) : std::string_view());
+}
+
+void prepare(const TransferSetup& setup, Handle& handle, CredentialRef credential) {
+  CURL* easy = handle.easy;
+  handle.credential = std::move(credential);
+  if (setup.connect_to != nullptr) {
+    curl_easy_setopt(easy, CURLOPT_CONNECT_TO, setup.connect_to);
+  }
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.error_text.data());
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-  curl_easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
   curl_easy_setopt(easy, CURLOPT_USERAGENT, setup.user_agent.c_str());
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(setup.options.connect_timeout.count()));
-  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(transfer.time_left.count()));
   // A name that is not answered is looked up on a thread of libcurl: nobody waits for that to end.
   curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
-  if (transfer.fresh_connection) curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
   curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
   curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, const_cast<HttpClientOptions*>(&setup.options));
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 30L);
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 10L);
-  set_method(transfer);
-  set_headers(setup, transfer);
-  set_tls(setup, transfer);
+  set_tls(setup, handle);
+  if (!handle.credential->username.empty()) {
+    curl_easy_setopt(easy, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
+    curl_easy_setopt(easy, CURLOPT_USERNAME, handle.credential->username.c_str());
+    curl_easy_setopt(easy, CURLOPT_PASSWORD, handle.credential->password.c_str());
+  }
   curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // a proxy's 200 is not the answer
   if (!setup.access.proxy_url.empty()) {
     curl_easy_setopt(easy, CURLOPT_PROXY, setup.access.proxy_url.c_str());
   } else if (is_loopback(setup.url.host)) {
     curl_easy_setopt(easy, CURLOPT_PROXY, "");  // whatever HTTPS_PROXY says
   }
+}
+
+void set_up(const TransferSetup& setup, Transfer& transfer) {
+  CURL* easy = transfer.handle.easy;
+  transfer.max_body = setup.options.max_body;
+  transfer.last_activity = Clock::now();
+  curl_easy_setopt(easy, CURLOPT_URL, (setup.base + transfer.request.path).c_str());
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.error_text.data());
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(transfer.time_left.count()));
+  curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, transfer.fresh_connection ? 1L : 0L);
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer.headers->list);
+  set_method(transfer);
 }
 
 Error transport_error(const TransferSetup& setup, const Transfer& transfer, CURLcode code) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -36,6 +37,27 @@ struct ServerUrl {
 // `url` must contain "://".
 [[nodiscard]] ServerUrl split_url(const std::string& url);
 
+// A handle of libcurl with everything set that is the same for all requests with a credential.
+// Handles are used again and again: what changes from request to request is a few options only.
+struct Handle {
+  CURL* easy = nullptr;
+  CredentialRef credential;  // set on it; libcurl looks at its certificate and key
+};
+
+// The header lines of all requests that have the same of these; libcurl does not copy them.
+struct HeaderLines {
+  std::string accept;
+  std::string content_type;  // empty: there is no body
+  CredentialRef credential;
+  curl_slist* list = nullptr;
+
+  HeaderLines() = default;
+  ~HeaderLines() { curl_slist_free_all(list); }
+  HeaderLines(const HeaderLines&) = delete;
+  HeaderLines& operator=(const HeaderLines&) = delete;
+};
+using HeaderLinesRef = std::shared_ptr<const HeaderLines>;
+
 // One request on its way. Lives on the I/O thread.
 struct Transfer {
   HttpClient::RequestId id = 0;
@@ -43,9 +65,8 @@ struct Transfer {
   HttpHandlers handlers;
   HttpResponse response;
   CredentialRef credential;
-  CURL* easy = nullptr;  // null while it waits for a credential
-  curl_slist* headers = nullptr;
-  curl_slist* connect_to = nullptr;
+  Handle handle;  // without one while it waits for a credential
+  HeaderLinesRef headers;
   std::array<char, CURL_ERROR_SIZE> error_text{};
   std::chrono::steady_clock::time_point last_activity;
   std::chrono::steady_clock::time_point started;
@@ -64,10 +85,27 @@ struct TransferSetup {
   const ServerAccess& access;
   const ServerUrl& url;
   const HttpClientOptions& options;
-  const std::string& user_agent;
+  std::string user_agent;
+  std::string base;                  // what all URLs begin with
+  curl_slist* connect_to = nullptr;  // if the name that is verified is not that of the place
+
+  TransferSetup(const ServerAccess& server, const ServerUrl& parts, const HttpClientOptions& how);
+  ~TransferSetup() { curl_slist_free_all(connect_to); }
+  TransferSetup(const TransferSetup&) = delete;
+  TransferSetup& operator=(const TransferSetup&) = delete;
 };
 
-// Sets everything on transfer.easy, which must be fresh or reset.
+// Sets on a fresh handle what stays: where it connects, TLS, `credential`, timeouts. The handle
+// must not outlive `setup`.
+void prepare(const TransferSetup& setup, Handle& handle, CredentialRef credential);
+
+// The same for all requests with this content type, Accept and credential.
+[[nodiscard]] HeaderLinesRef make_headers(const TransferSetup& setup, const HttpRequest& request,
+                                          CredentialRef credential);
+[[nodiscard]] bool same_headers(const HeaderLines& lines, const HttpRequest& request,
+                                const CredentialRef& credential);
+
+// Sets what is the request's own on transfer.handle, which is prepared for its credential.
 void set_up(const TransferSetup& setup, Transfer& transfer);
 
 // Why a transfer failed, in words.
