@@ -147,8 +147,10 @@ Result<std::unique_ptr<Session>> Session::create(const config::Validation& confi
     if (!made) return fail(made.error());
     *client = std::move(*made);
   }
+  const bool protobuf = configuration.config.client_connection.content_type != "application/json";
   const config::LeaderElection& election = configuration.config.leader_election;
   informer::WriteOptions writes;
+  writes.protobuf = protobuf;
   SchedulerOptions scheduling = scheduler_options(configuration);
   scheduling.metrics = registry;
   scheduling.clock = std::move(clock);
@@ -175,7 +177,7 @@ Result<std::unique_ptr<Session>> Session::create(const config::Validation& confi
   session->inspection_ =
       std::make_unique<Inspection>(*session->scheduler_, session->symbols_, access, credentials);
   informer::InformerOptions kinds;
-  kinds.protobuf = configuration.config.client_connection.content_type != "application/json";
+  kinds.protobuf = protobuf;
   for (const WantedKind& kind : session->scheduler_->wanted_kinds()) {
     kinds.kinds.push_back({kind.group, kind.version, kind.plural});
   }

@@ -8,6 +8,7 @@
 #include "informer/event_recorder.hpp"
 #include "informer/pod_answer.hpp"
 #include "informer/write_bodies.hpp"
+#include "informer/write_protobuf.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -33,10 +34,11 @@ WriteJob::Answer refusals_as_errors(std::string what, WriteJob::Answer done) {
 }
 
 EventRecorder::Send event_sender(const std::shared_ptr<WriteQueue>& queue) {
-  return [queue](HttpRequest request, std::string about, EventRecorder::Answer answer) {
-    WriteJobRef job = make_job(std::move(request));
+  return [queue](EventWrite write, EventRecorder::Answer answer) {
+    WriteJobRef job = make_job(std::move(write.request));
+    job->as_json = std::move(write.as_json);
     job->done = refusals_as_errors(
-        job->what, [about = std::move(about), answer = std::move(answer)](auto result) {
+        job->what, [about = std::move(write.about), answer = std::move(answer)](auto result) {
           const ErrorCode code = result ? ErrorCode::kCancelled : result.error().code;
           if (code != ErrorCode::kConflict && code != ErrorCode::kCancelled &&
               code != ErrorCode::kNotFound) {
@@ -99,7 +101,8 @@ ServerWriter::ServerWriter(HttpClient& binds, HttpClient& others, WriteOptions o
     : queue_(std::make_shared<WriteQueue>(binds, others, std::move(options))),
       conditions_(std::make_shared<ConditionWriter>(queue_)),
       events_(std::make_shared<EventRecorder>(
-          EventRecorderOptions{.reporting_instance = queue_->options().reporting_instance},
+          EventRecorderOptions{.reporting_instance = queue_->options().reporting_instance,
+                               .protobuf = [queue = queue_] { return queue->protobuf(); }},
           event_sender(queue_))) {
   sweep_now_and_then(others, events_);
 }
@@ -114,10 +117,17 @@ void ServerWriter::bind(BindRequest request, Done done) {
   job->what = "binding pod " + request.ns + "/" + request.name + " to node " + request.node;
   job->request.method = "POST";
   job->request.path = pod_path(request.ns, request.name) + "/binding";
-  job->request.body = binding_body(request);
   job->request.timeout = queue_->options().timeout;
   job->definite = answers_write;
   auto kept = std::make_shared<const BindRequest>(std::move(request));
+  if (queue_->protobuf()) {
+    job->request.body = binding_protobuf(*kept);
+    job->request.content_type = kProtobufType;
+    job->request.accept = kAcceptProtobuf;
+    job->as_json = [kept] { return binding_body(*kept); };
+  } else {
+    job->request.body = binding_body(*kept);
+  }
   job->done = [queue = queue_, own = job.get(), kept,
                done = std::move(done)](const Result<HttpResponse>& result) {
     if (!result) return done(fail(result.error()));

@@ -4,6 +4,7 @@
 
 #include "informer/pod_answer.hpp"
 #include "informer/write_bodies.hpp"
+#include "informer/write_protobuf.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -59,6 +60,8 @@ void ConditionWriter::send(const WriteRef& write) {
   job->request.path = pod_path(write->patch.ns, write->patch.name) + "/status";
   job->request.content_type = "application/strategic-merge-patch+json";
   job->request.body = condition_body(write->patch, std::chrono::system_clock::now());
+  // The answer is the whole pod; only its status counts.
+  if (queue_->protobuf()) job->request.accept = kAcceptProtobuf;
   job->request.timeout = queue_->options().timeout;
   job->merge = write->key;
   job->urgent = write->patch.set_nominated;  // room on a node depends on it, in other replicas too

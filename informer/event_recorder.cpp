@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "informer/write_protobuf.hpp"
+
 namespace plimsoll::informer {
 namespace {
 
@@ -35,6 +37,10 @@ bool may_happen_again(const EventRecord& event) {
 
 std::string events_path(const std::string& ns) {
   return "/apis/events.k8s.io/v1/namespaces/" + url_encode(ns.empty() ? "default" : ns) + "/events";
+}
+
+std::string about(const EventRecord& event) {
+  return event.reason + " of " + event.ns + "/" + event.name;
 }
 
 }  // namespace
@@ -123,29 +129,41 @@ void EventRecorder::remember(const std::string& key, const EntryRef& entry) {
 }
 
 void EventRecorder::create(const std::string& key, const EntryRef& entry) {
-  HttpRequest post;
+  EventWrite write;
+  HttpRequest& post = write.request;
   post.method = "POST";
   post.path = events_path(entry->event.ns);
+  if (options_.protobuf && options_.protobuf()) {
+    post.content_type = kProtobufType;
+    post.accept = kAcceptProtobuf;
+    write.as_json = [self = shared_from_this(), entry] { return self->body_of(*entry, false); };
+  }
+  post.body = body_of(*entry, write.as_json != nullptr);
   {
     const std::lock_guard lock(mutex_);
-    EventRecord event = entry->event;
-    event.note = *entry->note;
-    const bool series = entry->series.count > 1;
-    post.body = event_body(event, entry->name, entry->instance, entry->created,
-                           series ? &entry->series : nullptr);
-    entry->written = entry->series.count;
     ++entry->attempts;
   }
-  const std::string about =
-      entry->event.reason + " of " + entry->event.ns + "/" + entry->event.name;
-  send_(std::move(post), about,
+  write.about = about(entry->event);
+  send_(std::move(write),
         [self = shared_from_this(), key, entry](const Result<HttpResponse>& result) {
           self->written(key, entry, true, result);
         });
 }
 
+// What the object says now; from here on that is what the API server was told.
+std::string EventRecorder::body_of(Entry& entry, bool protobuf) {
+  const std::lock_guard lock(mutex_);
+  EventRecord event = entry.event;
+  event.note = *entry.note;
+  entry.written = entry.series.count;
+  const EventSeries* series = entry.series.count > 1 ? &entry.series : nullptr;
+  const auto encode = protobuf ? event_protobuf : event_body;
+  return encode(event, entry.name, entry.instance, entry.created, series);
+}
+
 void EventRecorder::patch(const std::string& key, const EntryRef& entry) {
-  HttpRequest request;
+  EventWrite write;
+  HttpRequest& request = write.request;
   request.method = "PATCH";
   request.path = events_path(entry->event.ns) + "/" + url_encode(entry->name);
   request.content_type = "application/strategic-merge-patch+json";
@@ -155,9 +173,8 @@ void EventRecorder::patch(const std::string& key, const EntryRef& entry) {
     entry->written = entry->series.count;
     ++entry->attempts;
   }
-  const std::string about =
-      entry->event.reason + " of " + entry->event.ns + "/" + entry->event.name;
-  send_(std::move(request), about,
+  write.about = about(entry->event);
+  send_(std::move(write),
         [self = shared_from_this(), key, entry](const Result<HttpResponse>& result) {
           self->written(key, entry, false, result);
         });

@@ -35,6 +35,15 @@ struct EventRecorderOptions {
   std::chrono::milliseconds refresh_after = std::chrono::minutes(30);
   // Remembered at a time; beyond it the oldest is forgotten and begins anew if it happens again.
   std::size_t max_remembered = 50'000;
+  // Asked for each new event: whether it is written as protobuf. Null: JSON.
+  std::function<bool()> protobuf;
+};
+
+// One request about an event.
+struct EventWrite {
+  HttpRequest request;
+  std::function<std::string()> as_json;  // set if the body is protobuf: the same as JSON
+  std::string about;                     // for messages
 };
 
 // Any thread. Whoever is sent a request keeps it alive until the answer.
@@ -42,9 +51,8 @@ class EventRecorder : public std::enable_shared_from_this<EventRecorder> {
  public:
   using Time = std::chrono::system_clock::time_point;
   using Answer = std::function<void(Result<HttpResponse>)>;
-  // Sends one request, with retries, and returns at once. `about` is for messages. The answer may
-  // be heard at once.
-  using Send = std::function<void(HttpRequest request, std::string about, Answer answer)>;
+  // Sends one request, with retries, and returns at once. The answer may be heard at once.
+  using Send = std::function<void(EventWrite write, Answer answer)>;
 
   EventRecorder(EventRecorderOptions options, Send send);
 
@@ -77,6 +85,7 @@ class EventRecorder : public std::enable_shared_from_this<EventRecorder> {
   std::shared_ptr<const std::string> shared_note(const std::string& note);
   void remember(const std::string& key, const EntryRef& entry);
   void create(const std::string& key, const EntryRef& entry);
+  std::string body_of(Entry& entry, bool protobuf);
   void patch(const std::string& key, const EntryRef& entry);
   void written(const std::string& key, const EntryRef& entry, bool was_create,
                const Result<HttpResponse>& result);

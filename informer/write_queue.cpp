@@ -17,7 +17,7 @@ bool answers_write(const HttpResponse& response) {
 }
 
 WriteQueue::WriteQueue(HttpClient& binds, HttpClient& others, WriteOptions options)
-    : options_(std::move(options)) {
+    : options_(std::move(options)), protobuf_(options_.protobuf) {
   for (std::size_t i = 0; i < kWriteClasses; ++i) {
     lanes_[i].client = static_cast<WriteClass>(i) == WriteClass::kBind ? &binds : &others;
     lanes_[i].limit = std::max<std::size_t>(1, options_.in_flight[i]);
@@ -134,6 +134,7 @@ void WriteQueue::transmit(WriteClass write_class, const WriteJobRef& job) {
 
 void WriteQueue::answered(WriteClass write_class, const WriteJobRef& job,
                           Result<HttpResponse> result) {
+  if (turn_to_json(*job, result)) return transmit(write_class, job);
   const auto delay = retry_delay(write_class, *job, result);
   if (delay && job->superseded && job->superseded()) {
     result = HttpResponse{200, {}, {}, {}};
@@ -141,6 +142,18 @@ void WriteQueue::answered(WriteClass write_class, const WriteJobRef& job,
     return;
   }
   finish(write_class, *job, std::move(result));
+}
+
+// 415: the server does not read the body's encoding; nothing was carried out.
+bool WriteQueue::turn_to_json(WriteJob& job, const Result<HttpResponse>& result) {
+  if (!result || result->status != 415 || !job.as_json) return false;
+  if (protobuf_.exchange(false)) {
+    log_info("the API server does not take protobuf; writing JSON", {{"write", job.what}});
+  }
+  job.request.body = std::exchange(job.as_json, nullptr)();
+  job.request.content_type = job.request.accept = "application/json";
+  --job.tries;
+  return true;
 }
 
 // What is tried for ever or waits for long gives its place up while it waits, lest a few of them

@@ -49,6 +49,9 @@ struct WriteOptions {
   int event_tries = 12;
   std::chrono::milliseconds event_delay{10'000};
   std::chrono::milliseconds timeout{15'000};  // of one try
+  // Bindings and events are written as protobuf, and their answers asked for in it; a server that
+  // does not take it (415) is written JSON to from then on.
+  bool protobuf = false;
   std::string reporting_instance;  // "<name>-<host>"; empty: "<scheduler name>-<host name>"
   // Set where several replicas elect a leader: nothing but a GET is sent while it is closed
   // (kCancelled), and no try lasts longer than it allows. It must outlive the writer.
@@ -73,6 +76,8 @@ struct WriteJob {
   std::string what;   // "binding pod a/b"
   std::string merge;  // jobs with the same key replace one another while they wait; empty: never
   Answer done;        // once: on the client's I/O thread, or on that of who adds or stops
+  // Set if the body is protobuf: the same as JSON, should the server not take it.
+  std::function<std::string()> as_json;
   // If set: only an answer that this accepts ends the job, however long it takes to get one.
   bool (*definite)(const HttpResponse&) = nullptr;
   // If set: asked before every further try, on the I/O thread; true: what the job says is no longer
@@ -106,6 +111,9 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   bool drain(std::chrono::milliseconds timeout);
   [[nodiscard]] bool is_empty();
   void stop();
+
+  // Whether bodies may be protobuf.
+  [[nodiscard]] bool protobuf() const { return protobuf_.load(std::memory_order_relaxed); }
 
   [[nodiscard]] const WriteOptions& options() const { return options_; }
   [[nodiscard]] WriteStats& stats() { return stats_; }
@@ -149,7 +157,10 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   void finish(WriteClass write_class, WriteJob& job, Result<HttpResponse> result);
   void end(WriteClass write_class, WriteJob& job, Result<HttpResponse> result);
 
+  bool turn_to_json(WriteJob& job, const Result<HttpResponse>& result);
+
   const WriteOptions options_;
+  std::atomic<bool> protobuf_;
   WriteStats stats_;
   std::mutex mutex_;  // guards what follows and all that is inside of it
   std::array<Lane, kWriteClasses> lanes_;

@@ -170,6 +170,11 @@ ApiResult<ApiResponse> ApiHandler::dispatch(const Endpoint& endpoint, const Rout
     return ApiResponse{200, endpoint.render(**object)};
   }
   json body = json::object();
+  if (request.content_type.starts_with("application/vnd.kubernetes.protobuf")) {
+    return ApiFailure(ApiStatus{415, "UnsupportedMediaType",
+                                "the body of the request was in an unknown format - accepted media "
+                                "types include: application/json"});
+  }
   if (!request.body.empty()) {
     body = json::parse(request.body, nullptr, /*allow_exceptions=*/false);
     if (body.is_discarded()) {

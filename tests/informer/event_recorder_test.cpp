@@ -96,8 +96,9 @@ class EventRecorderTest : public ::testing::Test {
 
   std::shared_ptr<EventRecorder> make() {
     return std::make_shared<EventRecorder>(
-        options, [this](const HttpRequest& request, const std::string&,
-                        const EventRecorder::Answer& answer) { send(request, answer); });
+        options, [this](const EventWrite& write, const EventRecorder::Answer& answer) {
+          send(write.request, answer);
+        });
   }
 };
 

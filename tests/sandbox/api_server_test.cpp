@@ -190,6 +190,7 @@ TEST_F(ApiServerTest, StatusAndMainResourceAreApart) {
       "Pending");
   EXPECT_EQ(client.merge_patch(path, {{"spec", {{"nodeName", "n"}}}}).code, 422);
   EXPECT_EQ(client.request("PATCH", path, "{}", "application/apply-patch+yaml").code, 415);
+  EXPECT_EQ(client.request("PUT", path, "k8s", "application/vnd.kubernetes.protobuf").code, 415);
 }
 
 TEST_F(ApiServerTest, UpdatesConflictOnOldVersions) {
