@@ -60,6 +60,8 @@ endfunction()
 add_custom_target(tests_with_threads)
 # What AddressSanitizer runs: all but the tests against a real API server and of the installed SDK.
 add_custom_target(tests_without_cluster)
+# What draws its cases (plimsoll_random).
+add_custom_target(tests_random)
 
 # A test's own code is compiled without optimisation, and is not itself searched for undefined behaviour: that takes
 # half the time.
@@ -96,4 +98,14 @@ function(plimsoll_test name)
   if(ARG_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   endif()
+endfunction()
+
+# plimsoll_random(TEST...): tests that draw their cases. They get the seed to begin with (tests/support/seed.hpp), and
+# the label by which tests/campaign finds them.
+function(plimsoll_random)
+  foreach(name ${ARGN})
+    target_link_libraries(${name} PRIVATE plimsoll_test_seed)
+    set_property(TEST ${name} APPEND PROPERTY LABELS random)
+    add_dependencies(tests_random ${name})
+  endforeach()
 endfunction()

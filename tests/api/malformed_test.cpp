@@ -7,6 +7,7 @@
 
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll {
 namespace {
@@ -101,7 +102,7 @@ TEST(Decode, SurvivesRandomDamage) {
     "images":[{"names":["a","b"],"sizeBytes":5}],"conditions":[{"type":"Ready","status":"True"}]}})";
   constexpr std::string_view kInteresting = "{}[]\",:0-9eE.\\nulltrue \x01\xff";
   constexpr int kRounds = 20'000;
-  std::mt19937 random(20240229);
+  std::mt19937 random(test::test_seed());
   const auto below = [&](size_t bound) { return random() % bound; };
   SymbolTable symbols;
   int accepted = 0;

@@ -14,6 +14,7 @@
 #include "framework/api/symbols.hpp"
 #include "tests/api/describe.hpp"
 #include "tests/conformance/vector_file.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll {
 namespace {
@@ -212,10 +213,7 @@ TEST(Protobuf, ErrorsNameTheField) {
 
 // Whatever arrives: an error or an object, never a crash, never a byte beyond the end.
 TEST(Protobuf, DamagedBytesNeverCrash) {
-  std::random_device device;
-  const unsigned seed = device();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(test::test_seed());
   const std::string whole = encode(whole_pod(), kPodMessage);
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = whole.substr(0, random() % (whole.size() + 1));

@@ -13,6 +13,7 @@
 #include "bench/openb/one_run.hpp"
 #include "bench/openb/policies.hpp"
 #include "bench/support/plot.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::openb {
 namespace {
@@ -44,7 +45,8 @@ class Openb : public testing::Test {
     const std::string profile = folder_ / (policy + ".yaml");
     std::ofstream(profile) << profile_of(policy, trace);
     double sum = 0;
-    for (uint64_t seed = 42; seed < 45; ++seed) {
+    const uint64_t first = test::test_seed(42);
+    for (uint64_t seed = first; seed < first + 3; ++seed) {
       auto result =
           run(trace, make_load(trace, seed), {profile, {std::getenv("PLIMSOLL_PLUGIN_DIR")}});
       EXPECT_TRUE(result.has_value()) << policy << ": " << result.error().message;

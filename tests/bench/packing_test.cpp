@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "bench/packing/runs.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::packing {
 namespace {
@@ -16,9 +17,7 @@ class Packing : public testing::Test {
     options_.nodes = 40;
     options_.pods = 1200;
     options_.scheduler_name = "packing";
-    if (const char* seed = std::getenv("PLIMSOLL_TEST_SEED")) {
-      options_.seed = std::strtoull(seed, nullptr, 10);
-    }
+    options_.seed = test::test_seed();
     load_ = make_load(options_);
     runs_.seed = options_.seed;
     runs_.plugin_directories = {std::getenv("PLIMSOLL_PLUGIN_DIR")};
@@ -49,7 +48,6 @@ TEST_F(Packing, TheLoadIsTheSameForOneSeed) {
 }
 
 TEST_F(Packing, LateReportsCostNoAdmissionAndLittleRoom) {
-  SCOPED_TRACE("seed " + std::to_string(options_.seed));
   const Figures oracle = figures("oracle");
   EXPECT_EQ(oracle.topology_errors + oracle.other_refusals, 0U) << "it knows all";
   EXPECT_GT(oracle.cpus, 0.75 * load_.cpus) << "the cluster is not full: nothing is compared";

@@ -9,6 +9,7 @@
 
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll {
 namespace {
@@ -141,9 +142,7 @@ TEST_F(ClusterStateTest, WhatIfCopyIsIndependent) {
 
 // After any sequence of events the state equals one built from scratch out of what is left.
 TEST_F(ClusterStateTest, RandomEventsEqualARebuild) {
-  const auto seed = static_cast<unsigned>(::testing::UnitTest::GetInstance()->random_seed());
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(test::test_seed());
   std::map<std::string, NodeRef> nodes;
   std::map<std::string, PodRef> pods;
   for (int step = 0; step < 5000; ++step) {

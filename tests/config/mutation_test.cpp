@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
@@ -17,6 +16,7 @@
 #include "config/yaml_document.hpp"
 #include "tests/config/same_meaning.hpp"
 #include "tests/config/test_registry.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::config {
 namespace {
@@ -194,12 +194,6 @@ void expect_consistent(const std::string& text) {
   (void)parse_manifests(text, "f");
 }
 
-unsigned seed() {
-  const char* given = std::getenv("PLIMSOLL_TEST_SEED");
-  return given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10))
-                          : std::random_device{}();
-}
-
 std::vector<std::string> texts() {
   std::vector<std::string> out;
   for (const char* folder : {"examples/profiles", "tests/config/broken"}) {
@@ -216,27 +210,23 @@ std::vector<std::string> texts() {
 constexpr std::chrono::seconds kMost(3);  // on a busy machine the rounds end early
 
 TEST(Mutation, DamagedTextNeverCrashesAndIsAlwaysExplained) {
-  const unsigned with = seed();
-  std::printf("PLIMSOLL_TEST_SEED=%u\n", with);
-  Random random(with);
+  Random random(test::test_seed());
   const auto end = std::chrono::steady_clock::now() + kMost;
   constexpr int kRounds = 40;
   for (int i = 0; i < kRounds && std::chrono::steady_clock::now() < end; ++i) {
     for (const std::string& text : texts()) {
       const std::string yaml = damage(text, random);
-      ASSERT_NO_FATAL_FAILURE(expect_consistent(yaml)) << "seed " << with << "\n" << yaml;
+      ASSERT_NO_FATAL_FAILURE(expect_consistent(yaml)) << yaml;
       const auto parsed = parse_single_document(text).documents;
       if (parsed.empty()) continue;
       const std::string json = damage(to_json(parsed[0]), random);
-      ASSERT_NO_FATAL_FAILURE(expect_consistent(json)) << "seed " << with << "\n" << json;
+      ASSERT_NO_FATAL_FAILURE(expect_consistent(json)) << json;
     }
   }
 }
 
 TEST(Mutation, DamagedStructureNeverCrashesAndIsAlwaysExplained) {
-  const unsigned with = seed();
-  std::printf("PLIMSOLL_TEST_SEED=%u\n", with);
-  Random random(with);
+  Random random(test::test_seed());
   const auto end = std::chrono::steady_clock::now() + kMost;
   constexpr int kRounds = 80;
   int good = 0, bad = 0;
@@ -247,7 +237,7 @@ TEST(Mutation, DamagedStructureNeverCrashesAndIsAlwaysExplained) {
       damage_tree(parsed[0], random);
       const std::string changed = to_json(parsed[0]);
       ++(validate_text(changed, "f", test_registry()).ok() ? good : bad);
-      ASSERT_NO_FATAL_FAILURE(expect_consistent(changed)) << "seed " << with << "\n" << changed;
+      ASSERT_NO_FATAL_FAILURE(expect_consistent(changed)) << changed;
     }
   }
   EXPECT_GT(good, 0);

@@ -14,6 +14,8 @@
 #include "tests/cycle/full_scheduler.hpp"
 #include "tests/cycle/random_cluster.hpp"
 #include "tests/cycle/random_objects.hpp"
+#include "tests/support/environment.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::testing {
 namespace {
@@ -25,16 +27,11 @@ constexpr uint64_t kDecisionsInCi = kDecisions;
 constexpr uint64_t kDecisions = 30'000;
 constexpr uint64_t kDecisionsInCi = 200'000;  // where CI is set
 #endif
-constexpr uint64_t kSeed = 7;
+constexpr uint32_t kSeed = 7;
 constexpr size_t kNodeNames = 10;
 constexpr size_t kShapes = 8;
 constexpr size_t kMostPods = 150;
 constexpr int64_t kBirthMs = 1'790'000'000'000;  // in 2026
-
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 std::string node_name(size_t i) {
   return "n" + std::to_string(i);
@@ -174,10 +171,9 @@ class CrowdedLife {
 
 TEST(ClassDecisions, AreThoseOfAWalkOverAllNodes) {
   log_to_stderr(LogLevel::kError, LogFormat::kText);
-  const uint64_t wanted = number_from("PLIMSOLL_CLASS_DECISIONS",
-                                      std::getenv("CI") == nullptr ? kDecisions : kDecisionsInCi);
-  uint64_t seed = number_from("PLIMSOLL_TEST_SEED", kSeed);
-  std::cout << "PLIMSOLL_TEST_SEED=" << seed << " PLIMSOLL_CLASS_DECISIONS=" << wanted << std::endl;
+  const uint64_t wanted = test::number_from_environment(
+      "PLIMSOLL_CLASS_DECISIONS", std::getenv("CI") == nullptr ? kDecisions : kDecisionsInCi);
+  uint64_t seed = test::test_seed(kSeed);
   ClassCache::Stats total;
   for (; total.checked < wanted; ++seed) {
     CrowdedLife life(seed);

@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <iostream>
 #include <map>
 #include <random>
 #include <tuple>
+
+#include "tests/support/seed.hpp"
 
 namespace plimsoll {
 namespace {
@@ -33,9 +34,7 @@ TEST(NodeRanking, PrefersTheHigherTotalThenTheLongerRestThenTheLowerSlot) {
 }
 
 TEST(NodeRanking, IsTheBestOfAWalk) {
-  constexpr uint32_t kSeed = 20261122;
-  std::cout << "seed " << kSeed << std::endl;
-  std::mt19937 dice(kSeed);
+  std::mt19937 dice(test::test_seed());
   const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(dice() % limit); };
   for (int round = 0; round < 50; ++round) {
     size_t slots = 1 + below(40);

@@ -13,21 +13,16 @@
 
 #include "framework/base/log.hpp"
 #include "tests/cycle/random_life.hpp"
+#include "tests/support/environment.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::testing {
 namespace {
 
-// The usual few are the same lives every time, so that what fails is due to the change at hand; new
-// ones are for long runs.
-constexpr uint64_t kFirstSeed = 53;
+constexpr uint32_t kFirstSeed = 53;
 constexpr uint64_t kRounds = 50;
 constexpr int kRests = 6;          // in a life
 constexpr size_t kMostSteps = 60;  // between them
-
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 // A life; false: something went wrong, and was said.
 bool live(uint64_t seed, QuietPoint::Totals& checked, RandomCluster::Totals& written,
@@ -58,7 +53,7 @@ bool live(uint64_t seed, QuietPoint::Totals& checked, RandomCluster::Totals& wri
   written.refused_pods += writes.refused_pods;
   written.in_one_zone += writes.in_one_zone;
   if (life.wrongs().empty()) return true;
-  std::string text = "seed " + std::to_string(seed) + "\n";
+  std::string text = "PLIMSOLL_TEST_SEED=" + std::to_string(seed) + "\n";
   for (const std::string& wrong : life.wrongs()) text += "  " + wrong + "\n";
   text += "after\n";
   for (const std::string& line : life.journal()) text += "  " + line + "\n";
@@ -72,9 +67,8 @@ TEST(RandomEvents, AtEveryQuietPointItIsWhatAFreshOneWouldBe) {
   } else {
     log_to_stderr(LogLevel::kDebug, LogFormat::kText);
   }
-  const uint64_t first = number_from("PLIMSOLL_TEST_SEED", kFirstSeed);
-  const uint64_t rounds = number_from("PLIMSOLL_RANDOM_ROUNDS", kRounds);
-  std::cout << "PLIMSOLL_TEST_SEED=" << first << " PLIMSOLL_RANDOM_ROUNDS=" << rounds << std::endl;
+  const uint64_t first = test::test_seed(kFirstSeed);
+  const uint64_t rounds = test::number_from_environment("PLIMSOLL_RANDOM_ROUNDS", kRounds);
   QuietPoint::Totals checked;
   RandomCluster::Totals written;
   ClassCache::Stats cached;

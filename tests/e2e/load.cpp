@@ -1,8 +1,6 @@
 #include "tests/e2e/load.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -168,14 +166,6 @@ class Maker {
 };
 
 }  // namespace
-
-std::uint64_t test_seed() {
-  const char* given = std::getenv("PLIMSOLL_TEST_SEED");
-  const std::uint64_t seed =
-      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
-  std::cout << "seed " << seed << " (set PLIMSOLL_TEST_SEED to repeat it)" << std::endl;
-  return seed;
-}
 
 Load make_load(std::uint64_t seed, const LoadShape& shape) {
   return Maker(seed, shape).make();

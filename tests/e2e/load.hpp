@@ -10,10 +10,6 @@
 
 namespace plimsoll::test {
 
-// PLIMSOLL_TEST_SEED from the environment, or else a new one; printed, so that a run can be
-// repeated.
-[[nodiscard]] std::uint64_t test_seed();
-
 struct LoadShape {
   int nodes = 200;
   int pods = 1000;

@@ -13,6 +13,7 @@
 #include "tests/e2e/load.hpp"
 #include "tests/e2e/recount.hpp"
 #include "tests/e2e/zone_reports.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::test {
 

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <deque>
 #include <functional>
-#include <iostream>
 #include <map>
 #include <optional>
 #include <random>
@@ -17,6 +16,7 @@
 
 #include "framework/base/log.hpp"
 #include "informer/time_text.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -465,11 +465,7 @@ TEST_F(LeaderElectorTest, PartsOfASecondAreRoundedUp) {
 // still be under way.
 TEST(Leadership, IsNeverSharedByTwo) {
   set_log_level(LogLevel::kError);
-  const char* given = std::getenv("PLIMSOLL_TEST_SEED");
-  const auto seed = static_cast<unsigned>(given != nullptr ? std::strtoul(given, nullptr, 10)
-                                                           : std::random_device{}());
-  std::cout << "seed " << seed << " (set PLIMSOLL_TEST_SEED to repeat it)" << std::endl;
-  std::mt19937 random(seed);
+  std::mt19937 random(test::test_seed());
   const auto pick = [&random](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);
   };

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "informer/http_client.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -205,10 +206,7 @@ TEST(ProtobufWatch, AFrameThatIsTooLongEndsTheStream) {
 }
 
 TEST(ProtobufWire, DamagedBytesNeverCrash) {
-  std::random_device device;
-  const unsigned seed = device();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(test::test_seed());
   const std::string a_list = list({pod("a", "1"), pod("b", "2")});
   const std::string a_watch = frame("ADDED", pod("a", "1")) + frame("BOOKMARK", pod("", "9"));
   for (int round = 0; round < 20'000; ++round) {

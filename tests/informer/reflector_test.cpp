@@ -12,6 +12,7 @@
 
 #include "tests/informer/http_fixture.hpp"
 #include "tests/informer/scripted_server.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -585,9 +586,7 @@ TEST_F(ReflectorTest, StopIsSilentAtAnyMoment) {
 TEST_F(ReflectorTest, ArbitraryBytesAsAWatchStreamNeverCrash) {
   options.backoff.initial = options.backoff.maximum = 1ms;
   options.very_short_watch = 0ms;
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(plimsoll::test::test_seed());
   std::mutex mutex;
   on_watch = [&](int, const Received&, Exchange& exchange) {
     std::string bytes;

@@ -7,6 +7,8 @@
 
 #include <random>
 
+#include "tests/support/seed.hpp"
+
 namespace plimsoll::informer {
 namespace {
 
@@ -199,9 +201,7 @@ TEST(Wire, ArbitraryBytesNeverCrash) {
       "\n",
       R"({"kind":"List","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"}},{}]})",
       "{}[]\",:\\\n\t0123456789eE+-.truefalsnl\xc3\xa9\xff\x00"};
-  const unsigned seed = 20240611;
-  std::mt19937 random(seed);
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(test::test_seed());
   ObjectReader reader;
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = seeds[random() % 4] + seeds[random() % 4];

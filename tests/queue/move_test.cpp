@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tests/queue/queue_fixture.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll {
 namespace {
@@ -63,9 +64,7 @@ TEST_F(MoveTest, AsksNobodyWhoseEventItIsNot) {
 }
 
 TEST_F(MoveTest, RandomEventsMoveWhatThePlainLoopMoves) {
-  const auto seed = static_cast<unsigned>(::testing::UnitTest::GetInstance()->random_seed());
-  std::mt19937 random(seed);
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(test::test_seed());
   const auto some = [&](int of) { return static_cast<int>(random() % static_cast<unsigned>(of)); };
   constexpr PluginIndex kPlugins[] = {kFit, kPorts, kGates, kClosed};
   // Each event has several plugins, and each plugin several events.

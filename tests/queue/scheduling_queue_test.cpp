@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/queue/queue_fixture.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll {
 namespace {
@@ -146,9 +147,7 @@ TEST_F(QueueTest, FailedBindingKeepsItsCounters) {
 // Whatever happens, a pod is in exactly one place, and every pod that was added and not removed is
 // somewhere.
 TEST_F(QueueTest, RandomScriptsLoseNoPod) {
-  const auto seed = static_cast<unsigned>(::testing::UnitTest::GetInstance()->random_seed());
-  std::mt19937 random(seed);
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(test::test_seed());
   std::set<std::string> expected;
   std::vector<std::string> flying;
   for (int step = 0; step < 20'000; ++step) {

@@ -12,6 +12,7 @@
 #include "framework/base/log.hpp"
 #include "framework/runtime/elf_note.hpp"
 #include "tests/runtime/support.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll {
 namespace {
@@ -231,7 +232,7 @@ TEST_F(ModulesTest, EveryTruncatedCopyIsRefused) {
 
 TEST_F(ModulesTest, NoteReaderSurvivesAnyDamage) {
   const std::string good = read(kModules / "good.so");
-  std::mt19937 random(20260101);
+  std::mt19937 random(test::test_seed());
   size_t refused = 0;
   for (int round = 0; round < 5000; ++round) {
     std::string bytes = good;

@@ -14,6 +14,7 @@
 #include "sandbox/pod_demand_of.hpp"
 #include "sandbox/pod_rules.hpp"
 #include "tests/sandbox/units.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -232,10 +233,7 @@ TEST(MachineAdmission, MemoryThatNobodyExplainsIsABlock) {
 
 // A reader of the object decides as the node does, whatever happened on it.
 TEST(MachineAdmission, FactsPredictTheNode) {
-  const unsigned seed = std::random_device{}();
-  RecordProperty("seed", static_cast<int>(seed));
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(test::test_seed());
   const auto pick = [&](std::vector<const char*> choices) {
     return choices[random() % choices.size()];
   };

@@ -13,7 +13,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -21,6 +20,8 @@
 
 #include "tests/plugins/nodedevice/device_recount.hpp"
 #include "tests/plugins/nodedevice/plugin_instance.hpp"
+#include "tests/support/environment.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::devices {
 namespace {
@@ -38,11 +39,6 @@ using test::Recount;
 constexpr uint64_t kLives = 12;
 constexpr int kSteps = 40;
 constexpr size_t kNodes = 3;
-
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 // What the API server knows of a pod with a node.
 struct Bound {
@@ -507,10 +503,8 @@ class Life {
 };
 
 TEST(DeviceLives, TheAccountsAreThoseOfARecountAndNothingIsGivenTwice) {
-  const uint64_t first = number_from("PLIMSOLL_TEST_SEED", 1);
-  const uint64_t lives = number_from("PLIMSOLL_DEVICE_LIVES", kLives);
-  std::cout << "seeds " << first << " to " << first + lives - 1 << ", " << kSteps
-            << " steps each\n";
+  const uint64_t first = plimsoll::test::test_seed();
+  const uint64_t lives = plimsoll::test::number_from_environment("PLIMSOLL_DEVICE_LIVES", kLives);
   int given = 0;
   int crashes = 0;
   for (uint64_t seed = first; seed < first + lives; ++seed) {
@@ -521,7 +515,7 @@ TEST(DeviceLives, TheAccountsAreThoseOfARecountAndNothingIsGivenTwice) {
     given += life.given();
     crashes += life.crashes();
     if (!HasFailure()) continue;
-    std::cout << "seed " << seed << "\n";
+    std::cout << "PLIMSOLL_TEST_SEED=" << seed << "\n";
     for (const std::string& line : life.journal()) std::cout << "  " << line << "\n";
     return;
   }

@@ -6,11 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 
 #include "plugins/nodedevice/fragmentation.hpp"
 #include "plugins/nodedevice/pod_census.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::devices {
 namespace {
@@ -66,12 +66,6 @@ int64_t stranded_by_definition(const TypicalPod& pod, RawNode node) {
 
 class GpuMixTest : public testing::Test {
  protected:
-  GpuMixTest() {
-    if (const char* seed = std::getenv("PLIMSOLL_TEST_SEED"))
-      seed_ = std::strtoull(seed, nullptr, 10);
-    random_.seed(seed_);
-    message_ << "PLIMSOLL_TEST_SEED=" << seed_;
-  }
   int any(int low, int high) {
     return low + static_cast<int>(random_() % static_cast<uint64_t>(high - low + 1));
   }
@@ -88,9 +82,7 @@ class GpuMixTest : public testing::Test {
     return pod;
   }
 
-  uint64_t seed_ = std::random_device()();
-  std::mt19937_64 random_;
-  testing::Message message_;
+  std::mt19937_64 random_{plimsoll::test::test_seed()};
 };
 
 TEST_F(GpuMixTest, FragmentationIsWhatHandsWorkOut) {
@@ -145,7 +137,6 @@ TEST_F(GpuMixTest, RanksAreThePublishedScoreAndTheStepsOfLookahead) {
 }
 
 TEST_F(GpuMixTest, FragmentationIsTheDefinition) {
-  SCOPED_TRACE(message_);
   for (int round = 0; round < 300; ++round) {
     std::vector<TypicalPod> pods(static_cast<size_t>(any(1, 40)));
     for (TypicalPod& pod : pods) pod = any_pod();
@@ -158,7 +149,6 @@ TEST_F(GpuMixTest, FragmentationIsTheDefinition) {
 }
 
 TEST_F(GpuMixTest, StrandedIsTheDefinitionForPodsOfOneKind) {
-  SCOPED_TRACE(message_);
   for (int round = 0; round < 2000; ++round) {
     TypicalPod pod = any_pod();
     // So few fit that all have come before a future ends.
@@ -174,7 +164,6 @@ TEST_F(GpuMixTest, StrandedIsTheDefinitionForPodsOfOneKind) {
 }
 
 TEST_F(GpuMixTest, StrandedIsNoMoreThanWhatIsFreeAndTheSameEachTime) {
-  SCOPED_TRACE(message_);
   for (int round = 0; round < 100; ++round) {
     std::vector<TypicalPod> pods(static_cast<size_t>(any(1, 20)));
     for (TypicalPod& pod : pods) pod = any_pod();

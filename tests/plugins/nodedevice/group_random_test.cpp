@@ -1,16 +1,19 @@
 // Random lives of a cluster with groups: pods, groups and nodes come and go, bindings fail, time
 // passes, the scheduler is restarted. Whenever everything has come to rest: no group runs in part
 // unless it lost members, no device is given twice, and nobody waits.
+//
+//   PLIMSOLL_GROUP_LIVES=n  so many lives instead of the usual few
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <deque>
 #include <random>
 
 #include "tests/plugins/nodedevice/group_cluster.hpp"
+#include "tests/support/environment.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::devices::test {
 namespace {
@@ -235,20 +238,22 @@ class Life {
   int names_ = 0;
 };
 
-// The same lives every time, so that what fails is due to the change at hand.
-constexpr uint64_t kFirstSeed = 900;
+constexpr uint32_t kFirstSeed = 900;
+constexpr uint64_t kLives = 12;
 
 TEST(GroupRandom, NeverInPartNeverTwice) {
-  const char* given = std::getenv("PLIMSOLL_SEED");
-  const uint64_t first = given != nullptr ? std::stoull(given) : kFirstSeed;
+  const uint64_t first = plimsoll::test::test_seed(kFirstSeed);
+  const uint64_t wanted = plimsoll::test::number_from_environment("PLIMSOLL_GROUP_LIVES", 0);
+  const uint64_t most = wanted > 0 ? wanted : kLives;
+  // The usual ones are fewer on a slow machine.
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(12);
-  const int most = given != nullptr ? 40 : 12;
-  int lives = 0;
+  uint64_t lives = 0;
   int complete = 0;
   int pending = 0;
   int left_alone = 0;
   int undisturbed = 0;
-  for (uint64_t seed = first; std::chrono::steady_clock::now() < until && lives < most; ++seed) {
+  for (uint64_t seed = first;
+       lives < most && (wanted > 0 || std::chrono::steady_clock::now() < until); ++seed) {
     Life life(seed);
     for (int round = 0; round < 3 && life.wrong().empty(); ++round) {
       for (int i = 0; i < 25 && life.wrong().empty(); ++i) life.step();
@@ -260,7 +265,7 @@ TEST(GroupRandom, NeverInPartNeverTwice) {
     complete += life.complete;
     undisturbed += life.undisturbed;
     pending += life.pending;
-    ASSERT_EQ(life.wrong(), "") << "PLIMSOLL_SEED=" << seed << "\n" << life.story();
+    ASSERT_EQ(life.wrong(), "") << "PLIMSOLL_TEST_SEED=" << seed << "\n" << life.story();
   }
   std::cout << lives << " lives from seed " << first << ": " << complete << " groups ran, "
             << pending << " were left pending, " << left_alone

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <iostream>
 #include <limits>
 #include <random>
@@ -15,6 +14,8 @@
 #include "plugins/nodedevice/bounded_json.hpp"
 #include "plugins/nodedevice/explain.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
+#include "tests/support/environment.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::devices {
 namespace {
@@ -24,13 +25,9 @@ using test::Json;
 
 constexpr int kRounds = 400;
 
-uint64_t seed() {
-  const char* text = std::getenv("PLIMSOLL_TEST_SEED");
-  return text == nullptr ? 20231117 : std::strtoull(text, nullptr, 10);
-}
 int rounds() {
-  const char* text = std::getenv("PLIMSOLL_HOSTILE_ROUNDS");
-  return text == nullptr ? kRounds : std::atoi(text);
+  return static_cast<int>(
+      plimsoll::test::number_from_environment("PLIMSOLL_HOSTILE_ROUNDS", kRounds));
 }
 
 std::string deep(size_t levels, const char* open = "[", const char* close = "]") {
@@ -188,8 +185,7 @@ void give_what_there_is(const NodeState& node) {
 }
 
 TEST(HostileInput, DeviceObjects) {
-  std::cout << "seed " << seed() << "\n";
-  Mutator mutator(seed());
+  Mutator mutator(plimsoll::test::test_seed());
   int read = 0;
   Accounts accounts(test::types(), nullptr);
   accounts.node_added("node-1", 0);
@@ -217,8 +213,7 @@ TEST(HostileInput, DeviceObjects) {
 }
 
 TEST(HostileInput, AllocationAnnotations) {
-  std::cout << "seed " << seed() << "\n";
-  Mutator mutator(seed());
+  Mutator mutator(plimsoll::test::test_seed());
   Accounts accounts(test::types(), nullptr);
   accounts.node_added("node-1", 0);
   accounts.device_changed("node-1", sane_object().dump());
@@ -244,8 +239,7 @@ TEST(HostileInput, AllocationAnnotations) {
 }
 
 TEST(HostileInput, Hints) {
-  std::cout << "seed " << seed() << "\n";
-  Mutator mutator(seed());
+  Mutator mutator(plimsoll::test::test_seed());
   const Json hint = Json::parse(
       R"({"rdma":{"selector":{"matchLabels":{"a":"b"}},"vfSelector":{"matchExpressions":
       [{"key":"type","operator":"In","values":["general"]}]},"allocateStrategy":"ApplyForAll",

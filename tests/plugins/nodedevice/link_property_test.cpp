@@ -5,23 +5,17 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <numeric>
 #include <random>
 
 #include "plugins/nodedevice/link_choice.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::devices {
 namespace {
 
 using test::Json;
-
-// Another number tries other cases: PLIMSOLL_TEST_SEED.
-uint32_t first_seed() {
-  const char* given = std::getenv("PLIMSOLL_TEST_SEED");
-  return given == nullptr ? 1 : static_cast<uint32_t>(std::strtoul(given, nullptr, 10));
-}
 
 class Random {
  public:
@@ -111,7 +105,8 @@ std::string annotation_of(Random& random, const Rates& rates) {
 }
 
 TEST(LinkProperty, FiguresAreThoseOfTryingEverything) {
-  for (uint32_t seed = first_seed(); seed < first_seed() + 40; ++seed) {
+  const uint32_t first = plimsoll::test::test_seed();
+  for (uint32_t seed = first; seed < first + 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
     const int size = 1 + random.below(seed % 8 == 0 ? 8 : 6);
@@ -181,7 +176,8 @@ int distance(const NodeState& node, const std::vector<size_t>& minors) {
 
 TEST(LinkProperty, TheChoiceIsTheBestOfAllSets) {
   int chosen_by_links = 0;
-  for (uint32_t seed = first_seed(); seed < first_seed() + 300; ++seed) {
+  const uint32_t first = plimsoll::test::test_seed();
+  for (uint32_t seed = first; seed < first + 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
     const bool with_topology = !random.one_in(3);
@@ -348,7 +344,8 @@ class Load {
 TEST(LinkProperty, HonouredPartitionsAreAllThatIsGiven) {
   int given = 0;
   int refused = 0;
-  for (uint32_t seed = first_seed(); seed < first_seed() + 60; ++seed) {
+  const uint32_t first = plimsoll::test::test_seed();
+  for (uint32_t seed = first; seed < first + 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
     Load load(random, 4 + random.below(5));

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::devices {
 namespace {
@@ -340,9 +341,7 @@ class Counted {
 };
 
 TEST(NumaAgreementPropertyTest, AgreesWithCounting) {
-  const uint64_t seed = std::random_device()();
-  std::mt19937_64 random(seed);
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(plimsoll::test::test_seed());
   const auto upto = [&](int most) { return static_cast<int>(random() % (most + 1)); };
   int refused = 0;
   for (int round = 0; round < 800; ++round) {

@@ -1,21 +1,18 @@
 // Random lives of a node under all policies and scopes: a pod that the ledger lets through is
 // admitted by its kubelet, whatever the delays.
 
-#include <cstdlib>
 #include <iostream>
 
 #include "tests/plugins/topology/node_life.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::topology {
 namespace {
 
-LifeTotals run(LifeOptions options, uint32_t first_seed, uint32_t seeds) {
+LifeTotals run(LifeOptions options, uint32_t usual_seed, uint32_t seeds) {
   LifeTotals sum;
-  // Other lives: any number. A failure names the seed that it is for.
-  const char* given = std::getenv("PLIMSOLL_TEST_SEED");
-  if (given != nullptr) first_seed += 100'000 * static_cast<uint32_t>(std::atoi(given));
-  for (uint32_t seed = first_seed; seed < first_seed + seeds && !::testing::Test::HasFailure();
-       ++seed) {
+  const uint32_t first = test::test_seed(usual_seed);
+  for (uint32_t seed = first; seed < first + seeds && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     NodeLife life(seed, options);
     for (int i = 0; i < 300 && !::testing::Test::HasFailure(); ++i) life.step();

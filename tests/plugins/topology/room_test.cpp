@@ -9,6 +9,7 @@
 #include "plugins/topology/kubelet/admit.hpp"
 #include "plugins/topology/worlds.hpp"
 #include "tests/plugins/topology/kubelet/random_pod.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -108,7 +109,8 @@ TEST(Room, WhatIsSaidToFitWithMoreDoes) {
   int checked = 0;
   int told = 0;
   int broken = 0;
-  for (uint32_t seed = 0; seed < kMachines && !::testing::Test::HasFailure(); ++seed) {
+  const uint32_t first = test::test_seed();
+  for (uint32_t seed = first; seed < first + kMachines && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Life life(seed);
     const NodeModel& model = life.node.model;
@@ -136,9 +138,10 @@ TEST(Room, WhatIsSaidToFitWithMoreDoes) {
 
 TEST(Room, PartsThatFitBesideAllMakeAPodThatFits) {
   int parted = 0;
-  for (uint32_t seed = 0; seed < kMachines && !::testing::Test::HasFailure(); ++seed) {
+  const uint32_t first = test::test_seed(1000);
+  for (uint32_t seed = first; seed < first + kMachines && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Life life(1000 + seed);
+    Life life(seed);
     const NodeModel& model = life.node.model;
     if (!counts_suffice(model, life.node.state)) continue;
     for (int i = 0; i < 40; ++i) {

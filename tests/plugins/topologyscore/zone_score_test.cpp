@@ -7,6 +7,7 @@
 
 #include "tests/plugins/topologyscore/cpu_report.hpp"
 #include "tests/plugins/topologyscore/zone_scene.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -203,9 +204,7 @@ TEST_F(ZoneScoreTest, WhatIsNotTiedToZonesHasAResult) {
 
 // Random nodes with gaps, missing rows, overdrawn cells and nonsense, and random pods.
 TEST_F(ZoneScoreTest, ScoresStayInRangeAndFollowWhatIsFree) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(test::test_seed());
   const auto pick = [&](int n) { return static_cast<int>(random() % n); };
   const char* policies[] = {"none", "best-effort", "restricted", "single-numa-node"};
   for (int round = 0; round < 400; ++round) {

@@ -10,6 +10,7 @@
 #include "plugins/topology/zone_use.hpp"
 #include "tests/plugins/topology/kubelet/random_pod.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -19,8 +20,6 @@ using kubelet::pick;
 
 class ZoneUseProperty : public testing::Test {
  protected:
-  ZoneUseProperty() : seed_(std::random_device()()), random_(seed_) {}
-
   // What is left in a row of the answer, less what there was.
   static std::vector<int64_t> lost(const plimsoll_numa_node& node, const plimsoll_numa_use& use,
                                    uint32_t row) {
@@ -32,8 +31,7 @@ class ZoneUseProperty : public testing::Test {
     return lost;
   }
 
-  unsigned seed_;
-  std::mt19937 random_;
+  std::mt19937 random_{test::test_seed()};
 };
 
 std::vector<int64_t> difference(std::span<const int64_t> before, std::span<const int64_t> after,
@@ -75,7 +73,6 @@ void expect_same(const plimsoll_numa_use& a, const plimsoll_numa_use& b,
 
 // Machines and pods of all kinds, as much known of them as may be.
 TEST_F(ZoneUseProperty, IsWhatAdmissionGives) {
-  SCOPED_TRACE("seed " + std::to_string(seed_));
   kubelet::Scratch scratch;
   kubelet::Scratch other;
   ZoneUse zones;
@@ -184,7 +181,6 @@ PodSpec random_pod(std::mt19937& random, int number) {
 
 // On a node with promises, from facts or from counts.
 TEST_F(ZoneUseProperty, IsWhatReservePromises) {
-  SCOPED_TRACE("seed " + std::to_string(seed_));
   int promised = 0;
   int held_back = 0;
   for (int round = 0; round < 400 && !HasFailure(); ++round) {

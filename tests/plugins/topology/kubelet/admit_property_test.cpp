@@ -7,6 +7,7 @@
 
 #include "plugins/topology/kubelet/admit.hpp"
 #include "tests/plugins/topology/kubelet/random_pod.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::topology::kubelet {
 namespace {
@@ -121,7 +122,8 @@ void live(Node node, std::mt19937& random, bool absurd, Totals& totals) {
 
 Totals live_many(uint32_t seeds, const Known& known, bool absurd) {
   Totals totals;
-  for (uint32_t seed = 0; seed < seeds && !::testing::Test::HasFailure(); ++seed) {
+  const uint32_t first = test::test_seed();
+  for (uint32_t seed = first; seed < first + seeds && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
     Resources resources;

@@ -7,6 +7,7 @@
 
 #include "plugins/topology/kubelet/admit.hpp"
 #include "tests/plugins/topology/kubelet/random_machine.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::topology::kubelet {
 namespace {
@@ -361,10 +362,7 @@ TEST(FactsDamage, EachFactStandsAlone) {
 // However the texts are damaged: no crash, and either a problem is named or what is free stays
 // within what the zones say.
 TEST(FactsDamage, RandomDamageIsNamedOrHarmless) {
-  const auto seed =
-      static_cast<uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(test::test_seed());
   constexpr std::string_view kBytes = "0123456789-+/,:*! \n=%avxz.";
   for (int round = 0; round < 1500 && !::testing::Test::HasFailure(); ++round) {
     Resources resources;

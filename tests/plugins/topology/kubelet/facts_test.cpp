@@ -4,16 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "tests/plugins/topology/kubelet/random_machine.hpp"
+#include "tests/support/seed.hpp"
 
 namespace plimsoll::topology::kubelet {
 namespace {
-
-uint32_t test_seed() {
-  return static_cast<uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
 
 void expect_same_layout(const CpuLayout& a, const CpuLayout& b) {
   ASSERT_TRUE(a.all() == b.all());
@@ -102,9 +97,7 @@ void expect_same(const Machine& machine, const NodeFacts& facts, bool with_ids) 
 }
 
 TEST(Facts, RandomMachinesComeBackAsTheyWere) {
-  const uint32_t seed = test_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(test::test_seed());
   for (int round = 0; round < 300 && !::testing::Test::HasFailure(); ++round) {
     Resources resources;
     const Machine machine = random_machine(random_spec(random), resources, random);
@@ -125,7 +118,7 @@ size_t size_of(const Report& report) {
 }
 
 TEST(Facts, LargeMachinesStaySmall) {
-  std::mt19937 random(1);
+  std::mt19937 random(test::test_seed());
   for (const Numbering numbering :
        {Numbering::kSiblingsLast, Numbering::kSiblingsTogether, Numbering::kShuffled}) {
     Resources resources;
@@ -159,7 +152,7 @@ TEST(Facts, LargeMachinesStaySmall) {
 }
 
 TEST(Facts, TooManyIdsBecomeNumbers) {
-  std::mt19937 random(2);
+  std::mt19937 random(test::test_seed());
   Resources resources;
   MachineSpec spec;
   spec.devices = 2000;
@@ -247,7 +240,7 @@ TEST(Facts, TextsAreReadable) {
 }
 
 TEST(Facts, NodesOfOneKindShareAModel) {
-  std::mt19937 random(3);
+  std::mt19937 random(test::test_seed());
   Resources resources;
   Machine machine = random_machine({.zones = 8, .cores_per_zone = 16}, resources, random);
   const Report first = report_of(machine, resources);
@@ -271,7 +264,7 @@ TEST(Facts, NodesOfOneKindShareAModel) {
 
 // Problems of the fixed part come with every report, not only with the first.
 TEST(Facts, ProblemsOfASharedModelAreRepeated) {
-  std::mt19937 random(4);
+  std::mt19937 random(test::test_seed());
   Resources resources;
   Report report = report_of(random_machine({}, resources, random), resources);
   report.attributes.push_back({"memoryManagerPolicy", "sometimes"});

@@ -1,0 +1,12 @@
+#pragma once
+// Numbers that whoever runs a test gives it in the environment.
+
+#include <cstdint>
+
+namespace plimsoll::test {
+
+// The number in `variable`, `otherwise` where it is not set. Throws std::invalid_argument, which
+// fails the test with its text, if there is something else than a number in it.
+[[nodiscard]] std::uint64_t number_from_environment(const char* variable, std::uint64_t otherwise);
+
+}  // namespace plimsoll::test
