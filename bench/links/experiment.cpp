@@ -51,7 +51,7 @@ class Node {
     uint32_t narrowed = 0;
     plimsoll_list names{};
     const plimsoll_node_info* row = &node_.get();
-    const plimsoll_nodes rows{sizeof rows, 1, &row};
+    const plimsoll_nodes rows{sizeof rows, 1, &row, nullptr, nullptr};
     uint8_t code = PLIMSOLL_SUCCESS;
     if (slots_.pre_filter(slots_.self, cycle.get(), &pod.get(), &reason, &names, &narrowed) != 0 ||
         slots_.filter(slots_.self, cycle.get(), &pod.get(), &rows, &code, &reason) != 0)

@@ -123,7 +123,8 @@ void run(const Sizes& sizes, bool one_kind, bool same) {
   SymbolTable symbols;
   Policy policy(plugin);
   SchedulingQueue queue(policy, {});
-  const plimsoll_nodes all{sizeof all, static_cast<uint32_t>(rows.size()), rows.data()};
+  const plimsoll_nodes all{sizeof all, static_cast<uint32_t>(rows.size()), rows.data(), nullptr,
+                           nullptr};
   double filter_us = 0;
   for (int i = 0; i < sizes.pods; ++i) {
     const std::string name = "p" + std::to_string(i);

@@ -105,7 +105,8 @@ NodeInfo::NodeInfo(std::string name, uint32_t slot) : name_(std::move(name)) {
 }
 
 NodeInfo::NodeInfo(const NodeInfo& other)
-    : name_(other.name_),
+    : lowest_priority_(other.lowest_priority_),
+      name_(other.name_),
       node_(other.node_),
       pods_(other.pods_),
       pod_pointers_(other.pod_pointers_),
@@ -168,6 +169,7 @@ void NodeInfo::occupy_ports(const plimsoll_pod& pod) {
 void NodeInfo::add_pod(PodRef pod) {
   account(*pod, 1);
   occupy_ports(*pod);
+  lowest_priority_ = std::min(lowest_priority_, pod->priority);
   pod_pointers_.push_back(pod.get());
   pods_.push_back(std::move(pod));
   mirror();
@@ -186,6 +188,10 @@ bool NodeInfo::remove_pod(std::string_view uid) {
   pod_pointers_[index] = pod_pointers_.back();
   pod_pointers_.pop_back();
   account(*pod, -1);
+  if (pod->priority == lowest_priority_) {
+    lowest_priority_ = INT32_MAX;
+    for (const PodRef& rest : pods_) lowest_priority_ = std::min(lowest_priority_, rest->priority);
+  }
   // The entries of ports_ point into their pods: the whole list is made anew when a pod with ports
   // leaves.
   if ((pod_aspects(*pod) & PLIMSOLL_ASPECT_PORTS) != 0) {
@@ -227,6 +233,7 @@ void ClusterState::release_if_empty(uint32_t slot) {
 
 void ClusterState::changed(NodeInfo& info, uint32_t aspects) {
   info.set_generation(++generation_);
+  columns_.update(info, aspects);
   log_.push_back({info.slot(), aspects});
   if (log_.size() > kLogLimit) {
     log_.pop_front();
@@ -272,12 +279,20 @@ const NodeInfo* ClusterState::node_at(uint32_t slot) const {
 const std::vector<const plimsoll_node_info*>& ClusterState::rows() const {
   if (rows_stale_) {
     rows_.clear();
+    row_slots_.clear();
     for (const auto& info : slots_) {
-      if (info && info->node()) rows_.push_back(info->abi());
+      if (!info || !info->node()) continue;
+      rows_.push_back(info->abi());
+      row_slots_.push_back(info->slot());
     }
     rows_stale_ = false;
   }
   return rows_;
+}
+
+const std::vector<uint32_t>& ClusterState::row_slots() const {
+  static_cast<void>(rows());
+  return row_slots_;
 }
 
 // ---- ClusterState: pods

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "framework/api/objects.hpp"
+#include "framework/cluster/node_columns.hpp"
 
 namespace plimsoll {
 
@@ -35,6 +36,8 @@ class NodeInfo {
   [[nodiscard]] const NodeRef& node() const { return node_; }  // null: the Node object is gone
   [[nodiscard]] const std::vector<PodRef>& pods() const { return pods_; }
   [[nodiscard]] const plimsoll_node_info* abi() const { return &abi_; }
+  // Of its pods; INT32_MAX: there are none.
+  [[nodiscard]] int32_t lowest_priority() const { return lowest_priority_; }
 
   void set_node(NodeRef node);
   void add_pod(PodRef pod);
@@ -46,6 +49,7 @@ class NodeInfo {
   void occupy_ports(const plimsoll_pod& pod);
   void mirror();
 
+  int32_t lowest_priority_ = INT32_MAX;
   std::string name_;
   NodeRef node_;
   std::vector<PodRef> pods_;
@@ -67,7 +71,7 @@ enum class PodChange { kAdded, kConfirmed, kUpdated, kMoved };
 
 class ClusterState {
  public:
-  ClusterState() = default;
+  ClusterState() : columns_(slots_) {}
   ClusterState(const ClusterState&) = delete;
   ClusterState& operator=(const ClusterState&) = delete;
 
@@ -83,6 +87,10 @@ class ClusterState {
   // All nodes that have a Node object, in slot order. Valid until the next change of the set of
   // nodes.
   [[nodiscard]] const std::vector<const plimsoll_node_info*>& rows() const;
+  // The slot of each row.
+  [[nodiscard]] const std::vector<uint32_t>& row_slots() const;
+  // The same nodes as arrays by slot. Valid until the next change of anything.
+  [[nodiscard]] const plimsoll_columns& columns() const { return columns_.abi(); }
 
   // ---- pods with a node (spec.nodeName set, not finished)
   // Adds or updates. A pod assumed on this node is confirmed, one assumed elsewhere moves.
@@ -129,11 +137,13 @@ class ClusterState {
   void release_if_empty(uint32_t slot);
   void changed(NodeInfo& info, uint32_t aspects);
 
-  std::vector<std::unique_ptr<NodeInfo>> slots_;
+  NodeColumns::Slots slots_;
+  NodeColumns columns_;  // of slots_
   std::vector<uint32_t> free_slots_;
   std::unordered_map<std::string, uint32_t> by_name_;
   std::unordered_map<std::string, PodEntry> pods_;  // by UID
   mutable std::vector<const plimsoll_node_info*> rows_;
+  mutable std::vector<uint32_t> row_slots_;
   mutable bool rows_stale_ = true;
   size_t live_nodes_ = 0;
   size_t assumed_ = 0;

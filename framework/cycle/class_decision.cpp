@@ -45,7 +45,7 @@ bool Scheduler::copy_class_verdicts(Attempt& attempt, NodeRows rows, Evaluation&
     }
   }
   if (well) return true;
-  columns = Columns(rows.size());
+  columns.reset(rows.size());
   result.table = nullptr;
   return false;
 }
@@ -53,8 +53,10 @@ bool Scheduler::copy_class_verdicts(Attempt& attempt, NodeRows rows, Evaluation&
 void Scheduler::check_verdicts(Attempt& attempt, NodeRows rows, Evaluation& result,
                                Columns& columns) {
   Columns afresh(rows.size());
-  const Status status = run_filters_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod,
-                                                   rows, afresh.view(), cluster_, nominator_);
+  // Node by node, so that the columns are held against the nodes, too.
+  const Status status =
+      run_filters_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod,
+                                 rows.without_columns(), afresh.view(), cluster_, nominator_);
   bool same = status.ok();
   const auto filters = attempt.framework.at(ExtensionPoint::kFilter);
   for (size_t i = 0; same && i < rows.size(); ++i) {
@@ -90,7 +92,7 @@ const plimsoll_node_info* Scheduler::best_by_class(Attempt& attempt, const Evalu
   if (result.whole && table.ranks()) {
     if (!table.rank(cycle, *attempt.pod, last_chosen_, best).ok()) return nullptr;
   } else {
-    ScoreTable scores;
+    ScoreTable& scores = room_->scores;
     if (!table.score(cycle, *attempt.pod, feasible, scores).ok()) return nullptr;
     best = best_of(feasible, scores.totals);
   }
@@ -104,7 +106,8 @@ bool Scheduler::agrees(Attempt& attempt, const Evaluation& result, NodeRows feas
   for (const Framework::Slot& slot : attempt.framework.at(ExtensionPoint::kScore)) {
     if (attempt.cycle->skip_score.test(slot.plugin)) continue;
     if (!attempt.framework
-             .run_raw_score(slot.plugin, *attempt.cycle, *attempt.pod, feasible, scores)
+             .run_raw_score(slot.plugin, *attempt.cycle, *attempt.pod, feasible.without_columns(),
+                            scores)
              .ok()) {
       return false;
     }

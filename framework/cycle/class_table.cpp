@@ -77,6 +77,7 @@ bool ClassTable::has_to_run(const Work& work, size_t filter) const {
 
 Status ClassTable::update_verdicts(const CycleContext& cycle, const plimsoll_pod& pod,
                                    const ClusterState& cluster) {
+  columns_ = &cluster.columns();
   if (!known_ || skip_filter_ != cycle.skip_filter || seen_ < cluster.log_begin()) {
     begin(cycle, cluster);
   } else {
@@ -104,12 +105,14 @@ Status ClassTable::update_verdicts(const CycleContext& cycle, const plimsoll_pod
   work_.resize(kept);
   for (size_t i = 0; i < filters_.size(); ++i) {
     batch_.clear();
+    batch_slots_.clear();
     batch_rows_.clear();
     for (uint32_t at = 0; at < work_.size(); ++at) {
       Work& work = work_[at];
       if (work.after != kFeasible) continue;
       if (has_to_run(work, i)) {
         batch_.push_back(at);
+        batch_slots_.push_back(work.slot);
         batch_rows_.push_back(rows_[work.slot].node);
       } else if (work.before == i) {
         work.after = work.before;
@@ -120,7 +123,8 @@ Status ClassTable::update_verdicts(const CycleContext& cycle, const plimsoll_pod
     if (batch_.empty()) continue;
     batch_codes_.resize(batch_.size());
     batch_reasons_.resize(batch_.size());
-    if (Status status = framework_.run_filter(filters_[i].plugin, cycle, pod, batch_rows_,
+    if (Status status = framework_.run_filter(filters_[i].plugin, cycle, pod,
+                                              NodeRows(batch_rows_, batch_slots_, columns_),
                                               batch_codes_, batch_reasons_);
         !status.ok()) {
       return status;
@@ -184,12 +188,16 @@ void ClassTable::forget(uint32_t slot) {
 NodeRows ClassTable::feasible() {
   if (feasible_stale_) {
     feasible_.clear();
-    for (const Row& row : rows_) {
-      if (row.node != nullptr && row.refuser == kFeasible) feasible_.push_back(row.node);
+    feasible_slots_.clear();
+    for (uint32_t slot = 0; slot < rows_.size(); ++slot) {
+      const Row& row = rows_[slot];
+      if (row.node == nullptr || row.refuser != kFeasible) continue;
+      feasible_.push_back(row.node);
+      feasible_slots_.push_back(slot);
     }
     feasible_stale_ = false;
   }
-  return feasible_;
+  return {feasible_, feasible_slots_, columns_};
 }
 
 void ClassTable::diagnose(Diagnosis& diagnosis) const {
@@ -201,9 +209,13 @@ void ClassTable::diagnose(Diagnosis& diagnosis) const {
   }
 }
 
+void ClassTable::copy_codes(NodeRows rows, std::span<uint8_t> codes) const {
+  for (size_t i = 0; i < rows.size(); ++i) codes[i] = rows_[rows.slot(i)].code;
+}
+
 void ClassTable::copy_verdicts(NodeRows rows, FilterColumns out) const {
   for (size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows_[rows[i]->slot];
+    const Row& row = rows_[rows.slot(i)];
     out.codes[i] = row.code;
     out.reasons[i] = row.reason;
     out.rejectors[i] = row.refuser == kFeasible ? kNoPlugin : filters_[row.refuser].plugin;
@@ -217,21 +229,28 @@ Status ClassTable::run_fresh_filters(const CycleContext& cycle, const plimsoll_p
   for (const FreshFilter& filter : fresh_filters_) position[filter.plugin] = filter.position;
   std::vector<size_t> origin;
   std::vector<const plimsoll_node_info*> asked;
+  std::vector<uint32_t> slots;
+  origin.reserve(rows.size());
+  asked.reserve(rows.size());
+  slots.reserve(rows.size());
   std::vector<uint8_t> codes;
   std::vector<uint32_t> reasons;
   for (const FreshFilter& filter : fresh_filters_) {
     origin.clear();
     asked.clear();
+    slots.clear();
     for (size_t i = 0; i < rows.size(); ++i) {
       const PluginIndex refuser = inout.rejectors[i];
       if (refuser != kNoPlugin && position[refuser] < filter.position) continue;
       origin.push_back(i);
       asked.push_back(rows[i]);
+      slots.push_back(rows.slot(i));
     }
     if (asked.empty()) continue;
     codes.resize(asked.size());
     reasons.resize(asked.size());
-    if (Status status = framework_.run_filter(filter.plugin, cycle, pod, asked, codes, reasons);
+    if (Status status = framework_.run_filter(
+            filter.plugin, cycle, pod, NodeRows(asked, slots, rows.columns()), codes, reasons);
         !status.ok()) {
       return status;
     }
@@ -334,8 +353,8 @@ Status ClassTable::update_scores(const CycleContext& cycle, const plimsoll_pod& 
     }
     if (batch_.empty()) continue;
     batch_scores_.resize(batch_.size());
-    if (Status status =
-            framework_.run_raw_score(score.plugin, cycle, pod, batch_rows_, batch_scores_);
+    if (Status status = framework_.run_raw_score(
+            score.plugin, cycle, pod, NodeRows(batch_rows_, batch_, columns_), batch_scores_);
         !status.ok()) {
       return status;
     }

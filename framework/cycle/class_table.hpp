@@ -39,7 +39,8 @@ class ClassTable {
   [[nodiscard]] size_t feasible_count() const { return feasible_count_; }
   [[nodiscard]] NodeRows feasible();  // in slot order; valid until the next update
   void diagnose(Diagnosis& diagnosis) const;
-  // The verdicts on rows that are in the cluster.
+  // What became of rows that are in the cluster: their codes, and all of their verdicts.
+  void copy_codes(NodeRows rows, std::span<uint8_t> codes) const;
   void copy_verdicts(NodeRows rows, FilterColumns out) const;
   // Completes what copy_verdicts gave with the filters that are not kept: on each node the first
   // plugin of the profile that refuses it is named.
@@ -145,7 +146,9 @@ class ClassTable {
   std::vector<Row> rows_;  // by slot
   size_t feasible_count_ = 0;
   size_t node_count_ = 0;
+  const plimsoll_columns* columns_ = nullptr;  // of the cluster
   std::vector<const plimsoll_node_info*> feasible_;
+  std::vector<uint32_t> feasible_slots_;
   bool feasible_stale_ = true;
   std::map<uint32_t, size_t> by_reason_;
   std::vector<size_t> refused_;  // by index into filters_
@@ -162,6 +165,7 @@ class ClassTable {
   std::vector<uint32_t> changed_;  // by slot
   std::vector<Work> work_;
   std::vector<uint32_t> batch_;
+  std::vector<uint32_t> batch_slots_;
   std::vector<uint32_t> all_;
   std::vector<const plimsoll_node_info*> batch_rows_;
   std::vector<uint8_t> batch_codes_;

@@ -1,5 +1,5 @@
 #pragma once
-// One verdict for each of some rows of nodes.
+// What one attempt writes about every node. The loop keeps the room from one pod to the next.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,14 +9,33 @@
 
 namespace plimsoll {
 
+// One verdict for each of some rows of nodes.
 struct Scheduler::Columns {
-  explicit Columns(size_t rows)
-      : codes(rows, PLIMSOLL_SUCCESS), reasons(rows, 0), rejectors(rows, kNoPlugin) {}
+  Columns() = default;
+  explicit Columns(size_t rows) { reset(rows); }
+  // Nobody is refused.
+  void reset(size_t rows) {
+    codes.assign(rows, PLIMSOLL_SUCCESS);
+    reasons.assign(rows, 0);
+    rejectors.assign(rows, kNoPlugin);
+  }
   [[nodiscard]] FilterColumns view() { return {codes, reasons, rejectors}; }
 
   std::vector<uint8_t> codes;
   std::vector<uint32_t> reasons;
   std::vector<PluginIndex> rejectors;
+};
+
+struct Scheduler::Room {
+  Columns verdicts;
+  std::vector<const plimsoll_node_info*> feasible;
+  std::vector<uint32_t> feasible_slots;
+  ScoreTable scores;
+
+  void add_feasible(const plimsoll_node_info* row, uint32_t slot) {
+    feasible.push_back(row);
+    feasible_slots.push_back(slot);
+  }
 };
 
 }  // namespace plimsoll

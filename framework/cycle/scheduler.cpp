@@ -6,6 +6,7 @@
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/binder_pool.hpp"
+#include "framework/cycle/columns.hpp"
 #include "framework/cycle/queue_metrics.hpp"
 
 namespace plimsoll {
@@ -29,6 +30,7 @@ Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& 
       }),
       queue_(policy_, options_.queue),
       unsynced_kinds_{"pods", "nodes"} {
+  room_ = std::make_unique<Room>();
   standby_ = options_.standby;
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;

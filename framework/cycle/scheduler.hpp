@@ -129,10 +129,12 @@ class Scheduler final : public Inbox, private HostBackend {
  private:
   // One pod on its way from the queue to a node. Lives until its binding has ended.
   struct Attempt;
+  struct Columns;
+  struct Room;
   using Timers = std::multimap<int64_t, std::function<void()>>;  // by due time
   // What the filters said; rows and results by position.
   struct Evaluation {
-    std::vector<const plimsoll_node_info*> feasible;  // not filled in if `whole`
+    NodeRows feasible;                       // not filled in if `whole`; in room_
     ClassTable* table = nullptr;             // of the pod's class; null: all nodes are walked over
     std::vector<const NodeInfo*> contested;  // with a table: see contested_nodes()
     bool whole = false;                      // the table's feasible nodes are those of this pod
@@ -178,13 +180,15 @@ class Scheduler final : public Inbox, private HostBackend {
   bool schedule_one();
   [[nodiscard]] PodRef as_nominated(const PodRef& pod) const;
   void evaluate(Attempt& attempt, Evaluation& result);
+  [[nodiscard]] NodeRows all_nodes() const;
+  void leave_out_others(const PreFilterOutcome& outcome, NodeRows rows, Columns& columns) const;
+  void sum_up(NodeRows rows, const Columns& columns, Evaluation& result);
   bool fits_nominated_node(Attempt& attempt, const PreFilterOutcome& outcome, Evaluation& result);
   void run_post_filters(Attempt& attempt, NodeRows rows, std::span<const uint8_t> codes,
                         Evaluation& result);
   const plimsoll_node_info* select(Attempt& attempt, const Evaluation& result, Status& status);
 
   // ---- from what is known of the pod's class (class_decision.cpp)
-  struct Columns;
   void ask_class(Attempt& attempt, Evaluation& result);
   bool copy_class_verdicts(Attempt& attempt, NodeRows rows, Evaluation& result, Columns& columns);
   void check_verdicts(Attempt& attempt, NodeRows rows, Evaluation& result, Columns& columns);
@@ -282,6 +286,7 @@ class Scheduler final : public Inbox, private HostBackend {
       held_;                           // pods that arrive before the first lists are complete
   std::vector<uint64_t> last_chosen_;  // by slot: when a node was last chosen, for ties
   uint64_t choices_ = 0;
+  std::unique_ptr<Room> room_;  // for one attempt, kept
   Timers timers_;
   Attempt* current_ = nullptr;  // in its scheduling cycle
   int64_t next_flush_ms_ = 0;

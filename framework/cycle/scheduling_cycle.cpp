@@ -1,7 +1,6 @@
 // One attempt: from the queue to a reserved node. Kubernetes: pkg/scheduler/schedule_one.go.
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "framework/api/decode.hpp"
@@ -81,7 +80,7 @@ void Scheduler::note_rejection(Diagnosis& diagnosis, const Status& status) const
 }
 
 void Scheduler::evaluate(Attempt& attempt, Evaluation& result) {
-  const std::vector<const plimsoll_node_info*>& all = cluster_.rows();
+  const NodeRows all = all_nodes();
   Diagnosis& diagnosis = result.diagnosis;
   diagnosis.node_count = all.size();
   if (all.empty()) {
@@ -98,7 +97,8 @@ void Scheduler::evaluate(Attempt& attempt, Evaluation& result) {
     if (!outcome.status.rejected()) return;
     diagnosis.pre_filter_message = outcome.status.message(environment_.reasons);
     note_rejection(diagnosis, outcome.status);
-    const std::vector<uint8_t> codes(all.size(), static_cast<uint8_t>(outcome.status.code));
+    std::vector<uint8_t>& codes = room_->verdicts.codes;
+    codes.assign(all.size(), static_cast<uint8_t>(outcome.status.code));
     run_post_filters(attempt, all, codes, result);
     return;
   }
@@ -113,23 +113,17 @@ void Scheduler::evaluate(Attempt& attempt, Evaluation& result) {
       result.table->diagnose(diagnosis);
       result.status.code = Code::kUnschedulable;
       if (attempt.framework.at(ExtensionPoint::kPostFilter).empty()) return;
-      Columns columns(all.size());
-      result.table->copy_verdicts(all, columns.view());
-      run_post_filters(attempt, all, columns.codes, result);
+      std::vector<uint8_t>& codes = room_->verdicts.codes;
+      codes.resize(all.size());
+      result.table->copy_codes(all, codes);
+      run_post_filters(attempt, all, codes, result);
       return;
     }
   }
   // One verdict for each node; what PreFilter leaves out is out for good.
-  Columns columns(all.size());
-  auto& [codes, reasons, rejectors] = columns;
-  if (outcome.narrowed) {
-    const std::set<std::string_view> names(outcome.node_names.begin(), outcome.node_names.end());
-    for (size_t i = 0; i < all.size(); ++i) {
-      if (names.contains(view(all[i]->node->meta.name))) continue;
-      codes[i] = PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE;
-      reasons[i] = outcome.absent_nodes.reason;
-    }
-  }
+  Columns& columns = room_->verdicts;
+  columns.reset(all.size());
+  if (outcome.narrowed) leave_out_others(outcome, all, columns);
   if (copy_class_verdicts(attempt, all, result, columns)) {
     if (result.check) check_verdicts(attempt, all, result, columns);
   } else {
@@ -138,18 +132,63 @@ void Scheduler::evaluate(Attempt& attempt, Evaluation& result) {
   }
   filter_timer.end(static_cast<int32_t>(result.status.code));
   if (!result.status.ok()) return;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (codes[i] == PLIMSOLL_SUCCESS) {
-      result.feasible.push_back(all[i]);
-      continue;
-    }
-    if (reasons[i] != 0) ++diagnosis.nodes_by_reason[reasons[i]];
-    auto& plugins = codes[i] == PLIMSOLL_PENDING ? diagnosis.pending : diagnosis.rejectors;
-    if (rejectors[i] != kNoPlugin) plugins.insert(rejectors[i]);
-  }
+  sum_up(all, columns, result);
   if (!result.feasible.empty()) return;
   result.status.code = Code::kUnschedulable;
-  run_post_filters(attempt, all, codes, result);
+  run_post_filters(attempt, all, columns.codes, result);
+}
+
+NodeRows Scheduler::all_nodes() const {
+  return {cluster_.rows(), cluster_.row_slots(), &cluster_.columns()};
+}
+
+void Scheduler::leave_out_others(const PreFilterOutcome& outcome, NodeRows rows,
+                                 Columns& columns) const {
+  std::fill(columns.codes.begin(), columns.codes.end(),
+            uint8_t{PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE});
+  std::fill(columns.reasons.begin(), columns.reasons.end(), outcome.absent_nodes.reason);
+  const std::vector<uint32_t>& slots = cluster_.row_slots();  // they rise
+  for (const std::string& name : outcome.node_names) {
+    const NodeInfo* node = cluster_.node(name);
+    if (node == nullptr) continue;
+    const auto at = std::lower_bound(slots.begin(), slots.end(), node->slot()) - slots.begin();
+    if (static_cast<size_t>(at) >= rows.size()) continue;
+    columns.codes[static_cast<size_t>(at)] = PLIMSOLL_SUCCESS;
+    columns.reasons[static_cast<size_t>(at)] = 0;
+  }
+}
+
+// The nodes that passed, and why the others did not. Neighbours mostly have the same answer.
+void Scheduler::sum_up(NodeRows rows, const Columns& columns, Evaluation& result) {
+  Diagnosis& diagnosis = result.diagnosis;
+  room_->feasible.clear();
+  room_->feasible_slots.clear();
+  uint32_t reason = 0;
+  size_t nodes = 0;  // in a row with this reason
+  uint8_t code = PLIMSOLL_SUCCESS;
+  PluginIndex rejector = kNoPlugin;
+  const auto note = [&] {
+    if (nodes != 0 && reason != 0) diagnosis.nodes_by_reason[reason] += nodes;
+    nodes = 0;
+  };
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (columns.codes[i] == PLIMSOLL_SUCCESS) {
+      room_->add_feasible(rows[i], rows.slot(i));
+      continue;
+    }
+    if (columns.reasons[i] != reason) {
+      note();
+      reason = columns.reasons[i];
+    }
+    ++nodes;
+    if (columns.codes[i] == code && columns.rejectors[i] == rejector) continue;
+    code = columns.codes[i];
+    rejector = columns.rejectors[i];
+    auto& plugins = code == PLIMSOLL_PENDING ? diagnosis.pending : diagnosis.rejectors;
+    if (rejector != kNoPlugin) plugins.insert(rejector);
+  }
+  note();
+  result.feasible = {room_->feasible, room_->feasible_slots, rows.columns()};
 }
 
 // The node that was cleared for the pod is most likely the only one that takes it: it is looked at
@@ -166,7 +205,9 @@ bool Scheduler::fits_nominated_node(Attempt& attempt, const PreFilterOutcome& ou
   const Status status =
       filter_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod, *node, nominator_);
   if (status.ok()) {
-    result.feasible.push_back(node->abi());
+    room_->feasible.assign(1, node->abi());
+    room_->feasible_slots.assign(1, node->slot());
+    result.feasible = {room_->feasible, room_->feasible_slots, &cluster_.columns()};
     return true;
   }
   if (status.is_error()) {
@@ -194,7 +235,7 @@ void Scheduler::run_post_filters(Attempt& attempt, NodeRows rows, std::span<cons
 const plimsoll_node_info* Scheduler::select(Attempt& attempt, const Evaluation& result,
                                             Status& status) {
   const NodeRows feasible =
-      result.whole && !result.check ? result.table->feasible() : NodeRows(result.feasible);
+      result.whole && !result.check ? result.table->feasible() : result.feasible;
   const plimsoll_node_info* chosen = feasible.front();
   if (feasible.size() > 1) {
     chosen = nullptr;
@@ -206,7 +247,7 @@ const plimsoll_node_info* Scheduler::select(Attempt& attempt, const Evaluation& 
     status = timed(attempt.framework, metrics::Point::kScore, [&] {
       if (result.table != nullptr) chosen = best_by_class(attempt, result, feasible);
       if (chosen != nullptr) return Status();
-      ScoreTable scores;
+      ScoreTable& scores = room_->scores;
       Status scored = attempt.framework.run_score(*attempt.cycle, *attempt.pod, feasible, scores);
       if (scored.ok()) chosen = best_of(feasible, scores.totals);
       return scored;
@@ -223,8 +264,7 @@ const plimsoll_node_info* Scheduler::best_of(NodeRows rows, std::span<const int6
   size_t best = 0;
   for (size_t i = 1; i < rows.size(); ++i) {
     if (totals[i] > totals[best] ||
-        (totals[i] == totals[best] &&
-         last_chosen_[rows[i]->slot] < last_chosen_[rows[best]->slot])) {
+        (totals[i] == totals[best] && last_chosen_[rows.slot(i)] < last_chosen_[rows.slot(best)])) {
       best = i;
     }
   }

@@ -23,6 +23,7 @@
 #include "framework/runtime/cycle_context.hpp"
 #include "framework/runtime/environment.hpp"
 #include "framework/runtime/modules.hpp"
+#include "framework/runtime/node_rows.hpp"
 #include "framework/runtime/pre_bind_gate.hpp"
 #include "framework/runtime/profile_spec.hpp"
 #include "framework/runtime/status.hpp"
@@ -33,8 +34,6 @@ class PluginInstance;
 namespace metrics {
 class ProfileMetrics;
 }
-
-using NodeRows = std::span<const plimsoll_node_info* const>;
 
 // Verdicts on rows of nodes, written by run_filters; all three are as long as the rows.
 struct FilterColumns {

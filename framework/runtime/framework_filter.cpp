@@ -1,6 +1,7 @@
 // PreFilter, Filter, AddPod and RemovePod, PostFilter.
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "framework/metrics/scheduler_metrics.hpp"
@@ -74,10 +75,18 @@ class Narrowing {
 // Room for one call of run_filters; kept per thread, so that a call allocates nothing.
 struct FilterScratch {
   std::vector<const plimsoll_node_info*> rows;
+  std::vector<uint32_t> slots;   // of rows, if there are columns
   std::vector<uint32_t> origin;  // rows[i] is row origin[i] of the caller
   std::vector<uint8_t> codes;
   std::vector<uint32_t> reasons;
 };
+
+// Whether nobody was refused; at the speed of memory, since that is the usual answer.
+bool all_passed(std::span<const uint8_t> codes) {
+  static_assert(PLIMSOLL_SUCCESS == 0);
+  return codes.empty() ||
+         (codes[0] == 0 && std::memcmp(codes.data(), codes.data() + 1, codes.size() - 1) == 0);
+}
 
 // Lends the thread's room. A plugin whose filter has other filters run, as a what-if does, is
 // against the contract; it gets room of its own rather than the caller's.
@@ -158,8 +167,7 @@ Status Framework::run_filter(PluginIndex index, const CycleContext& cycle, const
   const PluginInstance& run = *plugins_[index];
   std::fill(codes.begin(), codes.end(), uint8_t{PLIMSOLL_SUCCESS});
   std::fill(reasons.begin(), reasons.end(), 0U);
-  const plimsoll_nodes nodes{sizeof(plimsoll_nodes), static_cast<uint32_t>(rows.size()),
-                             rows.data()};
+  const plimsoll_nodes nodes = rows.abi();
   forget_plugin_error();
   const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, index,
                                    metrics::Point::kFilter);
@@ -170,6 +178,7 @@ Status Framework::run_filter(PluginIndex index, const CycleContext& cycle, const
   if (code != PLIMSOLL_SUCCESS) {
     return failure(index, code, "running " + in_quotes(run.name()) + " filter plugin");
   }
+  if (all_passed(codes)) return {};
   for (size_t i = 0; i < rows.size(); ++i) {
     if (codes[i] == PLIMSOLL_SUCCESS) continue;
     const bool usual = is_rejected(static_cast<Code>(codes[i])) && reasons[i] != 0 &&
@@ -187,28 +196,36 @@ Status Framework::run_filters(const CycleContext& cycle, const plimsoll_pod& pod
                               FilterColumns out) const {
   LentScratch lent;
   FilterScratch& room = *lent;
-  room.rows.clear();
-  room.origin.clear();
+  const bool columns = rows.columns() != nullptr;
+  room.rows.resize(rows.size());
+  room.origin.resize(rows.size());
+  if (columns) room.slots.resize(rows.size());
+  size_t open = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (out.codes[i] != PLIMSOLL_SUCCESS) continue;
-    room.rows.push_back(rows[i]);
-    room.origin.push_back(static_cast<uint32_t>(i));
+    room.rows[open] = rows[i];
+    if (columns) room.slots[open] = rows.slot(i);
+    room.origin[open++] = static_cast<uint32_t>(i);
   }
+  room.rows.resize(open);
   room.codes.resize(room.rows.size());
   room.reasons.resize(room.rows.size());
   for (const Slot& slot : at(ExtensionPoint::kFilter)) {
     if (cycle.skip_filter.test(slot.plugin)) continue;
     const size_t count = room.rows.size();
     if (count == 0) break;
+    const auto codes = std::span(room.codes).first(count);
     Status status =
-        run_filter(slot.plugin, cycle, pod, room.rows, std::span(room.codes).first(count),
+        run_filter(slot.plugin, cycle, pod, NodeRows(room.rows, room.slots, rows.columns()), codes,
                    std::span(room.reasons).first(count));
     if (status.is_error()) return status;
+    if (all_passed(codes)) continue;
     size_t kept = 0;
     for (size_t i = 0; i < count; ++i) {
       const uint32_t row = room.origin[i];
       if (room.codes[i] == PLIMSOLL_SUCCESS) {
         room.rows[kept] = room.rows[i];
+        if (columns) room.slots[kept] = room.slots[i];
         room.origin[kept++] = row;
         continue;
       }
@@ -274,8 +291,7 @@ Status Framework::run_remove_pod(CycleContext& cycle, const plimsoll_pod& pod,
 
 PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsoll_pod& pod,
                                               NodeRows rows, std::span<const uint8_t> codes) {
-  const plimsoll_nodes nodes{sizeof(plimsoll_nodes), static_cast<uint32_t>(rows.size()),
-                             rows.data()};
+  const plimsoll_nodes nodes = rows.abi();
   const auto what = [](const PluginInstance& run) {
     return "running PostFilter plugin " + in_quotes(run.name());
   };

@@ -14,14 +14,10 @@ constexpr int64_t kMinScore = 0;
 constexpr int64_t kMaxScore = 100;
 constexpr int64_t kMaxPermitMs = 15 * 60'000;
 
-plimsoll_nodes batch(NodeRows rows) {
-  return {sizeof(plimsoll_nodes), static_cast<uint32_t>(rows.size()), rows.data()};
-}
-
 }  // namespace
 
 Status Framework::run_pre_score(CycleContext& cycle, const plimsoll_pod& pod, NodeRows feasible) {
-  const plimsoll_nodes nodes = batch(feasible);
+  const plimsoll_nodes nodes = feasible.abi();
   cycle.skip_score.reset();
   for (const Slot& slot : at(ExtensionPoint::kPreScore)) {
     PluginInstance& run = plugin(slot);
@@ -44,7 +40,7 @@ Status Framework::run_raw_score(PluginIndex index, const CycleContext& cycle,
                                 const plimsoll_pod& pod, NodeRows rows,
                                 std::span<int64_t> scores) const {
   const PluginInstance& run = *plugins_[index];
-  const plimsoll_nodes nodes = batch(rows);
+  const plimsoll_nodes nodes = rows.abi();
   std::fill(scores.begin(), scores.end(), int64_t{0});
   forget_plugin_error();
   const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, index,
@@ -61,7 +57,7 @@ Status Framework::normalize(PluginIndex index, const CycleContext& cycle, const 
                             NodeRows rows, std::span<int64_t> scores) const {
   const PluginInstance& run = *plugins_[index];
   if (run.slots().normalize == nullptr) return {};
-  const plimsoll_nodes nodes = batch(rows);
+  const plimsoll_nodes nodes = rows.abi();
   forget_plugin_error();
   const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, index,
                                    metrics::Point::kNormalize);

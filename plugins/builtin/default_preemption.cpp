@@ -100,11 +100,13 @@ class DefaultPreemption {
       return refuse(why);
     }
     std::vector<Node> potential;
+    potential.reserve(nodes.size());
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (codes[i] == PLIMSOLL_UNSCHEDULABLE) potential.push_back(nodes[i]);
     }
     const size_t wanted = wanted_candidates(potential.size(), args_.percentage, args_.absolute);
-    const DryRun found = dry_run_.run(cycle, pod, potential, next_offset(pod), wanted);
+    const DryRun found =
+        dry_run_.run(cycle, pod, potential, next_offset(pod), wanted, nodes.columns());
     if (found.candidates.empty()) {
       if (found.failed) return {PLIMSOLL_ERROR, 0};  // with the text of whoever failed
       nomination.clear();
@@ -158,10 +160,12 @@ class DefaultPreemption {
 
   // "0/5 nodes are available: ...", as the FitError of the dry run.
   std::string not_helpful(const std::vector<NotCandidate>& others, size_t node_count) const {
+    std::map<uint32_t, size_t> nodes_by_list;
+    for (const NotCandidate& other : others) ++nodes_by_list[other.status.reason];
     std::map<std::string, size_t, std::less<>> nodes_by_reason;
-    for (const NotCandidate& other : others) {
-      for (std::string_view text : host_.reason_texts(other.status.reason)) {
-        ++nodes_by_reason.try_emplace(std::string(text), 0).first->second;
+    for (const auto& [reasons, nodes] : nodes_by_list) {
+      for (std::string_view text : host_.reason_texts(reasons)) {
+        nodes_by_reason.try_emplace(std::string(text), 0).first->second += nodes;
       }
     }
     if (others.size() < node_count) {

@@ -8,6 +8,7 @@
 #include "framework/api/decode.hpp"
 #include "framework/api/selectors.hpp"
 #include "plugins/builtin/events.hpp"
+#include "plugins/builtin/label_tests.hpp"
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/signing.hpp"
 
@@ -66,14 +67,6 @@ Match match(const plimsoll_pod& pod, const plimsoll_node& node) {
   return std::any_of(terms.begin(), terms.end(), has_error) ? Match::kError : Match::kNo;
 }
 
-int64_t preference(Terms terms, const plimsoll_node& node) {
-  int64_t sum = 0;
-  for (const plimsoll_node_selector_term& term : terms) {
-    if (matches(term, node)) sum += term.weight;
-  }
-  return sum;
-}
-
 class NodeAffinity {
  public:
   static constexpr const char* kName = "NodeAffinity";
@@ -115,6 +108,7 @@ class NodeAffinity {
   }
 
   Status filter(const plimsoll_cycle&, Pod pod, Nodes nodes, Verdicts verdicts) const {
+    if (filter_by_columns(*pod, nodes, verdicts)) return Status::success();
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (!verdicts.open(i)) continue;
       const plimsoll_node& node = nodes[i].object();
@@ -142,11 +136,10 @@ class NodeAffinity {
   }
 
   Status score(const plimsoll_cycle&, Pod pod, Nodes nodes, std::span<int64_t> scores) const {
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const plimsoll_node& node = nodes[i].object();
-      scores[i] = added_ ? preference(added_->preferred, node) : 0;
-      if (pod->node_affinity != nullptr)
-        scores[i] += preference(pod->node_affinity->preferred, node);
+    std::fill(scores.begin(), scores.end(), int64_t{0});
+    if (added_) add_preferences(added_->preferred, nodes, scores);
+    if (pod->node_affinity != nullptr) {
+      add_preferences(pod->node_affinity->preferred, nodes, scores);
     }
     return Status::success();
   }
@@ -168,6 +161,47 @@ class NodeAffinity {
  private:
   bool added_matches(const plimsoll_node& node) const {
     return !has_required(added_.get()) || matches_any(added_->required, node);
+  }
+
+  // False: nothing was done, the nodes have to be looked at.
+  bool filter_by_columns(const plimsoll_pod& pod, Nodes nodes, Verdicts verdicts) const {
+    const plimsoll_columns* columns = nodes.columns();
+    if (columns == nullptr || nodes.size() < kFewNodes) return false;
+    const auto required = [columns](const plimsoll_node_affinity* affinity) {
+      return tests_of(*columns, has_required(affinity) ? Terms(affinity->required) : Terms());
+    };
+    auto enforced = required(added_.get());
+    auto selector = LabelTests::of(*columns, Labels(pod.node_selector));
+    auto wanted = required(pod.node_affinity);
+    if (!enforced || !selector || !wanted) return false;
+    const auto any = [nodes](std::vector<LabelTests>& terms, size_t i) {
+      return std::any_of(terms.begin(), terms.end(),
+                         [&](LabelTests& term) { return term.hold(nodes, i); });
+    };
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!verdicts.open(i)) continue;
+      if (has_required(added_.get()) && !any(*enforced, i)) {
+        verdicts.set(i, Status::unresolvable(enforced_));
+      } else if (!selector->hold(nodes, i) ||
+                 (has_required(pod.node_affinity) && !any(*wanted, i))) {
+        verdicts.set(i, Status::unresolvable(mismatch_));
+      }
+    }
+    return true;
+  }
+
+  // The weights of the terms that match.
+  static void add_preferences(Terms terms, Nodes nodes, std::span<int64_t> scores) {
+    const plimsoll_columns* columns = nodes.columns();
+    const bool by_columns = columns != nullptr && nodes.size() >= kFewNodes;
+    for (const plimsoll_node_selector_term& term : terms) {
+      auto tests = by_columns ? LabelTests::of(*columns, term) : std::nullopt;
+      for (size_t i = 0; i < nodes.size(); ++i) {
+        if (tests ? tests->hold(nodes, i) : matches(term, nodes[i].object())) {
+          scores[i] += term.weight;
+        }
+      }
+    }
   }
 
   Host host_;

@@ -82,19 +82,20 @@ std::vector<int64_t> pod_amounts(const std::vector<ScoredResource>& resources, P
   return amounts;
 }
 
-void node_loads(const std::vector<ScoredResource>& resources, const std::vector<int64_t>& adds,
-                Node node, bool nonzero, std::vector<Load>& out) {
-  out.assign(resources.size(), Load{});
-  for (size_t i = 0; i < resources.size(); ++i) {
+bool two_columns(Nodes nodes, const std::vector<ScoredResource>& resources,
+                 const std::vector<int64_t>& adds, bool nonzero, TwoColumns& out) {
+  if (resources.size() != 2 || !have_arrays(nodes, resources)) return false;
+  const plimsoll_columns& columns = *nodes.columns();
+  for (size_t i = 0; i < 2; ++i) {
     const ScoredResource& resource = resources[i];
-    if (resource.kind == Kind::kOther || (resource.kind == Kind::kScalar && adds[i] == 0)) continue;
-    const int64_t allocatable = node.allocatable(resource.index);
-    if (allocatable == 0) continue;
-    int64_t allocated = node.requested(resource.index);
-    if (nonzero && resource.kind == Kind::kCpu) allocated = node->nonzero_cpu;
-    if (nonzero && resource.kind == Kind::kMemory) allocated = node->nonzero_memory;
-    out[i] = {allocatable, allocated, allocated + adds[i]};
+    if (resource.kind == Kind::kOther || resource.kind == Kind::kScalar) return false;
+    out.allocatable[i] = columns.allocatable[resource.index];
+    out.allocated[i] = columns.requested[resource.index];
+    if (nonzero && resource.kind == Kind::kCpu) out.allocated[i] = columns.nonzero_cpu;
+    if (nonzero && resource.kind == Kind::kMemory) out.allocated[i] = columns.nonzero_memory;
+    out.adds[i] = adds[i];
   }
+  return true;
 }
 
 void sign_resources(Sink& sink, Pod pod) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/builtin/amounts.hpp"
+
 namespace plimsoll::builtin {
 
 struct ResourceWeight {
@@ -56,8 +58,33 @@ struct Load {
 [[nodiscard]] std::vector<int64_t> pod_amounts(const std::vector<ScoredResource>& resources,
                                                sdk::Pod pod, bool nonzero);
 
+// The load of one node, in the order of the resources; `node`: RowAmounts or SlotAmounts.
+template <typename Amounts>
 void node_loads(const std::vector<ScoredResource>& resources, const std::vector<int64_t>& adds,
-                sdk::Node node, bool nonzero, std::vector<Load>& out);
+                const Amounts& node, bool nonzero, std::vector<Load>& out) {
+  using Kind = ScoredResource::Kind;
+  out.assign(resources.size(), Load{});
+  for (size_t i = 0; i < resources.size(); ++i) {
+    const ScoredResource& resource = resources[i];
+    if (resource.kind == Kind::kOther || (resource.kind == Kind::kScalar && adds[i] == 0)) continue;
+    const int64_t allocatable = node.allocatable(resource.index);
+    if (allocatable == 0) continue;
+    int64_t allocated = node.requested(resource.index);
+    if (nonzero && resource.kind == Kind::kCpu) allocated = node.nonzero_cpu();
+    if (nonzero && resource.kind == Kind::kMemory) allocated = node.nonzero_memory();
+    out[i] = {allocatable, allocated, allocated + adds[i]};
+  }
+}
+
+// Two resources that every pod is scored by, which is what most profiles have: their arrays.
+struct TwoColumns {
+  const int64_t* allocatable[2];
+  const int64_t* allocated[2];
+  int64_t adds[2];
+};
+// False: there are more or fewer of them, or no arrays.
+[[nodiscard]] bool two_columns(sdk::Nodes nodes, const std::vector<ScoredResource>& resources,
+                               const std::vector<int64_t>& adds, bool nonzero, TwoColumns& out);
 
 // The signature of both: equal requests, equal verdicts.
 void sign_resources(sdk::Sink& sink, sdk::Pod pod);

@@ -12,28 +12,39 @@ using namespace sdk;
 
 constexpr int64_t kMaxScore = 100;
 
-// 100 less the standard deviation of the used fractions.
+double used_fraction(int64_t amount, int64_t allocatable) {
+  return std::min(1.0, static_cast<double>(amount) / static_cast<double>(allocatable));
+}
+
+int64_t score_of_deviation(double deviation) {
+  return static_cast<int64_t>((1 - deviation) * static_cast<double>(kMaxScore));
+}
+
+int64_t evenness_of_two(double first, double second) {
+  return score_of_deviation(std::abs((first - second) / 2));
+}
+
+// 100 less the standard deviation of the used fractions. `fractions`: room for them.
 template <typename Amount>
-int64_t evenness(const std::vector<Load>& loads, Amount&& amount) {
-  std::vector<double> fractions;
+int64_t evenness(const std::vector<Load>& loads, std::vector<double>& fractions, Amount&& amount) {
+  fractions.clear();
   double total = 0;
   for (const Load& load : loads) {
     if (load.allocatable == 0) continue;
-    const double fraction =
-        std::min(1.0, static_cast<double>(amount(load)) / static_cast<double>(load.allocatable));
-    total += fraction;
-    fractions.push_back(fraction);
+    fractions.push_back(used_fraction(amount(load), load.allocatable));
+    total += fractions.back();
   }
-  double deviation = 0;
-  if (fractions.size() == 2) {
-    deviation = std::abs((fractions[0] - fractions[1]) / 2);
-  } else if (fractions.size() > 2) {
-    const double mean = total / static_cast<double>(fractions.size());
-    double sum = 0;
-    for (double fraction : fractions) sum += (fraction - mean) * (fraction - mean);
-    deviation = std::sqrt(sum / static_cast<double>(fractions.size()));
-  }
-  return static_cast<int64_t>((1 - deviation) * static_cast<double>(kMaxScore));
+  if (fractions.size() < 2) return score_of_deviation(0);
+  if (fractions.size() == 2) return evenness_of_two(fractions[0], fractions[1]);
+  const double mean = total / static_cast<double>(fractions.size());
+  double sum = 0;
+  for (double fraction : fractions) sum += (fraction - mean) * (fraction - mean);
+  return score_of_deviation(std::sqrt(sum / static_cast<double>(fractions.size())));
+}
+
+// Better with the pod than without.
+int64_t gain(int64_t with, int64_t without) {
+  return kMaxScore / 2 + (kMaxScore / 2 + with - without) / 2;
 }
 
 class NodeResourcesBalancedAllocation {
@@ -54,11 +65,30 @@ class NodeResourcesBalancedAllocation {
   Status score(const plimsoll_cycle&, Pod pod, Nodes nodes, std::span<int64_t> scores) const {
     const std::vector<int64_t> adds = pod_amounts(resources_, pod, false);
     std::vector<Load> loads;
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      node_loads(resources_, adds, nodes[i], false, loads);
-      const int64_t with = evenness(loads, [](const Load& load) { return load.requested; });
-      const int64_t without = evenness(loads, [](const Load& load) { return load.allocated; });
-      scores[i] = kMaxScore / 2 + (kMaxScore / 2 + with - without) / 2;
+    std::vector<double> fractions;
+    const auto score_node = [&](size_t i, const auto& node) {
+      node_loads(resources_, adds, node, false, loads);
+      scores[i] = gain(evenness(loads, fractions, [](const Load& load) { return load.requested; }),
+                       evenness(loads, fractions, [](const Load& load) { return load.allocated; }));
+    };
+    TwoColumns two;
+    if (!two_columns(nodes, resources_, adds, false, two)) {
+      for_each_amounts(nodes, resources_, score_node);
+      return Status::success();
+    }
+    const auto slots = nodes.slots();
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const uint32_t slot = slots[i];
+      const int64_t all[2] = {two.allocatable[0][slot], two.allocatable[1][slot]};
+      if (all[0] == 0 || all[1] == 0) {
+        score_node(i, SlotAmounts(*nodes.columns(), slot));
+        continue;
+      }
+      const int64_t used[2] = {two.allocated[0][slot], two.allocated[1][slot]};
+      scores[i] =
+          gain(evenness_of_two(used_fraction(used[0] + two.adds[0], all[0]),
+                               used_fraction(used[1] + two.adds[1], all[1])),
+               evenness_of_two(used_fraction(used[0], all[0]), used_fraction(used[1], all[1])));
     }
     return Status::success();
   }

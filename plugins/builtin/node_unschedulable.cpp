@@ -29,6 +29,8 @@ class NodeUnschedulable {
   }
   Status filter(const plimsoll_cycle&, Pod pod, Nodes nodes, Verdicts verdicts) const {
     if (tolerated(pod->tolerations, taint_)) return Status::success();
+    const plimsoll_columns* columns = nodes.columns();
+    if (columns != nullptr && columns->unschedulable_count == 0) return Status::success();
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (verdicts.open(i) && nodes[i].object().unschedulable != 0) {
         verdicts.set(i, Status::unresolvable(unschedulable_));

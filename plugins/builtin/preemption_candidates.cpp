@@ -60,7 +60,7 @@ PreemptionDryRun::PreemptionDryRun(const Host& host, const DisruptionBudgets& bu
       no_victims_(host.reason("No preemption victims found for incoming pod")) {}
 
 DryRun PreemptionDryRun::run(const plimsoll_cycle& cycle, Pod pod, const std::vector<Node>& nodes,
-                             size_t offset, size_t wanted) const {
+                             size_t offset, size_t wanted, const plimsoll_columns* columns) const {
   DryRun result;
   std::vector<Candidate> violating;
   std::vector<Node> failing;
@@ -79,6 +79,10 @@ DryRun PreemptionDryRun::run(const plimsoll_cycle& cycle, Pod pod, const std::ve
   };
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Node node = nodes[(offset + i) % nodes.size()];
+    if (columns != nullptr && columns->lowest_priority[node.slot()] >= pod->priority) {
+      result.others.push_back({std::string(node.name()), Status::unresolvable(no_victims_)});
+      continue;
+    }
     if (!look_at(node)) failing.push_back(node);
     if (!result.candidates.empty() && result.candidates.size() + violating.size() >= wanted) break;
   }

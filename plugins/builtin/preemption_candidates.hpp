@@ -41,9 +41,11 @@ class PreemptionDryRun {
 
   // Looks at `nodes`, beginning with number `offset` and going round, until `wanted` candidates are
   // known and one of them breaks no budget. A node that failed is looked at once more if there is
-  // no candidate elsewhere.
+  // no candidate elsewhere. With `columns` of the cluster, nodes without pods of a lower priority
+  // are passed over at once.
   [[nodiscard]] DryRun run(const plimsoll_cycle& cycle, sdk::Pod pod,
-                           const std::vector<sdk::Node>& nodes, size_t offset, size_t wanted) const;
+                           const std::vector<sdk::Node>& nodes, size_t offset, size_t wanted,
+                           const plimsoll_columns* columns = nullptr) const;
 
  private:
   sdk::Status select_victims(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Node node,

@@ -230,7 +230,7 @@ TEST_F(EverythingTest, BatchLeavesRefusedRowsAlone) {
   plugin_.pre_filter(cycle_, pod_);
   const plimsoll_node_info* row = &node_.get();
   const plimsoll_node_info* rows[] = {row, row};
-  const plimsoll_nodes nodes{sizeof nodes, 2, rows};
+  const plimsoll_nodes nodes{sizeof nodes, 2, rows, nullptr, nullptr};
   uint8_t codes[2] = {PLIMSOLL_PENDING, PLIMSOLL_SUCCESS};
   uint32_t reasons[2] = {17, 0};
   ASSERT_EQ(slots_.filter(slots_.self, cycle_.get(), &pod_.get(), &nodes, codes, reasons), 0);
@@ -299,7 +299,7 @@ TEST_F(EverythingTest, ScoresAreNormalized) {
 
 TEST_F(EverythingTest, NominatesOnlyWhenAsked) {
   const plimsoll_node_info* row = &node_.get();
-  const plimsoll_nodes nodes{sizeof nodes, 1, &row};
+  const plimsoll_nodes nodes{sizeof nodes, 1, &row, nullptr, nullptr};
   const auto post_filter = [&](uint8_t code, plimsoll_str& nominated) {
     uint32_t reason = 0;
     return slots_.post_filter(slots_.self, cycle_.get(), &pod_.get(), &nodes, &code, &nominated,

@@ -358,7 +358,7 @@ class PluginTest : public ::testing::Test {
   std::string post_filter(std::vector<uint8_t> codes) {
     FakeCycle cycle;
     const std::vector<const plimsoll_node_info*> rows{&first_.get(), &second_.get()};
-    const plimsoll_nodes nodes{sizeof nodes, 2, rows.data()};
+    const plimsoll_nodes nodes{sizeof nodes, 2, rows.data(), nullptr, nullptr};
     plimsoll_str nominated{};
     uint32_t reason = 0;
     const int32_t code = plugin_.post_filter(plugin_.self, cycle.get(), &preemptor_.get(), &nodes,

@@ -87,7 +87,7 @@ TEST(UnsupportedFeatures, KeepsAwayFromPodsWhoseAntiAffinityIsAgainstThePod) {
     std::vector<std::string> names;
     if (pre_filter(bench, cycle, pod, &reason) == PLIMSOLL_SKIP) return names;
     const plimsoll_nodes all{sizeof(plimsoll_nodes), static_cast<uint32_t>(bench.rows.size()),
-                             bench.rows.data()};
+                             bench.rows.data(), nullptr, nullptr};
     std::vector<uint8_t> codes(bench.rows.size());
     std::vector<uint32_t> reasons(bench.rows.size());
     EXPECT_EQ(bench.plugin.filter(bench.plugin.self, &cycle, pod.get(), &all, codes.data(),

@@ -42,7 +42,8 @@ class FragmentationTest : public ::testing::Test {
     plugin.pre_filter(cycle, pod);
     std::vector<const plimsoll_node_info*> rows;
     for (FakeNode* node : nodes) rows.push_back(&node->get());
-    const plimsoll_nodes all{sizeof all, static_cast<uint32_t>(rows.size()), rows.data()};
+    const plimsoll_nodes all{sizeof all, static_cast<uint32_t>(rows.size()), rows.data(), nullptr,
+                             nullptr};
     std::vector<int64_t> scores(rows.size());
     const plimsoll_plugin& slots = plugin.slots();
     EXPECT_EQ(slots.pre_score(slots.self, cycle.get(), &pod.get(), &all), 0);

@@ -84,7 +84,7 @@ class Instance {
   }
   std::string filter(FakeCycle& cycle, FakePod& pod, FakeNode& node) {
     const plimsoll_node_info* row = &node.get();
-    const plimsoll_nodes nodes{sizeof nodes, 1, &row};
+    const plimsoll_nodes nodes{sizeof nodes, 1, &row, nullptr, nullptr};
     uint8_t code = 0;
     uint32_t reason = 0;
     EXPECT_EQ(slots_.filter(slots_.self, cycle.get(), &pod.get(), &nodes, &code, &reason), 0);
@@ -109,7 +109,8 @@ class Instance {
     EXPECT_EQ(pre_filter(cycle, pod), "ok");
     std::vector<const plimsoll_node_info*> rows;
     for (FakeNode* node : nodes) rows.push_back(&node->get());
-    const plimsoll_nodes all{sizeof all, static_cast<uint32_t>(rows.size()), rows.data()};
+    const plimsoll_nodes all{sizeof all, static_cast<uint32_t>(rows.size()), rows.data(), nullptr,
+                             nullptr};
     std::vector<int64_t> scores(rows.size());
     EXPECT_EQ(slots_.score(slots_.self, cycle.get(), &pod.get(), &all, scores.data()), 0);
     EXPECT_EQ(slots_.normalize(slots_.self, cycle.get(), &pod.get(), &all, scores.data()), 0);
@@ -129,7 +130,7 @@ class Instance {
   }
   int64_t raw_score(FakeCycle& cycle, FakePod& pod, FakeNode& node) {
     const plimsoll_node_info* row = &node.get();
-    const plimsoll_nodes nodes{sizeof nodes, 1, &row};
+    const plimsoll_nodes nodes{sizeof nodes, 1, &row, nullptr, nullptr};
     int64_t score = -1;
     EXPECT_EQ(slots_.score(slots_.self, cycle.get(), &pod.get(), &nodes, &score), 0);
     return score;

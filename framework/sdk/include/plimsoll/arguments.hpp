@@ -16,6 +16,17 @@ public:
   [[nodiscard]] Node operator[](size_t i) const {
     return Node(nodes_->rows[i]);
   }
+  // Since 1.2, and only of a cluster's nodes as they are: their state as arrays
+  // by slot, and the slot of each row; null, and empty, from an older scheduler
+  // and in what-ifs.
+  [[nodiscard]] const plimsoll_columns *columns() const {
+    return PLIMSOLL_HAS(nodes_, columns) ? nodes_->columns : nullptr;
+  }
+  [[nodiscard]] std::span<const uint32_t> slots() const {
+    if (columns() == nullptr)
+      return {};
+    return {nodes_->slots, nodes_->count};
+  }
   const plimsoll_nodes &operator*() const { return *nodes_; }
 
 private:

@@ -477,7 +477,7 @@ class FakePlugin {
   }
   Verdict filter(FakeCycle& cycle, Pod pod, Node node) {
     const plimsoll_node_info* row = &*node;
-    const plimsoll_nodes nodes{sizeof nodes, 1, &row};
+    const plimsoll_nodes nodes{sizeof nodes, 1, &row, nullptr, nullptr};
     uint8_t row_code = PLIMSOLL_SUCCESS;
     uint32_t reason = 0;
     const int32_t code = slots_.filter(slots_.self, cycle.get(), &*pod, &nodes, &row_code, &reason);
@@ -487,7 +487,8 @@ class FakePlugin {
   std::vector<int64_t> score(FakeCycle& cycle, Pod pod, const std::vector<FakeNode*>& candidates) {
     std::vector<const plimsoll_node_info*> rows;
     for (FakeNode* node : candidates) rows.push_back(&node->get());
-    const plimsoll_nodes nodes{sizeof nodes, static_cast<uint32_t>(rows.size()), rows.data()};
+    const plimsoll_nodes nodes{sizeof nodes, static_cast<uint32_t>(rows.size()), rows.data(),
+                               nullptr, nullptr};
     std::vector<int64_t> scores(rows.size());
     if (slots_.pre_score != nullptr) {
       check(slots_.pre_score(slots_.self, cycle.get(), &*pod, &nodes));

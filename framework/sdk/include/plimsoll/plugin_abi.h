@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_ABI_MAJOR 1
-#define PLIMSOLL_ABI_MINOR 1
+#define PLIMSOLL_ABI_MINOR 2
 
 /* Status codes: fwk.Code of the Kubernetes scheduling framework, same numbers. */
 enum {
@@ -102,11 +102,47 @@ typedef struct plimsoll_what_if plimsoll_what_if; /* 1.1: one node, as it might 
 typedef struct plimsoll_metric plimsoll_metric;   /* 1.1 */
 typedef struct plimsoll_host_ctx plimsoll_host_ctx;
 
+typedef struct plimsoll_columns plimsoll_columns;
+
+/* 1.2: the label of one key on all nodes. Evaluate a selector once for each value, on any node that
+ * has it. */
+typedef struct plimsoll_label_column {
+  uint32_t size;
+  uint32_t value_count;   /* ids are below */
+  const uint32_t* values; /* by slot: equal texts have the same id; 0: no such label */
+} plimsoll_label_column;
+
+/* 1.2: what plimsoll_node_info says, of all nodes of the cluster as arrays by slot: for loops that
+ * go through memory in order. Slots without a node are there too, and mean nothing. Valid for the
+ * call that passed them. */
+struct plimsoll_columns {
+  uint32_t size;
+  uint32_t slot_count;      /* length of each array by slot */
+  uint32_t resource_count;  /* resources that have arrays; of others ask the rows */
+  uint32_t taint_set_count; /* ids are below; 1: no node has a taint */
+  uint32_t unschedulable_count;
+  uint32_t reserved;
+  const int64_t* const* allocatable; /* by plimsoll_resource.index, then by slot */
+  const int64_t* const* requested;
+  const int64_t* nonzero_cpu;
+  const int64_t* nonzero_memory;
+  const uint32_t* pod_count;
+  const int32_t* lowest_priority; /* of the node's pods; INT32_MAX: it has none */
+  const uint8_t* unschedulable;
+  const uint32_t* taint_set;       /* equal taints in the same order have the same id; 0: none */
+  const plimsoll_list* taint_sets; /* by id: plimsoll_taint; empty for ids that are not in use */
+  /* PLIMSOLL_SUCCESS; PLIMSOLL_ERROR: there is no such column, ask the rows. Any thread. */
+  int32_t (*label_column)(const plimsoll_columns*, plimsoll_str key, plimsoll_label_column* out);
+};
+
 /* The candidate nodes of a batch call. codes[i] and the like belong to rows[i]. */
 typedef struct plimsoll_nodes {
   uint32_t size;
   uint32_t count;
   const plimsoll_node_info* const* rows;
+  /* since 1.2; both NULL if the rows are not all nodes of the cluster as they are (what-ifs) */
+  const uint32_t* slots; /* slots[i] is rows[i]->slot */
+  const plimsoll_columns* columns;
 } plimsoll_nodes;
 
 enum {
@@ -270,8 +306,8 @@ typedef struct plimsoll_host {
 
 /* Of plimsoll_plugin.flags; since 1.1.
  * NORMALIZES_BY_EXTREMES: what `normalize` makes of a score rests on nothing but that score and the
- * lowest and highest of the scores it is given. The host may then have it normalise single ones: those
- * that changed, beside the two extremes. */
+ * lowest and highest of the scores it is given. The host may then have it normalise single ones:
+ * those that changed, beside the two extremes. */
 enum { PLIMSOLL_FLAG_NORMALIZES_BY_EXTREMES = 1 };
 
 /* What a plugin offers. Filled in by plimsoll_plugin_create_v1 into memory of the host, whose
@@ -281,7 +317,7 @@ typedef struct plimsoll_plugin {
   uint32_t filter_aspects; /* on what filter rests; 0: unknown, never reused */
   uint32_t score_aspects;
   uint32_t flags; /* PLIMSOLL_FLAG_*; 0 in 1.0 */
-  void* self; /* first argument of every slot */
+  void* self;     /* first argument of every slot */
   void (*destroy)(void* self);
 
   /* Called once, after every plugin of every profile was created and before the first event. */
