@@ -137,6 +137,7 @@ void GroupKeeper::pod_assigned(Pod pod) {
   Member& member = group.members[std::string(pod.uid())];
   by_pod_[std::string(pod.uid())] = ref->key;
   if (forget_hold(pod.uid(), member)) host_.requeue_rejected();
+  if (member.state != State::kBound) group.failures = 0;
   member = Member();
   member.state = State::kBound;
   member.node = std::string(pod.node_name());
@@ -297,13 +298,16 @@ void GroupKeeper::unreserved(Pod pod) {
     member.hold->until_ms = host_.now_ms() + kHeldAfterFailureMs;
     watch_over();
   }
+  // Where so many fail that the rest is too few, the next one would wait on Permit and call the
+  // others back at once, whatever their own backoff, to fail again.
+  const bool alone = group.needed().value_or(1) < 2;
+  if (!alone && !group.complete() && host_.now_ms() >= group.backoff_until_ms) back_off(group);
 }
 
 // ---- the end of a group's wait
 
 void GroupKeeper::let_go_if_complete(Group& group) {
   if (!group.complete()) return;
-  group.failures = 0;
   group.backoff_until_ms = 0;
   bool freed = false;
   for (auto& [uid, member] : group.members) {
@@ -317,11 +321,16 @@ void GroupKeeper::let_go_if_complete(Group& group) {
   if (freed) host_.requeue_rejected();
 }
 
-void GroupKeeper::give_up(Group& group, const std::string& why) {
+void GroupKeeper::back_off(Group& group) {
   const int64_t delay = std::min(kInitialBackoffMs << std::min(group.failures, 10), kMaxBackoffMs) +
                         static_cast<int64_t>(std::hash<std::string>{}(group.key) % kApartMs);
   ++group.failures;
   group.backoff_until_ms = host_.now_ms() + delay;
+  host_.run_on_loop(delay, [this, key = group.key] { wake(key); });
+}
+
+void GroupKeeper::give_up(Group& group, const std::string& why) {
+  back_off(group);
   for (auto& [uid, member] : group.members) {
     member.has_failed = false;
     if (!member.waits || member.released || member.rejected) continue;
@@ -329,7 +338,6 @@ void GroupKeeper::give_up(Group& group, const std::string& why) {
     host_.reject_waiting(uid, why);
   }
   if (forget_holds(group)) host_.requeue_rejected();
-  host_.run_on_loop(delay, [this, key = group.key] { wake(key); });
 }
 
 // Tries all members that have no place.

@@ -8,6 +8,7 @@
 // the PodGroup are deleted), all who wait are rejected, everything held is given back, and the
 // group is left alone for a while: 1 s, doubled by each failure up to 10 s, and a little more that
 // differs from group to group, so that two groups in one another's way do not meet again and again.
+// So it is if bindings fail until too few are left; what they had is kept for them then.
 //
 // One for the process; loop only, except that Filter, Score and explain read it while the loop
 // waits. Nothing is kept over a restart: who is bound is told again, all others are tried again.
@@ -114,6 +115,7 @@ class GroupKeeper {
   bool forget_hold(std::string_view uid, Member& member);
   bool forget_holds(Group& group);
   void let_go_if_complete(Group& group);
+  void back_off(Group& group);  // and tries it again afterwards
   void give_up(Group& group, const std::string& why);
   void wake(const std::string& key);
   void attempt_ended(const std::string& key, const std::string& uid);

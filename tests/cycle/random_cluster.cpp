@@ -234,7 +234,10 @@ Json RandomCluster::topology_of(const std::string& node) {
 }
 
 void RandomCluster::report(const std::string& node) {
-  if (kubelets_[node].zoned) put(Kind::kTopologies, topology_of(node));
+  if (!kubelets_[node].zoned) return;
+  // What is under way to it was placed when nobody knew of zones there.
+  if (find(Kind::kTopologies, node) == nullptr) disturb(node);
+  put(Kind::kTopologies, topology_of(node));
 }
 
 bool RandomCluster::report_if_changed(const std::string& node) {

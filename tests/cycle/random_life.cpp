@@ -37,6 +37,7 @@ RandomLife::RandomLife(uint64_t seed)
   deliver_all();
   living_.sync();
   settle();
+  cluster_.all_is_told();  // before any pod was placed
 }
 
 RandomLife::~RandomLife() {

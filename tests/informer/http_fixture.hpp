@@ -57,10 +57,10 @@ class Journal {
     const std::lock_guard lock(mutex_);
     return lines_;
   }
-  // Waits until a line contains `part` for the `n`th time; false after ten seconds.
+  // Waits until a line contains `part` for the `n`th time; false after half a minute.
   [[nodiscard]] bool wait_for(const std::string& part, std::size_t n = 1) const {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(10), [&] {
+    return changed_.wait_for(lock, std::chrono::seconds(30), [&] {
       std::size_t found = 0;
       for (const std::string& line : lines_) {
         if (line.find(part) != std::string::npos) ++found;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <random>
 #include <thread>
 
@@ -549,12 +550,19 @@ TEST_F(ReflectorTest, RelistingReadsTheStoreAndDeliversTheDifference) {
 
 TEST_F(ReflectorTest, AListThatBeganBeforeDoesNotCountAsOneAfresh) {
   std::atomic<bool> open{false};
+  Journal begun;
   on_list = [&](int call, const Received&, Exchange& exchange) {
+    begun.add("list");
     while (call == 1 && !open) std::this_thread::sleep_for(1ms);
     exchange.reply(200, list({object("a", "u1", call)}, 10 * call));
   };
+  const std::shared_ptr<void> at_the_end(nullptr, [&](void*) {
+    open = true;
+    finish();
+  });
   start();
-  ASSERT_TRUE(server_->wait_for("GET", 1));
+  // The server has the request and its number: the next one is another list, not the first.
+  ASSERT_TRUE(begun.wait_for("list"));
   reflector_->relist([this] { sink.objects.add("first"); });
   reflector_->relist([this] { sink.objects.add("second"); });
   ASSERT_TRUE(sink.objects.wait_for("second"));

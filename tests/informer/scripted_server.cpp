@@ -198,7 +198,7 @@ std::size_t ScriptedServer::count(std::string_view part) const {
 
 bool ScriptedServer::wait_for(std::string_view part, std::size_t n) const {
   std::unique_lock lock(impl_->mutex);
-  return impl_->changed.wait_for(lock, std::chrono::seconds(10),
+  return impl_->changed.wait_for(lock, std::chrono::seconds(30),
                                  [&] { return matching(impl_->requests, part) >= n; });
 }
 

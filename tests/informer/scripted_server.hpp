@@ -52,7 +52,7 @@ class ScriptedServer {
   [[nodiscard]] std::vector<Received> received() const;
   // How many requests so far have `part` in "METHOD target".
   [[nodiscard]] std::size_t count(std::string_view part) const;
-  // Waits until there are `n` of them; false after ten seconds.
+  // Waits until there are `n` of them; false after half a minute.
   [[nodiscard]] bool wait_for(std::string_view part, std::size_t n) const;
   [[nodiscard]] std::size_t connections() const;
   void stop();

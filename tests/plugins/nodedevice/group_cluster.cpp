@@ -307,6 +307,7 @@ void GroupCluster::erase(const std::string& name) {
 }
 
 void GroupCluster::bind(BindRequest request, Done done) {
+  ++bindings_tried_;
   const std::lock_guard lock(mutex_);
   const auto found = pods_.find(request.name);
   if (found == pods_.end()) return done(fail(ErrorCode::kNotFound, "no such pod"));

@@ -45,6 +45,8 @@ class GroupCluster final : private ApiWriter {
   void unserve_pod_groups() { served_ = false; }
   // Bindings fail from now on, with an answer that is final; or not any more.
   void fail_bindings(bool fail) { fails_bindings_ = fail; }
+  // How many were asked for, whatever came of them.
+  [[nodiscard]] int bindings_tried() const { return bindings_tried_; }
 
   // Pods that are deleted through the API stay, terminating.
   void hang_deletions() { deletions_hang_ = true; }
@@ -91,6 +93,7 @@ class GroupCluster final : private ApiWriter {
   std::atomic<bool> served_{true};
   std::atomic<bool> fails_bindings_{false};
   std::atomic<bool> deletions_hang_{false};
+  std::atomic<int> bindings_tried_{0};
   SymbolTable symbols_;
   mutable std::mutex mutex_;  // guards what follows, up to the scheduler
   std::map<std::string, Json> nodes_, devices_, pods_, groups_;

@@ -332,6 +332,28 @@ TEST_F(GroupScheduling, AFailedBindingComesBackToItsDevices) {
   EXPECT_EQ(cluster_.node_of("single"), "");
 }
 
+// Members call one another when they wait on Permit, whatever each one's own backoff: that must not
+// become a circle while the API server refuses their bindings.
+TEST_F(GroupScheduling, FailedBindingsAreTriedAgainLater) {
+  cluster_.add_node("n1", 8);
+  cluster_.add_pod_group("train", 2);
+  cluster_.fail_bindings(true);
+  members("train", 2);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.bindings_tried(), 2);
+  member("train", 2);
+  member("train", 3);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.bindings_tried(), 2) << "no time has passed";
+  EXPECT_THAT(cluster_.message(name("train", 3)), HasSubstr("the pod group failed recently"));
+  ASSERT_TRUE(cluster_.pass(60));
+  EXPECT_GE(cluster_.bindings_tried(), 10);
+  EXPECT_LE(cluster_.bindings_tried(), 2 + 4 * 9) << "1 s, 2 s, 4 s, 8 s, then each 10 s";
+  cluster_.fail_bindings(false);
+  ASSERT_TRUE(cluster_.pass(15));
+  EXPECT_EQ(places("train", 4), "n1 n1 n1 n1");
+}
+
 // Of lower priority there is enough to evict for one member, but never for the group.
 TEST_F(GroupScheduling, NobodyIsEvictedForAGroupThatCannotBeComplete) {
   cluster_.add_node("n1", 4);
