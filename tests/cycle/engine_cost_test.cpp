@@ -1,5 +1,5 @@
-// What a decision costs the loop besides time: no allocation for each node, whatever the profile
-// and with classes or without; and which pods of one template are of one class.
+// What a decision costs the loop besides time: no allocation for each node, with classes or
+// without; and which pods of one template are of one class.
 
 #include <gtest/gtest.h>
 
@@ -211,6 +211,7 @@ TEST_P(Allocations, DoNotGrowWithTheNumberOfNodes) {
   // for each that passes a filter, would be 900.
   EXPECT_LT(many - few, 5) << few << " allocations a pod at 100 nodes, " << many << " at 1,000";
   EXPECT_GT(few, 1);
+  EXPECT_LT(few, 500);  // or they would be for each of 100 nodes
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -219,8 +220,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"identical_no_classes", Shape::kIdentical, false, false},
                       Case{"different", Shape::kDifferent, false, true},
                       Case{"mixed", Shape::kMixed, false, true},
-                      Case{"topology_identical", Shape::kIdentical, true, true},
-                      Case{"topology_different", Shape::kDifferent, true, true}),
+                      Case{"topology_identical", Shape::kIdentical, true, true}),
     [](const auto& test) { return std::string(test.param.name); });
 
 // What the controllers put on each pod of a template tells none of them apart for any plugin.
