@@ -207,6 +207,7 @@ class Contest {
     start_marks();
     const double own = cpu_seconds(::getpid());
     LoopOptions options;
+    options.writes.protobuf = true;  // as with clientConnection.contentType left out
     if (load_.profile == Profile::kTopology) options.annotations = {kZones};
     const auto written = write_bindings(*cluster_, *pods, load_.fleet.nodes, options);
     last_event_ = Clock::now();
