@@ -5,8 +5,10 @@
 #include <exception>
 #include <iostream>
 #include <map>
+#include <string_view>
 
 #include "cli/commands.hpp"
+#include "cli/lint_command.hpp"
 #include "framework/base/log.hpp"
 
 namespace {
@@ -108,6 +110,33 @@ void add_debug_commands(CLI::App& app, DebugArguments& arguments) {
                    "How many seconds a difference must last to be called one")
       ->check(CLI::Range(0.0, 600.0));
   compare->add_option("-o,--output", arguments.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
+void add_lint_command(CLI::App& plugins, LintArguments& arguments) {
+  CLI::App* command = plugins.add_subcommand("lint",
+                                             "Find what plugins read and do not declare, by random "
+                                             "pods, nodes and changes; exit status 0: "
+                                             "nothing was found, 1: something was, 2: failed");
+  command->add_option("files", arguments.files,
+                      "Plugin files; each is looked at, with the services of the others");
+  command->add_option("--builtin", arguments.builtin, "A built-in plugin, or all; may be repeated");
+  command->add_option("--plugin", arguments.plugins,
+                      "Look at this one only, the others are there for their services; may be "
+                      "repeated");
+  command->add_option("--args", arguments.args,
+                      "FILE or NAME=FILE: a plugin's args, as in a profile; YAML or JSON");
+  command->add_option("--objects", arguments.objects,
+                      "Nodes, pods and what the plugins watch, YAML or JSON; may be repeated");
+  command->add_option(
+      "--words", arguments.words,
+      "Further labels, annotations, taints and resources that mean something to the "
+      "plugin, besides the texts in its file");
+  command->add_option("--rounds", arguments.rounds, "How many clusters to try")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000}))
+      ->capture_default_str();
+  command->add_option("--seed", arguments.seed, "Decides what is tried")->capture_default_str();
+  command->add_option("-o,--output", arguments.output, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
 }
 
@@ -234,8 +263,17 @@ int main_with_exceptions(int argc, char** argv) {
   plugins_command->add_option("-o,--output", plugins_arguments.output, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
   add_plugin_option(*plugins_command, plugins_arguments.plugin_directories);
+  LintArguments lint_arguments;
+  add_lint_command(*plugins_command, lint_arguments);
 
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int status = app.exit(error);
+    const bool lints =
+        argc > 2 && std::string_view(argv[1]) == "plugins" && std::string_view(argv[2]) == "lint";
+    return status != 0 && lints ? 2 : status;
+  }
   if (run_command->parsed()) {
     log_to_stderr(level, format);
     return run(run_arguments);
@@ -251,6 +289,10 @@ int main_with_exceptions(int argc, char** argv) {
   if (app.got_subcommand("debug")) {
     const bool compares = app.get_subcommand("debug")->got_subcommand("compare");
     return compares ? debug_compare(debug_arguments) : debug_dump(debug_arguments);
+  }
+  if (plugins_command->got_subcommand("lint")) {
+    log_to_stderr(LogLevel::kOff, format);
+    return lint_plugins(lint_arguments);
   }
   // What these two have to say about refused plugins is part of their output.
   log_to_stderr(plugins_command->parsed() ? LogLevel::kOff : LogLevel::kWarn, format);

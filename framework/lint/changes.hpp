@@ -1,0 +1,96 @@
+#pragma once
+// What is in a trial cluster, and what may happen to it: one thing at a time, each of which the
+// change log and the plugins are told of as in a real cluster.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/lint/answer.hpp"
+#include "framework/lint/fields.hpp"
+
+namespace plimsoll::lint {
+
+struct Change {
+  enum class Kind {
+    kNodeField,
+    kNodeAdded,
+    kNodeRemoved,
+    kPod,  // of a node: it came, went, or changed
+    kNominated,
+    kReserved,  // or given back
+    kObject,
+    kTime,
+  };
+  Kind kind;
+  std::string node;  // that it is about; empty: none, or (kObject) not known
+  std::string text;  // for examples: "node n1: spec.taints from none to [...]"
+  // kNodeField:
+  const Field* field = nullptr;
+  Json before = {};
+  Json after = {};
+  std::string resource = {};  // kObject
+};
+
+class Changes {
+ public:
+  // All of them outlive it. `words` gets the names of the nodes.
+  Changes(TrialCluster& cluster, Dice& dice, Vocabulary& words, const Options& options,
+          CallNote& note);
+
+  // Nodes, objects and pods to begin with, in the order in which a scheduler hears of them. Fails
+  // if an object given cannot be decoded.
+  [[nodiscard]] Result<void> fill();
+
+  // The things that can happen, in a new order each time; apply() does one. None: it cannot happen
+  // now.
+  [[nodiscard]] std::vector<size_t> all();
+  [[nodiscard]] std::optional<Change> apply(size_t which);
+
+  // Puts a node's object into the cluster, for smaller changes of it. Null: it cannot be decoded.
+  bool put_node(const Json& node);
+
+  // Takes a place for a pod on a node that fits it, or gives back one taken before.
+  [[nodiscard]] std::optional<Change> reserve(Answer& answer, const PodRef& pod);
+  [[nodiscard]] std::optional<Change> give_back();
+
+ private:
+  struct Reserved {
+    std::shared_ptr<CycleContext> cycle;
+    PodRef assumed;
+  };
+  struct Watched {
+    Object object;
+    bool present;
+  };
+
+  [[nodiscard]] std::string any_node();
+  std::optional<Change> change_node(const Field& field);
+  std::optional<Change> add_node();
+  std::optional<Change> remove_node();
+  bool put_pod(const Json& pod);
+  std::optional<Change> add_pod(const Field* with);
+  std::optional<Change> change_pod();
+  std::optional<Change> remove_pod();
+  std::optional<Change> nominate();
+  std::optional<Change> change_object();
+  std::optional<Change> remove_or_restore_object();
+  std::optional<Change> pass_time();
+
+  TrialCluster& cluster_;
+  Dice& dice_;
+  Vocabulary& words_;
+  const Options& options_;
+  CallNote& note_;
+  std::map<std::string, Json> nodes_;  // by name
+  std::map<std::string, Json> pods_;   // placed, by UID
+  std::vector<Watched> objects_;
+  std::optional<Reserved> reserved_;
+  PodRef nominated_;
+  size_t next_pod_ = 0;
+  size_t next_node_ = 0;
+  size_t next_version_ = 1000;
+};
+
+}  // namespace plimsoll::lint

@@ -1,0 +1,115 @@
+#pragma once
+// A small cluster with one profile in it: what happens to it goes into the change log and to the
+// plugins, as in the scheduler (framework/cycle/event_handlers.cpp). Nothing is scheduled here, and
+// there is no API server. One thread; what plugins send to the loop from theirs is run by settle().
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/api/symbols.hpp"
+#include "framework/base/result.hpp"
+#include "framework/cluster/cluster_state.hpp"
+#include "framework/lint/lint.hpp"
+#include "framework/runtime/environment.hpp"
+#include "framework/runtime/framework.hpp"
+#include "framework/runtime/host_backend.hpp"
+
+namespace plimsoll::lint {
+
+class TrialCluster final : private HostBackend {
+ public:
+  // Makes and starts the plugins. `modules` outlives it.
+  [[nodiscard]] static Result<std::unique_ptr<TrialCluster>> create(const Modules& modules,
+                                                                    const ProfileSpec& spec);
+  ~TrialCluster() override;
+  TrialCluster(const TrialCluster&) = delete;
+  TrialCluster& operator=(const TrialCluster&) = delete;
+
+  [[nodiscard]] Framework& framework() { return *framework_; }
+  [[nodiscard]] SymbolTable& symbols() { return symbols_; }
+  [[nodiscard]] const ClusterState& state() const { return state_; }
+  [[nodiscard]] std::string reason_text(uint32_t reason) const {
+    return environment_.reasons.message(reason);
+  }
+  // Kinds that plugins asked for, as in Object::resource.
+  [[nodiscard]] const std::set<std::string>& watched() const { return watched_; }
+
+  // ---- events
+  // The first lists are complete: for each kind watched, after its objects.
+  void synced();
+  void put_node(NodeRef node);
+  void remove_node(std::string_view name);
+  void put_pod(const PodRef& pod);  // has a node
+  void remove_pod(std::string_view uid);
+  void put_object(const Object& object);  // of a kind that nobody watches: nothing happens
+  void remove_object(const Object& object);
+  void nominate(const PodRef& pod, const std::string& node_name);  // empty: no longer
+  void pass_time(int64_t milliseconds);
+  // Takes a place for a pod that was found to fit there, and keeps it if Reserve says so. The pod
+  // as it is on the node; null: refused.
+  PodRef reserve(CycleContext& cycle, const PodRef& pod, const plimsoll_node_info& node);
+  void unreserve(CycleContext& cycle, const PodRef& assumed);
+  // Runs what plugins sent to the loop.
+  void settle();
+
+  // ---- the change log
+  [[nodiscard]] uint64_t log_end() const { return state_.log_end(); }
+  // Aspects by slot that changed since; all bits: it is another node's now.
+  [[nodiscard]] std::vector<uint32_t> changed_since(uint64_t mark) const;
+
+ private:
+  struct Later {
+    int64_t due_ms;
+    std::function<void()> task;
+  };
+
+  TrialCluster();
+
+  // ---- HostBackend
+  const plimsoll_node_info* node_by_name(std::string_view node_name) override;
+  const plimsoll_node_info* node_by_slot(uint32_t slot) override;
+  uint32_t slot_count() override { return state_.slot_count(); }
+  void touch_node(uint32_t slot, uint32_t aspects) override { state_.touch(slot, aspects); }
+  Result<void> watch(std::string_view group, std::string_view version,
+                     std::string_view plural) override;
+  void requeue_rejected(std::string_view) override {}
+  void emit_event(std::string_view, const plimsoll_pod&, bool, std::string_view, std::string_view,
+                  std::string_view) override {}
+  void allow_waiting(std::string_view, std::string_view) override {}
+  void reject_waiting(std::string_view, std::string_view, std::string_view) override {}
+  void post_binding(BindingPost, std::function<void(Result<void>)> done) override;
+  int64_t now_ms() override { return now_ms_; }
+  const plimsoll_pod* pod_by_uid(std::string_view uid) override;
+  std::vector<WaitingPod> waiting_pods() override { return {}; }
+  std::unique_ptr<WhatIf> what_if(const CycleContext&, const plimsoll_pod&, uint32_t) override {
+    return nullptr;
+  }
+  void nominate(const plimsoll_pod& pod, std::string_view node_name) override;
+  std::vector<const plimsoll_pod*> nominated_pods(std::string_view node_name) override;
+  bool cancel_binding(std::string_view, std::string_view) override { return false; }
+  void activate(std::string_view) override {}
+  void run_on_loop(int64_t delay_ms, std::function<void()> task) override;
+  void api_request(PluginRequest, ApiAnswer done) override;
+
+  void touch_nominated(std::string_view node_name);
+
+  SymbolTable symbols_;
+  Environment environment_;
+  ClusterState state_;
+  std::set<std::string> watched_;
+  std::map<std::string, std::pair<PodRef, std::string>> nominated_;  // by UID: pod, node
+  std::atomic<int64_t> now_ms_;
+  std::mutex mutex_;
+  std::vector<Later> later_;              // guarded by mutex_
+  std::unique_ptr<Framework> framework_;  // goes first: it uses all of the above
+};
+
+}  // namespace plimsoll::lint

@@ -1,0 +1,144 @@
+// `plimsoll plugins lint` as an author of plugins calls it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/child_process.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace plimsoll::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kModules = PLIMSOLL_LINT_MODULES "/";
+
+struct Answer {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+Answer lint(std::vector<std::string> arguments) {
+  const TempDir dir;
+  ChildOptions options;
+  options.argv = {std::string(std::getenv("PLIMSOLL_BIN_DIR")) + "/plimsoll", "plugins", "lint"};
+  options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
+  options.stderr_file = dir.path() / "stderr";
+  auto process = ChildProcess::start(options);
+  EXPECT_TRUE(process.has_value()) << process.error().message;
+  const auto status = process->wait(150s);
+  EXPECT_TRUE(status.has_value()) << "still running after the timeout: " << process->output();
+  return {status ? status->code : -1, process->output(), process->error_output()};
+}
+
+std::string own(const std::string& plugin) {
+  return std::string(std::getenv("PLIMSOLL_PLUGIN_DIR")) + "/" + plugin + ".so";
+}
+
+TEST(PlimsollPluginsLint, PassesPluginsThatDeclareWhatTheyRead) {
+  const Answer answer = lint({kModules + "seats.so", kModules + "zone_balance.so", "--seed", "7"});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("Seats: nothing found\n  filter declares labels; "));
+  EXPECT_THAT(answer.out, HasSubstr("ZoneBalance: nothing found\n"));
+  EXPECT_THAT(answer.out, HasSubstr("--seed 7"));
+  EXPECT_THAT(answer.out, Not(HasSubstr("passed all")));  // its words are in its file
+}
+
+TEST(PlimsollPluginsLint, NamesWhatIsNotDeclared) {
+  const Answer answer = lint({kModules + "undeclared.so"});
+  EXPECT_EQ(answer.code, 1) << answer.out << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("FOUND: filter reads the pod's "
+                                    "metadata.annotations[\"example.com/wants-seat\"]"));
+  EXPECT_THAT(answer.out, HasSubstr("FOUND: filter rests on labels of the node "
+                                    "(metadata.labels[\"example.com/seats\"])"));
+  EXPECT_THAT(answer.out, HasSubstr("    seen: pod "));
+  EXPECT_THAT(answer.out, HasSubstr("    do: add it to filter_aspects"));
+}
+
+TEST(PlimsollPluginsLint, SpeaksJson) {
+  const Answer answer = lint({kModules + "undeclared.so", "-o", "json", "--rounds", "5"});
+  EXPECT_EQ(answer.code, 1) << answer.out << answer.err;
+  const auto all = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(all["rounds"], 5);
+  ASSERT_EQ(all["plugins"].size(), 1U);
+  const auto& plugin = all["plugins"][0];
+  EXPECT_EQ(plugin["name"], "Undeclared");
+  EXPECT_EQ(plugin["filter"]["declares"], "taints");
+  EXPECT_TRUE(plugin["score"].is_null());
+  ASSERT_FALSE(plugin["findings"].empty());
+  for (const char* key : {"what", "seen", "do"}) {
+    EXPECT_FALSE(plugin["findings"][0][key].get<std::string>().empty()) << key;
+  }
+}
+
+TEST(PlimsollPluginsLint, TellsOfAPluginThatTakesTheProcessWithIt) {
+  const Answer answer = lint({kModules + "crashes.so"});
+  EXPECT_EQ(answer.code, 1) << answer.out << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("FOUND: the plugin crashed (Killed) in Crashes: filter of "));
+  const auto json = nlohmann::json::parse(lint({kModules + "crashes.so", "-o", "json"}).out);
+  EXPECT_THAT(json["crashed"]["during"].get<std::string>(), HasSubstr("Crashes: filter of "));
+}
+
+TEST(PlimsollPluginsLint, TakesArgsAsInAProfile) {
+  const TempDir dir;
+  const std::string file = dir.path() / "args.yaml";
+  std::ofstream(file) << "label: team.example.com/desks\n";
+  const Answer answer = lint({kModules + "seats.so", "--args", file, "-o", "json"});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  const auto filter = nlohmann::json::parse(answer.out)["plugins"][0]["filter"];
+  EXPECT_GT(filter["refusals"], 0);
+  EXPECT_LT(filter["refusals"], filter["answers"]);
+  EXPECT_EQ(filter["seenToRestOn"], "labels");
+  std::ofstream(file) << "label: 7\n";
+  const Answer wrong = lint({kModules + "seats.so", "--args", "Seats=" + file});
+  EXPECT_EQ(wrong.code, 2) << wrong.out;
+  EXPECT_THAT(wrong.err, HasSubstr("initializing plugin \"Seats\""));
+}
+
+TEST(PlimsollPluginsLint, FindsNothingInTheBuiltinPlugins) {
+  const Answer answer = lint({"--builtin", "all", "--rounds", "8"});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("NodeResourcesFit: nothing found"));
+}
+
+TEST(PlimsollPluginsLint, FindsNothingInTheTopologyPlugins) {
+  const Answer answer =
+      lint({own("NodeResourceTopologyMatch"), own("TopologyScore"), own("NodeDevice"), "--objects",
+            "tests/lint/topology.yaml", "--rounds", "8", "-o", "json"});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  for (const auto& plugin : nlohmann::json::parse(answer.out)["plugins"]) {
+    for (const char* part : {"filter", "score"}) {
+      if (plugin[part].is_null()) continue;
+      EXPECT_GT(plugin[part]["compared"], 1000) << plugin.dump(2);
+      // The objects are to its taste: what it keeps about them makes a difference.
+      EXPECT_THAT(plugin[part]["seenToRestOn"].get<std::string>(), HasSubstr("plugin"))
+          << plugin.dump(2);
+    }
+  }
+}
+
+TEST(PlimsollPluginsLint, SaysWhatItCannotDo) {
+  const auto expect_refused = [](std::vector<std::string> arguments, const std::string& why) {
+    const Answer answer = lint(std::move(arguments));
+    EXPECT_EQ(answer.code, 2) << answer.out;
+    EXPECT_THAT(answer.err, HasSubstr(why));
+  };
+  expect_refused({}, "plimsoll plugins lint: nothing to look at: name a plugin file");
+  expect_refused({"nobody.so"}, "nobody.so: cannot be read: No such file");
+  expect_refused({"README.md"}, "README.md: not an ELF file");
+  expect_refused({"--builtin", "Nobody"}, "there is no built-in plugin \"Nobody\"");
+  expect_refused({kModules + "seats.so", "--plugin", "Nobody"}, "--plugin Nobody: no such plugin");
+  expect_refused({kModules + "seats.so", "--objects", "nobody.yaml"}, "nobody.yaml");
+  expect_refused({kModules + "seats.so", "--args", "Nobody=x"}, "plugin \"Nobody\" is not among");
+  expect_refused({kModules + "seats.so", "--rounds", "0"}, "--rounds");
+}
+
+}  // namespace
+}  // namespace plimsoll::test
