@@ -2,11 +2,13 @@
 // what that server takes of a client that decides nothing.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "bench/peers/report.hpp"
+#include "tests/support/child_process.hpp"
 
 namespace plimsoll::bench {
 namespace {
@@ -86,6 +88,29 @@ std::vector<Contestant> contestants(const Load& load, const Arguments& arguments
   return list;
 }
 
+// "Kubernetes v1.36.3"
+std::string version_of(const std::filesystem::path& program) {
+  const auto ran = test::run({.argv = {program.string(), "--version"}});
+  if (!ran) return "of unknown version";
+  return ran->out.substr(0, ran->out.find('\n'));
+}
+
+void print_terms(const Arguments& arguments) {
+  if (!arguments.without_peer) {
+    const std::filesystem::path& peers = arguments.programs.peers;
+    std::printf(
+        "kube-scheduler: %s; for loads with zones %s with NodeResourceTopologyMatch. It may send "
+        "%d "
+        "requests a\nsecond (clientConnection.qps and burst; by default 50 and 100). ",
+        version_of(peers / "kube-scheduler").c_str(),
+        version_of(peers / "kube-scheduler-nrt").c_str(), kPeerQps);
+  }
+  std::printf(
+      "Plimsoll and the ceiling have no such limit, only one of what is under way.\nMedians of %d "
+      "rounds, each on a fresh API server.\n\n",
+      arguments.rounds);
+}
+
 int compare(const Arguments& arguments) {
   std::vector<Outcome> outcomes;
   for (const Load& load : chosen_loads(arguments)) outcomes.push_back({load, {}});
@@ -93,10 +118,7 @@ int compare(const Arguments& arguments) {
     std::fprintf(stderr, "peers: no load's name has the words of --only\n");
     return 2;
   }
-  std::printf(
-      "kube-scheduler may send %d requests a second (clientConnection.qps and burst; by default 50 "
-      "and 100). Plimsoll limits\nwhat is under way, not its rate: 64 bindings, 32 events.\n\n",
-      kPeerQps);
+  print_terms(arguments);
   for (int round = 0; round < arguments.rounds; ++round) {
     for (Outcome& outcome : outcomes) {
       for (const Contestant who : contestants(outcome.load, arguments)) {

@@ -17,6 +17,7 @@ struct Field {
 };
 constexpr Field kFields[] = {{"pods bound/s", &Measure::per_second},
                              {"pods bound/s from start", &Measure::per_second_from_start},
+                             {"pods bound/s with events", &Measure::with_events_per_second},
                              {"first binding, s", &Measure::first_binding},
                              {"CPU, ms/pod", &Measure::cpu_ms},
                              {"API server CPU, ms/pod", &Measure::server_cpu_ms},
@@ -77,12 +78,13 @@ std::string waiting_rows(const Outcome& outcome) {
     const auto measure = of(outcome, who);
     if (!measure) continue;
     const bool is_scheduler = who != Contestant::kCeiling;
-    rows += format("| %s | %s | %s | %.0f | %.0f | %s | %.3f | %.2f | %s | %.0f |\n",
-                   outcome.load.name.c_str(), name_of(who), bound_text(*measure).c_str(),
-                   measure->per_second, measure->per_second_from_start,
-                   is_scheduler ? format("%.2f s", measure->first_binding).c_str() : "",
-                   measure->cpu_ms, measure->server_cpu_ms,
-                   is_scheduler ? format("%.0f", measure->peak_mib).c_str() : "", measure->events);
+    rows +=
+        format("| %s | %s | %s | %.0f | %.0f | %.0f | %s | %.3f | %.2f | %s | %.0f |\n",
+               outcome.load.name.c_str(), name_of(who), bound_text(*measure).c_str(),
+               measure->per_second, measure->per_second_from_start, measure->with_events_per_second,
+               is_scheduler ? format("%.2f s", measure->first_binding).c_str() : "",
+               measure->cpu_ms, measure->server_cpu_ms,
+               is_scheduler ? format("%.0f", measure->peak_mib).c_str() : "", measure->events);
   }
   return rows;
 }
@@ -92,12 +94,14 @@ std::string waiting_ratios(const Outcome& outcome) {
   if (!plimsoll) return "";
   const Measure peer = of(outcome, Contestant::kPeer).value_or(Measure{});
   const Measure ceiling = of(outcome, Contestant::kCeiling).value_or(Measure{});
-  return format("| %s | %s | %s | %s | %s | %s |\n", outcome.load.name.c_str(),
-                ratio(plimsoll->per_second, ceiling.per_second, "%.2f").c_str(),
-                ratio(plimsoll->per_second, peer.per_second, "%.1f").c_str(),
-                ratio(plimsoll->per_second_from_start, peer.per_second_from_start, "%.1f").c_str(),
-                ratio(plimsoll->cpu_ms, peer.cpu_ms, "%.4f").c_str(),
-                ratio(plimsoll->peak_mib, peer.peak_mib, "%.2f").c_str());
+  return format(
+      "| %s | %s | %s | %s | %s | %s | %s |\n", outcome.load.name.c_str(),
+      ratio(plimsoll->per_second, ceiling.per_second, "%.2f").c_str(),
+      ratio(plimsoll->with_events_per_second, ceiling.with_events_per_second, "%.2f").c_str(),
+      ratio(plimsoll->per_second, peer.per_second, "%.1f").c_str(),
+      ratio(plimsoll->per_second_from_start, peer.per_second_from_start, "%.1f").c_str(),
+      ratio(plimsoll->cpu_ms, peer.cpu_ms, "%.4f").c_str(),
+      ratio(plimsoll->peak_mib, peer.peak_mib, "%.2f").c_str());
 }
 
 std::string arrival_rows(const Outcome& outcome) {
@@ -153,12 +157,14 @@ std::string tables(const std::vector<Outcome>& outcomes) {
   std::string text;
   if (!waiting.empty()) {
     text +=
-        "| pods first, then the scheduler | who | pods | bound/s | from start | first binding | "
+        "| pods first, then the scheduler | who | pods | bound/s | from start | with events | "
+        "first binding | "
         "CPU s/1,000 pods | API server CPU s/1,000 | peak MiB | events |\n"
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n" +
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n" +
         waiting +
-        "\n| Plimsoll's ratios | bound/s to ceiling | bound/s to kube-scheduler | from start | "
-        "CPU to kube-scheduler | memory |\n| --- | --- | --- | --- | --- | --- |\n" +
+        "\n| Plimsoll's ratios | bound/s to ceiling | with events | bound/s to kube-scheduler | "
+        "from start | "
+        "CPU to kube-scheduler | memory |\n| --- | --- | --- | --- | --- | --- | --- |\n" +
         ratios;
   }
   if (!arrivals.empty()) {

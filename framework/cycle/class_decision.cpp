@@ -21,6 +21,7 @@ void Scheduler::ask_class(Attempt& attempt, Evaluation& result) {
   result.contested = contested_nodes(*attempt.pod, cluster_, nominator_);
   result.whole = !table->has_fresh_filters() && result.contested.empty();
   result.check = classes_.check_now();
+  result.row_by_row = result.check && classes_.check_row_by_row();
 }
 
 // The verdicts on all nodes with those that are not kept. False: there is no table, or a plugin
@@ -53,10 +54,9 @@ bool Scheduler::copy_class_verdicts(Attempt& attempt, NodeRows rows, Evaluation&
 void Scheduler::check_verdicts(Attempt& attempt, NodeRows rows, Evaluation& result,
                                Columns& columns) {
   Columns afresh(rows.size());
-  // Node by node, so that the columns are held against the nodes, too.
-  const Status status =
-      run_filters_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod,
-                                 rows.without_columns(), afresh.view(), cluster_, nominator_);
+  const Status status = run_filters_with_nominated(
+      attempt.framework, *attempt.cycle, *attempt.pod,
+      result.row_by_row ? rows.without_columns() : rows, afresh.view(), cluster_, nominator_);
   bool same = status.ok();
   const auto filters = attempt.framework.at(ExtensionPoint::kFilter);
   for (size_t i = 0; same && i < rows.size(); ++i) {
@@ -102,12 +102,12 @@ const plimsoll_node_info* Scheduler::best_by_class(Attempt& attempt, const Evalu
 
 bool Scheduler::agrees(Attempt& attempt, const Evaluation& result, NodeRows feasible,
                        const plimsoll_node_info* best) {
+  if (result.row_by_row) feasible = feasible.without_columns();
   std::vector<int64_t> scores(feasible.size());
   for (const Framework::Slot& slot : attempt.framework.at(ExtensionPoint::kScore)) {
     if (attempt.cycle->skip_score.test(slot.plugin)) continue;
     if (!attempt.framework
-             .run_raw_score(slot.plugin, *attempt.cycle, *attempt.pod, feasible.without_columns(),
-                            scores)
+             .run_raw_score(slot.plugin, *attempt.cycle, *attempt.pod, feasible, scores)
              .ok()) {
       return false;
     }

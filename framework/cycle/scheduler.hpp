@@ -139,6 +139,7 @@ class Scheduler final : public Inbox, private HostBackend {
     std::vector<const NodeInfo*> contested;  // with a table: see contested_nodes()
     bool whole = false;                      // the table's feasible nodes are those of this pod
     bool check = false;                      // to be made again without the table
+    bool row_by_row = false;                 // and that without the columns
     Diagnosis diagnosis;
     Status status;
     Nominating nominating = Nominating::clear();  // what a failure says about the nomination

@@ -160,6 +160,10 @@ void Scheduler::leave_out_others(const PreFilterOutcome& outcome, NodeRows rows,
 
 // The nodes that passed, and why the others did not. Neighbours mostly have the same answer.
 void Scheduler::sum_up(NodeRows rows, const Columns& columns, Evaluation& result) {
+  if (all_passed(columns.codes)) {
+    result.feasible = rows;
+    return;
+  }
   Diagnosis& diagnosis = result.diagnosis;
   room_->feasible.clear();
   room_->feasible_slots.clear();

@@ -1,7 +1,6 @@
 // PreFilter, Filter, AddPod and RemovePod, PostFilter.
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "framework/metrics/scheduler_metrics.hpp"
@@ -80,13 +79,6 @@ struct FilterScratch {
   std::vector<uint8_t> codes;
   std::vector<uint32_t> reasons;
 };
-
-// Whether nobody was refused; at the speed of memory, since that is the usual answer.
-bool all_passed(std::span<const uint8_t> codes) {
-  static_assert(PLIMSOLL_SUCCESS == 0);
-  return codes.empty() ||
-         (codes[0] == 0 && std::memcmp(codes.data(), codes.data() + 1, codes.size() - 1) == 0);
-}
 
 // Lends the thread's room. A plugin whose filter has other filters run, as a what-if does, is
 // against the contract; it gets room of its own rather than the caller's.
@@ -196,44 +188,44 @@ Status Framework::run_filters(const CycleContext& cycle, const plimsoll_pod& pod
                               FilterColumns out) const {
   LentScratch lent;
   FilterScratch& room = *lent;
-  const bool columns = rows.columns() != nullptr;
-  room.rows.resize(rows.size());
-  room.origin.resize(rows.size());
-  if (columns) room.slots.resize(rows.size());
-  size_t open = 0;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (out.codes[i] != PLIMSOLL_SUCCESS) continue;
-    room.rows[open] = rows[i];
-    if (columns) room.slots[open] = rows.slot(i);
-    room.origin[open++] = static_cast<uint32_t>(i);
-  }
-  room.rows.resize(open);
-  room.codes.resize(room.rows.size());
-  room.reasons.resize(room.rows.size());
-  for (const Slot& slot : at(ExtensionPoint::kFilter)) {
-    if (cycle.skip_filter.test(slot.plugin)) continue;
-    const size_t count = room.rows.size();
-    if (count == 0) break;
-    const auto codes = std::span(room.codes).first(count);
-    Status status =
-        run_filter(slot.plugin, cycle, pod, NodeRows(room.rows, room.slots, rows.columns()), codes,
-                   std::span(room.reasons).first(count));
-    if (status.is_error()) return status;
-    if (all_passed(codes)) continue;
+  NodeRows open = rows;  // the rows that are still candidates: all of them, or room.rows
+  bool all_open = true;  // then row i of `open` is row i of the caller
+  const auto keep = [&](std::span<const uint8_t> codes, const auto& refuse) {
+    if (all_open) {
+      room.rows.resize(rows.size());
+      room.origin.resize(rows.size());
+      if (rows.columns() != nullptr) room.slots.resize(rows.size());
+    }
     size_t kept = 0;
-    for (size_t i = 0; i < count; ++i) {
-      const uint32_t row = room.origin[i];
-      if (room.codes[i] == PLIMSOLL_SUCCESS) {
-        room.rows[kept] = room.rows[i];
-        if (columns) room.slots[kept] = room.slots[i];
-        room.origin[kept++] = row;
+    for (size_t i = 0; i < open.size(); ++i) {
+      const uint32_t row = all_open ? static_cast<uint32_t>(i) : room.origin[i];
+      if (codes[i] != PLIMSOLL_SUCCESS) {
+        refuse(i, row);
         continue;
       }
-      out.codes[row] = room.codes[i];
-      out.reasons[row] = room.reasons[i];
-      out.rejectors[row] = slot.plugin;
+      if (rows.columns() != nullptr) room.slots[kept] = open.slot(i);
+      room.rows[kept] = open[i];
+      room.origin[kept++] = row;
     }
-    room.rows.resize(kept);
+    all_open = false;
+    open = NodeRows(std::span(room.rows).first(kept), room.slots, rows.columns());
+  };
+  if (!all_passed(out.codes)) keep(out.codes, [](size_t, uint32_t) {});
+  room.codes.resize(open.size());
+  room.reasons.resize(open.size());
+  for (const Slot& slot : at(ExtensionPoint::kFilter)) {
+    if (cycle.skip_filter.test(slot.plugin)) continue;
+    if (open.empty()) break;
+    const auto codes = std::span(room.codes).first(open.size());
+    const auto reasons = std::span(room.reasons).first(open.size());
+    Status status = run_filter(slot.plugin, cycle, pod, open, codes, reasons);
+    if (status.is_error()) return status;
+    if (all_passed(codes)) continue;
+    keep(codes, [&](size_t i, uint32_t row) {
+      out.codes[row] = codes[i];
+      out.reasons[row] = reasons[i];
+      out.rejectors[row] = slot.plugin;
+    });
   }
   return {};
 }

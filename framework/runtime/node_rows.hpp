@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -49,5 +50,12 @@ class NodeRows {
   std::span<const uint32_t> slots_;
   const plimsoll_columns* columns_ = nullptr;
 };
+
+// Whether nobody was refused; at the speed of memory, since that is the usual answer.
+[[nodiscard]] inline bool all_passed(std::span<const uint8_t> codes) {
+  static_assert(PLIMSOLL_SUCCESS == 0);
+  return codes.empty() ||
+         (codes[0] == 0 && std::memcmp(codes.data(), codes.data() + 1, codes.size() - 1) == 0);
+}
 
 }  // namespace plimsoll

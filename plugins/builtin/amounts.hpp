@@ -52,6 +52,18 @@ template <typename Resources>
          });
 }
 
+// visit(at, count, slot) for each run of neighbours: rows `at` and on, `count` of them, are in the
+// slots from `slot` on. Mostly it is all of them.
+template <typename Visit>
+void for_each_run(std::span<const uint32_t> slots, const Visit& visit) {
+  for (size_t at = 0; at < slots.size();) {
+    size_t end = at + 1;
+    while (end < slots.size() && slots[end] == slots[end - 1] + 1) ++end;
+    visit(at, end - at, slots[at]);
+    at = end;
+  }
+}
+
 // visit(i, amounts) for each node.
 template <typename Resources, typename Visit>
 void for_each_amounts(sdk::Nodes nodes, const Resources& resources, const Visit& visit) {

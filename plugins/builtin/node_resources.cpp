@@ -89,11 +89,10 @@ bool two_columns(Nodes nodes, const std::vector<ScoredResource>& resources,
   for (size_t i = 0; i < 2; ++i) {
     const ScoredResource& resource = resources[i];
     if (resource.kind == Kind::kOther || resource.kind == Kind::kScalar) return false;
-    out.allocatable[i] = columns.allocatable[resource.index];
-    out.allocated[i] = columns.requested[resource.index];
-    if (nonzero && resource.kind == Kind::kCpu) out.allocated[i] = columns.nonzero_cpu;
-    if (nonzero && resource.kind == Kind::kMemory) out.allocated[i] = columns.nonzero_memory;
-    out.adds[i] = adds[i];
+    LoadColumn& column = i == 0 ? out.first : out.second;
+    column = {columns.allocatable[resource.index], columns.requested[resource.index], adds[i]};
+    if (nonzero && resource.kind == Kind::kCpu) column.allocated = columns.nonzero_cpu;
+    if (nonzero && resource.kind == Kind::kMemory) column.allocated = columns.nonzero_memory;
   }
   return true;
 }

@@ -3,11 +3,13 @@
 // of the resources that are scored.
 
 #include <plimsoll/plugin.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "plugins/builtin/amounts.hpp"
+#include "plugins/builtin/column_loops.hpp"
 
 namespace plimsoll::builtin {
 
@@ -78,13 +80,29 @@ void node_loads(const std::vector<ScoredResource>& resources, const std::vector<
 
 // Two resources that every pod is scored by, which is what most profiles have: their arrays.
 struct TwoColumns {
-  const int64_t* allocatable[2];
-  const int64_t* allocated[2];
-  int64_t adds[2];
+  LoadColumn first;  // from slot 0 on
+  LoadColumn second;
 };
 // False: there are more or fewer of them, or no arrays.
 [[nodiscard]] bool two_columns(sdk::Nodes nodes, const std::vector<ScoredResource>& resources,
                                const std::vector<int64_t>& adds, bool nonzero, TwoColumns& out);
+
+// Scores the nodes by `loop`, and those that it leaves out by `score_node(i, amounts)`.
+template <typename ScoreNode>
+void score_by_columns(sdk::Nodes nodes, const TwoColumns& two,
+                      void (*loop)(size_t, const LoadColumn&, const LoadColumn&, int64_t*),
+                      std::span<int64_t> scores, const ScoreNode& score_node) {
+  for_each_run(nodes.slots(), [&](size_t at, size_t count, uint32_t slot) {
+    const auto from_slot = [slot](LoadColumn column) {
+      return LoadColumn{column.allocatable + slot, column.allocated + slot, column.add};
+    };
+    loop(count, from_slot(two.first), from_slot(two.second), scores.data() + at);
+    for (size_t i = at; i < at + count; ++i) {
+      if (scores[i] != kLeftOut) continue;
+      score_node(i, SlotAmounts(*nodes.columns(), nodes.slots()[i]));
+    }
+  });
+}
 
 // The signature of both: equal requests, equal verdicts.
 void sign_resources(sdk::Sink& sink, sdk::Pod pod);

@@ -71,24 +71,11 @@ class NodeResourcesBalancedAllocation {
       scores[i] = gain(evenness(loads, fractions, [](const Load& load) { return load.requested; }),
                        evenness(loads, fractions, [](const Load& load) { return load.allocated; }));
     };
-    TwoColumns two;
-    if (!two_columns(nodes, resources_, adds, false, two)) {
+    TwoColumns two{};
+    if (two_columns(nodes, resources_, adds, false, two)) {
+      score_by_columns(nodes, two, score_balanced, scores, score_node);
+    } else {
       for_each_amounts(nodes, resources_, score_node);
-      return Status::success();
-    }
-    const auto slots = nodes.slots();
-    for (size_t i = 0; i < slots.size(); ++i) {
-      const uint32_t slot = slots[i];
-      const int64_t all[2] = {two.allocatable[0][slot], two.allocatable[1][slot]};
-      if (all[0] == 0 || all[1] == 0) {
-        score_node(i, SlotAmounts(*nodes.columns(), slot));
-        continue;
-      }
-      const int64_t used[2] = {two.allocated[0][slot], two.allocated[1][slot]};
-      scores[i] =
-          gain(evenness_of_two(used_fraction(used[0] + two.adds[0], all[0]),
-                               used_fraction(used[1] + two.adds[1], all[1])),
-               evenness_of_two(used_fraction(used[0], all[0]), used_fraction(used[1], all[1])));
     }
     return Status::success();
   }

@@ -13,16 +13,8 @@ using namespace sdk;
 
 constexpr int64_t kMaxNodeScore = 100;
 
-// 100 * part / whole, rounded down, without overflow.
+// 100 * part / whole without overflow.
 int64_t percent(int64_t part, int64_t whole) {
-  // Up to here both sides of the division are whole numbers of a double, and the quotient of 0 to
-  // 100 is not rounded up to the next whole one: it stays 1 / whole below it, more than half a unit
-  // in its last place. It takes a third of the time of the division of integers.
-  constexpr int64_t kExact = int64_t{1} << 46;
-  if (part >= 0 && part <= whole && whole < kExact) {
-    return static_cast<int64_t>(static_cast<double>(part * kMaxNodeScore) /
-                                static_cast<double>(whole));
-  }
   return static_cast<int64_t>(static_cast<__int128>(part) * kMaxNodeScore / whole);
 }
 
@@ -111,28 +103,15 @@ class NodeResourcesFit {
       node_loads(resources_, adds, node, true, loads);
       scores[i] = score_of(loads);
     };
-    TwoColumns two;
+    TwoColumns two{};
     const bool even = resources_.size() == 2 && resources_[0].weight == resources_[1].weight;
-    if (!even || args_.strategy == Strategy::kRequestedToCapacityRatio ||
-        !two_columns(nodes, resources_, adds, true, two)) {
+    if (even && args_.strategy != Strategy::kRequestedToCapacityRatio &&
+        two_columns(nodes, resources_, adds, true, two)) {
+      const bool least = args_.strategy == Strategy::kLeastAllocated;
+      score_by_columns(nodes, two, least ? score_least_allocated : score_most_allocated, scores,
+                       score_node);
+    } else {
       for_each_amounts(nodes, resources_, score_node);
-      return Status::success();
-    }
-    const auto slots = nodes.slots();
-    const bool least = args_.strategy == Strategy::kLeastAllocated;
-    for (size_t i = 0; i < slots.size(); ++i) {
-      const uint32_t slot = slots[i];
-      Load both[2];
-      for (size_t k = 0; k < 2; ++k) {
-        const int64_t allocated = two.allocated[k][slot];
-        both[k] = {two.allocatable[k][slot], allocated, allocated + two.adds[k]};
-      }
-      if (both[0].allocatable == 0 || both[1].allocatable == 0) {
-        score_node(i, SlotAmounts(*nodes.columns(), slot));
-      } else {
-        scores[i] = least ? (least_allocated(both[0]) + least_allocated(both[1])) / 2
-                          : (most_allocated(both[0]) + most_allocated(both[1])) / 2;
-      }
     }
     return Status::success();
   }
@@ -170,21 +149,15 @@ class NodeResourcesFit {
                            std::vector<uint8_t>& lacks) {
     const plimsoll_columns& columns = *nodes.columns();
     const std::span<const uint32_t> slots = nodes.slots();
-    lacks.resize(slots.size());
-    uint8_t* const out = lacks.data();
-    const uint32_t* const pods = columns.pod_count;
-    const int64_t* const room = columns.allocatable[PLIMSOLL_RESOURCE_PODS];
-    for (size_t i = 0; i < slots.size(); ++i) {
-      out[i] = int64_t{pods[slots[i]]} + 1 > room[slots[i]] ? 1 : 0;
-    }
-    for (const Need& need : needs) {
-      const int64_t* const allocatable = columns.allocatable[need.index];
-      const int64_t* const requested = columns.requested[need.index];
-      for (size_t i = 0; i < slots.size(); ++i) {
-        const uint32_t slot = slots[i];
-        out[i] |= need.amount > allocatable[slot] - requested[slot] ? 1 : 0;
+    lacks.assign(slots.size(), 0);
+    for_each_run(slots, [&](size_t at, size_t count, uint32_t slot) {
+      mark_too_many_pods(count, columns.pod_count + slot,
+                         columns.allocatable[PLIMSOLL_RESOURCE_PODS] + slot, lacks.data() + at);
+      for (const Need& need : needs) {
+        mark_insufficient(count, need.amount, columns.allocatable[need.index] + slot,
+                          columns.requested[need.index] + slot, lacks.data() + at);
       }
-    }
+    });
   }
 
   template <typename Amounts>

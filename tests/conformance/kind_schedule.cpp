@@ -91,8 +91,11 @@ class Decisions {
     std::vector<uint8_t> codes(rows.size(), 0);
     std::vector<uint32_t> reasons(rows.size(), 0);
     std::vector<PluginIndex> rejectors(rows.size(), kNoPlugin);
-    const Status status =
-        profile_.framework().run_filters(*cycle_, pod, rows, {codes, reasons, rejectors});
+    std::vector<uint32_t> slots;
+    for (const plimsoll_node_info* row : rows) slots.push_back(row->slot);
+    const Status status = profile_.framework().run_filters(
+        *cycle_, pod, NodeRows(rows, slots, &profile_.cluster().columns()),
+        {codes, reasons, rejectors});
     if (!status.ok()) return findings_.add(where_ + " " + status.error);
     const Json& infeasible = member(expected, "infeasible");
     std::set<std::string> feasible(member(expected, "feasible").begin(),
@@ -155,10 +158,15 @@ class Decisions {
   Json best_of(const plimsoll_pod& pod, const std::vector<std::string>& names,
                const Json& expected) {
     Rows rows;
-    for (const std::string& name : names) rows.push_back(profile_.cluster().node(name)->abi());
+    std::vector<uint32_t> slots;
+    for (const std::string& name : names) {
+      rows.push_back(profile_.cluster().node(name)->abi());
+      slots.push_back(rows.back()->slot);
+    }
+    const NodeRows nodes(rows, slots, &profile_.cluster().columns());
     ScoreTable table;
-    Status status = profile_.framework().run_pre_score(*cycle_, pod, rows);
-    if (status.ok()) status = profile_.framework().run_score(*cycle_, pod, rows, table, true);
+    Status status = profile_.framework().run_pre_score(*cycle_, pod, nodes);
+    if (status.ok()) status = profile_.framework().run_score(*cycle_, pod, nodes, table, true);
     if (!status.ok()) {
       findings_.add(where_ + " " + status.error);
       return nullptr;

@@ -94,7 +94,8 @@ struct PluginBench::Impl {
   BenchContext context{symbols, rows, {}, {{}}};
 
   [[nodiscard]] plimsoll_nodes all() const {
-    return {sizeof(plimsoll_nodes), static_cast<uint32_t>(rows.size()), rows.data()};
+    return {sizeof(plimsoll_nodes), static_cast<uint32_t>(rows.size()), rows.data(), nullptr,
+            nullptr};
   }
   [[nodiscard]] std::string name(size_t i) const {
     return std::string(view(rows[i]->node->meta.name));

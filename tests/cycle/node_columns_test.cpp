@@ -33,6 +33,7 @@ Json some_resources(Dice& dice, size_t most, bool pods) {
   Json amounts = Json::object();
   if (!dice.one_in(6)) amounts["cpu"] = number(dice.below(most * 1000), "m");
   if (!dice.one_in(6)) amounts["memory"] = number(dice.below(most << 20), "Ki");
+  if (dice.one_in(12)) amounts["memory"] = number(1 + dice.below(100), "Ti");  // or huge
   if (dice.one_in(3)) amounts["ephemeral-storage"] = number(dice.below(most), "Gi");
   for (const char* scalar : {"example.com/gpu", "example.com/nic", "hugepages-2Mi"}) {
     if (!dice.one_in(3)) continue;

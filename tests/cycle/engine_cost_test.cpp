@@ -1,0 +1,258 @@
+// What a decision costs the loop besides time: no allocation for each node, with classes or
+// without; and which pods of one template are of one class.
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <new>
+#include <string>
+#include <thread>
+
+#include "bench/engine/world.hpp"
+#include "framework/base/log.hpp"
+#include "framework/cycle/scheduler.hpp"
+#include "framework/runtime/every_point.hpp"
+#include "framework/runtime/modules.hpp"
+#include "plugins/builtin/builtin.hpp"
+
+namespace {
+
+thread_local uint64_t g_allocations = 0;  // of this thread
+
+void* counted(size_t bytes, size_t alignment) {
+  ++g_allocations;
+  void* memory =
+      alignment <= alignof(std::max_align_t)
+          ? std::malloc(bytes == 0 ? 1 : bytes)
+          : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  return counted(bytes, 1);
+}
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<size_t>(alignment));
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace plimsoll {
+namespace {
+
+using bench::Shape;
+
+// Binds at once, and says when so many pods are bound or refused.
+class CountingWriter final : public ApiWriter {
+ public:
+  void bind(BindRequest, Done done) override {
+    done({});
+    count();
+  }
+  void record_event(EventRecord) override {}
+  void patch_condition(ConditionPatch, Done done) override {
+    done({});
+    count();
+  }
+  void request(ApiRequest, Answered done) override { done(500, "{}"); }
+  [[nodiscard]] bool await(size_t pods) {
+    std::unique_lock lock(mutex_);
+    return grown_.wait_for(lock, std::chrono::seconds(60), [&] { return pods_ >= pods; });
+  }
+
+ private:
+  void count() {
+    const std::lock_guard lock(mutex_);
+    ++pods_;
+    grown_.notify_all();
+  }
+  std::mutex mutex_;
+  std::condition_variable grown_;
+  size_t pods_ = 0;
+};
+
+class Engine {
+ public:
+  Engine(size_t nodes, bool topology, bool classes) : topology_(topology) {
+    log_to_stderr(LogLevel::kError, LogFormat::kText);
+    modules_.add_builtin(builtin_modules());
+    std::vector<std::string> plugins = {
+        "SchedulingGates", "PrioritySort",      "NodeUnschedulable",
+        "NodeName",        "TaintToleration",   "NodeAffinity",
+        "NodePorts",       "NodeResourcesFit",  "NodeResourcesBalancedAllocation",
+        "DefaultBinder",   "DefaultPreemption", "UnsupportedFeatures"};
+    if (topology) {
+      const char* folder = std::getenv("PLIMSOLL_PLUGIN_DIR");
+      EXPECT_NE(folder, nullptr) << "PLIMSOLL_PLUGIN_DIR is not set";
+      for (const char* name : {"NodeResourceTopologyMatch", "TopologyScore", "NodeDevice"}) {
+        const ModuleRecord& record = modules_.load_file(
+            std::filesystem::path(folder == nullptr ? "" : folder) / (std::string(name) + ".so"));
+        EXPECT_TRUE(record.loaded) << record.refusal;
+        plugins.emplace_back(name);
+      }
+    }
+    SchedulerOptions options;
+    options.binder_threads = 1;
+    options.classes.enabled = classes;
+    options.classes.check_every = 0;
+    ProfileSpec profile;
+    profile.scheduler_name = "topo";
+    for (const std::string& plugin : plugins) {
+      const auto enabled = enable_at_every_point(profile, modules_, plugin);
+      EXPECT_TRUE(enabled.has_value()) << enabled.error().message;
+    }
+    options.profiles.push_back(std::move(profile));
+    auto made = Scheduler::create(std::move(options), modules_, symbols, writer_);
+    EXPECT_TRUE(made.has_value()) << made.error().message;
+    scheduler_ = std::move(*made);
+    loop_ = std::thread([this] { scheduler_->run(); });
+    for (size_t i = 0; i < nodes; ++i) {
+      scheduler_->post(NodeUpserted{bench::make_node(i, symbols)});
+      if (!topology) continue;
+      scheduler_->post(ObjectUpserted{bench::make_topology(i)});
+      scheduler_->post(ObjectUpserted{bench::make_devices(i)});
+    }
+    for (const WantedKind& kind : scheduler_->wanted_kinds()) {
+      scheduler_->post(KindSynced{kind.resource(), true});
+    }
+    scheduler_->post(KindSynced{"nodes", true});
+    scheduler_->post(KindSynced{"pods", true});
+  }
+  ~Engine() {
+    scheduler_->stop();
+    loop_.join();
+  }
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  void place(PodRef pod) {
+    scheduler_->post(PodUpserted{std::move(pod)});
+    ++posted_;
+  }
+  void place(Shape shape, size_t pods) {
+    for (; pods > 0; --pods) place(bench::make_pod(posted_, shape, topology_, symbols));
+  }
+  // Until every pod has a node or a message, and the loop knows.
+  [[nodiscard]] bool settle() { return writer_.await(posted_) && allocations() != 0; }
+  // Of the loop, since it began.
+  uint64_t allocations() {
+    std::promise<uint64_t> told;
+    scheduler_->post(Task{[&] { told.set_value(g_allocations); }});
+    return told.get_future().get();
+  }
+  [[nodiscard]] SchedulerStats stats() {
+    static_cast<void>(allocations());  // the statistics are those of the turn before
+    static_cast<void>(allocations());
+    return scheduler_->stats();
+  }
+
+  SymbolTable symbols;
+
+ private:
+  bool topology_;
+  Modules modules_;
+  CountingWriter writer_;
+  size_t posted_ = 0;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::thread loop_;
+};
+
+struct Case {
+  const char* name;
+  Shape shape;
+  bool topology;
+  bool classes;
+};
+
+void PrintTo(const Case& each, std::ostream* out) {
+  *out << each.name;
+}
+
+class Allocations : public ::testing::TestWithParam<Case> {
+ protected:
+  // Of the loop for each pod, once everything has its room.
+  static double each(size_t nodes) {
+    constexpr size_t kPods = 120;
+    const Case& of = GetParam();
+    Engine engine(nodes, of.topology, of.classes);
+    engine.place(of.shape, kPods);
+    EXPECT_TRUE(engine.settle());
+    const uint64_t before = engine.allocations();
+    engine.place(of.shape, kPods);
+    EXPECT_TRUE(engine.settle());
+    return static_cast<double>(engine.allocations() - before) / static_cast<double>(kPods);
+  }
+};
+
+TEST_P(Allocations, DoNotGrowWithTheNumberOfNodes) {
+  const double few = each(100);
+  const double many = each(1'000);
+  RecordProperty("at_100", std::to_string(few));
+  RecordProperty("at_1000", std::to_string(many));
+  // How messages are gathered into turns differs from run to run; one allocation for each node, or
+  // for each that passes a filter, would be 900.
+  EXPECT_LT(many - few, 5) << few << " allocations a pod at 100 nodes, " << many << " at 1,000";
+  EXPECT_GT(few, 1);
+  EXPECT_LT(few, 500);  // or they would be for each of 100 nodes
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Engine, Allocations,
+    ::testing::Values(Case{"identical", Shape::kIdentical, false, true},
+                      Case{"identical_no_classes", Shape::kIdentical, false, false},
+                      Case{"different", Shape::kDifferent, false, true},
+                      Case{"mixed", Shape::kMixed, false, true},
+                      Case{"topology_identical", Shape::kIdentical, true, true}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+// What the controllers put on each pod of a template tells none of them apart for any plugin.
+TEST(Classes, PodsOfAStatefulSetOrAnIndexedJobShareOne) {
+  for (const bool topology : {false, true}) {
+    Engine engine(20, topology, true);
+    constexpr size_t kPods = 20;
+    for (size_t i = 0; i < kPods; ++i) {
+      const std::string number = std::to_string(i);
+      auto pod = decode_pod(
+          R"({"metadata":{"name":"web-)" + number + R"(","namespace":"default","uid":"uid-)" +
+              number + R"(","labels":{"app":"web","statefulset.kubernetes.io/pod-name":"web-)" +
+              number + R"(","apps.kubernetes.io/pod-index":")" + number +
+              R"(","batch.kubernetes.io/job-completion-index":")" + number +
+              R"(","controller-revision-hash":"r)" + number + R"("},"annotations":{)" +
+              R"("batch.kubernetes.io/job-completion-index":")" + number +
+              R"("}},"spec":{"schedulerName":"topo","hostname":"web-)" + number +
+              R"(","containers":[{"name":"main","env":[{"name":"INDEX","value":")" + number +
+              R"("}],"resources":{"requests":{"cpu":"1","memory":"1Gi"},)"
+              R"("limits":{"cpu":"1","memory":"1Gi"}}}]},"status":{"phase":"Pending"}})",
+          engine.symbols);
+      ASSERT_TRUE(pod.has_value()) << pod.error().message;
+      engine.place(*pod);
+    }
+    ASSERT_TRUE(engine.settle());
+    const SchedulerStats stats = engine.stats();
+    EXPECT_EQ(stats.scheduled, kPods);
+    EXPECT_EQ(stats.classes.tables, 1U);
+    EXPECT_EQ(stats.classes.misses, 2U);  // a table is made for the second
+    EXPECT_EQ(stats.classes.hits, kPods - 2);
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll

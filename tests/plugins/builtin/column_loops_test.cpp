@@ -1,0 +1,136 @@
+// The loops over columns, held against the plain formulas: at amounts of every magnitude, and at
+// those next to the point where a whole percentage begins.
+
+#include "plugins/builtin/column_loops.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "tests/support/seed.hpp"
+
+namespace plimsoll::builtin {
+namespace {
+
+constexpr size_t kNodes = 1'024;
+constexpr size_t kRounds = 200;
+
+int64_t percent(int64_t part, int64_t whole) {
+  return static_cast<int64_t>(static_cast<__int128>(part) * 100 / whole);
+}
+int64_t least(int64_t requested, int64_t allocatable) {
+  return requested > allocatable ? 0 : percent(allocatable - requested, allocatable);
+}
+int64_t most(int64_t requested, int64_t allocatable) {
+  return percent(std::min(requested, allocatable), allocatable);
+}
+double fraction(int64_t amount, int64_t allocatable) {
+  return std::min(1.0, static_cast<double>(amount) / static_cast<double>(allocatable));
+}
+int64_t evenness(double first, double second) {
+  return static_cast<int64_t>((1 - std::abs((first - second) / 2)) * 100.0);
+}
+
+class ColumnLoops : public ::testing::Test {
+ protected:
+  uint64_t below(uint64_t limit) { return engine_() % limit; }
+  // Of one resource on each node: what there is and what is in use.
+  void draw(std::vector<int64_t>& allocatable, std::vector<int64_t>& allocated) {
+    for (size_t i = 0; i < kNodes; ++i) {
+      const auto all = static_cast<int64_t>(below(uint64_t{1} << (1 + below(61))));
+      allocatable[i] = all;
+      allocated[i] = 0;
+      if (all == 0) continue;
+      allocated[i] = static_cast<int64_t>(below(static_cast<uint64_t>(all) + 2));
+      if (below(2) != 0) continue;
+      const auto whole = static_cast<__int128>(all) * static_cast<int64_t>(below(101)) / 100;
+      allocated[i] =
+          std::max<int64_t>(0, static_cast<int64_t>(whole) + 1 - static_cast<int64_t>(below(3)));
+    }
+  }
+
+  std::mt19937_64 engine_{test::test_seed()};
+  std::vector<int64_t> all_[2] = {std::vector<int64_t>(kNodes), std::vector<int64_t>(kNodes)};
+  std::vector<int64_t> used_[2] = {std::vector<int64_t>(kNodes), std::vector<int64_t>(kNodes)};
+};
+
+TEST_F(ColumnLoops, ScoreAsTheFormulasDo) {
+  std::vector<int64_t> scores(kNodes);
+  size_t compared = 0;
+  size_t left_out = 0;
+  for (size_t round = 0; round < kRounds && !HasFailure(); ++round) {
+    for (const int k : {0, 1}) draw(all_[k], used_[k]);
+    const LoadColumn first{all_[0].data(), used_[0].data(), static_cast<int64_t>(below(3))};
+    const LoadColumn second{all_[1].data(), used_[1].data(), static_cast<int64_t>(below(5'000))};
+    const auto compare = [&](auto loop, const auto& expected) {
+      loop(kNodes, first, second, scores.data());
+      for (size_t i = 0; i < kNodes; ++i) {
+        if (scores[i] == kLeftOut) {
+          ++left_out;
+          continue;
+        }
+        ASSERT_EQ(scores[i], expected(i))
+            << used_[0][i] << " of " << all_[0][i] << ", " << used_[1][i] << " of " << all_[1][i];
+        ++compared;
+      }
+    };
+    const auto sum = [&](auto of) {
+      return [&, of](size_t i) {
+        return (of(used_[0][i] + first.add, all_[0][i]) +
+                of(used_[1][i] + second.add, all_[1][i])) /
+               2;
+      };
+    };
+    compare(score_least_allocated, sum(least));
+    compare(score_most_allocated, sum(most));
+    compare(score_balanced, [&](size_t i) {
+      const int64_t with = evenness(fraction(used_[0][i] + first.add, all_[0][i]),
+                                    fraction(used_[1][i] + second.add, all_[1][i]));
+      const int64_t without =
+          evenness(fraction(used_[0][i], all_[0][i]), fraction(used_[1][i], all_[1][i]));
+      return 50 + (50 + with - without) / 2;
+    });
+  }
+  EXPECT_GT(compared, kRounds * kNodes);
+  EXPECT_GT(left_out, 0U);
+}
+
+TEST_F(ColumnLoops, LeaveOutOnlyWhatTheyMust) {
+  std::vector<int64_t> scores(1);
+  const auto score = [&](int64_t all, int64_t used) {
+    const int64_t memory = 1 << 20;
+    const int64_t none = 0;
+    score_least_allocated(1, {&all, &used, 0}, {&memory, &none, 0}, scores.data());
+    return scores[0];
+  };
+  EXPECT_EQ(score(1000, 0), 100);
+  EXPECT_EQ(score(1000, 2000), 50);
+  EXPECT_EQ(score(0, 0), kLeftOut);
+  EXPECT_EQ(score((int64_t{1} << 46) - 1, 0), 100);
+  EXPECT_EQ(score(int64_t{1} << 46, 0), kLeftOut);
+  EXPECT_EQ(score(1000, -1), kLeftOut);
+}
+
+TEST_F(ColumnLoops, MarkNodesThatLackSomething) {
+  for (const int k : {0, 1}) draw(all_[k], used_[k]);
+  std::vector<uint32_t> pods(kNodes);
+  std::vector<int64_t> room(kNodes);
+  for (size_t i = 0; i < kNodes; ++i) {
+    pods[i] = static_cast<uint32_t>(below(5));
+    room[i] = static_cast<int64_t>(below(5));
+  }
+  const int64_t need = 5'000'000;
+  std::vector<uint8_t> lacks(kNodes);
+  mark_insufficient(kNodes, need, all_[0].data(), used_[0].data(), lacks.data());
+  for (size_t i = 0; i < kNodes; ++i) EXPECT_EQ(lacks[i], need > all_[0][i] - used_[0][i]);
+  mark_too_many_pods(kNodes, pods.data(), room.data(), lacks.data());
+  for (size_t i = 0; i < kNodes; ++i) {
+    EXPECT_EQ(lacks[i], need > all_[0][i] - used_[0][i] || pods[i] + 1 > room[i]);
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::builtin
