@@ -59,15 +59,18 @@ bool Attempt::choose_at(Joint& joint, const Positions& pcie) const {
   const Want& primary = joint.wants[0];
   if (pcie.size() > 1 && primary.scope() == Scope::kPcie) return false;
   const Positions there = at_pcie(primary.type, joint.found[0], pcie);
-  if (primary.scope() == Scope::kNuma) {
-    const TypeState& state = node_.type(primary.type);
-    const int zone = state.at(there.front()).numa;
-    if (std::any_of(there.begin(), there.end(), [&](int p) { return state.at(p).numa != zone; }))
-      return false;
-  }
-  return choose_in_order(primary, there, pcie, primary.count, Turns::kOfFound, joint.chosen[0])
-             .fits() &&
-         pcie_ids(primary.type, joint.chosen[0]) == pcie && follow(joint, Turns::kOfFound).fits();
+  const auto choose_of = [&](const Positions& some) {
+    return choose_in_order(primary, some, pcie, primary.count, Turns::kOfFound, joint.chosen[0])
+               .fits() &&
+           pcie_ids(primary.type, joint.chosen[0]) == pcie && follow(joint, Turns::kOfFound).fits();
+  };
+  if (primary.scope() != Scope::kPcie && primary.scope() != Scope::kNuma) return choose_of(there);
+  // An id may stand for a switch of each of several zones.
+  std::map<int, Positions> by_zone;
+  for (const int position : there)
+    by_zone[node_.type(primary.type).at(position).numa].push_back(position);
+  return std::any_of(by_zone.begin(), by_zone.end(),
+                     [&](const auto& zone) { return choose_of(zone.second); });
 }
 
 bool Attempt::choose_other_place(Joint& joint) const {

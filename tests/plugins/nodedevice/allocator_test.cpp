@@ -54,6 +54,24 @@ TEST(Allocator, JointAllocationGoesWhereAllTypesAre) {
             "node(s) Device Joint-Allocate rules violation");
 }
 
+// The first card is at a place without a NIC; at the other id are cards of both zones.
+TEST(Allocator, JointAllocationFindsAPlaceInOneZoneOfAnIdThatSeveralHave) {
+  const NodeState node = test::node_of(test::device_object(
+      "n", {test::gpu(0, "16Gi", 0, "0"), test::gpu(1, "16Gi", 1, "1"),
+            test::gpu(2, "16Gi", 0, "1"), test::rdma(0, "0000:10:00", 0, "1", 0)}));
+  for (const char* scope : {"NUMANode", "PCIe"}) {
+    const std::string hint = R"({"gpu":{"requiredTopologyScope":")" + std::string(scope) + "\"}}";
+    const auto gpus = [&](int64_t count) {
+      return demand_of({{"nvidia.com/gpu", count}, {"koordinator.sh/rdma", 100}}, hint, kSamePcie);
+    };
+    EXPECT_EQ(outcome(node, gpus(1)), "gpu 2; rdma 0") << scope;
+    EXPECT_EQ(outcome(node, gpus(2)), scope == std::string_view("PCIe")
+                                          ? "Insufficient Topology Scoped GPU Devices"
+                                          : "Insufficient rdma devices")
+        << "they are in two zones, or at two ids";
+  }
+}
+
 TEST(Allocator, JointAllocationKeepsToPartitions) {
   NodeState node = test::node_of(test::fixture_a());
   node.add({test::share("rdma", 1, {{"koordinator.sh/rdma", 100}})});

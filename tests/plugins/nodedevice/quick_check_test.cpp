@@ -64,9 +64,11 @@ PodDemand demand_with_selectors(Dice& dice) {
        R"("requiredTopologyScope":"NUMANode"}})",
        R"({"rdma":{"vfSelector":{"matchLabels":{"type":"general"}},"exclusivePolicy":"PCIeLevel"}})",
        R"({"rdma":{"selector":{"matchLabels":{"none":"such"}},"allocateStrategy":"ApplyForAll"}})",
-       R"({"rdma":{"allocateStrategy":"RequestsAsCount","exclusivePolicy":"DeviceLevel"}})"});
+       R"({"rdma":{"allocateStrategy":"RequestsAsCount","exclusivePolicy":"DeviceLevel"}})",
+       R"({"gpu":{"requiredTopologyScope":"PCIe"},"rdma":{"requiredTopologyScope":"Device"}})"});
   const char* joint = dice.one_of({"", R"({"deviceTypes":["gpu","rdma"]})",
-                                   R"({"deviceTypes":["gpu","rdma"],"requiredScope":"SamePCIe"})"});
+                                   R"({"deviceTypes":["gpu","rdma"],"requiredScope":"SamePCIe"})",
+                                   R"({"deviceTypes":["rdma","gpu"],"requiredScope":"SamePCIe"})"});
   const char* partition =
       dice.one_of({"", "", R"({"allocatePolicy":"Restricted"})",
                    R"({"allocatePolicy":"BestEffort"})", R"({"ringBusBandwidth":"50Gi"})"});
