@@ -261,10 +261,10 @@ bool QuickCheck::holds_elsewhere(const NodeState& node, const QuickPlan& plan, c
                                  const Verdict& verdict) {
   if (plan.joint_primary < 0) return true;
   if (pcie_ids(node) > kMostPcieIds) return false;
-  if (verdict.fits()) return true;
   const auto primary = static_cast<size_t>(plan.joint_primary);
-  // Of one device no other place is tried than the first.
+  // Within one device no other place is tried than the first.
   if (plan.types[primary].want.scope() == Scope::kDevice) return false;
+  if (verdict.fits()) return true;
   if (verdict.type == plan.types[primary].want.type) return true;
   if (plan.joint_follower < 0) return false;
   const auto follower = static_cast<size_t>(plan.joint_follower);
