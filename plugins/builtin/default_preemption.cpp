@@ -110,7 +110,7 @@ class DefaultPreemption {
     if (found.candidates.empty()) {
       if (found.failed) return {PLIMSOLL_ERROR, 0};  // with the text of whoever failed
       nomination.clear();
-      return refuse(not_helpful(found.others, nodes.size()));
+      return refuse(not_helpful(found, nodes.size()));
     }
     const Candidate& best = pick_candidate(found.candidates, host_.now_ms());
     executor_.start(pod, best.node, best.victims);
@@ -159,17 +159,19 @@ class DefaultPreemption {
   }
 
   // "0/5 nodes are available: ...", as the FitError of the dry run.
-  std::string not_helpful(const std::vector<NotCandidate>& others, size_t node_count) const {
+  std::string not_helpful(const DryRun& found, size_t node_count) const {
     std::map<uint32_t, size_t> nodes_by_list;
-    for (const NotCandidate& other : others) ++nodes_by_list[other.status.reason];
+    for (const NotCandidate& other : found.others) ++nodes_by_list[other.status.reason];
+    if (found.passed_over != 0) nodes_by_list[dry_run_.no_victims()] += found.passed_over;
     std::map<std::string, size_t, std::less<>> nodes_by_reason;
     for (const auto& [reasons, nodes] : nodes_by_list) {
       for (std::string_view text : host_.reason_texts(reasons)) {
         nodes_by_reason.try_emplace(std::string(text), 0).first->second += nodes;
       }
     }
-    if (others.size() < node_count) {
-      nodes_by_reason["Preemption is not helpful for scheduling"] += node_count - others.size();
+    const size_t looked_at = found.others.size() + found.passed_over;
+    if (looked_at < node_count) {
+      nodes_by_reason["Preemption is not helpful for scheduling"] += node_count - looked_at;
     }
     std::vector<std::string> parts;
     for (const auto& [text, count] : nodes_by_reason) {

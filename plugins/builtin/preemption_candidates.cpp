@@ -80,7 +80,7 @@ DryRun PreemptionDryRun::run(const plimsoll_cycle& cycle, Pod pod, const std::ve
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Node node = nodes[(offset + i) % nodes.size()];
     if (columns != nullptr && columns->lowest_priority[node.slot()] >= pod->priority) {
-      result.others.push_back({std::string(node.name()), Status::unresolvable(no_victims_)});
+      ++result.passed_over;
       continue;
     }
     if (!look_at(node)) failing.push_back(node);

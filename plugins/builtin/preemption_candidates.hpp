@@ -30,6 +30,7 @@ struct NotCandidate {
 struct DryRun {
   std::vector<Candidate> candidates;  // those without violations first
   std::vector<NotCandidate> others;
+  size_t passed_over = 0;  // further nodes, without pods of a lower priority
   // There are no candidates, and a plugin had an error, which may have hidden one; the host has its
   // text. Candidates count in spite of errors elsewhere.
   bool failed = false;
@@ -42,10 +43,12 @@ class PreemptionDryRun {
   // Looks at `nodes`, beginning with number `offset` and going round, until `wanted` candidates are
   // known and one of them breaks no budget. A node that failed is looked at once more if there is
   // no candidate elsewhere. With `columns` of the cluster, nodes without pods of a lower priority
-  // are passed over at once.
+  // are only counted.
   [[nodiscard]] DryRun run(const plimsoll_cycle& cycle, sdk::Pod pod,
                            const std::vector<sdk::Node>& nodes, size_t offset, size_t wanted,
                            const plimsoll_columns* columns = nullptr) const;
+  // The reason of those that are passed over.
+  [[nodiscard]] uint32_t no_victims() const { return no_victims_; }
 
  private:
   sdk::Status select_victims(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Node node,

@@ -497,4 +497,23 @@ TEST(Note, SaysWhatTheMacroWasTold) {
   EXPECT_EQ(note.descriptor.plugin_size, sizeof(plimsoll_plugin));
 }
 
+TEST(Nodes, HaveColumnsWhereTheHostGivesThem) {
+  const plimsoll_node_info info{};
+  const plimsoll_node_info* row = &info;
+  const uint32_t slot = 7;
+  plimsoll_columns columns{};
+  plimsoll_nodes nodes{sizeof nodes, 1, &row, &slot, &columns};
+  EXPECT_EQ(Nodes(&nodes).columns(), &columns);
+  ASSERT_EQ(Nodes(&nodes).slots().size(), 1U);
+  EXPECT_EQ(Nodes(&nodes).slots()[0], 7U);
+  nodes.size = offsetof(plimsoll_nodes, slots);  // a host of ABI 1.1
+  EXPECT_EQ(Nodes(&nodes).columns(), nullptr);
+  EXPECT_TRUE(Nodes(&nodes).slots().empty());
+  nodes.size = sizeof nodes;
+  nodes.columns = nullptr;  // a what-if
+  nodes.slots = nullptr;
+  EXPECT_EQ(Nodes(&nodes).columns(), nullptr);
+  EXPECT_TRUE(Nodes(&nodes).slots().empty());
+}
+
 }  // namespace
