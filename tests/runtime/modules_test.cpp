@@ -91,10 +91,10 @@ const Defect kDefects[] = {
      "it carries no Plimsoll note: build it with the Plimsoll SDK, whose macro PLIMSOLL_PLUGIN "
      "writes one"},
     {"other_major",
-     "it was built for plugin ABI 2.1, this scheduler speaks 1.2: build it with this scheduler's "
+     "it was built for plugin ABI 2.2, this scheduler speaks 1.2: build it with this scheduler's "
      "SDK"},
     {"static_constructor_aborts",
-     "it was built for plugin ABI 2.1, this scheduler speaks 1.2: build it with this scheduler's "
+     "it was built for plugin ABI 2.2, this scheduler speaks 1.2: build it with this scheduler's "
      "SDK"},
     {"newer_minor",
      "it needs plugin ABI 1.9 or later, this scheduler speaks 1.2: update the scheduler, or build "
