@@ -67,7 +67,8 @@ bool NodeResourceTopologyMatch::pins(const plimsoll_pod& pod) {
   const std::string_view uid = view(pod.meta.uid);
   if (gone_uid_.empty() || gone_uid_ != uid) {
     gone_uid_ = uid;
-    gone_pins_ = PodRequest(pod).has_pinned || ledger_.inquire(pod) != nullptr;
+    const auto reading = ledger_.read(pod);
+    gone_pins_ = reading->request.has_pinned || reading->inquiry != nullptr;
   }
   return gone_pins_;
 }
@@ -147,19 +148,22 @@ void NodeResourceTopologyMatch::wake_for(uint32_t slot) {
 }
 
 NodeResourceTopologyMatch::Asked NodeResourceTopologyMatch::ask(Pod pod) const {
-  return {PodRequest(*pod), by_kubelet() ? ledger_.inquire(*pod) : nullptr, {}};
+  Asked asked;
+  asked.pod = ledger_.read(*pod);
+  if (by_kubelet()) asked.inquiry = asked.pod->inquiry;
+  return asked;
 }
 
 bool NodeResourceTopologyMatch::matters(const Asked& asked) const {
-  return by_kubelet() ? asked.inquiry != nullptr : needs_alignment(asked.request);
+  return by_kubelet() ? asked.inquiry != nullptr : needs_alignment(asked.request());
 }
 
 Verdict NodeResourceTopologyMatch::reference_verdict(Asked& asked, Node node,
                                                      const plimsoll_numa_node* zones) const {
-  if (zones == nullptr && needs_alignment(asked.request) && ledger_.malformed(node.slot())) {
+  if (zones == nullptr && needs_alignment(asked.request()) && ledger_.malformed(node.slot())) {
     return Verdict::kInvalidTopology;
   }
-  return reference_fit(asked.request, zones, allocatable_of(node), asked.scratch);
+  return reference_fit(asked.request(), zones, allocatable_of(node), asked.scratch);
 }
 
 Status NodeResourceTopologyMatch::pre_filter(plimsoll_cycle&, Pod pod) {
@@ -174,10 +178,9 @@ NodeResourceTopologyMatch::WhatIf& NodeResourceTopologyMatch::what_if_of(plimsol
 
 std::shared_ptr<const NodeResourceTopologyMatch::Demand> NodeResourceTopologyMatch::demand_of(
     Pod pod) const {
-  const PodRequest request(*pod);
-  const LedgerAccess::Inquiry inquiry = by_kubelet() ? ledger_.inquire(*pod) : nullptr;
-  if (!request.has_pinned && inquiry == nullptr) return nullptr;
-  return std::make_shared<const Demand>(Demand{request.without_views(), inquiry});
+  const Asked asked = ask(pod);
+  if (!asked.request().has_pinned && asked.inquiry == nullptr) return nullptr;
+  return std::make_shared<const Demand>(Demand{asked.request().without_views(), asked.inquiry});
 }
 
 Status NodeResourceTopologyMatch::add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
@@ -357,7 +360,8 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
 
 Status NodeResourceTopologyMatch::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
                                         std::span<int64_t> scores) const {
-  const PodRequest request(*pod);
+  const auto reading = ledger_.read(*pod);
+  const PodRequest& request = reading->request;
   const WhatIf* what_if = host_.state<WhatIf>(cycle);
   Scratch scratch;
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -386,7 +390,7 @@ Status NodeResourceTopologyMatch::reserve(plimsoll_cycle& cycle, Pod pod, Node n
     if (!judgement.fits()) return refuse_to_reserve(asked, pod, node, judgement);
     static_cast<void>(ledger_.reserve(node.slot(), *pod, true, where));
   }
-  const std::string zones = zones_annotation(asked.request, where);
+  const std::string& zones = annotations_.of(asked.pod, where);
   if (!zones.empty()) host_.annotate(cycle, kZonesAnnotation, zones);
   return Status::success();
 }
@@ -424,7 +428,7 @@ void NodeResourceTopologyMatch::explain(const plimsoll_cycle& cycle, Pod pod, No
   if (by_kubelet()) {
     sink.put(ledger_.explain(node.slot(), asked.inquiry, *pod, judgement.verdict));
   } else {
-    sink.put(explain_text(asked.request, ledger_.node(node.slot()), allocatable_of(node),
+    sink.put(explain_text(asked.request(), ledger_.node(node.slot()), allocatable_of(node),
                           judgement.verdict, host_.now_ms(), asked.scratch));
   }
 }

@@ -18,11 +18,13 @@
 // which too little is known (Pending), so nothing else may wake them.
 
 #include <array>
+#include <memory>
 #include <plimsoll/plugin.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "plugins/noderesourcetopologymatch/annotation_memo.hpp"
 #include "plugins/noderesourcetopologymatch/match_args.hpp"
 #include "plugins/noderesourcetopologymatch/refusals.hpp"
 #include "plugins/topology/fit.hpp"
@@ -76,9 +78,10 @@ class NodeResourceTopologyMatch {
   };
   // A pod that is filtered.
   struct Asked {
-    PodRequest request;
+    std::shared_ptr<const LedgerAccess::Reading> pod;
     LedgerAccess::Inquiry inquiry;  // admission model Kubelet only
     Scratch scratch;
+    [[nodiscard]] const PodRequest& request() const { return pod->request; }
   };
 
   [[nodiscard]] Told told_by(const plimsoll_event& event);
@@ -118,6 +121,7 @@ class NodeResourceTopologyMatch {
   MatchArgs args_;
   mutable Refusals refusals_;
   LedgerAccess ledger_;
+  AnnotationMemo annotations_;
   bool attempted_ = false;  // an attempt began after the last event
   std::string gone_uid_;    // the pod that pins() was asked about last, and the answer
   bool gone_pins_ = false;

@@ -6,10 +6,17 @@
 namespace plimsoll::topology {
 
 void Slots::assign(const Slots& among, const Slots& values) {
-  words_.resize(std::max(words_.size(), among.words_.size()), 0);
+  if (among.empty()) return;
+  // Its own words reach over those of `among` first.
+  for (const size_t word : {size_t{among.first_}, among.first_ + among.words_.size() - 1}) {
+    const auto slot = static_cast<uint32_t>(word * 64);
+    const bool is_in = test(slot);
+    set(slot);
+    if (!is_in) words_[word - first_] &= ~uint64_t{1};
+  }
   for (size_t i = 0; i < among.words_.size(); ++i) {
-    const uint64_t value = i < values.words_.size() ? values.words_[i] : 0;
-    words_[i] = (words_[i] & ~among.words_[i]) | (value & among.words_[i]);
+    uint64_t& own = words_[among.first_ + i - first_];
+    own = (own & ~among.words_[i]) | (values.word(among.first_ + i) & among.words_[i]);
   }
 }
 

@@ -19,23 +19,30 @@
 
 namespace plimsoll::topology {
 
-// A set of node slots.
+// A set of node slots; of a single one as cheap as can be.
 class Slots {
  public:
   void set(uint32_t slot) {
-    const size_t word = slot / 64;
-    if (word >= words_.size()) words_.resize(word + 1, 0);
-    words_[word] |= uint64_t{1} << slot % 64;
+    const uint32_t word = slot / 64;
+    if (words_.empty()) first_ = word;
+    if (word < first_) {
+      words_.insert(words_.begin(), first_ - word, 0);
+      first_ = word;
+    }
+    if (word - first_ >= words_.size()) words_.resize(word - first_ + 1, 0);
+    words_[word - first_] |= uint64_t{1} << slot % 64;
   }
-  [[nodiscard]] bool test(uint32_t slot) const {
-    const size_t word = slot / 64;
-    return word < words_.size() && (words_[word] >> slot % 64 & 1) != 0;
-  }
+  [[nodiscard]] bool test(uint32_t slot) const { return (word(slot / 64) >> slot % 64 & 1) != 0; }
   [[nodiscard]] bool empty() const { return words_.empty(); }
   // Takes over the members of `values` among `among`.
   void assign(const Slots& among, const Slots& values);
 
  private:
+  [[nodiscard]] uint64_t word(size_t at) const {
+    return at >= first_ && at - first_ < words_.size() ? words_[at - first_] : 0;
+  }
+
+  uint32_t first_ = 0;  // the number of the first word that is kept
   std::vector<uint64_t> words_;
 };
 

@@ -46,6 +46,7 @@
 #include "plugins/topology/kubelet/facts.hpp"
 #include "plugins/topology/nrt_object.hpp"
 #include "plugins/topology/numa_node.hpp"
+#include "plugins/topology/pod_memo.hpp"
 #include "plugins/topology/predict.hpp"
 #include "plugins/topology/release.hpp"
 #include "plugins/topology/worlds.hpp"
@@ -235,7 +236,8 @@ class Ledger {
     std::vector<plimsoll_numa_charge> named;  // what that says, until the node's first report
     bool leaving = false;  // being deleted: its kubelet lets go of it any time now
     bool weak = false;  // covered by a drop or by age: an explained fingerprint may say otherwise
-    std::unique_ptr<PodRequest> request;  // if it pins anything: for predicting again, what-ifs
+    std::shared_ptr<const PodRequest>
+        request;  // if it pins anything: for predicting again, what-ifs
     // For the kubelet's algorithm:
     std::shared_ptr<const kubelet::PodDemand> demand;  // if a kubelet looks at it at all
     std::shared_ptr<const kubelet::Admission> given;   // of a promise, most likely; null: refused
@@ -251,11 +253,19 @@ class Ledger {
     bool seen = false;    // the last report counts it, by whatever evidence: for what-ifs
     int64_t gone_ms = 0;
     std::vector<Charge> charges;
-    std::unique_ptr<PodRequest> request;  // for what-ifs
-    bool refused = false;                 // by the kubelet: it never held anything
+    std::shared_ptr<const PodRequest> request;  // for what-ifs
+    bool refused = false;                       // by the kubelet: it never held anything
     std::shared_ptr<const kubelet::PodDemand> demand;
     std::shared_ptr<const kubelet::Allocation> held;
     Moment moment;
+  };
+  // What pods of one kind have in common.
+  struct Kind {
+    explicit Kind(const plimsoll_pod& pod);
+    PodRequest request;
+    std::string names;                       // that `request` points into
+    std::shared_ptr<const PodRequest> kept;  // of records; null: it pins nothing
+    Inquiry inquiry;
   };
   // What happened since the report, played through; ledger_worlds.cpp.
   struct Since {
@@ -355,7 +365,8 @@ class Ledger {
   [[nodiscard]] static bool says_all(const kubelet::NodeModel& model,
                                      const kubelet::NodeState& state);
   void refresh(NodeRecord& node);
-  [[nodiscard]] std::shared_ptr<const kubelet::PodDemand> demand_of(const plimsoll_pod& pod);
+  [[nodiscard]] std::shared_ptr<Kind> kind_of(const plimsoll_pod& pod);
+  void share_demand(std::shared_ptr<const kubelet::PodDemand>& demand);
   // ledger_worlds.cpp
   struct History;
   void play(NodeRecord& node);
@@ -412,6 +423,7 @@ class Ledger {
 
   ResourceIndex index_;
   kubelet::FactsReader facts_;
+  PodMemo<Kind> kinds_;
   std::unordered_multimap<uint64_t, std::weak_ptr<const kubelet::PodDemand>> demands_;
   size_t sweep_demands_at_ = 1024;
   uint64_t moments_ = 0;

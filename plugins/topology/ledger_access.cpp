@@ -460,6 +460,14 @@ LedgerAccess::Inquiry LedgerAccess::inquire(const plimsoll_pod& pod) const {
   return made == nullptr ? nullptr : Inquiry(made, service_->inquiry_free);
 }
 
+std::shared_ptr<const LedgerAccess::Reading> LedgerAccess::read(const plimsoll_pod& pod) const {
+  return readings_.of(pod, [this](const plimsoll_pod& first) {
+    auto reading = std::make_shared<Reading>(Reading{PodRequest(first), inquire(first), {}});
+    reading->request.keep_names(reading->names);
+    return reading;
+  });
+}
+
 Judgement LedgerAccess::judge(uint32_t slot, const Inquiry& pod) const {
   Judgement judgement;
   judgement.verdict =

@@ -18,6 +18,8 @@
 
 #include "plugins/topology/judgement.hpp"
 #include "plugins/topology/ledger_service.h"
+#include "plugins/topology/pod_memo.hpp"
+#include "plugins/topology/pod_request.hpp"
 
 namespace plimsoll::topology {
 
@@ -66,6 +68,14 @@ class LedgerAccess {
   // The kubelet's algorithm, as the service's functions of the same names. Any thread.
   using Inquiry = std::shared_ptr<plimsoll_numa_inquiry>;
   [[nodiscard]] Inquiry inquire(const plimsoll_pod& pod) const;  // null: it fits everywhere
+  // A pod as the rules read it; nothing in it points into the pod. Like pods share one, and with it
+  // what the ledger works out for them. Any thread.
+  struct Reading {
+    PodRequest request;
+    Inquiry inquiry;    // null: it fits everywhere
+    std::string names;  // that `request` points into
+  };
+  [[nodiscard]] std::shared_ptr<const Reading> read(const plimsoll_pod& pod) const;
   [[nodiscard]] Judgement judge(uint32_t slot, const Inquiry& pod) const;
   struct Judgements {
     std::vector<uint32_t> verdicts;
@@ -108,6 +118,7 @@ class LedgerAccess {
   std::shared_ptr<Owned> owned_;  // shared with nobody; timers ask whether it is still there
   const plimsoll_numa_ledger* service_ = nullptr;  // null: the owner is gone, the process ends
   plimsoll_numa_listener listener_{};
+  mutable PodMemo<const Reading> readings_;
 };
 
 }  // namespace plimsoll::topology

@@ -19,6 +19,9 @@ using kubelet::PodDemand;
 // So many pods of which it is not known where they are may be beside a new one.
 constexpr size_t kMaxUnsettled = 8;
 
+// What was worked out for so many nodes is kept for the next question.
+constexpr size_t kFewNodes = 64;
+
 // Why the pod is refused. `state` is not changed.
 Judgement refusal_of(const NodeModel& model, const NodeState& state, Inquiry& pod,
                      kubelet::Reason reason) {
@@ -216,7 +219,7 @@ void Ledger::judge_many(std::span<const uint32_t> slots, Inquiry& pod,
     }
     judgements[i] = judge(slots[i], pod);
   }
-  pod.plans.drop();
+  if (slots.size() > kFewNodes) pod.plans.drop();
 }
 
 Judgement Ledger::judge_changed(uint32_t slot, Inquiry& pod, std::span<const plimsoll_str> without,

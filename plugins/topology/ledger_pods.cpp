@@ -60,21 +60,35 @@ uint64_t hash_of(const kubelet::PodDemand& pod) {
 
 }  // namespace
 
-// Pods of one template share what a kubelet looks at. Null: no kubelet looks at the pod.
-std::shared_ptr<const kubelet::PodDemand> Ledger::demand_of(const plimsoll_pod& pod) {
-  auto made = std::make_shared<const kubelet::PodDemand>(pod);
-  if (!made->asks) return nullptr;
-  const uint64_t hash = hash_of(*made);
+Ledger::Kind::Kind(const plimsoll_pod& pod) : request(pod), inquiry(pod) {
+  request.keep_names(names);
+  if (request.has_pinned) kept = std::make_shared<const PodRequest>(request.without_views());
+}
+
+// Most pods are copies of one another.
+std::shared_ptr<Ledger::Kind> Ledger::kind_of(const plimsoll_pod& pod) {
+  return kinds_.of(pod, [this](const plimsoll_pod& first) {
+    auto kind = std::make_shared<Kind>(first);
+    if (kind->inquiry.matters()) share_demand(kind->inquiry.demand);
+    return kind;
+  });
+}
+
+// Pods that differ in names only share what a kubelet looks at.
+void Ledger::share_demand(std::shared_ptr<const kubelet::PodDemand>& demand) {
+  const uint64_t hash = hash_of(*demand);
   const auto [begin, end] = demands_.equal_range(hash);
   for (auto at = begin; at != end; ++at) {
-    if (auto known = at->second.lock(); known && same_demand(*known, *made)) return known;
+    auto known = at->second.lock();
+    if (!known || !same_demand(*known, *demand)) continue;
+    demand = std::move(known);
+    return;
   }
-  demands_.emplace(hash, made);
+  demands_.emplace(hash, demand);
   if (demands_.size() > sweep_demands_at_) {
     std::erase_if(demands_, [](const auto& entry) { return entry.second.expired(); });
     sweep_demands_at_ = 2 * demands_.size() + 1024;
   }
-  return made;
 }
 
 Ledger::PodRecord* Ledger::find(const PodKey& key, NodeRecord*& node) {
@@ -108,8 +122,9 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
   now_ms_ = now_ms;
   ++event_;
   NodeRecord* node = slot < slots_.size() ? slots_[slot] : nullptr;
-  const PodRequest request(pod);
-  Inquiry inquiry(pod);
+  const std::shared_ptr<Kind> kind = kind_of(pod);
+  const PodRequest& request = kind->request;
+  Inquiry& inquiry = kind->inquiry;
   if (node == nullptr || (!request.has_pinned && !inquiry.matters())) return {};
   const PodKey key = key_of(view(pod.meta.uid));
   Placement placement;
@@ -147,8 +162,8 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
   record.trusted = node->reported;  // else the first report decides where it is charged
   record.since_ms = record.order_ms = now_ms;
   record.moment.reserved = ++moments_;
-  record.demand = demand_of(pod);
-  if (request.has_pinned) record.request = std::make_unique<PodRequest>(request.without_views());
+  if (inquiry.matters()) record.demand = inquiry.demand;
+  record.request = kind->kept;
   add_pod(*node, std::move(record));
   PodRecord& added = node->pods.back();
   if (node->reported) {
@@ -233,7 +248,8 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
     forget_if_idle(*known_on);
   }
   NodeRecord& node = record_of(node_name);
-  const PodRequest request(pod);
+  const std::shared_ptr<Kind> kind = kind_of(pod);
+  const PodRequest& request = kind->request;
   PodRecord record;
   record.key = key;
   record.hash = pod_hash(view(pod.meta.ns), view(pod.meta.name));
@@ -247,8 +263,8 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
   record.moment.version = version_of(pod);
   record.moment.fresh = pod.start_ms == 0;
   record.moment.start_ms = pod.start_ms;
-  record.demand = demand_of(pod);
-  if (request.has_pinned) record.request = std::make_unique<PodRequest>(request.without_views());
+  if (kind->inquiry.matters()) record.demand = kind->inquiry.demand;
+  record.request = kind->kept;
   const plimsoll_str* zones = sdk::Labels(pod.meta.annotations).find(kZonesAnnotation);
   if (request.has_pinned && zones != nullptr) record.named = zones_of(view(*zones), request);
   if (request.has_pinned && node.reported) settle_place(node, record);

@@ -114,6 +114,26 @@ PodRequest PodRequest::without_views() const {
   return kept;
 }
 
+void PodRequest::keep_names(std::string& text) {
+  const auto for_each_name = [&](const auto& visit) {
+    for (ContainerRequest& container : containers) {
+      visit(container.name);
+      for (Request& part : container.requests) visit(part.name);
+      for (Request& part : container.pinned) visit(part.name);
+    }
+    for (Request& part : effective) visit(part.name);
+  };
+  size_t length = 0;
+  for_each_name([&](std::string_view name) { length += name.size(); });
+  text.clear();
+  text.reserve(length);
+  for_each_name([&](std::string_view& name) {
+    const size_t at = text.size();
+    text += name;
+    name = std::string_view(text).substr(at);
+  });
+}
+
 int64_t PodRequest::pinned_total(uint32_t resource) const {
   int64_t sidecars = 0;
   int64_t init_peak = 0;

@@ -4,6 +4,7 @@
 #include <plimsoll/objects.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -44,6 +45,8 @@ struct PodRequest {
   explicit PodRequest(const plimsoll_pod& pod);
   // What is pinned, to be kept when the pod is not: no names, no other requests.
   [[nodiscard]] PodRequest without_views() const;
+  // Moves all names into `text`, so that the pod need not be kept; `text` stays where it is.
+  void keep_names(std::string& text);
   // The most of a pinned resource that the containers hold at one time (podGuaranteedCPUs and its
   // kin): init containers reuse one another's, sidecars keep theirs.
   [[nodiscard]] int64_t pinned_total(uint32_t resource) const;

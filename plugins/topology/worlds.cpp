@@ -354,6 +354,7 @@ bool fit_side_by_side(const NodeModel& model, const NodeState& least,
 }
 
 bool same_demand(const PodDemand& a, const PodDemand& b) {
+  if (&a == &b) return true;
   if (a.guaranteed != b.guaranteed || a.pod_level != b.pod_level ||
       a.containers.size() != b.containers.size() || a.pod_cpu_milli != b.pod_cpu_milli ||
       a.pod_memory != b.pod_memory) {

@@ -26,6 +26,9 @@ class ZoneScore {
  public:
   // `tied`: some kubelet may give the pod something from zones (PodDemand::asks).
   ZoneScore(const ScoringStrategy& strategy, const plimsoll_pod& pod, bool tied);
+  // `request`: of the pod, where it was read before.
+  ZoneScore(const ScoringStrategy& strategy, const plimsoll_pod& pod, const PodRequest& request,
+            bool tied);
 
   // `zones` null: the node reported no topology. `use`: where the pod would land on it, as the
   // ledger's `use` tells; null: its kubelet would refuse it. Not looked at unless the pod is tied.
@@ -33,8 +36,6 @@ class ZoneScore {
                            const NodeCpu& cpu) const;
 
  private:
-  ZoneScore(const ScoringStrategy& strategy, const plimsoll_pod& pod, const PodRequest& request,
-            bool tied);
   [[nodiscard]] int64_t allocated(const plimsoll_numa_node& node,
                                   const plimsoll_numa_use& use) const;
 

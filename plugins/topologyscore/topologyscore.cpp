@@ -14,7 +14,8 @@ TopologyScore::TopologyScore(sdk::Host host, std::string_view args_json)
 sdk::Status TopologyScore::score(const plimsoll_cycle&, sdk::Pod pod, sdk::Nodes nodes,
                                  std::span<int64_t> scores) const {
   if (args_.view == ZoneView::kMinimum) {
-    const PodRequest request(*pod);
+    const auto reading = ledger_.read(*pod);
+    const PodRequest& request = reading->request;
     Scratch scratch;
     for (size_t i = 0; i < nodes.size(); ++i) {
       scores[i] = score_node(args_.strategy, request, ledger_.node(nodes[i].slot()), scratch);
@@ -30,8 +31,14 @@ sdk::Status TopologyScore::score(const plimsoll_cycle&, sdk::Pod pod, sdk::Nodes
     zones[i] = ledger_.node(nodes[i].slot());
     cpus[i].requested = nodes[i].requested(PLIMSOLL_RESOURCE_CPU);
   }
-  const LedgerAccess::Inquiry asked = ledger_.inquire(*pod);
-  const ZoneScore score(args_.strategy, *pod, asked != nullptr);
+  const std::shared_ptr<const Asked> like = kinds_.of(*pod, [this](const plimsoll_pod& first) {
+    const auto reading = ledger_.read(first);
+    const bool tied = reading->inquiry != nullptr;
+    return std::make_shared<Asked>(
+        Asked{reading, ZoneScore(args_.strategy, first, reading->request, tied)});
+  });
+  const LedgerAccess::Inquiry& asked = like->pod->inquiry;
+  const ZoneScore& score = like->score;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (i + 2 * kAhead < nodes.size()) __builtin_prefetch(zones[i + 2 * kAhead]);
     if (i + kAhead < nodes.size() && zones[i + kAhead] != nullptr) {

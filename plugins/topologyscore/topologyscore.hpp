@@ -6,10 +6,13 @@
 //
 // No AddPod and RemovePod: what-ifs run filters, and scores are for nodes as they are.
 
+#include <memory>
 #include <plimsoll/plugin.hpp>
 #include <string_view>
 
 #include "plugins/topology/ledger_access.hpp"
+#include "plugins/topology/pod_memo.hpp"
+#include "plugins/topology/zone_score.hpp"
 #include "plugins/topologyscore/score_args.hpp"
 
 namespace plimsoll::topology {
@@ -31,8 +34,15 @@ class TopologyScore {
   void object_event(const sdk::ObjectEvent& event);
 
  private:
+  // What is asked about all pods of one kind.
+  struct Asked {
+    std::shared_ptr<const LedgerAccess::Reading> pod;
+    ZoneScore score;
+  };
+
   ScoreArgs args_;
   LedgerAccess ledger_;
+  mutable PodMemo<const Asked> kinds_;
 };
 
 }  // namespace plimsoll::topology

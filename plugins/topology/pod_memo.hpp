@@ -1,0 +1,81 @@
+#pragma once
+// Most pods are copies of one another: what is read of one of them is remembered for the next.
+//
+// Pods are the same here if the rules read the same of them, down to the names of containers
+// (pod_words.hpp). All of that is compared on every hit, never a hash alone.
+
+#include <plimsoll/objects.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "plugins/topology/pod_words.hpp"
+
+namespace plimsoll::topology {
+
+// A value for each kind of pod. Of the thread that asks first; other threads get values of their
+// own, which are not remembered.
+template <typename Value>
+class PodMemo {
+ public:
+  // `make(pod)` gives a std::shared_ptr<Value>, which must keep no view into the pod.
+  template <typename Make>
+  std::shared_ptr<Value> of(const plimsoll_pod& pod, const Make& make) {
+    if (!is_mine()) return make(pod);
+    if (last_ != nullptr && matches(*last_, pod)) return last_->value;
+    words_.clear();
+    uint64_t hash = 0;
+    put_pod_words<Names::kYes>(pod, [&](uint64_t word) {
+      words_.push_back(word);
+      hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL;
+      hash ^= hash >> 32;
+    });
+    const auto [begin, end] = kinds_.equal_range(hash);
+    for (auto at = begin; at != end; ++at) {
+      if (at->second.words != words_) continue;
+      last_ = &at->second;
+      return last_->value;
+    }
+    std::shared_ptr<Value> made = make(pod);
+    if (kinds_.size() == kMostKinds) kinds_.clear();
+    last_ = &kinds_.emplace(hash, Kind{words_, made})->second;
+    return made;
+  }
+
+ private:
+  static constexpr size_t kMostKinds = 128;  // then all are forgotten
+  struct Kind {
+    std::vector<uint64_t> words;
+    std::shared_ptr<Value> value;
+  };
+
+  [[nodiscard]] bool is_mine() {
+    const std::thread::id me = std::this_thread::get_id();
+    std::thread::id owner;  // nobody
+    if (owner_.load(std::memory_order_relaxed) == me) return true;
+    return owner_.compare_exchange_strong(owner, me, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] static bool matches(const Kind& kind, const plimsoll_pod& pod) {
+    const uint64_t* at = kind.words.data();
+    const uint64_t* const end = at + kind.words.size();
+    bool same = true;
+    put_pod_words<Names::kYes>(pod, [&](uint64_t word) {
+      same = same && at != end && *at == word;
+      at += same ? 1 : 0;
+    });
+    return same && at == end;
+  }
+
+  std::atomic<std::thread::id> owner_{};
+  std::unordered_multimap<uint64_t, Kind> kinds_;
+  const Kind* last_ = nullptr;   // asked for last; null after all were forgotten
+  std::vector<uint64_t> words_;  // of the pod that is asked about
+};
+
+}  // namespace plimsoll::topology

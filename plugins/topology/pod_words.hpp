@@ -1,0 +1,53 @@
+#pragma once
+// What the topology rules read of a pod, as words that can be compared, hashed and signed.
+
+#include <plimsoll/objects.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <plimsoll/views.hpp>
+
+namespace plimsoll::topology {
+
+// Names of containers have no part in verdicts, but in what is said and written of them.
+enum class Names : bool { kNo, kYes };
+
+// Calls `put(uint64_t)` with all that the rules read of the pod: QoS class, requests and limits of
+// every container by kind, overhead, pod-level resources. Pods that differ give different words.
+template <Names kNames, typename Put>
+void put_pod_words(const plimsoll_pod& pod, Put&& put) {
+  const auto text = [&](const plimsoll_str& str) {
+    put(uint64_t{str.symbol} << 32 | str.len);
+    if (str.symbol != PLIMSOLL_SYMBOL_NONE) return;
+    for (uint32_t at = 0; at < str.len; at += sizeof(uint64_t)) {
+      uint64_t word = 0;
+      std::memcpy(&word, str.data + at, std::min<size_t>(sizeof word, str.len - at));
+      put(word);
+    }
+  };
+  const auto resources = [&](const plimsoll_list& list) {
+    put(list.count);
+    for (const plimsoll_resource& resource : sdk::List<plimsoll_resource>(list)) {
+      text(resource.name);
+      put(resource.index);
+      put(static_cast<uint64_t>(resource.value));
+    }
+  };
+  put(pod.qos);
+  for (const plimsoll_list& containers : {pod.init_containers, pod.containers}) {
+    put(containers.count);
+    for (const plimsoll_container& container : sdk::List<plimsoll_container>(containers)) {
+      put(container.kind);
+      if constexpr (kNames == Names::kYes) text(container.name);
+      resources(container.requests);
+      resources(container.limits);
+    }
+  }
+  for (const plimsoll_list& list : {pod.overhead, pod.pod_requests, pod.pod_limits}) {
+    resources(list);
+  }
+}
+
+}  // namespace plimsoll::topology
