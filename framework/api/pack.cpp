@@ -210,16 +210,29 @@ std::shared_ptr<const plimsoll_label_selector> pack_label_selector(
   return pack(selector);
 }
 
+namespace {
+
+// A pod that differs from another in one name. All else is the other's, which is kept for it.
+struct Renamed {
+  PodRef original;
+  plimsoll_pod pod;
+  std::string node_name;
+};
+
+PodRef with_node(const PodRef& pod, plimsoll_str plimsoll_pod::*which, std::string_view node_name) {
+  auto copy = std::make_shared<Renamed>(Renamed{pod, *pod, std::string(node_name)});
+  copy->pod.*which = str(copy->node_name);
+  return {copy, &copy->pod};
+}
+
+}  // namespace
+
 PodRef assigned_copy(const PodRef& pod, std::string_view node_name) {
-  plimsoll_pod copy = *pod;
-  copy.node_name = str(node_name);
-  return pack(copy);
+  return with_node(pod, &plimsoll_pod::node_name, node_name);
 }
 
 PodRef nominated_copy(const PodRef& pod, std::string_view node_name) {
-  plimsoll_pod copy = *pod;
-  copy.nominated_node_name = str(node_name);
-  return pack(copy);
+  return with_node(pod, &plimsoll_pod::nominated_node_name, node_name);
 }
 
 std::string full_name(const plimsoll_pod& pod) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ struct Scheduler::Attempt {
       measured->attempt(result, metrics::seconds_since(start));
     }
   }
+  // What the binding steps work on; once it is assumed.
+  [[nodiscard]] BindTarget target() const {
+    return {cycle, assumed, std::string(view(assumed->node_name)), gate};
+  }
   // What is tried again if this attempt fails: the newest version that was heard of.
   [[nodiscard]] const PodRef& current() const { return latest ? latest : pod; }
 
@@ -45,9 +50,10 @@ struct Scheduler::Attempt {
   std::vector<std::string> to_activate;  // UIDs; once the scheduling cycle has succeeded
   std::shared_ptr<PreBindGate> gate = std::make_shared<PreBindGate>();
   bool nominated = false;  // where it goes was sent to the API server: a failure takes it back
-  metrics::Clock::time_point start;       // set if anything is measured; as the next four
-  metrics::Clock::time_point wait_start;  // on Permit
-  uint32_t number = 0;                    // attempts of this pod, with this one
+  metrics::Clock::time_point start;         // set if anything is measured; as the next five
+  metrics::Clock::time_point wait_start;    // on Permit
+  std::optional<metrics::PointTimer> step;  // of the binding step that is under way
+  uint32_t number = 0;                      // attempts of this pod, with this one
   int64_t first_attempt_ms = 0;
   bool flushed = false;     // it was only tried again because it had waited for too long
   bool binding = false;     // left the loop; until then it waits on Permit

@@ -16,13 +16,34 @@ BinderPool::~BinderPool() {
   stop();
 }
 
-void BinderPool::submit(std::function<void()> job) {
+bool BinderPool::wakes_one() {
+  if (jobs_.empty() || idle_ == 0 || woken_) return false;
+  woken_ = true;
+  return true;
+}
+
+void BinderPool::submit(Job job) {
+  bool wake = false;
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
     jobs_.push_back(std::move(job));
+    wake = wakes_one();
   }
-  wake_.notify_one();
+  if (wake) wake_.notify_one();
+}
+
+void BinderPool::submit_all(std::vector<Job>& jobs) {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stopping_) {
+      for (Job& job : jobs) jobs_.push_back(std::move(job));
+      wake = wakes_one();
+    }
+  }
+  if (wake) wake_.notify_one();
+  jobs.clear();
 }
 
 void BinderPool::stop() {
@@ -38,14 +59,22 @@ void BinderPool::stop() {
 
 void BinderPool::work() {
   for (;;) {
-    std::function<void()> job;
+    Job job;
+    bool wake = false;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+      while (jobs_.empty() && !stopping_) {
+        ++idle_;
+        wake_.wait(lock);
+        --idle_;
+        woken_ = false;
+      }
       if (jobs_.empty()) return;
       job = std::move(jobs_.front());
       jobs_.pop_front();
+      wake = wakes_one();
     }
+    if (wake) wake_.notify_one();
     try {
       job();
     } catch (const std::exception& error) {

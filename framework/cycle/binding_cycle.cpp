@@ -66,52 +66,49 @@ void Scheduler::proceed(Attempt& attempt) {
   bind(attempt);
 }
 
+// The attempt stays where it is until the loop has heard that its binding has ended, so the steps
+// get along with a pointer to it.
 void Scheduler::bind(Attempt& attempt) {
-  const std::string uid = attempt.uid();
   attempt.binding = true;
-  queue_.done(uid);
-  attempt.cycle->begin_binding();
-  const BindTarget target{attempt.cycle, attempt.assumed,
-                          std::string(view(attempt.assumed->node_name)), attempt.gate};
-  Framework* framework = &attempt.framework;
-  const auto on_binder = [this](std::function<void()> job) { binders_->submit(std::move(job)); };
-  const auto ended = [this, uid](Status result) {
-    post(Task{[this, uid, result = std::move(result)] { binding_ended(uid, result); }});
-  };
-  // The answer arrives on the writer's thread, which PostBind must not hold up.
-  const auto bound = [framework, target, ended, on_binder](Status result) {
-    if (!result.ok() || framework->at(ExtensionPoint::kPostBind).empty()) {
-      ended(std::move(result));
-      return;
-    }
-    on_binder([framework, target, ended] {
-      timed(*framework, metrics::Point::kPostBind, [&] { framework->run_post_bind(target); });
-      ended({});
-    });
-  };
-  const metrics::PointTimer pre_bind_timer(framework->metrics(), metrics::Point::kPreBind);
-  framework->run_pre_binds(target, on_binder, [=](Status result) {
-    pre_bind_timer.end(code_of(result));
-    if (!result.ok()) {
-      ended(std::move(result));
-      return;
-    }
-    const metrics::PointTimer bind_timer(framework->metrics(), metrics::Point::kBind);
-    framework->run_binds(target, on_binder, [bound, bind_timer](Status bind_result) {
-      bind_timer.end(code_of(bind_result));
-      bound(std::move(bind_result));
-    });
+  queue_.done(view(attempt.pod->meta.uid));
+  attempt.step.emplace(attempt.framework.metrics(), metrics::Point::kPreBind);
+  attempt.framework.run_pre_binds(attempt.target(), on_binder_, [this, of = &attempt](Status s) {
+    of->step->end(code_of(s));
+    if (!s.ok()) return post_end(*of, std::move(s));
+    run_binds(*of);
   });
 }
 
-void Scheduler::binding_ended(const std::string& uid, Status status) {
-  const auto found = attempts_.find(uid);
-  if (found == attempts_.end()) return;
+void Scheduler::run_binds(Attempt& attempt) {
+  attempt.step.emplace(attempt.framework.metrics(), metrics::Point::kBind);
+  attempt.framework.run_binds(attempt.target(), on_binder_, [this, of = &attempt](Status s) {
+    of->step->end(code_of(s));
+    // The answer arrives on the writer's thread, which PostBind must not hold up.
+    const bool last = !s.ok() || of->framework.at(ExtensionPoint::kPostBind).empty();
+    if (last) return post_end(*of, std::move(s));
+    on_binder_([this, of] { run_post_bind(*of); });
+  });
+}
+
+void Scheduler::run_post_bind(Attempt& attempt) {
+  timed(attempt.framework, metrics::Point::kPostBind,
+        [&] { attempt.framework.run_post_bind(attempt.target()); });
+  post_end(attempt, {});
+}
+
+void Scheduler::post_end(Attempt& attempt, Status status) {
+  if (status.ok()) return post(Task{[this, of = &attempt] { binding_ended(*of, {}); }});
+  post(Task{[this, of = &attempt, why = std::move(status)] { binding_ended(*of, why); }});
+}
+
+void Scheduler::binding_ended(Attempt& ended, Status status) {
+  const std::string uid = ended.uid();
   if (!status.ok()) {
     ++counters_.bind_errors;
     if (status.code == Code::kSkip) status = error_status("all Bind plugins skipped the pod");
     return binding_failed(uid, status);
   }
+  const auto found = attempts_.find(uid);
   const std::unique_ptr<Attempt> attempt = std::move(found->second);
   attempts_.erase(found);
   const plimsoll_pod& pod = *attempt->assumed;
@@ -122,12 +119,16 @@ void Scheduler::binding_ended(const std::string& uid, Status status) {
     const auto since_first = static_cast<double>(now_ms() - attempt->first_attempt_ms) / 1000;
     metrics_->observe_scheduled(attempt->number, since_first, attempt->flushed);
   }
-  const std::string node(view(pod.node_name));
-  log_debug(
-      "pod bound",
-      {{"pod", full_name(pod)}, {"node", node}, {"profile", attempt->framework.scheduler_name()}});
-  emit_event(attempt->framework.scheduler_name(), pod, false, "Scheduled", "Binding",
-             "Successfully assigned " + full_name(pod) + " to " + node);
+  const std::string_view node = view(pod.node_name);
+  if (log_enabled(LogLevel::kDebug)) {
+    log_debug("pod bound", {{"pod", full_name(pod)},
+                            {"node", node},
+                            {"profile", attempt->framework.scheduler_name()}});
+  }
+  std::string note = "Successfully assigned ";
+  note.append(view(pod.meta.ns)).append("/").append(view(pod.meta.name));
+  note.append(" to ").append(node);
+  emit_event(attempt->framework.scheduler_name(), pod, false, "Scheduled", "Binding", note);
 }
 
 // `diagnosis`: of a rejection that counts as a FitError, which those of PreBind and Bind do not:

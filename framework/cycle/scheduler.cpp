@@ -15,6 +15,8 @@ namespace {
 constexpr int kPodsPerTurn = 64;          // then the inbox is looked at again
 constexpr int64_t kLongestWaitMs = 1000;  // without a timer that is due sooner
 constexpr int64_t kStopGraceMs = 10'000;  // for binds in flight
+// A pod that was placed waits no longer than this, and one more decision, for its binder.
+constexpr std::chrono::microseconds kHandOverEvery{200};
 
 }  // namespace
 
@@ -29,7 +31,14 @@ Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& 
         if (node != nullptr) cluster_.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);
       }),
       queue_(policy_, options_.queue),
-      unsynced_kinds_{"pods", "nodes"} {
+      unsynced_kinds_{"pods", "nodes"},
+      on_binder_([this](std::function<void()> job) {
+        if (loop_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
+          for_binders_.push_back(std::move(job));
+        } else {
+          binders_->submit(std::move(job));
+        }
+      }) {
   room_ = std::make_unique<Room>();
   standby_ = options_.standby;
   using std::chrono::duration_cast;
@@ -183,15 +192,30 @@ bool Scheduler::turn(bool may_schedule) {
     messages.swap(inbox_);
   }
   for (Message& message : messages) handle(message);
+  hand_over();
   const int64_t now = now_ms();
   if (now >= next_flush_ms_) next_flush_ms_ = queue_.flush(now);
   run_timers();
   int scheduled = 0;
   if (synced_ && !standby_ && may_schedule) {
-    while (scheduled < kPodsPerTurn && schedule_one()) ++scheduled;
+    auto handed_over = std::chrono::steady_clock::now();
+    while (scheduled < kPodsPerTurn && schedule_one()) {
+      ++scheduled;
+      if (for_binders_.empty()) continue;
+      const auto time = std::chrono::steady_clock::now();
+      if (time - handed_over < kHandOverEvery) continue;
+      hand_over();
+      handed_over = time;
+    }
   }
+  hand_over();
   publish_stats();
   return !messages.empty() || scheduled != 0;
+}
+
+// Several at once: each time a thread may have to be woken.
+void Scheduler::hand_over() {
+  if (!for_binders_.empty()) binders_->submit_all(for_binders_);
 }
 
 void Scheduler::run_timers() {

@@ -153,6 +153,7 @@ class Scheduler final : public Inbox, private HostBackend {
   void wait_for_work();
   void run_timers();
   void publish_stats();
+  void hand_over();  // to the binders what the loop has for them
   void start_metrics();
   void show_gauges() const;  // any thread
 
@@ -223,7 +224,10 @@ class Scheduler final : public Inbox, private HostBackend {
   void write_nomination(Attempt& attempt);
   void proceed(Attempt& attempt);
   void bind(Attempt& attempt);
-  void binding_ended(const std::string& uid, Status status);
+  void run_binds(Attempt& attempt);  // any thread, as the next two
+  void run_post_bind(Attempt& attempt);
+  void post_end(Attempt& attempt, Status status);
+  void binding_ended(Attempt& attempt, Status status);
   void binding_failed(const std::string& uid, const Status& status,
                       std::optional<Diagnosis> diagnosis = {});
   void undo(Attempt& attempt);
@@ -289,7 +293,9 @@ class Scheduler final : public Inbox, private HostBackend {
   uint64_t choices_ = 0;
   std::unique_ptr<Room> room_;  // for one attempt, kept
   Timers timers_;
-  Attempt* current_ = nullptr;  // in its scheduling cycle
+  Attempt* current_ = nullptr;                      // in its scheduling cycle
+  std::vector<std::function<void()>> for_binders_;  // see hand_over()
+  const Framework::Post on_binder_;                 // any thread
   int64_t next_flush_ms_ = 0;
   int64_t clock_offset_ms_ = 0;  // from the steady clock to the epoch
   std::atomic<std::thread::id> loop_thread_{};

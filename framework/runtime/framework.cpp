@@ -3,6 +3,7 @@
 #include "framework/runtime/framework.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <map>
 
@@ -136,6 +137,10 @@ tl::expected<std::unique_ptr<Framework>, std::vector<Error>> Framework::create(
   builder.check();
   if (!builder.errors.empty()) return tl::unexpected(std::move(builder.errors));
   builder.collect_events();
+  for (ExtensionPoint point : {ExtensionPoint::kPreFilter, ExtensionPoint::kFilter,
+                               ExtensionPoint::kPreScore, ExtensionPoint::kScore}) {
+    for (const Slot& slot : framework->at(point)) framework->deciding_.set(slot.plugin);
+  }
   framework->make_metrics();
   return framework;
 }
@@ -264,14 +269,9 @@ int32_t Framework::hint(PluginIndex index, const plimsoll_pod& pod, const plimso
 }
 
 PluginMask Framework::run_sign(const plimsoll_pod& pod, std::string& signature) {
-  PluginMask deciding;
-  for (ExtensionPoint point : {ExtensionPoint::kPreFilter, ExtensionPoint::kFilter,
-                               ExtensionPoint::kPreScore, ExtensionPoint::kScore}) {
-    for (const Slot& slot : at(point)) deciding.set(slot.plugin);
-  }
   PluginMask unsigned_plugins;
   for (size_t i = 0; i < plugins_.size(); ++i) {
-    if (!deciding.test(i)) continue;
+    if (!deciding_.test(i)) continue;
     PluginInstance& signer = *plugins_[i];
     const size_t start = signature.size();
     append_size(signature, 0);
@@ -286,7 +286,7 @@ PluginMask Framework::run_sign(const plimsoll_pod& pod, std::string& signature) 
     }
     // The length goes in front, so that no two lists of fragments run together alike.
     const size_t length = signature.size() - start - sizeof(size_t);
-    signature.replace(start, sizeof length, reinterpret_cast<const char*>(&length), sizeof length);
+    std::memcpy(signature.data() + start, &length, sizeof length);
   }
   return unsigned_plugins;
 }

@@ -226,6 +226,7 @@ class Framework {
                                  const plimsoll_pod& pod, NodeRows rows,
                                  std::span<int64_t> scores) const;
   [[nodiscard]] Status check_range(PluginIndex plugin, std::span<const int64_t> scores) const;
+  [[nodiscard]] static Status passed(const BindTarget& target);
   void next_pre_bind(std::shared_ptr<BindRun> run);
   void pre_bind_ended(const std::shared_ptr<BindRun>& run, PluginIndex plugin, int32_t code,
                       std::string text);
@@ -237,6 +238,7 @@ class Framework {
   Environment& env_;
   std::vector<std::unique_ptr<PluginInstance>> plugins_;
   std::array<Slots, kExtensionPoints> points_;
+  PluginMask deciding_;  // plugins of PreFilter, Filter, PreScore, Score
   std::vector<EventInterests> events_;
   std::unique_ptr<metrics::ProfileMetrics> metrics_;
 };

@@ -1,5 +1,6 @@
 // PreBind, Bind and PostBind: steps that may end on another thread.
 
+#include <algorithm>
 #include <mutex>
 
 #include "framework/base/log.hpp"
@@ -96,7 +97,18 @@ Status Framework::run_pre_bind_pre_flight(CycleContext& cycle, const plimsoll_po
 
 void Framework::run_pre_binds(BindTarget target, Post post, Done done) {
   target.cycle->begin_binding();
+  const auto has_work = [&](const Slot& slot) {
+    return !target.cycle->skip_pre_bind.test(slot.plugin);
+  };
+  const auto slots = at(ExtensionPoint::kPreBind);
+  if (std::none_of(slots.begin(), slots.end(), has_work)) return done(passed(target));
   next_pre_bind(std::make_shared<BindRun>(std::move(target), std::move(post), std::move(done)));
+}
+
+// The end of all PreBind plugins.
+Status Framework::passed(const BindTarget& target) {
+  const bool go_on = !target.gate || target.gate->pass();
+  return go_on ? Status() : error_status(target.gate->message());
 }
 
 // Starts the next group: one plugin, or neighbours that may run in parallel. A plugin that may not
@@ -113,10 +125,7 @@ void Framework::next_pre_bind(std::shared_ptr<BindRun> run) {
     if (!cycle.skip_pre_bind.test(slot.plugin)) group.push_back(slot);
     if (!parallel && !group.empty()) break;
   }
-  if (group.empty()) {
-    const bool go_on = !run->target.gate || run->target.gate->pass();
-    return run->done(go_on ? Status() : error_status(run->target.gate->message()));
-  }
+  if (group.empty()) return run->done(passed(run->target));
   run->outstanding = group.size();
   for (const Slot& slot : group) {
     run->post([this, run, slot] {
