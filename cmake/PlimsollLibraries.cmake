@@ -14,6 +14,13 @@ find_package(tl-expected REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED)
+find_library(TCMALLOC_MINIMAL tcmalloc_minimal REQUIRED)
 if(PLIMSOLL_TESTS)
   find_package(GTest 1.12 REQUIRED)
+endif()
+
+# The allocator of programs that schedule. Sanitizers bring their own.
+add_library(plimsoll_malloc INTERFACE)
+if(NOT PLIMSOLL_SANITIZE)
+  target_link_libraries(plimsoll_malloc INTERFACE ${TCMALLOC_MINIMAL})
 endif()

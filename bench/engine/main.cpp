@@ -63,6 +63,7 @@ struct Case {
   Shape shape = Shape::kIdentical;
   bool topology = false;
   bool classes = true;
+  uint32_t check_every = ClassCacheOptions().check_every;
 };
 
 const char* name(Shape shape) {
@@ -122,6 +123,7 @@ double measure(const Case& run, const Modules& modules) {
   options.profiles.push_back(profile_of(run, modules));
   options.binder_threads = 1;
   options.classes.enabled = run.classes;
+  options.classes.check_every = run.check_every;
   auto made = Scheduler::create(std::move(options), modules, symbols, writer);
   if (!made) give_up(made.error().message);
   const std::unique_ptr<Scheduler> scheduler = std::move(*made);
@@ -244,6 +246,8 @@ int main(int argc, char** argv) {
       one().pods = std::strtoul(value.c_str(), nullptr, 10);
     } else if (option == "--shape") {
       one().shape = shape_of(value);
+    } else if (option == "--class-check") {
+      one().check_every = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
     } else if (option == "--profile") {
       if (value != "default" && value != "topology") give_up("--profile: default or topology");
       one().topology = value == "topology";
