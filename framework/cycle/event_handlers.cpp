@@ -256,7 +256,7 @@ void Scheduler::forget_pod(const PodRef& last_known) {
   if (nominated_to.empty() && pending) nominated_to = view(pending->nominated_node_name);
   nominator_.remove(uid);
   queue_.remove(uid);
-  if (const auto attempt = attempts_.find(std::string(uid)); attempt != attempts_.end()) {
+  if (const auto attempt = attempts_.find(uid); attempt != attempts_.end()) {
     attempt->second->deleted = true;
     if (attempt->second->waiting()) {
       reject(std::string(uid), "", kRemoved);

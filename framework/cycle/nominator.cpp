@@ -26,7 +26,7 @@ void Nominator::update(const plimsoll_pod& before, PodRef after) {
 }
 
 void Nominator::remove(std::string_view uid) {
-  const auto found = node_of_.find(std::string(uid));
+  const auto found = node_of_.find(uid);
   if (found == node_of_.end()) return;
   const std::string node = std::move(found->second);
   node_of_.erase(found);
@@ -44,7 +44,7 @@ const std::vector<PodRef>& Nominator::pods_of(std::string_view node_name) const 
 }
 
 std::string_view Nominator::node_of(std::string_view uid) const {
-  const auto found = node_of_.find(std::string(uid));
+  const auto found = node_of_.find(uid);
   return found == node_of_.end() ? std::string_view() : std::string_view(found->second);
 }
 

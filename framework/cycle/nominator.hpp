@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "framework/api/objects.hpp"
+#include "framework/base/string_map.hpp"
 
 namespace plimsoll {
 
@@ -55,7 +56,7 @@ class Nominator {
  private:
   Changed changed_;
   std::unordered_map<std::string, std::vector<PodRef>> by_node_;
-  std::unordered_map<std::string, std::string> node_of_;  // by UID
+  StringMap<std::string> node_of_;  // by UID
 };
 
 }  // namespace plimsoll

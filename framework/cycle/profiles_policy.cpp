@@ -63,12 +63,12 @@ bool ProfilesPolicy::add(Framework& framework) {
 }
 
 Framework* ProfilesPolicy::framework_for(const plimsoll_pod& pod) const {
-  const auto found = by_scheduler_name_.find(std::string(view(pod.scheduler_name)));
+  const auto found = by_scheduler_name_.find(view(pod.scheduler_name));
   return found == by_scheduler_name_.end() ? nullptr : frameworks_[found->second];
 }
 
 ProfileIndex ProfilesPolicy::profile(const plimsoll_pod& pod) {
-  const auto found = by_scheduler_name_.find(std::string(view(pod.scheduler_name)));
+  const auto found = by_scheduler_name_.find(view(pod.scheduler_name));
   return found == by_scheduler_name_.end() ? kNoProfile : found->second;
 }
 

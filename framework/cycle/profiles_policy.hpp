@@ -10,9 +10,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "framework/base/string_map.hpp"
 #include "framework/queue/scheduling_queue.hpp"
 #include "framework/runtime/framework.hpp"
 
@@ -56,7 +56,7 @@ class ProfilesPolicy final : public QueuePolicy {
 
   const ReasonTable& reasons_;
   std::vector<Framework*> frameworks_;
-  std::unordered_map<std::string, ProfileIndex> by_scheduler_name_;
+  StringMap<ProfileIndex> by_scheduler_name_;
   std::vector<Registered> registered_;  // ascending by key
   QueueMetrics* metrics_ = nullptr;
 };

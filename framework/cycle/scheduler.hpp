@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "framework/base/result.hpp"
+#include "framework/base/string_map.hpp"
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/cluster/inbox.hpp"
 #include "framework/cycle/api_writer.hpp"
@@ -281,14 +282,12 @@ class Scheduler final : public Inbox, private HostBackend {
   ClassCache classes_;
   Nominator nominator_;
   SchedulingQueue queue_;
-  std::unordered_map<std::string, std::unique_ptr<Attempt>>
-      attempts_;                             // by UID: waiting on Permit, or binding
-  std::unordered_set<std::string> waiting_;  // of these, UIDs that wait on Permit
+  StringMap<std::unique_ptr<Attempt>> attempts_;  // by UID: waiting on Permit, or binding
+  std::unordered_set<std::string> waiting_;       // of these, UIDs that wait on Permit
   std::unordered_map<std::string, std::unordered_set<std::string>>
       known_objects_;  // kind -> "ns/name"
   std::unordered_set<std::string> unsynced_kinds_;
-  std::unordered_map<std::string, PodRef>
-      held_;                           // pods that arrive before the first lists are complete
+  StringMap<PodRef> held_;             // pods that arrive before the first lists are complete
   std::vector<uint64_t> last_chosen_;  // by slot: when a node was last chosen, for ties
   uint64_t choices_ = 0;
   std::unique_ptr<Room> room_;  // for one attempt, kept

@@ -43,12 +43,12 @@ SchedulingQueue::~SchedulingQueue() = default;
 // ---- places
 
 QueuedPod* SchedulingQueue::known(std::string_view uid) {
-  const auto found = pods_.find(std::string(uid));
+  const auto found = pods_.find(uid);
   return found == pods_.end() ? nullptr : found->second.get();
 }
 
 const QueuedPod* SchedulingQueue::entry(std::string_view uid) const {
-  const auto found = pods_.find(std::string(uid));
+  const auto found = pods_.find(uid);
   return found == pods_.end() ? nullptr : found->second.get();
 }
 
@@ -206,16 +206,17 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
 }
 
 void SchedulingQueue::remove(std::string_view uid) {
-  QueuedPod* entry = known(uid);
-  departed_.erase(std::string(uid));
-  if (entry == nullptr) return;
-  if (entry->place == QueuePlace::kInFlight) {
-    end_flight(uid);
+  forget(uid);
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  QueuedPod& entry = *found->second;
+  if (entry.place == QueuePlace::kInFlight) {
+    end_flight(entry);
     prune_events();
   }
-  count_holders(*entry, -1);
-  take_out(*entry);
-  pods_.erase(std::string(uid));
+  count_holders(entry, -1);
+  take_out(entry);
+  pods_.erase(found);
 }
 
 // ---- the cycle
@@ -236,25 +237,36 @@ QueuedPod* SchedulingQueue::pop() {
   pod->rejectors.clear();
   pod->pending.clear();
   pod->gated_by.reset();
-  const uint64_t since = events_begin_ + events_.size();
-  in_flight_.insert_or_assign(std::string(view(pod->pod->meta.uid)), InFlight{since});
-  flight_starts_.insert(since);
+  begin_flight(*pod);
   return pod;
 }
 
-SchedulingQueue::InFlight SchedulingQueue::end_flight(std::string_view uid) {
-  const auto found = in_flight_.find(std::string(uid));
-  if (found == in_flight_.end()) return {events_begin_ + events_.size()};
-  const InFlight flight = found->second;
-  in_flight_.erase(found);
-  flight_starts_.erase(flight_starts_.find(flight.since));
-  return flight;
+void SchedulingQueue::begin_flight(QueuedPod& pod) {
+  const uint64_t since = events_begin_ + events_.size();
+  pod.flight_since = since;
+  ++in_flight_;
+  if (flight_starts_.empty() || flight_starts_.back().first != since) {
+    flight_starts_.emplace_back(since, 0);
+  }
+  ++flight_starts_.back().second;
+}
+
+uint64_t SchedulingQueue::end_flight(QueuedPod& pod) {
+  if (!pod.flight_since) return events_begin_ + events_.size();
+  const uint64_t since = *std::exchange(pod.flight_since, std::nullopt);
+  --in_flight_;
+  const auto start =
+      std::lower_bound(flight_starts_.begin(), flight_starts_.end(), since,
+                       [](const auto& each, uint64_t at) { return each.first < at; });
+  --start->second;
+  while (!flight_starts_.empty() && flight_starts_.front().second == 0) flight_starts_.pop_front();
+  return since;
 }
 
 // Events that every pod in flight has seen the beginning after are not needed any more.
 void SchedulingQueue::prune_events() {
   const uint64_t needed =
-      flight_starts_.empty() ? events_begin_ + events_.size() : *flight_starts_.begin();
+      flight_starts_.empty() ? events_begin_ + events_.size() : flight_starts_.front().first;
   while (events_begin_ < needed) drop_oldest_event();
 }
 
@@ -274,10 +286,10 @@ void SchedulingQueue::reject(std::string_view uid, const std::set<PluginIndex>& 
                              const std::set<PluginIndex>& pending, int64_t now_ms) {
   QueuedPod* pod = known(uid);
   if (pod == nullptr || pod->place != QueuePlace::kInFlight) return;
-  const InFlight flight = end_flight(uid);
+  const uint64_t flight_since = end_flight(*pod);
   const Cause cause(*this, kScheduleAttemptFailure);
   count_failure(*pod, rejectors, pending, now_ms);
-  requeue_after_attempt(*pod, flight, now_ms);
+  requeue_after_attempt(*pod, flight_since, now_ms);
   prune_events();
 }
 
@@ -303,12 +315,11 @@ void SchedulingQueue::fail(std::string_view uid, int64_t now_ms) {
   reject(uid, {}, {}, now_ms);
 }
 
-void SchedulingQueue::requeue_after_attempt(QueuedPod& pod, const InFlight& flight,
-                                            int64_t now_ms) {
+void SchedulingQueue::requeue_after_attempt(QueuedPod& pod, uint64_t flight_since, int64_t now_ms) {
   Strategy best =
       pod.rejectors.empty() && pod.pending.empty() ? Strategy::kAfterBackoff : Strategy::kSkip;
-  if (flight.since < events_begin_) best = Strategy::kAfterBackoff;
-  for (uint64_t at = std::max(flight.since, events_begin_); at < events_begin_ + events_.size();
+  if (flight_since < events_begin_) best = Strategy::kAfterBackoff;
+  for (uint64_t at = std::max(flight_since, events_begin_); at < events_begin_ + events_.size();
        ++at) {
     if (best == Strategy::kImmediately) break;
     best = std::max(best, worth_requeuing(pod, events_[static_cast<size_t>(at - events_begin_)]));
@@ -317,12 +328,12 @@ void SchedulingQueue::requeue_after_attempt(QueuedPod& pod, const InFlight& flig
 }
 
 void SchedulingQueue::done(std::string_view uid) {
-  end_flight(uid);
-  prune_events();
-  const auto found = pods_.find(std::string(uid));
+  const auto found = pods_.find(uid);
   if (found == pods_.end() || found->second->place != QueuePlace::kInFlight) return;
-  departed_[found->first] = std::move(found->second);
-  pods_.erase(found);
+  end_flight(*found->second);
+  prune_events();
+  forget(uid);
+  departed_.insert(pods_.extract(found));
 }
 
 void SchedulingQueue::restore(PodRef pod, const std::set<PluginIndex>& rejectors, int64_t now_ms) {
@@ -352,7 +363,8 @@ void SchedulingQueue::restore(PodRef pod, const std::set<PluginIndex>& rejectors
 }
 
 void SchedulingQueue::forget(std::string_view uid) {
-  departed_.erase(std::string(uid));
+  const auto found = departed_.find(uid);
+  if (found != departed_.end()) departed_.erase(found);
 }
 
 // ---- events
@@ -456,7 +468,7 @@ void SchedulingQueue::move(const std::vector<QueuedPod*>& pods, SeenEvent seen, 
     const Strategy strategy = worth_requeuing(*pod, seen);
     if (strategy != Strategy::kSkip) requeue(*pod, strategy, now_ms);
   }
-  if (!in_flight_.empty()) remember(std::move(seen));
+  if (in_flight_ != 0) remember(std::move(seen));
 }
 
 void SchedulingQueue::activate(std::string_view uid, int64_t now_ms) {
@@ -521,7 +533,7 @@ SchedulingQueue::Sizes SchedulingQueue::sizes() const {
           backoff_.size() + error_backoff_.size(),
           unschedulable_.size() - gated_,
           gated_,
-          in_flight_.size(),
+          in_flight_,
           events_.size()};
 }
 

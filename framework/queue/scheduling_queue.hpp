@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "framework/api/objects.hpp"
+#include "framework/base/string_map.hpp"
 #include "framework/queue/events.hpp"
 #include "framework/queue/indexed_heap.hpp"
 #include "framework/queue/queue_observer.hpp"
@@ -86,7 +87,8 @@ struct QueuedPod {
   QueuePlace place = QueuePlace::kActive;
   uint64_t sequence = 0;  // order of arrival in its place
   size_t heap_index = 0;
-  uint64_t looked_at = 0;  // the last event that it was looked at for
+  uint64_t looked_at = 0;                // the last event that it was looked at for
+  std::optional<uint64_t> flight_since;  // in flight: the first event after it was popped
 };
 
 class SchedulingQueue {
@@ -168,9 +170,6 @@ class SchedulingQueue {
     SchedulingQueue& queue_;
     std::string_view outer_;
   };
-  struct InFlight {
-    uint64_t since;  // first event that happened after the pod was popped
-  };
   struct SeenEvent {
     ClusterEvent event;
     std::vector<PluginKey> interested;
@@ -189,12 +188,13 @@ class SchedulingQueue {
   void requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms);
   void count_failure(QueuedPod& pod, const std::set<PluginIndex>& rejectors,
                      const std::set<PluginIndex>& pending, int64_t now_ms);
-  void requeue_after_attempt(QueuedPod& pod, const InFlight& flight, int64_t now_ms);
+  void requeue_after_attempt(QueuedPod& pod, uint64_t flight_since, int64_t now_ms);
   void take_out(QueuedPod& pod);
   void put(QueuedPod& pod, QueuePlace place);
   void put_active(QueuedPod& pod, int64_t now_ms);
   bool passes_gates(QueuedPod& pod);
-  InFlight end_flight(std::string_view uid);
+  void begin_flight(QueuedPod& pod);
+  uint64_t end_flight(QueuedPod& pod);  // the first event that happened after it was popped
   void remember(SeenEvent seen);
   void prune_events();
 
@@ -202,9 +202,9 @@ class SchedulingQueue {
   QueueConfig config_;
   QueueObserver* observer_ = nullptr;
   std::string_view cause_;  // empty: a pod only changes its place within a queue
-  std::unordered_map<std::string, std::unique_ptr<QueuedPod>>
-      pods_;  // by UID: everything that waits or is in flight
-  std::unordered_map<std::string, std::unique_ptr<QueuedPod>> departed_;  // done(), binding
+  using ByUid = StringMap<std::unique_ptr<QueuedPod>>;
+  ByUid pods_;      // everything that waits or is in flight
+  ByUid departed_;  // done(), binding
   IndexedHeap<QueuedPod, ByKey> active_;
   IndexedHeap<QueuedPod, ByExpiryWindow> backoff_;
   IndexedHeap<QueuedPod, ByExpiryWindow> error_backoff_;
@@ -213,9 +213,11 @@ class SchedulingQueue {
   // The unschedulable pods by those whose hints can move them: the gating plugin of a gated pod,
   // every rejecting plugin of the others.
   std::unordered_map<PluginKey, BySequence> waiting_for_;
-  size_t gated_ = 0;  // of the unschedulable pods
-  std::unordered_map<std::string, InFlight> in_flight_;
-  std::multiset<uint64_t> flight_starts_;
+  size_t gated_ = 0;      // of the unschedulable pods
+  size_t in_flight_ = 0;  // pods
+  // When those were popped that are in flight, as the next event's number then, and how many were
+  // popped before one and the same. In order; the first is of a pod that is in flight.
+  std::deque<std::pair<uint64_t, size_t>> flight_starts_;
   std::deque<SeenEvent> events_;  // since the oldest pod in flight was popped
   uint64_t events_begin_ = 0;
   uint64_t looks_ = 0;  // events that pods were looked at for
