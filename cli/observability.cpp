@@ -89,13 +89,28 @@ class WriteMetrics {
                                      "Binds whose answer was lost and which turned out to have "
                                      "been carried out.",
                                      {}})
-                             .with({})) {}
+                             .with({})),
+        window_(r.gauges({"plimsoll_api_write_window",
+                          "Writes that may be under way at a time, by class; it goes by what the "
+                          "API server carries out.",
+                          {"class"}})),
+        in_flight_(r.gauges(
+            {"plimsoll_api_writes_in_flight", "Writes that are under way, by class.", {"class"}})),
+        waiting_(r.gauges({"plimsoll_api_writes_waiting",
+                           "Writes that wait for room in the window, or for their next try, by "
+                           "class.",
+                           {"class"}})) {}
 
-  void show(const informer::WriteStats& stats) const {
+  void show(const Session& session) const {
+    const informer::WriteStats& stats = session.writes();
     for (std::size_t i = 0; i < informer::kWriteClasses; ++i) {
       writes_.with({kWriteNames[i], "done"}).raise_to(as_double(stats.done[i].load()));
       writes_.with({kWriteNames[i], "failed"}).raise_to(as_double(stats.failed[i].load()));
       retries_.with({kWriteNames[i]}).raise_to(as_double(stats.retried[i].load()));
+      const informer::WriteLoad load = session.write_load(static_cast<informer::WriteClass>(i));
+      window_.with({kWriteNames[i]}).set(as_double(load.window));
+      in_flight_.with({kWriteNames[i]}).set(as_double(load.in_flight));
+      waiting_.with({kWriteNames[i]}).set(as_double(load.waiting));
     }
     events_dropped_.raise_to(as_double(stats.events_dropped.load()));
     binds_recovered_.raise_to(as_double(stats.binds_recovered.load()));
@@ -104,6 +119,7 @@ class WriteMetrics {
  private:
   Family<Counter> writes_, retries_;
   Counter events_dropped_, binds_recovered_;
+  Family<Gauge> window_, in_flight_, waiting_;
 };
 
 void show_plugins(Registry& registry, const Modules& modules) {
@@ -149,7 +165,7 @@ std::vector<Registry::Collector> add_session_metrics(Registry& registry, const S
   collectors.push_back(registry.on_collect(
       [kinds = KindMetrics(registry), writes = WriteMetrics(registry), &session] {
         for (const informer::KindStatus& kind : session.kinds()) kinds.show(kind);
-        writes.show(session.writes());
+        writes.show(session);
       }));
   const auto master = registry.gauges({"leader_election_master_status",
                                        "[ALPHA] 1 while this process holds the lease, 0 otherwise.",

@@ -140,6 +140,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   access.source = "the sandbox";
   config::Validation alone = configuration;  // nobody else schedules here
   alone.config.leader_election.leader_elect = false;
+  alone.config.client_connection.content_type = "application/json";  // all that is served here
   std::optional<sandbox::OracleScope> oracle;
   if (options.oracle) oracle.emplace(store, kubelets);
   auto session = Session::create(alone, modules, access, nullptr, Session::Mode::kSchedule,

@@ -75,6 +75,9 @@ class Session {
   // Answers questions from start() to stop().
   [[nodiscard]] Inspection& inspection() { return *inspection_; }
   [[nodiscard]] const informer::WriteStats& writes() const { return writer_->stats(); }
+  [[nodiscard]] informer::WriteLoad write_load(informer::WriteClass write_class) const {
+    return writer_->load(write_class);
+  }
   // Null without leader election: then this process always leads.
   [[nodiscard]] const Leadership* leadership() const { return leadership_.get(); }
 

@@ -203,4 +203,8 @@ const WriteStats& ServerWriter::stats() const {
   return queue_->stats();
 }
 
+WriteLoad ServerWriter::load(WriteClass write_class) const {
+  return queue_->load(write_class);
+}
+
 }  // namespace plimsoll::informer

@@ -2,7 +2,7 @@
 // Writes to the API server over HTTP: bindings, pod conditions, events, and whatever else is
 // written later.
 //
-// Each class of writes has its own queue, its own limit of requests under way and its own place in
+// Each class of writes has its own queue, its own window of requests under way and its own place in
 // line, so that binds never wait behind events or condition patches; give binds an HttpClient of
 // their own and they do not share a connection either. Retries go by the kind of error: see
 // WriteOptions.
@@ -82,6 +82,7 @@ class ServerWriter final : public ApiWriter {
   void stop();
 
   [[nodiscard]] const WriteStats& stats() const;
+  [[nodiscard]] WriteLoad load(WriteClass write_class) const;
 
  private:
   const std::shared_ptr<WriteQueue> queue_;

@@ -20,7 +20,8 @@ WriteQueue::WriteQueue(HttpClient& binds, HttpClient& others, WriteOptions optio
     : options_(std::move(options)), protobuf_(options_.protobuf) {
   for (std::size_t i = 0; i < kWriteClasses; ++i) {
     lanes_[i].client = static_cast<WriteClass>(i) == WriteClass::kBind ? &binds : &others;
-    lanes_[i].limit = std::max<std::size_t>(1, options_.in_flight[i]);
+    lanes_[i].window =
+        WriteWindow({options_.least_in_flight, options_.first_in_flight, options_.in_flight[i]});
   }
 }
 
@@ -80,7 +81,7 @@ void WriteQueue::pump(WriteClass write_class) {
     {
       const std::lock_guard lock(mutex_);
       std::deque<WriteJobRef>& line = from.next_line();
-      if (stopped_ || line.empty() || from.under_way >= from.limit) return;
+      if (stopped_ || line.empty() || from.under_way >= from.window.size()) return;
       job = std::move(line.front());
       line.pop_front();
       if (job->dropped) {
@@ -121,6 +122,7 @@ void WriteQueue::transmit(WriteClass write_class, const WriteJobRef& job) {
     return finish(write_class, *job, fail(ErrorCode::kCancelled, "this replica does not lead"));
   }
   ++job->tries;
+  job->sent = std::chrono::steady_clock::now();
   HttpRequest request = job->request;
   request.timeout = std::min(request.timeout, allowed);
   // Asked once more when it is really sent: it may have to wait for a credential, or be sent twice.
@@ -134,6 +136,7 @@ void WriteQueue::transmit(WriteClass write_class, const WriteJobRef& job) {
 
 void WriteQueue::answered(WriteClass write_class, const WriteJobRef& job,
                           Result<HttpResponse> result) {
+  note_end(write_class, *job, result);
   if (turn_to_json(*job, result)) return transmit(write_class, job);
   const auto delay = retry_delay(write_class, *job, result);
   if (delay && job->superseded && job->superseded()) {
@@ -142,6 +145,24 @@ void WriteQueue::answered(WriteClass write_class, const WriteJobRef& job,
     return;
   }
   finish(write_class, *job, std::move(result));
+}
+
+// What the try says about how much the server can take.
+void WriteQueue::note_end(WriteClass write_class, const WriteJob& job,
+                          const Result<HttpResponse>& result) {
+  if (!result && result.error().code == ErrorCode::kCancelled) return;
+  TryEnd how = TryEnd::kAnswered;
+  if (!result || result->status >= 500 || result->status == 408) how = TryEnd::kFailed;
+  if (result && result->status == 429) how = TryEnd::kThrottled;
+  const std::lock_guard lock(mutex_);
+  Lane& of = lane(write_class);
+  of.window.ended(how, job.sent, std::chrono::steady_clock::now(), of.waiting() > 0);
+}
+
+WriteLoad WriteQueue::load(WriteClass write_class) const {
+  const std::lock_guard lock(mutex_);
+  const Lane& of = lanes_[static_cast<std::size_t>(write_class)];
+  return {of.window.size(), of.under_way, of.waiting() + of.given_way};
 }
 
 // 415: the server does not read the body's encoding; nothing was carried out.

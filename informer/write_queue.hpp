@@ -1,7 +1,8 @@
 #pragma once
-// The queues in front of the API server: one for each class of writes, with its own limit of
-// requests under way and its own place in line, so that binds never wait behind events or condition
-// patches. What is tried again, how often and after how long goes by what a write says of itself.
+// The queues in front of the API server: one for each class of writes, with its own window of
+// requests under way (WriteWindow) and its own place in line, so that no class waits behind another
+// and each has its share of a server that is slow. What is tried again, how often and after how
+// long goes by what a write says of itself.
 
 #include <array>
 #include <atomic>
@@ -22,6 +23,7 @@
 
 #include "informer/http_client.hpp"
 #include "informer/write_fence.hpp"
+#include "informer/write_window.hpp"
 
 namespace plimsoll::informer {
 
@@ -29,8 +31,11 @@ enum class WriteClass { kBind, kStatus, kEvent, kOther };
 inline constexpr std::size_t kWriteClasses = 4;
 
 struct WriteOptions {
-  // Requests under way, by WriteClass: binds, pod status, events, others.
+  // Requests under way at most, by WriteClass: binds, pod status, events, others. How many it is
+  // worth is found out between that and the next two; see WriteWindow.
   std::array<std::size_t, kWriteClasses> in_flight{64, 16, 32, 16};
+  std::size_t least_in_flight = 4;
+  std::size_t first_in_flight = 16;
   // Events waiting; one more is dropped and counted. Enough for a burst of pods far above what an
   // API server takes per second, so that each of them gets its event in the end. (client-go's 1000
   // are only those that its dispatcher has not yet given a goroutine; behind it there is no bound.)
@@ -68,6 +73,13 @@ struct WriteStats {
       0};  // the answer was lost, but the pod was bound as asked
 };
 
+// A class of writes at this moment.
+struct WriteLoad {
+  std::size_t window = 0;     // as many may be under way
+  std::size_t in_flight = 0;  // sent, or soon to be sent once more
+  std::size_t waiting = 0;    // for their turn, or a longer while for their next try
+};
+
 // One write from being asked for to its answer.
 struct WriteJob {
   using Answer = std::function<void(Result<HttpResponse>)>;
@@ -83,10 +95,11 @@ struct WriteJob {
   // If set: asked before every further try, on the I/O thread; true: what the job says is no longer
   // true, and it ends as a success. Must not call the queue.
   std::function<bool()> superseded;
-  bool urgent = false;     // goes ahead of all that is not
-  bool aged = false;       // a further try of an older write: yields to what waits with its key
-  bool dropped = false;    // not to be sent any more, though it is still in the queue
-  bool uncertain = false;  // a try ended without such an answer: it may have been carried out
+  bool urgent = false;       // goes ahead of all that is not
+  bool aged = false;         // a further try of an older write: yields to what waits with its key
+  bool dropped = false;      // not to be sent any more, though it is still in the queue
+  bool uncertain = false;    // a try ended without such an answer: it may have been carried out
+  WriteWindow::Time sent{};  // the try that is under way
   int tries = 0;
   int throttled = 0;
   std::chrono::milliseconds delay{0};
@@ -112,6 +125,8 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   [[nodiscard]] bool is_empty();
   void stop();
 
+  [[nodiscard]] WriteLoad load(WriteClass write_class) const;
+
   // Whether bodies may be protobuf.
   [[nodiscard]] bool protobuf() const { return protobuf_.load(std::memory_order_relaxed); }
 
@@ -122,7 +137,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   // One class of writes: its queue and what is under way.
   struct Lane {
     HttpClient* client = nullptr;
-    std::size_t limit = 1;
+    WriteWindow window;
     std::size_t under_way = 0;       // sent, or waiting to be sent again
     std::deque<WriteJobRef> urgent;  // sent first
     std::deque<WriteJobRef> queue;
@@ -133,6 +148,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
       return job.urgent ? urgent : queue;
     }
     [[nodiscard]] std::deque<WriteJobRef>& next_line() { return urgent.empty() ? queue : urgent; }
+    [[nodiscard]] std::size_t waiting() const { return urgent.size() + queue.size(); }
     [[nodiscard]] bool empty() const {
       return urgent.empty() && queue.empty() && under_way == 0 && given_way == 0;
     }
@@ -157,12 +173,13 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   void finish(WriteClass write_class, WriteJob& job, Result<HttpResponse> result);
   void end(WriteClass write_class, WriteJob& job, Result<HttpResponse> result);
 
+  void note_end(WriteClass write_class, const WriteJob& job, const Result<HttpResponse>& result);
   bool turn_to_json(WriteJob& job, const Result<HttpResponse>& result);
 
   const WriteOptions options_;
   std::atomic<bool> protobuf_;
   WriteStats stats_;
-  std::mutex mutex_;  // guards what follows and all that is inside of it
+  mutable std::mutex mutex_;  // guards what follows and all that is inside of it
   std::array<Lane, kWriteClasses> lanes_;
   std::condition_variable changed_;  // a lane may have become empty, or the queue is stopped
   bool stopped_ = false;

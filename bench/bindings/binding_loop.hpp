@@ -18,7 +18,13 @@ struct LoopOptions {
   // As `plimsoll run` has them; a comparison of clients changes them here.
   informer::HttpClientOptions binds_client = {};
   informer::HttpClientOptions others_client = {};
-  informer::WriteOptions writes = {};
+  informer::WriteOptions writes = as_run();
+
+  static informer::WriteOptions as_run() {
+    informer::WriteOptions options;
+    options.protobuf = true;
+    return options;
+  }
 };
 
 // Writes failed after all retries.

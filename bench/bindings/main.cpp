@@ -18,8 +18,11 @@ struct Arguments {
   FleetShape shape;
   int rounds = 3;
   bool no_events = false;
+  bool fixed = false;
   std::vector<std::size_t> binds;
   std::vector<std::size_t> events;
+  std::vector<std::string> connections{"h2"};
+  std::vector<std::string> bodies{"protobuf"};
   int annotation_bytes = 0;
 };
 
@@ -67,38 +70,67 @@ double median(const std::vector<Row>& rows, double Row::*field) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
+struct Setting {
+  std::string connections;
+  std::string bodies;
+  std::size_t binds;
+  std::size_t events;
+};
+
+LoopOptions options_of(const Arguments& arguments, const Setting& setting) {
+  LoopOptions options;
+  options.events = !arguments.no_events;
+  const auto version =
+      setting.connections == "h1" ? informer::HttpVersion::kHttp1 : informer::HttpVersion::kHttp2;
+  options.binds_client.version = options.others_client.version = version;
+  options.writes.protobuf = setting.bodies == "protobuf";
+  options.writes.in_flight[static_cast<std::size_t>(informer::WriteClass::kBind)] = setting.binds;
+  if (arguments.fixed) options.writes.least_in_flight = setting.binds + setting.events;
+  options.writes.in_flight[static_cast<std::size_t>(informer::WriteClass::kEvent)] = setting.events;
+  if (arguments.annotation_bytes > 0) {
+    options.annotations = {
+        {"example.com/allocation",
+         std::string(static_cast<std::size_t>(arguments.annotation_bytes), 'a')}};
+  }
+  return options;
+}
+
+// Prints a row; false if a round failed.
+bool measure_setting(const Arguments& arguments, const Setting& setting) {
+  const LoopOptions options = options_of(arguments, setting);
+  std::vector<Row> rows;
+  for (int round = 0; round < arguments.rounds; ++round) {
+    const auto row = run_once(arguments, options);
+    if (!row) {
+      std::fprintf(stderr, "bindings: %s\n", row.error().message.c_str());
+      return false;
+    }
+    rows.push_back(*row);
+  }
+  std::printf("| %s | %s | %zu | %s | %.0f | %.0f | %.2f | %.3f |\n", setting.connections.c_str(),
+              setting.bodies.c_str(), setting.binds,
+              options.events ? std::to_string(setting.events).c_str() : "none written",
+              median(rows, &Row::binds_per_second), median(rows, &Row::all_per_second),
+              median(rows, &Row::server_ms), median(rows, &Row::client_ms));
+  std::fflush(stdout);
+  return true;
+}
+
 int measure(const Arguments& arguments) {
   std::printf(
       "%d nodes, %d pods, median of %d rounds, each on a fresh API server\n\n"
-      "| binds in flight | events in flight | pods bound/s | with events/s | API server CPU, "
+      "| connections | bodies | binds in flight | events in flight | pods bound/s | with events/s "
+      "| API server CPU, "
       "ms/pod "
-      "| client CPU, ms/pod |\n| --- | --- | --- | --- | --- | --- |\n",
+      "| client CPU, ms/pod |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
       arguments.shape.nodes, arguments.shape.pods, arguments.rounds);
-  for (const std::size_t binds : arguments.binds) {
-    for (const std::size_t events : arguments.events) {
-      LoopOptions options;
-      options.events = !arguments.no_events;
-      options.writes.in_flight[static_cast<std::size_t>(informer::WriteClass::kBind)] = binds;
-      options.writes.in_flight[static_cast<std::size_t>(informer::WriteClass::kEvent)] = events;
-      if (arguments.annotation_bytes > 0) {
-        options.annotations = {
-            {"example.com/allocation",
-             std::string(static_cast<std::size_t>(arguments.annotation_bytes), 'a')}};
-      }
-      std::vector<Row> rows;
-      for (int round = 0; round < arguments.rounds; ++round) {
-        const auto row = run_once(arguments, options);
-        if (!row) {
-          std::fprintf(stderr, "bindings: %s\n", row.error().message.c_str());
-          return 1;
+  for (const std::string& connections : arguments.connections) {
+    for (const std::string& bodies : arguments.bodies) {
+      for (const std::size_t binds : arguments.binds) {
+        for (const std::size_t events : arguments.events) {
+          if (!measure_setting(arguments, {connections, bodies, binds, events})) return 1;
         }
-        rows.push_back(*row);
       }
-      std::printf("| %zu | %s | %.0f | %.0f | %.2f | %.3f |\n", binds,
-                  options.events ? std::to_string(events).c_str() : "none written",
-                  median(rows, &Row::binds_per_second), median(rows, &Row::all_per_second),
-                  median(rows, &Row::server_ms), median(rows, &Row::client_ms));
-      std::fflush(stdout);
     }
   }
   return 0;
@@ -122,6 +154,14 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--events", arguments.events, "events in flight; several: a row for each")
       ->check(CLI::PositiveNumber);
+  app.add_flag("--fixed", arguments.fixed,
+               "always as many in flight as may be: the window does not adapt");
+  app.add_option("--connections", arguments.connections,
+                 "h2: one HTTP/2 connection each for bindings and events; h1: as many HTTP/1.1 "
+                 "connections as writes in flight; several: a row for each")
+      ->check(CLI::IsMember({"h1", "h2"}));
+  app.add_option("--bodies", arguments.bodies, "json, protobuf; several: a row for each")
+      ->check(CLI::IsMember({"json", "protobuf"}));
   app.add_option("--annotation-bytes", arguments.annotation_bytes, "in each binding")
       ->check(CLI::NonNegativeNumber);
   CLI11_PARSE(app, argc, argv);

@@ -83,6 +83,9 @@ void Scheduler::show_gauges() const {
   metrics_->goroutines.with({"binding"}).set(static_cast<double>(now.binding));
   metrics_->waiting_pods.set(static_cast<double>(now.waiting_on_permit));
   metrics_->inbox_depth.set(static_cast<double>(now.inbox));
+  metrics_->unbound_pods.set(static_cast<double>(now.binding));
+  metrics_->unbound_limit.set(static_cast<double>(options_.max_unbound));
+  metrics_->pauses.raise_to(static_cast<double>(now.pauses));
   metrics_->bind_errors.raise_to(static_cast<double>(now.bind_errors));
   metrics_->synced.set(now.synced ? 1 : 0);
   metrics_->class_decisions.with({"hit"}).raise_to(static_cast<double>(now.classes.hits));
@@ -199,7 +202,7 @@ bool Scheduler::turn(bool may_schedule) {
   int scheduled = 0;
   if (synced_ && !standby_ && may_schedule) {
     auto handed_over = std::chrono::steady_clock::now();
-    while (scheduled < kPodsPerTurn && schedule_one()) {
+    while (scheduled < kPodsPerTurn && has_room() && schedule_one()) {
       ++scheduled;
       if (for_binders_.empty()) continue;
       const auto time = std::chrono::steady_clock::now();
@@ -216,6 +219,20 @@ bool Scheduler::turn(bool may_schedule) {
 // Several at once: each time a thread may have to be woken.
 void Scheduler::hand_over() {
   if (!for_binders_.empty()) binders_->submit_all(for_binders_);
+}
+
+// Whether a further pod may be decided on: else the bindings under way have to end first, each of
+// which wakes the loop.
+bool Scheduler::has_room() {
+  if (unbound() < options_.max_unbound) {
+    paused_ = false;
+    return true;
+  }
+  if (!paused_ && queue_.sizes().active > 0) {
+    paused_ = true;
+    ++counters_.pauses;
+  }
+  return false;
 }
 
 void Scheduler::run_timers() {
@@ -248,7 +265,7 @@ void Scheduler::publish_stats() {
   counters_.queue = queue_.sizes();
   counters_.classes = classes_.stats();
   counters_.waiting_on_permit = waiting_.size();
-  counters_.binding = attempts_.size() - waiting_.size();
+  counters_.binding = unbound();
   counters_.synced = synced_;
   const std::lock_guard lock(mutex_);
   published_ = counters_;

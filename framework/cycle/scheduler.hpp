@@ -57,6 +57,11 @@ struct SchedulerOptions {
   QueueConfig queue;
   std::vector<ProfileSpec> profiles;  // at least one; the queue is shared
   unsigned binder_threads = 16;       // PreBind plugins may block
+  // Pods on their way from Permit to being bound. So many, and no further pod is taken from the
+  // queue: decisions do not run ahead of an API server that cannot follow, what is urgent does not
+  // wait behind a long line of bindings, and memory is bounded. Groups that wait on Permit do not
+  // count.
+  size_t max_unbound = 1024;
   ClassCacheOptions classes;
   bool standby = false;                  // schedule nothing before lead() is called
   metrics::Registry* metrics = nullptr;  // null: nothing is measured; outlives the scheduler
@@ -90,8 +95,9 @@ struct SchedulerStats {
   SchedulingQueue::Sizes queue{};
   ClassCache::Stats classes;
   size_t waiting_on_permit = 0;
-  size_t binding = 0;
-  size_t inbox = 0;  // messages that are not handled yet
+  size_t binding = 0;   // past Permit and not bound yet
+  uint64_t pauses = 0;  // times that pods had to wait in the queue for these; see max_unbound
+  size_t inbox = 0;     // messages that are not handled yet
   bool synced = false;
 };
 
@@ -181,6 +187,8 @@ class Scheduler final : public Inbox, private HostBackend {
 
   // ---- one attempt (scheduling_cycle.cpp)
   bool schedule_one();
+  [[nodiscard]] size_t unbound() const { return attempts_.size() - waiting_.size(); }
+  [[nodiscard]] bool has_room();
   [[nodiscard]] PodRef as_nominated(const PodRef& pod) const;
   void evaluate(Attempt& attempt, Evaluation& result);
   [[nodiscard]] NodeRows all_nodes() const;
@@ -301,6 +309,7 @@ class Scheduler final : public Inbox, private HostBackend {
   bool started_ = false;  // every plugin was created and started
   bool synced_ = false;
   bool standby_ = false;
+  bool paused_ = false;  // there is no room for a further pod; see has_room()
   SchedulerStats counters_;
 
   mutable std::mutex mutex_;

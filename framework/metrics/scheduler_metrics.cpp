@@ -144,6 +144,19 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
                               "Bindings that failed after a node had been chosen.",
                               {}})
                       .with({})),
+      unbound_pods(
+          r.gauges(
+               {"plimsoll_unbound_pods", "Pods past Permit whose bindings have not ended yet.", {}})
+              .with({})),
+      unbound_limit(r.gauges({"plimsoll_unbound_pods_limit",
+                              "With so many of them no further pod is taken from the queue.",
+                              {}})
+                        .with({})),
+      pauses(r.counters({"plimsoll_unbound_pauses_total",
+                         "Times that pods had to wait in the queue because so many were not bound "
+                         "yet.",
+                         {}})
+                 .with({})),
       waiting_pods(r.gauges({"plimsoll_waiting_pods", "Pods that wait on Permit.", {}}).with({})),
       inbox_depth(r.gauges({"plimsoll_inbox_depth",
                             "Messages that the scheduling loop has not handled yet.",

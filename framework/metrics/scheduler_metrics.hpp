@@ -83,6 +83,9 @@ struct SchedulerMetrics {
 
   // ---- Plimsoll's own
   Counter bind_errors;
+  Gauge unbound_pods;
+  Gauge unbound_limit;
+  Counter pauses;
   Gauge waiting_pods;
   Gauge inbox_depth;
   Gauge synced;
