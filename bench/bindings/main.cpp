@@ -19,6 +19,7 @@ struct Arguments {
   int rounds = 3;
   bool no_events = false;
   bool fixed = false;
+  bool in_turn = false;
   std::vector<std::size_t> binds;
   std::vector<std::size_t> events;
   std::vector<std::string> connections{"h2"};
@@ -33,29 +34,48 @@ struct Row {
   double client_ms = 0;
 };
 
-Result<Row> run_once(const Arguments& arguments, const LoopOptions& options) {
+// A fresh API server with pods to bind; only the thread that made it may use it.
+struct Field {
+  std::unique_ptr<test::KubeCluster> cluster;
+  std::vector<PodName> pods;
+  std::unique_ptr<BindingWatch> watch;  // as when a scheduler is measured
+};
+
+Result<Field> make_field(const FleetShape& shape) {
+  Field field;
   auto cluster = test::KubeCluster::start();
   if (!cluster) return fail(cluster.error());
-  if (auto made = create_nodes(**cluster, arguments.shape); !made) return fail(made.error());
-  if (auto made = create_pods(**cluster, arguments.shape); !made) return fail(made.error());
-  const auto pods = list_pods(**cluster);
+  field.cluster = std::move(*cluster);
+  if (auto made = create_nodes(*field.cluster, shape); !made) return fail(made.error());
+  if (auto made = create_pods(*field.cluster, shape); !made) return fail(made.error());
+  auto pods = list_pods(*field.cluster);
   if (!pods) return fail(pods.error());
-  auto watch = BindingWatch::start(**cluster);  // as when a scheduler is measured
+  field.pods = std::move(*pods);
+  auto watch = BindingWatch::start(*field.cluster);
   if (!watch) return fail(watch.error());
+  field.watch = std::move(*watch);
+  return field;
+}
+
+// Binds the pods from `begin` on, so many; those before are bound.
+Result<Row> bind_pods(Field& field, const Arguments& arguments, std::size_t begin, std::size_t pods,
+                      const LoopOptions& options) {
+  const auto first = field.pods.begin() + static_cast<std::ptrdiff_t>(begin);
+  const std::vector<PodName> part(first, first + static_cast<std::ptrdiff_t>(pods));
   const pid_t server = child_named("kube-apiserver");
   const double server_before = cpu_seconds(server);
   const double own_before = cpu_seconds(::getpid());
-  const auto result = write_bindings(**cluster, *pods, arguments.shape.nodes, options);
+  const auto result = write_bindings(*field.cluster, part, arguments.shape.nodes, options);
   if (!result) return fail(result.error());
   if (result->bind_failures + result->event_failures > 0) {
     return fail(ErrorCode::kInternal, std::to_string(result->bind_failures) + " bindings and " +
                                           std::to_string(result->event_failures) +
                                           " events were not written");
   }
-  if (!(*watch)->wait(pods->size(), std::chrono::seconds(10))) {
-    return fail(ErrorCode::kInternal, "not all pods were seen bound: " + (*watch)->failure());
+  if (!field.watch->wait(begin + pods, std::chrono::seconds(10))) {
+    return fail(ErrorCode::kInternal, "not all pods were seen bound: " + field.watch->failure());
   }
-  const auto count = static_cast<double>(pods->size());
+  const auto count = static_cast<double>(pods);
   return Row{.binds_per_second = count / result->seconds,
              .all_per_second = count / result->all_seconds,
              .server_ms = (cpu_seconds(server) - server_before) / count * 1e3,
@@ -95,43 +115,82 @@ LoopOptions options_of(const Arguments& arguments, const Setting& setting) {
   return options;
 }
 
-// Prints a row; false if a round failed.
-bool measure_setting(const Arguments& arguments, const Setting& setting) {
-  const LoopOptions options = options_of(arguments, setting);
-  std::vector<Row> rows;
-  for (int round = 0; round < arguments.rounds; ++round) {
-    const auto row = run_once(arguments, options);
-    if (!row) {
-      std::fprintf(stderr, "bindings: %s\n", row.error().message.c_str());
-      return false;
+// By setting; a row for each round.
+using Rows = std::vector<std::vector<Row>>;
+
+// Each setting on API servers of its own.
+Result<Rows> measure_apart(const Arguments& arguments, const std::vector<Setting>& settings) {
+  Rows rows(settings.size());
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    for (int round = 0; round < arguments.rounds; ++round) {
+      auto field = make_field(arguments.shape);
+      if (!field) return fail(field.error());
+      auto row =
+          bind_pods(*field, arguments, 0, field->pods.size(), options_of(arguments, settings[i]));
+      if (!row) return fail(row.error());
+      rows[i].push_back(*row);
     }
-    rows.push_back(*row);
   }
-  std::printf("| %s | %s | %zu | %s | %.0f | %.0f | %.2f | %.3f |\n", setting.connections.c_str(),
-              setting.bodies.c_str(), setting.binds,
-              options.events ? std::to_string(setting.events).c_str() : "none written",
-              median(rows, &Row::binds_per_second), median(rows, &Row::all_per_second),
-              median(rows, &Row::server_ms), median(rows, &Row::client_ms));
-  std::fflush(stdout);
-  return true;
+  return rows;
 }
 
-int measure(const Arguments& arguments) {
-  std::printf(
-      "%d nodes, %d pods, median of %d rounds, each on a fresh API server\n\n"
-      "| connections | bodies | binds in flight | events in flight | pods bound/s | with events/s "
-      "| API server CPU, "
-      "ms/pod "
-      "| client CPU, ms/pod |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
-      arguments.shape.nodes, arguments.shape.pods, arguments.rounds);
+// All settings in turn on one API server: what else the machine does meets all of them.
+Result<Rows> measure_in_turn(const Arguments& arguments, const std::vector<Setting>& settings) {
+  FleetShape shape = arguments.shape;
+  shape.pods *= static_cast<int>(settings.size()) * (arguments.rounds + 1);
+  auto field = make_field(shape);
+  if (!field) return fail(field.error());
+  Rows rows(settings.size());
+  const auto part = static_cast<std::size_t>(arguments.shape.pods);
+  std::size_t begin = 0;
+  for (int round = 0; round <= arguments.rounds; ++round) {
+    for (std::size_t i = 0; i < settings.size(); ++i) {
+      auto row = bind_pods(*field, arguments, begin, part, options_of(arguments, settings[i]));
+      if (!row) return fail(row.error());
+      if (round > 0) rows[i].push_back(*row);  // the first one warms the server up
+      begin += part;
+    }
+  }
+  return rows;
+}
+
+std::vector<Setting> settings_of(const Arguments& arguments) {
+  std::vector<Setting> settings;
   for (const std::string& connections : arguments.connections) {
     for (const std::string& bodies : arguments.bodies) {
       for (const std::size_t binds : arguments.binds) {
         for (const std::size_t events : arguments.events) {
-          if (!measure_setting(arguments, {connections, bodies, binds, events})) return 1;
+          settings.push_back({connections, bodies, binds, events});
         }
       }
     }
+  }
+  return settings;
+}
+
+int measure(const Arguments& arguments) {
+  const std::vector<Setting> settings = settings_of(arguments);
+  const auto rows =
+      arguments.in_turn ? measure_in_turn(arguments, settings) : measure_apart(arguments, settings);
+  if (!rows) {
+    std::fprintf(stderr, "bindings: %s\n", rows.error().message.c_str());
+    return 1;
+  }
+  std::printf(
+      "%d nodes, %d pods, median of %d rounds, %s\n\n"
+      "| connections | bodies | binds in flight | events in flight | pods bound/s | with events/s "
+      "| API server CPU, ms/pod | client CPU, ms/pod |\n"
+      "| --- | --- | --- | --- | --- | --- | --- | --- |\n",
+      arguments.shape.nodes, arguments.shape.pods, arguments.rounds,
+      arguments.in_turn ? "in turn on one API server" : "each on a fresh API server");
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const Setting& setting = settings[i];
+    const std::vector<Row>& of = (*rows)[i];
+    std::printf("| %s | %s | %zu | %s | %.0f | %.0f | %.2f | %.3f |\n", setting.connections.c_str(),
+                setting.bodies.c_str(), setting.binds,
+                arguments.no_events ? "none written" : std::to_string(setting.events).c_str(),
+                median(of, &Row::binds_per_second), median(of, &Row::all_per_second),
+                median(of, &Row::server_ms), median(of, &Row::client_ms));
   }
   return 0;
 }
@@ -156,6 +215,8 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--fixed", arguments.fixed,
                "always as many in flight as may be: the window does not adapt");
+  app.add_flag("--in-turn", arguments.in_turn,
+               "one API server for all settings and rounds; --pods for each");
   app.add_option("--connections", arguments.connections,
                  "h2: one HTTP/2 connection each for bindings and events; h1: as many HTTP/1.1 "
                  "connections as writes in flight; several: a row for each")
