@@ -198,7 +198,17 @@ void Accounts::reserve_unknown(std::string_view uid, std::string_view node,
 
 void Accounts::unreserve(std::string_view uid) {
   const auto it = pods_.find(uid);
-  if (it != pods_.end() && it->second.assumed) erase(it);
+  if (it == pods_.end()) return;
+  if (it->second.assumed) return erase(it);
+  if (!it->second.unshown) return;
+  // An earlier binding was carried out, whose answer was lost: this promise was never written.
+  PodRecord shown;
+  shown.node = it->second.node;
+  shown.name = it->second.name;
+  shown.from_requests = true;
+  shown.asked = it->second.asked;
+  resolve_by_checkpoint(uid, entry(shown.node).state, shown);
+  put(uid, std::move(shown));
 }
 
 PodRecord Accounts::record_of_annotation(const AssignedPod& pod,
@@ -249,6 +259,8 @@ AnnotationProblems Accounts::pod_assigned(const AssignedPod& pod) {
   if (!pod.allocated && before != pods_.end() && !before->second.from_requests &&
       before->second.node == pod.node) {
     before->second.assumed = false;
+    before->second.unshown = true;
+    before->second.asked = asked;
     return problems;
   }
   put(pod.uid, pod.allocated ? record_of_annotation(pod, problems)

@@ -49,6 +49,7 @@ struct PodRecord {
   std::array<int64_t, kMaxTypes> unknown{};  // whole devices that nobody named
   uint32_t blocked = 0;                      // types of which all devices count as used
   bool assumed = false;                      // reserved, not yet seen as assigned
+  bool unshown = false;                      // reserved, and seen as assigned without an annotation
   bool from_requests = false;  // no annotation: `asked` and the node's checkpoint decide
   std::array<int64_t, kMaxTypes> asked{};
   std::string name;                   // "namespace/name"; empty: not told
@@ -93,7 +94,8 @@ class Accounts {
   // pod asks for. Should a Device object come meanwhile, they are withheld.
   void reserve_unknown(std::string_view uid, std::string_view node,
                        std::span<const ResourceQuantity> requests, std::string_view name = {});
-  // The binding failed. Does nothing for a pod that the API server has shown as assigned.
+  // The binding failed. Of a pod that the API server has shown as assigned what it has shown
+  // counts.
   void unreserve(std::string_view uid);
   // Idempotent; called for every change too. Without the annotation, a pod that asks for devices
   // holds that many whole ones, nobody knows which: the highest free minors are withheld, unless

@@ -86,6 +86,21 @@ TEST_F(AccountsTest, AServerThatDropsTheAnnotationDoesNotFreeTheDevice) {
   EXPECT_EQ(give(kOneGpu), "Insufficient gpu devices");
 }
 
+// It was bound while its node had no Device object, the answer was lost, and it was tried again.
+TEST_F(AccountsTest, APromiseWhoseBindingFailedEndsThoughThePodIsBound) {
+  cards(2);
+  pod("a", kOneGpu);
+  const std::string shown = accounts_.dump();
+  accounts_.pod_removed("a");
+  accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi)});
+  pod("a", kOneGpu);
+  EXPECT_NE(accounts_.dump(), shown);
+  accounts_.unreserve("a");
+  EXPECT_EQ(accounts_.dump(), shown);
+  accounts_.unreserve("a");
+  EXPECT_EQ(accounts_.dump(), shown);
+}
+
 TEST_F(AccountsTest, PodsBeforeDevicesAndDevicesBeforePodsAreTheSame) {
   const char* annotation =
       R"({"gpu":[{"minor":1,"resources":{"koordinator.sh/gpu-core":"100",
