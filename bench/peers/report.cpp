@@ -168,8 +168,9 @@ std::string tables(const std::vector<Outcome>& outcomes) {
         ratios;
   }
   if (!arrivals.empty()) {
+    if (!text.empty()) text += "\n";
     text +=
-        "\n| steady arrival | who | pods | p50, ms | p99, ms | CPU s/1,000 pods | Plimsoll to "
+        "| steady arrival | who | pods | p50, ms | p99, ms | CPU s/1,000 pods | Plimsoll to "
         "kube-scheduler: p50; p99; CPU |\n| --- | --- | --- | --- | --- | --- | --- |\n" +
         arrivals;
   }

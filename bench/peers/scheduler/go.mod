@@ -2,7 +2,7 @@ module plimsoll.dev/bench/peers/scheduler
 
 go 1.26.0
 
-// The newest published scheduler-plugins. It does not compile against Kubernetes 1.36, where the framework's interfaces
+// The newest scheduler-plugins that the module proxy gave. It does not compile against Kubernetes 1.36, where the framework's interfaces
 // have moved to another package, so it gets its own Kubernetes: 1.34, at the newest patch of which all modules were to be had.
 
 require (
