@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "framework/base/json_quote.hpp"
+
 namespace plimsoll::bench {
 namespace {
 
@@ -81,7 +83,7 @@ RawRef make_devices(size_t number) {
                  name + R"("},"spec":{"devices":[)" + devices + "]}}");
 }
 
-PodRef make_pod(size_t number, Shape shape, bool gpus, SymbolTable& symbols) {
+PodRef make_pod(size_t number, Shape shape, bool gpus, SymbolTable& symbols, const Bound& bound) {
   const size_t kind = shape == Shape::kIdentical ? 0 : number % 100;
   const size_t cpus = 1 + kind % 4;
   const std::string memory = shape == Shape::kDifferent ? std::to_string(2'000'000 + number) + "Ki"
@@ -93,10 +95,18 @@ PodRef make_pod(size_t number, Shape shape, bool gpus, SymbolTable& symbols) {
                R"(","koordinator.sh/gpu-memory-ratio":")" + share + '"';
   }
   const std::string name = "pod-" + std::to_string(number);
+  std::string annotations;
+  for (const auto& [key, value] : bound.annotations) {
+    if (!annotations.empty()) annotations += ',';
+    append_json_string(annotations, key);
+    annotations += ':';
+    append_json_string(annotations, value);
+  }
   return must(decode_pod(
       R"({"metadata":{"name":")" + name + R"(","namespace":"default","uid":")" + name +
-          R"(","labels":{"app":"kind-)" + std::to_string(kind) +
-          R"("}},"spec":{"schedulerName":"topo","priority":0,"containers":[{"name":"main",)"
+          R"(","annotations":{)" + annotations + R"(},"labels":{"app":"kind-)" +
+          std::to_string(kind) + R"("}},"spec":{"nodeName":")" + bound.node +
+          R"(","schedulerName":"topo","priority":0,"containers":[{"name":"main",)"
           R"("resources":{"requests":{)" +
           amounts + R"(},"limits":{)" + amounts + R"(}}}]},"status":{"phase":"Pending"}})",
       symbols));

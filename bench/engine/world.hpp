@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "framework/api/decode.hpp"
 #include "framework/api/objects.hpp"
@@ -23,8 +25,16 @@ inline constexpr int kGpus = 8;
 // Its 8 GPUs, two at each PCIe id.
 [[nodiscard]] RawRef make_devices(size_t number);
 
+// What a binding gave a pod.
+struct Bound {
+  std::string node;
+  std::vector<std::pair<std::string, std::string>> annotations;
+};
+
 // Guaranteed, whole CPUs. Mixed: a hundred kinds, of CPUs and memory, and with `gpus` every tenth
-// of them asks for a GPU or a share of one. Different: the memory of each is its own.
-[[nodiscard]] PodRef make_pod(size_t number, Shape shape, bool gpus, SymbolTable& symbols);
+// of them asks for a GPU or a share of one. Different: the memory of each is its own. `bound`: as
+// the watch shows it once it is bound.
+[[nodiscard]] PodRef make_pod(size_t number, Shape shape, bool gpus, SymbolTable& symbols,
+                              const Bound& bound = {});
 
 }  // namespace plimsoll::bench

@@ -57,8 +57,7 @@ class NodeDevice {
   const uint32_t score_aspects;
   const bool normalizes_by_extremes;
 
-  NodeDevice(Host host, std::string_view args_json)
-      : NodeDevice(host, read_args(args_json)) {}
+  NodeDevice(Host host, std::string_view args_json) : NodeDevice(host, read_args(args_json)) {}
   NodeDevice(Host host, DeviceArgs args)
       : score_aspects(args.fragmentation ? PLIMSOLL_ASPECT_CLUSTER : PLIMSOLL_ASPECT_PLUGIN),
         normalizes_by_extremes(!args.fragmentation),
@@ -165,7 +164,9 @@ class NodeDevice {
   Status pre_score(plimsoll_cycle& cycle, Pod pod, Nodes nodes) {
     if (fragmentation_) fragmentation_->rank(cycle, pod, asked_in(cycle), nodes);
     const Attempt* attempt = host_.state<Attempt>(cycle);
-    if (attempt == nullptr || attempt->group == nullptr) return {};
+    // To a pod that asks for no device all nodes are the same.
+    if (attempt == nullptr) return fragmentation_ ? Status::success() : Status::skip();
+    if (attempt->group == nullptr) return {};
     for (size_t i = 0; i < nodes.size(); ++i) attempt->group->feasible.push_back(nodes[i].slot());
     std::sort(attempt->group->feasible.begin(), attempt->group->feasible.end());
     return {};
