@@ -1,6 +1,8 @@
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "plugins/topology/amount.hpp"
 #include "plugins/topology/explain_text.hpp"
@@ -19,6 +21,9 @@ using sdk::str;
 using sdk::view;
 
 namespace {
+
+// Nodes that the ledger is asked about at once: as many as stay in a cache until they are scored.
+constexpr size_t kBatch = 64;
 
 NodeAllocatable allocatable_of(Node node) {
   return {&node.object().allocatable, node->allocatable, node->resource_count};
@@ -290,29 +295,38 @@ void NodeResourceTopologyMatch::note(const plimsoll_pod& pod, const Asked& asked
   refusals_.note(hash_requests(pod), asked.inquiry, round);
 }
 
-// Nodes as they are. All slots are read before any node is judged: they lie scattered, and that way
-// the processor waits for many at a time.
+// Nodes as they are. Mostly all of them are asked about, and the scheduler lists their slots.
 template <typename Refuse>
 void NodeResourceTopologyMatch::filter_many(const Asked& asked, Nodes nodes,
                                             const sdk::Verdicts& verdicts, FilterRound& round,
                                             const Refuse& refuse) const {
-  std::vector<uint32_t> slots;
-  std::vector<uint32_t> rows;
-  slots.reserve(nodes.size());
-  rows.reserve(nodes.size());
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (!verdicts.open(i)) continue;
-    slots.push_back(nodes[i].slot());
-    rows.push_back(static_cast<uint32_t>(i));
+  std::vector<uint32_t> rows;  // that are open; empty: all of them
+  std::vector<uint32_t> listed;
+  std::span<const uint32_t> slots = nodes.slots();
+  bool all = !slots.empty();
+  for (size_t i = 0; all && i < nodes.size(); ++i) all = verdicts.open(i);
+  if (!all) {
+    rows.reserve(nodes.size());
+    listed.reserve(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!verdicts.open(i)) continue;
+      rows.push_back(static_cast<uint32_t>(i));
+      listed.push_back(nodes[i].slot());
+    }
+    slots = listed;
   }
+  if (slots.empty()) return;
+  const uint32_t most = *std::max_element(slots.begin(), slots.end());
+  round.asked.reserve(most);
+  round.refused.reserve(most);
   LedgerAccess::Judgements judgements;
   ledger_.judge_many(slots, asked.inquiry, judgements);
-  for (size_t i = 0; i < rows.size(); ++i) {
+  for (size_t i = 0; i < slots.size(); ++i) {
     const Judgement judgement = judgements.at(i);
     round.asked.set(slots[i]);
     if (judgement.fits()) continue;
     round.refused.set(slots[i]);
-    refuse(rows[i], judgement, false);
+    refuse(all ? i : rows[i], judgement, false);
   }
 }
 
@@ -363,16 +377,26 @@ Status NodeResourceTopologyMatch::score(const plimsoll_cycle& cycle, Pod pod, No
   const auto reading = ledger_.read(*pod);
   const PodRequest& request = reading->request;
   const WhatIf* what_if = host_.state<WhatIf>(cycle);
+  const NodeScore score(args_.scoring, request);
   Scratch scratch;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (const WhatIf::Changes* changes = changes_on(what_if, nodes[i])) {
-      fits_changed(*changes, nodes[i], scratch, [&](const plimsoll_numa_node& zones) {
-        scores[i] = score_node(args_.scoring, request, &zones, scratch);
-        return true;  // what is sure will do
-      });
-      continue;
+  std::array<uint32_t, kBatch> listed;
+  std::array<plimsoll_numa_landing, kBatch> landings;
+  for (size_t begin = 0; begin < nodes.size(); begin += kBatch) {
+    const auto slots = slots_of(nodes, begin, listed);
+    ledger_.land_many(slots, nullptr, std::span(landings).first(slots.size()));
+    for (size_t i = 0; i < slots.size(); ++i) {
+      scores[begin + i] = score.on(landings[i].node, scratch);
     }
-    scores[i] = score_node(args_.scoring, request, ledger_.node(nodes[i].slot()), scratch);
+  }
+  if (what_if == nullptr) return Status::success();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const WhatIf::Changes* changes = changes_on(what_if, nodes[i]);
+    if (changes == nullptr) continue;
+    scores[i] = 0;
+    fits_changed(*changes, nodes[i], scratch, [&](const plimsoll_numa_node& zones) {
+      scores[i] = score.on(&zones, scratch);
+      return true;  // what is sure will do
+    });
   }
   return Status::success();
 }

@@ -34,6 +34,8 @@ class Slots {
   }
   [[nodiscard]] bool test(uint32_t slot) const { return (word(slot / 64) >> slot % 64 & 1) != 0; }
   [[nodiscard]] bool empty() const { return words_.empty(); }
+  // Slots below this one are to come.
+  void reserve(uint32_t slots) { words_.reserve(slots / 64 + 1); }
   // Takes over the members of `values` among `among`.
   void assign(const Slots& among, const Slots& values);
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "plugins/topology/fit.hpp"
 #include "plugins/topology/kubelet/quick.hpp"
@@ -22,11 +23,21 @@ struct Inquiry {
   // Whether any kubelet could refuse the pod for want of zones. False: it fits everywhere.
   [[nodiscard]] bool matters() const { return demand->asks; }
 
+  // What a plain pod takes, in base units; as long as this.
+  [[nodiscard]] const plimsoll_numa_taking* taking_of(const kubelet::QuickPlan& plan);
+
   std::shared_ptr<const kubelet::PodDemand> demand;
   kubelet::QuickPlans plans;
   kubelet::Scratch scratch;
   kubelet::NodeState state;
   ZoneUse use;
+
+ private:
+  struct Taking {
+    kubelet::QuickPlan::Taking what;
+    plimsoll_numa_taking table{};
+  };
+  std::vector<std::unique_ptr<Taking>> takings_;  // few: models differ in what they tie to zones
 };
 
 struct Judgement {

@@ -6,6 +6,11 @@
 #include "plugins/topology/placement.hpp"
 
 namespace plimsoll::topology {
+namespace {
+
+constexpr size_t kLine = 64;  // bytes
+
+}  // namespace
 
 Ledger::PodKey Ledger::key_of(std::string_view uid) {
   return {xxh64(uid, 1), xxh64(uid, 2)};
@@ -67,12 +72,20 @@ void Ledger::look(const NodeRecord& node) {
   Glance& glance = glances_[node.slot];
   glance = {};
   const bool clear = node.reported && !node.refused_one && node.refusals.empty() &&
-                     node.whole_cores_ms == 0 && since.worlds.size() == 1 &&
-                     since.unbound.empty() && !since.blurred && !since.open_ended;
+                     node.whole_cores_ms == 0 && since.worlds.size() == 1 && !since.blurred &&
+                     !since.open_ended && since.unbound.empty();
   if (!clear) return;
   glance.model = node.model.get();
-  glance.counts = since.worlds.front().counts();
   glance.count = node.model->groups_at;
+  GlanceCells& own = glance_cells_[node.slot];
+  if (own.count != glance.count) {
+    if (own.cells != nullptr) memory_.deallocate(own.cells, own.count * sizeof(int64_t), kLine);
+    own = {};
+    own.cells = static_cast<int64_t*>(memory_.allocate(glance.count * sizeof(int64_t), kLine));
+    own.count = glance.count;
+  }
+  std::copy_n(since.worlds.front().counts(), glance.count, own.cells);
+  glance.counts = own.cells;
   glance.brief = kubelet::Brief(*node.model, since.worlds.front());
   glance.leaving = node.zones.view().leaving != 0;
 }
@@ -92,6 +105,7 @@ void Ledger::node_added(std::string_view name, uint32_t slot) {
     slots_.resize(slot + 1, nullptr);
     views_.resize(slot + 1, nullptr);
     glances_.resize(slot + 1);
+    glance_cells_.resize(slot + 1);
   }
   if (slots_[slot] != nullptr) slots_[slot]->slot = UINT32_MAX;  // reused
   record.slot = slot;
@@ -147,7 +161,7 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   before.zones = std::move(node.zones);
   before.model = node.model;
   before.state = std::move(node.state);
-  node.zones = NumaNode(nrt, index_, nrt.written_ms != 0 ? nrt.written_ms : now_ms);
+  node.zones = NumaNode(nrt, index_, nrt.written_ms != 0 ? nrt.written_ms : now_ms, &memory_);
   kubelet::NodeFacts facts = facts_.read(nrt);
   if (facts.model != node.model) node.counts = counts_model(facts.model);
   node.model = std::move(facts.model);

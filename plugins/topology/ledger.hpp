@@ -33,6 +33,7 @@
 
 #include <atomic>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <set>
 #include <span>
@@ -82,6 +83,8 @@ struct LedgerStats {
 class Ledger {
  public:
   explicit Ledger(const ResourceIndex& index) : index_(index), facts_(index) {}
+  Ledger(const Ledger&) = delete;
+  Ledger& operator=(const Ledger&) = delete;
 
   // ---- events, in any order
   void node_added(std::string_view name, uint32_t slot);
@@ -140,6 +143,10 @@ class Ledger {
   [[nodiscard]] Placement likely(uint32_t slot, Inquiry& pod) const;
   // The same for scores (ledger_service.h, `use`). Null: nowhere, or no report.
   [[nodiscard]] const plimsoll_numa_use* use(uint32_t slot, Inquiry& pod) const;
+  // The same of many nodes, where that is simple (ledger_service.h, `land_many`). `pod` may be
+  // null. `landings`: as many as `slots`.
+  void land_many(std::span<const uint32_t> slots, Inquiry* pod,
+                 std::span<plimsoll_numa_landing> landings) const;
   // Where the pod is promised to be, or else would land in a what-if (ledger_service.h, `where`;
   // ledger_where.cpp). Nothing: not known, or refused.
   [[nodiscard]] std::optional<Whereabouts> where(
@@ -325,14 +332,19 @@ class Ledger {
     std::vector<PodRecord> pods;
     std::vector<GonePod> gone;
   };
-  // What a question about a node reads first, all nodes close together. look() keeps it in step.
+  // What a question about a node reads first, all nodes close together: what else there is of them
+  // lies scattered among everything that ever happened. look() keeps it in step.
   struct Glance {
     const kubelet::NodeModel* model = nullptr;
-    const int64_t* counts = nullptr;  // of the one state in which the node may be; null: it is not
-                                      // that simple, or there is no report
+    const int64_t* counts = nullptr;  // a copy of those of the one state in which the node may be;
+                                      // null: it is not that simple, or there is no report
     uint32_t count = 0;
     kubelet::Brief brief;
     bool leaving = false;
+  };
+  struct GlanceCells {
+    int64_t* cells = nullptr;  // of memory_
+    uint32_t count = 0;
   };
   struct Matcher;
   // What a report replaces.
@@ -400,6 +412,8 @@ class Ledger {
   [[nodiscard]] static Verdict learned(const NodeRecord& node, const kubelet::PodDemand& pod);
   void touch(NodeRecord& node, Ease ease);
   void look(const NodeRecord& node);
+  [[nodiscard]] uint32_t zone_at_a_glance(const Glance& glance, Inquiry& pod,
+                                          const kubelet::QuickPlan*& plan) const;
   // ledger_easing.cpp
   [[nodiscard]] static bool eases(const NodeRecord& node, const Before& before);
   [[nodiscard]] static bool certain(const NodeRecord& node);
@@ -421,6 +435,8 @@ class Ledger {
   void trim_gone(NodeRecord& node);
   void cover(PodRecord& pod, uint64_t& counter, bool weak);
 
+  // Of what questions read of every node: in few pieces, so that it lies close together.
+  std::pmr::unsynchronized_pool_resource memory_{{0, size_t{16} << 10}};
   ResourceIndex index_;
   kubelet::FactsReader facts_;
   PodMemo<Kind> kinds_;
@@ -431,7 +447,8 @@ class Ledger {
   std::unordered_map<std::string, std::unique_ptr<NodeRecord>> nodes_;
   std::vector<NodeRecord*> slots_;
   std::vector<const plimsoll_numa_node*> views_;
-  std::vector<Glance> glances_;  // by slot
+  std::vector<Glance> glances_;            // by slot
+  std::vector<GlanceCells> glance_cells_;  // by slot
   std::unordered_map<PodKey, NodeRecord*, PodKeyHash> pods_;
   std::vector<uint32_t> touched_;
   std::vector<uint32_t> freed_;

@@ -190,6 +190,15 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
       });
       return use;
     };
+    table.land_many = [](void* ctx, const uint32_t* slots, uint32_t count,
+                         plimsoll_numa_inquiry* pod, plimsoll_numa_landing* landings) {
+      std::fill_n(landings, count, plimsoll_numa_landing{});
+      of(ctx).guarded([&] {
+        of(ctx).ledger.land_many({slots, count}, pod == nullptr ? nullptr : &pod->inquiry,
+                                 {landings, count});
+        return 1;
+      });
+    };
   }
 
   void fill_zones() {

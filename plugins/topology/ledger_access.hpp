@@ -8,6 +8,7 @@
 // Instances of other plugins may be the owner: NodeResourceTopologyMatch and TopologyScore work in
 // any combination.
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <plimsoll/arguments.hpp>
@@ -29,6 +30,16 @@ inline constexpr std::string_view kNrtResource =
     "noderesourcetopologies.v1alpha2.topology.node.k8s.io";
 inline constexpr std::string_view kOldNrtResource =
     "noderesourcetopologies.v1alpha1.topology.node.k8s.io";
+
+// The slots of room.size() rows, or as many as there are, from `begin` on: as the scheduler lists
+// them, or, where it does not (what-ifs), read from the rows into `room`.
+[[nodiscard]] inline std::span<const uint32_t> slots_of(sdk::Nodes nodes, size_t begin,
+                                                        std::span<uint32_t> room) {
+  const size_t count = std::min(room.size(), nodes.size() - begin);
+  if (const auto listed = nodes.slots(); !listed.empty()) return listed.subspan(begin, count);
+  for (size_t i = 0; i < count; ++i) room[i] = nodes[begin + i].slot();
+  return room.first(count);
+}
 
 class LedgerAccess {
  public:
@@ -94,6 +105,12 @@ class LedgerAccess {
                                     Verdict verdict) const;
   [[nodiscard]] const plimsoll_numa_use* use(uint32_t slot, const Inquiry& pod) const {
     return service_->use(service_->ctx, slot, pod.get());
+  }
+
+  void land_many(std::span<const uint32_t> slots, const Inquiry& pod,
+                 std::span<plimsoll_numa_landing> landings) const {
+    service_->land_many(service_->ctx, slots.data(), static_cast<uint32_t>(slots.size()), pod.get(),
+                        landings.data());
   }
 
   // For requeue hints, as the service's functions of the same names; eased on the loop only.

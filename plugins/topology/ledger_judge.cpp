@@ -1,9 +1,11 @@
 // Questions about one more pod on a node as it may be. Nothing of the ledger changes.
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <plimsoll/views.hpp>
 
+#include "plugins/topology/amount.hpp"
 #include "plugins/topology/ledger_history.hpp"
 #include "plugins/topology/placement.hpp"
 #include "plugins/topology/room.hpp"
@@ -204,22 +206,101 @@ Judgement Ledger::judge(uint32_t slot, Inquiry& pod) const {
   return judgement;
 }
 
+// Of a plain pod on a node of which that is all there is to say: see QuickPlan::zone_of. `plan`:
+// that of the node, if it comes to that.
+uint32_t Ledger::zone_at_a_glance(const Glance& glance, Inquiry& pod,
+                                  const kubelet::QuickPlan*& plan) const {
+  if (glance.counts == nullptr) return kubelet::QuickPlan::kNoZone;
+  plan = &pod.plans.of(*glance.model, *pod.demand);
+  if (!plan->is_plain() || plan->says_nothing(glance.brief)) return kubelet::QuickPlan::kNoZone;
+  return plan->zone_of(glance.counts);
+}
+
+namespace {
+
+// Most of the time would go by waiting for memory: what is read of a node is asked for some nodes
+// ahead.
+constexpr size_t kAhead = 8;
+
+void prefetch(const int64_t* cells, uint32_t count) {
+  constexpr uint32_t kLine = 64 / sizeof(int64_t);
+  for (uint32_t cell = 0; cells != nullptr && cell < count; cell += kLine) {
+    __builtin_prefetch(cells + cell);
+  }
+}
+
+}  // namespace
+
 void Ledger::judge_many(std::span<const uint32_t> slots, Inquiry& pod,
                         std::span<Judgement> judgements) const {
-  // Most of the time would go by waiting for memory: what a node has free is asked for some nodes
-  // ahead.
-  constexpr size_t kAhead = 8;
-  constexpr uint32_t kLine = 64 / sizeof(int64_t);
+  const bool quick = pod.matters() && !pod.scratch.uses_full_lists();
+  const kubelet::QuickPlan* plan = nullptr;
   for (size_t i = 0; i < slots.size(); ++i) {
     if (i + kAhead < slots.size() && slots[i + kAhead] < glances_.size()) {
       const Glance& next = glances_[slots[i + kAhead]];
-      for (uint32_t cell = 0; next.counts != nullptr && cell < next.count; cell += kLine) {
-        __builtin_prefetch(next.counts + cell);
-      }
+      prefetch(next.counts, next.count);
     }
-    judgements[i] = judge(slots[i], pod);
+    const uint32_t slot = slots[i];
+    const bool admitted =
+        quick && slot < glances_.size() &&
+        zone_at_a_glance(glances_[slot], pod, plan) != kubelet::QuickPlan::kNoZone;
+    judgements[i] = admitted ? Judgement() : judge(slot, pod);
   }
   if (slots.size() > kFewNodes) pod.plans.drop();
+}
+
+void Ledger::land_many(std::span<const uint32_t> slots, Inquiry* pod,
+                       std::span<plimsoll_numa_landing> landings) const {
+  const bool quick = pod != nullptr && !pod->scratch.uses_full_lists();
+  const kubelet::QuickPlan* plan = nullptr;
+  struct Known {
+    const NodeModel* model = nullptr;
+    const plimsoll_numa_taking* taking = nullptr;
+  };
+  std::array<Known, 8> takings;  // by number of the model, the last of each place
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (i + 2 * kAhead < slots.size()) {
+      const plimsoll_numa_node* later = node(slots[i + 2 * kAhead]);
+      if (later != nullptr) __builtin_prefetch(later);
+    }
+    if (i + kAhead < slots.size() && slots[i + kAhead] < glances_.size()) {
+      const Glance& next = glances_[slots[i + kAhead]];
+      if (quick) prefetch(next.counts, next.count);
+      const plimsoll_numa_node* view = node(slots[i + kAhead]);
+      if (view != nullptr) prefetch_cells(*view);
+    }
+    landings[i] = {node(slots[i]), nullptr, 0, 0};
+    if (!quick || landings[i].node == nullptr) continue;
+    const uint32_t column = zone_at_a_glance(glances_[slots[i]], *pod, plan);
+    if (column == kubelet::QuickPlan::kNoZone || !plan->has_affinity()) continue;
+    landings[i].column = column;
+    const NodeModel* model = glances_[slots[i]].model;
+    Known& known = takings[model->number % takings.size()];
+    if (known.model != model) known = {model, pod->taking_of(*plan)};
+    landings[i].taking = known.taking;
+  }
+}
+
+const plimsoll_numa_taking* Inquiry::taking_of(const kubelet::QuickPlan& plan) {
+  kubelet::QuickPlan::Taking what = plan.taking();
+  for (uint32_t i = 0; i < what.count; ++i) {
+    const int64_t unit = what.resource[i] == kubelet::kCpuResource ? 1000 : 1;
+    what.amount[i] = clamp_amount(std::min(what.amount[i], kMaxAmount / unit) * unit);
+  }
+  const auto same = [&](const auto& known) {
+    return known->what.count == what.count &&
+           std::equal(what.resource.begin(), what.resource.begin() + what.count,
+                      known->what.resource.begin()) &&
+           std::equal(what.amount.begin(), what.amount.begin() + what.count,
+                      known->what.amount.begin());
+  };
+  const auto known = std::find_if(takings_.begin(), takings_.end(), same);
+  if (known != takings_.end()) return &(*known)->table;
+  auto made = std::make_unique<Taking>();
+  made->what = what;
+  made->table = {sizeof made->table, what.count, made->what.resource.data(),
+                 made->what.amount.data()};
+  return &takings_.emplace_back(std::move(made))->table;
 }
 
 Judgement Ledger::judge_changed(uint32_t slot, Inquiry& pod, std::span<const plimsoll_str> without,

@@ -6,8 +6,8 @@
  * others find it. `ctx` is the first argument of every function. Nothing here blocks.
  *
  * Threads: `node`, `malformed`, `predict`, `pending_promises`, `fits_without`, `holds`, `inquire`,
- * `judge`, `judge_many`, `judge_changed`, `fits_soon`, `explain`, `use`, `where` and `occupied` are
- * const and may be called from filter and score on several threads at once; everything else on the
+ * `judge`, `judge_many`, `judge_changed`, `fits_soon`, `explain`, `use`, `land_many`, `where` and
+ * `occupied` are const and may be called from filter and score on several threads at once; everything else on the
  * scheduler loop only. What `node` returns is valid until the loop takes its next event.
  */
 #ifndef PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_
@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_NUMA_LEDGER_SERVICE "plimsoll.io/numa-ledger"
-#define PLIMSOLL_NUMA_LEDGER_VERSION 8
+#define PLIMSOLL_NUMA_LEDGER_VERSION 9
 
 enum {
   PLIMSOLL_NUMA_POLICY_NONE = 0,
@@ -76,6 +76,22 @@ typedef struct plimsoll_numa_use {
   const uint64_t* taken; /* by row: columns that something is taken from */
   const int64_t* free;   /* by cell: what is free once the pod is there */
 } plimsoll_numa_use;
+
+/* What a pod takes from the one zone that it lands in. Amounts above 0, in base units. */
+typedef struct plimsoll_numa_taking {
+  uint32_t size;
+  uint32_t count;
+  const uint32_t* resources; /* plimsoll_resource.index */
+  const int64_t* amounts;
+} plimsoll_numa_taking;
+
+/* Where a pod lands on one node of a batch. */
+typedef struct plimsoll_numa_landing {
+  const plimsoll_numa_node* node;     /* NULL: it reported no zones */
+  const plimsoll_numa_taking* taking; /* NULL: it is not that simple, ask `use` */
+  uint32_t column;                    /* with `taking`: of the zone; the policy keeps to it */
+  uint32_t reserved;
+} plimsoll_numa_landing;
 
 /* The zones of one resource that one container of a pod gets. A block of memory is on all of its
  * zones. */
@@ -208,6 +224,11 @@ typedef struct plimsoll_numa_ledger {
    * kubelet would refuse it there, or the node reported no zones. Valid until the next question
    * with the same `pod`, and as long as what `node` returns. */
   const plimsoll_numa_use* (*use)(void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod);
+  /* The same of `count` nodes, for those on which the pod is one container that finds one zone with
+   * all of it; much faster than `use`. `landings` has as many; `node` as long as what the function
+   * `node` returns, `taking` as long as `pod`, which may be NULL: then only the nodes are told. */
+  void (*land_many)(void* ctx, const uint32_t* slots, uint32_t count, plimsoll_numa_inquiry* pod,
+                    plimsoll_numa_landing* landings);
 
   /* ---- for those who give out what no kubelet knows of (devices) next to what it gives */
   /* PLIMSOLL_NUMA_PLACE_*, and the zones of each container put: where the pod is promised to be on

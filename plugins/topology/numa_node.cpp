@@ -1,10 +1,14 @@
 #include "plugins/topology/numa_node.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <new>
 #include <vector>
 
 namespace plimsoll::topology {
 namespace {
+
+constexpr size_t kLineBytes = 64;
 
 // Columns in ascending order of zone ids: the positions of the zones in the report.
 std::vector<uint32_t> sorted_positions(const NrtObject& nrt) {
@@ -32,55 +36,69 @@ size_t words(size_t bytes) {
 
 }  // namespace
 
-NumaNode::NumaNode(const NrtObject& nrt, const ResourceIndex& index, int64_t reported_ms) {
-  view_.size = sizeof view_;
-  view_.policy = static_cast<uint8_t>(nrt.manager.policy);
-  view_.scope = static_cast<uint8_t>(nrt.manager.scope);
-  view_.max_numa_nodes = nrt.manager.max_numa_nodes;
-  view_.reported_ms = reported_ms;
-  fill(nrt, index);
+NumaNode::NumaNode(const NrtObject& nrt, const ResourceIndex& index, int64_t reported_ms,
+                   std::pmr::memory_resource* memory) {
+  fill(nrt, index, memory);
+  view_->size = sizeof *view_;
+  view_->policy = static_cast<uint8_t>(nrt.manager.policy);
+  view_->scope = static_cast<uint8_t>(nrt.manager.scope);
+  view_->max_numa_nodes = nrt.manager.max_numa_nodes;
+  view_->reported_ms = reported_ms;
 }
 
-void NumaNode::place(uint32_t zones, uint32_t rows) {
-  view_.zone_count = zones;
-  view_.resource_count = rows;
+void NumaNode::GiveBack::operator()(void* block) const {
+  memory->deallocate(block, bytes, kLineBytes);
+}
+
+// In the order in which scores read it.
+void NumaNode::place(uint32_t zones, uint32_t rows, std::pmr::memory_resource* memory) {
   const size_t cells = size_t{zones} * rows;
-  const size_t total = 4 * cells + rows + words(rows * sizeof(uint32_t)) +
-                       2 * words(zones * sizeof(uint32_t)) +
+  constexpr size_t kLine = kLineBytes / sizeof(int64_t);
+  const size_t before_free = words(sizeof *view_) + rows + words(rows * sizeof(uint32_t));
+  const size_t free_at = (before_free + kLine - 1) / kLine * kLine;
+  const size_t total = free_at + 4 * cells + 2 * words(zones * sizeof(uint32_t)) +
                        words(size_t{zones} * zones * sizeof(int32_t));
-  block_ = std::make_unique<int64_t[]>(std::max<size_t>(total, 1));
-  int64_t* at = block_.get();
+  const size_t bytes = total * sizeof(int64_t);
+  void* block = memory->allocate(bytes, kLineBytes);
+  std::memset(block, 0, bytes);
+  block_ = {block, GiveBack{memory, bytes}};
+  view_ = new (block) plimsoll_numa_node{};
+  view_->zone_count = zones;
+  view_->resource_count = rows;
+  int64_t* at = static_cast<int64_t*>(block) + words(sizeof *view_);
   const auto take = [&](size_t count) {
     int64_t* begin = at;
     at += count;
     return begin;
   };
+  view_->listed = reinterpret_cast<uint64_t*>(take(rows));
+  view_->resources = reinterpret_cast<uint32_t*>(take(words(rows * sizeof(uint32_t))));
+  at = static_cast<int64_t*>(block) + free_at;
   free_ = take(cells);
-  view_.free = free_;
-  view_.listed = reinterpret_cast<uint64_t*>(take(rows));
-  view_.resources = reinterpret_cast<uint32_t*>(take(words(rows * sizeof(uint32_t))));
-  view_.zone_ids = reinterpret_cast<uint32_t*>(take(words(zones * sizeof(uint32_t))));
-  view_.report_order = reinterpret_cast<uint32_t*>(take(words(zones * sizeof(uint32_t))));
+  view_->free = free_;
+  view_->allocatable = take(cells);
   available_ = take(cells);
-  view_.allocatable = take(cells);
-  view_.capacity = take(cells);
-  view_.distances =
+  view_->zone_ids = reinterpret_cast<uint32_t*>(take(words(zones * sizeof(uint32_t))));
+  view_->report_order = reinterpret_cast<uint32_t*>(take(words(zones * sizeof(uint32_t))));
+  view_->capacity = take(cells);
+  view_->distances =
       reinterpret_cast<int32_t*>(take(words(size_t{zones} * zones * sizeof(int32_t))));
 }
 
-void NumaNode::fill(const NrtObject& nrt, const ResourceIndex& index) {
+void NumaNode::fill(const NrtObject& nrt, const ResourceIndex& index,
+                    std::pmr::memory_resource* memory) {
   const std::vector<uint32_t> positions = sorted_positions(nrt);
   const std::vector<uint32_t> resources = resources_of(nrt, index);
   const auto zones = static_cast<uint32_t>(positions.size());
-  place(zones, static_cast<uint32_t>(resources.size()));
+  place(zones, static_cast<uint32_t>(resources.size()), memory);
 
-  auto* ids = const_cast<uint32_t*>(view_.zone_ids);
-  auto* order = const_cast<uint32_t*>(view_.report_order);
-  auto* rows = const_cast<uint32_t*>(view_.resources);
-  auto* listed = const_cast<uint64_t*>(view_.listed);
-  auto* allocatable = const_cast<int64_t*>(view_.allocatable);
-  auto* capacity = const_cast<int64_t*>(view_.capacity);
-  auto* distances = const_cast<int32_t*>(view_.distances);
+  auto* ids = const_cast<uint32_t*>(view_->zone_ids);
+  auto* order = const_cast<uint32_t*>(view_->report_order);
+  auto* rows = const_cast<uint32_t*>(view_->resources);
+  auto* listed = const_cast<uint64_t*>(view_->listed);
+  auto* allocatable = const_cast<int64_t*>(view_->allocatable);
+  auto* capacity = const_cast<int64_t*>(view_->capacity);
+  auto* distances = const_cast<int32_t*>(view_->distances);
   std::copy(resources.begin(), resources.end(), rows);
   std::fill_n(distances, size_t{zones} * zones, kUnknownDistance);
   for (uint32_t column = 0; column < zones; ++column) {
@@ -90,7 +108,7 @@ void NumaNode::fill(const NrtObject& nrt, const ResourceIndex& index) {
   for (uint32_t column = 0; column < zones; ++column) {
     const NrtZone& zone = nrt.zones[positions[column]];
     for (const ZoneResource& resource : zone.resources) {
-      const uint32_t row = row_of(view_, index(resource.name));
+      const uint32_t row = row_of(*view_, index(resource.name));
       const size_t cell = size_t{row} * zones + column;
       listed[row] |= uint64_t{1} << column;
       available_[cell] = resource.available;
@@ -106,11 +124,12 @@ void NumaNode::fill(const NrtObject& nrt, const ResourceIndex& index) {
 }
 
 uint32_t NumaNode::cell_of(uint32_t resource, uint32_t zone_id) const {
-  const uint32_t row = row_of(view_, resource);
+  if (!block_) return kNoRow;
+  const uint32_t row = row_of(*view_, resource);
   if (row == kNoRow) return kNoRow;
-  for (uint32_t column = 0; column < view_.zone_count; ++column) {
-    if (view_.zone_ids[column] != zone_id) continue;
-    return (view_.listed[row] >> column & 1) != 0 ? row * view_.zone_count + column : kNoRow;
+  for (uint32_t column = 0; column < view_->zone_count; ++column) {
+    if (view_->zone_ids[column] != zone_id) continue;
+    return (view_->listed[row] >> column & 1) != 0 ? row * view_->zone_count + column : kNoRow;
   }
   return kNoRow;
 }
@@ -126,7 +145,8 @@ const int64_t* NumaNode::available_cell(uint32_t resource, uint32_t zone_id) con
 }
 
 void NumaNode::reset_free() {
-  std::copy_n(available_, size_t{view_.zone_count} * view_.resource_count, free_);
+  if (!block_) return;
+  std::copy_n(available_, size_t{view_->zone_count} * view_->resource_count, free_);
 }
 
 }  // namespace plimsoll::topology

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <string_view>
 
 #include "plugins/topology/ledger_service.h"
@@ -25,11 +26,14 @@ using ResourceIndex = std::function<uint32_t(std::string_view name)>;
 class NumaNode {
  public:
   NumaNode() = default;
-  // `free` begins as the report's `available`.
-  NumaNode(const NrtObject& nrt, const ResourceIndex& index, int64_t reported_ms);
+  // `free` begins as the report's `available`. `memory` outlives it: one pool for all nodes keeps
+  // them close together, which is what reading thousands of them costs.
+  NumaNode(const NrtObject& nrt, const ResourceIndex& index, int64_t reported_ms,
+           std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-  [[nodiscard]] const plimsoll_numa_node& view() const { return view_; }
-  [[nodiscard]] plimsoll_numa_node& header() { return view_; }
+  // Stays where it is when the NumaNode is moved.
+  [[nodiscard]] const plimsoll_numa_node& view() const { return block_ ? *view_ : nothing_; }
+  [[nodiscard]] plimsoll_numa_node& header() { return block_ ? *view_ : nothing_; }
 
   // The cell of a resource in a zone; nullptr if the zone does not list it. `free` may be written.
   [[nodiscard]] int64_t* free_cell(uint32_t resource, uint32_t zone_id);
@@ -41,12 +45,18 @@ class NumaNode {
   void reset_free();
 
  private:
-  void place(uint32_t zones, uint32_t rows);
-  void fill(const NrtObject& nrt, const ResourceIndex& index);
+  struct GiveBack {
+    std::pmr::memory_resource* memory;
+    size_t bytes;
+    void operator()(void* block) const;
+  };
+  void place(uint32_t zones, uint32_t rows, std::pmr::memory_resource* memory);
+  void fill(const NrtObject& nrt, const ResourceIndex& index, std::pmr::memory_resource* memory);
   [[nodiscard]] uint32_t cell_of(uint32_t resource, uint32_t zone_id) const;
 
-  plimsoll_numa_node view_{};
-  std::unique_ptr<int64_t[]> block_;
+  plimsoll_numa_node nothing_{};
+  std::unique_ptr<void, GiveBack> block_;  // the header, then what it points to
+  plimsoll_numa_node* view_ = nullptr;
   int64_t* free_ = nullptr;
   int64_t* available_ = nullptr;
 };
@@ -59,15 +69,15 @@ class NumaNode {
   return kNoRow;
 }
 
-// Asks for what scores read of a node, so that it is there when they do.
+// Asks for what scores read of a node, so that it is there when they do: from `listed` to
+// `allocatable` it lies in one piece.
 inline void prefetch_cells(const plimsoll_numa_node& node) {
   constexpr uint32_t kLine = 64 / sizeof(int64_t);
   const uint32_t cells = node.zone_count * node.resource_count;
-  // `listed`, `resources` and so on follow `free`.
-  for (uint32_t cell = 0; cell < cells + 2 * kLine; cell += kLine) {
+  __builtin_prefetch(node.listed);
+  for (uint32_t cell = 0; cell < 2 * cells + kLine; cell += kLine) {
     __builtin_prefetch(node.free + cell);
   }
-  for (uint32_t cell = 0; cell < cells; cell += kLine) __builtin_prefetch(node.allocatable + cell);
 }
 
 // Every zone of the node.

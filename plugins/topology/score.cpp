@@ -124,6 +124,65 @@ int64_t ScoringStrategy::weight_of(std::string_view resource) const {
   return 1;
 }
 
+NodeScore::NodeScore(const ScoringStrategy& strategy, const PodRequest& pod)
+    : strategy_(strategy), pod_(pod), most_(strategy.type == Strategy::kMostAllocated) {
+  quick_ = most_ || strategy.type == Strategy::kLeastAllocated;
+  if (!quick_ || !pod.guaranteed) return;
+  whole_ = sum_of(pod.effective);
+  for (const ContainerRequest& container : pod.containers) {
+    containers_.push_back(sum_of(container.requests));
+  }
+}
+
+NodeScore::Sum NodeScore::sum_of(const Requests& requests) {
+  // So that a hundred times their sum is far from the ends of int64.
+  constexpr int64_t kMostWeight = int64_t{1} << 40;
+  Sum sum;
+  for (const Request& request : requests) {
+    const int64_t weight = strategy_.weight_of(request.name);
+    if (weight >= kMostWeight || requests.size() > 1024) quick_ = false;
+    sum.terms.push_back({request.resource, request.name == "cpu", request.amount,
+                         whole(request, request.amount), weight});
+    sum.weights += std::min(weight, kMostWeight);
+  }
+  return sum;
+}
+
+// worst_allocated. A mean is 0 if the sum is below the weights, and grows with the sum: so the
+// lowest sum of the others decides, and only that is divided.
+int64_t NodeScore::worst(const Sum& sum, const plimsoll_numa_node& node) const {
+  if (sum.weights == 0) return node.zone_count == 0 ? 0 : kMaxScore;
+  std::array<int64_t, kMaxZones> shares;
+  std::fill_n(shares.begin(), node.zone_count, 0);
+  for (const Term& term : sum.terms) {
+    const uint32_t row = row_of(node, term.resource);
+    if (row == kNoRow) continue;
+    const int64_t* free = node.free + size_t{row} * node.zone_count;
+    for (uint32_t column = 0; column < node.zone_count; ++column) {
+      if (free[column] <= 0 || term.amount > free[column]) continue;
+      const int64_t have = term.cpu ? (free[column] + 999) / 1000 : free[column];
+      shares[column] += term.weight * percent_of(most_ ? term.need : have - term.need, have);
+    }
+  }
+  int64_t lowest = INT64_MAX;
+  for (uint32_t column = 0; column < node.zone_count; ++column) {
+    if (shares[column] >= sum.weights) lowest = std::min(lowest, shares[column]);
+  }
+  return lowest == INT64_MAX ? 0 : lowest / sum.weights;
+}
+
+int64_t NodeScore::on(const plimsoll_numa_node* node, Scratch& scratch) const {
+  if (!quick_ || !pod_.guaranteed || node == nullptr) {
+    return score_node(strategy_, pod_, node, scratch);
+  }
+  if (node->policy != PLIMSOLL_NUMA_POLICY_SINGLE_NUMA_NODE) return 0;
+  if (node->scope == PLIMSOLL_NUMA_SCOPE_POD) return worst(whole_, *node);
+  if (containers_.empty()) return 0;
+  int64_t all = 0;
+  for (const Sum& container : containers_) all += worst(container, *node);
+  return all / static_cast<int64_t>(containers_.size());
+}
+
 int64_t score_node(const ScoringStrategy& strategy, const PodRequest& pod,
                    const plimsoll_numa_node* node, Scratch& scratch) {
   if (!pod.guaranteed) return kMaxScore;

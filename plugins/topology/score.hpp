@@ -64,6 +64,44 @@ class PodWeights {
   std::vector<std::pair<uint32_t, int64_t>> weights_;
 };
 
+// floor(100 * part / whole) for 0 <= part <= whole, whole > 0. As doubles, which divide faster, and
+// exactly: below 2^46 no quotient comes so near to the next whole number that it rounds up to it.
+[[nodiscard]] inline int64_t percent_of(int64_t part, int64_t whole) {
+  constexpr int64_t kExact = int64_t{1} << 46;
+  if (whole >= kExact) return static_cast<int64_t>(static_cast<__int128>(part) * kMaxScore / whole);
+  return static_cast<int64_t>(static_cast<double>(part * kMaxScore) / static_cast<double>(whole));
+}
+
+// score_node of one pod on many nodes. Valid as long as the pod request and the strategy.
+class NodeScore {
+ public:
+  NodeScore(const ScoringStrategy& strategy, const PodRequest& pod);
+  // What score_node says.
+  [[nodiscard]] int64_t on(const plimsoll_numa_node* node, Scratch& scratch) const;
+
+ private:
+  struct Term {
+    uint32_t resource = 0;
+    bool cpu = false;
+    int64_t amount = 0;
+    int64_t need = 0;  // in whole units
+    int64_t weight = 0;
+  };
+  struct Sum {
+    std::vector<Term> terms;
+    int64_t weights = 0;
+  };
+  [[nodiscard]] Sum sum_of(const Requests& requests);
+  [[nodiscard]] int64_t worst(const Sum& sum, const plimsoll_numa_node& node) const;
+
+  const ScoringStrategy& strategy_;
+  const PodRequest& pod_;
+  bool quick_ = true;  // LeastAllocated or MostAllocated, of weights that add up
+  bool most_;
+  std::vector<Sum> containers_;
+  Sum whole_;
+};
+
 // `node` null: the node reported no topology.
 [[nodiscard]] int64_t score_node(const ScoringStrategy& strategy, const PodRequest& pod,
                                  const plimsoll_numa_node* node, Scratch& scratch);

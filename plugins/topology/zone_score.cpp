@@ -117,6 +117,50 @@ int64_t ZoneScore::allocated(const plimsoll_numa_node& node, const plimsoll_numa
   return weights == 0 ? 0 : sum / weights;
 }
 
+namespace {
+
+int64_t aligned_score(int64_t score) {
+  return kUnaligned + 1 + score * (kMaxScore - kUnaligned - 1) / kMaxScore;
+}
+
+}  // namespace
+
+// As for a use of which these are the cells that something is taken from.
+int64_t ZoneScore::allocated(const plimsoll_numa_landing& landing) const {
+  constexpr int64_t kLimit = int64_t{1} << 50;
+  const plimsoll_numa_node& node = *landing.node;
+  int64_t sum = 0;
+  int64_t weights = 0;
+  for (uint32_t i = 0; i < landing.taking->count; ++i) {
+    const uint32_t row = row_of(node, landing.taking->resources[i]);
+    if (row == kNoRow || (node.listed[row] >> landing.column & 1) == 0) continue;
+    const size_t cell = size_t{row} * node.zone_count + landing.column;
+    const int64_t size =
+        std::min(std::max({node.allocatable[cell], node.free[cell], int64_t{0}}), kLimit);
+    if (size == 0) continue;
+    const int64_t after = add_amounts(node.free[cell], -landing.taking->amounts[i]);
+    const int64_t free = std::clamp<int64_t>(after, 0, size);
+    const int64_t weight = weights_.of(node.resources[row]);
+    sum += weight * percent_of(type_ == Strategy::kMostAllocated ? size - free : free, size);
+    weights += weight;
+  }
+  return weights == 0 ? 0 : sum / weights;
+}
+
+int64_t ZoneScore::on(const plimsoll_numa_landing& landing, const NodeCpu& cpu,
+                      OneZoneUse& room) const {
+  switch (type_) {
+    case Strategy::kLeastAllocated:
+    case Strategy::kMostAllocated:
+      return aligned_score(allocated(landing));
+    case Strategy::kBalancedAllocation:
+    case Strategy::kLeastNumaNodes:
+    case Strategy::kPreserveLargeZones:
+      break;
+  }
+  return on(landing.node, room.find(landing), cpu);
+}
+
 int64_t ZoneScore::on(const plimsoll_numa_node* zones, const plimsoll_numa_use* use,
                       const NodeCpu& cpu) const {
   const bool preserves = type_ == Strategy::kPreserveLargeZones;
@@ -145,7 +189,7 @@ int64_t ZoneScore::on(const plimsoll_numa_node* zones, const plimsoll_numa_use* 
       score = allocated(*zones, *use);
       break;
   }
-  if (is_aligned(*use)) return kUnaligned + 1 + score * (kMaxScore - kUnaligned - 1) / kMaxScore;
+  if (is_aligned(*use)) return aligned_score(score);
   return score * kUnaligned * use->needed / (kMaxScore * int64_t{use->used});
 }
 

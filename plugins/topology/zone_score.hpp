@@ -15,6 +15,7 @@
 #include "plugins/topology/ledger_service.h"
 #include "plugins/topology/preserve.hpp"
 #include "plugins/topology/score.hpp"
+#include "plugins/topology/zone_use.hpp"
 
 namespace plimsoll::topology {
 
@@ -34,10 +35,16 @@ class ZoneScore {
   // ledger's `use` tells; null: its kubelet would refuse it. Not looked at unless the pod is tied.
   [[nodiscard]] int64_t on(const plimsoll_numa_node* zones, const plimsoll_numa_use* use,
                            const NodeCpu& cpu) const;
+  // The same of a landing with `taking` (ledger_service.h, `land_many`). `room`: memory for it.
+  [[nodiscard]] int64_t on(const plimsoll_numa_landing& landing, const NodeCpu& cpu,
+                           OneZoneUse& room) const;
+  // Whether NodeCpu has a say.
+  [[nodiscard]] bool reads_cpu() const { return type_ == Strategy::kPreserveLargeZones; }
 
  private:
   [[nodiscard]] int64_t allocated(const plimsoll_numa_node& node,
                                   const plimsoll_numa_use& use) const;
+  [[nodiscard]] int64_t allocated(const plimsoll_numa_landing& landing) const;
 
   Strategy type_;
   bool tied_;

@@ -202,6 +202,32 @@ void ZoneUse::spread(uint64_t columns, uint32_t needed) {
   }
 }
 
+const plimsoll_numa_use* OneZoneUse::find(const plimsoll_numa_landing& landing) {
+  const plimsoll_numa_node& view = *landing.node;
+  const uint64_t zone = uint64_t{1} << landing.column;
+  taken_.assign(view.resource_count, 0);
+  const size_t cells = size_t{view.zone_count} * view.resource_count;
+  if (free_.size() < cells) free_.resize(cells);
+  for (size_t cell = landing.column; cell < cells; cell += view.zone_count) {
+    free_[cell] = view.free[cell];
+  }
+  use_ = {};
+  use_.size = sizeof use_;
+  use_.promised = use_.width = use_.used = use_.needed = 1;
+  use_.widest = zone;
+  for (uint32_t i = 0; i < landing.taking->count; ++i) {
+    const uint32_t row = row_of(view, landing.taking->resources[i]);
+    if (row == kNoRow) continue;
+    int64_t& free = free_[size_t{row} * view.zone_count + landing.column];
+    free = add_amounts(free, -landing.taking->amounts[i]);
+    taken_[row] = zone;
+    use_.zones = zone;
+  }
+  use_.taken = taken_.data();
+  use_.free = free_.data();
+  return &use_;
+}
+
 Whereabouts whereabouts_of(const NodeModel& model, const PodDemand& pod, const Admission& given) {
   Whereabouts out;
   const auto put = [&](uint32_t container, uint32_t resource, uint64_t columns) {

@@ -45,6 +45,19 @@ class ZoneUse {
   kubelet::NodeState after_;
 };
 
+// The use of a landing with `taking` (ledger_service.h, `land_many`), for scores: `free` is right
+// in that zone's cells only.
+class OneZoneUse {
+ public:
+  // Valid until the next call.
+  [[nodiscard]] const plimsoll_numa_use* find(const plimsoll_numa_landing& landing);
+
+ private:
+  plimsoll_numa_use use_{};
+  std::vector<uint64_t> taken_;
+  std::vector<int64_t> free_;
+};
+
 // The zones that a pod's containers were given something from, by resource, as the service's
 // `where` puts them: bits are ids of zones. `spread`: some container (scope pod: the pod) has more
 // zones than their sizes call for.

@@ -1,12 +1,19 @@
 #include "plugins/topologyscore/topologyscore.hpp"
 
-#include <vector>
+#include <algorithm>
+#include <array>
+#include <span>
 
-#include "plugins/topology/numa_node.hpp"
 #include "plugins/topology/signature.hpp"
 #include "plugins/topology/zone_score.hpp"
 
 namespace plimsoll::topology {
+namespace {
+
+// Nodes that the ledger is asked about at once: as many as stay in a cache until they are scored.
+constexpr size_t kBatch = 64;
+
+}  // namespace
 
 TopologyScore::TopologyScore(sdk::Host host, std::string_view args_json)
     : args_(parse_score_args(args_json)), ledger_(host) {}
@@ -22,15 +29,6 @@ sdk::Status TopologyScore::score(const plimsoll_cycle&, sdk::Pod pod, sdk::Nodes
     }
     return sdk::Status::success();
   }
-  // Nodes lie scattered, and most of the time would go by waiting for memory: so all are found
-  // first, and what they have is asked for some nodes ahead.
-  constexpr size_t kAhead = 8;
-  std::vector<const plimsoll_numa_node*> zones(nodes.size());
-  std::vector<NodeCpu> cpus(nodes.size());
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    zones[i] = ledger_.node(nodes[i].slot());
-    cpus[i].requested = nodes[i].requested(PLIMSOLL_RESOURCE_CPU);
-  }
   const std::shared_ptr<const Asked> like = kinds_.of(*pod, [this](const plimsoll_pod& first) {
     const auto reading = ledger_.read(first);
     const bool tied = reading->inquiry != nullptr;
@@ -39,13 +37,24 @@ sdk::Status TopologyScore::score(const plimsoll_cycle&, sdk::Pod pod, sdk::Nodes
   });
   const LedgerAccess::Inquiry& asked = like->pod->inquiry;
   const ZoneScore& score = like->score;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (i + 2 * kAhead < nodes.size()) __builtin_prefetch(zones[i + 2 * kAhead]);
-    if (i + kAhead < nodes.size() && zones[i + kAhead] != nullptr) {
-      prefetch_cells(*zones[i + kAhead]);
+  OneZoneUse room;
+  std::array<uint32_t, kBatch> listed;
+  std::array<plimsoll_numa_landing, kBatch> landings;
+  for (size_t begin = 0; begin < nodes.size(); begin += kBatch) {
+    const auto slots = slots_of(nodes, begin, listed);
+    ledger_.land_many(slots, asked, std::span(landings).first(slots.size()));
+    for (size_t i = 0; i < slots.size(); ++i) {
+      NodeCpu cpu;
+      if (score.reads_cpu()) cpu.requested = nodes[begin + i].requested(PLIMSOLL_RESOURCE_CPU);
+      const plimsoll_numa_landing& landing = landings[i];
+      if (landing.taking != nullptr) {
+        scores[begin + i] = score.on(landing, cpu, room);
+        continue;
+      }
+      const bool lands = asked != nullptr && landing.node != nullptr;
+      scores[begin + i] =
+          score.on(landing.node, lands ? ledger_.use(slots[i], asked) : nullptr, cpu);
     }
-    const bool lands = asked != nullptr && zones[i] != nullptr;
-    scores[i] = score.on(zones[i], lands ? ledger_.use(nodes[i].slot(), asked) : nullptr, cpus[i]);
   }
   return sdk::Status::success();
 }

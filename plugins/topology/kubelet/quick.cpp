@@ -85,6 +85,41 @@ QuickPlan::QuickPlan(const NodeModel& model, const PodDemand& pod) {
     return;
   }
   usable_ = true;
+  find_plain();
+}
+
+// One container that acts, to which one zone with all of it is as good as any other: what is asked
+// of cores, and of a pod that is more than its container, is left to Walk.
+void QuickPlan::find_plain() {
+  if (items_ != 1 || cores_) return;
+  const Item& item = item_[0];
+  if (item.kind != ContainerKind::kApp || !item.asks()) return;
+  if (item.large_block || item.never || item.wide || (whole_ && !(pod_ == item))) return;
+  plain_ = true;
+  plain_zones_ = item.zones & item.enough;
+  const auto add = [&](uint32_t at, int64_t need) {
+    plain_at_[plain_rows_] = at;
+    plain_need_[plain_rows_++] = need;
+  };
+  if (item.cpus > 0) add(0, item.cpus);
+  for (uint32_t i = 0; i < item.memory_rows; ++i) add(item.memory[i].at, item.memory[i].need);
+  for (uint32_t i = 0; i < item.device_rows; ++i) add(item.devices[i].at, item.devices[i].need);
+}
+
+QuickPlan::Taking QuickPlan::taking() const {
+  Taking taking;
+  if (!plain_) return taking;
+  const Item& item = item_[0];
+  const auto add = [&](uint32_t resource, int64_t amount) {
+    taking.resource[taking.count] = resource;
+    taking.amount[taking.count++] = amount;
+  };
+  if (item.cpus > 0) add(kCpuResource, item.cpus);
+  for (uint32_t i = 0; i < item.memory_rows; ++i) add(item.memory[i].resource, item.memory[i].need);
+  for (uint32_t i = 0; i < item.device_rows; ++i) {
+    add(item.devices[i].resource, item.devices[i].need);
+  }
+  return taking;
 }
 
 bool QuickPlan::add_containers(const NodeModel& model, const PodDemand& pod) {

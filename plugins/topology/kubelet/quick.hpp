@@ -11,6 +11,7 @@
 // Pure; nothing blocks, throws or allocates, but for memory of a plan; any thread.
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -62,6 +63,39 @@ class QuickPlan {
   [[nodiscard]] QuickVerdict place(const int64_t* cells, const Brief& brief,
                                    QuickPlace& place) const;
 
+  // The pod is one container that asks for something, under rules that make no difference to it
+  // once it has all in one zone.
+  [[nodiscard]] bool is_plain() const { return plain_; }
+  // Of a plain pod on a node of which `says_nothing` is false: the zone that it gets all from, for
+  // sure; or kNoZone, of which nothing follows. So it is admitted, under policy none too, where it
+  // need not be given that zone.
+  static constexpr uint32_t kNoZone = UINT32_MAX;
+  [[nodiscard]] uint32_t zone_of(const int64_t* cells) const {
+    ZoneMask mask = plain_zones_;
+    for (uint32_t i = 0; i < plain_rows_; ++i) {
+      const int64_t* free = cells + plain_at_[i];
+      const int64_t need = plain_need_[i];
+      ZoneMask enough = 0;
+      for (uint32_t column = 0; column < zones_; ++column) {
+        enough |= ZoneMask{free[column] >= need} << column;
+      }
+      mask &= enough;
+    }
+    return mask == 0 ? kNoZone : static_cast<uint32_t>(std::countr_zero(mask));
+  }
+  [[nodiscard]] bool says_nothing(const Brief& brief) const {
+    return !usable_ || !brief.plain || (memory_acts_ && !brief.alone) ||
+           (cpu_acts_ && brief.cpu_ids && !even_);
+  }
+  [[nodiscard]] bool has_affinity() const { return !none_; }
+  // What a plain pod takes from its zone: resources, and amounts in the units of counts.
+  struct Taking {
+    uint32_t count = 0;
+    std::array<uint32_t, 9> resource;
+    std::array<int64_t, 9> amount;
+  };
+  [[nodiscard]] Taking taking() const;
+
   // The first resource of which no zones that would do have enough left, however the others stand:
   // under single-numa-node no single zone, else no set of as many zones as the resource needs at
   // least. In scope container what comes first may have taken what is short: the largest container
@@ -79,6 +113,7 @@ class QuickPlan {
     uint32_t resource = 0;
     int64_t need = 0;  // above 0
     bool listed = true;
+    bool operator==(const Row&) const = default;
   };
   struct Item {
     ContainerKind kind = ContainerKind::kApp;
@@ -94,6 +129,7 @@ class QuickPlan {
     ZoneMask enough = 0;  // that may give away so much memory
     [[nodiscard]] bool asks() const { return cpus > 0 || device_rows > 0 || memory_rows > 0; }
     [[nodiscard]] bool alone() const { return cpus == 0 && device_rows == 0; }
+    bool operator==(const Item&) const = default;
   };
   struct Short {
     uint32_t at = 0;
@@ -103,16 +139,18 @@ class QuickPlan {
   };
   struct Walk;
 
-  [[nodiscard]] bool says_nothing(const Brief& brief) const {
-    return !usable_ || !brief.plain || (memory_acts_ && !brief.alone) ||
-           (cpu_acts_ && brief.cpu_ids && !even_);
-  }
   [[nodiscard]] bool add(const NodeModel& model, int64_t cpus, const Needs& memory,
                          const Needs& devices, ContainerKind kind, Item& item) const;
   [[nodiscard]] bool add_containers(const NodeModel& model, const PodDemand& pod);
   void add_shorts(const NodeModel& model, const PodDemand& pod);
+  void find_plain();
 
   bool usable_ = false;
+  bool plain_ = false;
+  uint32_t plain_rows_ = 0;
+  ZoneMask plain_zones_ = 0;  // that could do
+  std::array<uint32_t, 2 * kMaxRows + 1> plain_at_{};
+  std::array<int64_t, 2 * kMaxRows + 1> plain_need_{};
   bool none_ = false;   // policy
   bool whole_ = false;  // scope pod
   bool best_effort_ = false;

@@ -76,13 +76,22 @@ struct Seen {
   uint32_t asked = 0;
   uint32_t unsure = 0;
   uint32_t admitted = 0;
+  uint32_t at_once = 0;  // by QuickPlan::zone_of
   std::map<Stage, uint32_t> refused;
 };
 
 void compare(const NodeModel& model, const NodeState& state, const PodDemand& pod,
              const Admission& thorough, Seen& seen) {
-  const QuickVerdict quick = QuickPlan(model, pod).verdict(state.counts(), Brief(model, state));
+  const QuickPlan plan(model, pod);
+  const Brief brief(model, state);
+  const QuickVerdict quick = plan.verdict(state.counts(), brief);
   ++seen.asked;
+  if (plan.is_plain() && !plan.says_nothing(brief) &&
+      plan.zone_of(state.counts()) != QuickPlan::kNoZone) {
+    ++seen.at_once;
+    EXPECT_TRUE(thorough.admitted()) << message_of(thorough, "r");
+    EXPECT_EQ(quick.answer, QuickVerdict::kAdmitted);
+  }
   if (quick.answer == QuickVerdict::kUnsure) {
     ++seen.unsure;
   } else if (quick.answer == QuickVerdict::kAdmitted) {
@@ -122,6 +131,7 @@ Seen compare_many(uint32_t seeds, const Known& known, bool exact_memory) {
     }
   }
   EXPECT_GT(seen.admitted, seen.asked / 20);
+  EXPECT_GT(seen.at_once, seen.asked / 50);
   EXPECT_GT(seen.refused[Stage::kMerge], seen.asked / 20);
   if (seeds >= kManySeeds) {
     EXPECT_GT(seen.refused[Stage::kMemory], 0u);  // there are few
