@@ -180,7 +180,17 @@ bool NodeInfo::remove_pod(std::string_view uid) {
     return view(candidate->meta.uid) == uid;
   });
   if (found == pods_.end()) return false;
-  const auto index = static_cast<size_t>(found - pods_.begin());
+  remove_at(static_cast<size_t>(found - pods_.begin()));
+  return true;
+}
+
+// From the end: most pods leave, or are put anew, soon after they came.
+void NodeInfo::remove_pod(const plimsoll_pod& here) {
+  const auto found = std::find(pod_pointers_.rbegin(), pod_pointers_.rend(), &here);
+  remove_at(static_cast<size_t>(pod_pointers_.rend() - found) - 1);
+}
+
+void NodeInfo::remove_at(size_t index) {
   const PodRef pod = std::move(pods_[index]);
   // The order of pods on a node means nothing, so the last one takes the free place.
   pods_[index] = std::move(pods_.back());
@@ -201,7 +211,6 @@ bool NodeInfo::remove_pod(std::string_view uid) {
     }
   }
   mirror();
-  return true;
 }
 
 // ---- ClusterState: nodes
@@ -314,7 +323,7 @@ PodChange ClusterState::upsert_pod(PodRef pod) {
   const bool moved = entry.slot != target.slot();
   const uint32_t aspects = pod_aspects(*entry.pod) | pod_aspects(*pod);
   const uint32_t old_slot = std::exchange(entry.slot, target.slot());
-  slots_[old_slot]->remove_pod(uid);
+  slots_[old_slot]->remove_pod(*entry.pod);
   entry.pod = pod;
   target.add_pod(std::move(pod));
   changed(target, aspects);
@@ -333,7 +342,7 @@ bool ClusterState::remove_pod(std::string_view uid) {
   pods_.erase(found);
   if (entry.assumed) --assumed_;
   NodeInfo& info = *slots_[entry.slot];
-  info.remove_pod(uid);
+  info.remove_pod(*entry.pod);
   changed(info, pod_aspects(*entry.pod));
   release_if_empty(entry.slot);
   return true;

@@ -41,12 +41,14 @@ class NodeInfo {
 
   void set_node(NodeRef node);
   void add_pod(PodRef pod);
-  bool remove_pod(std::string_view uid);  // false: it was not here
+  bool remove_pod(std::string_view uid);      // false: it was not here
+  void remove_pod(const plimsoll_pod& here);  // one of pods(), the very object
   void set_generation(uint64_t generation) { abi_.generation = generation; }
 
  private:
   void account(const plimsoll_pod& pod, int64_t sign);
   void occupy_ports(const plimsoll_pod& pod);
+  void remove_at(size_t index);
   void mirror();
 
   int32_t lowest_priority_ = INT32_MAX;

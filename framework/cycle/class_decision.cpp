@@ -35,8 +35,10 @@ bool Scheduler::copy_class_verdicts(Attempt& attempt, NodeRows rows, Evaluation&
       result.table->run_fresh_filters(*attempt.cycle, *attempt.pod, rows, columns.view()).ok();
   if (well && !result.contested.empty()) {
     Columns beside(rows.size());
+    const bool keeps = !result.table->has_fresh_filters() && attempt.nominated_to.empty();
     well = filter_contested(attempt.framework, *attempt.cycle, *attempt.pod, rows, beside.view(),
-                            result.contested, cluster_.slot_count(), nominator_)
+                            result.contested, cluster_.slot_count(), nominator_,
+                            keeps ? &result.table->contested() : nullptr)
                .ok();
     for (size_t i = 0; well && i < rows.size(); ++i) {
       if (beside.codes[i] == PLIMSOLL_SUCCESS) continue;

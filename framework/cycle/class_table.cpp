@@ -504,7 +504,7 @@ int64_t ClassTable::weighted(PluginIndex plugin, uint32_t slot) const {
 size_t ClassTable::bytes() const {
   const size_t per_row = sizeof(Row) + sizeof(uint32_t) + sizeof(void*) + sizeof(Work) +
                          scores_.size() * (sizeof(int64_t) + sizeof(uint8_t));
-  return sizeof *this + rows_.capacity() * per_row + ranking_.bytes();
+  return sizeof *this + rows_.capacity() * per_row + ranking_.bytes() + contested_.bytes();
 }
 
 }  // namespace plimsoll

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "framework/cluster/cluster_state.hpp"
+#include "framework/cycle/contested_verdicts.hpp"
 #include "framework/cycle/diagnosis.hpp"
 #include "framework/cycle/node_ranking.hpp"
 #include "framework/runtime/framework.hpp"
@@ -60,6 +61,9 @@ class ClassTable {
   // Totals of some of the feasible nodes, as Framework::run_score gives them.
   Status score(const CycleContext& cycle, const plimsoll_pod& pod, NodeRows rows,
                ScoreTable& out) const;
+
+  // With nominated pods on the nodes; kept by whoever filters these nodes (what_if.hpp).
+  [[nodiscard]] ContestedVerdicts& contested() { return contested_; }
 
   [[nodiscard]] size_t bytes() const;
 
@@ -160,6 +164,7 @@ class ClassTable {
   std::vector<FreshScore> fresh_scores_;
   std::vector<uint32_t> todo_;  // slots whose scores, or rank, are not up to date
   NodeRanking ranking_;
+  ContestedVerdicts contested_;
 
   // Room for one call, kept.
   std::vector<uint32_t> changed_;  // by slot

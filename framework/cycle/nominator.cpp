@@ -4,6 +4,15 @@
 #include <utility>
 
 namespace plimsoll {
+namespace {
+
+int32_t highest_priority(const std::vector<PodRef>& pods) {
+  int32_t highest = INT32_MIN;
+  for (const PodRef& pod : pods) highest = std::max(highest, pod->priority);
+  return highest;
+}
+
+}  // namespace
 
 void Nominator::add(PodRef pod, const Nominating& nominating) {
   remove(view(pod->meta.uid));
@@ -11,7 +20,11 @@ void Nominator::add(PodRef pod, const Nominating& nominating) {
       nominating.override_mode ? std::string_view(nominating.node) : view(pod->nominated_node_name);
   if (node.empty()) return;
   const auto at = node_of_.emplace(view(pod->meta.uid), node).first;
-  by_node_[at->second].push_back(std::move(pod));
+  const auto [place, is_new] = place_of_.try_emplace(at->second, by_node_.size());
+  if (is_new) by_node_.push_back({at->second, {}, INT32_MIN});
+  NominatedNode& nominated = by_node_[place->second];
+  nominated.highest_priority = std::max(nominated.highest_priority, pod->priority);
+  nominated.pods.push_back(std::move(pod));
   changed_(at->second);
 }
 
@@ -30,17 +43,28 @@ void Nominator::remove(std::string_view uid) {
   if (found == node_of_.end()) return;
   const std::string node = std::move(found->second);
   node_of_.erase(found);
-  const auto list = by_node_.find(node);
-  std::erase_if(list->second, [uid](const PodRef& pod) { return view(pod->meta.uid) == uid; });
-  if (list->second.empty()) by_node_.erase(list);
+  const auto place = place_of_.find(node);
+  NominatedNode& nominated = by_node_[place->second];
+  std::erase_if(nominated.pods, [uid](const PodRef& pod) { return view(pod->meta.uid) == uid; });
+  nominated.highest_priority = highest_priority(nominated.pods);
+  if (nominated.pods.empty()) {
+    NominatedNode last = std::move(by_node_.back());
+    by_node_.pop_back();
+    const size_t freed = place->second;
+    place_of_.erase(place);
+    if (freed < by_node_.size()) {  // the last one takes the free place
+      place_of_[last.name] = freed;
+      by_node_[freed] = std::move(last);
+    }
+  }
   changed_(node);
 }
 
 const std::vector<PodRef>& Nominator::pods_of(std::string_view node_name) const {
   static const std::vector<PodRef> kNone;
   if (by_node_.empty()) return kNone;
-  const auto found = by_node_.find(std::string(node_name));
-  return found == by_node_.end() ? kNone : found->second;
+  const auto found = place_of_.find(std::string(node_name));
+  return found == place_of_.end() ? kNone : by_node_[found->second].pods;
 }
 
 std::string_view Nominator::node_of(std::string_view uid) const {

@@ -6,6 +6,8 @@
 // In memory, ahead of status.nominatedNodeName: a nomination counts from the moment it is made, not
 // from when the API server tells of it. Owned by the scheduler loop; not thread-safe.
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -25,6 +27,14 @@ struct Nominating {
   static Nominating keep() { return {}; }
   static Nominating clear() { return {true, {}}; }
   static Nominating to(std::string node_name) { return {true, std::move(node_name)}; }
+};
+
+// A node and the pods that are nominated to it, in the order of their nomination; never none.
+struct NominatedNode {
+  std::string name;
+  std::vector<PodRef> pods;
+  int32_t highest_priority = 0;  // of the pods
+  mutable uint32_t slot = 0;     // a hint: where the node was last found (what_if.cpp)
 };
 
 class Nominator {
@@ -48,14 +58,14 @@ class Nominator {
   [[nodiscard]] const std::vector<PodRef>& pods_of(std::string_view node_name) const;
   // Where the pod is nominated to; empty: nowhere. Valid until the next change.
   [[nodiscard]] std::string_view node_of(std::string_view uid) const;
-  // All nodes that have nominated pods; none of the lists is empty.
-  [[nodiscard]] const std::unordered_map<std::string, std::vector<PodRef>>& by_node() const {
-    return by_node_;
-  }
+  // All nodes that have nominated pods, in no order: every attempt walks over them, so they lie in
+  // one block.
+  [[nodiscard]] const std::vector<NominatedNode>& by_node() const { return by_node_; }
 
  private:
   Changed changed_;
-  std::unordered_map<std::string, std::vector<PodRef>> by_node_;
+  std::vector<NominatedNode> by_node_;
+  StringMap<size_t> place_of_;      // in by_node_, by name
   StringMap<std::string> node_of_;  // by UID
 };
 

@@ -82,9 +82,17 @@ Status filter_with_nominated(Framework& framework, const CycleContext& cycle,
 std::vector<const NodeInfo*> contested_nodes(const plimsoll_pod& pod, const ClusterState& cluster,
                                              const Nominator& nominator) {
   std::vector<const NodeInfo*> nodes;
-  for (const auto& [name, nominated] : nominator.by_node()) {
-    const NodeInfo* node = cluster.node(name);
-    if (node != nullptr && yields_to_any(pod, nominated)) nodes.push_back(node);
+  const std::string_view own = nominator.node_of(view(pod.meta.uid));
+  for (const NominatedNode& nominated : nominator.by_node()) {
+    if (nominated.highest_priority < pod.priority) continue;
+    if (nominated.name == own && !yields_to_any(pod, nominated.pods)) continue;
+    const NodeInfo* node = cluster.node_at(nominated.slot);
+    if (node == nullptr || node->name() != nominated.name) {
+      node = cluster.node(nominated.name);
+      if (node == nullptr) continue;
+      nominated.slot = node->slot();
+    }
+    nodes.push_back(node);
   }
   return nodes;
 }
@@ -92,19 +100,30 @@ std::vector<const NodeInfo*> contested_nodes(const plimsoll_pod& pod, const Clus
 Status filter_contested(Framework& framework, const CycleContext& cycle, const plimsoll_pod& pod,
                         NodeRows rows, FilterColumns out,
                         std::span<const NodeInfo* const> contested, uint32_t slot_count,
-                        const Nominator& nominator) {
+                        const Nominator& nominator, ContestedVerdicts* kept) {
   if (contested.empty()) return {};
+  if (kept != nullptr) kept->begin(pod.priority, cycle.skip_filter);
   std::vector<const NodeInfo*> by_slot(slot_count);
   for (const NodeInfo* node : contested) by_slot[node->slot()] = node;
   for (size_t i = 0; i < rows.size(); ++i) {
     const NodeInfo* node = by_slot[rows[i]->slot];
     if (node == nullptr || out.codes[i] != PLIMSOLL_SUCCESS) continue;
-    const Status status =
-        filter_beside(framework, cycle, pod, *node, nominator.pods_of(node->name()));
-    if (status.is_error()) return status;
-    out.codes[i] = static_cast<uint8_t>(status.code);
-    out.reasons[i] = status.reason;
-    out.rejectors[i] = status.plugin_index;
+    const ContestedVerdicts::Verdict* known = kept == nullptr ? nullptr : kept->find(*node);
+    ContestedVerdicts::Verdict verdict;
+    if (known != nullptr) {
+      verdict = *known;
+    } else {
+      const Status status =
+          filter_beside(framework, cycle, pod, *node, nominator.pods_of(node->name()));
+      if (status.is_error()) return status;
+      verdict.code = static_cast<uint8_t>(status.code);
+      verdict.reason = status.reason;
+      verdict.rejector = status.plugin_index;
+      if (kept != nullptr) kept->keep(*node, verdict);
+    }
+    out.codes[i] = verdict.code;
+    out.reasons[i] = verdict.reason;
+    out.rejectors[i] = verdict.rejector;
   }
   return {};
 }

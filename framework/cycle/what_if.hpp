@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "framework/cluster/cluster_state.hpp"
+#include "framework/cycle/contested_verdicts.hpp"
 #include "framework/cycle/nominator.hpp"
 #include "framework/runtime/framework.hpp"
 #include "framework/runtime/what_if.hpp"
@@ -32,10 +33,12 @@ namespace plimsoll {
 
 // The verdicts on those of the rows that are such nodes, with these pods on them: the first of the
 // two that they must pass. Rows that are not 0 are left alone, as in Framework::run_filters.
+// `kept`: verdicts of the pod's class, used and added to; null: none may be kept.
 [[nodiscard]] Status filter_contested(Framework& framework, const CycleContext& cycle,
                                       const plimsoll_pod& pod, NodeRows rows, FilterColumns out,
                                       std::span<const NodeInfo* const> contested,
-                                      uint32_t slot_count, const Nominator& nominator);
+                                      uint32_t slot_count, const Nominator& nominator,
+                                      ContestedVerdicts* kept = nullptr);
 
 // Framework::run_filters with nominated pods; only the nodes that have such pods cost more.
 [[nodiscard]] Status run_filters_with_nominated(Framework& framework, const CycleContext& cycle,
