@@ -106,6 +106,7 @@ NodeInfo::NodeInfo(std::string name, uint32_t slot) : name_(std::move(name)) {
 
 NodeInfo::NodeInfo(const NodeInfo& other)
     : lowest_priority_(other.lowest_priority_),
+      at_lowest_(other.at_lowest_),
       name_(other.name_),
       node_(other.node_),
       pods_(other.pods_),
@@ -166,10 +167,18 @@ void NodeInfo::occupy_ports(const plimsoll_pod& pod) {
   }
 }
 
+void NodeInfo::note_priority(int32_t priority) {
+  if (priority < lowest_priority_) {
+    lowest_priority_ = priority;
+    at_lowest_ = 0;
+  }
+  if (priority == lowest_priority_) ++at_lowest_;
+}
+
 void NodeInfo::add_pod(PodRef pod) {
   account(*pod, 1);
   occupy_ports(*pod);
-  lowest_priority_ = std::min(lowest_priority_, pod->priority);
+  note_priority(pod->priority);
   pod_pointers_.push_back(pod.get());
   pods_.push_back(std::move(pod));
   mirror();
@@ -198,9 +207,10 @@ void NodeInfo::remove_at(size_t index) {
   pod_pointers_[index] = pod_pointers_.back();
   pod_pointers_.pop_back();
   account(*pod, -1);
-  if (pod->priority == lowest_priority_) {
+  // Looked for anew only when the last of that priority leaves.
+  if (pod->priority == lowest_priority_ && --at_lowest_ == 0) {
     lowest_priority_ = INT32_MAX;
-    for (const PodRef& rest : pods_) lowest_priority_ = std::min(lowest_priority_, rest->priority);
+    for (const PodRef& rest : pods_) note_priority(rest->priority);
   }
   // The entries of ports_ point into their pods: the whole list is made anew when a pod with ports
   // leaves.

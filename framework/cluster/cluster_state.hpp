@@ -48,10 +48,12 @@ class NodeInfo {
  private:
   void account(const plimsoll_pod& pod, int64_t sign);
   void occupy_ports(const plimsoll_pod& pod);
+  void note_priority(int32_t priority);
   void remove_at(size_t index);
   void mirror();
 
   int32_t lowest_priority_ = INT32_MAX;
+  size_t at_lowest_ = 0;  // how many pods have it
   std::string name_;
   NodeRef node_;
   std::vector<PodRef> pods_;

@@ -30,6 +30,8 @@ struct Scheduler::Room {
   Columns verdicts;
   std::vector<const plimsoll_node_info*> feasible;
   std::vector<uint32_t> feasible_slots;
+  std::vector<const plimsoll_node_info*> named;  // by PreFilter
+  std::vector<uint32_t> named_slots;
   ScoreTable scores;
 
   void add_feasible(const plimsoll_node_info* row, uint32_t slot) {

@@ -192,7 +192,8 @@ class Scheduler final : public Inbox, private HostBackend {
   [[nodiscard]] PodRef as_nominated(const PodRef& pod) const;
   void evaluate(Attempt& attempt, Evaluation& result);
   [[nodiscard]] NodeRows all_nodes() const;
-  void leave_out_others(const PreFilterOutcome& outcome, NodeRows rows, Columns& columns) const;
+  [[nodiscard]] NodeRows named_nodes(const PreFilterOutcome& outcome);
+  void spread_verdicts(NodeRows rows, Columns& columns) const;
   void sum_up(NodeRows rows, const Columns& columns, Evaluation& result);
   bool fits_nominated_node(Attempt& attempt, const PreFilterOutcome& outcome, Evaluation& result);
   void run_post_filters(Attempt& attempt, NodeRows rows, std::span<const uint8_t> codes,

@@ -120,21 +120,26 @@ void Scheduler::evaluate(Attempt& attempt, Evaluation& result) {
       return;
     }
   }
-  // One verdict for each node; what PreFilter leaves out is out for good.
+  // One verdict for each node that is looked at; what PreFilter leaves out is out for good, and a
+  // pod that is pinned to one of many nodes costs no look at the others.
+  const NodeRows rows = outcome.narrowed ? named_nodes(outcome) : all;
+  if (rows.size() < all.size() && outcome.absent_nodes.reason != 0) {
+    diagnosis.nodes_by_reason[outcome.absent_nodes.reason] += all.size() - rows.size();
+  }
   Columns& columns = room_->verdicts;
-  columns.reset(all.size());
-  if (outcome.narrowed) leave_out_others(outcome, all, columns);
-  if (copy_class_verdicts(attempt, all, result, columns)) {
-    if (result.check) check_verdicts(attempt, all, result, columns);
-  } else {
-    result.status = run_filters_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod, all,
-                                               columns.view(), cluster_, nominator_);
+  columns.reset(rows.size());
+  if (copy_class_verdicts(attempt, rows, result, columns)) {
+    if (result.check) check_verdicts(attempt, rows, result, columns);
+  } else if (!rows.empty()) {
+    result.status = run_filters_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod,
+                                               rows, columns.view(), cluster_, nominator_);
   }
   filter_timer.end(static_cast<int32_t>(result.status.code));
   if (!result.status.ok()) return;
-  sum_up(all, columns, result);
+  sum_up(rows, columns, result);
   if (!result.feasible.empty()) return;
   result.status.code = Code::kUnschedulable;
+  if (outcome.narrowed) spread_verdicts(rows, columns);
   run_post_filters(attempt, all, columns.codes, result);
 }
 
@@ -142,20 +147,30 @@ NodeRows Scheduler::all_nodes() const {
   return {cluster_.rows(), cluster_.row_slots(), &cluster_.columns()};
 }
 
-void Scheduler::leave_out_others(const PreFilterOutcome& outcome, NodeRows rows,
-                                 Columns& columns) const {
-  std::fill(columns.codes.begin(), columns.codes.end(),
-            uint8_t{PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE});
-  std::fill(columns.reasons.begin(), columns.reasons.end(), outcome.absent_nodes.reason);
-  const std::vector<uint32_t>& slots = cluster_.row_slots();  // they rise
+// The nodes that PreFilter left, as far as they exist, in slot order.
+NodeRows Scheduler::named_nodes(const PreFilterOutcome& outcome) {
+  std::vector<uint32_t>& slots = room_->named_slots;
+  slots.clear();
   for (const std::string& name : outcome.node_names) {
     const NodeInfo* node = cluster_.node(name);
-    if (node == nullptr) continue;
-    const auto at = std::lower_bound(slots.begin(), slots.end(), node->slot()) - slots.begin();
-    if (static_cast<size_t>(at) >= rows.size()) continue;
-    columns.codes[static_cast<size_t>(at)] = PLIMSOLL_SUCCESS;
-    columns.reasons[static_cast<size_t>(at)] = 0;
+    if (node != nullptr) slots.push_back(node->slot());
   }
+  std::sort(slots.begin(), slots.end());
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+  room_->named.clear();
+  for (const uint32_t slot : slots) room_->named.push_back(cluster_.node_at(slot)->abi());
+  return {room_->named, slots, &cluster_.columns()};
+}
+
+// From verdicts on some nodes to the codes of all: the others are out for good.
+void Scheduler::spread_verdicts(NodeRows rows, Columns& columns) const {
+  const std::vector<uint32_t>& slots = cluster_.row_slots();  // they rise
+  std::vector<uint8_t> codes(slots.size(), PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto at = std::lower_bound(slots.begin(), slots.end(), rows.slot(i)) - slots.begin();
+    codes[static_cast<size_t>(at)] = columns.codes[i];
+  }
+  columns.codes = std::move(codes);
 }
 
 // The nodes that passed, and why the others did not. Neighbours mostly have the same answer.
