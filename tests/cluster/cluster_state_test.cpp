@@ -128,6 +128,37 @@ TEST_F(ClusterStateTest, PortsLeaveWithTheirPod) {
   EXPECT_EQ(sdk::List<plimsoll_host_port>(ports)[0].port, 443);
 }
 
+TEST_F(ClusterStateTest, LowestPriorityIsThatOfThePodsThatAreLeft) {
+  const auto with_priority = [&](const std::string& name, int priority) {
+    return *decode_pod(R"({"metadata":{"name":")" + name + R"(","uid":")" + name +
+                           R"("},"spec":{"nodeName":"n","priority":)" + std::to_string(priority) +
+                           "}}",
+                       symbols_);
+  };
+  const auto lowest = [&] { return cluster_.node("n")->lowest_priority(); };
+  cluster_.upsert_node(node("n"));
+  EXPECT_EQ(lowest(), INT32_MAX);
+  cluster_.upsert_pod(with_priority("a", 5));
+  cluster_.upsert_pod(with_priority("b", 3));
+  cluster_.assume(with_priority("c", 3));
+  EXPECT_EQ(lowest(), 3);
+  cluster_.upsert_pod(with_priority("c", 3));  // confirmed: it leaves and comes again
+  EXPECT_EQ(lowest(), 3);
+  cluster_.remove_pod("b");
+  EXPECT_EQ(lowest(), 3);
+  NodeInfo copy(*cluster_.node("n"));
+  EXPECT_TRUE(copy.remove_pod("c"));
+  EXPECT_EQ(copy.lowest_priority(), 5);
+  EXPECT_EQ(lowest(), 3);
+  cluster_.remove_pod("c");
+  EXPECT_EQ(lowest(), 5);
+  cluster_.upsert_pod(with_priority("d", 5));
+  cluster_.remove_pod("a");
+  EXPECT_EQ(lowest(), 5);
+  cluster_.remove_pod("d");
+  EXPECT_EQ(lowest(), INT32_MAX);
+}
+
 TEST_F(ClusterStateTest, WhatIfCopyIsIndependent) {
   cluster_.upsert_node(node("n"));
   cluster_.upsert_pod(pod("a", "n", "1", 80));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
 
@@ -62,6 +64,38 @@ TEST_F(NominatorTest, KeepsTheOrderOfNominationsAndOnePlaceForEachPod) {
   nominator_.remove("u-b");
   nominator_.remove("unknown");
   EXPECT_EQ(on("n1"), Names{"c:1"});
+}
+
+// Nodes come and go in any order: whichever is left keeps its own pods and their highest priority.
+TEST_F(NominatorTest, ListsTheNodesThatAreLeft) {
+  const auto with_priority = [&](const std::string& name, int priority) {
+    return *decode_pod(R"({"metadata":{"name":")" + name + R"(","namespace":"ns","uid":"u-)" +
+                           name + R"("},"spec":{"priority":)" + std::to_string(priority) + "}}",
+                       symbols_);
+  };
+  nominator_.add(with_priority("a", 5), Nominating::to("n1"));
+  nominator_.add(with_priority("b", 7), Nominating::to("n2"));
+  nominator_.add(with_priority("c", 1), Nominating::to("n3"));
+  nominator_.add(with_priority("d", 3), Nominating::to("n3"));
+  const auto listed = [&] {
+    std::map<std::string, int32_t> nodes;
+    for (const NominatedNode& node : nominator_.by_node()) {
+      EXPECT_EQ(&node.pods, &nominator_.pods_of(node.name));
+      nodes[node.name] = node.highest_priority;
+    }
+    return nodes;
+  };
+  using Listed = std::map<std::string, int32_t>;
+  EXPECT_EQ(listed(), (Listed{{"n1", 5}, {"n2", 7}, {"n3", 3}}));
+  nominator_.remove("u-a");  // the last of the list takes its place
+  EXPECT_EQ(listed(), (Listed{{"n2", 7}, {"n3", 3}}));
+  nominator_.remove("u-d");
+  EXPECT_EQ(listed(), (Listed{{"n2", 7}, {"n3", 1}}));
+  nominator_.remove("u-c");
+  nominator_.remove("u-b");
+  EXPECT_EQ(listed(), Listed());
+  nominator_.add(with_priority("a", 2), Nominating::to("n3"));
+  EXPECT_EQ(listed(), (Listed{{"n3", 2}}));
 }
 
 // nominator_test.go, TestPriorityQueue_UpdateNominatedPodForNode and ..._NominatedPodUpdated.
