@@ -63,7 +63,7 @@ void Nominator::remove(std::string_view uid) {
 const std::vector<PodRef>& Nominator::pods_of(std::string_view node_name) const {
   static const std::vector<PodRef> kNone;
   if (by_node_.empty()) return kNone;
-  const auto found = place_of_.find(std::string(node_name));
+  const auto found = place_of_.find(node_name);
   return found == place_of_.end() ? kNone : by_node_[found->second].pods;
 }
 
