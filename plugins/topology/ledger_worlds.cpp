@@ -97,10 +97,7 @@ bool Ledger::append(NodeRecord& node, PodRecord& pod) {
   if (since.unbound.empty() && since.worlds.size() > 1) return false;
   if (std::any_of(since.steps.begin(), since.steps.end(), optional)) return false;
   if (since.steps.size() + 1 > kMaxSteps) return false;
-  if (since.unbound.empty()) {  // the steps begin here
-    since.base = since.worlds.front();
-    since.settled_steps = 0;
-  }
+  if (since.unbound.empty()) since.base = since.worlds.front();
   std::vector<NodeState> worlds = since.worlds;
   std::shared_ptr<const kubelet::Admission> first;
   for (NodeState& world : worlds) {

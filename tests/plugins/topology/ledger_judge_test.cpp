@@ -75,20 +75,6 @@ TEST_F(LedgerJudge, OrdersThatMakeNoDifferenceHoldNobodyBack) {
   EXPECT_EQ(verdict(8), Verdict::kFits) << "it comes last now";
 }
 
-// Its own order may be open while it leads to one state only.
-TEST_F(LedgerJudge, WhatIsSettledDoesNotStandInTheWayOfWhatIsUnderWay) {
-  report({"8", "8"}, {});
-  for (const int cpus : {1, 2}) {
-    const std::string name = "pod" + std::to_string(cpus);
-    ASSERT_TRUE(reserve(name, cpus));
-    bound(name, cpus);
-  }
-  gone("pod1", 1);
-  ASSERT_EQ(worlds(), 1u);
-  ASSERT_TRUE(reserve("under-way", 3));
-  EXPECT_EQ(verdict(1), Verdict::kFits);
-}
-
 TEST_F(LedgerJudge, PodsThatAskForTheSameMayChangePlaces) {
   report({"8", "8"}, {});
   for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(reserve(name, 4));
