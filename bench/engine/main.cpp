@@ -3,10 +3,7 @@
 // that everything is known to the last binding; the machine may be busy with other work. Beside it
 // the least that anybody must do who looks at every node (timing.hpp), measured in the same run.
 
-#include <pthread.h>
-#include <sys/resource.h>
 #include <unistd.h>
-#include <ctime>
 
 #include <atomic>
 #include <cstdio>
@@ -15,19 +12,19 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <future>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "bench/engine/stopwatch.hpp"
 #include "bench/engine/world.hpp"
+#include "bench/support/default_profile.hpp"
+#include "bench/support/loop_thread.hpp"
 #include "bench/support/plot.hpp"
+#include "bench/support/stopwatch.hpp"
 #include "bench/topology/timing.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/scheduler.hpp"
-#include "framework/runtime/every_point.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 
@@ -94,36 +91,17 @@ size_t resident_bytes() {
 }
 
 ProfileSpec profile_of(const Case& run, const Modules& modules) {
-  ProfileSpec profile;
-  profile.scheduler_name = "topo";
-  std::vector<std::string> plugins = {"SchedulingGates",   "PrioritySort",
-                                      "NodeUnschedulable", "NodeName",
-                                      "TaintToleration",   "NodeAffinity",
-                                      "NodePorts",         "NodeResourcesFit",
-                                      "DefaultPreemption", "NodeResourcesBalancedAllocation",
-                                      "DefaultBinder",     "UnsupportedFeatures"};
+  std::vector<std::string> further = {"Stopwatch"};
   if (run.topology) {
-    plugins.insert(plugins.end(), {"NodeResourceTopologyMatch", "TopologyScore", "NodeDevice"});
+    further.insert(further.end(), {"NodeResourceTopologyMatch", "TopologyScore", "NodeDevice"});
   }
-  plugins.emplace_back(bench::kStopwatch);
-  for (const std::string& plugin : plugins) {
-    const auto enabled = enable_at_every_point(profile, modules, plugin);
-    if (!enabled) give_up(enabled.error().message);
-  }
-  return profile;
-}
-
-double cpu_seconds(pthread_t thread) {
-  clockid_t clock{};
-  timespec now{};
-  pthread_getcpuclockid(thread, &clock);
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+  auto profile = bench::default_profile(modules, "topo", further);
+  if (!profile) give_up(profile.error().message);
+  return std::move(*profile);
 }
 
 // Prints a line; the decisions per second.
 double measure(const Case& run, const Modules& modules) {
-  bench::reset_stopwatch(run.pods);
   SymbolTable symbols;
   Scheduler* told = nullptr;
   Instant writer([&](const BindRequest& request) {
@@ -138,52 +116,39 @@ double measure(const Case& run, const Modules& modules) {
   options.classes.check_every = run.check_every;
   auto made = Scheduler::create(std::move(options), modules, symbols, writer);
   if (!made) give_up(made.error().message);
-  const std::unique_ptr<Scheduler> scheduler = std::move(*made);
-  told = scheduler.get();
+  told = made->get();
   const size_t before = resident_bytes();
-  std::thread loop([&] { scheduler->run(); });
-  const auto on_loop = [&](const std::function<void()>& task) {
-    std::promise<void> done;
-    scheduler->post(Task{[&] {
-      task();
-      done.set_value();
-    }});
-    done.get_future().wait();
-  };
+  bench::LoopThread scheduler(std::move(*made));
   for (size_t i = 0; i < run.nodes; ++i) {
     scheduler->post(NodeUpserted{bench::make_node(i, symbols)});
     if (!run.topology) continue;
     scheduler->post(ObjectUpserted{bench::make_topology(i)});
     scheduler->post(ObjectUpserted{bench::make_devices(i)});
   }
-  on_loop([] {});
+  scheduler.on_loop([] {});
   const size_t with_nodes = resident_bytes();
   for (size_t i = 0; i < run.pods; ++i) {
     scheduler->post(PodUpserted{bench::make_pod(i, run.shape, run.topology, symbols)});
   }
-  for (const WantedKind& kind : scheduler->wanted_kinds()) {
-    scheduler->post(KindSynced{kind.resource(), true});
-  }
-  scheduler->post(KindSynced{"nodes", true});
-  on_loop([] {});
-  const double began = cpu_seconds(loop.native_handle());
-  scheduler->post(KindSynced{"pods", true});
+  scheduler.on_loop([] {});
+  const double began = scheduler.cpu_seconds();
+  scheduler.all_synced();
   while (writer.bound + writer.refused < run.pods) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  on_loop([] {});
-  const double took = cpu_seconds(loop.native_handle()) - began;
+  std::vector<double> decisions;
+  scheduler.on_loop([&] { decisions = bench::Stopwatch::here().microseconds(); });
+  const double took = scheduler.cpu_seconds() - began;
   const SchedulerStats stats = scheduler->stats();
   const size_t after = resident_bytes();
-  scheduler->stop();
-  loop.join();
+  scheduler.stop();
   const double floor = bench::floor_ms(run.nodes, 8) * 1e3;
   const double each = took * 1e6 / static_cast<double>(run.pods);
   std::printf(
       "%8zu  %-9s  %-8s  %-7s  %9.0f  %9.2f  %9.2f  %9.2f  %9.2f  %9zu  %8.1f  %8.1f  %7.1f\n",
       run.nodes, name(run.shape), run.topology ? "topology" : "default", run.classes ? "on" : "off",
-      static_cast<double>(run.pods) / took, each, each / floor, bench::decision_us(0.5),
-      bench::decision_us(0.99), writer.bound.load(),
+      static_cast<double>(run.pods) / took, each, each / floor, bench::quantile(decisions, 0.5),
+      bench::quantile(decisions, 0.99), writer.bound.load(),
       static_cast<double>(with_nodes - before) / 1024 / static_cast<double>(run.nodes),
       static_cast<double>(after - with_nodes) / 1024 / static_cast<double>(run.pods),
       static_cast<double>(stats.classes.bytes) / (1 << 20));
@@ -271,7 +236,8 @@ int main(int argc, char** argv) {
   if (single && (single->nodes == 0 || single->pods == 0)) give_up("no nodes or no pods");
   Modules modules;
   modules.add_builtin(builtin_modules());
-  modules.add_builtin(bench::stopwatch_module());
+  const StaticModule stopwatch = bench::stopwatch_module();
+  modules.add_builtin({&stopwatch, 1});
   for (const char* file : {"NodeResourceTopologyMatch", "TopologyScore", "NodeDevice"}) {
     const ModuleRecord& record =
         modules.load_file(std::filesystem::path(folder) / (std::string(file) + ".so"));
