@@ -1,23 +1,19 @@
 // What it costs to learn of all pods of a cluster, as JSON and as protobuf, listed and streamed:
 // bytes, time, CPU of the API server and of the informer. docs/performance.md has the outcome.
 
-#include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <future>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
+#include "bench/bindings/process_meter.hpp"
 #include "bench/support/controller_pod.hpp"
 #include "framework/api/symbols.hpp"
 #include "informer/http_client.hpp"
@@ -37,42 +33,6 @@ constexpr const char* kProtobuf = "application/vnd.kubernetes.protobuf";
   std::cerr << "wire_encoding: " << why << "\n";
   std::exit(1);
 }
-
-// Seconds of CPU of the API server, our child.
-class ServerCpu {
- public:
-  ServerCpu() {
-    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-      if (entry.path().filename().string().find_first_not_of("0123456789") != std::string::npos) {
-        continue;
-      }
-      std::ifstream in(entry.path() / "stat");
-      std::string text((std::istreambuf_iterator<char>(in)), {});
-      const size_t end = text.rfind(')');
-      if (end == text.npos || text.find("(kube-apiserver") == text.npos) continue;
-      std::istringstream rest(text.substr(end + 2));
-      char state = 0;
-      int parent = 0;
-      rest >> state >> parent;
-      if (parent == ::getpid()) file_ = entry.path() / "stat";
-    }
-    if (file_.empty()) give_up("the API server's process was not found in /proc");
-  }
-  [[nodiscard]] double seconds() const {
-    std::ifstream in(file_);
-    std::string text((std::istreambuf_iterator<char>(in)), {});
-    std::istringstream rest(text.substr(text.rfind(')') + 2));
-    std::string skipped;
-    for (int i = 0; i < 11; ++i) rest >> skipped;
-    double user = 0;
-    double system = 0;
-    rest >> user >> system;
-    return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-  }
-
- private:
-  std::filesystem::path file_;
-};
 
 double own_cpu() {
   timespec now{};
@@ -129,7 +89,7 @@ struct Cost {
 };
 
 // Everything that the scheduler's informer does until all pods are known.
-Cost follow(const informer::ServerAccess& access, const ServerCpu& server, bool protobuf,
+Cost follow(const informer::ServerAccess& access, pid_t server, bool protobuf,
             bool streaming, size_t pods) {
   auto client =
       informer::HttpClient::create(access, std::make_shared<informer::CredentialSource>(access));
@@ -140,7 +100,7 @@ Cost follow(const informer::ServerAccess& access, const ServerCpu& server, bool 
   options.protobuf = protobuf;
   options.reflector.streaming_list = streaming;
   informer::ApiServerInformer informer(**client, counter, symbols, options);
-  const double server_before = server.seconds();
+  const double server_before = bench::cpu_seconds(server);
   const double own_before = own_cpu();
   const auto began = Clock::now();
   informer.start();
@@ -148,7 +108,7 @@ Cost follow(const informer::ServerAccess& access, const ServerCpu& server, bool 
   Cost cost;
   cost.wall = std::chrono::duration<double>(Clock::now() - began).count();
   cost.client_cpu = own_cpu() - own_before;
-  cost.server_cpu = server.seconds() - server_before;
+  cost.server_cpu = bench::cpu_seconds(server) - server_before;
   informer.stop();
   (*client)->stop();
   if (seen != pods) give_up("only " + std::to_string(seen) + " pods arrived");
@@ -190,7 +150,8 @@ int main(int argc, char** argv) {
   kubeconfig.path = (*cluster)->kubeconfig().string();
   const auto access = informer::load_server_access(kubeconfig);
   if (!access) give_up(access.error().message);
-  const ServerCpu server;
+  const pid_t server = bench::child_named("kube-apiserver");
+  if (server < 0) give_up("the API server's process was not found in /proc");
   const auto pods = static_cast<size_t>(count);
   struct Mode {
     const char* name;
