@@ -127,12 +127,14 @@ TEST(DecodeNode, ReadsEveryFieldThatSchedulingUses) {
 
 TEST(AssignedCopy, IsTheSamePodOnANode) {
   SymbolTable symbols;
-  const PodRef pod = *decode_pod(kPod, symbols);
+  PodRef pod = *decode_pod(kPod, symbols);
   const PodRef copy = assigned_copy(pod, std::string("n") + "7");
   EXPECT_EQ(view(copy->node_name), "n7");
   EXPECT_EQ(view(pod->node_name), "");
   EXPECT_EQ(full_name(*copy), "shop/web-1");
-  EXPECT_NE(copy->node_affinity, pod->node_affinity);
+  EXPECT_EQ(copy->node_affinity, pod->node_affinity) << "what does not differ is shared";
+  pod.reset();
+  EXPECT_EQ(full_name(*copy), "shop/web-1") << "and lives as long as the copy";
   EXPECT_EQ(Resources(copy->requests).amount("cpu"), 2000);
 }
 
