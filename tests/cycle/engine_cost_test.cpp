@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "bench/engine/world.hpp"
@@ -63,8 +65,10 @@ using bench::Shape;
 // Binds at once, and says when so many pods are bound or refused.
 class CountingWriter final : public ApiWriter {
  public:
-  void bind(BindRequest, Done done) override {
+  std::function<void(const BindRequest&)> shown = [](const BindRequest&) {};  // as by a watch
+  void bind(BindRequest request, Done done) override {
     done({});
+    shown(request);
     count();
   }
   void record_event(EventRecord) override {}
@@ -123,6 +127,13 @@ class Engine {
     auto made = Scheduler::create(std::move(options), modules_, symbols, writer_);
     EXPECT_TRUE(made.has_value()) << made.error().message;
     scheduler_ = std::move(*made);
+    // Else each pod of the benchmark would stay a binding under way.
+    writer_.shown = [this](const BindRequest& request) {
+      if (!request.name.starts_with(kBenchPod)) return;
+      const size_t number = std::strtoul(request.name.c_str() + kBenchPod.size(), nullptr, 10);
+      scheduler_->post(PodUpserted{bench::make_pod(number, shape_, topology_, symbols,
+                                                   {request.node, request.annotations})});
+    };
     loop_ = std::thread([this] { scheduler_->run(); });
     for (size_t i = 0; i < nodes; ++i) {
       scheduler_->post(NodeUpserted{bench::make_node(i, symbols)});
@@ -148,6 +159,7 @@ class Engine {
     ++posted_;
   }
   void place(Shape shape, size_t pods) {
+    shape_ = shape;
     for (; pods > 0; --pods) place(bench::make_pod(posted_, shape, topology_, symbols));
   }
   // Until every pod has a node or a message, and the loop knows.
@@ -167,7 +179,10 @@ class Engine {
   SymbolTable symbols;
 
  private:
+  static constexpr std::string_view kBenchPod = "pod-";
+
   bool topology_;
+  std::atomic<Shape> shape_ = Shape::kIdentical;
   Modules modules_;
   CountingWriter writer_;
   size_t posted_ = 0;
@@ -196,8 +211,11 @@ class Allocations : public ::testing::TestWithParam<Case> {
     engine.place(of.shape, kPods);
     EXPECT_TRUE(engine.settle());
     const uint64_t before = engine.allocations();
-    engine.place(of.shape, kPods);
-    EXPECT_TRUE(engine.settle());
+    // One after the other: what a binding under way costs the pods behind it is another matter.
+    for (size_t pod = 0; pod < kPods; ++pod) {
+      engine.place(of.shape, 1);
+      EXPECT_TRUE(engine.settle());
+    }
     return static_cast<double>(engine.allocations() - before) / static_cast<double>(kPods);
   }
 };
@@ -207,9 +225,9 @@ TEST_P(Allocations, DoNotGrowWithTheNumberOfNodes) {
   const double many = each(1'000);
   RecordProperty("at_100", std::to_string(few));
   RecordProperty("at_1000", std::to_string(many));
-  // How messages are gathered into turns differs from run to run; one allocation for each node, or
-  // for each that passes a filter, would be 900.
-  EXPECT_LT(many - few, 5) << few << " allocations a pod at 100 nodes, " << many << " at 1,000";
+  // A node's first pods make its lists, and how messages are gathered into turns differs from run
+  // to run; one allocation for each node, or for each that passes a filter, would be 900.
+  EXPECT_LT(many - few, 20) << few << " allocations a pod at 100 nodes, " << many << " at 1,000";
   EXPECT_GT(few, 1);
   EXPECT_LT(few, 500);  // or they would be for each of 100 nodes
 }
@@ -220,7 +238,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"identical_no_classes", Shape::kIdentical, false, false},
                       Case{"different", Shape::kDifferent, false, true},
                       Case{"mixed", Shape::kMixed, false, true},
-                      Case{"topology_identical", Shape::kIdentical, true, true}),
+                      Case{"topology_identical", Shape::kIdentical, true, true},
+                      Case{"topology_different", Shape::kDifferent, true, true}),
     [](const auto& test) { return std::string(test.param.name); });
 
 // What the controllers put on each pod of a template tells none of them apart for any plugin.
