@@ -181,8 +181,7 @@ TEST(MachineAdmission, RestoredPodsExplainWhatAReportShowsAsUsed) {
   EXPECT_EQ(free_of(admission->zones(), 0, "cpu"), 8000);
 }
 
-// Memory that is used by nobody known lies in blocks too: a zone with less free than allocatable
-// and no assignments is no state of a memory manager, and readers would not believe it.
+// Memory that is used by nobody known lies in blocks too, so that nothing is grouped with its zone.
 TEST(MachineAdmission, MemoryThatNobodyExplainsIsABlock) {
   const auto zone = [](int id, const char* free) {
     return json{{"name", "node-" + std::to_string(id)},

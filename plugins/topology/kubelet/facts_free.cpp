@@ -224,22 +224,13 @@ class FreeReading {
     return true;
   }
 
-  // A zone without blocks has everything free, and its group is itself.
+  // The group of a zone without blocks is itself. It may have less free than allocatable: where
+  // blocks of one zone and of several overlap, as policy best-effort lets them, the kubelet gives a
+  // block's bytes back to its lowest zone first, whichever they came from (RemoveContainer of the
+  // static memory policy).
   void check_group(uint32_t column, int64_t assignments, ZoneMask cells) {
-    if (assignments == 0) {
-      if (cells != ZoneMask{1} << column) return groups_fail("no assignments, but a group");
-      for (const MemoryType& type : model_.memory) {
-        const uint32_t row = model_.memory_row(type.resource);
-        if (state_.memory(model_, row)[column] < type.allocatable[column]) {
-          return groups_fail("no assignments, but less free than allocatable");
-        }
-      }
-      for (const ZoneResource& resource : columns_[column]->resources) {
-        if (is_memory(resource.name) && resource.available < resource.allocatable) {
-          return groups_fail("no assignments, but less " + resource.name +
-                             " available than allocatable");
-        }
-      }
+    if (assignments == 0 && cells != ZoneMask{1} << column) {
+      return groups_fail("no assignments, but a group");
     }
     groups_[column] = Group{assignments, cells};
   }

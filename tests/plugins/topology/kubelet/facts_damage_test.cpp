@@ -152,9 +152,6 @@ TEST(FactsDamage, FreeTexts) {
        "; what the zone has available decides"},
       {{"assignments=1", "assignments=x", ", line 3: \"x\" is not a number of assignments"},
        groups},
-      {{"assignments=1", "assignments=0",
-        ", line 3: no assignments, but less free than allocatable"},
-       groups},
       {{"assignments=0 cells=1", "assignments=0 cells=0-1",
         ", line 4: no assignments, but a group"},
        groups},
@@ -275,6 +272,17 @@ TEST(FactsDamage, ManagersOfWhatNoZoneLists) {
     EXPECT_EQ(facts.model->device_row(scene.gpu()), kNoResourceRow);
     EXPECT_TRUE(admits_pod(facts, 2, memory, {{scene.gpu(), 2}}));
   }
+}
+
+// What is left of overlapping blocks under policy best-effort.
+TEST(FactsDamage, AZoneWithoutAssignmentsMayHaveLessFree) {
+  Scene scene;
+  replace(scene.report.free, "assignments=1", "assignments=0");
+  const NodeFacts facts = scene.read();
+  EXPECT_TRUE(facts.problems.empty()) << facts.problems.front();
+  ASSERT_TRUE(facts.state.knows_groups());
+  EXPECT_EQ(facts.state.assignments(*facts.model, 0), 0);
+  EXPECT_EQ(facts.state.memory(*facts.model, 0)[0], 70);
 }
 
 // Exporters leave a zone's CPUs out if all of them are reserved.
