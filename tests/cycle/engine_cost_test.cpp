@@ -10,7 +10,6 @@
 #include <functional>
 #include <future>
 #include <mutex>
-#include <new>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -21,41 +20,7 @@
 #include "framework/runtime/every_point.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
-
-namespace {
-
-thread_local uint64_t g_allocations = 0;  // of this thread
-
-void* counted(size_t bytes, size_t alignment) {
-  ++g_allocations;
-  void* memory =
-      alignment <= alignof(std::max_align_t)
-          ? std::malloc(bytes == 0 ? 1 : bytes)
-          : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(size_t bytes) {
-  return counted(bytes, 1);
-}
-void* operator new(size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, static_cast<size_t>(alignment));
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
+#include "tests/support/allocation_count.hpp"
 
 namespace plimsoll {
 namespace {
@@ -167,7 +132,7 @@ class Engine {
   // Of the loop, since it began.
   uint64_t allocations() {
     std::promise<uint64_t> told;
-    scheduler_->post(Task{[&] { told.set_value(g_allocations); }});
+    scheduler_->post(Task{[&] { told.set_value(test::allocations_of_this_thread()); }});
     return told.get_future().get();
   }
   [[nodiscard]] SchedulerStats stats() {

@@ -2,31 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <deque>
-#include <new>
 #include <plimsoll/fake_host.hpp>
 
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
 #include "plugins/topologyscore/topologyscore.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
-
-namespace {
-std::atomic<size_t> allocations{0};
-}  // namespace
-
-void* operator new(size_t bytes) {
-  ++allocations;
-  if (void* made = std::malloc(bytes == 0 ? 1 : bytes)) return made;
-  throw std::bad_alloc();
-}
-void operator delete(void* block) noexcept {
-  std::free(block);
-}
-void operator delete(void* block, size_t) noexcept {
-  std::free(block);
-}
+#include "tests/support/allocation_count.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -69,20 +51,20 @@ class Fleet {
     const PodRef pod = scene_.pod(spec);
     const auto& slots = match_.slots();
     std::fill(codes_.begin(), codes_.end(), uint8_t{PLIMSOLL_SUCCESS});
-    const size_t before = allocations;
+    const uint64_t before = test::allocations_of_this_thread();
     EXPECT_EQ(
         slots.filter(slots.self, cycle_.get(), pod.get(), &all_, codes_.data(), reasons_.data()),
         PLIMSOLL_SUCCESS);
-    return allocations - before;
+    return test::allocations_of_this_thread() - before;
   }
   size_t score(const plimsoll_plugin& slots, const PodSpec& spec) {
     const PodRef pod = scene_.pod(spec);
     std::vector<int64_t> scores(rows_.size());
-    const size_t before = allocations;
+    const uint64_t before = test::allocations_of_this_thread();
     EXPECT_EQ(slots.score(slots.self, cycle_.get(), pod.get(), &all_, scores.data()),
               PLIMSOLL_SUCCESS);
     EXPECT_GT(*std::max_element(scores.begin(), scores.end()), 0);
-    return allocations - before;
+    return test::allocations_of_this_thread() - before;
   }
 
   // Of the last of some pods, each different.

@@ -1,0 +1,95 @@
+#include "tests/support/allocation_count.hpp"
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+thread_local uint64_t t_allocations = 0;
+
+void* counted(size_t bytes, size_t alignment) noexcept {
+  ++t_allocations;
+  if (bytes == 0) bytes = 1;
+  if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
+  return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+void* counted_or_throw(size_t bytes, size_t alignment) {
+  void* memory = counted(bytes, alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+namespace plimsoll::test {
+
+uint64_t allocations_of_this_thread() {
+  return t_allocations;
+}
+
+}  // namespace plimsoll::test
+
+using Align = std::align_val_t;
+
+void* operator new(size_t bytes) {
+  return counted_or_throw(bytes, 1);
+}
+void* operator new[](size_t bytes) {
+  return counted_or_throw(bytes, 1);
+}
+void* operator new(size_t bytes, Align alignment) {
+  return counted_or_throw(bytes, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t bytes, Align alignment) {
+  return counted_or_throw(bytes, static_cast<size_t>(alignment));
+}
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return counted(bytes, 1);
+}
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept {
+  return counted(bytes, 1);
+}
+void* operator new(size_t bytes, Align alignment, const std::nothrow_t&) noexcept {
+  return counted(bytes, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t bytes, Align alignment, const std::nothrow_t&) noexcept {
+  return counted(bytes, static_cast<size_t>(alignment));
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, Align) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, Align) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t, Align) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, size_t, Align) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, Align, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, Align, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
