@@ -113,7 +113,8 @@ TEST(PlimsollPluginsLint, FindsNothingInTheTopologyPlugins) {
       lint({own("NodeResourceTopologyMatch"), own("TopologyScore"), own("NodeDevice"), "--objects",
             "tests/lint/topology.yaml", "--rounds", "8", "-o", "json"});
   EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
-  for (const auto& plugin : nlohmann::json::parse(answer.out)["plugins"]) {
+  const auto report = nlohmann::json::parse(answer.out);
+  for (const auto& plugin : report["plugins"]) {
     for (const char* part : {"filter", "score"}) {
       if (plugin[part].is_null()) continue;
       EXPECT_GT(plugin[part]["compared"], 1000) << plugin.dump(2);
