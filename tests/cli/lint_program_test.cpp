@@ -103,7 +103,7 @@ TEST(PlimsollPluginsLint, TakesArgsAsInAProfile) {
 }
 
 TEST(PlimsollPluginsLint, FindsNothingInTheBuiltinPlugins) {
-  const Answer answer = lint({"--builtin", "all", "--rounds", "8"});
+  const Answer answer = lint({"--builtin", "all", "--rounds", "4"});
   EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
   EXPECT_THAT(answer.out, HasSubstr("NodeResourcesFit: nothing found"));
 }
@@ -111,7 +111,7 @@ TEST(PlimsollPluginsLint, FindsNothingInTheBuiltinPlugins) {
 TEST(PlimsollPluginsLint, FindsNothingInTheTopologyPlugins) {
   const Answer answer =
       lint({own("NodeResourceTopologyMatch"), own("TopologyScore"), own("NodeDevice"), "--objects",
-            "tests/lint/topology.yaml", "--rounds", "8", "-o", "json"});
+            "tests/lint/topology.yaml", "--rounds", "4", "-o", "json"});
   EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
   const auto report = nlohmann::json::parse(answer.out);
   for (const auto& plugin : report["plugins"]) {
