@@ -8,16 +8,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <future>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "bench/engine/world.hpp"
+#include "bench/support/default_profile.hpp"
+#include "bench/support/loop_thread.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/scheduler.hpp"
-#include "framework/runtime/every_point.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "tests/support/allocation_count.hpp"
@@ -63,11 +63,7 @@ class Engine {
   Engine(size_t nodes, bool topology, bool classes) : topology_(topology) {
     log_to_stderr(LogLevel::kError, LogFormat::kText);
     modules_.add_builtin(builtin_modules());
-    std::vector<std::string> plugins = {
-        "SchedulingGates", "PrioritySort",      "NodeUnschedulable",
-        "NodeName",        "TaintToleration",   "NodeAffinity",
-        "NodePorts",       "NodeResourcesFit",  "NodeResourcesBalancedAllocation",
-        "DefaultBinder",   "DefaultPreemption", "UnsupportedFeatures"};
+    std::vector<std::string> further;
     if (topology) {
       const char* folder = std::getenv("PLIMSOLL_PLUGIN_DIR");
       EXPECT_NE(folder, nullptr) << "PLIMSOLL_PLUGIN_DIR is not set";
@@ -75,52 +71,41 @@ class Engine {
         const ModuleRecord& record = modules_.load_file(
             std::filesystem::path(folder == nullptr ? "" : folder) / (std::string(name) + ".so"));
         EXPECT_TRUE(record.loaded) << record.refusal;
-        plugins.emplace_back(name);
+        further.emplace_back(name);
       }
     }
     SchedulerOptions options;
     options.binder_threads = 1;
     options.classes.enabled = classes;
     options.classes.check_every = 0;
-    ProfileSpec profile;
-    profile.scheduler_name = "topo";
-    for (const std::string& plugin : plugins) {
-      const auto enabled = enable_at_every_point(profile, modules_, plugin);
-      EXPECT_TRUE(enabled.has_value()) << enabled.error().message;
-    }
-    options.profiles.push_back(std::move(profile));
+    auto profile = bench::default_profile(modules_, "topo", further);
+    EXPECT_TRUE(profile.has_value()) << profile.error().message;
+    options.profiles.push_back(std::move(*profile));
     auto made = Scheduler::create(std::move(options), modules_, symbols, writer_);
     EXPECT_TRUE(made.has_value()) << made.error().message;
-    scheduler_ = std::move(*made);
+    Scheduler* told = made->get();
     // Else each pod of the benchmark would stay a binding under way.
-    writer_.shown = [this](const BindRequest& request) {
+    writer_.shown = [this, told](const BindRequest& request) {
       if (!request.name.starts_with(kBenchPod)) return;
       const size_t number = std::strtoul(request.name.c_str() + kBenchPod.size(), nullptr, 10);
-      scheduler_->post(PodUpserted{bench::make_pod(number, shape_, topology_, symbols,
-                                                   {request.node, request.annotations})});
+      told->post(PodUpserted{bench::make_pod(number, shape_, topology_, symbols,
+                                             {request.node, request.annotations})});
     };
-    loop_ = std::thread([this] { scheduler_->run(); });
+    scheduler_.emplace(std::move(*made));
     for (size_t i = 0; i < nodes; ++i) {
-      scheduler_->post(NodeUpserted{bench::make_node(i, symbols)});
+      loop().post(NodeUpserted{bench::make_node(i, symbols)});
       if (!topology) continue;
-      scheduler_->post(ObjectUpserted{bench::make_topology(i)});
-      scheduler_->post(ObjectUpserted{bench::make_devices(i)});
+      loop().post(ObjectUpserted{bench::make_topology(i)});
+      loop().post(ObjectUpserted{bench::make_devices(i)});
     }
-    for (const WantedKind& kind : scheduler_->wanted_kinds()) {
-      scheduler_->post(KindSynced{kind.resource(), true});
-    }
-    scheduler_->post(KindSynced{"nodes", true});
-    scheduler_->post(KindSynced{"pods", true});
+    scheduler_->all_synced();
   }
-  ~Engine() {
-    scheduler_->stop();
-    loop_.join();
-  }
+  ~Engine() { scheduler_->stop(); }
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   void place(PodRef pod) {
-    scheduler_->post(PodUpserted{std::move(pod)});
+    loop().post(PodUpserted{std::move(pod)});
     ++posted_;
   }
   void place(Shape shape, size_t pods) {
@@ -131,14 +116,14 @@ class Engine {
   [[nodiscard]] bool settle() { return writer_.await(posted_) && allocations() != 0; }
   // Of the loop, since it began.
   uint64_t allocations() {
-    std::promise<uint64_t> told;
-    scheduler_->post(Task{[&] { told.set_value(test::allocations_of_this_thread()); }});
-    return told.get_future().get();
+    uint64_t all = 0;
+    scheduler_->on_loop([&all] { all = test::allocations_of_this_thread(); });
+    return all;
   }
   [[nodiscard]] SchedulerStats stats() {
     static_cast<void>(allocations());  // the statistics are those of the turn before
     static_cast<void>(allocations());
-    return scheduler_->stats();
+    return loop().stats();
   }
 
   SymbolTable symbols;
@@ -146,13 +131,14 @@ class Engine {
  private:
   static constexpr std::string_view kBenchPod = "pod-";
 
+  [[nodiscard]] Scheduler& loop() const { return **scheduler_; }
+
   bool topology_;
   std::atomic<Shape> shape_ = Shape::kIdentical;
   Modules modules_;
   CountingWriter writer_;
   size_t posted_ = 0;
-  std::unique_ptr<Scheduler> scheduler_;
-  std::thread loop_;
+  std::optional<bench::LoopThread> scheduler_;
 };
 
 struct Case {
