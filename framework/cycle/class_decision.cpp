@@ -34,7 +34,8 @@ bool Scheduler::copy_class_verdicts(Attempt& attempt, NodeRows rows, Evaluation&
   bool well =
       result.table->run_fresh_filters(*attempt.cycle, *attempt.pod, rows, columns.view()).ok();
   if (well && !result.contested.empty()) {
-    Columns beside(rows.size());
+    Columns& beside = room_->beside;
+    beside.reset(rows.size());
     const bool keeps = !result.table->has_fresh_filters() && attempt.nominated_to.empty();
     well = filter_contested(attempt.framework, *attempt.cycle, *attempt.pod, rows, beside.view(),
                             result.contested, cluster_.slot_count(), nominator_,

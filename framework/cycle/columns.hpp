@@ -28,6 +28,7 @@ struct Scheduler::Columns {
 
 struct Scheduler::Room {
   Columns verdicts;
+  Columns beside;  // nominated pods
   std::vector<const plimsoll_node_info*> feasible;
   std::vector<uint32_t> feasible_slots;
   std::vector<const plimsoll_node_info*> named;  // by PreFilter
