@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "bench/topology/timing.hpp"
+#include "bench/support/timing.hpp"
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/runtime/every_point.hpp"

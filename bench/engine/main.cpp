@@ -22,7 +22,7 @@
 #include "bench/support/loop_thread.hpp"
 #include "bench/support/plot.hpp"
 #include "bench/support/stopwatch.hpp"
-#include "bench/topology/timing.hpp"
+#include "bench/support/timing.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/runtime/modules.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <plimsoll/plugin.hpp>
 
-#include "bench/topology/timing.hpp"
+#include "bench/support/timing.hpp"
 
 namespace plimsoll::bench {
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "bench/support/timing.hpp"
 #include "bench/topology/cluster.hpp"
-#include "bench/topology/timing.hpp"
 #include "plugins/topologyscore/topologyscore.hpp"
 
 namespace {

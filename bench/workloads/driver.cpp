@@ -13,7 +13,7 @@
 #include "bench/support/loop_thread.hpp"
 #include "bench/support/memory_api.hpp"
 #include "bench/support/stopwatch.hpp"
-#include "bench/topology/timing.hpp"
+#include "bench/support/timing.hpp"
 #include "bench/workloads/clock.hpp"
 #include "bench/workloads/objects.hpp"
 #include "plugins/builtin/builtin.hpp"

@@ -36,7 +36,7 @@ struct Outcome {
   double decision_p50_us = 0;  // of all attempts: PreFilter to Reserve, or to the end of PostFilter
   double decision_p99_us = 0;
   double decision_max_us = 0;
-  double floor_us = 0;     // every count of every node compared once (bench/topology/timing.hpp)
+  double floor_us = 0;     // every count of every node compared once (bench/support/timing.hpp)
   int64_t stalled_ms = 0;  // of the workload's clock, passed because nothing was bound
   std::vector<std::string> failures;  // empty: every pod was bound, and legally
 };
