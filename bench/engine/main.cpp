@@ -61,6 +61,10 @@ class Instant final : public ApiWriter {
   Shown shown_;
 };
 
+// From so many pods on, one decision in so many is timed for the quantiles.
+constexpr size_t kTimedPods = 10'000;
+constexpr size_t kTimedOneIn = 16;
+
 struct Case {
   size_t nodes = 5'000;
   size_t pods = 20'000;
@@ -130,7 +134,9 @@ double measure(const Case& run, const Modules& modules) {
   for (size_t i = 0; i < run.pods; ++i) {
     scheduler->post(PodUpserted{bench::make_pod(i, run.shape, run.topology, symbols)});
   }
-  scheduler.on_loop([] {});
+  // Of many, some; the rest would mostly time the watch itself.
+  scheduler.on_loop(
+      [&] { bench::Stopwatch::here().time_one_in(run.pods >= kTimedPods ? kTimedOneIn : 1); });
   const double began = scheduler.cpu_seconds();
   scheduler.all_synced();
   while (writer.bound + writer.refused < run.pods) {

@@ -9,7 +9,10 @@
 namespace plimsoll::bench {
 
 LoopThread::LoopThread(std::unique_ptr<Scheduler> scheduler)
-    : scheduler_(std::move(scheduler)), loop_([this] { scheduler_->run(); }) {}
+    : scheduler_(std::move(scheduler)), loop_([this] {
+        ::pthread_setname_np(::pthread_self(), "loop");  // so that perf can tell
+        scheduler_->run();
+      }) {}
 
 LoopThread::~LoopThread() {
   stop();

@@ -35,6 +35,12 @@ Stopwatch& Stopwatch::here() {
 }
 
 void Stopwatch::start() {
+  started_ms_ = -1;
+  if (until_next_ != 0) {
+    --until_next_;
+    return;
+  }
+  until_next_ = one_in_ - 1;
   started_ms_ = cpu_ms();
 }
 

@@ -267,6 +267,7 @@ Status ClassTable::run_fresh_filters(const CycleContext& cycle, const plimsoll_p
 // ---- scores
 
 void ClassTable::KeptScore::count(int64_t value) {
+  if (!normalizes) return;
   if (at_low == 0 && at_high == 0 && !extremes_stale) {
     low = high = value;
     at_low = at_high = 1;
@@ -286,7 +287,7 @@ void ClassTable::KeptScore::count(int64_t value) {
 }
 
 void ClassTable::KeptScore::uncount(int64_t value) {
-  if (extremes_stale) return;
+  if (!normalizes || extremes_stale) return;
   if (value == low && --at_low == 0) extremes_stale = true;
   if (value == high && --at_high == 0) extremes_stale = true;
 }

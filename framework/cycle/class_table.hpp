@@ -90,7 +90,7 @@ class ClassTable {
     bool normalizes;
     std::vector<int64_t> raw;        // by slot
     std::vector<uint8_t> weighable;  // by slot: normalised, 0..100
-    // Of the raw scores of counted rows; how many have the extreme.
+    // If it normalizes: of the raw scores of counted rows; how many have the extreme.
     int64_t low = 0, high = 0;
     size_t at_low = 0, at_high = 0;
     bool extremes_stale = false;

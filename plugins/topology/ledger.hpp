@@ -43,6 +43,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/topology/admission_memo.hpp"
 #include "plugins/topology/judgement.hpp"
 #include "plugins/topology/kubelet/facts.hpp"
 #include "plugins/topology/nrt_object.hpp"
@@ -388,6 +389,7 @@ class Ledger {
                    const std::vector<Charge>& charges);
   [[nodiscard]] static kubelet::NodeState least_state(const NodeRecord& node);
   bool append(NodeRecord& node, PodRecord& pod);
+  bool settle_first(NodeRecord& node, PodRecord& pod);
   void locate(NodeRecord& node, const Before& before, const std::vector<PodRecord*>& added,
               const std::vector<GonePod>& removed);
   // False: it cannot be told, and nothing changed.
@@ -460,6 +462,7 @@ class Ledger {
   Doubts doubts_;
   Scratch scratch_;
   kubelet::Scratch kubelet_scratch_;
+  AdmissionMemo admissions_;
   int64_t now_ms_ = 0;
 };
 

@@ -216,7 +216,7 @@ void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_po
     since.steps.clear();
     since.settled_steps = 0;
     recount(node);
-  } else if (!since.blurred) {
+  } else if (!since.blurred && !settle_first(node, pod)) {
     replan(node);
   }
   // Nothing comes free; but who waits for an order that is known now is one who was told so.

@@ -98,14 +98,16 @@ bool Ledger::append(NodeRecord& node, PodRecord& pod) {
   if (std::any_of(since.steps.begin(), since.steps.end(), optional)) return false;
   if (since.steps.size() + 1 > kMaxSteps) return false;
   if (since.unbound.empty()) since.base = since.worlds.front();
-  std::vector<NodeState> worlds = since.worlds;
+  const bool single = since.worlds.size() == 1;  // after a refusal all is played anew
+  std::vector<NodeState> worlds;
+  if (!single) worlds = since.worlds;
   std::shared_ptr<const kubelet::Admission> first;
-  for (NodeState& world : worlds) {
-    kubelet::Admission given = admit_and_start(*node.model, world, *pod.demand, kubelet_scratch_);
-    if (!given.admitted()) return false;
-    if (!first) first = std::make_shared<const kubelet::Admission>(std::move(given));
+  for (NodeState& world : single ? since.worlds : worlds) {
+    auto given = admissions_.admit(*node.model, world, pod.demand, kubelet_scratch_);
+    if (!given->admitted()) return false;
+    if (!first) first = std::move(given);
   }
-  since.worlds = std::move(worlds);
+  if (!single) since.worlds = std::move(worlds);
   Step step;
   step.subject = static_cast<uint32_t>(since.subjects.size());
   for (size_t i = 0; i < since.steps.size(); ++i) step.after |= uint64_t{1} << i;
@@ -114,6 +116,56 @@ bool Ledger::append(NodeRecord& node, PodRecord& pod) {
   since.steps.push_back(step);
   since.unbound.push_back(pod.demand);
   pod.given = std::move(first);
+  return true;
+}
+
+// A pod whose binding was seen now, while others that are the same to the kubelet are still on
+// their way: it is the first of them to be admitted, whichever of them was reserved first, and
+// nothing else changes. Without playing everything again. False: more than that happened, or may
+// have.
+bool Ledger::settle_first(NodeRecord& node, PodRecord& pod) {
+  Since& since = node.since;
+  if (since.blurred || since.open_ended || since.lost != 0 || since.worlds.size() != 1)
+    return false;
+  if (since.settled_steps != 0 || since.steps.size() != since.unbound.size()) return false;
+  const auto same = [&](const auto& demand) { return same_demand(*demand, *pod.demand); };
+  if (!std::all_of(since.unbound.begin(), since.unbound.end(), same)) return false;
+  for (size_t i = 0; i < since.steps.size(); ++i) {  // one after the other
+    const Step& step = since.steps[i];
+    const uint64_t before = (uint64_t{1} << i) - 1;
+    if (step.kind != Step::Kind::kAdmit || step.optional || step.after != before) return false;
+  }
+  // As History::precedes says of all that were bound before.
+  const auto precedes = [&](const Moment& first) {
+    return first.fresh &&
+           (first.version == 0 || pod.moment.version == 0 || first.version < pod.moment.version);
+  };
+  if (!pod.moment.fresh) return false;
+  std::vector<PodRecord*> twins;  // on their way, and this one
+  for (PodRecord& other : node.pods) {
+    if (other.covered || !other.demand) continue;
+    if (&other == &pod || other.moment.bound == 0) {
+      if (!other.given || other.annotated) return false;
+      twins.push_back(&other);
+    } else if (!precedes(other.moment)) {
+      return false;
+    }
+  }
+  if (twins.size() != since.steps.size()) return false;
+  const auto given = admissions_.admit(*node.model, since.base, pod.demand, kubelet_scratch_);
+  if (!given->admitted()) return false;
+  std::sort(twins.begin(), twins.end(), [](const PodRecord* a, const PodRecord* b) {
+    return a->moment.reserved < b->moment.reserved;
+  });
+  // It gets what the first of them was promised, and they move on by one.
+  for (auto at = std::find(twins.begin(), twins.end(), &pod); at != twins.begin();) {
+    --at;
+    std::swap((*at)->given, pod.given);
+    std::swap((*at)->charges, pod.charges);
+  }
+  since.unbound.erase(since.unbound.begin());
+  since.steps.erase(since.steps.begin());
+  for (Step& step : since.steps) step.after >>= 1;
   return true;
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "plugins/topology/ledger.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
@@ -87,6 +89,56 @@ TEST_F(LedgerJudge, PodsThatAskForTheSameMayChangePlaces) {
 }
 
 // The kubelet may have admitted b before it let go of a, or after.
+// In whatever order like pods are bound, it is as if they had been reserved in that order, one
+// after the other.
+TEST_F(LedgerJudge, LikePodsAreGivenWhatTheOrderOfTheirBindingsSays) {
+  const std::vector<std::string> cpus = {"4", "5", "3"};
+  std::vector<std::string> reserved = {"a", "b", "c", "d", "e"};
+  std::vector<std::string> order = reserved;
+  do {
+    Ledger asked(scene_.index());
+    asked.node_added("n1", kSlot);
+    asked.report(scene_.nrt(cpu_report(1, cpus, fingerprint_of({}), "single-numa-node")), now_);
+    for (const std::string& name : reserved) {
+      ASSERT_TRUE(asked.reserve(*scene_.pod(spec(name, 2)), kSlot, ++now_).complete);
+    }
+    for (size_t known = 1; known <= order.size(); ++known) {
+      asked.pod_assigned(*scene_.pod(spec(order[known - 1], 2)), "n1", ++now_);
+      if (known % 2 == 0) continue;  // so that some follow at once
+      Ledger simple(scene_.index());
+      simple.node_added("n1", kSlot);
+      simple.report(scene_.nrt(cpu_report(1, cpus, fingerprint_of({}), "single-numa-node")), now_);
+      const auto bound_end = order.begin() + static_cast<std::ptrdiff_t>(known);
+      for (auto name = order.begin(); name != bound_end; ++name) {
+        ASSERT_TRUE(simple.reserve(*scene_.pod(spec(*name, 2)), kSlot, ++now_).complete);
+        simple.pod_assigned(*scene_.pod(spec(*name, 2)), "n1", ++now_);
+      }
+      for (const std::string& name : reserved) {
+        if (std::find(order.begin(), bound_end, name) != bound_end) continue;
+        ASSERT_TRUE(simple.reserve(*scene_.pod(spec(name, 2)), kSlot, ++now_).complete);
+      }
+      const auto is = asked.likely_state(kSlot);
+      const auto should = simple.likely_state(kSlot);
+      EXPECT_EQ(is.worlds, should.worlds);
+      EXPECT_TRUE(*is.state == *should.state);
+      for (const std::string& name : reserved) {
+        const std::string uid = "uid-" + name;
+        const auto& charged = *asked.charges_of(uid);
+        const auto& expected = *simple.charges_of(uid);
+        ASSERT_EQ(charged.size(), expected.size());
+        for (size_t i = 0; i < charged.size(); ++i) {
+          EXPECT_EQ(charged[i].zone_id, expected[i].zone_id) << name << ", bound " << known;
+          EXPECT_EQ(charged[i].amount, expected[i].amount);
+        }
+      }
+      const PodRef other = scene_.pod(guaranteed("other", 1));
+      Inquiry one(*other);
+      Inquiry same(*other);
+      EXPECT_EQ(asked.judge(kSlot, one).verdict, simple.judge(kSlot, same).verdict);
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
 TEST_F(LedgerJudge, APodThatIsGoneMayHaveBeenThereForTheNext) {
   report({"8", "8"}, {});
   ASSERT_TRUE(reserve("a", 6));
