@@ -1,8 +1,6 @@
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
 
 #include <algorithm>
-#include <array>
-#include <span>
 
 #include "plugins/topology/amount.hpp"
 #include "plugins/topology/explain_text.hpp"
@@ -22,9 +20,6 @@ using sdk::view;
 
 namespace {
 
-// Nodes that the ledger is asked about at once: as many as stay in a cache until they are scored.
-constexpr size_t kBatch = 64;
-
 NodeAllocatable allocatable_of(Node node) {
   return {&node.object().allocatable, node->allocatable, node->resource_count};
 }
@@ -36,11 +31,6 @@ void take_from(std::vector<int64_t>& free, const plimsoll_numa_node& node, const
     int64_t& cell = free[size_t{row} * node.zone_count + column];
     cell = add_amounts(cell, -charge.amount);
   }
-}
-
-bool only_adds(const auto& changes) {
-  return std::all_of(changes.begin(), changes.end(),
-                     [](const auto& change) { return change.net > 0; });
 }
 
 }  // namespace
@@ -286,119 +276,6 @@ uint32_t NodeResourceTopologyMatch::reason_of(const Judgement& judgement, Pod po
   std::string text(message_of(judgement.verdict));
   text += " (" + std::string(resource_name(*pod, judgement.resource)) + ")";
   return host_.reason(text);
-}
-
-// Before anybody was refused anything there is nothing to correct.
-void NodeResourceTopologyMatch::note(const plimsoll_pod& pod, const Asked& asked,
-                                     const FilterRound& round) const {
-  if (round.asked.empty() || (round.refused.empty() && refusals_.empty())) return;
-  refusals_.note(hash_requests(pod), asked.inquiry, round);
-}
-
-// Nodes as they are. Mostly all of them are asked about, and the scheduler lists their slots.
-template <typename Refuse>
-void NodeResourceTopologyMatch::filter_many(const Asked& asked, Nodes nodes,
-                                            const sdk::Verdicts& verdicts, FilterRound& round,
-                                            const Refuse& refuse) const {
-  std::vector<uint32_t> rows;  // that are open; empty: all of them
-  std::vector<uint32_t> listed;
-  std::span<const uint32_t> slots = nodes.slots();
-  bool all = !slots.empty();
-  for (size_t i = 0; all && i < nodes.size(); ++i) all = verdicts.open(i);
-  if (!all) {
-    rows.reserve(nodes.size());
-    listed.reserve(nodes.size());
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      if (!verdicts.open(i)) continue;
-      rows.push_back(static_cast<uint32_t>(i));
-      listed.push_back(nodes[i].slot());
-    }
-    slots = listed;
-  }
-  if (slots.empty()) return;
-  const uint32_t most = *std::max_element(slots.begin(), slots.end());
-  round.asked.reserve(most);
-  round.refused.reserve(most);
-  LedgerAccess::Judgements judgements;
-  ledger_.judge_many(slots, asked.inquiry, judgements);
-  for (size_t i = 0; i < slots.size(); ++i) {
-    const Judgement judgement = judgements.at(i);
-    round.asked.set(slots[i]);
-    if (judgement.fits()) continue;
-    round.refused.set(slots[i]);
-    refuse(all ? i : rows[i], judgement, false);
-  }
-}
-
-Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
-                                         sdk::Verdicts verdicts) const {
-  Asked asked = ask(pod);
-  if (!matters(asked)) return Status::success();
-  const WhatIf* what_if = host_.state<WhatIf>(cycle);
-  FilterRound round;
-  // There are few reasons: of each the host is asked once.
-  std::vector<std::pair<Judgement, uint32_t>> reasons;
-  const auto reason_for = [&](const Judgement& judgement) {
-    for (const auto& [known, reason] : reasons) {
-      if (known.verdict == judgement.verdict && known.resource == judgement.resource) return reason;
-    }
-    return reasons.emplace_back(judgement, reason_of(judgement, pod)).second;
-  };
-  const auto refuse = [&](size_t i, const Judgement& judgement, bool changed) {
-    // Room is on its way, the next report brings it, or a doubt ends by itself: evicting more pods
-    // is of no use.
-    const bool soon = judgement.verdict == Verdict::kUncertain ||
-                      (!changed && fits_soon(asked, nodes[i], judgement.verdict));
-    const uint32_t reason = reason_for(judgement);
-    verdicts.set(i, soon ? Status::pending(reason) : Status::unschedulable(reason));
-  };
-  if (what_if == nullptr && by_kubelet()) {
-    filter_many(asked, nodes, verdicts, round, refuse);
-    note(*pod, asked, round);
-    return Status::success();
-  }
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (!verdicts.open(i)) continue;
-    const WhatIf::Changes* changes = changes_on(what_if, nodes[i]);
-    const Judgement judgement = judge(changes, asked, nodes[i]);
-    // What preemption asks, with pods taken away, says nothing of the node as it is.
-    if (changes == nullptr || (!judgement.fits() && only_adds(*changes))) {
-      round.asked.set(nodes[i].slot());
-      if (!judgement.fits()) round.refused.set(nodes[i].slot());
-    }
-    if (!judgement.fits()) refuse(i, judgement, changes != nullptr);
-  }
-  note(*pod, asked, round);
-  return Status::success();
-}
-
-Status NodeResourceTopologyMatch::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
-                                        std::span<int64_t> scores) const {
-  const auto reading = ledger_.read(*pod);
-  const PodRequest& request = reading->request;
-  const WhatIf* what_if = host_.state<WhatIf>(cycle);
-  const NodeScore score(args_.scoring, request);
-  Scratch scratch;
-  std::array<uint32_t, kBatch> listed;
-  std::array<plimsoll_numa_landing, kBatch> landings;
-  for (size_t begin = 0; begin < nodes.size(); begin += kBatch) {
-    const auto slots = slots_of(nodes, begin, listed);
-    ledger_.land_many(slots, nullptr, std::span(landings).first(slots.size()));
-    for (size_t i = 0; i < slots.size(); ++i) {
-      scores[begin + i] = score.on(landings[i].node, scratch);
-    }
-  }
-  if (what_if == nullptr) return Status::success();
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const WhatIf::Changes* changes = changes_on(what_if, nodes[i]);
-    if (changes == nullptr) continue;
-    scores[i] = 0;
-    fits_changed(*changes, nodes[i], scratch, [&](const plimsoll_numa_node& zones) {
-      scores[i] = score.on(&zones, scratch);
-      return true;  // what is sure will do
-    });
-  }
-  return Status::success();
 }
 
 Status NodeResourceTopologyMatch::reserve(plimsoll_cycle& cycle, Pod pod, Node node) {

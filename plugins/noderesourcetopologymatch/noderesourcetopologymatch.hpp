@@ -30,6 +30,7 @@
 #include "plugins/topology/fit.hpp"
 #include "plugins/topology/ledger_access.hpp"
 #include "plugins/topology/pod_changes.hpp"
+#include "plugins/topology/score.hpp"
 
 namespace plimsoll::topology {
 
@@ -104,6 +105,8 @@ class NodeResourceTopologyMatch {
   template <typename Refuse>
   void filter_many(const Asked& asked, sdk::Nodes nodes, const sdk::Verdicts& verdicts,
                    FilterRound& round, const Refuse& refuse) const;
+  void score_as_they_are(const NodeScore& score, sdk::Nodes nodes, std::span<int64_t> scores,
+                         Scratch& scratch) const;
   // Admission model Reference. `zones`: what to judge by; null: none are known.
   [[nodiscard]] Verdict reference_verdict(Asked& asked, sdk::Node node,
                                           const plimsoll_numa_node* zones) const;

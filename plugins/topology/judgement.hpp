@@ -40,6 +40,9 @@ struct Inquiry {
   std::vector<std::unique_ptr<Taking>> takings_;  // few: models differ in what they tie to zones
 };
 
+// What a plan says in units of counts.
+[[nodiscard]] kubelet::QuickPlan::Taking in_base_units(kubelet::QuickPlan::Taking what);
+
 struct Judgement {
   Verdict verdict = Verdict::kFits;
   // What is short, if that is one resource alone; or kNoResource.

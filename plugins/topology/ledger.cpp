@@ -74,7 +74,7 @@ void Ledger::look(const NodeRecord& node) {
   const bool clear = node.reported && !node.refused_one && node.refusals.empty() &&
                      node.whole_cores_ms == 0 && since.worlds.size() == 1 && !since.blurred &&
                      !since.open_ended && since.unbound.empty();
-  if (!clear) return;
+  if (!clear) return columns_.remove(node.slot);
   glance.model = node.model.get();
   glance.count = node.model->groups_at;
   GlanceCells& own = glance_cells_[node.slot];
@@ -88,6 +88,7 @@ void Ledger::look(const NodeRecord& node) {
   glance.counts = own.cells;
   glance.brief = kubelet::Brief(*node.model, since.worlds.front());
   glance.leaving = node.zones.view().leaving != 0;
+  columns_.put(node.slot, node.model, glance.brief, glance.counts, node.zones.view());
 }
 
 Ledger::Changes Ledger::take_changes() {
@@ -121,6 +122,7 @@ void Ledger::node_removed(std::string_view name) {
   slots_[node.slot] = nullptr;
   views_[node.slot] = nullptr;
   glances_[node.slot] = {};
+  columns_.remove(node.slot);
   node.slot = UINT32_MAX;
   forget_if_idle(node);
 }

@@ -52,6 +52,7 @@
 #include "plugins/topology/predict.hpp"
 #include "plugins/topology/release.hpp"
 #include "plugins/topology/worlds.hpp"
+#include "plugins/topology/zone_columns.hpp"
 
 namespace plimsoll::topology {
 
@@ -148,6 +149,11 @@ class Ledger {
   // null. `landings`: as many as `slots`.
   void land_many(std::span<const uint32_t> slots, Inquiry* pod,
                  std::span<plimsoll_numa_landing> landings) const;
+  // ---- of many nodes at once, by columns (ledger_alike.cpp, zone_columns.hpp)
+  // Nodes of which it is plain that the pod fits: 1, others 0. `admitted`: as many as `slots`.
+  void admits_many(std::span<const uint32_t> slots, Inquiry& pod, uint8_t* admitted) const;
+  // The groups of nodes that are alike (ledger_service.h, `alike`). `pod` may be null.
+  void alike(size_t asked, Inquiry* pod, plimsoll_numa_put_alike put, void* sink) const;
   // Where the pod is promised to be, or else would land in a what-if (ledger_service.h, `where`;
   // ledger_where.cpp). Nothing: not known, or refused.
   [[nodiscard]] std::optional<Whereabouts> where(
@@ -451,6 +457,7 @@ class Ledger {
   std::vector<const plimsoll_numa_node*> views_;
   std::vector<Glance> glances_;            // by slot
   std::vector<GlanceCells> glance_cells_;  // by slot
+  ZoneColumns columns_;                    // look() keeps them in step, too
   std::unordered_map<PodKey, NodeRecord*, PodKeyHash> pods_;
   std::vector<uint32_t> touched_;
   std::vector<uint32_t> freed_;

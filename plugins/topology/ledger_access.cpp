@@ -199,6 +199,21 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
         return 1;
       });
     };
+    table.admits_many = [](void* ctx, const uint32_t* slots, uint32_t count,
+                           plimsoll_numa_inquiry* pod, uint8_t* admitted) {
+      std::fill_n(admitted, count, uint8_t{0});
+      of(ctx).guarded([&] {
+        of(ctx).ledger.admits_many({slots, count}, pod->inquiry, admitted);
+        return 1;
+      });
+    };
+    table.alike = [](void* ctx, uint32_t asked, plimsoll_numa_inquiry* pod,
+                     plimsoll_numa_put_alike put, void* sink) {
+      of(ctx).guarded([&] {
+        of(ctx).ledger.alike(asked, pod == nullptr ? nullptr : &pod->inquiry, put, sink);
+        return 1;
+      });
+    };
   }
 
   void fill_zones() {

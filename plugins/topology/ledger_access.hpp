@@ -113,6 +113,22 @@ class LedgerAccess {
                         landings.data());
   }
 
+  // Of many nodes at once, as the service's functions of the same names. Any thread. `put(nodes)`
+  // is called for each group of nodes that are alike.
+  void admits_many(std::span<const uint32_t> slots, const Inquiry& pod, uint8_t* admitted) const {
+    service_->admits_many(service_->ctx, slots.data(), static_cast<uint32_t>(slots.size()),
+                          pod.get(), admitted);
+  }
+  template <typename Put>
+  void alike(size_t asked, const Inquiry& pod, const Put& put) const {
+    service_->alike(
+        service_->ctx, static_cast<uint32_t>(asked), pod.get(),
+        [](void* sink, const plimsoll_numa_alike* nodes) {
+          (*static_cast<const Put*>(sink))(*nodes);
+        },
+        const_cast<Put*>(&put));
+  }
+
   // For requeue hints, as the service's functions of the same names; eased on the loop only.
   [[nodiscard]] bool eased(uint32_t slot) const {
     return service_->eased(service_->ctx, slot) != 0;

@@ -281,12 +281,16 @@ void Ledger::land_many(std::span<const uint32_t> slots, Inquiry* pod,
   }
 }
 
-const plimsoll_numa_taking* Inquiry::taking_of(const kubelet::QuickPlan& plan) {
-  kubelet::QuickPlan::Taking what = plan.taking();
+kubelet::QuickPlan::Taking in_base_units(kubelet::QuickPlan::Taking what) {
   for (uint32_t i = 0; i < what.count; ++i) {
     const int64_t unit = what.resource[i] == kubelet::kCpuResource ? 1000 : 1;
     what.amount[i] = clamp_amount(std::min(what.amount[i], kMaxAmount / unit) * unit);
   }
+  return what;
+}
+
+const plimsoll_numa_taking* Inquiry::taking_of(const kubelet::QuickPlan& plan) {
+  const kubelet::QuickPlan::Taking what = in_base_units(plan.taking());
   const auto same = [&](const auto& known) {
     return known->what.count == what.count &&
            std::equal(what.resource.begin(), what.resource.begin() + what.count,

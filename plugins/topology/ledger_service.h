@@ -6,8 +6,8 @@
  * others find it. `ctx` is the first argument of every function. Nothing here blocks.
  *
  * Threads: `node`, `malformed`, `predict`, `pending_promises`, `fits_without`, `holds`, `inquire`,
- * `judge`, `judge_many`, `judge_changed`, `fits_soon`, `explain`, `use`, `land_many`, `where` and
- * `occupied` are const and may be called from filter and score on several threads at once; everything else on the
+ * `judge`, `judge_many`, `judge_changed`, `fits_soon`, `explain`, `use`, `land_many`, `where`,
+ * `occupied`, `admits_many` and `alike` are const and may be called from filter and score on several threads at once; everything else on the
  * scheduler loop only. What `node` returns is valid until the loop takes its next event.
  */
 #ifndef PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_
@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_NUMA_LEDGER_SERVICE "plimsoll.io/numa-ledger"
-#define PLIMSOLL_NUMA_LEDGER_VERSION 9
+#define PLIMSOLL_NUMA_LEDGER_VERSION 10
 
 enum {
   PLIMSOLL_NUMA_POLICY_NONE = 0,
@@ -93,6 +93,31 @@ typedef struct plimsoll_numa_landing {
   uint32_t reserved;
 } plimsoll_numa_landing;
 
+/* Nodes that are alike, in columns. What is free in them is a whole number from 0 to 2^46 in base
+ * units, `free` of plimsoll_numa_node, in blocks of PLIMSOLL_NUMA_BLOCK nodes:
+ * [position / BLOCK][row * zone_count + column][position % BLOCK]. */
+#define PLIMSOLL_NUMA_BLOCK 32
+#define PLIMSOLL_NUMA_NO_COLUMN 255
+typedef struct plimsoll_numa_alike {
+  uint32_t size;
+  uint32_t count;        /* nodes */
+  const uint32_t* slots; /* by position */
+  const double* free;    /* of the last block, positions that no node has: below 0 */
+  /* Allocatable, by row * zone_count + column, of all nodes; or, if own_sizes, laid out as `free`. */
+  const double* sizes;
+  const uint32_t* resources; /* by row */
+  uint32_t zone_count;
+  uint32_t resource_count; /* rows */
+  uint8_t policy;
+  uint8_t scope;
+  uint8_t own_sizes;
+  uint8_t reserved[5];
+  /* As of plimsoll_numa_landing; NULL: of none it is that simple. */
+  const plimsoll_numa_taking* taking;
+  /* By position: the column of the zone it lands in; NO_COLUMN: ask `use`. NULL without `taking`. */
+  const uint8_t* columns;
+} plimsoll_numa_alike;
+
 /* The zones of one resource that one container of a pod gets. A block of memory is on all of its
  * zones. */
 typedef struct plimsoll_numa_place {
@@ -136,6 +161,8 @@ typedef void (*plimsoll_numa_put_text)(void* sink, const char* text, size_t leng
 typedef void (*plimsoll_numa_put)(void* sink, const plimsoll_numa_charge* charge);
 
 typedef void (*plimsoll_numa_put_place)(void* sink, const plimsoll_numa_place* place);
+
+typedef void (*plimsoll_numa_put_alike)(void* sink, const plimsoll_numa_alike* nodes);
 
 typedef int32_t (*plimsoll_numa_fits)(void* sink, const plimsoll_numa_node* node);
 
@@ -244,6 +271,18 @@ typedef struct plimsoll_numa_ledger {
    * of pods that are in several. Pods of these UIDs do not count. */
   void (*occupied)(void* ctx, uint32_t slot, const plimsoll_str* without, uint32_t without_count,
                    uint64_t* by_single, uint64_t* by_spread);
+
+  /* ---- for filters and scores of all nodes: what most of them say, in columns */
+  /* Of `count` nodes, those of which it is plain that `judge` says PLIMSOLL_NUMA_FITS: 1; others 0.
+   * Much faster than `judge_many`, which is for the others. */
+  void (*admits_many)(void* ctx, const uint32_t* slots, uint32_t count, plimsoll_numa_inquiry* pod,
+                      uint8_t* admitted);
+  /* Puts all nodes that are alike, group by group; what is put is valid during the call. A node is
+   * in one group at most: those that are in none, because they are few or much is under way there,
+   * are left to `land_many`. `asked`: of so many nodes the caller wants to know; nothing is put if
+   * that is few. `pod` may be NULL: then `taking` is. */
+  void (*alike)(void* ctx, uint32_t asked, plimsoll_numa_inquiry* pod, plimsoll_numa_put_alike put,
+                void* sink);
 } plimsoll_numa_ledger;
 
 #ifdef __cplusplus

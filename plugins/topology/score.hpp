@@ -78,6 +78,9 @@ class NodeScore {
   NodeScore(const ScoringStrategy& strategy, const PodRequest& pod);
   // What score_node says.
   [[nodiscard]] int64_t on(const plimsoll_numa_node* node, Scratch& scratch) const;
+  // The same of many nodes that are alike: alike_scores.hpp.
+  [[nodiscard]] bool covers_alike() const;
+  void on_alike(const plimsoll_numa_alike& nodes, uint8_t* scores) const;
 
  private:
   struct Term {

@@ -117,14 +117,6 @@ int64_t ZoneScore::allocated(const plimsoll_numa_node& node, const plimsoll_numa
   return weights == 0 ? 0 : sum / weights;
 }
 
-namespace {
-
-int64_t aligned_score(int64_t score) {
-  return kUnaligned + 1 + score * (kMaxScore - kUnaligned - 1) / kMaxScore;
-}
-
-}  // namespace
-
 // As for a use of which these are the cells that something is taken from.
 int64_t ZoneScore::allocated(const plimsoll_numa_landing& landing) const {
   constexpr int64_t kLimit = int64_t{1} << 50;

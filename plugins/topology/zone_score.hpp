@@ -22,6 +22,11 @@ namespace plimsoll::topology {
 // Aligned placements score kUnaligned + 1 to 100, others 0 to kUnaligned.
 inline constexpr int64_t kUnaligned = 24;
 
+// Of an aligned placement that scored 0 to 100 among its like.
+[[nodiscard]] constexpr int64_t aligned_score(int64_t score) {
+  return kUnaligned + 1 + score * (kMaxScore - kUnaligned - 1) / kMaxScore;
+}
+
 // One pod and one strategy, asked about many nodes.
 class ZoneScore {
  public:
@@ -38,6 +43,13 @@ class ZoneScore {
   // The same of a landing with `taking` (ledger_service.h, `land_many`). `room`: memory for it.
   [[nodiscard]] int64_t on(const plimsoll_numa_landing& landing, const NodeCpu& cpu,
                            OneZoneUse& room) const;
+  // The same of many nodes that are alike, with `taking`: alike_scores.hpp.
+  [[nodiscard]] bool covers_alike() const;
+  void on_alike(const plimsoll_numa_alike& nodes, uint8_t* scores) const;
+  // Whether the score is kMaxScore wherever it is asked.
+  [[nodiscard]] bool is_always_most() const {
+    return !tied_ && type_ != Strategy::kPreserveLargeZones;
+  }
   // Whether NodeCpu has a say.
   [[nodiscard]] bool reads_cpu() const { return type_ == Strategy::kPreserveLargeZones; }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <span>
 
+#include "plugins/topology/alike_scores.hpp"
 #include "plugins/topology/signature.hpp"
 #include "plugins/topology/zone_score.hpp"
 
@@ -11,7 +13,7 @@ namespace plimsoll::topology {
 namespace {
 
 // Nodes that the ledger is asked about at once: as many as stay in a cache until they are scored.
-constexpr size_t kBatch = 64;
+constexpr size_t kBatch = AlikeScores::kBatch;
 
 }  // namespace
 
@@ -37,26 +39,60 @@ sdk::Status TopologyScore::score(const plimsoll_cycle&, sdk::Pod pod, sdk::Nodes
   });
   const LedgerAccess::Inquiry& asked = like->pod->inquiry;
   const ZoneScore& score = like->score;
-  OneZoneUse room;
-  std::array<uint32_t, kBatch> listed;
-  std::array<plimsoll_numa_landing, kBatch> landings;
-  for (size_t begin = 0; begin < nodes.size(); begin += kBatch) {
-    const auto slots = slots_of(nodes, begin, listed);
-    ledger_.land_many(slots, asked, std::span(landings).first(slots.size()));
-    for (size_t i = 0; i < slots.size(); ++i) {
-      NodeCpu cpu;
-      if (score.reads_cpu()) cpu.requested = nodes[begin + i].requested(PLIMSOLL_RESOURCE_CPU);
-      const plimsoll_numa_landing& landing = landings[i];
-      if (landing.taking != nullptr) {
-        scores[begin + i] = score.on(landing, cpu, room);
-        continue;
-      }
-      const bool lands = asked != nullptr && landing.node != nullptr;
-      scores[begin + i] =
-          score.on(landing.node, lands ? ledger_.use(slots[i], asked) : nullptr, cpu);
-    }
+  if (score.is_always_most()) {
+    std::fill(scores.begin(), scores.end(), kMaxScore);
+    return sdk::Status::success();
   }
+  if (!score.covers_alike() || nodes.slots().empty()) {
+    score_one_by_one(asked, score, nodes, scores);
+    return sdk::Status::success();
+  }
+  AlikeScores known(nodes.slots());
+  ledger_.alike(nodes.size(), asked, [&](const plimsoll_numa_alike& alike) {
+    if (alike.taking == nullptr) return;
+    known.put(alike, [&](const auto& group, uint8_t* out) { score.on_alike(group, out); });
+  });
+  OneZoneUse room;
+  known.fill(scores, [&](std::span<const uint32_t> places) {
+    score_places(asked, score, nodes, places, scores, room);
+  });
   return sdk::Status::success();
+}
+
+void TopologyScore::score_one_by_one(const LedgerAccess::Inquiry& asked, const ZoneScore& score,
+                                     sdk::Nodes nodes, std::span<int64_t> scores) const {
+  OneZoneUse room;
+  std::array<uint32_t, kBatch> places;
+  for (size_t begin = 0; begin < nodes.size(); begin += kBatch) {
+    const size_t count = std::min(kBatch, nodes.size() - begin);
+    std::iota(places.begin(), places.begin() + count, static_cast<uint32_t>(begin));
+    score_places(asked, score, nodes, std::span(places).first(count), scores, room);
+  }
+}
+
+// At most kBatch of them.
+void TopologyScore::score_places(const LedgerAccess::Inquiry& asked, const ZoneScore& score,
+                                 sdk::Nodes nodes, std::span<const uint32_t> places,
+                                 std::span<int64_t> scores, OneZoneUse& room) const {
+  std::array<uint32_t, kBatch> slots{};
+  std::array<plimsoll_numa_landing, kBatch> landings;
+  const auto listed = nodes.slots();
+  for (size_t i = 0; i < places.size(); ++i) {
+    slots[i] = listed.empty() ? nodes[places[i]].slot() : listed[places[i]];
+  }
+  ledger_.land_many(std::span(slots).first(places.size()), asked,
+                    std::span(landings).first(places.size()));
+  for (size_t i = 0; i < places.size(); ++i) {
+    NodeCpu cpu;
+    if (score.reads_cpu()) cpu.requested = nodes[places[i]].requested(PLIMSOLL_RESOURCE_CPU);
+    const plimsoll_numa_landing& landing = landings[i];
+    if (landing.taking != nullptr) {
+      scores[places[i]] = score.on(landing, cpu, room);
+      continue;
+    }
+    const bool lands = asked != nullptr && landing.node != nullptr;
+    scores[places[i]] = score.on(landing.node, lands ? ledger_.use(slots[i], asked) : nullptr, cpu);
+  }
 }
 
 sdk::Status TopologyScore::sign(sdk::Pod pod, sdk::Sink& sink) {

@@ -40,6 +40,13 @@ class TopologyScore {
     ZoneScore score;
   };
 
+  void score_one_by_one(const LedgerAccess::Inquiry& asked, const ZoneScore& score,
+                        sdk::Nodes nodes, std::span<int64_t> scores) const;
+  // Of the nodes in these places.
+  void score_places(const LedgerAccess::Inquiry& asked, const ZoneScore& score, sdk::Nodes nodes,
+                    std::span<const uint32_t> places, std::span<int64_t> scores,
+                    OneZoneUse& room) const;
+
   ScoreArgs args_;
   LedgerAccess ledger_;
   mutable PodMemo<const Asked> kinds_;

@@ -1,0 +1,134 @@
+#include "plugins/topology/zone_loops.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+// One version for each kind of processor, chosen when the module is loaded. ThreadSanitizer is not
+// ready by then, and what it looks for is not here.
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#define PLIMSOLL_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#else
+#define PLIMSOLL_EACH_PROCESSOR
+#endif
+
+namespace plimsoll::topology {
+
+PLIMSOLL_EACH_PROCESSOR
+void find_columns(const ZoneCells& nodes, const RowNeed* rows, size_t row_count,
+                  uint8_t* __restrict columns) {
+  for (size_t block = 0; block < nodes.blocks; ++block) {
+    const double* free = nodes.free + block * nodes.cells * kBlock;
+    int64_t found[kBlock];
+    for (size_t i = 0; i < kBlock; ++i) found[i] = kNoColumn;
+    // Mostly one of the first zones has room: then the others are not read.
+    for (uint32_t column = 0; column < nodes.zones; ++column) {
+      int64_t lacks[kBlock] = {};
+      for (size_t row = 0; row < row_count; ++row) {
+        const double* here = free + (size_t{rows[row].row} * nodes.zones + column) * kBlock;
+        const double need = rows[row].need;
+        for (size_t i = 0; i < kBlock; ++i) lacks[i] |= here[i] < need ? 1 : 0;
+      }
+      int64_t open = 0;
+      for (size_t i = 0; i < kBlock; ++i) {
+        const bool lands = (lacks[i] == 0) & (found[i] == kNoColumn);
+        found[i] = lands ? int64_t{column} : found[i];
+        open |= found[i] == kNoColumn ? 1 : 0;
+      }
+      if (open == 0) break;
+    }
+    for (size_t i = 0; i < kBlock; ++i)
+      columns[block * kBlock + i] = static_cast<uint8_t>(found[i]);
+  }
+}
+
+PLIMSOLL_EACH_PROCESSOR
+void score_landings(const ZoneCells& nodes, const LandingSizes& sizes, const LandingTerm* terms,
+                    size_t term_count, bool most, const uint8_t* columns,
+                    uint8_t* __restrict scores) {
+  double weights = 0;
+  for (size_t k = 0; k < term_count; ++k) weights += terms[k].weight;
+  for (size_t block = 0; block < nodes.blocks; ++block) {
+    const double* free = nodes.free + block * nodes.cells * kBlock;
+    const double* own = sizes.own ? sizes.sizes + block * nodes.cells * kBlock : nullptr;
+    const uint8_t* landing = columns + block * kBlock;
+    int64_t column[kBlock];
+    double sum[kBlock] = {};
+    for (size_t i = 0; i < kBlock; ++i) column[i] = landing[i] == kNoColumn ? 0 : landing[i];
+    for (size_t k = 0; k < term_count; ++k) {
+      const size_t first = size_t{terms[k].row} * nodes.zones;
+      const double take = terms[k].take;
+      const double weight = terms[k].weight;
+      const double* free_row = free + first * kBlock;
+      double size[kBlock];
+      if (own != nullptr) {
+        const double* size_row = own + first * kBlock;
+        for (size_t i = 0; i < kBlock; ++i) {
+          size[i] = size_row[column[i] * int64_t{kBlock} + static_cast<int64_t>(i)];
+        }
+      } else {
+        for (size_t i = 0; i < kBlock; ++i) size[i] = sizes.sizes[first + column[i]];
+      }
+      for (size_t i = 0; i < kBlock; ++i) {
+        const double there = free_row[column[i] * int64_t{kBlock} + static_cast<int64_t>(i)];
+        const double whole = size[i] > there ? size[i] : there;
+        const double part = most ? whole - (there - take) : there - take;
+        sum[i] += weight * std::floor(part * 100 / whole);
+      }
+    }
+    for (size_t i = 0; i < kBlock; ++i) {
+      const double mean = std::floor(sum[i] / weights);
+      const bool lands = (mean >= 0) & (mean <= 100);
+      scores[block * kBlock + i] = static_cast<uint8_t>(static_cast<int32_t>(lands ? mean : 0));
+    }
+  }
+}
+
+namespace {
+
+// Whole units of thousandths, begun ones included; without a division.
+inline double whole_units(double thousandths) {
+  const double near = std::nearbyint(thousandths * 0.001);
+  return near * 1000 < thousandths ? near + 1 : near;
+}
+
+}  // namespace
+
+PLIMSOLL_EACH_PROCESSOR
+void score_worst_zones(const ZoneCells& nodes, const WorstTerm* terms, size_t term_count,
+                       double weights, bool most, uint8_t* __restrict scores) {
+  constexpr double kNone = std::numeric_limits<double>::max();
+  for (size_t block = 0; block < nodes.blocks; ++block) {
+    const double* free = nodes.free + block * nodes.cells * kBlock;
+    double lowest[kBlock];
+    for (size_t i = 0; i < kBlock; ++i) lowest[i] = kNone;
+    for (uint32_t column = 0; column < nodes.zones; ++column) {
+      double sum[kBlock] = {};
+      for (size_t k = 0; k < term_count; ++k) {
+        const double* here = free + (size_t{terms[k].row} * nodes.zones + column) * kBlock;
+        const double amount = terms[k].amount;
+        const double need = terms[k].need;
+        const double weight = terms[k].weight;
+        const double unit = terms[k].cpu ? 1 : 0;
+        for (size_t i = 0; i < kBlock; ++i) {
+          const double units = whole_units(here[i]);
+          const double have = unit != 0 ? units : here[i];
+          const double part = most ? need : have - need;
+          const double percent = std::floor(part * 100 / have);
+          const bool fits = (here[i] > 0) & (here[i] >= amount);
+          sum[i] += fits ? weight * percent : 0;
+        }
+      }
+      for (size_t i = 0; i < kBlock; ++i) {
+        const double counts = sum[i] >= weights ? sum[i] : kNone;
+        lowest[i] = counts < lowest[i] ? counts : lowest[i];
+      }
+    }
+    for (size_t i = 0; i < kBlock; ++i) {
+      const double mean = lowest[i] == kNone ? 0 : std::floor(lowest[i] / weights);
+      scores[block * kBlock + i] = static_cast<uint8_t>(static_cast<int32_t>(mean));
+    }
+  }
+}
+
+}  // namespace plimsoll::topology

@@ -1,0 +1,217 @@
+// What columns say of many nodes is what the whole algorithm and the plain formulas say of each.
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+#include "plugins/topology/alike_scores.hpp"
+#include "plugins/topology/ledger.hpp"
+#include "plugins/topology/zone_score.hpp"
+#include "tests/plugins/topology/kubelet/random_pod.hpp"
+#include "tests/plugins/topology/topology_scene.hpp"
+#include "tests/support/seed.hpp"
+
+namespace plimsoll::topology {
+namespace {
+
+using kubelet::chance;
+using kubelet::pick;
+
+constexpr uint32_t kNodes = 160;  // more than are asked about one by one
+
+// What nodes of one kind have in common.
+struct Machine {
+  ReportSpec spec;
+  uint32_t zones = 2;
+  bool pages = false;
+  bool devices = false;
+  bool few_sizes = true;
+};
+
+Machine random_machine_kind(std::mt19937& random) {
+  constexpr const char* kPolicies[] = {"none", "best-effort", "restricted", "single-numa-node",
+                                       "single-numa-node"};
+  Machine machine;
+  machine.spec.policy = kPolicies[pick(random, 5)];
+  machine.spec.scope = chance(random, 60) ? "container" : "pod";
+  machine.zones = 1 + pick(random, 8);
+  machine.pages = chance(random, 40);
+  machine.devices = chance(random, 40);
+  machine.few_sizes = chance(random, 50);
+  return machine;
+}
+
+ReportSpec report_of(std::mt19937& random, const Machine& machine, uint32_t slot) {
+  ReportSpec spec = machine.spec;
+  spec.node = "n" + std::to_string(slot);
+  spec.allocatable = machine.few_sizes ? "60Gi" : std::to_string(40 + pick(random, 24)) + "Gi";
+  if (chance(random, 3)) spec.allocatable = "1Ti";  // of CPUs more than columns take
+  if (chance(random, 3)) spec.allocatable = "16";   // less than what is available
+  const uint32_t gap = chance(random, 3) ? pick(random, machine.zones) : machine.zones;
+  for (uint32_t zone = 0; zone < machine.zones; ++zone) {
+    ZoneSpec made;
+    made.id = static_cast<int>(zone < gap ? zone : zone + 1);
+    made.available = {{"cpu", std::to_string(500 * pick(random, 40)) + "m"},
+                      {"memory", std::to_string(pick(random, 40'000'000)) + "Ki"}};
+    if (machine.pages)
+      made.available.emplace_back("hugepages-2Mi", std::to_string(pick(random, 9)) + "Gi");
+    if (machine.devices)
+      made.available.emplace_back("example.com/gpu", std::to_string(pick(random, 5)));
+    if (chance(random, 2)) made.available.pop_back();
+    spec.zones.push_back(std::move(made));
+  }
+  return spec;
+}
+
+std::string requests(std::mt19937& random) {
+  std::string json = R"({"cpu":")" + std::to_string(1 + pick(random, 8)) + R"(","memory":")" +
+                     std::to_string(1 + pick(random, 9'000'000)) + "Ki\"";
+  if (chance(random, 15)) json = R"({"cpu":"1500m","memory":"1Gi")";
+  if (chance(random, 3)) json = R"({"cpu":"2","memory":"900Ti")";
+  if (chance(random, 20)) json += R"(,"hugepages-2Mi":"1Gi")";
+  if (chance(random, 20)) json += R"(,"example.com/gpu":"1")";
+  return json + "}";
+}
+
+PodSpec alike_pod(std::mt19937& random, int number) {
+  PodSpec pod;
+  pod.name = "p" + std::to_string(number);
+  if (chance(random, 5)) pod.init.push_back(requests(random));
+  pod.apps.push_back(requests(random));
+  if (chance(random, 5)) pod.apps.push_back(requests(random));
+  pod.burstable = chance(random, 5);
+  pod.limits = R"({"example.com/gpu":"1"})";
+  if (!pod.burstable && chance(random, 3)) pod.pod_requests = R"({"cpu":"12","memory":"40Gi"})";
+  return pod;
+}
+
+struct AlikeSeen {
+  size_t admitted = 0;
+  size_t landed = 0;
+  size_t scored = 0;
+  size_t above_none = 0;
+};
+
+template <typename Put>
+void each_alike(const Ledger& ledger, Inquiry* pod, const Put& put) {
+  ledger.alike(
+      kNodes, pod,
+      [](void* sink, const plimsoll_numa_alike* nodes) {
+        (*static_cast<const Put*>(sink))(*nodes);
+      },
+      const_cast<Put*>(&put));
+}
+
+void compare_verdicts(const Ledger& ledger, std::span<const uint32_t> slots, Inquiry& asked,
+                      Inquiry& thorough, AlikeSeen& seen) {
+  std::vector<uint8_t> admitted(slots.size());
+  ledger.admits_many(slots, asked, admitted.data());
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (admitted[i] == 0) continue;
+    ++seen.admitted;
+    EXPECT_TRUE(ledger.judge(slots[i], thorough).fits()) << slots[i];
+  }
+}
+
+void compare_scores(const Ledger& ledger, std::span<const uint32_t> slots, const plimsoll_pod& pod,
+                    Inquiry& asked, Inquiry& thorough, std::mt19937& random, AlikeSeen& seen) {
+  const PodRequest request(pod);
+  Scratch scratch;
+  std::vector<int64_t> scores(slots.size());
+  for (const Strategy type : {Strategy::kLeastAllocated, Strategy::kMostAllocated}) {
+    const ScoringStrategy strategy{type,
+                                   {{"cpu", 1 + pick(random, 3)}, {"memory", 1 + pick(random, 5)}}};
+    const ZoneScore zone_score(strategy, pod, true);
+    ASSERT_TRUE(zone_score.covers_alike());
+    AlikeScores landed(slots);
+    each_alike(ledger, &asked, [&](const plimsoll_numa_alike& alike) {
+      if (alike.taking == nullptr) return;
+      landed.put(alike, [&](const auto& group, uint8_t* out) { zone_score.on_alike(group, out); });
+    });
+    std::vector<bool> known(slots.size(), true);
+    const auto forget = [&](std::span<const uint32_t> places) {
+      for (const uint32_t place : places) known[place] = false;
+    };
+    landed.fill(scores, forget);
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (!known[i]) continue;
+      ++seen.landed;
+      const plimsoll_numa_use* use = ledger.use(slots[i], thorough);
+      ASSERT_NE(use, nullptr);
+      EXPECT_EQ(scores[i], zone_score.on(ledger.node(slots[i]), use, NodeCpu())) << slots[i];
+    }
+    const NodeScore node_score(strategy, request);
+    if (!node_score.covers_alike()) continue;
+    AlikeScores of_all(slots);
+    each_alike(ledger, nullptr, [&](const plimsoll_numa_alike& alike) {
+      of_all.put(alike, [&](const auto& group, uint8_t* out) { node_score.on_alike(group, out); });
+    });
+    known.assign(slots.size(), true);
+    of_all.fill(scores, forget);
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (!known[i]) continue;
+      ++seen.scored;
+      seen.above_none += scores[i] > 0 ? 1 : 0;
+      EXPECT_EQ(scores[i], score_node(strategy, request, ledger.node(slots[i]), scratch))
+          << slots[i];
+    }
+  }
+}
+
+// Nodes that come, report, are given pods and lose them, report again and go.
+TEST(AlikeProperty, ColumnsAreAsOneByOne) {
+  AlikeSeen seen;
+  const uint32_t first = test::test_seed();
+  for (uint32_t seed = first; seed < first + 25 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    TopologyScene scene;
+    Ledger ledger(scene.index());
+    std::vector<Machine> machines;
+    for (int kind = 0; kind < 3; ++kind) machines.push_back(random_machine_kind(random));
+    const auto report = [&](uint32_t slot) {
+      ledger.report(scene.nrt(report_of(random, machines[pick(random, 3)], slot)), kYear2026Ms);
+    };
+    std::vector<uint32_t> slots(kNodes);
+    std::iota(slots.begin(), slots.end(), 0);
+    for (const uint32_t slot : slots) {
+      ledger.node_added("n" + std::to_string(slot), slot);
+      if (!chance(random, 2)) report(slot);
+    }
+    std::shuffle(slots.begin(), slots.end(), random);
+    for (int number = 0; number < 40 && !::testing::Test::HasFailure(); ++number) {
+      SCOPED_TRACE("pod " + std::to_string(number));
+      PodSpec spec = alike_pod(random, number);
+      const PodRef pod = scene.pod(spec);
+      Inquiry asked(*pod);
+      Inquiry thorough(*pod);
+      thorough.scratch.use_full_lists(true);
+      if (asked.matters()) {
+        if (chance(random, 80)) compare_verdicts(ledger, slots, asked, thorough, seen);
+        compare_scores(ledger, slots, *pod, asked, thorough, random, seen);
+      }
+      const uint32_t slot = pick(random, kNodes);
+      if (ledger.reserve(*pod, slot, kYear2026Ms).complete && chance(random, 80)) {
+        spec.node = "n" + std::to_string(slot);
+        ledger.pod_assigned(*scene.pod(spec), spec.node, kYear2026Ms);
+        if (chance(random, 20)) ledger.pod_removed(*scene.pod(spec), kYear2026Ms);
+      }
+      const uint32_t other = pick(random, kNodes);
+      const std::string name = "n" + std::to_string(other);
+      if (chance(random, 30)) report(other);
+      if (chance(random, 5)) ledger.report_deleted(name);
+      if (chance(random, 5)) {
+        ledger.node_removed(name);
+        ledger.node_added(name, other);
+      }
+    }
+  }
+  EXPECT_GT(seen.admitted, 10'000U);
+  EXPECT_GT(seen.landed, 10'000U);
+  EXPECT_GT(seen.scored, 10'000U);
+  EXPECT_GT(seen.above_none, 1'000U);
+}
+
+}  // namespace
+}  // namespace plimsoll::topology
