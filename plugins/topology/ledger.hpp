@@ -230,8 +230,7 @@ class Ledger {
     uint64_t bound = 0;     // order in which it heard of the binding; 0: not yet
     uint64_t gone = 0;
     uint64_t version = 0;  // the API server's, when the binding was seen
-    bool fresh = false;    // and that was before the kubelet's answer: the binding's own version
-    int64_t start_ms = 0;
+    bool fresh = false;    // and that was before anything else of it: the binding's own version
   };
   struct PodRecord {
     PodKey key;

@@ -91,6 +91,7 @@ void Ledger::History::add_pod(size_t position, bool goes) {
   leaves.gone = UINT64_MAX;  // after all that is known
   if (!pod.covered) {
     if (!pod.demand) return;
+    if (found_late(pod.moment) && may_hold(*node.model, *pod.demand)) late = true;
     const uint32_t subject = add_subject(pod.demand, nullptr, position);
     add(Step::Kind::kAdmit, subject, pod.moment);
     if (may_free_memory_at_start(*pod.demand)) add_starts(subject, pod.moment);
@@ -126,6 +127,7 @@ void Ledger::History::add_gone(const GonePod& gone) {
   if (gone.refused || !gone.demand || !may_hold(*node.model, *gone.demand)) return;
   if (!gone.seen) {
     if (gone.moment.bound == 0 || !may_matter(gone)) return;
+    if (found_late(gone.moment)) late = true;
     const uint32_t subject = add_subject(gone.demand, nullptr, kNoPod);
     add(Step::Kind::kAdmit, subject, gone.moment);
     add(Step::Kind::kRelease, subject, gone.moment);
@@ -158,11 +160,9 @@ bool Ledger::History::precedes(const Event& a, const Event& b) const {
   const Moment& second = b.moment;
   if (first.bound == 0) return false;
   if (second.bound == 0) return true;
-  if (first.fresh && second.fresh) {
-    if (first.version != 0 && second.version != 0) return first.version < second.version;
-    return first.bound < second.bound;
-  }
-  return first.start_ms != 0 && second.start_ms != 0 && first.start_ms < second.start_ms;
+  if (!first.fresh || !second.fresh) return false;
+  if (first.version != 0 && second.version != 0) return first.version < second.version;
+  return first.bound < second.bound;
 }
 
 // Sorts the events by when this ledger heard of them, as far as what is known for sure allows.

@@ -12,8 +12,7 @@ namespace plimsoll::topology {
 // the kubelets' answers tell for sure.
 //   - A kubelet sees bindings in the order in which they were written, which is the order in which
 //     the watch shows them: those seen come before those under way, and before one another as their
-//     resource versions say. (After a relist a kubelet sorts what is new by creation; then
-//     status.startTime, in seconds, tells.)
+//     resource versions say. Nothing is said of pods that were found late, see found_late.
 //   - A pod that is gone was let go of before its end could be seen, so before any binding that
 //     was seen later; against those seen before, either may have been first. A pod that is being
 //     deleted may have been let go of or not.
@@ -29,6 +28,16 @@ struct Ledger::History {
 
   // `without`: pods of the node that go too, after everything else.
   History(const NodeRecord& node, std::span<const PodKey> without);
+
+  // Enough is known to play what happened.
+  [[nodiscard]] bool is_told() const { return !unknown && !unclear && !late; }
+
+  // Bound, and not known by its binding. Whoever else came and went before it was found (before a
+  // restart, or while nobody watched) is not known either, but was there, or not, when the kubelet
+  // admitted it: of this pod it cannot be said where it is.
+  [[nodiscard]] static bool found_late(const Moment& moment) {
+    return moment.bound != 0 && !moment.fresh;
+  }
 
   // Plays what comes before all else, as far as there is such. `given` by subject.
   void fold(kubelet::Scratch& scratch);
@@ -48,6 +57,7 @@ struct Ledger::History {
   std::vector<std::shared_ptr<const kubelet::Admission>> given;  // by subject, of what was folded
   bool unknown = false;     // something went away, and nobody knows from where
   bool unclear = false;     // the report counts nobody knows whom
+  bool late = false;        // somebody came whose place nobody knows, see found_late
   bool open_ended = false;  // after fold: nobody comes any more, but something may come free
   static constexpr size_t kNoPod = SIZE_MAX;
 

@@ -331,7 +331,7 @@ Judgement Ledger::judge_what_if(const NodeRecord& node, Inquiry& pod,
   going.reserve(without.size());
   for (const plimsoll_str& uid : without) going.push_back(key_of(sdk::view(uid)));
   History history(node, going);
-  if (!history.unknown && !history.unclear) {
+  if (history.is_told()) {
     history.fold(pod.scratch);
     if (fits_with_more(*node.model, *pod.demand)) history.drop_options();
     if (!history.to_steps()) return uncertain();

@@ -39,6 +39,11 @@ uint64_t version_of(const plimsoll_pod& pod) {
   return error == std::errc() && end == text.data() + text.size() ? version : 0;
 }
 
+// Nothing has happened to the pod since it was bound.
+bool is_binding(const plimsoll_pod& pod) {
+  return pod.start_ms == 0 && pod.meta.deletion_ms == 0;
+}
+
 uint64_t mix(uint64_t hash, uint64_t value) {
   return (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
 }
@@ -196,7 +201,7 @@ bool Ledger::unreserve(const plimsoll_pod& pod) {
 // that were bound before.
 void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_pod& object) {
   if (pod.start_ms != object.start_ms) {
-    pod.start_ms = pod.moment.start_ms = object.start_ms;
+    pod.start_ms = object.start_ms;
     set_due(node);
   }
   if (pod.bound) return;
@@ -204,7 +209,7 @@ void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_po
   pod.since_ms = now_ms_;
   pod.moment.bound = ++moments_;
   pod.moment.version = version_of(object);
-  pod.moment.fresh = object.start_ms == 0;
+  pod.moment.fresh = is_binding(object);
   if (pod.covered || !pod.demand || !node.reported) return;
   Since& since = node.since;
   // Where the order makes no difference there is nothing to play again.
@@ -261,8 +266,7 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
   record.order_ms = pod.start_ms != 0 ? pod.start_ms : now_ms;
   record.moment.reserved = record.moment.bound = ++moments_;
   record.moment.version = version_of(pod);
-  record.moment.fresh = pod.start_ms == 0;
-  record.moment.start_ms = pod.start_ms;
+  record.moment.fresh = is_binding(pod);
   if (kind->inquiry.matters()) record.demand = kind->inquiry.demand;
   record.request = kind->kept;
   const plimsoll_str* zones = sdk::Labels(pod.meta.annotations).find(kZonesAnnotation);

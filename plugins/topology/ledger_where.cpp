@@ -28,7 +28,7 @@ std::optional<Whereabouts> Ledger::where(uint32_t slot, Inquiry& pod, std::strin
     std::vector<PodKey> going;
     for (const plimsoll_str& gone : without) going.push_back(key_of(sdk::view(gone)));
     History history(node, going);
-    if (history.unknown || history.unclear) return std::nullopt;
+    if (!history.is_told()) return std::nullopt;
     history.fold(pod.scratch);
     if (!history.to_steps()) return std::nullopt;
     Outlook outlook = explore(model, history.base, history.subjects, history.steps, pod.scratch);

@@ -41,7 +41,7 @@ void Ledger::play(NodeRecord& node) {
   if (!node.reported) return;
   if (report_unclear(node)) return blur(node);  // at start: with every pod heard of
   History history(node, {});
-  if (history.unknown || history.unclear) return blur(node);
+  if (!history.is_told()) return blur(node);
   history.fold(kubelet_scratch_);
   const auto keep = [&](const std::vector<std::shared_ptr<const kubelet::Admission>>& given) {
     for (size_t i = 0; i < given.size(); ++i) {
@@ -97,7 +97,10 @@ bool Ledger::append(NodeRecord& node, PodRecord& pod) {
   if (since.unbound.empty() && since.worlds.size() > 1) return false;
   if (std::any_of(since.steps.begin(), since.steps.end(), optional)) return false;
   if (since.steps.size() + 1 > kMaxSteps) return false;
-  if (since.unbound.empty()) since.base = since.worlds.front();
+  if (since.unbound.empty()) {
+    since.base = since.worlds.front();
+    since.settled_steps = 0;  // was about steps that are in the base now
+  }
   const bool single = since.worlds.size() == 1;  // after a refusal all is played anew
   std::vector<NodeState> worlds;
   if (!single) worlds = since.worlds;
@@ -235,6 +238,11 @@ bool Ledger::locate_added(NodeRecord& node, const Before& before,
                           const std::vector<GonePod>& removed) {
   const bool comparable = before.had && before.explained && before.exact;
   if (!comparable || before.model != node.model) return false;
+  // What came of a pod that was found late can be told by what is missing now, if it is alone:
+  // among others that came and went unseen, several may have got what others would have got
+  // without.
+  const auto late = [](const PodRecord* pod) { return History::found_late(pod->moment); };
+  if (added.size() > 1 && std::any_of(added.begin(), added.end(), late)) return false;
 
   NodeRecord then;
   then.reported = then.explained = then.exact = true;

@@ -72,6 +72,10 @@ class LedgerFacts : public ::testing::Test {
   }
   void assigned(const PodSpec& pod) { ledger_.pod_assigned(*scene_.pod(pod), "n1", ++now_); }
   void gone(const PodSpec& pod) { ledger_.pod_removed(*scene_.pod(pod), ++now_); }
+  // Its binding is under way, whatever is known.
+  void insist(const PodSpec& pod) {
+    ASSERT_TRUE(ledger_.reserve(*scene_.pod(pod), kSlot, ++now_, Ledger::Insist::kYes).complete);
+  }
   // By the kubelet.
   kubelet::Allocation admit(const PodSpec& pod) {
     const kubelet::PodDemand demand(*scene_.pod(pod));
@@ -140,8 +144,8 @@ TEST_F(LedgerFacts, PodsAreChargedAndRefundedWhereReportsShowThem) {
   report({});
   const PodSpec a = spec("a", 5);
   const PodSpec b = spec("b", 4);
-  assigned(a);
-  assigned(b);
+  insist(a);
+  insist(b);
   EXPECT_EQ(free(0), 3);
   admit(b);
   admit(a);
@@ -153,6 +157,44 @@ TEST_F(LedgerFacts, PodsAreChargedAndRefundedWhereReportsShowThem) {
   gone(a);
   EXPECT_EQ(free(0), 4);
   EXPECT_EQ(free(1), 8);
+}
+
+// A pod that came and went before the scheduler began had zone 0 when `a` came.
+TEST_F(LedgerFacts, WhereAPodIsThatWasFoundAfterARestartOnlyTheNextReportSays) {
+  const PodSpec first = spec("first", 1, 2);
+  admit(first);
+  assigned(first);
+  report({"first"});
+  const kubelet::Allocation unseen = admit(spec("unseen", 7));
+  const PodSpec a = spec("a", 4);
+  admit(a);  // in zone 1
+  kubelet::release(model_, state_, unseen);
+  assigned(a);
+  EXPECT_EQ(verdict(8, 2), Verdict::kUncertain) << "as if a were in zone 0, zone 1 is empty";
+  EXPECT_EQ(verdict(3, 2), Verdict::kFits) << "in zone 1 in any case";
+  quiet_ = false;
+  report({"first", "a"});
+  EXPECT_EQ(verdict(8, 2), Verdict::kCannotAlignContainer);
+  EXPECT_EQ(verdict(4, 2), Verdict::kFits);
+  EXPECT_EQ(verdict(7), Verdict::kFits);
+}
+
+// Both orders of what came before led to the same, and that is not asked about again.
+TEST_F(LedgerFacts, WhatIsSettledDoesNotHoldBackThoseWhoComeAfterABindingUnderWay) {
+  PodSpec gpu = spec("gpu", 1, 1);
+  gpu.apps = {R"({"cpu":"500m","memory":"1Gi","example.com/gpu":"1"})"};
+  report({});
+  assigned(gpu);
+  const kubelet::Allocation held = admit(gpu);
+  report({"gpu"});
+  PodSpec a = spec("a", 4);
+  a.start_seconds = 0;
+  assigned(a);
+  kubelet::release(model_, state_, held);
+  gone(gpu);
+  ASSERT_EQ(ledger_.likely_state(kSlot).worlds, 1u);
+  ASSERT_TRUE(ledger_.reserve(*scene_.pod(spec("b", 8)), kSlot, ++now_).complete);
+  EXPECT_EQ(verdict(2), Verdict::kFits) << "a is in zone 0, so b in zone 1 whoever comes next";
 }
 
 // Nobody is charged for it in a zone, but somebody has it.

@@ -216,6 +216,11 @@ void NodeLife::place() {
   pod.annotation = zones_annotation(PodRequest(*pod.object), placement.where);
   pod.ends_before = ends_;
   pod.alone = reserved_.empty() && to_admit_.empty();
+  // Those on their way are not alone any more either: it may overtake them.
+  for (auto& [name, other] : reserved_) other.alone = false;
+  for (const std::string& name : to_admit_) {
+    if (const auto at = api_.find(name); at != api_.end()) at->second.alone = false;
+  }
   reserved_[pod.name] = std::move(pod);
 }
 

@@ -65,7 +65,7 @@ class NodeLife {
     kubelet::Admission given;
     kubelet::Allocation held;
     int ends_before = 0;  // of ends_, when it was placed
-    bool alone = true;    // no other pod was on its way then
+    bool alone = true;    // no other pod was on its way at the same time
   };
   struct Event {
     enum class Kind { kBound, kStarted, kTerminating, kGone } kind = Kind::kBound;
