@@ -175,6 +175,9 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   node.method = nrt.method;
   node.reported = true;
   node.malformed = node.refused_one = node.lost_track = false;
+  // Who went before this ledger heard of the node is not known.
+  if (!before.had) node.doubt_until_ms = now_ms + kDoubtMs;
+  if (node.doubt_until_ms <= now_ms) node.doubt_until_ms = 0;
   if (!before.had) settle_places(node);
   settle_report(node, before);
   const bool unlearned = unlearn_by_report(node);
@@ -195,7 +198,7 @@ void Ledger::report_deleted(std::string_view node_name) {
   node.state = {};
   node.exact = node.refused_one = node.lost_track = false;
   node.refusals.clear();
-  node.whole_cores_ms = 0;
+  node.whole_cores_ms = node.doubt_until_ms = 0;
   node.since = {};
   node.version.clear();
   node.fingerprint.clear();

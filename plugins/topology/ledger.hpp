@@ -247,6 +247,10 @@ class Ledger {
     std::vector<Charge> charges;
     bool annotated = false;  // promised before a restart: placed as its annotation says
     std::vector<plimsoll_numa_charge> named;  // what that says, until the node's first report
+    int64_t running_ms = 0;                   // seen running, its init containers over; 0: not yet
+    // No memory of its init containers is in the report any more. Unless `held` says what there is
+    // of it, it may come free any time, or have: nobody knows how much of it, nor where.
+    bool init_over = true;
     bool leaving = false;  // being deleted: its kubelet lets go of it any time now
     bool weak = false;  // covered by a drop or by age: an explained fingerprint may say otherwise
     std::shared_ptr<const PodRequest>
@@ -317,9 +321,13 @@ class Ledger {
     std::shared_ptr<const kubelet::NodeModel> counts;  // without ids
     kubelet::NodeState state;                          // as reported
     bool exact = false;                                // the report says all that a kubelet knows
+    // Nobody knows which pods the report counts.
+    [[nodiscard]] bool unexplained() const { return !fingerprint.empty() && !explained; }
     bool refused_one = false;  // its kubelet refused a pod that should have fit
     int64_t refused_ms = 0;    // when it last did
     bool lost_track = false;   // pods that went away were forgotten
+    // Until then a report that cannot be explained may count pods that are gone; 0: it does not.
+    int64_t doubt_until_ms = 0;
     std::vector<Refusal> refusals;
     int64_t whole_cores_ms =
         0;  // when its kubelet was seen to give whole cores only; 0: it was not
@@ -426,6 +434,8 @@ class Ledger {
   [[nodiscard]] static bool certain(const NodeRecord& node);
   [[nodiscard]] static int64_t due_of(const NodeRecord& node);
   [[nodiscard]] static int64_t due_of(const NodeRecord& node, const PodRecord& pod);
+  [[nodiscard]] static int64_t init_due_of(const NodeRecord& node, const PodRecord& pod);
+  static void end_init(PodRecord& pod);
   void set_due(NodeRecord& node);
   void forget_if_idle(NodeRecord& node);
   [[nodiscard]] static PodKey key_of(std::string_view uid);

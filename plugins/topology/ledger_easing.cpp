@@ -57,11 +57,30 @@ int64_t Ledger::due_of(const NodeRecord& node, const PodRecord& pod) {
   return may_count ? pod.start_ms + kDoubtMs : INT64_MAX;
 }
 
+// When a report would have shown that its init containers are over.
+int64_t Ledger::init_due_of(const NodeRecord& node, const PodRecord& pod) {
+  const bool waits =
+      !pod.init_over && pod.running_ms != 0 && node.exact && node.model->memory_static;
+  return waits ? pod.running_ms + kDoubtMs : INT64_MAX;
+}
+
+void Ledger::end_init(PodRecord& pod) {
+  pod.init_over = true;
+  const auto of_init = [](const kubelet::Allocation::Block& block) { return block.init; };
+  if (!pod.held || std::none_of(pod.held->blocks.begin(), pod.held->blocks.end(), of_init)) return;
+  auto left = std::make_shared<kubelet::Allocation>(*pod.held);
+  std::erase_if(left->blocks, of_init);
+  pod.held = std::move(left);
+}
+
 int64_t Ledger::due_of(const NodeRecord& node) {
   if (!node.reported) return INT64_MAX;
   int64_t due = node.refused_one ? node.refused_ms + kDoubtMs : INT64_MAX;
   due = std::min(due, unlearn_due(node));
-  for (const PodRecord& pod : node.pods) due = std::min(due, due_of(node, pod));
+  if (node.unexplained() && node.doubt_until_ms != 0) due = std::min(due, node.doubt_until_ms);
+  for (const PodRecord& pod : node.pods) {
+    due = std::min({due, due_of(node, pod), init_due_of(node, pod)});
+  }
   return due;
 }
 
@@ -79,9 +98,11 @@ void Ledger::pass_time(int64_t now_ms) {
   while (!due_.empty() && due_.begin()->first <= now_ms) {
     NodeRecord& node = *due_.begin()->second;
     if (node.refused_one && node.refused_ms + kDoubtMs <= now_ms) node.refused_one = false;
+    if (node.doubt_until_ms <= now_ms) node.doubt_until_ms = 0;
     unlearn_by_age(node);
     for (PodRecord& pod : node.pods) {
       if (due_of(node, pod) <= now_ms) cover(pod, stats_.settled_by_age, true);
+      if (init_due_of(node, pod) <= now_ms) end_init(pod);
     }
     replan(node);
     touch(node, Ease::kYes);

@@ -18,13 +18,6 @@ bool frees_memory_at_start(const Allocation& held) {
                      [](const Allocation::Block& b) { return b.init && b.block.bytes > 0; });
 }
 
-bool may_free_memory_at_start(const PodDemand& pod) {
-  return pod.guaranteed &&
-         std::any_of(pod.containers.begin(), pod.containers.end(), [](const auto& container) {
-           return container.kind == kubelet::ContainerKind::kInit && !container.memory.empty();
-         });
-}
-
 }  // namespace
 
 Ledger::History::History(const NodeRecord& the_node, std::span<const PodKey> without)
@@ -110,6 +103,8 @@ void Ledger::History::add_pod(size_t position, bool goes) {
     if (starts) add_starts(subject, pod.moment);
     if (may_go) add(Step::Kind::kRelease, subject, leaves, !goes);
   } else if (may_go && pod.demand && may_hold(*node.model, *pod.demand)) {
+    unknown = true;
+  } else if (!pod.init_over && node.exact && node.model->memory_static) {
     unknown = true;
   }
 }

@@ -6,6 +6,7 @@
 
 #include "plugins/topology/fingerprint.hpp"
 #include "plugins/topology/ledger.hpp"
+#include "plugins/topology/room.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -168,6 +169,7 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
   record.since_ms = record.order_ms = now_ms;
   record.moment.reserved = ++moments_;
   if (inquiry.matters()) record.demand = inquiry.demand;
+  record.init_over = !record.demand || !may_free_memory_at_start(*record.demand);
   record.request = kind->kept;
   add_pod(*node, std::move(record));
   PodRecord& added = node->pods.back();
@@ -202,6 +204,10 @@ bool Ledger::unreserve(const plimsoll_pod& pod) {
 void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_pod& object) {
   if (pod.start_ms != object.start_ms) {
     pod.start_ms = object.start_ms;
+    set_due(node);
+  }
+  if (pod.running_ms == 0 && object.phase == PLIMSOLL_PHASE_RUNNING) {
+    pod.running_ms = now_ms_;
     set_due(node);
   }
   if (pod.bound) return;
@@ -263,11 +269,13 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
   record.leaving = pod.meta.deletion_ms != 0;
   record.since_ms = now_ms;
   record.start_ms = pod.start_ms;
+  if (pod.phase == PLIMSOLL_PHASE_RUNNING) record.running_ms = now_ms;
   record.order_ms = pod.start_ms != 0 ? pod.start_ms : now_ms;
   record.moment.reserved = record.moment.bound = ++moments_;
   record.moment.version = version_of(pod);
   record.moment.fresh = is_binding(pod);
   if (kind->inquiry.matters()) record.demand = kind->inquiry.demand;
+  record.init_over = !record.demand || !may_free_memory_at_start(*record.demand);
   record.request = kind->kept;
   const plimsoll_str* zones = sdk::Labels(pod.meta.annotations).find(kZonesAnnotation);
   if (request.has_pinned && zones != nullptr) record.named = zones_of(view(*zones), request);
@@ -312,6 +320,7 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   take_pod(*node, key);
   bool settled = false;
   if (node->reported) {
+    if (gone.demand) node->doubt_until_ms = now_ms + kDoubtMs;
     node->gone.push_back(std::move(gone));
     trim_gone(*node);
     // Without it the report may turn out to count pods that it was not known to count.

@@ -33,7 +33,7 @@ bool Ledger::fits_without(const NodeRecord& node, std::span<const plimsoll_str> 
   Release release(node.zones.view(), node.zones.available());
   release.lay(lay);
   // A report that no set of pods explains counts pods, or leaves them out, that nobody knows.
-  if (!node.fingerprint.empty() && !node.explained) release.give_up();
+  if (node.unexplained()) release.give_up();
   for (const PodRecord& pod : node.pods) {
     const bool goes = std::find(going.begin(), going.end(), pod.key) != going.end();
     for (const Charge& one : pod.charges) {

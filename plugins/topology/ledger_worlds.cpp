@@ -26,7 +26,9 @@ void Ledger::blur(NodeRecord& node) {
 // The report counts nobody knows whom.
 bool Ledger::report_unclear(const NodeRecord& node) {
   if (node.lost_track) return true;
-  if (node.fingerprint.empty() || node.explained) return false;
+  if (!node.unexplained()) return false;
+  // It may count pods that are gone: then there is more room than it says.
+  if (node.doubt_until_ms != 0) return true;
   return std::any_of(node.pods.begin(), node.pods.end(),
                      [](const PodRecord& pod) { return !pod.covered && pod.demand != nullptr; });
 }
@@ -211,7 +213,13 @@ void Ledger::locate(NodeRecord& node, const Before& before, const std::vector<Po
   const bool comparable = before.model == node.model && before.exact;
   for (PodRecord& pod : node.pods) {
     if (pod.held == nullptr) continue;
-    if (!comparable || shows_free(*node.model, node.state, *pod.held)) pod.held = nullptr;
+    if (comparable && !shows_free(*node.model, node.state, *pod.held)) continue;
+    if (comparable && !pod.init_over) {  // its containers have started
+      end_init(pod);
+      if (!shows_free(*node.model, node.state, *pod.held)) continue;
+      pod.init_over = false;
+    }
+    pod.held = nullptr;
   }
   for (GonePod& gone : node.gone) {
     if (gone.held == nullptr) continue;

@@ -98,6 +98,13 @@ bool as_whole(const NodeModel& model) {
 
 }  // namespace
 
+bool may_free_memory_at_start(const kubelet::PodDemand& pod) {
+  return pod.guaranteed &&
+         std::any_of(pod.containers.begin(), pod.containers.end(), [](const auto& container) {
+           return container.kind == kubelet::ContainerKind::kInit && !container.memory.empty();
+         });
+}
+
 bool may_hold(const NodeModel& model, const PodDemand& pod) {
   const Asking asking(model, pod);
   return asking.pod_managers() ||

@@ -16,6 +16,10 @@ namespace plimsoll::topology {
 // Whether a kubelet of this node may give the pod anything of its zones.
 [[nodiscard]] bool may_hold(const kubelet::NodeModel& model, const kubelet::PodDemand& pod);
 
+// Whether the memory manager may take back something of the pod when its containers start: what
+// plain init containers had.
+[[nodiscard]] bool may_free_memory_at_start(const kubelet::PodDemand& pod);
+
 // Whether the pod, if it is admitted, is admitted too where other pods have let go of more. So it
 // is for most: pods with one container, pods whose containers ask for different things, and in
 // scope pod, where one affinity counts for all. False: it cannot be told so easily.

@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint32_t kSlot = 0;
 constexpr const char* kGpu = "example.com/gpu";
+constexpr int64_t kGi = int64_t{1} << 30;
 
 // Two zones of eight CPUs and two GPUs; a third GPU is near no zone.
 class LedgerFacts : public ::testing::Test {
@@ -33,9 +34,23 @@ class LedgerFacts : public ::testing::Test {
     }
     model_.devices.push_back(std::move(gpus));
     model_.prepare();
+    empty_node();
+  }
+  void empty_node() {
     state_ = kubelet::NodeState(model_);
     state_.set_cpu_ids(model_, model_.layout->all());
     state_.set_device_ids(model_, 0, model_.device_facts[0].healthy);
+  }
+  // Each zone has 16 GiB.
+  void manage_memory() {
+    model_.managers.memory = kubelet::ManagerPolicy::kStatic;
+    model_.memory.push_back({kubelet::kMemoryResource, std::vector<int64_t>(2, 16 * kGi)});
+    model_.prepare();
+    empty_node();
+    for (uint32_t zone = 0; zone < 2; ++zone) {
+      state_.memory(model_, 0)[zone] = 16 * kGi;
+      state_.set_group(model_, zone, 0, kubelet::ZoneMask{1} << zone);
+    }
   }
 
   void report(const std::vector<std::string>& pods) {
@@ -49,10 +64,15 @@ class LedgerFacts : public ::testing::Test {
       made.id = zone;
       made.resources.push_back({"cpu", 8000, 8000, 1000 * state_.cpu(model_)[zone]});
       made.resources.push_back({kGpu, 2, 2, state_.devices(model_, 0)[zone]});
+      if (model_.memory_static) {
+        made.resources.push_back({"memory", 16 * kGi, 16 * kGi, state_.memory(model_, 0)[zone]});
+      }
       nrt.zones.push_back(std::move(made));
     }
     const auto name_of = [&](uint32_t index) -> std::string_view {
-      return index == kubelet::kCpuResource ? "cpu" : kGpu;
+      return index == kubelet::kCpuResource      ? "cpu"
+             : index == kubelet::kMemoryResource ? "memory"
+                                                 : kGpu;
     };
     nrt.attributes = kubelet::encode_settings(model_);
     nrt.machine_facts = kubelet::encode_machine(model_, name_of);
@@ -177,6 +197,72 @@ TEST_F(LedgerFacts, WhereAPodIsThatWasFoundAfterARestartOnlyTheNextReportSays) {
   EXPECT_EQ(verdict(8, 2), Verdict::kCannotAlignContainer);
   EXPECT_EQ(verdict(4, 2), Verdict::kFits);
   EXPECT_EQ(verdict(7), Verdict::kFits);
+}
+
+// The report counts a pod that nobody knows, which is gone: its CPUs may be free by now, so that an
+// init container takes them, and its pod then finds no zone that has the rest.
+TEST_F(LedgerFacts, AReportThatCountsUnknownPodsMayHaveTooLittle) {
+  const PodSpec gpus = spec("gpus", 1, 2);
+  admit(gpus);
+  assigned(gpus);
+  report({"gpus"});
+  const kubelet::Allocation unknown = admit(spec("unknown", 7));
+  quiet_ = false;
+  report({"gpus", "unknown"});
+  kubelet::release(model_, state_, unknown);
+  PodSpec pod = spec("asked", 8, 2);
+  pod.init = {R"({"cpu":"4","memory":"1Gi"})"};
+  const PodRef object = scene_.pod(pod);
+  const kubelet::PodDemand demand(*object);
+  ASSERT_FALSE(kubelet::admits(model_, state_, demand, scratch_));
+  Inquiry inquiry(*object);
+  EXPECT_EQ(ledger_.judge(kSlot, inquiry).verdict, Verdict::kUncertain);
+  EXPECT_EQ(verdict(8, 2), Verdict::kFits) << "one container fits what is there at least";
+  // No report came although the exporter has looked since: there was nothing to tell.
+  now_ += kDoubtMs;
+  ASSERT_LE(ledger_.due_ms(), now_);
+  ledger_.pass_time(now_);
+  EXPECT_EQ(ledger_.judge(kSlot, inquiry).verdict, Verdict::kFits);
+  EXPECT_EQ(ledger_.due_ms(), INT64_MAX);
+}
+
+// The report counts a pod from before a restart: whether its init container is over, and where it
+// held how much memory, it does not say.
+TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeOfPodsThatAreNotLocated) {
+  manage_memory();
+  PodSpec init = spec("init", 1);
+  init.init = {R"({"cpu":"1","memory":"8Gi"})"};
+  kubelet::Allocation held = admit(init);
+  const PodSpec fill = spec("fill", 8);
+  admit(fill);  // all CPUs of zone 1
+  assigned(init);
+  assigned(fill);
+  report({"init", "fill"});
+  PodSpec big = spec("big", 0);
+  big.start_seconds = 0;
+  big.apps = {R"({"cpu":"500m","memory":"12Gi"})"};
+  assigned(big);  // in zone 1, or, once there is room, in zone 0
+  PodSpec pod = spec("asked", 0);
+  pod.apps = {R"({"cpu":"1","memory":"6Gi"})"};
+  const PodRef object = scene_.pod(pod);
+  const auto judge = [&] {
+    Inquiry inquiry(*object);
+    return ledger_.judge(kSlot, inquiry).verdict;
+  };
+  EXPECT_EQ(judge(), Verdict::kUncertain);
+  kubelet::started(model_, state_, held);
+  init.running = true;
+  assigned(init);
+  EXPECT_EQ(judge(), Verdict::kUncertain);
+  const int64_t due = now_ + kDoubtMs;
+  EXPECT_EQ(ledger_.due_ms(), due);
+  report({"init", "fill"});
+  EXPECT_EQ(judge(), Verdict::kUncertain) << "the report may be from before that";
+  // A report that is still to come cannot be.
+  ledger_.pass_time(due);
+  EXPECT_EQ(judge(), Verdict::kCannotAlignContainer) << "zone 0 has 3 GiB left";
+  admit(big);
+  EXPECT_FALSE(kubelet::admits(model_, state_, kubelet::PodDemand(*object), scratch_));
 }
 
 // Both orders of what came before led to the same, and that is not asked about again.

@@ -121,6 +121,7 @@ PodRef NodeLife::object_of(const Pod& pod, std::string_view failed) {
   char text[40];
   std::snprintf(text, sizeof text, "2026-01-01T%02d:%02d:%02dZ", static_cast<int>(s / 3600 % 24),
                 static_cast<int>(s / 60 % 60), static_cast<int>(s % 60));
+  if (pod.started) json += R"("phase":"Running",)";
   if (pod.start_ms != 0) json += R"("startTime":")" + std::string(text) + "\",";
   json += R"("message":""}})";
   return decode_pod(json, symbols_).value();
@@ -271,6 +272,11 @@ void NodeLife::start_containers() {
   for (auto& [name, pod] : api_) {
     if (!pod.running || pick(2) == 0) continue;
     kubelet::started(*model_, state_, pod.held);
+    if (pod.started) continue;
+    pod.started = true;
+    pod.version = ++versions_;
+    pod.object = object_of(pod);
+    watch_.push_back({Event::Kind::kRunning, pod.object});
   }
 }
 

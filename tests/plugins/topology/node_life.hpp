@@ -60,7 +60,8 @@ class NodeLife {
     uint64_t version = 0;
     int64_t start_ms = 0;
     std::string annotation;
-    bool running = false;
+    bool running = false;  // admitted
+    bool started = false;  // its init containers are over, and the API server knows
     enum { kNo, kAsked, kSeen } terminating = kNo;  // kSeen: by the scheduler
     kubelet::Admission given;
     kubelet::Allocation held;
@@ -68,7 +69,7 @@ class NodeLife {
     bool alone = true;    // no other pod was on its way at the same time
   };
   struct Event {
-    enum class Kind { kBound, kStarted, kTerminating, kGone } kind = Kind::kBound;
+    enum class Kind { kBound, kStarted, kRunning, kTerminating, kGone } kind = Kind::kBound;
     PodRef pod;
   };
 

@@ -30,6 +30,7 @@ struct PodSpec {
   bool terminating = false;
   std::string pod_requests;  // pod-level resources, a JSON object; limits are the same
   std::string failed;        // phase Failed, for this reason
+  bool running = false;      // phase Running
 };
 
 inline PodSpec guaranteed(std::string name, int cpus, const std::string& memory = "1Gi") {
@@ -107,7 +108,8 @@ inline std::string pod_json(const PodSpec& spec) {
     char text[40];
     std::snprintf(text, sizeof text, "2026-01-01T%02d:%02d:%02dZ", static_cast<int>(s / 3600),
                   static_cast<int>(s / 60 % 60), static_cast<int>(s % 60));
-    json += R"(,"status":{"startTime":")" + std::string(text) + "\"}";
+    json += R"(,"status":{"startTime":")" + std::string(text) + "\"";
+    json += spec.running ? R"(,"phase":"Running"})" : "}";
   }
   return json + "}";
 }
