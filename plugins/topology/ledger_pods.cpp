@@ -219,7 +219,8 @@ void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_po
   if (pod.covered || !pod.demand || !node.reported) return;
   Since& since = node.since;
   // Where the order makes no difference there is nothing to play again.
-  const bool last = !since.blurred && since.unbound.size() == 1 && since.worlds.size() == 1;
+  const bool last =
+      pod.moment.fresh && !since.blurred && since.unbound.size() == 1 && since.worlds.size() == 1;
   if (last) {
     since.unbound.clear();
     since.subjects.clear();
