@@ -36,6 +36,12 @@ bool same_images(const plimsoll_list& a, const plimsoll_list& b) {
   });
 }
 
+// What the sums of the pod's node take from it.
+bool same_amounts(const plimsoll_pod& a, const plimsoll_pod& b) {
+  return a.priority == b.priority && a.nonzero_cpu == b.nonzero_cpu && a.nonzero_memory == b.nonzero_memory &&
+         same_resources(a.used, b.used);
+}
+
 using ConditionTexts = std::vector<std::pair<std::string_view, std::string_view>>;
 
 ConditionTexts conditions_of(const plimsoll_list& list) {
@@ -226,8 +232,9 @@ void NodeInfo::remove_at(size_t index) {
 // ---- ClusterState: nodes
 
 NodeInfo& ClusterState::slot_for(std::string_view name) {
-  const auto [entry, is_new] = by_name_.try_emplace(std::string(name), 0);
-  if (is_new) {
+  auto entry = by_name_.find(name);
+  if (entry == by_name_.end()) {
+    entry = by_name_.emplace(name, 0).first;
     if (free_slots_.empty()) {
       entry->second = static_cast<uint32_t>(slots_.size());
       slots_.emplace_back();
@@ -274,7 +281,7 @@ uint32_t ClusterState::upsert_node(NodeRef node) {
 }
 
 bool ClusterState::remove_node(std::string_view name) {
-  const auto found = by_name_.find(std::string(name));
+  const auto found = by_name_.find(name);
   if (found == by_name_.end() || !slots_[found->second]->node()) return false;
   const uint32_t slot = found->second;
   slots_[slot]->set_node(nullptr);
@@ -286,7 +293,7 @@ bool ClusterState::remove_node(std::string_view name) {
 }
 
 const NodeInfo* ClusterState::node(std::string_view name) const {
-  const auto found = by_name_.find(std::string(name));
+  const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : node_at(found->second);
 }
 
@@ -317,7 +324,7 @@ const std::vector<uint32_t>& ClusterState::row_slots() const {
 // ---- ClusterState: pods
 
 PodChange ClusterState::upsert_pod(PodRef pod) {
-  const std::string uid(view(pod->meta.uid));
+  const std::string_view uid = view(pod->meta.uid);
   const auto found = pods_.find(uid);
   NodeInfo& target = slot_for(view(pod->node_name));
   if (found == pods_.end()) {
@@ -331,7 +338,9 @@ PodChange ClusterState::upsert_pod(PodRef pod) {
   const bool was_assumed = std::exchange(entry.assumed, false);
   if (was_assumed) --assumed_;
   const bool moved = entry.slot != target.slot();
-  const uint32_t aspects = pod_aspects(*entry.pod) | pod_aspects(*pod);
+  uint32_t aspects = pod_aspects(*entry.pod) | pod_aspects(*pod);
+  // Mostly it takes what it took before, above all when the watch shows what was assumed.
+  if (!moved && same_amounts(*entry.pod, *pod)) aspects &= ~uint32_t{PLIMSOLL_ASPECT_REQUESTED};
   const uint32_t old_slot = std::exchange(entry.slot, target.slot());
   slots_[old_slot]->remove_pod(*entry.pod);
   entry.pod = pod;
@@ -346,7 +355,7 @@ PodChange ClusterState::upsert_pod(PodRef pod) {
 }
 
 bool ClusterState::remove_pod(std::string_view uid) {
-  const auto found = pods_.find(std::string(uid));
+  const auto found = pods_.find(uid);
   if (found == pods_.end()) return false;
   const PodEntry entry = std::move(found->second);
   pods_.erase(found);
@@ -359,9 +368,8 @@ bool ClusterState::remove_pod(std::string_view uid) {
 }
 
 bool ClusterState::assume(PodRef pod) {
-  const std::string uid(view(pod->meta.uid));
   NodeInfo& target = slot_for(view(pod->node_name));
-  if (!pods_.emplace(uid, PodEntry{pod, target.slot(), true}).second) {
+  if (!pods_.emplace(view(pod->meta.uid), PodEntry{pod, target.slot(), true}).second) {
     release_if_empty(target.slot());
     return false;
   }
@@ -377,12 +385,12 @@ bool ClusterState::forget(std::string_view uid) {
 }
 
 bool ClusterState::is_assumed(std::string_view uid) const {
-  const auto found = pods_.find(std::string(uid));
+  const auto found = pods_.find(uid);
   return found != pods_.end() && found->second.assumed;
 }
 
 PodRef ClusterState::pod(std::string_view uid) const {
-  const auto found = pods_.find(std::string(uid));
+  const auto found = pods_.find(uid);
   return found == pods_.end() ? nullptr : found->second.pod;
 }
 

@@ -16,10 +16,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "framework/api/objects.hpp"
+#include "framework/base/string_map.hpp"
 #include "framework/cluster/node_columns.hpp"
 
 namespace plimsoll {
@@ -144,8 +144,8 @@ class ClusterState {
   NodeColumns::Slots slots_;
   NodeColumns columns_;  // of slots_
   std::vector<uint32_t> free_slots_;
-  std::unordered_map<std::string, uint32_t> by_name_;
-  std::unordered_map<std::string, PodEntry> pods_;  // by UID
+  StringMap<uint32_t> by_name_;
+  StringMap<PodEntry> pods_;  // by UID
   mutable std::vector<const plimsoll_node_info*> rows_;
   mutable std::vector<uint32_t> row_slots_;
   mutable bool rows_stale_ = true;

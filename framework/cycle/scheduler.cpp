@@ -17,6 +17,10 @@ constexpr int64_t kLongestWaitMs = 1000;  // without a timer that is due sooner
 constexpr int64_t kStopGraceMs = 10'000;  // for binds in flight
 // A pod that was placed waits no longer than this, and one more decision, for its binder.
 constexpr std::chrono::microseconds kHandOverEvery{200};
+// While there is no room for a further pod, nothing that is posted is urgent: the loop is woken for
+// so many messages at once, or after so long.
+constexpr size_t kMostAtOnce = 64;
+constexpr std::chrono::milliseconds kPausedWait{10};
 
 }  // namespace
 
@@ -139,12 +143,15 @@ Result<void> Scheduler::make_profiles(const Modules& modules) {
 }
 
 void Scheduler::post(Message message) {
+  bool wake = false;
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
     inbox_.push_back(std::move(message));
+    wake = inbox_.size() >= wake_at_;
+    if (wake) wake_at_ = kAwake;
   }
-  wake_.notify_one();
+  if (wake) wake_.notify_one();
 }
 
 void Scheduler::lead() {
@@ -250,12 +257,20 @@ void Scheduler::wait_for_work() {
   std::unique_lock lock(mutex_);
   // During a stop the flag is set for good, so only messages and the clock end the wait.
   if (stopping_) {
+    wake_at_ = 1;
     wake_.wait_for(lock,
                    std::min<std::chrono::milliseconds>(longest, std::chrono::milliseconds(20)),
                    [this] { return !inbox_.empty(); });
+  } else if (paused_) {
+    const size_t enough = std::clamp<size_t>(options_.max_unbound / 16, 1, kMostAtOnce);
+    wake_at_ = enough;
+    wake_.wait_for(lock, std::min(longest, kPausedWait),
+                   [&] { return inbox_.size() >= enough || stopping_; });
   } else {
+    wake_at_ = 1;
     wake_.wait_for(lock, longest, [this] { return !inbox_.empty() || stopping_; });
   }
+  wake_at_ = kAwake;
 }
 
 void Scheduler::publish_stats() {

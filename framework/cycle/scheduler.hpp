@@ -316,6 +316,9 @@ class Scheduler final : public Inbox, private HostBackend {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Message> inbox_;  // guarded by mutex_
+  // Guarded by mutex_: with so many messages the loop, which sleeps, is to be woken.
+  static constexpr size_t kAwake = SIZE_MAX;
+  size_t wake_at_ = kAwake;
   bool stopping_ = false;       // guarded by mutex_
   bool stopped_ = false;        // guarded by mutex_
   SchedulerStats published_;    // guarded by mutex_

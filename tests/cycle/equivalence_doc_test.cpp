@@ -131,7 +131,11 @@ std::string event_table() {
   row("the same of a pod with volumes", logged_by(nothing, put(with_volume)));
   Json terminating = pod_json();
   terminating["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
-  row("pod on it changed", logged_by(put(pod_json()), put(terminating)));
+  row("pod on it changed, or the watch shows what was assumed",
+      logged_by(put(pod_json()), put(terminating)));
+  Json resized = pod_json();
+  resized["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "2";
+  row("the same of a pod that takes something else now", logged_by(put(pod_json()), put(resized)));
   row("pod on it ended, deleted or forgotten",
       logged_by(put(pod_json()),
                 [](ClusterState& cluster, SymbolTable&) { cluster.remove_pod("u"); }));
