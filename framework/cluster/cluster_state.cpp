@@ -38,8 +38,8 @@ bool same_images(const plimsoll_list& a, const plimsoll_list& b) {
 
 // What the sums of the pod's node take from it.
 bool same_amounts(const plimsoll_pod& a, const plimsoll_pod& b) {
-  return a.priority == b.priority && a.nonzero_cpu == b.nonzero_cpu && a.nonzero_memory == b.nonzero_memory &&
-         same_resources(a.used, b.used);
+  return a.priority == b.priority && a.nonzero_cpu == b.nonzero_cpu &&
+         a.nonzero_memory == b.nonzero_memory && same_resources(a.used, b.used);
 }
 
 using ConditionTexts = std::vector<std::pair<std::string_view, std::string_view>>;

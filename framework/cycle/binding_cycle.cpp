@@ -102,12 +102,12 @@ void Scheduler::post_end(Attempt& attempt, Status status) {
 }
 
 void Scheduler::binding_ended(Attempt& ended, Status status) {
-  const std::string uid = ended.uid();
   if (!status.ok()) {
     ++counters_.bind_errors;
     if (status.code == Code::kSkip) status = error_status("all Bind plugins skipped the pod");
-    return binding_failed(uid, status);
+    return binding_failed(ended.uid(), status);
   }
+  const std::string_view uid = view(ended.pod->meta.uid);  // the pod stays as long as the attempt
   const auto found = attempts_.find(uid);
   const std::unique_ptr<Attempt> attempt = std::move(found->second);
   attempts_.erase(found);

@@ -48,11 +48,14 @@ void Scheduler::hold(Message message) {
   const PodRef& pod = std::holds_alternative<PodUpserted>(message)
                           ? std::get<PodUpserted>(message).pod
                           : std::get<PodDeleted>(message).last_known;
-  const std::string uid(view(pod->meta.uid));
+  const std::string_view uid = view(pod->meta.uid);
+  const auto known = held_.find(uid);
   if (std::holds_alternative<PodDeleted>(message)) {
-    held_.erase(uid);
+    if (known != held_.end()) held_.erase(known);
+  } else if (known != held_.end()) {
+    known->second.pod = pod;
   } else {
-    held_.insert_or_assign(uid, pod);
+    held_.emplace(uid, HeldPod{pod, ++held_count_});
   }
 }
 
@@ -131,15 +134,23 @@ void Scheduler::handle(KindSynced& message) {
 
 void Scheduler::finish_initial_sync() {
   synced_ = true;
-  // In the order of their creation, as the queue would have seen them.
-  std::vector<PodRef> pods;
-  for (auto& [uid, pod] : std::exchange(held_, {})) pods.push_back(std::move(pod));
-  std::sort(pods.begin(), pods.end(), [](const PodRef& a, const PodRef& b) {
-    return std::tuple(a->meta.creation_ms, view(a->meta.ns), view(a->meta.name)) <
-           std::tuple(b->meta.creation_ms, view(b->meta.ns), view(b->meta.name));
+  // In the order of their creation, and of one moment as they came, which is that of their names.
+  struct Next {
+    int64_t creation_ms;
+    uint64_t number;
+    PodRef pod;
+  };
+  std::vector<Next> pods;
+  pods.reserve(held_.size());
+  for (auto& [uid, held] : std::exchange(held_, {})) {
+    const int64_t creation_ms = held.pod->meta.creation_ms;
+    pods.push_back({creation_ms, held.number, std::move(held.pod)});
+  }
+  std::sort(pods.begin(), pods.end(), [](const Next& a, const Next& b) {
+    return std::tie(a.creation_ms, a.number) < std::tie(b.creation_ms, b.number);
   });
-  for (PodRef& pod : pods) {
-    PodUpserted message{std::move(pod)};
+  for (Next& next : pods) {
+    PodUpserted message{std::move(next.pod)};
     handle(message);
   }
   log_info("the first lists are complete", {{"nodes", cluster_.node_count()},
@@ -176,14 +187,16 @@ void Scheduler::tell_plugins(uint32_t type, const plimsoll_pod& pod, std::string
 }
 
 void Scheduler::assigned_pod(const PodRef& pod) {
-  const std::string uid(view(pod->meta.uid));
+  const std::string_view uid = view(pod->meta.uid);
   const PodRef before = cluster_.pod(uid);
   queue_.remove(uid);
   const std::string nominated_to(nominator_.node_of(uid));
   nominator_.remove(uid);
   if (const auto attempt = attempts_.find(uid); attempt != attempts_.end()) {
     attempt->second->seen_bound = true;
-    if (attempt->second->waiting()) reject(uid, "", "pod was bound by another scheduler");
+    if (attempt->second->waiting()) {
+      reject(std::string(uid), "", "pod was bound by another scheduler");
+    }
   }
   const PodChange change = cluster_.upsert_pod(pod);
   if (change == PodChange::kMoved) {

@@ -53,6 +53,7 @@ bool ProfilesPolicy::add(Framework& framework) {
   const auto profile = static_cast<ProfileIndex>(frameworks_.size());
   if (!by_scheduler_name_.emplace(framework.scheduler_name(), profile).second) return false;
   frameworks_.push_back(&framework);
+  kinds_.clear();
   for (const EventInterests& events : framework.events()) {
     registered_.push_back({plugin_key(profile, events.plugin), &framework, events,
                            !events.all && registers_only_node_add(events)});
@@ -104,9 +105,17 @@ std::vector<PluginKey> ProfilesPolicy::interested(const ClusterEvent& event) {
     }
     return plugins;
   }
+  for (const Kind& kind : kinds_) {
+    if (kind.actions == event.actions && kind.wildcard == event.wildcard &&
+        kind.resource == event.resource) {
+      return kind.interested;
+    }
+  }
   for (const Registered& each : registered_) {
     if (each.by_itself(event) || each.by_default(event)) plugins.push_back(each.key);
   }
+  if (kinds_.size() == kMostKinds) kinds_.clear();
+  kinds_.push_back({event.resource, event.actions, event.wildcard, plugins});
   return plugins;
 }
 

@@ -52,12 +52,22 @@ class ProfilesPolicy final : public QueuePolicy {
     [[nodiscard]] bool by_default(const ClusterEvent& event) const;
   };
 
+  // Who registered events of one kind. There are few kinds, and most events are of the same few.
+  struct Kind {
+    std::string resource;
+    uint32_t actions;
+    bool wildcard;
+    std::vector<PluginKey> interested;
+  };
+  static constexpr size_t kMostKinds = 32;  // then all are forgotten
+
   [[nodiscard]] const Registered* find(PluginKey plugin) const;
 
   const ReasonTable& reasons_;
   std::vector<Framework*> frameworks_;
   StringMap<ProfileIndex> by_scheduler_name_;
   std::vector<Registered> registered_;  // ascending by key
+  std::vector<Kind> kinds_;
   QueueMetrics* metrics_ = nullptr;
 };
 

@@ -296,7 +296,12 @@ class Scheduler final : public Inbox, private HostBackend {
   std::unordered_map<std::string, std::unordered_set<std::string>>
       known_objects_;  // kind -> "ns/name"
   std::unordered_set<std::string> unsynced_kinds_;
-  StringMap<PodRef> held_;             // pods that arrive before the first lists are complete
+  struct HeldPod {
+    PodRef pod;
+    uint64_t number;  // in the order in which they came
+  };
+  StringMap<HeldPod> held_;  // pods that arrive before the first lists are complete
+  uint64_t held_count_ = 0;
   std::vector<uint64_t> last_chosen_;  // by slot: when a node was last chosen, for ties
   uint64_t choices_ = 0;
   std::unique_ptr<Room> room_;  // for one attempt, kept
@@ -319,9 +324,9 @@ class Scheduler final : public Inbox, private HostBackend {
   // Guarded by mutex_: with so many messages the loop, which sleeps, is to be woken.
   static constexpr size_t kAwake = SIZE_MAX;
   size_t wake_at_ = kAwake;
-  bool stopping_ = false;       // guarded by mutex_
-  bool stopped_ = false;        // guarded by mutex_
-  SchedulerStats published_;    // guarded by mutex_
+  bool stopping_ = false;     // guarded by mutex_
+  bool stopped_ = false;      // guarded by mutex_
+  SchedulerStats published_;  // guarded by mutex_
 
   std::unique_ptr<BinderPool> binders_;  // stopped before all of the above goes
   metrics::Registry::Collector gauges_;  // last: asks for stats()

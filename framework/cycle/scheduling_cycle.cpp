@@ -24,7 +24,7 @@ bool Scheduler::schedule_one() {
   const QueuedPod* queued = queue_.pop();
   if (queued == nullptr) return false;
   const PodRef pod = queued->pod;
-  const std::string uid(view(pod->meta.uid));
+  const std::string_view uid = view(pod->meta.uid);
   Framework* framework = framework_for(*pod);
   // skipPodSchedule: a terminating pod, or one that is on its way already.
   const bool assumed = cluster_.is_assumed(uid);
@@ -57,7 +57,7 @@ bool Scheduler::schedule_one() {
     return true;
   }
   if (!reserve_and_permit(*attempt, node)) return true;
-  Attempt& kept = *attempts_.insert_or_assign(uid, std::move(attempt)).first->second;
+  Attempt& kept = *attempts_.insert_or_assign(std::string(uid), std::move(attempt)).first->second;
   if (kept.nominated_to != view(kept.assumed->node_name)) {
     nomination_ended(pod, kept.nominated_to);
   }

@@ -142,8 +142,9 @@ Result<DeviceRequest> parse_device_request(const DeviceTypes& types,
 
 std::array<int64_t, kMaxTypes> whole_devices_asked(const DeviceTypes& types,
                                                    std::span<const ResourceQuantity> requests) {
-  const AskedByType asked = collect(types, requests);
   std::array<int64_t, kMaxTypes> counts{};
+  if (requests.empty()) return counts;
+  const AskedByType asked = collect(types, requests);
   for (int t = 0; t < types.count(); ++t) {
     const Asked& of_type = asked[static_cast<size_t>(t)];
     if (of_type.names == 0) continue;

@@ -146,10 +146,11 @@ void DeviceStore::node_event(const sdk::Host& host, sdk::Node node, bool removed
 
 void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_view node_name) {
   groups_.pod_assigned(pod);
-  const std::vector<ResourceQuantity> requests = requests_of(pod);
-  const std::string name = full_name(pod);
-  const AnnotationProblems problems = accounts_.pod_assigned(
-      {pod.uid(), node_name, pod.annotation(kAllocatedAnnotation), requests, name});
+  const std::vector<ResourceQuantity> requests = requests_of(accounts_.types(), pod);
+  const auto allocated = pod.annotation(kAllocatedAnnotation);
+  const std::string name = requests.empty() && !allocated ? std::string() : full_name(pod);
+  const AnnotationProblems problems =
+      accounts_.pod_assigned({pod.uid(), node_name, allocated, requests, name});
   if (problems.empty()) {
     if (auto it = complained_.find(pod.uid()); it != complained_.end()) complained_.erase(it);
     return;

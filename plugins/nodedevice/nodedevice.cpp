@@ -232,8 +232,7 @@ class NodeDevice {
       sink.put_value(pod.request("cpu"));
       asks = true;
     }
-    for (const ResourceQuantity& request : requests_of(pod)) {
-      if (!types_.find_request(request.name)) continue;
+    for (const ResourceQuantity& request : requests_of(types_, pod)) {
       asks = true;
       sink.put_field(request.name);
       sink.put_value(request.value);
@@ -369,7 +368,8 @@ class NodeDevice {
   Status take_devices(plimsoll_cycle& cycle, const Attempt& attempt, Pod pod, Node node) {
     const NodeState* state = store_.accounts().at_slot(node.slot());
     if (state == nullptr || state->unmanaged()) {
-      store_.accounts().reserve_unknown(pod.uid(), node.name(), requests_of(pod), full_name(pod));
+      store_.accounts().reserve_unknown(pod.uid(), node.name(), requests_of(types_, pod),
+                                        full_name(pod));
       return {};
     }
     Allocation allocation;
@@ -415,7 +415,8 @@ class NodeDevice {
 
   // Null: the pod asks for no device, or (then `invalid` says so) for something that is not valid.
   [[nodiscard]] std::shared_ptr<const PodDemand> demand_of(Pod pod, std::string& invalid) const {
-    const std::vector<ResourceQuantity> requests = requests_of(pod);
+    const std::vector<ResourceQuantity> requests = requests_of(types_, pod);
+    if (requests.empty()) return nullptr;
     auto request = parse_device_request(types_, requests);
     if (!request) {
       invalid = std::move(request.error());

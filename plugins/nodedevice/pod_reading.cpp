@@ -8,10 +8,11 @@ namespace plimsoll::devices {
 
 using sdk::Pod;
 
-std::vector<ResourceQuantity> requests_of(Pod pod) {
+std::vector<ResourceQuantity> requests_of(const DeviceTypes& types, Pod pod) {
   std::vector<ResourceQuantity> requests;
   for (const plimsoll_resource& resource : pod.requests())
-    requests.push_back({sdk::view(resource.name), resource.value});
+    if (types.find_request(sdk::view(resource.name)))
+      requests.push_back({sdk::view(resource.name), resource.value});
   return requests;
 }
 
@@ -26,8 +27,7 @@ std::string asked_by(const DeviceTypes& types, Pod pod) {
   const auto add = [&text](std::string_view part) {
     text += std::to_string(part.size()) + ":" + std::string(part);
   };
-  for (const ResourceQuantity& request : requests_of(pod)) {
-    if (!types.find_request(request.name)) continue;
+  for (const ResourceQuantity& request : requests_of(types, pod)) {
     add(request.name);
     add(std::to_string(request.value));
   }

@@ -12,8 +12,8 @@ namespace plimsoll::devices {
 
 inline constexpr std::string_view kIsolationLabel = "koordinator.sh/gpu-isolation-provider";
 
-// What a pod asks for, as the pure parts take it; valid as long as the pod.
-[[nodiscard]] std::vector<ResourceQuantity> requests_of(sdk::Pod pod);
+// What a pod asks for of devices, as the pure parts take it; valid as long as the pod.
+[[nodiscard]] std::vector<ResourceQuantity> requests_of(const DeviceTypes& types, sdk::Pod pod);
 
 [[nodiscard]] bool asks_for_devices(const DeviceTypes& types, sdk::Pod pod);
 

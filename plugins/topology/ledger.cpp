@@ -92,9 +92,18 @@ void Ledger::look(const NodeRecord& node) {
 }
 
 Ledger::Changes Ledger::take_changes() {
-  std::sort(touched_.begin(), touched_.end());
-  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
-  return {std::exchange(touched_, {}), std::exchange(freed_, {})};
+  Changes changes;
+  take_changes(changes);
+  return changes;
+}
+
+void Ledger::take_changes(Changes& into) {
+  into.slots.clear();
+  into.freed.clear();
+  std::swap(into.slots, touched_);
+  std::swap(into.freed, freed_);
+  std::sort(into.slots.begin(), into.slots.end());
+  into.slots.erase(std::unique(into.slots.begin(), into.slots.end()), into.slots.end());
 }
 
 void Ledger::node_added(std::string_view name, uint32_t slot) {

@@ -214,6 +214,7 @@ class Ledger {
     std::vector<uint32_t> freed;  // of these, where room came free that nobody else tells of
   };
   [[nodiscard]] Changes take_changes();
+  void take_changes(Changes& into);  // whose memory is used again
 
  private:
   struct PodKey {  // of the UID: two hashes, so that 100,000 pods do not keep their texts
@@ -402,7 +403,8 @@ class Ledger {
                    const std::vector<Charge>& charges);
   [[nodiscard]] static kubelet::NodeState least_state(const NodeRecord& node);
   bool append(NodeRecord& node, PodRecord& pod);
-  bool settle_first(NodeRecord& node, PodRecord& pod);
+  enum class Settled : uint8_t { kNo, kMoved, kAsItWas };
+  Settled settle_first(NodeRecord& node, PodRecord& pod);
   void locate(NodeRecord& node, const Before& before, const std::vector<PodRecord*>& added,
               const std::vector<GonePod>& removed);
   // False: it cannot be told, and nothing changed.

@@ -280,13 +280,15 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
   }
 
   void tell_changes() {
-    const Ledger::Changes changes = ledger.take_changes();
+    Ledger::Changes changes = std::move(changes_room);  // listeners may come back here
+    ledger.take_changes(changes);
     metrics.update(ledger);
     for (const std::string& note : ledger.take_notes()) host.debug(note);
     for (uint32_t slot : changes.slots) host.touch_node(slot);
     for (uint32_t slot : changes.freed) {
       for (const plimsoll_numa_listener* listener : listeners) listener->freed(listener->ctx, slot);
     }
+    changes_room = std::move(changes);
     keep_time();
   }
 
@@ -392,6 +394,7 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
   LedgerMetrics metrics;
   plimsoll_numa_ledger table{};
   std::vector<const plimsoll_numa_listener*> listeners;
+  Ledger::Changes changes_room;  // kept
   int64_t timer_ms = INT64_MAX;  // when the next timer runs
   uint64_t malformed = 0;
   std::map<std::string, std::string> told_errors;  // by node: not said again

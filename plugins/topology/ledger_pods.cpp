@@ -219,6 +219,7 @@ void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_po
   if (pod.covered || !pod.demand || !node.reported) return;
   Since& since = node.since;
   // Where the order makes no difference there is nothing to play again.
+  Settled settled = Settled::kNo;
   const bool last =
       pod.moment.fresh && !since.blurred && since.unbound.size() == 1 && since.worlds.size() == 1;
   if (last) {
@@ -227,12 +228,21 @@ void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_po
     since.demands.clear();
     since.steps.clear();
     since.settled_steps = 0;
-    recount(node);
-  } else if (!since.blurred && !settle_first(node, pod)) {
-    replan(node);
+    settled = Settled::kAsItWas;
+  } else if (!since.blurred) {
+    settled = settle_first(node, pod);
+    if (settled == Settled::kNo) replan(node);
   }
   // Nothing comes free; but who waits for an order that is known now is one who was told so.
   const bool told = node.told_uncertain.load(std::memory_order_relaxed);
+  if (settled == Settled::kAsItWas && !told) {
+    // Fewer orders are possible than before, and nobody was refused for one of them: every verdict
+    // and every score is what it was, and nobody need be asked again.
+    recount(node);
+    set_due(node);
+    if (node.slot != UINT32_MAX) look(node);
+    return;
+  }
   touch(node, told ? Ease::kYes : Ease::kNo);
 }
 

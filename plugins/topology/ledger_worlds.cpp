@@ -126,43 +126,45 @@ bool Ledger::append(NodeRecord& node, PodRecord& pod) {
 
 // A pod whose binding was seen now, while others that are the same to the kubelet are still on
 // their way: it is the first of them to be admitted, whichever of them was reserved first, and
-// nothing else changes. Without playing everything again. False: more than that happened, or may
-// have.
-bool Ledger::settle_first(NodeRecord& node, PodRecord& pod) {
+// nothing else changes. Without playing everything again. kNo: more than that happened, or may
+// have. kMoved: another was reserved before it, so that they changed places.
+Ledger::Settled Ledger::settle_first(NodeRecord& node, PodRecord& pod) {
   Since& since = node.since;
   if (since.blurred || since.open_ended || since.lost != 0 || since.worlds.size() != 1)
-    return false;
-  if (since.settled_steps != 0 || since.steps.size() != since.unbound.size()) return false;
+    return Settled::kNo;
+  if (since.settled_steps != 0 || since.steps.size() != since.unbound.size()) return Settled::kNo;
   const auto same = [&](const auto& demand) { return same_demand(*demand, *pod.demand); };
-  if (!std::all_of(since.unbound.begin(), since.unbound.end(), same)) return false;
+  if (!std::all_of(since.unbound.begin(), since.unbound.end(), same)) return Settled::kNo;
   for (size_t i = 0; i < since.steps.size(); ++i) {  // one after the other
     const Step& step = since.steps[i];
     const uint64_t before = (uint64_t{1} << i) - 1;
-    if (step.kind != Step::Kind::kAdmit || step.optional || step.after != before) return false;
+    if (step.kind != Step::Kind::kAdmit || step.optional || step.after != before)
+      return Settled::kNo;
   }
   // As History::precedes says of all that were bound before.
   const auto precedes = [&](const Moment& first) {
     return first.fresh &&
            (first.version == 0 || pod.moment.version == 0 || first.version < pod.moment.version);
   };
-  if (!pod.moment.fresh) return false;
+  if (!pod.moment.fresh) return Settled::kNo;
   std::vector<PodRecord*> twins;  // on their way, and this one
   for (PodRecord& other : node.pods) {
     if (other.covered || !other.demand) continue;
     if (&other == &pod || other.moment.bound == 0) {
-      if (!other.given || other.annotated) return false;
+      if (!other.given || other.annotated) return Settled::kNo;
       twins.push_back(&other);
     } else if (!precedes(other.moment)) {
-      return false;
+      return Settled::kNo;
     }
   }
-  if (twins.size() != since.steps.size()) return false;
+  if (twins.size() != since.steps.size()) return Settled::kNo;
   const auto given = admissions_.admit(*node.model, since.base, pod.demand, kubelet_scratch_);
-  if (!given->admitted()) return false;
+  if (!given->admitted()) return Settled::kNo;
   std::sort(twins.begin(), twins.end(), [](const PodRecord* a, const PodRecord* b) {
     return a->moment.reserved < b->moment.reserved;
   });
   // It gets what the first of them was promised, and they move on by one.
+  const bool moved = twins.front() != &pod;
   for (auto at = std::find(twins.begin(), twins.end(), &pod); at != twins.begin();) {
     --at;
     std::swap((*at)->given, pod.given);
@@ -171,7 +173,7 @@ bool Ledger::settle_first(NodeRecord& node, PodRecord& pod) {
   since.unbound.erase(since.unbound.begin());
   since.steps.erase(since.steps.begin());
   for (Step& step : since.steps) step.after >>= 1;
-  return true;
+  return moved ? Settled::kMoved : Settled::kAsItWas;
 }
 
 namespace {
