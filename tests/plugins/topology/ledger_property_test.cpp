@@ -55,6 +55,11 @@ TEST(LedgerProperty, AfterCrashesToo) {
   EXPECT_GT(totals.admitted, 1000);
 }
 
+TEST(LedgerProperty, AfterEventsThatNobodyToldToo) {
+  const LifeTotals totals = run({.crashes = true, .gaps = true}, 6000, 2 * kSeeds);
+  EXPECT_GT(totals.admitted, 1000);
+}
+
 // Where there is nothing that counts leave out, they are as good as facts.
 TEST(LedgerProperty, OnCountsThatSayAllToo) {
   const LifeTotals totals = run({.facts = false, .plain = true}, 5000, 2 * kSeeds);

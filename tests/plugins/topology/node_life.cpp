@@ -157,7 +157,8 @@ void NodeLife::step() {
     case 14:
       return deliver_report();
     default:
-      return options_.crashes && pick(6) == 0 ? crash() : void();
+      if (options_.crashes && pick(6) == 0) return crash();
+      if (options_.gaps && pick(4) == 0) return miss_events();
   }
 }
 
@@ -312,8 +313,10 @@ void NodeLife::deliver_event() {
   watch_.pop_front();
   if (event.kind == Event::Kind::kGone) {
     ledger_->pod_removed(*event.pod, now_);
+    told_.erase(std::string(sdk::view(event.pod->meta.name)));
   } else {
     ledger_->pod_assigned(*event.pod, "n1", now_);
+    told_[std::string(sdk::view(event.pod->meta.name))] = event.pod;
     const auto at = api_.find(std::string(sdk::view(event.pod->meta.name)));
     if (event.kind == Event::Kind::kTerminating && at != api_.end()) {
       at->second.terminating = Pod::kSeen;
@@ -405,14 +408,26 @@ void NodeLife::deliver_report() {
 void NodeLife::crash() {
   make_ledger();
   if (pick(2) == 0) ledger_->report(latest_, now_);
-  for (auto& [name, pod] : api_) {
-    ledger_->pod_assigned(*object_of(pod), "n1", now_);
-    if (pod.terminating != Pod::kNo) pod.terminating = Pod::kSeen;
-  }
+  told_.clear();
+  miss_events();
   ledger_->report(latest_, now_);
   reserved_.clear();
   ++ends_;
+}
+
+// The watch begins anew with a list: of pods that came and went meanwhile nothing is told.
+void NodeLife::miss_events() {
   watch_.clear();
+  std::erase_if(told_, [&](const auto& entry) {
+    if (api_.count(entry.first) != 0) return false;
+    ledger_->pod_removed(*entry.second, now_);
+    return true;
+  });
+  for (auto& [name, pod] : api_) {
+    told_[name] = object_of(pod);
+    ledger_->pod_assigned(*told_[name], "n1", now_);
+    if (pod.terminating != Pod::kNo) pod.terminating = Pod::kSeen;
+  }
 }
 
 }  // namespace plimsoll::topology

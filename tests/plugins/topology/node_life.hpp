@@ -27,6 +27,7 @@ struct LifeOptions {
   bool fingerprints = true;  // or do not say which pods they count
   bool deletions = true;
   bool crashes = false;
+  bool gaps = false;   // the watch ends, and what happened until the next one is not told
   bool plain = false;  // no options, no memory manager, no plain init containers
 };
 
@@ -89,6 +90,7 @@ class NodeLife {
   void report_now();
   void deliver_report();
   void crash();
+  void miss_events();
   NrtObject report_object();
 
   uint32_t pick(uint32_t n) { return static_cast<uint32_t>(random_() % n); }
@@ -106,6 +108,7 @@ class NodeLife {
   std::map<std::string, Pod> api_;       // bound
   std::deque<std::string> to_admit_;
   std::deque<Event> watch_;
+  std::map<std::string, PodRef> told_;  // that the ledger heard of and that are not gone for it
   std::deque<NrtObject> reports_;
   NrtObject latest_;
   uint64_t versions_ = 0;
