@@ -122,6 +122,15 @@ int64_t most_of(const kubelet::Needs& needs, uint32_t resource) {
   return 0;
 }
 
+// What the pod takes at most: the static policy reuses what a plain init container had only as far
+// as it takes the very same CPUs, and it prefers half cores that are free, of the reserved CPUs'
+// siblings for one.
+int64_t cpus_of(const PodDemand& pod) {
+  int64_t cpus = 0;
+  for (const kubelet::ContainerDemand& container : pod.containers) cpus += container.whole_cpus();
+  return std::max({cpus, pod.totals.cpus, pod.pod_totals.cpus});
+}
+
 // What the pod takes at most, whatever the scope: its totals; but in scope container memory types
 // that only an init container asks for count too.
 int64_t memory_of(const PodDemand& pod, uint32_t resource) {
@@ -276,7 +285,7 @@ void take_everywhere(const NodeModel& model, NodeState& state, const PodDemand& 
   std::vector<uint32_t> zones(model.zones());
   std::iota(zones.begin(), zones.end(), 0);
   if (pod.guaranteed) {
-    const int64_t cpus = std::max(pod.totals.cpus, pod.pod_totals.cpus);
+    const int64_t cpus = cpus_of(pod);
     for (int64_t& free : state.cpu(model)) free = std::max<int64_t>(0, free - cpus);
     for (uint32_t row = 0; row < model.memory.size(); ++row) {
       const int64_t bytes = memory_of(pod, model.memory[row].resource);

@@ -265,6 +265,34 @@ TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeOfPodsThatAreNotLocated) {
   EXPECT_FALSE(kubelet::admits(model_, state_, kubelet::PodDemand(*object), scratch_));
 }
 
+// Ten CPUs on five cores, one of them reserved: its sibling is taken before whole cores are broken,
+// though the init container's CPUs could have been had again.
+TEST(TakeEverywhere, CountsCpusThatInitContainersLeaveToNobody) {
+  kubelet::NodeModel model;
+  model.zone_ids = {0};
+  std::vector<kubelet::CpuPlace> places;
+  for (uint32_t cpu = 0; cpu < 10; ++cpu) places.push_back({cpu, 0, 0, cpu % 5, 0});
+  model.layout = std::make_shared<const kubelet::CpuLayout>(places);
+  model.reserved.emplace();
+  model.reserved->add(0);
+  model.managers.policy = Policy::kNone;
+  model.managers.cpu = kubelet::ManagerPolicy::kStatic;
+  model.managers.memory = kubelet::ManagerPolicy::kNone;
+  model.prepare();
+  kubelet::NodeState state(model);
+  state.set_cpu_ids(model, model.layout->all() - *model.reserved);
+  TopologyScene scene;
+  PodSpec spec = guaranteed("p", 1);
+  spec.init = {R"({"cpu":"6","memory":"1Gi"})"};
+  const kubelet::PodDemand pod(*scene.pod(spec));
+  kubelet::NodeState least = state;
+  take_everywhere(model, least, pod);
+  kubelet::Scratch scratch;
+  ASSERT_TRUE(kubelet::admit(model, state, pod, scratch).admitted());
+  EXPECT_EQ(state.cpu(model)[0], 2);
+  EXPECT_LE(least.cpu(model)[0], state.cpu(model)[0]);
+}
+
 // Both orders of what came before led to the same, and that is not asked about again.
 TEST_F(LedgerFacts, WhatIsSettledDoesNotHoldBackThoseWhoComeAfterABindingUnderWay) {
   PodSpec gpu = spec("gpu", 1, 1);
