@@ -19,6 +19,30 @@ std::string name_of(const ObjectKey& key) {
   return name.append(1, '/').append(key.name);
 }
 
+// What tells the objects of a kind apart. Views into the object that is remembered.
+struct ObjectName {
+  std::string_view ns;
+  std::string_view name;
+  bool operator==(const ObjectName&) const = default;
+};
+
+struct ObjectNameHash {
+  size_t operator()(const ObjectName& of) const {
+    const std::hash<std::string_view> hash;
+    return hash(of.name) * 31 + hash(of.ns);
+  }
+};
+
+ObjectName name_in(const PodRef& pod) {
+  return {view(pod->meta.ns), view(pod->meta.name)};
+}
+ObjectName name_in(const NodeRef& node) {
+  return {{}, view(node->meta.name)};
+}
+ObjectName name_in(const RawRef& object) {
+  return {object->ns, object->name};
+}
+
 // What all kinds have in common: what is remembered of each object that was posted, and how the
 // kind is doing. `Object` is a shared handle.
 template <typename Object>
@@ -39,13 +63,13 @@ class KindSink : public ReflectorSink {
                                   object.error().message});
       return;
     }
-    objects_.insert_or_assign(name_of(key), remembered(*object));
+    remember(remembered(*object));
     note([this](KindStatus& status) { status.objects = objects_.size(); });
     inbox_.post(upserted(std::move(*object)));
   }
 
   void on_delete(const ObjectKey& key, const WireObject&) override {
-    const auto last = objects_.extract(name_of(key));
+    const auto last = objects_.extract(ObjectName{key.ns, key.name});
     if (last.empty()) return;  // it was never decoded
     note([this](KindStatus& status) { status.objects = objects_.size(); });
     inbox_.post(deleted(last.mapped(), key));
@@ -98,6 +122,18 @@ class KindSink : public ReflectorSink {
   [[nodiscard]] const std::string& resource() const { return resource_; }
 
  private:
+  // The name points into the object, so it is replaced with it.
+  void remember(Object object) {
+    auto known = objects_.extract(name_in(object));
+    if (known.empty()) {
+      objects_.emplace(name_in(object), std::move(object));
+      return;
+    }
+    known.key() = name_in(object);
+    known.mapped() = std::move(object);
+    objects_.insert(std::move(known));
+  }
+
   template <typename Change>
   void note(const Change& change) {
     const std::lock_guard lock(mutex_);
@@ -106,8 +142,8 @@ class KindSink : public ReflectorSink {
 
   Inbox& inbox_;
   const std::string resource_;
-  std::unordered_map<std::string, Object> objects_;  // I/O thread only
-  mutable std::mutex mutex_;                         // guards status_
+  std::unordered_map<ObjectName, Object, ObjectNameHash> objects_;  // I/O thread only
+  mutable std::mutex mutex_;                                        // guards status_
   KindStatus status_;
 };
 

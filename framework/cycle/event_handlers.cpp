@@ -49,14 +49,15 @@ void Scheduler::hold(Message message) {
                           ? std::get<PodUpserted>(message).pod
                           : std::get<PodDeleted>(message).last_known;
   const std::string_view uid = view(pod->meta.uid);
-  const auto known = held_.find(uid);
-  if (std::holds_alternative<PodDeleted>(message)) {
-    if (known != held_.end()) held_.erase(known);
-  } else if (known != held_.end()) {
-    known->second.pod = pod;
-  } else {
+  auto known = held_.extract(uid);
+  if (std::holds_alternative<PodDeleted>(message)) return;
+  if (known.empty()) {
     held_.emplace(uid, HeldPod{pod, ++held_count_});
+    return;
   }
+  known.key() = uid;
+  known.mapped().pod = pod;
+  held_.insert(std::move(known));
 }
 
 void Scheduler::handle(Task& message) {

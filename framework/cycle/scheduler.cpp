@@ -14,6 +14,8 @@ namespace {
 
 constexpr int kPodsPerTurn = 64;          // then the inbox is looked at again
 constexpr int64_t kLongestWaitMs = 1000;  // without a timer that is due sooner
+// Between two looks at the inbox before the first lists are complete.
+constexpr std::chrono::milliseconds kFirstListsPause{2};
 constexpr int64_t kStopGraceMs = 10'000;  // for binds in flight
 // A pod that was placed waits no longer than this, and one more decision, for its binder.
 constexpr std::chrono::microseconds kHandOverEvery{200};
@@ -266,6 +268,10 @@ void Scheduler::wait_for_work() {
     wake_at_ = enough;
     wake_.wait_for(lock, std::min(longest, kPausedWait),
                    [&] { return inbox_.size() >= enough || stopping_; });
+  } else if (!synced_) {
+    // Objects of the first lists come one by one, 100,000 and more, and nothing is decided before
+    // the last: waking for each would cost more than to take it.
+    wake_.wait_for(lock, std::min(longest, kFirstListsPause), [this] { return stopping_; });
   } else {
     wake_at_ = 1;
     wake_.wait_for(lock, longest, [this] { return !inbox_.empty() || stopping_; });

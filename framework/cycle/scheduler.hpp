@@ -300,7 +300,8 @@ class Scheduler final : public Inbox, private HostBackend {
     PodRef pod;
     uint64_t number;  // in the order in which they came
   };
-  StringMap<HeldPod> held_;  // pods that arrive before the first lists are complete
+  // Pods that arrive before the first lists are complete; by UID, which lies in the pod itself.
+  std::unordered_map<std::string_view, HeldPod> held_;
   uint64_t held_count_ = 0;
   std::vector<uint64_t> last_chosen_;  // by slot: when a node was last chosen, for ties
   uint64_t choices_ = 0;
