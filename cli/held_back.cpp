@@ -155,6 +155,13 @@ std::vector<HeldBackPod> held_back_pods(const sandbox::ObjectStore& store,
   const auto pods = store.list(sandbox::kPods);
   const auto stored_nodes = store.list(sandbox::kNodes);
   if (!pods || !stored_nodes) return held_back;
+  // Mostly none waits, and then nothing has to be read.
+  std::vector<sandbox::ObjectPtr> waiting;
+  for (const sandbox::ObjectPtr& object : pods->objects) {
+    if (!scheduler_names.contains(object->field("spec.schedulerName"))) continue;
+    if (object->field("spec.nodeName").empty()) waiting.push_back(object);
+  }
+  if (waiting.empty()) return held_back;
   SymbolTable symbols;
   const plimsoll_taint cordon{symbols.intern("node.kubernetes.io/unschedulable"),
                               symbols.intern(""), PLIMSOLL_EFFECT_NO_SCHEDULE, 0};
@@ -164,11 +171,10 @@ std::vector<HeldBackPod> held_back_pods(const sandbox::ObjectStore& store,
   }
   const Running running = running_pods(store, symbols);
   std::map<std::string, std::string> known;  // spec -> node: most waiting pods are copies
-  for (const sandbox::ObjectPtr& object : pods->objects) {
+  for (const sandbox::ObjectPtr& object : waiting) {
     const json pod = object->parse();
     const json spec = pod.value("spec", json::object());
-    if (!scheduler_names.contains(spec.value("schedulerName", ""))) continue;
-    if (!spec.value("nodeName", "").empty() || sandbox::is_terminal(pod)) continue;
+    if (sandbox::is_terminal(pod)) continue;
     if (!spec.value("schedulingGates", json::array()).empty()) continue;
     if (pod["metadata"].contains("deletionTimestamp")) continue;
     const auto decoded = decode_pod(object->text, symbols);

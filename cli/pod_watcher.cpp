@@ -6,6 +6,18 @@
 #include "cli/placements.hpp"
 
 namespace plimsoll::cli {
+namespace {
+
+// It was found to have no place, and none is being made for it.
+bool is_refused(const sandbox::StoredObject& object) {
+  // Of most pods nobody has said anything yet: those need no parsing.
+  if (object.text.find("PodScheduled") == std::string::npos) return false;
+  const nlohmann::json pod = object.parse();
+  return !placement_of(pod).message.empty() &&
+         pod.at("status").value("nominatedNodeName", "").empty();
+}
+
+}  // namespace
 
 PodWatcher::PodWatcher(sandbox::ObjectStore& store, std::set<std::string> scheduler_names,
                        std::set<std::string> bound_before)
@@ -79,15 +91,13 @@ void PodWatcher::take(const sandbox::StoreEvent& event) {
 
 void PodWatcher::take(const sandbox::StoredObject& object, bool arrived) {
   if (bound_before_.contains(object.uid)) return;
-  const nlohmann::json pod = object.parse();
-  if (!scheduler_names_.contains(pod["spec"].value("schedulerName", ""))) return;
+  if (!scheduler_names_.contains(object.field("spec.schedulerName"))) return;
   if (arrived) created(object.uid);
-  if (!pod["spec"].value("nodeName", "").empty()) {
+  if (!object.field("spec.nodeName").empty()) {
     const auto [bound, fresh] = bound_.emplace(object.uid, Clock::now());
     if (fresh) last_bound_ = bound->second;
     refused_.erase(object.uid);
-  } else if (!placement_of(pod).message.empty() &&
-             pod["status"].value("nominatedNodeName", "").empty()) {
+  } else if (is_refused(object)) {
     refused_.insert(object.uid);
   } else {
     refused_.erase(object.uid);  // its node is being cleared

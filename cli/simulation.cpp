@@ -36,13 +36,12 @@ void expect_waiting_pods(const sandbox::ObjectStore& store, const std::set<std::
   const auto pods = store.list(sandbox::kPods);
   if (!pods) return;
   for (const sandbox::ObjectPtr& object : pods->objects) {
-    const nlohmann::json pod = object->parse();
-    const Placement placement = placement_of(pod);
-    const bool over = placement.phase == "Succeeded" || placement.phase == "Failed" ||
-                      pod["metadata"].contains("deletionTimestamp");
-    if (placement.node.empty() && !over && names.contains(pod["spec"].value("schedulerName", ""))) {
-      watcher.expect(object->uid);
-    }
+    if (!object->field("spec.nodeName").empty()) continue;
+    if (!names.contains(object->field("spec.schedulerName"))) continue;
+    const std::string phase = object->field("status.phase");
+    const bool over = phase == "Succeeded" || phase == "Failed" ||
+                      object->parse()["metadata"].contains("deletionTimestamp");
+    if (!over) watcher.expect(object->uid);
   }
 }
 
@@ -67,12 +66,9 @@ void collect(const sandbox::ObjectStore& store, const std::set<std::string>& nam
   const auto pods = store.list(sandbox::kPods);
   if (!pods) return;
   for (const sandbox::ObjectPtr& object : pods->objects) {
-    const nlohmann::json pod = object->parse();
     if (bound_before.contains(object->uid)) continue;
-    if (!names.contains(pod["spec"].value("schedulerName", ""))) {
-      continue;
-    }
-    Placement placement = placement_of(pod);
+    if (!names.contains(object->field("spec.schedulerName"))) continue;
+    Placement placement = placement_of(object->parse());
     placement.bind_ms = watcher.bind_ms(object->uid);
     if (!placement.node.empty()) ++result.bound;
     result.placements.push_back(std::move(placement));
@@ -83,7 +79,7 @@ std::set<std::string> bound_pods(const sandbox::ObjectStore& store) {
   std::set<std::string> bound;
   if (const auto pods = store.list(sandbox::kPods)) {
     for (const sandbox::ObjectPtr& object : pods->objects) {
-      if (!object->parse()["spec"].value("nodeName", "").empty()) bound.insert(object->uid);
+      if (!object->field("spec.nodeName").empty()) bound.insert(object->uid);
     }
   }
   return bound;

@@ -21,6 +21,11 @@ bool is_short(ActionKind kind) {
   return kind != ActionKind::kFinish && kind != ActionKind::kReportAgain;
 }
 
+bool has_ended(const StoredObject& pod) {
+  const std::string phase = pod.field("status.phase");
+  return phase == "Succeeded" || phase == "Failed";
+}
+
 bool is_move(ActionKind kind) {
   return kind == ActionKind::kRun || kind == ActionKind::kRemove;
 }
@@ -131,7 +136,11 @@ void SimulatedKubelets::Impl::on_event(const ResourceName& resource, const Store
   if (node == nullptr || node->empty()) return;
   // The present state counts: this event may be older than what was done since.
   const auto now = store.get(kPods, event.object->key);
-  if (now && (*now)->uid == event.object->uid) look_at_pod((*now)->parse());
+  if (!now || (*now)->uid != event.object->uid) return;
+  // Of a pod that runs here only its end and its deletion matter: mostly nothing is parsed.
+  const bool goes_on = pods.contains((*now)->uid) && !has_ended(**now) &&
+                       (*now)->text.find("\"deletionTimestamp\"") == std::string::npos;
+  if (!goes_on) look_at_pod((*now)->parse());
 }
 
 // Everything anew: at the start, and when the history did not reach back to where we were.
@@ -154,9 +163,12 @@ void SimulatedKubelets::Impl::look_at_everything() {
   if (const auto all = store.list(kNodes)) {
     for (const ObjectPtr& node : all->objects) names.push_back(node->key.name);
   }
-  for (const std::string& name : names) look_at_node(name);
+  auto bound = pods_by_node();
+  for (const std::string& name : names) look_at_node(name, &bound[name]);
   if (const auto all = store.list(kPods)) {
-    for (const ObjectPtr& pod : all->objects) look_at_pod(pod->parse());
+    for (const ObjectPtr& pod : all->objects) {
+      if (!pod->field("spec.nodeName").empty()) look_at_pod(pod->parse());
+    }
   }
 }
 

@@ -123,8 +123,13 @@ struct SimulatedKubelets::Impl {
 
   // --- nodes and reports (kubelet_nodes.cpp)
   [[nodiscard]] Result<NodeDescription> description_of(const nlohmann::json& node);
-  void look_at_node(const std::string& name);
-  void adopt_pods(const std::string& name, SimulatedNode& node);
+  // `bound`: the pods on it, if they are known already.
+  void look_at_node(const std::string& name, const std::vector<ObjectPtr>* bound = nullptr);
+  void adopt_pods(const std::string& name, SimulatedNode& node,
+                  const std::vector<ObjectPtr>& bound);
+  // The pods that the store has on one node, and on all.
+  [[nodiscard]] std::vector<ObjectPtr> pods_on(const std::string& name) const;
+  [[nodiscard]] std::map<std::string, std::vector<ObjectPtr>> pods_by_node() const;
   void forget_node(const std::string& name);
   void zones_changed(const std::string& name, SimulatedNode& node);
   [[nodiscard]] NodeSnapshot snapshot_of(const SimulatedNode& node) const;

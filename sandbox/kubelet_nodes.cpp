@@ -19,8 +19,32 @@ Result<NodeDescription> SimulatedKubelets::Impl::description_of(const json& node
   return describe_node(node, nrt ? (*nrt)->parse() : json());
 }
 
+std::map<std::string, std::vector<ObjectPtr>> SimulatedKubelets::Impl::pods_by_node() const {
+  std::map<std::string, std::vector<ObjectPtr>> bound;
+  const auto all = store.list(kPods);
+  if (!all) return bound;
+  for (const ObjectPtr& pod : all->objects) {
+    if (const std::string node = pod->field("spec.nodeName"); !node.empty()) {
+      bound[node].push_back(pod);
+    }
+  }
+  return bound;
+}
+
+std::vector<ObjectPtr> SimulatedKubelets::Impl::pods_on(const std::string& name) const {
+  std::vector<ObjectPtr> bound;
+  const auto all = store.list(kPods);
+  if (!all) return bound;
+  for (const ObjectPtr& pod : all->objects) {
+    const std::string* node = find_field(pod->fields, "spec.nodeName");
+    if (node != nullptr && *node == name) bound.push_back(pod);
+  }
+  return bound;
+}
+
 // A node came, changed, or its topology did.
-void SimulatedKubelets::Impl::look_at_node(const std::string& name) {
+void SimulatedKubelets::Impl::look_at_node(const std::string& name,
+                                           const std::vector<ObjectPtr>* bound) {
   const auto stored = store.get(kNodes, {"", name});
   if (!stored) return forget_node(name);
   auto description = description_of((*stored)->parse());
@@ -42,19 +66,16 @@ void SimulatedKubelets::Impl::look_at_node(const std::string& name) {
   if (node.description.machine != nullptr) {
     write_node_status(store, name, *node.description.machine);
   }
-  adopt_pods(name, node);
+  adopt_pods(name, node, bound != nullptr ? *bound : pods_on(name));
   count([this](KubeletStats& s) { s.nodes = nodes.size(); });
 }
 
 // The pods already on a node: those that run are taken over, those just bound are admitted.
-void SimulatedKubelets::Impl::adopt_pods(const std::string& name, SimulatedNode& node) {
-  const auto all = store.list(kPods);
-  if (!all) return;
+void SimulatedKubelets::Impl::adopt_pods(const std::string& name, SimulatedNode& node,
+                                         const std::vector<ObjectPtr>& here) {
   std::vector<json> bound;
   const bool again = !node.pods.empty();
-  for (const ObjectPtr& object : all->objects) {
-    const std::string* where = find_field(object->fields, "spec.nodeName");
-    if (where == nullptr || *where != name) continue;
+  for (const ObjectPtr& object : here) {
     json pod = object->parse();
     if (is_terminal(pod)) continue;
     const bool started = text_field(pod.value("status", json::object()), "phase") == "Running";

@@ -179,7 +179,8 @@ void SimulatedKubelets::Impl::start_pod(const Action& action) {
       zones_changed(node->first, node->second);
     }
   }
-  if (const auto pod = store.get(kPods, action.pod)) {
+  const auto pod = store.get(kPods, action.pod);
+  if (pod && (*pod)->text.find(kRunSecondsAnnotation) != std::string::npos) {
     schedule_end((*pod)->parse(), action.pod, action.uid);
   }
 }

@@ -119,6 +119,11 @@ json StoredObject::parse() const {
   return json::parse(text);
 }
 
+std::string StoredObject::field(std::string_view name) const {
+  const std::string* value = find_field(fields, name);
+  return value == nullptr ? std::string() : *value;
+}
+
 struct ObjectStore::Table {
   KindInfo kind;
   std::map<ObjectKey, ObjectPtr> objects;
@@ -333,7 +338,14 @@ void keep_identity_of(const StoredObject& current, const json& before, json& obj
     if (old.contains(field)) metadata[field] = old[field];
     if (!old.contains(field) && !being_set) metadata.erase(field);
   }
-  if (before.value("spec", json()) != object.value("spec", json())) {
+  const auto spec_of = [](const json& whole) {
+    const auto spec = whole.find("spec");
+    return spec == whole.end() ? nullptr : &*spec;
+  };
+  const json* was = spec_of(before);
+  const json* is = spec_of(object);
+  const bool same_spec = was != nullptr && is != nullptr ? *was == *is : was == is;
+  if (!same_spec) {
     const auto old = before.at("metadata").find("generation");
     const bool counted = old != before.at("metadata").end() && old->is_number_integer();
     metadata["generation"] = (counted ? old->get<std::int64_t>() : 0) + 1;
@@ -351,7 +363,11 @@ ApiResult<ObjectPtr> ObjectStore::modify(const ResourceName& resource, const Obj
       return ApiFailure(holds.error());
     }
     json object = (*current)->parse();
-    const json before = object;
+    // What decides about it later; the rest is large, and is not copied.
+    json before = json::object();
+    for (const char* part : {"metadata", "spec"}) {
+      if (const auto found = object.find(part); found != object.end()) before[part] = *found;
+    }
     if (auto changed = change(object); !changed) return ApiFailure(changed.error());
     keep_identity_of(**current, before, object);
     const bool vanishes = object["metadata"].contains("deletionTimestamp") &&

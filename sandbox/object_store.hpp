@@ -42,6 +42,8 @@ struct StoredObject {
   // The same text with another resourceVersion, as a DELETED event shows an object.
   [[nodiscard]] std::string text_at(std::uint64_t version) const;
   [[nodiscard]] nlohmann::json parse() const;
+  // What `fields` says; empty if it is not there.
+  [[nodiscard]] std::string field(std::string_view name) const;
 
   std::size_t version_offset = 0;  // where the digits of resourceVersion start in `text`
 };
