@@ -19,8 +19,8 @@ constexpr std::chrono::milliseconds kFirstListsPause{2};
 constexpr int64_t kStopGraceMs = 10'000;  // for binds in flight
 // A pod that was placed waits no longer than this, and one more decision, for its binder.
 constexpr std::chrono::microseconds kHandOverEvery{200};
-// While there is no room for a further pod, nothing that is posted is urgent: the loop is woken for
-// so many messages at once, or after so long.
+// While there is no room for a further pod, nothing that is posted is urgent: once something is,
+// the loop waits until it is so much, or for so long.
 constexpr size_t kMostAtOnce = 64;
 constexpr std::chrono::milliseconds kPausedWait{10};
 
@@ -263,18 +263,15 @@ void Scheduler::wait_for_work() {
     wake_.wait_for(lock,
                    std::min<std::chrono::milliseconds>(longest, std::chrono::milliseconds(20)),
                    [this] { return !inbox_.empty(); });
-  } else if (paused_) {
-    const size_t enough = std::clamp<size_t>(options_.max_unbound / 16, 1, kMostAtOnce);
-    wake_at_ = enough;
-    wake_.wait_for(lock, std::min(longest, kPausedWait),
-                   [&] { return inbox_.size() >= enough || stopping_; });
-  } else if (!synced_) {
-    // Objects of the first lists come one by one, 100,000 and more, and nothing is decided before
-    // the last: waking for each would cost more than to take it.
-    wake_.wait_for(lock, std::min(longest, kFirstListsPause), [this] { return stopping_; });
   } else {
     wake_at_ = 1;
     wake_.wait_for(lock, longest, [this] { return !inbox_.empty() || stopping_; });
+    if (paused_ && !inbox_.empty() && !stopping_) {
+      const size_t enough = std::clamp<size_t>(options_.max_unbound / 16, 1, kMostAtOnce);
+      wake_at_ = enough;
+      wake_.wait_for(lock, std::min(longest, kPausedWait),
+                     [&] { return inbox_.size() >= enough || stopping_; });
+    }
   }
   wake_at_ = kAwake;
 }
