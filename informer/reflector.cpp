@@ -21,26 +21,46 @@ constexpr int kWatchErrorsBeforeList = 5;
 // As client-go asks for core kinds.
 constexpr const char* kAcceptProtobuf = "application/vnd.kubernetes.protobuf,application/json";
 
-struct Known {
-  std::string uid;
-  std::string resource_version;
-  std::uint32_t round = 0;  // of the list that saw it last
+// What is remembered of an object, in one piece: there are 100,000 and more.
+class Known {
+ public:
+  Known(const ObjectKey& key, std::uint32_t seen_in)
+      : round(seen_in),
+        ns_(static_cast<std::uint32_t>(key.ns.size())),
+        name_(static_cast<std::uint32_t>(key.name.size())),
+        uid_(static_cast<std::uint32_t>(key.uid.size())),
+        version_(static_cast<std::uint32_t>(key.resource_version.size())),
+        text_(new char[key.ns.size() + 1 + key.name.size() + key.uid.size() +
+                       key.resource_version.size()]) {
+    char* at = std::copy(key.ns.begin(), key.ns.end(), text_.get());
+    *at++ = '/';
+    at = std::copy(key.name.begin(), key.name.end(), at);
+    at = std::copy(key.uid.begin(), key.uid.end(), at);
+    std::copy(key.resource_version.begin(), key.resource_version.end(), at);
+  }
+
+  // "namespace/name". As the key: stays where it is when this is moved.
+  [[nodiscard]] std::string_view full_name() const { return {text_.get(), ns_ + 1 + name_}; }
+  [[nodiscard]] ObjectKey key() const {
+    const char* name = text_.get() + ns_ + 1;
+    return {
+        {text_.get(), ns_}, {name, name_}, {name + name_, uid_}, {name + name_ + uid_, version_}};
+  }
+
+  std::uint32_t round;  // of the list that saw it last
+
+ private:
+  std::uint32_t ns_;
+  std::uint32_t name_;
+  std::uint32_t uid_;
+  std::uint32_t version_;
+  std::unique_ptr<char[]> text_;
 };
 
 std::string known_name(const ObjectKey& key) {
   std::string name;
   name.reserve(key.ns.size() + 1 + key.name.size());
   return name.append(key.ns).append(1, '/').append(key.name);
-}
-
-ObjectKey key_of(const std::string& name, const Known& known) {
-  const std::size_t slash = name.find('/');
-  ObjectKey key;
-  key.ns = std::string_view(name).substr(0, slash);
-  key.name = std::string_view(name).substr(slash + 1);
-  key.uid = known.uid;
-  key.resource_version = known.resource_version;
-  return key;
 }
 
 // "Too large resource version": an API server that lags behind what we have seen.
@@ -111,7 +131,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   std::vector<std::function<void()>> relisted;  // who waits for the end of the next list
   HttpClient::TimerId timer = 0;
 
-  std::unordered_map<std::string, Known> known;
+  std::unordered_map<std::string_view, Known> known;  // by Known::full_name
   std::uint32_t round = 0;
   std::string resource_version;  // where the watch resumes; empty: list first
   std::string continue_token;
@@ -297,14 +317,14 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
 
   // Whatever the list that just ended did not see is gone.
   void list_complete() {
-    std::vector<std::string> vanished;
+    std::vector<std::string_view> vanished;
     for (const auto& [name, entry] : known) {
       if (entry.round != round) vanished.push_back(name);
     }
-    for (const std::string& name : vanished) {
+    for (const std::string_view name : vanished) {
       const auto node = known.extract(name);
       delivered();
-      sink.on_delete(key_of(node.key(), node.mapped()), {});
+      sink.on_delete(node.mapped().key(), {});
     }
     if (!synced) {
       synced = true;
@@ -485,21 +505,24 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   }
 
   void upsert(std::string_view bytes, const ObjectKey& key) {
-    auto [at, fresh] = known.try_emplace(known_name(key));
-    Known& entry = at->second;
-    entry.round = round;
-    if (!fresh && entry.uid == key.uid) {
-      if (!key.resource_version.empty() && entry.resource_version == key.resource_version) {
+    if (const auto at = known.find(known_name(key)); at != known.end()) {
+      const ObjectKey before = at->second.key();
+      const bool same = before.uid == key.uid;
+      if (same && !key.resource_version.empty() &&
+          before.resource_version == key.resource_version) {
+        at->second.round = round;
         stats.unchanged.fetch_add(1, std::memory_order_relaxed);
         return;
       }
-    } else if (!fresh) {  // deleted and made again while we did not look
-      const Known old = entry;
-      delivered();
-      sink.on_delete(key_of(at->first, old), {});
+      const auto last = known.extract(at);
+      if (!same) {  // deleted and made again while we did not look
+        delivered();
+        sink.on_delete(last.mapped().key(), {});
+      }
     }
-    entry.uid = key.uid;
-    entry.resource_version = key.resource_version;
+    Known now(key, round);
+    const std::string_view name = now.full_name();
+    known.emplace(name, std::move(now));
     delivered();
     sink.on_upsert({bytes, encoding.value_or(Encoding::kJson)}, key, !synced);
   }
@@ -507,13 +530,13 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   void erase(std::string_view bytes, const ObjectKey& key) {
     const auto at = known.find(known_name(key));
     if (at == known.end()) return;
-    const bool same = at->second.uid == key.uid;
+    const bool same = at->second.key().uid == key.uid;
     const auto node = known.extract(at);
     delivered();
     if (same) {
       sink.on_delete(key, {bytes, encoding.value_or(Encoding::kJson)});
     } else {
-      sink.on_delete(key_of(node.key(), node.mapped()), {});
+      sink.on_delete(node.mapped().key(), {});
     }
   }
 
