@@ -67,6 +67,7 @@ DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
     : types_(std::move(types)),
       accounts_(types_,
                 [this, host](uint32_t slot) {
+                  numbers_.changed(slot);
                   host.touch_node(slot);
                   metrics_.node_changed(slot);
                 }),
@@ -121,6 +122,7 @@ void DeviceStore::leave(const void* instance) {
 void DeviceStore::node_event(const sdk::Host& host, sdk::Node node, bool removed) {
   const uint32_t slot = node.slot();
   if (slot >= facts_.size()) facts_.resize(slot + size_t{1});
+  numbers_.changed(slot);
   if (removed) {
     facts_[slot] = Facts{};
     accounts_.node_removed(node.name());
@@ -142,6 +144,19 @@ void DeviceStore::node_event(const sdk::Host& host, sdk::Node node, bool removed
   if (problem.empty()) return;
   metrics_.problem(DeviceMetrics::Problem::kNodeLinksIgnored);
   host.warn("Node " + std::string(node.name()) + ": " + problem + "; that part is ignored");
+}
+
+void DeviceStore::refresh_numbers() {
+  numbers_.refresh(
+      [this](uint32_t slot) { return accounts_.at_slot(slot); },
+      [this](uint32_t slot) {
+        const Facts& said = facts(slot);
+        std::string text;
+        for (const std::string* each :
+             {&said.gpu_vendor, &said.gpu_model, &said.partition_policy, &said.isolation_provider})
+          text += *each + '\0';
+        return text + static_cast<char>('0' + static_cast<int>(said.numa_policy));
+      });
 }
 
 void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_view node_name) {

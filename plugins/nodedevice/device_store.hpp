@@ -19,6 +19,7 @@
 #include "plugins/nodedevice/device_metrics.hpp"
 #include "plugins/nodedevice/device_service.h"
 #include "plugins/nodedevice/group_keeper.hpp"
+#include "plugins/nodedevice/state_numbers.hpp"
 
 namespace plimsoll::devices {
 
@@ -47,6 +48,9 @@ class DeviceStore {
   [[nodiscard]] Accounts& accounts() { return accounts_; }
   [[nodiscard]] const Accounts& accounts() const { return accounts_; }
   [[nodiscard]] GroupKeeper& groups() { return groups_; }
+  // Which nodes are alike to filters and scores. Loop: brings the numbers up to date.
+  void refresh_numbers();
+  [[nodiscard]] const StateNumbers& numbers() const { return numbers_; }
 
   // What the Node object in a slot says.
   struct Facts {
@@ -70,6 +74,7 @@ class DeviceStore {
                         const std::vector<std::string>& problems, bool malformed);
 
   DeviceTypes types_;
+  StateNumbers numbers_;
   Accounts accounts_;
   std::vector<Facts> facts_;
   uint64_t last_facts_version_ = 0;

@@ -22,6 +22,7 @@
 #include "plugins/nodedevice/pod_reading.hpp"
 #include "plugins/nodedevice/quick_check.hpp"
 #include "plugins/nodedevice/sharing_rules.hpp"
+#include "plugins/nodedevice/state_answers.hpp"
 #include "plugins/nodedevice/what_if.hpp"
 
 namespace plimsoll::devices {
@@ -99,6 +100,7 @@ class NodeDevice {
   // What a group lacks is not worth evicting anybody for: the rejection is unresolvable.
   Status pre_filter(plimsoll_cycle& cycle, Pod pod) {
     numa_.begin();
+    store_.refresh_numbers();
     if (const auto refusal = store_.groups().refuses(pod)) return host_.unresolvable(*refusal);
     Attempt attempt;
     std::string invalid;
@@ -145,9 +147,19 @@ class NodeDevice {
     const Attempt* attempt = host_.state<Attempt>(cycle);
     if (attempt == nullptr) return {};
     std::optional<LedgerPod> asked;
+    StateAnswers<Status> known(store_.numbers());
+    const bool by_state = are_as_they_are(*attempt) && attempt->plan->by_count;
     for (size_t i = 0; i < nodes.size(); ++i) {
-      look_ahead(*attempt, nodes, i);
       if (!verdicts.open(i)) continue;
+      if (by_state) {
+        const uint32_t slot = slot_of(nodes, i);
+        const Status* same = known.of(slot, [&] { return judge_state(*attempt, slot); });
+        if (same != nullptr) {
+          if (!same->ok()) verdicts.set(i, *same);
+          continue;
+        }
+      }
+      look_ahead(*attempt, nodes, i);
       const Status status = judge(*attempt, nodes[i].slot(), pod, asked);
       if (!status.ok()) verdicts.set(i, status);
     }
@@ -180,9 +192,20 @@ class NodeDevice {
         placer_.score(*attempt->group, nodes, scores);
       return {};
     }
+    StateAnswers<int64_t> known(store_.numbers());
+    const bool by_state =
+        attempt != nullptr && are_as_they_are(*attempt) && !attempt->plan->selects;
     for (size_t i = 0; i < nodes.size(); ++i) {
       scores[i] = 0;
       if (attempt == nullptr) continue;
+      if (by_state) {
+        const uint32_t slot = slot_of(nodes, i);
+        const int64_t* same = known.of(slot, [&] { return score_state(*attempt, slot); });
+        if (same != nullptr) {
+          scores[i] = *same;
+          continue;
+        }
+      }
       look_ahead(*attempt, nodes, i);
       with_node(*attempt, nodes[i].slot(), [&](const NodeState* node) {
         if (node == nullptr) return;
@@ -489,6 +512,38 @@ class NodeDevice {
     if (!asked) asked = numa_.ask(pod);
     Allocation unused;
     return numa_.allocate(node, slot, pod, *attempt.demand, {&*asked, &attempt.numa}, unused);
+  }
+
+  // No what-if, no devices held for a group: nodes are what the accounts say.
+  [[nodiscard]] static bool are_as_they_are(const Attempt& attempt) {
+    return attempt.changes.empty() && attempt.group == nullptr && attempt.plan != nullptr;
+  }
+
+  [[nodiscard]] static uint32_t slot_of(Nodes nodes, size_t i) {
+    const auto slots = nodes.slots();
+    return slots.empty() ? nodes[i].slot() : slots[i];
+  }
+
+  // What judge() says, where that is the same for all nodes in the state of this one.
+  [[nodiscard]] std::optional<Status> judge_state(const Attempt& attempt, uint32_t slot) const {
+    if (attempt.shares_gpu)
+      if (const Status status = sharing_.judge(attempt.isolation_provider, slot); !status.ok())
+        return status;
+    if (const uint32_t reason = numa_.mismatch(*attempt.demand, slot); reason != 0)
+      return Status::unresolvable(reason);
+    const NodeState* node = store_.accounts().at_slot(slot);
+    if (node == nullptr) return Status();
+    if (numa_.may_refuse(*attempt.demand, slot)) return std::nullopt;
+    const auto verdict = quick_check_.check_state(*node, store_.facts(slot).labels(),
+                                                  *attempt.demand, *attempt.plan);
+    if (!verdict) return std::nullopt;
+    return verdict->fits() ? Status() : status_of(*verdict);
+  }
+
+  [[nodiscard]] std::optional<int64_t> score_state(const Attempt& attempt, uint32_t slot) const {
+    const NodeState* node = store_.accounts().at_slot(slot);
+    if (node == nullptr) return 0;
+    return QuickCheck::score(scorer_, *node, *attempt.demand, *attempt.plan);
   }
 
   [[nodiscard]] Status judge(const Attempt& attempt, uint32_t slot, Pod pod,

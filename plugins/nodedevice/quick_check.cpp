@@ -274,6 +274,16 @@ bool QuickCheck::holds_elsewhere(const NodeState& node, const QuickPlan& plan, c
   return found < count || found >= std::max(count, plan.types[primary].want.count);
 }
 
+std::optional<Verdict> QuickCheck::check_state(const NodeState& node, const NodeLabels& labels,
+                                               const PodDemand& demand,
+                                               const QuickPlan& plan) const {
+  if (!plan.by_count) return std::nullopt;
+  if (node.object == nullptr) return allocator_.check(node, labels, demand);
+  if (demand.request.empty() || partition_rules(node, labels, demand.hints).enforced)
+    return std::nullopt;
+  return by_count(node, plan);
+}
+
 Verdict QuickCheck::check(const NodeState& node, const NodeLabels& labels, const PodDemand& demand,
                           const QuickPlan& plan) const {
   if (node.object == nullptr || demand.request.empty())

@@ -54,6 +54,12 @@ class QuickCheck {
   [[nodiscard]] Verdict check(const NodeState& node, const NodeLabels& labels,
                               const PodDemand& demand, const QuickPlan& plan) const;
 
+  // The same, if it follows from the node's state as StateNumbers tells states apart; nothing: it
+  // may not. Any thread.
+  [[nodiscard]] std::optional<Verdict> check_state(const NodeState& node, const NodeLabels& labels,
+                                                   const PodDemand& demand,
+                                                   const QuickPlan& plan) const;
+
   // What scorer.score_node(node, demand.request, demand.hints) says. Any thread.
   [[nodiscard]] static int64_t score(const Scorer& scorer, const NodeState& node,
                                      const PodDemand& demand, const QuickPlan& plan);

@@ -7,6 +7,7 @@
 
 #include <deque>
 
+#include "plugins/nodedevice/state_answers.hpp"
 #include "tests/plugins/nodedevice/random_devices.hpp"
 #include "tests/support/seed.hpp"
 
@@ -113,6 +114,7 @@ TEST(QuickCheck, SaysWhatTheAllocatorSays) {
   int fitted = 0;
   int refused = 0;
   int placed = 0;
+  int by_state = 0;
   const uint32_t first = plimsoll::test::test_seed();
   for (uint32_t seed = first; seed < first + 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -128,13 +130,22 @@ TEST(QuickCheck, SaysWhatTheAllocatorSays) {
     const NodeLabels labels{"nvidia", dice.one_of({"", "H800"}),
                             dice.one_of({"", "Prefer", "Honor"})};
     std::vector<std::pair<size_t, Allocation>> given;
+    StateNumbers numbers;
+    for (uint32_t i = 0; i < nodes.size(); ++i) numbers.changed(i);
     for (int step = 0; step < 60; ++step) {
-      const PodDemand demand =
-          dice.flip() ? test::random_demand(dice) : demand_with_selectors(dice);
+      const int sort = dice.pick(3);
+      const PodDemand demand = sort == 0   ? test::demand_of(test::random_ask(dice), "", "", "")
+                               : sort == 1 ? test::random_demand(dice)
+                                           : demand_with_selectors(dice);
       if (demand.request.empty()) continue;
       Profile& profile = profiles[static_cast<size_t>(dice.pick(2))];
       const QuickPlan plan = profile.quick.prepare(demand);
       const auto wanted = static_cast<size_t>(dice.pick(12));
+      numbers.refresh([&](uint32_t slot) { return &nodes[slot]; },
+                      [](uint32_t) { return std::string(); });
+      StateAnswers<Verdict> verdicts(numbers);
+      StateAnswers<int64_t> scores(numbers);
+      std::vector<uint32_t> changed;
       for (size_t i = 0; i < nodes.size(); ++i) {
         Allocation allocation;
         const Verdict expected = profile.allocator.allocate(nodes[i], labels, demand, allocation);
@@ -146,23 +157,43 @@ TEST(QuickCheck, SaysWhatTheAllocatorSays) {
         ASSERT_EQ(QuickCheck::score(profile.scorer, nodes[i], demand, plan),
                   score_in_full(profile.scorer, nodes[i], demand))
             << "step " << step << " node " << i;
+        const auto slot = static_cast<uint32_t>(i);
+        const Verdict* same = verdicts.of(
+            slot, [&] { return profile.quick.check_state(nodes[i], labels, demand, plan); });
+        if (same != nullptr) {
+          ++by_state;
+          ASSERT_EQ(*same, expected) << "step " << step << " node " << i;
+        }
+        const int64_t* score = scores.of(slot, [&] {
+          return plan.selects ? std::nullopt
+                              : std::optional<int64_t>(
+                                    QuickCheck::score(profile.scorer, nodes[i], demand, plan));
+        });
+        if (score != nullptr) {
+          ASSERT_EQ(*score, score_in_full(profile.scorer, nodes[i], demand)) << "node " << i;
+        }
         ++(found.fits() ? fitted : refused);
         if (i != wanted || allocation.empty()) continue;
         nodes[i].add(allocation);
+        changed.push_back(slot);
         given.emplace_back(i, std::move(allocation));
         ++placed;
       }
       if (given.size() > 20 || (!given.empty() && dice.pick(4) == 0)) {
         const auto gone = given.begin() + dice.pick(static_cast<int>(given.size()));
         nodes[gone->first].remove(gone->second);
+        changed.push_back(static_cast<uint32_t>(gone->first));
         given.erase(gone);
       }
       if (dice.pick(10) == 0) nodes[wanted].add_unknown(0, dice.flip() ? 1 : 0);
+      changed.push_back(static_cast<uint32_t>(wanted));
+      for (const uint32_t slot : changed) numbers.changed(slot);
     }
   }
   EXPECT_GT(fitted, 5000);
   EXPECT_GT(refused, 5000);
   EXPECT_GT(placed, 300);
+  EXPECT_GT(by_state, 2000);
 }
 
 TEST(QuickCheck, TakesNodesForAlikeThatDifferInNamesOnly) {
@@ -178,6 +209,38 @@ TEST(QuickCheck, TakesNodesForAlikeThatDifferInNamesOnly) {
   EXPECT_EQ(shapes.intern(*test::node_of(other).object), 3U);
   EXPECT_EQ(shapes.count(), 3U);
   EXPECT_TRUE(shapes.at(1).name.empty());
+}
+
+TEST(QuickCheck, ThereAreNoMoreNumbersThanStates) {
+  StateNumbers numbers;
+  const auto refresh = [&](const NodeState* state, const std::string& facts) {
+    numbers.refresh([&](uint32_t) { return state; }, [&](uint32_t) { return facts; });
+  };
+  const NodeState one = test::node_of(test::fixture_a("one"));  // its shape is not known
+  NodeState bare(test::types());
+  for (uint32_t slot = 0; slot < 3; ++slot) numbers.changed(slot);
+  EXPECT_EQ(numbers.of(0), 0U);
+  refresh(&bare, "a");
+  EXPECT_EQ(numbers.of(0), 1U);
+  EXPECT_EQ(numbers.of(2), 1U);
+  numbers.changed(1);
+  EXPECT_EQ(numbers.of(1), 0U);
+  refresh(&bare, "b");  // other labels
+  EXPECT_EQ(numbers.of(1), 2U);
+  numbers.changed(1);
+  refresh(nullptr, "b");  // the number of a state that is gone is given again
+  EXPECT_EQ(numbers.of(1), 2U);
+  numbers.changed(0);
+  refresh(&one, "a");
+  EXPECT_EQ(numbers.of(0), 0U);
+  EXPECT_EQ(numbers.last(), 2U);
+  for (uint32_t slot = 10; slot < 20 + StateNumbers::kMost; ++slot) {
+    numbers.changed(slot);
+    bare.malformed = slot % 2 == 0;
+    refresh(&bare, std::to_string(slot));
+  }
+  EXPECT_EQ(numbers.last(), StateNumbers::kMost);
+  EXPECT_EQ(numbers.of(19 + StateNumbers::kMost), 0U);
 }
 
 TEST(QuickCheck, ForgetsWhenThereIsTooMuchToRemember) {
