@@ -5,6 +5,7 @@
 #include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/framework.hpp"
 #include "framework/runtime/plugin_instance.hpp"
+#include "framework/runtime/score_loops.hpp"
 
 namespace plimsoll {
 
@@ -70,11 +71,8 @@ Status Framework::normalize(PluginIndex index, const CycleContext& cycle, const 
 }
 
 Status Framework::check_range(PluginIndex index, std::span<const int64_t> scores) const {
-  // Without a branch: nearly always all are in range.
   static_assert(kMinScore == 0);
-  bool all = true;
-  for (int64_t score : scores) all &= static_cast<uint64_t>(score) <= uint64_t{kMaxScore};
-  if (all) return {};
+  if (all_within(scores.data(), scores.size(), kMaxScore)) return {};
   for (int64_t score : scores) {
     if (score >= kMinScore && score <= kMaxScore) continue;
     return named(error_status("applying score defaultWeights on Score plugins: plugin " +
@@ -122,7 +120,7 @@ Status Framework::run_score(const CycleContext& cycle, const plimsoll_pod& pod, 
   if (!status.ok()) return status;
   return each([&](const Slot& slot, std::vector<int64_t>& scores) {
     if (Status checked = check_range(slot.plugin, scores); !checked.ok()) return checked;
-    for (size_t i = 0; i < scores.size(); ++i) out.totals[i] += slot.weight * scores[i];
+    add_weighted(scores.data(), scores.size(), slot.weight, out.totals.data());
     if (!parts) return Status();
     for (int64_t& score : scores) score *= slot.weight;
     out.parts.push_back({slot.plugin, scores});

@@ -100,7 +100,6 @@ class NodeDevice {
   // What a group lacks is not worth evicting anybody for: the rejection is unresolvable.
   Status pre_filter(plimsoll_cycle& cycle, Pod pod) {
     numa_.begin();
-    store_.refresh_numbers();
     if (const auto refusal = store_.groups().refuses(pod)) return host_.unresolvable(*refusal);
     Attempt attempt;
     std::string invalid;
@@ -109,6 +108,7 @@ class NodeDevice {
     if (fragmentation_ && pod.node_name().empty())
       fragmentation_->waits(pod, attempt.demand ? &attempt.demand->request : nullptr);
     if (attempt.demand == nullptr) return Status::skip();
+    store_.refresh_numbers();
     attempt.plan = std::make_shared<const QuickPlan>(quick_check_.prepare(*attempt.demand));
     attempt.isolation_provider = std::string(pod.label(kIsolationLabel).value_or(""));
     const auto& types = attempt.demand->request.types;

@@ -6,6 +6,7 @@
 
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
 #include "plugins/topology/alike_scores.hpp"
+#include "plugins/topology/zone_loops.hpp"
 
 namespace plimsoll::topology {
 
@@ -71,10 +72,9 @@ void NodeResourceTopologyMatch::filter_many(const Asked& asked, Nodes nodes,
     if (!judgements.at(i).fits()) refused.push_back(static_cast<uint32_t>(i));
   }
   if (refused.empty() && refusals_.empty()) return;  // nothing to note
-  const uint32_t most = *std::max_element(slots.begin(), slots.end());
-  round.asked.reserve(most);
+  const uint32_t most = highest(slots.data(), slots.size());
+  round.asked.set_all(slots, most);
   round.refused.reserve(most);
-  for (const uint32_t slot : slots) round.asked.set(slot);
   for (const uint32_t i : refused) {
     round.refused.set(closer_slots[i]);
     refuse(all ? closer[i] : rows[closer[i]], judgements.at(i), false);

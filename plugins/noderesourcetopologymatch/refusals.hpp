@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -31,6 +32,12 @@ class Slots {
     }
     if (word - first_ >= words_.size()) words_.resize(word - first_ + 1, 0);
     words_[word - first_] |= uint64_t{1} << slot % 64;
+  }
+  // All of these into an empty set; none is above `most`.
+  void set_all(std::span<const uint32_t> slots, uint32_t most) {
+    first_ = 0;
+    words_.assign(most / 64 + 1, 0);
+    for (const uint32_t slot : slots) words_[slot / 64] |= uint64_t{1} << slot % 64;
   }
   [[nodiscard]] bool test(uint32_t slot) const { return (word(slot / 64) >> slot % 64 & 1) != 0; }
   [[nodiscard]] bool empty() const { return words_.empty(); }

@@ -28,8 +28,7 @@ uint32_t row_in(const plimsoll_numa_alike& nodes, uint32_t resource) {
 }  // namespace
 
 AlikeScores::AlikeScores(std::span<const uint32_t> slots) : slots_(slots) {
-  const auto most = std::max_element(slots.begin(), slots.end());
-  by_slot_.assign(most == slots.end() ? 0 : size_t{*most} + 1, kUnknown);
+  by_slot_.assign(slots.empty() ? 0 : size_t{highest(slots.data(), slots.size())} + 1, kUnknown);
 }
 
 void AlikeScores::scatter(const plimsoll_numa_alike& nodes) {

@@ -69,6 +69,7 @@ void Ledger::touch(NodeRecord& node, Ease ease) {
 // Every change of a node ends in touch(), and so here.
 void Ledger::look(const NodeRecord& node) {
   const Since& since = node.since;
+  node.beside.store(NodeRecord::Beside::kUnknown, std::memory_order_relaxed);
   Glance& glance = glances_[node.slot];
   glance = {};
   const bool clear = node.reported && !node.refused_one && node.refusals.empty() &&

@@ -335,10 +335,12 @@ class Ledger {
     Since since;
     std::vector<std::string> problems;                // of its facts, as they were noted
     mutable std::atomic<bool> told_uncertain{false};  // somebody waits for more certainty
-    uint64_t change = 0;                              // see change_of
-    uint64_t eased = 0;                               // see eased
-    int64_t due_ms = INT64_MAX;                       // its place in due_
-    bool counted_worlds = false;                      // in doubts_, as the next two
+    enum class Beside : uint8_t { kUnknown, kNo, kYes };
+    mutable std::atomic<Beside> beside{Beside::kUnknown};  // see others_land_side_by_side
+    uint64_t change = 0;                                   // see change_of
+    uint64_t eased = 0;                                    // see eased
+    int64_t due_ms = INT64_MAX;                            // its place in due_
+    bool counted_worlds = false;                           // in doubts_, as the next two
     bool counted_blurred = false;
     bool counted_refused = false;
     std::string version;
@@ -418,6 +420,10 @@ class Ledger {
                                         std::span<const plimsoll_str> without,
                                         std::span<const kubelet::PodDemand* const> with) const;
   [[nodiscard]] bool robust(const NodeRecord& node, Inquiry& pod) const;
+  // ledger_beside.cpp
+  [[nodiscard]] static bool lands_side_by_side(const NodeRecord& node, Inquiry& pod);
+  [[nodiscard]] static bool others_land_side_by_side(const NodeRecord& node,
+                                                     const kubelet::Brief& brief);
   [[nodiscard]] static Judgement judge_open_ended(const NodeRecord& node, Inquiry& pod);
   [[nodiscard]] static Judgement judge_beside_all(const NodeRecord& node, Inquiry& pod);
   // ledger_refusals.cpp

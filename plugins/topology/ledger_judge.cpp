@@ -199,7 +199,7 @@ Judgement Ledger::judge(uint32_t slot, Inquiry& pod) const {
   }
   Judgement judgement{node.refused_one ? Verdict::kUncertain : learned(node, *pod.demand),
                       Judgement::kNoResource};
-  if (judgement.fits()) judgement = judge_since(node, pod);
+  if (judgement.fits() && !lands_side_by_side(node, pod)) judgement = judge_since(node, pod);
   if (judgement.verdict == Verdict::kUncertain) {
     node.told_uncertain.store(true, std::memory_order_relaxed);
   }

@@ -10,7 +10,7 @@ namespace {
 
 using kubelet::NodeModel;
 
-constexpr int64_t kMilli = 1000;
+constexpr int64_t kMilliPerCpu = 1000;
 
 // Whether the counts of a row of the model are what the view has free of it, in units of so many
 // base units, and not more than there is.
@@ -56,7 +56,7 @@ bool ZoneColumns::belongs(const NodeModel& model, const kubelet::Brief& brief,
     const int64_t size = view.allocatable[cell];
     if (free < 0 || free >= kExactAmount || size < 0 || size >= kExactAmount) return false;
   }
-  if (!in_step(counts, model.cpu_totals.data(), kMilli, kubelet::kCpuResource, view)) return false;
+  if (!in_step(counts, model.cpu_totals.data(), kMilliPerCpu, kubelet::kCpuResource, view)) return false;
   for (uint32_t row = 0; row < model.memory.size(); ++row) {
     const kubelet::MemoryType& type = model.memory[row];
     const int64_t* here = counts + model.memory_at + size_t{row} * view.zone_count;

@@ -19,23 +19,28 @@ void find_columns(const ZoneCells& nodes, const RowNeed* rows, size_t row_count,
                   uint8_t* __restrict columns) {
   for (size_t block = 0; block < nodes.blocks; ++block) {
     const double* free = nodes.free + block * nodes.cells * kBlock;
+    // Masks, all bits or none: whatever has a branch is not vectorised.
     int64_t found[kBlock];
+    int64_t open[kBlock];
     for (size_t i = 0; i < kBlock; ++i) found[i] = kNoColumn;
+    for (size_t i = 0; i < kBlock; ++i) open[i] = -1;
     // Mostly one of the first zones has room: then the others are not read.
     for (uint32_t column = 0; column < nodes.zones; ++column) {
-      int64_t lacks[kBlock] = {};
+      int64_t lands[kBlock];
+      for (size_t i = 0; i < kBlock; ++i) lands[i] = open[i];
       for (size_t row = 0; row < row_count; ++row) {
         const double* here = free + (size_t{rows[row].row} * nodes.zones + column) * kBlock;
         const double need = rows[row].need;
-        for (size_t i = 0; i < kBlock; ++i) lacks[i] |= here[i] < need ? 1 : 0;
+        for (size_t i = 0; i < kBlock; ++i) lands[i] = here[i] >= need ? lands[i] : 0;
       }
-      int64_t open = 0;
+      const int64_t number = column;
+      int64_t any_open = 0;
       for (size_t i = 0; i < kBlock; ++i) {
-        const bool lands = (lacks[i] == 0) & (found[i] == kNoColumn);
-        found[i] = lands ? int64_t{column} : found[i];
-        open |= found[i] == kNoColumn ? 1 : 0;
+        found[i] = (found[i] & ~lands[i]) | (number & lands[i]);
+        open[i] &= ~lands[i];
+        any_open |= open[i];
       }
-      if (open == 0) break;
+      if (any_open == 0) break;
     }
     for (size_t i = 0; i < kBlock; ++i)
       columns[block * kBlock + i] = static_cast<uint8_t>(found[i]);
@@ -129,6 +134,13 @@ void score_worst_zones(const ZoneCells& nodes, const WorstTerm* terms, size_t te
       scores[block * kBlock + i] = static_cast<uint8_t>(static_cast<int32_t>(mean));
     }
   }
+}
+
+PLIMSOLL_EACH_PROCESSOR
+uint32_t highest(const uint32_t* numbers, size_t count) {
+  uint32_t most = 0;
+  for (size_t i = 0; i < count; ++i) most = numbers[i] > most ? numbers[i] : most;
+  return most;
 }
 
 }  // namespace plimsoll::topology

@@ -66,4 +66,7 @@ struct WorstTerm {
 void score_worst_zones(const ZoneCells& nodes, const WorstTerm* terms, size_t term_count,
                        double weights, bool most, uint8_t* scores);
 
+// The highest of at least one number.
+[[nodiscard]] uint32_t highest(const uint32_t* numbers, size_t count);
+
 }  // namespace plimsoll::topology

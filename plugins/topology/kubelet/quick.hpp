@@ -88,6 +88,10 @@ class QuickPlan {
            (cpu_acts_ && brief.cpu_ids && !even_);
   }
   [[nodiscard]] bool has_affinity() const { return !none_; }
+  // Takes from the counts what a plain pod gets from this zone.
+  void take(int64_t* cells, uint32_t zone) const {
+    for (uint32_t i = 0; i < plain_rows_; ++i) cells[plain_at_[i] + zone] -= plain_need_[i];
+  }
   // What a plain pod takes from its zone: resources, and amounts in the units of counts.
   struct Taking {
     uint32_t count = 0;

@@ -89,10 +89,15 @@ struct Seen {
   int others = 0;
   int admitted = 0;
   int refused = 0;
+  int beside_many = 0;
 };
 
+// With the new one there are more orders than the whole algorithm plays: it does not know.
+constexpr int kTooManyToPlay = 4;
+
+// `under_way`: bindings, by slot.
 void compare(const Ledger& ledger, std::span<const uint32_t> slots, const plimsoll_pod& pod,
-             Seen& seen) {
+             const std::array<int, 4>& under_way, Seen& seen) {
   Inquiry asked(pod);
   if (!asked.matters()) return;
   Inquiry thorough(pod);
@@ -105,6 +110,11 @@ void compare(const Ledger& ledger, std::span<const uint32_t> slots, const plimso
   const NodeCpu cpu{12'000};
   for (size_t i = 0; i < slots.size(); ++i) {
     const Judgement whole = ledger.judge(slots[i], thorough);
+    if (whole.verdict == Verdict::kUncertain && judgements[i].fits() &&
+        under_way[slots[i]] >= kTooManyToPlay) {
+      ++seen.beside_many;
+      continue;
+    }
     EXPECT_EQ(judgements[i].verdict, whole.verdict);
     ++(whole.fits() ? seen.admitted : seen.refused);
     const plimsoll_numa_landing& landing = landings[i];
@@ -141,15 +151,18 @@ TEST(QuickScoreProperty, NodesAtOnceAreAsOneByOne) {
       ledger.report(scene.nrt(random_report(random, static_cast<int>(slot))), kYear2026Ms);
     }
     ledger.node_added("n3", 3);
-    std::vector<PodSpec> there;
+    std::array<int, 4> under_way{};
     for (int number = 0; number < 12 && !::testing::Test::HasFailure(); ++number) {
       SCOPED_TRACE("pod " + std::to_string(number));
       PodSpec spec = small_pod(random, number);
       const PodRef pod = scene.pod(spec);
-      compare(ledger, slots, *pod, seen);
+      compare(ledger, slots, *pod, under_way, seen);
       const uint32_t slot = pick(random, 4);
       if (!ledger.reserve(*pod, slot, kYear2026Ms).complete) continue;
-      if (chance(random, 20)) continue;  // stays on its way
+      if (chance(random, seed % 4 == 0 ? 60 : 20)) {  // stays on its way
+        ++under_way[slot];
+        continue;
+      }
       spec.node = "n" + std::to_string(slot);
       ledger.pod_assigned(*scene.pod(spec), spec.node, kYear2026Ms);
       if (chance(random, 10)) ledger.pod_removed(*scene.pod(spec), kYear2026Ms);
@@ -159,6 +172,7 @@ TEST(QuickScoreProperty, NodesAtOnceAreAsOneByOne) {
   EXPECT_GT(seen.others, 1000);
   EXPECT_GT(seen.admitted, 1000);
   EXPECT_GT(seen.refused, 1000);
+  EXPECT_LT(seen.beside_many, 100);
 }
 
 TEST(QuickScoreProperty, NodeScoreIsScoreNode) {
