@@ -443,7 +443,8 @@ class Ledger {
   [[nodiscard]] static int64_t due_of(const NodeRecord& node);
   [[nodiscard]] static int64_t due_of(const NodeRecord& node, const PodRecord& pod);
   [[nodiscard]] static int64_t init_due_of(const NodeRecord& node, const PodRecord& pod);
-  static void end_init(PodRecord& pod);
+  [[nodiscard]] static std::shared_ptr<const kubelet::Allocation> without_init(
+      const std::shared_ptr<const kubelet::Allocation>& held);
   void set_due(NodeRecord& node);
   void forget_if_idle(NodeRecord& node);
   [[nodiscard]] static PodKey key_of(std::string_view uid);

@@ -64,13 +64,14 @@ int64_t Ledger::init_due_of(const NodeRecord& node, const PodRecord& pod) {
   return waits ? pod.running_ms + kDoubtMs : INT64_MAX;
 }
 
-void Ledger::end_init(PodRecord& pod) {
-  pod.init_over = true;
+// What is left of it once the pod's containers have started; itself, if that is all of it.
+std::shared_ptr<const kubelet::Allocation> Ledger::without_init(
+    const std::shared_ptr<const kubelet::Allocation>& held) {
   const auto of_init = [](const kubelet::Allocation::Block& block) { return block.init; };
-  if (!pod.held || std::none_of(pod.held->blocks.begin(), pod.held->blocks.end(), of_init)) return;
-  auto left = std::make_shared<kubelet::Allocation>(*pod.held);
+  if (!held || std::none_of(held->blocks.begin(), held->blocks.end(), of_init)) return held;
+  auto left = std::make_shared<kubelet::Allocation>(*held);
   std::erase_if(left->blocks, of_init);
-  pod.held = std::move(left);
+  return left;
 }
 
 int64_t Ledger::due_of(const NodeRecord& node) {
@@ -102,7 +103,10 @@ void Ledger::pass_time(int64_t now_ms) {
     unlearn_by_age(node);
     for (PodRecord& pod : node.pods) {
       if (due_of(node, pod) <= now_ms) cover(pod, stats_.settled_by_age, true);
-      if (init_due_of(node, pod) <= now_ms) end_init(pod);
+      if (init_due_of(node, pod) <= now_ms) {
+        pod.held = without_init(pod.held);
+        pod.init_over = true;
+      }
     }
     replan(node);
     touch(node, Ease::kYes);

@@ -237,6 +237,15 @@ void Ledger::History::drop_options() {
   if (open_ended) std::erase_if(events, [](const Event& event) { return event.optional; });
 }
 
+bool Ledger::History::refuses_one(std::span<const World> worlds) const {
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    if (pods[i] == kNoPod || !demands[i] || given[i]) continue;
+    const auto admits = [i](const World& world) { return world.given[i] != nullptr; };
+    if (std::none_of(worlds.begin(), worlds.end(), admits)) return true;
+  }
+  return false;
+}
+
 bool Ledger::History::to_steps() {
   steps.clear();
   if (events.size() > kMaxSteps) return false;

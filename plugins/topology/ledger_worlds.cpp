@@ -63,6 +63,7 @@ void Ledger::play(NodeRecord& node) {
     history.drop_options();
   }
   if (history.events.empty()) {
+    if (node.exact && history.refuses_one({})) return blur(node);
     since.worlds.push_back(std::move(history.base));
     return;
   }
@@ -72,6 +73,7 @@ void Ledger::play(NodeRecord& node) {
     outlook = explore(*node.model, history.base, history.subjects, history.steps, kubelet_scratch_);
   }
   if (!outlook.complete) return blur(node);
+  if (node.exact && history.refuses_one(outlook.worlds)) return blur(node);
   keep(outlook.worlds.front().given);
   for (World& world : outlook.worlds) since.worlds.push_back(std::move(world.state));
   since.lost = outlook.refused;
@@ -216,19 +218,23 @@ void Ledger::locate(NodeRecord& node, const Before& before, const std::vector<Po
   for (PodRecord& pod : node.pods) {
     if (pod.held == nullptr) continue;
     if (comparable && !shows_free(*node.model, node.state, *pod.held)) continue;
-    if (comparable && !pod.init_over) {  // its containers have started
-      end_init(pod);
-      if (!shows_free(*node.model, node.state, *pod.held)) continue;
-      pod.init_over = false;
+    auto started = without_init(pod.held);  // its containers may have started
+    if (comparable && !shows_free(*node.model, node.state, *started)) {
+      pod.held = std::move(started);
+      pod.init_over = true;
+    } else {
+      pod.held = nullptr;
     }
-    pod.held = nullptr;
   }
   for (GonePod& gone : node.gone) {
     if (gone.held == nullptr) continue;
     // A kubelet may list a finished pod whose resources it has given back already.
-    const bool listed_only =
-        before.model == node.model && shows_free(*node.model, node.state, *gone.held);
-    if (listed_only) gone.seen = gone.refund = false;
+    if (before.model == node.model && shows_free(*node.model, node.state, *gone.held)) {
+      // Or its containers have started since, and how much of it is left nobody knows.
+      const bool listed_only = shows_free(*node.model, node.state, *without_init(gone.held));
+      if (listed_only) gone.seen = gone.refund = false;
+      gone.held = nullptr;
+    }
     if (before.model != node.model || !gone.seen) gone.held = nullptr;
   }
   if (locate_added(node, before, added, removed)) return;

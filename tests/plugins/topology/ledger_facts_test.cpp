@@ -293,6 +293,62 @@ TEST(TakeEverywhere, CountsCpusThatInitContainersLeaveToNobody) {
   EXPECT_LE(least.cpu(model)[0], state.cpu(model)[0]);
 }
 
+// A report from when it ran shows memory of its init container free: it is not taken for a pod that
+// holds nothing any more.
+TEST_F(LedgerFacts, APodThatIsGoneStillHeldWhatItsInitContainerDidNot) {
+  manage_memory();
+  PodSpec init = spec("init", 1);
+  init.start_seconds = 0;
+  init.init = {R"({"cpu":"1","memory":"12Gi"})"};
+  init.apps = {R"({"cpu":"1","memory":"3Gi"})"};
+  report({});
+  assigned(init);
+  kubelet::Allocation held = admit(init);
+  report({"init"});
+  gone(init);
+  kubelet::started(model_, state_, held);
+  quiet_ = false;
+  report({"init"});
+  kubelet::release(model_, state_, held);
+  // In zone 0, where there is room for it without the pod that is gone.
+  PodSpec next = spec("next", 0);
+  next.start_seconds = 0;
+  next.apps = {R"({"cpu":"500m","memory":"14Gi"})"};
+  assigned(next);
+  admit(next);
+  PodSpec pod = spec("asked", 4, 2);
+  pod.apps = {R"({"cpu":"4","memory":"8Gi","example.com/gpu":"2"})"};
+  const PodRef object = scene_.pod(pod);
+  Inquiry inquiry(*object);
+  EXPECT_EQ(ledger_.judge(kSlot, inquiry).verdict, Verdict::kUncertain);
+  report({"next"});
+  EXPECT_EQ(ledger_.judge(kSlot, inquiry).verdict, Verdict::kFits);
+  EXPECT_TRUE(kubelet::admits(model_, state_, kubelet::PodDemand(*object), scratch_));
+}
+
+// It was thought to fit: if it does not any more, something has come free that nobody knows of, or
+// its kubelet will refuse it in a moment.
+TEST_F(LedgerFacts, APodThatIsThoughtToBeRefusedMayBeAnywhere) {
+  report({});
+  const kubelet::Allocation before = admit(spec("unknown", 8));
+  PodSpec a = spec("a", 8);
+  PodSpec b = spec("b", 4);
+  a.start_seconds = b.start_seconds = 0;
+  ASSERT_TRUE(ledger_.reserve(*scene_.pod(a), kSlot, ++now_).complete);
+  assigned(a);
+  ASSERT_TRUE(ledger_.reserve(*scene_.pod(b), kSlot, ++now_).complete);
+  assigned(b);
+  quiet_ = false;
+  report({});  // zone 0 is full, so b would be refused after a
+  EXPECT_EQ(verdict(1), Verdict::kUncertain);
+  kubelet::release(model_, state_, before);
+  admit(a);
+  admit(b);
+  report({"a", "b"});
+  EXPECT_EQ(verdict(4), Verdict::kFits);
+  EXPECT_NE(verdict(5), Verdict::kFits);
+}
+
 // Both orders of what came before led to the same, and that is not asked about again.
 TEST_F(LedgerFacts, WhatIsSettledDoesNotHoldBackThoseWhoComeAfterABindingUnderWay) {
   PodSpec gpu = spec("gpu", 1, 1);

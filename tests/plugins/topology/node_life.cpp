@@ -216,7 +216,7 @@ void NodeLife::place() {
     return;
   }
   pod.annotation = zones_annotation(PodRequest(*pod.object), placement.where);
-  pod.ends_before = ends_;
+  pod.ends_before = ends_ - static_cast<int>(untold_.size());
   pod.alone = reserved_.empty() && to_admit_.empty();
   // Those on their way are not alone any more either: it may overtake them.
   for (auto& [name, other] : reserved_) other.alone = false;
@@ -247,6 +247,7 @@ void NodeLife::admit() {
   Pod& pod = at->second;
   if (pod.terminating != Pod::kNo && pick(2) == 0) {
     ++ends_;
+    if (pod.terminating == Pod::kAsked) untold_.insert(pod.name);
     return;
   }
   const kubelet::PodDemand demand(*pod.object);
@@ -320,6 +321,7 @@ void NodeLife::deliver_event() {
     const auto at = api_.find(std::string(sdk::view(event.pod->meta.name)));
     if (event.kind == Event::Kind::kTerminating && at != api_.end()) {
       at->second.terminating = Pod::kSeen;
+      untold_.erase(at->first);
     }
   }
 }
@@ -418,6 +420,7 @@ void NodeLife::crash() {
 // The watch begins anew with a list: of pods that came and went meanwhile nothing is told.
 void NodeLife::miss_events() {
   watch_.clear();
+  untold_.clear();
   std::erase_if(told_, [&](const auto& entry) {
     if (api_.count(entry.first) != 0) return false;
     ledger_->pod_removed(*entry.second, now_);

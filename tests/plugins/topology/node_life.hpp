@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
@@ -113,7 +114,8 @@ class NodeLife {
   NrtObject latest_;
   uint64_t versions_ = 0;
   int names_ = 0;
-  int ends_ = 0;  // pods that made room
+  int ends_ = 0;                  // pods that made room
+  std::set<std::string> untold_;  // of them: not admitted, and the ledger does not know why yet
   int64_t now_ = 1'767'225'600'000;
   LifeTotals totals_;
 };
