@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kPodsPerTurn = 64;          // then the inbox is looked at again
 constexpr int64_t kLongestWaitMs = 1000;  // without a timer that is due sooner
-// Between two looks at the inbox before the first lists are complete.
+// So long the loop lets messages gather before the first lists are complete.
 constexpr std::chrono::milliseconds kFirstListsPause{2};
 constexpr int64_t kStopGraceMs = 10'000;  // for binds in flight
 // A pod that was placed waits no longer than this, and one more decision, for its binder.
@@ -266,7 +266,12 @@ void Scheduler::wait_for_work() {
   } else {
     wake_at_ = 1;
     wake_.wait_for(lock, longest, [this] { return !inbox_.empty() || stopping_; });
-    if (paused_ && !inbox_.empty() && !stopping_) {
+    if (!synced_ && !inbox_.empty() && !stopping_) {
+      // Objects of the first lists come one by one, 100,000 and more, and nothing is decided before
+      // the last: waking for each would cost more than to take it.
+      wake_at_ = kAwake;
+      wake_.wait_for(lock, kFirstListsPause, [this] { return stopping_; });
+    } else if (paused_ && !inbox_.empty() && !stopping_) {
       const size_t enough = std::clamp<size_t>(options_.max_unbound / 16, 1, kMostAtOnce);
       wake_at_ = enough;
       wake_.wait_for(lock, std::min(longest, kPausedWait),
