@@ -201,7 +201,12 @@ void NodeLife::place() {
   Inquiry thorough(*pod.object);
   thorough.scratch.use_full_lists(true);
   const Judgement same = ledger_->judge(kSlot, thorough);
-  EXPECT_EQ(judgement.verdict, same.verdict) << "no short way makes a difference";
+  // Short ways say the same, but also where there are too many orders to play; whether that is
+  // right the kubelet shows.
+  const bool surer = judgement.fits() && same.verdict == Verdict::kUncertain;
+  EXPECT_TRUE(surer || judgement.verdict == same.verdict)
+      << static_cast<int>(judgement.verdict) << " the short way, else "
+      << static_cast<int>(same.verdict);
   EXPECT_EQ(judgement.resource, same.resource);
   const Placement placement = ledger_->reserve(*pod.object, kSlot, now_);
   EXPECT_EQ(placement.complete, judgement.fits()) << "what passes Filter, Reserve can place";
