@@ -1,5 +1,7 @@
 // Questions about many nodes that their columns answer.
 
+#include <algorithm>
+
 #include "plugins/topology/ledger.hpp"
 
 namespace plimsoll::topology {
