@@ -194,7 +194,7 @@ int main_with_exceptions(int argc, char** argv) {
   run_command
       ->add_option("--class-check", run_arguments.class_check,
                    "Make one in so many decisions again without what like pods share, and compare "
-                   "(0: none, 1: all); with n thousand nodes one in n times as many")
+                   "(0: none, 1: all)")
       ->capture_default_str()
       ->group("Like pods");
   run_command->add_option("--write-config-to", run_arguments.write_config_to,

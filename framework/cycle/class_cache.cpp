@@ -1,6 +1,5 @@
 #include "framework/cycle/class_cache.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace plimsoll {
@@ -51,10 +50,8 @@ bool ClassCache::seen_before(size_t hash) {
   return std::exchange(seen_[hash % seen_.size()], hash) == hash;
 }
 
-bool ClassCache::check_now(size_t nodes) {
-  if (options_.check_every == 0) return false;
-  const uint64_t times = options_.check_every == 1 ? 1 : std::max<uint64_t>(1, nodes / 1000);
-  if (++decisions_ < options_.check_every * times) return false;
+bool ClassCache::check_now() {
+  if (options_.check_every == 0 || ++decisions_ < options_.check_every) return false;
   decisions_ = 0;
   ++stats_.checked;
   return true;

@@ -22,9 +22,7 @@ namespace plimsoll {
 
 struct ClassCacheOptions {
   bool enabled = true;
-  // One decision in so many is made again without the tables, and compared; 0: none, 1: all. A
-  // check asks about every node, so with n thousand nodes it is one in n times as many: checks
-  // cost the same share of the time, however large the cluster is.
+  // One decision in so many is made again without the tables, and compared; 0: none, 1: all.
   uint32_t check_every = 1000;
   size_t most_bytes = size_t{256} << 20;  // of all tables; at least one is kept
 };
@@ -48,7 +46,7 @@ class ClassCache {
   // The table of the pod's class; null: there is none (yet). Valid until the next call.
   [[nodiscard]] ClassTable* find(Framework& framework, const plimsoll_pod& pod);
   // Whether this decision is one of those to be made again.
-  [[nodiscard]] bool check_now(size_t nodes);
+  [[nodiscard]] bool check_now();
   // Whether the check under way asks about each node itself, so that the columns are held against
   // the nodes, too. In a large cluster it takes ten times as long, so not every check does.
   [[nodiscard]] bool check_row_by_row() const { return stats_.checked % 16 == 1; }

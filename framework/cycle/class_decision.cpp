@@ -20,7 +20,7 @@ void Scheduler::ask_class(Attempt& attempt, Evaluation& result) {
   result.table = table;
   result.contested = contested_nodes(*attempt.pod, cluster_, nominator_);
   result.whole = !table->has_fresh_filters() && result.contested.empty();
-  result.check = classes_.check_now(cluster_.node_count());
+  result.check = classes_.check_now();
   result.row_by_row = result.check && classes_.check_row_by_row();
 }
 
