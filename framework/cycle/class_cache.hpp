@@ -49,7 +49,7 @@ class ClassCache {
   [[nodiscard]] bool check_now();
   // Whether the check under way asks about each node itself, so that the columns are held against
   // the nodes, too. In a large cluster it takes ten times as long, so not every check does.
-  [[nodiscard]] bool check_row_by_row() const { return stats_.checked % 16 == 1; }
+  [[nodiscard]] bool check_row_by_row() const { return stats_.checked % 64 == 1; }
   // From here on nothing that the plugin says is kept. kNoPlugin: it is not known which one it was;
   // the tables begin anew.
   void distrust(const Framework& framework, PluginIndex plugin);

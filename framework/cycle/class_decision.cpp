@@ -9,6 +9,7 @@
 #include "framework/cycle/columns.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/cycle/what_if.hpp"
+#include "framework/runtime/score_loops.hpp"
 
 namespace plimsoll {
 
@@ -106,40 +107,35 @@ const plimsoll_node_info* Scheduler::best_by_class(Attempt& attempt, const Evalu
 bool Scheduler::agrees(Attempt& attempt, const Evaluation& result, NodeRows feasible,
                        const plimsoll_node_info* best) {
   if (result.row_by_row) feasible = feasible.without_columns();
+  const bool ranked = result.whole && result.table->ranks();
   std::vector<int64_t> scores(feasible.size());
+  std::vector<int64_t> totals(feasible.size());
   for (const Framework::Slot& slot : attempt.framework.at(ExtensionPoint::kScore)) {
     if (attempt.cycle->skip_score.test(slot.plugin)) continue;
+    int64_t kept = 0;
+    const auto same_as_kept = [&](size_t other, std::string_view what) {
+      if (other == feasible.size()) return true;
+      const std::string kind(what);
+      differs(attempt, slot.plugin, *feasible[other], kind + std::to_string(kept),
+              kind + std::to_string(scores[other]));
+      return false;
+    };
     if (!attempt.framework
              .run_raw_score(slot.plugin, *attempt.cycle, *attempt.pod, feasible, scores)
+             .ok() ||
+        !same_as_kept(result.table->other_raw(slot.plugin, feasible, scores, kept), "score ") ||
+        !attempt.framework
+             .run_normalize(slot.plugin, *attempt.cycle, *attempt.pod, feasible, scores)
              .ok()) {
       return false;
     }
-    for (size_t i = 0; i < feasible.size(); ++i) {
-      int64_t kept = 0;
-      if (!result.table->raw_score(slot.plugin, feasible[i]->slot, kept) || kept == scores[i]) {
-        continue;
-      }
-      differs(attempt, slot.plugin, *feasible[i], "score " + std::to_string(kept),
-              "score " + std::to_string(scores[i]));
+    if (ranked && !same_as_kept(result.table->other_normalised(slot.plugin, feasible, scores, kept),
+                                "normalised ")) {
       return false;
     }
+    add_weighted(scores.data(), scores.size(), slot.weight, totals.data());
   }
-  ScoreTable afresh;
-  if (!attempt.framework.run_score(*attempt.cycle, *attempt.pod, feasible, afresh, true).ok()) {
-    return false;
-  }
-  if (result.whole && result.table->ranks()) {
-    for (const ScoreTable::Part& part : afresh.parts) {
-      for (size_t i = 0; i < feasible.size(); ++i) {
-        const int64_t kept = result.table->weighted(part.plugin, feasible[i]->slot);
-        if (kept == part.weighted[i]) continue;
-        differs(attempt, part.plugin, *feasible[i], "normalised " + std::to_string(kept),
-                "normalised " + std::to_string(part.weighted[i]));
-        return false;
-      }
-    }
-  }
-  const plimsoll_node_info* walked = best_of(feasible, afresh.totals);
+  const plimsoll_node_info* walked = best_of(feasible, totals);
   if (walked == best) return true;
   differs(attempt, kNoPlugin, *walked, "another node", "this node");
   return false;

@@ -485,21 +485,34 @@ Status ClassTable::score(const CycleContext& cycle, const plimsoll_pod& pod, Nod
   return {};
 }
 
-bool ClassTable::raw_score(PluginIndex plugin, uint32_t slot, int64_t& raw) const {
+size_t ClassTable::other_raw(PluginIndex plugin, NodeRows rows, std::span<const int64_t> afresh,
+                             int64_t& kept) const {
   for (size_t i = 0; i < scores_.size(); ++i) {
     if (scores_[i].plugin != plugin) continue;
-    if (slot >= rows_.size() || (rows_[slot].scored >> i & 1) == 0) return false;
-    raw = scores_[i].raw[slot];
-    return true;
+    const std::vector<int64_t>& raw = scores_[i].raw;
+    for (size_t row = 0; row < rows.size(); ++row) {
+      const uint32_t slot = rows.slot(row);
+      if (slot >= rows_.size() || raw[slot] == afresh[row] || (rows_[slot].scored >> i & 1) == 0) {
+        continue;
+      }
+      kept = raw[slot];
+      return row;
+    }
   }
-  return false;
+  return rows.size();
 }
 
-int64_t ClassTable::weighted(PluginIndex plugin, uint32_t slot) const {
+size_t ClassTable::other_normalised(PluginIndex plugin, NodeRows rows,
+                                    std::span<const int64_t> afresh, int64_t& kept) const {
   for (const KeptScore& score : scores_) {
-    if (score.plugin == plugin) return score.weight * score.weighable[slot];
+    if (score.plugin != plugin) continue;
+    for (size_t row = 0; row < rows.size(); ++row) {
+      if (score.weighable[rows.slot(row)] == afresh[row]) continue;
+      kept = score.weighable[rows.slot(row)];
+      return row;
+    }
   }
-  return 0;
+  return rows.size();
 }
 
 size_t ClassTable::bytes() const {

@@ -68,10 +68,13 @@ class ClassTable {
   [[nodiscard]] size_t bytes() const;
 
   // ---- for the check
-  // The kept raw score of a feasible node; false: none is kept.
-  [[nodiscard]] bool raw_score(PluginIndex plugin, uint32_t slot, int64_t& raw) const;
-  // Of a node that is ranked: what the plugin adds to its total.
-  [[nodiscard]] int64_t weighted(PluginIndex plugin, uint32_t slot) const;
+  // The first of these feasible nodes whose raw score is kept and is not what was found `afresh`,
+  // and what is kept; rows.size(): none.
+  [[nodiscard]] size_t other_raw(PluginIndex plugin, NodeRows rows, std::span<const int64_t> afresh,
+                                 int64_t& kept) const;
+  // The same of normalised scores, where all nodes are ranked.
+  [[nodiscard]] size_t other_normalised(PluginIndex plugin, NodeRows rows,
+                                        std::span<const int64_t> afresh, int64_t& kept) const;
 
  private:
   struct KeptFilter {
