@@ -74,8 +74,16 @@ kubelet::NodeState Ledger::least_state(const NodeRecord& node) {
   return least;
 }
 
+bool Ledger::History::shows_starts(const NodeRecord& node) {
+  return node.model->memory_static && node.exact;
+}
+
+bool Ledger::History::may_start(const NodeRecord& node, const PodDemand& pod) {
+  return shows_starts(node) && may_free_memory_at_start(pod);
+}
+
 void Ledger::History::add_starts(uint32_t subject, const Moment& moment) {
-  if (node.model->memory_static && node.exact) add(Step::Kind::kStart, subject, moment, true);
+  if (shows_starts(node)) add(Step::Kind::kStart, subject, moment, true);
 }
 
 void Ledger::History::add_pod(size_t position, bool goes) {
@@ -87,7 +95,7 @@ void Ledger::History::add_pod(size_t position, bool goes) {
     if (found_late(pod.moment) && may_hold(*node.model, *pod.demand)) late = true;
     const uint32_t subject = add_subject(pod.demand, nullptr, position);
     add(Step::Kind::kAdmit, subject, pod.moment);
-    if (may_free_memory_at_start(*pod.demand)) add_starts(subject, pod.moment);
+    if (may_start(node, *pod.demand)) add_starts(subject, pod.moment);
     if (goes || pod.leaving) add(Step::Kind::kRelease, subject, leaves, !goes);
     return;
   }

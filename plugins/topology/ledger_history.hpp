@@ -39,6 +39,10 @@ struct Ledger::History {
     return moment.bound != 0 && !moment.fresh;
   }
 
+  // The pod's containers may start before the next pod comes, and its memory manager then takes
+  // back what its plain init containers had (AddContainer). Of counts that is not followed.
+  [[nodiscard]] static bool may_start(const NodeRecord& node, const kubelet::PodDemand& pod);
+
   // Plays what comes before all else, as far as there is such. `given` by subject.
   void fold(kubelet::Scratch& scratch);
   // After fold: what may come free besides is passed over. Only for a pod of which fits_with_more
@@ -71,6 +75,7 @@ struct Ledger::History {
   void add(Step::Kind kind, uint32_t subject, const Moment& moment, bool optional = false);
   void add_pod(size_t position, bool goes);
   void add_gone(const GonePod& gone);
+  [[nodiscard]] static bool shows_starts(const NodeRecord& node);
   void add_starts(uint32_t subject, const Moment& moment);
   void order();
   [[nodiscard]] bool precedes(const Event& a, const Event& b) const;

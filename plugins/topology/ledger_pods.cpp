@@ -220,8 +220,10 @@ void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_po
   Since& since = node.since;
   // Where the order makes no difference there is nothing to play again.
   Settled settled = Settled::kNo;
-  const bool last =
-      pod.moment.fresh && !since.blurred && since.unbound.size() == 1 && since.worlds.size() == 1;
+  const auto optional = [](const Step& step) { return step.optional; };
+  const bool last = pod.moment.fresh && !since.blurred && since.unbound.size() == 1 &&
+                    since.worlds.size() == 1 &&
+                    std::none_of(since.steps.begin(), since.steps.end(), optional);
   if (last) {
     since.unbound.clear();
     since.subjects.clear();

@@ -95,6 +95,8 @@ void Ledger::play(NodeRecord& node) {
 bool Ledger::append(NodeRecord& node, PodRecord& pod) {
   Since& since = node.since;
   if (since.blurred || since.open_ended || since.lost != 0 || since.worlds.empty()) return false;
+  // Those after it may come before its init containers are over, or after: that is to be played.
+  if (History::may_start(node, *pod.demand)) return false;
   const auto other = [&](const auto& demand) { return !same_demand(*demand, *pod.demand); };
   if (std::any_of(since.unbound.begin(), since.unbound.end(), other)) return false;
   const auto optional = [](const Step& step) { return step.optional; };

@@ -265,6 +265,41 @@ TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeOfPodsThatAreNotLocated) {
   EXPECT_FALSE(kubelet::admits(model_, state_, kubelet::PodDemand(*object), scratch_));
 }
 
+// The same of a pod that this scheduler has just placed, alone: no report has counted it yet, and
+// its containers may start before the next pod comes, or after.
+TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeOfAPodJustBound) {
+  manage_memory();
+  kubelet::CpuSet foreign;
+  foreign.add(14);
+  foreign.add(15);
+  state_.set_cpu_ids(model_, model_.layout->all() - foreign);
+  report({});
+  PodSpec init = spec("init", 1);
+  init.start_seconds = 0;
+  init.init = {R"({"cpu":"1","memory":"12Gi"})"};
+  PodSpec pod = spec("asked", 0);
+  pod.apps = {R"({"cpu":"2","memory":"12Gi"})", R"({"cpu":"7","memory":"1Gi"})"};
+  const PodRef object = scene_.pod(pod);
+  const auto judge = [&] {
+    Inquiry inquiry(*object);
+    return ledger_.judge(kSlot, inquiry).verdict;
+  };
+  ASSERT_TRUE(ledger_.reserve(*scene_.pod(init), kSlot, ++now_).complete);
+  assigned(init);
+  // Its first container goes to zone 1, so that the second finds 7 CPUs in zone 0; but to zone 0
+  // once there is room.
+  EXPECT_EQ(judge(), Verdict::kUncertain);
+  const kubelet::PodDemand demand(*object);
+  kubelet::Allocation held = admit(init);
+  EXPECT_TRUE(kubelet::admits(model_, state_, demand, scratch_));
+  report({"init"});
+  EXPECT_EQ(judge(), Verdict::kUncertain);
+  kubelet::started(model_, state_, held);
+  EXPECT_FALSE(kubelet::admits(model_, state_, demand, scratch_));
+  report({"init"});
+  EXPECT_EQ(judge(), Verdict::kCannotAlignContainer);
+}
+
 // Ten CPUs on five cores, one of them reserved: its sibling is taken before whole cores are broken,
 // though the init container's CPUs could have been had again.
 TEST(TakeEverywhere, CountsCpusThatInitContainersLeaveToNobody) {
