@@ -133,8 +133,18 @@ bool Ledger::robust(const NodeRecord& node, Inquiry& pod) const {
                       same_demand(*subjects[steps[i].subject].demand, *pod.demand);
     if (twin) step.after |= uint64_t{1} << i;
   }
+  const size_t admitted = steps.size();
+  if (admitted >= kMaxSteps) return false;
   subjects.push_back({pod.demand.get(), nullptr});
   steps.push_back(step);
+  if (History::may_start(node, *pod.demand)) {  // before those that come after it, or later
+    Step start;
+    start.kind = Step::Kind::kStart;
+    start.optional = true;
+    start.subject = step.subject;
+    start.after = uint64_t{1} << admitted;
+    steps.push_back(start);
+  }
   return order_is_all_the_same(*node.model, since.base, subjects, steps, since.lost, pod.scratch);
 }
 

@@ -41,13 +41,14 @@ class LedgerFacts : public ::testing::Test {
     state_.set_cpu_ids(model_, model_.layout->all());
     state_.set_device_ids(model_, 0, model_.device_facts[0].healthy);
   }
-  // Each zone has 16 GiB.
-  void manage_memory() {
+  // Each zone has 16 GiB; those after the second have nothing else.
+  void manage_memory(uint32_t zones = 2) {
+    for (uint32_t zone = 2; zone < zones; ++zone) model_.zone_ids.push_back(zone);
     model_.managers.memory = kubelet::ManagerPolicy::kStatic;
-    model_.memory.push_back({kubelet::kMemoryResource, std::vector<int64_t>(2, 16 * kGi)});
+    model_.memory.push_back({kubelet::kMemoryResource, std::vector<int64_t>(zones, 16 * kGi)});
     model_.prepare();
     empty_node();
-    for (uint32_t zone = 0; zone < 2; ++zone) {
+    for (uint32_t zone = 0; zone < zones; ++zone) {
       state_.memory(model_, 0)[zone] = 16 * kGi;
       state_.set_group(model_, zone, 0, kubelet::ZoneMask{1} << zone);
     }
@@ -59,11 +60,13 @@ class LedgerFacts : public ::testing::Test {
     nrt.resource_version = std::to_string(++versions_);
     nrt.manager.policy = model_.managers.policy;
     nrt.fingerprint = fingerprint_of(pods);
-    for (uint32_t zone = 0; zone < 2; ++zone) {
+    for (uint32_t zone = 0; zone < model_.zones(); ++zone) {
       NrtZone made;
       made.id = zone;
-      made.resources.push_back({"cpu", 8000, 8000, 1000 * state_.cpu(model_)[zone]});
-      made.resources.push_back({kGpu, 2, 2, state_.devices(model_, 0)[zone]});
+      if (zone < 2) {
+        made.resources.push_back({"cpu", 8000, 8000, 1000 * state_.cpu(model_)[zone]});
+        made.resources.push_back({kGpu, 2, 2, state_.devices(model_, 0)[zone]});
+      }
       if (model_.memory_static) {
         made.resources.push_back({"memory", 16 * kGi, 16 * kGi, state_.memory(model_, 0)[zone]});
       }
@@ -298,6 +301,40 @@ TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeOfAPodJustBound) {
   EXPECT_FALSE(kubelet::admits(model_, state_, demand, scratch_));
   report({"init"});
   EXPECT_EQ(judge(), Verdict::kCannotAlignContainer);
+}
+
+// A binding under way may be seen by the kubelet after a pod that comes later, and after that one's
+// init container is over: its memory is given back to the lowest zone of its group, and there the
+// first container then leaves the group, into which the second one would have gone.
+TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeBeforeABindingUnderWayIsSeen) {
+  manage_memory(3);
+  model_.managers.policy = Policy::kBestEffort;
+  model_.managers.scope = Scope::kPod;
+  PodSpec group = spec("group", 0);
+  group.apps = {R"({"cpu":"500m","memory":"17Gi"})"};
+  admit(group);  // all of zone 0, the rest in zone 1
+  assigned(group);
+  report({"group"});
+  PodSpec two = spec("two", 0);
+  two.start_seconds = 0;
+  two.apps = {R"({"cpu":"1","memory":"3Gi"})", R"({"cpu":"500m","memory":"5Gi"})"};
+  ASSERT_TRUE(ledger_.reserve(*scene_.pod(two), kSlot, ++now_).complete);
+  const auto judge = [&](const PodSpec& pod) {
+    const PodRef object = scene_.pod(pod);
+    Inquiry inquiry(*object);
+    return ledger_.judge(kSlot, inquiry).verdict;
+  };
+  PodSpec init = spec("init", 0);
+  init.start_seconds = 0;
+  init.apps = {R"({"cpu":"1","memory":"1Gi"})"};
+  EXPECT_EQ(judge(init), Verdict::kFits) << "without the init container any order does";
+  init.init = {R"({"cpu":"1","memory":"5Gi"})"};
+  EXPECT_EQ(judge(init), Verdict::kUncertain);
+  kubelet::Allocation held = admit(init);
+  const kubelet::PodDemand demand(*scene_.pod(two));
+  EXPECT_TRUE(kubelet::admits(model_, state_, demand, scratch_));
+  kubelet::started(model_, state_, held);
+  EXPECT_FALSE(kubelet::admits(model_, state_, demand, scratch_));
 }
 
 // Ten CPUs on five cores, one of them reserved: its sibling is taken before whole cores are broken,
