@@ -1,6 +1,7 @@
 #include "plugins/topology/ledger_history.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "plugins/topology/amount.hpp"
 #include "plugins/topology/placement.hpp"
@@ -74,16 +75,16 @@ kubelet::NodeState Ledger::least_state(const NodeRecord& node) {
   return least;
 }
 
-bool Ledger::History::shows_starts(const NodeRecord& node) {
+bool Ledger::History::follows_memory(const NodeRecord& node) {
   return node.model->memory_static && node.exact;
 }
 
 bool Ledger::History::may_start(const NodeRecord& node, const PodDemand& pod) {
-  return shows_starts(node) && may_free_memory_at_start(pod);
+  return follows_memory(node) && may_free_memory_at_start(pod);
 }
 
 void Ledger::History::add_starts(uint32_t subject, const Moment& moment) {
-  if (shows_starts(node)) add(Step::Kind::kStart, subject, moment, true);
+  if (follows_memory(node)) add(Step::Kind::kStart, subject, moment, true);
 }
 
 void Ledger::History::add_pod(size_t position, bool goes) {
@@ -117,8 +118,8 @@ void Ledger::History::add_pod(size_t position, bool goes) {
   }
 }
 
-// A pod that no report counts and that is gone makes a difference only to those that the kubelet
-// may have admitted while it was there.
+// A pod that no report counts and that is gone makes a difference to those that the kubelet may
+// have admitted while it was there; to others only by what may_leave_traces says.
 bool Ledger::History::may_matter(const GonePod& gone) const {
   return std::any_of(node.pods.begin(), node.pods.end(), [&](const PodRecord& pod) {
     return !pod.covered && pod.demand && pod.moment.bound != 0 &&
@@ -126,14 +127,29 @@ bool Ledger::History::may_matter(const GonePod& gone) const {
   });
 }
 
+// Memory that others hold in a group of zones is not where it was once a pod has come and gone:
+// what it gives back goes to the lowest zones, and a zone may have left the group for good. Whether
+// the report is from before that or after nobody knows.
+bool Ledger::History::may_leave_traces(const GonePod& gone) const {
+  if (!follows_memory(node) || !gone.demand->guaranteed) return false;
+  for (uint32_t column = 0; column < node.model->zones(); ++column) {
+    if (node.state.assignments(*node.model, column) > 0 &&
+        std::popcount(node.state.group(*node.model, column)) > 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void Ledger::History::add_gone(const GonePod& gone) {
   if (gone.refused || !gone.demand || !may_hold(*node.model, *gone.demand)) return;
   if (!gone.seen) {
-    if (gone.moment.bound == 0 || !may_matter(gone)) return;
+    const bool optional = !may_matter(gone);
+    if (gone.moment.bound == 0 || (optional && !may_leave_traces(gone))) return;
     if (found_late(gone.moment)) late = true;
     const uint32_t subject = add_subject(gone.demand, nullptr, kNoPod);
-    add(Step::Kind::kAdmit, subject, gone.moment);
-    add(Step::Kind::kRelease, subject, gone.moment);
+    add(Step::Kind::kAdmit, subject, gone.moment, optional);
+    add(Step::Kind::kRelease, subject, gone.moment, optional);
     return;
   }
   std::shared_ptr<const Allocation> held = gone.held;
@@ -154,7 +170,7 @@ void Ledger::History::add_gone(const GonePod& gone) {
 // What is known of the order; see the class.
 bool Ledger::History::precedes(const Event& a, const Event& b) const {
   if (a.subject == b.subject) return a.kind == Step::Kind::kAdmit && b.kind != Step::Kind::kAdmit;
-  if (b.kind != Step::Kind::kAdmit) return false;
+  if (b.kind != Step::Kind::kAdmit || a.optional) return false;
   if (a.kind == Step::Kind::kStart) return false;
   if (a.kind == Step::Kind::kRelease) {
     return a.moment.gone != UINT64_MAX && (b.moment.bound == 0 || a.moment.gone < b.moment.bound);

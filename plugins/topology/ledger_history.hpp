@@ -75,11 +75,12 @@ struct Ledger::History {
   void add(Step::Kind kind, uint32_t subject, const Moment& moment, bool optional = false);
   void add_pod(size_t position, bool goes);
   void add_gone(const GonePod& gone);
-  [[nodiscard]] static bool shows_starts(const NodeRecord& node);
+  [[nodiscard]] static bool follows_memory(const NodeRecord& node);
   void add_starts(uint32_t subject, const Moment& moment);
   void order();
   [[nodiscard]] bool precedes(const Event& a, const Event& b) const;
   [[nodiscard]] bool may_matter(const GonePod& gone) const;
+  [[nodiscard]] bool may_leave_traces(const GonePod& gone) const;
 };
 
 }  // namespace plimsoll::topology

@@ -59,6 +59,7 @@ class LedgerFacts : public ::testing::Test {
     nrt.name = "n1";
     nrt.resource_version = std::to_string(++versions_);
     nrt.manager.policy = model_.managers.policy;
+    nrt.manager.scope = model_.managers.scope;
     nrt.fingerprint = fingerprint_of(pods);
     for (uint32_t zone = 0; zone < model_.zones(); ++zone) {
       NrtZone made;
@@ -335,6 +336,39 @@ TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeBeforeABindingUnderWayIsSee
   EXPECT_TRUE(kubelet::admits(model_, state_, demand, scratch_));
   kubelet::started(model_, state_, held);
   EXPECT_FALSE(kubelet::admits(model_, state_, demand, scratch_));
+}
+
+// What a pod held that came and went since the report is given back to the lowest zone of its
+// group, not where it was taken.
+TEST_F(LedgerFacts, APodThatCameAndWentUnreportedMayHaveMovedMemoryOfItsGroup) {
+  manage_memory(3);
+  model_.managers.policy = Policy::kBestEffort;
+  model_.managers.scope = Scope::kPod;
+  PodSpec group = spec("group", 0);
+  group.apps = {R"({"cpu":"500m","memory":"17Gi"})"};
+  admit(group);  // all of zone 0, the rest in zone 1
+  assigned(group);
+  report({"group"});
+  PodSpec two = spec("two", 0);
+  two.apps = {R"({"cpu":"1","memory":"3Gi"})", R"({"cpu":"500m","memory":"5Gi"})"};
+  const PodRef object = scene_.pod(two);
+  const kubelet::PodDemand demand(*object);
+  const auto judge = [&] {
+    Inquiry inquiry(*object);
+    return ledger_.judge(kSlot, inquiry).verdict;
+  };
+  EXPECT_EQ(judge(), Verdict::kFits);
+  EXPECT_TRUE(kubelet::admits(model_, state_, demand, scratch_));
+  PodSpec visitor = spec("visitor", 0);
+  visitor.start_seconds = 0;
+  visitor.apps = {R"({"cpu":"1","memory":"4Gi"})"};
+  assigned(visitor);
+  kubelet::release(model_, state_, admit(visitor));
+  gone(visitor);
+  EXPECT_FALSE(kubelet::admits(model_, state_, demand, scratch_));
+  EXPECT_EQ(judge(), Verdict::kUncertain);
+  report({"group"});
+  EXPECT_NE(judge(), Verdict::kFits);
 }
 
 // Ten CPUs on five cores, one of them reserved: its sibling is taken before whole cores are broken,
