@@ -183,7 +183,7 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   node.version = nrt.resource_version;
   node.fingerprint = nrt.fingerprint;
   node.method = nrt.method;
-  node.reported = true;
+  node.reported = node.new_report = true;
   node.malformed = node.refused_one = node.lost_track = false;
   // Who went before this ledger heard of the node is not known.
   if (!before.had) node.doubt_until_ms = now_ms + kDoubtMs;

@@ -327,6 +327,8 @@ class Ledger {
     bool refused_one = false;  // its kubelet refused a pod that should have fit
     int64_t refused_ms = 0;    // when it last did
     bool lost_track = false;   // pods that went away were forgotten
+    bool new_report = false;   // that was not played from yet
+    bool surprised = false;    // it took their places from pods, see is_surprise
     // Until then a report that cannot be explained may count pods that are gone; 0: it does not.
     int64_t doubt_until_ms = 0;
     std::vector<Refusal> refusals;
@@ -399,6 +401,8 @@ class Ledger {
   // ledger_worlds.cpp
   struct History;
   void play(NodeRecord& node);
+  [[nodiscard]] static bool is_surprise(NodeRecord& node, std::span<const size_t> refused,
+                                        std::span<const PodKey> placed);
   [[nodiscard]] static bool report_unclear(const NodeRecord& node);
   static void blur(NodeRecord& node);
   static void hide(const kubelet::NodeModel& model, kubelet::NodeState& state,

@@ -261,13 +261,14 @@ void Ledger::History::drop_options() {
   if (open_ended) std::erase_if(events, [](const Event& event) { return event.optional; });
 }
 
-bool Ledger::History::refuses_one(std::span<const World> worlds) const {
+std::vector<size_t> Ledger::History::refused(std::span<const World> worlds) const {
+  std::vector<size_t> refused;
   for (size_t i = 0; i < subjects.size(); ++i) {
     if (pods[i] == kNoPod || !demands[i] || given[i]) continue;
     const auto admits = [i](const World& world) { return world.given[i] != nullptr; };
-    if (std::none_of(worlds.begin(), worlds.end(), admits)) return true;
+    if (std::none_of(worlds.begin(), worlds.end(), admits)) refused.push_back(pods[i]);
   }
-  return false;
+  return refused;
 }
 
 bool Ledger::History::to_steps() {

@@ -51,9 +51,9 @@ struct Ledger::History {
   // Events that are left as steps; false: too many. Call after fold.
   bool to_steps();
 
-  // After fold: a pod of the node is refused in each of the worlds that come of what is left. Its
-  // kubelet will say so in a moment, or more came free than is known.
-  [[nodiscard]] bool refuses_one(std::span<const World> worlds) const;
+  // After fold: the pods of the node, by position, that are refused in each of the worlds that come
+  // of what is left.
+  [[nodiscard]] std::vector<size_t> refused(std::span<const World> worlds) const;
 
   const NodeRecord& node;
   kubelet::NodeState base;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "plugins/topology/amount.hpp"
 #include "plugins/topology/ledger_history.hpp"
@@ -33,12 +34,29 @@ bool Ledger::report_unclear(const NodeRecord& node) {
                      [](const PodRecord& pod) { return !pod.covered && pod.demand != nullptr; });
 }
 
+// Pods of the node are refused in whatever order all came. That says something of its kubelet, if
+// they had a place: unless the report took that from them. Then more came free than is known, until
+// a report shows what, or their kubelet refuses them after all.
+bool Ledger::is_surprise(NodeRecord& node, std::span<const size_t> refused,
+                         std::span<const PodKey> placed) {
+  if (!node.exact || refused.empty()) return false;
+  node.surprised =
+      node.surprised || std::any_of(refused.begin(), refused.end(), [&](size_t at) {
+        return std::find(placed.begin(), placed.end(), node.pods[at].key) != placed.end();
+      });
+  return node.surprised;
+}
+
 // Leaves node.since, and in every promised pod what it is most likely given.
 void Ledger::play(NodeRecord& node) {
   Since& since = node.since;
   since = {};
+  std::vector<PodKey> placed;  // before this report
+  const bool new_report = std::exchange(node.new_report, false);
   for (PodRecord& pod : node.pods) {
-    if (!pod.covered) pod.given = nullptr;
+    if (pod.covered) continue;
+    if (new_report && pod.given) placed.push_back(pod.key);
+    pod.given = nullptr;
   }
   if (!node.reported) return;
   if (report_unclear(node)) return blur(node);  // at start: with every pod heard of
@@ -63,7 +81,7 @@ void Ledger::play(NodeRecord& node) {
     history.drop_options();
   }
   if (history.events.empty()) {
-    if (node.exact && history.refuses_one({})) return blur(node);
+    if (is_surprise(node, history.refused({}), placed)) return blur(node);
     since.worlds.push_back(std::move(history.base));
     return;
   }
@@ -73,7 +91,7 @@ void Ledger::play(NodeRecord& node) {
     outlook = explore(*node.model, history.base, history.subjects, history.steps, kubelet_scratch_);
   }
   if (!outlook.complete) return blur(node);
-  if (node.exact && history.refuses_one(outlook.worlds)) return blur(node);
+  if (is_surprise(node, history.refused(outlook.worlds), placed)) return blur(node);
   keep(outlook.worlds.front().given);
   for (World& world : outlook.worlds) since.worlds.push_back(std::move(world.state));
   since.lost = outlook.refused;

@@ -455,6 +455,22 @@ TEST_F(LedgerFacts, APodThatIsThoughtToBeRefusedMayBeAnywhere) {
   EXPECT_NE(verdict(5), Verdict::kFits);
 }
 
+// Others were faster: that its place is taken is known, and why, so all else is as clear as before.
+TEST_F(LedgerFacts, APodWhosePlaceOthersTookIsRefusedAndInNobodysWay) {
+  report({});
+  PodSpec a = spec("a", 8);
+  PodSpec b = spec("b", 6);
+  PodSpec c = spec("c", 4);
+  a.start_seconds = b.start_seconds = c.start_seconds = 0;
+  ASSERT_TRUE(ledger_.reserve(*scene_.pod(c), kSlot, ++now_).complete);
+  assigned(a);
+  assigned(b);
+  assigned(c);
+  EXPECT_EQ(verdict(2), Verdict::kFits);
+  EXPECT_NE(verdict(3), Verdict::kFits);
+  EXPECT_NE(verdict(3), Verdict::kUncertain);
+}
+
 // Both orders of what came before led to the same, and that is not asked about again.
 TEST_F(LedgerFacts, WhatIsSettledDoesNotHoldBackThoseWhoComeAfterABindingUnderWay) {
   PodSpec gpu = spec("gpu", 1, 1);
