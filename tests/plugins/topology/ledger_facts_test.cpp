@@ -84,6 +84,18 @@ class LedgerFacts : public ::testing::Test {
     ledger_.report(nrt, ++now_);
     EXPECT_TRUE(ledger_.take_notes().empty() || !quiet_);
   }
+  // Three zones under best-effort, and a pod that has all memory of the first and some of the
+  // second, which are a group then.
+  void report_group() {
+    manage_memory(3);
+    model_.managers.policy = Policy::kBestEffort;
+    model_.managers.scope = Scope::kPod;
+    PodSpec group = spec("group", 0);
+    group.apps = {R"({"cpu":"500m","memory":"17Gi"})"};
+    admit(group);
+    assigned(group);
+    report({"group"});
+  }
   static PodSpec spec(const std::string& name, int cpus, int gpus = 0) {
     PodSpec made;
     made.name = name;
@@ -308,14 +320,7 @@ TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeOfAPodJustBound) {
 // init container is over: its memory is given back to the lowest zone of its group, and there the
 // first container then leaves the group, into which the second one would have gone.
 TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeBeforeABindingUnderWayIsSeen) {
-  manage_memory(3);
-  model_.managers.policy = Policy::kBestEffort;
-  model_.managers.scope = Scope::kPod;
-  PodSpec group = spec("group", 0);
-  group.apps = {R"({"cpu":"500m","memory":"17Gi"})"};
-  admit(group);  // all of zone 0, the rest in zone 1
-  assigned(group);
-  report({"group"});
+  report_group();
   PodSpec two = spec("two", 0);
   two.start_seconds = 0;
   two.apps = {R"({"cpu":"1","memory":"3Gi"})", R"({"cpu":"500m","memory":"5Gi"})"};
@@ -341,14 +346,7 @@ TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeBeforeABindingUnderWayIsSee
 // What a pod held that came and went since the report is given back to the lowest zone of its
 // group, not where it was taken.
 TEST_F(LedgerFacts, APodThatCameAndWentUnreportedMayHaveMovedMemoryOfItsGroup) {
-  manage_memory(3);
-  model_.managers.policy = Policy::kBestEffort;
-  model_.managers.scope = Scope::kPod;
-  PodSpec group = spec("group", 0);
-  group.apps = {R"({"cpu":"500m","memory":"17Gi"})"};
-  admit(group);  // all of zone 0, the rest in zone 1
-  assigned(group);
-  report({"group"});
+  report_group();
   PodSpec two = spec("two", 0);
   two.apps = {R"({"cpu":"1","memory":"3Gi"})", R"({"cpu":"500m","memory":"5Gi"})"};
   const PodRef object = scene_.pod(two);

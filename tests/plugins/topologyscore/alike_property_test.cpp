@@ -10,6 +10,7 @@
 #include "plugins/topology/zone_score.hpp"
 #include "tests/plugins/topology/kubelet/random_pod.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
+#include "tests/plugins/topologyscore/random_zones.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll::topology {
@@ -50,36 +51,18 @@ ReportSpec report_of(std::mt19937& random, const Machine& machine, uint32_t slot
   if (chance(random, 3)) spec.allocatable = "16";   // less than what is available
   const uint32_t gap = chance(random, 3) ? pick(random, machine.zones) : machine.zones;
   for (uint32_t zone = 0; zone < machine.zones; ++zone) {
-    ZoneSpec made;
-    made.id = static_cast<int>(zone < gap ? zone : zone + 1);
-    made.available = {{"cpu", std::to_string(500 * pick(random, 40)) + "m"},
-                      {"memory", std::to_string(pick(random, 40'000'000)) + "Ki"}};
-    if (machine.pages)
-      made.available.emplace_back("hugepages-2Mi", std::to_string(pick(random, 9)) + "Gi");
-    if (machine.devices)
-      made.available.emplace_back("example.com/gpu", std::to_string(pick(random, 5)));
-    if (chance(random, 2)) made.available.pop_back();
-    spec.zones.push_back(std::move(made));
+    const auto id = static_cast<int>(zone < gap ? zone : zone + 1);
+    spec.zones.push_back(random_zone(random, id, machine.pages, machine.devices, 2));
   }
   return spec;
-}
-
-std::string requests(std::mt19937& random) {
-  std::string json = R"({"cpu":")" + std::to_string(1 + pick(random, 8)) + R"(","memory":")" +
-                     std::to_string(1 + pick(random, 9'000'000)) + "Ki\"";
-  if (chance(random, 15)) json = R"({"cpu":"1500m","memory":"1Gi")";
-  if (chance(random, 3)) json = R"({"cpu":"2","memory":"900Ti")";
-  if (chance(random, 20)) json += R"(,"hugepages-2Mi":"1Gi")";
-  if (chance(random, 20)) json += R"(,"example.com/gpu":"1")";
-  return json + "}";
 }
 
 PodSpec alike_pod(std::mt19937& random, int number) {
   PodSpec pod;
   pod.name = "p" + std::to_string(number);
-  if (chance(random, 5)) pod.init.push_back(requests(random));
-  pod.apps.push_back(requests(random));
-  if (chance(random, 5)) pod.apps.push_back(requests(random));
+  if (chance(random, 5)) pod.init.push_back(random_requests(random, 3));
+  pod.apps.push_back(random_requests(random, 3));
+  if (chance(random, 5)) pod.apps.push_back(random_requests(random, 3));
   pod.burstable = chance(random, 5);
   pod.limits = R"({"example.com/gpu":"1"})";
   if (!pod.burstable && chance(random, 3)) pod.pod_requests = R"({"cpu":"12","memory":"40Gi"})";

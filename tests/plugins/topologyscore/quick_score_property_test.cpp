@@ -10,6 +10,7 @@
 #include "plugins/topology/zone_score.hpp"
 #include "tests/plugins/topology/kubelet/random_pod.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
+#include "tests/plugins/topologyscore/random_zones.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll::topology {
@@ -35,34 +36,18 @@ ReportSpec random_report(std::mt19937& random, int node) {
   const bool pages = chance(random, 40);
   const bool devices = chance(random, 40);
   for (uint32_t zone = 0; zone < zones; ++zone) {
-    ZoneSpec made;
-    made.id = static_cast<int>(zone);
-    made.available = {{"cpu", std::to_string(500 * pick(random, 40)) + "m"},
-                      {"memory", std::to_string(pick(random, 40'000'000)) + "Ki"}};
-    if (pages) made.available.emplace_back("hugepages-2Mi", std::to_string(pick(random, 9)) + "Gi");
-    if (devices) made.available.emplace_back("example.com/gpu", std::to_string(pick(random, 5)));
-    if (chance(random, 5)) made.available.pop_back();
-    spec.zones.push_back(std::move(made));
+    spec.zones.push_back(random_zone(random, static_cast<int>(zone), pages, devices, 5));
   }
   return spec;
-}
-
-std::string small_requests(std::mt19937& random) {
-  std::string json = R"({"cpu":")" + std::to_string(1 + pick(random, 8)) + R"(","memory":")" +
-                     std::to_string(1 + pick(random, 9'000'000)) + "Ki\"";
-  if (chance(random, 15)) json = R"({"cpu":"1500m","memory":"1Gi")";
-  if (chance(random, 20)) json += R"(,"hugepages-2Mi":"1Gi")";
-  if (chance(random, 20)) json += R"(,"example.com/gpu":"1")";
-  return json + "}";
 }
 
 PodSpec small_pod(std::mt19937& random, int number) {
   PodSpec pod;
   pod.name = "p" + std::to_string(number);
-  if (chance(random, 10)) pod.init.push_back(small_requests(random));
-  if (chance(random, 5)) pod.sidecars.push_back(small_requests(random));
+  if (chance(random, 10)) pod.init.push_back(random_requests(random));
+  if (chance(random, 5)) pod.sidecars.push_back(random_requests(random));
   const uint32_t apps = chance(random, 75) ? 1 : 2;
-  for (uint32_t i = 0; i < apps; ++i) pod.apps.push_back(small_requests(random));
+  for (uint32_t i = 0; i < apps; ++i) pod.apps.push_back(random_requests(random));
   pod.burstable = chance(random, 10);
   pod.limits = R"({"example.com/gpu":"1"})";
   if (!pod.burstable && chance(random, 5)) pod.pod_requests = R"({"cpu":"12","memory":"40Gi"})";
