@@ -8,6 +8,7 @@ namespace plimsoll::bench {
 namespace {
 
 constexpr double kWidth = 720;
+constexpr double kBeyond = 16;  // the half of the last number on the axis
 constexpr double kHeight = 440;
 constexpr double kLeft = 60;
 constexpr double kRight = 16;
@@ -39,7 +40,7 @@ std::string svg_of(const Plot& plot) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
       "font-family=\"sans-serif\" "
       "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-      kWidth, kHeight);
+      kWidth + kBeyond, kHeight);
   svg += text("<text x=\"%.0f\" y=\"22\" font-size=\"15\">%s</text>\n", kLeft, plot.title.c_str());
   for (double at = plot.x_low; at <= plot.x_high + 1e-9; at += plot.x_step) {
     svg +=
