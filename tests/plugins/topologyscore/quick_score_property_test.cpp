@@ -125,7 +125,7 @@ void compare(const Ledger& ledger, std::span<const uint32_t> slots, const plimso
 TEST(QuickScoreProperty, NodesAtOnceAreAsOneByOne) {
   Seen seen;
   const uint32_t first = test::test_seed();
-  for (uint32_t seed = first; seed < first + 400 && !::testing::Test::HasFailure(); ++seed) {
+  for (uint32_t seed = first; seed < first + 500 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
     TopologyScene scene;
@@ -153,7 +153,7 @@ TEST(QuickScoreProperty, NodesAtOnceAreAsOneByOne) {
       if (chance(random, 10)) ledger.pod_removed(*scene.pod(spec), kYear2026Ms);
     }
   }
-  EXPECT_GT(seen.landed, 500);
+  EXPECT_GT(seen.landed, 1000);
   EXPECT_GT(seen.others, 1000);
   EXPECT_GT(seen.admitted, 1000);
   EXPECT_GT(seen.refused, 1000);
