@@ -12,6 +12,7 @@
 #include "sandbox/cluster_loader.hpp"
 #include "sandbox/machine_nodes.hpp"
 #include "sandbox/oracle.hpp"
+#include "sandbox/pod_rules.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -38,9 +39,8 @@ void expect_waiting_pods(const sandbox::ObjectStore& store, const std::set<std::
   for (const sandbox::ObjectPtr& object : pods->objects) {
     if (!object->field("spec.nodeName").empty()) continue;
     if (!names.contains(object->field("spec.schedulerName"))) continue;
-    const std::string phase = object->field("status.phase");
-    const bool over = phase == "Succeeded" || phase == "Failed" ||
-                      object->parse()["metadata"].contains("deletionTimestamp");
+    const bool over =
+        sandbox::is_terminal(*object) || object->parse()["metadata"].contains("deletionTimestamp");
     if (!over) watcher.expect(object->uid);
   }
 }

@@ -6,6 +6,7 @@
 #include "framework/base/json_field.hpp"
 #include "framework/base/log.hpp"
 #include "sandbox/kubelet_impl.hpp"
+#include "sandbox/pod_rules.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -19,11 +20,6 @@ constexpr Seconds kLongest = std::chrono::hours(24 * 365 * 100);
 
 bool is_short(ActionKind kind) {
   return kind != ActionKind::kFinish && kind != ActionKind::kReportAgain;
-}
-
-bool has_ended(const StoredObject& pod) {
-  const std::string phase = pod.field("status.phase");
-  return phase == "Succeeded" || phase == "Failed";
 }
 
 bool is_move(ActionKind kind) {
@@ -138,7 +134,7 @@ void SimulatedKubelets::Impl::on_event(const ResourceName& resource, const Store
   const auto now = store.get(kPods, event.object->key);
   if (!now || (*now)->uid != event.object->uid) return;
   // Of a pod that runs here only its end and its deletion matter: mostly nothing is parsed.
-  const bool goes_on = pods.contains((*now)->uid) && !has_ended(**now) &&
+  const bool goes_on = pods.contains((*now)->uid) && !is_terminal(**now) &&
                        (*now)->text.find("\"deletionTimestamp\"") == std::string::npos;
   if (!goes_on) look_at_pod((*now)->parse());
 }

@@ -9,6 +9,10 @@
 namespace plimsoll::sandbox {
 namespace {
 
+bool is_end(std::string_view phase) {
+  return phase == "Succeeded" || phase == "Failed";
+}
+
 using nlohmann::json;
 
 void set_default(json& object, const char* key, json value) {
@@ -207,9 +211,11 @@ ApiResult<void> apply_binding(json& pod, const json& binding) {
 
 bool is_terminal(const json& pod) {
   const auto status = pod.find("status");
-  if (status == pod.end()) return false;
-  const std::string phase = text_at(*status, "phase");
-  return phase == "Succeeded" || phase == "Failed";
+  return status != pod.end() && is_end(text_at(*status, "phase"));
+}
+
+bool is_terminal(const StoredObject& pod) {
+  return is_end(pod.field("status.phase"));
 }
 
 ApiResult<void> check_pod_update(const json& before, const json& after) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sandbox/api_status.hpp"
+#include "sandbox/object_store.hpp"
 
 namespace plimsoll::sandbox {
 
@@ -30,6 +31,7 @@ bool set_condition(nlohmann::json& object, std::string_view type, std::string_vi
 
 // The pod is Succeeded or Failed.
 [[nodiscard]] bool is_terminal(const nlohmann::json& pod);
+[[nodiscard]] bool is_terminal(const StoredObject& pod);  // without parsing it
 
 // A main-resource update may not move a pod: 422 when nodeName differs from the stored one.
 ApiResult<void> check_pod_update(const nlohmann::json& before, const nlohmann::json& after);

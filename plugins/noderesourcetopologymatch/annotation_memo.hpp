@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plugins/topology/ledger_access.hpp"
+#include "plugins/topology/mix.hpp"
 #include "plugins/topology/predict.hpp"
 
 namespace plimsoll::topology {
@@ -38,10 +39,6 @@ class AnnotationMemo {
     std::string text;
   };
 
-  [[nodiscard]] static uint64_t mix(uint64_t hash, uint64_t value) {
-    hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL;
-    return hash ^ hash >> 29;
-  }
   // Amounts are not in the text.
   [[nodiscard]] static bool same(const LedgerAccess::Charges& a, const LedgerAccess::Charges& b) {
     if (a.size() != b.size()) return false;

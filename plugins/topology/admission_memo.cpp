@@ -2,17 +2,18 @@
 
 #include <utility>
 
+#include "plugins/topology/mix.hpp"
+
 namespace plimsoll::topology {
 namespace {
 
 // Of the counts: where more is known, states mostly differ in these, too.
 size_t place_of(const kubelet::NodeModel& model, const kubelet::NodeState& state,
                 const kubelet::PodDemand* pod) {
-  uint64_t hash = model.number * 0x9E3779B97F4A7C15ULL ^ reinterpret_cast<uintptr_t>(pod);
+  uint64_t hash = mix(model.number, reinterpret_cast<uintptr_t>(pod));
   const int64_t* counts = state.counts();
   for (uint32_t i = 0; i < model.groups_at; ++i) {
-    hash = (hash ^ static_cast<uint64_t>(counts[i])) * 0x9E3779B97F4A7C15ULL;
-    hash ^= hash >> 32;
+    hash = mix(hash, static_cast<uint64_t>(counts[i]));
   }
   return hash;
 }

@@ -6,6 +6,7 @@
 
 #include "plugins/topology/fingerprint.hpp"
 #include "plugins/topology/ledger.hpp"
+#include "plugins/topology/mix.hpp"
 #include "plugins/topology/room.hpp"
 
 namespace plimsoll::topology {
@@ -43,10 +44,6 @@ uint64_t version_of(const plimsoll_pod& pod) {
 // Nothing has happened to the pod since it was bound.
 bool is_binding(const plimsoll_pod& pod) {
   return pod.start_ms == 0 && pod.meta.deletion_ms == 0;
-}
-
-uint64_t mix(uint64_t hash, uint64_t value) {
-  return (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
 }
 
 uint64_t hash_of(const kubelet::PodDemand& pod) {

@@ -6,14 +6,14 @@
 
 #include <plimsoll/objects.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "plugins/topology/first_thread.hpp"
+#include "plugins/topology/mix.hpp"
 #include "plugins/topology/pod_words.hpp"
 
 namespace plimsoll::topology {
@@ -26,14 +26,13 @@ class PodMemo {
   // `make(pod)` gives a std::shared_ptr<Value>, which must keep no view into the pod.
   template <typename Make>
   std::shared_ptr<Value> of(const plimsoll_pod& pod, const Make& make) {
-    if (!is_mine()) return make(pod);
+    if (!owner_.is_here()) return make(pod);
     if (last_ != nullptr && matches(*last_, pod)) return last_->value;
     words_.clear();
     uint64_t hash = 0;
     put_pod_words<Names::kYes>(pod, [&](uint64_t word) {
       words_.push_back(word);
-      hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL;
-      hash ^= hash >> 32;
+      hash = mix(hash, word);
     });
     const auto [begin, end] = kinds_.equal_range(hash);
     for (auto at = begin; at != end; ++at) {
@@ -54,13 +53,6 @@ class PodMemo {
     std::shared_ptr<Value> value;
   };
 
-  [[nodiscard]] bool is_mine() {
-    const std::thread::id me = std::this_thread::get_id();
-    std::thread::id owner;  // nobody
-    if (owner_.load(std::memory_order_relaxed) == me) return true;
-    return owner_.compare_exchange_strong(owner, me, std::memory_order_relaxed);
-  }
-
   [[nodiscard]] static bool matches(const Kind& kind, const plimsoll_pod& pod) {
     const uint64_t* at = kind.words.data();
     const uint64_t* const end = at + kind.words.size();
@@ -72,7 +64,7 @@ class PodMemo {
     return same && at == end;
   }
 
-  std::atomic<std::thread::id> owner_{};
+  FirstThread owner_;
   std::unordered_multimap<uint64_t, Kind> kinds_;
   const Kind* last_ = nullptr;   // asked for last; null after all were forgotten
   std::vector<uint64_t> words_;  // of the pod that is asked about

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plugins/topology/mix.hpp"
 #include "plugins/topology/numa_node.hpp"
 #include "plugins/topology/worlds.hpp"
 
@@ -34,10 +35,7 @@ bool zones_are_alike(const NodeModel& model) {
 
 uint64_t hash_of(const std::vector<uint64_t>& words) {
   uint64_t hash = 0;
-  for (const uint64_t word : words) {
-    hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL;
-    hash ^= hash >> 32;
-  }
+  for (const uint64_t word : words) hash = mix(hash, word);
   return hash;
 }
 
@@ -56,7 +54,8 @@ bool ZoneColumns::belongs(const NodeModel& model, const kubelet::Brief& brief,
     const int64_t size = view.allocatable[cell];
     if (free < 0 || free >= kExactAmount || size < 0 || size >= kExactAmount) return false;
   }
-  if (!in_step(counts, model.cpu_totals.data(), kMilliPerCpu, kubelet::kCpuResource, view)) return false;
+  if (!in_step(counts, model.cpu_totals.data(), kMilliPerCpu, kubelet::kCpuResource, view))
+    return false;
   for (uint32_t row = 0; row < model.memory.size(); ++row) {
     const kubelet::MemoryType& type = model.memory[row];
     const int64_t* here = counts + model.memory_at + size_t{row} * view.zone_count;
@@ -230,13 +229,6 @@ void ZoneColumns::remove(uint32_t slot) {
   --members_;
 }
 
-bool ZoneColumns::mine() const {
-  const std::thread::id me = std::this_thread::get_id();
-  std::thread::id owner;  // nobody
-  if (desk_.owner.load(std::memory_order_relaxed) == me) return true;
-  return desk_.owner.compare_exchange_strong(owner, me, std::memory_order_relaxed);
-}
-
 // Where the pod lands on each node of the group. The plan is that of one node's model: where a zone
 // has enough free, another's would be plain too, and say the same.
 void ZoneColumns::find(const Group& group, Inquiry& pod, Desk::Run& run, uint8_t* columns) {
@@ -287,13 +279,13 @@ void ZoneColumns::land(Inquiry& pod) const {
 }
 
 std::span<const uint8_t> ZoneColumns::landings(Inquiry& pod) const {
-  if (members_ == 0 || pod.scratch.uses_full_lists() || !mine()) return {};
+  if (members_ == 0 || pod.scratch.uses_full_lists() || !desk_.owner.is_here()) return {};
   land(pod);
   return desk_.by_slot;
 }
 
 void ZoneColumns::each(Inquiry* pod, plimsoll_numa_put_alike put, void* sink) const {
-  if (members_ == 0 || !mine()) return;
+  if (members_ == 0 || !desk_.owner.is_here()) return;
   if (pod != nullptr && pod->scratch.uses_full_lists()) pod = nullptr;
   if (pod != nullptr) land(*pod);
   for (size_t number = 0; number < groups_.size(); ++number) {

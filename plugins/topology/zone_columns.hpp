@@ -13,14 +13,13 @@
 // that asks first; others get nothing, and ask one by one.
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "plugins/topology/first_thread.hpp"
 #include "plugins/topology/judgement.hpp"
 #include "plugins/topology/kubelet/quick.hpp"
 #include "plugins/topology/ledger_service.h"
@@ -93,7 +92,7 @@ class ZoneColumns {
   };
   // What was worked out for the pod that was asked about last, for the next question about it.
   struct Desk {
-    std::atomic<std::thread::id> owner{};
+    FirstThread owner;
     std::shared_ptr<const kubelet::PodDemand> demand;
     uint64_t version = 0;
     struct Run {
@@ -119,7 +118,6 @@ class ZoneColumns {
                      const kubelet::Brief& brief, const plimsoll_numa_node& view);
   void add(Place& place, uint32_t group, uint32_t slot);
   static void write(Group& group, uint32_t position, const plimsoll_numa_node& view);
-  [[nodiscard]] bool mine() const;
   void land(Inquiry& pod) const;
   static void find(const Group& group, Inquiry& pod, Desk::Run& run, uint8_t* columns);
 
