@@ -1,5 +1,6 @@
 #include "framework/cycle/class_cache.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace plimsoll {
@@ -55,6 +56,14 @@ bool ClassCache::check_now() {
   decisions_ = 0;
   ++stats_.checked;
   return true;
+}
+
+ClassCache::Part ClassCache::one_by_one(size_t rows) const {
+  if (rows == 0) return {0, 0};
+  const size_t count = (rows + kParts - 1) / kParts;
+  const size_t parts = (rows + count - 1) / count;
+  const size_t begin = stats_.checked % parts * count;
+  return {begin, std::min(count, rows - begin)};
 }
 
 void ClassCache::distrust(const Framework& framework, PluginIndex plugin) {

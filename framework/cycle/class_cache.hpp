@@ -47,9 +47,17 @@ class ClassCache {
   [[nodiscard]] ClassTable* find(Framework& framework, const plimsoll_pod& pod);
   // Whether this decision is one of those to be made again.
   [[nodiscard]] bool check_now();
-  // Whether the check under way asks about each node itself, so that the columns are held against
-  // the nodes, too. In a large cluster it takes ten times as long, so not every check does.
-  [[nodiscard]] bool check_row_by_row() const { return stats_.checked % 64 == 1; }
+  // Of so many rows, those that the check under way asks about one by one besides, so that the
+  // columns are held against the nodes, too. In a large cluster that takes ten times as long, so
+  // each check takes the next 64th.
+  struct Part {
+    size_t begin;
+    size_t count;
+  };
+  [[nodiscard]] Part one_by_one(size_t rows) const;
+  // The same for plugins that may only be asked about all nodes together: all of them, now and
+  // then.
+  [[nodiscard]] bool all_one_by_one() const { return stats_.checked % kParts == 1; }
   // From here on nothing that the plugin says is kept. kNoPlugin: it is not known which one it was;
   // the tables begin anew.
   void distrust(const Framework& framework, PluginIndex plugin);
@@ -65,6 +73,7 @@ class ClassCache {
     size_t bytes = 0;  // as last measured
   };
   using Entries = std::list<Entry>;  // the most recently used first
+  static constexpr size_t kParts = 64;
 
   void measure(Entry& entry);
   void drop_last();

@@ -1,6 +1,7 @@
 // A decision from what is known of the pod's class, and the check of it: some decisions are made
 // again without, and where the two differ, the one made afresh counts.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,11 @@
 #include "framework/runtime/score_loops.hpp"
 
 namespace plimsoll {
+namespace {
+
+constexpr size_t kPiece = 2048;  // scores
+
+}  // namespace
 
 // Errors of plugins are not told here: the walk over all nodes meets them again, in their order.
 void Scheduler::ask_class(Attempt& attempt, Evaluation& result) {
@@ -22,7 +28,6 @@ void Scheduler::ask_class(Attempt& attempt, Evaluation& result) {
   result.contested = contested_nodes(*attempt.pod, cluster_, nominator_);
   result.whole = !table->has_fresh_filters() && result.contested.empty();
   result.check = classes_.check_now();
-  result.row_by_row = result.check && classes_.check_row_by_row();
 }
 
 // The verdicts on all nodes with those that are not kept. False: there is no table, or a plugin
@@ -55,35 +60,56 @@ bool Scheduler::copy_class_verdicts(Attempt& attempt, NodeRows rows, Evaluation&
   return false;
 }
 
+// All nodes by columns, and the next part of them one by one.
 void Scheduler::check_verdicts(Attempt& attempt, NodeRows rows, Evaluation& result,
                                Columns& columns) {
-  Columns afresh(rows.size());
-  const Status status = run_filters_with_nominated(
-      attempt.framework, *attempt.cycle, *attempt.pod,
-      result.row_by_row ? rows.without_columns() : rows, afresh.view(), cluster_, nominator_);
-  bool same = status.ok();
-  const auto filters = attempt.framework.at(ExtensionPoint::kFilter);
-  for (size_t i = 0; same && i < rows.size(); ++i) {
-    same = columns.codes[i] == afresh.codes[i] && columns.reasons[i] == afresh.reasons[i] &&
-           columns.rejectors[i] == afresh.rejectors[i];
-    if (same) continue;
-    // The first of the two that refused is the one that was remembered wrongly.
-    PluginIndex suspect = kNoPlugin;
-    for (const Framework::Slot& slot : filters) {
-      if (slot.plugin != columns.rejectors[i] && slot.plugin != afresh.rejectors[i]) continue;
-      suspect = slot.plugin;
-      break;
-    }
-    const auto text = [&](const Columns& from) {
-      return code_name(from.codes[i]) + " " + environment_.reasons.message(from.reasons[i]);
-    };
-    differs(attempt, suspect, *rows[i], text(columns), text(afresh));
+  const auto ask = [&](NodeRows about, Columns& out) {
+    out.reset(about.size());
+    return run_filters_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod, about,
+                                      out.view(), cluster_, nominator_);
+  };
+  Columns& afresh = room_->afresh;
+  Status status = ask(rows, afresh);
+  bool same = status.ok() && same_verdicts(attempt, rows, columns, 0, afresh);
+  if (same) {
+    const auto [begin, count] = classes_.one_by_one(rows.size());
+    const NodeRows part = rows.part(begin, count);
+    Columns& beside = room_->beside;
+    status = ask(part.without_columns(), beside);
+    same = status.ok() && same_verdicts(attempt, part, columns, begin, beside);
+    if (!same && status.ok()) afresh.replace(begin, beside);
   }
   if (same) return;
   result.table = nullptr;
   result.whole = false;
   result.status = status;
-  columns = std::move(afresh);
+  std::swap(columns, afresh);
+}
+
+// `afresh` has what was found of `rows` now, `kept` the same from `begin` on.
+bool Scheduler::same_verdicts(Attempt& attempt, NodeRows rows, const Columns& kept, size_t begin,
+                              const Columns& afresh) {
+  if (afresh.is_part_of(kept, begin)) return true;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const size_t at = begin + i;
+    if (kept.codes[at] == afresh.codes[i] && kept.reasons[at] == afresh.reasons[i] &&
+        kept.rejectors[at] == afresh.rejectors[i]) {
+      continue;
+    }
+    // The first of the two that refused is the one that was remembered wrongly.
+    PluginIndex suspect = kNoPlugin;
+    for (const Framework::Slot& slot : attempt.framework.at(ExtensionPoint::kFilter)) {
+      if (slot.plugin != kept.rejectors[at] && slot.plugin != afresh.rejectors[i]) continue;
+      suspect = slot.plugin;
+      break;
+    }
+    const auto text = [&](const Columns& from, size_t row) {
+      return code_name(from.codes[row]) + " " + environment_.reasons.message(from.reasons[row]);
+    };
+    differs(attempt, suspect, *rows[i], text(kept, at), text(afresh, i));
+    break;
+  }
+  return false;
 }
 
 // Null: the walk over the feasible nodes has to say.
@@ -106,39 +132,73 @@ const plimsoll_node_info* Scheduler::best_by_class(Attempt& attempt, const Evalu
 
 bool Scheduler::agrees(Attempt& attempt, const Evaluation& result, NodeRows feasible,
                        const plimsoll_node_info* best) {
-  if (result.row_by_row) feasible = feasible.without_columns();
-  const bool ranked = result.whole && result.table->ranks();
-  std::vector<int64_t> scores(feasible.size());
-  std::vector<int64_t> totals(feasible.size());
+  std::vector<int64_t>& totals = room_->scores.totals;
+  totals.assign(feasible.size(), 0);
+  room_->afresh_scores.resize(feasible.size());
   for (const Framework::Slot& slot : attempt.framework.at(ExtensionPoint::kScore)) {
     if (attempt.cycle->skip_score.test(slot.plugin)) continue;
-    int64_t kept = 0;
-    const auto same_as_kept = [&](size_t other, std::string_view what) {
-      if (other == feasible.size()) return true;
-      const std::string kind(what);
-      differs(attempt, slot.plugin, *feasible[other], kind + std::to_string(kept),
-              kind + std::to_string(scores[other]));
-      return false;
-    };
-    if (!attempt.framework
-             .run_raw_score(slot.plugin, *attempt.cycle, *attempt.pod, feasible, scores)
-             .ok() ||
-        !same_as_kept(result.table->other_raw(slot.plugin, feasible, scores, kept), "score ") ||
-        !attempt.framework
-             .run_normalize(slot.plugin, *attempt.cycle, *attempt.pod, feasible, scores)
-             .ok()) {
-      return false;
-    }
-    if (ranked && !same_as_kept(result.table->other_normalised(slot.plugin, feasible, scores, kept),
-                                "normalised ")) {
-      return false;
-    }
-    add_weighted(scores.data(), scores.size(), slot.weight, totals.data());
+    if (!same_scores(attempt, result, slot, feasible)) return false;
   }
   const plimsoll_node_info* walked = best_of(feasible, totals);
   if (walked == best) return true;
   differs(attempt, kNoPlugin, *walked, "another node", "this node");
   return false;
+}
+
+// Scores of one plugin, compared, and added to the totals. False as well: it failed.
+bool Scheduler::same_scores(Attempt& attempt, const Evaluation& result, const Framework::Slot& slot,
+                            NodeRows feasible) {
+  const Framework& framework = attempt.framework;
+  const ClassTable& table = *result.table;
+  const CycleContext& cycle = *attempt.cycle;
+  const bool ranked = result.whole && table.ranks();
+  const bool kept = table.keeps_score(slot.plugin);
+  const std::span<int64_t> all(room_->afresh_scores);
+  const auto differ = [&](const plimsoll_node_info& node, std::string_view what, int64_t before,
+                          int64_t now) {
+    const std::string kind(what);
+    differs(attempt, slot.plugin, node, kind + std::to_string(before), kind + std::to_string(now));
+    return false;
+  };
+  const bool by_row = !kept && classes_.all_one_by_one();
+  if (!framework
+           .run_raw_score(slot.plugin, cycle, *attempt.pod,
+                          by_row ? feasible.without_columns() : feasible, all)
+           .ok()) {
+    return false;
+  }
+  if (kept) {
+    const auto [begin, count] = classes_.one_by_one(feasible.size());
+    const NodeRows part = feasible.part(begin, count);
+    std::vector<int64_t>& own = room_->part_scores;
+    own.resize(count);
+    if (!framework.run_raw_score(slot.plugin, cycle, *attempt.pod, part.without_columns(), own)
+             .ok()) {
+      return false;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (own[i] != all[begin + i]) return differ(*part[i], "score ", all[begin + i], own[i]);
+    }
+  }
+  // A piece at a time, which stays in the processor's cache for all that is done with it; the
+  // scores of all nodes are normalised together.
+  const bool together = framework.has_normalize(slot.plugin);
+  const size_t most = together ? std::max<size_t>(feasible.size(), 1) : kPiece;
+  for (size_t begin = 0; begin < feasible.size(); begin += most) {
+    const size_t count = std::min(most, feasible.size() - begin);
+    const NodeRows piece = feasible.part(begin, count);
+    const std::span<int64_t> scores = all.subspan(begin, count);
+    int64_t before = 0;
+    size_t other = table.other_raw(slot.plugin, piece, scores, before);
+    if (other != count) return differ(*piece[other], "score ", before, scores[other]);
+    if (!framework.run_normalize(slot.plugin, cycle, *attempt.pod, piece, scores).ok()) {
+      return false;
+    }
+    if (ranked) other = table.other_normalised(slot.plugin, piece, scores, before);
+    if (other != count) return differ(*piece[other], "normalised ", before, scores[other]);
+    add_weighted(scores.data(), count, slot.weight, room_->scores.totals.data() + begin);
+  }
+  return true;
 }
 
 void Scheduler::differs(Attempt& attempt, PluginIndex plugin, const plimsoll_node_info& node,

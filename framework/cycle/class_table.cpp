@@ -485,6 +485,11 @@ Status ClassTable::score(const CycleContext& cycle, const plimsoll_pod& pod, Nod
   return {};
 }
 
+bool ClassTable::keeps_score(PluginIndex plugin) const {
+  return std::any_of(scores_.begin(), scores_.end(),
+                     [plugin](const KeptScore& score) { return score.plugin == plugin; });
+}
+
 size_t ClassTable::other_raw(PluginIndex plugin, NodeRows rows, std::span<const int64_t> afresh,
                              int64_t& kept) const {
   for (size_t i = 0; i < scores_.size(); ++i) {

@@ -68,6 +68,7 @@ class ClassTable {
   [[nodiscard]] size_t bytes() const;
 
   // ---- for the check
+  [[nodiscard]] bool keeps_score(PluginIndex plugin) const;
   // The first of these feasible nodes whose raw score is kept and is not what was found `afresh`,
   // and what is kept; rows.size(): none.
   [[nodiscard]] size_t other_raw(PluginIndex plugin, NodeRows rows, std::span<const int64_t> afresh,

@@ -146,7 +146,6 @@ class Scheduler final : public Inbox, private HostBackend {
     std::vector<const NodeInfo*> contested;  // with a table: see contested_nodes()
     bool whole = false;                      // the table's feasible nodes are those of this pod
     bool check = false;                      // to be made again without the table
-    bool row_by_row = false;                 // and that without the columns
     Diagnosis diagnosis;
     Status status;
     Nominating nominating = Nominating::clear();  // what a failure says about the nomination
@@ -204,10 +203,14 @@ class Scheduler final : public Inbox, private HostBackend {
   void ask_class(Attempt& attempt, Evaluation& result);
   bool copy_class_verdicts(Attempt& attempt, NodeRows rows, Evaluation& result, Columns& columns);
   void check_verdicts(Attempt& attempt, NodeRows rows, Evaluation& result, Columns& columns);
+  bool same_verdicts(Attempt& attempt, NodeRows rows, const Columns& kept, size_t begin,
+                     const Columns& afresh);
   const plimsoll_node_info* best_by_class(Attempt& attempt, const Evaluation& result,
                                           NodeRows feasible);
   bool agrees(Attempt& attempt, const Evaluation& result, NodeRows feasible,
               const plimsoll_node_info* best);
+  bool same_scores(Attempt& attempt, const Evaluation& result, const Framework::Slot& slot,
+                   NodeRows feasible);
   void differs(Attempt& attempt, PluginIndex plugin, const plimsoll_node_info& node,
                std::string_view kept, std::string_view afresh);
   [[nodiscard]] const plimsoll_node_info* best_of(NodeRows rows,

@@ -37,6 +37,11 @@ class NodeRows {
   [[nodiscard]] uint32_t slot(size_t i) const {
     return columns_ != nullptr ? slots_[i] : rows_[i]->slot;
   }
+  // `count` of them, from `begin` on.
+  [[nodiscard]] NodeRows part(size_t begin, size_t count) const {
+    if (columns_ == nullptr) return {rows_.subspan(begin, count)};
+    return {rows_.subspan(begin, count), slots_.subspan(begin, count), columns_};
+  }
   // The same nodes, to be looked at one by one.
   [[nodiscard]] NodeRows without_columns() const { return {rows_}; }
 

@@ -28,8 +28,9 @@ using sdk::Pod;
 
 // Guarded by the loop: the test touches it in Tasks only.
 struct Probed {
-  std::set<std::string> closed;  // nodes that are refused, which no aspect tells
-  size_t filtered = 0;           // nodes asked about
+  std::set<std::string> closed;   // nodes that are refused, which no aspect tells
+  std::set<std::string> misread;  // nodes about which columns say something else than the nodes
+  size_t filtered = 0;            // nodes asked about
   size_t scored = 0;
 };
 Probed* g_probed = nullptr;
@@ -52,15 +53,25 @@ class Probe {
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_LABELS;
   static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_PODS;
   Probe(Host host, std::string_view) : host_(host), closed_(host.reason("is closed")) {}
-  sdk::Status filter_node(const plimsoll_cycle&, Pod, Node node) const {
-    ++g_probed->filtered;
-    const bool closed =
-        node.label("closed").has_value() || g_probed->closed.contains(std::string(node.name()));
-    return closed ? sdk::Status::unschedulable(closed_) : sdk::Status::success();
+  sdk::Status filter(const plimsoll_cycle&, Pod, sdk::Nodes nodes, sdk::Verdicts verdicts) const {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!verdicts.open(i)) continue;
+      ++g_probed->filtered;
+      const std::string name(nodes[i].name());
+      const bool closed = nodes[i].label("closed").has_value() || g_probed->closed.contains(name);
+      if (closed) verdicts.set(i, sdk::Status::unschedulable(closed_));
+    }
+    return sdk::Status::success();
   }
-  int64_t score_node(const plimsoll_cycle&, Pod, Node node) const {
-    ++g_probed->scored;
-    return 100 - static_cast<int64_t>(node.pods().size());
+  sdk::Status score(const plimsoll_cycle&, Pod, sdk::Nodes nodes, std::span<int64_t> scores) const {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      ++g_probed->scored;
+      scores[i] = 100 - static_cast<int64_t>(nodes[i].pods().size());
+      const bool misread =
+          nodes.columns() != nullptr && g_probed->misread.contains(std::string(nodes[i].name()));
+      if (misread) scores[i] = 0;
+    }
+    return sdk::Status::success();
   }
   sdk::Status sign(Pod pod, sdk::Sink& sink) {
     sink.put_field(pod.label("kind").value_or(""));
@@ -292,6 +303,14 @@ TEST_F(ClassSharing, TheCheckFindsAPluginThatChangesItsMindAndTrustsItNoMore) {
   stats = classes();
   EXPECT_EQ(stats.different, 1U) << "nothing of it is kept";
   EXPECT_EQ(stats.tables, 1U);
+}
+
+TEST_F(ClassSharing, ChecksHoldTheColumnsAgainstEachNodeInTurn) {
+  start(1);
+  on_loop([&] { probed_.misread = {"n27"}; });
+  for (int i = 0; i < 20; ++i) place("c" + std::to_string(i), "x");
+  const ClassCache::Stats stats = classes();
+  EXPECT_EQ(stats.different, 1U) << "each check asks about one of the twenty by itself";
 }
 
 TEST_F(ClassSharing, TheLeastRecentlyUsedGoFirst) {
