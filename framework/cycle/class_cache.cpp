@@ -23,7 +23,7 @@ ClassTable* ClassCache::find(Framework& framework, const plimsoll_pod& pod) {
   if (const auto distrusted = distrusted_.find(profile); distrusted != distrusted_.end()) {
     fresh |= distrusted->second;
   }
-  entries_.push_front({signature_, profile, ClassTable(framework, fresh)});
+  entries_.push_front({signature_, profile, ClassTable(framework, fresh, room_)});
   by_signature_.emplace(entries_.front().signature, entries_.begin());
   ++stats_.tables;
   measure(entries_.front());
@@ -32,15 +32,16 @@ ClassTable* ClassCache::find(Framework& framework, const plimsoll_pod& pod) {
 
 // Tables grow when they are filled and with the cluster: what one needs is known the next time.
 void ClassCache::measure(Entry& entry) {
-  stats_.bytes -= entry.bytes;
+  table_bytes_ -= entry.bytes;
   entry.bytes = entry.signature.size() + entry.table.bytes();
-  stats_.bytes += entry.bytes;
-  while (stats_.bytes > options_.most_bytes && entries_.size() > 1) drop_last();
+  table_bytes_ += entry.bytes;
+  while (table_bytes_ > options_.most_bytes && entries_.size() > 1) drop_last();
+  stats_.bytes = table_bytes_ + room_.bytes();
 }
 
 void ClassCache::drop_last() {
   Entry& last = entries_.back();
-  stats_.bytes -= last.bytes;
+  table_bytes_ -= last.bytes;
   --stats_.tables;
   ++stats_.dropped;
   by_signature_.erase(last.signature);
@@ -73,11 +74,12 @@ void ClassCache::distrust(const Framework& framework, PluginIndex plugin) {
       ++entry;
       continue;
     }
-    stats_.bytes -= entry->bytes;
+    table_bytes_ -= entry->bytes;
     --stats_.tables;
     by_signature_.erase(entry->signature);
     entry = entries_.erase(entry);
   }
+  stats_.bytes = table_bytes_ + room_.bytes();
 }
 
 }  // namespace plimsoll

@@ -31,7 +31,7 @@ class ClassCache {
  public:
   struct Stats {
     size_t tables = 0;
-    size_t bytes = 0;
+    size_t bytes = 0;        // of these, and the room that they share
     uint64_t hits = 0;       // decisions from a table that was there
     uint64_t misses = 0;     // signatures without a table
     uint64_t dropped = 0;    // tables, for want of room
@@ -80,12 +80,14 @@ class ClassCache {
   [[nodiscard]] bool seen_before(size_t hash);
 
   ClassCacheOptions options_;
+  ClassTable::Room room_;
   Entries entries_;
   std::unordered_map<std::string_view, Entries::iterator> by_signature_;
   std::map<const Framework*, PluginMask> distrusted_;
   std::array<size_t, 4096> seen_{};  // hashes of signatures without a table, the last of each place
   std::string signature_;            // room for one, kept
   uint64_t decisions_ = 0;
+  size_t table_bytes_ = 0;
   Stats stats_;
 };
 

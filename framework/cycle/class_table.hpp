@@ -2,24 +2,31 @@
 // What is known of every node for one class of pods: pods whose signatures are equal, so that no
 // filter and no score can tell them apart (architecture, section 6).
 //
-// Columns by node slot: the verdict of the filters, the raw and the normalised score of each Score
-// plugin, the total, and the best node. The change log of the cluster says what became of each node
-// since the class was last asked for; only the plugins that rest on what changed run again, and
-// only for those nodes. Nothing is invalidated by hand: a row is as good as the log.
+// Columns by node slot, as narrow as their numbers allow: the verdict of the filters, the raw and
+// the normalised score of each Score plugin, and the best node. The change log of the cluster says
+// what became of each node since the class was last asked for; only the plugins that rest on what
+// changed run again, and only for those nodes. Nothing is invalidated by hand: a row is as good as
+// the log.
+//
+// A node takes some ten bytes of it (and twelve more for each that passes, unless all do), so that
+// the tables of a hundred classes fit where a hundred thousand nodes are.
 //
 // Plugins that do not sign, do not say on what they rest, or rest on more than the node (cluster
 // scope) are "fresh": their word is asked for each time (run_fresh_filters, score).
 //
 // Scheduler loop only. After an error of a plugin the table begins anew at its next use.
+// Verdicts are in class_table.cpp, scores in class_table_scores.cpp.
 
 #include <cstdint>
 #include <map>
-#include <utility>
+#include <span>
+#include <tuple>
 #include <vector>
 
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/cycle/contested_verdicts.hpp"
 #include "framework/cycle/diagnosis.hpp"
+#include "framework/cycle/narrow_column.hpp"
 #include "framework/cycle/node_ranking.hpp"
 #include "framework/runtime/framework.hpp"
 
@@ -27,8 +34,29 @@ namespace plimsoll {
 
 class ClassTable {
  public:
+  struct Work {
+    uint32_t slot;
+    uint32_t changed;
+    uint32_t before, after;  // the verdict
+  };
+  // What one call needs: one for all tables, which outlives them. Nothing in it is kept from one
+  // call to the next but that `changed` is all zero.
+  struct Room {
+    std::vector<uint32_t> changed;  // by slot
+    std::vector<Work> work;
+    std::vector<uint32_t> indices;
+    std::vector<uint32_t> slots;
+    std::vector<const plimsoll_node_info*> rows;
+    std::vector<uint8_t> codes;
+    std::vector<uint32_t> reasons;
+    std::vector<int64_t> scores;
+    std::vector<int64_t> totals;
+
+    [[nodiscard]] size_t bytes() const;
+  };
+
   // `fresh`: plugins whose word is not to be kept, whatever they declare.
-  ClassTable(const Framework& framework, const PluginMask& fresh);
+  ClassTable(const Framework& framework, const PluginMask& fresh, Room& room);
 
   // Brings the verdicts up to date with the cluster. After PreFilter: what that skips is left out.
   // Error: of a filter plugin.
@@ -87,99 +115,111 @@ class ClassTable {
     PluginIndex plugin;
     size_t position;
   };
+  struct Verdict {
+    uint8_t refuser = 0;  // index into filters_
+    uint8_t code = PLIMSOLL_SUCCESS;
+    uint32_t reason = 0;
+    size_t nodes = 0;  // that have it; 0: not in use
+  };
+  // Ids of verdicts; the next ones are refusals.
+  static constexpr uint32_t kUnknown = 0;  // no node, or nothing known of it
+  static constexpr uint32_t kFeasible = 1;
+  static constexpr uint32_t kFirstRefusal = 2;
+
   struct KeptScore {
     PluginIndex plugin;
     int64_t weight;
     uint32_t aspects;
     bool normalizes;
-    std::vector<int64_t> raw;        // by slot
-    std::vector<uint8_t> weighable;  // by slot: normalised, 0..100
+    NarrowColumn raw;         // by slot
+    NarrowColumn normalised;  // by slot, 0..100; empty if it does not normalize
     // If it normalizes: of the raw scores of counted rows; how many have the extreme.
     int64_t low = 0, high = 0;
     size_t at_low = 0, at_high = 0;
     bool extremes_stale = false;
-    // Those that `weighable` was made with.
+    // Those that `normalised` was made with.
     bool normalized = false;
     int64_t normalized_low = 0, normalized_high = 0;
 
     void count(int64_t value);
     void uncount(int64_t value);
+    [[nodiscard]] const NarrowColumn& weighed() const { return normalizes ? normalised : raw; }
   };
   struct FreshScore {
     PluginIndex plugin;
     int64_t weight;
   };
-  struct Row {
-    const plimsoll_node_info* node = nullptr;  // null: no node, or nothing known of it
-    uint32_t reason = 0;
-    uint8_t refuser = 0;  // index into filters_; kFeasible
-    uint8_t code = 0;
-    bool todo = false;     // in todo_
-    bool counted = false;  // its raw scores are in the extremes, and it is ranked
-    uint64_t scored = 0;   // bit i: scores_[i].raw is right
-  };
-  struct Work {
+  // What is known of a slot's scores.
+  static constexpr uint8_t kScored = 1;   // the raw ones are right
+  static constexpr uint8_t kCounted = 2;  // they are in the extremes, and the node is ranked
+  // A slot whose verdict or scores changed since the last rank().
+  struct Todo {
     uint32_t slot;
-    uint32_t changed;
-    uint8_t before;  // Row::refuser, kUnknown
-    uint8_t after;
-    uint8_t code;
-    uint32_t reason;
+    uint32_t changed;  // aspects whose scores are not up to date
   };
-  static constexpr uint8_t kFeasible = 0xff;
-  static constexpr uint8_t kUnknown = 0xfe;
   static constexpr size_t kMostPlugins = 60;  // of one kind; more are fresh
 
-  void begin(const CycleContext& cycle, const ClusterState& cluster);
-  void begin_scores(const CycleContext& cycle);
-  void read_log(const ClusterState& cluster);
+  // ---- verdicts
+  void begin(const CycleContext& cycle);
+  Status fill(const CycleContext& cycle, const plimsoll_pod& pod);
+  Status replay(const CycleContext& cycle, const plimsoll_pod& pod);
+  void grow();
+  void read_log();
+  Status judge(const CycleContext& cycle, const plimsoll_pod& pod, size_t filter);
   [[nodiscard]] bool has_to_run(const Work& work, size_t filter) const;
   void take(const Work& work);
-  void forget(uint32_t slot);
-  void leave(Row& row, uint32_t slot, uint8_t after);
-  void wants_scores(Row& row, uint32_t slot);
-  void find_extremes(KeptScore& score) const;
+  void leave(uint32_t verdict);
+  [[nodiscard]] uint32_t refusal(size_t filter, uint8_t code, uint32_t reason);
+  [[nodiscard]] bool feasible_at(uint32_t slot) const { return verdict_[slot] == kFeasible; }
+  [[nodiscard]] const plimsoll_node_info* row_at(uint32_t slot) const {
+    return cluster_->node_at(slot)->abi();
+  }
+
+  // ---- scores
+  void begin_scores(const CycleContext& cycle);
+  void note_change(uint32_t slot, uint32_t before, uint32_t after, uint32_t changed);
+  void gather_todo();
+  void take_raw(KeptScore& score, std::span<const uint32_t> slots, std::span<const int64_t> raw);
+  void find_extremes(KeptScore& score);
+  void count_all();
+  void count_todo(NodeRanking::LastChosen last_chosen);
   Status normalize(const CycleContext& cycle, const plimsoll_pod& pod, KeptScore& score, bool& all);
-  [[nodiscard]] int64_t total(uint32_t slot) const;
+  [[nodiscard]] std::span<const uint32_t> feasible_slots();
+  void add_up(std::span<const uint32_t> slots);
 
   const Framework& framework_;
   PluginMask fresh_;
-  bool known_ = false;  // false: begin anew
-  uint64_t seen_ = 0;   // the log up to here
+  Room& room_;
+  const ClusterState* cluster_ = nullptr;  // that of the last update
+  bool known_ = false;                     // false: begin anew
+  uint64_t seen_ = 0;                      // the log up to here
   PluginMask skip_filter_;
   PluginMask skip_score_;
   std::vector<KeptFilter> filters_;
   std::vector<FreshFilter> fresh_filters_;
 
-  std::vector<Row> rows_;  // by slot
+  NarrowColumn verdict_;                                                 // by slot: the id
+  std::vector<Verdict> verdicts_;                                        // by id
+  std::map<std::tuple<uint8_t, uint8_t, uint32_t>, uint32_t> refusals_;  // ids that are in use
+  std::vector<uint32_t> free_ids_;
+  uint32_t last_refusal_ = 0;  // the id; most nodes in a row are refused alike
   size_t feasible_count_ = 0;
   size_t node_count_ = 0;
-  const plimsoll_columns* columns_ = nullptr;  // of the cluster
+  // Unless all nodes are feasible.
   std::vector<const plimsoll_node_info*> feasible_;
   std::vector<uint32_t> feasible_slots_;
   bool feasible_stale_ = true;
-  std::map<uint32_t, size_t> by_reason_;
-  std::vector<size_t> refused_;  // by index into filters_
-  std::vector<size_t> pending_;
 
   bool scores_known_ = false;
   bool rankable_ = false;
+  bool none_ranked_ = false;  // all feasible nodes are still to be counted and ranked
   std::vector<KeptScore> scores_;
+  uint32_t score_aspects_ = 0;  // on which any of them rests
   std::vector<FreshScore> fresh_scores_;
-  std::vector<uint32_t> todo_;  // slots whose scores, or rank, are not up to date
+  std::vector<uint8_t> flags_;  // by slot
+  std::vector<Todo> todo_;
   NodeRanking ranking_;
   ContestedVerdicts contested_;
-
-  // Room for one call, kept.
-  std::vector<uint32_t> changed_;  // by slot
-  std::vector<Work> work_;
-  std::vector<uint32_t> batch_;
-  std::vector<uint32_t> batch_slots_;
-  std::vector<uint32_t> all_;
-  std::vector<const plimsoll_node_info*> batch_rows_;
-  std::vector<uint8_t> batch_codes_;
-  std::vector<uint32_t> batch_reasons_;
-  std::vector<int64_t> batch_scores_;
 };
 
 }  // namespace plimsoll

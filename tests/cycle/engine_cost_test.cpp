@@ -224,5 +224,18 @@ TEST(Classes, PodsOfAStatefulSetOrAnIndexedJobShareOne) {
   }
 }
 
+// So that the tables of a hundred templates fit into the room for them at 100,000 nodes.
+TEST(Classes, TakeFewBytesANode) {
+  for (const bool topology : {false, true}) {
+    constexpr size_t kNodes = 1'000;
+    Engine engine(kNodes, topology, true);
+    engine.place(Shape::kMixed, 300);
+    ASSERT_TRUE(engine.settle());
+    const ClassCache::Stats classes = engine.stats().classes;
+    ASSERT_GE(classes.tables, 20U);
+    EXPECT_LE(classes.bytes / classes.tables / kNodes, 25U) << "with topology: " << topology;
+  }
+}
+
 }  // namespace
 }  // namespace plimsoll
