@@ -231,7 +231,12 @@ void NodeInfo::remove_at(size_t index) {
 
 // ---- ClusterState: nodes
 
-NodeInfo& ClusterState::slot_for(std::string_view name) {
+bool ClusterState::has_name(uint32_t slot, std::string_view name) const {
+  return slot < slots_.size() && slots_[slot] && slots_[slot]->name() == name;
+}
+
+NodeInfo& ClusterState::slot_for(std::string_view name, uint32_t likely) {
+  if (has_name(likely, name)) return *slots_[likely];
   auto entry = by_name_.find(name);
   if (entry == by_name_.end()) {
     entry = by_name_.emplace(name, 0).first;
@@ -292,7 +297,8 @@ bool ClusterState::remove_node(std::string_view name) {
   return true;
 }
 
-const NodeInfo* ClusterState::node(std::string_view name) const {
+const NodeInfo* ClusterState::node(std::string_view name, uint32_t likely) const {
+  if (has_name(likely, name)) return node_at(likely);
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : node_at(found->second);
 }
@@ -326,7 +332,8 @@ const std::vector<uint32_t>& ClusterState::row_slots() const {
 PodChange ClusterState::upsert_pod(PodRef pod) {
   const std::string_view uid = view(pod->meta.uid);
   const auto found = pods_.find(uid);
-  NodeInfo& target = slot_for(view(pod->node_name));
+  NodeInfo& target =
+      slot_for(view(pod->node_name), found == pods_.end() ? kAnySlot : found->second.slot);
   if (found == pods_.end()) {
     pods_.emplace(uid, PodEntry{pod, target.slot(), false});
     const uint32_t aspects = pod_aspects(*pod);
@@ -367,8 +374,8 @@ bool ClusterState::remove_pod(std::string_view uid) {
   return true;
 }
 
-bool ClusterState::assume(PodRef pod) {
-  NodeInfo& target = slot_for(view(pod->node_name));
+bool ClusterState::assume(PodRef pod, uint32_t likely) {
+  NodeInfo& target = slot_for(view(pod->node_name), likely);
   if (!pods_.emplace(view(pod->meta.uid), PodEntry{pod, target.slot(), true}).second) {
     release_if_empty(target.slot());
     return false;

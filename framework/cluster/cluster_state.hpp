@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "framework/api/objects.hpp"
-#include "framework/base/string_map.hpp"
+#include "framework/base/flat_map.hpp"
 #include "framework/cluster/node_columns.hpp"
 
 namespace plimsoll {
@@ -85,7 +85,9 @@ class ClusterState {
   uint32_t upsert_node(NodeRef node);
   bool remove_node(std::string_view name);  // false: unknown
 
-  [[nodiscard]] const NodeInfo* node(std::string_view name) const;  // null: unknown or gone
+  // Null: unknown or gone. `likely`: its slot, if it has not changed; saves looking for the name.
+  static constexpr uint32_t kAnySlot = UINT32_MAX;
+  [[nodiscard]] const NodeInfo* node(std::string_view name, uint32_t likely = kAnySlot) const;
   [[nodiscard]] const NodeInfo* node_at(uint32_t slot) const;  // null: free, or its Node is gone
   [[nodiscard]] uint32_t slot_count() const { return static_cast<uint32_t>(slots_.size()); }
   // All nodes that have a Node object, in slot order. Valid until the next change of the set of
@@ -100,8 +102,9 @@ class ClusterState {
   // Adds or updates. A pod assumed on this node is confirmed, one assumed elsewhere moves.
   PodChange upsert_pod(PodRef pod);
   bool remove_pod(std::string_view uid);
-  // Assumes `pod` (whose node_name is set). False: the UID is already here, nothing was changed.
-  bool assume(PodRef pod);
+  // Assumes `pod` (whose node_name is set; `likely`: see node()). False: the UID is already here,
+  // nothing was changed.
+  bool assume(PodRef pod, uint32_t likely = kAnySlot);
   // Takes back an assumption; false if the pod is not assumed (unknown, or confirmed meanwhile).
   bool forget(std::string_view uid);
   [[nodiscard]] bool is_assumed(std::string_view uid) const;
@@ -137,15 +140,16 @@ class ClusterState {
     uint32_t slot;
     bool assumed;
   };
-  NodeInfo& slot_for(std::string_view name);  // made if new
+  [[nodiscard]] bool has_name(uint32_t slot, std::string_view name) const;
+  NodeInfo& slot_for(std::string_view name, uint32_t likely = kAnySlot);  // made if new
   void release_if_empty(uint32_t slot);
   void changed(NodeInfo& info, uint32_t aspects);
 
   NodeColumns::Slots slots_;
   NodeColumns columns_;  // of slots_
   std::vector<uint32_t> free_slots_;
-  StringMap<uint32_t> by_name_;
-  StringMap<PodEntry> pods_;  // by UID
+  FlatStringMap<uint32_t> by_name_;
+  FlatStringMap<PodEntry> pods_;  // by UID
   mutable std::vector<const plimsoll_node_info*> rows_;
   mutable std::vector<uint32_t> row_slots_;
   mutable bool rows_stale_ = true;

@@ -38,6 +38,7 @@ struct Scheduler::Attempt {
   PodRef pod;      // as it was popped; see Scheduler::as_nominated
   PodRef latest;   // a newer version that arrived meanwhile, or the original of a copy, or null
   PodRef assumed;  // on its node; null before assume
+  uint32_t slot = ClusterState::kAnySlot;  // of that node, then
   Framework& framework;
   std::shared_ptr<CycleContext> cycle;
   // Permit plugins that have not allowed it yet.

@@ -26,8 +26,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "framework/base/flat_map.hpp"
 #include "framework/base/result.hpp"
-#include "framework/base/string_map.hpp"
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/cluster/inbox.hpp"
 #include "framework/cycle/api_writer.hpp"
@@ -294,8 +294,8 @@ class Scheduler final : public Inbox, private HostBackend {
   ClassCache classes_;
   Nominator nominator_;
   SchedulingQueue queue_;
-  StringMap<std::unique_ptr<Attempt>> attempts_;  // by UID: waiting on Permit, or binding
-  std::unordered_set<std::string> waiting_;       // of these, UIDs that wait on Permit
+  FlatStringMap<std::unique_ptr<Attempt>> attempts_;  // by UID: waiting on Permit, or binding
+  std::unordered_set<std::string> waiting_;           // of these, UIDs that wait on Permit
   std::unordered_map<std::string, std::unordered_set<std::string>>
       known_objects_;  // kind -> "ns/name"
   std::unordered_set<std::string> unsynced_kinds_;

@@ -291,8 +291,9 @@ const plimsoll_node_info* Scheduler::best_of(NodeRows rows, std::span<const int6
 }
 
 bool Scheduler::reserve_and_permit(Attempt& attempt, const plimsoll_node_info* node) {
+  attempt.slot = node->slot;
   attempt.assumed = assigned_copy(attempt.pod, view(node->node->meta.name));
-  if (!cluster_.assume(attempt.assumed)) {
+  if (!cluster_.assume(attempt.assumed, node->slot)) {
     cluster_.touch(node->slot, PLIMSOLL_ASPECT_PODS);  // when it was last chosen did change
     // The pod is on a node already, by another way: the informer's word counts.
     queue_.done(attempt.uid());

@@ -86,12 +86,9 @@ std::vector<const NodeInfo*> contested_nodes(const plimsoll_pod& pod, const Clus
   for (const NominatedNode& nominated : nominator.by_node()) {
     if (nominated.highest_priority < pod.priority) continue;
     if (nominated.name == own && !yields_to_any(pod, nominated.pods)) continue;
-    const NodeInfo* node = cluster.node_at(nominated.slot);
-    if (node == nullptr || node->name() != nominated.name) {
-      node = cluster.node(nominated.name);
-      if (node == nullptr) continue;
-      nominated.slot = node->slot();
-    }
+    const NodeInfo* node = cluster.node(nominated.name, nominated.slot);
+    if (node == nullptr) continue;
+    nominated.slot = node->slot();
     nodes.push_back(node);
   }
   return nodes;

@@ -44,12 +44,12 @@ SchedulingQueue::~SchedulingQueue() = default;
 
 QueuedPod* SchedulingQueue::known(std::string_view uid) {
   const auto found = pods_.find(uid);
-  return found == pods_.end() ? nullptr : found->second.get();
+  return found == pods_.end() || found->second->departed ? nullptr : found->second.get();
 }
 
 const QueuedPod* SchedulingQueue::entry(std::string_view uid) const {
   const auto found = pods_.find(uid);
-  return found == pods_.end() ? nullptr : found->second.get();
+  return found == pods_.end() || found->second->departed ? nullptr : found->second.get();
 }
 
 PodRef SchedulingQueue::find(std::string_view uid) const {
@@ -152,14 +152,13 @@ void SchedulingQueue::add(PodRef pod, int64_t now_ms) {
     update(std::move(pod), now_ms);
     return;
   }
-  departed_.erase(uid);
   const Cause cause(*this, kPodAdd);
   auto entry = std::make_unique<QueuedPod>();
   entry->pod = std::move(pod);
   entry->profile = policy_.profile(*entry->pod);
   entry->queued_ms = now_ms;
   entry->key = policy_.sort_key(*entry->pod, now_ms);
-  QueuedPod& added = *pods_.emplace(uid, std::move(entry)).first->second;
+  QueuedPod& added = *pods_.insert_or_assign(uid, std::move(entry)).first->second;
   if (passes_gates(added)) {
     put_active(added, now_ms);
   } else {
@@ -206,10 +205,13 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
 }
 
 void SchedulingQueue::remove(std::string_view uid) {
-  forget(uid);
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   QueuedPod& entry = *found->second;
+  if (entry.departed) {
+    pods_.erase(found);
+    return;
+  }
   if (entry.place == QueuePlace::kInFlight) {
     end_flight(entry);
     prune_events();
@@ -328,31 +330,25 @@ void SchedulingQueue::requeue_after_attempt(QueuedPod& pod, uint64_t flight_sinc
 }
 
 void SchedulingQueue::done(std::string_view uid) {
-  const auto found = pods_.find(uid);
-  if (found == pods_.end() || found->second->place != QueuePlace::kInFlight) return;
-  end_flight(*found->second);
+  QueuedPod* pod = known(uid);
+  if (pod == nullptr || pod->place != QueuePlace::kInFlight) return;
+  end_flight(*pod);
   prune_events();
-  forget(uid);
-  departed_.insert(pods_.extract(found));
+  pod->departed = true;
 }
 
 void SchedulingQueue::restore(PodRef pod, const std::set<PluginIndex>& rejectors, int64_t now_ms) {
   const std::string uid(view(pod->meta.uid));
   if (known(uid) != nullptr) return;
-  const auto found = departed_.find(uid);
-  std::unique_ptr<QueuedPod> entry;
-  if (found == departed_.end()) {
-    entry = std::make_unique<QueuedPod>();
-  } else {
-    entry = std::move(found->second);
-    departed_.erase(found);
-  }
-  entry->pod = std::move(pod);
-  entry->profile = policy_.profile(*entry->pod);
-  entry->place = QueuePlace::kInFlight;
+  std::unique_ptr<QueuedPod>& entry = pods_[uid];
+  if (!entry) entry = std::make_unique<QueuedPod>();
+  QueuedPod& restored = *entry;
+  restored.departed = false;
+  restored.pod = std::move(pod);
+  restored.profile = policy_.profile(*restored.pod);
+  restored.place = QueuePlace::kInFlight;
   const Cause cause(*this, kScheduleAttemptFailure);
-  count_failure(*entry, rejectors, {}, now_ms);
-  QueuedPod& restored = *pods_.emplace(uid, std::move(entry)).first->second;
+  count_failure(restored, rejectors, {}, now_ms);
   // Never popped early, whoever failed it: what happened since done() is not known, so nothing says
   // that it will do better at once.
   if (!passes_gates(restored)) {
@@ -363,8 +359,8 @@ void SchedulingQueue::restore(PodRef pod, const std::set<PluginIndex>& rejectors
 }
 
 void SchedulingQueue::forget(std::string_view uid) {
-  const auto found = departed_.find(uid);
-  if (found != departed_.end()) departed_.erase(found);
+  const auto found = pods_.find(uid);
+  if (found != pods_.end() && found->second->departed) pods_.erase(found);
 }
 
 // ---- events
@@ -540,7 +536,7 @@ SchedulingQueue::Sizes SchedulingQueue::sizes() const {
 std::vector<const QueuedPod*> SchedulingQueue::list(QueuePlace place) const {
   std::vector<const QueuedPod*> found;
   for (const auto& [uid, pod] : pods_) {
-    if (pod->place == place) found.push_back(pod.get());
+    if (pod->place == place && !pod->departed) found.push_back(pod.get());
   }
   std::sort(found.begin(), found.end(),
             [](const QueuedPod* a, const QueuedPod* b) { return a->sequence < b->sequence; });

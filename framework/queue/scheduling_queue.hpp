@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "framework/api/objects.hpp"
-#include "framework/base/string_map.hpp"
+#include "framework/base/flat_map.hpp"
 #include "framework/queue/events.hpp"
 #include "framework/queue/indexed_heap.hpp"
 #include "framework/queue/queue_observer.hpp"
@@ -89,6 +89,7 @@ struct QueuedPod {
   size_t heap_index = 0;
   uint64_t looked_at = 0;                // the last event that it was looked at for
   std::optional<uint64_t> flight_since;  // in flight: the first event after it was popped
+  bool departed = false;  // done(), binding: kept for restore(), and unknown to all others
 };
 
 class SchedulingQueue {
@@ -144,7 +145,9 @@ class SchedulingQueue {
   // Calls `visit(const QueuedPod&)` for every pod that waits or is in flight, in no order.
   template <typename Visit>
   void for_each(const Visit& visit) const {
-    for (const auto& [uid, pod] : pods_) visit(*pod);
+    for (const auto& [uid, pod] : pods_) {
+      if (!pod->departed) visit(*pod);
+    }
   }
   [[nodiscard]] const QueuedPod* entry(std::string_view uid) const;
   [[nodiscard]] int64_t backoff_expiry(QueuedPod& pod) const;
@@ -202,9 +205,7 @@ class SchedulingQueue {
   QueueConfig config_;
   QueueObserver* observer_ = nullptr;
   std::string_view cause_;  // empty: a pod only changes its place within a queue
-  using ByUid = StringMap<std::unique_ptr<QueuedPod>>;
-  ByUid pods_;      // everything that waits or is in flight
-  ByUid departed_;  // done(), binding
+  FlatStringMap<std::unique_ptr<QueuedPod>> pods_;  // waiting, in flight, and departed
   IndexedHeap<QueuedPod, ByKey> active_;
   IndexedHeap<QueuedPod, ByExpiryWindow> backoff_;
   IndexedHeap<QueuedPod, ByExpiryWindow> error_backoff_;

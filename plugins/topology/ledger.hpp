@@ -32,6 +32,7 @@
 #include <plimsoll/objects.h>
 
 #include <atomic>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <memory>
 #include <memory_resource>
 #include <optional>
@@ -480,7 +481,7 @@ class Ledger {
   std::vector<Glance> glances_;            // by slot
   std::vector<GlanceCells> glance_cells_;  // by slot
   ZoneColumns columns_;                    // look() keeps them in step, too
-  std::unordered_map<PodKey, NodeRecord*, PodKeyHash> pods_;
+  boost::unordered_flat_map<PodKey, NodeRecord*, PodKeyHash> pods_;
   std::vector<uint32_t> touched_;
   std::vector<uint32_t> freed_;
   uint64_t event_ = 1;   // what the ledger hears of, counted

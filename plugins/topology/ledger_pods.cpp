@@ -98,10 +98,10 @@ Ledger::PodRecord* Ledger::find(const PodKey& key, NodeRecord*& node) {
   const auto at = pods_.find(key);
   if (at == pods_.end()) return nullptr;
   node = at->second;
-  for (PodRecord& pod : node->pods) {
-    if (pod.key == key) return &pod;
-  }
-  return nullptr;
+  // From the end: most pods are asked for soon after they came.
+  const auto pod = std::find_if(node->pods.rbegin(), node->pods.rend(),
+                                [&](const PodRecord& each) { return each.key == key; });
+  return pod == node->pods.rend() ? nullptr : &*pod;
 }
 
 void Ledger::add_pod(NodeRecord& node, PodRecord record) {

@@ -77,6 +77,22 @@ TEST_F(ClusterStateTest, AssumedPodIsConfirmedForgottenOrMoved) {
   EXPECT_EQ(cluster_.assumed_count(), 0U);
 }
 
+TEST_F(ClusterStateTest, ASlotIsOnlyLikely) {
+  cluster_.upsert_node(node("n"));
+  cluster_.upsert_node(node("m"));
+  const uint32_t slot = cluster_.node("n")->slot();
+  EXPECT_EQ(cluster_.node("n", slot), cluster_.node("n"));
+  EXPECT_EQ(cluster_.node("m", slot), cluster_.node("m")) << "it is another node's";
+  EXPECT_EQ(cluster_.node("m", 1000), cluster_.node("m"));
+  EXPECT_TRUE(cluster_.assume(pod("a", "m"), slot));
+  EXPECT_EQ(cpu_requested("m"), 1000);
+  cluster_.remove_node("n");
+  EXPECT_EQ(cluster_.node("n", slot), nullptr) << "it is free";
+  cluster_.upsert_node(node("o"));
+  EXPECT_EQ(cluster_.node("n", slot), nullptr);
+  EXPECT_EQ(cluster_.node("o", slot)->name(), "o");
+}
+
 TEST_F(ClusterStateTest, NodeThatVanishesKeepsItsPods) {
   cluster_.upsert_node(node("n"));
   cluster_.upsert_pod(pod("a", "n"));
