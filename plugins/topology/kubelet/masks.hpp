@@ -35,6 +35,15 @@ void for_each_column(ZoneMask mask, Visit&& visit) {
   return sum;
 }
 
+// The zones that have `need` each.
+[[nodiscard]] inline ZoneMask zones_with(const int64_t* cells, uint32_t zones, int64_t need) {
+  ZoneMask mask = 0;
+  for (uint32_t column = 0; column < zones; ++column) {
+    mask |= ZoneMask{cells[column] >= need} << column;
+  }
+  return mask;
+}
+
 // How many sets of `size` zones there are; saturates above kMaxMasks.
 [[nodiscard]] constexpr uint64_t choices(uint32_t zones, uint32_t size) {
   uint64_t count = 1;

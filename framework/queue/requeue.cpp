@@ -1,0 +1,229 @@
+// What brings a pod back: events, those that came while it was tried, backoffs that end.
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/queue/scheduling_queue.hpp"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kBackoffWindowMs = 1000;
+constexpr int64_t kBackoffFlushMs = 1000;
+constexpr int64_t kUnschedulableFlushMs = 30'000;
+// Labels of queue_incoming_pods_total besides those of cluster events.
+constexpr std::string_view kBackoffComplete = "BackoffComplete";
+constexpr std::string_view kForceActivate = "ForceActivate";
+// Events kept for pods in flight. A pod that waits on Permit for minutes may miss older ones; it is
+// then tried again after a backoff, as if one of them had helped.
+constexpr size_t kMaxInFlightEvents = 10'000;
+
+int64_t truncate_to_window(int64_t ms) {
+  return ms - ms % kBackoffWindowMs;
+}
+
+}  // namespace
+
+// ---- attempts under way, and what happened meanwhile
+
+void SchedulingQueue::begin_flight(QueuedPod& pod) {
+  const uint64_t since = events_begin_ + events_.size();
+  pod.flight_since = since;
+  ++in_flight_;
+  if (flight_starts_.empty() || flight_starts_.back().first != since) {
+    flight_starts_.emplace_back(since, 0);
+  }
+  ++flight_starts_.back().second;
+}
+
+uint64_t SchedulingQueue::end_flight(QueuedPod& pod) {
+  if (!pod.flight_since) return events_begin_ + events_.size();
+  const uint64_t since = *std::exchange(pod.flight_since, std::nullopt);
+  --in_flight_;
+  const auto start =
+      std::lower_bound(flight_starts_.begin(), flight_starts_.end(), since,
+                       [](const auto& each, uint64_t at) { return each.first < at; });
+  --start->second;
+  while (!flight_starts_.empty() && flight_starts_.front().second == 0) flight_starts_.pop_front();
+  return since;
+}
+
+// Events that every pod in flight has seen the beginning after are not needed any more.
+void SchedulingQueue::prune_events() {
+  const uint64_t needed =
+      flight_starts_.empty() ? events_begin_ + events_.size() : flight_starts_.front().first;
+  while (events_begin_ < needed) drop_oldest_event();
+}
+
+void SchedulingQueue::drop_oldest_event() {
+  if (observer_ != nullptr) observer_->event_kept(events_.front().event.label, -1);
+  events_.pop_front();
+  ++events_begin_;
+}
+
+void SchedulingQueue::remember(SeenEvent seen) {
+  if (observer_ != nullptr) observer_->event_kept(seen.event.label, +1);
+  events_.push_back(std::move(seen));
+  if (events_.size() > kMaxInFlightEvents) drop_oldest_event();
+}
+
+// ---- events and backoffs
+
+bool SchedulingQueue::is_interested(const SeenEvent& seen, const QueuedPod& pod,
+                                    PluginIndex plugin) {
+  return std::binary_search(seen.interested.begin(), seen.interested.end(),
+                            plugin_key(pod.profile, plugin));
+}
+
+// isPodWorthRequeuing.
+SchedulingQueue::Strategy SchedulingQueue::worth_requeuing(const QueuedPod& pod,
+                                                           const SeenEvent& seen) {
+  const ClusterEvent& event = seen.event;
+  if (pod.rejectors.empty() && pod.pending.empty()) return Strategy::kAfterBackoff;
+  if (event.wildcard) {
+    const bool others = event.new_pod && view(event.new_pod->meta.uid) != view(pod.pod->meta.uid);
+    return others ? Strategy::kSkip : Strategy::kAfterBackoff;
+  }
+  const auto says_queue = [&](PluginIndex plugin) {
+    return is_interested(seen, pod, plugin) &&
+           policy_.hint(*pod.pod, plugin_key(pod.profile, plugin), event) == QueueHint::kQueue;
+  };
+  // A plugin that answered Pending waited for just this, so the pod has deserved no penalty.
+  if (std::any_of(pod.pending.begin(), pod.pending.end(), says_queue)) {
+    return Strategy::kImmediately;
+  }
+  return std::any_of(pod.rejectors.begin(), pod.rejectors.end(), says_queue)
+             ? Strategy::kAfterBackoff
+             : Strategy::kSkip;
+}
+
+int64_t SchedulingQueue::backoff_expiry(QueuedPod& pod) const {
+  if (pod.backoff_expiry_ms >= 0) return pod.backoff_expiry_ms;
+  const uint32_t count =
+      pod.consecutive_errors > 0 ? pod.consecutive_errors : pod.unschedulable_count;
+  if (count == 0 || config_.max_backoff_ms == 0) {
+    pod.backoff_expiry_ms = 0;
+  } else {
+    int64_t delay = config_.initial_backoff_ms;
+    for (uint32_t i = 1; i < count && delay < config_.max_backoff_ms; ++i) delay *= 2;
+    pod.backoff_expiry_ms =
+        truncate_to_window(pod.queued_ms + std::min(delay, config_.max_backoff_ms));
+  }
+  return pod.backoff_expiry_ms;
+}
+
+// Expiry and now are compared in whole windows; the window of the expiry itself still counts as
+// backing off.
+bool SchedulingQueue::backing_off(QueuedPod& pod, int64_t now_ms) const {
+  const int64_t expiry = backoff_expiry(pod);
+  return expiry != 0 && expiry >= truncate_to_window(now_ms);
+}
+
+// requeuePodWithQueueingStrategy.
+void SchedulingQueue::requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms) {
+  take_out(pod);
+  if (strategy == Strategy::kSkip || !passes_gates(pod)) {
+    put(pod, QueuePlace::kUnschedulable);
+  } else if (strategy == Strategy::kAfterBackoff && backing_off(pod, now_ms)) {
+    const bool error = pod.rejectors.empty() && pod.pending.empty();
+    put(pod, error ? QueuePlace::kErrorBackoff : QueuePlace::kBackoff);
+  } else {
+    put_active(pod, now_ms);
+  }
+}
+
+void SchedulingQueue::move_all(const ClusterEvent& event, int64_t now_ms,
+                               std::string_view except_uid) {
+  SeenEvent seen{event, policy_.interested(event)};
+  if (seen.interested.empty() && !event.wildcard) return;
+  std::vector<QueuedPod*> pods;
+  ++looks_;
+  const auto collect = [&](const BySequence& waiting) {
+    for (const auto& [sequence, pod] : waiting) {
+      if (std::exchange(pod->looked_at, looks_) == looks_) continue;
+      if (pod->pod->priority > event.max_priority) continue;
+      if (view(pod->pod->meta.uid) != except_uid) pods.push_back(pod);
+    }
+  };
+  if (event.wildcard) {
+    collect(unschedulable_);
+  } else {
+    for (const PluginKey plugin : seen.interested) {
+      const auto waiting = waiting_for_.find(plugin);
+      if (waiting != waiting_for_.end()) collect(waiting->second);
+    }
+    // In the order in which they became unschedulable, whichever plugin they were found by.
+    std::sort(pods.begin(), pods.end(),
+              [](const QueuedPod* a, const QueuedPod* b) { return a->sequence < b->sequence; });
+  }
+  move(pods, std::move(seen), now_ms);
+}
+
+// movePodsToActiveOrBackoffQueue.
+void SchedulingQueue::move(const std::vector<QueuedPod*>& pods, SeenEvent seen, int64_t now_ms) {
+  const Cause cause(*this, seen.event.label);
+  for (QueuedPod* pod : pods) {
+    // Only what the gating plugin registered can open its gate.
+    if (pod->gated_by && !is_interested(seen, *pod, *pod->gated_by)) continue;
+    const Strategy strategy = worth_requeuing(*pod, seen);
+    if (strategy != Strategy::kSkip) requeue(*pod, strategy, now_ms);
+  }
+  if (in_flight_ != 0) remember(std::move(seen));
+}
+
+void SchedulingQueue::activate(std::string_view uid, int64_t now_ms) {
+  QueuedPod* pod = known(uid);
+  if (pod == nullptr) return;
+  ClusterEvent event = force_activate_event();
+  const Cause cause(*this, kForceActivate);
+  switch (pod->place) {
+    case QueuePlace::kActive:
+      return;
+    case QueuePlace::kBackoff:
+    case QueuePlace::kErrorBackoff:  // passed the gates when it was put there
+      take_out(*pod);
+      put_active(*pod, now_ms);
+      return;
+    case QueuePlace::kUnschedulable:
+      requeue(*pod, Strategy::kImmediately, now_ms);
+      return;
+    case QueuePlace::kInFlight:
+      event.new_pod = pod->pod;
+      remember({std::move(event), {}});
+      return;
+  }
+}
+
+void SchedulingQueue::flush_backoff(int64_t now_ms) {
+  const Cause cause(*this, kBackoffComplete);
+  for (auto* heap : {&backoff_, &error_backoff_}) {
+    while (!heap->empty() && !backing_off(*heap->top(), now_ms)) {
+      put_active(*heap->pop(), now_ms);
+    }
+  }
+}
+
+// flushUnschedulablePodsLeftover. Pods in flight hear of it too, as of any other event.
+void SchedulingQueue::flush_unschedulable(int64_t now_ms) {
+  std::vector<QueuedPod*> stale;
+  for (const auto& [sequence, pod] : unschedulable_) {
+    if (now_ms - pod->queued_ms <= config_.max_in_unschedulable_ms) continue;
+    pod->flushed = true;
+    stale.push_back(pod);
+  }
+  if (stale.empty()) return;
+  ClusterEvent timeout = unschedulable_timeout_event();
+  std::vector<PluginKey> interested = policy_.interested(timeout);
+  move(stale, {std::move(timeout), std::move(interested)}, now_ms);
+}
+
+int64_t SchedulingQueue::flush(int64_t now_ms) {
+  flush_backoff(now_ms);
+  if (now_ms >= next_unschedulable_flush_ms_) {
+    flush_unschedulable(now_ms);
+    next_unschedulable_flush_ms_ = now_ms + kUnschedulableFlushMs;
+  }
+  return truncate_to_window(now_ms) + kBackoffFlushMs;
+}
+
+}  // namespace plimsoll
