@@ -6,8 +6,9 @@
 #include <cctype>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <optional>
+#include <sstream>
+#include <utility>
 
 namespace plimsoll::lint {
 namespace {
@@ -72,7 +73,9 @@ bool is_label_key(std::string_view text) {
 Result<std::vector<std::string>> words_in_file(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return fail(ErrorCode::kNotFound, path.string() + ": cannot be read");
-  const std::string file{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  std::ostringstream content;
+  content << stream.rdbuf();
+  const std::string file = std::move(content).str();
   std::vector<std::string> words;
   for (const std::string_view section : constant_sections(file)) {
     for (size_t at = 0; at < section.size();) {
