@@ -37,6 +37,10 @@ set(PLIMSOLL_SANITIZE "" CACHE STRING "Sanitizers to build with: 'address,undefi
 if(PLIMSOLL_SANITIZE)
   add_compile_options(-fsanitize=${PLIMSOLL_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${PLIMSOLL_SANITIZE})
+  if(PLIMSOLL_SANITIZE MATCHES "address")
+    # Compiles little longer than -O0 and runs in half the time. ThreadSanitizer gains nothing by it.
+    string(REPLACE -O0 -Og CMAKE_CXX_FLAGS_DEBUG "${CMAKE_CXX_FLAGS_DEBUG}")
+  endif()
   if(PLIMSOLL_SANITIZE MATCHES "thread")
     add_compile_options(-Wno-tsan) # Asio uses atomic_thread_fence, which ThreadSanitizer does not model
   endif()

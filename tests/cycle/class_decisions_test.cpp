@@ -15,18 +15,14 @@
 #include "tests/cycle/random_cluster.hpp"
 #include "tests/cycle/random_objects.hpp"
 #include "tests/support/environment.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll::testing {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kDecisions = 5'000;
-constexpr uint64_t kDecisionsInCi = kDecisions;
-#else
-constexpr uint64_t kDecisions = 30'000;
-constexpr uint64_t kDecisionsInCi = 200'000;  // where CI is set
-#endif
+constexpr uint64_t kDecisions = test::cases(30'000);
+constexpr uint64_t kDecisionsInCi = test::kSanitized ? kDecisions : 200'000;  // where CI is set
 constexpr uint32_t kSeed = 7;
 constexpr size_t kNodeNames = 10;
 constexpr size_t kShapes = 8;

@@ -14,13 +14,14 @@
 #include "framework/base/log.hpp"
 #include "tests/cycle/random_life.hpp"
 #include "tests/support/environment.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll::testing {
 namespace {
 
 constexpr uint32_t kFirstSeed = 53;
-constexpr uint64_t kRounds = 50;
+constexpr uint64_t kRounds = test::cases(50);
 constexpr int kRests = 6;          // in a life
 constexpr size_t kMostSteps = 60;  // between them
 

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "tests/plugins/topology/node_life.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll::topology {
@@ -38,32 +39,32 @@ LifeTotals run(LifeOptions options, uint32_t usual_seed, uint32_t seeds) {
   return sum;
 }
 
-constexpr uint32_t kSeeds = 60;
+constexpr uint32_t kSeeds = test::cases(60);
 
 TEST(LedgerProperty, WithFactsEveryPodIsAdmitted) {
   const LifeTotals totals = run({.deletions = false}, 0, kSeeds);
-  EXPECT_GT(totals.admitted, 300);
+  EXPECT_GT(totals.admitted, 5 * kSeeds);
 }
 
 TEST(LedgerProperty, WithFactsAndDeletionsToo) {
   const LifeTotals totals = run({}, 1000, 2 * kSeeds);
-  EXPECT_GT(totals.admitted, 1000);
+  EXPECT_GT(totals.admitted, 16 * kSeeds);
 }
 
 TEST(LedgerProperty, AfterCrashesToo) {
   const LifeTotals totals = run({.crashes = true}, 2000, 2 * kSeeds);
-  EXPECT_GT(totals.admitted, 1000);
+  EXPECT_GT(totals.admitted, 16 * kSeeds);
 }
 
 TEST(LedgerProperty, AfterEventsThatNobodyToldToo) {
   const LifeTotals totals = run({.crashes = true, .gaps = true}, 6000, 2 * kSeeds);
-  EXPECT_GT(totals.admitted, 1000);
+  EXPECT_GT(totals.admitted, 16 * kSeeds);
 }
 
 // Where there is nothing that counts leave out, they are as good as facts.
 TEST(LedgerProperty, OnCountsThatSayAllToo) {
   const LifeTotals totals = run({.facts = false, .plain = true}, 5000, 2 * kSeeds);
-  EXPECT_GT(totals.admitted, 1000);
+  EXPECT_GT(totals.admitted, 16 * kSeeds);
   EXPECT_EQ(totals.refused, 0);
 }
 
