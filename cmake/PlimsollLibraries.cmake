@@ -8,6 +8,7 @@ find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED) # headers onl
 find_package(prometheus-cpp REQUIRED) # only its core is linked
 find_package(spdlog 1.10 REQUIRED)
 find_package(PkgConfig REQUIRED)
+pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2>=1.52)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.9)
 find_package(yaml-cpp 0.7 REQUIRED)
 find_package(tl-expected REQUIRED)

@@ -1,9 +1,13 @@
 #include "informer/http_client.hpp"
 
+#include <poll.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <future>
 #include <map>
 #include <mutex>
@@ -13,6 +17,7 @@
 #include <vector>
 
 #include "framework/base/log.hpp"
+#include "informer/http2_links.hpp"
 #include "informer/http_transfer.hpp"
 
 namespace plimsoll::informer {
@@ -24,6 +29,7 @@ using std::chrono::milliseconds;
 constexpr std::size_t kIdleHandles = 256;  // kept for later requests
 constexpr std::size_t kHeaderLines = 32;   // kinds of requests whose headers are kept
 constexpr long kKeptConnections = 512;     // libcurl's own limit goes by the requests under way
+constexpr int kSentAgain = 3;              // of what the server did not look at
 
 }  // namespace
 
@@ -34,9 +40,11 @@ struct HttpClient::Impl {
   HttpClientOptions options;
   std::unique_ptr<TransferSetup> setup;  // looks into the three above
   CURLM* multi = nullptr;
+  int waker = -1;  // an eventfd
 
-  std::mutex mutex;  // guards posted and closed
+  std::mutex mutex;  // guards the next three
   std::vector<std::function<void()>> posted;
+  bool asleep = false;  // the thread waits for its sockets
   bool closed = false;
   std::atomic<std::uint64_t> next_id{1};
   std::atomic<bool> stopping{false};
@@ -48,23 +56,34 @@ struct HttpClient::Impl {
   std::vector<Handle> idle_handles;
   std::vector<HeaderLinesRef> header_lines;  // the kinds of requests that there were
   std::multimap<Clock::time_point, std::pair<TimerId, std::function<void()>>> timers;
-  std::vector<RequestId> waiting;  // for a credential
+  std::unique_ptr<Http2Links> links;
+  std::deque<RequestId> parked;  // until a link has room
+  bool libcurl_works = false;    // it has handles under way
+  std::vector<curl_waitfd> sockets;
+  std::vector<pollfd> polled;
+  bool more_to_read = false;                                 // from links
+  Clock::time_point next_expiry = Clock::time_point::max();  // of what libcurl does not time
+  std::vector<RequestId> waiting;                            // for a credential
   std::jthread refresher;
   bool refreshing = false;
   bool suspicious = false;  // a request was not answered in time: so may be its connection
 
   // Puts `function` into the queue; false, with `function` untouched, if the thread has ended.
   bool enqueue(std::function<void()>& function) {
-    bool first = false;
+    bool sleeping = false;
     {
       const std::lock_guard lock(mutex);
       if (closed) return false;
-      first = posted.empty();
       posted.push_back(std::move(function));
+      sleeping = std::this_thread::get_id() != thread_id && std::exchange(asleep, false);
     }
-    // Whoever is not the first: the thread has been woken already, or is at work.
-    if (first && std::this_thread::get_id() != thread_id) curl_multi_wakeup(multi);
+    if (sleeping) wake();  // else it has been woken already, or is at work
     return true;
+  }
+
+  void wake() const {
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(waker, &one, sizeof one));
   }
 
   // ---- the thread ----
@@ -74,18 +93,46 @@ struct HttpClient::Impl {
     while (!stopping.load()) {
       run_posted();
       run_timers();
-      int running = 0;
-      curl_multi_perform(multi, &running);
-      reap();
-      curl_multi_poll(multi, nullptr, 0, poll_time(), nullptr);
+      expire();
+      drive_libcurl();
+      links->flush();
+      settle();
+      sleep(sleep_time());
     }
     shut_down();
+  }
+
+  void drive_libcurl() {
+    if (!libcurl_works) return;
+    int running = 0;
+    curl_multi_perform(multi, &running);
+    libcurl_works = running > 0;
+    reap();
+  }
+
+  // Until a socket has something, somebody wakes it, or `most` is over.
+  void sleep(int most) {
+    sockets.assign(1, {waker, CURL_WAIT_POLLIN, 0});
+    links->add_sockets(sockets);
+    if (libcurl_works) {
+      curl_multi_poll(multi, sockets.data(), static_cast<unsigned>(sockets.size()), most, nullptr);
+    } else {
+      polled.clear();
+      for (const curl_waitfd& each : sockets) polled.push_back({each.fd, each.events, 0});
+      ::poll(polled.data(), polled.size(), most);
+      for (std::size_t i = 0; i < polled.size(); ++i) sockets[i].revents = polled[i].revents;
+    }
+    std::uint64_t count = 0;
+    if (sockets[0].revents != 0) static_cast<void>(!::read(waker, &count, sizeof count));
+    more_to_read = links->read(sockets, 1);
+    settle();
   }
 
   bool run_posted() {
     std::vector<std::function<void()>> batch;
     {
       const std::lock_guard lock(mutex);
+      asleep = false;
       batch.swap(posted);
     }
     for (auto& function : batch) guarded("posted", function);
@@ -100,13 +147,16 @@ struct HttpClient::Impl {
     }
   }
 
-  int poll_time() {
+  int sleep_time() {
     {
       const std::lock_guard lock(mutex);
-      if (!posted.empty()) return 0;
+      if (!posted.empty() || more_to_read) return 0;
+      asleep = true;
     }
-    if (timers.empty()) return 60'000;
-    const auto left = std::chrono::ceil<milliseconds>(timers.begin()->first - Clock::now()).count();
+    Clock::time_point next = next_expiry;
+    if (!timers.empty()) next = std::min(next, timers.begin()->first);
+    if (next == Clock::time_point::max()) return 60'000;
+    const auto left = std::chrono::ceil<milliseconds>(next - Clock::now()).count();
     return static_cast<int>(std::clamp<long long>(left, 0, 60'000));
   }
 
@@ -116,7 +166,11 @@ struct HttpClient::Impl {
       if (message->msg != CURLMSG_DONE) continue;
       void* user = nullptr;
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &user);
-      finish(*static_cast<Transfer*>(user), message->data.result);
+      if (user == nullptr) {
+        links->connected(message->easy_handle, message->data.result);
+      } else {
+        finish(*static_cast<Transfer*>(user), message->data.result);
+      }
     }
   }
 
@@ -138,6 +192,7 @@ struct HttpClient::Impl {
       }
     }
     timers.clear();
+    links->clear();
     for (const Handle& handle : idle_handles) curl_easy_cleanup(handle.easy);
     idle_handles.clear();
     header_lines.clear();
@@ -194,15 +249,104 @@ struct HttpClient::Impl {
     }
     // (With a limit of connections, it might wait for ever for one of them to end.)
     transfer.fresh_connection = std::exchange(suspicious, false) && options.max_connections == 0;
-    transfer.handle = take_handle(transfer.credential);
-    if (transfer.handle.easy == nullptr) {
-      complete(transfer, fail(ErrorCode::kInternal, "libcurl is out of memory"));
+    transfer.headers = headers_for(transfer.request, transfer.credential);
+    set_limits(*setup, transfer);
+    if (links->serve(*transfer.credential)) {
+      next_expiry = std::min(next_expiry, transfer.expires);
+      if (!place(transfer)) return;
+    } else if (!give_to_libcurl(transfer)) {
       return;
     }
-    transfer.headers = headers_for(transfer.request, transfer.credential);
+    watch_idle(transfer);
+  }
+
+  // Both: false if there was no memory for it, and it is gone.
+  bool give_to_libcurl(Transfer& transfer) {
+    transfer.handle = take_handle(transfer.credential);
+    if (transfer.handle.easy == nullptr) return no_memory(transfer);
     set_up(*setup, transfer);
     curl_multi_add_handle(multi, transfer.handle.easy);
-    watch_idle(transfer);
+    libcurl_works = true;
+    return true;
+  }
+
+  bool place(Transfer& transfer) {
+    const Http2Links::Place place = links->place(transfer);
+    if (place == Http2Links::Place::kNoMemory) return no_memory(transfer);
+    transfer.awaits_link = place == Http2Links::Place::kNone;
+    if (transfer.awaits_link) parked.push_back(transfer.id);
+    // It may be a new one, which libcurl connects.
+    if (transfer.link != nullptr && transfer.link->state() == Http2Link::State::kConnecting) {
+      libcurl_works = true;
+    }
+    return true;
+  }
+
+  bool no_memory(Transfer& transfer) {
+    complete(transfer, fail(ErrorCode::kInternal, "libcurl is out of memory"));
+    return false;
+  }
+
+  // ---- links ----
+
+  // What became of what links carried.
+  void settle() {
+    for (const LinkEnd& end : links->take_ended()) {
+      const auto found = transfers.find(end.id);
+      if (found == transfers.end()) continue;
+      Transfer& transfer = *found->second;
+      if (end.untouched && transfer.refused < kSentAgain) {
+        ++transfer.refused;
+        start_over(transfer);
+      } else {
+        finish(transfer, end.code);
+      }
+    }
+    for (const RequestId id : links->take_handed_over()) {
+      const auto found = transfers.find(id);
+      if (found != transfers.end()) start_over(*found->second);
+    }
+    unpark();
+    links->tidy();
+  }
+
+  // Those that were there first are given room first.
+  void unpark() {
+    if (parked.empty()) return;
+    std::deque<RequestId> queue;
+    queue.swap(parked);
+    for (const RequestId id : queue) {
+      const auto found = transfers.find(id);
+      if (found == transfers.end() || !found->second->awaits_link) continue;
+      if (parked.empty()) {
+        place(*found->second);
+      } else {
+        parked.push_back(id);
+      }
+    }
+  }
+
+  // What links carry, or will, and was not answered in time. (libcurl looks to its own.)
+  void expire() {
+    const Clock::time_point now = Clock::now();
+    if (now < next_expiry) return;
+    next_expiry = Clock::time_point::max();
+    std::vector<RequestId> due;
+    for (const auto& [id, transfer] : transfers) {
+      if (transfer->link == nullptr && !transfer->awaits_link) continue;
+      if (transfer->expires <= now) {
+        due.push_back(id);
+      } else {
+        next_expiry = std::min(next_expiry, transfer->expires);
+      }
+    }
+    for (const RequestId id : due) {
+      Transfer& late = *transfers.find(id)->second;
+      if (late.link != nullptr) late.link->doubt(late.expires - late.time_left);
+      const std::string text = "nothing for " + std::to_string(late.time_left.count()) + " ms";
+      text.copy(late.error_text.data(), late.error_text.size() - 1);
+      complete(late, fail(transport_error(*setup, late, CURLE_OPERATION_TIMEDOUT)));
+    }
   }
 
   void watch_idle(Transfer& transfer) {
@@ -223,15 +367,21 @@ struct HttpClient::Impl {
         arm_idle(idle, limit - quiet);
         return;
       }
-      suspicious = true;
+      if (idle.link != nullptr) {
+        idle.link->doubt(idle.last_activity);
+      } else {
+        suspicious = true;
+      }
       complete(idle, fail(ErrorCode::kUnavailable, "the API server at " + access.server +
                                                        " sent nothing for " +
                                                        std::to_string(limit.count()) + " ms"));
     });
   }
 
-  // Takes the transfer off libcurl; its handle waits for the next request.
+  // Takes the transfer off its link, or off libcurl; its handle waits for the next request.
   void detach(Transfer& transfer) {
+    if (transfer.link != nullptr) transfer.link->give_up(transfer);
+    transfer.awaits_link = false;
     if (transfer.handle.easy != nullptr) {
       curl_multi_remove_handle(multi, transfer.handle.easy);
       curl_easy_setopt(transfer.handle.easy, CURLOPT_ERRORBUFFER, nullptr);
@@ -247,13 +397,17 @@ struct HttpClient::Impl {
     drop_timer(std::exchange(transfer.credential_timer, 0));
   }
 
+  void start_over(Transfer& transfer) {
+    detach(transfer);
+    transfer.response = HttpResponse{};
+    start(transfer);
+  }
+
   void finish(Transfer& transfer, CURLcode code) {
     if (code == CURLE_OK && transfer.response.status == 401 && !transfer.retried &&
         credentials->reject(transfer.credential->generation)) {
       transfer.retried = true;
-      detach(transfer);
-      transfer.response = HttpResponse{};
-      start(transfer);
+      start_over(transfer);
       return;
     }
     // Its connection may be dead without anybody knowing it, and HTTP/2 would put the next try onto
@@ -349,7 +503,9 @@ HttpClient::HttpClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 HttpClient::~HttpClient() {
   stop();
+  impl_->links.reset();
   if (impl_->multi != nullptr) curl_multi_cleanup(impl_->multi);
+  if (impl_->waker >= 0) ::close(impl_->waker);
 }
 
 Result<std::unique_ptr<HttpClient>> HttpClient::create(
@@ -373,8 +529,13 @@ Result<std::unique_ptr<HttpClient>> HttpClient::create(
   curl_multi_setopt(impl->multi, CURLMOPT_MAXCONNECTS, kKeptConnections);
   curl_multi_setopt(impl->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
                     static_cast<long>(options.max_connections));
+  impl->waker = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   std::unique_ptr<HttpClient> client(new HttpClient(std::move(impl)));
   Impl* raw = client->impl_.get();
+  if (raw->waker < 0) return fail(ErrorCode::kInternal, "there is no file descriptor left");
+  raw->links = std::make_unique<Http2Links>(
+      *raw->setup, raw->multi,
+      [raw](const CredentialRef& credential) { return raw->take_handle(credential); });
   std::promise<void> started;
   raw->thread = std::thread([raw, &started] {
     raw->thread_id = std::this_thread::get_id();
@@ -454,7 +615,7 @@ void HttpClient::cancel_timer(TimerId id) {
 void HttpClient::stop() {
   if (!impl_->thread.joinable()) return;
   impl_->stopping.store(true);
-  curl_multi_wakeup(impl_->multi);
+  impl_->wake();
   impl_->thread.join();
 }
 

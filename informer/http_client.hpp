@@ -1,5 +1,6 @@
 #pragma once
-// HTTP to one API server: libcurl's multi interface driven by an I/O thread of its own.
+// HTTP to one API server, on an I/O thread of its own: HTTP/2 on links (http2_link.hpp), or
+// libcurl's multi interface where the server or a proxy does not allow it.
 //
 // Any thread submits; callbacks, timers and posted functions all run on the I/O thread, one after
 // the other, so what lives only there (reflectors, write queues) needs no lock. Callbacks must not

@@ -2,10 +2,12 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 #ifndef PLIMSOLL_VERSION
 #define PLIMSOLL_VERSION "dev"
@@ -27,53 +29,38 @@ bool same_header(std::string_view name, std::string_view wanted) {
          });
 }
 
+std::string lower_case(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  }
+  return text;
+}
+
 std::size_t on_header(char* data, std::size_t size, std::size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
   const std::string_view line(data, size * count);
-  transfer.last_activity = Clock::now();
   if (line.starts_with("HTTP/")) {
-    transfer.response = HttpResponse{};
+    int status = 0;
     const std::size_t space = line.find(' ');
     if (space != std::string_view::npos) {
-      std::from_chars(line.data() + space + 1, line.data() + line.size(), transfer.response.status);
+      std::from_chars(line.data() + space + 1, line.data() + line.size(), status);
     }
-    return size * count;
+    answer_begins(transfer, status);
+    return line.size();
   }
-  if (line == "\r\n" && transfer.response.ok() && transfer.handlers.on_open) {
-    guarded("on_open", transfer.handlers.on_open);
-  }
+  if (line == "\r\n") answer_headers_end(transfer);
   const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return size * count;
-  const std::string_view name = line.substr(0, colon);
+  if (colon == std::string_view::npos) return line.size();
   std::string_view value = line.substr(colon + 1);
   while (!value.empty() && value.front() == ' ') value.remove_prefix(1);
   while (!value.empty() && (value.back() == '\r' || value.back() == '\n')) value.remove_suffix(1);
-  if (same_header(name, "retry-after")) {
-    long seconds = 0;
-    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), seconds);
-    if (parsed.ec == std::errc() && seconds >= 0 && seconds <= 3600) {
-      transfer.response.retry_after = std::chrono::seconds(seconds);
-    }
-  } else if (same_header(name, "content-type")) {
-    transfer.response.content_type = value;
-  }
-  return size * count;
+  answer_header(transfer, line.substr(0, colon), value);
+  return line.size();
 }
 
 std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user) {
-  auto& transfer = *static_cast<Transfer*>(user);
   const std::string_view chunk(data, size * count);
-  transfer.last_activity = Clock::now();
-  if (transfer.handlers.on_data && transfer.response.ok()) {
-    guarded("on_data", [&] { transfer.handlers.on_data(chunk); });
-    return chunk.size();
-  }
-  if (transfer.response.body.size() + chunk.size() > transfer.max_body) {
-    transfer.too_large = true;
-    return 0;
-  }
-  transfer.response.body.append(chunk);
-  return chunk.size();
+  return answer_data(*static_cast<Transfer*>(user), chunk) ? chunk.size() : 0;
 }
 
 // A new connection's socket. Keep-alive alone finds a dead peer only on a silent connection: while
@@ -86,8 +73,29 @@ int on_socket(void* user, curl_socket_t socket, curlsocktype) {
   return CURL_SOCKOPT_OK;
 }
 
-bool has_body(const HttpRequest& request) {
-  return request.method != "GET" && (request.method == "POST" || !request.body.empty());
+CURLcode offer_http2(CURL*, void* context, void*) {
+  static constexpr std::array<unsigned char, 12> kProtocols{2,   'h', '2', 8,   'h', 't',
+                                                            't', 'p', '/', '1', '.', '1'};
+  auto* tls = static_cast<SSL_CTX*>(context);
+  if (SSL_CTX_set_alpn_protos(tls, kProtocols.data(), kProtocols.size()) != 0) {
+    return CURLE_OUT_OF_MEMORY;
+  }
+  // Else OpenSSL asks the kernel twice for each record, and frees its buffer after each.
+  SSL_CTX_set_read_ahead(tls, 1);
+  SSL_CTX_clear_mode(tls, SSL_MODE_RELEASE_BUFFERS);
+  return CURLE_OK;
+}
+
+// Whether anybody is between us and the API server, as libcurl sees it.
+bool has_proxy(const ServerAccess& access, const ServerUrl& url) {
+  if (!access.proxy_url.empty()) return true;
+  if (is_loopback(url.host)) return false;
+  const auto is_set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value != 0;
+  };
+  return is_set("https_proxy") || is_set("HTTPS_PROXY") || is_set("all_proxy") ||
+         is_set("ALL_PROXY");
 }
 
 bool is_renamed(const ServerAccess& access, const ServerUrl& url) {
@@ -141,6 +149,49 @@ void set_tls(const TransferSetup& setup, const Handle& handle) {
 
 }  // namespace
 
+bool has_body(const HttpRequest& request) {
+  return request.method != "GET" && (request.method == "POST" || !request.body.empty());
+}
+
+void answer_begins(Transfer& transfer, int status) {
+  transfer.last_activity = Clock::now();
+  transfer.response = HttpResponse{};
+  transfer.response.status = status;
+}
+
+void answer_header(Transfer& transfer, std::string_view name, std::string_view value) {
+  if (same_header(name, "retry-after")) {
+    long seconds = 0;
+    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), seconds);
+    if (parsed.ec == std::errc() && seconds >= 0 && seconds <= 3600) {
+      transfer.response.retry_after = std::chrono::seconds(seconds);
+    }
+  } else if (same_header(name, "content-type")) {
+    transfer.response.content_type = value;
+  }
+}
+
+void answer_headers_end(Transfer& transfer) {
+  transfer.last_activity = Clock::now();
+  if (transfer.response.ok() && transfer.handlers.on_open) {
+    guarded("on_open", transfer.handlers.on_open);
+  }
+}
+
+bool answer_data(Transfer& transfer, std::string_view chunk) {
+  transfer.last_activity = Clock::now();
+  if (transfer.handlers.on_data && transfer.response.ok()) {
+    guarded("on_data", [&] { transfer.handlers.on_data(chunk); });
+    return true;
+  }
+  if (transfer.response.body.size() + chunk.size() > transfer.max_body) {
+    transfer.too_large = true;
+    return false;
+  }
+  transfer.response.body.append(chunk);
+  return true;
+}
+
 ServerUrl split_url(const std::string& url) {
   ServerUrl parts;
   const std::size_t after_scheme = url.find("://") + 3;
@@ -162,10 +213,16 @@ ServerUrl split_url(const std::string& url) {
 
 TransferSetup::TransferSetup(const ServerAccess& server, const ServerUrl& parts,
                              const HttpClientOptions& how)
-    : access(server), url(parts), options(how), user_agent("plimsoll/" PLIMSOLL_VERSION) {
+    : access(server),
+      url(parts),
+      options(how),
+      user_agent("plimsoll/" PLIMSOLL_VERSION),
+      linked(how.version == HttpVersion::kHttp2 && parts.scheme == "https" &&
+             !has_proxy(server, parts)) {
   const bool renamed = is_renamed(access, url);
   const std::string host = renamed ? access.tls_server_name : url.host;
   base = url.scheme + "://" + host + ":" + url.port + url.prefix;
+  authority = url.port == "443" ? url.host : url.host + ":" + url.port;
   if (renamed) {  // verify that name, but connect to the real place
     const std::string route = host + ":" + url.port + ":" + url.host + ":" + url.port;
     connect_to = curl_slist_append(nullptr, route.c_str());
@@ -177,15 +234,25 @@ HeaderLinesRef make_headers(const TransferSetup& setup, const HttpRequest& reque
   auto lines = std::make_shared<HeaderLines>();
   lines->accept = request.accept;
   if (has_body(request)) lines->content_type = request.content_type;
-  const auto add = [&](const std::string& line) {
-    lines->list = curl_slist_append(lines->list, line.c_str());
+  const auto add = [&](const std::string& name, const std::string& value) {
+    lines->list = curl_slist_append(lines->list, (name + ": " + value).c_str());
+    lines->fields.emplace_back(lower_case(name), value);
   };
-  add("Accept: " + request.accept);
-  add("Expect:");
-  if (has_body(request)) add("Content-Type: " + request.content_type);
-  if (!credential->bearer_token.empty()) add("Authorization: Bearer " + credential->bearer_token);
-  if (setup.connect_to != nullptr) add("Host: " + setup.url.host + ":" + setup.url.port);
-  for (const std::string& header : setup.access.impersonation_headers) add(header);
+  add("Accept", request.accept);
+  lines->list = curl_slist_append(lines->list, "Expect:");
+  if (has_body(request)) add("Content-Type", request.content_type);
+  if (!credential->bearer_token.empty()) {
+    add("Authorization", "Bearer " + credential->bearer_token);
+  }
+  if (setup.connect_to != nullptr) {
+    const std::string host = "Host: " + setup.url.host + ":" + setup.url.port;
+    lines->list = curl_slist_append(lines->list, host.c_str());
+  }
+  for (const std::string& header : setup.access.impersonation_headers) {
+    const std::size_t colon = header.find(':');
+    const std::size_t begin = header.find_first_not_of(' ', colon + 1);
+    add(header.substr(0, colon), begin == std::string::npos ? "" : header.substr(begin));
+  }
   lines->credential = std::move(credential);
   return lines;
 }
@@ -231,10 +298,30 @@ void prepare(const TransferSetup& setup, Handle& handle, CredentialRef credentia
   }
 }
 
-void set_up(const TransferSetup& setup, Transfer& transfer) {
-  CURL* easy = transfer.handle.easy;
+void set_up_connection(const TransferSetup& setup, CURL* easy) {
+  curl_easy_setopt(easy, CURLOPT_URL, setup.base.c_str());
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, nullptr);
+  curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+  curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, nullptr);
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, nullptr);
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, 0L);
+  curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+  // Asked to negotiate HTTP/2, libcurl would speak it, too: so it is not told what is negotiated.
+  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+  curl_easy_setopt(easy, CURLOPT_SSL_ENABLE_ALPN, 0L);
+  curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, offer_http2);
+  curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
+}
+
+void set_limits(const TransferSetup& setup, Transfer& transfer) {
   transfer.max_body = setup.options.max_body;
   transfer.last_activity = Clock::now();
+  transfer.expires = transfer.time_left.count() == 0 ? Clock::time_point::max()
+                                                     : transfer.last_activity + transfer.time_left;
+}
+
+void set_up(const TransferSetup& setup, Transfer& transfer) {
+  CURL* easy = transfer.handle.easy;
   curl_easy_setopt(easy, CURLOPT_URL, (setup.base + transfer.request.path).c_str());
   curl_easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.error_text.data());
