@@ -227,7 +227,7 @@ void Scheduler::nomination_ended(const PodRef& pod, std::string_view node_name,
 }
 
 void Scheduler::pending_pod(const PodRef& pod) {
-  const std::string uid(view(pod->meta.uid));
+  const std::string_view uid = view(pod->meta.uid);
   if (const auto attempt = attempts_.find(uid); attempt != attempts_.end()) {
     // It is on its way; if that fails, this is what is tried again.
     attempt->second->latest = pod;
@@ -236,7 +236,7 @@ void Scheduler::pending_pod(const PodRef& pod) {
     if (pod->meta.deletion_ms == 0) return;
     // handleAssumedPodDeletion: a terminating pod gives its place back as soon as it can.
     if (attempt->second->waiting()) {
-      reject(uid, "", kRemoved);
+      reject(std::string(uid), "", kRemoved);
     } else if (attempt->second->gate->cancel(kRemoved) && cluster_.forget(uid)) {
       // Its PreBind may take minutes to end, and only then undo() comes; it will not be bound.
       queue_.move_all(assigned_pod_deleted(attempt->second->assumed), now_ms());
@@ -248,13 +248,12 @@ void Scheduler::pending_pod(const PodRef& pod) {
   if (queue_metrics_) {
     queue_metrics_->happened(before ? "UnschedulablePodUpdate" : "UnschedulablePodAdd");
   }
-  queue_.update(pod, now_ms());
   if (!before) {
     // Whoever nominated it, an earlier scheduler perhaps. A gated pod keeps no room.
-    const QueuedPod* entry = queue_.entry(uid);
-    if (entry != nullptr && !entry->gated_by) nominator_.add(pod, Nominating::keep());
+    if (!queue_.add(pod, now_ms()).gated_by) nominator_.add(pod, Nominating::keep());
     return;
   }
+  queue_.update(pod, now_ms());
   nominator_.update(*before, pod);
   if (!equal(before->nominated_node_name, pod->nominated_node_name)) {
     nomination_ended(before, view(before->nominated_node_name));

@@ -134,29 +134,30 @@ void SchedulingQueue::count_holders(const QueuedPod& pod, int change) const {
 
 // ---- pods, as the informer tells of them
 
-void SchedulingQueue::add(PodRef pod, int64_t now_ms) {
-  const std::string uid(view(pod->meta.uid));
-  if (known(uid) != nullptr) {
+const QueuedPod& SchedulingQueue::add(PodRef pod, int64_t now_ms) {
+  std::unique_ptr<QueuedPod>& entry = pods_[std::string(view(pod->meta.uid))];
+  if (entry && !entry->departed) {
+    const QueuedPod& updated = *entry;
     update(std::move(pod), now_ms);
-    return;
+    return updated;
   }
   const Cause cause(*this, kPodAdd);
-  auto entry = std::make_unique<QueuedPod>();
-  entry->pod = std::move(pod);
-  entry->profile = policy_.profile(*entry->pod);
-  entry->queued_ms = now_ms;
-  entry->key = policy_.sort_key(*entry->pod, now_ms);
-  QueuedPod& added = *pods_.insert_or_assign(uid, std::move(entry)).first->second;
+  entry = std::make_unique<QueuedPod>();
+  QueuedPod& added = *entry;
+  added.pod = std::move(pod);
+  added.profile = policy_.profile(*added.pod);
+  added.queued_ms = now_ms;
+  added.key = policy_.sort_key(*added.pod, now_ms);
   if (passes_gates(added)) {
     put_active(added, now_ms);
   } else {
     put(added, QueuePlace::kUnschedulable);
   }
+  return added;
 }
 
 void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
-  const std::string uid(view(pod->meta.uid));
-  QueuedPod* entry = known(uid);
+  QueuedPod* entry = known(view(pod->meta.uid));
   if (entry == nullptr) {
     add(std::move(pod), now_ms);
     return;
@@ -285,9 +286,8 @@ void SchedulingQueue::done(std::string_view uid) {
 }
 
 void SchedulingQueue::restore(PodRef pod, const std::set<PluginIndex>& rejectors, int64_t now_ms) {
-  const std::string uid(view(pod->meta.uid));
-  if (known(uid) != nullptr) return;
-  std::unique_ptr<QueuedPod>& entry = pods_[uid];
+  std::unique_ptr<QueuedPod>& entry = pods_[std::string(view(pod->meta.uid))];
+  if (entry && !entry->departed) return;
   if (!entry) entry = std::make_unique<QueuedPod>();
   QueuedPod& restored = *entry;
   restored.departed = false;

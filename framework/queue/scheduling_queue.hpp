@@ -70,8 +70,11 @@ struct QueueConfig {
 enum class QueuePlace { kActive, kBackoff, kErrorBackoff, kUnschedulable, kInFlight };
 
 struct QueuedPod {
-  PodRef pod;
+  // First, in one line of the cache, what a heap of many pods looks at.
   SortKey key{};
+  uint64_t sequence = 0;  // order of arrival in its place
+  size_t heap_index = 0;
+  PodRef pod;
   int64_t queued_ms = 0;           // when it last entered the queue
   int64_t initial_attempt_ms = 0;  // when it first was ready (active), gates aside; 0: never
   int64_t backoff_expiry_ms = -1;  // -1: to be computed
@@ -85,8 +88,6 @@ struct QueuedPod {
   std::optional<PluginIndex> gated_by;
   bool flushed = false;  // WasFlushedFromUnschedulable: no event had woken it
   QueuePlace place = QueuePlace::kActive;
-  uint64_t sequence = 0;  // order of arrival in its place
-  size_t heap_index = 0;
   uint64_t looked_at = 0;                // the last event that it was looked at for
   std::optional<uint64_t> flight_since;  // in flight: the first event after it was popped
   bool departed = false;  // done(), binding: kept for restore(), and unknown to all others
@@ -100,7 +101,8 @@ class SchedulingQueue {
   void observe(QueueObserver* observer) { observer_ = observer; }  // null: nobody; outlives us
 
   // ---- pods, as the informer tells of them
-  void add(PodRef pod, int64_t now_ms);  // known UIDs are treated as an update
+  // Known UIDs are treated as an update. What is known of the pod then: see entry().
+  const QueuedPod& add(PodRef pod, int64_t now_ms);
   void update(PodRef pod, int64_t now_ms);
   void remove(std::string_view uid);
   [[nodiscard]] PodRef find(std::string_view uid) const;  // null: not ours, or gone

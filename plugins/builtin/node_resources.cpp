@@ -72,14 +72,13 @@ std::vector<ScoredResource> resolve(const Host& host,
   return resolved;
 }
 
-std::vector<int64_t> pod_amounts(const std::vector<ScoredResource>& resources, Pod pod,
-                                 bool nonzero) {
-  std::vector<int64_t> amounts;
+void pod_amounts(const std::vector<ScoredResource>& resources, Pod pod, bool nonzero,
+                 std::vector<int64_t>& out) {
+  out.clear();
   for (const ScoredResource& resource : resources) {
-    amounts.push_back(nonzero ? fit_amount(pod, resource)
-                              : Resources(pod->used).amount(resource.index));
+    out.push_back(nonzero ? fit_amount(pod, resource)
+                          : Resources(pod->used).amount(resource.index));
   }
-  return amounts;
 }
 
 bool two_columns(Nodes nodes, const std::vector<ScoredResource>& resources,

@@ -57,8 +57,8 @@ struct Load {
 
 // What a pod adds, in the order of the resources. `nonzero`: containers that name no cpu or memory
 // count with the defaults (NonMissingContainerRequests).
-[[nodiscard]] std::vector<int64_t> pod_amounts(const std::vector<ScoredResource>& resources,
-                                               sdk::Pod pod, bool nonzero);
+void pod_amounts(const std::vector<ScoredResource>& resources, sdk::Pod pod, bool nonzero,
+                 std::vector<int64_t>& out);
 
 // The load of one node, in the order of the resources; `node`: RowAmounts or SlotAmounts.
 template <typename Amounts>

@@ -56,14 +56,16 @@ class NodeResourcesBalancedAllocation {
       : resources_(resolve(host, read_balanced_args(args_json))) {}
 
   Status pre_score(plimsoll_cycle&, Pod pod, Nodes) {
-    const std::vector<int64_t> adds = pod_amounts(resources_, pod, false);
+    thread_local std::vector<int64_t> adds;  // kept, so that a call allocates nothing
+    pod_amounts(resources_, pod, false, adds);
     const bool nothing =
         std::all_of(adds.begin(), adds.end(), [](int64_t add) { return add == 0; });
     return nothing ? Status::skip() : Status::success();
   }
 
   Status score(const plimsoll_cycle&, Pod pod, Nodes nodes, std::span<int64_t> scores) const {
-    const std::vector<int64_t> adds = pod_amounts(resources_, pod, false);
+    thread_local std::vector<int64_t> adds;  // kept, so that a call allocates nothing
+    pod_amounts(resources_, pod, false, adds);
     std::vector<Load> loads;
     std::vector<double> fractions;
     const auto score_node = [&](size_t i, const auto& node) {

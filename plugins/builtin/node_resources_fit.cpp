@@ -71,7 +71,8 @@ class NodeResourcesFit {
   }
 
   Status filter(const plimsoll_cycle&, Pod pod, Nodes nodes, Verdicts verdicts) const {
-    const std::vector<Need> needs = needs_of(pod, true);
+    thread_local std::vector<Need> needs;  // kept, so that a call allocates nothing
+    find_needs(pod, true, needs);
     std::vector<std::pair<uint64_t, uint32_t>> reasons;  // by mask: few differ in one call
     const auto look_at = [&](size_t i, const auto& node) {
       if (!verdicts.open(i)) return;
@@ -87,7 +88,7 @@ class NodeResourcesFit {
       for (size_t i = 0; i < nodes.size(); ++i) look_at(i, RowAmounts(nodes[i]));
       return Status::success();
     }
-    thread_local std::vector<uint8_t> lacks;  // kept, so that a call allocates nothing
+    thread_local std::vector<uint8_t> lacks;  // as `needs`
     mark_lacking(needs, nodes, lacks);
     const auto slots = nodes.slots();
     for (size_t i = 0; i < slots.size(); ++i) {
@@ -97,7 +98,8 @@ class NodeResourcesFit {
   }
 
   Status score(const plimsoll_cycle&, Pod pod, Nodes nodes, std::span<int64_t> scores) const {
-    const std::vector<int64_t> adds = pod_amounts(resources_, pod, true);
+    thread_local std::vector<int64_t> adds;  // kept, so that a call allocates nothing
+    pod_amounts(resources_, pod, true, adds);
     std::vector<Load> loads;
     const auto score_node = [&](size_t i, const auto& node) {
       node_loads(resources_, adds, node, true, loads);
@@ -134,14 +136,13 @@ class NodeResourcesFit {
            listed(args_.ignored_groups, name.substr(0, name.find('/')));
   }
 
-  std::vector<Need> needs_of(Pod pod, bool with_ignored) const {
-    std::vector<Need> needs;
+  void find_needs(Pod pod, bool with_ignored, std::vector<Need>& needs) const {
+    needs.clear();
     for (const plimsoll_resource& request : pod.requests()) {
       if (request.value <= 0 || request.index == PLIMSOLL_RESOURCE_PODS) continue;
       if (with_ignored && ignored(view(request.name))) continue;
       needs.push_back({request.index, request.value, view(request.name)});
     }
-    return needs;
   }
 
   // Which of the nodes lack anything; see missing().
@@ -217,7 +218,8 @@ class NodeResourcesFit {
   // gained nothing the pod asks for.
   bool node_helps(Pod pod, const plimsoll_event& event) const {
     const Resources now = event.new_node->allocatable;
-    const std::vector<Need> needs = needs_of(pod, false);
+    std::vector<Need> needs;
+    find_needs(pod, false, needs);
     if (now.amount(uint32_t{PLIMSOLL_RESOURCE_PODS}) < 1) return false;
     for (const Need& need : needs) {
       if (need.amount > now.amount(need.index)) return false;

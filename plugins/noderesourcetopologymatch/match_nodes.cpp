@@ -16,6 +16,17 @@ using sdk::Status;
 
 namespace {
 
+// Of one call of filter_many; kept per thread, so that a call allocates nothing.
+struct Room {
+  std::vector<uint32_t> rows;  // that are open, unless all are
+  std::vector<uint32_t> listed;
+  std::vector<uint8_t> admitted;
+  std::vector<uint32_t> closer;  // positions in the slots that are asked about
+  std::vector<uint32_t> closer_slots;
+  std::vector<uint32_t> refused;  // positions in `closer`
+  LedgerAccess::Judgements judgements;
+};
+
 bool only_adds(const auto& changes) {
   return std::all_of(changes.begin(), changes.end(),
                      [](const auto& change) { return change.net > 0; });
@@ -36,14 +47,14 @@ template <typename Refuse>
 void NodeResourceTopologyMatch::filter_many(const Asked& asked, Nodes nodes,
                                             const sdk::Verdicts& verdicts, FilterRound& round,
                                             const Refuse& refuse) const {
-  std::vector<uint32_t> rows;  // that are open; empty: all of them
-  std::vector<uint32_t> listed;
+  thread_local Room room;
+  auto& [rows, listed, admitted, closer, closer_slots, refused, judgements] = room;
   std::span<const uint32_t> slots = nodes.slots();
   bool all = !slots.empty();
   for (size_t i = 0; all && i < nodes.size(); ++i) all = verdicts.open(i);
   if (!all) {
-    rows.reserve(nodes.size());
-    listed.reserve(nodes.size());
+    rows.clear();
+    listed.clear();
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (!verdicts.open(i)) continue;
       rows.push_back(static_cast<uint32_t>(i));
@@ -52,22 +63,18 @@ void NodeResourceTopologyMatch::filter_many(const Asked& asked, Nodes nodes,
     slots = listed;
   }
   if (slots.empty()) return;
-  std::vector<uint8_t> admitted(slots.size());
+  admitted.resize(slots.size());
   ledger_.admits_many(slots, asked.inquiry, admitted.data());
   const size_t left = static_cast<size_t>(std::count(admitted.begin(), admitted.end(), 0));
-  std::vector<uint32_t> closer;  // positions in `slots`
-  std::vector<uint32_t> closer_slots;
-  closer.reserve(left);
-  closer_slots.reserve(left);
+  closer.clear();
+  closer_slots.clear();
   for (size_t i = 0; closer.size() < left; ++i) {
     if (admitted[i] != 0) continue;
     closer.push_back(static_cast<uint32_t>(i));
     closer_slots.push_back(slots[i]);
   }
-  LedgerAccess::Judgements judgements;
   ledger_.judge_many(closer_slots, asked.inquiry, judgements);
-  std::vector<uint32_t> refused;  // positions in `closer`
-  refused.reserve(left);
+  refused.clear();
   for (size_t i = 0; i < left; ++i) {
     if (!judgements.at(i).fits()) refused.push_back(static_cast<uint32_t>(i));
   }
@@ -154,8 +161,12 @@ void NodeResourceTopologyMatch::score_as_they_are(const NodeScore& score, Nodes 
 
 Status NodeResourceTopologyMatch::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
                                         std::span<int64_t> scores) const {
-  const auto reading = ledger_.read(*pod);
-  const NodeScore score(args_.scoring, reading->request);
+  const auto like = scored_.of(*pod, [this](const plimsoll_pod& first) {
+    const auto reading = ledger_.read(first);
+    return std::make_shared<const Scored>(
+        Scored{reading, NodeScore(args_.scoring, reading->request)});
+  });
+  const NodeScore& score = like->score;
   Scratch scratch;
   score_as_they_are(score, nodes, scores, scratch);
   const WhatIf* what_if = host_.state<WhatIf>(cycle);

@@ -30,6 +30,7 @@
 #include "plugins/topology/fit.hpp"
 #include "plugins/topology/ledger_access.hpp"
 #include "plugins/topology/pod_changes.hpp"
+#include "plugins/topology/pod_memo.hpp"
 #include "plugins/topology/score.hpp"
 
 namespace plimsoll::topology {
@@ -85,6 +86,12 @@ class NodeResourceTopologyMatch {
     [[nodiscard]] const PodRequest& request() const { return pod->request; }
   };
 
+  // Pods of one kind that are scored.
+  struct Scored {
+    std::shared_ptr<const LedgerAccess::Reading> pod;  // which `score` refers to
+    NodeScore score;
+  };
+
   [[nodiscard]] Told told_by(const plimsoll_event& event);
   [[nodiscard]] bool pins(const plimsoll_pod& pod);
   [[nodiscard]] bool fits_again(Refusals::Kind* kind, sdk::Pod pod, sdk::Node node);
@@ -124,6 +131,7 @@ class NodeResourceTopologyMatch {
   MatchArgs args_;
   mutable Refusals refusals_;
   LedgerAccess ledger_;
+  mutable PodMemo<const Scored> scored_;
   AnnotationMemo annotations_;
   bool attempted_ = false;  // an attempt began after the last event
   std::string gone_uid_;    // the pod that pins() was asked about last, and the answer

@@ -27,11 +27,10 @@ uint32_t row_in(const plimsoll_numa_alike& nodes, uint32_t resource) {
 
 }  // namespace
 
-AlikeScores::AlikeScores(std::span<const uint32_t> slots) : slots_(slots) {
-  by_slot_.assign(slots.empty() ? 0 : size_t{highest(slots.data(), slots.size())} + 1, kUnknown);
-}
-
 void AlikeScores::scatter(const plimsoll_numa_alike& nodes) {
+  if (by_slot_.empty() && !slots_.empty()) {
+    by_slot_.assign(size_t{highest(slots_.data(), slots_.size())} + 1, kUnknown);
+  }
   const uint8_t* columns = nodes.taking != nullptr ? nodes.columns : nullptr;
   for (size_t i = 0; i < nodes.count; ++i) {
     if (nodes.slots[i] >= by_slot_.size()) continue;

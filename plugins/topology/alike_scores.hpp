@@ -14,8 +14,9 @@ namespace plimsoll::topology {
 
 class AlikeScores {
  public:
-  // `slots`: of the nodes that are asked for.
-  explicit AlikeScores(std::span<const uint32_t> slots);
+  // `slots`: of the nodes that are asked for. If nothing is put, as when they are few, no room is
+  // made for what is known.
+  explicit AlikeScores(std::span<const uint32_t> slots) : slots_(slots) {}
 
   // Of a group: `score(nodes, scores)` writes 0 to 100 by position, for whole blocks. With
   // `columns`, only of nodes that land somewhere anything follows.
@@ -35,7 +36,7 @@ class AlikeScores {
     std::array<uint32_t, kBatch> places;
     size_t count = 0;
     for (size_t i = 0; i < slots_.size(); ++i) {
-      const uint8_t score = by_slot_[slots_[i]];
+      const uint8_t score = by_slot_.empty() ? kUnknown : by_slot_[slots_[i]];
       scores[i] = score;
       places[count] = static_cast<uint32_t>(i);
       count += score == kUnknown ? 1 : 0;
@@ -51,7 +52,7 @@ class AlikeScores {
   void scatter(const plimsoll_numa_alike& nodes);
 
   std::span<const uint32_t> slots_;
-  std::vector<uint8_t> by_slot_;
+  std::vector<uint8_t> by_slot_;  // empty: nothing is known
   std::vector<uint8_t> of_group_;
 };
 
