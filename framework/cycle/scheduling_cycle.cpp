@@ -10,6 +10,7 @@
 #include "framework/cycle/scheduler.hpp"
 #include "framework/cycle/timing.hpp"
 #include "framework/cycle/what_if.hpp"
+#include "framework/runtime/score_loops.hpp"
 
 namespace plimsoll {
 namespace {
@@ -280,12 +281,13 @@ const plimsoll_node_info* Scheduler::select(Attempt& attempt, const Evaluation& 
 
 // Among equals, the node that was chosen longest ago: pods spread, and the choice is reproducible.
 const plimsoll_node_info* Scheduler::best_of(NodeRows rows, std::span<const int64_t> totals) const {
+  const int64_t highest = highest_of(totals.data(), rows.size());
   size_t best = 0;
-  for (size_t i = 1; i < rows.size(); ++i) {
-    if (totals[i] > totals[best] ||
-        (totals[i] == totals[best] && last_chosen_[rows.slot(i)] < last_chosen_[rows.slot(best)])) {
-      best = i;
-    }
+  uint64_t chosen_at = UINT64_MAX;
+  for (size_t i = 0; i < rows.size() && chosen_at != 0; ++i) {  // 0: it never was
+    if (totals[i] != highest || last_chosen_[rows.slot(i)] >= chosen_at) continue;
+    best = i;
+    chosen_at = last_chosen_[rows.slot(i)];
   }
   return rows[best];
 }

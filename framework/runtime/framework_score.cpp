@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kMinScore = 0;
 constexpr int64_t kMaxScore = 100;
+constexpr size_t kPiece = 1024;  // nodes
 constexpr int64_t kMaxPermitMs = 15 * 60'000;
 
 }  // namespace
@@ -118,9 +119,20 @@ Status Framework::run_score(const CycleContext& cycle, const plimsoll_pod& pod, 
     });
   }
   if (!status.ok()) return status;
+  // Of a piece at a time all plugins, while its totals are in the cache.
+  bool within = true;
+  for (size_t begin = 0; begin < feasible.size(); begin += kPiece) {
+    const size_t count = std::min(kPiece, feasible.size() - begin);
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (cycle.skip_score.test(slots[i].plugin)) continue;
+      const int64_t* scores = columns[i].data() + begin;
+      within = all_within(scores, count, kMaxScore) && within;
+      add_weighted(scores, count, slots[i].weight, out.totals.data() + begin);
+    }
+  }
+  if (within && !parts) return {};
   return each([&](const Slot& slot, std::vector<int64_t>& scores) {
     if (Status checked = check_range(slot.plugin, scores); !checked.ok()) return checked;
-    add_weighted(scores.data(), scores.size(), slot.weight, out.totals.data());
     if (!parts) return Status();
     for (int64_t& score : scores) score *= slot.weight;
     out.parts.push_back({slot.plugin, scores});

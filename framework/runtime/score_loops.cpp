@@ -21,6 +21,13 @@ bool all_within(const int64_t* scores, size_t count, int64_t most) {
 }
 
 PLIMSOLL_EACH_PROCESSOR
+int64_t highest_of(const int64_t* scores, size_t count) {
+  int64_t highest = scores[0];
+  for (size_t i = 1; i < count; ++i) highest = scores[i] > highest ? scores[i] : highest;
+  return highest;
+}
+
+PLIMSOLL_EACH_PROCESSOR
 void add_weighted(const int64_t* __restrict scores, size_t count, int64_t weight,
                   int64_t* __restrict totals) {
   for (size_t i = 0; i < count; ++i) totals[i] += weight * scores[i];

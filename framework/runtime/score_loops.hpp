@@ -8,6 +8,8 @@ namespace plimsoll {
 
 // Whether every score is from 0 to `most`.
 [[nodiscard]] bool all_within(const int64_t* scores, size_t count, int64_t most);
+// The highest of at least one.
+[[nodiscard]] int64_t highest_of(const int64_t* scores, size_t count);
 // totals[i] += weight * scores[i].
 void add_weighted(const int64_t* scores, size_t count, int64_t weight, int64_t* totals);
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "plugins/builtin/column_loops.hpp"
+
 namespace plimsoll::builtin {
 
 class RowAmounts {
@@ -57,10 +59,9 @@ template <typename Resources>
 template <typename Visit>
 void for_each_run(std::span<const uint32_t> slots, const Visit& visit) {
   for (size_t at = 0; at < slots.size();) {
-    size_t end = at + 1;
-    while (end < slots.size() && slots[end] == slots[end - 1] + 1) ++end;
-    visit(at, end - at, slots[at]);
-    at = end;
+    const size_t count = run_length(slots.data() + at, slots.size() - at);
+    visit(at, count, slots[at]);
+    at += count;
   }
 }
 

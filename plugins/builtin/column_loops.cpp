@@ -55,6 +55,34 @@ inline int64_t evenness(double first, double second) {
 }  // namespace
 
 PLIMSOLL_EACH_PROCESSOR
+size_t run_length(const uint32_t* numbers, size_t count) {
+  constexpr size_t kPiece = 256;
+  size_t length = 0;
+  for (; length + kPiece <= count; length += kPiece) {
+    const uint32_t* piece = numbers + length;
+    const uint32_t first = numbers[0] + static_cast<uint32_t>(length);
+    uint32_t apart = 0;
+    for (uint32_t i = 0; i < kPiece; ++i) apart |= piece[i] ^ (first + i);
+    if (apart != 0) break;
+  }
+  while (length < count && numbers[length] == numbers[0] + length) ++length;
+  return length;
+}
+
+PLIMSOLL_EACH_PROCESSOR
+size_t next_marked(const uint8_t* marks, size_t from, size_t count) {
+  constexpr size_t kPiece = 256;
+  for (; from + kPiece <= count; from += kPiece) {
+    if (marks[from] != 0) return from;
+    uint8_t any = 0;
+    for (size_t i = 0; i < kPiece; ++i) any |= marks[from + i];
+    if (any != 0) break;
+  }
+  while (from < count && marks[from] == 0) ++from;
+  return from;
+}
+
+PLIMSOLL_EACH_PROCESSOR
 void mark_insufficient(size_t nodes, int64_t need, const int64_t* allocatable,
                        const int64_t* requested, uint8_t* lacks) {
   for (size_t i = 0; i < nodes; ++i) lacks[i] |= need > allocatable[i] - requested[i] ? 1 : 0;
@@ -66,30 +94,39 @@ void mark_too_many_pods(size_t nodes, const uint32_t* pods, const int64_t* room,
 }
 
 PLIMSOLL_EACH_PROCESSOR
-void score_least_allocated(size_t nodes, const LoadColumn& first, const LoadColumn& second,
+bool score_least_allocated(size_t nodes, const LoadColumn& first, const LoadColumn& second,
                            int64_t* __restrict scores) {
+  int64_t left_out = 0;
   for (size_t i = 0; i < nodes; ++i) {
     const Share one = share(first.allocated[i] + first.add, first.allocatable[i]);
     const Share two = share(second.allocated[i] + second.add, second.allocatable[i]);
     const int64_t score = (least_allocated(one) + least_allocated(two)) / 2;
-    scores[i] = one.exact & two.exact ? score : kLeftOut;
+    const bool known = one.exact & two.exact;
+    scores[i] = known ? score : kLeftOut;
+    left_out |= known ? 0 : 1;
   }
+  return left_out != 0;
 }
 
 PLIMSOLL_EACH_PROCESSOR
-void score_most_allocated(size_t nodes, const LoadColumn& first, const LoadColumn& second,
+bool score_most_allocated(size_t nodes, const LoadColumn& first, const LoadColumn& second,
                           int64_t* __restrict scores) {
+  int64_t left_out = 0;
   for (size_t i = 0; i < nodes; ++i) {
     const Share one = share(first.allocated[i] + first.add, first.allocatable[i]);
     const Share two = share(second.allocated[i] + second.add, second.allocatable[i]);
     const int64_t score = (most_allocated(one) + most_allocated(two)) / 2;
-    scores[i] = one.exact & two.exact ? score : kLeftOut;
+    const bool known = one.exact & two.exact;
+    scores[i] = known ? score : kLeftOut;
+    left_out |= known ? 0 : 1;
   }
+  return left_out != 0;
 }
 
 PLIMSOLL_EACH_PROCESSOR
-void score_balanced(size_t nodes, const LoadColumn& first, const LoadColumn& second,
+bool score_balanced(size_t nodes, const LoadColumn& first, const LoadColumn& second,
                     int64_t* __restrict scores) {
+  int64_t left_out = 0;
   for (size_t i = 0; i < nodes; ++i) {
     const int64_t all[2] = {first.allocatable[i], second.allocatable[i]};
     const int64_t used[2] = {first.allocated[i], second.allocated[i]};
@@ -97,8 +134,11 @@ void score_balanced(size_t nodes, const LoadColumn& first, const LoadColumn& sec
                                   used_fraction(used[1] + second.add, all[1]));
     const int64_t without =
         evenness(used_fraction(used[0], all[0]), used_fraction(used[1], all[1]));
-    scores[i] = (all[0] != 0) & (all[1] != 0) ? 50 + (50 + with - without) / 2 : kLeftOut;
+    const bool known = (all[0] != 0) & (all[1] != 0);
+    scores[i] = known ? 50 + (50 + with - without) / 2 : kLeftOut;
+    left_out |= known ? 0 : 1;
   }
+  return left_out != 0;
 }
 
 }  // namespace plimsoll::builtin

@@ -25,13 +25,20 @@ void mark_insufficient(size_t nodes, int64_t need, const int64_t* allocatable,
 // lacks[i] |= whether there is no room for one more pod.
 void mark_too_many_pods(size_t nodes, const uint32_t* pods, const int64_t* room, uint8_t* lacks);
 
+// How many of the first numbers are each one more than the one before; of at least one number.
+[[nodiscard]] size_t run_length(const uint32_t* numbers, size_t count);
+
+// The first mark that is not 0 from here on; count: there is none.
+[[nodiscard]] size_t next_marked(const uint8_t* marks, size_t from, size_t count);
+
+// These return whether any node is left out.
 // NodeResourcesFit of two resources of equal weight.
-void score_least_allocated(size_t nodes, const LoadColumn& first, const LoadColumn& second,
+bool score_least_allocated(size_t nodes, const LoadColumn& first, const LoadColumn& second,
                            int64_t* scores);
-void score_most_allocated(size_t nodes, const LoadColumn& first, const LoadColumn& second,
+bool score_most_allocated(size_t nodes, const LoadColumn& first, const LoadColumn& second,
                           int64_t* scores);
 // NodeResourcesBalancedAllocation of two resources.
-void score_balanced(size_t nodes, const LoadColumn& first, const LoadColumn& second,
+bool score_balanced(size_t nodes, const LoadColumn& first, const LoadColumn& second,
                     int64_t* scores);
 
 }  // namespace plimsoll::builtin

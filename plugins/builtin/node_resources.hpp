@@ -90,13 +90,13 @@ struct TwoColumns {
 // Scores the nodes by `loop`, and those that it leaves out by `score_node(i, amounts)`.
 template <typename ScoreNode>
 void score_by_columns(sdk::Nodes nodes, const TwoColumns& two,
-                      void (*loop)(size_t, const LoadColumn&, const LoadColumn&, int64_t*),
+                      bool (*loop)(size_t, const LoadColumn&, const LoadColumn&, int64_t*),
                       std::span<int64_t> scores, const ScoreNode& score_node) {
   for_each_run(nodes.slots(), [&](size_t at, size_t count, uint32_t slot) {
     const auto from_slot = [slot](LoadColumn column) {
       return LoadColumn{column.allocatable + slot, column.allocated + slot, column.add};
     };
-    loop(count, from_slot(two.first), from_slot(two.second), scores.data() + at);
+    if (!loop(count, from_slot(two.first), from_slot(two.second), scores.data() + at)) return;
     for (size_t i = at; i < at + count; ++i) {
       if (scores[i] != kLeftOut) continue;
       score_node(i, SlotAmounts(*nodes.columns(), nodes.slots()[i]));

@@ -91,8 +91,9 @@ class NodeResourcesFit {
     thread_local std::vector<uint8_t> lacks;  // as `needs`
     mark_lacking(needs, nodes, lacks);
     const auto slots = nodes.slots();
-    for (size_t i = 0; i < slots.size(); ++i) {
-      if (lacks[i] != 0) look_at(i, SlotAmounts(*nodes.columns(), slots[i]));
+    for (size_t i = next_marked(lacks.data(), 0, slots.size()); i < slots.size();
+         i = next_marked(lacks.data(), i + 1, slots.size())) {
+      look_at(i, SlotAmounts(*nodes.columns(), slots[i]));
     }
     return Status::success();
   }

@@ -1,6 +1,7 @@
 #include "plugins/topology/alike_scores.hpp"
 
 #include <array>
+#include <cstring>
 
 #include "plugins/topology/score.hpp"
 #include "plugins/topology/zone_loops.hpp"
@@ -16,7 +17,8 @@ constexpr size_t kMostTerms = 16;
 
 ZoneCells table_of(const plimsoll_numa_alike& nodes) {
   return {(size_t{nodes.count} + kBlock - 1) / kBlock, nodes.zone_count,
-          nodes.zone_count * nodes.resource_count, nodes.free};
+          nodes.zone_count * nodes.resource_count, nodes.free,
+          nodes.size < sizeof nodes ? nullptr : nodes.distinct};
 }
 
 // resource_count: there is none.
@@ -27,9 +29,23 @@ uint32_t row_in(const plimsoll_numa_alike& nodes, uint32_t resource) {
 
 }  // namespace
 
+void AlikeScores::copy_known(std::span<int64_t> scores) const {
+  widen(by_slot_.data() + slots_.front(), slots_.size(), scores.data());
+}
+
+size_t AlikeScores::next_unknown(size_t place) const {
+  if (place >= slots_.size()) return slots_.size();
+  const uint8_t* from = by_slot_.data() + slots_[place];
+  const void* found = std::memchr(from, kUnknown, slots_.size() - place);
+  if (found == nullptr) return slots_.size();
+  return place + static_cast<size_t>(static_cast<const uint8_t*>(found) - from);
+}
+
 void AlikeScores::scatter(const plimsoll_numa_alike& nodes) {
   if (by_slot_.empty() && !slots_.empty()) {
-    by_slot_.assign(size_t{highest(slots_.data(), slots_.size())} + 1, kUnknown);
+    consecutive_ = are_consecutive(slots_.data(), slots_.size());
+    const uint32_t last = consecutive_ ? slots_.back() : highest(slots_.data(), slots_.size());
+    by_slot_.assign(size_t{last} + 1, kUnknown);
   }
   const uint8_t* columns = nodes.taking != nullptr ? nodes.columns : nullptr;
   for (size_t i = 0; i < nodes.count; ++i) {
@@ -93,9 +109,7 @@ void ZoneScore::on_alike(const plimsoll_numa_alike& nodes, uint8_t* scores) cons
   for (int64_t score = 0; score <= kMaxScore; ++score) {
     aligned[static_cast<size_t>(score)] = static_cast<uint8_t>(aligned_score(score));
   }
-  for (size_t i = 0; i < table.blocks * kBlock; ++i) {
-    if (nodes.columns[i] != kNoColumn) scores[i] = aligned[scores[i]];
-  }
+  for (size_t i = 0; i < table.blocks * kBlock; ++i) scores[i] = aligned[scores[i]];
 }
 
 }  // namespace plimsoll::topology

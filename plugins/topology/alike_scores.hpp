@@ -35,11 +35,13 @@ class AlikeScores {
   void fill(std::span<int64_t> scores, const OneByOne& one_by_one) const {
     std::array<uint32_t, kBatch> places;
     size_t count = 0;
-    for (size_t i = 0; i < slots_.size(); ++i) {
+    if (consecutive_) copy_known(scores);
+    for (size_t i = consecutive_ ? next_unknown(0) : 0; i < slots_.size();) {
       const uint8_t score = by_slot_.empty() ? kUnknown : by_slot_[slots_[i]];
       scores[i] = score;
       places[count] = static_cast<uint32_t>(i);
       count += score == kUnknown ? 1 : 0;
+      i = consecutive_ ? next_unknown(i + 1) : i + 1;
       if (count < kBatch) continue;
       one_by_one(std::span<const uint32_t>(places));
       count = 0;
@@ -50,9 +52,14 @@ class AlikeScores {
  private:
   static constexpr uint8_t kUnknown = UINT8_MAX;
   void scatter(const plimsoll_numa_alike& nodes);
+  // With consecutive_, which is known as soon as anything is put: all scores; the first place from
+  // here on that is not known.
+  void copy_known(std::span<int64_t> scores) const;
+  [[nodiscard]] size_t next_unknown(size_t place) const;
 
   std::span<const uint32_t> slots_;
   std::vector<uint8_t> by_slot_;  // empty: nothing is known
+  bool consecutive_ = false;      // slots_ are neighbours, as where all nodes are asked for
   std::vector<uint8_t> of_group_;
 };
 

@@ -116,6 +116,9 @@ typedef struct plimsoll_numa_alike {
   const plimsoll_numa_taking* taking;
   /* By position: the column of the zone it lands in; NO_COLUMN: ask `use`. NULL without `taking`. */
   const uint8_t* columns;
+  /* By block: of its nodes, all columns from the one with this number on have of every resource free
+   * what the column before has. 1 to zone_count. */
+  const uint8_t* distinct;
 } plimsoll_numa_alike;
 
 /* The zones of one resource that one container of a pod gets. A block of memory is on all of its

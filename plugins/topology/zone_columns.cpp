@@ -159,6 +159,7 @@ void ZoneColumns::add(Place& place, uint32_t number, uint32_t slot) {
   if (group.blocks() == blocks) return;
   const size_t cells = group.blocks() * group.cells() * kBlock;
   group.free.resize(cells, kNobody);
+  group.distinct.resize(group.blocks(), 1);
   if (!group.own_size.empty()) group.own_size.resize(cells, 0);
 }
 
@@ -179,6 +180,7 @@ void ZoneColumns::write(Group& group, uint32_t position, const plimsoll_numa_nod
     group.free[at] = static_cast<double>(view.free[cell]);
     if (!group.own_size.empty()) group.own_size[at] = static_cast<double>(view.allocatable[cell]);
   }
+  group.changed(position / kBlock);
 }
 
 void ZoneColumns::put(uint32_t slot, const std::shared_ptr<const NodeModel>& model,
@@ -218,6 +220,10 @@ void ZoneColumns::remove(uint32_t slot) {
   const size_t cells = group.blocks() * group.cells() * kBlock;
   group.free.resize(cells);
   if (!group.own_size.empty()) group.own_size.resize(cells);
+  group.distinct.resize(group.blocks());
+  for (const size_t block : {place.position / kBlock, last / kBlock}) {
+    if (block < group.blocks()) group.changed(block);
+  }
   if (group.slots.empty()) {
     const auto [begin, end] = by_key_.equal_range(group.hash);
     const auto known =
@@ -304,6 +310,7 @@ void ZoneColumns::each(Inquiry* pod, plimsoll_numa_put_alike put, void* sink) co
     nodes.policy = group.policy;
     nodes.scope = group.scope;
     nodes.own_sizes = own ? 1 : 0;
+    nodes.distinct = group.distinct.data();
     Desk::Run* run = pod == nullptr ? nullptr : &desk_.runs[number];
     if (run != nullptr && run->plain && run->affinity) {
       run->taking = {sizeof run->taking, run->what.count, run->what.resource.data(),

@@ -80,15 +80,22 @@ class ZoneColumns {
     std::vector<uint32_t> resources;  // by row
     std::vector<uint32_t> slots;      // by position
     std::vector<double> free;
-    std::vector<double> one_size;  // allocatable of all, by cell; while it is the same
-    std::vector<double> own_size;  // else: as `free`
+    std::vector<double> one_size;   // allocatable of all, by cell; while it is the same
+    std::vector<double> own_size;   // else: as `free`
+    std::vector<uint8_t> distinct;  // by block, as ZoneCells
     [[nodiscard]] uint32_t cells() const { return zones * static_cast<uint32_t>(resources.size()); }
     [[nodiscard]] size_t blocks() const { return (slots.size() + kBlock - 1) / kBlock; }
     // Of the first cell of the node.
     [[nodiscard]] size_t at(size_t position) const {
       return position / kBlock * cells() * kBlock + position % kBlock;
     }
-    [[nodiscard]] ZoneCells table() const { return {blocks(), zones, cells(), free.data()}; }
+    [[nodiscard]] ZoneCells table() const {
+      return {blocks(), zones, cells(), free.data(), distinct.data()};
+    }
+    // The block's cells are others.
+    void changed(size_t block) {
+      distinct[block] = distinct_columns(free.data() + block * cells() * kBlock, zones, cells());
+    }
   };
   // What was worked out for the pod that was asked about last, for the next question about it.
   struct Desk {

@@ -14,6 +14,19 @@
 
 namespace plimsoll::topology {
 
+uint8_t distinct_columns(const double* block, uint32_t zones, uint32_t cells) {
+  const auto repeats = [&](uint32_t column) {
+    for (uint32_t row = 0; row < cells; row += zones) {
+      const double* here = block + size_t{row + column} * kBlock;
+      if (!std::equal(here, here + kBlock, here - kBlock)) return false;
+    }
+    return true;
+  };
+  uint32_t columns = zones;
+  while (columns > 1 && repeats(columns - 1)) --columns;
+  return static_cast<uint8_t>(columns);
+}
+
 PLIMSOLL_EACH_PROCESSOR
 void find_columns(const ZoneCells& nodes, const RowNeed* rows, size_t row_count,
                   uint8_t* __restrict columns) {
@@ -25,7 +38,8 @@ void find_columns(const ZoneCells& nodes, const RowNeed* rows, size_t row_count,
     for (size_t i = 0; i < kBlock; ++i) found[i] = kNoColumn;
     for (size_t i = 0; i < kBlock; ++i) open[i] = -1;
     // Mostly one of the first zones has room: then the others are not read.
-    for (uint32_t column = 0; column < nodes.zones; ++column) {
+    const uint32_t zones = nodes.columns(block);
+    for (uint32_t column = 0; column < zones; ++column) {
       int64_t lands[kBlock];
       for (size_t i = 0; i < kBlock; ++i) lands[i] = open[i];
       for (size_t row = 0; row < row_count; ++row) {
@@ -47,6 +61,21 @@ void find_columns(const ZoneCells& nodes, const RowNeed* rows, size_t row_count,
   }
 }
 
+namespace {
+
+// Of a row of a block, each node's cell in its column; `together`: all have the same.
+inline void pick(const double* row, const int64_t* column, bool together, double* cells) {
+  if (together) {
+    std::copy_n(row + column[0] * int64_t{kBlock}, kBlock, cells);
+    return;
+  }
+  for (size_t i = 0; i < kBlock; ++i) {
+    cells[i] = row[column[i] * int64_t{kBlock} + static_cast<int64_t>(i)];
+  }
+}
+
+}  // namespace
+
 PLIMSOLL_EACH_PROCESSOR
 void score_landings(const ZoneCells& nodes, const LandingSizes& sizes, const LandingTerm* terms,
                     size_t term_count, bool most, const uint8_t* columns,
@@ -60,24 +89,27 @@ void score_landings(const ZoneCells& nodes, const LandingSizes& sizes, const Lan
     int64_t column[kBlock];
     double sum[kBlock] = {};
     for (size_t i = 0; i < kBlock; ++i) column[i] = landing[i] == kNoColumn ? 0 : landing[i];
+    // Mostly all land in the same zone: then what there is lies side by side.
+    int64_t apart = 0;
+    for (size_t i = 0; i < kBlock; ++i) apart |= column[i] ^ column[0];
     for (size_t k = 0; k < term_count; ++k) {
       const size_t first = size_t{terms[k].row} * nodes.zones;
       const double take = terms[k].take;
       const double weight = terms[k].weight;
       const double* free_row = free + first * kBlock;
+      double there[kBlock];
       double size[kBlock];
+      pick(free_row, column, apart == 0, there);
       if (own != nullptr) {
-        const double* size_row = own + first * kBlock;
-        for (size_t i = 0; i < kBlock; ++i) {
-          size[i] = size_row[column[i] * int64_t{kBlock} + static_cast<int64_t>(i)];
-        }
+        pick(own + first * kBlock, column, apart == 0, size);
+      } else if (apart == 0) {
+        std::fill_n(size, kBlock, sizes.sizes[first + column[0]]);
       } else {
         for (size_t i = 0; i < kBlock; ++i) size[i] = sizes.sizes[first + column[i]];
       }
       for (size_t i = 0; i < kBlock; ++i) {
-        const double there = free_row[column[i] * int64_t{kBlock} + static_cast<int64_t>(i)];
-        const double whole = size[i] > there ? size[i] : there;
-        const double part = most ? whole - (there - take) : there - take;
+        const double whole = size[i] > there[i] ? size[i] : there[i];
+        const double part = most ? whole - (there[i] - take) : there[i] - take;
         sum[i] += weight * std::floor(part * 100 / whole);
       }
     }
@@ -107,7 +139,8 @@ void score_worst_zones(const ZoneCells& nodes, const WorstTerm* terms, size_t te
     const double* free = nodes.free + block * nodes.cells * kBlock;
     double lowest[kBlock];
     for (size_t i = 0; i < kBlock; ++i) lowest[i] = kNone;
-    for (uint32_t column = 0; column < nodes.zones; ++column) {
+    const uint32_t zones = nodes.columns(block);
+    for (uint32_t column = 0; column < zones; ++column) {
       double sum[kBlock] = {};
       for (size_t k = 0; k < term_count; ++k) {
         const double* here = free + (size_t{terms[k].row} * nodes.zones + column) * kBlock;
@@ -134,6 +167,25 @@ void score_worst_zones(const ZoneCells& nodes, const WorstTerm* terms, size_t te
       scores[block * kBlock + i] = static_cast<uint8_t>(static_cast<int32_t>(mean));
     }
   }
+}
+
+PLIMSOLL_EACH_PROCESSOR
+bool are_consecutive(const uint32_t* numbers, size_t count) {
+  constexpr size_t kPiece = 256;
+  for (size_t begin = 0; begin < count; begin += kPiece) {
+    const size_t end = begin + kPiece < count ? begin + kPiece : count;
+    uint32_t apart = 0;
+    for (size_t i = begin; i < end; ++i) {
+      apart |= numbers[i] ^ (numbers[0] + static_cast<uint32_t>(i));
+    }
+    if (apart != 0) return false;
+  }
+  return true;
+}
+
+PLIMSOLL_EACH_PROCESSOR
+void widen(const uint8_t* __restrict numbers, size_t count, int64_t* __restrict wide) {
+  for (size_t i = 0; i < count; ++i) wide[i] = numbers[i];
 }
 
 PLIMSOLL_EACH_PROCESSOR

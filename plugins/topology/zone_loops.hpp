@@ -25,7 +25,17 @@ struct ZoneCells {
   uint32_t zones;
   uint32_t cells;      // of a node
   const double* free;  // below kExactAmount
+  // By block: of all its nodes, further columns have what the one before them has, so that they
+  // need no look of their own. Null: nothing is known of that.
+  const uint8_t* distinct;
+
+  [[nodiscard]] uint32_t columns(size_t block) const {
+    return distinct == nullptr ? zones : distinct[block];
+  }
 };
+
+// Of one block with all rows: see ZoneCells::distinct. `zones`: at least 1.
+[[nodiscard]] uint8_t distinct_columns(const double* block, uint32_t zones, uint32_t cells);
 
 // A row of which a pod takes something. `need` is above 0.
 struct RowNeed {
@@ -66,6 +76,10 @@ struct WorstTerm {
 void score_worst_zones(const ZoneCells& nodes, const WorstTerm* terms, size_t term_count,
                        double weights, bool most, uint8_t* scores);
 
+// Whether each number is one more than the one before.
+[[nodiscard]] bool are_consecutive(const uint32_t* numbers, size_t count);
+// The same numbers, wider.
+void widen(const uint8_t* numbers, size_t count, int64_t* wide);
 // The highest of at least one number.
 [[nodiscard]] uint32_t highest(const uint32_t* numbers, size_t count);
 

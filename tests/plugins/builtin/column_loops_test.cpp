@@ -114,6 +114,25 @@ TEST_F(ColumnLoops, LeaveOutOnlyWhatTheyMust) {
   EXPECT_EQ(score(1000, -1), kLeftOut);
 }
 
+TEST_F(ColumnLoops, FindRunsAndMarks) {
+  for (int round = 0; round < 500; ++round) {
+    std::vector<uint32_t> numbers(1 + below(1'000));
+    std::vector<uint8_t> marks(numbers.size());
+    const auto rare = static_cast<uint32_t>(below(2) == 0 ? 3 : 400);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      marks[i] = static_cast<uint8_t>(below(rare) == 0 ? 1 : 0);
+      numbers[i] = i == 0 ? static_cast<uint32_t>(below(9)) : numbers[i - 1] + 1 + marks[i];
+    }
+    size_t length = 1;
+    while (length < numbers.size() && numbers[length] == numbers[length - 1] + 1) ++length;
+    ASSERT_EQ(run_length(numbers.data(), numbers.size()), length);
+    for (size_t from = 0; from <= marks.size(); ++from) {
+      const auto next = std::find(marks.begin() + static_cast<long>(from), marks.end(), 1);
+      ASSERT_EQ(next_marked(marks.data(), from, marks.size()), next - marks.begin());
+    }
+  }
+}
+
 TEST_F(ColumnLoops, MarkNodesThatLackSomething) {
   for (const int k : {0, 1}) draw(all_[k], used_[k]);
   std::vector<uint32_t> pods(kNodes);

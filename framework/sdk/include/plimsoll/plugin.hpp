@@ -55,6 +55,10 @@
 #include <plimsoll/host.hpp>
 #include <plimsoll/create.hpp>
 
+#include <algorithm>
+#include <cstring>
+#include <span>
+
 // Makes `Class` the plugin of this shared object. Once, at namespace scope, in one source file.
 #define PLIMSOLL_PLUGIN(Class, name_, version_, license_)                                   \
   namespace {                                                                               \
@@ -81,16 +85,20 @@ inline constexpr plimsoll_plugin_create_fn create_fn =
 // Kubernetes' DefaultNormalizeScore: scales so that the highest becomes `max`; `reverse` turns the
 // order round. All zero stays zero (or becomes `max` when reversed).
 inline void normalize_scores(std::span<int64_t> scores, bool reverse, int64_t max = 100) {
+  if (scores.empty()) return;
+  const auto normalise = [&](int64_t score, int64_t highest) {
+    if (highest == 0) return reverse ? max : score;
+    return reverse ? max - max * score / highest : max * score / highest;
+  };
+  // Mostly all have the same score, which memcmp sees at the speed of memory.
+  if (std::memcmp(scores.data(), scores.data() + 1, scores.size_bytes() - sizeof(int64_t)) == 0) {
+    const int64_t score = scores.front();
+    std::fill(scores.begin(), scores.end(), normalise(score, std::max<int64_t>(score, 0)));
+    return;
+  }
   int64_t highest = 0;
   for (int64_t score : scores) highest = std::max(highest, score);
-  for (int64_t& score : scores) {
-    if (highest == 0) {
-      score = reverse ? max : score;
-      continue;
-    }
-    score = max * score / highest;
-    if (reverse) score = max - score;
-  }
+  for (int64_t& score : scores) score = normalise(score, highest);
 }
 
 }  // namespace plimsoll::sdk
