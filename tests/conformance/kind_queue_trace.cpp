@@ -168,7 +168,11 @@ class Trace {
     if (op == "add" || op == "update") {
       const PodRef known = pod(op == "add" ? "pod" : "new");
       uids_[std::string(view(known->meta.name))] = view(known->meta.uid);
-      op == "add" ? queue_.add(known, now) : queue_.update(known, now);
+      if (op == "add") {
+        queue_.add(known, now);
+      } else {
+        queue_.update(known, now);
+      }
     } else if (op == "pop") {
       const QueuedPod* popped = queue_.pop();
       findings.expect(where + " popped", member(step, "popped"),
