@@ -1,7 +1,7 @@
 #pragma once
 // One HTTP exchange: what is set for it on an easy handle of libcurl or sent on a link
-// (http2_link.hpp), what its answer brings, and what its failures mean. Private to http_client.cpp
-// and the links; everything here belongs to the I/O thread.
+// (http2_link.hpp), what its answer brings, and what its failures mean. Private to HttpClient and
+// its links; everything here belongs to the I/O thread.
 
 #include <curl/curl.h>
 

@@ -59,8 +59,8 @@ void Scheduler::proceed(Attempt& attempt) {
   const bool ready = attempt.waiting() && attempt.waits.empty();
   if (!ready || attempt.gate->cancelled()) return;  // cancel_binding() has seen to the rest
   const std::string_view node_name = view(attempt.assumed->node_name);
-  if (cluster_.node(node_name, attempt.slot) ==
-      nullptr) {  // it may have waited on Permit for minutes
+  // It may have waited on Permit for minutes.
+  if (cluster_.node(node_name, attempt.slot) == nullptr) {
     return binding_failed(attempt.uid(),
                           error_status("node " + std::string(node_name) + " is gone"));
   }

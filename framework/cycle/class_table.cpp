@@ -6,11 +6,6 @@
 namespace plimsoll {
 namespace {
 
-// Whether a verdict that rests on these may be kept until one of them changes.
-bool verdict_can_be_kept(uint32_t aspects) {
-  return aspects != 0 && (aspects & PLIMSOLL_ASPECT_CLUSTER) == 0;
-}
-
 constexpr uint32_t kEverything = UINT32_MAX;
 
 }  // namespace
@@ -45,7 +40,7 @@ void ClassTable::begin(const CycleContext& cycle) {
     const PluginIndex plugin = slots[i].plugin;
     if (cycle.skip_filter.test(plugin)) continue;
     const uint32_t aspects = framework_.filter_aspects(plugin);
-    if (fresh_.test(plugin) || !verdict_can_be_kept(aspects) || filters_.size() == kMostPlugins) {
+    if (fresh_.test(plugin) || !can_be_kept(aspects) || filters_.size() == kMostPlugins) {
       fresh_filters_.push_back({plugin, i});
     } else {
       filters_.push_back({plugin, aspects, i});

@@ -158,6 +158,10 @@ class ClassTable {
     uint32_t changed;  // aspects whose scores are not up to date
   };
   static constexpr size_t kMostPlugins = 60;  // of one kind; more are fresh
+  // Whether a verdict or a score that rests on these may be kept until one of them changes.
+  [[nodiscard]] static bool can_be_kept(uint32_t aspects) {
+    return aspects != 0 && (aspects & PLIMSOLL_ASPECT_CLUSTER) == 0;
+  }
 
   // ---- verdicts
   void begin(const CycleContext& cycle);

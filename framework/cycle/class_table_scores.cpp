@@ -8,10 +8,6 @@
 namespace plimsoll {
 namespace {
 
-bool score_can_be_kept(uint32_t aspects) {
-  return aspects != 0 && (aspects & PLIMSOLL_ASPECT_CLUSTER) == 0;
-}
-
 constexpr uint32_t kAllAspects = UINT32_MAX >> 1;
 constexpr uint32_t kNoted = ~kAllAspects;  // Room::changed: the slot is in the list
 
@@ -67,7 +63,7 @@ void ClassTable::begin_scores(const CycleContext& cycle) {
   for (const Framework::Slot& slot : framework_.at(ExtensionPoint::kScore)) {
     if (cycle.skip_score.test(slot.plugin)) continue;
     const uint32_t aspects = framework_.score_aspects(slot.plugin);
-    if (fresh_.test(slot.plugin) || !score_can_be_kept(aspects) || scores_.size() == kMostPlugins) {
+    if (fresh_.test(slot.plugin) || !can_be_kept(aspects) || scores_.size() == kMostPlugins) {
       fresh_scores_.push_back({slot.plugin, slot.weight});
       rankable_ = false;
       continue;

@@ -28,15 +28,22 @@ inline std::unique_ptr<HttpClient> client_for(const std::string& url) {
   return client_for(access);
 }
 
+// Sends, and does not wait. `id`: if not null, what it is cancelled by.
+inline std::future<Result<HttpResponse>> begin(HttpClient& client, HttpRequest request,
+                                               HttpClient::RequestId* id = nullptr) {
+  auto promise = std::make_shared<std::promise<Result<HttpResponse>>>();
+  HttpHandlers handlers;
+  handlers.on_done = [promise](Result<HttpResponse> result) {
+    promise->set_value(std::move(result));
+  };
+  const auto given = client.submit(std::move(request), std::move(handlers));
+  if (id != nullptr) *id = given;
+  return promise->get_future();
+}
+
 // Sends and waits.
 inline Result<HttpResponse> fetch(HttpClient& client, HttpRequest request) {
-  std::promise<Result<HttpResponse>> promise;
-  HttpHandlers handlers;
-  handlers.on_done = [&promise](Result<HttpResponse> result) {
-    promise.set_value(std::move(result));
-  };
-  client.submit(std::move(request), std::move(handlers));
-  return promise.get_future().get();
+  return begin(client, std::move(request)).get();
 }
 
 inline Result<HttpResponse> get(HttpClient& client, const std::string& path) {
