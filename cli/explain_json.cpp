@@ -181,6 +181,12 @@ std::string explanation_json(const Explanation& explanation, size_t max_fitting)
       out["permit"].push_back({{"plugin", wait.plugin}, {"secondsLeft", seconds(wait.left_ms)}});
     }
   }
+  for (const ExplainedLoss& loss : explanation.losses) {
+    out["waitsForKinds"].push_back({{"kind", loss.kind},
+                                    {"plugin", loss.plugin},
+                                    {"why", loss.why},
+                                    {"secondsLost", seconds(loss.lost_for_ms)}});
+  }
   if (explanation.queue) out["queue"] = queue_json(*explanation.queue);
   if (explanation.placement) {
     out["placement"] = placement_json(*explanation.placement, explanation.node, max_fitting);

@@ -60,6 +60,7 @@ class ExplainText {
   std::string text() {
     pod();
     if (all_.contains("queue")) queue(all_["queue"]);
+    if (all_.contains("waitsForKinds")) losses(all_["waitsForKinds"]);
     if (all_.contains("placement")) placement(all_["placement"]);
     return out_.str();
   }
@@ -95,6 +96,17 @@ class ExplainText {
     }
     if (all_.contains("nominatedNode")) {
       out_ << "Nominated: " << all_["nominatedNode"].get<std::string>() << "\n";
+    }
+  }
+
+  void losses(const ordered_json& kinds) {
+    for (const ordered_json& loss : kinds) {
+      const std::string plugin = loss["plugin"];
+      const std::string why = loss["why"];
+      out_ << "  Waits for " << loss["kind"].get<std::string>()
+           << (plugin.empty() ? "" : " (plugin " + plugin + ")") << ", which was not followed for "
+           << duration(loss["secondsLost"].get<double>()) << (why.empty() ? "" : ": " + why)
+           << "\n";
     }
   }
 
@@ -256,7 +268,7 @@ class ExplainText {
       groups[key].push_back(&node);
     }
     std::vector<std::pair<std::string, std::vector<const ordered_json*>>> sorted(groups.begin(),
-                                                                         groups.end());
+                                                                                 groups.end());
     std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
       return a.second.size() > b.second.size();
     });

@@ -66,6 +66,7 @@ Result<std::unique_ptr<Leadership>> Leadership::create(
   election.retry_period = settings.retry_period;
   informer::LeaderElectionCallbacks callbacks;
   callbacks.on_leading = [own = made.get()] { own->on_leading_(); };
+  callbacks.unfit = [own = made.get()] { return own->unfit_(); };
   callbacks.on_holder = [own = made.get()](const std::string& holder) {
     if (holder.empty() || holder == own->identity_) return;
     log_info("another replica leads", {{"lease", own->lease_name_}, {"holder", holder}});
@@ -76,11 +77,12 @@ Result<std::unique_ptr<Leadership>> Leadership::create(
 }
 
 Leadership::~Leadership() {
-  stop(false);
+  stop(false, false);
 }
 
-void Leadership::start(OnLeading on_leading, OnLost on_lost) {
+void Leadership::start(OnLeading on_leading, OnLost on_lost, Unfit unfit) {
   on_leading_ = std::move(on_leading);
+  unfit_ = std::move(unfit);
   thread_ = std::jthread(
       [this, on_lost = std::move(on_lost)](const std::stop_token& stop) { elect(stop, on_lost); });
 }
@@ -94,14 +96,14 @@ void Leadership::elect(const std::stop_token& stop, const OnLost& on_lost) {
   }
 }
 
-void Leadership::stop(bool release) {
+void Leadership::stop(bool ended, bool earlier_ended) {
   if (stopped_) return;
   stopped_ = true;
   fence_.close();
   thread_.request_stop();
-  if (!release && client_) client_->stop();  // ends a request that is under way
+  if (!ended && client_) client_->stop();  // ends a request that is under way
   if (thread_.joinable()) thread_.join();
-  if (release && elector_) {
+  if (ended && elector_ && (earlier_ended || elector_->took_released_lease())) {
     if (const auto released = elector_->release(); !released) {
       log_warn("the leader lease was not released: the next replica waits for its end",
                {{"error", released.error().message}});

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -24,12 +25,13 @@ class Leadership {
  public:
   using OnLeading = std::function<void()>;
   using OnLost = std::function<void(const std::string& why)>;
+  using Unfit = std::function<std::optional<std::string>()>;
 
   // Connects nothing yet.
   [[nodiscard]] static Result<std::unique_ptr<Leadership>> create(
       const config::LeaderElection& settings, const informer::ServerAccess& access,
       std::shared_ptr<informer::CredentialSource> credentials);
-  ~Leadership();  // stop(false)
+  ~Leadership();  // stop(false, false)
   Leadership(const Leadership&) = delete;
   Leadership& operator=(const Leadership&) = delete;
 
@@ -39,13 +41,15 @@ class Leadership {
   [[nodiscard]] const informer::LeaderElector& elector() const { return *elector_; }
   [[nodiscard]] const std::string& identity() const { return identity_; }
 
-  // Stands for election. Both are called on a thread of its own, at most once; the fence is open
-  // when on_leading is called and closed when on_lost is.
-  void start(OnLeading on_leading, OnLost on_lost);
+  // Stands for election. All are called on a thread of its own, the first two at most once; the
+  // fence is open when on_leading is called and closed when on_lost is. `unfit`: why this process
+  // must not lead (any longer).
+  void start(OnLeading on_leading, OnLost on_lost, Unfit unfit);
 
-  // Leads no more; nothing may be written from here on. `release`: nothing that was written is
-  // without an answer, so the next one may lead at once. Idempotent.
-  void stop(bool release);
+  // Leads no more; nothing may be written from here on. `ended`: nothing that was written is
+  // without an answer; `earlier_ended`: nor can anything be carried out any more that another one
+  // has written before. Then the next one may lead at once. Idempotent.
+  void stop(bool ended, bool earlier_ended);
 
  private:
   explicit Leadership(const config::LeaderElection& settings);
@@ -58,6 +62,7 @@ class Leadership {
   std::unique_ptr<informer::ApiServerLease> lease_;
   std::unique_ptr<informer::LeaderElector> elector_;
   OnLeading on_leading_;
+  Unfit unfit_;
   std::jthread thread_;
   bool stopped_ = false;
 };

@@ -144,7 +144,7 @@ void add_lint_command(CLI::App& plugins, LintArguments& arguments) {
 void add_simulated_reports(CLI::App& command, SimulateArguments& arguments) {
   command
       .add_option("--report-kind", arguments.report_kind,
-                  "What nodes report: facts, as Plimsoll's node agent, or counts, as others")
+                  "What nodes report: facts, all that kubelets know, or counts, as exporters do")
       ->check(CLI::IsMember({"facts", "counts"}));
   command
       .add_option("--report-jitter", arguments.report_jitter,

@@ -40,12 +40,26 @@ class KindMetrics {
                             "1 while a kind is watched; 0: it is listed, not served or refused, or "
                             "the API server is not reachable.",
                             {"kind"}})),
+        followed_(r.gauges({"plimsoll_kind_followed",
+                            "1 while nothing of a kind is missing: its list is complete and its "
+                            "watch open, or it is not served. 0: pods that rest on it wait.",
+                            {"kind"}})),
         delivered_(r.counters({"plimsoll_objects_delivered_total",
                                "Changes and deletions handed to the scheduler.",
                                {"kind"}})),
         malformed_(r.counters({"plimsoll_malformed_objects_total",
-                               "Objects that could not be read and were left out.",
+                               "Objects that could not be read, or only in part.",
                                {"kind"}})),
+        unreadable_(r.gauges({"plimsoll_unreadable_objects",
+                              "Objects that are there and could be read only in part: nothing is "
+                              "placed beside such a pod.",
+                              {"kind"}})),
+        decoding_(r.counters({"plimsoll_decode_seconds_total",
+                              "Time spent on reading objects as they came.",
+                              {"kind"}})),
+        longest_(r.gauges({"plimsoll_decode_longest_seconds",
+                           "The longest time that one object took to read.",
+                           {"kind"}})),
         lists_(r.counters(
             {"plimsoll_lists_total", "Lists begun; all but the first are relists.", {"kind"}})),
         watches_(r.counters({"plimsoll_watches_total",
@@ -60,16 +74,24 @@ class KindMetrics {
     objects_.with({name}).set(as_double(kind.objects));
     synced_.with({name}).set(kind.synced ? 1 : 0);
     watching_.with({name}).set(kind.state == informer::ReflectorState::kWatching ? 1 : 0);
+    followed_.with({name}).set(kind.followed ? 1 : 0);
     delivered_.with({name}).raise_to(as_double(kind.delivered));
     malformed_.with({name}).raise_to(as_double(kind.malformed));
+    unreadable_.with({name}).set(as_double(kind.unreadable));
+    decoding_.with({name}).raise_to(kind.decode_seconds);
+    longest_.with({name}).set(kind.decode_longest);
     lists_.with({name}).raise_to(as_double(kind.lists));
     watches_.with({name}).raise_to(as_double(kind.watches));
     failures_.with({name}).raise_to(as_double(kind.failures));
   }
 
  private:
-  Family<Gauge> objects_, synced_, watching_;
-  Family<Counter> delivered_, malformed_, lists_, watches_, failures_;
+  Family<Gauge> objects_, synced_, watching_, followed_;
+  Family<Counter> delivered_, malformed_;
+  Family<Gauge> unreadable_;
+  Family<Counter> decoding_;
+  Family<Gauge> longest_;
+  Family<Counter> lists_, watches_, failures_;
 };
 
 class WriteMetrics {
@@ -194,6 +216,10 @@ Result<std::unique_ptr<Observability>> Observability::start(const ServingArgumen
   endpoints.change_level = configuration.config.enable_profiling;
   endpoints.healthz = leader_checks(session);
   endpoints.readyz = leader_checks(session);
+  const serving::HealthCheck loop{"scheduler-loop", [&session] { return session.loop_problem(); }};
+  for (auto* group : {&endpoints.healthz, &endpoints.livez, &endpoints.readyz}) {
+    group->push_back(loop);
+  }
   endpoints.readyz.push_back({"shutdown", [stopping = made->stopping_] {
                                 return *stopping
                                            ? std::optional<std::string>("process is shutting down")
@@ -202,6 +228,10 @@ Result<std::unique_ptr<Observability>> Observability::start(const ServingArgumen
   endpoints.readyz.push_back({"sched-handler-sync", [&session]() -> std::optional<std::string> {
                                 if (session.scheduler().stats().synced) return std::nullopt;
                                 return "handlers are not fully synchronized";
+                              }});
+  endpoints.readyz.push_back({"kinds-followed", [&session]() -> std::optional<std::string> {
+                                if (!session.scheduler().stats().blind) return std::nullopt;
+                                return "pods or nodes are not followed: nothing is scheduled";
                               }});
   serving::ServerOptions options;
   options.address = arguments.bind_address;

@@ -26,6 +26,7 @@ nlohmann::json as_json(const Modules& modules) {
       const auto points =
           modules.extension_points(record->name, config::default_args(record->name));
       plugin["extensionPoints"] = nlohmann::json::array();
+      if (!points) plugin["unknown"] = points.error().message;
       for (const ExtensionPoint point : points.value_or(std::vector<ExtensionPoint>{})) {
         plugin["extensionPoints"].push_back(name(point));
       }
@@ -54,8 +55,12 @@ int list_plugins(const PluginsArguments& arguments) {
   bool refused = false;
   for (const auto& plugin : plugins) {
     if (plugin["loaded"].get<bool>()) {
-      table.add({plugin["name"], plugin["version"], plugin["path"],
-                 joined(plugin["extensionPoints"].get<std::vector<std::string>>())});
+      // They are known once it is made, which may take args that a profile gives.
+      const std::string points =
+          plugin.contains("unknown")
+              ? "known with its args only: " + plugin["unknown"].get<std::string>()
+              : joined(plugin["extensionPoints"].get<std::vector<std::string>>());
+      table.add({plugin["name"], plugin["version"], plugin["path"], points});
     } else {
       refused = true;
     }

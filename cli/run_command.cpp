@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/control_socket.hpp"
 #include "cli/observability.hpp"
+#include "cli/signals.hpp"
 #include "cli/wiring.hpp"
 #include "framework/base/log.hpp"
 
@@ -17,8 +18,8 @@ namespace {
 
 // Asks the server once, so that a wrong address or a refused credential is said at once and
 // plainly. A server that cannot be reached may come up later (control planes start in any order):
-// that is only a warning.
-Result<void> check_server(const informer::ServerAccess& access) {
+// that is only a warning. Ends early, with kCancelled, once `stop` is requested.
+Result<void> check_server(const informer::ServerAccess& access, std::stop_token stop) {
   informer::HttpClientOptions options;
   options.connect_timeout = std::chrono::seconds(5);
   auto client = informer::HttpClient::create(
@@ -32,12 +33,14 @@ Result<void> check_server(const informer::ServerAccess& access) {
   handlers.on_done = [&answer](Result<informer::HttpResponse> result) {
     answer.set_value(std::move(result));
   };
-  (*client)->submit(std::move(request), std::move(handlers));
+  const auto id = (*client)->submit(std::move(request), std::move(handlers));
+  const std::stop_callback give_up(stop, [&client, id] { (*client)->cancel(id); });
   const Result<informer::HttpResponse> result = answer.get_future().get();
   (*client)->stop();
   Error error;
   if (result && result->ok()) return {};
   error = result ? informer::response_error("reading nodes", *result) : result.error();
+  if (error.code == ErrorCode::kCancelled) return fail(error);
   if (error.code != ErrorCode::kUnauthorized) {
     log_warn("the API server does not answer yet; trying again until it does",
              {{"server", access.server}, {"error", error.message}});
@@ -92,17 +95,14 @@ int write_configuration(const std::string& path, const std::string& yaml) {
 }  // namespace
 
 int run(const RunArguments& arguments) {
-  // Before any thread is made, so that all of them leave these signals to sigwait below.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGUSR2);  // as kube-scheduler: the state, and how it compares, to the log
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-
+  Signals signals;  // before any other thread is made
   const auto modules = load_modules(arguments.plugin_directories);
   if (!modules) return failure("run", modules.error().message);
-  auto configuration = load_configuration(arguments.config, *modules);
+  SymbolTable symbols;
+  metrics::Registry registry;
+  metrics::Registry* const measured = arguments.serving.port != 0 ? &registry : nullptr;
+  auto plugins = std::make_unique<PreparedPlugins>(symbols, measured);
+  auto configuration = load_configuration(arguments.config, *modules, plugins.get());
   if (!configuration)
     return failure("run", "the profile file is not usable:\n" + configuration.error().message);
   auto election =
@@ -121,16 +121,18 @@ int run(const RunArguments& arguments) {
   kubeconfig.context = arguments.context;
   const auto access = informer::load_server_access(kubeconfig);
   if (!access) return failure("run", access.error().message);
-  if (auto reachable = check_server(*access); !reachable)
-    return failure("run", reachable.error().message);
-  metrics::Registry registry;
-  const bool measured = arguments.serving.port != 0;
+  if (auto usable = check_server(*access, signals.start_given_up()); !usable) {
+    if (usable.error().code == ErrorCode::kCancelled) return 0;
+    return failure("run", usable.error().message);
+  }
   ClassCacheOptions classes;
   classes.enabled = !arguments.no_classes;
   classes.check_every = arguments.class_check;
-  auto session = Session::create(*configuration, *modules, *access, measured ? &registry : nullptr,
-                                 Session::Mode::kSchedule, {}, classes);
+  auto session =
+      Session::create(*configuration, *modules, *access, measured, Session::Mode::kSchedule, {},
+                      classes, &symbols, std::move(plugins));
   if (!session) return failure("run", session.error().message);
+  if (!signals.started()) return 0;
   auto observability =
       Observability::start(arguments.serving, *configuration, registry, **session, *modules);
   if (!observability) return failure("run", observability.error().message);
@@ -141,15 +143,9 @@ int run(const RunArguments& arguments) {
     names += (names.empty() ? "" : ",") + profile.scheduler_name;
   log_info("scheduling", {{"server", access->server}, {"scheduler_names", names}});
   (*session)->start(lost_leadership);
-  int signal = 0;
-  while (sigwait(&signals, &signal) == 0 && signal == SIGUSR2) {
-    (*session)->inspection().write_to_log();
-  }
+  // As kube-scheduler: the state, and how it compares, to the log.
+  while (signals.next() == SIGUSR2) (*session)->inspection().write_to_log();
   if (*socket) (*socket)->stop();
-  std::signal(SIGUSR2, SIG_IGN);  // from here on there is nothing to tell
-  // A second signal ends the program at once, should a plugin's PreBind block.
-  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-  log_info("stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
   (*observability)->shutting_down();
   (*session)->stop();
   const SchedulerStats stats = (*session)->scheduler().stats();

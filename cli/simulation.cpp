@@ -134,12 +134,11 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   informer::ServerAccess access;
   access.server = (*server)->url();
   access.source = "the sandbox";
-  config::Validation alone = configuration;  // nobody else schedules here
-  alone.config.leader_election.leader_elect = false;
+  config::Validation alone = configuration;
   alone.config.client_connection.content_type = "application/json";  // all that is served here
   std::optional<sandbox::OracleScope> oracle;
   if (options.oracle) oracle.emplace(store, kubelets);
-  auto session = Session::create(alone, modules, access, nullptr, Session::Mode::kSchedule,
+  auto session = Session::create(alone, modules, access, nullptr, Session::Mode::kAlone,
                                  std::move(scheduler_clock));
   if (!session) return fail(session.error());
 

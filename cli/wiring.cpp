@@ -7,7 +7,6 @@
 #include <exception>
 #include <utility>
 
-#include "config/plugin_args.hpp"
 #include "framework/base/log.hpp"
 #include "framework/metrics/rest_client_metrics.hpp"
 #include "plugins/builtin/builtin.hpp"
@@ -46,34 +45,31 @@ Result<Modules> load_modules(const std::vector<std::string>& given_directories,
   return modules;
 }
 
-config::PluginRegistry registry_of(const Modules& modules) {
+config::Validation validate(const std::string& file, const Modules& modules,
+                            PreparedPlugins* keep) {
+  SymbolTable symbols;
+  PreparedPlugins own(symbols);
+  PreparedPlugins& plugins = keep != nullptr ? *keep : own;
   config::PluginRegistry registry;
   for (const auto& record : modules.records()) {
-    if (!record->loaded) continue;
-    config::ExtensionPoints points;
-    const auto made = modules.extension_points(record->name, config::default_args(record->name));
-    if (!made) {
-      log_warn("plugin left out: it cannot be made with its default args",
-               {{"plugin", record->name}, {"error", made.error().message}});
-      continue;
-    }
-    for (const ExtensionPoint point : *made) points.add(point);
-    registry.emplace(record->name, points);
+    if (record->loaded) registry.emplace(record->name, config::ExtensionPoints{});
   }
-  return registry;
+  return config::validate_file(
+      file, registry,
+      [&](const std::string& scheduler_name, const std::string& plugin, const std::string& args) {
+        config::MadePlugin answer;
+        const auto points = plugins.make(modules, scheduler_name, plugin, args);
+        if (!points) answer.errors = config::split_args_errors(points.error().message);
+        for (const ExtensionPoint point : points.value_or(std::vector<ExtensionPoint>{})) {
+          answer.points.add(point);
+        }
+        return answer;
+      });
 }
 
-config::Validation validate(const std::string& file, const Modules& modules) {
-  return config::validate_file(file, registry_of(modules),
-                               [&modules](std::string_view plugin, const std::string& args) {
-                                 const auto made = modules.extension_points(plugin, args);
-                                 return made ? std::vector<config::ArgsError>{}
-                                             : config::split_args_errors(made.error().message);
-                               });
-}
-
-Result<config::Validation> load_configuration(const std::string& file, const Modules& modules) {
-  config::Validation configuration = validate(file, modules);
+Result<config::Validation> load_configuration(const std::string& file, const Modules& modules,
+                                              PreparedPlugins* keep) {
+  config::Validation configuration = validate(file, modules, keep);
   if (!configuration.ok()) {
     std::string errors = config::to_string(configuration.errors, configuration.file);
     while (!errors.empty() && errors.back() == '\n') errors.pop_back();
@@ -127,13 +123,13 @@ std::function<void(const informer::HttpExchange&)> request_metrics(metrics::Regi
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::create(const config::Validation& configuration,
-                                                 const Modules& modules,
-                                                 const informer::ServerAccess& access,
-                                                 metrics::Registry* registry, Mode mode,
-                                                 std::function<int64_t()> clock,
-                                                 const ClassCacheOptions& classes) {
+Result<std::unique_ptr<Session>> Session::create(
+    const config::Validation& configuration, const Modules& modules,
+    const informer::ServerAccess& access, metrics::Registry* registry, Mode mode,
+    std::function<int64_t()> clock, const ClassCacheOptions& classes, SymbolTable* symbols,
+    std::unique_ptr<PreparedPlugins> prepared) {
   std::unique_ptr<Session> session(new Session);
+  if (symbols == nullptr) symbols = &session->own_symbols_;
   const auto credentials = std::make_shared<informer::CredentialSource>(access);
   const std::array<std::pair<std::unique_ptr<informer::HttpClient>*, const char*>, 3> clients{
       {{&session->reads_, "plimsoll-watch"},
@@ -157,32 +153,41 @@ Result<std::unique_ptr<Session>> Session::create(const config::Validation& confi
   scheduling.classes = classes;
   const bool observes = mode == Mode::kObserve;
   if (observes) scheduling.standby = true;
-  if (election.leader_elect && !observes) {
+  for (const config::EffectiveProfile& profile : configuration.profiles)
+    session->scheduler_names_.push_back(profile.scheduler_name);
+  if (mode == Mode::kSchedule && !election.leader_elect) {
+    auto mark =
+        RunningMark::create(election.resource_namespace,
+                            "plimsoll-" + session->scheduler_names_.front(), access, credentials);
+    if (!mark) return fail(mark.error());
+    session->mark_ = std::move(*mark);
+    scheduling.standby = true;
+  }
+  if (mode == Mode::kSchedule && election.leader_elect) {
     auto leadership = Leadership::create(election, access, credentials);
     if (!leadership) return fail(leadership.error());
     session->leadership_ = std::move(*leadership);
     session->lease_namespace_ = election.resource_namespace;
     session->lease_name_ = election.resource_name;
-    session->scheduler_name_ = configuration.profiles.front().scheduler_name;
     session->delay_cache_ = configuration.config.delay_cache_until_active;
     writes.fence = &session->leadership_->fence();
     scheduling.standby = true;
   }
   session->writer_ =
       std::make_unique<informer::ServerWriter>(*session->binds_, *session->others_, writes);
-  auto scheduler =
-      Scheduler::create(std::move(scheduling), modules, session->symbols_, *session->writer_);
+  auto scheduler = Scheduler::create(std::move(scheduling), modules, *symbols, *session->writer_,
+                                     std::move(prepared));
   if (!scheduler) return fail(scheduler.error());
   session->scheduler_ = std::move(*scheduler);
   session->inspection_ =
-      std::make_unique<Inspection>(*session->scheduler_, session->symbols_, access, credentials);
+      std::make_unique<Inspection>(*session->scheduler_, *symbols, access, credentials);
   informer::InformerOptions kinds;
   kinds.protobuf = protobuf;
   for (const WantedKind& kind : session->scheduler_->wanted_kinds()) {
     kinds.kinds.push_back({kind.group, kind.version, kind.plural});
   }
   session->informer_ = std::make_unique<informer::ApiServerInformer>(
-      *session->reads_, *session->scheduler_, session->symbols_, kinds);
+      *session->reads_, *session->scheduler_, *symbols, kinds);
   informer::ApiServerInformer* informer = session->informer_.get();
   session->scheduler_->on_kind_wanted([informer](const WantedKind& kind) {
     informer->watch({kind.group, kind.version, kind.plural});
@@ -204,8 +209,26 @@ void Session::start(Leadership::OnLost on_lost) {
       std::abort();
     }
   });
+  if (mark_) {
+    // The pods are read after the mark: whoever released it had bound its last one.
+    mark_->start([this](bool ended_well) {
+      informer_->start();
+      take_over(ended_well);
+    });
+    return;
+  }
   if (!leadership_ || !delay_cache_) informer_->start();
-  if (leadership_) leadership_->start([this] { lead(); }, std::move(on_lost));
+  if (leadership_) {
+    leadership_->start([this] { lead(); }, std::move(on_lost), [this] { return loop_problem(); });
+  }
+}
+
+std::optional<std::string> Session::loop_problem() const {
+  const auto busy = scheduler_->busy_for();
+  if (busy < kLoopHangsAfter) return std::nullopt;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(busy).count();
+  return "the scheduler loop hangs, most likely in a plugin: it has been busy with one thing for " +
+         std::to_string(seconds) + " s";
 }
 
 // On the election's thread, which must go on renewing.
@@ -215,13 +238,49 @@ void Session::lead() {
   event.kind = "Lease";
   event.ns = lease_namespace_;
   event.name = lease_name_;
-  event.scheduler_name = scheduler_name_;
+  event.scheduler_name = scheduler_names_.front();
   event.reason = "LeaderElection";
   event.action = "LeaderElection";
   event.note = leadership_->identity() + " became leader";
   writer_->record_event(std::move(event));
   if (delay_cache_) informer_->start();
-  informer_->relist_pods([this] { scheduler_->lead(); });
+  take_over(leadership_->elector().took_released_lease());
+}
+
+// `ended_well`: of the scheduler before this one, whose lease or mark this is now.
+void Session::take_over(bool ended_well) {
+  if (ended_well && mark_) return begin_to_schedule();  // the first list is of now
+  informer_->relist([this, ended_well](std::vector<PodRef> unbound) {
+    if (ended_well) return begin_to_schedule();
+    void_earlier_bindings(std::move(unbound));
+  });
+}
+
+void Session::void_earlier_bindings(std::vector<PodRef> unbound) {
+  std::vector<informer::PodVersion> pods;
+  for (const PodRef& pod : unbound) {
+    if (std::ranges::find(scheduler_names_, view(pod->scheduler_name)) == scheduler_names_.end())
+      continue;
+    pods.push_back({std::string(view(pod->meta.ns)), std::string(view(pod->meta.name)),
+                    std::string(view(pod->meta.uid)),
+                    std::string(view(pod->meta.resource_version))});
+  }
+  if (pods.empty()) return begin_to_schedule();
+  log_info(
+      "no scheduler before this one is known to have stopped cleanly: making void what it may "
+      "still have sent",
+      {{"pods", pods.size()}});
+  const std::string& identity = leadership_ ? leadership_->identity() : mark_->identity();
+  writer_->void_bindings(
+      std::move(pods), "scheduler " + identity + " started, after one that may have been killed",
+      [this] {
+        informer_->relist_pods([this](const std::vector<PodRef>&) { begin_to_schedule(); });
+      });
+}
+
+void Session::begin_to_schedule() {
+  earlier_ended_ = true;
+  scheduler_->lead();
 }
 
 void Session::stop() {
@@ -231,9 +290,11 @@ void Session::stop() {
   if (scheduler_) scheduler_->stop();
   if (loop_.joinable()) loop_.join();
   if (writer_) writer_->drain(std::chrono::seconds(2));  // the last events and conditions
-  // A write without an answer may still be carried out: then the lease runs to its end.
+  // A write without an answer may still be carried out: then the lease runs to its end, and the
+  // mark stays.
   const bool ended = writer_ && writer_->all_ended();
-  if (leadership_) leadership_->stop(ended);
+  if (leadership_) leadership_->stop(ended, earlier_ended_);
+  if (mark_) mark_->stop(ended && earlier_ended_);
   if (writer_) writer_->stop();
   for (auto* client : {&reads_, &binds_, &others_}) {
     if (*client) (*client)->stop();

@@ -30,10 +30,16 @@ option(PLIMSOLL_UNITY "Compile the sources of a target a few at a time" ON)
 if(PLIMSOLL_UNITY)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 6)
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>) # a class's Impl in a .cpp is no header's
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>) # a class's Impl in a .cpp is no header's
+  endif()
 endif()
 
 set(PLIMSOLL_SANITIZE "" CACHE STRING "Sanitizers to build with: 'address,undefined' or 'thread'")
+option(PLIMSOLL_FUZZ "Build the fuzz targets (clang): code says which of its branches an input takes" OFF)
+if(PLIMSOLL_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link -fno-sanitize-recover=undefined)
+endif()
 if(PLIMSOLL_SANITIZE)
   add_compile_options(-fsanitize=${PLIMSOLL_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${PLIMSOLL_SANITIZE})
@@ -41,14 +47,19 @@ if(PLIMSOLL_SANITIZE)
     # Compiles little longer than -O0 and runs in half the time. ThreadSanitizer gains nothing by it.
     string(REPLACE -O0 -Og CMAKE_CXX_FLAGS_DEBUG "${CMAKE_CXX_FLAGS_DEBUG}")
   endif()
-  if(PLIMSOLL_SANITIZE MATCHES "thread")
+  if(PLIMSOLL_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-Wno-tsan) # Asio uses atomic_thread_fence, which ThreadSanitizer does not model
   endif()
   # Sanitized code confuses GCC 12's analysis of it: this warning is then wrong inside <regex>.
-  add_compile_options(-Wno-maybe-uninitialized)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-maybe-uninitialized)
+  endif()
 endif()
 
-set(PLIMSOLL_WARNINGS -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion -Werror)
+set(PLIMSOLL_WARNINGS -Wall -Wextra -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND PLIMSOLL_WARNINGS -Wshadow=local) # Clang's -Wshadow is about members too
+endif()
 
 # plimsoll_library(NAME SOURCES... [LIBS...]): a static library that is part of the scheduler.
 # It is included from the root of the tree: #include "framework/api/quantity.hpp".

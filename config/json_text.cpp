@@ -1,6 +1,6 @@
 #include "config/json_text.hpp"
 
-#include "config/utf8.hpp"
+#include "framework/base/utf8.hpp"
 
 namespace plimsoll::config {
 

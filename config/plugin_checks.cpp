@@ -36,6 +36,7 @@ void PluginChecks::keep_existing(std::vector<PluginRef>& enabled, const std::str
 void PluginChecks::keep_implementing(std::vector<PluginRef>& enabled, ExtensionPoint point) {
   std::erase_if(enabled, [&](const PluginRef& plugin) {
     if (registry_.find(plugin.name)->second.has(point)) return false;
+    if (unusable_.count(plugin.name) != 0) return true;
     // Where the plugin's profile files come from it has this point; here it does that work
     // elsewhere.
     if (reference_points(plugin.name).has(point)) {

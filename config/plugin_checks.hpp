@@ -15,7 +15,7 @@ namespace plimsoll::config {
 
 class PluginChecks {
  public:
-  // All three outlive the object; problems are appended.
+  // All three outlive the object, and the registry may come to know more; problems are appended.
   PluginChecks(const PluginRegistry& registry, Problems& errors, Problems& warnings)
       : registry_(registry), errors_(errors), warnings_(warnings) {}
 
@@ -30,9 +30,13 @@ class PluginChecks {
   // gets a warning.
   void check_disabled(const PluginSet& set);
 
-  // Whether keep_existing() has taken out this plugin, or any.
+  // It could not be made, which is said elsewhere; nobody knows its points.
+  void note_unusable(const std::string& plugin) { unusable_.insert(plugin); }
+
+  // Whether keep_existing() has taken out this plugin.
   [[nodiscard]] bool missing(std::string_view plugin) const { return missing_.count(plugin) != 0; }
-  [[nodiscard]] bool any_missing() const { return !missing_.empty(); }
+  // Whether some plugin is missing or cannot be made.
+  [[nodiscard]] bool any_missing() const { return !missing_.empty() || !unusable_.empty(); }
 
  private:
   [[nodiscard]] std::string nearest_existing(std::string_view name) const;
@@ -42,6 +46,7 @@ class PluginChecks {
   Problems& errors_;
   Problems& warnings_;
   std::set<std::string, std::less<>> missing_;
+  std::set<std::string, std::less<>> unusable_;
 };
 
 }  // namespace plimsoll::config

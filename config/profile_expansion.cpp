@@ -24,12 +24,13 @@ Names names_of(const std::vector<PluginRef>& plugins) {
 class Expander {
  public:
   Expander(const Profile& profile, const PluginRegistry& registry, Problems& errors,
-           Problems& warnings)
+           Problems& warnings, const PluginMaker& make)
       : profile_(profile),
         registry_(registry),
         errors_(errors),
         warnings_(warnings),
-        checks_(registry, errors, warnings) {}
+        make_(make),
+        checks_(registry_, errors, warnings) {}
 
   EffectiveProfile run() {
     out_.scheduler_name = profile_.scheduler_name;
@@ -38,16 +39,19 @@ class Expander {
     checks_.keep_first(multi_point_.enabled, "MultiPoint");
     checks_.check_disabled(profile_.plugins.multi_point);
     for (const ExtensionPoint point : all_extension_points()) {
-      PluginSet set = merge_plugin_set({}, profile_.plugins.points[point]);
-      checks_.keep_existing(set.enabled, interface_name(point));
+      specific_[point] = merge_plugin_set({}, profile_.plugins.points[point]);
+      checks_.keep_existing(specific_[point].enabled, interface_name(point));
+    }
+    make_plugins();
+    for (const ExtensionPoint point : all_extension_points()) {
+      PluginSet& set = specific_[point];
       checks_.keep_implementing(set.enabled, point);
       checks_.keep_first(set.enabled, interface_name(point));
       checks_.check_disabled(set);
       out_.points[point] = order(set, point);
       put_in_every_profile(point);
-      specific_[point] = std::move(set);
     }
-    collect_plugins();
+    out_.plugins = named_plugins();
     check_required();
     set_weights();
     collect_args();
@@ -93,20 +97,44 @@ class Expander {
     }
   }
 
-  void collect_plugins() {
+  // From here on the registry knows the points of this profile's plugins.
+  void make_plugins() {
+    if (!make_) return;
+    for (const std::string& name : named_plugins()) {
+      const auto points = make_(profile_.scheduler_name, args_for(name), errors_);
+      registry_[name] = points.value_or(ExtensionPoints{});
+      if (!points) checks_.note_unusable(name);
+    }
+  }
+
+  // Each once, in the order of first mention.
+  [[nodiscard]] std::vector<std::string> named_plugins() const {
+    std::vector<std::string> out;
     Names seen;
     const auto add = [&](const std::vector<PluginRef>& plugins) {
       for (const PluginRef& plugin : plugins) {
-        if (seen.insert(plugin.name).second) out_.plugins.push_back(plugin.name);
+        if (seen.insert(plugin.name).second) out.push_back(plugin.name);
       }
     };
     add(multi_point_.enabled);
     for (const PluginSet& set : specific_.values) add(set.enabled);
     for (const std::string_view name : plugins_of_every_profile()) {
       if (registry_.find(name) != registry_.end() && seen.insert(std::string(name)).second) {
-        out_.plugins.emplace_back(name);
+        out.emplace_back(name);
       }
     }
+    return out;
+  }
+
+  // As they are given, or the defaults.
+  [[nodiscard]] PluginArgs args_for(const std::string& name) const {
+    const auto given = std::find_if(profile_.plugin_args.begin(), profile_.plugin_args.end(),
+                                    [&](const PluginArgs& args) { return args.name == name; });
+    if (given != profile_.plugin_args.end()) return *given;
+    PluginArgs args;
+    args.name = args.written = name;
+    args.json = default_args(name);
+    return args;
   }
 
   void check_required() {
@@ -151,19 +179,14 @@ class Expander {
 
   void collect_args() {
     for (const std::string& name : out_.plugins) {
-      const auto given = std::find_if(profile_.plugin_args.begin(), profile_.plugin_args.end(),
-                                      [&](const PluginArgs& args) { return args.name == name; });
-      if (given != profile_.plugin_args.end()) {
-        out_.args.push_back(*given);
-        warn_about_idle_args(*given, warnings_);
-        if (is_default_plugin(name) && !has_known_args(name) && given->json != "{}") {
-          warnings_.push_back(given->problem("", "have no effect: " + name + " takes no args"));
-        }
-      } else {
-        PluginArgs args;
-        args.name = args.written = name;
-        args.json = default_args(name);
-        out_.args.push_back(std::move(args));
+      out_.args.push_back(args_for(name));
+    }
+    for (const PluginArgs& given : profile_.plugin_args) {
+      const auto used = std::find(out_.plugins.begin(), out_.plugins.end(), given.name);
+      if (used == out_.plugins.end()) continue;
+      warn_about_idle_args(given, warnings_);
+      if (is_default_plugin(given.name) && !has_known_args(given.name) && given.json != "{}") {
+        warnings_.push_back(given.problem("", "have no effect: " + given.name + " takes no args"));
       }
     }
     for (const PluginArgs& args : profile_.plugin_args) {
@@ -179,9 +202,10 @@ class Expander {
   }
 
   const Profile& profile_;
-  const PluginRegistry& registry_;
+  PluginRegistry registry_;
   Problems& errors_;
   Problems& warnings_;
+  const PluginMaker& make_;
   EffectiveProfile out_;
   PluginSet multi_point_;
   PerExtensionPoint<PluginSet> specific_;
@@ -229,14 +253,15 @@ const PluginArgs& EffectiveProfile::args_of(std::string_view plugin) const {
 }
 
 EffectiveProfile expand_profile(const Profile& profile, const PluginRegistry& registry,
-                                Problems& errors, Problems& warnings) {
-  return Expander(profile, registry, errors, warnings).run();
+                                Problems& errors, Problems& warnings, const PluginMaker& make) {
+  return Expander(profile, registry, errors, warnings, make).run();
 }
 
-Expansion expand_profiles(const SchedulerConfig& config, const PluginRegistry& registry) {
+Expansion expand_profiles(const SchedulerConfig& config, const PluginRegistry& registry,
+                          const PluginMaker& make) {
   Expansion out;
   for (const Profile& profile : config.profiles) {
-    out.profiles.push_back(expand_profile(profile, registry, out.errors, out.warnings));
+    out.profiles.push_back(expand_profile(profile, registry, out.errors, out.warnings, make));
   }
   if (!out.profiles.empty()) check_queue_sort(config, out.profiles, out.errors);
   sort_by_position(out.errors);

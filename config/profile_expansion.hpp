@@ -10,7 +10,8 @@
 //     out.
 // Plugins that are in every profile go in front.
 //
-// Pure functions of their input, any thread, never block.
+// Pure functions of their input but for `make`, which is called once for each plugin that a profile
+// names, before step 2; any thread, never block.
 
 #include <string>
 #include <vector>
@@ -46,11 +47,12 @@ struct Expansion {
 };
 
 [[nodiscard]] Expansion expand_profiles(const SchedulerConfig& config,
-                                        const PluginRegistry& registry);
+                                        const PluginRegistry& registry,
+                                        const PluginMaker& make = {});
 
 // One profile by itself.
 [[nodiscard]] EffectiveProfile expand_profile(const Profile& profile,
                                               const PluginRegistry& registry, Problems& errors,
-                                              Problems& warnings);
+                                              Problems& warnings, const PluginMaker& make = {});
 
 }  // namespace plimsoll::config

@@ -23,27 +23,30 @@ Problem problem_of(const PluginArgs& args, ArgsError error) {
 }
 
 Validation validate_loaded(LoadedConfig loaded, const PluginRegistry& registry,
-                           const ArgsChecker& check_args) {
+                           const PluginAsker& ask) {
   Validation out;
   out.file = std::move(loaded.file);
   out.errors = std::move(loaded.errors);
   out.warnings = std::move(loaded.warnings);
   if (!loaded.config && !loaded.partial) return out;
   out.config = std::move(loaded.config ? *loaded.config : *loaded.partial);
-  Expansion expansion = expand_profiles(out.config, registry);
+  PluginMaker make;
+  if (ask) {
+    // What is wrong with args that are checked here has been said already.
+    make = [&ask, said = !out.errors.empty()](const std::string& scheduler_name,
+                                              const PluginArgs& args,
+                                              Problems& errors) -> std::optional<ExtensionPoints> {
+      MadePlugin made = ask(scheduler_name, args.name, args.json);
+      if (made.errors.empty()) return made.points;
+      if (said && has_known_args(args.name)) return std::nullopt;
+      for (ArgsError& error : made.errors) errors.push_back(problem_of(args, std::move(error)));
+      return std::nullopt;
+    };
+  }
+  Expansion expansion = expand_profiles(out.config, registry, make);
   out.profiles = std::move(expansion.profiles);
   append(out.errors, std::move(expansion.errors));
   append(out.warnings, std::move(expansion.warnings));
-  if (check_args) {
-    for (const EffectiveProfile& profile : out.profiles) {
-      for (const PluginArgs& args : profile.args) {
-        if (has_known_args(args.name)) continue;
-        for (ArgsError& error : check_args(args.name, args.json)) {
-          out.errors.push_back(problem_of(args, std::move(error)));
-        }
-      }
-    }
-  }
   sort_by_position(out.errors);
   sort_by_position(out.warnings);
   return out;
@@ -74,13 +77,13 @@ std::string Validation::effective_json() const {
 }
 
 Validation validate_file(const std::string& path, const PluginRegistry& registry,
-                         const ArgsChecker& check_args) {
-  return validate_loaded(load_config_file(path), registry, check_args);
+                         const PluginAsker& ask) {
+  return validate_loaded(load_config_file(path), registry, ask);
 }
 
 Validation validate_text(std::string_view text, std::string file, const PluginRegistry& registry,
-                         const ArgsChecker& check_args) {
-  return validate_loaded(load_config_text(text, std::move(file)), registry, check_args);
+                         const PluginAsker& ask) {
+  return validate_loaded(load_config_text(text, std::move(file)), registry, ask);
 }
 
 }  // namespace plimsoll::config

@@ -2,7 +2,7 @@
 // The whole check of a profile file in one call: what `plimsoll validate` prints, and what
 // `plimsoll run` and `plimsoll simulate` start from.
 //
-// validate_file blocks on the file; both call the args checker on the caller's thread.
+// validate_file blocks on the file; both make plugins on the caller's thread.
 
 #include <functional>
 #include <string>
@@ -15,11 +15,14 @@
 
 namespace plimsoll::config {
 
-// Asks the plugin itself; an empty answer means that the args are good. It is called once per
-// profile for every plugin that runs in it and whose args are not checked here already (see
-// has_known_args).
-using ArgsChecker =
-    std::function<std::vector<ArgsError>(std::string_view plugin, const std::string& args_json)>;
+// Makes the plugin itself: its extension points, or what is wrong with its args. Called once per
+// profile for every plugin that the profile names.
+struct MadePlugin {
+  ExtensionPoints points;
+  std::vector<ArgsError> errors;  // empty: it was made
+};
+using PluginAsker = std::function<MadePlugin(
+    const std::string& scheduler_name, const std::string& plugin, const std::string& args_json)>;
 
 struct Validation {
   std::string file;
@@ -38,13 +41,13 @@ struct Validation {
   [[nodiscard]] std::string effective_json() const;
 };
 
-// Loads, expands against what exists, and has every plugin check its args.
+// Loads, expands against what exists, and has every plugin check its args. Without `ask` the
+// registry says all that is to be known of plugins.
 [[nodiscard]] Validation validate_file(const std::string& path, const PluginRegistry& registry,
-                                       const ArgsChecker& check_args = {});
+                                       const PluginAsker& ask = {});
 
 // The same for text; `file` is only a name for messages.
 [[nodiscard]] Validation validate_text(std::string_view text, std::string file,
-                                       const PluginRegistry& registry,
-                                       const ArgsChecker& check_args = {});
+                                       const PluginRegistry& registry, const PluginAsker& ask = {});
 
 }  // namespace plimsoll::config

@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "config/problem.hpp"
+#include "framework/base/yaml_bounds.hpp"
 
 namespace plimsoll::config {
 
-inline constexpr int kMaxDepth = 256;
+inline constexpr int kMaxDepth = YamlBounds::kMaxDepth;
 
 struct Member;
 
@@ -29,7 +30,7 @@ struct Value {
   std::vector<Value> items;     // of a sequence
   std::vector<Member> members;  // of a mapping, in the order of the file
 
-  [[nodiscard]] static Value null() { return {}; }
+  [[nodiscard]] static Value null();
   [[nodiscard]] static Value boolean(bool value);
   [[nodiscard]] static Value integer(std::int64_t value);
   [[nodiscard]] static Value string(std::string value);
@@ -60,6 +61,10 @@ struct Member {
   Position at;  // of the key
   Value value;
 };
+
+inline Value Value::null() {
+  return {};
+}
 
 // Compact JSON text.
 [[nodiscard]] std::string to_json(const Value& value);

@@ -10,14 +10,13 @@
 #include <streambuf>
 
 #include "config/json_text.hpp"
-#include "config/utf8.hpp"
 #include "config/yaml_scalar.hpp"
+#include "framework/base/utf8.hpp"
+#include "framework/base/yaml_bounds.hpp"
 
 namespace plimsoll::config {
 namespace {
 
-// Values that aliases may add to a document beyond those written in it.
-constexpr std::size_t kMaxAliasedValues = 100'000;
 // A file that opens like JSON but is not is tried as YAML's flow style if it is small.
 constexpr std::size_t kMaxFlowStyleBytes = 1 << 20;
 
@@ -36,23 +35,6 @@ Position place(const YAML::Mark& mark) {
   return mark.is_null() ? Position{} : Position{mark.line + 1, mark.column + 1};
 }
 
-struct Extent {
-  std::size_t values = 1;
-  int depth = 1;
-};
-
-Extent extent_of(const Value& value) {
-  Extent out;
-  const auto include = [&out](const Value& child) {
-    const Extent inner = extent_of(child);
-    out.values += inner.values;
-    out.depth = std::max(out.depth, inner.depth + 1);
-  };
-  for (const Value& item : value.items) include(item);
-  for (const Member& member : value.members) include(member.value);
-  return out;
-}
-
 // Builds the tree of one document from yaml-cpp's events.
 class TreeBuilder : public YAML::EventHandler {
  public:
@@ -62,36 +44,31 @@ class TreeBuilder : public YAML::EventHandler {
   Value take_root() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    // yaml-cpp gives empty documents forever at a token that cannot start a value, such as a stray
-    // ']'.
-    if (mark.pos == document_start_) stop(place(mark), "not valid YAML: no value can start here");
-    document_start_ = mark.pos;
+    if (const char* wrong = bounds_.document(mark.pos)) {
+      stop(place(mark), std::string("not valid YAML: ") + wrong);
+    }
     root_ = {};
     open_.clear();
     anchored_.clear();
-    aliased_values_ = 0;
   }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    bounds_.scalar(anchor);
     Value value;
     value.at = place(mark);
     finish(std::move(value), anchor);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    const auto found = anchored_.find(anchor);
-    if (found == anchored_.end()) stop(place(mark), "an alias to the value that it is part of");
-    const Extent extent = extent_of(found->second);
-    aliased_values_ += extent.values;
-    if (aliased_values_ > kMaxAliasedValues) stop(place(mark), "aliases expand to too many values");
-    check_depth(place(mark), extent.depth);
-    Value copy = found->second;
+    check(bounds_.alias(anchor), place(mark));
+    Value copy = anchored_.at(anchor);
     finish(std::move(copy), 0);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
+    bounds_.scalar(anchor);
     const Position at = place(mark);
     finish(scalar(at, tag, text), anchor);
   }
@@ -125,8 +102,8 @@ class TreeBuilder : public YAML::EventHandler {
     throw Stop{};
   }
 
-  void check_depth(Position at, int more) {
-    if (static_cast<int>(open_.size()) + more > kMaxDepth) stop(at, "nested too deeply");
+  void check(const char* wrong, Position at) {
+    if (wrong != nullptr) stop(at, wrong);
   }
 
   Value scalar(Position at, const std::string& tag, const std::string& text) {
@@ -142,12 +119,13 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void open(Value value, Position at, YAML::anchor_t anchor) {
-    check_depth(at, 1);
+    check(bounds_.open(anchor), at);
     value.at = at;
     open_.push_back(Open{std::move(value), anchor, std::nullopt, {}, false});
   }
 
   void close() {
+    bounds_.close();
     Open done = std::move(open_.back());
     open_.pop_back();
     finish(std::move(done.value), done.anchor);
@@ -206,8 +184,7 @@ class TreeBuilder : public YAML::EventHandler {
   Value root_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Value> anchored_;
-  std::size_t aliased_values_ = 0;
-  int document_start_ = -1;
+  YamlBounds bounds_;
 };
 
 ParsedText parse_yaml(std::string_view text) {

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "framework/base/log.hpp"
+#include "informer/bind_write.hpp"
+#include "informer/binding_voider.hpp"
 #include "informer/condition_writer.hpp"
 #include "informer/event_recorder.hpp"
 #include "informer/pod_answer.hpp"
-#include "informer/write_bodies.hpp"
-#include "informer/write_protobuf.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -60,45 +60,11 @@ void sweep_now_and_then(HttpClient& client, const std::weak_ptr<EventRecorder>& 
   });
 }
 
-// A bind was turned down. Whoever lost the answer to an earlier try has in fact succeeded: look at
-// the pod.
-void check_bind(const std::shared_ptr<WriteQueue>& queue,
-                const std::shared_ptr<const BindRequest>& bind, const std::string& what,
-                Error refusal, ApiWriter::Done done) {
-  auto job = std::make_shared<WriteJob>();
-  job->request.path = pod_path(bind->ns, bind->name);
-  job->request.timeout = queue->options().timeout;
-  job->what = what;
-  job->definite = answers_pod;
-  job->done = [queue, bind, refusal = std::move(refusal),
-               done = std::move(done)](const Result<HttpResponse>& result) {
-    if (!result) return done(fail(result.error()));
-    Error error = refusal;
-    const auto pod = read_pod_answer(result->body);
-    if (!result->ok() || !pod) {  // gone
-      error.code = ErrorCode::kConflict;
-      return done(fail(std::move(error)));
-    }
-    const bool same_pod = pod->uid == bind->uid;
-    bool as_asked = same_pod && pod->node == bind->node;
-    for (const auto& [key, value] : bind->annotations) {
-      const auto found = pod->annotations.find(key);
-      as_asked = as_asked && found != pod->annotations.end() && found->second == value;
-    }
-    if (as_asked) {
-      queue->stats().binds_recovered.fetch_add(1, std::memory_order_relaxed);
-      return done({});
-    }
-    if (!same_pod || !pod->node.empty()) error.code = ErrorCode::kConflict;
-    done(fail(std::move(error)));
-  };
-  queue->add(WriteClass::kBind, std::move(job));
-}
-
 }  // namespace
 
 ServerWriter::ServerWriter(HttpClient& binds, HttpClient& others, WriteOptions options)
-    : queue_(std::make_shared<WriteQueue>(binds, others, std::move(options))),
+    : others_(others),
+      queue_(std::make_shared<WriteQueue>(binds, others, std::move(options))),
       conditions_(std::make_shared<ConditionWriter>(queue_)),
       events_(std::make_shared<EventRecorder>(
           EventRecorderOptions{.reporting_instance = queue_->options().reporting_instance,
@@ -113,31 +79,14 @@ ServerWriter::~ServerWriter() {
 
 void ServerWriter::bind(BindRequest request, Done done) {
   conditions_->drop(request.uid);
-  auto job = std::make_shared<WriteJob>();
-  job->what = "binding pod " + request.ns + "/" + request.name + " to node " + request.node;
-  job->request.method = "POST";
-  job->request.path = pod_path(request.ns, request.name) + "/binding";
-  job->request.timeout = queue_->options().timeout;
-  job->definite = answers_write;
-  auto kept = std::make_shared<const BindRequest>(std::move(request));
-  if (queue_->protobuf()) {
-    job->request.body = binding_protobuf(*kept);
-    job->request.content_type = kProtobufType;
-    job->request.accept = kAcceptProtobuf;
-    job->as_json = [kept] { return binding_body(*kept); };
-  } else {
-    job->request.body = binding_body(*kept);
-  }
-  job->done = [queue = queue_, own = job.get(), kept,
-               done = std::move(done)](const Result<HttpResponse>& result) {
-    if (!result) return done(fail(result.error()));
-    if (result->ok()) return done({});
-    Error error = response_error(own->what, *result);
-    const bool may_be_bound = result->status == 409 || (own->uncertain && result->status != 404);
-    if (!may_be_bound) return done(fail(std::move(error)));
-    check_bind(queue, kept, own->what, std::move(error), done);
-  };
-  queue_->add(WriteClass::kBind, std::move(job));
+  std::make_shared<BindWrite>(queue_, std::move(request), std::move(done))->send();
+}
+
+void ServerWriter::void_bindings(std::vector<PodVersion> pods, std::string note,
+                                 std::function<void()> done) {
+  std::make_shared<BindingVoider>(queue_, others_, std::move(pods), std::move(note),
+                                  std::move(done))
+      ->begin();
 }
 
 void ServerWriter::record_event(EventRecord event) {

@@ -11,9 +11,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "framework/cycle/api_writer.hpp"
 #include "informer/http_client.hpp"
+#include "informer/write_bodies.hpp"
 #include "informer/write_queue.hpp"
 
 namespace plimsoll::informer {
@@ -33,15 +35,17 @@ class ServerWriter final : public ApiWriter {
   ServerWriter(const ServerWriter&) = delete;
   ServerWriter& operator=(const ServerWriter&) = delete;
 
-  // POST pods/NAME/binding with metadata.uid as the precondition. kConflict: another UID, or bound
-  // to another node, or bound with other annotations. kNotFound: the pod is gone.
+  // POST pods/NAME/binding with metadata.uid and metadata.resourceVersion as the preconditions.
+  // kConflict: another UID, or bound to another node, or bound with other annotations, or it keeps
+  // changing. kNotFound: the pod is gone.
   //
   // The caller keeps the pod's place until `done` hears how it ended, so that must be true: whoever
   // gave the place away while the bind may still have been carried out would book it twice. Hence a
   // bind is tried (at last every max_delay) until the API server accepts or refuses it (4xx other
   // than 408 and 429) or stop() is called. When it is refused by 409, or in any way after an answer
   // was lost, the pod is read, for as long as that takes: if it is on this node with this UID and
-  // these annotations, the bind has succeeded.
+  // these annotations, the bind has succeeded. If it has only changed, the bind is sent once more
+  // for its new version: see BindWrite.
   void bind(BindRequest request, Done done) override;
 
   // POST events.k8s.io/v1, or a further one of a series: see EventRecorder. Best effort.
@@ -67,6 +71,12 @@ class ServerWriter final : public ApiWriter {
   // pod that is already gone is a success.
   void delete_pod(std::string ns, std::string name, std::string uid, Done done);
 
+  // Makes void what another process may still have under way to bind these pods: each is touched,
+  // so that none of them has the version any more that is named here. `note` stands in the pods and
+  // must be of this process only. `done` (on an I/O thread) is called when that is certain of every
+  // pod, however long it takes, and not at all after stop().
+  void void_bindings(std::vector<PodVersion> pods, std::string note, std::function<void()> done);
+
   // Waits until nothing but binds is waiting or under way: before stop(), so that the last events,
   // condition patches and deletions are written. False if some are left after `timeout`. Not from
   // an I/O thread.
@@ -85,6 +95,7 @@ class ServerWriter final : public ApiWriter {
   [[nodiscard]] WriteLoad load(WriteClass write_class) const;
 
  private:
+  HttpClient& others_;
   const std::shared_ptr<WriteQueue> queue_;
   const std::shared_ptr<ConditionWriter> conditions_;
   const std::shared_ptr<EventRecorder> events_;

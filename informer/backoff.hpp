@@ -9,34 +9,35 @@
 namespace plimsoll::informer {
 
 struct BackoffPolicy {
-  std::chrono::milliseconds initial{800};
+  std::chrono::milliseconds initial{100};
   std::chrono::milliseconds maximum{30'000};
   double factor = 2.0;
   double jitter =
-      1.0;  // up to this share of the delay is added, so that clients do not march in step
-  std::chrono::milliseconds reset_after{120'000};  // this long without a call to next(): start over
+      0.5;  // up to this share of the delay is added, so that clients do not march in step
+  std::chrono::milliseconds reset_after{10'000};  // this long without a call to next(): start over
 };
 
-// A value owned by one thread. The defaults are the Kubernetes reflector's: 800 ms doubling to 30
-// s.
+// A value owned by one thread.
 class Backoff {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit Backoff(BackoffPolicy policy) : policy_(policy), delay_(policy.initial) {}
 
-  // The delay before the next try, counted from `now`.
-  [[nodiscard]] std::chrono::milliseconds next(Clock::time_point now) {
+  // The delay before the next try, counted from `now`. `most`: what it may grow to this time,
+  // jitter aside.
+  [[nodiscard]] std::chrono::milliseconds next(Clock::time_point now,
+                                               std::chrono::milliseconds most) {
     if (started_ && now - last_ > policy_.reset_after + last_delay_) delay_ = policy_.initial;
+    delay_ = std::min({delay_, most, policy_.maximum});
     const double base = static_cast<double>(delay_.count());
     const double spread = std::uniform_real_distribution<double>(0.0, policy_.jitter)(random_);
     last_delay_ =
         std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(base * (1 + spread)));
     last_ = now;
     started_ = true;
-    const auto grown = std::chrono::milliseconds(
+    delay_ = std::chrono::milliseconds(
         static_cast<std::chrono::milliseconds::rep>(base * policy_.factor));
-    delay_ = std::min(grown, policy_.maximum);
     return last_delay_;
   }
 

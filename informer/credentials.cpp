@@ -1,7 +1,11 @@
 #include "informer/credentials.hpp"
 
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -49,102 +53,209 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+struct Free {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+
+// Whether a certificate was read beside another one's key: the two files were not replaced at the
+// same moment. Of what OpenSSL cannot read, TLS will say why.
+bool is_torn(const std::string& certificate_pem, const std::string& key_pem) {
+  const auto open = [](const std::string& text) {
+    return std::unique_ptr<BIO, Free>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+  };
+  const std::unique_ptr<X509, Free> certificate(
+      PEM_read_bio_X509(open(certificate_pem).get(), nullptr, nullptr, nullptr));
+  const std::unique_ptr<EVP_PKEY, Free> key(
+      PEM_read_bio_PrivateKey(open(key_pem).get(), nullptr, nullptr, nullptr));
+  const bool torn = certificate != nullptr && key != nullptr &&
+                    X509_check_private_key(certificate.get(), key.get()) != 1;
+  ERR_clear_error();
+  return torn;
+}
+
+bool same_material(const Credential& a, const Credential& b) {
+  return a.bearer_token == b.bearer_token && a.client_certificate_pem == b.client_certificate_pem &&
+         a.client_key_pem == b.client_key_pem &&
+         a.certificate_authority_pem == b.certificate_authority_pem;
+}
+
 }  // namespace
 
 struct CredentialSource::Impl {
-  explicit Impl(const ServerAccess& from) : access(from) {}
+  Impl(const ServerAccess& from, const CredentialOptions& how) : access(from), options(how) {}
 
   const ServerAccess access;
+  const CredentialOptions options;
   std::mutex mutex;                       // guards everything below
   bool refreshing = false;                // a plugin runs, for one caller of refresh()
   std::condition_variable_any refreshed;  // it has ended
-  CredentialRef credential;
-  std::optional<SystemClock::time_point> expires;
+  CredentialRef credential;               // null: there is none, or another one has to be fetched
   std::uint64_t generation = 0;
-  Stamp token_stamp, certificate_stamp, key_stamp;
+
+  // From `access` and its files: all of it without a plugin.
+  std::optional<Credential> base;
+  Stamp token_stamp, certificate_stamp, key_stamp, authority_stamp;
   SteadyClock::time_point looked{};
   SteadyClock::time_point read{};
 
+  // Of the plugin.
+  std::optional<ExecCredential> fetched;
+  bool was_expired = false;  // when it was fetched
+  std::optional<Error> failure;
+  int useless = 0;  // runs in a row that gave nothing of use
+  SteadyClock::time_point ran{};
+  SteadyClock::time_point next_run{};
+
   [[nodiscard]] bool has_files() const {
-    return !access.token_file.empty() || !access.client_certificate_file.empty();
+    return !access.token_file.empty() || !access.client_certificate_file.empty() ||
+           !access.certificate_authority_file.empty();
   }
 
-  // The credential that needs no plugin, from `access` and its files. Called with `mutex` held.
-  Result<CredentialRef> load() {
-    auto next = std::make_shared<Credential>();
-    next->bearer_token = access.token;
-    next->username = access.username;
-    next->password = access.password;
-    next->client_certificate_pem = access.client_certificate_pem;
-    next->client_key_pem = access.client_key_pem;
+  [[nodiscard]] std::chrono::milliseconds pause() const {
+    if (useless == 0) return std::chrono::milliseconds(0);
+    return std::min(options.longest_pause, options.first_pause * (1 << std::min(useless - 1, 16)));
+  }
+
+  // Reads `base`. Called with `mutex` held.
+  Result<void> load() {
+    Credential next;
+    next.bearer_token = access.token;
+    next.username = access.username;
+    next.password = access.password;
+    next.client_certificate_pem = access.client_certificate_pem;
+    next.client_key_pem = access.client_key_pem;
+    next.certificate_authority_pem = access.certificate_authority_pem;
+    take_stamps();
+    looked = read = SteadyClock::now();
+    const auto read_into = [](const std::string& file, const std::string& what,
+                              std::string& into) -> Result<void> {
+      if (file.empty()) return {};
+      auto text = read_file(file, what);
+      if (!text) return fail(ErrorCode::kUnauthorized, text.error().message);
+      into = std::move(*text);
+      return {};
+    };
+    auto done = read_into(access.token_file, access.source + ": token file", next.bearer_token);
+    if (!done) return done;
+    if (!access.token_file.empty()) next.bearer_token = trimmed(std::move(next.bearer_token));
+    if (!access.token_file.empty() && next.bearer_token.empty()) {
+      return fail(ErrorCode::kUnauthorized,
+                  access.source + ": the token file " + access.token_file + " is empty");
+    }
+    done = read_into(access.client_certificate_file, "client certificate",
+                     next.client_certificate_pem);
+    if (!done) return done;
+    done = read_into(access.client_key_file, "client key", next.client_key_pem);
+    if (!done) return done;
+    if (base && is_torn(next.client_certificate_pem, next.client_key_pem)) {
+      return fail(ErrorCode::kUnauthorized, access.source +
+                                                ": the client certificate and the client key do "
+                                                "not belong together");
+    }
+    done = read_into(access.certificate_authority_file, "certificate authority",
+                     next.certificate_authority_pem);
+    if (!done) return done;
+    if (!access.certificate_authority_file.empty() &&
+        next.certificate_authority_pem.find("-----BEGIN ") == std::string::npos) {
+      return fail(ErrorCode::kUnauthorized, access.source + ": " +
+                                                access.certificate_authority_file +
+                                                " holds no certificate in PEM format");
+    }
+    base = std::move(next);
+    return {};
+  }
+
+  void take_stamps() {
     token_stamp = stamp_of(access.token_file);
     certificate_stamp = stamp_of(access.client_certificate_file);
     key_stamp = stamp_of(access.client_key_file);
-    looked = read = SteadyClock::now();
-    if (!access.token_file.empty()) {
-      auto token = read_file(access.token_file, access.source + ": token file");
-      if (!token) return fail(ErrorCode::kUnauthorized, token.error().message);
-      next->bearer_token = trimmed(std::move(*token));
-      if (next->bearer_token.empty()) {
-        return fail(ErrorCode::kUnauthorized,
-                    access.source + ": the token file " + access.token_file + " is empty");
-      }
-    }
-    if (!access.client_certificate_file.empty() && !access.client_key_file.empty()) {
-      auto certificate = read_file(access.client_certificate_file, "client certificate");
-      auto key = read_file(access.client_key_file, "client key");
-      if (!certificate) return fail(ErrorCode::kUnauthorized, certificate.error().message);
-      if (!key) return fail(ErrorCode::kUnauthorized, key.error().message);
-      next->client_certificate_pem = std::move(*certificate);
-      next->client_key_pem = std::move(*key);
-    }
-    return adopt(std::move(next));
+    authority_stamp = stamp_of(access.certificate_authority_file);
   }
 
-  // Makes `next` the current credential; keeps the old one if nothing differs. Called with `mutex`
+  // Makes a credential of what there is; the old one stays if nothing differs. Called with `mutex`
   // held.
-  CredentialRef adopt(std::shared_ptr<Credential> next) {
-    if (credential != nullptr && credential->bearer_token == next->bearer_token &&
-        credential->client_certificate_pem == next->client_certificate_pem &&
-        credential->client_key_pem == next->client_key_pem) {
-      return credential;
+  CredentialRef compose() {
+    Credential next = *base;
+    if (fetched) {
+      next.bearer_token = fetched->token;
+      if (!fetched->client_certificate_pem.empty()) {
+        next.client_certificate_pem = fetched->client_certificate_pem;
+        next.client_key_pem = fetched->client_key_pem;
+      }
     }
-    next->generation = ++generation;
-    credential = std::move(next);
+    if (credential == nullptr || !same_material(*credential, next)) {
+      next.generation = ++generation;
+      credential = std::make_shared<const Credential>(std::move(next));
+    }
     return credential;
   }
 
-  // Called with `mutex` held.
+  // Called with `mutex` held; there is a credential.
   void look_at_files() {
     const auto now = SteadyClock::now();
     if (!has_files() || now - looked < kLookEvery) return;
     looked = now;
     const bool changed = !(stamp_of(access.token_file) == token_stamp) ||
                          !(stamp_of(access.client_certificate_file) == certificate_stamp) ||
-                         !(stamp_of(access.client_key_file) == key_stamp);
+                         !(stamp_of(access.client_key_file) == key_stamp) ||
+                         !(stamp_of(access.certificate_authority_file) == authority_stamp);
     if (!changed && now - read < kReadEvery) return;
     if (auto loaded = load(); !loaded) {
       log_warn("keeping the previous credential", {{"error", loaded.error().message}});
+      return;
     }
+    compose();
+  }
+
+  // A plugin's credential that is over. Called with `mutex` held.
+  void drop_expired() {
+    if (credential == nullptr || !fetched || !fetched->expires) return;
+    if (SystemClock::now() < *fetched->expires || SteadyClock::now() < next_run) return;
+    if (!was_expired) useless = 0;  // it has served
+    credential = nullptr;
+  }
+
+  // What a plugin gave. Called with `mutex` held.
+  Result<CredentialRef> take(Result<ExecCredential> got) {
+    failure.reset();
+    ran = SteadyClock::now();
+    was_expired = got && got->expires && SystemClock::now() >= *got->expires;
+    if (!got || was_expired) ++useless;
+    next_run = ran + pause();
+    const std::string pause_text = std::to_string(pause().count()) + " ms";
+    if (!got) {
+      failure = got.error();
+      log_warn("the exec credential plugin gave no credential",
+               {{"error", failure->message}, {"next_run_in", pause_text}});
+      return fail(*failure);
+    }
+    if (was_expired) {
+      log_warn("the exec credential plugin gave a credential that has already expired; using it",
+               {{"command", access.exec->command},
+                {"next_run_in", pause_text},
+                {"advice", "check this machine's clock, and log in again where the plugin does"}});
+    }
+    fetched = std::move(*got);
+    return compose();
   }
 };
 
-CredentialSource::CredentialSource(const ServerAccess& access)
-    : impl_(std::make_unique<Impl>(access)) {}
+CredentialSource::CredentialSource(const ServerAccess& access, const CredentialOptions& options)
+    : impl_(std::make_unique<Impl>(access, options)) {}
 
 CredentialSource::~CredentialSource() = default;
 
 CredentialRef CredentialSource::current() {
   const std::lock_guard lock(impl_->mutex);
+  if (!impl_->base && !impl_->load()) return nullptr;  // refresh() says why
   if (impl_->access.exec) {
-    if (impl_->expires && SystemClock::now() >= *impl_->expires) impl_->credential = nullptr;
-    return impl_->credential;
+    impl_->drop_expired();
+  } else if (impl_->credential == nullptr) {
+    impl_->compose();
   }
-  if (impl_->credential == nullptr) {
-    if (auto loaded = impl_->load(); !loaded) return nullptr;  // refresh() says why
-  } else {
-    impl_->look_at_files();
-  }
+  if (impl_->credential != nullptr) impl_->look_at_files();
   return impl_->credential;
 }
 
@@ -164,34 +275,37 @@ Result<CredentialRef> CredentialSource::refresh(std::stop_token stop) {
     impl->refreshed.notify_all();
   });
   if (CredentialRef ready = current(); ready != nullptr) return ready;  // another caller fetched it
-  if (!impl_->access.exec) {
+  ServerAccess access = impl_->access;
+  {
     const std::lock_guard lock(impl_->mutex);
-    return impl_->load();
+    if (!impl_->base) {
+      if (auto loaded = impl_->load(); !loaded) return fail(loaded.error());
+    }
+    if (!access.exec) return impl_->compose();
+    if (impl_->failure && SteadyClock::now() < impl_->next_run) return fail(*impl_->failure);
+    access.certificate_authority_pem = impl_->base->certificate_authority_pem;
   }
-  auto fetched = run_exec_plugin(impl_->access, stop, kExecDeadline);
-  if (!fetched) return fail(fetched.error());
-  auto next = std::make_shared<Credential>();
-  next->bearer_token = std::move(fetched->token);
-  next->client_certificate_pem = fetched->client_certificate_pem.empty()
-                                     ? impl_->access.client_certificate_pem
-                                     : std::move(fetched->client_certificate_pem);
-  next->client_key_pem = fetched->client_key_pem.empty() ? impl_->access.client_key_pem
-                                                         : std::move(fetched->client_key_pem);
+  auto got = run_exec_plugin(access, stop, kExecDeadline);
+  if (!got && got.error().code == ErrorCode::kCancelled) return fail(got.error());
   const std::lock_guard lock(impl_->mutex);
-  impl_->expires = fetched->expires;
-  return impl_->adopt(std::move(next));
+  return impl_->take(std::move(got));
 }
 
 bool CredentialSource::reject(std::uint64_t generation) {
   const std::lock_guard lock(impl_->mutex);
-  if (impl_->credential != nullptr && impl_->credential->generation != generation) return true;
+  if (impl_->credential == nullptr || impl_->credential->generation != generation) {
+    return impl_->access.exec || impl_->credential != nullptr;
+  }
   if (impl_->access.exec) {
+    const auto now = SteadyClock::now();
+    if (now < impl_->next_run) return false;
+    if (now - impl_->ran > 2 * impl_->options.longest_pause) impl_->useless = 0;  // it has served
+    ++impl_->useless;
     impl_->credential = nullptr;
     return true;
   }
-  if (!impl_->has_files()) return false;
-  const auto loaded = impl_->load();
-  return loaded && (*loaded)->generation != generation;
+  if (!impl_->has_files() || !impl_->load()) return false;
+  return impl_->compose()->generation != generation;
 }
 
 }  // namespace plimsoll::informer

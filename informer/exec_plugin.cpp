@@ -245,9 +245,14 @@ std::optional<std::chrono::system_clock::time_point> parse_time(const std::strin
   parts.tm_year -= 1900;
   parts.tm_mon -= 1;
   const auto seconds = std::chrono::seconds(::timegm(&parts) - offset);
-  const auto latest = std::chrono::system_clock::time_point::max();
-  if (seconds >= std::chrono::floor<std::chrono::seconds>(latest.time_since_epoch())) return latest;
-  return std::chrono::system_clock::time_point(seconds);
+  // What the clock cannot say is its first or last moment: the year 1 is long ago.
+  using Point = std::chrono::system_clock::time_point;
+  const auto in_seconds = [](Point point) {
+    return std::chrono::duration_cast<std::chrono::seconds>(point.time_since_epoch());
+  };
+  if (seconds >= in_seconds(Point::max())) return Point::max();
+  if (seconds <= in_seconds(Point::min())) return Point::min();
+  return Point(seconds);
 }
 
 std::string member(const json& object, const char* key) {

@@ -297,6 +297,26 @@ void Http2Link::flush() {
   }
 }
 
+Http2Link::Clock::time_point Http2Link::next_look() const {
+  const HttpClientOptions& options = setup_.options;
+  if (state_ != State::kOpen || options.ping_after.count() == 0) return Clock::time_point::max();
+  return asked_at_ > heard_at_ ? asked_at_ + options.ping_timeout : heard_at_ + options.ping_after;
+}
+
+void Http2Link::look(Clock::time_point now) {
+  if (now < next_look()) return;
+  static_cast<void>(read());  // it may be us who were away
+  if (state_ != State::kOpen || now < next_look()) return;
+  if (asked_at_ <= heard_at_) {
+    asked_at_ = now;
+    nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
+    return;
+  }
+  const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(now - heard_at_);
+  die(CURLE_RECV_ERROR, "nothing was heard for " + std::to_string(silent.count()) +
+                            " ms, not even an answer to a PING");
+}
+
 Transfer* Http2Link::find(std::int32_t stream) const {
   const auto found = streams_.find(stream);
   return found == streams_.end() ? nullptr : found->second;
@@ -348,7 +368,8 @@ bool Http2Link::is_useless() const {
 bool Http2Link::is_of(const Credential& credential) const {
   if (handle_.credential.get() == &credential) return true;
   return handle_.credential->client_certificate_pem == credential.client_certificate_pem &&
-         handle_.credential->client_key_pem == credential.client_key_pem;
+         handle_.credential->client_key_pem == credential.client_key_pem &&
+         handle_.credential->certificate_authority_pem == credential.certificate_authority_pem;
 }
 
 }  // namespace plimsoll::informer

@@ -4,8 +4,11 @@
 // once for each transfer under way whenever anything arrives, and sends every frame in a record of
 // its own; a link reads what is there once and sends all that waits in one piece.
 //
-// Belongs to the I/O thread; nothing here blocks. Callbacks of transfers are called from read()
-// only, and must not call the link.
+// A server that says nothing for long is asked whether it is there: TCP's acknowledgements come
+// from a kernel, or from whatever is between us and the server, and prove less.
+//
+// Belongs to the I/O thread; nothing here blocks. Callbacks of transfers are called from read() and
+// look() only, and must not call the link.
 
 #include <curl/curl.h>
 
@@ -63,6 +66,11 @@ class Http2Link {
   // Sends what waits to be sent, as far as the socket takes it.
   void flush();
 
+  // Sends a PING if it is time for one; if nothing was heard since the last one for too long, the
+  // connection is dead. next_look(): when there is something to do, max() if not open.
+  void look(Clock::time_point now);
+  [[nodiscard]] Clock::time_point next_look() const;
+
   // Nothing new is given to it, and once it carries nothing it is of no use.
   void retire() { retired_ = true; }
   // A request that was sent at `sent` was not answered. If nothing else was heard since, the
@@ -99,6 +107,7 @@ class Http2Link {
   void* tls_ = nullptr;  // OpenSSL's SSL, of the handle
   nghttp2_session* session_ = nullptr;
   Clock::time_point heard_at_{};
+  Clock::time_point asked_at_{};    // a PING was sent; answered by whatever is heard after it
   std::vector<Transfer*> waiting_;  // for the connection
   std::unordered_map<std::int32_t, Transfer*> streams_;
   std::string out_;          // frames that are made, of which

@@ -49,6 +49,16 @@ void Http2Links::connected(const CURL* easy, CURLcode code) {
   }
 }
 
+void Http2Links::look(Http2Link::Clock::time_point now) {
+  for (const auto& link : links_) link->look(now);
+}
+
+Http2Link::Clock::time_point Http2Links::next_look() const {
+  auto next = Http2Link::Clock::time_point::max();
+  for (const auto& link : links_) next = std::min(next, link->next_look());
+  return next;
+}
+
 void Http2Links::flush() {
   for (const auto& link : links_) link->flush();
 }

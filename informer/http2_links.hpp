@@ -28,6 +28,11 @@ class Http2Links {
   // libcurl says that a handle's connecting has ended.
   void connected(const CURL* easy, CURLcode code);
 
+  // Asks those that have been silent for long whether they live; next when there will be some to
+  // ask, max() if there are none. Before flush().
+  void look(Http2Link::Clock::time_point now);
+  [[nodiscard]] Http2Link::Clock::time_point next_look() const;
+
   // Sends what waits to be sent.
   void flush();
   // What to wait for, appended to `into`, and what came of it, from the same place on. True if

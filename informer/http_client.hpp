@@ -31,6 +31,9 @@ struct HttpRequest {
   // For the whole exchange, with fetching a credential and sending it once more; 0: none.
   std::chrono::milliseconds timeout{30'000};
   std::chrono::milliseconds idle_timeout{0};  // give up if nothing arrives for this long; 0: never
+  // The same on a connection that cannot be asked whether it lives (all but links), for an answer
+  // of which something is to be heard now and then: a watch and its bookmarks. 0: no matter.
+  std::chrono::milliseconds beat{0};
   // If set: asked whenever the request is about to be given to the network. Closed, it is not sent
   // (kCancelled); open, it is under way no longer than the fence allows. It must outlive the
   // request.
@@ -79,6 +82,10 @@ struct HttpClientOptions {
   // that is under way on it fails, and nothing new is sent on it. 0: when the kernel gives it up,
   // after a quarter of an hour or so.
   std::chrono::milliseconds unacknowledged_timeout{25'000};
+  // HTTP/2: a connection from which nothing was heard for so long is sent a PING (0: never), and is
+  // dead if nothing is heard for so long after it. client-go's figures.
+  std::chrono::milliseconds ping_after{30'000};
+  std::chrono::milliseconds ping_timeout{15'000};
   std::size_t max_connections = 0;  // 0: no limit; requests beyond it wait for one of them
   // HTTP/2: requests on one connection; kube-apiserver takes 100
   // (--http2-max-streams-per-connection).

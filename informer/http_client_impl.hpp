@@ -83,8 +83,9 @@ struct HttpClient::Impl {
   // ---- requests ----
 
   // Sends it for the first time, once there is a credential, or once more after a 401: each time
-  // only if it may still be sent, and for no longer than is left of its time.
-  void start(Transfer& transfer);
+  // only if it may still be sent, and for no longer than is left of its time. `fetched`: what it
+  // has waited for, to be used whatever the clock says of it by now.
+  void start(Transfer& transfer, CredentialRef fetched = nullptr);
   // Both: false if there was no memory for it, and it is gone.
   bool give_to_libcurl(Transfer& transfer);
   bool place(Transfer& transfer);
@@ -100,6 +101,8 @@ struct HttpClient::Impl {
   void expire();
   void watch_idle(Transfer& transfer);
   void arm_idle(Transfer& transfer, std::chrono::milliseconds delay);
+  // For how long nothing may arrive; 0: for ever.
+  [[nodiscard]] static std::chrono::milliseconds idle_limit(const Transfer& transfer);
   // Takes the transfer off its link, or off libcurl; its handle waits for the next request.
   void detach(Transfer& transfer);
   void start_over(Transfer& transfer);

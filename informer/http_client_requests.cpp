@@ -38,7 +38,7 @@ HeaderLinesRef HttpClient::Impl::headers_for(const HttpRequest& request,
   return header_lines.back();
 }
 
-void HttpClient::Impl::start(Transfer& transfer) {
+void HttpClient::Impl::start(Transfer& transfer, CredentialRef fetched) {
   drop_timer(std::exchange(transfer.credential_timer, 0));
   const BootClock::time_point now = BootClock::now();
   auto left = BootClock::duration::max();
@@ -56,7 +56,7 @@ void HttpClient::Impl::start(Transfer& transfer) {
   const bool limited = left != BootClock::duration::max();
   transfer.time_left =
       limited ? std::chrono::duration_cast<milliseconds>(left) : milliseconds::zero();
-  transfer.credential = credentials->current();
+  transfer.credential = fetched != nullptr ? std::move(fetched) : credentials->current();
   if (transfer.credential == nullptr) {
     await_credential(transfer);
     return;
@@ -157,9 +157,17 @@ void HttpClient::Impl::expire() {
   }
 }
 
+milliseconds HttpClient::Impl::idle_limit(const Transfer& transfer) {
+  const HttpRequest& request = transfer.request;
+  const bool asked = transfer.link != nullptr || transfer.awaits_link;  // a link asks by itself
+  if (asked || request.beat.count() == 0) return request.idle_timeout;
+  return request.idle_timeout.count() == 0 ? request.beat
+                                           : std::min(request.idle_timeout, request.beat);
+}
+
 void HttpClient::Impl::watch_idle(Transfer& transfer) {
-  if (transfer.request.idle_timeout.count() == 0) return;
-  arm_idle(transfer, transfer.request.idle_timeout);
+  const milliseconds limit = idle_limit(transfer);
+  if (limit.count() != 0) arm_idle(transfer, limit);
 }
 
 void HttpClient::Impl::arm_idle(Transfer& transfer, milliseconds delay) {
@@ -167,7 +175,7 @@ void HttpClient::Impl::arm_idle(Transfer& transfer, milliseconds delay) {
     const auto found = transfers.find(id);
     if (found == transfers.end()) return;
     Transfer& idle = *found->second;
-    const auto limit = idle.request.idle_timeout;
+    const milliseconds limit = idle_limit(idle);
     const auto quiet = std::chrono::duration_cast<milliseconds>(Clock::now() - idle.last_activity);
     idle.idle_timer = 0;
     if (quiet < limit) {
@@ -274,7 +282,7 @@ void HttpClient::Impl::fetch_credential() {
         const auto found = transfers.find(id);
         if (found == transfers.end()) continue;
         if (*fetched) {
-          start(*found->second);
+          start(*found->second, **fetched);
         } else {
           complete(*found->second, fail(fetched->error()));
         }

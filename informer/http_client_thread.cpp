@@ -35,6 +35,7 @@ void HttpClient::Impl::loop() {
     run_timers();
     expire();
     drive_libcurl();
+    links->look(Clock::now());
     links->flush();
     settle();
     sleep(sleep_time());
@@ -92,7 +93,7 @@ int HttpClient::Impl::sleep_time() {
     if (!posted.empty() || more_to_read) return 0;
     asleep = true;
   }
-  Clock::time_point next = next_expiry;
+  Clock::time_point next = std::min(next_expiry, links->next_look());
   if (!timers.empty()) next = std::min(next, timers.begin()->first);
   if (next == Clock::time_point::max()) return 60'000;
   const auto left = std::chrono::ceil<milliseconds>(next - Clock::now()).count();

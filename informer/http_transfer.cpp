@@ -136,10 +136,11 @@ void set_tls(const TransferSetup& setup, const Handle& handle) {
     blob.flags = CURL_BLOB_NOCOPY;
     curl_easy_setopt(easy, option, &blob);
   };
-  if (!setup.access.certificate_authority_pem.empty()) {  // and nobody else: not the system's roots
+  const std::string& authority = handle.credential->certificate_authority_pem;
+  if (!authority.empty()) {  // and nobody else: not the system's roots
     curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
     curl_easy_setopt(easy, CURLOPT_CAINFO, nullptr);
-    set_blob(CURLOPT_CAINFO_BLOB, setup.access.certificate_authority_pem);
+    set_blob(CURLOPT_CAINFO_BLOB, authority);
   }
   if (!handle.credential->client_certificate_pem.empty()) {
     set_blob(CURLOPT_SSLCERT_BLOB, handle.credential->client_certificate_pem);

@@ -1,6 +1,7 @@
 #include "informer/informer.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <unordered_map>
@@ -13,6 +14,10 @@ namespace plimsoll::informer {
 namespace {
 
 constexpr std::string_view kUnfinishedPods = "status.phase!=Succeeded,status.phase!=Failed";
+
+double seconds_since(std::chrono::steady_clock::time_point begun) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
 
 std::string name_of(const ObjectKey& key) {
   std::string name(key.ns);
@@ -53,32 +58,49 @@ class KindSink : public ReflectorSink {
   }
 
   void on_upsert(const WireObject& wire, const ObjectKey& key, bool) override {
+    const auto begun = std::chrono::steady_clock::now();
     Result<Object> object = decode(wire, key);
     if (!object) {
       log_warn(
-          "skipping a malformed object",
+          "an object cannot be read",
           {{"resource", resource_}, {"object", name_of(key)}, {"error", object.error().message}});
       note([](KindStatus& status) { ++status.malformed; });
       inbox_.post(ObjectMalformed{resource_, std::string(key.ns), std::string(key.name),
                                   object.error().message});
-      return;
+      object = decode_readable(wire, key);
     }
-    remember(remembered(*object));
-    note([this](KindStatus& status) { status.objects = objects_.size(); });
-    inbox_.post(upserted(std::move(*object)));
+    const double seconds = seconds_since(begun);
+    if (object) remember(remembered(*object));
+    note([&](KindStatus& status) {
+      status.objects = objects_.size();
+      status.unreadable = unreadable_;
+      status.decode_seconds += seconds;
+      status.decode_longest = std::max(status.decode_longest, seconds);
+    });
+    if (object) inbox_.post(upserted(std::move(*object)));
   }
 
   void on_delete(const ObjectKey& key, const WireObject&) override {
     const auto last = objects_.extract(ObjectName{key.ns, key.name});
-    if (last.empty()) return;  // it was never decoded
-    note([this](KindStatus& status) { status.objects = objects_.size(); });
+    if (last.empty()) return;  // nothing of it was ever posted
+    if (is_unreadable(last.mapped())) --unreadable_;
+    note([this](KindStatus& status) {
+      status.objects = objects_.size();
+      status.unreadable = unreadable_;
+    });
     inbox_.post(deleted(last.mapped(), key));
   }
 
   void on_synced() override {
-    note([](KindStatus& status) { status.synced = true; });
+    told_missing_ = false;
+    note([](KindStatus& status) { status.synced = status.followed = true; });
     log_info("in sync", {{"resource", resource_}, {"objects", objects_.size()}});
     inbox_.post(KindSynced{resource_, true});
+  }
+
+  void on_followed(bool followed, std::string_view why) override {
+    note([followed](KindStatus& status) { status.followed = followed; });
+    inbox_.post(KindFollowed{resource_, followed, std::string(why)});
   }
 
   void on_malformed(std::string_view error) override {
@@ -88,12 +110,12 @@ class KindSink : public ReflectorSink {
   }
 
   void on_state(ReflectorState state, std::string_view text) override {
-    bool newly_missing = false;
+    const bool newly_missing =
+        state == ReflectorState::kNotServed && !std::exchange(told_missing_, true);
     note([&](KindStatus& status) {
-      newly_missing = state == ReflectorState::kNotServed && !status.synced;
       status.state = state;
       status.text = text;
-      if (newly_missing) status.synced = true;
+      if (newly_missing) status.synced = status.followed = true;
     });
     if (state == ReflectorState::kRefused || state == ReflectorState::kUnreachable) {
       log_warn("cannot follow a kind; trying again",
@@ -114,6 +136,11 @@ class KindSink : public ReflectorSink {
 
  protected:
   virtual Result<Object> decode(const WireObject& wire, const ObjectKey& key) = 0;
+  // What can be read of an object that decode() refused; by default nothing.
+  virtual Result<Object> decode_readable(const WireObject&, const ObjectKey&) {
+    return fail(ErrorCode::kInvalid, "skipped");
+  }
+  virtual bool is_unreadable(const Object&) const { return false; }
   virtual Message upserted(Object object) = 0;
   virtual Message deleted(const Object& last, const ObjectKey& key) = 0;
   // What deleted() will need.
@@ -121,10 +148,18 @@ class KindSink : public ReflectorSink {
 
   [[nodiscard]] const std::string& resource() const { return resource_; }
 
+  // On the I/O thread.
+  template <typename Take>
+  void for_each(const Take& take) const {
+    for (const auto& [name, object] : objects_) take(object);
+  }
+
  private:
   // The name points into the object, so it is replaced with it.
   void remember(Object object) {
+    if (is_unreadable(object)) ++unreadable_;
     auto known = objects_.extract(name_in(object));
+    if (!known.empty() && is_unreadable(known.mapped())) --unreadable_;
     if (known.empty()) {
       objects_.emplace(name_in(object), std::move(object));
       return;
@@ -142,8 +177,10 @@ class KindSink : public ReflectorSink {
 
   Inbox& inbox_;
   const std::string resource_;
-  std::unordered_map<ObjectName, Object, ObjectNameHash> objects_;  // I/O thread only
-  mutable std::mutex mutex_;                                        // guards status_
+  std::unordered_map<ObjectName, Object, ObjectNameHash> objects_;  // I/O thread only, as the next
+  std::uint64_t unreadable_ = 0;
+  bool told_missing_ = false;
+  mutable std::mutex mutex_;  // guards status_
   KindStatus status_;
 };
 
@@ -151,10 +188,25 @@ class PodSink final : public KindSink<PodRef> {
  public:
   PodSink(Inbox& inbox, SymbolTable& symbols) : KindSink(inbox, "pods"), symbols_(symbols) {}
 
+  // Those that might be bound. On the I/O thread.
+  [[nodiscard]] std::vector<PodRef> unbound() const {
+    std::vector<PodRef> pods;
+    for_each([&pods](const PodRef& pod) {
+      if (pod->node_name.len == 0 && pod->meta.deletion_ms == 0 && pod->scheduling_gates.count == 0)
+        pods.push_back(pod);
+    });
+    return pods;
+  }
+
  private:
   Result<PodRef> decode(const WireObject& wire, const ObjectKey&) override {
     return decode_pod(wire.bytes, symbols_, wire.encoding);
   }
+  Result<PodRef> decode_readable(const WireObject& wire, const ObjectKey& key) override {
+    return plimsoll::decode_readable(wire.bytes, {key.ns, key.name, key.uid}, symbols_,
+                                     wire.encoding);
+  }
+  bool is_unreadable(const PodRef& pod) const override { return pod->unreadable.len != 0; }
   Message upserted(PodRef pod) override { return PodUpserted{std::move(pod)}; }
   Message deleted(const PodRef& last, const ObjectKey&) override { return PodDeleted{last}; }
 
@@ -208,12 +260,18 @@ struct Watched {
 }  // namespace
 
 struct ApiServerInformer::Impl {
+  Impl(HttpClient& http, Inbox& receiver, SymbolTable& table, InformerOptions chosen)
+      : client(http), inbox(receiver), symbols(table), options(std::move(chosen)) {
+    options.reflector.peers = std::make_shared<ReflectorPeers>();
+  }
+
   HttpClient& client;
   Inbox& inbox;
   SymbolTable& symbols;
   InformerOptions options;
   mutable std::mutex mutex;  // guards the rest
   std::vector<Watched> kinds;
+  const PodSink* pods = nullptr;  // one of these
   bool started = false;
   bool stopped = false;
 
@@ -245,7 +303,9 @@ struct ApiServerInformer::Impl {
       if (watched.resource == resource) return;
     }
     if (resource == "pods") {
-      add(kind, std::string(kUnfinishedPods), std::make_unique<PodSink>(inbox, symbols));
+      auto sink = std::make_unique<PodSink>(inbox, symbols);
+      pods = sink.get();
+      add(kind, std::string(kUnfinishedPods), std::move(sink));
     } else if (resource == "nodes") {
       add(kind, {}, std::make_unique<NodeSink>(inbox, symbols));
     } else {
@@ -256,7 +316,7 @@ struct ApiServerInformer::Impl {
 
 ApiServerInformer::ApiServerInformer(HttpClient& client, Inbox& inbox, SymbolTable& symbols,
                                      InformerOptions options)
-    : impl_(new Impl{client, inbox, symbols, std::move(options), {}, {}, false, false}) {
+    : impl_(std::make_unique<Impl>(client, inbox, symbols, std::move(options))) {
   // Nodes before pods: an assigned pod mostly finds its node.
   impl_->watch(ResourceType{"", "v1", "nodes"});
   for (const ResourceType& kind : impl_->options.kinds) impl_->watch(kind);
@@ -278,11 +338,27 @@ void ApiServerInformer::watch(const ResourceType& kind) {
   impl_->watch(kind);
 }
 
-void ApiServerInformer::relist_pods(std::function<void()> done) {
+void ApiServerInformer::relist(Relisted done) {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->stopped) return;
+  const auto left = std::make_shared<int>(2);  // I/O thread only
+  const auto one_of_two = [left, pods = impl_->pods, done = std::move(done)] {
+    if (--*left == 0) done(pods->unbound());
+  };
+  for (const Watched& watched : impl_->kinds) {
+    const bool always_needed = watched.resource == "pods" || watched.resource == "nodes";
+    watched.reflector->relist(always_needed ? std::function<void()>(one_of_two) : [] {});
+  }
+}
+
+void ApiServerInformer::relist_pods(Relisted done) {
   const std::lock_guard lock(impl_->mutex);
   if (impl_->stopped) return;
   for (const Watched& watched : impl_->kinds) {
-    if (watched.resource == "pods") watched.reflector->relist(std::move(done));
+    if (watched.resource != "pods") continue;
+    watched.reflector->relist(
+        [pods = impl_->pods, done = std::move(done)] { done(pods->unbound()); });
+    return;
   }
 }
 

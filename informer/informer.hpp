@@ -32,10 +32,14 @@ struct InformerOptions {
 struct KindStatus {
   std::string resource;  // "pods", "nodes", "<plural>.<version>.<group>"
   ReflectorState state = ReflectorState::kStopped;
-  std::string text;     // why, with the server's message
-  bool synced = false;  // the first list is delivered, or the kind is not served
+  std::string text;       // why, with the server's message
+  bool synced = false;    // the first list is delivered, or the kind is not served
+  bool followed = false;  // nothing is missing: synced, and the watch is open (but for a moment)
   std::uint64_t objects = 0;
-  std::uint64_t malformed = 0;  // objects skipped
+  std::uint64_t malformed = 0;   // objects that could not be read, or only in part
+  std::uint64_t unreadable = 0;  // pods that are there now and were read only in part
+  double decode_seconds = 0;     // spent on reading objects, all and the longest one
+  double decode_longest = 0;
   std::uint64_t lists = 0;
   std::uint64_t delivered = 0;
   std::uint64_t watches = 0;   // begun
@@ -48,8 +52,11 @@ struct KindStatus {
 //    with the last state that was posted (of an ObjectDeleted: without its JSON text, which is not
 //    kept). An object of which nothing was posted is not deleted either;
 //  - KindSynced once a kind's first list has been posted, or when it turns out not to be served;
-//    when it is served later on (CRD installed), KindSynced follows again;
-//  - ObjectMalformed for what cannot be decoded: it is skipped, its previous state stays.
+//    when it is served later on (CRD installed), KindSynced follows again, and when it is not
+//    served any more;
+//  - KindFollowed when a kind is followed no more, or again;
+//  - ObjectMalformed for what cannot be decoded. Of a pod, what can be read of it follows: what is
+//    not known of it must count against its node. Others are skipped, their previous state stays.
 class ApiServerInformer {
  public:
   // `client`, `inbox` and `symbols` must live until stop() has returned.
@@ -66,11 +73,15 @@ class ApiServerInformer {
   // start(); any thread; returns at once.
   void watch(const ResourceType& kind);
 
-  // Reads all pods afresh, as they are in the store after this call, posts what differs from what
-  // was posted before, and then calls `done` on the I/O thread. What was watched so far may lag
-  // behind: whoever takes over from another scheduler must know of its last binding before deciding
+  // Reads every kind afresh, as it is in the store after this call, and posts what differs from what
+  // was posted before; until then it is not followed. Once pods and nodes are read, `done` is called
+  // on the I/O thread, with the pods that might be bound: they have no node, no scheduling gate, and
+  // are not being deleted. What was watched so far may lag behind: whoever takes over from another
+  // scheduler must know of its last binding, and of all that a decision rests on, before deciding
   // anything. After start(); any thread; returns at once. `done` is dropped by stop().
-  void relist_pods(std::function<void()> done);
+  using Relisted = std::function<void(std::vector<PodRef> unbound)>;
+  void relist(Relisted done);
+  void relist_pods(Relisted done);  // pods alone
 
   // Ends all reflectors. When it returns, nothing more is posted. Any thread.
   void stop();

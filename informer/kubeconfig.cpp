@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "framework/base/log.hpp"
 #include "informer/yaml_check.hpp"
 
 namespace plimsoll::informer {
@@ -261,14 +262,17 @@ Result<void> read_cluster(const Entry& entry, const std::string& name,
                     " has no 'server'; set it to the API server's URL, for example "
                     "https://10.0.0.1:6443");
   }
-  if (access.server.find("://") == std::string::npos) access.server = "http://" + access.server;
-  if (!access.server.starts_with("https://") && !access.server.starts_with("http://")) {
+  const bool has_scheme = access.server.find("://") != std::string::npos;
+  const bool is_url = access.server.starts_with("https://") || access.server.starts_with("http://");
+  if (has_scheme ? !is_url : access.server.find('/') != std::string::npos) {
     return fail(ErrorCode::kInvalid, where + ": server '" + access.server +
-                                         "' must be a URL that starts with https:// or http://");
+                                         "' must be a URL that starts with https:// or http://, or "
+                                         "host:port");
   }
   auto authority = load_pem(entry, "certificate-authority", where);
   if (!authority) return fail(authority.error());
   access.certificate_authority_pem = std::move(authority->text);
+  access.certificate_authority_file = std::move(authority->file);
   access.tls_server_name = text_of(entry.body, "tls-server-name");
   access.proxy_url = text_of(entry.body, "proxy-url");
   if (is_true(entry.body, "insecure-skip-tls-verify")) {
@@ -405,6 +409,26 @@ Result<void> read_user(const Entry& entry, const std::string& name, ServerAccess
   return read_impersonation(user, where, access);
 }
 
+// What is sent without TLS, anybody on the way can read and use.
+void drop_credentials(ServerAccess& access) {
+  ServerAccess kept;
+  kept.server = access.server;
+  kept.source = access.source;
+  kept.default_namespace = access.default_namespace;
+  kept.proxy_url = access.proxy_url;
+  kept.impersonation_headers = access.impersonation_headers;
+  const bool had_any = access.exec || !access.client_certificate_pem.empty() ||
+                       !access.token.empty() || !access.token_file.empty() ||
+                       !access.username.empty();
+  if (had_any) {
+    log_warn("the API server is spoken to without TLS, so no credential is sent",
+             {{"server", access.server},
+              {"source", access.source},
+              {"advice", "set 'server' to a URL that starts with https://"}});
+  }
+  access = std::move(kept);
+}
+
 Result<ServerAccess> select_context(const Merged& merged, const KubeconfigOptions& options) {
   const std::string name = options.context.empty() ? merged.current_context : options.context;
   if (name.empty()) {
@@ -443,6 +467,12 @@ Result<ServerAccess> select_context(const Merged& merged, const KubeconfigOption
   }
   const std::string ns = text_of(context->body, "namespace");
   if (!ns.empty()) access.default_namespace = ns;
+  if (access.server.find("://") == std::string::npos) {
+    const bool tls = !access.certificate_authority_pem.empty() ||
+                     !access.client_certificate_pem.empty() || access.insecure_skip_tls_verify;
+    access.server = (tls ? "https://" : "http://") + access.server;
+  }
+  if (!access.server.starts_with("https://")) drop_credentials(access);
   return access;
 }
 
@@ -480,7 +510,8 @@ Result<ServerAccess> load_in_cluster_access(const std::string& service_account_d
   access.source = "service account in " + service_account_dir;
   const bool v6 = host.find(':') != std::string::npos;
   access.server = "https://" + (v6 ? "[" + host + "]" : host) + ":" + port;
-  auto authority = read_file(service_account_dir + "/ca.crt", "service account certificate");
+  access.certificate_authority_file = service_account_dir + "/ca.crt";
+  auto authority = read_file(access.certificate_authority_file, "service account certificate");
   if (!authority) return fail(authority.error());
   access.certificate_authority_pem = std::move(*authority);
   access.token_file = service_account_dir + "/token";

@@ -3,8 +3,8 @@
 // Kubernetes mounts into a pod, turned into one value.
 //
 // Everything here reads files and returns; nothing talks to the network and nothing is kept. What
-// may change while the scheduler runs (token files, exec credential plugins, client certificate
-// files) is only described here and looked after by CredentialSource.
+// may change while the scheduler runs (files of tokens, certificates and authorities, exec
+// credential plugins) is only described here and looked after by CredentialSource.
 
 #include <optional>
 #include <string>
@@ -35,8 +35,9 @@ struct ServerAccess {
       source;  // where this was read, for error messages: "context 'dev' of /home/me/config"
   std::string default_namespace = "default";
 
-  std::string certificate_authority_pem;  // empty: the system's roots
-  std::string tls_server_name;            // empty: the host of `server`
+  std::string certificate_authority_pem;   // empty: the system's roots
+  std::string certificate_authority_file;  // set if it came from a file: read again when it changes
+  std::string tls_server_name;             // empty: the host of `server`
   std::string proxy_url;
   bool insecure_skip_tls_verify = false;  // only ever true if the caller allowed it
 
@@ -66,7 +67,10 @@ struct KubeconfigOptions {
   std::string service_account_dir = "/var/run/secrets/kubernetes.io/serviceaccount";
 };
 
-// Reads what KubeconfigOptions describe. Blocks on small files only. Errors (kInvalid, kNotFound)
+// Reads what KubeconfigOptions describe. As in client-go, a server without a scheme is spoken to
+// over TLS if there is anything to do with TLS (an authority, a client certificate, leave to skip
+// the check), and without TLS no credential is sent: that is warned of. Blocks on small files only.
+// Errors (kInvalid, kNotFound)
 // say which file, which entry in it, and what to do.
 [[nodiscard]] Result<ServerAccess> load_server_access(const KubeconfigOptions& options);
 

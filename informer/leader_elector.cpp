@@ -77,7 +77,7 @@ LeaderElector::LeaderElector(LeaseStore& store, WriteFence& fence, LeaderElectio
 LeaderElector::End LeaderElector::run(const std::stop_token& stop) {
   log_info("attempting to acquire the leader lease",
            {{"lease", options_.lease}, {"identity", options_.identity}});
-  while (try_acquire_or_renew() != Try::kHeld) {
+  while (callbacks_.unfit() || try_acquire_or_renew() != Try::kHeld) {
     const double spread = std::uniform_real_distribution<double>(0, kJitter)(random_);
     const auto period = std::chrono::duration<double, std::nano>(options_.retry_period);
     const auto wait = std::chrono::duration_cast<nanoseconds>(period * (1 + spread));
@@ -100,6 +100,7 @@ LeaderElector::End LeaderElector::lead(const std::stop_token& stop) {
     const auto next = std::min(clock_.now() + options_.retry_period, deadline());
     if (!clock_.sleep_until(next, stop)) return End::kStopped;
     if (clock_.now() >= deadline()) return lose(deadline_text());
+    if (auto why = callbacks_.unfit()) return lose(std::move(*why));
     switch (try_acquire_or_renew()) {
       case Try::kHeld:
         break;
@@ -165,6 +166,7 @@ LeaderElector::Try LeaderElector::try_acquire_or_renew() {
   if (current) observe(*current);
   if (leading_ && clock_.now() >= deadline()) return Try::kFailed;
   record.renew_time = record_now().renew_time;
+  if (!holds()) took_released_ = current && observed_.holder.empty();
   if (!current) return write(record, true) ? Try::kHeld : Try::kFailed;
   if (!holds() && leading_) return Try::kTaken;
   if (!holds() && !observed_.holder.empty() && still_valid()) return Try::kFailed;

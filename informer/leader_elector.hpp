@@ -8,6 +8,7 @@
 // - Every write carries the resource version that was read: of several that try, one succeeds.
 // - The leader renews every retry_period, without reading first while it has no reason to doubt.
 // - A leader that has not renewed for renew_deadline leads no more.
+// - A leader that is not fit to lead any longer (its work does not get on) does not renew.
 // - On a clean stop the lease is released, so that the next one need not wait for its end.
 //
 // Two rules are stricter, because what a scheduler promises must never be promised by two. The
@@ -22,6 +23,7 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <stop_token>
 #include <string>
@@ -57,6 +59,9 @@ class ElectionClock {
 struct LeaderElectionCallbacks {
   std::function<void()> on_leading = [] {};                          // once
   std::function<void(const std::string&)> on_holder = [](auto&) {};  // another holder is seen
+  // Asked before each try to acquire or renew: why this process must not lead. A candidate waits
+  // until there is nothing, a leader lets the lease go: it renews no more, and the fence is closed.
+  std::function<std::optional<std::string>()> unfit = [] { return std::nullopt; };
 };
 
 struct LeadershipStatus {
@@ -89,6 +94,10 @@ class LeaderElector {
   Result<void> release();
 
   [[nodiscard]] const std::string& loss() const { return loss_; }
+
+  // Whether the lease that was taken had been released: whoever led before has nothing under way
+  // any more. On the thread of run().
+  [[nodiscard]] bool took_released_lease() const { return took_released_; }
 
   // Any thread.
   [[nodiscard]] LeadershipStatus status() const;
@@ -124,7 +133,8 @@ class LeaderElector {
   BootClock::time_point observed_at_{};
   BootClock::time_point renewed_{};  // when the last successful write was sent
   bool leading_ = false;
-  bool claimed_ = false;  // a write of ours may be what the lease says
+  bool claimed_ = false;        // a write of ours may be what the lease says
+  bool took_released_ = false;  // as found before the write that took it
   std::string last_error_;
   std::string loss_;
   std::minstd_rand random_{std::random_device{}()};

@@ -30,6 +30,7 @@ std::optional<PodAnswer> read_pod_answer(std::string_view body) {
   if (answer.uid.empty()) return std::nullopt;
   answer.resource_version = text_at(metadata, "resourceVersion");
   answer.node = text_at(child(pod, "spec"), "nodeName");
+  answer.deleting = !text_at(metadata, "deletionTimestamp").empty();
   for (const auto& [key, value] : child(metadata, "annotations").items()) {
     if (value.is_string()) answer.annotations[key] = value.get<std::string>();
   }

@@ -13,7 +13,8 @@ namespace plimsoll::informer {
 struct PodAnswer {
   std::string uid;
   std::string resource_version;
-  std::string node;  // empty: not bound
+  std::string node;       // empty: not bound
+  bool deleting = false;  // no binding is taken any more
   std::map<std::string, std::string> annotations;
 };
 

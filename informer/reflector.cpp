@@ -108,6 +108,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
         sink(receiver),
         options(std::move(chosen)),
         backoff(options.backoff),
+        peers(options.peers ? options.peers : std::make_shared<ReflectorPeers>()),
         kind(options.resource.text()),
         list_version(first_list_version()),
         streaming(options.streaming_list) {}
@@ -117,19 +118,28 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   const ReflectorOptions options;
   ReflectorStats stats;
   Backoff backoff;
+  const std::shared_ptr<ReflectorPeers> peers;
   const std::string kind;
   std::mt19937 random{std::random_device{}()};
 
   bool running = false;
   bool synced = false;
-  std::string list_version;  // what the next list asks for; empty: the newest
-  bool streaming;            // whether a streamed list is still worth asking for
+  bool followed = false;  // as the sink knows it
+  int failures = 0;       // since the watch was open last
+  // What is known of a kind that the server says it does not have.
+  std::optional<Clock::time_point> missing_since;
+  bool server_ready = false;  // the server said so after the last such answer
+  std::string list_version;   // what the next list asks for; empty: the newest
+  bool streaming;             // whether a streamed list is still worth asking for
   std::optional<ReflectorState> state;
   std::string state_text;
   HttpClient::RequestId request = 0;
   std::uint64_t attempt = 0;                    // what answers an earlier one is not listened to
   std::vector<std::function<void()>> relisted;  // who waits for the end of the next list
   HttpClient::TimerId timer = 0;
+  void (Impl::*planned)() = nullptr;  // what the timer is for
+  HttpClient::TimerId opening = 0;    // runs until a watch is answered
+  HttpClient::TimerId moment = 0;     // runs while a watch that was open may just be reopening
 
   std::unordered_map<std::string_view, Known> known;  // by Known::full_name
   std::uint32_t round = 0;
@@ -166,35 +176,154 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
 
   [[nodiscard]] bool listens(std::uint64_t to) const { return running && attempt == to; }
 
+  // ---- whether the kind is followed ----
+
+  // The watch is open, on a complete list.
+  void watch_open() {
+    answered();
+    enter(ReflectorState::kWatching, "");
+    failures = 0;
+    end_moment();
+    if (!followed) {
+      followed = true;
+      sink.on_followed(true, "");
+    }
+  }
+
+  void watch_closed() {
+    if (!followed || moment != 0) return;
+    moment = client.after(options.moment, [self = shared_from_this()] {
+      self->moment = 0;
+      if (self->running) self->moment_over();
+    });
+  }
+
+  void moment_over() {
+    const bool reads_the_store = state == ReflectorState::kListing && list_version.empty();
+    lost(state_text.empty() ? "the watch does not open again" : std::string(state_text));
+    if (request == 0 || reads_the_store) return;
+    drop_attempt();
+    begin();
+  }
+
+  // Nothing says when a watch that resumes has told all that was missed, so what was lost is listed
+  // afresh, from the store.
+  void lost(std::string_view why) {
+    end_moment();
+    if (!followed) return;
+    followed = false;
+    resource_version.clear();
+    list_version.clear();
+    sink.on_followed(false, why);
+  }
+
+  void end_moment() {
+    if (moment != 0) client.cancel_timer(moment);
+    moment = 0;
+  }
+
   // ---- scheduling of tries ----
 
   void wait(milliseconds delay, void (Impl::*then)()) {
+    planned = then;
     timer = client.after(delay, [self = shared_from_this(), then] {
       self->timer = 0;
       if (self->running) (self.get()->*then)();
     });
   }
 
-  // A try failed: say so, and try `then` after a while.
-  void retry(const Error& error, void (Impl::*then)(),
-             std::optional<milliseconds> asked = std::nullopt) {
-    stats.failures.fetch_add(1, std::memory_order_relaxed);
-    enter(error.code == ErrorCode::kUnauthorized ? ReflectorState::kRefused
-                                                 : ReflectorState::kUnreachable,
-          error.message);
-    const milliseconds delay = backoff.next(Clock::now());
-    wait(std::max(delay, asked.value_or(milliseconds(0))), then);
+  // A good answer.
+  void answered() {
+    missing_since.reset();
+    server_ready = false;
+    peers->works(this);
   }
+
+  // The server works again, as another kind found out.
+  void hurry() {
+    if (!running || timer == 0) return;
+    client.cancel_timer(timer);
+    backoff.reset();
+    std::uniform_int_distribution<milliseconds::rep> spread(0, options.hurry.count());
+    wait(milliseconds(spread(random)), planned);
+  }
+
+  // A try failed: say so, and try `then` after a while. `soon`: the next one may well succeed.
+  void retry(const Error& error, void (Impl::*then)(),
+             std::optional<milliseconds> asked = std::nullopt, bool soon = true) {
+    stats.failures.fetch_add(1, std::memory_order_relaxed);
+    missing_since.reset();
+    const bool refused = error.code == ErrorCode::kUnauthorized;
+    enter(refused ? ReflectorState::kRefused : ReflectorState::kUnreachable, error.message);
+    if (++failures > 1) {
+      lost(error.message);
+    } else {
+      watch_closed();
+    }
+    const milliseconds most =
+        refused || !soon ? options.backoff.maximum : options.unavailable_maximum;
+    const milliseconds delay = backoff.next(Clock::now(), most);
+    const milliseconds patience =
+        peers->others_work(this) ? options.retry_after_beside : options.retry_after_maximum;
+    peers->failed(this);
+    wait(std::max(delay, std::min(asked.value_or(milliseconds(0)), patience)), then);
+  }
+
+  // ---- kinds that are not served ----
 
   // 404. An API server serves the core group always, so what says that it has no pods or nodes is
   // something in front of it, or one that is not up yet: never a reason to go on without them.
-  void not_served(const Error& error) {
+  void missing(const Error& error) {
     if (options.resource.group.empty()) return retry(error, &Impl::begin);
-    enter(ReflectorState::kNotServed, error.message);
-    std::uniform_int_distribution<milliseconds::rep> spread(options.not_served_retry_min.count(),
-                                                            options.not_served_retry_max.count());
+    const Clock::time_point now = Clock::now();
+    if (!missing_since) missing_since = now;
+    if (!std::exchange(server_ready, false)) return ask_whether_ready(error);
+    const Clock::time_point since = *missing_since;
+    if (!synced || now - since >= options.gone_after) return not_served(error);
+    retry(error, &Impl::begin);
+    missing_since = since;
+  }
+
+  // Then the kind is asked for once more. A server without this endpoint, or that keeps it from us,
+  // has nothing to say against it.
+  void ask_whether_ready(const Error& error) {
+    HttpRequest get;
+    get.path = "/readyz";
+    get.accept = "*/*";
+    HttpHandlers handlers;
+    handlers.on_done = [self = shared_from_this(), at = attempt,
+                        error](const Result<HttpResponse>& result) {
+      if (!self->listens(at)) return;
+      self->request = 0;
+      if (!result || result->status >= 500 || result->status == 429) {
+        return self->retry(
+            Error{ErrorCode::kUnavailable, error.message + ", but the API server is not ready"},
+            &Impl::begin);
+      }
+      self->server_ready = true;
+      self->begin();
+    };
+    request = client.submit(std::move(get), std::move(handlers));
+  }
+
+  void not_served(const Error& error) {
+    if (synced) {
+      ++round;  // nothing of it is left
+      drop_vanished();
+      synced = false;
+    }
+    end_moment();
+    failures = 0;
     resource_version.clear();
     list_version = first_list_version();
+    enter(ReflectorState::kNotServed, error.message);
+    if (!followed) {  // there is nothing to follow
+      followed = true;
+      sink.on_followed(true, "");
+    }
+    tell_relisted();
+    std::uniform_int_distribution<milliseconds::rep> spread(options.not_served_retry_min.count(),
+                                                            options.not_served_retry_max.count());
     wait(milliseconds(spread(random)), &Impl::begin);
   }
 
@@ -285,11 +414,12 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   void page_done(Result<HttpResponse> result) {
     request = 0;
     const std::string what = "listing " + kind;
-    if (broken) return retry(broken->within(what), &Impl::begin);
+    if (broken) return retry(broken->within(what), &Impl::begin, std::nullopt, false);
     if (!result) return retry(result.error().within(what), &Impl::begin);
     if (!result->ok()) return list_refused(*result);
+    answered();
     auto meta = encoding == Encoding::kProtobuf ? protobuf_list.finish() : list.finish();
-    if (!meta) return retry(meta.error().within(what), &Impl::begin);
+    if (!meta) return retry(meta.error().within(what), &Impl::begin, std::nullopt, false);
     if (!meta->continue_token.empty()) {
       continue_token = std::move(meta->continue_token);
       list_page();
@@ -311,12 +441,23 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
       if (!repeated) return begin_list();
       return retry(error, &Impl::begin);
     }
-    if (response.status == 404) return not_served(error);
+    if (response.status == 404) return missing(error);
     retry(error, &Impl::begin, retry_after(response));
   }
 
-  // Whatever the list that just ended did not see is gone.
   void list_complete() {
+    drop_vanished();
+    if (!synced) {
+      synced = true;
+      followed = true;
+      sink.on_synced();
+      watch_closed();  // as yet
+    }
+    tell_relisted();
+  }
+
+  // Whatever the list that just ended did not see is gone.
+  void drop_vanished() {
     std::vector<std::string_view> vanished;
     for (const auto& [name, entry] : known) {
       if (entry.round != round) vanished.push_back(name);
@@ -326,10 +467,9 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
       delivered();
       sink.on_delete(node.mapped().key(), {});
     }
-    if (!synced) {
-      synced = true;
-      sink.on_synced();
-    }
+  }
+
+  void tell_relisted() {
     std::vector<std::function<void()>> waiting;
     waiting.swap(relisted);
     for (const auto& done : waiting) done();
@@ -370,9 +510,16 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     if (options.protobuf) get.accept = kAcceptProtobuf;
     get.timeout = milliseconds(0);
     get.idle_timeout = timeout + std::chrono::seconds(30);
+    get.beat = options.watch_beat;
+    opening = client.after(options.open_timeout, [self = shared_from_this(), at = attempt] {
+      self->opening = 0;
+      if (self->listens(at)) self->not_answered();
+    });
     HttpHandlers handlers;
     handlers.on_open = [self = shared_from_this(), at = attempt] {
-      if (self->listens(at) && !self->streamed_list) self->enter(ReflectorState::kWatching, "");
+      if (!self->listens(at)) return;
+      self->end_opening();
+      self->streamed_list ? self->answered() : self->watch_open();
     };
     handlers.on_data = [self = shared_from_this(), at = attempt](std::string_view chunk) {
       if (self->listens(at)) self->watched(chunk);
@@ -422,12 +569,25 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     if (streamed_list) {
       streamed_list = false;
       list_complete();
-      enter(ReflectorState::kWatching, "");
+      watch_open();
     }
+  }
+
+  void end_opening() {
+    if (opening != 0) client.cancel_timer(opening);
+    opening = 0;
+  }
+
+  // An API server answers a watch at once.
+  void not_answered() {
+    drop_attempt();
+    watch_failed(Error{ErrorCode::kUnavailable, "watching " + kind + ": there is no answer"});
   }
 
   void watch_done(Result<HttpResponse> result) {
     request = 0;
+    end_opening();
+    watch_closed();
     const std::string what = (streamed_list ? "listing " : "watching ") + kind;
     if (error_event) return watch_error_event(what);
     if (broken) return watch_failed(broken->within(what));
@@ -436,7 +596,8 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     const bool was_short = Clock::now() - began < options.very_short_watch;
     if (events == 0 && was_short) {
       return watch_failed(
-          Error{ErrorCode::kUnavailable, what + ": the watch ended at once without an event"});
+          Error{ErrorCode::kUnavailable, what + ": the watch ended at once without an event"},
+          std::nullopt, false);
     }
     if (streamed_list) {
       return watch_failed(Error{ErrorCode::kUnavailable, what + ": the stream ended too early"});
@@ -460,6 +621,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     const bool at_once =
         (events > 0 && !streamed_list) || Clock::now() - last_expired > std::chrono::seconds(10);
     last_expired = Clock::now();
+    lost(text);
     resource_version.clear();
     list_version.clear();
     if (at_once) return begin();
@@ -471,7 +633,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     if (response.status == 410 || too_large_resource_version(response)) {
       return expired(error.message);
     }
-    if (response.status == 404) return not_served(error);
+    if (response.status == 404) return missing(error);
     const bool not_supported = response.status == 400 || response.status == 422;
     if (streamed_list && not_supported) {
       log_info("the API server does not stream lists; listing instead",
@@ -486,13 +648,16 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   // Resume from the last version after a while; after several errors about the stream itself list
   // afresh. A server that cannot be reached or asks to wait says nothing about the version, so that
   // does not count.
-  void watch_failed(const Error& error, std::optional<milliseconds> asked = std::nullopt) {
+  void watch_failed(const Error& error, std::optional<milliseconds> asked = std::nullopt,
+                    bool soon = true) {
+    const bool stream_is_sound = !broken && !error_event;
     if (broken) ++watch_errors;
+    if (events > 0 && stream_is_sound && !streamed_list) backoff.reset();  // it went well until now
     if (watch_errors >= kWatchErrorsBeforeList) {
       watch_errors = 0;
       resource_version.clear();
     }
-    retry(error, &Impl::begin, asked);
+    retry(error, &Impl::begin, asked, soon && stream_is_sound);
   }
 
   // ---- objects ----
@@ -543,6 +708,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   // Whatever is under way or planned does not count any more.
   void drop_attempt() {
     ++attempt;
+    end_opening();
     if (request != 0) client.cancel(request);
     if (timer != 0) client.cancel_timer(timer);
     request = 0;
@@ -553,6 +719,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     if (!running) return;
     relisted.push_back(std::move(done));
     drop_attempt();
+    lost("it is being listed afresh");
     resource_version.clear();
     list_version.clear();
     begin();
@@ -562,6 +729,8 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     if (!running) return;
     running = false;
     drop_attempt();
+    end_moment();
+    peers->leave(this);
     relisted.clear();
     enter(ReflectorState::kStopped, "");
   }
@@ -577,6 +746,7 @@ Reflector::~Reflector() {
 void Reflector::start() {
   impl_->client.post([impl = impl_] {
     impl->running = true;
+    impl->peers->join(impl.get(), [impl = impl.get()] { impl->hurry(); });
     impl->begin();
   });
 }

@@ -7,6 +7,15 @@
 // deletion. The reflector remembers namespace, name, UID and resource version of every object, not
 // the objects: those belong to the sink.
 //
+// A kind is *followed* while its list is complete and its watch open. A watch that ends and is open
+// again within a moment was followed all the time; one whose next try fails too, or takes longer,
+// or that the server cannot resume, was not. It is then listed afresh, from the store: nothing
+// would say when a watch that resumes has told all that was missed.
+//
+// 404 means that the kind is not served only once the API server calls itself ready (/readyz): one
+// that was just started answers so for CRDs that it does not know of yet. A kind that was served
+// before has to be missing for a while besides (gone_after); what was known of it is then deleted.
+//
 // Everything happens on the HttpClient's I/O thread. The sink is called there and must not block.
 
 #include <array>
@@ -22,6 +31,7 @@
 #include "framework/api/decode.hpp"
 #include "informer/backoff.hpp"
 #include "informer/http_client.hpp"
+#include "informer/reflector_peers.hpp"
 #include "informer/wire.hpp"
 
 namespace plimsoll::informer {
@@ -73,8 +83,12 @@ class ReflectorSink {
   // was only noticed by a list or by a namesake.
   virtual void on_delete(const ObjectKey& key, const WireObject& last_known) = 0;
 
-  // The first list is delivered completely. Once.
+  // The first list is delivered completely: of all, or since the kind was not served. The kind
+  // counts as followed from here on.
   virtual void on_synced() = 0;
+
+  // The kind is followed no more, or again. `why`: what went wrong.
+  virtual void on_followed(bool followed, std::string_view why) = 0;
 
   // An object that cannot even be told apart from others was skipped.
   virtual void on_malformed(std::string_view error) = 0;
@@ -98,13 +112,34 @@ struct ReflectorOptions {
   // restarted.
   bool consistent_first_list = false;
   std::size_t page_size = 500;  // of lists at the newest resource version
+  // Its maximum is for what another try is not likely to mend: we are refused, or what comes cannot
+  // be read.
   BackoffPolicy backoff;
+  // The same for a server that cannot be reached, fails or throttles: it may work at any moment.
+  std::chrono::milliseconds unavailable_maximum{1'000};
+  // Retry-After is honoured up to so much; while other kinds are answered, it is a server that was
+  // just started and has not come to this kind yet.
+  std::chrono::milliseconds retry_after_maximum{10'000};
+  std::chrono::milliseconds retry_after_beside{250};
+  // A wait for a server that turns out to work, by another kind's answer, is cut to at most this.
+  std::chrono::milliseconds hurry{100};
+  // A watch that is not open for longer than this is lost.
+  std::chrono::milliseconds moment{1'000};
+  // A watch that is not answered for so long is tried again.
+  std::chrono::milliseconds open_timeout{10'000};
+  // A kind that was served is taken for gone after so long a time of nothing but 404.
+  std::chrono::milliseconds gone_after{10'000};
   std::chrono::seconds watch_timeout_min{300};
   std::chrono::seconds watch_timeout_max{600};
   std::chrono::milliseconds list_idle_timeout{60'000};
+  // Without even a bookmark, of which kube-apiserver sends about one a minute, on a connection that
+  // cannot be asked whether it lives.
+  std::chrono::milliseconds watch_beat{150'000};
   std::chrono::milliseconds very_short_watch{1'000};
   std::chrono::milliseconds not_served_retry_min{10'000};
   std::chrono::milliseconds not_served_retry_max{30'000};
+  // All reflectors of one client; null: this one has none.
+  std::shared_ptr<ReflectorPeers> peers = nullptr;
 };
 
 // Counters; any thread may read them.
@@ -129,8 +164,9 @@ class Reflector {
   void start();
 
   // Lists afresh, from the store itself and begun after this call, and then calls `done` on the I/O
-  // thread, after the sink has heard of all that differed. Any thread, after start(); returns at
-  // once. A further call before the end begins once more; both are told. Dropped by stop().
+  // thread, after the sink has heard of all that differed, or of the kind not being served. Until
+  // then the kind is not followed. Any thread, after start(); returns at once. A further call
+  // before the end begins once more; both are told. Dropped by stop().
   void relist(std::function<void()> done);
 
   // Ends. Any thread; when it returns, the sink is not called again (from the I/O thread: at once).

@@ -27,6 +27,7 @@ std::string dump(const json& value) {
 
 std::string binding_body(const BindRequest& request) {
   json metadata = {{"namespace", request.ns}, {"name", request.name}, {"uid", request.uid}};
+  if (!request.resource_version.empty()) metadata["resourceVersion"] = request.resource_version;
   if (!request.annotations.empty()) {
     json annotations = json::object();
     for (const auto& [key, value] : request.annotations) annotations[key] = value;
@@ -57,6 +58,17 @@ std::string condition_body(const ConditionPatch& patch, system_clock::time_point
   json metadata = {{"uid", patch.uid}};
   if (!patch.resource_version.empty()) metadata["resourceVersion"] = patch.resource_version;
   return dump(json{{"metadata", std::move(metadata)}, {"status", std::move(status)}});
+}
+
+std::string touch_body(const PodVersion& pod, const std::string& note,
+                       system_clock::time_point now) {
+  const json condition = {{"type", kTouchedCondition},
+                          {"status", "True"},
+                          {"reason", "SchedulerStarted"},
+                          {"message", note},
+                          {"lastTransitionTime", time_text(now, false)}};
+  return dump(json{{"metadata", {{"uid", pod.uid}, {"resourceVersion", pod.resource_version}}},
+                   {"status", {{"conditions", json::array({condition})}}}});
 }
 
 // At most 1024 bytes, never half a character; a cut ends in " ...", as kube-scheduler's does.

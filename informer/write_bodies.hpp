@@ -14,6 +14,19 @@ namespace plimsoll::informer {
 [[nodiscard]] std::string condition_body(const ConditionPatch& patch,
                                          std::chrono::system_clock::time_point now);
 
+// A pod in one of its versions.
+struct PodVersion {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+};
+// A condition of our own, for nothing but that the pod changes: what stands in PodScheduled stays.
+inline constexpr const char* kTouchedCondition = "plimsoll.io/EarlierBindingsVoid";
+// `note`: must differ from that of every other such write, or it would change nothing.
+[[nodiscard]] std::string touch_body(const PodVersion& pod, const std::string& note,
+                                     std::chrono::system_clock::time_point now);
+
 // How often an event has happened and when last; of an event that happened once there is none.
 struct EventSeries {
   std::int64_t count = 0;

@@ -17,7 +17,8 @@ constexpr std::uint32_t kTypeMeta = 1, kRaw = 2;     // runtime.Unknown
 constexpr std::uint32_t kApiVersion = 1, kKind = 2;  // runtime.TypeMeta
 }  // namespace envelope
 namespace meta {
-constexpr std::uint32_t kName = 1, kNamespace = 3, kUid = 5, kAnnotations = 12;
+constexpr std::uint32_t kName = 1, kNamespace = 3, kUid = 5, kResourceVersion = 6,
+                        kAnnotations = 12;
 constexpr std::uint32_t kKey = 1, kValue = 2;      // of a map's entry
 constexpr std::uint32_t kSeconds = 1, kNanos = 2;  // MicroTime
 }  // namespace meta
@@ -81,6 +82,9 @@ std::string binding_protobuf(const BindRequest& request) {
       add_text(metadata, meta::kName, request.name);
       add_text(metadata, meta::kNamespace, request.ns);
       add_text(metadata, meta::kUid, request.uid);
+      if (!request.resource_version.empty()) {
+        add_text(metadata, meta::kResourceVersion, request.resource_version);
+      }
       // Of a key that occurs twice the last counts, as in JSON.
       for (const auto& [key, value] : request.annotations) {
         pbf_writer entry(metadata, meta::kAnnotations);

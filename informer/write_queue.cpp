@@ -278,8 +278,10 @@ void WriteQueue::finish(WriteClass write_class, WriteJob& job, Result<HttpRespon
 // As finish(), for a caller that goes on with the queue by itself.
 void WriteQueue::end(WriteClass write_class, WriteJob& job, Result<HttpResponse> result) {
   const auto index = static_cast<std::size_t>(write_class);
-  (result && result->ok() ? stats_.done : stats_.failed)[index].fetch_add(
-      1, std::memory_order_relaxed);
+  if (job.request.method != "GET") {  // a look that a write needed is none
+    (result && result->ok() ? stats_.done : stats_.failed)[index].fetch_add(
+        1, std::memory_order_relaxed);
+  }
   if (!result) result = fail(result.error().within(job.what));
   // The place is given back afterwards, so that drain() sees no gap before what `done` asks for.
   guarded("the end of a write", [&] {

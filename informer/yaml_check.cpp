@@ -5,49 +5,52 @@
 
 #include <algorithm>
 #include <sstream>
-#include <vector>
+
+#include "framework/base/utf8.hpp"
+#include "framework/base/yaml_bounds.hpp"
 
 namespace plimsoll::informer {
 namespace {
 
-// Throws at what makes yaml-cpp run in circles.
+// Throws at what the bounds object to.
 class TextCheck final : public YAML::EventHandler {
  public:
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    // At a token that cannot start a value, such as a stray ',', yaml-cpp reads empty documents for
-    // ever, and the first of them looks like an empty file.
-    if (mark.pos == document_start_) throw YAML::ParserException(mark, "no value can start here");
-    document_start_ = mark.pos;
-    open_.clear();
-  }
+  void OnDocumentStart(const YAML::Mark& mark) override { check(bounds_.document(mark.pos), mark); }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    if (std::find(open_.begin(), open_.end(), anchor) != open_.end()) {
-      throw YAML::ParserException(mark, "an alias to the value that it is part of");
-    }
+    check(bounds_.alias(anchor), mark);
   }
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t anchor,
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open_.push_back(anchor);
+    check(bounds_.open(anchor), mark);
   }
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t anchor,
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open_.push_back(anchor);
+    check(bounds_.open(anchor), mark);
   }
-  void OnSequenceEnd() override { open_.pop_back(); }
-  void OnMapEnd() override { open_.pop_back(); }
+  void OnSequenceEnd() override { bounds_.close(); }
+  void OnMapEnd() override { bounds_.close(); }
   void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                const std::string&) override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t anchor) override { bounds_.scalar(anchor); }
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t anchor,
+                const std::string&) override {
+    bounds_.scalar(anchor);
+  }
 
  private:
-  int document_start_ = -1;
-  std::vector<YAML::anchor_t> open_;  // of the maps and lists around
+  static void check(const char* wrong, const YAML::Mark& mark) {
+    if (wrong != nullptr) throw YAML::ParserException(mark, wrong);
+  }
+
+  YamlBounds bounds_;
 };
 
 }  // namespace
 
 Result<void> check_yaml(const std::string& text) {
+  if (const std::size_t bad = find_invalid_utf8(text); bad != std::string::npos) {
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<long>(bad), '\n');
+    return fail(ErrorCode::kInvalid, "line " + std::to_string(line) + " is not valid UTF-8");
+  }
   std::istringstream input(text);
   TextCheck check;
   try {

@@ -385,7 +385,7 @@ namespace {
 ApiResult<void> confine(const Endpoint& endpoint, bool status, const json& before, json& after) {
   if (auto shape = check_shape(after); !shape) return shape;
   if (!after["metadata"].is_object()) return bad_request("metadata is not a JSON object");
-  const auto restore = [&before](json& target, const json& source, const char* key) {
+  const auto restore = [](json& target, const json& source, const char* key) {
     if (source.contains(key))
       target[key] = source[key];
     else

@@ -12,7 +12,7 @@
 
 namespace plimsoll::sandbox {
 
-// kFacts: as Plimsoll's node agent reports: what is really free, and the node facts
+// kFacts: all that a kubelet knows: what is really free, and the node facts
 // (docs/topology.md). kCounts: as resource-topology-exporter does from the kubelet's pod-resources
 // API: what plain init containers keep is shown as free, memory of more than one zone is charged in
 // full to each, and there are no facts.

@@ -22,17 +22,25 @@ template <typename T>
 struct RoomyAllocator {
   using value_type = T;
   size_t extra;
+  BlockEnd end;
 
-  explicit RoomyAllocator(size_t extra_bytes) : extra(extra_bytes) {}
+  RoomyAllocator(size_t extra_bytes, BlockEnd end_of_block)
+      : extra(extra_bytes), end(end_of_block) {}
   template <typename U>
   RoomyAllocator(const RoomyAllocator<U>& other)
-      : extra(other.extra) {}  // NOLINT: as allocators do
+      : extra(other.extra), end(other.end) {}  // NOLINT: as allocators do
 
   T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T) + extra)); }
   void deallocate(T* memory, size_t) noexcept { ::operator delete(memory); }
+  // The block was the head and what follows it.
+  template <typename U>
+  void destroy(U* head) noexcept {
+    if (end != nullptr) end(reinterpret_cast<std::byte*>(head), sizeof(U) + extra);
+    head->~U();
+  }
   template <typename U>
   bool operator==(const RoomyAllocator<U>& other) const {
-    return extra == other.extra;
+    return extra == other.extra && end == other.end;
   }
 };
 
@@ -56,9 +64,9 @@ void Arena::clear() {
   used_ = 0;
 }
 
-std::shared_ptr<std::byte> make_block(size_t bytes) {
+std::shared_ptr<std::byte> make_block(size_t bytes, BlockEnd end) {
   const size_t extra = bytes > sizeof(BlockHead) ? bytes - sizeof(BlockHead) : 0;
-  auto head = std::allocate_shared<BlockHead>(RoomyAllocator<BlockHead>(extra));
+  auto head = std::allocate_shared<BlockHead>(RoomyAllocator<BlockHead>(extra, end));
   std::memset(reinterpret_cast<std::byte*>(head.get()), 0, sizeof(BlockHead) + extra);
   return {head, reinterpret_cast<std::byte*>(head.get())};
 }

@@ -62,8 +62,11 @@ class Arena {
   size_t used_ = 0;  // of the last chunk
 };
 
+// Called with a block that nobody holds any more, and its size.
+using BlockEnd = void (*)(std::byte* block, size_t bytes);
+
 // `bytes` of shared memory, zeroed, aligned for any scalar; one allocation together with its
-// reference count.
-[[nodiscard]] std::shared_ptr<std::byte> make_block(size_t bytes);
+// reference count. `end`: what is in it holds something; on whatever thread lets go of it last.
+[[nodiscard]] std::shared_ptr<std::byte> make_block(size_t bytes, BlockEnd end = nullptr);
 
 }  // namespace plimsoll

@@ -26,6 +26,17 @@ enum class Encoding { kJson, kProtobuf };
 [[nodiscard]] Result<NodeRef> decode_node(std::string_view object, SymbolTable& symbols,
                                           Encoding encoding = Encoding::kJson);
 
+// What can be read of a pod that decode_pod refuses: what is wrong is left out, and said in
+// `unreadable`. `identity` is what else tells of it, and stands where the object says nothing.
+struct PodIdentity {
+  std::string_view ns;
+  std::string_view name;
+  std::string_view uid;
+};
+[[nodiscard]] Result<PodRef> decode_readable(std::string_view object, const PodIdentity& identity,
+                                             SymbolTable& symbols,
+                                             Encoding encoding = Encoding::kJson);
+
 // A v1.NodeAffinity, as in NodeAffinityArgs.addedAffinity. Nothing in it has a symbol.
 [[nodiscard]] Result<std::shared_ptr<const plimsoll_node_affinity>> decode_node_affinity(
     std::string_view json);
@@ -33,6 +44,12 @@ enum class Encoding { kJson, kProtobuf };
 // A metav1.LabelSelector. Nothing in it has a symbol.
 [[nodiscard]] Result<std::shared_ptr<const plimsoll_label_selector>> decode_label_selector(
     std::string_view json);
+
+// Whether the pod names a resource that neither a node nor a plugin did so far
+// (PLIMSOLL_RESOURCE_OF_NO_NODE).
+[[nodiscard]] bool has_unplaced(const plimsoll_pod& pod);
+// The pod with the positions that such resources have by now; itself if there are none.
+[[nodiscard]] PodRef reindexed(const PodRef& pod, SymbolTable& symbols);
 
 // The same pod on `node_name`, as the scheduler assumes it before the API server confirms.
 [[nodiscard]] PodRef assigned_copy(const PodRef& pod, std::string_view node_name);

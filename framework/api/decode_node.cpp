@@ -21,14 +21,14 @@ class NodeDecoder {
   bool node(WireValue& value, plimsoll_node* out) {
     out->size = sizeof(plimsoll_node);
     const auto one = [&](std::string_view key, WireValue& field) {
-      if (key == "metadata") return decode_.meta(field, &out->meta, Keep::kIntern);
+      if (key == "metadata") return decode_.meta(field, &out->meta, Keep::kShared);
       if (key == "spec") return spec(field, out);
       if (key == "status") return status(field, out);
       return true;
     };
     if (!value.fields(one)) return false;
     if (out->meta.name.len == 0) return value.fail("metadata.name: a node needs a name");
-    out->meta.name = decode_.keep(view(out->meta.name), Keep::kIntern);
+    out->meta.name = decode_.keep(view(out->meta.name), Keep::kShared);
     return true;
   }
 
@@ -37,8 +37,8 @@ class NodeDecoder {
     const auto taint = [this](WireValue& item, plimsoll_taint* element) {
       element->effect = PLIMSOLL_EFFECT_OTHER;
       return item.fields([&](std::string_view key, WireValue& field) {
-        if (key == "key") return decode_.text(field, &element->key, Keep::kIntern);
-        if (key == "value") return decode_.text(field, &element->value, Keep::kIntern);
+        if (key == "key") return decode_.text(field, &element->key, Keep::kShared);
+        if (key == "value") return decode_.text(field, &element->value, Keep::kShared);
         if (key != "effect") return true;
         std::string_view effect;
         if (!field.text(&effect)) return false;
@@ -56,14 +56,14 @@ class NodeDecoder {
   bool status(WireValue& value, plimsoll_node* out) {
     const auto condition = [this](WireValue& item, plimsoll_condition* element) {
       return item.fields([&](std::string_view key, WireValue& field) {
-        if (key == "type") return decode_.text(field, &element->type, Keep::kIntern);
-        if (key == "status") return decode_.text(field, &element->status, Keep::kIntern);
+        if (key == "type") return decode_.text(field, &element->type, Keep::kShared);
+        if (key == "status") return decode_.text(field, &element->status, Keep::kShared);
         return true;
       });
     };
     const auto image = [this](WireValue& item, plimsoll_image* element) {
       return item.fields([&](std::string_view key, WireValue& field) {
-        if (key == "names") return decode_.texts(field, &element->names, Keep::kIntern);
+        if (key == "names") return decode_.texts(field, &element->names, Keep::kShared);
         if (key == "sizeBytes") return field.integer(&element->bytes);
         return true;
       });
@@ -76,7 +76,7 @@ class NodeDecoder {
       }
       if (key == "images") return decode_.list<plimsoll_image>(field, &out->images, image);
       if (key == "declaredFeatures") {
-        return decode_.texts(field, &out->declared_features, Keep::kIntern);
+        return decode_.texts(field, &out->declared_features, Keep::kShared);
       }
       return true;
     });
@@ -85,7 +85,7 @@ class NodeDecoder {
   bool resources(WireValue& value, plimsoll_list* out) {
     ResourceList amounts;
     if (!decode_.amounts(value, &amounts)) return false;
-    *out = decode_.resources(amounts);
+    *out = decode_.resources(amounts, Decoder::NamedBy::kNode);
     return true;
   }
 
@@ -103,7 +103,7 @@ Result<NodeRef> decode_node(std::string_view object, SymbolTable& symbols, Encod
   Error error = encoding == Encoding::kJson ? read_json(object, whole)
                                             : read_protobuf(object, kNodeMessage, whole);
   if (!error.message.empty()) return fail(std::move(error));
-  return pack_node(node);
+  return pack_node(node, &symbols);
 }
 
 Result<std::shared_ptr<const plimsoll_node_affinity>> decode_node_affinity(std::string_view json) {

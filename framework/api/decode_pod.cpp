@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "framework/api/decode.hpp"
 #include "framework/api/pack.hpp"
@@ -46,12 +47,14 @@ bool PodDecoder::pod(WireValue& value, plimsoll_pod* out) {
 
 void PodDecoder::finish(plimsoll_pod* out) {
   ResourceOptions options;
-  out->overhead = decode_.resources(resources_.overhead);
-  out->pod_requests = decode_.resources(resources_.pod_requests);
-  out->pod_limits = decode_.resources(resources_.pod_limits);
-  out->requests = decode_.resources(plimsoll::pod_requests(resources_, options), true);
+  out->overhead = decode_.resources(resources_.overhead, Decoder::NamedBy::kPod);
+  out->pod_requests = decode_.resources(resources_.pod_requests, Decoder::NamedBy::kPod);
+  out->pod_limits = decode_.resources(resources_.pod_limits, Decoder::NamedBy::kPod);
+  out->requests =
+      decode_.resources(plimsoll::pod_requests(resources_, options), Decoder::NamedBy::kPod, true);
   options.use_status = true;
-  out->used = decode_.resources(plimsoll::pod_requests(resources_, options), true);
+  out->used =
+      decode_.resources(plimsoll::pod_requests(resources_, options), Decoder::NamedBy::kPod, true);
   const NonZero nonzero = nonzero_requests(resources_);
   out->nonzero_cpu = nonzero.cpu;
   out->nonzero_memory = nonzero.memory;
@@ -60,12 +63,12 @@ void PodDecoder::finish(plimsoll_pod* out) {
 
 bool PodDecoder::spec_text(std::string_view key, WireValue& value, plimsoll_pod* out, bool* found) {
   *found = true;
-  if (key == "nodeName") return decode_.text(value, &out->node_name, Keep::kIntern);
-  if (key == "schedulerName") return decode_.text(value, &out->scheduler_name, Keep::kIntern);
+  if (key == "nodeName") return decode_.text(value, &out->node_name, Keep::kShared);
+  if (key == "schedulerName") return decode_.text(value, &out->scheduler_name, Keep::kShared);
   if (key == "priorityClassName")
-    return decode_.text(value, &out->priority_class_name, Keep::kIntern);
+    return decode_.text(value, &out->priority_class_name, Keep::kShared);
   if (key == "runtimeClassName")
-    return decode_.text(value, &out->runtime_class_name, Keep::kIntern);
+    return decode_.text(value, &out->runtime_class_name, Keep::kShared);
   if (key == "preemptionPolicy") {
     std::string_view policy;
     if (!value.text(&policy)) return false;
@@ -102,7 +105,7 @@ bool PodDecoder::spec(WireValue& value, plimsoll_pod* out) {
       resources_.has_pod_level = !field.is_null();
       return requests_and_limits(field, &resources_.pod_requests, &resources_.pod_limits);
     }
-    if (key == "nodeSelector") return decode_.labels(field, &out->node_selector, Keep::kIntern);
+    if (key == "nodeSelector") return decode_.labels(field, &out->node_selector, Keep::kShared);
     if (key == "affinity") return affinity(field, out);
     if (key == "tolerations") {
       return decode_.list<plimsoll_toleration>(field, &out->tolerations, one_toleration);
@@ -146,8 +149,8 @@ bool PodDecoder::containers(WireValue& value, plimsoll_list* out, bool init) {
         ContainerResources resources;
         resources.kind = element->kind;
         if (!container(item, element, &resources)) return false;
-        element->requests = decode_.resources(resources.requests);
-        element->limits = decode_.resources(resources.limits);
+        element->requests = decode_.resources(resources.requests, Decoder::NamedBy::kPod);
+        element->limits = decode_.resources(resources.limits, Decoder::NamedBy::kPod);
         resources.kind = element->kind;
         resources.name = view(element->name);
         all.push_back(std::move(resources));
@@ -159,7 +162,7 @@ bool PodDecoder::container(WireValue& value, plimsoll_container* out,
                            ContainerResources* resources) {
   return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "name") return decode_.text(field, &out->name, Keep::kPlain);
-    if (key == "image") return decode_.text(field, &out->image, Keep::kIntern);
+    if (key == "image") return decode_.text(field, &out->image, Keep::kShared);
     if (key == "ports") return ports(field, &out->ports);
     if (key == "resources") {
       return requests_and_limits(field, &resources->requests, &resources->limits);
@@ -178,14 +181,14 @@ bool PodDecoder::ports(WireValue& value, plimsoll_list* out) {
     plimsoll_host_port port{};
     const auto field_of = [&](std::string_view key, WireValue& field) {
       if (key == "hostPort") return decode_.int32(field, &port.port);
-      if (key == "hostIP") return decode_.text(field, &port.ip, Keep::kIntern);
-      if (key == "protocol") return decode_.text(field, &port.protocol, Keep::kIntern);
+      if (key == "hostIP") return decode_.text(field, &port.ip, Keep::kShared);
+      if (key == "protocol") return decode_.text(field, &port.protocol, Keep::kShared);
       return true;
     };
     if (!item.fields(field_of)) return false;
     if (port.port <= 0) return true;
-    if (port.ip.len == 0) port.ip = decode_.keep("0.0.0.0", Keep::kIntern);
-    if (port.protocol.len == 0) port.protocol = decode_.keep("TCP", Keep::kIntern);
+    if (port.ip.len == 0) port.ip = decode_.keep("0.0.0.0", Keep::kShared);
+    if (port.protocol.len == 0) port.protocol = decode_.keep("TCP", Keep::kShared);
     used.push_back(port);
     return true;
   };
@@ -210,7 +213,7 @@ bool PodDecoder::status(WireValue& value, plimsoll_pod* out) {
       return true;
     }
     if (key == "nominatedNodeName") {
-      return decode_.text(field, &out->nominated_node_name, Keep::kIntern);
+      return decode_.text(field, &out->nominated_node_name, Keep::kShared);
     }
     if (key == "reason") return decode_.text(field, &out->status_reason, Keep::kPlain);
     if (key == "startTime") return field.time(&out->start_ms);
@@ -241,11 +244,11 @@ bool PodDecoder::condition(WireValue& value, plimsoll_pod* out) {
   };
   if (!value.fields(one)) return false;
   if (type == "PodScheduled") {
-    out->scheduled_status = decode_.keep(status, Keep::kIntern);
-    out->scheduled_reason = decode_.keep(reason, Keep::kIntern);
+    out->scheduled_status = decode_.keep(status, Keep::kShared);
+    out->scheduled_reason = decode_.keep(reason, Keep::kShared);
     out->scheduled_message = str(message);
   } else if (type == "DisruptionTarget") {
-    if (status == "True") out->disruption_reason = decode_.keep(reason, Keep::kIntern);
+    if (status == "True") out->disruption_reason = decode_.keep(reason, Keep::kShared);
   } else if (type == "PodResizePending") {
     resources_.resize_infeasible = reason == "Infeasible";
   }
@@ -268,42 +271,93 @@ bool PodDecoder::container_status(WireValue& value) {
 }
 
 void PodDecoder::join_statuses() {
+  std::map<std::string_view, ContainerStatus*> by_name;  // the last of a name counts
   for (ContainerStatus& status : statuses_) {
-    for (auto* list : {&resources_.containers, &resources_.init_containers}) {
-      for (ContainerResources& container : *list) {
-        if (container.name != status.name || !status.resources.has_status) continue;
-        container.has_status = true;
-        container.actuated_requests = status.resources.actuated_requests;
-        container.actuated_limits = status.resources.actuated_limits;
-        container.allocated = status.resources.allocated;
-      }
+    if (status.resources.has_status) by_name[status.name] = &status;
+  }
+  if (by_name.empty()) return;
+  for (auto* list : {&resources_.containers, &resources_.init_containers}) {
+    for (ContainerResources& container : *list) {
+      const auto status = by_name.find(container.name);
+      if (status == by_name.end()) continue;
+      const ContainerResources& said = status->second->resources;
+      container.has_status = true;
+      container.actuated_requests = said.actuated_requests;
+      container.actuated_limits = said.actuated_limits;
+      container.allocated = said.allocated;
     }
   }
 }
+
+namespace {
+
+// Reads with `how`, and packs what came of it. The error, if any, has an empty message otherwise.
+Error read_pod(std::string_view object, Encoding encoding, Reading how, PodDecoder& decoder,
+               plimsoll_pod* pod) {
+  const auto whole = [&](WireValue& root) { return decoder.pod(root, pod); };
+  return encoding == Encoding::kJson ? read_json(object, whole, how)
+                                     : read_protobuf(object, kPodMessage, whole, how);
+}
+
+}  // namespace
 
 Result<PodRef> decode_pod(std::string_view object, SymbolTable& symbols, Encoding encoding) {
   thread_local Arena arena;
   arena.clear();
   PodDecoder decoder(symbols, arena);
   plimsoll_pod pod{};
-  const auto whole = [&](WireValue& root) { return decoder.pod(root, &pod); };
-  Error error = encoding == Encoding::kJson ? read_json(object, whole)
-                                            : read_protobuf(object, kPodMessage, whole);
+  Error error = read_pod(object, encoding, Reading::kStrict, decoder, &pod);
   if (!error.message.empty()) return fail(std::move(error));
   decoder.finish(&pod);
-  return pack_pod(pod);
+  return pack_pod(pod, &symbols);
+}
+
+Result<PodRef> decode_readable(std::string_view object, const PodIdentity& identity,
+                               SymbolTable& symbols, Encoding encoding) {
+  Arena arena;
+  PodDecoder decoder(symbols, arena);
+  plimsoll_pod pod{};
+  pod.size = sizeof(plimsoll_pod);
+  pod.meta.size = sizeof(plimsoll_meta);
+  const Error error = read_pod(object, encoding, Reading::kWhatCanBeRead, decoder, &pod);
+  if (error.message.empty()) return fail(ErrorCode::kInvalid, "nothing is wrong with the pod");
+  decoder.finish(&pod);
+  for (const auto& [text, known] : {std::pair{&pod.meta.ns, identity.ns},
+                                    {&pod.meta.name, identity.name},
+                                    {&pod.meta.uid, identity.uid}}) {
+    if (text->len == 0) *text = str(known);
+  }
+  if (pod.meta.name.len == 0 || pod.meta.uid.len == 0) return fail(error);
+  pod.unreadable = str(error.message);
+  return pack_pod(pod, &symbols);
 }
 
 Result<PodResources> decode_pod_resources(std::string_view json, SymbolTable& symbols) {
   Arena arena;
   PodDecoder decoder(symbols, arena);
   plimsoll_pod pod{};
-  Error error = read_json(json, [&](WireValue& root) { return decoder.pod(root, &pod); });
+  Error error = read_pod(json, Encoding::kJson, Reading::kStrict, decoder, &pod);
   if (!error.message.empty()) return fail(std::move(error));
-  for (auto* list : {&decoder.resources().containers, &decoder.resources().init_containers}) {
-    for (ContainerResources& container : *list) container.name = {};
+  PodResources resources = std::move(decoder.resources());
+  const auto keep_names = [&](ResourceList& list) {
+    for (Amount& amount : list) amount.name = symbols.intern(view(amount.name));
+  };
+  for (auto* containers : {&resources.containers, &resources.init_containers}) {
+    for (ContainerResources& container : *containers) {
+      container.name = {};
+      for (ResourceList* list :
+           {&container.requests, &container.limits, &container.actuated_requests,
+            &container.actuated_limits, &container.allocated}) {
+        keep_names(*list);
+      }
+    }
   }
-  return std::move(decoder.resources());
+  for (ResourceList* list : {&resources.overhead, &resources.pod_requests, &resources.pod_limits,
+                             &resources.pod_actuated_requests, &resources.pod_actuated_limits,
+                             &resources.pod_allocated}) {
+    keep_names(*list);
+  }
+  return resources;
 }
 
 }  // namespace plimsoll

@@ -19,7 +19,7 @@ uint32_t toleration_effect(std::string_view text) {
 bool PodDecoder::toleration(WireValue& value, plimsoll_toleration* out) {
   out->op = PLIMSOLL_TOLERATION_EQUAL;
   return value.fields([&](std::string_view key, WireValue& field) {
-    if (key == "key") return decode_.text(field, &out->key, Keep::kIntern);
+    if (key == "key") return decode_.text(field, &out->key, Keep::kShared);
     if (key == "value") return decode_.text(field, &out->value, Keep::kFind);
     std::string_view text;
     if (key == "effect") {
@@ -76,8 +76,8 @@ bool PodDecoder::pod_affinity_term(WireValue& value, plimsoll_pod_affinity_term*
   return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "labelSelector") return decode_.label_selector(field, &out->selector);
     if (key == "namespaceSelector") return decode_.label_selector(field, &out->namespace_selector);
-    if (key == "namespaces") return decode_.texts(field, &out->namespaces, Keep::kIntern);
-    if (key == "topologyKey") return decode_.text(field, &out->topology_key, Keep::kIntern);
+    if (key == "namespaces") return decode_.texts(field, &out->namespaces, Keep::kShared);
+    if (key == "topologyKey") return decode_.text(field, &out->topology_key, Keep::kShared);
     return true;
   });
 }
@@ -88,10 +88,10 @@ bool PodDecoder::spread_constraint(WireValue& value, plimsoll_spread_constraint*
   return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "maxSkew") return decode_.int32(field, &out->max_skew);
     if (key == "minDomains") return decode_.int32(field, &out->min_domains);
-    if (key == "topologyKey") return decode_.text(field, &out->topology_key, Keep::kIntern);
+    if (key == "topologyKey") return decode_.text(field, &out->topology_key, Keep::kShared);
     if (key == "labelSelector") return decode_.label_selector(field, &out->selector);
     if (key == "matchLabelKeys") {
-      return decode_.texts(field, &out->match_label_keys, Keep::kIntern);
+      return decode_.texts(field, &out->match_label_keys, Keep::kShared);
     }
     std::string_view text;
     if (key == "whenUnsatisfiable") {
@@ -113,7 +113,7 @@ bool PodDecoder::volume(WireValue& value, plimsoll_volume* out) {
   return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "name") return decode_.text(field, &out->name, Keep::kPlain);
     if (field.is_null()) return true;
-    out->kind = decode_.keep(key, Keep::kIntern);
+    out->kind = decode_.keep(key, Keep::kShared);
     return volume_source(key, field, out);
   });
 }

@@ -4,6 +4,9 @@
 #include <cstring>
 #include <limits>
 
+#include "framework/api/lists.hpp"
+#include "framework/api/pack.hpp"
+
 namespace plimsoll {
 namespace {
 
@@ -82,7 +85,8 @@ bool parse_time(std::string_view text, int64_t* out_ms) {
 
 plimsoll_str Decoder::keep(std::string_view text, Keep how) const {
   if (symbols_ == nullptr || how == Keep::kPlain || text.empty()) return str(text);
-  return how == Keep::kIntern ? symbols_->intern(text) : symbols_->find(text);
+  if (how == Keep::kFind) return symbols_->find(text);
+  return {text.data(), static_cast<uint32_t>(text.size()), kToShare};
 }
 
 bool Decoder::text(WireValue& value, plimsoll_str* out, Keep how) const {
@@ -119,7 +123,7 @@ bool Decoder::labels(WireValue& value, plimsoll_list* out, Keep values, std::str
   std::vector<plimsoll_label> entries;
   const auto entry = [&](std::string_view key, WireValue& item) {
     if (!skip.empty() && key == skip) return true;
-    plimsoll_label label{keep(key, Keep::kIntern), str("")};
+    plimsoll_label label{keep(key, Keep::kShared), str("")};
     if (!text(item, &label.value, values)) return false;
     entries.push_back(label);
     return true;
@@ -133,8 +137,8 @@ bool Decoder::labels(WireValue& value, plimsoll_list* out, Keep values, std::str
 bool Decoder::meta(WireValue& value, plimsoll_meta* out, Keep label_values) {
   const auto owner = [&](WireValue& item, plimsoll_owner* element) {
     return item.fields([&](std::string_view key, WireValue& field) {
-      if (key == "apiVersion") return text(field, &element->api_version, Keep::kIntern);
-      if (key == "kind") return text(field, &element->kind, Keep::kIntern);
+      if (key == "apiVersion") return text(field, &element->api_version, Keep::kShared);
+      if (key == "kind") return text(field, &element->kind, Keep::kShared);
       if (key == "name") return text(field, &element->name, Keep::kPlain);
       if (key == "uid") return text(field, &element->uid, Keep::kPlain);
       if (key == "controller") return flag(field, &element->controller);
@@ -144,7 +148,7 @@ bool Decoder::meta(WireValue& value, plimsoll_meta* out, Keep label_values) {
   out->size = sizeof(plimsoll_meta);
   return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "name") return text(field, &out->name, Keep::kPlain);
-    if (key == "namespace") return text(field, &out->ns, Keep::kIntern);
+    if (key == "namespace") return text(field, &out->ns, Keep::kShared);
     if (key == "uid") return text(field, &out->uid, Keep::kPlain);
     if (key == "resourceVersion") return text(field, &out->resource_version, Keep::kPlain);
     if (key == "labels") return labels(field, &out->labels, label_values);
@@ -171,30 +175,32 @@ bool Decoder::amounts(WireValue& value, ResourceList* out) const {
     }
     auto quantity = Quantity::parse(text);
     if (!quantity) return item.fail(quantity.error().message);
-    out->push_back({keep(key, Keep::kIntern), std::move(*quantity)});
+    out->push_back({str(key), std::move(*quantity)});
     return true;
   });
 }
 
-plimsoll_list Decoder::resources(const ResourceList& amounts, bool only_of_nodes) {
+plimsoll_list Decoder::resources(const ResourceList& amounts, NamedBy who, bool only_of_nodes) {
   std::vector<plimsoll_resource> entries;
   entries.reserve(amounts.size());
   for (const Amount& amount : amounts) {
     const std::string_view name = view(amount.name);
     if (only_of_nodes && !is_node_resource(name)) continue;
-    const uint32_t index = symbols_ != nullptr ? symbols_->resource_index(name) : 0;
-    entries.push_back({amount.name, base_units(name, amount.quantity), index, 0});
+    const auto [kept, index] =
+        who == NamedBy::kNode ? symbols_->resource(name) : symbols_->resource_of_pod(name);
+    const bool is_name = kept.symbol != PLIMSOLL_SYMBOL_NONE;
+    entries.push_back(
+        {is_name ? kept : keep(name, Keep::kShared), base_units(name, amount.quantity), index, 0});
   }
-  std::sort(entries.begin(), entries.end(),
-            [](const auto& a, const auto& b) { return a.index < b.index; });
+  std::sort(entries.begin(), entries.end(), comes_before);
   return arena_.list(entries);
 }
 
 bool Decoder::requirement(WireValue& value, RequirementOf where, plimsoll_requirement* out) {
   out->op = PLIMSOLL_OP_INVALID;
   const bool read = value.fields([&](std::string_view key, WireValue& field) {
-    if (key == "key") return text(field, &out->key, Keep::kIntern);
-    if (key == "values") return texts(field, &out->values, Keep::kIntern);
+    if (key == "key") return text(field, &out->key, Keep::kShared);
+    if (key == "values") return texts(field, &out->values, Keep::kShared);
     if (key != "operator") return true;
     std::string_view name;
     if (!field.text(&name)) return false;
@@ -215,7 +221,7 @@ bool Decoder::label_selector(WireValue& value, plimsoll_label_selector* out) {
   if (value.is_null()) return true;
   out->present = 1;
   return value.fields([&](std::string_view key, WireValue& field) {
-    if (key == "matchLabels") return labels(field, &out->match_labels, Keep::kIntern);
+    if (key == "matchLabels") return labels(field, &out->match_labels, Keep::kShared);
     if (key == "matchExpressions") {
       return list<plimsoll_requirement>(field, &out->expressions, expression);
     }

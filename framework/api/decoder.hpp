@@ -16,9 +16,9 @@ namespace plimsoll {
 
 // How the texts of one place are kept: see symbols.hpp for the rule.
 enum class Keep {
-  kPlain,   // as text
-  kFind,    // with its symbol if there is one
-  kIntern,  // always with a symbol
+  kPlain,   // in the object
+  kFind,    // as the name if it is one
+  kShared,  // once for all objects that have it
 };
 
 class Decoder {
@@ -33,7 +33,7 @@ class Decoder {
   [[nodiscard]] bool flag(WireValue& value, uint32_t* out) const;
   [[nodiscard]] bool int32(WireValue& value, int32_t* out) const;
   [[nodiscard]] bool texts(WireValue& value, plimsoll_list* out, Keep how);
-  // A map of texts, sorted by key. Keys are interned; `skip` is left out.
+  // A map of texts, sorted by key. Keys are shared; `skip` is left out.
   [[nodiscard]] bool labels(WireValue& value, plimsoll_list* out, Keep values,
                             std::string_view skip = {});
   [[nodiscard]] bool meta(WireValue& value, plimsoll_meta* out, Keep label_values);
@@ -45,7 +45,9 @@ class Decoder {
   [[nodiscard]] bool node_affinity(WireValue& value, const plimsoll_node_affinity** out);
 
   // In base units, sorted by index.
-  [[nodiscard]] plimsoll_list resources(const ResourceList& amounts, bool only_of_nodes = false);
+  enum class NamedBy { kNode, kPod };
+  [[nodiscard]] plimsoll_list resources(const ResourceList& amounts, NamedBy who,
+                                        bool only_of_nodes = false);
 
   // A list of T, each read by read(WireValue&, T*) -> bool.
   template <typename T, typename Read>

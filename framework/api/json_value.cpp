@@ -143,9 +143,7 @@ bool WireValue::members(Step step, const void* visit, CallMember call) {
     WireValue child;
     child.context_ = context_;
     child.value_ = &field.value();
-    context_->path.push_back({kind, key, 0});
-    if (!call(visit, key, child)) return false;
-    context_->path.pop_back();
+    if (!context_->part({kind, key, 0}, [&] { return call(visit, key, child); })) return false;
   }
   return true;
 }
@@ -164,15 +162,14 @@ bool WireValue::elements(const void* visit, Call call) {
     WireValue child;
     child.context_ = context_;
     child.value_ = &element;
-    context_->path.push_back({WireContext::PathStep::kIndex, {}, index++});
-    if (!call(visit, child)) return false;
-    context_->path.pop_back();
+    const WireContext::PathStep at{WireContext::PathStep::kIndex, {}, index++};
+    if (!context_->part(at, [&] { return call(visit, child); })) return false;
   }
   return true;
 }
 
 Error read_json_with(std::string_view json, const void* visit,
-                     bool (*call)(const void*, WireValue&)) {
+                     bool (*call)(const void*, WireValue&), Reading how) {
   // The parser reads past the end of the text in blocks, so it works on a padded copy. Both are
   // kept for the thread's next object.
   thread_local std::vector<char> buffer;
@@ -184,6 +181,7 @@ Error read_json_with(std::string_view json, const void* visit,
   std::memset(buffer.data() + json.size(), ' ', simdjson::SIMDJSON_PADDING);
 
   WireContext context;
+  context.lenient = how == Reading::kWhatCanBeRead;
   const auto invalid = [&] { return Error{ErrorCode::kInvalid, context.error}; };
   ondemand::document document;
   if (auto error = parser.iterate(buffer.data(), json.size(), buffer.size()).get(document)) {
@@ -207,6 +205,7 @@ Error read_json_with(std::string_view json, const void* visit,
     if (context.error.empty()) context.fail("rejected");
     return invalid();
   }
+  if (!context.error.empty()) return invalid();
   const char* rest = nullptr;
   if (document.current_location().get(rest) == simdjson::SUCCESS) {
     context.path.clear();

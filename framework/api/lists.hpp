@@ -13,6 +13,12 @@ template <typename T>
   return sdk::List<T>(list);
 }
 
+// The order of resources in a list: by position; those that have none last, by name.
+[[nodiscard]] inline bool comes_before(const plimsoll_resource& a, const plimsoll_resource& b) {
+  if (a.index != b.index) return a.index < b.index;
+  return a.index == PLIMSOLL_RESOURCE_OF_NO_NODE && sdk::view(a.name) < sdk::view(b.name);
+}
+
 // Same length, and `same(x, y)` for each pair.
 template <typename T, typename Same>
 [[nodiscard]] bool same_list(const plimsoll_list& a, const plimsoll_list& b, Same same) {

@@ -5,16 +5,27 @@
 
 #include "framework/api/arena.hpp"
 #include "framework/api/decode.hpp"
+#include "framework/api/lists.hpp"
+#include "framework/api/symbols.hpp"
 
 namespace plimsoll {
 namespace {
 
-// Walks an object twice with the same code: without a block it only counts, with one it copies and
-// turns the pointers of the copy to the copies of what they point to.
+// Walks an object with the same code three times: without a block it only counts, with one it
+// copies and turns the pointers of the copy to the copies of what they point to, and in the end it
+// gives back the texts that are shared.
 class Packer {
  public:
   Packer() = default;
-  Packer(std::byte* block, size_t struct_bytes) : block_(block), text_at_(struct_bytes) {}
+  Packer(std::byte* block, size_t struct_bytes, SymbolTable* symbols)
+      : block_(block), symbols_(symbols), text_at_(struct_bytes) {}
+  // Of a block that is about to go: what lies outside of it, and is no name, is shared.
+  static void release_shared(const auto& object, std::byte* block, size_t bytes) {
+    Packer packer;
+    packer.begin_ = reinterpret_cast<const char*>(block);
+    packer.end_ = packer.begin_ + bytes;
+    packer.root(object);
+  }
 
   [[nodiscard]] size_t struct_bytes() const { return struct_at_; }
   [[nodiscard]] size_t text_bytes() const { return text_at_; }
@@ -39,7 +50,15 @@ class Packer {
   }
 
   void walk(plimsoll_str& text) {
+    if (text.symbol == kToShare) {
+      if (block_ != nullptr) text = symbols_->share(view(text));
+      return;
+    }
     if (text.symbol != PLIMSOLL_SYMBOL_NONE) return;
+    if (begin_ != nullptr) {
+      if (text.data < begin_ || text.data >= end_) SymbolTable::release(text);
+      return;
+    }
     const size_t at = text_at_;
     text_at_ += text.len;
     if (block_ == nullptr) return;
@@ -141,7 +160,7 @@ class Packer {
     for (plimsoll_str* text :
          {&pod.node_name, &pod.nominated_node_name, &pod.scheduler_name, &pod.priority_class_name,
           &pod.runtime_class_name, &pod.scheduled_status, &pod.scheduled_reason,
-          &pod.scheduled_message, &pod.disruption_reason, &pod.status_reason}) {
+          &pod.scheduled_message, &pod.disruption_reason, &pod.status_reason, &pod.unreadable}) {
       walk(*text);
     }
     list<plimsoll_container>(pod.init_containers);
@@ -176,38 +195,46 @@ class Packer {
   }
 
   std::byte* block_ = nullptr;
+  SymbolTable* symbols_ = nullptr;
+  const char* begin_ = nullptr;  // of the block that goes
+  const char* end_ = nullptr;
   size_t struct_at_ = 0;
   size_t text_at_ = 0;
 };
 
 template <typename T>
-std::shared_ptr<const T> pack(const T& object) {
+std::shared_ptr<const T> pack(const T& object, SymbolTable* symbols) {
   Packer count;
   count.root(object);
-  auto block = make_block(count.struct_bytes() + count.text_bytes());
-  Packer copy(block.get(), count.struct_bytes());
+  // Room for one byte more: an empty text at the end lies in the block, too.
+  const BlockEnd end = [](std::byte* block, size_t bytes) {
+    Packer::release_shared(*reinterpret_cast<const T*>(block), block, bytes);
+  };
+  auto block =
+      make_block(count.struct_bytes() + count.text_bytes() + 1, symbols == nullptr ? nullptr : end);
+  Packer copy(block.get(), count.struct_bytes(), symbols);
   const T* packed = copy.root(object);
   return {std::move(block), packed};
 }
 
 }  // namespace
 
-PodRef pack_pod(const plimsoll_pod& pod) {
-  return pack(pod);
+PodRef pack_pod(const plimsoll_pod& pod, SymbolTable* symbols) {
+  return pack(pod, symbols);
 }
 
-NodeRef pack_node(const plimsoll_node& node) {
-  return pack(node);
+NodeRef pack_node(const plimsoll_node& node, SymbolTable* symbols) {
+  return pack(node, symbols);
 }
 
 std::shared_ptr<const plimsoll_node_affinity> pack_node_affinity(
     const plimsoll_node_affinity& affinity) {
-  return pack(affinity);
+  return pack(affinity, nullptr);
 }
 
 std::shared_ptr<const plimsoll_label_selector> pack_label_selector(
     const plimsoll_label_selector& selector) {
-  return pack(selector);
+  return pack(selector, nullptr);
 }
 
 namespace {
@@ -233,6 +260,82 @@ PodRef assigned_copy(const PodRef& pod, std::string_view node_name) {
 
 PodRef nominated_copy(const PodRef& pod, std::string_view node_name) {
   return with_node(pod, &plimsoll_pod::nominated_node_name, node_name);
+}
+
+namespace {
+
+bool is_placed(const plimsoll_resource& resource) {
+  return resource.index != PLIMSOLL_RESOURCE_OF_NO_NODE;
+}
+
+// They come last.
+bool all_placed(const plimsoll_list& resources) {
+  const auto all = items<plimsoll_resource>(resources);
+  return all.empty() || is_placed(all[all.size() - 1]);
+}
+
+// All lists of resources of a pod; `Pod`: plimsoll_pod, const or not. Stops when `visit` says so.
+template <typename Pod, typename Visit>
+bool any_resources(Pod& pod, const Visit& visit) {
+  for (auto* list : {&pod.overhead, &pod.pod_requests, &pod.pod_limits, &pod.requests, &pod.used}) {
+    if (visit(*list)) return true;
+  }
+  for (const plimsoll_list* containers : {&pod.init_containers, &pod.containers}) {
+    for (const plimsoll_container& container : items<plimsoll_container>(*containers)) {
+      using Container =
+          std::conditional_t<std::is_const_v<Pod>, const plimsoll_container, plimsoll_container>;
+      auto& mine = const_cast<Container&>(container);
+      if (visit(mine.requests) || visit(mine.limits)) return true;
+    }
+  }
+  return false;
+}
+
+// A pod whose resources have other positions. All else is the other's, which is kept for it.
+struct Reindexed {
+  PodRef original;
+  plimsoll_pod pod;
+  Arena arena;
+};
+
+}  // namespace
+
+bool has_unplaced(const plimsoll_pod& pod) {
+  return any_resources(pod, [](const plimsoll_list& list) { return !all_placed(list); });
+}
+
+PodRef reindexed(const PodRef& pod, SymbolTable& symbols) {
+  const auto now_known = [&](const plimsoll_resource& resource) {
+    return !is_placed(resource) && symbols.resource_known(view(resource.name));
+  };
+  const bool any = any_resources(*pod, [&](const plimsoll_list& list) {
+    if (all_placed(list)) return false;
+    const auto all = items<plimsoll_resource>(list);
+    return std::any_of(all.begin(), all.end(), now_known);
+  });
+  if (!any) return pod;
+  auto made = std::make_shared<Reindexed>();
+  made->original = pod;
+  made->pod = *pod;
+  for (plimsoll_list* containers : {&made->pod.init_containers, &made->pod.containers}) {
+    const auto all = items<plimsoll_container>(*containers);
+    *containers = made->arena.list(std::vector<plimsoll_container>(all.begin(), all.end()));
+  }
+  any_resources(made->pod, [&](plimsoll_list& list) {
+    if (all_placed(list)) return false;
+    const auto all = items<plimsoll_resource>(list);
+    std::vector<plimsoll_resource> resources(all.begin(), all.end());
+    for (plimsoll_resource& resource : resources) {
+      if (!now_known(resource)) continue;
+      const SymbolTable::Resource known = symbols.resource(view(resource.name));
+      resource.name = known.name;
+      resource.index = known.index;
+    }
+    std::sort(resources.begin(), resources.end(), comes_before);
+    list = made->arena.list(resources);
+    return false;
+  });
+  return {made, &made->pod};
 }
 
 std::string full_name(const plimsoll_pod& pod) {

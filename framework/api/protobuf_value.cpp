@@ -23,6 +23,10 @@ struct ProtoOccurrence {
 
 namespace {
 
+// The years 0 and 9999, as RFC 3339 has them.
+constexpr int64_t kFirstSecond = -62'167'219'200;
+constexpr int64_t kLastSecond = 253'402'300'799;
+
 std::string_view view_of(protozero::data_view data) {
   return {data.data(), data.size()};
 }
@@ -83,6 +87,20 @@ std::string_view quantity_text(std::string_view bytes) {
   return text;
 }
 
+// A part whose bytes are no message is wrong like one with a wrong value, if the rest is to be read
+// nevertheless; otherwise the whole is malformed.
+template <typename Read>
+bool read_part(WireContext& context, const WireContext::PathStep& at, const Read& read) {
+  return context.part(at, [&] {
+    if (!context.lenient) return read();
+    try {
+      return read();
+    } catch (const protozero::exception& error) {
+      return context.fail(std::string("malformed protobuf: ") + error.what());
+    }
+  });
+}
+
 }  // namespace
 
 bool WireValue::proto_integer(int64_t* out) {
@@ -107,6 +125,9 @@ bool WireValue::proto_time(int64_t* out_ms) {
       reader.skip();
     }
   }
+  // Within what the text form can say, whatever the numbers are: readers add to times.
+  seconds = std::clamp(seconds, kFirstSecond, kLastSecond);
+  nanoseconds = std::clamp<int64_t>(nanoseconds, 0, 999'999'999);
   *out_ms = seconds * 1000 + nanoseconds / 1'000'000;
   return true;
 }
@@ -143,9 +164,8 @@ bool WireValue::proto_fields(const ProtoMessage& message, std::string_view bytes
     child.proto_ =
         &found[several ? first : end - 1];  // of a field that is set twice the last counts
     child.count_ = several ? end - first : 1;
-    context_->path.push_back({WireContext::PathStep::kField, field.name, 0});
-    if (!call(visit, field.name, child)) return false;
-    context_->path.pop_back();
+    const WireContext::PathStep at{WireContext::PathStep::kField, field.name, 0};
+    if (!read_part(*context_, at, [&] { return call(visit, field.name, child); })) return false;
   }
   return true;
 }
@@ -161,9 +181,9 @@ bool WireValue::proto_members(Step step, const void* visit, CallMember call) {
     child.context_ = context_;
     child.proto_ = &value;
     child.count_ = 1;
-    context_->path.push_back({WireContext::PathStep::kEntry, key, 0});
-    if (!call(visit, key, child)) return false;
-    context_->path.pop_back();
+    const WireContext::PathStep at{WireContext::PathStep::kEntry, key, 0};
+    if (!read_part(*context_, at, [&, &key = key] { return call(visit, key, child); }))
+      return false;
   }
   return true;
 }
@@ -174,9 +194,8 @@ bool WireValue::proto_elements(const void* visit, Call call) {
     child.context_ = context_;
     child.proto_ = &proto_[i];
     child.count_ = 1;
-    context_->path.push_back({WireContext::PathStep::kIndex, {}, i});
-    if (!call(visit, child)) return false;
-    context_->path.pop_back();
+    const WireContext::PathStep at{WireContext::PathStep::kIndex, {}, i};
+    if (!read_part(*context_, at, [&] { return call(visit, child); })) return false;
   }
   return true;
 }
@@ -192,8 +211,9 @@ bool WireValue::proto_text(std::string_view* out) {
 }
 
 Error read_protobuf_with(std::string_view bytes, const ProtoMessage& message, const void* visit,
-                         bool (*call)(const void*, WireValue&)) {
+                         bool (*call)(const void*, WireValue&), Reading how) {
   WireContext context;
+  context.lenient = how == Reading::kWhatCanBeRead;
   const ProtoOccurrence root{nullptr, ProtoKind::kMessage, &message, bytes};
   WireValue value;
   value.context_ = &context;

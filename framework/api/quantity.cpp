@@ -173,7 +173,7 @@ std::string Quantity::canonical_decimal(Format format) const {
   BigDecimal amount = decimal();
   int32_t exponent = amount.remove_factors(10) - amount.scale();
   for (; exponent % 3 != 0; --exponent) amount.multiply(10);
-  if (format == Format::kDecimalExponent) {
+  if (format == Format::kDecimalExponent || format == Format::kNone) {
     return amount.unscaled_text() + (exponent == 0 ? "" : "e" + std::to_string(exponent));
   }
   int32_t zeros = 0;

@@ -20,7 +20,8 @@ namespace plimsoll {
 
 class Quantity {
  public:
-  enum class Format : uint8_t { kDecimalSI, kBinarySI, kDecimalExponent };
+  // kNone: of what was never spelled, as Go's Quantity{}: a zero, until something is added to it.
+  enum class Format : uint8_t { kNone, kDecimalSI, kBinarySI, kDecimalExponent };
 
   // Larger exponents are taken as this one: such a number is beyond every int64 either way.
   static constexpr int32_t kMaxExponent = 1000;
@@ -39,7 +40,8 @@ class Quantity {
 
   // resource.ParseQuantity. Fails with Kubernetes' own texts.
   [[nodiscard]] static Result<Quantity> parse(std::string_view text);
-  // Quantity.UnmarshalJSON: the JSON text of a string or a number; null is zero.
+  // Quantity.UnmarshalJSON: the JSON text of a string or a number; null is zero, and has
+  // no format.
   [[nodiscard]] static Result<Quantity> parse_json(std::string_view json);
 
   // In base units or thousandths of them, rounded up as Value and MilliValue do; saturates.
@@ -74,7 +76,7 @@ class Quantity {
 
   int64_t value_ = 0;  // value_ * 10^scale_, unless big_
   int32_t scale_ = 0;
-  Format format_ = Format::kDecimalSI;
+  Format format_ = Format::kNone;
   std::unique_ptr<BigDecimal> big_;
   std::string spelling_;
 };

@@ -137,6 +137,7 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   }
   Quantity result;
   if (text == "0") {
+    result.format_ = Format::kDecimalSI;
     result.spelling_ = text;
     return result;
   }

@@ -1,6 +1,7 @@
 #include "framework/api/requests.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace plimsoll {
 namespace {
@@ -9,41 +10,69 @@ constexpr int64_t kDefaultMilliCpu = 100;               // DefaultMilliCPUReques
 constexpr int64_t kDefaultMemory = int64_t{200} << 20;  // DefaultMemoryRequest
 constexpr std::string_view kHugePages = "hugepages-";
 
-Quantity* find_mutable(ResourceList& list, std::string_view name) {
-  for (Amount& amount : list) {
+const Quantity* find_in(const ResourceList& list, std::string_view name) {
+  for (const Amount& amount : list) {
     if (view(amount.name) == name) return &amount.quantity;
   }
   return nullptr;
 }
 
-void set_amount(ResourceList& list, const plimsoll_str& name, const Quantity& quantity) {
-  if (Quantity* mine = find_mutable(list, view(name))) {
-    *mine = quantity;
-  } else {
-    list.push_back({name, quantity});
+// Amounts by name while they are added up. Few are looked for one by one; of more there is an
+// ordered index, whose cost nobody can drive up by the names that he chooses.
+class Sums {
+ public:
+  Sums() = default;
+  explicit Sums(const ResourceList& first) {
+    for (const Amount& amount : first) add(amount);
   }
-}
 
-void add_all(ResourceList& list, const ResourceList& more) {
-  for (const Amount& amount : more) {
-    if (Quantity* mine = find_mutable(list, view(amount.name))) {
+  [[nodiscard]] Quantity* find(std::string_view name) {
+    if (list_.size() <= kFew) return const_cast<Quantity*>(find_in(list_, name));
+    const auto at = by_name_.find(name);
+    return at == by_name_.end() ? nullptr : &list_[at->second].quantity;
+  }
+  void add(const Amount& amount) {
+    if (Quantity* mine = find(view(amount.name))) {
       mine->add(amount.quantity);
     } else {
-      list.push_back(amount);
+      append(amount);
     }
   }
-}
-
-void raise_to(ResourceList& list, const ResourceList& other) {
-  for (const Amount& amount : other) {
-    Quantity* mine = find_mutable(list, view(amount.name));
+  void raise(const Amount& amount) {
+    Quantity* mine = find(view(amount.name));
     if (mine == nullptr) {
-      list.push_back(amount);
+      append(amount);
     } else if (amount.quantity.cmp(*mine) > 0) {
       *mine = amount.quantity;
     }
   }
-}
+  void set(const Amount& amount) {
+    if (Quantity* mine = find(view(amount.name))) {
+      *mine = amount.quantity;
+    } else {
+      append(amount);
+    }
+  }
+  void raise_all(const ResourceList& more) {
+    for (const Amount& amount : more) raise(amount);
+  }
+
+  [[nodiscard]] const ResourceList& list() const { return list_; }
+  [[nodiscard]] ResourceList take() { return std::move(list_); }
+
+ private:
+  static constexpr size_t kFew = 16;
+
+  void append(const Amount& amount) {
+    list_.push_back(amount);
+    if (list_.size() <= kFew) return;
+    for (size_t i = by_name_.size(); i < list_.size(); ++i)
+      by_name_.emplace(view(list_[i].name), i);
+  }
+
+  ResourceList list_;
+  std::map<std::string_view, size_t> by_name_;  // of all, once there are more than kFew
+};
 
 // PodLevelResources: the resources that spec.resources may name.
 bool is_pod_level(std::string_view name) {
@@ -57,35 +86,41 @@ bool has_pod_level(const ResourceList& list) {
 
 // While a resize is under way, a pod counts for the larger of what it asks, what it was promised
 // and what it has; a resize that cannot be done does not count.
-ResourceList effective(bool infeasible, const ResourceList& spec, const ResourceList& actuated,
-                       const ResourceList& allocated) {
-  ResourceList result = actuated;
-  raise_to(result, allocated);
-  if (!infeasible) raise_to(result, spec);
+Sums effective(bool infeasible, const ResourceList& spec, const ResourceList& actuated,
+               const ResourceList& allocated) {
+  Sums result(actuated);
+  result.raise_all(allocated);
+  if (!infeasible) result.raise_all(spec);
   return result;
 }
 
 // The sum over a pod's life: containers and sidecars run together; each init container runs beside
-// the sidecars before it.
-template <typename Effective>
-ResourceList aggregate(const PodResources& pod, Effective&& effective_of) {
-  ResourceList total;
-  for (const ContainerResources& container : pod.containers)
-    add_all(total, effective_of(container));
-  ResourceList sidecars;
-  ResourceList peak;
-  for (const ContainerResources& container : pod.init_containers) {
-    ResourceList step = effective_of(container);
-    if (container.kind == PLIMSOLL_CONTAINER_SIDECAR) {
-      add_all(total, step);
-      add_all(sidecars, step);
-      raise_to(peak, sidecars);
-    } else {
-      add_all(step, sidecars);
-      raise_to(peak, step);
-    }
+// the sidecars before it. `each(container, visit)` calls visit(const Amount&) for what a container
+// counts for.
+template <typename Each>
+Sums aggregate(const PodResources& pod, Each&& each) {
+  Sums total;
+  for (const ContainerResources& container : pod.containers) {
+    each(container, [&](const Amount& amount) { total.add(amount); });
   }
-  raise_to(total, peak);
+  Sums sidecars;
+  Sums peak;
+  for (const ContainerResources& container : pod.init_containers) {
+    each(container, [&](const Amount& amount) {
+      if (container.kind == PLIMSOLL_CONTAINER_SIDECAR) {
+        total.add(amount);
+        sidecars.add(amount);
+        return;
+      }
+      const Quantity* beside = sidecars.find(view(amount.name));
+      Amount step = amount;
+      if (beside != nullptr) step.quantity.add(*beside);
+      peak.raise(step);
+    });
+  }
+  // Sidecars alone only ever grow, so what they came to in the end is their peak.
+  total.raise_all(sidecars.list());
+  total.raise_all(peak.list());
   return total;
 }
 
@@ -96,77 +131,109 @@ bool status_counts(const ContainerResources& container, const ResourceOptions& o
 }  // namespace
 
 const Quantity* find_amount(const ResourceList& list, std::string_view name) {
-  return find_mutable(const_cast<ResourceList&>(list), name);
+  return find_in(list, name);
 }
 
-ResourceList pod_requests(const PodResources& pod, const ResourceOptions& options) {
-  ResourceList total = aggregate(pod, [&](const ContainerResources& container) {
-    ResourceList requests = status_counts(container, options)
-                                ? effective(pod.resize_infeasible, container.requests,
-                                            container.actuated_requests, container.allocated)
-                                : container.requests;
-    if (options.non_missing != nullptr) {
-      for (const Amount& amount : *options.non_missing) {
-        if (find_amount(requests, view(amount.name)) == nullptr) requests.push_back(amount);
+namespace {
+
+bool any_resource(std::string_view) {
+  return true;
+}
+
+// pod_requests, of the resources that are `wanted`.
+template <typename Wanted>
+ResourceList requests_of(const PodResources& pod, const ResourceOptions& options, Wanted&& wanted) {
+  Sums total = aggregate(pod, [&](const ContainerResources& container, const auto& visit) {
+    const auto visit_wanted = [&](const ResourceList& list) {
+      for (const Amount& amount : list) {
+        if (wanted(view(amount.name))) visit(amount);
       }
+    };
+    const auto visit_all = [&](const ResourceList& requests) {
+      visit_wanted(requests);
+      if (options.non_missing == nullptr) return;
+      for (const Amount& amount : *options.non_missing) {
+        if (find_amount(requests, view(amount.name)) == nullptr) visit(amount);
+      }
+    };
+    if (status_counts(container, options)) {
+      visit_all(effective(pod.resize_infeasible, container.requests, container.actuated_requests,
+                          container.allocated)
+                    .list());
+    } else {
+      visit_all(container.requests);
     }
-    return requests;
   });
   if (!options.skip_pod_level && has_pod_level(pod.pod_requests)) {
     const bool status = options.use_status && pod.has_pod_status;
-    const ResourceList resized = status ? effective(pod.resize_infeasible, pod.pod_requests,
-                                                    pod.pod_actuated_requests, pod.pod_allocated)
-                                        : ResourceList();
+    Sums resized = status ? effective(pod.resize_infeasible, pod.pod_requests,
+                                      pod.pod_actuated_requests, pod.pod_allocated)
+                          : Sums();
     for (const Amount& amount : pod.pod_requests) {
-      if (!is_pod_level(view(amount.name))) continue;
-      const Quantity* value = status ? find_amount(resized, view(amount.name)) : &amount.quantity;
-      set_amount(total, amount.name, value != nullptr ? *value : Quantity());
+      const std::string_view name = view(amount.name);
+      if (!is_pod_level(name) || !wanted(name)) continue;
+      const Quantity* value = status ? resized.find(name) : &amount.quantity;
+      total.set({amount.name, value != nullptr ? *value : Quantity()});
     }
   }
-  if (!options.exclude_overhead) add_all(total, pod.overhead);
-  return total;
+  if (!options.exclude_overhead) {
+    for (const Amount& amount : pod.overhead) {
+      if (wanted(view(amount.name))) total.add(amount);
+    }
+  }
+  return total.take();
+}
+
+}  // namespace
+
+ResourceList pod_requests(const PodResources& pod, const ResourceOptions& options) {
+  return requests_of(pod, options, any_resource);
 }
 
 ResourceList pod_limits(const PodResources& pod, const ResourceOptions& options) {
   const ResourceList none;
-  ResourceList total = aggregate(pod, [&](const ContainerResources& container) {
-    return status_counts(container, options)
-               ? effective(pod.resize_infeasible, container.limits, container.actuated_limits, none)
-               : container.limits;
+  Sums total = aggregate(pod, [&](const ContainerResources& container, const auto& visit) {
+    if (status_counts(container, options)) {
+      const Sums limits =
+          effective(pod.resize_infeasible, container.limits, container.actuated_limits, none);
+      for (const Amount& amount : limits.list()) visit(amount);
+    } else {
+      for (const Amount& amount : container.limits) visit(amount);
+    }
   });
   if (!options.skip_pod_level &&
       (has_pod_level(pod.pod_requests) || has_pod_level(pod.pod_limits))) {
     const bool status = options.use_status && pod.has_pod_status;
-    const ResourceList resized =
+    Sums resized =
         status ? effective(pod.resize_infeasible, pod.pod_limits, pod.pod_actuated_limits, none)
-               : ResourceList();
+               : Sums();
     for (const Amount& amount : pod.pod_limits) {
       if (!is_pod_level(view(amount.name))) continue;
-      const Quantity* value = status ? find_amount(resized, view(amount.name)) : &amount.quantity;
-      set_amount(total, amount.name, value != nullptr ? *value : Quantity());
+      const Quantity* value = status ? resized.find(view(amount.name)) : &amount.quantity;
+      total.set({amount.name, value != nullptr ? *value : Quantity()});
     }
   }
   if (!options.exclude_overhead) {
     for (const Amount& amount : pod.overhead) {  // only what is limited at all
-      Quantity* mine = find_mutable(total, view(amount.name));
+      Quantity* mine = total.find(view(amount.name));
       if (mine != nullptr && !mine->is_zero()) mine->add(amount.quantity);
     }
   }
-  return total;
+  return total.take();
 }
 
 uint8_t compute_qos(const PodResources& pod) {
-  ResourceList requests;
-  ResourceList limits;
+  Sums requests;
+  Sums limits;
   bool guaranteed = true;
   const auto count = [&](const ResourceList& asked, const ResourceList& limited) {
     int limits_found = 0;
     for (std::string_view name : {"cpu", "memory"}) {
       const Quantity* request = find_amount(asked, name);
-      if (request != nullptr && request->sign() > 0) add_all(requests, {{str(name), *request}});
+      if (request != nullptr && request->sign() > 0) requests.add({str(name), *request});
       const Quantity* limit = find_amount(limited, name);
       if (limit != nullptr && limit->sign() > 0) {
-        add_all(limits, {{str(name), *limit}});
+        limits.add({str(name), *limit});
         ++limits_found;
       }
     }
@@ -181,10 +248,12 @@ uint8_t compute_qos(const PodResources& pod) {
       }
     }
   }
-  if (requests.empty() && limits.empty()) return PLIMSOLL_QOS_BEST_EFFORT;
-  if (!guaranteed || requests.size() != limits.size()) return PLIMSOLL_QOS_BURSTABLE;
-  for (const Amount& request : requests) {
-    const Quantity* limit = find_amount(limits, view(request.name));
+  const size_t requested = requests.list().size();
+  const size_t limited = limits.list().size();
+  if (requested == 0 && limited == 0) return PLIMSOLL_QOS_BEST_EFFORT;
+  if (!guaranteed || requested != limited) return PLIMSOLL_QOS_BURSTABLE;
+  for (const Amount& request : requests.list()) {
+    const Quantity* limit = limits.find(view(request.name));
     if (limit == nullptr || limit->cmp(request.quantity) != 0) return PLIMSOLL_QOS_BURSTABLE;
   }
   return PLIMSOLL_QOS_GUARANTEED;
@@ -193,7 +262,8 @@ uint8_t compute_qos(const PodResources& pod) {
 NonZero nonzero_requests(const PodResources& pod) {
   ResourceOptions options;
   options.use_status = true;
-  ResourceList requests = pod_requests(pod, options);
+  const auto wanted = [](std::string_view name) { return name == "cpu" || name == "memory"; };
+  ResourceList requests = requests_of(pod, options, wanted);
   // Pod-level resources speak for all containers: then only what nobody names gets the default.
   const bool pod_level = has_pod_level(pod.pod_requests);
   ResourceList defaults;
@@ -205,7 +275,7 @@ NonZero nonzero_requests(const PodResources& pod) {
   }
   if (!defaults.empty()) {
     options.non_missing = &defaults;
-    requests = pod_requests(pod, options);
+    requests = requests_of(pod, options, wanted);
   }
   const Quantity* cpu = find_amount(requests, "cpu");
   const Quantity* memory = find_amount(requests, "memory");

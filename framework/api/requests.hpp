@@ -22,7 +22,7 @@ struct Amount {
   Quantity quantity;
 };
 
-// A v1.ResourceList: few entries, each name once, in no order.
+// A v1.ResourceList: mostly few entries, each name once, in no order.
 using ResourceList = std::vector<Amount>;
 
 [[nodiscard]] const Quantity* find_amount(const ResourceList& list, std::string_view name);

@@ -11,17 +11,6 @@ using sdk::List;
 
 constexpr std::string_view kMetadataName = "metadata.name";
 
-std::optional<int64_t> integer(std::string_view text) {
-  if (text.starts_with('+')) {
-    text.remove_prefix(1);
-    if (text.starts_with('-')) return std::nullopt;
-  }
-  int64_t number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 bool contains(const plimsoll_list& values, const plimsoll_str& value) {
   const List<plimsoll_str> list = values;
   return std::any_of(list.begin(), list.end(),
@@ -29,8 +18,8 @@ bool contains(const plimsoll_list& values, const plimsoll_str& value) {
 }
 
 bool compares(const plimsoll_requirement& requirement, std::string_view label) {
-  const auto mine = integer(label);
-  const auto bound = integer(view(List<plimsoll_str>(requirement.values)[0]));
+  const auto mine = selector_number(label);
+  const auto bound = selector_number(view(List<plimsoll_str>(requirement.values)[0]));
   if (!mine || !bound) return false;
   return requirement.op == PLIMSOLL_OP_GT ? *mine > *bound : *mine < *bound;
 }
@@ -98,6 +87,17 @@ std::string requirement_text(const plimsoll_requirement& requirement) {
 }
 
 }  // namespace
+
+std::optional<int64_t> selector_number(std::string_view text) {
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;
+  }
+  int64_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
 
 const plimsoll_str* find_label(const plimsoll_list& labels, const plimsoll_str& key) {
   const auto* at = static_cast<const std::byte*>(labels.data);
@@ -200,11 +200,16 @@ bool matches_any(const plimsoll_list& terms, const plimsoll_node& node) {
                      [&](const auto& term) { return matches(term, node); });
 }
 
+bool matches_node_selector(const plimsoll_pod& pod, const plimsoll_node& node) {
+  const List<plimsoll_label> wanted = pod.node_selector;
+  return std::all_of(wanted.begin(), wanted.end(), [&node](const plimsoll_label& each) {
+    const plimsoll_str* value = find_label(node.meta.labels, each.key);
+    return value != nullptr && equal(*value, each.value);
+  });
+}
+
 bool matches_required_node_affinity(const plimsoll_pod& pod, const plimsoll_node& node) {
-  for (const plimsoll_label& wanted : List<plimsoll_label>(pod.node_selector)) {
-    const plimsoll_str* value = find_label(node.meta.labels, wanted.key);
-    if (value == nullptr || !equal(*value, wanted.value)) return false;
-  }
+  if (!matches_node_selector(pod, node)) return false;
   const plimsoll_node_affinity* affinity = pod.node_affinity;
   return affinity == nullptr || affinity->has_required == 0 ||
          matches_any(affinity->required, node);
@@ -262,7 +267,7 @@ bool is_valid(const plimsoll_requirement& requirement, RequirementOf where) {
     case PLIMSOLL_OP_GT:
     case PLIMSOLL_OP_LT:
       return where == RequirementOf::kNodeLabels && values.size() == 1 &&
-             integer(view(values[0])).has_value();
+             selector_number(view(values[0])).has_value();
     default:
       return false;
   }

@@ -24,6 +24,10 @@ namespace plimsoll {
 
 [[nodiscard]] bool matches(const plimsoll_requirement& requirement, const plimsoll_list& labels);
 
+// A label's value or a bound as Gt and Lt read it (strconv.ParseInt); nothing: it is no number, and
+// nothing is greater or less.
+[[nodiscard]] std::optional<int64_t> selector_number(std::string_view text);
+
 // A null selector matches nothing, an empty one everything.
 [[nodiscard]] bool matches(const plimsoll_label_selector& selector, const plimsoll_list& labels);
 
@@ -65,6 +69,9 @@ class LabelQuery {
 
 // Whether a term is one that NewNodeSelector refuses. Empty terms are fine.
 [[nodiscard]] bool has_error(const plimsoll_node_selector_term& term);
+
+// spec.nodeSelector: the node has all these labels.
+[[nodiscard]] bool matches_node_selector(const plimsoll_pod& pod, const plimsoll_node& node);
 
 // spec.nodeSelector and the required node affinity together (GetRequiredNodeAffinity).
 [[nodiscard]] bool matches_required_node_affinity(const plimsoll_pod& pod,

@@ -2,17 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <random>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace plimsoll {
 namespace {
 
-// Texts are kept in blocks that never move, so that views of them stay valid.
+// Names are kept in blocks that never move, so that views of them stay valid.
 class TextStore {
  public:
   std::string_view keep(std::string_view text) {
@@ -39,17 +43,80 @@ class TextStore {
 
 constexpr std::array<std::string_view, 4> kFirst = {"cpu", "memory", "ephemeral-storage", "pods"};
 
+// Tenants choose these texts, so where one of them lands must not be for them to work out: the
+// factors are drawn anew by each process.
+class SecretHash {
+ public:
+  SecretHash() {
+    std::random_device source;
+    for (uint64_t* factor : {&first_, &second_}) {
+      *factor = (uint64_t{source()} << 32 | source()) | 1;
+    }
+  }
+  size_t operator()(std::string_view text) const {
+    uint64_t hash = first_ ^ text.size();
+    for (size_t at = 0; at < text.size(); at += sizeof(uint64_t)) {
+      uint64_t word = 0;
+      std::memcpy(&word, text.data() + at, std::min(sizeof word, text.size() - at));
+      hash = fold(hash ^ word, second_);
+    }
+    return fold(hash, first_);
+  }
+
+ private:
+  static uint64_t fold(uint64_t a, uint64_t b) {
+    const auto product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  }
+  uint64_t first_ = 0;
+  uint64_t second_ = 0;
+};
+
 }  // namespace
 
 struct SymbolTable::Impl {
+  // A shared text: the bytes follow it, which is how release() finds it.
+  struct Shared {
+    Impl* owner;
+    std::atomic<uint32_t> holders;  // 0: whoever made it so is about to remove it
+    uint32_t length;
+
+    [[nodiscard]] char* bytes() { return reinterpret_cast<char*>(this + 1); }
+    [[nodiscard]] std::string_view text() { return {bytes(), length}; }
+    static Shared* of(const char* bytes) {
+      return reinterpret_cast<Shared*>(const_cast<char*>(bytes)) - 1;
+    }
+  };
+  struct SharedHash {
+    using is_transparent = void;
+    SecretHash hash;
+    size_t operator()(std::string_view text) const { return hash(text); }
+    size_t operator()(Shared* shared) const { return hash(shared->text()); }
+  };
+  struct SharedEqual {
+    using is_transparent = void;
+    static std::string_view text(std::string_view text) { return text; }
+    static std::string_view text(Shared* shared) { return shared->text(); }
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return text(a) == text(b);
+    }
+  };
+
   mutable std::shared_mutex mutex;
   TextStore texts;
   std::unordered_map<std::string_view, plimsoll_symbol> ids;
   std::vector<std::string_view> by_id{std::string_view()};  // 0 is "none"
   std::unordered_map<std::string_view, uint32_t> resource_ids;
   std::vector<std::string_view> resources;
+  std::atomic<uint32_t> resource_count{0};
+  uint32_t most_of_pods;
+  std::unordered_set<Shared*, SharedHash, SharedEqual> shared;
+  bool orphan = false;  // the table is gone; the last shared text takes this with it
 
-  // The caller holds the mutex exclusively.
+  explicit Impl(uint32_t of_pods) : most_of_pods(of_pods) {}
+
+  // The caller holds the mutex exclusively, as in the next two.
   plimsoll_symbol add(std::string_view text) {
     if (auto at = ids.find(text); at != ids.end()) return at->second;
     const std::string_view kept = texts.keep(text);
@@ -58,59 +125,150 @@ struct SymbolTable::Impl {
     ids.emplace(kept, id);
     return id;
   }
+  uint32_t add_resource(std::string_view name) {
+    const std::string_view kept = by_id[add(name)];
+    const auto index = static_cast<uint32_t>(resources.size());
+    resources.push_back(kept);
+    resource_ids.emplace(kept, index);
+    resource_count.store(index + 1, std::memory_order_release);
+    return index;
+  }
+  void remove(Shared* text) {
+    shared.erase(text);
+    text->~Shared();
+    ::operator delete(text);
+    // The places go back, too, once most of them are empty.
+    constexpr size_t kFewPlaces = 4096;
+    if (shared.bucket_count() > kFewPlaces && shared.size() < shared.bucket_count() / 8) {
+      shared.rehash(2 * shared.size());
+    }
+  }
+
+  [[nodiscard]] plimsoll_str name(plimsoll_symbol id) const {
+    const std::string_view text = by_id[id];
+    return {text.data(), static_cast<uint32_t>(text.size()), id};
+  }
 };
 
-SymbolTable::SymbolTable() : impl_(std::make_unique<Impl>()) {
+SymbolTable::SymbolTable(uint32_t most_of_pods) : impl_(new Impl(most_of_pods)) {
   for (std::string_view name : kFirst) (void)resource_index(name);
 }
 
-SymbolTable::~SymbolTable() = default;
+SymbolTable::~SymbolTable() {
+  {
+    const std::unique_lock lock(impl_->mutex);
+    impl_->orphan = true;
+    if (!impl_->shared.empty()) return;
+  }
+  delete impl_;
+}
 
 plimsoll_str SymbolTable::intern(std::string_view text) {
   if (plimsoll_str found = find(text); found.symbol != PLIMSOLL_SYMBOL_NONE) return found;
-  std::unique_lock lock(impl_->mutex);
-  const plimsoll_symbol id = impl_->add(text);
-  const std::string_view kept = impl_->by_id[id];
-  return {kept.data(), static_cast<uint32_t>(kept.size()), id};
+  const std::unique_lock lock(impl_->mutex);
+  return impl_->name(impl_->add(text));
 }
 
 plimsoll_str SymbolTable::find(std::string_view text) const {
-  std::shared_lock lock(impl_->mutex);
-  auto at = impl_->ids.find(text);
-  if (at == impl_->ids.end()) {
-    return {text.data(), static_cast<uint32_t>(text.size()), PLIMSOLL_SYMBOL_NONE};
-  }
-  return {at->first.data(), static_cast<uint32_t>(at->first.size()), at->second};
+  const std::shared_lock lock(impl_->mutex);
+  const auto at = impl_->ids.find(text);
+  return at == impl_->ids.end() ? plimsoll_str{text.data(), static_cast<uint32_t>(text.size()), 0}
+                                : impl_->name(at->second);
 }
 
 std::string_view SymbolTable::text(plimsoll_symbol symbol) const {
-  std::shared_lock lock(impl_->mutex);
+  const std::shared_lock lock(impl_->mutex);
   return symbol < impl_->by_id.size() ? impl_->by_id[symbol] : std::string_view();
 }
 
-uint32_t SymbolTable::resource_index(std::string_view name) {
+plimsoll_str SymbolTable::share(std::string_view text) {
+  const auto held = [](Impl::Shared* shared) {
+    shared->holders.fetch_add(1, std::memory_order_relaxed);
+    return plimsoll_str{shared->bytes(), shared->length, PLIMSOLL_SYMBOL_NONE};
+  };
   {
-    std::shared_lock lock(impl_->mutex);
-    if (auto at = impl_->resource_ids.find(name); at != impl_->resource_ids.end())
-      return at->second;
+    const std::shared_lock lock(impl_->mutex);
+    if (const auto name = impl_->ids.find(text); name != impl_->ids.end()) {
+      return impl_->name(name->second);
+    }
+    if (const auto at = impl_->shared.find(text); at != impl_->shared.end()) return held(*at);
   }
-  std::unique_lock lock(impl_->mutex);
-  if (auto at = impl_->resource_ids.find(name); at != impl_->resource_ids.end()) return at->second;
-  const std::string_view kept = impl_->by_id[impl_->add(name)];
-  const auto index = static_cast<uint32_t>(impl_->resources.size());
-  impl_->resources.push_back(kept);
-  impl_->resource_ids.emplace(kept, index);
-  return index;
+  const std::unique_lock lock(impl_->mutex);
+  if (const auto name = impl_->ids.find(text); name != impl_->ids.end()) {
+    return impl_->name(name->second);
+  }
+  if (const auto at = impl_->shared.find(text); at != impl_->shared.end()) return held(*at);
+  auto* made = new (::operator new(sizeof(Impl::Shared) + text.size()))
+      Impl::Shared{impl_, 0, static_cast<uint32_t>(text.size())};
+  if (!text.empty()) std::memcpy(made->bytes(), text.data(), text.size());
+  impl_->shared.insert(made);
+  return held(made);
+}
+
+void SymbolTable::release(const plimsoll_str& shared) noexcept {
+  Impl::Shared* const text = Impl::Shared::of(shared.data);
+  // Not the last one: nothing can happen to it. The last one goes under the lock, where nobody else
+  // can find it meanwhile.
+  uint32_t holders = text->holders.load(std::memory_order_relaxed);
+  while (holders > 1) {
+    if (text->holders.compare_exchange_weak(holders, holders - 1, std::memory_order_release,
+                                            std::memory_order_relaxed)) {
+      return;
+    }
+  }
+  Impl* const impl = text->owner;
+  {
+    const std::unique_lock lock(impl->mutex);
+    if (text->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    impl->remove(text);
+    if (!impl->orphan || !impl->shared.empty()) return;
+  }
+  delete impl;
+}
+
+size_t SymbolTable::shared_count() const {
+  const std::shared_lock lock(impl_->mutex);
+  return impl_->shared.size();
+}
+
+SymbolTable::Resource SymbolTable::resource(std::string_view name) {
+  {
+    const std::shared_lock lock(impl_->mutex);
+    if (const auto at = impl_->resource_ids.find(name); at != impl_->resource_ids.end()) {
+      return {impl_->name(impl_->ids.find(name)->second), at->second};
+    }
+  }
+  const std::unique_lock lock(impl_->mutex);
+  auto at = impl_->resource_ids.find(name);
+  if (at == impl_->resource_ids.end() && impl_->resources.size() < PLIMSOLL_RESOURCE_OF_NO_NODE) {
+    (void)impl_->add_resource(name);
+    at = impl_->resource_ids.find(name);
+  }
+  if (at == impl_->resource_ids.end()) {
+    return {{name.data(), static_cast<uint32_t>(name.size()), PLIMSOLL_SYMBOL_NONE},
+            PLIMSOLL_RESOURCE_OF_NO_NODE};
+  }
+  return {impl_->name(impl_->ids.find(name)->second), at->second};
+}
+
+bool SymbolTable::resource_known(std::string_view name) const {
+  const std::shared_lock lock(impl_->mutex);
+  return impl_->resource_ids.contains(name);
+}
+
+SymbolTable::Resource SymbolTable::resource_of_pod(std::string_view name) {
+  if (resource_count() < impl_->most_of_pods || resource_known(name)) return resource(name);
+  return {{name.data(), static_cast<uint32_t>(name.size()), PLIMSOLL_SYMBOL_NONE},
+          PLIMSOLL_RESOURCE_OF_NO_NODE};
 }
 
 std::string_view SymbolTable::resource_name(uint32_t index) const {
-  std::shared_lock lock(impl_->mutex);
+  const std::shared_lock lock(impl_->mutex);
   return index < impl_->resources.size() ? impl_->resources[index] : std::string_view();
 }
 
 uint32_t SymbolTable::resource_count() const {
-  std::shared_lock lock(impl_->mutex);
-  return static_cast<uint32_t>(impl_->resources.size());
+  return impl_->resource_count.load(std::memory_order_acquire);
 }
 
 }  // namespace plimsoll

@@ -24,6 +24,12 @@ struct WireContext;      // where the reader is, and the first error
 struct ProtoOccurrence;  // a field as it was found in a protobuf message
 struct ProtoMessage;
 
+// What happens when something in an object is wrong.
+enum class Reading {
+  kStrict,         // that is all that is said of it
+  kWhatCanBeRead,  // it is left out, like a field that is not there; all else is read
+};
+
 class WireValue {
  public:
   [[nodiscard]] bool text(std::string_view* out);
@@ -58,8 +64,9 @@ class WireValue {
  private:
   using Call = bool (*)(const void*, WireValue&);
   using CallMember = bool (*)(const void*, std::string_view, WireValue&);
-  friend Error read_json_with(std::string_view, const void*, Call);
-  friend Error read_protobuf_with(std::string_view, const ProtoMessage&, const void*, Call);
+  friend Error read_json_with(std::string_view, const void*, Call, Reading);
+  friend Error read_protobuf_with(std::string_view, const ProtoMessage&, const void*, Call,
+                                  Reading);
   friend struct WireContext;
   enum class Step { kField, kEntry };
 
@@ -94,26 +101,30 @@ class WireValue {
 // Parses one object and hands its root to `visit`(WireValue&) -> bool. The error, if any, has an
 // empty message otherwise.
 [[nodiscard]] Error read_json_with(std::string_view json, const void* visit,
-                                   bool (*call)(const void*, WireValue&));
+                                   bool (*call)(const void*, WireValue&), Reading how);
 [[nodiscard]] Error read_protobuf_with(std::string_view bytes, const ProtoMessage& message,
-                                       const void* visit, bool (*call)(const void*, WireValue&));
+                                       const void* visit, bool (*call)(const void*, WireValue&),
+                                       Reading how);
 
 template <typename Visit>
-[[nodiscard]] Error read_json(std::string_view json, Visit&& visit) {
+[[nodiscard]] Error read_json(std::string_view json, Visit&& visit,
+                              Reading how = Reading::kStrict) {
   using Function = std::remove_reference_t<Visit>;
-  return read_json_with(json, &visit, [](const void* function, WireValue& root) {
+  const auto call = [](const void* function, WireValue& root) {
     return (*static_cast<Function*>(const_cast<void*>(function)))(root);
-  });
+  };
+  return read_json_with(json, &visit, call, how);
 }
 
 // `bytes`: the message itself, without the "k8s\0" envelope around it.
 template <typename Visit>
 [[nodiscard]] Error read_protobuf(std::string_view bytes, const ProtoMessage& message,
-                                  Visit&& visit) {
+                                  Visit&& visit, Reading how = Reading::kStrict) {
   using Function = std::remove_reference_t<Visit>;
-  return read_protobuf_with(bytes, message, &visit, [](const void* function, WireValue& root) {
+  const auto call = [](const void* function, WireValue& root) {
     return (*static_cast<Function*>(const_cast<void*>(function)))(root);
-  });
+  };
+  return read_protobuf_with(bytes, message, &visit, call, how);
 }
 
 }  // namespace plimsoll

@@ -13,15 +13,11 @@ namespace {
 constexpr size_t kLogLimit = 1 << 18;
 constexpr uint32_t kAllNodeAspects = PLIMSOLL_ASPECT_PLUGIN - 1;
 
-int64_t saturating_add(int64_t a, int64_t b) {
-  int64_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum)) return b > 0 ? INT64_MAX : INT64_MIN;
-  return sum;
-}
-
 bool same_resources(const plimsoll_list& a, const plimsoll_list& b) {
-  return same_list<plimsoll_resource>(
-      a, b, [](const auto& x, const auto& y) { return x.index == y.index && x.value == y.value; });
+  return same_list<plimsoll_resource>(a, b, [](const auto& x, const auto& y) {
+    return x.index == y.index && x.value == y.value &&
+           (x.index != PLIMSOLL_RESOURCE_OF_NO_NODE || equal(x.name, y.name));
+  });
 }
 
 bool same_labels(const plimsoll_list& a, const plimsoll_list& b) {
@@ -119,6 +115,7 @@ NodeInfo::NodeInfo(const NodeInfo& other)
       pod_pointers_(other.pod_pointers_),
       allocatable_(other.allocatable_),
       requested_(other.requested_),
+      overflowed_(other.overflowed_),
       ports_(other.ports_),
       abi_(other.abi_) {
   mirror();
@@ -135,32 +132,50 @@ void NodeInfo::mirror() {
                      sizeof(plimsoll_host_port)};
 }
 
+void NodeInfo::make_room(uint32_t index) {
+  if (index < allocatable_.size()) return;
+  allocatable_.resize(size_t{index} + 1, 0);
+  requested_.resize(size_t{index} + 1, 0);
+}
+
 void NodeInfo::set_node(NodeRef node) {
   node_ = std::move(node);
   std::fill(allocatable_.begin(), allocatable_.end(), 0);
   if (node_) {
     for (const auto& resource : items<plimsoll_resource>(node_->allocatable)) {
-      if (resource.index >= allocatable_.size()) {
-        allocatable_.resize(resource.index + 1, 0);
-        requested_.resize(resource.index + 1, 0);
-      }
+      if (resource.index == PLIMSOLL_RESOURCE_OF_NO_NODE) break;  // so are the rest
+      make_room(resource.index);
       allocatable_[resource.index] = resource.value;
     }
   }
   mirror();
 }
 
-void NodeInfo::account(const plimsoll_pod& pod, int64_t sign) {
+// A sum stays at the limit when it would go beyond. What it was cannot be had back from there by
+// taking away, so it is then added up anew.
+void NodeInfo::count(int64_t& sum, int64_t amount, bool added) {
+  const bool overflow =
+      added ? __builtin_add_overflow(sum, amount, &sum) : __builtin_sub_overflow(sum, amount, &sum);
+  if (!overflow) return;
+  overflowed_ = true;
+  sum = (amount > 0) == added ? INT64_MAX : INT64_MIN;
+}
+
+void NodeInfo::account(const plimsoll_pod& pod, bool added) {
   for (const auto& resource : items<plimsoll_resource>(pod.used)) {
-    if (resource.index >= requested_.size()) {
-      allocatable_.resize(resource.index + 1, 0);
-      requested_.resize(resource.index + 1, 0);
-    }
-    int64_t& sum = requested_[resource.index];
-    sum = saturating_add(sum, sign * resource.value);
+    if (resource.index == PLIMSOLL_RESOURCE_OF_NO_NODE) break;  // nobody can ask a node for these
+    make_room(resource.index);
+    count(requested_[resource.index], resource.value, added);
   }
-  abi_.nonzero_cpu = saturating_add(abi_.nonzero_cpu, sign * pod.nonzero_cpu);
-  abi_.nonzero_memory = saturating_add(abi_.nonzero_memory, sign * pod.nonzero_memory);
+  count(abi_.nonzero_cpu, pod.nonzero_cpu, added);
+  count(abi_.nonzero_memory, pod.nonzero_memory, added);
+}
+
+void NodeInfo::account_anew() {
+  overflowed_ = false;
+  std::fill(requested_.begin(), requested_.end(), 0);
+  abi_.nonzero_cpu = abi_.nonzero_memory = 0;
+  for (const PodRef& pod : pods_) account(*pod, true);
 }
 
 // Ports of sidecars count, those of other init containers are free again (NodePorts, HostPorts).
@@ -182,7 +197,7 @@ void NodeInfo::note_priority(int32_t priority) {
 }
 
 void NodeInfo::add_pod(PodRef pod) {
-  account(*pod, 1);
+  account(*pod, true);
   occupy_ports(*pod);
   note_priority(pod->priority);
   pod_pointers_.push_back(pod.get());
@@ -212,7 +227,11 @@ void NodeInfo::remove_at(size_t index) {
   pods_.pop_back();
   pod_pointers_[index] = pod_pointers_.back();
   pod_pointers_.pop_back();
-  account(*pod, -1);
+  if (overflowed_) {
+    account_anew();
+  } else {
+    account(*pod, false);
+  }
   // Looked for anew only when the last of that priority leaves.
   if (pod->priority == lowest_priority_ && --at_lowest_ == 0) {
     lowest_priority_ = INT32_MAX;
@@ -224,6 +243,10 @@ void NodeInfo::remove_at(size_t index) {
     ports_.clear();
     for (const PodRef& rest : pods_) {
       occupy_ports(*rest);
+    }
+    constexpr size_t kFewPorts = 256;
+    if (ports_.capacity() > kFewPorts && ports_.size() < ports_.capacity() / 4) {
+      ports_.shrink_to_fit();  // one pod may have had thousands
     }
   }
   mirror();

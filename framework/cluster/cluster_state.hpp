@@ -46,7 +46,10 @@ class NodeInfo {
   void set_generation(uint64_t generation) { abi_.generation = generation; }
 
  private:
-  void account(const plimsoll_pod& pod, int64_t sign);
+  void make_room(uint32_t index);
+  void count(int64_t& sum, int64_t amount, bool added);
+  void account(const plimsoll_pod& pod, bool added);
+  void account_anew();
   void occupy_ports(const plimsoll_pod& pod);
   void note_priority(int32_t priority);
   void remove_at(size_t index);
@@ -60,6 +63,7 @@ class NodeInfo {
   std::vector<const plimsoll_pod*> pod_pointers_;
   std::vector<int64_t> allocatable_;  // by resource index; the two vectors have the same length
   std::vector<int64_t> requested_;
+  bool overflowed_ = false;  // a sum reached the limit of int64
   std::vector<plimsoll_host_port> ports_;
   plimsoll_node_info abi_{};
 };

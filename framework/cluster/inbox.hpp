@@ -32,12 +32,20 @@ struct ObjectDeleted {
   RawRef last_known;  // its names and versions; the text is not kept
 };
 // The first list of a kind was delivered completely, or the kind is not served by this API server
-// (CRD not installed).
+// (CRD not installed). From here on the kind counts as followed.
 struct KindSynced {
   std::string resource;
   bool served;
 };
-// An object that could not be decoded: skipped and counted. `error` says which field.
+// A kind whose first list was delivered is not followed any more (the connection is lost, or it is
+// being listed afresh), or is again: nothing of what happened to it is missing then.
+struct KindFollowed {
+  std::string resource;
+  bool followed;
+  std::string why;  // it is not
+};
+// An object that could not be decoded: counted. `error` says which field. Of a pod, what can be
+// read follows as PodUpserted (plimsoll_pod.unreadable); others are skipped.
 struct ObjectMalformed {
   std::string resource;
   std::string ns;
@@ -50,7 +58,7 @@ struct Task {
 };
 
 using Message = std::variant<PodUpserted, PodDeleted, NodeUpserted, NodeDeleted, ObjectUpserted,
-                             ObjectDeleted, KindSynced, ObjectMalformed, Task>;
+                             ObjectDeleted, KindSynced, KindFollowed, ObjectMalformed, Task>;
 
 // Implemented by the scheduler loop.
 class Inbox {

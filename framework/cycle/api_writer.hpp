@@ -18,8 +18,8 @@
 
 namespace plimsoll {
 
-// POST pods/NAME/binding. The API server answers 409 (kConflict) if the pod has another UID or is
-// bound to another node.
+// POST pods/NAME/binding. The API server answers 409 (kConflict) if the pod has another UID, has
+// changed since that resource version, or is bound to another node.
 struct BindRequest {
   std::string ns;
   std::string name;
@@ -27,6 +27,9 @@ struct BindRequest {
   std::string node;
   std::vector<std::pair<std::string, std::string>>
       annotations;  // merged into the pod by the same write
+  // Of the pod that is bound: whoever changes the pod makes this request void, however late it is
+  // carried out. Empty: no such condition.
+  std::string resource_version = {};
 };
 
 // An events.k8s.io/v1 event, mostly about a pod.

@@ -58,8 +58,9 @@ void Scheduler::write_nomination(Attempt& attempt) {
 void Scheduler::proceed(Attempt& attempt) {
   const bool ready = attempt.waiting() && attempt.waits.empty();
   if (!ready || attempt.gate->cancelled()) return;  // cancel_binding() has seen to the rest
-  const std::string_view node_name = view(attempt.assumed->node_name);
   // It may have waited on Permit for minutes.
+  if (waits_for_kinds(attempt)) return;
+  const std::string_view node_name = view(attempt.assumed->node_name);
   if (cluster_.node(node_name, attempt.slot) == nullptr) {
     return binding_failed(attempt.uid(),
                           error_status("node " + std::string(node_name) + " is gone"));
@@ -71,6 +72,7 @@ void Scheduler::proceed(Attempt& attempt) {
 // get along with a pointer to it.
 void Scheduler::bind(Attempt& attempt) {
   attempt.binding = true;
+  attempt.cycle->pod_version = view(attempt.current()->meta.resource_version);
   queue_.done(view(attempt.pod->meta.uid));
   attempt.step.emplace(attempt.framework.metrics(), metrics::Point::kPreBind);
   attempt.framework.run_pre_binds(attempt.target(), on_binder_, [this, of = &attempt](Status s) {

@@ -11,6 +11,11 @@ ClassTable* ClassCache::find(Framework& framework, const plimsoll_pod& pod) {
   const Framework* profile = &framework;
   signature_.append(reinterpret_cast<const char*>(&profile), sizeof profile);
   PluginMask fresh = framework.run_sign(pod, signature_);
+  if (signature_.size() > kLongestSignature) {
+    signature_ = std::string();
+    ++stats_.misses;
+    return nullptr;
+  }
   if (const auto found = by_signature_.find(signature_); found != by_signature_.end()) {
     const auto entry = found->second;
     entries_.splice(entries_.begin(), entries_, entry);

@@ -4,7 +4,7 @@
 //
 // A signature is compared byte by byte on every hit, never by its hash alone. A table is made when
 // a signature comes for the second time: pods that are all different cost nothing but their
-// signature.
+// signature. One that is very long is not kept.
 
 #include <array>
 #include <cstddef>
@@ -74,6 +74,8 @@ class ClassCache {
   };
   using Entries = std::list<Entry>;  // the most recently used first
   static constexpr size_t kParts = 64;
+  // Pods of one controller differ in nothing; what is larger is not worth being kept for the next.
+  static constexpr size_t kLongestSignature = size_t{8} << 10;
 
   void measure(Entry& entry);
   void drop_last();

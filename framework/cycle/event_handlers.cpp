@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "framework/api/decode.hpp"
+#include "framework/api/symbols.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/queue_metrics.hpp"
@@ -32,11 +33,13 @@ bool is_pod_message(const Message& message) {
 }  // namespace
 
 void Scheduler::handle(Message& message) {
+  begin_step();
   // Plugins hear of nodes and kinds before they hear of pods, so pods wait for the first lists.
   if (!synced_ && is_pod_message(message)) {
     hold(std::move(message));
     return;
   }
+  place_resources();
   if (queue_metrics_) queue_metrics_->begin_message();
   std::visit([this](auto& what) { handle(what); }, message);
   if (queue_metrics_) queue_metrics_->end_message();
@@ -62,6 +65,38 @@ void Scheduler::hold(Message message) {
 
 void Scheduler::handle(Task& message) {
   message.run();
+}
+
+// ---- resources that no node has named yet
+
+PodRef Scheduler::placed(PodRef pod, bool followed) {
+  const std::string_view uid = view(pod->meta.uid);
+  if (followed && has_unplaced(*pod)) {
+    pod = reindexed(pod, environment_.symbols);
+    if (has_unplaced(*pod)) {
+      unplaced_[std::string(uid)] = pod;
+      return pod;
+    }
+  }
+  if (!unplaced_.empty()) unplaced_.erase(uid);
+  return pod;
+}
+
+// Before the message that brought the new name: its hints find pods that ask for it as they are.
+void Scheduler::place_resources() {
+  const uint32_t known = environment_.symbols.resource_count();
+  if (known == known_resources_) return;
+  known_resources_ = known;
+  std::vector<PodRef> changed;
+  for (const auto& [uid, pod] : unplaced_) {
+    if (PodRef now = reindexed(pod, environment_.symbols); now != pod) {
+      changed.push_back(std::move(now));
+    }
+  }
+  for (PodRef& pod : changed) {
+    PodUpserted message{std::move(pod)};
+    handle(message);
+  }
 }
 
 // ---- nodes
@@ -129,8 +164,27 @@ void Scheduler::handle(KindSynced& message) {
     framework->object_event(PLIMSOLL_OBJECT_SYNCED, message.resource, "", "",
                             message.served ? "" : kNotServed);
   }
+  kind_found(message.resource);
   unsynced_kinds_.erase(message.resource);
   if (!synced_ && unsynced_kinds_.empty()) finish_initial_sync();
+}
+
+void Scheduler::handle(KindFollowed& message) {
+  if (message.followed) return kind_found(message.resource);
+  log_warn("a kind is not followed: pods that rest on it wait",
+           {{"kind", message.resource}, {"why", message.why}});
+  lost_kinds_.lost(message.resource, message.why, now_ms());
+}
+
+// All that wait are tried at once: what they need besides, they are told again.
+void Scheduler::kind_found(const std::string& resource) {
+  const auto loss = lost_kinds_.found(resource);
+  if (!loss) return;
+  const std::unordered_set<std::string> waiting = lost_kinds_.take_waiting();
+  log_info("a kind is followed again", {{"kind", resource},
+                                        {"lost_for_ms", now_ms() - loss->since_ms},
+                                        {"pods_that_waited", waiting.size()}});
+  for (const std::string& uid : waiting) queue_.activate(uid, now_ms());
 }
 
 void Scheduler::finish_initial_sync() {
@@ -161,25 +215,26 @@ void Scheduler::finish_initial_sync() {
 
 void Scheduler::handle(ObjectMalformed& message) {
   ++counters_.malformed_objects[message.resource];
-  const std::string object = message.ns.empty() ? message.name : message.ns + "/" + message.name;
-  log_warn("an object cannot be read and is ignored until it changes",
-           {{"kind", message.resource}, {"object", object}, {"error", message.error}});
 }
 
 // ---- pods
 
 void Scheduler::handle(PodUpserted& message) {
-  const PodRef pod = std::move(message.pod);
-  if (is_finished(*pod)) {
+  const bool finished = is_finished(*message.pod);
+  const bool assigned = message.pod->node_name.len != 0;
+  const bool followed = !finished && (assigned || framework_for(*message.pod) != nullptr);
+  const PodRef pod = placed(std::move(message.pod), followed);
+  if (finished) {
     forget_pod(pod);
-  } else if (pod->node_name.len != 0) {
+  } else if (assigned) {
     assigned_pod(pod);
-  } else if (framework_for(*pod) != nullptr) {
+  } else if (followed) {
     pending_pod(pod);
   }
 }
 
 void Scheduler::handle(PodDeleted& message) {
+  unplaced_.erase(view(message.last_known->meta.uid));
   forget_pod(message.last_known);
 }
 
@@ -263,6 +318,7 @@ void Scheduler::pending_pod(const PodRef& pod) {
 // `last_known`: the message's version of the pod.
 void Scheduler::forget_pod(const PodRef& last_known) {
   const std::string_view uid = view(last_known->meta.uid);
+  lost_kinds_.forget(uid);
   const PodRef pending = queue_.find(uid);
   // A terminating pod that was popped is in the queue no more, but keeps its room until it is gone.
   std::string nominated_to(nominator_.node_of(uid));

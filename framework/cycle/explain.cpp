@@ -144,6 +144,14 @@ Explanation Scheduler::explain_now(const ExplainRequest& request) {
   }
 
   const bool placed = !result.node.empty();
+  if (!placed) {
+    for (const LostKinds::Need& need : lost_kinds_.needs_of(framework, *pod)) {
+      const bool asked = need.plugin != kNoPlugin;
+      result.losses.push_back({need.kind,
+                               asked ? std::string(framework.plugin_name(need.plugin)) : "",
+                               need.why, now_ms() - need.since_ms});
+    }
+  }
   const PlacementQuestion question{
       framework,
       cluster_,

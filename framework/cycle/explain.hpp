@@ -57,6 +57,14 @@ struct ExplainedWait {
   int64_t left_ms = 0;
 };
 
+// A kind that is not followed and that the pod's verdict rests on.
+struct ExplainedLoss {
+  std::string kind;
+  std::string plugin;  // that says so; empty: every pod rests on pods and nodes
+  std::string why;
+  int64_t lost_for_ms = 0;
+};
+
 // A plugin's own words about one node.
 struct ExplainedRemark {
   std::string plugin;
@@ -124,7 +132,8 @@ struct Explanation {
   bool terminating = false;
   std::string node;  // where it is, or will be
   std::string nominated_node;
-  std::vector<ExplainedWait> waits;  // with kWaitingOnPermit
+  std::vector<ExplainedWait> waits;   // with kWaitingOnPermit
+  std::vector<ExplainedLoss> losses;  // it is not decided on until these kinds are followed again
   std::optional<ExplainedQueuePlace> queue;
   // As if it were next. Of a pod that has a node: as if it were pending and not on it.
   std::optional<PlacementReport> placement;

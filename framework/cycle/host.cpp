@@ -41,9 +41,13 @@ Result<void> Scheduler::watch(std::string_view group, std::string_view version,
     return fail(ErrorCode::kInvalid, "watch " + std::string(plural) +
                                          ": plugins hear of them through pod_event and node_event");
   }
-  // One that is asked for late, because another kind is not served, say, does not stop scheduling
-  // again.
-  if (!synced_) unsynced_kinds_.insert(kind.resource());
+  // One that is asked for late, because another kind is not served, say, stops only pods that rest
+  // on it.
+  if (!synced_) {
+    unsynced_kinds_.insert(kind.resource());
+  } else {
+    lost_kinds_.lost(kind.resource(), "it is being listed for the first time", now_ms());
+  }
   if (started_ && kind_wanted_) kind_wanted_(kind);
   wanted_kinds_.push_back(std::move(kind));
   return {};
@@ -129,7 +133,8 @@ void Scheduler::reject_waiting(std::string_view plugin, std::string_view pod_uid
 
 void Scheduler::post_binding(BindingPost request, std::function<void(Result<void>)> done) {
   writer_.bind({std::move(request.ns), std::move(request.name), std::move(request.uid),
-                std::move(request.node), std::move(request.annotations)},
+                std::move(request.node), std::move(request.annotations),
+                std::move(request.resource_version)},
                std::move(done));
 }
 

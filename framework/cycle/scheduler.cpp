@@ -26,10 +26,13 @@ constexpr std::chrono::milliseconds kPausedWait{10};
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& writer)
+Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& writer,
+                     std::unique_ptr<PreparedPlugins> prepared)
     : options_(std::move(options)),
       writer_(writer),
-      environment_(symbols, *this),
+      prepared_(prepared != nullptr ? std::move(prepared)
+                                    : std::make_unique<PreparedPlugins>(symbols)),
+      environment_(prepared_->env()),
       policy_(environment_.reasons),
       classes_(options_.classes),
       nominator_([this](std::string_view node_name) {
@@ -88,6 +91,7 @@ void Scheduler::show_gauges() const {
   metrics_->inflight_events.with({"PodPopped"}).set(static_cast<double>(now.queue.in_flight));
   metrics_->goroutines.with({"binding"}).set(static_cast<double>(now.binding));
   metrics_->waiting_pods.set(static_cast<double>(now.waiting_on_permit));
+  metrics_->pods_waiting_for_kinds.set(static_cast<double>(now.waiting_for_kinds));
   metrics_->inbox_depth.set(static_cast<double>(now.inbox));
   metrics_->unbound_pods.set(static_cast<double>(now.binding));
   metrics_->unbound_limit.set(static_cast<double>(options_.max_unbound));
@@ -111,8 +115,11 @@ Scheduler::~Scheduler() {
 
 Result<std::unique_ptr<Scheduler>> Scheduler::create(SchedulerOptions options,
                                                      const Modules& modules, SymbolTable& symbols,
-                                                     ApiWriter& writer) {
-  std::unique_ptr<Scheduler> scheduler(new Scheduler(std::move(options), symbols, writer));
+                                                     ApiWriter& writer,
+                                                     std::unique_ptr<PreparedPlugins> prepared) {
+  std::unique_ptr<Scheduler> scheduler(
+      new Scheduler(std::move(options), symbols, writer, std::move(prepared)));
+  scheduler->prepared_->pass_on(*scheduler);
   if (auto made = scheduler->make_profiles(modules); !made) return fail(made.error());
   scheduler->binders_ = std::make_unique<BinderPool>(scheduler->options_.binder_threads);
   return scheduler;
@@ -125,7 +132,7 @@ Result<void> Scheduler::make_profiles(const Modules& modules) {
   };
   if (options_.profiles.empty()) note("at least one profile is required");
   for (const ProfileSpec& spec : options_.profiles) {
-    auto made = Framework::create(spec, modules, environment_);
+    auto made = Framework::create(spec, modules, environment_, prepared_.get());
     if (!made) {
       for (const Error& error : made.error()) note(error.message);
       continue;
@@ -190,6 +197,7 @@ void Scheduler::run() {
   }
   binders_->stop();
   turn(false);
+  step_began_.store(0, std::memory_order_relaxed);
   // What goes with them may be a plugin's code, which may post once more: not under the lock.
   std::vector<Message> unheard;
   const std::lock_guard lock(mutex_);
@@ -197,21 +205,37 @@ void Scheduler::run() {
   unheard.swap(inbox_);
 }
 
+void Scheduler::begin_step() {
+  step_began_.store(std::chrono::steady_clock::now().time_since_epoch().count(),
+                    std::memory_order_relaxed);
+}
+
+std::chrono::nanoseconds Scheduler::busy_for() const {
+  const std::chrono::nanoseconds began(step_began_.load(std::memory_order_relaxed));
+  if (began.count() == 0) return {};
+  return std::max(std::chrono::steady_clock::now().time_since_epoch() - began,
+                  std::chrono::nanoseconds(0));
+}
+
 bool Scheduler::turn(bool may_schedule) {
+  begin_step();
   std::vector<Message> messages;
   {
     const std::lock_guard lock(mutex_);
     messages.swap(inbox_);
   }
   for (Message& message : messages) handle(message);
+  begin_step();
+  place_resources();  // a plugin may have named one since
   hand_over();
   const int64_t now = now_ms();
   if (now >= next_flush_ms_) next_flush_ms_ = queue_.flush(now);
   run_timers();
   int scheduled = 0;
-  if (synced_ && !standby_ && may_schedule) {
+  if (synced_ && !standby_ && may_schedule && !lost_kinds_.blind()) {
     auto handed_over = std::chrono::steady_clock::now();
     while (scheduled < kPodsPerTurn && has_room() && schedule_one()) {
+      begin_step();
       ++scheduled;
       if (for_binders_.empty()) continue;
       const auto time = std::chrono::steady_clock::now();
@@ -247,11 +271,13 @@ bool Scheduler::has_room() {
 void Scheduler::run_timers() {
   const int64_t now = now_ms();
   while (!timers_.empty() && timers_.begin()->first <= now) {
+    begin_step();
     timers_.extract(timers_.begin()).mapped()();  // it may set further timers
   }
 }
 
 void Scheduler::wait_for_work() {
+  step_began_.store(0, std::memory_order_relaxed);
   int64_t next = next_flush_ms_;
   if (!timers_.empty()) next = std::min(next, timers_.begin()->first);
   const auto longest =
@@ -290,6 +316,8 @@ void Scheduler::publish_stats() {
   counters_.waiting_on_permit = waiting_.size();
   counters_.binding = unbound();
   counters_.synced = synced_;
+  counters_.blind = lost_kinds_.blind();
+  counters_.waiting_for_kinds = lost_kinds_.waiting();
   const std::lock_guard lock(mutex_);
   published_ = counters_;
 }

@@ -8,7 +8,8 @@
 //
 // Life: create(), start reflectors for wanted_kinds(), run() on a thread of its own, stop().
 // Nothing is scheduled before pods, nodes and every wanted kind were listed once; plugins then hear
-// of nodes first, then of kinds, then of pods.
+// of nodes first, then of kinds, then of pods. While a kind is not followed, pods that rest on it
+// wait; while pods or nodes are not, all do (lost_kinds.hpp).
 
 #include <atomic>
 #include <chrono>
@@ -33,6 +34,7 @@
 #include "framework/cycle/api_writer.hpp"
 #include "framework/cycle/class_cache.hpp"
 #include "framework/cycle/diagnosis.hpp"
+#include "framework/cycle/lost_kinds.hpp"
 #include "framework/cycle/nominator.hpp"
 #include "framework/cycle/profiles_policy.hpp"
 #include "framework/metrics/registry.hpp"
@@ -40,6 +42,7 @@
 #include "framework/runtime/environment.hpp"
 #include "framework/runtime/framework.hpp"
 #include "framework/runtime/host_backend.hpp"
+#include "framework/runtime/prepared_plugins.hpp"
 
 namespace plimsoll {
 
@@ -99,16 +102,22 @@ struct SchedulerStats {
   uint64_t pauses = 0;  // times that pods had to wait in the queue for these; see max_unbound
   size_t inbox = 0;     // messages that are not handled yet
   bool synced = false;
+  size_t waiting_for_kinds = 0;  // pods that rest on a kind that is not followed
+  bool blind = false;            // pods or nodes are not followed: nothing is decided
 };
+
+// A loop that is busy with one message, one pod or one timer for longer than this hangs, most
+// likely in a plugin. The longest that is legitimate take seconds, in the largest clusters.
+inline constexpr std::chrono::seconds kLoopHangsAfter{30};
 
 class Scheduler final : public Inbox, private HostBackend {
  public:
   // Makes every plugin of every profile. All errors of all profiles, one a line. `modules`,
   // `symbols` and `writer` must outlive the scheduler.
-  [[nodiscard]] static Result<std::unique_ptr<Scheduler>> create(SchedulerOptions options,
-                                                                 const Modules& modules,
-                                                                 SymbolTable& symbols,
-                                                                 ApiWriter& writer);
+  // `prepared`: plugins that are made already, with the same symbols.
+  [[nodiscard]] static Result<std::unique_ptr<Scheduler>> create(
+      SchedulerOptions options, const Modules& modules, SymbolTable& symbols, ApiWriter& writer,
+      std::unique_ptr<PreparedPlugins> prepared = nullptr);
   ~Scheduler() override;
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -127,6 +136,9 @@ class Scheduler final : public Inbox, private HostBackend {
   void run();   // the calling thread is the loop until stop()
   void stop();  // any thread, idempotent; binds in flight are waited for by run()
   [[nodiscard]] SchedulerStats stats() const;  // any thread; as of the last turn of the loop
+  // How long the loop has been busy with what it does now; nothing while it waits or does not run.
+  // Any thread.
+  [[nodiscard]] std::chrono::nanoseconds busy_for() const;
 
   // What would become of a pod, and what is known here. On the loop only: post a Task that calls
   // them. Neither changes anything.
@@ -151,10 +163,12 @@ class Scheduler final : public Inbox, private HostBackend {
     Nominating nominating = Nominating::clear();  // what a failure says about the nomination
   };
 
-  explicit Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& writer);
+  Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& writer,
+            std::unique_ptr<PreparedPlugins> prepared);
   Result<void> make_profiles(const Modules& modules);
 
   // ---- the loop (scheduler.cpp)
+  void begin_step();             // see busy_for()
   bool turn(bool may_schedule);  // handles messages, timers and some pods; false: nothing was done
   void wait_for_work();
   void run_timers();
@@ -173,8 +187,13 @@ class Scheduler final : public Inbox, private HostBackend {
   void handle(ObjectUpserted& message);
   void handle(ObjectDeleted& message);
   void handle(KindSynced& message);
+  void handle(KindFollowed& message);
+  void kind_found(const std::string& resource);
   void handle(ObjectMalformed& message);
   void handle(Task& message);
+  // A pod may name resources before a node or a plugin does: then they get their positions.
+  [[nodiscard]] PodRef placed(PodRef pod, bool followed);
+  void place_resources();
   void assigned_pod(const PodRef& pod);
   void pending_pod(const PodRef& pod);
   void forget_pod(const PodRef& last_known);
@@ -186,6 +205,7 @@ class Scheduler final : public Inbox, private HostBackend {
 
   // ---- one attempt (scheduling_cycle.cpp)
   bool schedule_one();
+  bool waits_for_kinds(Attempt& attempt);
   [[nodiscard]] size_t unbound() const { return attempts_.size() - waiting_.size(); }
   [[nodiscard]] bool has_room();
   [[nodiscard]] PodRef as_nominated(const PodRef& pod) const;
@@ -286,7 +306,8 @@ class Scheduler final : public Inbox, private HostBackend {
   std::unique_ptr<QueueMetrics> queue_metrics_;         // null: nothing is measured
   std::vector<WantedKind> wanted_kinds_;
   std::function<void(const WantedKind&)> kind_wanted_;
-  Environment environment_;
+  const std::unique_ptr<PreparedPlugins> prepared_;
+  Environment& environment_;
   std::vector<std::unique_ptr<Framework>> frameworks_;
   ProfilesPolicy policy_;
 
@@ -299,6 +320,7 @@ class Scheduler final : public Inbox, private HostBackend {
   std::unordered_map<std::string, std::unordered_set<std::string>>
       known_objects_;  // kind -> "ns/name"
   std::unordered_set<std::string> unsynced_kinds_;
+  LostKinds lost_kinds_;
   struct HeldPod {
     PodRef pod;
     uint64_t number;  // in the order in which they came
@@ -306,6 +328,8 @@ class Scheduler final : public Inbox, private HostBackend {
   // Pods that arrive before the first lists are complete; by UID, which lies in the pod itself.
   std::unordered_map<std::string_view, HeldPod> held_;
   uint64_t held_count_ = 0;
+  FlatStringMap<PodRef> unplaced_;  // by UID: pods that name resources of no node
+  uint32_t known_resources_ = 0;    // so many names had a position when these were last looked at
   std::vector<uint64_t> last_chosen_;  // by slot: when a node was last chosen, for ties
   uint64_t choices_ = 0;
   std::unique_ptr<Room> room_;  // for one attempt, kept
@@ -316,6 +340,7 @@ class Scheduler final : public Inbox, private HostBackend {
   int64_t next_flush_ms_ = 0;
   int64_t clock_offset_ms_ = 0;  // from the steady clock to the epoch
   std::atomic<std::thread::id> loop_thread_{};
+  std::atomic<std::chrono::nanoseconds::rep> step_began_{0};  // by the steady clock; 0: it waits
   bool started_ = false;  // every plugin was created and started
   bool synced_ = false;
   bool standby_ = false;

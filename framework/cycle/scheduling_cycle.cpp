@@ -47,6 +47,7 @@ bool Scheduler::schedule_one() {
   attempt->first_attempt_ms = queued->initial_attempt_ms;
   attempt->flushed = queued->flushed;
   attempt->nominated_to = nominator_.node_of(uid);
+  if (waits_for_kinds(*attempt)) return true;
   Evaluation result;
   evaluate(*attempt, result);
   Status status = std::move(result.status);
@@ -63,6 +64,29 @@ bool Scheduler::schedule_one() {
     nomination_ended(pod, kept.nominated_to);
   }
   begin_binding_cycle(kept);
+  return true;
+}
+
+// A plugin that its verdict rests on does not know all: as if that had answered Pending. True: the
+// attempt has ended.
+bool Scheduler::waits_for_kinds(Attempt& attempt) {
+  if (lost_kinds_.none()) return false;
+  const auto needs = lost_kinds_.needs_of(attempt.framework, *attempt.pod);
+  if (needs.empty()) return false;
+  Status status;
+  status.code = Code::kPending;
+  Diagnosis diagnosis;
+  diagnosis.node_count = cluster_.node_count();
+  diagnosis.pre_filter_message = waiting_message(needs);
+  for (const LostKinds::Need& need : needs) {
+    if (need.plugin != kNoPlugin) diagnosis.pending.insert(need.plugin);
+  }
+  lost_kinds_.waits(attempt.uid());
+  if (attempt.assumed) {
+    binding_failed(attempt.uid(), status, std::move(diagnosis));
+  } else {
+    fail_attempt(attempt, status, std::move(diagnosis), Nominating::keep());
+  }
   return true;
 }
 

@@ -158,6 +158,12 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
                          {}})
                  .with({})),
       waiting_pods(r.gauges({"plimsoll_waiting_pods", "Pods that wait on Permit.", {}}).with({})),
+      pods_waiting_for_kinds(
+          r.gauges(
+               {"plimsoll_pods_waiting_for_kinds",
+                "Pods that are not decided on because a kind that they rest on is not followed.",
+                {}})
+              .with({})),
       inbox_depth(r.gauges({"plimsoll_inbox_depth",
                             "Messages that the scheduling loop has not handled yet.",
                             {}})

@@ -87,6 +87,7 @@ struct SchedulerMetrics {
   Gauge unbound_limit;
   Counter pauses;
   Gauge waiting_pods;
+  Gauge pods_waiting_for_kinds;
   Gauge inbox_depth;
   Gauge synced;
   Counter attempts_dropped;

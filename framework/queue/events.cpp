@@ -54,14 +54,16 @@ ClusterEvent wildcard(std::string label) {
   return event;
 }
 
-// PodSchedulingPropertiesChange: a request became smaller (in-place resize).
+// PodSchedulingPropertiesChange: a request became smaller (in-place resize); or what the pod takes,
+// which could not be read, can be. Both lists are sorted alike.
 bool scaled_down(const plimsoll_pod& before, const plimsoll_pod& after) {
+  if (before.unreadable.len != 0 && after.unreadable.len == 0) return true;
+  const auto now = items<plimsoll_resource>(after.used);
+  auto at = now.begin();
   for (const auto& old_request : items<plimsoll_resource>(before.used)) {
-    int64_t now = 0;
-    for (const auto& request : items<plimsoll_resource>(after.used)) {
-      if (request.index == old_request.index) now = request.value;
-    }
-    if (now < old_request.value) return true;
+    while (at != now.end() && comes_before(*at, old_request)) ++at;
+    const bool still = at != now.end() && !comes_before(old_request, *at);
+    if ((still ? at->value : 0) < old_request.value) return true;
   }
   return false;
 }

@@ -54,6 +54,9 @@ struct plimsoll_cycle {
   plimsoll::PluginMask skip_score;   // PreScore said Skip
   plimsoll::PluginMask skip_pre_bind;
   plimsoll::PluginMask parallel_pre_bind;
+  // The newest version of the pod that is known when its binding begins; empty: that of the
+  // attempt.
+  std::string pod_version;
   bool time_plugins = false;  // recordPluginMetrics: this cycle is one of those that are sampled
 
  private:

@@ -4,6 +4,7 @@
 
 #include <plimsoll/plugin_abi.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -55,17 +56,23 @@ class TokenTable {
 
 struct Environment {
   Environment(SymbolTable& symbol_table, HostBackend& host_backend)
-      : symbols(symbol_table), backend(host_backend) {}
+      : symbols(symbol_table), backend_(&host_backend) {}
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 
   SymbolTable& symbols;
-  HostBackend& backend;
   ReasonTable reasons;
   ServiceTable services;
   TokenTable tokens;
   PluginMetrics plugin_metrics;
   metrics::SchedulerMetrics* metrics = nullptr;  // null: nothing is measured
+
+  // Who answers the plugins. Another one only while they wait to be run; any thread may look.
+  [[nodiscard]] HostBackend& backend() const { return *backend_.load(std::memory_order_acquire); }
+  void set_backend(HostBackend& host_backend) { backend_.store(&host_backend); }
+
+ private:
+  std::atomic<HostBackend*> backend_;
 };
 
 }  // namespace plimsoll

@@ -10,6 +10,7 @@
 #include "framework/base/log.hpp"
 #include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/plugin_instance.hpp"
+#include "framework/runtime/prepared_plugins.hpp"
 
 namespace plimsoll {
 
@@ -29,6 +30,7 @@ void append_size(std::string& out, size_t value) {
 struct Framework::Builder {
   const ProfileSpec& spec;
   const Modules& modules;
+  PreparedPlugins* prepared;
   Framework& framework;
   std::vector<Error> errors;
   std::map<std::string, PluginIndex, std::less<>> indices;  // kNoPlugin: does not exist or failed
@@ -51,15 +53,20 @@ struct Framework::Builder {
                 in_quotes(name) + " is one too many");
       return kNoPlugin;
     }
-    auto args = spec.args.find(name);
-    auto made = PluginInstance::create(*module, args == spec.args.end() ? "{}" : args->second,
-                                       spec.scheduler_name, framework.env_);
-    if (!made) {
-      fail_with("initializing plugin " + in_quotes(name) + ": " + made.error().message);
-      return kNoPlugin;
+    const auto given = spec.args.find(name);
+    const std::string args = given == spec.args.end() ? "{}" : given->second;
+    std::unique_ptr<PluginInstance> instance;
+    if (prepared != nullptr) instance = prepared->take(spec.scheduler_name, name, args);
+    if (instance == nullptr) {
+      auto made = PluginInstance::create(*module, args, spec.scheduler_name, framework.env_);
+      if (!made) {
+        fail_with("initializing plugin " + in_quotes(name) + ": " + made.error().message);
+        return kNoPlugin;
+      }
+      instance = std::move(*made);
     }
     index = static_cast<PluginIndex>(framework.plugins_.size());
-    framework.plugins_.push_back(std::move(*made));
+    framework.plugins_.push_back(std::move(instance));
     return index;
   }
 
@@ -129,9 +136,9 @@ Framework::Framework(std::string scheduler_name, Environment& env)
 Framework::~Framework() = default;
 
 tl::expected<std::unique_ptr<Framework>, std::vector<Error>> Framework::create(
-    const ProfileSpec& spec, const Modules& modules, Environment& env) {
+    const ProfileSpec& spec, const Modules& modules, Environment& env, PreparedPlugins* prepared) {
   std::unique_ptr<Framework> framework(new Framework(spec.scheduler_name, env));
-  Builder builder{spec, modules, *framework, {}, {}};
+  Builder builder{spec, modules, prepared, *framework, {}, {}};
   for (size_t i = 0; i < kExtensionPoints; ++i) builder.fill(static_cast<ExtensionPoint>(i));
   for (const std::string& other : spec.others) builder.make(other, "Plugin");
   builder.check();
@@ -180,6 +187,13 @@ bool Framework::has_normalize(PluginIndex plugin) const {
 
 bool Framework::normalizes_by_extremes(PluginIndex plugin) const {
   return (plugins_[plugin]->slots().flags & PLIMSOLL_FLAG_NORMALIZES_BY_EXTREMES) != 0;
+}
+
+bool Framework::rests_on(PluginIndex plugin, const plimsoll_pod& pod,
+                         std::string_view resource) const {
+  const PluginInstance& asked = *plugins_[plugin];
+  if (asked.slots().rests_on == nullptr) return asked.watches(resource);
+  return asked.slots().rests_on(asked.self(), &pod, str(resource)) != 0;
 }
 
 Result<void> Framework::start() {

@@ -31,6 +31,7 @@
 namespace plimsoll {
 
 class PluginInstance;
+class PreparedPlugins;
 namespace metrics {
 class ProfileMetrics;
 }
@@ -97,9 +98,11 @@ struct EventInterests {
 class Framework {
  public:
   // Makes the profile's plugins and checks them against it. All errors at once, in
-  // kube-scheduler's words. `env` and `modules` outlive the Framework.
+  // kube-scheduler's words. `env` and `modules` outlive the Framework. `prepared`: of the same
+  // `env`, plugins that need not be made again.
   static tl::expected<std::unique_ptr<Framework>, std::vector<Error>> create(
-      const ProfileSpec& spec, const Modules& modules, Environment& env);
+      const ProfileSpec& spec, const Modules& modules, Environment& env,
+      PreparedPlugins* prepared = nullptr);
   ~Framework();
 
   [[nodiscard]] const std::string& scheduler_name() const { return scheduler_name_; }
@@ -122,6 +125,11 @@ class Framework {
   // PLIMSOLL_ASPECT_*; 0: unknown.
   [[nodiscard]] uint32_t filter_aspects(PluginIndex plugin) const;
   [[nodiscard]] uint32_t score_aspects(PluginIndex plugin) const;
+
+  // Whether what the plugin says of the pod rests on objects of this kind. One that does not say so
+  // itself rests, for every pod, on all kinds that it watches.
+  [[nodiscard]] bool rests_on(PluginIndex plugin, const plimsoll_pod& pod,
+                              std::string_view resource) const;
 
   // Calls every plugin's start(). Once, after all profiles were created.
   Result<void> start();

@@ -24,6 +24,7 @@ struct BindingPost {
   std::string uid;
   std::string node;
   std::vector<std::pair<std::string, std::string>> annotations;
+  std::string resource_version = {};  // of the pod, as it was known last
 };
 
 // A pod that waits on Permit; as plimsoll_waiting_pod.

@@ -39,7 +39,8 @@ uint32_t host_reason(plimsoll_host_ctx* ctx, const plimsoll_str* texts, uint32_t
 
 int32_t host_watch(plimsoll_host_ctx* ctx, plimsoll_str group, plimsoll_str version,
                    plimsoll_str plural) {
-  if (auto watched = ctx->env->backend.watch(view(group), view(version), view(plural)); !watched) {
+  if (auto watched = ctx->env->backend().watch(view(group), view(version), view(plural));
+      !watched) {
     log_error("a kind cannot be watched",
               {{"plugin", ctx->plugin}, {"error", watched.error().message}});
     return PLIMSOLL_ERROR;
@@ -59,8 +60,8 @@ int32_t host_publish(plimsoll_host_ctx* ctx, plimsoll_str name, uint32_t version
 
 void host_emit_event(plimsoll_host_ctx* ctx, const plimsoll_pod* pod, uint32_t warning,
                      plimsoll_str reason, plimsoll_str action, plimsoll_str note) {
-  ctx->env->backend.emit_event(ctx->scheduler_name, *pod, warning != 0, view(reason), view(action),
-                               view(note));
+  ctx->env->backend().emit_event(ctx->scheduler_name, *pod, warning != 0, view(reason),
+                                 view(action), view(note));
 }
 
 int32_t host_post_binding(plimsoll_host_ctx* ctx, plimsoll_cycle* cycle, const plimsoll_pod* pod,
@@ -71,8 +72,10 @@ int32_t host_post_binding(plimsoll_host_ctx* ctx, plimsoll_cycle* cycle, const p
   post.uid = view(pod->meta.uid);
   post.node = view(node_name);
   post.annotations = cycle->annotations();
+  post.resource_version =
+      cycle->pod_version.empty() ? view(pod->meta.resource_version) : cycle->pod_version;
   TokenTable& tokens = ctx->env->tokens;
-  ctx->env->backend.post_binding(std::move(post), [&tokens, token](const Result<void>& posted) {
+  ctx->env->backend().post_binding(std::move(post), [&tokens, token](const Result<void>& posted) {
     tokens.complete(token, posted ? PLIMSOLL_SUCCESS : PLIMSOLL_ERROR,
                     posted ? std::string_view() : std::string_view(posted.error().message));
   });
@@ -92,14 +95,14 @@ void add_state_functions(plimsoll_host& table) {
 
 void add_loop_functions(plimsoll_host& table) {
   table.node_by_name = [](plimsoll_host_ctx* ctx, plimsoll_str name) {
-    return ctx->env->backend.node_by_name(view(name));
+    return ctx->env->backend().node_by_name(view(name));
   };
   table.node_by_slot = [](plimsoll_host_ctx* ctx, uint32_t slot) {
-    return ctx->env->backend.node_by_slot(slot);
+    return ctx->env->backend().node_by_slot(slot);
   };
-  table.slot_count = [](plimsoll_host_ctx* ctx) { return ctx->env->backend.slot_count(); };
+  table.slot_count = [](plimsoll_host_ctx* ctx) { return ctx->env->backend().slot_count(); };
   table.touch_node = [](plimsoll_host_ctx* ctx, uint32_t slot, uint32_t aspects) {
-    ctx->env->backend.touch_node(slot, aspects);
+    ctx->env->backend().touch_node(slot, aspects);
   };
   table.watch = host_watch;
   table.publish = host_publish;
@@ -107,7 +110,7 @@ void add_loop_functions(plimsoll_host& table) {
     return ctx->env->services.find(view(name), min_version);
   };
   table.requeue_rejected = [](plimsoll_host_ctx* ctx) {
-    ctx->env->backend.requeue_rejected(ctx->plugin);
+    ctx->env->backend().requeue_rejected(ctx->plugin);
   };
   table.emit_event = host_emit_event;
 }
@@ -138,7 +141,7 @@ plimsoll_list host_waiting_pods(plimsoll_host_ctx* ctx) {
   };
   thread_local Answer answer;
   answer = {};
-  answer.pods = ctx->env->backend.waiting_pods();
+  answer.pods = ctx->env->backend().waiting_pods();
   answer.plugins.reserve(answer.pods.size());
   for (const WaitingPod& waiting : answer.pods) {
     std::vector<plimsoll_str>& names = answer.plugins.emplace_back();
@@ -158,7 +161,7 @@ plimsoll_list host_reason_texts(plimsoll_host_ctx* ctx, uint32_t reason) {
 
 void host_api_request(plimsoll_host_ctx* ctx, const plimsoll_api_request* request,
                       void (*done)(void*, int32_t, plimsoll_str), void* user) {
-  ctx->env->backend.api_request(
+  ctx->env->backend().api_request(
       {std::string(view(request->method)), std::string(view(request->path)),
        std::string(view(request->content_type)), std::string(view(request->body))},
       [done, user](int status, std::string_view body) { done(user, status, str(body)); });
@@ -175,18 +178,18 @@ plimsoll_metric* host_metric(plimsoll_host_ctx* ctx, const plimsoll_metric_spec*
 
 void add_functions_of_1_1(plimsoll_host& table) {
   table.pod_by_uid = [](plimsoll_host_ctx* c, plimsoll_str uid) {
-    return c->env->backend.pod_by_uid(view(uid));
+    return c->env->backend().pod_by_uid(view(uid));
   };
   table.waiting_pods = host_waiting_pods;
   table.cancel_binding = [](plimsoll_host_ctx* c, plimsoll_str pod_uid, plimsoll_str message) {
-    return c->env->backend.cancel_binding(view(pod_uid), view(message)) ? 1U : 0U;
+    return c->env->backend().cancel_binding(view(pod_uid), view(message)) ? 1U : 0U;
   };
   table.activate = [](plimsoll_host_ctx* c, plimsoll_str pod_uid) {
-    c->env->backend.activate(view(pod_uid));
+    c->env->backend().activate(view(pod_uid));
   };
   table.run_on_loop = [](plimsoll_host_ctx* c, int64_t delay_ms, void (*fn)(void*, uint32_t),
                          void* user) {
-    c->env->backend.run_on_loop(
+    c->env->backend().run_on_loop(
         delay_ms, [deferred = std::make_shared<Deferred>(fn, user)] { deferred->run(); });
   };
   table.api_request = host_api_request;
@@ -225,14 +228,14 @@ plimsoll_host make_host_table(plimsoll_host_ctx* ctx) {
     return c->env->symbols.resource_index(view(name));
   };
   table.reason = host_reason;
-  table.now_ms = [](plimsoll_host_ctx* c) { return c->env->backend.now_ms(); };
+  table.now_ms = [](plimsoll_host_ctx* c) { return c->env->backend().now_ms(); };
   add_state_functions(table);
   add_loop_functions(table);
   table.allow_waiting = [](plimsoll_host_ctx* c, plimsoll_str pod_uid) {
-    c->env->backend.allow_waiting(c->plugin, view(pod_uid));
+    c->env->backend().allow_waiting(c->plugin, view(pod_uid));
   };
   table.reject_waiting = [](plimsoll_host_ctx* c, plimsoll_str pod_uid, plimsoll_str message) {
-    c->env->backend.reject_waiting(c->plugin, view(pod_uid), view(message));
+    c->env->backend().reject_waiting(c->plugin, view(pod_uid), view(message));
   };
   table.complete = [](plimsoll_host_ctx* c, plimsoll_token* token, int32_t code,
                       plimsoll_str message) {

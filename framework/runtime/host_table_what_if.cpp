@@ -25,7 +25,7 @@ int32_t host_what_if_filter(plimsoll_host_ctx* ctx, plimsoll_what_if* what_if, u
 
 plimsoll_list host_nominated_pods(plimsoll_host_ctx* ctx, plimsoll_str node_name) {
   thread_local std::vector<const plimsoll_pod*> pods;
-  pods = ctx->env->backend.nominated_pods(view(node_name));
+  pods = ctx->env->backend().nominated_pods(view(node_name));
   return {pods.data(), static_cast<uint32_t>(pods.size()), sizeof pods[0]};
 }
 
@@ -34,7 +34,7 @@ plimsoll_list host_nominated_pods(plimsoll_host_ctx* ctx, plimsoll_str node_name
 void add_what_if_functions(plimsoll_host& table) {
   table.what_if_begin = [](plimsoll_host_ctx* c, const plimsoll_cycle* cycle,
                            const plimsoll_pod* pod, uint32_t slot) {
-    return c->env->backend.what_if(*cycle, *pod, slot).release();
+    return c->env->backend().what_if(*cycle, *pod, slot).release();
   };
   table.what_if_add_pod = [](plimsoll_host_ctx* c, plimsoll_what_if* what_if,
                              const plimsoll_pod* pod) { return tell(c, what_if->add_pod(*pod)); };
@@ -48,7 +48,7 @@ void add_what_if_functions(plimsoll_host& table) {
   };
   table.what_if_end = [](plimsoll_host_ctx*, plimsoll_what_if* what_if) { delete what_if; };
   table.nominate = [](plimsoll_host_ctx* c, const plimsoll_pod* pod, plimsoll_str node_name) {
-    c->env->backend.nominate(*pod, view(node_name));
+    c->env->backend().nominate(*pod, view(node_name));
   };
   table.nominated_pods = host_nominated_pods;
 }

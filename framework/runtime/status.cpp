@@ -11,6 +11,26 @@ namespace plimsoll {
 namespace {
 
 constexpr uint32_t kMaxLists = 1'000'000;
+constexpr size_t kMostBytes = size_t{32} << 20;
+constexpr size_t kLongest = size_t{2} << 10;  // twice what an event may say
+
+// What is said of it, if somebody puts thousands of names into a reason.
+std::vector<std::string_view> cut(std::span<const std::string_view> texts) {
+  std::vector<std::string_view> kept;
+  size_t bytes = 0;
+  for (std::string_view text : texts) {
+    if (bytes + text.size() > kLongest) {
+      if (const size_t room = kLongest - bytes; room > 0 && kept.empty()) {
+        kept.push_back(text.substr(0, room));
+      }
+      kept.emplace_back("...");
+      break;
+    }
+    bytes += text.size();
+    kept.push_back(text);
+  }
+  return kept;
+}
 
 std::string key_of(std::span<const std::string_view> texts) {
   std::string key;
@@ -55,6 +75,7 @@ std::string Status::message(const ReasonTable& reasons) const {
 struct ReasonTable::Impl {
   uint32_t add(std::span<const std::string_view> texts, std::string key) {
     lists.emplace_back(texts.begin(), texts.end());
+    bytes += 2 * key.size();
     const auto id = static_cast<uint32_t>(lists.size() - 1);
     ids.emplace(std::move(key), id);
     last.store(id, std::memory_order_release);
@@ -66,6 +87,7 @@ struct ReasonTable::Impl {
   std::unordered_map<std::string, uint32_t> ids;
   std::atomic<uint32_t> last{0};
   uint32_t overflow = 0;
+  size_t bytes = 0;
 };
 
 ReasonTable::ReasonTable() : impl_(std::make_unique<Impl>()) {
@@ -76,8 +98,15 @@ ReasonTable::ReasonTable() : impl_(std::make_unique<Impl>()) {
 
 ReasonTable::~ReasonTable() = default;
 
-uint32_t ReasonTable::intern(std::span<const std::string_view> texts) {
-  std::string key = key_of(texts);
+uint32_t ReasonTable::intern(std::span<const std::string_view> all) {
+  std::string key = key_of(all);
+  std::vector<std::string_view> shorter;
+  std::span<const std::string_view> texts = all;
+  if (key.size() > kLongest) {
+    shorter = cut(all);
+    texts = shorter;
+    key = key_of(texts);
+  }
   {
     std::shared_lock lock(impl_->mutex);
     auto found = impl_->ids.find(key);
@@ -86,7 +115,7 @@ uint32_t ReasonTable::intern(std::span<const std::string_view> texts) {
   std::unique_lock lock(impl_->mutex);
   auto found = impl_->ids.find(key);
   if (found != impl_->ids.end()) return found->second;
-  if (impl_->lists.size() >= kMaxLists) return impl_->overflow;
+  if (impl_->lists.size() >= kMaxLists || impl_->bytes >= kMostBytes) return impl_->overflow;
   return impl_->add(texts, std::move(key));
 }
 

@@ -71,8 +71,8 @@ class ReasonTable {
   ReasonTable(const ReasonTable&) = delete;
   ReasonTable& operator=(const ReasonTable&) = delete;
 
-  // Never 0. When the table is full (a million lists: some plugin puts names into its reasons), the
-  // id of one list that says so.
+  // Never 0. Of what is longer than 2 KiB the rest is left out. When the table is full (a million
+  // lists, or 32 MiB: some plugin puts names into its reasons), the id of one list that says so.
   [[nodiscard]] uint32_t intern(std::span<const std::string_view> texts);
   [[nodiscard]] uint32_t intern(std::string_view text) { return intern(std::span(&text, 1)); }
 

@@ -89,6 +89,9 @@ class DefaultPreemption {
     }
   }
 
+  // Budgets bound whom others may evict; where a pod fits does not rest on them.
+  bool rests_on(Pod, std::string_view) const { return false; }
+
   Status pre_enqueue(Pod pod) {
     return executor_.holds_back(pod.uid()) ? Status::unresolvable(held_) : Status::success();
   }

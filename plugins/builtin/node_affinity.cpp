@@ -1,6 +1,7 @@
 // NodeAffinity: spec.nodeSelector and node affinity, and the affinity that a profile adds for all
 // its pods (NodeAffinityArgs.addedAffinity).
 #include <algorithm>
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -8,6 +9,7 @@
 #include "framework/api/decode.hpp"
 #include "framework/api/selectors.hpp"
 #include "plugins/builtin/events.hpp"
+#include "plugins/builtin/label_index.hpp"
 #include "plugins/builtin/label_tests.hpp"
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/signing.hpp"
@@ -59,10 +61,7 @@ enum class Match { kNo, kYes, kError };
 Match match(const plimsoll_pod& pod, const plimsoll_node& node) {
   if (matches_required_node_affinity(pod, node)) return Match::kYes;
   if (!has_required(pod.node_affinity)) return Match::kNo;
-  for (const plimsoll_label& wanted : Labels(pod.node_selector)) {
-    const plimsoll_str* value = find_label(node.meta.labels, wanted.key);
-    if (value == nullptr || !equal(*value, wanted.value)) return Match::kNo;
-  }
+  if (!matches_node_selector(pod, node)) return Match::kNo;
   const Terms terms = pod.node_affinity->required;
   return std::any_of(terms.begin(), terms.end(), has_error) ? Match::kError : Match::kNo;
 }
@@ -108,6 +107,7 @@ class NodeAffinity {
   }
 
   Status filter(const plimsoll_cycle&, Pod pod, Nodes nodes, Verdicts verdicts) const {
+    if (filter_by_index(*pod, nodes, verdicts)) return Status::success();
     if (filter_by_columns(*pod, nodes, verdicts)) return Status::success();
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (!verdicts.open(i)) continue;
@@ -163,6 +163,24 @@ class NodeAffinity {
     return !has_required(added_.get()) || matches_any(added_->required, node);
   }
 
+  // False: the pod has few terms.
+  bool filter_by_index(const plimsoll_pod& pod, Nodes nodes, Verdicts verdicts) const {
+    if (!has_required(pod.node_affinity)) return false;
+    const Terms terms = pod.node_affinity->required;
+    if (!LabelIndex::is_worth_it(nodes, terms)) return false;
+    const LabelIndex::Bits any = LabelIndex(nodes, terms).matching_any();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!verdicts.open(i)) continue;
+      const plimsoll_node& node = nodes[i].object();
+      if (!added_matches(node)) {
+        verdicts.set(i, Status::unresolvable(enforced_));
+      } else if (!LabelIndex::has(any, i) || !matches_node_selector(pod, node)) {
+        verdicts.set(i, Status::unresolvable(mismatch_));
+      }
+    }
+    return true;
+  }
+
   // False: nothing was done, the nodes have to be looked at.
   bool filter_by_columns(const plimsoll_pod& pod, Nodes nodes, Verdicts verdicts) const {
     const plimsoll_columns* columns = nodes.columns();
@@ -190,8 +208,21 @@ class NodeAffinity {
     return true;
   }
 
+  static void add_by_index(Terms terms, Nodes nodes, std::span<int64_t> scores) {
+    LabelIndex index(nodes, terms);
+    for (const plimsoll_node_selector_term& term : terms) {
+      const LabelIndex::Bits& these = index.matching(term);
+      for (size_t word = 0; word < these.size(); ++word) {
+        for (uint64_t left = these[word]; left != 0; left &= left - 1) {
+          scores[word * 64 + static_cast<size_t>(std::countr_zero(left))] += term.weight;
+        }
+      }
+    }
+  }
+
   // The weights of the terms that match.
   static void add_preferences(Terms terms, Nodes nodes, std::span<int64_t> scores) {
+    if (LabelIndex::is_worth_it(nodes, terms)) return add_by_index(terms, nodes, scores);
     const plimsoll_columns* columns = nodes.columns();
     const bool by_columns = columns != nullptr && nodes.size() >= kFewNodes;
     for (const plimsoll_node_selector_term& term : terms) {

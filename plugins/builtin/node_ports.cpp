@@ -1,4 +1,5 @@
 // NodePorts: two pods on a node cannot have the same host port.
+#include <algorithm>
 #include <vector>
 
 #include "framework/api/selectors.hpp"
@@ -22,13 +23,25 @@ std::vector<plimsoll_host_port> ports_of(Pod pod) {
   return ports;
 }
 
+bool by_number(const plimsoll_host_port& a, const plimsoll_host_port& b) {
+  return a.port < b.port;
+}
+
+// `wanted` is sorted by number: a pod may ask for thousands.
 bool overlap(const std::vector<plimsoll_host_port>& wanted, List<plimsoll_host_port> used) {
-  for (const plimsoll_host_port& port : wanted) {
-    for (const plimsoll_host_port& taken : used) {
-      if (conflicts(port, taken)) return true;
+  for (const plimsoll_host_port& taken : used) {
+    const auto [first, last] = std::equal_range(wanted.begin(), wanted.end(), taken, by_number);
+    if (std::any_of(first, last, [&](const auto& port) { return conflicts(port, taken); })) {
+      return true;
     }
   }
   return false;
+}
+
+std::vector<plimsoll_host_port> sorted_ports_of(Pod pod) {
+  std::vector<plimsoll_host_port> ports = ports_of(pod);
+  std::stable_sort(ports.begin(), ports.end(), by_number);
+  return ports;
 }
 
 class NodePorts {
@@ -46,13 +59,13 @@ class NodePorts {
       return Hint::kSkip;
     }
     const auto freed = ports_of(Pod(event.old_pod));
-    return queue_if(overlap(ports_of(pod), list_of(std::span(freed))));
+    return queue_if(overlap(sorted_ports_of(pod), list_of(std::span(freed))));
   }
   Status pre_filter(plimsoll_cycle&, Pod pod) {
     return ports_of(pod).empty() ? Status::skip() : Status::success();
   }
   Status filter(const plimsoll_cycle&, Pod pod, Nodes nodes, Verdicts verdicts) const {
-    const auto wanted = ports_of(pod);
+    const auto wanted = sorted_ports_of(pod);
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (verdicts.open(i) && overlap(wanted, nodes[i]->host_ports)) {
         verdicts.set(i, Status::unschedulable(taken_));

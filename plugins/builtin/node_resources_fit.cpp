@@ -41,12 +41,27 @@ int64_t on_shape(const std::vector<ShapePoint>& shape, int64_t utilization) {
   return shape.back().score;
 }
 
-// What a pod wants of one resource. Few, so a bit mask says which a node lacks.
+// What a pod wants of one resource. Mostly few, so a bit mask says which a node lacks.
 struct Need {
   uint32_t index;
   int64_t amount;
   std::string_view name;
 };
+
+// What a pod wants: of what nodes may have, and of what none has, which is lacking everywhere,
+// however much of it there is.
+struct Needs {
+  std::vector<Need> some;
+  std::vector<Need> of_no_node;
+};
+
+// In a list as pods and nodes have it, sorted by position.
+int64_t amount_of(Resources resources, uint32_t index) {
+  const auto at = std::lower_bound(
+      resources.begin(), resources.end(), index,
+      [](const plimsoll_resource& each, uint32_t wanted) { return each.index < wanted; });
+  return at != resources.end() && at->index == index ? at->value : 0;
+}
 
 class NodeResourcesFit {
  public:
@@ -71,7 +86,7 @@ class NodeResourcesFit {
   }
 
   Status filter(const plimsoll_cycle&, Pod pod, Nodes nodes, Verdicts verdicts) const {
-    thread_local std::vector<Need> needs;  // kept, so that a call allocates nothing
+    thread_local Needs needs;  // kept, so that a call allocates nothing
     find_needs(pod, true, needs);
     std::vector<std::pair<uint64_t, uint32_t>> reasons;  // by mask: few differ in one call
     const auto look_at = [&](size_t i, const auto& node) {
@@ -84,12 +99,12 @@ class NodeResourcesFit {
       if (at == reasons.end()) at = reasons.insert(at, {lacking, reason_of(needs, lacking)});
       verdicts.set(i, never ? Status::unresolvable(at->second) : Status::unschedulable(at->second));
     };
-    if (!have_arrays(nodes, needs)) {
+    if (!have_arrays(nodes, needs.some) || !needs.of_no_node.empty()) {
       for (size_t i = 0; i < nodes.size(); ++i) look_at(i, RowAmounts(nodes[i]));
       return Status::success();
     }
     thread_local std::vector<uint8_t> lacks;  // as `needs`
-    mark_lacking(needs, nodes, lacks);
+    mark_lacking(needs.some, nodes, lacks);
     const auto slots = nodes.slots();
     for (size_t i = next_marked(lacks.data(), 0, slots.size()); i < slots.size();
          i = next_marked(lacks.data(), i + 1, slots.size())) {
@@ -127,6 +142,8 @@ class NodeResourcesFit {
  private:
   static constexpr uint64_t kTooManyPods = 1;
   static constexpr uint64_t kLastBit = uint64_t{1} << 63;  // for all that come after it, too
+  static constexpr uint64_t kOfNoNode = uint64_t{1} << 62;
+  static constexpr size_t kMostNamed = 64;  // of those that no node has
 
   bool ignored(std::string_view name) const {
     if (!is_extended_resource(name)) return false;
@@ -137,12 +154,15 @@ class NodeResourcesFit {
            listed(args_.ignored_groups, name.substr(0, name.find('/')));
   }
 
-  void find_needs(Pod pod, bool with_ignored, std::vector<Need>& needs) const {
-    needs.clear();
+  void find_needs(Pod pod, bool with_ignored, Needs& needs) const {
+    needs.some.clear();
+    needs.of_no_node.clear();
     for (const plimsoll_resource& request : pod.requests()) {
       if (request.value <= 0 || request.index == PLIMSOLL_RESOURCE_PODS) continue;
       if (with_ignored && ignored(view(request.name))) continue;
-      needs.push_back({request.index, request.value, view(request.name)});
+      const bool nowhere = request.index == PLIMSOLL_RESOURCE_OF_NO_NODE;
+      (nowhere ? needs.of_no_node : needs.some)
+          .push_back({request.index, request.value, view(request.name)});
     }
   }
 
@@ -163,28 +183,41 @@ class NodeResourcesFit {
   }
 
   template <typename Amounts>
-  static uint64_t missing(const std::vector<Need>& needs, const Amounts& node, bool* never) {
-    uint64_t lacking = 0;
+  static uint64_t missing(const Needs& needs, const Amounts& node, bool* never) {
+    uint64_t lacking = needs.of_no_node.empty() ? 0 : kOfNoNode;
+    *never = lacking != 0;
     if (node.pod_count() + 1 > node.allocatable(PLIMSOLL_RESOURCE_PODS)) lacking |= kTooManyPods;
     uint64_t bit = kTooManyPods << 1;
-    for (const Need& need : needs) {
+    for (const Need& need : needs.some) {
       const int64_t allocatable = node.allocatable(need.index);
       if (need.amount > allocatable - node.requested(need.index)) {
         lacking |= bit;
         *never = *never || need.amount > allocatable;
       }
-      if (bit != kLastBit) bit <<= 1;
+      bit = bit == kOfNoNode >> 1 ? kLastBit : bit == kLastBit ? bit : bit << 1;
     }
     return lacking;
   }
 
-  uint32_t reason_of(const std::vector<Need>& needs, uint64_t lacking) const {
+  uint32_t reason_of(const Needs& needs, uint64_t lacking) const {
     std::vector<std::string> texts;
+    const auto insufficient = [&](const Need& need) {
+      texts.push_back("Insufficient " + std::string(need.name));
+    };
     if ((lacking & kTooManyPods) != 0) texts.emplace_back("Too many pods");
-    for (size_t i = 0; i < needs.size(); ++i) {
-      const size_t bit = std::min<size_t>(i + 1, 63);
-      if ((lacking >> bit & 1) != 0) texts.push_back("Insufficient " + std::string(needs[i].name));
+    for (size_t i = 0; i < needs.some.size(); ++i) {
+      const size_t bit = i + 1 < 62 ? i + 1 : 63;
+      if ((lacking >> bit & 1) != 0) insufficient(needs.some[i]);
     }
+    if ((lacking & kOfNoNode) == 0) return reason(texts);
+    const size_t count = needs.of_no_node.size();
+    const size_t named = std::min(count, kMostNamed);
+    for (size_t i = 0; i < named; ++i) insufficient(needs.of_no_node[i]);
+    if (named < count) texts.push_back(std::to_string(count - named) + " more that no node has");
+    return reason(texts);
+  }
+
+  uint32_t reason(const std::vector<std::string>& texts) const {
     const std::vector<std::string_view> views(texts.begin(), texts.end());
     return host_.reason(std::span(views));
   }
@@ -219,17 +252,20 @@ class NodeResourcesFit {
   // gained nothing the pod asks for.
   bool node_helps(Pod pod, const plimsoll_event& event) const {
     const Resources now = event.new_node->allocatable;
-    std::vector<Need> needs;
+    if (amount_of(now, PLIMSOLL_RESOURCE_PODS) < 1) return false;
+    thread_local Needs needs;
     find_needs(pod, false, needs);
-    if (now.amount(uint32_t{PLIMSOLL_RESOURCE_PODS}) < 1) return false;
-    for (const Need& need : needs) {
-      if (need.amount > now.amount(need.index)) return false;
+    if (!needs.of_no_node.empty()) return false;
+    for (const Need& need : needs.some) {
+      if (need.amount > amount_of(now, need.index)) return false;
     }
     if (event.old_node == nullptr) return true;
     const Resources before = event.old_node->allocatable;
-    const auto grew = [&](uint32_t index) { return now.amount(index) > before.amount(index); };
+    const auto grew = [&](uint32_t index) {
+      return amount_of(now, index) > amount_of(before, index);
+    };
     return grew(PLIMSOLL_RESOURCE_PODS) ||
-           std::any_of(needs.begin(), needs.end(),
+           std::any_of(needs.some.begin(), needs.some.end(),
                        [&](const Need& need) { return grew(need.index); });
   }
 
@@ -237,8 +273,10 @@ class NodeResourcesFit {
     const Resources before = event.old_pod->used;
     const Resources now = event.new_pod->used;
     for (const plimsoll_resource& request : Resources(pod->used)) {
-      if (request.value != 0 && before.amount(request.index) > now.amount(request.index))
+      if (request.index == PLIMSOLL_RESOURCE_OF_NO_NODE) break;  // so are the rest
+      if (request.value != 0 && amount_of(before, request.index) > amount_of(now, request.index)) {
         return true;
+      }
     }
     return false;
   }

@@ -37,6 +37,7 @@ void sign(Sink& sink, sdk::Resources resources) {
   for (const plimsoll_resource& resource : resources) {
     sink.put_value(resource.index);
     sink.put_value(resource.value);
+    if (resource.index == PLIMSOLL_RESOURCE_OF_NO_NODE) put(sink, resource.name);
   }
 }
 

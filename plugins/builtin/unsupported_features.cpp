@@ -1,8 +1,10 @@
 // UnsupportedFeatures: keeps a pod pending that asks for something this scheduler cannot honour
 // yet, instead of placing it as if it had not asked. It also keeps pods away from existing pods
-// whose required anti-affinity is against them (InterPodAffinity, "existing pods anti-affinity").
+// whose required anti-affinity is against them (InterPodAffinity, "existing pods anti-affinity"),
+// and from nodes with a pod that cannot be read: what that takes is not known.
 //
 // Where the exact rule needs what is not known here (labels of namespaces), it refuses.
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -33,8 +35,17 @@ constexpr std::string_view kNoSpread =
 constexpr std::string_view kNoResourceClaims =
     "pod uses resource claims, which this scheduler does not support yet";
 
+constexpr std::string_view kUnreadable =
+    "pod has a field that this scheduler cannot read; its log says which";
+
+// Pods are read in part only since 1.3 of the ABI.
+bool is_unreadable(const plimsoll_pod& pod) {
+  return PLIMSOLL_HAS(&pod, unreadable) && pod.unreadable.len != 0;
+}
+
 // The first thing about the pod that cannot be honoured; empty if there is none.
 std::string_view unsupported(Pod pod) {
+  if (is_unreadable(*pod)) return kUnreadable;
   for (const plimsoll_volume& volume : List<plimsoll_volume>(pod->volumes)) {
     const std::string_view kind = view(volume.kind);
     if (kind == "persistentVolumeClaim") return kNoClaims;
@@ -68,9 +79,10 @@ bool selects(const plimsoll_pod_affinity_term& term, const plimsoll_pod& owner, 
                      [&](const plimsoll_str& ns) { return equal(ns, pod->meta.ns); });
 }
 
-// The labels of nodes that are taken: nodes that have one of them are out.
 struct Forbidden {
+  // The labels of nodes that are taken: nodes that have one of them are out.
   std::set<std::pair<std::string, std::string>> labels;
+  std::map<std::string, uint32_t> nodes;  // by name: the reason
 };
 
 class UnsupportedFeatures {
@@ -87,6 +99,7 @@ class UnsupportedFeatures {
   Hint hint(Pod pod, const plimsoll_event& event) {
     if (!unsupported(pod).empty()) return Hint::kSkip;
     if (event.old_pod == nullptr) return Hint::kQueue;  // a node was added or got other labels
+    if (is_unreadable(*event.old_pod)) return Hint::kQueue;
     for (const plimsoll_pod_affinity_term& term : required_anti_affinity(*event.old_pod)) {
       if (selects(term, *event.old_pod, pod)) return Hint::kQueue;
     }
@@ -94,6 +107,13 @@ class UnsupportedFeatures {
   }
 
   void pod_event(PodEvent type, Pod pod, std::string_view node_name) {
+    if (type == PodEvent::kRemoved || !is_unreadable(*pod)) {
+      if (!unreadable_.empty()) unreadable_.erase(std::string(pod.uid()));
+    } else {
+      const std::string name = std::string(view(pod->meta.ns)) + "/" + std::string(pod.name());
+      unreadable_[std::string(pod.uid())] = {
+          std::string(node_name), host_.reason("node(s) had a pod that cannot be read: " + name)};
+    }
     if (type == PodEvent::kRemoved || required_anti_affinity(*pod).empty()) {
       owners_.erase(std::string(pod.uid()));
     } else {
@@ -106,12 +126,13 @@ class UnsupportedFeatures {
       return host_.unresolvable(reason);
     }
     Forbidden forbidden;
+    for (const auto& [uid, on] : unreadable_) forbidden.nodes.emplace(on.node, on.reason);
     std::set<std::string_view> names;
     for (const auto& [uid, name] : owners_) names.insert(name);
     for (std::string_view name : names) {
       if (const Node node = host_.node(name)) forbid(node, pod, forbidden);
     }
-    if (forbidden.labels.empty()) return Status::skip();
+    if (forbidden.labels.empty() && forbidden.nodes.empty()) return Status::skip();
     host_.set_state(cycle, std::move(forbidden));
     return Status::success();
   }
@@ -121,6 +142,12 @@ class UnsupportedFeatures {
     if (forbidden == nullptr) return Status::success();
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (!verdicts.open(i)) continue;
+      if (const auto unreadable = forbidden->nodes.find(std::string(nodes[i].name()));
+          unreadable != forbidden->nodes.end()) {
+        // Nobody is evicted there: it would not be known what that frees.
+        verdicts.set(i, Status::unresolvable(unreadable->second));
+        continue;
+      }
       for (const auto& [key, value] : forbidden->labels) {
         if (nodes[i].label(key) != std::string_view(value)) continue;
         verdicts.set(i, Status::unschedulable(anti_affinity_));
@@ -147,8 +174,14 @@ class UnsupportedFeatures {
   Host host_;
   uint32_t anti_affinity_;
   std::unordered_map<std::string, std::string> owners_;  // pods with required anti-affinity: node
+  struct Unreadable {
+    std::string node;
+    uint32_t reason;
+  };
+  std::unordered_map<std::string, Unreadable> unreadable_;  // by UID
   std::array<plimsoll_event_interest, 2> events_{
-      on_pod(PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE_POD_LABEL),
+      on_pod(PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE_POD_LABEL |
+             PLIMSOLL_ACTION_UPDATE_POD_SCALE_DOWN),
       on_node(PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL)};
 };
 

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <map>
-
-#include "plugins/nodedevice/allocation_annotation.hpp"
+#include <utility>
 
 namespace plimsoll::devices {
 
@@ -100,8 +99,10 @@ std::vector<std::string> Accounts::device_changed(std::string_view node, std::st
     known.state.problem = parsed.error();
     problems.push_back(parsed.error());
   } else {
+    for (const std::string& unreadable : parsed->unreadable)
+      problems.push_back("Device " + parsed->name + ": " + unreadable);
     for (const std::string& warning : parsed->warnings)
-      problems.push_back("Device " + parsed->name + ": " + warning);
+      problems.push_back("Device " + parsed->name + ": " + warning + "; that part is ignored");
     if (known.state.object != nullptr && *known.state.object == *parsed) return {};
     const uint32_t shape = shapes_.intern(*parsed);
     known.state.set_object(std::make_shared<const NodeDevices>(*std::move(parsed)));
@@ -176,24 +177,28 @@ void Accounts::put(std::string_view uid, PodRecord record) {
 }
 
 void Accounts::reserve(std::string_view uid, std::string_view node, Allocation allocation,
-                       std::string_view name) {
-  if (allocation.empty()) return;
+                       std::string_view name, const Elsewhere& elsewhere) {
+  if (allocation.empty() && !uses_any(elsewhere)) return;
   PodRecord record;
+  for (size_t t = 0; t < elsewhere.size(); ++t)
+    if (elsewhere[t] == kAnyNumber)
+      record.blocked |= 1U << t;
+    else
+      record.unknown[t] = elsewhere[t];
   record.name = std::string(name);
   record.node = std::string(node);
+  for (DeviceShare& share : allocation) share.keep_only(types_.type(share.type), share.asked());
   record.shares = std::move(allocation);
   record.assumed = true;
   put(uid, std::move(record));
 }
 
-void Accounts::reserve_unknown(std::string_view uid, std::string_view node,
-                               std::span<const ResourceQuantity> requests, std::string_view name) {
-  const auto asked = whole_devices_asked(types_, requests);
-  if (std::all_of(asked.begin(), asked.end(), [](int64_t count) { return count == 0; })) return;
-  PodRecord record =
-      record_of_requests({uid, node, std::nullopt, requests, name}, entry(node).state);
+void Accounts::reserve_unknown(const AssignedPod& pod) {
+  const Entitlements entitled = entitlements_of(types_, pod.requests, pod.hints);
+  if (!any_of(entitled)) return;
+  PodRecord record = record_of_requests(pod, entitled, entry(pod.node).state);
   record.assumed = true;
-  put(uid, std::move(record));
+  put(pod.uid, std::move(record));
 }
 
 void Accounts::unreserve(std::string_view uid) {
@@ -207,41 +212,39 @@ void Accounts::unreserve(std::string_view uid) {
   shown.name = it->second.name;
   shown.from_requests = true;
   shown.asked = it->second.asked;
+  shown.unbounded = it->second.unbounded;
   resolve_by_checkpoint(uid, entry(shown.node).state, shown);
   put(uid, std::move(shown));
 }
 
-PodRecord Accounts::record_of_annotation(const AssignedPod& pod,
+PodRecord Accounts::record_of_annotation(const AssignedPod& pod, const Entitlements& entitled,
                                          AnnotationProblems& problems) const {
   PodRecord record;
   record.node = std::string(pod.node);
   record.name = std::string(pod.name);
-  const auto asked = whole_devices_asked(types_, pod.requests);
-  uint32_t asked_types = 0;
-  for (int t = 0; t < types_.count(); ++t)
-    if (asked[static_cast<size_t>(t)] > 0) asked_types |= 1U << t;
-  ReadAllocation read = read_allocation(types_, *pod.allocated, asked_types);
-  record.blocked = read.unreadable ? asked_types : read.unreadable_types;
+  BoundedAllocation bounded = bounded_allocation(types_, *pod.allocated, entitled);
   for (int t = 0; t < types_.count(); ++t) {
-    if ((read.left_out >> t & 1U) != 0) problems.ignored.push_back(types_.type(t).name);
-    if ((record.blocked >> t & 1U) != 0) continue;
-    const auto named = std::count_if(read.shares.begin(), read.shares.end(),
-                                     [t](const DeviceShare& share) { return share.type == t; });
     const auto index = static_cast<size_t>(t);
-    record.unknown[index] = std::max<int64_t>(asked[index] - named, 0);
+    if ((bounded.left_out >> t & 1U) != 0) problems.ignored.push_back(types_.type(t).name);
+    record.asked[index] = entitled[index].count;
   }
-  record.shares = std::move(read.shares);
-  record.problems = read.problems;
-  problems.unreadable = std::move(read.problems);
+  record.blocked = record.unbounded = bounded.unbounded;
+  record.shares = std::move(bounded.shares);
+  record.unknown = bounded.unknown;
+  record.problems = problems.unreadable = bounded.problems.texts();
   return record;
 }
 
-PodRecord Accounts::record_of_requests(const AssignedPod& pod, const NodeState& node) const {
+PodRecord Accounts::record_of_requests(const AssignedPod& pod, const Entitlements& entitled,
+                                       const NodeState& node) const {
   PodRecord record;
   record.node = std::string(pod.node);
   record.name = std::string(pod.name);
   record.from_requests = true;
-  record.asked = whole_devices_asked(types_, pod.requests);
+  for (size_t t = 0; t < entitled.size(); ++t) {
+    record.asked[t] = entitled[t].count;
+    if (entitled[t].unbounded || entitled[t].at_most == kAnyNumber) record.unbounded |= 1U << t;
+  }
   resolve_by_checkpoint(pod.uid, node, record);
   return record;
 }
@@ -249,22 +252,26 @@ PodRecord Accounts::record_of_requests(const AssignedPod& pod, const NodeState& 
 AnnotationProblems Accounts::pod_assigned(const AssignedPod& pod) {
   AnnotationProblems problems;
   const auto before = pods_.find(pod.uid);
-  const auto asked = whole_devices_asked(types_, pod.requests);
-  if (std::all_of(asked.begin(), asked.end(), [](int64_t count) { return count == 0; })) {
+  const Entitlements entitled = entitlements_of(types_, pod.requests, pod.hints);
+  if (!any_of(entitled)) {
     if (pod.allocated) problems.ignored.emplace_back("all of it");
     if (before != pods_.end()) erase(before);
     return problems;
   }
-  // The API server does not show what was promised; the promise is still what is known best.
-  if (!pod.allocated && before != pods_.end() && !before->second.from_requests &&
-      before->second.node == pod.node) {
+  PodRecord record = pod.allocated ? record_of_annotation(pod, entitled, problems)
+                                   : record_of_requests(pod, entitled, entry(pod.node).state);
+  // The API server does not show what the pod was given, or shows what cannot be true; what is
+  // known of it is still known best.
+  const bool says_nothing = !pod.allocated || !record.problems.empty();
+  if (says_nothing && before != pods_.end() && !before->second.from_requests &&
+      before->second.node == pod.node && before->second.problems.empty()) {
     before->second.assumed = false;
     before->second.unshown = true;
-    before->second.asked = asked;
+    before->second.asked = record.asked;
+    before->second.unbounded = record.unbounded;
     return problems;
   }
-  put(pod.uid, pod.allocated ? record_of_annotation(pod, problems)
-                             : record_of_requests(pod, entry(pod.node).state));
+  put(pod.uid, std::move(record));
   return problems;
 }
 

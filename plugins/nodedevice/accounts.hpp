@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plugins/nodedevice/device_request.hpp"
+#include "plugins/nodedevice/entitlement.hpp"
 #include "plugins/nodedevice/node_state.hpp"
 #include "plugins/nodedevice/shape_table.hpp"
 
@@ -31,15 +31,17 @@ struct AssignedPod {
   std::string_view node;
   std::optional<std::string_view> allocated;  // the device-allocated annotation
   std::span<const ResourceQuantity> requests;
-  std::string_view name = {};  // "namespace/name", for people
+  std::string_view name = {};          // "namespace/name", for people
+  const DeviceHints* hints = nullptr;  // null: it has none
 };
 
 // What is wrong with a pod's device-allocated annotation.
 struct AnnotationProblems {
-  std::vector<std::string> unreadable;  // the devices in question count as used
+  std::vector<std::string> unreadable;  // or not true: what the pod asks for counts instead
   std::vector<std::string> ignored;     // about types of which the pod asks for no device
 
   [[nodiscard]] bool empty() const { return unreadable.empty() && ignored.empty(); }
+  bool operator==(const AnnotationProblems&) const = default;
 };
 
 // What a pod holds on its node.
@@ -47,13 +49,14 @@ struct PodRecord {
   std::string node;
   Allocation shares;                         // by minor
   std::array<int64_t, kMaxTypes> unknown{};  // whole devices that nobody named
-  uint32_t blocked = 0;                      // types of which all devices count as used
+  uint32_t blocked = 0;                      // types of which it may use any number of devices
   bool assumed = false;                      // reserved, not yet seen as assigned
-  bool unshown = false;                      // reserved, and seen as assigned without an annotation
+  bool unshown = false;        // known, and seen since without an annotation that could be true
   bool from_requests = false;  // no annotation: `asked` and the node's checkpoint decide
   std::array<int64_t, kMaxTypes> asked{};
+  uint32_t unbounded = 0;             // of `asked`: types of which it is not known how many
   std::string name;                   // "namespace/name"; empty: not told
-  std::vector<std::string> problems;  // what of its annotation cannot be read
+  std::vector<std::string> problems;  // what of its annotation cannot be read or is not true
 };
 
 class Accounts {
@@ -89,19 +92,18 @@ class Accounts {
   // ---- pods
   // A pod that is about to be bound. Replaces what the pod had before.
   void reserve(std::string_view uid, std::string_view node, Allocation allocation,
-               std::string_view name = {});
+               std::string_view name = {}, const Elsewhere& elsewhere = {});
   // The same on a node whose devices are the kubelet's: it will choose as many whole ones as the
   // pod asks for. Should a Device object come meanwhile, they are withheld.
-  void reserve_unknown(std::string_view uid, std::string_view node,
-                       std::span<const ResourceQuantity> requests, std::string_view name = {});
+  void reserve_unknown(const AssignedPod& pod);
   // The binding failed. Of a pod that the API server has shown as assigned what it has shown
   // counts.
   void unreserve(std::string_view uid);
   // Idempotent; called for every change too. Without the annotation, a pod that asks for devices
   // holds that many whole ones, nobody knows which: the highest free minors are withheld, unless
   // the kubelet's checkpoint names them. With it, the same goes for devices that the pod asks for
-  // and the annotation leaves out. It says nothing about types that the pod does not ask for: else
-  // whoever may create a pod could block any node.
+  // and the annotation leaves out, or names so that it cannot be true. How many devices a pod
+  // holds, and how much of each, is what it asks for, whatever the annotation says.
   AnnotationProblems pod_assigned(const AssignedPod& pod);
   void pod_removed(std::string_view uid);
 
@@ -157,9 +159,11 @@ class Accounts {
   void drop_if_empty(NodeEntry& entry);
   void changed(const NodeEntry& entry) const;
 
-  PodRecord record_of_annotation(const AssignedPod& pod, AnnotationProblems& problems) const;
-  PodRecord record_of_requests(const AssignedPod& pod, const NodeState& node) const;
-  void resolve_by_checkpoint(std::string_view uid, const NodeState& node, PodRecord& record) const;
+  PodRecord record_of_annotation(const AssignedPod& pod, const Entitlements& entitled,
+                                 AnnotationProblems& problems) const;
+  PodRecord record_of_requests(const AssignedPod& pod, const Entitlements& entitled,
+                               const NodeState& node) const;
+  static void resolve_by_checkpoint(std::string_view uid, const NodeState& node, PodRecord& record);
   void name_for_unknown(NodeEntry& entry);
   void put(std::string_view uid, PodRecord record);
   void erase(Pods::iterator it);

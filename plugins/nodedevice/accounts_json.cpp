@@ -9,6 +9,13 @@ using Ordered = nlohmann::ordered_json;
 
 constexpr size_t kMaxLines = 10;  // of one kind, in a text for people
 
+// For a key that is not there: ordered_json looks for it from the beginning.
+Ordered& append(Ordered& object, std::string key, Ordered value = Ordered()) {
+  auto& members = object.get_ref<Ordered::object_t&>();
+  members.push_back({std::move(key), std::move(value)});
+  return members.back().second;
+}
+
 Ordered amounts_json(const DeviceType& type, const Amounts& amounts) {
   Ordered json = Ordered::object();
   for (size_t dim = 0; dim < type.dims.size(); ++dim)
@@ -23,6 +30,7 @@ Ordered device_json(const DeviceType& type, const DeviceState& device) {
   if (device.whole_users != 0) json["heldAsAWhole"] = device.whole_users;
   json["total"] = amounts_json(type, device.total);
   json["used"] = amounts_json(type, device.used);
+  if (!device.follows.is_zero()) json["follows"] = amounts_json(type, device.follows);
   json["free"] = amounts_json(type, device.free);
   if (!device.vfs_in_use.empty()) json["virtualFunctions"] = device.vfs_in_use;
   return json;
@@ -34,10 +42,10 @@ Ordered types_json(const DeviceTypes& types, const NodeState& node) {
     const TypeState& state = node.type(t);
     if (state.devices.empty() && state.unknown_whole == 0 && state.blocked == 0) continue;
     Ordered& type = json[types.type(t).name];
-    type = {{"heldUnknown", state.unknown_whole}, {"unreadable", state.blocked}};
+    type = {{"heldUnknown", state.unknown_whole}, {"unbounded", state.blocked}};
     type["minors"] = Ordered::object();
     for (const DeviceState& device : state.devices)
-      type["minors"][std::to_string(device.minor)] = device_json(types.type(t), device);
+      append(type["minors"], std::to_string(device.minor), device_json(types.type(t), device));
   }
   return json;
 }
@@ -57,15 +65,16 @@ Ordered pod_json(const DeviceTypes& types, const PodRecord& pod) {
   for (int t = 0; t < types.count(); ++t) {
     const int64_t unknown = pod.unknown[static_cast<size_t>(t)];
     if (unknown != 0) json["heldUnknown"][types.type(t).name] = unknown;
-    if ((pod.blocked >> t & 1U) != 0) json["unreadable"].push_back(types.type(t).name);
+    if ((pod.blocked >> t & 1U) != 0) json["unbounded"].push_back(types.type(t).name);
   }
   if (!pod.problems.empty()) json["problems"] = pod.problems;
   return json;
 }
 
-// Of a device whose annotation entry cannot be read, in the words of a sentence about the pod.
+// Of devices of which it is not known which the pod has, in the words of a sentence about it.
 std::string doubt(const DeviceTypes& types, const PodRecord& pod, uint32_t wanted) {
   std::string text;
+  size_t shares = 0;
   for (int t = 0; t < types.count(); ++t) {
     if ((wanted >> t & 1U) == 0) continue;
     const std::string& type = types.type(t).name;
@@ -75,8 +84,9 @@ std::string doubt(const DeviceTypes& types, const PodRecord& pod, uint32_t wante
     else if (unknown > 0)
       text += ", " + std::to_string(unknown) + " " + type + " set aside for it";
     for (const DeviceShare& share : pod.shares)
-      if (share.type == t && share.whole && !pod.problems.empty())
-        text += ", " + type + " " + std::to_string(share.minor) + " counts as used";
+      if (share.type == t && !pod.problems.empty() && ++shares <= kMaxLines)
+        text += ", " + type + " " + std::to_string(share.minor) +
+                (share.whole ? " counts as used" : " counts with what the pod asks for");
   }
   return text;
 }
@@ -87,14 +97,17 @@ std::string accounts_json(const Accounts& accounts) {
   const DeviceTypes& types = accounts.types();
   Ordered nodes = Ordered::object();
   accounts.each_node([&](const NodeState& state, const Accounts::PodsOfNode& on_node) {
-    Ordered& node = nodes[state.name];
+    Ordered& node = append(nodes, state.name);
     node["deviceObject"] = state.malformed ? "unreadable" : state.object ? "read" : "none";
     if (state.malformed) node["problem"] = state.problem;
+    if (state.object != nullptr && !state.object->unreadable.empty())
+      node["unreadable"] = state.object->unreadable;
     if (state.object != nullptr && !state.object->warnings.empty())
       node["ignored"] = state.object->warnings;
     node["devices"] = types_json(types, state);
     node["pods"] = Ordered::object();
-    for (const auto& [uid, pod] : on_node) node["pods"][std::string(uid)] = pod_json(types, *pod);
+    for (const auto& [uid, pod] : on_node)
+      append(node["pods"], std::string(uid), pod_json(types, *pod));
   });
   return Ordered{{"nodes", std::move(nodes)}}.dump(-1, ' ', false,
                                                    Ordered::error_handler_t::replace);
@@ -108,11 +121,14 @@ std::string explain_doubts(const Accounts& accounts, const NodeState& node, uint
     if (what.empty() || ++lines > kMaxLines) continue;
     text += "  pod " + (pod->name.empty() ? std::string(uid) : pod->name) +
             (pod->problems.empty() ? " does not say which devices it has"
-                                   : ": its device-allocated annotation cannot be read (" +
+                                   : ": its device-allocated annotation cannot be right (" +
                                          pod->problems.front() + ")") +
             what + "\n";
   }
   if (lines > kMaxLines) text += "  and " + std::to_string(lines - kMaxLines) + " pods more\n";
+  if (node.object != nullptr)
+    for (const std::string& unreadable : node.object->unreadable)
+      text += "  of the Device object cannot be read: " + unreadable + "\n";
   if (node.object != nullptr)
     for (const std::string& warning : node.object->warnings)
       text += "  of the Device object is ignored: " + warning + "\n";

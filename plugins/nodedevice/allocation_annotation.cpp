@@ -84,13 +84,8 @@ bool read_vfs(const Json& entry, std::vector<VirtualFunction>& vfs) {
 
 void read_type(const DeviceTypes& types, int type, const std::string& name, const Json& list,
                ReadAllocation& read) {
-  const uint32_t bit = 1U << type;
   if (list.is_null()) return;
-  if (!list.is_array()) {
-    read.unreadable_types |= bit;
-    read.problems.push_back(name + ": must be a list");
-    return;
-  }
+  if (!list.is_array()) return read.problems.add(name + ": must be a list");
   std::set<int32_t> minors;
   for (size_t i = 0; i < list.size(); ++i) {
     const std::string where = name + "[" + std::to_string(i) + "]";
@@ -100,27 +95,22 @@ void read_type(const DeviceTypes& types, int type, const std::string& name, cons
                            minor->is_number_integer() && minor->get<int64_t>() >= 0 &&
                            minor->get<int64_t>() <= INT32_MAX;
     if (!has_minor) {
-      read.unreadable_types |= bit;
-      read.problems.push_back(where + ".minor: must be a number that is not negative");
+      read.problems.add(where + ".minor: must be a number that is not negative");
       continue;
     }
     DeviceShare share;
     share.type = type;
     share.minor = minor->get<int32_t>();
     if (!minors.insert(share.minor).second) {
-      // Nothing that gives devices writes that: what is meant cannot be told, and sums of it could
-      // be beyond all numbers.
-      read.unreadable_types |= bit;
-      read.problems.push_back(where + ".minor: " + std::to_string(share.minor) +
-                              " is listed already");
-      return;
+      read.problems.add(where + ".minor: " + std::to_string(share.minor) + " is listed already");
+      continue;
     }
-    const auto amounts = read_resources(types, type, entry);
-    const bool vfs_read = read_vfs(entry, share.vfs);
-    if (amounts) share.amounts = *amounts;
-    share.whole = !amounts || !vfs_read;
-    if (!amounts) read.problems.push_back(where + ".resources: cannot be read");
-    if (!vfs_read) read.problems.push_back(where + ".extension.vfs: cannot be read");
+    if (const auto amounts = read_resources(types, type, entry))
+      share.amounts = *amounts;
+    else
+      read.problems.add(where + ".resources: cannot be read");
+    share.whole = !read_vfs(entry, share.vfs);
+    if (share.whole) read.problems.add(where + ".extension.vfs: cannot be read");
     read.shares.push_back(std::move(share));
   }
 }
@@ -143,8 +133,7 @@ ReadAllocation read_allocation(const DeviceTypes& types, std::string_view text, 
   ReadAllocation read;
   const Json object = parse_bounded_json(text);
   if (object.is_discarded() || !object.is_object()) {
-    read.unreadable = true;
-    read.problems.emplace_back("it is not a JSON object");
+    read.problems.add("it is not a JSON object");
     return read;
   }
   for (const auto& [name, list] : object.items()) {

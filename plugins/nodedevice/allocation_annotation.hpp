@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plugins/nodedevice/node_state.hpp"
+#include "plugins/nodedevice/problem_list.hpp"
 
 namespace plimsoll::devices {
 
@@ -19,14 +20,12 @@ inline constexpr std::string_view kAllocatedAnnotation =
 [[nodiscard]] std::string write_allocation(const DeviceTypes& types, const Allocation& allocation,
                                            const NodeState& node);
 
-// What can be read of an annotation, erring on the side of "used". No minor of a type appears
-// twice: of a type whose list has one twice, it is not known which devices are meant.
+// What can be read of an annotation. It is bounded by what its pod asks for before it counts
+// (entitlement.hpp).
 struct ReadAllocation {
-  Allocation shares;                  // a device whose amounts cannot be read is taken as a whole
-  bool unreadable = false;            // nothing can be said about which devices are meant
-  uint32_t unreadable_types = 0;      // bit t: which devices of type t are meant is not known
-  uint32_t left_out = 0;              // bit t: it names devices of type t, which was not wanted
-  std::vector<std::string> problems;  // each names the place that is wrong
+  Allocation shares;      // no minor of a type twice; `whole`: its virtual functions cannot be read
+  uint32_t left_out = 0;  // bit t: it names devices of type t, which was not wanted
+  ProblemList problems;   // each names the place that is wrong
 };
 // Bit t of `wanted`: what it says about type t is read.
 [[nodiscard]] ReadAllocation read_allocation(const DeviceTypes& types, std::string_view text,

@@ -168,6 +168,7 @@ void Attempt::record(const Want& want, const Positions& chosen, Allocation& allo
     share.type = want.type;
     share.minor = device.minor;
     share.amounts = due_amounts(types_.type(want.type), want.per_device, device);
+    share.follows = share.amounts.present & ~want.per_device.present;
     if (const VirtualFunction* vf = free_vf(want, device)) share.vfs.push_back(*vf);
     allocation.push_back(std::move(share));
   }
@@ -214,14 +215,32 @@ Verdict Attempt::run(Allocation& allocation) {
 
 namespace {
 
-// What can be said without looking at single devices.
+// What can be said without choosing devices.
 std::optional<Verdict> settle(const NodeState& node, const PodDemand& demand) {
-  if (demand.request.empty() || node.unmanaged()) return Verdict{};
+  if (node.unmanaged()) return Verdict{};
+  for (int type = 0; type < kMaxTypes && !node.malformed; ++type) {
+    const int64_t elsewhere = demand.elsewhere[static_cast<size_t>(type)];
+    if (elsewhere != 0 && !room_elsewhere(node.type(type)).takes(elsewhere))
+      return refuse(Reason::kInsufficientDevices, type);
+  }
+  if (demand.request.empty()) return Verdict{};
   if (node.malformed) return refuse(Reason::kMalformedDevice, demand.request.types[0].type, true);
   return std::nullopt;
 }
 
 }  // namespace
+
+ElsewhereRoom room_elsewhere(const TypeState& state) {
+  ElsewhereRoom room;
+  for (const DeviceState& device : state.devices) {
+    const bool by_minor = !device.used.is_zero() || !device.vfs_in_use.empty();
+    room.given += by_minor ? 1 : 0;
+    room.left += !by_minor && device.healthy && device.whole_users == 0 ? 1 : 0;
+  }
+  room.left = std::max<int64_t>(room.left - state.unknown_whole, 0);
+  room.known = state.blocked == 0;
+  return room;
+}
 
 std::string reason_text(const DeviceTypes& types, Reason reason, int type) {
   const std::string& name = types.type(type).name;

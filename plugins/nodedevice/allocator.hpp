@@ -59,6 +59,7 @@ struct PodDemand {
   DeviceRequest request;
   DeviceHints hints;
   NumaSpec numa = {};
+  Elsewhere elsewhere = {};  // what it uses beside that, under other names
 };
 
 // The zones in which devices may be given, by type. A device without a zone may always be.
@@ -81,6 +82,19 @@ struct NodeLabels {
 };
 
 struct Want;
+
+// Whoever hands out devices under other names does not know which are given here by minor. So as
+// many must be left as all pods that use them so may have; where nobody has one by minor, any
+// number may come.
+struct ElsewhereRoom {
+  int64_t given = 0;  // by minor
+  int64_t left = 0;   // neither given nor set aside
+  bool known = true;  // false: pods are there that may use any number
+  [[nodiscard]] bool takes(int64_t elsewhere) const {
+    return elsewhere == 0 || given == 0 || (known && elsewhere <= left);
+  }
+};
+[[nodiscard]] ElsewhereRoom room_elsewhere(const TypeState& state);
 
 // Which of several shared devices a pod gets, for strategies that look at the node as a whole.
 class SharedDeviceChoice {

@@ -32,7 +32,8 @@ bool too_deep(std::string_view text) {
 }  // namespace
 
 Json parse_bounded_json(std::string_view text) {
-  if (too_deep(text)) return Json(Json::value_t::discarded);
+  // Of no text at all there is nothing to say: the parser would write a message that nobody reads.
+  if (text.empty() || too_deep(text)) return Json(Json::value_t::discarded);
   return Json::parse(text, nullptr, false);
 }
 

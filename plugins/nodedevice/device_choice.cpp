@@ -60,11 +60,14 @@ bool fits(const DeviceType& type, const Want& want, const DeviceState& device) {
 
 const VirtualFunction* free_vf(const Want& want, const DeviceState& device) {
   if (device.info == nullptr || !want.needs_vf()) return nullptr;
-  for (const VirtualFunction& vf : device.info->vfs) {
-    const bool taken =
-        std::binary_search(device.vfs_in_use.begin(), device.vfs_in_use.end(), vf.bus_id);
-    if (!taken && want.hint->vf_selector->matches(vf.labels)) return &vf;
-  }
+  const auto& groups = device.info->vf_groups;
+  std::vector<bool> matching;
+  matching.reserve(groups.size());
+  for (const Labels& labels : groups) matching.push_back(want.hint->vf_selector->matches(labels));
+  for (const VirtualFunction& vf : device.info->vfs)
+    if (matching[vf.group] &&
+        !std::binary_search(device.vfs_in_use.begin(), device.vfs_in_use.end(), vf.bus_id))
+      return &vf;
   return nullptr;
 }
 

@@ -73,6 +73,8 @@ void DeviceMetrics::problem(Problem problem) const {
   switch (problem) {
     case Problem::kDeviceUnreadable:
       return problems_.add(1, "Device", "unreadable");
+    case Problem::kEntryUnreadable:
+      return problems_.add(1, "Device", "entry_unreadable");
     case Problem::kPartitionsIgnored:
       return problems_.add(1, "Device", "partitions_ignored");
     case Problem::kCheckpointsIgnored:
@@ -92,6 +94,7 @@ void DeviceMetrics::problem(Problem problem) const {
 
 DeviceMetrics::Problem DeviceMetrics::of_warning(std::string_view warning) {
   const auto about = [&](std::string_view key) { return warning.find(key) != warning.npos; };
+  if (about(": spec.devices[")) return Problem::kEntryUnreadable;
   if (about("/gpu-partitions")) return Problem::kPartitionsIgnored;
   if (about("/device-links")) return Problem::kLinksIgnored;
   if (about("/devices-checkpoints") || about("/gpu-checkpoints"))

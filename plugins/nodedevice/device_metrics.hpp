@@ -22,6 +22,7 @@ class DeviceMetrics {
   // What is wrong with an object, once for each new thing.
   enum class Problem {
     kDeviceUnreadable,      // a Device object: no device of that node is given
+    kEntryUnreadable,       // an entry of it: that device, or its type, is not given
     kPartitionsIgnored,     // its annotation gpu-partitions
     kCheckpointsIgnored,    // its annotation devices-checkpoints, or the other spelling
     kLinksIgnored,          // its annotation device-links

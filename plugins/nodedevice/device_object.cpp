@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "plugins/nodedevice/json_fields.hpp"
+#include "plugins/nodedevice/problem_list.hpp"
 
 namespace plimsoll::devices {
 namespace {
 
 using Json = nlohmann::json;
 
+// Each is compared with all others; a board of sixteen devices has thirty-one.
+constexpr size_t kMaxPartitions = 256;
 constexpr const char* kPartitions = "scheduling.koordinator.sh/gpu-partitions";
 constexpr const char* kCheckpoints[] = {"node.koordinator.sh/devices-checkpoints",
                                         "node.koordinator.sh/gpu-checkpoints"};
@@ -69,7 +73,7 @@ void read_virtual_functions(const Json& device, const std::string& field, Device
     const std::string group_field = field + ".vfGroups[" + std::to_string(g) + "]";
     const Json& group = (*groups)[g];
     if (!group.is_object()) wrong(group_field, "must be an object");
-    const Labels labels = labels_of(group, "labels", group_field);
+    info.vf_groups.push_back(labels_of(group, "labels", group_field));
     const Json* vfs = array_member(group, "vfs", group_field + ".vfs");
     for (size_t v = 0; vfs != nullptr && v < vfs->size(); ++v) {
       const std::string vf_field = group_field + ".vfs[" + std::to_string(v) + "]";
@@ -77,20 +81,24 @@ void read_virtual_functions(const Json& device, const std::string& field, Device
       if (!vf.is_object()) wrong(vf_field, "must be an object");
       std::string bus_id = string_member(vf, "busID", vf_field);
       if (bus_id.empty()) wrong(vf_field + ".busID", "missing: nothing else tells it from others");
-      info.vfs.push_back({int_member(vf, "minor", vf_field, 0), std::move(bus_id), labels});
+      info.vfs.push_back(
+          {int_member(vf, "minor", vf_field, 0), std::move(bus_id), static_cast<uint32_t>(g)});
     }
   }
   std::stable_sort(info.vfs.begin(), info.vfs.end(),
                    [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; });
 }
 
-DeviceInfo read_device(const DeviceTypes& types, int type, const Json& device,
-                       const std::string& field) {
-  DeviceInfo info;
-  const Json* minor = member(device, "minor");
-  if (minor == nullptr) wrong(field + ".minor", "missing");
-  info.minor = int_value(*minor, field + ".minor");
-  if (info.minor < 0) wrong(field + ".minor", "must not be negative");
+int32_t read_minor(const Json& device, const std::string& field) {
+  const Json* value = member(device, "minor");
+  if (value == nullptr) wrong(field + ".minor", "missing");
+  const int32_t minor = int_value(*value, field + ".minor");
+  if (minor < 0) wrong(field + ".minor", "must not be negative");
+  return minor;
+}
+
+void read_device(const DeviceTypes& types, int type, const Json& device, const std::string& field,
+                 DeviceInfo& info) {
   if (const Json* health = member(device, "health")) {
     if (!health->is_boolean()) wrong(field + ".health", "must be true or false");
     info.is_healthy = health->get<bool>();
@@ -101,44 +109,122 @@ DeviceInfo read_device(const DeviceTypes& types, int type, const Json& device,
   info.total = resources_of(types, type, device, field);
   read_topology(device, field, info);
   read_virtual_functions(device, field, info);
+}
+
+DeviceInfo unreadable_device(int32_t minor, std::string problem) {
+  DeviceInfo info;
+  info.minor = minor;
+  info.problem = std::move(problem);
   return info;
 }
 
-// Minors of one type and where in spec.devices they are.
-using MinorsRead = std::vector<std::pair<int32_t, size_t>>;
+constexpr std::string_view kNotGiven = " is not given until it is right";
 
-void check_minors(const DeviceTypes& types, int type, MinorsRead& read) {
-  std::sort(read.begin(), read.end());
-  const auto twice = std::adjacent_find(
-      read.begin(), read.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
-  if (twice == read.end()) return;
-  wrong("spec.devices[" + std::to_string(std::next(twice)->second) + "].minor",
-        std::to_string(twice->first) + " is already the minor of another " + types.type(type).name);
-}
+// The devices of an object. What is wrong with an entry costs that device; its type, if it is not
+// known which device it is.
+class DeviceReader {
+ public:
+  DeviceReader(const DeviceTypes& types, NodeDevices& node) : types_(types), node_(node) {}
+
+  void read(const Json& devices) {
+    for (size_t i = 0; i < devices.size(); ++i)
+      read_entry(devices[i], "spec.devices[" + std::to_string(i) + "]", i);
+    for (int type = 0; type < types_.count(); ++type) finish(type);
+    node_.unreadable = problems_.texts();
+  }
+
+ private:
+  // A device and where in spec.devices it is.
+  using Placed = std::pair<DeviceInfo, size_t>;
+
+  void read_entry(const Json& device, const std::string& field, size_t position) {
+    int type = -1;
+    int32_t minor = -1;
+    DeviceInfo info;
+    try {
+      if (!device.is_object()) wrong(field, "must be an object");
+      const std::string name = string_member(device, "type", field);
+      if (name.empty()) wrong(field + ".type", "missing");
+      type = types_.find_type(name);
+      if (type < 0) return;
+      info.minor = minor = read_minor(device, field);
+      read_device(types_, type, device, field, info);
+    } catch (const WrongField& error) {
+      const std::string text = error.text();
+      if (type < 0) return problems_.add(text + "; it counts as no device");
+      const std::string& name = types_.type(type).name;
+      if (minor < 0) {
+        problems_.add(text + "; no " + name + " is given until it is right");
+        nameless_[static_cast<size_t>(type)] = text;
+        return;
+      }
+      problems_.add(text + "; " + name + " " + std::to_string(minor) + std::string(kNotGiven));
+      info = unreadable_device(minor, text);
+    }
+    read_[static_cast<size_t>(type)].emplace_back(std::move(info), position);
+  }
+
+  void finish(int type) {
+    const std::string& name = types_.type(type).name;
+    std::vector<Placed>& found = read_[static_cast<size_t>(type)];
+    std::sort(found.begin(), found.end(), [](const Placed& a, const Placed& b) {
+      return std::tie(a.first.minor, a.second) < std::tie(b.first.minor, b.second);
+    });
+    auto& devices = node_.by_type[static_cast<size_t>(type)];
+    bool said = false;
+    for (auto& [info, position] : found) {
+      if (devices.empty() || devices.back().minor != info.minor) {
+        devices.push_back(std::move(info));
+        said = false;
+        continue;
+      }
+      if (std::exchange(said, true)) continue;
+      const std::string text = "spec.devices[" + std::to_string(position) +
+                               "].minor: " + std::to_string(info.minor) +
+                               " is already the minor of another " + name;
+      problems_.add(text + "; " + name + " " + std::to_string(info.minor) + std::string(kNotGiven));
+      devices.back() = unreadable_device(info.minor, text);
+    }
+    if (const std::string& text = nameless_[static_cast<size_t>(type)]; !text.empty())
+      for (DeviceInfo& info : devices) info = unreadable_device(info.minor, text);
+  }
+
+  const DeviceTypes& types_;
+  NodeDevices& node_;
+  std::array<std::vector<Placed>, kMaxTypes> read_;
+  std::array<std::string, kMaxTypes> nameless_;  // what is wrong with an entry without a minor
+  ProblemList problems_;
+};
 
 void read_devices(const DeviceTypes& types, const Json& object, NodeDevices& node) {
   const Json* spec = object_member(object, "spec", "spec");
   if (spec == nullptr) return;
-  const Json* devices = array_member(*spec, "devices", "spec.devices");
-  std::array<MinorsRead, kMaxTypes> positions;
-  for (size_t i = 0; devices != nullptr && i < devices->size(); ++i) {
-    const std::string field = "spec.devices[" + std::to_string(i) + "]";
-    const Json& device = (*devices)[i];
-    if (!device.is_object()) wrong(field, "must be an object");
-    const std::string type_name = string_member(device, "type", field);
-    if (type_name.empty()) wrong(field + ".type", "missing");
-    const int type = types.find_type(type_name);
-    if (type < 0) continue;
-    DeviceInfo info = read_device(types, type, device, field);
-    const int32_t minor = info.minor;
-    node.by_type[static_cast<size_t>(type)].push_back(std::move(info));
-    positions[static_cast<size_t>(type)].emplace_back(minor, i);
+  if (const Json* devices = array_member(*spec, "devices", "spec.devices"))
+    DeviceReader(types, node).read(*devices);
+}
+
+// Replicas of a device that is shared in time are called like it, and "::" with a number.
+std::string_view device_of(std::string_view id) {
+  return id.substr(0, id.find("::"));
+}
+
+void resolve_checkpoints(const DeviceTypes& types, NodeDevices& node) {
+  if (node.checkpoints.empty()) return;
+  std::multimap<std::string_view, std::pair<int, int32_t>> by_id;
+  for (int type = 0; type < types.count(); ++type)
+    for (const DeviceInfo& info : node.devices(type))
+      if (!info.id.empty()) by_id.emplace(info.id, std::pair(type, info.minor));
+  for (const CheckpointEntry& entry : node.checkpoints) {
+    auto& held = node.held_by_pod[entry.pod_uid];
+    for (const std::string& id : entry.device_ids) {
+      const auto [first, last] = by_id.equal_range(device_of(id));
+      // Of several devices of one name nobody knows which is meant.
+      if (first != last && std::next(first) == last) held.push_back(first->second);
+    }
   }
-  for (size_t type = 0; type < positions.size(); ++type) {
-    check_minors(types, static_cast<int>(type), positions[type]);
-    auto& of_type = node.by_type[type];
-    std::sort(of_type.begin(), of_type.end(),
-              [](const DeviceInfo& a, const DeviceInfo& b) { return a.minor < b.minor; });
+  for (auto& [uid, held] : node.held_by_pod) {
+    std::sort(held.begin(), held.end());
+    held.erase(std::unique(held.begin(), held.end()), held.end());
   }
 }
 
@@ -172,11 +258,15 @@ PartitionTable read_partitions(const std::string& text) {
   const Json table = parsed(text);
   if (!table.is_object()) wrong("", "must be an object by number of devices");
   PartitionTable partitions;
+  size_t count = 0;
   for (const auto& [key, values] : table.items()) {
     const std::string field = "[" + key + "]";
     auto& of_count = partitions[parse_count(key, field)];
     if (values.is_null()) continue;
     if (!values.is_array()) wrong(field, "must be a list");
+    count += values.size();
+    if (count > kMaxPartitions)
+      wrong(field, "is beyond the " + std::to_string(kMaxPartitions) + " partitions of a table");
     for (size_t i = 0; i < values.size(); ++i)
       of_count.push_back(read_partition(values[i], field + "[" + std::to_string(i) + "]"));
   }
@@ -258,6 +348,7 @@ Result<NodeDevices> parse_device_object(const DeviceTypes& types, std::string_vi
     if (!object.is_object()) return fail("Device: must be a JSON object");
     read_meta(types, object, node);
     read_devices(types, object, node);
+    resolve_checkpoints(types, node);
   } catch (const WrongField& error) {
     return fail(where() + error.text());
   } catch (const Json::exception& error) {

@@ -23,7 +23,7 @@ using Labels = std::map<std::string, std::string, std::less<>>;
 struct VirtualFunction {
   int32_t minor = 0;
   std::string bus_id;
-  Labels labels;  // of its group
+  uint32_t group = 0;  // in DeviceInfo::vf_groups
   bool operator==(const VirtualFunction&) const = default;
 };
 
@@ -41,6 +41,8 @@ struct DeviceInfo {
   Amounts total;  // what it has when it is healthy; resources unknown to the type are left out
   Labels labels;
   std::vector<VirtualFunction> vfs;  // all groups, by bus id
+  std::vector<Labels> vf_groups;     // the labels of each
+  std::string problem;               // it cannot be read, and so is not given; empty: it can
   bool operator==(const DeviceInfo&) const = default;
 };
 
@@ -75,6 +77,10 @@ struct NodeDevices {
   PartitionTable partitions;
   std::optional<LinkTable> links;  // not set: no annotation plimsoll.io/device-links
   std::vector<CheckpointEntry> checkpoints;
+  // What these say, by pod UID: type and minor, ascending.
+  std::map<std::string, std::vector<std::pair<int, int32_t>>, std::less<>> held_by_pod;
+  // What is wrong with entries of spec.devices, and which devices that costs.
+  std::vector<std::string> unreadable;
   // Parts that could not be read but do not make the devices unusable: for a warning. A partition
   // table or links that cannot be read count as without entries.
   std::vector<std::string> warnings;
@@ -85,9 +91,10 @@ struct NodeDevices {
   }
 };
 
-// Reads a Device object. Fails with the field that is wrong: "Device node-1: spec.devices[3].minor:
-// missing". The devices of such a node must be treated as used. Types that the table does not know
-// are left out.
+// Reads a Device object. Fails with the field that is wrong: "Device node-1: spec.devices: must be
+// a list". The devices of such a node must be treated as used. An entry that cannot be read costs
+// that device; its whole type, if it is not known which device it is. Types that the table does not
+// know are left out.
 [[nodiscard]] Result<NodeDevices> parse_device_object(const DeviceTypes& types,
                                                       std::string_view json);
 

@@ -6,6 +6,7 @@
 // requests: the greater of init containers and the sum of containers, plus overhead).
 // Pure: any thread, no I/O.
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,21 +47,38 @@ struct DeviceRequest {
   bool operator==(const DeviceRequest&) const = default;
 };
 
-// Fails with Koordinator's texts: "invalid resource unit koordinator.sh/gpu: 101", "invalid
-// resource device requests: [nvidia.com/gpu koordinator.sh/gpu]" (names sorted).
+// Fails with Koordinator's texts, "invalid resource unit koordinator.sh/gpu: 101" or "invalid
+// resource device requests: [nvidia.com/gpu koordinator.sh/gpu]" (names sorted), and with what
+// would be legal.
 [[nodiscard]] Result<DeviceRequest> parse_device_request(
     const DeviceTypes& types, std::span<const ResourceQuantity> requests);
 
-// For a pod that somebody else placed: how many whole devices of each type its requests may hold,
-// whether or not the combination is a legal one. Never less than what the pod can really use.
-[[nodiscard]] std::array<int64_t, kMaxTypes> whole_devices_asked(
+// For a pod that somebody placed: how many devices of one type its requests may hold, whether or
+// not the combination is a legal one. Never less than what the pod can really use.
+struct AskedOfType {
+  int64_t count = 0;
+  std::optional<TypeRequest> request;  // not set: none, or nobody knows what the combination means
+};
+[[nodiscard]] std::array<AskedOfType, kMaxTypes> asked_by_type(
     const DeviceTypes& types, std::span<const ResourceQuantity> requests);
+
+// Devices that a pod uses under other names (SameHardware), by type: at most so many.
+using Elsewhere = std::array<int64_t, kMaxTypes>;
+inline constexpr int64_t kAnyNumber = INT64_MAX;  // nobody knows how many
+[[nodiscard]] Elsewhere devices_elsewhere(const DeviceTypes& types,
+                                          std::span<const ResourceQuantity> requests);
+[[nodiscard]] inline bool uses_any(const Elsewhere& elsewhere) {
+  return elsewhere != Elsewhere{};
+}
 
 // bytes = ratio * total / 100, rounded down: a card cannot be promised in more bytes than it has.
 [[nodiscard]] int64_t ratio_to_bytes(int64_t ratio, int64_t total_bytes);
 // ratio = bytes * 100 / total, rounded up, so that shares of bytes never add up to more than a
 // card.
 [[nodiscard]] int64_t bytes_to_ratio(int64_t bytes, int64_t total_bytes);
+
+// An amount of a dimension, for people: bytes with binary suffixes.
+[[nodiscard]] std::string amount_text(const DeviceType& type, int dim, int64_t amount);
 
 // What the request takes from a device whose totals are `total`: where a type has both bytes and
 // percent of the same memory, the one that is missing follows from the other.

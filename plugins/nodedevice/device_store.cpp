@@ -1,5 +1,6 @@
 #include "plugins/nodedevice/device_store.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 
@@ -164,28 +165,34 @@ void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_
   const std::vector<ResourceQuantity> requests = requests_of(accounts_.types(), pod);
   const auto allocated = pod.annotation(kAllocatedAnnotation);
   const std::string name = requests.empty() && !allocated ? std::string() : full_name(pod);
-  const AnnotationProblems problems =
-      accounts_.pod_assigned({pod.uid(), node_name, allocated, requests, name});
+  const auto hints = requests.empty() ? std::nullopt : hints_of(accounts_.types(), pod);
+  AnnotationProblems problems = accounts_.pod_assigned(
+      {pod.uid(), node_name, allocated, requests, name, hints ? &*hints : nullptr});
+  const auto known = complained_.find(pod.uid());
   if (problems.empty()) {
-    if (auto it = complained_.find(pod.uid()); it != complained_.end()) complained_.erase(it);
+    if (known != complained_.end()) complained_.erase(known);
     return;
   }
-  if (!complained_.emplace(pod.uid()).second) return;
+  // Each thing that is wrong is said once, also when another was wrong before.
+  const AnnotationProblems said =
+      known != complained_.end() ? std::move(known->second) : AnnotationProblems();
   const auto complain = [&](std::string_view reason, const std::string& note) {
     const std::string text = "annotation " + std::string(kAllocatedAnnotation) + " " + note;
     host.warn("pod " + name + ": " + text);
     host.emit_event(pod, true, reason, "Scheduling", text);
   };
-  if (!problems.unreadable.empty()) {
+  if (!problems.unreadable.empty() && problems.unreadable != said.unreadable) {
     metrics_.problem(DeviceMetrics::Problem::kAllocationUnreadable);
-    complain(
-        "DeviceAllocationUnreadable",
-        "cannot be read, the devices in question count as used: " + joined(problems.unreadable));
+    complain("DeviceAllocationUnreadable",
+             "cannot be read or is not true, the pod counts with the devices that it asks for: " +
+                 joined(problems.unreadable));
   }
-  if (problems.ignored.empty()) return;
-  metrics_.problem(DeviceMetrics::Problem::kAllocationIgnored);
-  complain("DeviceAllocationIgnored",
-           "is ignored for devices that the pod does not ask for: " + joined(problems.ignored));
+  if (!problems.ignored.empty() && problems.ignored != said.ignored) {
+    metrics_.problem(DeviceMetrics::Problem::kAllocationIgnored);
+    complain("DeviceAllocationIgnored",
+             "is ignored for devices that the pod does not ask for: " + joined(problems.ignored));
+  }
+  complained_.insert_or_assign(std::string(pod.uid()), std::move(problems));
 }
 
 void DeviceStore::pod_removed(std::string_view uid) {
@@ -225,14 +232,17 @@ void DeviceStore::complain_of_node(const sdk::Host& host, std::string_view node,
   if (known != complained_of_nodes_.end() && known->second == problems) return;
   complained_of_nodes_.insert_or_assign(std::string(node), problems);
   const std::string text =
-      joined(problems) + (malformed ? "; no device of that node is given until it is right"
-                                    : "; that part is ignored");
+      joined(problems) + (malformed ? "; no device of that node is given until it is right" : "");
   host.warn(text);
   for (const std::string& each : problems)
     metrics_.problem(malformed ? DeviceMetrics::Problem::kDeviceUnreadable
                                : DeviceMetrics::of_warning(each));
-  report_device_object(host, node, json,
-                       malformed ? "DeviceObjectUnreadable" : "DeviceObjectPartlyIgnored", text);
+  const bool about_devices = std::any_of(problems.begin(), problems.end(), [](const auto& each) {
+    return DeviceMetrics::of_warning(each) == DeviceMetrics::Problem::kEntryUnreadable;
+  });
+  report_device_object(
+      host, node, json,
+      malformed || about_devices ? "DeviceObjectUnreadable" : "DeviceObjectPartlyIgnored", text);
 }
 
 bool DeviceStore::is_news(std::string_view node_name, std::string_view json) const {

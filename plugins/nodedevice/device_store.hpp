@@ -9,7 +9,6 @@
 #include <plimsoll/host.hpp>
 
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,8 +78,9 @@ class DeviceStore {
   std::vector<Facts> facts_;
   uint64_t last_facts_version_ = 0;
   Facts nothing_;
-  // What was complained about: of pods (by uid) their annotation, of nodes their Device object.
-  std::set<std::string, std::less<>> complained_;
+  // What was complained about last: of pods (by uid) their annotation, of nodes their Device
+  // object.
+  std::map<std::string, AnnotationProblems, std::less<>> complained_;
   std::map<std::string, std::vector<std::string>, std::less<>> complained_of_nodes_;
   std::map<std::string, size_t, std::less<>> news_;  // by node: hash of the last text with any
   DeviceMetrics metrics_;

@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMaxNames = 32;
-constexpr int64_t kMaxFactor = 1'000'000;
+constexpr int64_t kMaxFactor = int64_t{1} << 40;  // requests in TiB of what devices have in bytes
 
 // Reads one entry into a type. Problems are noted and reading goes on, so that all are reported.
 class TypeReader {
@@ -20,7 +20,8 @@ class TypeReader {
 
   void read(const Json& entry, const std::string& path) {
     problems_.object(entry, path,
-                     {"name", "resource", "resources", "combinations", "memory", "topologyAware"});
+                     {"name", "resource", "resources", "combinations", "memory", "topologyAware",
+                      "sameHardware"});
     if (entry.contains("resource")) {
       if (entry.contains("resources") || entry.contains("combinations"))
         problem(path + ".resource", "cannot be given together with resources or combinations");
@@ -37,6 +38,8 @@ class TypeReader {
       else
         problem(path + ".topologyAware", "must be true or false");
     }
+    if (const Json* same = object(entry, "sameHardware", path))
+      read_same_hardware(*same, path + ".sameHardware");
     if (type_.dims.empty() || type_.combinations.empty())
       problem(path, "needs resource, or resources and combinations");
   }
@@ -152,7 +155,7 @@ class TypeReader {
   }
 
   void read_amount(const Json& amount, const std::string& path, Combination& combination) {
-    if (!problems_.object(amount, path, {"resource", "of", "factor"})) return;
+    if (!problems_.object(amount, path, {"resource", "of", "factor", "perDevice"})) return;
     const int dim = dim_of(current_resource_name(text(amount, "resource", path)));
     if (dim < 0) problem(path + ".resource", "is not one of the type's resources");
     const auto of = request_of(amount, "of", path, combination);
@@ -162,7 +165,12 @@ class TypeReader {
       if (factor < 1 || factor > kMaxFactor)
         problem(path + ".factor", "must be a number from 1 to " + std::to_string(kMaxFactor));
     }
-    if (dim >= 0 && of) combination.mappings.push_back({*of, static_cast<uint8_t>(dim), factor});
+    const auto each = amount.find("perDevice");
+    if (each != amount.end() && !each->is_boolean())
+      problem(path + ".perDevice", "must be true or false");
+    const bool per_device = each != amount.end() && *each == true;
+    if (dim >= 0 && of)
+      combination.mappings.push_back({*of, static_cast<uint8_t>(dim), factor, per_device});
   }
 
   void read_check(const Json& check, const std::string& path, Combination& combination) {
@@ -227,6 +235,22 @@ class TypeReader {
       return problem(path, "is known of this type already, and cannot be changed");
     type_.memory_dim = bytes;
     type_.ratio_dim = percent;
+  }
+
+  // Takes the place of what the type has.
+  void read_same_hardware(const Json& same, const std::string& path) {
+    if (!problems_.object(same, path, {"devices", "amounts", "claims"})) return;
+    type_.same_hardware = {};
+    for (auto& [at, name] : texts(same, "devices", path))
+      type_.same_hardware.devices.push_back(std::move(name));
+    for (auto& [at, name] : texts(same, "amounts", path))
+      type_.same_hardware.amounts.push_back(std::move(name));
+    const auto claims = same.find("claims");
+    if (claims == same.end()) return;
+    if (claims->is_boolean())
+      type_.same_hardware.claims = claims->get<bool>();
+    else
+      problem(path + ".claims", "must be true or false");
   }
 
   DeviceType& type_;

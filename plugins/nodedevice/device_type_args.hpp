@@ -24,11 +24,16 @@ namespace plimsoll::devices {
 //     count: {kind: Value, of: example.com/gpu} # or One (the default), Hundreds
 //     amounts:                                  # default: each request that is a resource, as it
 //     is
-//     - {resource: example.com/lanes, of: example.com/gpu, factor: 16}
+//     - {resource: example.com/lanes, of: example.com/gpu, factor: 16}   # perDevice: true: of each
 //     checks:
 //     - {of: example.com/gpu, atMost: 4}        # or percent: true, or multipleOf: <request>
 //   memory: {bytes: <resource>, percent: <resource>}   # two measures of the same thing
 //   topologyAware: true                         # several are chosen close together
+//   sameHardware:                               # other names of it; takes the place of what there
+//   is
+//     devices: [example.com/slice-*]            # of which n are n devices at most
+//     amounts: [example.com/hbm-*]              # that say nothing of how many
+//     claims: true                              # pods' resource claims may be for such devices
 //
 // What is wrong is appended to `problems`, with its path; then the result is `types`.
 [[nodiscard]] std::vector<DeviceType> read_device_types(const nlohmann::json& list,

@@ -1,5 +1,7 @@
 #include "plugins/nodedevice/device_types.hpp"
 
+#include <algorithm>
+
 namespace plimsoll::devices {
 namespace {
 
@@ -26,6 +28,26 @@ enum GpuDim : uint8_t { kCoreDim, kMemoryDim, kRatioDim, kNpuCoreDim, kNpuCpuDim
 template <typename... Names>
 constexpr uint32_t bits(Names... names) {
   return ((1U << names) | ...);
+}
+
+// "*" stands for any text. A name is read once for each "*", whatever it is.
+bool matches_pattern(std::string_view pattern, std::string_view name) {
+  const size_t first = pattern.find('*');
+  if (first == std::string_view::npos) return pattern == name;
+  if (!name.starts_with(pattern.substr(0, first))) return false;
+  size_t at = first;
+  for (size_t star = first; star != std::string_view::npos;) {
+    const size_t next = pattern.find('*', star + 1);
+    const std::string_view part = pattern.substr(
+        star + 1, next == std::string_view::npos ? std::string_view::npos : next - star - 1);
+    if (next == std::string_view::npos)
+      return name.size() - at >= part.size() && name.ends_with(part);
+    const size_t found = name.find(part, at);
+    if (found == std::string_view::npos) return false;
+    at = found + part.size();
+    star = next;
+  }
+  return true;
 }
 
 // n whole devices of a vendor's device plugin: all of each.
@@ -75,6 +97,22 @@ std::vector<Combination> gpu_combinations() {
   };
 }
 
+// What device plugins and other schedulers call the GPUs that they hand out.
+SameHardware gpus_elsewhere() {
+  return {{"nvidia.com/gpu.*",     "nvidia.com/mig-*",         "nvidia.com/vgpu*",
+           "nvidia.com/GRID*",     "nvidia.com/NVIDIA*",       "nvidia.com/*GL_*",
+           "amd.com/*_nps*",       "hygon.com/dcunum*",        "huawei.com/Ascend*",
+           "huawei.com/npu",       "cambricon.com/mlu*",       "cambricon.com/vmlu",
+           "metax-tech.com/*gpu",  "iluvatar.*/*gpu",          "kunlunxin.com/*xpu",
+           "mthreads.com/*gpu",    "enflame.com/*gcu",         "gpu.intel.com/*",
+           "volcano.sh/*gpu-num*", "alibabacloud.com/gpu-c*t", "aliyun.com/gpu-count"},
+          {"nvidia.com/gpu*", "hygon.com/dcu*", "huawei.com/npu*", "cambricon.com/*",
+           "metax-tech.com/*", "iluvatar.*/*", "kunlunxin.com/*", "mthreads.com/*", "enflame.com/*",
+           "volcano.sh/*gpu-*", "alibabacloud.com/gpu-*", "aliyun.com/gpu-*", "tencent.com/vcuda-*",
+           "tke.cloud.tencent.com/qgpu-*"},
+          true};
+}
+
 DeviceType gpu_type() {
   DeviceType type;
   type.name = "gpu";
@@ -98,12 +136,14 @@ DeviceType gpu_type() {
   type.ratio_dim = kRatioDim;
   type.is_topology_aware = true;
   type.has_partitions = true;
+  type.same_hardware = gpus_elsewhere();
   return type;
 }
 
 // A type with one resource that is counted in hundredths of a device.
-DeviceType percent_type(std::string name) {
+DeviceType percent_type(std::string name, std::vector<std::string> elsewhere) {
   DeviceType type;
+  type.same_hardware = {std::move(elsewhere), {}, true};
   const std::string resource = "koordinator.sh/" + name;
   type.name = std::move(name);
   type.names = {{resource, true}};
@@ -117,7 +157,11 @@ DeviceType percent_type(std::string name) {
 DeviceTypes::DeviceTypes(std::vector<DeviceType> types) : types_(std::move(types)) {}
 
 const DeviceTypes& DeviceTypes::standard() {
-  static const DeviceTypes kTable({gpu_type(), percent_type("rdma"), percent_type("fpga")});
+  static const DeviceTypes kTable(
+      {gpu_type(),
+       percent_type("rdma",
+                    {"rdma/*", "mellanox.com/*", "nvidia.com/hostdev*", "nvidia.com/*nic*"}),
+       percent_type("fpga", {"fpga.intel.com/*", "xilinx.com/*", "amd.com/xilinx*"})});
   return kTable;
 }
 
@@ -144,6 +188,28 @@ std::optional<std::pair<int, int>> DeviceTypes::find_request(std::string_view re
       if (names[i].name == name) return std::pair(t, static_cast<int>(i));
   }
   return std::nullopt;
+}
+
+DeviceTypes::Uses DeviceTypes::find_same_hardware(std::string_view resource) const {
+  Uses uses;
+  const bool is_claim = resource == kClaimsName;
+  if (!is_claim && resource.find('/') == std::string_view::npos) return uses;
+  const auto any_matches = [resource](const std::vector<std::string>& patterns) {
+    return std::any_of(patterns.begin(), patterns.end(), [resource](const std::string& pattern) {
+      return matches_pattern(pattern, resource);
+    });
+  };
+  for (int t = 0; t < count(); ++t) {
+    const SameHardware& same = type(t).same_hardware;
+    const uint32_t bit = 1U << t;
+    if (is_claim)
+      uses.claims |= same.claims ? bit : 0;
+    else if (any_matches(same.devices))
+      uses.devices |= bit;
+    else if (any_matches(same.amounts))
+      uses.amounts |= bit;
+  }
+  return uses;
 }
 
 std::string current_resource_name(std::string_view name) {

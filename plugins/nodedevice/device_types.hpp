@@ -27,6 +27,8 @@ using Result = tl::expected<T, std::string>;
 
 inline constexpr int kMaxTypes = 8;  // device types in one table
 inline constexpr int kMaxDims = 8;   // resources that a device of one type has
+// Stands for a pod's resource claims among its requests: no resource is called that.
+inline constexpr std::string_view kClaimsName = "spec.resourceClaims";
 // Amounts are clamped to this (1 PiB): sums of thousands of them cannot overflow.
 inline constexpr int64_t kMaxAmount = int64_t{1} << 50;
 
@@ -41,6 +43,10 @@ struct Amounts {
   void set(int dim, int64_t amount) {
     value[static_cast<size_t>(dim)] = amount;
     present |= 1U << dim;
+  }
+  void clear(int dim) {
+    value[static_cast<size_t>(dim)] = 0;
+    present &= ~(1U << dim);
   }
   [[nodiscard]] bool is_zero() const {
     for (int64_t amount : value)
@@ -72,11 +78,13 @@ struct Check {
   bool operator==(const Check&) const = default;
 };
 
-// `factor` times the value of a request name is added up in a device dimension.
+// `factor` times the value of a request name is what all devices together have to give in a device
+// dimension, or each of them.
 struct Mapping {
   uint8_t name = 0;
   uint8_t dim = 0;
   int64_t factor = 1;
+  bool per_device = false;
   bool operator==(const Mapping&) const = default;
 };
 
@@ -95,6 +103,15 @@ struct Combination {
   bool operator==(const Combination&) const = default;
 };
 
+// Other names under which pods use the same hardware: it is handed out by a kubelet or another
+// scheduler, and nobody says here which devices. "*" in a name stands for any text.
+struct SameHardware {
+  std::vector<std::string> devices;  // a pod that asks for n of it uses n devices at most
+  std::vector<std::string> amounts;  // says nothing of how many devices it uses
+  bool claims = false;               // spec.resourceClaims of a pod may be for such devices
+  bool operator==(const SameHardware&) const = default;
+};
+
 struct DeviceType {
   std::string name;                // "gpu": as in Device spec.devices[].type
   std::vector<RequestName> names;  // at most 32
@@ -105,6 +122,7 @@ struct DeviceType {
   int ratio_dim = -1;
   bool is_topology_aware = false;  // several devices are chosen close together
   bool has_partitions = false;     // the partition tables of the node are about this type
+  SameHardware same_hardware;
   bool operator==(const DeviceType&) const = default;
 };
 
@@ -128,6 +146,15 @@ class DeviceTypes {
   [[nodiscard]] int find_dim(int type, std::string_view resource) const;
   // The type and the index of a resource name in pods' requests, deprecated names included.
   [[nodiscard]] std::optional<std::pair<int, int>> find_request(std::string_view resource) const;
+  // Which types (by bit) a pod uses under another name (SameHardware); kClaimsName: its resource
+  // claims.
+  struct Uses {
+    uint32_t devices = 0;
+    uint32_t amounts = 0;
+    uint32_t claims = 0;
+    [[nodiscard]] bool any() const { return (devices | amounts | claims) != 0; }
+  };
+  [[nodiscard]] Uses find_same_hardware(std::string_view resource) const;
 
  private:
   std::vector<DeviceType> types_;

@@ -8,10 +8,6 @@
 namespace plimsoll::devices {
 namespace {
 
-std::string amount_text(const DeviceType& type, int dim, int64_t amount) {
-  return dim == type.memory_dim ? binary_text(amount) : decimal_text(amount);
-}
-
 bool takes_all(const DeviceShare& share, const DeviceState& device) {
   for (int dim = 0; dim < kMaxDims; ++dim)
     if (share.amounts.get(dim) > 0 && share.amounts.get(dim) >= device.total.get(dim)) return true;
@@ -26,9 +22,10 @@ std::string rate_text(int64_t bytes) {
 std::string obstacle(const DeviceType& type, const TypeState& state, const Want& want,
                      const DeviceState& device) {
   if (!device.present) return "is not in the Device object any more, but still in use";
+  if (!device.info->problem.empty()) return "cannot be read: " + device.info->problem;
   if (!device.healthy) return "is unhealthy";
   if (device.withheld && state.blocked > 0)
-    return "counts as used: a pod's device-allocated annotation cannot be read";
+    return "counts as used: a pod may use any of them under another name";
   if (device.withheld) return "is withheld for a pod that does not say which devices it has";
   if (device.whole_users > 0) return "is held as a whole by another pod";
   if (const int dim = short_dim(type, want.per_device, device); dim >= 0) {
@@ -69,6 +66,15 @@ std::string explain_devices(const DeviceTypes& types, const NodeState& node,
             (short_by > 0 ? std::to_string(short_by) + " short" : "enough") + ": of " +
             std::to_string(state.devices.size()) + " devices " + std::to_string(fitting) +
             (fitting == 1 ? " fits\n" : " fit\n") + lines;
+  }
+  for (int t = 0; t < types.count(); ++t) {
+    const int64_t elsewhere = demand.elsewhere[static_cast<size_t>(t)];
+    if (elsewhere == 0 || node.type(t).devices.empty()) continue;
+    const ElsewhereRoom room = room_elsewhere(node.type(t));
+    text += types.type(t).name + ": " +
+            (elsewhere == kAnyNumber ? "any number" : "up to " + std::to_string(elsewhere)) +
+            " used under another name: " + std::to_string(room.given) + " are given by minor, " +
+            std::to_string(room.known ? room.left : 0) + " left\n";
   }
   return text;
 }

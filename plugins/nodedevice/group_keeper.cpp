@@ -16,6 +16,8 @@ constexpr int64_t kInitialBackoffMs = 1000;
 constexpr int64_t kMaxBackoffMs = 10'000;
 constexpr int64_t kApartMs = 1000;  // groups that fail together come back up to this much apart
 constexpr int64_t kLookRoundMs = 1000;
+constexpr int64_t kSearchMs = 1000;    // between two looks for members that were deleted
+constexpr int64_t kGatherMs = 10'000;  // for members that come back
 // How long devices of a pod whose binding failed are kept for its next attempt.
 constexpr int64_t kHeldAfterFailureMs = 60'000;
 
@@ -27,23 +29,27 @@ std::string member_name(Pod pod) {
 
 // ---- groups
 
-int GroupKeeper::Group::placed() const {
-  return static_cast<int>(std::count_if(members.begin(), members.end(), [](const auto& entry) {
-    return entry.second.state != State::kPending && !entry.second.rejected;
-  }));
+void GroupKeeper::Group::count(const Member& member, int by) {
+  if (member.state == State::kPending) {
+    if (member.has_failed) counts_.failed += by;
+    return;
+  }
+  if (member.state == State::kBound) counts_.bound += by;
+  if (member.rejected) return;
+  counts_.placed += by;
+  if (member.waits && !member.released) counts_.waiting += by;
 }
 
-int GroupKeeper::Group::waiting() const {
-  return static_cast<int>(std::count_if(members.begin(), members.end(), [](const auto& entry) {
-    const Member& member = entry.second;
-    return member.waits && !member.released && !member.rejected;
-  }));
-}
-
-std::optional<int> GroupKeeper::Group::needed() const {
+std::optional<int> GroupKeeper::Group::wanted() const {
   for (const auto& object : objects)
     if (object) return object->min_member;
   return min_available;
+}
+
+std::optional<int> GroupKeeper::Group::needed() const {
+  const auto all = wanted();
+  if (!all) return all;
+  return *all - std::clamp(excused, 0, std::max(*all - known(), 0));
 }
 
 const GroupKeeper::Group* GroupKeeper::find(std::string_view key) const {
@@ -106,8 +112,26 @@ void GroupKeeper::forget_missing(Group& group) {
     }
     if (forget_hold(uid, it->second)) host_.requeue_rejected();
     by_pod_.erase(uid);
-    it = group.members.erase(it);
+    it = group.erase(it);
   }
+}
+
+// It costs as much as there are members, and many ask: it is not done for each of them.
+void GroupKeeper::forget_missing_at_times(Group& group) {
+  if (host_.now_ms() < group.next_search_ms) return;
+  group.next_search_ms = host_.now_ms() + kSearchMs;
+  forget_missing(group);
+}
+
+// Time enough has passed for members to come back that had a node.
+void GroupKeeper::excuse(const std::string& key) {
+  Group* group = find_mutable(key);
+  if (group == nullptr) return;
+  group->is_gathering = false;
+  forget_missing(*group);
+  if (group->bound() == 0) return;
+  group->excused = group->wanted().value_or(0) - group->known();
+  wake(key);
 }
 
 // ---- who there is
@@ -120,12 +144,13 @@ void GroupKeeper::pod_waits(Pod pod) {
     pod_removed(pod.uid());
   Group& group = note(*ref);
   if (!ref->min_available) watch(ref->api);
-  if (!group.members.try_emplace(std::string(pod.uid())).second) return;
+  if (group.members.contains(pod.uid())) return;
+  group.add(pod.uid());
   by_pod_[std::string(pod.uid())] = ref->key;
   const auto needed = group.needed();
-  if (!needed || *needed < 2 || static_cast<int>(group.members.size()) < *needed) return;
-  forget_missing(group);
-  if (static_cast<int>(group.members.size()) == *needed) wake(ref->key);
+  if (!needed || *needed < 2 || group.known() < *needed) return;
+  forget_missing_at_times(group);
+  if (group.known() == *needed) wake(ref->key);
 }
 
 void GroupKeeper::pod_assigned(Pod pod) {
@@ -134,13 +159,15 @@ void GroupKeeper::pod_assigned(Pod pod) {
   if (known != by_pod_.end() && (!ref || known->second != ref->key)) pod_removed(pod.uid());
   if (!ref) return;
   Group& group = note(*ref);
-  Member& member = group.members[std::string(pod.uid())];
+  Member& known_as = group.add(pod.uid());
   by_pod_[std::string(pod.uid())] = ref->key;
-  if (forget_hold(pod.uid(), member)) host_.requeue_rejected();
-  if (member.state != State::kBound) group.failures = 0;
-  member = Member();
-  member.state = State::kBound;
-  member.node = std::string(pod.node_name());
+  if (forget_hold(pod.uid(), known_as)) host_.requeue_rejected();
+  if (known_as.state != State::kBound) group.failures = 0;
+  group.change(known_as, [&](Member& member) {
+    member = Member();
+    member.state = State::kBound;
+    member.node = std::string(pod.node_name());
+  });
   let_go_if_complete(group);
 }
 
@@ -152,7 +179,8 @@ void GroupKeeper::pod_removed(std::string_view uid) {
   Group& group = groups_.at(key);
   const auto member = group.members.find(uid);
   if (forget_hold(uid, member->second)) host_.requeue_rejected();
-  group.members.erase(member);
+  group.erase(member);
+  if (group.bound() == 0) group.excused = 0;  // who comes now begins anew
   drop_if_empty(key);
 }
 
@@ -198,43 +226,53 @@ std::optional<std::string> GroupKeeper::refuses(Pod pod) {
   // coscheduling's word for a name without an object; it does not take the pod for an ordinary one.
   if (!needed)
     return kinds_[ref->api].listed ? "PodGroup not found" : "the PodGroups are not listed yet";
-  forget_missing(group);
-  const auto known = static_cast<int>(group.members.size());
-  if (known < *needed)
-    return "cannot find enough sibling pods, current pods number: " + std::to_string(known) +
-           ", minMember of group: " + std::to_string(*needed);
+  forget_missing_at_times(group);
+  if (group.known() < group.needed()) {
+    if (group.bound() > 0 && !std::exchange(group.is_gathering, true))
+      host_.run_on_loop(kGatherMs, [this, key = ref->key] { excuse(key); });
+    return "cannot find enough sibling pods, current pods number: " +
+           std::to_string(group.known()) + ", minMember of group: " + std::to_string(*needed);
+  }
+  const bool backs_off = host_.now_ms() < group.backoff_until_ms;
+  if (backs_off && !group.refusal.empty()) return group.refusal;
   const auto self = group.members.find(pod.uid());
   const bool is_placed = self != group.members.end() && self->second.state != State::kPending;
   if (group.placed() + (is_placed ? 0 : 1) >= *needed) return std::nullopt;
-  if (host_.now_ms() < group.backoff_until_ms) return "the pod group failed recently";
+  if (backs_off) return "the pod group failed recently";
   return std::nullopt;
 }
 
-void GroupKeeper::found_no_place(Pod pod) {
+void GroupKeeper::found_no_place(Pod pod, const std::string& whole_group) {
   const auto known = by_pod_.find(pod.uid());
-  if (known == by_pod_.end() || find(known->second)->waiting() == 0) return;
+  if (known == by_pod_.end() || find(known->second)->complete()) return;
+  if (refuses(pod)) return;  // nobody has looked for a place
   // After this attempt: another plugin may yet nominate it.
-  host_.run_on_loop(
-      0, [this, key = known->second, uid = std::string(pod.uid())] { attempt_ended(key, uid); });
+  ended_.push_back({known->second, std::string(pod.uid()), whole_group});
+  host_.run_on_loop(0, [this] { attempts_ended(); });
 }
 
-void GroupKeeper::attempt_ended(const std::string& key, const std::string& uid) {
-  Group* group = find_mutable(key);
+void GroupKeeper::attempts_ended() {
+  for (const Ended& attempt : std::exchange(ended_, {})) attempt_ended(attempt);
+}
+
+void GroupKeeper::attempt_ended(const Ended& attempt) {
+  Group* group = find_mutable(attempt.key);
   if (group == nullptr || group->complete()) return;
-  const auto found = group->members.find(uid);
+  const auto found = group->members.find(attempt.uid);
   if (found == group->members.end() || found->second.state != State::kPending) return;
-  if (group->waiting() == 0) return;
-  if (is_nominated(uid)) return;  // room is being made for it
-  found->second.has_failed = true;
-  forget_missing(*group);
-  const auto possible =
-      std::count_if(group->members.begin(), group->members.end(), [](const auto& entry) {
-        return entry.second.state != State::kPending || !entry.second.has_failed;
-      });
-  if (possible >= group->needed().value_or(0)) return;
-  const Pod pod = host_.pod_by_uid(uid);
-  give_up(*group, "PodGroup " + key + " gets rejected due to Pod " +
-                      (pod ? member_name(pod) : uid) + " is unschedulable");
+  if (is_nominated(attempt.uid)) return;  // room is being made for it
+  group->change(found->second, [](Member& member) { member.has_failed = true; });
+  forget_missing_at_times(*group);
+  const bool may_do_without = group->known() - group->failed() >= group->needed().value_or(0);
+  if (attempt.whole_group.empty() && may_do_without) {
+    if (group->waiting() == 0) try_one(*group);
+    return;
+  }
+  const Pod pod = host_.pod_by_uid(attempt.uid);
+  give_up(*group,
+          "PodGroup " + attempt.key + " gets rejected due to Pod " +
+              (pod ? member_name(pod) : attempt.uid) + " is unschedulable",
+          attempt.whole_group);
 }
 
 bool GroupKeeper::is_nominated(std::string_view uid) const {
@@ -250,11 +288,14 @@ bool GroupKeeper::is_nominated(std::string_view uid) const {
 void GroupKeeper::reserved(Pod pod, std::string_view node) {
   const auto known = by_pod_.find(pod.uid());
   if (known == by_pod_.end()) return;
-  Member& member = groups_.at(known->second).members.at(std::string(pod.uid()));
-  forget_hold(pod.uid(), member);
-  member = Member();
-  member.state = State::kReserved;
-  member.node = std::string(node);
+  Group& group = groups_.at(known->second);
+  Member& reserves = group.members.at(std::string(pod.uid()));
+  forget_hold(pod.uid(), reserves);
+  group.change(reserves, [&](Member& member) {
+    member = Member();
+    member.state = State::kReserved;
+    member.node = std::string(node);
+  });
 }
 
 Status GroupKeeper::permit(Pod pod, int64_t& timeout_ms) {
@@ -268,7 +309,7 @@ Status GroupKeeper::permit(Pod pod, int64_t& timeout_ms) {
   timeout_ms = group.wait_ms > 0 ? group.wait_ms : kDefaultWaitMs;
   for (const auto& object : group.objects)
     if (object && object->wait_ms > 0) timeout_ms = object->wait_ms;
-  group.members.at(std::string(pod.uid())).waits = true;
+  group.change(group.members.at(std::string(pod.uid())), [](Member& self) { self.waits = true; });
   // The others come now, not when their turn would be: the less gets in between, the better.
   for (const auto& [uid, member] : group.members)
     if (member.state == State::kPending) host_.activate(uid);
@@ -283,7 +324,8 @@ void GroupKeeper::unreserved(Pod pod) {
   Member& member = group.members.at(std::string(pod.uid()));
   if (member.state == State::kPending) found_no_place(pod);  // another plugin failed to reserve
   if (member.state != State::kReserved) return;
-  const Member before = std::exchange(member, Member());
+  const Member before = member;
+  group.change(member, [](Member& self) { self = Member(); });
   if (before.rejected) return;  // give_up() has seen to the rest
   if (!before.released) {
     give_up(group,
@@ -311,33 +353,51 @@ void GroupKeeper::let_go_if_complete(Group& group) {
   group.backoff_until_ms = 0;
   bool freed = false;
   for (auto& [uid, member] : group.members) {
-    member.has_failed = false;
+    if (member.has_failed) group.change(member, [](Member& self) { self.has_failed = false; });
     if (member.state == State::kPending && member.hold && member.hold->until_ms == 0)
       freed = forget_hold(uid, member) || freed;
     if (member.state != State::kReserved || member.released || member.rejected) continue;
-    member.released = true;
+    group.change(member, [](Member& self) { self.released = true; });
     if (member.waits) host_.allow_waiting(uid);
   }
   if (freed) host_.requeue_rejected();
 }
 
-void GroupKeeper::back_off(Group& group) {
+void GroupKeeper::back_off(Group& group, const std::string& refusal) {
   const int64_t delay = std::min(kInitialBackoffMs << std::min(group.failures, 10), kMaxBackoffMs) +
                         static_cast<int64_t>(std::hash<std::string>{}(group.key) % kApartMs);
   ++group.failures;
+  group.refusal = refusal;
+  for (auto& [uid, member] : group.members)
+    if (member.has_failed) group.change(member, [](Member& self) { self.has_failed = false; });
   group.backoff_until_ms = host_.now_ms() + delay;
-  host_.run_on_loop(delay, [this, key = group.key] { wake(key); });
+  host_.run_on_loop(delay, [this, key = group.key] {
+    const Group* left_alone = find(key);
+    if (left_alone != nullptr && host_.now_ms() >= left_alone->backoff_until_ms)
+      try_one(*left_alone);
+  });
 }
 
-void GroupKeeper::give_up(Group& group, const std::string& why) {
-  back_off(group);
+void GroupKeeper::give_up(Group& group, const std::string& why, const std::string& refusal) {
+  back_off(group, refusal);
   for (auto& [uid, member] : group.members) {
-    member.has_failed = false;
     if (!member.waits || member.released || member.rejected) continue;
-    member.rejected = true;
+    group.change(member, [](Member& self) { self.rejected = true; });
     host_.reject_waiting(uid, why);
   }
   if (forget_holds(group)) host_.requeue_rejected();
+}
+
+// Tries a member that has no place and was not seen to find none. If it finds one it calls the
+// others; else they need not be told again what they were told.
+void GroupKeeper::try_one(const Group& group) {
+  const auto can = [&](const auto& entry) {
+    if (entry.second.state != State::kPending || entry.second.has_failed) return false;
+    const Pod pod = host_.pod_by_uid(entry.first);  // nobody tells of those that were deleted
+    return pod && !pod.terminating();
+  };
+  const auto one = std::find_if(group.members.begin(), group.members.end(), can);
+  if (one != group.members.end()) host_.activate(one->first);
 }
 
 // Tries all members that have no place.
@@ -371,8 +431,7 @@ void GroupKeeper::look_round() {
     const bool waits = group.waiting() > 0;
     if (!holds && !waits) continue;
     forget_missing(group);
-    const auto needed = group.needed().value_or(0);
-    if (waits && !group.complete() && static_cast<int>(group.members.size()) < needed)
+    if (waits && !group.complete() && group.known() < group.needed().value_or(0))
       give_up(group, "PodGroup " + key + " gets rejected: it has too few members left");
     again = true;
   }

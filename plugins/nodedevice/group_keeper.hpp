@@ -10,6 +10,12 @@
 // differs from group to group, so that two groups in one another's way do not meet again and again.
 // So it is if bindings fail until too few are left; what they had is kept for them then.
 //
+// Where members with a node are gone (they have done their work, or come back), the others are not
+// held back for ever: after 10 s without enough members the group needs no more than there are, as
+// long as one of those who were bound is left.
+//
+// What is asked at every event costs the same however many members there are.
+//
 // One for the process; loop only, except that Filter, Score and explain read it while the loop
 // waits. Nothing is kept over a restart: who is bound is told again, all others are tried again.
 
@@ -43,12 +49,15 @@ class GroupKeeper {
   void object_event(const sdk::ObjectEvent& event);
 
   // ---- one attempt of a pod
+  // The attempts before this one are over: what they found out counts.
+  void attempts_ended();
   // Why a pod is not tried now, from a bounded set of texts; nothing: it belongs to no group, or
   // its group has enough members.
   std::optional<std::string> refuses(sdk::Pod pod);
   // No node takes the pod. If the group cannot do without it, and no room is being made for it, all
-  // who wait are rejected.
-  void found_no_place(sdk::Pod pod);
+  // who wait are rejected, and the group is left alone. `whole_group`: why no node takes the group,
+  // which its other members need not find out again meanwhile; empty: it is about this pod only.
+  void found_no_place(sdk::Pod pod, const std::string& whole_group = {});
   void reserved(sdk::Pod pod, std::string_view node);
   // Success, or Wait for the rest of the group.
   sdk::Status permit(sdk::Pod pod, int64_t& timeout_ms);
@@ -68,7 +77,7 @@ class GroupKeeper {
     bool waits = false;        // reserved: on Permit, for the rest of the group
     bool released = false;     // reserved, and let go: the group was complete
     bool rejected = false;     // reserved, and on its way back to the queue
-    bool has_failed = false;   // pending: found no place since somebody waits
+    bool has_failed = false;   // pending: found no place since the group was last left alone
     std::optional<Hold> hold;  // pending: devices are held for it
   };
   struct Group {
@@ -79,12 +88,46 @@ class GroupKeeper {
     int64_t wait_ms = 0;               // the same
     int failures = 0;
     int64_t backoff_until_ms = 0;
+    std::string refusal;         // until then, what every member is told; empty: nothing
+    int excused = 0;             // of those it needs: they were there, and do not come back
+    bool is_gathering = false;   // excuse() is going to be called
+    int64_t next_search_ms = 0;  // not before, for members that were deleted
 
-    // How many have a node, those on their way back left out.
-    [[nodiscard]] int placed() const;
-    [[nodiscard]] int waiting() const;  // of them, on Permit for the rest of the group
-    [[nodiscard]] std::optional<int> needed() const;  // nothing: nobody says
+    // How many members have a node, those on their way back left out.
+    [[nodiscard]] int placed() const { return counts_.placed; }
+    [[nodiscard]] int waiting() const { return counts_.waiting; }  // of them, on Permit
+    [[nodiscard]] int bound() const { return counts_.bound; }      // of them, for good
+    [[nodiscard]] int failed() const { return counts_.failed; }    // pending, without a place
+    [[nodiscard]] int known() const { return static_cast<int>(members.size()); }
+    [[nodiscard]] std::optional<int> wanted() const;  // as somebody says; nothing: nobody does
+    [[nodiscard]] std::optional<int> needed() const;  // of them, those that are not excused
     [[nodiscard]] bool complete() const { return needed() && placed() >= *needed(); }
+
+    // Members come, change and go by these only: they are counted.
+    Member& add(std::string_view uid) {
+      const auto [member, is_new] = members.try_emplace(std::string(uid));
+      if (is_new) count(member->second, 1);
+      return member->second;
+    }
+    template <typename Change>
+    void change(Member& member, const Change& how) {
+      count(member, -1);
+      how(member);
+      count(member, 1);
+    }
+    auto erase(std::map<std::string, Member, std::less<>>::iterator member) {
+      count(member->second, -1);
+      return members.erase(member);
+    }
+
+   private:
+    void count(const Member& member, int by);
+    struct Counts {
+      int placed = 0;
+      int waiting = 0;
+      int bound = 0;
+      int failed = 0;
+    } counts_;
   };
   // The pod's group; null: none.
   [[nodiscard]] const Group* of(sdk::Pod pod) const;
@@ -112,13 +155,21 @@ class GroupKeeper {
   Group* find_mutable(std::string_view key);
   void watch(size_t api);
   void forget_missing(Group& group);
+  void forget_missing_at_times(Group& group);
+  void excuse(const std::string& key);
   bool forget_hold(std::string_view uid, Member& member);
   bool forget_holds(Group& group);
   void let_go_if_complete(Group& group);
-  void back_off(Group& group);  // and tries it again afterwards
-  void give_up(Group& group, const std::string& why);
+  void back_off(Group& group, const std::string& refusal = {});  // and tries it again afterwards
+  void give_up(Group& group, const std::string& why, const std::string& refusal = {});
   void wake(const std::string& key);
-  void attempt_ended(const std::string& key, const std::string& uid);
+  void try_one(const Group& group);
+  struct Ended {
+    std::string key;
+    std::string uid;
+    std::string whole_group;
+  };
+  void attempt_ended(const Ended& attempt);
   [[nodiscard]] bool is_nominated(std::string_view uid) const;
   void watch_over();
   void look_round();
@@ -134,6 +185,7 @@ class GroupKeeper {
     bool listed = false;
   };
   std::array<Kind, kPodGroupApis.size()> kinds_{};
+  std::vector<Ended> ended_;  // attempts that found no place
   size_t next_clean_up_ = 64;
   bool looking_round_ = false;
 };

@@ -34,6 +34,14 @@ bool all_alike(std::span<const Seeker> seekers) {
                      [&](const Seeker& seeker) { return seeker.shape == seekers[0].shape; });
 }
 
+// For how many there is room, of seekers that are all alike: who is placed on one node leaves as
+// much of the others.
+int64_t room_of(const std::vector<Placement>& by_slot) {
+  int64_t count = 0;
+  for (const Placement& placement : by_slot) count += placement.count;
+  return count;
+}
+
 // The best nodes first.
 std::vector<uint32_t> in_order(const std::vector<Placement>& by_slot, size_t seekers) {
   std::vector<uint32_t> slots;
@@ -50,7 +58,7 @@ std::vector<uint32_t> in_order(const std::vector<Placement>& by_slot, size_t see
 void drop_placed(const Placement& placement, std::vector<Seeker>& seekers) {
   std::vector<Seeker> left;
   for (size_t i = 0; i < seekers.size(); ++i)
-    if (!placement.given[i]) left.push_back(std::move(seekers[i]));
+    if (!placement.gives(i)) left.push_back(std::move(seekers[i]));
   seekers = std::move(left);
 }
 
@@ -62,7 +70,9 @@ GroupPlacer::GroupPlacer(const sdk::Host& host, DeviceStore& store, const Alloca
       store_(store),
       allocator_(allocator),
       demand_of_(std::move(demand_of)),
-      excluded_(std::move(excluded)) {}
+      excluded_(std::move(excluded)),
+      plans_(host.counter("pod_group_plans_total",
+                          "How often all nodes were looked at for room for a pod group", {})) {}
 
 Seeker GroupPlacer::seeker(Pod pod, std::shared_ptr<const PodDemand> demand) const {
   Seeker made;
@@ -74,6 +84,8 @@ Seeker GroupPlacer::seeker(Pod pod, std::shared_ptr<const PodDemand> demand) con
     made.requests.emplace_back(request.index, request.value);
     made.shape += std::string(sdk::view(request.name)) + "=" + std::to_string(request.value) + ",";
   }
+  // Whom it may evict.
+  made.shape += std::to_string(pod->priority) + "/" + std::to_string(pod->preemption_policy) + ",";
   for (std::string_view key : {kHintAnnotation, kJointAnnotation, kPartitionAnnotation}) {
     const std::string_view text = pod.annotation(key).value_or("");
     made.shape += std::to_string(text.size()) + ":" + std::string(text);
@@ -102,8 +114,8 @@ std::shared_ptr<GroupAttempt> GroupPlacer::look(Pod pod) const {
   return made;
 }
 
-std::shared_ptr<GroupAttempt> GroupPlacer::begin(Pod pod, std::shared_ptr<const PodDemand> demand,
-                                                 std::string& refusal) const {
+std::shared_ptr<GroupAttempt> GroupPlacer::begin(Pod pod,
+                                                 std::shared_ptr<const PodDemand> demand) const {
   auto made = look(pod);
   if (made == nullptr) return nullptr;
   const GroupKeeper::Group& group = *store_.groups().of(pod);
@@ -124,20 +136,18 @@ std::shared_ptr<GroupAttempt> GroupPlacer::begin(Pod pod, std::shared_ptr<const 
   std::stable_sort(
       made->seekers.begin() + 1, made->seekers.end(),
       [](const Seeker& a, const Seeker& b) { return devices_asked(a) > devices_asked(b); });
+  made->alike = all_alike(made->seekers);
   made->by_slot = look_at_all(*made, pod, false);
   // Only of members that are all alike it is certain that there is no other way to place them.
-  if (group.complete() || !all_alike(made->seekers)) return made;
+  if (group.complete() || !made->alike) return made;
   const auto held = std::count_if(group.members.begin(), group.members.end(),
                                   [](const auto& entry) { return entry.second.hold.has_value(); });
   const int missing =
       group.needed().value_or(0) - group.placed() - static_cast<int>(held) - without_devices;
-  const auto enough = [&](const std::vector<Placement>& by_slot, bool evicting) {
-    return room_for(*made, pod, by_slot, evicting) >= missing;
-  };
-  if (enough(made->by_slot, false)) return made;
+  if (room_of(made->by_slot) >= missing) return made;
   const bool evicts = pod->preemption_policy != PLIMSOLL_PREEMPT_NEVER;
-  if (!evicts || !enough(look_at_all(*made, pod, true), true))
-    refusal = "not enough devices for all members of the pod group";
+  if (!evicts || room_of(look_at_all(*made, pod, true)) < missing)
+    made->refusal = "not enough devices for all members of the pod group";
   return made;
 }
 
@@ -173,38 +183,27 @@ NodeRoom GroupPlacer::room(const GroupAttempt& group, Node node, const Pod* evic
 }
 
 Placement GroupPlacer::place(const GroupAttempt& group, Pod pod, uint32_t slot,
-                             std::span<const Seeker> seekers, bool evicting) const {
+                             std::span<const Seeker> seekers, bool alike, bool evicting) const {
   const Node node = host_.node(slot);
   const Seeker& first = seekers.front();
   if (!node || node.object().unschedulable != 0) return {};
   if (first.demand != nullptr && excluded_(pod, *first.demand, slot)) return {};
   // Most nodes have no room for even one.
   const NodeState* state = store_.accounts().at_slot(slot);
-  if (!evicting && all_alike(seekers) && state != nullptr && first.demand != nullptr &&
+  if (!evicting && alike && state != nullptr && first.demand != nullptr &&
       !allocator_.check(*state, store_.facts(slot).labels(), *first.demand).fits())
     return {};
   return place_together(store_.accounts().types(), allocator_,
-                        room(group, node, evicting ? &pod : nullptr), seekers);
+                        room(group, node, evicting ? &pod : nullptr), seekers, alike);
 }
 
 std::vector<Placement> GroupPlacer::look_at_all(const GroupAttempt& group, Pod pod,
                                                 bool evicting) const {
+  plans_.add(1);
   std::vector<Placement> by_slot(host_.slot_count());
   for (uint32_t slot = 0; slot < by_slot.size(); ++slot)
-    by_slot[slot] = place(group, pod, slot, group.seekers, evicting);
+    by_slot[slot] = place(group, pod, slot, group.seekers, group.alike, evicting);
   return by_slot;
-}
-
-// For how many of the seekers there is room at the same time.
-int GroupPlacer::room_for(const GroupAttempt& group, Pod pod, const std::vector<Placement>& by_slot,
-                          bool evicting) const {
-  Seekers left = group.seekers;
-  for (const uint32_t slot : in_order(by_slot, left.size())) {
-    if (left.empty()) break;
-    const Placement placement = place(group, pod, slot, left, evicting);
-    if (placement.count > 0) drop_placed(placement, left);
-  }
-  return static_cast<int>(group.seekers.size() - left.size());
 }
 
 void GroupPlacer::without_holds(const GroupAttempt& group, NodeState& node) const {
@@ -266,8 +265,8 @@ Verdict GroupPlacer::allocate(const GroupAttempt& group, Pod pod, Node node, con
     }
   }
   // The first one of the group here: its place is the one that it has among all that fit.
-  const Placement placement = place(group, pod, node.slot(), group.seekers, false);
-  if (!placement.given.empty() && placement.given[0] && !placement.given[0]->empty() &&
+  const Placement placement = place(group, pod, node.slot(), group.seekers, group.alike, false);
+  if (placement.gives(0) && !placement.given[0]->empty() &&
       choose(kept_to(real, *placement.given[0]), allocation).fits())
     return {};
   if (const Verdict verdict = choose(real, allocation); verdict.fits()) return verdict;
@@ -279,11 +278,11 @@ void GroupPlacer::hold_on(const GroupAttempt& group, uint32_t slot, Pod pod,
                           Seekers& seekers) const {
   const NodeState* state = store_.accounts().at_slot(slot);
   if (seekers.empty() || state == nullptr || state->unmanaged()) return;
-  const Placement placement = place(group, pod, slot, seekers, false);
+  const Placement placement = place(group, pod, slot, seekers, all_alike(seekers), false);
   if (placement.count == 0) return;
   const std::string node(host_.node(slot).name());
   for (size_t i = 0; i < seekers.size(); ++i)
-    if (placement.given[i])
+    if (placement.gives(i))
       store_.groups().hold(group.key, seekers[i].uid, node, *placement.given[i]);
   drop_placed(placement, seekers);
 }

@@ -25,8 +25,12 @@ struct GroupAttempt {
   std::vector<uint32_t> fellows;     // nodes where other members are, sorted
   std::vector<uint32_t> hold_slots;  // nodes where devices are held for the group, sorted
   std::vector<Seeker> seekers;       // this pod first, then those for whom nothing is held
+  bool alike = true;                 // these are all of one shape
   std::vector<Placement> by_slot;    // how many of them fit where; empty: not asked
   std::vector<uint32_t> feasible;    // nodes that passed all filters, if there were several
+  std::string
+      refusal;  // why no node takes the group: there cannot be room for it, not even without
+                // the pods of lower priority that this one may evict; empty: there may be
 };
 
 class GroupPlacer {
@@ -39,11 +43,9 @@ class GroupPlacer {
   GroupPlacer(const sdk::Host& host, DeviceStore& store, const Allocator& allocator,
               DemandOf demand_of, Excluded excluded);
 
-  // Null: the pod belongs to no group. `refusal`: not empty if there cannot be room for the group,
-  // not even without the pods of lower priority that it may evict.
+  // Null: the pod belongs to no group.
   [[nodiscard]] std::shared_ptr<GroupAttempt> begin(sdk::Pod pod,
-                                                    std::shared_ptr<const PodDemand> demand,
-                                                    std::string& refusal) const;
+                                                    std::shared_ptr<const PodDemand> demand) const;
   // The same without looking for room: for hints.
   [[nodiscard]] std::shared_ptr<GroupAttempt> look(sdk::Pod pod) const;
 
@@ -67,9 +69,7 @@ class GroupPlacer {
   [[nodiscard]] NodeRoom room(const GroupAttempt& group, sdk::Node node,
                               const sdk::Pod* evicting) const;
   [[nodiscard]] Placement place(const GroupAttempt& group, sdk::Pod pod, uint32_t slot,
-                                std::span<const Seeker> seekers, bool evicting) const;
-  [[nodiscard]] int room_for(const GroupAttempt& group, sdk::Pod pod,
-                             const std::vector<Placement>& by_slot, bool evicting) const;
+                                std::span<const Seeker> seekers, bool alike, bool evicting) const;
   [[nodiscard]] std::vector<Placement> look_at_all(const GroupAttempt& group, sdk::Pod pod,
                                                    bool evicting) const;
   void hold_on(const GroupAttempt& group, uint32_t slot, sdk::Pod pod, Seekers& seekers) const;
@@ -79,6 +79,7 @@ class GroupPlacer {
   const Allocator& allocator_;
   DemandOf demand_of_;
   Excluded excluded_;
+  sdk::CounterMetric plans_;
 };
 
 }  // namespace plimsoll::devices

@@ -25,15 +25,15 @@ void take(const Seeker& seeker, std::vector<int64_t>& free) {
 
 // One after the other.
 Placement place_in_order(const Allocator& allocator, const NodeRoom& room,
-                         std::span<const Seeker> seekers) {
+                         std::span<const Seeker> seekers, bool alike) {
   Placement placement;
-  placement.given.resize(seekers.size());
   NodeState node = room.devices;
   const bool managed = !node.unmanaged();
   std::vector<int64_t> free = room.free;
   const Seeker* refused = nullptr;
-  for (size_t i = 0; i < seekers.size(); ++i) {
-    const Seeker& seeker = seekers[i];
+  for (const Seeker& seeker : seekers) {
+    if (alike && static_cast<size_t>(placement.count) < placement.given.size()) break;
+    auto& given = placement.given.emplace_back();
     if (!fits_vectors(seeker, free, managed)) continue;
     Allocation allocation;
     if (managed && seeker.demand != nullptr) {
@@ -46,7 +46,7 @@ Placement place_in_order(const Allocator& allocator, const NodeRoom& room,
       node.add(allocation);
     }
     take(seeker, free);
-    placement.given[i] = std::move(allocation);
+    given = std::move(allocation);
     ++placement.count;
   }
   return placement;
@@ -98,7 +98,7 @@ void gather(const DeviceTypes& types, const Allocator& allocator, const NodeRoom
             std::span<const Seeker> seekers, Placement& placement) {
   const Seeker* model = nullptr;
   int64_t count = 0;
-  for (size_t i = 0; i < seekers.size(); ++i) {
+  for (size_t i = 0; i < placement.given.size(); ++i) {
     if (!placement.given[i] || seekers[i].demand == nullptr) continue;
     if (model != nullptr && model->shape != seekers[i].shape) return;
     model = &seekers[i];
@@ -114,7 +114,7 @@ void gather(const DeviceTypes& types, const Allocator& allocator, const NodeRoom
   if (!allocator.allocate(room.devices, room.labels, all, set).fits()) return;
   NodeState node = kept_to(room.devices, set);
   std::vector<std::optional<Allocation>> given(placement.given.size());
-  for (size_t i = 0; i < seekers.size(); ++i) {
+  for (size_t i = 0; i < placement.given.size(); ++i) {
     if (!placement.given[i]) continue;
     given[i].emplace();
     if (seekers[i].demand == nullptr) continue;
@@ -164,8 +164,8 @@ NodeState kept_to(NodeState node, const Allocation& within) {
 }
 
 Placement place_together(const DeviceTypes& types, const Allocator& allocator, const NodeRoom& room,
-                         std::span<const Seeker> seekers) {
-  Placement placement = place_in_order(allocator, room, seekers);
+                         std::span<const Seeker> seekers, bool alike) {
+  Placement placement = place_in_order(allocator, room, seekers, alike);
   if (placement.count == 0) return placement;
   if (!room.devices.unmanaged()) gather(types, allocator, room, seekers, placement);
   measure(types, room, placement);

@@ -34,8 +34,10 @@ struct NodeRoom {
 
 // Who of the members gets what on that node.
 struct Placement {
-  std::vector<std::optional<Allocation>> given;  // by position among the seekers; nothing: no room
-  int count = 0;                                 // of those with room
+  // By position among the seekers, up to the last who was looked at; nothing: no room.
+  std::vector<std::optional<Allocation>> given;
+  [[nodiscard]] bool gives(size_t i) const { return i < given.size() && given[i]; }
+  int count = 0;   // of those with room
   int zones = 0;   // NUMA zones that the group's devices on this node are in, fellows' included
   int places = 0;  // PCIe ids, the same
   int idle = 0;    // devices that stay unused, in percent of all: 100 is an empty node
@@ -43,9 +45,11 @@ struct Placement {
 
 // In the order of `seekers`, as many as fit. If all who fit ask for the same number of whole
 // devices, these are first chosen as one set, as near together as the allocator can, and then
-// divided: what one pod would get, several get.
+// divided: what one pod would get, several get. `alike`: they are all of one shape, so after the
+// first for whom there is no room nobody is looked at.
 [[nodiscard]] Placement place_together(const DeviceTypes& types, const Allocator& allocator,
-                                       const NodeRoom& room, std::span<const Seeker> seekers);
+                                       const NodeRoom& room, std::span<const Seeker> seekers,
+                                       bool alike = false);
 
 // The node with nothing to give but these devices (of their types).
 [[nodiscard]] NodeState kept_to(NodeState node, const Allocation& within);

@@ -15,13 +15,12 @@ class Matrix {
   template <typename Use>
   void for_each_pair(const std::vector<int32_t>& minors, const Use& use) {
     const auto size = static_cast<int>(links_.minors.size());
-    for (const int32_t first : minors) {
-      const int a = links_.vertex(first);
-      for (const int32_t second : minors) {
-        const int b = links_.vertex(second);
-        if (a >= 0 && b >= 0 && a != b) use(rates_[static_cast<size_t>(a * size + b)]);
-      }
-    }
+    std::vector<int> there;
+    for (const int32_t minor : minors)
+      if (const int vertex = links_.vertex(minor); vertex >= 0) there.push_back(vertex);
+    for (const int a : there)
+      for (const int b : there)
+        if (a != b) use(rates_[static_cast<size_t>(a * size + b)]);
   }
 
   // Takes over what is not known yet.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "plugins/nodedevice/device_request.hpp"
+
 namespace plimsoll::devices {
 namespace {
 
@@ -56,20 +58,52 @@ void summarise(TypeState& type) {
 
 }  // namespace
 
-Amounts NodeState::free_of(int type_index, const DeviceState& device) const {
+Amounts DeviceShare::asked() const {
+  Amounts asked = amounts;
+  for (int dim = 0; dim < kMaxDims; ++dim)
+    if ((follows >> dim & 1U) != 0) asked.clear(dim);
+  return asked;
+}
+
+void DeviceShare::keep_only(const DeviceType& type, const Amounts& each) {
+  const bool percent_follows = type.ratio_dim >= 0 && amounts.has(type.ratio_dim) &&
+                               each.has(type.memory_dim) && !each.has(type.ratio_dim);
+  const int64_t percent = amounts.get(type.ratio_dim);
+  amounts = each;
+  follows = 0;
+  if (!percent_follows) return;
+  amounts.set(type.ratio_dim, percent);
+  follows = 1U << type.ratio_dim;
+}
+
+Amounts NodeState::follows_of(int type_index, const DeviceState& device) const {
+  Amounts follows;
+  if (type_index >= device_types_->count()) return follows;
+  const DeviceType& type = device_types_->type(type_index);
+  if (type.memory_dim < 0) return follows;
+  const int64_t bytes = device.total.get(type.memory_dim);
+  if (bytes <= 0) return follows;
+  if (device.ratio_alone > 0)
+    follows.set(type.memory_dim, bytes_of_ratio(device.ratio_alone, bytes));
+  if (device.bytes_alone > 0) {
+    // Each share's percent is rounded up, so together they may be more than their bytes come to,
+    // and others read the annotations: what these say must stay within 100. Nobody may say more
+    // than rounding explains.
+    const int64_t least = bytes_to_ratio(device.bytes_alone, bytes);
+    follows.set(type.ratio_dim,
+                std::clamp(device.percent_said, least, least + device.shares_of_bytes - 1));
+  }
+  return follows;
+}
+
+Amounts NodeState::free_of(const DeviceState& device) {
   Amounts free;
   if (!device.healthy) return free;
   free.present = device.total.present;
   if (device.whole_users > 0) return free;
-  Amounts used = device.used;
-  if (type_index < device_types_->count()) {
-    const int memory = device_types_->type(type_index).memory_dim;
-    if (memory >= 0 && device.ratio_alone > 0)
-      used.value[static_cast<size_t>(memory)] +=
-          bytes_of_ratio(device.ratio_alone, device.total.get(memory));
-  }
   for (size_t dim = 0; dim < free.value.size(); ++dim)
-    free.value[dim] = std::max<int64_t>(device.total.value[dim] - used.value[dim], 0);
+    free.value[dim] = std::max<int64_t>(
+        device.total.value[dim] - device.used.value[dim] - device.follows.value[dim], 0);
   return free;
 }
 
@@ -80,12 +114,19 @@ const DeviceState* TypeState::find(int32_t minor) const {
 
 DeviceState& NodeState::device(int type_index, int32_t minor) {
   auto& devices = at(type_index).devices;
-  auto it = std::partition_point(devices.begin(), devices.end(), by_minor(minor));
-  if (it == devices.end() || it->minor != minor) {
-    it = devices.emplace(it);
-    it->minor = minor;
-  }
-  return *it;
+  return *std::partition_point(devices.begin(), devices.end(), by_minor(minor));
+}
+
+void NodeState::add_devices(int type_index, std::vector<int32_t> minors) {
+  TypeState& type = at(type_index);
+  std::sort(minors.begin(), minors.end());
+  minors.erase(std::unique(minors.begin(), minors.end()), minors.end());
+  std::erase_if(minors, [&](int32_t minor) { return type.find(minor) != nullptr; });
+  if (minors.empty()) return;
+  const auto before = static_cast<std::ptrdiff_t>(type.devices.size());
+  for (const int32_t minor : minors) type.devices.emplace_back().minor = minor;
+  std::inplace_merge(type.devices.begin(), type.devices.begin() + before, type.devices.end(),
+                     [](const DeviceState& a, const DeviceState& b) { return a.minor < b.minor; });
 }
 
 void NodeState::set_object(std::shared_ptr<const NodeDevices> devices) {
@@ -114,6 +155,9 @@ void NodeState::set_object(std::shared_ptr<const NodeDevices> devices) {
         if (info.has_topology) pcie_ids.push_back(info.pcie_id);
     std::sort(pcie_ids.begin(), pcie_ids.end());
     pcie_ids.erase(std::unique(pcie_ids.begin(), pcie_ids.end()), pcie_ids.end());
+    std::vector<int32_t> minors;
+    for (const DeviceInfo& info : object->devices(t)) minors.push_back(info.minor);
+    add_devices(t, std::move(minors));
     for (const DeviceInfo& info : object->devices(t)) {
       DeviceState& state = device(t, info.minor);
       state.present = true;
@@ -140,16 +184,30 @@ void NodeState::resolve_links() {
 
 void NodeState::apply(const Allocation& allocation, bool adding) {
   uint32_t touched = 0;
+  std::array<std::vector<int32_t>, kMaxTypes> minors;
+  for (const DeviceShare& share : allocation)
+    minors[static_cast<size_t>(share.type)].push_back(share.minor);
+  for (int t = 0; t < kMaxTypes; ++t) add_devices(t, std::move(minors[static_cast<size_t>(t)]));
   for (const DeviceShare& share : allocation) {
     DeviceState& state = device(share.type, share.minor);
     touched |= 1U << share.type;
     shares += adding ? 1 : -1;
     if (share.whole) state.whole_users += adding ? 1 : -1;
     const DeviceType& type = device_types_->type(share.type);
-    if (type.memory_dim >= 0 && share.amounts.get(type.memory_dim) == 0)
-      state.ratio_alone += (adding ? 1 : -1) * share.amounts.get(type.ratio_dim);
+    const Amounts asked = share.asked();
+    if (type.memory_dim >= 0) {
+      const int64_t bytes = asked.get(type.memory_dim);
+      const int64_t ratio = asked.get(type.ratio_dim);
+      if (bytes == 0) state.ratio_alone += adding ? ratio : -ratio;
+      if (ratio == 0 && bytes > 0) {
+        const int64_t said = std::min<int64_t>(share.amounts.get(type.ratio_dim), 100);
+        state.bytes_alone += adding ? bytes : -bytes;
+        state.shares_of_bytes += adding ? 1 : -1;
+        state.percent_said += adding ? said : -said;
+      }
+    }
     for (size_t dim = 0; dim < state.used.value.size(); ++dim)
-      state.used.value[dim] += adding ? share.amounts.value[dim] : -share.amounts.value[dim];
+      state.used.value[dim] += adding ? asked.value[dim] : -asked.value[dim];
     for (const VirtualFunction& vf : share.vfs) {
       auto& in_use = state.vfs_in_use;
       if (adding) {
@@ -219,8 +277,9 @@ void NodeState::refresh(int type_index) {
   for (DeviceState& state : type.devices) {
     state.in_use = state.whole_users > 0 || !state.used.is_zero() || !state.vfs_in_use.empty();
     state.withheld = type.blocked > 0;
-    state.free = free_of(type_index, state);
-    if (state.present) {
+    state.follows = follows_of(type_index, state);
+    state.free = free_of(state);
+    if (state.present && state.info->problem.empty()) {
       type.has_tree = true;
       all_have_topology = all_have_topology && state.info->has_topology;
     }

@@ -20,7 +20,16 @@ struct DeviceShare {
   int32_t minor = 0;
   bool whole = false;  // all of it, however much that is: amounts do not matter then
   Amounts amounts;
+  // Dimensions of the amounts that the pod did not ask for: they follow from others. NodeState
+  // counts the percent among them, within what the bytes can come to, and works out the bytes
+  // itself.
+  uint32_t follows = 0;
   std::vector<VirtualFunction> vfs;
+
+  // The amounts without those that follow from others.
+  [[nodiscard]] Amounts asked() const;
+  // Leaves of the amounts what the pod asks for of each device, and the percent if it follows.
+  void keep_only(const DeviceType& type, const Amounts& each);
 
   bool operator==(const DeviceShare&) const = default;
 };
@@ -39,10 +48,14 @@ struct DeviceState {
   int numa = -1;
   int pcie = -1;  // dense number of its PCIe id on this node; ordered as the ids are
   int whole_users = 0;
-  Amounts total;                        // as reported; empty when it is not healthy
-  Amounts used;                         // sum of the shares, whether or not it is present
-  int64_t ratio_alone = 0;              // of it: percent of shares that do not say the bytes
-  Amounts free;                         // total minus used, never below 0: what may be given away
+  Amounts total;             // as reported; empty when it is not healthy
+  Amounts used;              // sum of what the shares were asked for, even if it is not present
+  int64_t ratio_alone = 0;   // of it: percent of shares that do not say the bytes
+  int64_t bytes_alone = 0;   // and bytes of those that do not ask for percent, ...
+  int shares_of_bytes = 0;   // how many these are, ...
+  int64_t percent_said = 0;  // and the percent that their allocations give
+  Amounts follows;  // the bytes of the former, the percent of the latter: of the size it has now
+  Amounts free;     // total minus these two, never below 0: what may be given away
   std::vector<std::string> vfs_in_use;  // bus ids
   const DeviceInfo* info = nullptr;     // in NodeState::object; null when it is not present
 };
@@ -133,12 +146,15 @@ class NodeState {
   void set_named_for_unknown(int type_index, std::vector<int32_t> minors);
 
  private:
-  // Of bytes and percent of the same memory, bytes are the truth: what a share says in percent only
-  // is taken from the bytes.
-  [[nodiscard]] Amounts free_of(int type_index, const DeviceState& device) const;
+  [[nodiscard]] Amounts follows_of(int type_index, const DeviceState& device) const;
+  [[nodiscard]] static Amounts free_of(const DeviceState& device);
   TypeState& at(int index) { return types_[static_cast<size_t>(index)]; }
   void apply(const Allocation& allocation, bool adding);
+  // One that is there.
   DeviceState& device(int type_index, int32_t minor);
+  // Those of these minors that are not there, all at once: one by one, each would move all behind
+  // it.
+  void add_devices(int type_index, std::vector<int32_t> minors);
   // Recomputes what is free, and which devices are withheld: those that are named for it, then the
   // highest minors that nobody uses. The outcome does not depend on the order in which pods became
   // known.

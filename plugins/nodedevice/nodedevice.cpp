@@ -74,7 +74,8 @@ class NodeDevice {
             host_, store_, allocator_,
             [this](Pod pod) {
               std::string invalid;
-              return demand_of(pod, invalid);
+              auto demand = demand_of(pod, invalid);
+              return demand != nullptr && demand->request.empty() ? nullptr : demand;
             },
             [this](Pod pod, const PodDemand& demand, uint32_t slot) {
               const TypeRequest* gpu = demand.request.find(gpu_);
@@ -91,6 +92,15 @@ class NodeDevice {
   NodeDevice& operator=(const NodeDevice&) = delete;
   ~NodeDevice() { store_.leave(this); }
 
+  void start() { numa_.begin(); }
+
+  // Its devices, the zones that they have to agree with, and what says how large its group is.
+  bool rests_on(Pod pod, std::string_view resource) const {
+    if (resource == kDevices || numa_.rests_on(resource)) return asks_for_devices(types_, pod);
+    const auto group = group_of(pod);
+    return group && !group->min_available && resource == pod_group_resource(group->api);
+  }
+
   // Nobody else tells of pods without a node; none is held back here.
   Status pre_enqueue(Pod pod) {
     store_.groups().pod_waits(pod);
@@ -100,6 +110,7 @@ class NodeDevice {
   // What a group lacks is not worth evicting anybody for: the rejection is unresolvable.
   Status pre_filter(plimsoll_cycle& cycle, Pod pod) {
     numa_.begin();
+    store_.groups().attempts_ended();
     if (const auto refusal = store_.groups().refuses(pod)) return host_.unresolvable(*refusal);
     Attempt attempt;
     std::string invalid;
@@ -115,11 +126,10 @@ class NodeDevice {
     attempt.shares_gpu = std::any_of(types.begin(), types.end(), [&](const TypeRequest& request) {
       return request.is_shared && request.type == gpu_;
     });
-    std::string refusal;
-    attempt.group = placer_.begin(pod, attempt.demand, refusal);
-    if (!refusal.empty()) return host_.unresolvable(refusal);
+    if (!types.empty()) attempt.group = placer_.begin(pod, attempt.demand);
+    const std::string refusal = attempt.group != nullptr ? attempt.group->refusal : std::string();
     host_.set_state(cycle, std::move(attempt));
-    return Status::success();
+    return refusal.empty() ? Status::success() : host_.unresolvable(refusal);
   }
 
   // Pods that ask for no device hold none, whatever their annotations say.
@@ -167,8 +177,11 @@ class NodeDevice {
   }
 
   // Nothing to add to what others say, but the pod's group may have to be given up.
-  Status post_filter(plimsoll_cycle&, Pod pod, Nodes, std::span<const uint8_t>, sdk::Nomination&) {
-    store_.groups().found_no_place(pod);
+  Status post_filter(plimsoll_cycle& cycle, Pod pod, Nodes, std::span<const uint8_t>,
+                     sdk::Nomination&) {
+    const Attempt* attempt = host_.state<Attempt>(cycle);
+    const bool of_group = attempt != nullptr && attempt->group != nullptr;
+    store_.groups().found_no_place(pod, of_group ? attempt->group->refusal : std::string());
     return Status::unschedulable(nothing_to_add_);
   }
 
@@ -364,17 +377,22 @@ class NodeDevice {
       const Verdict verdict = verdict_on(*state, *attempt, node.slot(), pod, asked);
       if (!verdict.fits()) sink.put(reason_text(types_, verdict.reason, verdict.type) + "\n");
       sink.put(explain_devices(types_, *state, *attempt->demand));
-      sink.put(numa_.explain(*state, node.slot(), pod, *attempt->demand,
-                             {asked ? &*asked : nullptr, &attempt->numa}));
+      const bool by_minor = !attempt->demand->request.empty();
+      if (by_minor)
+        sink.put(numa_.explain(*state, node.slot(), pod, *attempt->demand,
+                               {asked ? &*asked : nullptr, &attempt->numa}));
       uint32_t wanted = 0;
-      for (const TypeRequest& request : attempt->demand->request.types)
-        wanted |= 1U << request.type;
+      for (int type = 0; type < types_.count(); ++type)
+        if (attempt->demand->request.find(type) != nullptr ||
+            attempt->demand->elsewhere[static_cast<size_t>(type)] != 0)
+          wanted |= 1U << type;
       sink.put(explain_doubts(store_.accounts(), *state, wanted));
       Allocation chosen;
-      if (verdict.fits() && numa_
-                                .allocate(*state, node.slot(), pod, *attempt->demand,
-                                          {asked ? &*asked : nullptr, &attempt->numa}, chosen)
-                                .fits())
+      if (verdict.fits() && by_minor &&
+          numa_
+              .allocate(*state, node.slot(), pod, *attempt->demand,
+                        {asked ? &*asked : nullptr, &attempt->numa}, chosen)
+              .fits())
         sink.put(explain_links(types_, *state, chosen));
       sink.put(store_.groups().explain(node.name()));
     });
@@ -390,9 +408,19 @@ class NodeDevice {
   // The pod's devices on the node, into the accounts and the Binding.
   Status take_devices(plimsoll_cycle& cycle, const Attempt& attempt, Pod pod, Node node) {
     const NodeState* state = store_.accounts().at_slot(node.slot());
-    if (state == nullptr || state->unmanaged()) {
-      store_.accounts().reserve_unknown(pod.uid(), node.name(), requests_of(types_, pod),
-                                        full_name(pod));
+    const bool managed = state != nullptr && !state->unmanaged();
+    if (!managed || attempt.demand->request.empty()) {
+      if (managed) {
+        const Verdict verdict =
+            allocator_.check(*state, store_.facts(node.slot()).labels(), *attempt.demand);
+        if (!verdict.fits()) return status_of(verdict);
+      }
+      const std::string name = full_name(pod);
+      const auto requests = requests_of(types_, pod);
+      store_.accounts().reserve_unknown(
+          {pod.uid(), node.name(), std::nullopt, requests, name, &attempt.demand->hints});
+      // What the pod's author wrote there is not what it is going to be given.
+      if (pod.annotation(kAllocatedAnnotation)) host_.annotate(cycle, kAllocatedAnnotation, "{}");
       return {};
     }
     Allocation allocation;
@@ -407,7 +435,8 @@ class NodeDevice {
     if (fragmentation_) fragmentation_->reserve_on({});
     if (!verdict.fits()) return status_of(verdict);
     host_.annotate(cycle, kAllocatedAnnotation, write_allocation(types_, allocation, *state));
-    store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation), full_name(pod));
+    store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation), full_name(pod),
+                              attempt.demand->elsewhere);
     return {};
   }
 
@@ -445,7 +474,8 @@ class NodeDevice {
       invalid = std::move(request.error());
       return nullptr;
     }
-    if (request->empty()) return nullptr;
+    const Elsewhere elsewhere = devices_elsewhere(types_, requests);
+    if (request->empty() && !uses_any(elsewhere)) return nullptr;
     const auto text = [&](std::string_view key) { return pod.annotation(key).value_or(""); };
     auto hints = parse_device_hints(
         types_, text(kHintAnnotation), text(kJointAnnotation),
@@ -458,7 +488,7 @@ class NodeDevice {
     invalid = numa ? not_supported(*request) : numa.error();
     if (!invalid.empty()) return nullptr;
     return std::make_shared<const PodDemand>(
-        PodDemand{*std::move(request), *std::move(hints), *numa});
+        PodDemand{*std::move(request), *std::move(hints), *numa, elsewhere});
   }
 
   // What a pod may ask for that is not there is refused, never left out.
@@ -551,7 +581,8 @@ class NodeDevice {
     if (attempt.shares_gpu)
       if (const Status status = sharing_.judge(attempt.isolation_provider, slot); !status.ok())
         return status;
-    if (const uint32_t reason = numa_.mismatch(*attempt.demand, slot); reason != 0)
+    const bool by_minor = !attempt.demand->request.empty();
+    if (const uint32_t reason = by_minor ? numa_.mismatch(*attempt.demand, slot) : 0; reason != 0)
       return Status::unresolvable(reason);
     Verdict verdict;
     with_node(attempt, slot, [&](const NodeState* node) {

@@ -242,6 +242,7 @@ std::string zone_list(ZoneSet zones) {
 }  // namespace
 
 bool zones_may_refuse(const NumaSpec& spec, const PodDemand& demand) {
+  if (demand.request.empty()) return false;
   if (spec.policy == NumaPolicy::kRestricted || spec.policy == NumaPolicy::kSingleNode) return true;
   const auto& types = demand.request.types;
   return std::any_of(types.begin(), types.end(), [&](const TypeRequest& request) {

@@ -54,6 +54,12 @@ class NumaPart {
   [[nodiscard]] std::string explain(const NodeState& node, uint32_t slot, sdk::Pod pod,
                                     const PodDemand& demand, const Question& question) const;
 
+  // Whether zones, which objects of this kind report, have a say about pods with devices.
+  [[nodiscard]] bool rests_on(std::string_view resource) const {
+    return !disabled_ && forecast_.knows_zones() &&
+           (resource == kReports || resource == kOldReports);
+  }
+
   // What Filter reads beyond the devices, for signatures.
   void sign(sdk::Pod pod, sdk::Sink& sink) const;
   // NodeResourceTopology objects, as events name them.

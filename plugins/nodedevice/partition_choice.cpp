@@ -1,7 +1,9 @@
 // Partition tables: sets of GPUs that a fabric manager can isolate, given as a whole.
 
 #include <algorithm>
+#include <cctype>
 #include <map>
+#include <string>
 #include <tuple>
 
 #include "plugins/nodedevice/link_choice.hpp"
@@ -29,9 +31,19 @@ const PartitionTable& hopper_table() {
   return kTable;
 }
 
+// Koordinator's agent writes what the driver calls the card, without the vendor: "H100-80GB-HBM3".
+// Cards for a PCIe slot, and pairs with a bridge ("NVL"), sit on no such board.
 bool is_hopper(const NodeLabels& labels) {
-  return (labels.gpu_vendor.empty() || labels.gpu_vendor == "nvidia") &&
-         (labels.gpu_model == "H100" || labels.gpu_model == "H800" || labels.gpu_model == "H20");
+  if (!labels.gpu_vendor.empty() && labels.gpu_vendor != "nvidia") return false;
+  const std::string_view model = labels.gpu_model;
+  const size_t end = model.find('-');
+  const std::string_view family = model.substr(0, end);
+  if (family != "H100" && family != "H800" && family != "H20") return false;
+  std::string rest(end == std::string_view::npos ? "" : model.substr(end));
+  std::transform(rest.begin(), rest.end(), rest.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  rest += '-';
+  return rest.find("-PCIE-") == std::string::npos && rest.find("-NVL-") == std::string::npos;
 }
 
 bool overlaps(const Partition& a, const Partition& b) {

@@ -34,8 +34,9 @@ std::string_view annotation_or_label(sdk::Pod pod, std::string_view key) {
 
 // gang.scheduling.koordinator.sh/groups: other groups that this one is only placed together with.
 bool names_others(std::string_view text, const std::string& key) {
+  if (text.empty()) return false;
   const Json list = parse_bounded_json(text);
-  if (!list.is_array()) return !text.empty();
+  if (!list.is_array()) return true;
   for (const Json& name : list)
     if (!name.is_string() || name.get<std::string>() != key) return true;
   return false;

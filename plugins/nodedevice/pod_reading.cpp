@@ -8,18 +8,36 @@ namespace plimsoll::devices {
 
 using sdk::Pod;
 
+namespace {
+
+bool concerns_devices(const DeviceTypes& types, std::string_view resource) {
+  return types.find_request(resource) || types.find_same_hardware(resource).any();
+}
+
+}  // namespace
+
 std::vector<ResourceQuantity> requests_of(const DeviceTypes& types, Pod pod) {
   std::vector<ResourceQuantity> requests;
   for (const plimsoll_resource& resource : pod.requests())
-    if (types.find_request(sdk::view(resource.name)))
+    if (concerns_devices(types, sdk::view(resource.name)))
       requests.push_back({sdk::view(resource.name), resource.value});
+  if (pod->resource_claims.count != 0)
+    requests.push_back({kClaimsName, static_cast<int64_t>(pod->resource_claims.count)});
   return requests;
 }
 
 bool asks_for_devices(const DeviceTypes& types, Pod pod) {
+  if (pod->resource_claims.count != 0) return true;
   for (const plimsoll_resource& resource : pod.requests())
-    if (types.find_request(sdk::view(resource.name))) return true;
+    if (concerns_devices(types, sdk::view(resource.name))) return true;
   return false;
+}
+
+std::optional<DeviceHints> hints_of(const DeviceTypes& types, Pod pod) {
+  auto hints = parse_device_hints(types, pod.annotation(kHintAnnotation).value_or(""),
+                                  pod.annotation(kJointAnnotation).value_or(""), "");
+  if (!hints) return std::nullopt;
+  return *std::move(hints);
 }
 
 std::string asked_by(const DeviceTypes& types, Pod pod) {

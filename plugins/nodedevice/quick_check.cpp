@@ -89,7 +89,7 @@ void find_joint(const PodDemand& demand, QuickPlan& plan) {
 
 QuickPlan QuickCheck::prepare(const PodDemand& demand) {
   QuickPlan plan;
-  plan.by_count = demand.hints.empty();
+  plan.by_count = demand.hints.empty() && !uses_any(demand.elsewhere);
   bool small = demand.request.types.size() <= VerdictMemo::kMaxTypesAsked;
   for (const TypeRequest& request : demand.request.types) {
     QuickPlan::Type type;
@@ -286,7 +286,7 @@ std::optional<Verdict> QuickCheck::check_state(const NodeState& node, const Node
 
 Verdict QuickCheck::check(const NodeState& node, const NodeLabels& labels, const PodDemand& demand,
                           const QuickPlan& plan) const {
-  if (node.object == nullptr || demand.request.empty())
+  if (node.object == nullptr || demand.request.empty() || uses_any(demand.elsewhere))
     return allocator_.check(node, labels, demand);
   const PartitionRules rules = partition_rules(node, labels, demand.hints);
   if (plan.by_count && !rules.enforced) {

@@ -24,6 +24,7 @@ class ShapeTable {
   [[nodiscard]] const NodeDevices& at(uint32_t shape) const { return shapes_[shape - 1]; }
 
   static constexpr size_t kMaxShapes = 256;
+  static constexpr size_t kMaxSize = 16'384;  // of one, in about bytes; larger ones have number 0
 
  private:
   std::deque<NodeDevices> shapes_;

@@ -15,7 +15,16 @@ NodeState changed_node(const Accounts& accounts, const Allocator& allocator,
   }
   for (const PodDemand* demand : coming) {
     Allocation allocation;
-    if (allocator.allocate(node, labels, *demand, allocation).fits()) {
+    for (int type = 0; type < kMaxTypes; ++type) {
+      const int64_t elsewhere = demand->elsewhere[static_cast<size_t>(type)];
+      if (elsewhere == kAnyNumber)
+        node.add_blocked(type, 1);
+      else if (elsewhere != 0)
+        node.add_unknown(type, elsewhere);
+    }
+    PodDemand by_minor = *demand;
+    by_minor.elsewhere = {};
+    if (allocator.allocate(node, labels, by_minor, allocation).fits()) {
       node.add(allocation);
       continue;
     }

@@ -37,6 +37,7 @@ class ZoneForecast {
 
   // Finds the ledger, if there is one by now.
   void look();
+  [[nodiscard]] bool knows_zones() const { return ledger_ != nullptr; }
 
   // Null: no kubelet ties the pod to zones, or there is no ledger. Each for one thread.
   [[nodiscard]] LedgerPod ask(sdk::Pod pod) const;

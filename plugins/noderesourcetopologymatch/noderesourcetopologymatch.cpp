@@ -62,8 +62,7 @@ bool NodeResourceTopologyMatch::pins(const plimsoll_pod& pod) {
   const std::string_view uid = view(pod.meta.uid);
   if (gone_uid_.empty() || gone_uid_ != uid) {
     gone_uid_ = uid;
-    const auto reading = ledger_.read(pod);
-    gone_pins_ = reading->request.has_pinned || reading->inquiry != nullptr;
+    gone_pins_ = ledger_.ties(pod);
   }
   return gone_pins_;
 }
@@ -332,6 +331,10 @@ void NodeResourceTopologyMatch::explain(const plimsoll_cycle& cycle, Pod pod, No
     sink.put(explain_text(asked.request(), ledger_.node(node.slot()), allocatable_of(node),
                           judgement.verdict, host_.now_ms(), asked.scratch));
   }
+}
+
+bool NodeResourceTopologyMatch::rests_on(Pod pod, std::string_view resource) const {
+  return is_report(resource) && (matters(ask(pod)) || ledger_.ties(*pod));
 }
 
 void NodeResourceTopologyMatch::node_event(sdk::NodeEvent type, Node node, uint32_t) {

@@ -62,6 +62,7 @@ class NodeResourceTopologyMatch {
   sdk::Status sign(sdk::Pod pod, sdk::Sink& sink);
   void explain(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Node node, sdk::Sink& sink) const;
 
+  bool rests_on(sdk::Pod pod, std::string_view resource) const;
   void node_event(sdk::NodeEvent type, sdk::Node node, uint32_t aspects);
   void pod_event(sdk::PodEvent type, sdk::Pod pod, std::string_view node_name);
   void object_event(const sdk::ObjectEvent& event);

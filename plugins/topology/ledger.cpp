@@ -180,6 +180,11 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   node.state = std::move(facts.state);
   node.exact = !nrt.free_facts.empty() && says_all(*node.model, node.state);
   note_problems(node, std::move(facts.problems));
+  if (nrt.contradiction != node.contradiction) {
+    if (!nrt.contradiction.empty())
+      warnings_.push_back("NodeResourceTopology " + node.name + ": " + nrt.contradiction);
+    node.contradiction = nrt.contradiction;
+  }
   node.version = nrt.resource_version;
   node.fingerprint = nrt.fingerprint;
   node.method = nrt.method;
@@ -212,6 +217,8 @@ void Ledger::report_deleted(std::string_view node_name) {
   node.since = {};
   node.version.clear();
   node.fingerprint.clear();
+  node.problems.clear();
+  node.contradiction.clear();
   node.gone.clear();
   // What the report counted is counted by nobody now.
   for (PodRecord& pod : node.pods) {

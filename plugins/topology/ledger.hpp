@@ -193,6 +193,8 @@ class Ledger {
   // What differed between predictions and reports since the last call, a line per report; and facts
   // that reports got wrong. For logs.
   [[nodiscard]] std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
+  // The same, of what somebody has to mend.
+  [[nodiscard]] std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
   // ---- who may fit now that did not (ledger_easing.cpp)
   // The last thing that the ledger heard of was about the node in this slot, and there may be more
@@ -292,6 +294,9 @@ class Ledger {
     // The worlds are not all that there may be: of `worlds` only the first is kept, what is free at
     // least, and a new pod must fit beside all in `unsettled` wherever they are.
     bool blurred = false;
+    // Blurred for one reason: init containers of pods found after a restart still hold memory, and
+    // it is not known in which zone that comes free. All else is as in the only world.
+    bool only_starts = false;
     std::vector<std::shared_ptr<const kubelet::PodDemand>> unsettled;
     // Bindings that are under way: another pod may be admitted before them, between them or after.
     // Then these are what the worlds came from.
@@ -337,6 +342,7 @@ class Ledger {
         0;  // when its kubelet was seen to give whole cores only; 0: it was not
     Since since;
     std::vector<std::string> problems;                // of its facts, as they were noted
+    std::string contradiction;                        // of its counts, the same
     mutable std::atomic<bool> told_uncertain{false};  // somebody waits for more certainty
     enum class Beside : uint8_t { kUnknown, kNo, kYes };
     mutable std::atomic<Beside> beside{Beside::kUnknown};  // see others_land_side_by_side
@@ -402,6 +408,7 @@ class Ledger {
   // ledger_worlds.cpp
   struct History;
   void play(NodeRecord& node);
+  void place_only(NodeRecord& node, const History& history);
   [[nodiscard]] static bool is_surprise(NodeRecord& node, std::span<const size_t> refused,
                                         std::span<const PodKey> placed);
   [[nodiscard]] static bool report_unclear(const NodeRecord& node);
@@ -474,7 +481,7 @@ class Ledger {
   std::unordered_multimap<uint64_t, std::weak_ptr<const kubelet::PodDemand>> demands_;
   size_t sweep_demands_at_ = 1024;
   uint64_t moments_ = 0;
-  std::vector<std::string> notes_;
+  std::vector<std::string> notes_, warnings_;
   std::unordered_map<std::string, std::unique_ptr<NodeRecord>> nodes_;
   std::vector<NodeRecord*> slots_;
   std::vector<const plimsoll_numa_node*> views_;

@@ -284,6 +284,7 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
     ledger.take_changes(changes);
     metrics.update(ledger);
     for (const std::string& note : ledger.take_notes()) host.debug(note);
+    for (const std::string& warning : ledger.take_warnings()) host.warn(warning);
     for (uint32_t slot : changes.slots) host.touch_node(slot);
     for (uint32_t slot : changes.freed) {
       for (const plimsoll_numa_listener* listener : listeners) listener->freed(listener->ctx, slot);

@@ -31,6 +31,11 @@ inline constexpr std::string_view kNrtResource =
 inline constexpr std::string_view kOldNrtResource =
     "noderesourcetopologies.v1alpha1.topology.node.k8s.io";
 
+// A kind, as events name it, whose objects report zones.
+[[nodiscard]] inline bool is_report(std::string_view resource) {
+  return resource == kNrtResource || resource == kOldNrtResource;
+}
+
 // The slots of room.size() rows, or as many as there are, from `begin` on: as the scheduler lists
 // them, or, where it does not (what-ifs), read from the rows into `room`.
 [[nodiscard]] inline std::span<const uint32_t> slots_of(sdk::Nodes nodes, size_t begin,
@@ -87,6 +92,11 @@ class LedgerAccess {
     std::string names;  // that `request` points into
   };
   [[nodiscard]] std::shared_ptr<const Reading> read(const plimsoll_pod& pod) const;
+  // Whether a kubelet may tie the pod to zones.
+  [[nodiscard]] bool ties(const plimsoll_pod& pod) const {
+    const auto reading = read(pod);
+    return reading->request.has_pinned || reading->inquiry != nullptr;
+  }
   [[nodiscard]] Judgement judge(uint32_t slot, const Inquiry& pod) const;
   struct Judgements {
     std::vector<uint32_t> verdicts;

@@ -42,7 +42,8 @@ bool Ledger::eases(const NodeRecord& node, const Before& before) {
   const Since& is = node.since;
   const bool open = !was.unbound.empty() || !is.unbound.empty() || was.open_ended || is.open_ended;
   const bool same = !open && before.model == node.model && was.blurred == is.blurred &&
-                    was.unsettled == is.unsettled && was.worlds == is.worlds;
+                    was.only_starts == is.only_starts && was.unsettled == is.unsettled &&
+                    was.worlds == is.worlds;
   return !same || more_free(before.zones, node.zones);
 }
 

@@ -114,7 +114,7 @@ void Ledger::History::add_pod(size_t position, bool goes) {
   } else if (may_go && pod.demand && may_hold(*node.model, *pod.demand)) {
     unknown = true;
   } else if (!pod.init_over && node.exact && node.model->memory_static) {
-    unknown = true;
+    starts_unknown = true;
   }
 }
 

@@ -29,8 +29,8 @@ struct Ledger::History {
   // `without`: pods of the node that go too, after everything else.
   History(const NodeRecord& node, std::span<const PodKey> without);
 
-  // Enough is known to play what happened.
-  [[nodiscard]] bool is_told() const { return !unknown && !unclear && !late; }
+  // True if enough is known to play what happened.
+  [[nodiscard]] bool is_told() const { return !unknown && !unclear && !late && !starts_unknown; }
 
   // Bound, and not known by its binding. Whoever else came and went before it was found (before a
   // restart, or while nobody watched) is not known either, but was there, or not, when the kubelet
@@ -62,11 +62,12 @@ struct Ledger::History {
   std::vector<size_t> pods;   // by subject: position in node.pods, or kNoPod
   std::vector<Event> events;  // in the likeliest order
   std::vector<Step> steps;
-  std::vector<std::shared_ptr<const kubelet::Admission>> given;  // by subject, of what was folded
-  bool unknown = false;     // something went away, and nobody knows from where
-  bool unclear = false;     // the report counts nobody knows whom
-  bool late = false;        // somebody came whose place nobody knows, see found_late
-  bool open_ended = false;  // after fold: nobody comes any more, but something may come free
+  std::vector<std::shared_ptr<const kubelet::Admission>> given;  // by subject, from fold
+  bool unknown = false;         // something went away, and it is not known from where
+  bool unclear = false;         // it is not known which pods the report counts
+  bool starts_unknown = false;  // memory of init containers may come free, and nobody knows where
+  bool late = false;            // a pod came whose place is not known, see found_late
+  bool open_ended = false;      // after fold: no pod comes any more, but something may come free
   static constexpr size_t kNoPod = SIZE_MAX;
 
  private:

@@ -156,6 +156,10 @@ Judgement Ledger::judge_since(const NodeRecord& node, Inquiry& pod) const {
   }
   if (since.blurred || since.open_ended) {
     if (since.unsettled.empty() && fits_with_more(*node.model, *pod.demand)) return {};
+    if (since.only_starts &&
+        more_memory_changes_nothing(*node.model, since.worlds.front(), *pod.demand)) {
+      return {};
+    }
     return since.open_ended ? judge_open_ended(node, pod) : judge_beside_all(node, pod);
   }
   if (!since.unbound.empty() && !robust(node, pod)) return uncertain();

@@ -8,6 +8,7 @@
 #include "plugins/topology/amount.hpp"
 #include "plugins/topology/ledger_history.hpp"
 #include "plugins/topology/placement.hpp"
+#include "plugins/topology/room.hpp"
 
 namespace plimsoll::topology {
 
@@ -47,6 +48,26 @@ bool Ledger::is_surprise(NodeRecord& node, std::span<const size_t> refused,
   return node.surprised;
 }
 
+// Sets `given` of the only pod that came since the report, if memory that comes free makes no
+// difference to it. It is then where the report alone puts it.
+void Ledger::place_only(NodeRecord& node, const History& history) {
+  if (history.events.empty()) return;
+  const uint32_t subject = history.events.front().subject;
+  const auto another = [&](const History::Event& event) {
+    return event.subject != subject || event.kind == Step::Kind::kRelease;
+  };
+  const std::shared_ptr<const kubelet::PodDemand>& demand = history.demands[subject];
+  if (history.pods[subject] == History::kNoPod || !demand ||
+      std::any_of(history.events.begin(), history.events.end(), another) ||
+      !more_memory_changes_nothing(*node.model, node.state, *demand)) {
+    return;
+  }
+  NodeState state = node.state;
+  auto given = std::make_shared<kubelet::Admission>(
+      admit_and_start(*node.model, state, *demand, kubelet_scratch_));
+  if (given->admitted()) node.pods[history.pods[subject]].given = std::move(given);
+}
+
 // Leaves node.since, and in every promised pod what it is most likely given.
 void Ledger::play(NodeRecord& node) {
   Since& since = node.since;
@@ -61,7 +82,13 @@ void Ledger::play(NodeRecord& node) {
   if (!node.reported) return;
   if (report_unclear(node)) return blur(node);  // at start: with every pod heard of
   History history(node, {});
-  if (!history.is_told()) return blur(node);
+  if (!history.is_told()) {
+    blur(node);
+    const bool only_starts = history.starts_unknown && !history.unknown && !history.late;
+    since.only_starts = only_starts && history.events.empty();
+    if (only_starts) place_only(node, history);
+    return;
+  }
   history.fold(kubelet_scratch_);
   const auto keep = [&](const std::vector<std::shared_ptr<const kubelet::Admission>>& given) {
     for (size_t i = 0; i < given.size(); ++i) {

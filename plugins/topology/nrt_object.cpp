@@ -8,7 +8,10 @@
 #include <limits>
 #include <optional>
 #include <plimsoll/quantity.hpp>
+#include <set>
 #include <stdexcept>
+#include <unordered_map>
+#include <utility>
 
 #include "plugins/topology/amount.hpp"
 
@@ -21,6 +24,8 @@ using plimsoll::sdk::unit_of;
 
 constexpr uint16_t kMaxNumaNodesLimit = 1024;
 constexpr int kMaxZoneId = 63;
+constexpr size_t kMaxQuoted = 64;  // of a text in a message
+constexpr uint32_t kNotListed = UINT32_MAX;
 constexpr std::string_view kFingerprintAttribute = "nodeTopologyPodsFingerprint";
 constexpr std::string_view kFingerprintAnnotation = "topology.node.k8s.io/fingerprint";
 
@@ -112,9 +117,24 @@ int64_t amount_of(const std::string& resource, const std::optional<std::string>&
                   const Path& path) {
   if (!text) throw FieldError(path, "is missing");
   const auto amount = parse_quantity(*text, unit_of(resource));
-  if (!amount) throw FieldError(path, "invalid quantity \"" + *text + "\"");
+  if (!amount) throw FieldError(path, "invalid quantity \"" + text->substr(0, kMaxQuoted) + "\"");
   return clamp_amount(*amount);
 }
+
+// The names of resources, numbered as they come.
+class Names {
+ public:
+  uint32_t number(const std::string& name, const Path& path) {
+    const auto [known, is_new] = numbers_.try_emplace(name, static_cast<uint32_t>(numbers_.size()));
+    if (is_new && numbers_.size() > kMaxResources) {
+      throw FieldError(path, "more than " + std::to_string(kMaxResources) + " names of resources");
+    }
+    return known->second;
+  }
+
+ private:
+  std::unordered_map<std::string, uint32_t> numbers_;
+};
 
 ZoneResource read_resource(od::value value, const Path& path) {
   ZoneResource resource;
@@ -127,7 +147,8 @@ ZoneResource read_resource(od::value value, const Path& path) {
   });
   if (resource.name.empty()) throw FieldError(Path(path, "name"), "is missing");
   resource.capacity = amount_of(resource.name, capacity, Path(path, "capacity"));
-  resource.allocatable = amount_of(resource.name, allocatable, Path(path, "allocatable"));
+  resource.allocatable =
+      amount_of(resource.name, allocatable.value_or("0"), Path(path, "allocatable"));
   resource.available = amount_of(resource.name, available, Path(path, "available"));
   return resource;
 }
@@ -144,12 +165,34 @@ void read_cost(od::value value, const Path& path, NrtZone& zone) {
   const int id = zone_id_of(name);
   if (id < 0 || id > kMaxZoneId) return;
   const int64_t limit = std::numeric_limits<int32_t>::max();
-  zone.costs.push_back(
-      {static_cast<uint32_t>(id), static_cast<int32_t>(std::clamp<int64_t>(cost, 0, limit))});
+  const ZoneCost read{static_cast<uint32_t>(id),
+                      static_cast<int32_t>(std::clamp<int64_t>(cost, 0, limit))};
+  const auto known = std::find_if(zone.costs.begin(), zone.costs.end(), [&](const ZoneCost& each) {
+    return each.zone_id == read.zone_id;
+  });
+  if (known == zone.costs.end()) {
+    zone.costs.push_back(read);
+  } else {
+    *known = read;  // the last counts
+  }
+}
+
+void read_resources(od::value list, const Path& path, Names& names, NrtZone& zone) {
+  std::vector<uint32_t> listed(kMaxResources, kNotListed);  // positions, by number of the name
+  for_list(list, path, [&](od::value item, const Path& at) {
+    ZoneResource resource = read_resource(item, at);
+    uint32_t& position = listed[names.number(resource.name, at)];
+    if (position == kNotListed) {
+      position = static_cast<uint32_t>(zone.resources.size());
+      zone.resources.push_back(std::move(resource));
+    } else {
+      zone.resources[position] = std::move(resource);  // the last counts
+    }
+  });
 }
 
 // Nothing: a zone that is no NUMA node.
-std::optional<NrtZone> read_zone(od::value value, const Path& path) {
+std::optional<NrtZone> read_zone(od::value value, const Path& path, Names& names) {
   NrtZone zone;
   std::string name;
   std::string type;
@@ -161,16 +204,8 @@ std::optional<NrtZone> read_zone(od::value value, const Path& path) {
                [&](od::value cost, const Path& at) { read_cost(cost, at, zone); });
     }
     if (key == "resources") {
-      for_list(field, Path(path, "resources"), [&](od::value item, const Path& at) {
-        ZoneResource resource = read_resource(item, at);
-        auto same = std::find_if(zone.resources.begin(), zone.resources.end(),
-                                 [&](const ZoneResource& r) { return r.name == resource.name; });
-        if (same == zone.resources.end()) {
-          zone.resources.push_back(std::move(resource));
-        } else {
-          *same = std::move(resource);
-        }
-      });
+      zone.resources.clear();
+      read_resources(field, Path(path, "resources"), names, zone);
     }
   });
   if (name.empty()) throw FieldError(Path(path, "name"), "is missing");
@@ -285,15 +320,36 @@ NrtAttribute read_attribute(od::value value, const Path& path) {
   return attribute;
 }
 
+// Exporters that do not know what is allocatable say 0, or nothing. With that no manager would hand
+// anything out, and nothing would be aligned.
+void mend_allocatable(NrtObject& nrt) {
+  std::set<std::string_view> unsaid;
+  for (const NrtZone& zone : nrt.zones)
+    for (const ZoneResource& each : zone.resources)
+      if (each.allocatable <= 0 && each.available > 0 && each.capacity > 0)
+        unsaid.insert(each.name);
+  if (unsaid.empty()) return;
+  for (NrtZone& zone : nrt.zones)
+    for (ZoneResource& each : zone.resources)
+      if (each.allocatable <= 0 && unsaid.contains(each.name)) each.allocatable = each.capacity;
+  nrt.contradiction = "zones have " + std::string(unsaid.begin()->substr(0, kMaxQuoted)) +
+                      (unsaid.size() > 1 ? " and other resources" : "") +
+                      " available, but allocatable is 0 or missing; their capacity counts instead";
+}
+
 NrtObject read_object(od::value root) {
   NrtObject nrt;
-  std::vector<std::string> policies;
+  std::string policy;
+  Names names;
   std::string annotated_fingerprint;
   for_object(root, "the object", [&](std::string_view key, od::value field) {
     if (key == "metadata") read_metadata(field, nrt, annotated_fingerprint);
     if (key == "topologyPolicies") {
-      for_list(field, key,
-               [&](od::value item, const Path& at) { policies.push_back(text_of(item, at)); });
+      bool first = true;
+      for_list(field, key, [&](od::value item, const Path& at) {
+        std::string text = text_of(item, at);
+        if (std::exchange(first, false)) policy = std::move(text);
+      });
     }
     if (key == "attributes") {
       for_list(field, key, [&](od::value item, const Path& at) {
@@ -302,7 +358,7 @@ NrtObject read_object(od::value root) {
     }
     if (key == "zones") {
       for_list(field, key, [&](od::value item, const Path& at) {
-        std::optional<NrtZone> zone = read_zone(item, at);
+        std::optional<NrtZone> zone = read_zone(item, at, names);
         if (!zone) return;
         for (const NrtZone& other : nrt.zones) {
           if (other.id == zone->id) {
@@ -315,7 +371,8 @@ NrtObject read_object(od::value root) {
     }
   });
   if (nrt.name.empty()) throw FieldError("metadata.name", "is missing");
-  if (!policies.empty()) apply_policy_name(policies[0], nrt.manager);
+  apply_policy_name(policy, nrt.manager);
+  mend_allocatable(nrt);
   for (const auto& [name, value] : nrt.attributes) {
     apply_attribute(name, value, nrt);
     if (name == kFingerprintAttribute && nrt.fingerprint.empty()) nrt.fingerprint = value;

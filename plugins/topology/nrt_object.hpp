@@ -9,7 +9,12 @@
 //
 // Zones of other types, with other names, and with ids above 63 (a kubelet's masks end there) are
 // left out, as if they had not been reported. Everything that the CRD requires and that is missing
-// or of the wrong type is an error that names the field.
+// or of the wrong type is an error that names the field, and so is a report with more names of
+// resources than any kubelet has: rows of all zones are kept for each.
+//
+// Only allocatable may be missing: where a zone has a resource available of which nothing is
+// allocatable, the exporter did not say, and capacity is taken for it wherever it says nothing of
+// that resource. Reading costs as much as the text is long.
 
 #include <cstdint>
 #include <string>
@@ -66,6 +71,8 @@ struct NrtAttribute {
   bool operator==(const NrtAttribute&) const = default;
 };
 
+inline constexpr size_t kMaxResources = 256;  // names in a report
+
 struct NrtObject {
   std::string name;  // of the node
   std::string resource_version;
@@ -77,6 +84,7 @@ struct NrtObject {
   std::vector<NrtAttribute> attributes;  // in the order of the object
   std::string machine_facts;             // text of kMachineAnnotation; empty: not there
   std::string free_facts;                // text of kFreeAnnotation
+  std::string contradiction;             // in the counts, and what is done; empty: there is none
 };
 
 // `json` is one object, as an API server sends it in a watch event or a list.

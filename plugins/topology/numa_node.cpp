@@ -19,15 +19,20 @@ std::vector<uint32_t> sorted_positions(const NrtObject& nrt) {
   return order;
 }
 
-// Every resource of the report once, in order of their indices: the same rows for the same report.
-std::vector<uint32_t> resources_of(const NrtObject& nrt, const ResourceIndex& index) {
-  std::vector<uint32_t> resources;
+// The indices of all that the zones list, zone by zone.
+std::vector<uint32_t> listed_resources(const NrtObject& nrt, const ResourceIndex& index) {
+  std::vector<uint32_t> listed;
   for (const NrtZone& zone : nrt.zones) {
-    for (const ZoneResource& resource : zone.resources) resources.push_back(index(resource.name));
+    for (const ZoneResource& resource : zone.resources) listed.push_back(index(resource.name));
   }
-  std::sort(resources.begin(), resources.end());
-  resources.erase(std::unique(resources.begin(), resources.end()), resources.end());
-  return resources;
+  return listed;
+}
+
+// Each once, in order of their indices: the same rows for the same report.
+std::vector<uint32_t> rows_of(std::vector<uint32_t> listed) {
+  std::sort(listed.begin(), listed.end());
+  listed.erase(std::unique(listed.begin(), listed.end()), listed.end());
+  return listed;
 }
 
 size_t words(size_t bytes) {
@@ -88,7 +93,8 @@ void NumaNode::place(uint32_t zones, uint32_t rows, std::pmr::memory_resource* m
 void NumaNode::fill(const NrtObject& nrt, const ResourceIndex& index,
                     std::pmr::memory_resource* memory) {
   const std::vector<uint32_t> positions = sorted_positions(nrt);
-  const std::vector<uint32_t> resources = resources_of(nrt, index);
+  const std::vector<uint32_t> indices = listed_resources(nrt, index);
+  const std::vector<uint32_t> resources = rows_of(indices);
   const auto zones = static_cast<uint32_t>(positions.size());
   place(zones, static_cast<uint32_t>(resources.size()), memory);
 
@@ -105,11 +111,14 @@ void NumaNode::fill(const NrtObject& nrt, const ResourceIndex& index,
     ids[column] = nrt.zones[positions[column]].id;
     order[positions[column]] = column;
   }
-  for (uint32_t column = 0; column < zones; ++column) {
-    const NrtZone& zone = nrt.zones[positions[column]];
+  auto next = indices.begin();
+  for (uint32_t position = 0; position < zones; ++position) {
+    const uint32_t column = order[position];
+    const NrtZone& zone = nrt.zones[position];
     for (const ZoneResource& resource : zone.resources) {
-      const uint32_t row = row_of(*view_, index(resource.name));
-      const size_t cell = size_t{row} * zones + column;
+      const size_t row = static_cast<size_t>(
+          std::lower_bound(resources.begin(), resources.end(), *next++) - resources.begin());
+      const size_t cell = row * zones + column;
       listed[row] |= uint64_t{1} << column;
       available_[cell] = resource.available;
       allocatable[cell] = resource.allocatable;

@@ -41,6 +41,10 @@ class PodMemo {
       return last_->value;
     }
     std::shared_ptr<Value> made = make(pod);
+    if (words_.size() > kMostWords) {
+      words_ = {};
+      return made;
+    }
     if (kinds_.size() == kMostKinds) kinds_.clear();
     last_ = &kinds_.emplace(hash, Kind{words_, made})->second;
     return made;
@@ -48,6 +52,7 @@ class PodMemo {
 
  private:
   static constexpr size_t kMostKinds = 128;  // then all are forgotten
+  static constexpr size_t kMostWords = 512;  // of a pod; what is larger is not kept
   struct Kind {
     std::vector<uint64_t> words;
     std::shared_ptr<Value> value;

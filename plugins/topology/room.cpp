@@ -1,6 +1,9 @@
 #include "plugins/topology/room.hpp"
 
 #include <algorithm>
+#include <bit>
+
+#include "plugins/topology/amount.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -131,6 +134,46 @@ bool fits_with_more(const NodeModel& model, const PodDemand& pod) {
   if (asking.count(anything) <= 1) return true;
   if (!as_whole(model)) return !asking.shares(false);
   return !memory || (asking.tied() && !asking.memory_outside_totals());
+}
+
+bool more_memory_changes_nothing(const NodeModel& model, const kubelet::NodeState& state,
+                                 const PodDemand& pod) {
+  const Asking asking(model, pod);
+  if (asking.pod_managers()) return false;
+  if (!asking.any_memory()) return true;
+  if (model.managers.policy != Policy::kSingleNumaNode || !state.knows_groups() ||
+      !state.memory_is_exact()) {
+    return false;
+  }
+  for (uint32_t column = 0; column < model.zones(); ++column) {
+    if (std::popcount(state.group(model, column)) > 1) return false;
+  }
+  std::vector<int64_t> together(model.memory.size());  // of all containers, by row
+  for (const ContainerDemand& container : pod.containers) {
+    for (uint32_t row = 0; row < together.size(); ++row) {
+      const int64_t needed = kubelet::amount_of(container.memory, model.memory[row].resource);
+      together[row] = add_amounts(together[row], needed);
+    }
+  }
+  // A zone has room for all containers together, whatever comes free, or never for any of them.
+  // What has room for some of them only may take another one later.
+  for (uint32_t column = 0; column < model.zones(); ++column) {
+    bool roomy = true;
+    for (uint32_t row = 0; row < together.size(); ++row) {
+      roomy = roomy && state.memory(model, row)[column] >= together[row];
+    }
+    const auto never_there = [&](const ContainerDemand& container) {
+      return !asking.memory(container) ||
+             std::any_of(model.memory.begin(), model.memory.end(), [&](const auto& type) {
+               return type.allocatable[column] <
+                      kubelet::amount_of(container.memory, type.resource);
+             });
+    };
+    if (!roomy && !std::all_of(pod.containers.begin(), pod.containers.end(), never_there)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 std::vector<PodDemand> parts_of(const NodeModel& model, const PodDemand& pod) {

@@ -25,9 +25,17 @@ namespace plimsoll::topology {
 // scope pod, where one affinity counts for all. False: it cannot be told so easily.
 [[nodiscard]] bool fits_with_more(const kubelet::NodeModel& model, const kubelet::PodDemand& pod);
 
-// The pod in parts that fit with more each: itself, or its containers one by one, if all that they
-// take of one another is room. If each part is admitted wherever the others are, so is the pod.
-// Empty: it cannot be divided.
+// Whether it makes no difference to the pod if more memory comes free than `state` has. Sufficient,
+// not necessary: the pod pins no memory; or the policy is single-numa-node, no memory is held
+// across zones, and each zone either has the memory of all containers together free, or is too
+// small for each of them.
+[[nodiscard]] bool more_memory_changes_nothing(const kubelet::NodeModel& model,
+                                               const kubelet::NodeState& state,
+                                               const kubelet::PodDemand& pod);
+
+// Splits the pod into parts that each satisfy fits_with_more(): the pod itself, or its containers
+// one by one, if these only take room from one another. If each part is admitted wherever the
+// others are, so is the pod. Empty: the pod cannot be split.
 [[nodiscard]] std::vector<kubelet::PodDemand> parts_of(const kubelet::NodeModel& model,
                                                        const kubelet::PodDemand& pod);
 

@@ -100,6 +100,10 @@ sdk::Status TopologyScore::sign(sdk::Pod pod, sdk::Sink& sink) {
   return sdk::Status::success();
 }
 
+bool TopologyScore::rests_on(sdk::Pod pod, std::string_view resource) const {
+  return is_report(resource) && ledger_.ties(*pod);
+}
+
 void TopologyScore::node_event(sdk::NodeEvent type, sdk::Node node, uint32_t) {
   ledger_.node_event(type, node);
 }

@@ -29,6 +29,8 @@ class TopologyScore {
                     std::span<int64_t> scores) const;
   sdk::Status sign(sdk::Pod pod, sdk::Sink& sink);
 
+  bool rests_on(sdk::Pod pod, std::string_view resource) const;
+
   void node_event(sdk::NodeEvent type, sdk::Node node, uint32_t aspects);
   void pod_event(sdk::PodEvent type, sdk::Pod pod, std::string_view node_name);
   void object_event(const sdk::ObjectEvent& event);

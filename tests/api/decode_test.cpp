@@ -114,8 +114,8 @@ TEST(DecodeNode, ReadsEveryFieldThatSchedulingUses) {
   ASSERT_TRUE(decoded) << decoded.error().message;
   const plimsoll_node& node = **decoded;
   EXPECT_EQ(node.unschedulable, 1u);
-  EXPECT_NE(node.meta.name.symbol, 0u);
-  EXPECT_NE(Labels(node.meta.labels).find("zone")->symbol, 0u);
+  EXPECT_EQ(view(node.meta.name), "n1");
+  EXPECT_EQ(view(*Labels(node.meta.labels).find("zone")), "a");
   EXPECT_EQ(List<plimsoll_taint>(node.taints)[0].effect, uint32_t{PLIMSOLL_EFFECT_NO_EXECUTE});
   EXPECT_EQ(Resources(node.allocatable).amount("cpu"), 3500);
   EXPECT_EQ(Resources(node.allocatable).amount(uint32_t{PLIMSOLL_RESOURCE_PODS}), 110);
@@ -123,6 +123,57 @@ TEST(DecodeNode, ReadsEveryFieldThatSchedulingUses) {
   EXPECT_EQ(List<plimsoll_image>(node.images)[0].bytes, 12);
   EXPECT_EQ(view(List<plimsoll_condition>(node.conditions)[0].type), "Ready");
   EXPECT_EQ(view(List<plimsoll_str>(node.declared_features)[0]), "F");
+}
+
+TEST(DecodePod, TextsThatManyObjectsHaveGoWithTheLastOne) {
+  SymbolTable symbols;
+  const std::string json = R"({"metadata": {"name": "p", "namespace": "a-namespace",
+      "labels": {"a-key": "a-value"}}, "spec": {"nodeName": "n", "tolerations": [{"key": "t"}]}})";
+  PodRef first = *decode_pod(json, symbols);
+  PodRef second = *decode_pod(json, symbols);
+  EXPECT_EQ(first->meta.ns.data, second->meta.ns.data);
+  const PodRef copy = assigned_copy(first, "m");
+  first.reset();
+  second.reset();
+  EXPECT_EQ(view(copy->meta.ns), "a-namespace");
+  EXPECT_NE(symbols.shared_count(), 0u);
+}
+
+TEST(DecodePod, WhatNoNodeNamesGetsItsPositionWhenOneDoes) {
+  SymbolTable symbols(0);
+  const PodRef pod = *decode_pod(R"({"metadata": {"name": "p", "uid": "u"}, "spec": {
+      "overhead": {"example.com/b": "1"},
+      "containers": [{"name": "c", "resources": {"requests":
+        {"cpu": "1", "example.com/b": "2", "example.com/a": "3"}}}]}})",
+                                 symbols);
+  constexpr uint32_t kNowhere = PLIMSOLL_RESOURCE_OF_NO_NODE;
+  EXPECT_TRUE(has_unplaced(*pod));
+  const Resources requests = pod->requests;
+  ASSERT_EQ(requests.size(), 3u);
+  EXPECT_EQ(requests[0].index, uint32_t{PLIMSOLL_RESOURCE_CPU});
+  EXPECT_EQ(requests[1].index, kNowhere);
+  EXPECT_EQ(view(requests[1].name), "example.com/a");
+  EXPECT_EQ(requests[2].index, kNowhere);
+  EXPECT_EQ(reindexed(pod, symbols), pod);
+
+  const uint32_t b = symbols.resource_index("example.com/b");
+  PodRef now = reindexed(pod, symbols);
+  ASSERT_NE(now, pod);
+  EXPECT_TRUE(has_unplaced(*now));
+  EXPECT_EQ(Resources(now->requests).find("example.com/b")->index, b);
+  EXPECT_EQ(Resources(now->requests).amount(b), 3);
+  EXPECT_EQ(Resources(now->used).amount(b), 3);
+  EXPECT_EQ(Resources(now->overhead).amount(b), 1);
+  const auto container = List<plimsoll_container>(now->containers)[0];
+  EXPECT_EQ(Resources(container.requests).amount(b), 2);
+  EXPECT_EQ(Resources(container.requests)[2].index, kNowhere) << "those come last";
+  EXPECT_EQ(Resources(pod->requests)[2].index, kNowhere) << "others may hold the old one";
+
+  const uint32_t a = symbols.resource_index("example.com/a");
+  now = reindexed(now, symbols);
+  EXPECT_FALSE(has_unplaced(*now));
+  EXPECT_EQ(Resources(now->requests).amount(a), 3);
+  EXPECT_EQ(Resources(now->requests).amount(b), 3);
 }
 
 TEST(AssignedCopy, IsTheSamePodOnANode) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <random>
 #include <string>
 
@@ -49,6 +51,89 @@ TEST(DecodePod, NamesTheFieldThatIsWrong) {
     ASSERT_FALSE(pod) << each.json;
     EXPECT_EQ(pod.error().code, ErrorCode::kInvalid);
     EXPECT_THAT(pod.error().message, HasSubstr(each.where)) << each.json;
+  }
+}
+
+TEST(DecodeReadable, LeavesOutWhatIsWrongAndSaysSo) {
+  const PodIdentity identity{"ns", "p", "u-p"};
+  SymbolTable symbols;
+  const auto one_bad_quantity = decode_readable(
+      R"({"metadata": {"name": "p", "namespace": "ns", "uid": "u-p", "labels": {"a": 1, "b": "2"}},
+          "spec": {"nodeName": "n1", "priority": "high", "containers": [
+            {"name": "a", "resources": {"requests": {"cpu": "1Kk", "memory": "1Gi"}}},
+            {"name": "b", "resources": {"requests": {"cpu": "2"}}}]},
+          "status": {"phase": "Running"}})",
+      identity, symbols);
+  ASSERT_TRUE(one_bad_quantity) << one_bad_quantity.error().message;
+  const plimsoll_pod& pod = **one_bad_quantity;
+  EXPECT_THAT(std::string(view(pod.unreadable)), HasSubstr("metadata.labels[a]"));
+  EXPECT_EQ(view(pod.node_name), "n1");
+  EXPECT_EQ(pod.phase, PLIMSOLL_PHASE_RUNNING);
+  EXPECT_EQ(sdk::Labels(pod.meta.labels).size(), 1u);
+  EXPECT_EQ(sdk::Resources(pod.used).amount("cpu"), 2000);
+  EXPECT_EQ(sdk::Resources(pod.used).amount("memory"), int64_t{1} << 30);
+
+  // Not even JSON: only what else tells of it is left.
+  const auto nothing = decode_readable(R"({"spec": {"nodeName": "n1")", identity, symbols);
+  ASSERT_TRUE(nothing) << nothing.error().message;
+  EXPECT_EQ(view((*nothing)->meta.name), "p");
+  EXPECT_EQ(view((*nothing)->meta.uid), "u-p");
+  EXPECT_THAT(std::string(view((*nothing)->unreadable)), HasSubstr("malformed JSON"));
+
+  EXPECT_FALSE(decode_readable(R"({"spec": 1})", {}, symbols)) << "nobody's";
+  EXPECT_FALSE(decode_readable(R"({"metadata": {"name": "p"}})", identity, symbols))
+      << "nothing is wrong";
+}
+
+TEST(DecodeReadable, NeverCrashesOnDamagedObjects) {
+  const std::string whole =
+      R"({"metadata": {"name": "p", "labels": {"a": "1"}}, "spec": {"nodeName": "n1",
+          "containers": [{"name": "a", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+          "ports": [{"hostPort": 80}]}], "tolerations": [{"key": "k"}]},
+          "status": {"containerStatuses": [{"name": "a"}]}})";
+  std::mt19937 random(test::test_seed());
+  SymbolTable symbols;
+  for (int round = 0; round < 3'000; ++round) {
+    std::string damaged = whole;
+    for (size_t changes = 1 + random() % 3; changes > 0; --changes) {
+      damaged[random() % damaged.size()] = R"("{}[]:,0a\)"[random() % 10];
+    }
+    damaged.resize(damaged.size() - random() % 20);
+    for (const Encoding encoding : {Encoding::kJson, Encoding::kProtobuf}) {
+      (void)decode_readable(damaged, {"ns", "p", "u"}, symbols, encoding);
+    }
+  }
+  EXPECT_EQ(symbols.shared_count(), 0u);
+}
+
+TEST(DecodePod, TimesOfProtobufStayWithinWhatTextCanSay) {
+  // Pod{metadata{name: "p", creationTimestamp{seconds, nanos}}}
+  const auto pod_of = [](int64_t seconds, int64_t nanos) {
+    const auto varint = [](uint64_t value) {
+      std::string bytes;
+      for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+      return bytes += static_cast<char>(value);
+    };
+    const auto field = [&](int number, const std::string& bytes) {
+      return std::string(1, static_cast<char>(number << 3 | 2)) + varint(bytes.size()) + bytes;
+    };
+    const std::string time = "\x08" + varint(static_cast<uint64_t>(seconds)) + "\x10" +
+                             varint(static_cast<uint64_t>(nanos));
+    return field(1, field(1, "p") + field(8, time));
+  };
+  SymbolTable symbols;
+  const auto created = [&](int64_t seconds, int64_t nanos) {
+    const auto pod = decode_pod(pod_of(seconds, nanos), symbols, Encoding::kProtobuf);
+    EXPECT_TRUE(pod) << pod.error().message;
+    return (*pod)->meta.creation_ms;
+  };
+  EXPECT_EQ(created(1'700'000'000, 5'000'000), 1'700'000'000'005);
+  for (const int64_t seconds : {INT64_MAX, INT64_MAX / 1000 + 1, INT64_MIN, INT64_MIN / 1000 - 1}) {
+    for (const int64_t nanos : {INT64_MAX, int64_t{0}, INT64_MIN}) {
+      const int64_t ms = created(seconds, nanos);
+      EXPECT_LE(std::abs(ms), 253'402'300'799'999) << seconds;
+      EXPECT_EQ(ms > 0, seconds > 0);
+    }
   }
 }
 

@@ -69,7 +69,14 @@ TEST(Quantity, AddsAndComparesAcrossFormatsAndSizes) {
 TEST(Quantity, ReadsJsonStringsAndNumbers) {
   EXPECT_EQ(Quantity::parse_json("\"1500m\"")->milli_value(), 1500);
   EXPECT_EQ(Quantity::parse_json("2")->value(), 2);
-  EXPECT_TRUE(Quantity::parse_json("null")->is_zero());
+  const Quantity null = *Quantity::parse_json("null");
+  EXPECT_TRUE(null.is_zero());
+  EXPECT_EQ(null.format(), Quantity::Format::kNone) << "UnmarshalJSON leaves it as it was";
+  EXPECT_EQ(null.json(), "\"0\"");
+  EXPECT_EQ(Quantity::parse_json("0")->format(), Quantity::Format::kDecimalSI);
+  Quantity sum = null;
+  sum.add(*Quantity::parse("1Gi"));
+  EXPECT_EQ(sum.text(), "1Gi");
   EXPECT_FALSE(Quantity::parse_json("true"));
   EXPECT_EQ(quantity("1000m").json(), "\"1\"");
 }

@@ -111,7 +111,8 @@ TEST(PlimsollPluginsLint, FindsNothingInTheBuiltinPlugins) {
 TEST(PlimsollPluginsLint, FindsNothingInTheTopologyPlugins) {
   const Answer answer =
       lint({own("NodeResourceTopologyMatch"), own("TopologyScore"), own("NodeDevice"), "--objects",
-            "tests/lint/topology.yaml", "--rounds", "4", "-o", "json"});
+            "tests/lint/topology.yaml", "--args", "NodeDevice=tests/lint/nodedevice.yaml",
+            "--rounds", "4", "-o", "json"});
   EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
   const auto report = nlohmann::json::parse(answer.out);
   for (const auto& plugin : report["plugins"]) {

@@ -98,12 +98,26 @@ TEST(PlimsollSimulate, GivesDevicesByProfilesOfKoordinator) {
     std::map<std::string, nlohmann::json> devices;
     for (const auto& pod : result["pods"])
       if (pod.contains("devices")) devices[pod["pod"]] = pod["devices"];
-    EXPECT_EQ(devices.size(), 2U) << answer.out;
+    EXPECT_EQ(devices.size(), 3U) << answer.out;
     // Half of card 0 is in use by the pod that Koordinator bound; both strategies leave the pair at
     // the NIC of the other zone whole.
     EXPECT_LT(devices["default/share"]["gpu"][0], 2) << answer.out;
     EXPECT_EQ(devices["default/with-nic"]["gpu"], nlohmann::json({2, 3}));
     EXPECT_EQ(devices["default/with-nic"]["rdma"], nlohmann::json({1}));
+  }
+}
+
+// What HAMi's pods ask for, of each of their GPUs.
+TEST(PlimsollSimulate, GivesDevicesToPodsWrittenForHami) {
+  const std::string sample = "examples/clusters/hami/";
+  const Answer answer = plimsoll(
+      {"simulate", "--config", "examples/profiles/hami.yaml", "--cluster", sample + "cluster.yaml",
+       "--pods", sample + "pods.yaml", "--expect", sample + "expected.yaml", "-o", "json"});
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  const auto result = nlohmann::json::parse(answer.out);
+  for (const auto& pod : result["pods"]) {
+    if (pod["pod"] != "default/both") continue;
+    EXPECT_EQ(pod["devices"]["gpu"], nlohmann::json({0, 1}));
   }
 }
 

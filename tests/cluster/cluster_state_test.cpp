@@ -47,6 +47,38 @@ class ClusterStateTest : public ::testing::Test {
   ClusterState cluster_;
 };
 
+// Sums stay at their limit, and what they were below it comes back when the large pod goes.
+TEST_F(ClusterStateTest, APodThatAsksForAllThereIsLeavesNothingBehind) {
+  cluster_.upsert_node(node("n"));
+  cluster_.upsert_pod(pod("a", "n", "1500m"));
+  cluster_.upsert_pod(pod("large", "n", "9223372036854775807"));
+  cluster_.upsert_pod(pod("larger", "n", "9223372036854775807"));
+  EXPECT_EQ(cpu_requested("n"), INT64_MAX);
+  cluster_.upsert_pod(pod("b", "n", "250m"));
+  EXPECT_TRUE(cluster_.remove_pod("large"));
+  EXPECT_EQ(cpu_requested("n"), INT64_MAX);
+  EXPECT_TRUE(cluster_.remove_pod("larger"));
+  EXPECT_EQ(cpu_requested("n"), 1750);
+  EXPECT_EQ(cluster_.node("n")->abi()->nonzero_cpu, 1750);
+  EXPECT_TRUE(cluster_.remove_pod("a"));
+  EXPECT_EQ(cpu_requested("n"), 250);
+}
+
+// A node's arrays reach as far as what it declares and its pods use, not to what others name.
+TEST_F(ClusterStateTest, ResourcesOfNoNodeMakeNoNodeLarger) {
+  std::string many = R"({"metadata":{"name":"many","uid":"many"},"spec":{"nodeName":"n",
+      "containers":[{"name":"c","resources":{"requests":{"cpu":"1")";
+  for (int i = 0; i < 5'000; ++i) many += ",\"example.com/r" + std::to_string(i) + "\":\"1\"";
+  const PodRef large = *decode_pod(many + "}}}]}}", symbols_);
+  cluster_.upsert_node(node("n"));
+  cluster_.upsert_pod(large);
+  EXPECT_LE(cluster_.node("n")->abi()->resource_count, SymbolTable::kMostOfPods);
+  EXPECT_EQ(cpu_requested("n"), 1000);
+  cluster_.upsert_node(*decode_node(
+      R"({"metadata":{"name":"m"},"status":{"allocatable":{"example.com/own":"1"}}})", symbols_));
+  EXPECT_LE(cluster_.node("m")->abi()->resource_count, SymbolTable::kMostOfPods + 1);
+}
+
 TEST_F(ClusterStateTest, PodsAreCountedOnTheirNode) {
   cluster_.upsert_node(node("n"));
   EXPECT_EQ(cluster_.upsert_pod(pod("a", "n", "1500m")), PodChange::kAdded);

@@ -31,6 +31,7 @@ class Example : public testing::TestWithParam<std::string> {
 // What each example's warnings are about; a field that has no effect is named, nothing else is.
 TEST_P(Example, LoadsAndNamesWhatHasNoEffect) {
   const std::map<std::string, std::vector<std::string>> expected = {
+      {"hami.yaml", {}},
       {"koordinator-deviceshare.yaml", {"profiles[0].plugins.preBind.enabled[0]"}},
       {"koordinator-migrated.yaml",
        {"profiles[0].pluginConfig[1].args.allocator",
@@ -93,11 +94,14 @@ TEST(Validate, AsksPluginsAboutTheirArgsAndMapsTheirPaths) {
       "    multiPoint: {enabled: [{name: TopologyScore}, {name: NodeDevice}]}\n  pluginConfig:\n"
       "  - name: TopologyScore\n    args:\n      scoringStrategy:\n        type: Best\n";
   std::vector<std::string> asked;
-  const auto checker = [&](std::string_view plugin, const std::string& json) {
-    asked.push_back(std::string(plugin) + ' ' + json);
-    std::vector<ArgsError> out;
-    if (plugin == "TopologyScore") out.push_back({"scoringStrategy.type", "no such strategy"});
-    if (plugin == "NodeDevice") out.push_back({"scoringStrategy", "needed"});
+  const auto checker = [&](const std::string& profile, const std::string& plugin,
+                           const std::string& json) {
+    EXPECT_EQ(profile, "a");
+    asked.push_back(plugin + ' ' + json);
+    MadePlugin out{test_registry().at(plugin), {}};
+    if (plugin == "TopologyScore")
+      out.errors.push_back({"scoringStrategy.type", "no such strategy"});
+    if (plugin == "NodeDevice") out.errors.push_back({"scoringStrategy", "needed"});
     return out;
   };
   const Validation validation = validate_text(text, "f", test_registry(), checker);
@@ -113,7 +117,35 @@ TEST(Validate, AsksPluginsAboutTheirArgsAndMapsTheirPaths) {
   EXPECT_EQ(
       std::count_if(asked.begin(), asked.end(),
                     [](const std::string& one) { return one.rfind("NodeResourcesFit", 0) == 0; }),
-      0);
+      1);
+}
+
+// The registry knows a plugin by name only; its points are known once it is made with its args.
+TEST(Validate, PointsAreThoseOfThePluginThatIsMade) {
+  const std::string text =
+      "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+      "leaderElection: {leaderElect: false}\nprofiles:\n- schedulerName: a\n  plugins:\n"
+      "    multiPoint: {enabled: [{name: Berths}]}\n    permit: {enabled: [{name: Cranes}]}\n"
+      "  pluginConfig:\n  - {name: Berths, args: {journal: j}}\n";
+  PluginRegistry registry = test_registry();
+  registry["Berths"] = registry["Cranes"] = {};
+  std::vector<std::string> made;
+  const auto make = [&](const std::string&, const std::string& plugin, const std::string& json) {
+    made.push_back(plugin);
+    if (plugin == "Cranes") return MadePlugin{{}, {{"", "broken"}}};
+    if (plugin != "Berths") return MadePlugin{test_registry().at(plugin), {}};
+    EXPECT_EQ(json, R"({"journal":"j"})");
+    return MadePlugin{{ExtensionPoint::kFilter}, {}};
+  };
+  const Validation validation = validate_text(text, "f", registry, make);
+  EXPECT_EQ(validation.report(), "error: f: args of plugin Cranes: broken\nf: 1 error\n")
+      << "and not that it does not extend a point, which nobody can know";
+  for (const std::string name : {"Berths", "Cranes", "NodeResourcesFit"}) {
+    EXPECT_EQ(std::count(made.begin(), made.end(), name), 1) << name;
+  }
+  const auto& filters = validation.profiles.at(0).points[ExtensionPoint::kFilter];
+  EXPECT_TRUE(std::any_of(filters.begin(), filters.end(),
+                          [](const EffectivePlugin& one) { return one.name == "Berths"; }));
 }
 
 TEST(Validate, ReportsErrorsOfEveryStep) {

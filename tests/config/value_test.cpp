@@ -4,8 +4,8 @@
 
 #include "config/json_text.hpp"
 #include "config/print.hpp"
-#include "config/utf8.hpp"
 #include "config/yaml_document.hpp"
+#include "framework/base/utf8.hpp"
 
 namespace plimsoll::config {
 namespace {

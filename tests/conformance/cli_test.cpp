@@ -144,6 +144,22 @@ TEST_F(ConformanceCli, ComparesWithinTheLimitsOfReservations) {
   EXPECT_EQ(outcome(remains, given("1")).status, 1);
 }
 
+TEST_F(ConformanceCli, CallsThatNoPodBringsAboutDoNotCount) {
+  const auto outcome = [&](const std::string& test_case) {
+    return run("device " + file(R"({"id":"d/1",)" + test_case + "}\n")).status;
+  };
+  EXPECT_EQ(outcome(R"("kind":"upstream_validate","combination":0,"err":true,"requests":{})"), 0);
+  EXPECT_EQ(outcome(R"("kind":"upstream_validate","combination":1,"err":true,)"
+                    R"("requests":{"nvidia.com/gpu":"2"})"),
+            1);
+  EXPECT_EQ(outcome(R"("kind":"upstream_convert","combination":224,"deviceRequest":null,)"
+                    R"("requests":{"nvidia.com/gpu":"2"})"),
+            0);
+  EXPECT_EQ(outcome(R"("kind":"upstream_convert","combination":1,"deviceRequest":null,)"
+                    R"("requests":{"nvidia.com/gpu":"2"})"),
+            1);
+}
+
 // A node with one zone of two CPUs, one of them free. A pod wants one.
 std::string admission(const std::string& outcome) {
   return R"({"seq":"s","machine":{"sockets":1,"nodes":[{"id":0,"cores":[[0,0,0],[0,0,1]],)"

@@ -72,7 +72,7 @@ std::string problem_with(const DeviceStep& step, int type, const dev::Amounts& a
   const bool has_vf = std::any_of(
       device.info->vfs.begin(), device.info->vfs.end(), [&](const dev::VirtualFunction& vf) {
         const auto& taken = device.vfs_in_use;
-        return hint->vf_selector->matches(vf.labels) &&
+        return hint->vf_selector->matches(device.info->vf_groups[vf.group]) &&
                std::find(taken.begin(), taken.end(), vf.bus_id) == taken.end();
       });
   return has_vf ? "" : name + " has no virtual function left";

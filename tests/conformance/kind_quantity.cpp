@@ -9,6 +9,8 @@ namespace {
 
 std::string_view format_name(Quantity::Format format) {
   switch (format) {
+    case Quantity::Format::kNone:
+      return "";
     case Quantity::Format::kDecimalSI:
       return "DecimalSI";
     case Quantity::Format::kBinarySI:

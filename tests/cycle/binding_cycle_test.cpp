@@ -311,7 +311,7 @@ TEST_F(BindingCycle, WhatIsNeverHeardMayPostAsItGoes) {
   std::function<void(std::shared_ptr<LastWord>)> again = [&](std::shared_ptr<LastWord> word) {
     scheduler_->post(Task{[&again, word = std::move(word)] { again(word); }});
   };
-  again(std::make_shared<LastWord>(*scheduler_, said));
+  again(std::shared_ptr<LastWord>(new LastWord{*scheduler_, said}));
   settle();
   stop();
   EXPECT_TRUE(said);

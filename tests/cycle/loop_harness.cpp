@@ -15,6 +15,7 @@ constexpr std::chrono::seconds kPatience{20};
 std::map<std::string, Hooks>* g_hooks = nullptr;  // of the test that runs, as the next two
 std::map<std::string, const sdk::Host*>* g_hosts = nullptr;
 Journal* g_journal = nullptr;
+std::string* g_watched = nullptr;
 
 std::string named(sdk::Pod pod) {
   return std::string(pod.name());
@@ -57,6 +58,9 @@ class Hooked {
     return hooks_.bind(host_, pod);
   }
   void post_bind(plimsoll_cycle&, sdk::Pod pod, std::string_view) { note("post_bind", pod); }
+  bool rests_on(sdk::Pod pod, std::string_view resource) const {
+    return hooks_.rests_on && hooks_.rests_on(pod, resource);
+  }
 
  private:
   static void note(const std::string& what, sdk::Pod pod) {
@@ -96,6 +100,13 @@ class Cpu {
 
  private:
   sdk::Host host_;
+};
+
+class Watcher {
+ public:
+  static constexpr const char* kName = "Watcher";
+  explicit Watcher(sdk::Host host) { host.watch("g.io", "v1", *g_watched); }
+  sdk::Status filter_node(const plimsoll_cycle&, sdk::Pod, sdk::Node) const { return {}; }
 };
 
 class Poster {
@@ -227,6 +238,7 @@ LoopTest::LoopTest() {
   g_hooks = &hooks_;
   g_hosts = &hosts;
   g_journal = &journal_;
+  g_watched = &watched_;
   options_.queue.initial_backoff_ms = 10;
   options_.queue.max_backoff_ms = 20;
   options_.binder_threads = 2;
@@ -243,11 +255,13 @@ void LoopTest::start() {
   modules_.add_builtin(std::vector<StaticModule>{{"Sort", "1", sdk::create_fn<Sort>},
                                                  {"Cpu", "1", sdk::create_fn<Cpu>},
                                                  {"Poster", "1", sdk::create_fn<Poster>},
+                                                 {"Watcher", "1", sdk::create_fn<Watcher>},
                                                  {"P", "1", sdk::create_fn<Hooked<'P'>>},
                                                  {"Q", "1", sdk::create_fn<Hooked<'Q'>>}});
   ProfileSpec profile;
   profile.at(ExtensionPoint::kQueueSort) = {{"Sort"}};
   profile.at(ExtensionPoint::kFilter) = {{"Cpu"}};
+  if (!watched_.empty()) profile.at(ExtensionPoint::kFilter).push_back({"Watcher"});
   for (const auto& [name, hooks] : hooks_) {
     const auto add = [&, plugin = name](ExtensionPoint point, bool set) {
       if (set) profile.at(point).push_back({plugin});
@@ -273,6 +287,9 @@ void LoopTest::start() {
     };
   }
   loop_ = std::thread([this] { scheduler_->run(); });
+  for (const WantedKind& kind : scheduler_->wanted_kinds()) {
+    scheduler_->post(KindSynced{kind.resource(), true});
+  }
   scheduler_->post(KindSynced{"nodes", true});
   scheduler_->post(KindSynced{"pods", true});
 }

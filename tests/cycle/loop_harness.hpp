@@ -72,7 +72,8 @@ struct Hooks {
   std::function<Status(const Host&, sdk::Pod, int64_t& timeout_ms)> permit;
   std::function<Status(const Host&, sdk::Pod)> pre_flight;  // unset, with pre_bind: Success
   std::function<Status(const Host&, sdk::Pod, sdk::Token)> pre_bind;
-  std::function<Status(const Host&, sdk::Pod)> bind;  // unset: nobody asks it
+  std::function<Status(const Host&, sdk::Pod)> bind;                  // unset: nobody asks it
+  std::function<bool(sdk::Pod, std::string_view resource)> rests_on;  // unset: on nothing
 };
 
 class LoopTest : public ::testing::Test {
@@ -81,6 +82,8 @@ class LoopTest : public ::testing::Test {
   ~LoopTest() override;
 
   // Profiles "one" and "two" have the same plugins: Sort, Cpu, P, Q, Poster (posts the Binding).
+  // With `watched_`, also one of before ABI 1.3, so to say: Watcher watches that kind of g.io/v1
+  // and does not say who rests on it.
   Hooks& p() { return hooks_["P"]; }
   Hooks& q() { return hooks_["Q"]; }
   void start();  // after the hooks are set
@@ -103,6 +106,7 @@ class LoopTest : public ::testing::Test {
   Modules modules_;
   SchedulerOptions options_;
   std::map<std::string, Hooks> hooks_;
+  std::string watched_;
   std::unique_ptr<Scheduler> scheduler_;
   std::thread loop_;
 };

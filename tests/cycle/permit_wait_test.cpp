@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <future>
+
 #include "tests/cycle/binding_fixture.hpp"
 
 namespace plimsoll::testing {
@@ -24,6 +26,21 @@ TEST_F(PermitWait, AllWhoWaitMustAllow) {
   host("Q").reject_waiting("u-a", "too late");
   settle();
   EXPECT_EQ(scheduler_->stats().scheduled, 1U);
+}
+
+// The Binding is for the newest version that is known then: somebody may have changed the pod while
+// it waited.
+TEST_F(PermitWait, TheBindingNamesThePodsNewestVersion) {
+  std::promise<std::string> version;
+  api_.on_bound = [&](const BindRequest& bound) { version.set_value(bound.resource_version); };
+  p().permit = waits();
+  start();
+  add_node("n", "4");
+  scheduler_->post(PodUpserted{pod("a", "", "1", R"("resourceVersion":"7",)")});
+  ASSERT_TRUE(journal_.await("P permit a"));
+  scheduler_->post(PodUpserted{pod("a", "", "1", R"("resourceVersion":"8",)")});
+  host("P").allow_waiting("u-a");
+  EXPECT_EQ(version.get_future().get(), "8");
 }
 
 TEST_F(PermitWait, OneRejectionIsEnough) {

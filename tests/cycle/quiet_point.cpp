@@ -89,8 +89,9 @@ void QuietPoint::check_nodes() {
     }
     const NodeView& us = ours.at(name);
     const NodeView& them = fresh.at(name);
-    const auto differ = [&](const char* what, const std::string& a, const std::string& b) {
-      if (a != b) add(name + ": " + what + ":" + a + "; rebuilt:" + b);
+    const auto differ = [&, &node = name](const char* what, const std::string& a,
+                                          const std::string& b) {
+      if (a != b) add(node + ": " + what + ":" + a + "; rebuilt:" + b);
     };
     differ("pods", text_of(us.pods), text_of(expected.pods));
     differ("pods", text_of(them.pods), text_of(expected.pods));

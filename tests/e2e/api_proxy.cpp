@@ -59,6 +59,7 @@ struct ApiProxy::Impl {
         acceptor(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0)) {
     tls.load_verify_file(access.ca_file);
     tls.set_verify_mode(asio::ssl::verify_peer);
+    if (!access.token.empty()) credential = "Authorization: Bearer " + access.token + "\r\n";
     upstream_port =
         static_cast<uint16_t>(std::stoul(access.server.substr(access.server.rfind(':') + 1)));
   }
@@ -79,6 +80,10 @@ struct ApiProxy::Impl {
     const std::lock_guard lock(mutex);
     return !held_watches.empty() && head.is_watch() &&
            head.target.find(held_watches) != head.target.npos;
+  }
+  bool is_refused(const Head& head) {
+    const std::lock_guard lock(mutex);
+    return !refused_path.empty() && head.target.find(refused_path) != head.target.npos;
   }
   void count(int& counter) {
     const std::lock_guard lock(mutex);
@@ -127,11 +132,13 @@ struct ApiProxy::Impl {
   asio::ssl::context tls;
   tcp::acceptor acceptor;
   uint16_t upstream_port = 0;
+  std::string credential;  // a header line
   std::atomic<bool> stopping{false};
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<Rule> rule;
   std::string held_watches;
+  std::string refused_path;
   bool passing_on = false;
   int held = 0;
   int passed_on = 0;
@@ -156,6 +163,7 @@ struct ApiProxy::Impl::Connection {
     while (!proxy.stopping && !over) {
       io.restart();
       io.run_for(kLook);
+      if (current.is_watch() && proxy.is_refused(current)) return;
       send_requests();
       send_answers();
     }
@@ -191,7 +199,9 @@ struct ApiProxy::Impl::Connection {
     }
     auto request = take_request(requests);
     if (!request) return;
-    current = head_of(*request);
+    const Head asked = head_of(*request);
+    if (proxy.is_refused(asked)) return refuse();
+    current = asked;
     was_held = answer_counted = false;
     if (proxy.is_held(What::kRequest, current)) {
       held_request = std::move(*request);
@@ -200,7 +210,14 @@ struct ApiProxy::Impl::Connection {
       send(std::move(*request));
     }
   }
+  void refuse() {
+    asio::write(client, asio::buffer(std::string("HTTP/1.1 503 Service Unavailable\r\n"
+                                                 "Content-Type: text/plain\r\n"
+                                                 "Content-Length: 16\r\n\r\n"
+                                                 "not served yet.\n")));
+  }
   void send(std::string request) {
+    request.insert(request.find("\r\n") + 2, proxy.credential);
     const auto bytes = std::make_shared<std::string>(std::move(request));
     asio::async_write(upstream, asio::buffer(*bytes), [this, bytes](auto error, size_t) {
       if (error) over = true;
@@ -209,7 +226,7 @@ struct ApiProxy::Impl::Connection {
 
   void send_answers() {
     if (answers.empty() || proxy.is_held_watch(current)) return;
-    if (proxy.is_held(What::kAnswer, current)) {
+    if (proxy.is_held(What::kAnswer, current) && answers.starts_with("HTTP/1.1 2")) {
       if (!std::exchange(answer_counted, true)) proxy.count(proxy.held);
       return;
     }
@@ -284,6 +301,11 @@ bool ApiProxy::pass_on(std::chrono::milliseconds timeout) {
 void ApiProxy::hold_watches(const std::string& path_part) {
   const std::lock_guard lock(impl_->mutex);
   impl_->held_watches = path_part;
+}
+
+void ApiProxy::refuse(const std::string& path_part) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->refused_path = path_part;
 }
 
 }  // namespace plimsoll::test

@@ -15,7 +15,8 @@ namespace plimsoll::test {
 
 class ApiProxy {
  public:
-  // Listens on a port of 127.0.0.1. What it passes on it does with the client's own credential.
+  // Listens on a port of 127.0.0.1. What it passes on it does with `upstream`'s token, which a
+  // client does not send without TLS; if that has none, with what the client sends.
   [[nodiscard]] static Result<std::unique_ptr<ApiProxy>> start(const KubeAccess& upstream);
   ~ApiProxy();
   ApiProxy(const ApiProxy&) = delete;
@@ -25,7 +26,8 @@ class ApiProxy {
 
   enum class What { kRequest, kAnswer };
   // From now on: requests of this method whose path contains the text. `what` is held until
-  // pass_on() or the proxy's end.
+  // pass_on() or the proxy's end. Of answers, those of success: a Binding refused for the pod's old
+  // version (409) is sent again by itself, and only the next answer says that it is carried out.
   void hold(What what, const std::string& method, const std::string& path_part);
   // Whether one is held: a request that has arrived here, or an answer that the API server has
   // given.
@@ -36,6 +38,9 @@ class ApiProxy {
   // Of watches (GET with watch in the query) whose path contains the text nothing is passed on any
   // more.
   void hold_watches(const std::string& path_part);
+  // As an API server that does not serve this kind yet: requests whose path contains the text are
+  // answered 503, and watches of it that are open are cut. Empty: it serves all again.
+  void refuse(const std::string& path_part);
 
  private:
   struct Impl;

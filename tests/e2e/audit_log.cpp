@@ -69,7 +69,9 @@ AuditLog::AuditLog(const std::filesystem::path& folder)
 }
 
 std::vector<std::string> AuditLog::flags() const {
-  return {"--audit-policy-file=" + policy_.string(), "--audit-log-path=" + log_.string()};
+  // In MiB: the usual 100 would begin a new file in a long run, and what is read is one.
+  return {"--audit-policy-file=" + policy_.string(), "--audit-log-path=" + log_.string(),
+          "--audit-log-maxsize=10000"};
 }
 
 std::map<std::string, PodWrites> AuditLog::pod_writes(const std::string& user) const {

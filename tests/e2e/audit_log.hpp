@@ -38,6 +38,8 @@ class AuditLog {
   // The API server flags that make it write this log.
   [[nodiscard]] std::vector<std::string> flags() const;
 
+  [[nodiscard]] const std::filesystem::path& file() const { return log_; }
+
   // Reads the whole log: by "namespace/name", the user's writes to pods.
   [[nodiscard]] std::map<std::string, PodWrites> pod_writes(const std::string& user) const;
   // Successful bindings so far; cheap enough to ask often.

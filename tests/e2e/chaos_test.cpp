@@ -2,14 +2,12 @@
 // pod that fits is bound exactly once, nothing is promised twice, and nobody was told what is
 // wrong.
 
-#include <csignal>
 #include <cstdio>
-#include <optional>
 #include <random>
-#include <set>
 #include <thread>
 
 #include "tests/e2e/load_fixture.hpp"
+#include "tests/e2e/replica.hpp"
 
 namespace plimsoll::test {
 namespace {
@@ -20,58 +18,6 @@ constexpr const char* kLease =
     "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/chaos-test";
 constexpr int kWaves = 12;
 constexpr std::size_t kBindsInFlight = 64;  // of a scheduler, at most
-
-// One of the replicas: always restarted, as a kubelet would.
-class Replica {
- public:
-  Replica(std::string name, RunSpec spec) : name_(std::move(name)), spec_(std::move(spec)) {}
-
-  void start() {
-    Result<ChildProcess> started = start_scheduler(spec_);
-    ASSERT_TRUE(started) << started.error().message;
-    process_.emplace(std::move(*started));
-  }
-
-  void kill() {
-    process_->kill();
-    ++killed_;
-    start();
-  }
-
-  // Starts it again if it has ended: only for the reason that it does not lead any more.
-  void revive() {
-    if (process_->running()) return;
-    EXPECT_EQ(*process_->wait(0ms), ExitStatus::exited(1)) << name_ << "\n" << end_of_log();
-    EXPECT_NE(process_->output().find("lost the leader lease"), std::string::npos) << name_ << "\n"
-                                                                                   << end_of_log();
-    ++lost_;
-    start();
-  }
-
-  void stop() {
-    revive();
-    const ExitStatus status = process_->stop(20s);
-    EXPECT_EQ(status, ExitStatus::exited(0)) << name_ << ": " << to_string(status);
-  }
-
-  // Whether it calls itself so.
-  [[nodiscard]] bool is(const std::string& identity) const {
-    return !identity.empty() && process_->output().find(identity) != std::string::npos &&
-           lines_with(process_->output(), {"attempting to acquire", identity}).size() == 1;
-  }
-
-  [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] int killed() const { return killed_; }
-  [[nodiscard]] int lost() const { return lost_; }
-  [[nodiscard]] std::string end_of_log() const { return tail(process_->output(), 40); }
-
- private:
-  std::string name_;
-  RunSpec spec_;
-  std::optional<ChildProcess> process_;
-  int killed_ = 0;
-  int lost_ = 0;
-};
 
 class ChaosTest : public LoadTest {
  protected:

@@ -2,9 +2,8 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
-
-#include "tests/support/temp_dir.hpp"
 
 namespace plimsoll::test {
 namespace {
@@ -48,18 +47,62 @@ void E2eTest::TearDown() {
   KubeTest::TearDown();
 }
 
+std::filesystem::path E2eTest::keep_evidence(const std::map<std::string, std::string>& texts) {
+  std::string folder = (std::filesystem::temp_directory_path() / "plimsoll-failed-XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr) return {};
+  const std::filesystem::path path(folder);
+  std::error_code ignored;
+  std::filesystem::copy_file(audit().file(), path / "audit.log", ignored);
+  for (const char* log : {"kube-apiserver.log", "etcd.log"}) {
+    std::filesystem::copy_file(cluster().dir() / log, path / log, ignored);
+  }
+  for (const auto& [name, text] : texts) (void)write_file(path / name, text);
+  (void)cluster().start_apiserver();  // a test may have killed it
+  const std::pair<const char*, std::string> kinds[] = {
+      {"nodes", std::string(kNodes)},
+      {"noderesourcetopologies", std::string(kNrts)},
+      {"devices", std::string(kDevices)},
+      {"pods", "/api/v1/pods"},
+      {"events", "/apis/events.k8s.io/v1/namespaces/" + ns() + "/events"}};
+  for (const auto& [kind, collection] : kinds) {
+    const auto listed = client().list(collection);
+    if (listed) (void)write_file(path / (std::string(kind) + ".json"), json(*listed).dump(1));
+  }
+  std::fprintf(stderr, "--- what was there is kept in %s\n", folder.c_str());
+  return path;
+}
+
 void E2eTest::start() {
   start({.kubeconfig = cluster().kubeconfig_token()});
 }
 
 void E2eTest::start(const RunSpec& spec) {
-  if (scheduler_) scheduler_->kill();
+  if (scheduler_) {
+    scheduler_->kill();
+    earlier_logs_ += scheduler_->output();
+  }
   scheduler_.reset();
   Result<ChildProcess> started = start_scheduler(spec);
   ASSERT_TRUE(started) << started.error().message;
   scheduler_.emplace(std::move(*started));
   ASSERT_TRUE(scheduler_->wait_for_output("the first lists are complete", 30s))
       << scheduler_->output();
+}
+
+Result<std::unique_ptr<ApiProxy>> E2eTest::start_proxy() {
+  const json config =
+      json::parse(read_file(cluster().kubeconfig_token()).value_or(""), nullptr, false);
+  KubeAccess access = cluster().admin();
+  access.token = config["users"][0]["user"]["token"];
+  return ApiProxy::start(access);
+}
+
+RunSpec E2eTest::through(const ApiProxy& proxy, RunSpec spec, const TempDir& folder) {
+  const auto written =
+      cluster().write_kubeconfig(folder / "kubeconfig", {.server = proxy.server()});
+  EXPECT_TRUE(written) << written.error().message;
+  spec.kubeconfig = folder / "kubeconfig";
+  return spec;
 }
 
 json E2eTest::create(std::string_view collection, const json& object) {

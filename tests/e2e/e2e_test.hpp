@@ -3,15 +3,19 @@
 // these tests do over and over. Every wait is bounded.
 
 #include <chrono>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/e2e/api_proxy.hpp"
 #include "tests/e2e/audit_log.hpp"
 #include "tests/e2e/scheduler_process.hpp"
 #include "tests/kube/kube_objects.hpp"
 #include "tests/kube/kube_test.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace plimsoll::test {
 
@@ -39,14 +43,24 @@ class E2eTest : public KubeTest {
   void TearDown() override;  // stops the scheduler; it must not have ended by itself
 
   static AuditLog& audit();
+  // Nodes, NodeResourceTopologies, Devices, pods and events as they are now, the audit log, the
+  // servers' logs, and these texts by file name: in a new folder that stays, and whose path is
+  // printed. For a test that fails once in a hundred times.
+  std::filesystem::path keep_evidence(const std::map<std::string, std::string>& texts);
   [[nodiscard]] KubeClient& client() { return *client_; }
 
   // Starts a scheduler (kill -9 of an earlier one) and waits until it has read the cluster.
   void start();
   void start(const RunSpec& spec);
   [[nodiscard]] ChildProcess& scheduler() { return *scheduler_; }
+  // One that acts as kSchedulerUser.
+  [[nodiscard]] static Result<std::unique_ptr<ApiProxy>> start_proxy();
+  // The same, but for a scheduler whose API server is the proxy; its kubeconfig goes into `folder`.
+  [[nodiscard]] static RunSpec through(const ApiProxy& proxy, RunSpec spec, const TempDir& folder);
   // What it wrote so far.
   [[nodiscard]] std::string log() const { return scheduler_ ? scheduler_->output() : ""; }
+  // And what those before it wrote.
+  [[nodiscard]] std::string all_logs() const { return earlier_logs_ + log(); }
 
   // Creates an object and returns it as the server has it; a refusal fails the test.
   nlohmann::json create(std::string_view collection, const nlohmann::json& object);
@@ -72,6 +86,7 @@ class E2eTest : public KubeTest {
  private:
   std::optional<KubeClient> client_;
   std::optional<ChildProcess> scheduler_;
+  std::string earlier_logs_;
 };
 
 }  // namespace plimsoll::test

@@ -83,6 +83,14 @@ Result<void> Kubelets::look_at_nodes() {
   if (!nodes) return fail(nodes.error());
   const auto nrts = client_.list(kNrts);
   if (!nrts) return fail(nrts.error());
+  std::set<std::string> there;
+  for (const json& node : *nodes) there.insert(name_of(node));
+  std::erase_if(node_of_, [&](const auto& pod) {
+    if (there.contains(pod.second)) return false;
+    really_.erase(pod.first);
+    return true;
+  });
+  std::erase_if(nodes_, [&](const auto& node) { return !there.contains(node.first); });
   for (const json& node : *nodes) {
     const std::string name = name_of(node);
     if (nodes_.contains(name)) continue;
@@ -153,6 +161,9 @@ Result<void> Kubelets::report() {
     seen.attributes.emplace_back("nodeTopologyPodsFingerprint", sandbox::pod_fingerprint(pods));
     seen.attributes.emplace_back("nodeTopologyPodsFingerprintMethod", "all");
     sandbox::write_report(nrt, seen);
+    // As resource-topology-exporter marks its reports.
+    nrt["metadata"]["annotations"]["k8stopoawareschedwg/rte-update"] =
+        "periodic-" + std::to_string(reports_);
     const KubeReply reply =
         client_.patch(std::string(kNrts) + "/" + found->first,
                       {{"metadata", {{"annotations", nrt["metadata"]["annotations"]}}},
@@ -162,6 +173,12 @@ Result<void> Kubelets::report() {
     found->second->changed = false;
   }
   return {};
+}
+
+Result<void> Kubelets::report_all() {
+  for (auto& [name, node] : nodes_) node->changed = true;
+  ++reports_;
+  return report();
 }
 
 Result<bool> Kubelets::bind_somewhere(const json& pod) {

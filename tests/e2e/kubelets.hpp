@@ -35,11 +35,13 @@ class Kubelets {
   explicit Kubelets(KubeClient client);
   ~Kubelets();
 
-  // Looks at nodes that are new, lets go of pods that are gone, and admits those that were bound
-  // since the last call.
+  // Looks at nodes that are new or gone, lets go of pods that are gone, and admits those that were
+  // bound since the last call.
   [[nodiscard]] Result<Admissions> admit();
   // Writes the NodeResourceTopology of every node whose pods have changed.
   [[nodiscard]] Result<void> report();
+  // Of every node, as exporters do from time to time: each report differs from the one before.
+  [[nodiscard]] Result<void> report_all();
   // Binds a pod as a scheduler does that knows a better way: to some node whose kubelet takes it,
   // and without a word about zones. False: there is none.
   [[nodiscard]] Result<bool> bind_somewhere(const nlohmann::json& pod);
@@ -51,6 +53,7 @@ class Kubelets {
   [[nodiscard]] Result<void> look_at_nodes();
 
   KubeClient client_;
+  std::uint64_t reports_ = 0;
   std::map<std::string, std::unique_ptr<Node>> nodes_;
   std::map<std::string, std::string> node_of_;    // by pod UID
   std::map<std::string, nlohmann::json> really_;  // by pod UID, in the annotation's form

@@ -47,7 +47,7 @@ class Maker {
     static constexpr int kZones[] = {2, 2, 4, 8};
     const int zones = kZones[pick(0, 3)];
     const int cpus = pick(1, 3) * 2;
-    const int gpus = index % 4 == 0 ? pick(2, 4) * 2 : 0;
+    const int gpus = index % shape_.gpus_every == 0 ? pick(2, 4) * 2 : 0;
     const bool huge = chance(50);
     Resources zone{{"cpu", std::to_string(cpus)}, {"memory", gi(kZoneMemoryGi)}};
     Resources node{{"cpu", std::to_string(cpus * zones)},

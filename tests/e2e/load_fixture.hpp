@@ -32,6 +32,18 @@ class LoadTest : public E2eTest {
     ASSERT_TRUE(created) << created.error().message;
   }
 
+  void TearDown() override {
+    if (HasFailure() && !load_.nodes.empty()) {
+      std::map<std::string, std::string> texts = logs();
+      texts["faults.txt"] = lines(result_.faults, result_.faults.size());
+      texts["scheduler.log"] = all_logs();
+      keep_evidence(texts);
+    }
+    E2eTest::TearDown();
+  }
+  // By file name: what is kept besides, should the test fail.
+  [[nodiscard]] virtual std::map<std::string, std::string> logs() const { return {}; }
+
   [[nodiscard]] virtual LoadShape shape() const { return {}; }
 
   void create_pods() {
@@ -112,8 +124,12 @@ class LoadTest : public E2eTest {
     std::vector<std::string> wrong;
     for (const PodFacts& pod : result_.pods) {
       const PodWrites& of = writes[pod.name];
-      if (of.others == 0 && (undisturbed ? right_at_once(pod, of) : right_at_last(pod, of)))
-        continue;
+      // Where several bindings of a node are under way at once, their order is not known for a
+      // moment: a pod may be refused for that, and is bound when it is.
+      const bool at_once =
+          undisturbed &&
+          lines_with(log(), {"pod not scheduled", pod.name + " ", "for sure"}).empty();
+      if (of.others == 0 && (at_once ? right_at_once(pod, of) : right_at_last(pod, of))) continue;
       const bool no_record = of.bound + of.lost_binds == 0 && of.others == 0;
       if (no_record && !pod.node.empty() && unrecorded > 0) {
         --unrecorded;

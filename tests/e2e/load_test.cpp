@@ -42,6 +42,33 @@ TEST_F(LoadTest, AllThatFitIsBoundByOneWriteEach) {
   check_metrics(*port, result_);
 }
 
+// Whoever looks for what happened once in a hundred runs needs more than its last words.
+TEST_F(LoadTest, WhatIsKeptOfAFailureIsAllThatARecountNeeds) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  const auto created = create_all(cluster().admin(), {load_.pods.front()});
+  ASSERT_TRUE(created) << created.error().message;
+  ASSERT_NO_FATAL_FAILURE(settle());
+  const std::filesystem::path kept = keep_evidence({{"scheduler.log", log()}});
+  ClusterObjects objects;
+  const std::pair<const char*, std::vector<nlohmann::json>*> kinds[] = {
+      {"nodes.json", &objects.nodes},
+      {"noderesourcetopologies.json", &objects.nrts},
+      {"devices.json", &objects.devices},
+      {"pods.json", &objects.pods}};
+  for (const auto& [file, into] : kinds) {
+    *into = nlohmann::json::parse(read_file(kept / file).value_or(""))
+                .get<std::vector<nlohmann::json>>();
+  }
+  const Recount again = recount(objects);
+  EXPECT_EQ(again.nodes.size(), result_.nodes.size());
+  EXPECT_EQ(again.pods.size(), 1U);
+  EXPECT_EQ(again.bound(), result_.bound());
+  EXPECT_NE(read_file(kept / "audit.log").value_or("").find(load_.pods.front().path),
+            std::string::npos);
+  EXPECT_NE(read_file(kept / "scheduler.log").value_or("").find("first lists"), std::string::npos);
+  std::filesystem::remove_all(kept);
+}
+
 TEST_F(LoadTest, KillingTheSchedulerChangesNothing) {
   ASSERT_NO_FATAL_FAILURE(create_pods());
   ASSERT_NO_FATAL_FAILURE(start());

@@ -220,7 +220,8 @@ TEST_F(PendingTest, AnInvalidDeviceRequestIsExplainedAndHarmsNobody) {
 
   EXPECT_EQ(wait_bound("right"), "g");
   EXPECT_EQ(wait_event("odd", "FailedScheduling"),
-            "0/1 nodes are available: invalid resource unit koordinator.sh/gpu: 150. preemption: "
+            "0/1 nodes are available: invalid resource unit koordinator.sh/gpu: 150: must be at "
+            "most 100, or a multiple of 100. preemption: "
             "0/1 nodes are available: 1 Preemption is not helpful for scheduling.");
   EXPECT_THAT(wait_event("mixed", "FailedScheduling"),
               HasSubstr("0/1 nodes are available: invalid resource device requests: ["));

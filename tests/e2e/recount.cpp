@@ -12,7 +12,9 @@ using nlohmann::json;
 // aligns them; without CPUs that a Guaranteed pod shares (not whole), which are not pinned.
 Amounts pinned(const ContainerFacts& container, const NodeFacts& node) {
   Amounts amounts;
-  for (const auto& [resource, amount] : container.requests) {
+  for (const auto& request : container.requests) {
+    const std::string& resource = request.first;
+    const int64_t amount = request.second;
     const bool listed = std::ranges::any_of(
         node.zones, [&](const auto& zone) { return zone.second.all.contains(resource); });
     if (!listed || amount == 0 || (resource == "cpu" && amount % 1000 != 0)) continue;

@@ -238,6 +238,37 @@ TEST_F(RobustnessTest, TheRoleThatWeShipIsEnough) {
       client().get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/plimsoll").json();
   EXPECT_NE(lease["spec"].value("holderIdentity", ""), "") << lease.dump();
 
+  // Without a lease it keeps a mark instead, and touches what waits after a kill.
+  const std::string mark =
+      "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/plimsoll-topo-aware-scheduler";
+  client().del(mark);
+  start({.kubeconfig = cluster().kubeconfig_limited()});
+  ASSERT_TRUE(scheduler().wait_for_output("making void", 20s)) << log();
+  EXPECT_NE(client().get(mark).json()["spec"].value("holderIdentity", ""), "");
+  create(pods_path(), plain_pod("later"));
+  EXPECT_EQ(wait_bound("later"), "n");
+  EXPECT_EQ(scheduler().stop(20s), ExitStatus::exited(0));
+  EXPECT_EQ(client().get(mark).json()["spec"].value("holderIdentity", ""), "") << "released";
+  start({.kubeconfig = cluster().kubeconfig_limited()});
+  create(pods_path(), plain_pod("last"));
+  EXPECT_EQ(wait_bound("last"), "n");
+  EXPECT_THAT(log(), Not(HasSubstr("making void")));
+  EXPECT_EQ(audit().forbidden("plimsoll-limited").size(), refused_so_far);
+
+  // Where the mark is not allowed, every start is as after a crash.
+  for (const std::string& path : created) {
+    if (path.find("leader-election") != path.npos) remove(path);
+  }
+  std::erase_if(created,
+                [](const std::string& path) { return path.find("leader-election") != path.npos; });
+  ASSERT_TRUE(eventually(20s, [&] { return limited.get(mark).status == 403; }));
+  EXPECT_EQ(scheduler().stop(20s), ExitStatus::exited(0));
+  start({.kubeconfig = cluster().kubeconfig_limited()});
+  ASSERT_TRUE(scheduler().wait_for_output("making void", 20s)) << log();
+  EXPECT_THAT(lines_with(log(), {"the mark of a clean stop cannot be kept"}), SizeIs(1));
+  create(pods_path(), plain_pod("without-a-mark"));
+  EXPECT_EQ(wait_bound("without-a-mark"), "n");
+
   for (const std::string& path : created) remove(path);
 }
 

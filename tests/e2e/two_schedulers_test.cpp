@@ -184,7 +184,7 @@ TEST_F(TwoSchedulersTest, OnlyWhatHappensAtTheSameMomentConflicts) {
     }
   }
   for (const json& pod : again[kScheduler]) create(pods_path(), pod);
-  ASSERT_NO_FATAL_FAILURE(settle_one_by_one());
+  ASSERT_NO_FATAL_FAILURE(settle_one_by_one(true));
   for (const json& pod : again[kOther]) create(pods_path(), pod);
   ASSERT_NO_FATAL_FAILURE(settle());
   ASSERT_NO_FATAL_FAILURE(check_promises());

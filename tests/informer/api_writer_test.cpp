@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <future>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -43,6 +44,149 @@ TEST_F(ApiWriterTest, ABindIsOneWrite) {
                   "annotations":{"alloc":"{\"gpu\":[0]}"}},
       "target":{"apiVersion":"v1","kind":"Node","name":"node-a"}})"));
   EXPECT_EQ(writer_->stats().done[0], 1u);
+}
+
+// A pod without a node, in a version.
+std::string waiting(const std::string& version, bool deleting = false) {
+  json metadata = {{"uid", "uid-1"}, {"resourceVersion", version}};
+  if (deleting) metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  return json{{"metadata", metadata}, {"spec", json::object()}}.dump();
+}
+
+BindRequest bind_version(const std::string& version) {
+  BindRequest request = some_bind();
+  request.resource_version = version;
+  return request;
+}
+
+std::string version_in(const Received& request) {
+  return json::parse(request.body)["metadata"].value("resourceVersion", "");
+}
+
+constexpr const char* kModified = R"({"message":"ResourceVersion in precondition"})";
+
+TEST_F(ApiWriterTest, ABindHoldsForOneVersionAndIsSentAgainForTheNext) {
+  start([](int, const Received& request, Exchange& exchange) {
+    if (request.method == "GET") {
+      exchange.reply(200, waiting("8"));
+    } else {
+      exchange.reply(version_in(request) == "8" ? 201 : 409, kModified);
+    }
+  });
+  const auto done = bind(bind_version("7"));
+  EXPECT_TRUE(done) << done.error().message;
+  EXPECT_THAT(asked(), ElementsAre(kBindCall, kGetCall, kBindCall));
+  EXPECT_EQ(version_in(server_->received()[0]), "7");
+}
+
+TEST_F(ApiWriterTest, ABindOfAPodThatIsBeingDeletedOrKeepsChangingFails) {
+  std::atomic<bool> deleting{true};
+  std::atomic<int> version{8};
+  start([&](int, const Received& request, Exchange& exchange) {
+    if (request.method == "GET") {
+      exchange.reply(200, waiting(std::to_string(++version), deleting));
+    } else {
+      exchange.reply(409, kModified);
+    }
+  });
+  const auto gone = bind(bind_version("7"));
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, ErrorCode::kConflict);
+  EXPECT_THAT(asked(), ElementsAre(kBindCall, kGetCall));
+  deleting = false;
+  const auto restless = bind(bind_version("7"));
+  ASSERT_FALSE(restless);
+  EXPECT_EQ(restless.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(server_->count("POST"), 1u + 6u);
+  TearDown();
+}
+
+// It may yet be carried out, so its place is given away only when it cannot be any more.
+TEST_F(ApiWriterTest, ABindIsGivenUpOnlyWhenNoTryOfItCanBeCarriedOut) {
+  std::atomic<int> posts{0};
+  std::atomic<bool> touched{false};
+  start([&](int, const Received& request, Exchange& exchange) {
+    if (request.method == "GET") {
+      exchange.reply(200, waiting(touched ? "8" : "7"));
+    } else if (request.method == "PATCH") {
+      EXPECT_EQ(version_in(request), "7");
+      touched = true;
+      exchange.reply(200, "{}");
+    } else {
+      exchange.reply(++posts == 1 ? 504 : 403, "{}");
+    }
+  });
+  const auto done = bind(bind_version("7"));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kUnauthorized);
+  EXPECT_TRUE(touched);
+  EXPECT_EQ(posts, 2);
+  TearDown();
+}
+
+class VoidBindingsTest : public ApiWriterTest {
+ protected:
+  static std::vector<PodVersion> pods(std::size_t count) {
+    std::vector<PodVersion> pods;
+    for (std::size_t i = 0; i < count; ++i) {
+      pods.push_back({"ns", "p" + std::to_string(i), "u", "7"});
+    }
+    return pods;
+  }
+  void void_bindings(std::vector<PodVersion> pods) {
+    writer_->void_bindings(std::move(pods), "one of a kind", [this] { done_.set_value(); });
+  }
+  std::promise<void> done_;
+};
+
+TEST_F(VoidBindingsTest, EveryPodIsTouchedUntilThereIsAnAnswer) {
+  constexpr std::size_t kPods = 200;
+  start([](int call, const Received&, Exchange& exchange) {
+    const int statuses[] = {200, 404, 409, 422, 503, 429};
+    if (call % 7 == 6) return exchange.cut();
+    exchange.reply(statuses[call % 7], "{}");
+  });
+  void_bindings(pods(kPods));
+  done_.get_future().get();
+  std::map<std::string, int> tries;
+  for (const Received& request : server_->received()) ++tries[request.target];
+  EXPECT_EQ(tries.size(), kPods);
+  EXPECT_GT(server_->received().size(), kPods);
+  const Received first = server_->received()[0];
+  EXPECT_EQ(first.method, "PATCH");
+  const json body = json::parse(first.body);
+  EXPECT_EQ(body["metadata"], (json{{"uid", "u"}, {"resourceVersion", "7"}}));
+  EXPECT_EQ(body["status"]["conditions"][0]["message"], "one of a kind");
+  EXPECT_NE(body["status"]["conditions"][0]["type"], "PodScheduled");
+  TearDown();
+}
+
+TEST_F(VoidBindingsTest, WithoutTheRightNothingIsCertain) {
+  std::atomic<bool> allowed{false};
+  start(
+      [&](int, const Received&, Exchange& exchange) { exchange.reply(allowed ? 200 : 403, "{}"); });
+  void_bindings(pods(1));
+  ASSERT_TRUE(server_->wait_for("/status", 2));
+  auto done = done_.get_future();
+  EXPECT_EQ(done.wait_for(0s), std::future_status::timeout);
+  allowed = true;
+  done.get();
+  TearDown();
+}
+
+TEST_F(VoidBindingsTest, AStopEndsIt) {
+  start([](int, const Received&, Exchange& exchange) { exchange.reply(503, "{}"); });
+  void_bindings(pods(100));
+  ASSERT_TRUE(server_->wait_for("/status", 20));
+  TearDown();
+  EXPECT_EQ(done_.get_future().wait_for(0s), std::future_status::timeout);
+}
+
+TEST_F(VoidBindingsTest, NoPodsNeedNoWrite) {
+  start([](int, const Received&, Exchange& exchange) { exchange.reply(200, "{}"); });
+  void_bindings({});
+  done_.get_future().get();
+  EXPECT_TRUE(asked().empty());
 }
 
 TEST_F(ApiWriterTest, ABindWhoseAnswerWasLostIsASuccess) {

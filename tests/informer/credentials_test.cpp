@@ -120,13 +120,84 @@ TEST_F(Credentials, AnExecPluginRunsOnceUntilItIsRefused) {
 TEST_F(Credentials, AnExecCredentialExpires) {
   ServerAccess access =
       script(credential(R"({"token":"t","expirationTimestamp":"2001-02-03T04:05:06Z"})"));
-  CredentialSource source(access);
+  CredentialSource source(access, {.first_pause = 1ms, .longest_pause = 1ms});
   ASSERT_TRUE(source.refresh({}));
-  EXPECT_EQ(source.current(), nullptr);
+  while (source.current() != nullptr) std::this_thread::sleep_for(1ms);
   access = script(credential(R"({"token":"t","expirationTimestamp":"2999-02-03T04:05:06+01:00"})"));
   CredentialSource lasting(access);
   ASSERT_TRUE(lasting.refresh({}));
   EXPECT_NE(lasting.current(), nullptr);
+}
+
+TEST_F(Credentials, APluginThatIsOfNoUsePauses) {
+  const auto runs = dir_ / "runs";
+  const std::string note = "echo run >> " + runs.string() + "\n";
+  const std::string useless[] = {
+      credential(R"({"token":"t","expirationTimestamp":"2001-02-03T04:05:06Z"})"), "exit 1\n"};
+  for (const std::string& text : useless) {
+    CredentialSource source(script(note + text), {.first_pause = 1h, .longest_pause = 1h});
+    std::filesystem::remove(runs);
+    const bool first = source.refresh({}).has_value();
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(source.current() != nullptr, first) << "what has expired is used for the while";
+      EXPECT_EQ(source.refresh({}).has_value(), first);
+    }
+    EXPECT_EQ(*test::read_file(runs), "run\n") << text;
+  }
+  for (const std::string& text : useless) {
+    CredentialSource source(script(note + text), {.first_pause = 1ms, .longest_pause = 1ms});
+    std::filesystem::remove(runs);
+    do {
+      static_cast<void>(source.refresh({}));
+    } while (*test::read_file(runs) != "run\nrun\nrun\n");
+  }
+}
+
+TEST_F(Credentials, ARefusedCredentialIsNotFetchedAgainAndAgain) {
+  const auto runs = dir_ / "runs";
+  CredentialSource source(
+      script("echo run >> " + runs.string() + "\n" + credential(R"({"token":"t"})")),
+      {.first_pause = 1h, .longest_pause = 1h});
+  ASSERT_TRUE(source.refresh({}));
+  EXPECT_TRUE(source.reject(source.current()->generation)) << "the plugin may have another one";
+  ASSERT_TRUE(source.refresh({}));
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_NE(source.current(), nullptr);
+    EXPECT_FALSE(source.reject(source.current()->generation)) << "it had not";
+  }
+  EXPECT_EQ(*test::read_file(runs), "run\nrun\n");
+}
+
+TEST_F(Credentials, TheAuthorityIsReadAgainWhenItChanges) {
+  const auto file = dir_ / "ca.crt";
+  const std::string one = "-----BEGIN CERTIFICATE-----\none\n";
+  const std::string two = "-----BEGIN CERTIFICATE-----\nand two\n";
+  const auto becomes = [](CredentialSource& source, const std::string& wanted) {
+    const auto begun = std::chrono::steady_clock::now();
+    while (source.current()->certificate_authority_pem != wanted) {
+      if (std::chrono::steady_clock::now() - begun > 30s) return false;
+      std::this_thread::sleep_for(10ms);
+    }
+    return true;
+  };
+  ServerAccess with_plugin = script(credential(R"({"token":"t"})"));
+  ServerAccess with_token;
+  with_token.token = "t";
+  for (ServerAccess access : {with_token, with_plugin}) {
+    ASSERT_TRUE(test::write_file(file, one));
+    access.certificate_authority_file = file.string();
+    CredentialSource source(access);
+    ASSERT_TRUE(source.refresh({}));
+    const CredentialRef first = source.current();
+    EXPECT_EQ(first->certificate_authority_pem, one);
+    ASSERT_TRUE(test::write_file(file, "not a certificate"));
+    std::this_thread::sleep_for(1100ms);
+    EXPECT_EQ(source.current(), first) << "what makes no sense takes nothing away";
+    ASSERT_TRUE(test::write_file(file, two));
+    EXPECT_TRUE(becomes(source, two));
+    EXPECT_EQ(source.current()->bearer_token, "t");
+    EXPECT_GT(source.current()->generation, first->generation);
+  }
 }
 
 TEST_F(Credentials, ThePluginLearnsWhoAsks) {
@@ -224,6 +295,22 @@ TEST_F(Credentials, ThePluginDoesNotInheritAnIgnoredSigpipe) {
   std::signal(SIGPIPE, before);
   ASSERT_FALSE(got);
   EXPECT_THAT(got.error().message, HasSubstr("signal " + std::to_string(SIGPIPE)));
+}
+
+// A clock of 64 bits of nanoseconds begins in 1677 and ends in 2262.
+TEST(ExecCredential, IsLongExpiredWhereTheClockCannotSayWhen) {
+  const auto expires = [](const std::string& year) {
+    const auto read = parse_exec_credential(
+        R"({"kind":"ExecCredential","apiVersion":")" + std::string(kV1) +
+            R"(","status":{"token":"t","expirationTimestamp":")" + year + "-02-03T04:05:06Z\"}}",
+        kV1);
+    return read.value().expires.value();
+  };
+  const auto now = std::chrono::system_clock::now();
+  for (const char* year : {"0000", "0001", "1000", "1400", "1676", "1970"}) {
+    EXPECT_LT(expires(year), now) << year;
+  }
+  for (const char* year : {"2199", "2263", "9999"}) EXPECT_GT(expires(year), now) << year;
 }
 
 }  // namespace

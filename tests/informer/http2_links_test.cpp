@@ -328,5 +328,49 @@ TEST(Http2Links, AnUnreachableOrUntrustedServerIsNamed) {
   EXPECT_THAT(answer.error().message, AllOf(HasSubstr("cannot reach"), HasSubstr(access.server)));
 }
 
+// ---- silence
+
+HttpClientOptions pinging() {
+  HttpClientOptions options;
+  options.ping_after = 50ms;
+  options.ping_timeout = 50ms;
+  return options;
+}
+
+// The connection lives, as far as TCP can tell; who speaks on it does not.
+TEST(Http2Links, AServerThatFallsSilentIsNoticedAndItsConnectionGivenUp) {
+  Http2Server server(script_with(What::kStall));
+  auto client = client_for(access_to(server), pinging());
+  HttpRequest watch = request_to("/odd?watch=true");
+  watch.timeout = 0ms;
+  auto first = begin(*client, watch);
+  ASSERT_TRUE(server.wait_for(1));
+  auto second = begin(*client, watch);  // on the same connection, and never read
+  for (auto* each : {&first, &second}) {
+    ASSERT_EQ(each->wait_for(60s), std::future_status::ready);
+    const auto answer = each->get();
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
+    EXPECT_THAT(answer.error().message, HasSubstr("not even an answer to a PING"));
+  }
+  const auto next = get(*client, "/x");
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_EQ(server.connections(), 2u);
+}
+
+TEST(Http2Links, ASilentWatchOnAConnectionThatAnswersPingsGoesOn) {
+  Http2Server server(script_with(What::kOpen));
+  HttpClientOptions options = pinging();
+  options.ping_timeout = 60s;
+  auto client = client_for(access_to(server), options);
+  HttpRequest watch = request_to("/odd?watch=true");
+  watch.timeout = 0ms;
+  watch.beat = 1ms;  // for connections that cannot be asked
+  auto answer = begin(*client, watch);
+  ASSERT_TRUE(server.wait_for_pings(5));
+  EXPECT_EQ(answer.wait_for(0s), std::future_status::timeout);
+  EXPECT_EQ(server.connections(), 1u);
+}
+
 }  // namespace
 }  // namespace plimsoll::informer

@@ -6,6 +6,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -80,6 +81,7 @@ struct Http2Server::Impl {
   std::set<int> sockets;
   std::vector<std::thread> threads;
   std::size_t accepted = 0;
+  std::size_t pings = 0;
   bool stopping = false;
   std::thread acceptor;
 
@@ -94,8 +96,8 @@ namespace {
 class Session {
  public:
   Session(SSL* tls, const Http2Server::Script& script, std::uint32_t max_streams,
-          std::function<void(const Received&)> note)
-      : tls_(tls), script_(script), note_(std::move(note)) {
+          std::function<void(const Received&)> note, std::function<void()> pinged)
+      : tls_(tls), script_(script), note_(std::move(note)), pinged_(std::move(pinged)) {
     nghttp2_session_callbacks* made = nullptr;
     nghttp2_session_callbacks_new(&made);
     const Owned<nghttp2_session_callbacks> callbacks(made);
@@ -112,6 +114,11 @@ class Session {
   void run() {
     std::array<std::uint8_t, 16 * 1024> bytes;
     while (send_all() && !cut_) {
+      if (stalled_) {  // until the other end closes, or the server does
+        pollfd waited{SSL_get_fd(tls_), POLLRDHUP, 0};
+        ::poll(&waited, 1, -1);
+        return;
+      }
       const int size = SSL_read(tls_, bytes.data(), static_cast<int>(bytes.size()));
       if (size <= 0) return;
       if (nghttp2_session_mem_recv(session_.get(), bytes.data(), static_cast<std::size_t>(size)) <
@@ -155,6 +162,7 @@ class Session {
   }
 
   static int on_frame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    if (frame->hd.type == NGHTTP2_PING) static_cast<Session*>(user)->pinged_();
     const bool request = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
     if (request && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
       static_cast<Session*>(user)->answer(frame->hd.stream_id);
@@ -170,6 +178,10 @@ class Session {
     const std::string& body = of.answer.body;
     const std::size_t size = body.copy(reinterpret_cast<char*>(into), room, of.sent);
     of.sent += size;
+    if (size == 0 && (of.answer.what == Http2Answer::What::kStall ||
+                      of.answer.what == Http2Answer::What::kOpen)) {
+      return NGHTTP2_ERR_DEFERRED;
+    }
     if (of.sent < body.size()) return static_cast<ssize_t>(size);
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     if (of.answer.what == Http2Answer::What::kReset) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -195,8 +207,12 @@ class Session {
       case What::kCut:
         cut_ = true;
         return;
+      case What::kStall:
+        stalled_ = true;
+        break;
       case What::kAnswer:
       case What::kReset:
+      case What::kOpen:
         break;
     }
     auto headers = stream.answer.headers;
@@ -225,9 +241,11 @@ class Session {
   SSL* tls_;
   const Http2Server::Script& script_;
   std::function<void(const Received&)> note_;
+  std::function<void()> pinged_;
   Owned<nghttp2_session> session_;
   std::map<std::int32_t, Stream> streams_;
   bool cut_ = false;
+  bool stalled_ = false;
 };
 
 }  // namespace
@@ -271,9 +289,14 @@ void Http2Server::Impl::serve(int socket) {
   const Owned<SSL> tls(SSL_new(context.get()));
   SSL_set_fd(tls.get(), socket);
   if (SSL_accept(tls.get()) == 1) {
-    Session session(tls.get(), script, max_streams, [this](const Received& request) {
+    const auto note = [this](const Received& request) {
       const std::lock_guard lock(mutex);
       requests.push_back(request);
+      changed.notify_all();
+    };
+    Session session(tls.get(), script, max_streams, note, [this] {
+      const std::lock_guard lock(mutex);
+      ++pings;
       changed.notify_all();
     });
     session.run();
@@ -333,6 +356,11 @@ bool Http2Server::wait_for(std::size_t n) const {
   std::unique_lock lock(impl_->mutex);
   return impl_->changed.wait_for(lock, std::chrono::seconds(30),
                                  [&] { return impl_->requests.size() >= n; });
+}
+
+bool Http2Server::wait_for_pings(std::size_t n) const {
+  std::unique_lock lock(impl_->mutex);
+  return impl_->changed.wait_for(lock, std::chrono::seconds(30), [&] { return impl_->pings >= n; });
 }
 
 std::size_t Http2Server::connections() const {

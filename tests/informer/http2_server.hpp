@@ -24,6 +24,8 @@ struct Http2Answer {
     kReset,   // INTERNAL_ERROR, after the answer's headers
     kGoAway,  // GOAWAY that says that this request was not looked at
     kCut,     // the connection is closed
+    kStall,   // the answer begins and never ends; from here on nothing is read or sent
+    kOpen,    // the answer begins and never ends
   };
   What what = What::kAnswer;
   int status = 200;
@@ -47,6 +49,8 @@ class Http2Server {
   // Waits until `n` requests have come; false after half a minute.
   [[nodiscard]] bool wait_for(std::size_t n) const;
   [[nodiscard]] std::size_t connections() const;  // so far
+  // Waits until `n` PINGs have come; false after half a minute.
+  [[nodiscard]] bool wait_for_pings(std::size_t n) const;
 
  private:
   struct Impl;

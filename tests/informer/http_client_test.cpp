@@ -190,9 +190,71 @@ TEST(HttpClient, AnExpiredCredentialIsFetchedAgainOnce) {
   answer = get(*client, "/");
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 401);
-  EXPECT_EQ(server.count("GET"), 4u) << "once more, not for ever";
+  EXPECT_EQ(server.count("GET"), 3u) << "the plugin has only just run";
   EXPECT_THAT(response_error("asking", *answer).message,
               AllOf(HasSubstr("Unauthorized"), HasSubstr("renew the token")));
+}
+
+TEST(HttpClient, ACredentialThatHasExpiredWhenItIsFetchedIsUsed) {
+  plimsoll::test::TempDir dir;
+  const std::string runs = (dir / "runs").string();
+  ASSERT_TRUE(plimsoll::test::write_file(
+      dir / "plugin",
+      "#!/bin/sh\necho x >> " + runs +
+          "\necho '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\","
+          "\"status\":{\"token\":\"t\",\"expirationTimestamp\":\"2001-02-03T04:05:06Z\"}}'\n",
+      0700));
+  ScriptedServer server([](const Received& request, Exchange& exchange) {
+    exchange.reply(request.header("Authorization") == "Bearer t" ? 200 : 401, "{}");
+  });
+  ServerAccess access;
+  access.server = server.url();
+  access.exec.emplace();
+  access.exec->api_version = "client.authentication.k8s.io/v1";
+  access.exec->command = (dir / "plugin").string();
+  for (const auto& [pause, most] : {std::pair(3'600'000ms, 1), std::pair(0ms, 3)}) {
+    std::filesystem::remove(runs);
+    CredentialOptions options;
+    options.first_pause = options.longest_pause = pause;
+    auto client = HttpClient::create(access, std::make_shared<CredentialSource>(access, options));
+    ASSERT_TRUE(client);
+    for (int i = 0; i < 3; ++i) {
+      HttpRequest request;
+      request.path = "/";
+      const auto answer = fetch(**client, request);
+      ASSERT_TRUE(answer) << answer.error().message;
+      EXPECT_EQ(answer->status, 200);
+    }
+    const std::string seen = *plimsoll::test::read_file(runs);
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), 'x'), most);
+  }
+}
+
+// What a link would find out by asking (http2_links_test.cpp).
+TEST(HttpClient, AWatchThatFallsSilentOnAConnectionThatCannotBeAskedIsEnded) {
+  ScriptedServer server([](const Received& request, Exchange& exchange) {
+    if (request.asks("watch")) {
+      exchange.open_stream();
+      exchange.chunk("{}");
+      exchange.hang();
+    } else {
+      exchange.reply(200, "{}");
+    }
+  });
+  auto client = client_for(server.url());
+  HttpRequest watch;
+  watch.path = "/?watch=true";
+  watch.timeout = 0ms;
+  watch.idle_timeout = 1h;
+  watch.beat = 50ms;
+  auto ended = test::begin(*client, watch);
+  ASSERT_EQ(ended.wait_for(60s), std::future_status::ready);
+  const auto answer = ended.get();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(answer.error().message, HasSubstr("sent nothing for 50 ms"));
+  EXPECT_TRUE(get(*client, "/"));
+  EXPECT_EQ(server.connections(), 2u) << "the connection goes with its watch";
 }
 
 // Access by a credential plugin that runs this script and then prints a token.

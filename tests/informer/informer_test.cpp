@@ -33,11 +33,13 @@ class WritingInbox final : public Inbox {
   }
 
   Journal pods, nodes, others;
-  Journal kinds;  // their KindSynced
+  Journal kinds;    // their KindSynced
+  Journal follows;  // their KindFollowed
 
  private:
   void write(const PodUpserted& m) {
-    pods.add("upserted " + full_name(*m.pod) + " on '" + std::string(view(m.pod->node_name)) + "'");
+    pods.add("upserted " + full_name(*m.pod) + " on '" + std::string(view(m.pod->node_name)) + "'" +
+             (m.pod->unreadable.len != 0 ? ", of which not all can be read" : ""));
   }
   void write(const PodDeleted& m) { pods.add("deleted " + full_name(*m.last_known)); }
   void write(const NodeUpserted& m) {
@@ -55,6 +57,9 @@ class WritingInbox final : public Inbox {
   void write(const KindSynced& m) {
     journal(m.resource).add(m.served ? "synced" : "not served");
     kinds.add(m.resource + (m.served ? " synced" : " not served"));
+  }
+  void write(const KindFollowed& m) {
+    follows.add(m.resource + (m.followed ? " followed" : " lost: " + m.why));
   }
   void write(const ObjectMalformed& m) {
     journal(m.resource).add("malformed " + m.ns + "/" + m.name + ": " + m.error);
@@ -84,7 +89,7 @@ TEST(ApiServerInformer, DecodesAndPostsInOrder) {
       if (request.asks("/pods")) {
         exchange.chunk(R"({"type":"MODIFIED","object":)" + pod("a", R"("nodeName":"n1",)", "11") +
                        "}\n" + R"({"type":"ADDED","object":)" +
-                       pod("bad", R"("containers":7,)", "12") + "}\n" +
+                       pod("bad", R"("nodeName":"n1","priority":"high",)", "12") + "}\n" +
                        R"({"type":"DELETED","object":)" + pod("bad", "", "13") + "}\n" +
                        R"({"type":"DELETED","object":)" + pod("a", "", "14") + "}\n");
       } else if (request.asks("/nodes")) {
@@ -122,11 +127,13 @@ TEST(ApiServerInformer, DecodesAndPostsInOrder) {
 
   ASSERT_TRUE(inbox.pods.wait_for("deleted n/a"));
   const auto pods = inbox.pods.lines();
-  ASSERT_EQ(pods.size(), 5u);
+  ASSERT_EQ(pods.size(), 7u);
   EXPECT_EQ(pods[0], "upserted n/a on ''");
   EXPECT_EQ(pods[1], "synced");
   EXPECT_EQ(pods[2], "upserted n/a on 'n1'");
-  EXPECT_THAT(pods[3], HasSubstr("malformed n/bad: spec.containers"));
+  EXPECT_THAT(pods[3], HasSubstr("malformed n/bad: spec.priority"));
+  EXPECT_EQ(pods[4], "upserted n/bad on 'n1', of which not all can be read");
+  EXPECT_EQ(pods[5], "deleted n/bad");
   ASSERT_TRUE(inbox.nodes.wait_for("deleted n1"));
   EXPECT_THAT(inbox.nodes.lines(), ElementsAre("upserted n1", "synced", "deleted n1"));
 
@@ -144,6 +151,9 @@ TEST(ApiServerInformer, DecodesAndPostsInOrder) {
   ASSERT_EQ(status.size(), 4u);
   EXPECT_EQ(status[2].resource, "pods");
   EXPECT_EQ(status[2].malformed, 1u);
+  EXPECT_EQ(status[2].unreadable, 0u) << "it is gone";
+  EXPECT_GT(status[2].decode_seconds, 0);
+  EXPECT_GE(status[2].decode_seconds, status[2].decode_longest);
   EXPECT_EQ(status[2].objects, 0u);
   EXPECT_EQ(status[1].objects, 1u);
   informer.stop();
@@ -205,6 +215,47 @@ TEST(ApiServerInformer, AKindMayBeAddedLate) {
   informer.stop();
   informer.watch({"g.io", "v1", "too-late"});
   EXPECT_EQ(informer.status().size(), 4u);
+  server.stop();
+}
+
+// A new leader begins with what is in the store, of every kind.
+TEST(ApiServerInformer, ARelistReadsEveryKind) {
+  std::atomic<bool> blocked{false};
+  ScriptedServer server([&](const Received& request, Exchange& exchange) {
+    if (request.asks("watch=true")) {
+      exchange.open_stream();
+      exchange.hang();
+    } else if (request.asks("/things") && blocked) {
+      exchange.reply(503, "starting");
+    } else {
+      exchange.reply(200, list(""));
+    }
+  });
+  auto client = test::client_for(server.url());
+  WritingInbox inbox;
+  SymbolTable symbols;
+  InformerOptions options;
+  options.reflector.streaming_list = false;
+  options.kinds = {{"g.io", "v1", "things"}};
+  ApiServerInformer informer(*client, inbox, symbols, options);
+  informer.start();
+  ASSERT_TRUE(inbox.kinds.wait_for("synced", 3));
+  ASSERT_TRUE(server.wait_for("watch=true", 3));
+  blocked = true;
+  informer.relist(
+      [&](const std::vector<PodRef>&) { inbox.follows.add("pods and nodes are read"); });
+  ASSERT_TRUE(inbox.follows.wait_for("pods and nodes are read"));
+  for (const char* kind : {"pods", "nodes", "things.v1.g.io"}) {
+    EXPECT_TRUE(inbox.follows.wait_for(std::string(kind) + " lost: it is being listed afresh"));
+  }
+  ASSERT_TRUE(inbox.follows.wait_for("nodes followed"));
+  ASSERT_TRUE(inbox.follows.wait_for("pods followed"));
+  for (const KindStatus& kind : informer.status()) {
+    EXPECT_EQ(kind.followed, kind.resource != "things.v1.g.io") << kind.resource;
+  }
+  blocked = false;
+  ASSERT_TRUE(inbox.follows.wait_for("things.v1.g.io followed"));
+  informer.stop();
   server.stop();
 }
 

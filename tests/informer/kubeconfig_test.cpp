@@ -94,6 +94,7 @@ users:
   EXPECT_EQ(access->tls_server_name, "kubernetes");
   EXPECT_EQ(access->proxy_url, "http://proxy:3128");
   EXPECT_EQ(access->certificate_authority_pem, kPem);
+  EXPECT_EQ(access->certificate_authority_file, (dir_ / "pki/ca.crt").string());
   EXPECT_EQ(access->client_certificate_pem, kPem);
   EXPECT_EQ(access->client_certificate_file, "");
   EXPECT_EQ(access->client_key_file, (dir_ / "pki/tls.key").string());
@@ -273,6 +274,78 @@ TEST_F(Kubeconfig, SaysWhatIsWrongWithAnEntry) {
     ASSERT_FALSE(access) << c.cluster << c.user;
     EXPECT_THAT(access.error().message, HasSubstr(c.error));
   }
+}
+
+// client-go's rules (DefaultServerURL, ClientConfig).
+TEST_F(Kubeconfig, AServerWithoutASchemeIsSpokenToOverTlsIfThereIsAnythingForIt) {
+  const std::string pem = "-data: " + std::string(kPemBase64);
+  struct Case {
+    std::string cluster, user;
+    const char* server;
+  };
+  const Case cases[] = {
+      {"{server: 'h:6443'}", "{}", "http://h:6443"},
+      {"{server: 'h:6443'}", "{token: t}", "http://h:6443"},
+      {"{server: 'h:6443', certificate-authority" + pem + "}", "{token: t}", "https://h:6443"},
+      {"{server: h}", "{client-certificate" + pem + ", client-key" + pem + "}", "https://h"},
+      {"{server: 'h:6443', insecure-skip-tls-verify: true}", "{}", "https://h:6443"},
+      {"{server: 'http://h', certificate-authority" + pem + "}", "{}", "http://h"},
+  };
+  for (const Case& c : cases) {
+    KubeconfigOptions options;
+    options.path = simple(c.cluster, c.user);
+    options.allow_insecure_skip_tls_verify = true;
+    const auto access = load_server_access(options);
+    ASSERT_TRUE(access) << access.error().message;
+    EXPECT_EQ(access->server, c.server) << c.cluster << c.user;
+  }
+  EXPECT_THAT(load(simple("{server: 'h/path'}", "{}")).error().message, HasSubstr("must be a URL"));
+}
+
+TEST_F(Kubeconfig, WithoutTlsNoCredentialIsSent) {
+  write("token", "t");
+  const std::string pem = "-data: " + std::string(kPemBase64);
+  for (const std::string& user :
+       {std::string("{token: t, as: jane}"), std::string("{tokenFile: token, as: jane}"),
+        std::string("{username: a, password: b, as: jane}"),
+        "{client-certificate" + pem + ", client-key" + pem + ", as: jane}",
+        std::string("{exec: {apiVersion: client.authentication.k8s.io/v1, command: x, "
+                    "interactiveMode: Never}, as: jane}")}) {
+    const auto access = load(simple("{server: 'http://h:1', proxy-url: 'http://p'}", user));
+    ASSERT_TRUE(access) << access.error().message;
+    EXPECT_EQ(access->token + access->token_file + access->username + access->password, "") << user;
+    EXPECT_EQ(access->client_certificate_pem + access->client_key_pem, "") << user;
+    EXPECT_FALSE(access->exec) << user;
+    EXPECT_EQ(access->proxy_url, "http://p");
+    EXPECT_THAT(access->impersonation_headers, ElementsAre("Impersonate-User: jane"));
+  }
+}
+
+TEST_F(Kubeconfig, AliasesOfAliasesAreBounded) {
+  std::string text = "current-context: c\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 6; ++i) {
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int k = 0; k < 10; ++k) text += (k == 0 ? "*a" : ", *a") + std::to_string(i - 1);
+    text += "]\n";
+  }
+  text +=
+      "clusters: [{name: k, cluster: {server: 'https://h', extensions: [{name: "
+      "client.authentication.k8s.io/exec, extension: *a5}]}}]\n"
+      "contexts: [{name: c, context: {cluster: k, user: u}}]\nusers: [{name: u, user: {exec: "
+      "{apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Never}}}]\n";
+  const auto loaded = load(write("config", text));
+  ASSERT_FALSE(loaded);
+  EXPECT_THAT(loaded.error().message,
+              AllOf(HasSubstr("aliases expand to too many values"), HasSubstr("line ")));
+  const auto deep = load(write("config", std::string(300, '[') + std::string(300, ']')));
+  EXPECT_THAT(deep.error().message, HasSubstr("nested too deeply"));
+}
+
+TEST_F(Kubeconfig, TextThatIsNotUtf8IsAnError) {
+  const auto loaded = load(write("config", "current-context: c\nusers: \"\xff\"\n"));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, ErrorCode::kInvalid);
+  EXPECT_THAT(loaded.error().message, HasSubstr("line 2 is not valid UTF-8"));
 }
 
 // What makes a YAML parser run in circles, or hand out a graph that does.

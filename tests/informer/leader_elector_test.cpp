@@ -156,7 +156,12 @@ class LeaderElectorTest : public ::testing::Test {
     elector.emplace(
         store, fence, options,
         LeaderElectionCallbacks{[this] { led_at.push_back(clock.passed()); },
-                                [this](const std::string& holder) { holders.push_back(holder); }},
+                                [this](const std::string& holder) { holders.push_back(holder); },
+                                [this]() -> std::optional<std::string> {
+                                  const auto now = clock.passed();
+                                  if (now < unfit_from || now >= unfit_until) return std::nullopt;
+                                  return "it hangs";
+                                }},
         clock);
     clock.plan(at_most, [this] { stop.request_stop(); });
     return elector->run(stop.get_token());
@@ -179,12 +184,15 @@ class LeaderElectorTest : public ::testing::Test {
   std::optional<LeaderElector> elector;
   std::vector<nanoseconds> led_at;
   std::vector<std::string> holders;
+  nanoseconds unfit_from = nanoseconds::max();
+  nanoseconds unfit_until = nanoseconds::max();
 };
 
 TEST_F(LeaderElectorTest, WhoFindsNoLeaseCreatesItAndRenewsWithoutReading) {
   EXPECT_FALSE(may_write());
   EXPECT_EQ(run(7s), LeaderElector::End::kStopped);
   EXPECT_THAT(led_at, ElementsAre(0ns));
+  EXPECT_FALSE(elector->took_released_lease()) << "who knows who led before it was there";
   EXPECT_THAT(store.asked, ElementsAre("get", "create", "update", "update", "update"));
   EXPECT_THAT(store.asked_at, ElementsAre(0s, 0s, 2s, 4s, 6s));
   EXPECT_EQ(lease.record->holder, "me");
@@ -216,6 +224,7 @@ TEST_F(LeaderElectorTest, ASilentHolderIsReplacedAfterItsDurationAsSeenFromHere)
   ASSERT_EQ(led_at.size(), 1u);
   EXPECT_THAT(led_at[0], AllOf(Ge(20s), Lt(20s + 4400ms))) << "the next try after its end";
   EXPECT_EQ(lease.record->transitions, 4);
+  EXPECT_FALSE(elector->took_released_lease());
   EXPECT_EQ(lease.record->duration_seconds, 15) << "our own from here on";
   EXPECT_NE(lease.record->acquire_time, "2026-01-01T00:00:00.000000Z");
   EXPECT_THAT(holders, ElementsAre("dead", "me"));
@@ -246,6 +255,7 @@ TEST_F(LeaderElectorTest, AReleasedLeaseIsTakenAtOnce) {
   renew_other("", 1);
   EXPECT_EQ(run(1s), LeaderElector::End::kStopped);
   EXPECT_THAT(led_at, ElementsAre(0ns));
+  EXPECT_TRUE(elector->took_released_lease());
   EXPECT_EQ(lease.record->transitions, 4);
 }
 
@@ -278,6 +288,14 @@ TEST_F(LeaderElectorTest, AnAcquisitionWhoseAnswerWasLostIsFound) {
   ASSERT_EQ(led_at.size(), 1u);
   EXPECT_THAT(led_at[0], AllOf(Ge(2s), Lt(4400ms)));
   EXPECT_EQ(lease.record->transitions, 0);
+}
+
+TEST_F(LeaderElectorTest, HowTheOneBeforeEndedIsKnownFromBeforeAWriteWhoseAnswerWasLost) {
+  renew_other("", 1);
+  store.faults = {Fault::kNone, Fault::kLostAnswer};
+  EXPECT_EQ(run(7s), LeaderElector::End::kStopped);
+  ASSERT_EQ(led_at.size(), 1u);
+  EXPECT_TRUE(elector->took_released_lease());
 }
 
 TEST_F(LeaderElectorTest, ARenewalThatMeetsAnotherVersionIsReadAndMadeAgain) {
@@ -450,6 +468,24 @@ TEST_F(LeaderElectorTest, TheWatchdogBarksAtALeaderThatShouldHaveEnded) {
   EXPECT_FALSE(elector->overdue());
   clock.pass_to(clock.now() + 1ms);
   EXPECT_TRUE(elector->overdue());
+}
+
+// A loop that hangs: whoever takes over must not wait until somebody looks.
+TEST_F(LeaderElectorTest, ALeaderThatIsNotFitLetsTheLeaseGo) {
+  unfit_from = 5s;
+  EXPECT_EQ(run(60s), LeaderElector::End::kLost);
+  EXPECT_EQ(elector->loss(), "it hangs");
+  EXPECT_FALSE(may_write());
+  EXPECT_THAT(store.asked_at, ElementsAre(0s, 0s, 2s, 4s)) << "no renewal since";
+  EXPECT_EQ(lease.record->holder, "me") << "what was written may still be under way";
+}
+
+TEST_F(LeaderElectorTest, ACandidateThatIsNotFitDoesNotStand) {
+  unfit_from = 0s;
+  unfit_until = 20s;
+  EXPECT_EQ(run(40s), LeaderElector::End::kStopped);
+  ASSERT_EQ(led_at.size(), 1U);
+  EXPECT_GE(led_at.front(), 20s);
 }
 
 TEST_F(LeaderElectorTest, PartsOfASecondAreRoundedUp) {

@@ -217,7 +217,8 @@ TEST_F(LeaseTest, AWriterWritesOnlyWhileItLeads) {
   leases_.fail_from_now_on();
   thread.join();
   EXPECT_EQ(end, LeaderElector::End::kLost);
-  EXPECT_THAT(elector.loss(), AllOf(HasSubstr("not renewed for 0.6s"), HasSubstr("etcd is away")));
+  // The last try may have run out of time before it was sent.
+  EXPECT_THAT(elector.loss(), AllOf(HasSubstr("not renewed for 0.6s"), HasSubstr("last error")));
   const auto before = writes.received().size();
   EXPECT_FALSE(bind());
   writer.record_event({});

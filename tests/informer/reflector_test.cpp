@@ -43,6 +43,9 @@ class WritingSink final : public ReflectorSink {
     objects.add("- " + text(key) + (last.bytes.empty() ? "" : " with its last state"));
   }
   void on_synced() override { objects.add("synced"); }
+  void on_followed(bool followed, std::string_view why) override {
+    follows.add(followed ? "followed" : "lost: " + std::string(why));
+  }
   void on_malformed(std::string_view error) override {
     objects.add("malformed " + std::string(error));
   }
@@ -52,6 +55,7 @@ class WritingSink final : public ReflectorSink {
 
   Journal objects;
   Journal states;
+  Journal follows;
 
  private:
   static std::string text(const ObjectKey& key) {
@@ -93,6 +97,8 @@ class ReflectorTest : public ::testing::Test {
     server_ = std::make_unique<ScriptedServer>([this](const Received& request, Exchange& exchange) {
       if (request.asks("watch=true")) {
         on_watch(++watches_, request, exchange);
+      } else if (request.target == "/readyz") {
+        on_ready(exchange);
       } else {
         on_list(++lists_, request, exchange);
       }
@@ -120,6 +126,7 @@ class ReflectorTest : public ::testing::Test {
   [[nodiscard]] std::vector<std::string> asked(bool watches) const {
     std::vector<std::string> targets;
     for (const Received& request : server_->received()) {
+      if (request.target == "/readyz") continue;
       if (request.asks("watch=true") == watches) targets.push_back(request.target);
     }
     return targets;
@@ -136,6 +143,7 @@ class ReflectorTest : public ::testing::Test {
     exchange.open_stream();
     exchange.hang();
   };
+  std::function<void(Exchange&)> on_ready = [](Exchange& exchange) { exchange.reply(200, "ok"); };
   std::atomic<int> lists_{0};
   std::atomic<int> watches_{0};
   std::unique_ptr<ScriptedServer> server_;
@@ -362,7 +370,7 @@ TEST_F(ReflectorTest, AListThatIsCutOffDeletesNothing) {
 TEST_F(ReflectorTest, AKindThatIsNotServedIsPickedUpLater) {
   resource = {"g.io", "v1", "things"};
   on_list = [](int call, const Received&, Exchange& exchange) {
-    if (call <= 3) {
+    if (call <= 6) {
       exchange.reply(404, "404 page not found\n");
     } else {
       exchange.reply(200, list({object("a", "u1", 1)}, 5));
@@ -372,8 +380,177 @@ TEST_F(ReflectorTest, AKindThatIsNotServedIsPickedUpLater) {
   ASSERT_TRUE(sink.objects.wait_for("synced"));
   ASSERT_TRUE(sink.states.wait_for("watching"));
   const auto states = sink.states.lines();
-  ASSERT_EQ(states.size(), 8u) << "once per try";
+  ASSERT_EQ(states.size(), 8u) << "once per two answers, with the server's own word between them";
+  EXPECT_EQ(server_->count("/readyz"), 3u);
   EXPECT_THAT(states[1], AllOf(HasSubstr("not served"), HasSubstr("404 page not found")));
+}
+
+// An API server that was just started does not know of its CRDs yet.
+TEST_F(ReflectorTest, AKindIsNotMissingBeforeTheServerIsReady) {
+  resource = {"g.io", "v1", "things"};
+  std::atomic<int> asked{0};
+  on_ready = [&](Exchange& exchange) { exchange.reply(++asked <= 3 ? 500 : 200, "crd-informer"); };
+  on_list = [&](int, const Received&, Exchange& exchange) {
+    asked <= 3 ? exchange.reply(404, "404 page not found\n")
+               : exchange.reply(200, list({object("a", "u1", 1)}, 5));
+  };
+  start();
+  ASSERT_TRUE(sink.states.wait_for("watching"));
+  EXPECT_THAT(sink.objects.lines(), ElementsAre("+ n/a u1 1", "synced"));
+  EXPECT_THAT(sink.states.lines(), Not(::testing::Contains(HasSubstr("not served"))));
+  EXPECT_TRUE(sink.states.wait_for("but the API server is not ready"));
+}
+
+TEST_F(ReflectorTest, AKindThatWasServedIsGoneOnlyAfterAWhile) {
+  resource = {"g.io", "v1", "things"};
+  options.gone_after = 300ms;
+  std::atomic<bool> gone{false};
+  const auto answer = [&gone](Exchange& exchange) {
+    if (!gone) return false;
+    return exchange.reply(404, "404 page not found\n");
+  };
+  on_list = [answer](int, const Received&, Exchange& exchange) {
+    if (!answer(exchange)) exchange.reply(200, list({object("a", "u1", 1)}, 5));
+  };
+  on_watch = [answer, &gone](int call, const Received&, Exchange& exchange) {
+    if (answer(exchange)) return;
+    exchange.open_stream();
+    exchange.chunk(bookmark(6 + call));
+    if (call > 1) return exchange.hang();
+    while (!gone) exchange.hang(5ms);
+    exchange.cut();
+  };
+  start();
+  ASSERT_TRUE(sink.states.wait_for("watching"));
+  gone = true;
+  ASSERT_TRUE(sink.states.wait_for("not served"));
+  EXPECT_GE(server_->count("/readyz"), 2u) << "it is not sure at once";
+  EXPECT_THAT(sink.objects.lines(), ElementsAre("+ n/a u1 1", "synced", "- n/a u1"));
+  ASSERT_TRUE(sink.follows.wait_for("followed"));
+  EXPECT_THAT(sink.follows.lines(), ElementsAre(HasSubstr("lost: "), "followed"))
+      << "once it is known to be gone, nobody has to wait for it";
+  gone = false;
+  ASSERT_TRUE(sink.objects.wait_for("synced", 2));
+}
+
+// ---- followed, and not
+
+TEST_F(ReflectorTest, AWatchThatReopensWithinAMomentWasFollowedAllTheTime) {
+  options.moment = 60s;
+  on_watch = [](int call, const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    exchange.chunk(bookmark(10 + call));
+    if (call == 1) return exchange.cut();
+    if (call == 2) {
+      exchange.hang(60ms);
+      exchange.end_stream();
+      return;
+    }
+    exchange.hang();
+  };
+  start();
+  ASSERT_TRUE(server_->wait_for("watch=true", 3));
+  finish();
+  EXPECT_TRUE(sink.follows.lines().empty());
+}
+
+TEST_F(ReflectorTest, AKindIsLostWhenTheNextTryFailsToo) {
+  options.moment = 60s;
+  on_watch = [](int call, const Received&, Exchange& exchange) {
+    if (call == 2 || call == 3) {
+      exchange.reply(503, "apiserver is starting");
+      return;
+    }
+    exchange.open_stream();
+    exchange.chunk(bookmark(10 + call));
+    if (call == 1) return exchange.cut();
+    exchange.hang();
+  };
+  start();
+  ASSERT_TRUE(sink.follows.wait_for("followed"));
+  EXPECT_THAT(sink.follows.lines(),
+              ElementsAre(AllOf(HasSubstr("lost: watching pods"), HasSubstr("503")), "followed"));
+  EXPECT_THAT(asked(false), ElementsAre(HasSubstr("resourceVersion=0"), "/api/v1/pods?limit=500"))
+      << "what was missed is read from the store: no watch says when it has told all of it";
+}
+
+TEST_F(ReflectorTest, AKindIsLostWhenItsWatchDoesNotReopen) {
+  options.moment = 20ms;
+  options.open_timeout = 200ms;
+  on_watch = [](int call, const Received&, Exchange& exchange) {
+    if (call == 1) {
+      exchange.open_stream();
+      exchange.chunk(bookmark(10));
+      return exchange.cut();
+    }
+    if (call == 2) return exchange.hang();  // without a word
+    exchange.open_stream();
+    exchange.hang();
+  };
+  start();
+  ASSERT_TRUE(sink.follows.wait_for("followed"));
+  EXPECT_THAT(sink.follows.lines(), ElementsAre(HasSubstr("lost: "), "followed"));
+}
+
+TEST_F(ReflectorTest, AKindIsNotFollowedWhileItIsListedAfresh) {
+  start();
+  ASSERT_TRUE(sink.states.wait_for("watching"));
+  reflector_->relist([this] { sink.follows.add("relisted"); });
+  ASSERT_TRUE(sink.follows.wait_for("followed"));
+  EXPECT_THAT(sink.follows.lines(),
+              ElementsAre("lost: it is being listed afresh", "relisted", "followed"));
+}
+
+TEST_F(ReflectorTest, ARelistEndsForAKindThatIsNotServed) {
+  resource = {"g.io", "v1", "things"};
+  on_list = [](int, const Received&, Exchange& exchange) { exchange.reply(404, "no"); };
+  start();
+  reflector_->relist([this] { sink.follows.add("relisted"); });
+  ASSERT_TRUE(sink.follows.wait_for("relisted"));
+}
+
+// ---- how long to wait
+
+// A server that was just restarted may ask for more patience than it needs.
+TEST_F(ReflectorTest, RetryAfterIsBounded) {
+  options.retry_after_maximum = 20ms;
+  on_list = [](int call, const Received&, Exchange& exchange) {
+    call == 1 ? exchange.reply(429, "storage is (re)initializing", {{"Retry-After", "3600"}})
+              : exchange.reply(200, list({}, 1));
+  };
+  start();
+  EXPECT_TRUE(sink.objects.wait_for("synced"));
+}
+
+// What cannot be reached may be there at any moment; a refusal stays for long.
+TEST_F(ReflectorTest, AnUnavailableServerIsTriedAgainSoon) {
+  options.backoff.maximum = 1h;
+  options.backoff.factor = 1e9;
+  options.unavailable_maximum = 5ms;
+  on_list = [](int call, const Received&, Exchange& exchange) {
+    call <= 5 ? exchange.reply(503, "starting") : exchange.reply(200, list({}, 1));
+  };
+  start();
+  EXPECT_TRUE(sink.objects.wait_for("synced"));
+}
+
+TEST_F(ReflectorTest, OneKindThatWorksAgainWakesTheOthers) {
+  options.peers = std::make_shared<ReflectorPeers>();
+  std::atomic<bool> works{false};
+  on_list = [&works](int, const Received&, Exchange& exchange) {
+    works ? exchange.reply(200, list({}, 1)) : exchange.reply(503, "starting");
+  };
+  start();
+  ReflectorOptions patient = options;
+  patient.resource = {"g.io", "v1", "things"};
+  patient.backoff.initial = patient.unavailable_maximum = 1h;
+  WritingSink other;
+  Reflector second(*client_, other, patient);
+  second.start();
+  ASSERT_TRUE(other.states.wait_for("unreachable"));
+  works = true;
+  EXPECT_TRUE(other.objects.wait_for("synced"));
+  second.stop();
 }
 
 // Something in front of the API server, or one that starts: pods are there all the same.
@@ -433,6 +610,20 @@ TEST_F(ReflectorTest, ThrottlingIsObeyed) {
   EXPECT_TRUE(sink.objects.wait_for("synced"));
   finish();  // before what on_list refers to
   EXPECT_FALSE(early);
+}
+
+// Over HTTP/1.1 nobody can be asked whether the connection lives.
+TEST_F(ReflectorTest, AWatchWithoutEvenABookmarkIsBegunAgainWhereItStood) {
+  options.watch_beat = 60ms;
+  on_watch = [](int call, const Received&, Exchange& exchange) {
+    exchange.open_stream();
+    if (call == 1) exchange.chunk(bookmark(20));
+    exchange.hang();
+  };
+  start();
+  ASSERT_TRUE(server_->wait_for("watch=true", 2));
+  EXPECT_THAT(asked(true).at(1), HasSubstr("resourceVersion=20"));
+  EXPECT_EQ(lists_, 1);
 }
 
 TEST_F(ReflectorTest, VeryShortWatchesBackOff) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <thread>
 
 #include "tests/informer/http_fixture.hpp"
 #include "tests/support/child_process.hpp"
@@ -149,6 +150,46 @@ TEST_F(Tls, AClientCertificateIsPresented) {
   answer = get();
   ASSERT_FALSE(answer);
   EXPECT_THAT(answer.error().message, HasSubstr("client certificate or key cannot be used"));
+}
+
+TEST_F(Tls, WhoIsTrustedAndWhoAsksIsReadAgainWhenTheFilesChange) {
+  ASSERT_TRUE(signed_by_ca("later", "extendedKeyUsage=clientAuth"));
+  serve({"-Verify", "1", "-CAfile", file("ca.crt"), "-verify_return_error"});
+  const auto put = [this](const std::string& name, const std::string& from) {
+    ASSERT_TRUE(plimsoll::test::write_file(dir_ / name, read(from)));
+  };
+  put("trusted.crt", "other.crt");
+  put("my.crt", "client.crt");
+  put("my.key", "client.key");
+  access_.certificate_authority_file = file("trusted.crt");
+  access_.client_certificate_file = file("my.crt");
+  access_.client_key_file = file("my.key");
+  const auto credentials = std::make_shared<CredentialSource>(access_);
+  auto client = HttpClient::create(access_, credentials);
+  ASSERT_TRUE(client);
+  EXPECT_EQ(test::get(**client, "/").error().code, ErrorCode::kUnauthorized);
+  put("trusted.crt", "ca.crt");
+  const auto deadline = std::chrono::steady_clock::now() + 30s;
+  while (!test::get(**client, "/") && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(50ms);
+  }
+  auto answer = test::get(**client, "/");
+  ASSERT_TRUE(answer) << answer.error().message;
+
+  // A certificate is of no use before its key is there.
+  const CredentialRef before = credentials->current();
+  put("my.crt", "later.crt");
+  std::this_thread::sleep_for(1100ms);
+  EXPECT_EQ(credentials->current(), before);
+  answer = test::get(**client, "/");
+  EXPECT_TRUE(answer) << answer.error().message;
+  put("my.key", "later.key");
+  while (credentials->current() == before && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_EQ(credentials->current()->client_certificate_pem, read("later.crt"));
+  answer = test::get(**client, "/");
+  EXPECT_TRUE(answer) << answer.error().message;
 }
 
 }  // namespace

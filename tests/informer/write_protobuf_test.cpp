@@ -63,6 +63,10 @@ TEST(WriteProtobuf, ABinding) {
   EXPECT_EQ(only(meta, 1), "pod");
   EXPECT_EQ(only(meta, 3), "ns");
   EXPECT_EQ(only(meta, 5), "uid-1");
+  EXPECT_EQ(meta.count(6), 0u);
+  request.resource_version = "7";
+  const auto of_a_version = fields(unwrapped(binding_protobuf(request), "v1", "Binding"));
+  EXPECT_EQ(only(fields(only(of_a_version, 1)), 6), "7");
   std::vector<std::pair<std::string, std::string>> annotations;
   for (auto [at, end] = meta.equal_range(12); at != end; ++at) {
     annotations.emplace_back(only(fields(at->second), 1), only(fields(at->second), 2));

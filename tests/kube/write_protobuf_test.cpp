@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "informer/api_writer.hpp"
+#include "informer/write_protobuf.hpp"
 #include "tests/kube/kube_objects.hpp"
 #include "tests/kube/kube_test.hpp"
 
@@ -112,8 +113,20 @@ TEST_F(WriteProtobufTest, BothEncodingsAreStoredAlikeOverAllConnections) {
     EXPECT_THAT(refused.error().message, HasSubstr("no-such-uid"));
   }
 
+  // So does the pod's version: a Binding of an older one is void, however late it comes.
+  const json changed =
+      admin.patch(std::string(kPods) + "/other", {{"metadata", {{"labels", {{"a", "b"}}}}}}).json();
+  const json other = changed["metadata"];
+  BindRequest late{"default", "other", other["uid"], "n1", {}, "1"};
+  const std::string binding = std::string(kPods) + "/other/binding";
+  for (const KubeReply& reply : {admin.request("POST", binding, informer::binding_body(late)),
+                                 admin.request("POST", binding, informer::binding_protobuf(late),
+                                               std::string(informer::kProtobufType))}) {
+    EXPECT_EQ(reply.status, 409);
+    EXPECT_THAT(reply.body, HasSubstr("ResourceVersion in precondition: 1"));
+  }
+
   // A condition's answer is protobuf too.
-  const json other = admin.get(std::string(kPods) + "/other").json()["metadata"];
   std::promise<Result<void>> patched;
   in_protobuf.writer->patch_condition(
       {"default", "other", other["uid"], other["resourceVersion"], "Unschedulable", "none fits", 0,

@@ -2,15 +2,18 @@
 
 #include "framework/runtime/modules.hpp"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <random>
+#include <tuple>
 
 #include "framework/base/log.hpp"
 #include "framework/runtime/elf_note.hpp"
+#include "framework/runtime/plugin_file.hpp"
 #include "tests/runtime/support.hpp"
 #include "tests/support/seed.hpp"
 
@@ -28,6 +31,7 @@ class ModulesTest : public ::testing::Test {
  protected:
   ModulesTest() {
     set_log_level(LogLevel::kOff);  // every refusal is logged
+    ::umask(022);                   // or all folders that are made here are refused
     std::string pattern = (fs::temp_directory_path() / "plimsoll-modules-XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
   }
@@ -91,13 +95,13 @@ const Defect kDefects[] = {
      "it carries no Plimsoll note: build it with the Plimsoll SDK, whose macro PLIMSOLL_PLUGIN "
      "writes one"},
     {"other_major",
-     "it was built for plugin ABI 2.2, this scheduler speaks 1.2: build it with this scheduler's "
+     "it was built for plugin ABI 2.3, this scheduler speaks 1.3: build it with this scheduler's "
      "SDK"},
     {"static_constructor_aborts",
-     "it was built for plugin ABI 2.2, this scheduler speaks 1.2: build it with this scheduler's "
+     "it was built for plugin ABI 2.3, this scheduler speaks 1.3: build it with this scheduler's "
      "SDK"},
     {"newer_minor",
-     "it needs plugin ABI 1.9 or later, this scheduler speaks 1.2: update the scheduler, or build "
+     "it needs plugin ABI 1.9 or later, this scheduler speaks 1.3: update the scheduler, or build "
      "it with this scheduler's SDK"},
     {"short_note", "its note has 24 bytes, ABI 1.0 has 184: build it with this scheduler's SDK"},
     {"short_table",
@@ -146,23 +150,142 @@ TEST_F(ModulesTest, RefusesWhatIsNoElfFile) {
 
 TEST_F(ModulesTest, RefusesFilesAndFoldersThatOthersMayWrite) {
   const fs::path file = write("open.so", read(kModules / "good.so"));
+  const auto said = [](const std::string& what, const char* who, const char* mode,
+                       const char* change) {
+    return what + " is writable by " + who + " (mode " + mode +
+           "), who could change what the scheduler runs: chmod " + change + " it";
+  };
+  ::chmod(file.c_str(), 0646);
+  EXPECT_EQ(refusal(file), said("the file", "others", "0646", "o-w"));
   ::chmod(file.c_str(), 0666);
-  EXPECT_EQ(refusal(file),
-            "the file is writable by others (mode 0666), who could change what the scheduler "
-            "runs: chmod o-w it");
+  EXPECT_EQ(refusal(file), said("the file", "others", "0666", "go-w"));
+  ::chmod(file.c_str(), 0664);
+  EXPECT_EQ(refusal(file), said("the file", "its group", "0664", "g-w"));
   ::chmod(file.c_str(), 0644);
-  ::chmod(folder_.c_str(), 0777);
-  EXPECT_EQ(refusal(file),
-            "the folder is writable by others (mode 0777), who could change what the scheduler "
-            "runs: chmod o-w it");
+  for (const auto& [mode, who, text, change] :
+       {std::tuple(0777, "others", "0777", "go-w"), std::tuple(01777, "others", "1777", "go-w"),
+        std::tuple(0775, "its group", "0775", "g-w")}) {
+    ::chmod(folder_.c_str(), static_cast<mode_t>(mode));
+    EXPECT_EQ(refusal(file), said("the folder", who, text, change));
+    Modules modules;
+    auto loaded = modules.load_directory(folder_);
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().message, "plugin directory " + folder_.string() + ": " +
+                                          said("the folder", who, text, change));
+    EXPECT_TRUE(modules.records().empty());
+  }
+}
+
+TEST_F(ModulesTest, RefusesWhatLiesBehindAFolderThatOthersMayWrite) {
+  const fs::path above = folder_ / "above";
+  fs::create_directories(above / "plugins");
+  const fs::path file = write("above/plugins/a.so", read(kModules / "good.so"));
+  const std::string on_the_way = "the folder " + above.string() + " on the way to it ";
+  ::chmod(above.c_str(), 0777);
+  EXPECT_THAT(refusal(file), StartsWith(on_the_way + "is writable by others (mode 0777)"));
+  ::chmod(above.c_str(), 0770);
+  EXPECT_THAT(refusal(file), StartsWith(on_the_way + "is writable by its group (mode 0770)"));
   Modules modules;
-  auto loaded = modules.load_directory(folder_);
+  EXPECT_FALSE(modules.load_directory(above / "plugins"));
+  // As /tmp: what is there belongs to its owner, and nobody else can put anything in its place.
+  ::chmod(above.c_str(), 01777);
+  EXPECT_TRUE(modules.load_directory(above / "plugins"));
+  ASSERT_EQ(modules.records().size(), 1U);
+  EXPECT_TRUE(modules.records()[0]->loaded) << modules.records()[0]->refusal;
+}
+
+TEST_F(ModulesTest, RefusesWhatALinkLeadsToBehindSuchAFolder) {
+  fs::create_directories(folder_ / "open");
+  fs::create_directories(folder_ / "plugins");
+  write("open/real.so", read(kModules / "good.so"));
+  const std::string on_the_way = "the folder " + (folder_ / "open").string() + " on the way to it ";
+  for (const fs::path& target : {fs::path("../open/real.so"), folder_ / "open/real.so"}) {
+    const fs::path link = folder_ / "plugins/a.so";
+    fs::remove(link);
+    fs::create_symlink(target, link);
+    ::chmod((folder_ / "open").c_str(), 0777);
+    EXPECT_THAT(refusal(link), StartsWith(on_the_way + "is writable by others"));
+    ::chmod((folder_ / "open").c_str(), 0755);
+    Modules modules;
+    const ModuleRecord& record = modules.load_file(link);
+    EXPECT_TRUE(record.loaded) << record.refusal;
+    EXPECT_EQ(record.path, link.string());
+  }
+  // A folder that is a link itself.
+  fs::create_directory_symlink("open", folder_ / "alias");
+  ::chmod((folder_ / "open").c_str(), 0777);
+  Modules modules;
+  const auto loaded = modules.load_directory(folder_ / "alias");
   ASSERT_FALSE(loaded);
-  EXPECT_EQ(loaded.error().message,
-            "plugin directory " + folder_.string() +
-                ": the folder is writable by others (mode 0777), who could change what the "
-                "scheduler runs: chmod o-w it");
-  EXPECT_TRUE(modules.records().empty());
+  EXPECT_THAT(loaded.error().message, HasSubstr("the folder is writable by others (mode 0777)"));
+  fs::create_symlink("round.so", folder_ / "plugins/round.so");
+  EXPECT_EQ(refusal(folder_ / "plugins/round.so"), "Too many levels of symbolic links");
+}
+
+TEST_F(ModulesTest, RefusesWhatBelongsToSomebodyElse) {
+  if (::geteuid() != 0) GTEST_SKIP() << "SKIPPED: only root can give files away";
+  constexpr uid_t kOther = 12345;
+  const std::string belongs =
+      " belongs to user 12345, who could change what the scheduler runs: chown it to root or to "
+      "the user who runs the scheduler";
+  fs::create_directories(folder_ / "above/plugins");
+  const fs::path file = write("above/plugins/a.so", read(kModules / "good.so"));
+  const auto given = [](const fs::path& path) { return ::lchown(path.c_str(), kOther, 0) == 0; };
+  const auto taken = [](const fs::path& path) { return ::lchown(path.c_str(), 0, 0) == 0; };
+  ASSERT_TRUE(given(file));
+  EXPECT_EQ(refusal(file), "the file" + belongs);
+  ASSERT_TRUE(taken(file));
+  ASSERT_TRUE(given(folder_ / "above/plugins"));
+  EXPECT_EQ(refusal(file), "the folder" + belongs);
+  ASSERT_TRUE(taken(folder_ / "above/plugins"));
+  ASSERT_TRUE(given(folder_ / "above"));
+  EXPECT_EQ(refusal(file),
+            "the folder " + (folder_ / "above").string() + " on the way to it" + belongs);
+  ASSERT_TRUE(taken(folder_ / "above"));
+  const fs::path link = folder_ / "above/plugins/b.so";
+  fs::create_symlink("a.so", link);
+  ASSERT_TRUE(given(link));
+  EXPECT_THAT(refusal(link), HasSubstr("the link"));
+  ASSERT_TRUE(taken(link));
+  Modules modules;
+  const ModuleRecord& record = modules.load_file(link);
+  EXPECT_TRUE(record.loaded) << record.refusal;
+}
+
+// The file is replaced between the look at it and its loading, as an upgrade might do.
+TEST_F(ModulesTest, WhatWasJudgedIsWhatIsLoaded) {
+  const fs::path file = write("a.so", read(kModules / "good.so"));
+  PluginFile judged(file);
+  ASSERT_TRUE(judged.verdict());
+  fs::rename(write("new", read(kModules / "static_constructor_aborts.so")), file);
+  const auto create = judged.load();
+  ASSERT_TRUE(create) << create.error().message;
+  EXPECT_EQ(refusal(file).substr(0, 10), "it was bui") << "the new one would not be taken";
+}
+
+// By the path, not by the descriptor that it was loaded through.
+TEST_F(ModulesTest, ALibraryIsCalledByItsPath) {
+  const fs::path file = write("named.so", read(kModules / "good.so"));
+  Modules modules;
+  const ModuleRecord& record = modules.load_file(file);
+  ASSERT_TRUE(record.loaded) << record.refusal;
+  Dl_info info{};
+  ASSERT_NE(::dladdr(reinterpret_cast<void*>(record.create), &info), 0);
+  EXPECT_EQ(info.dli_fname, file.string());
+}
+
+// A descriptor's number is used again; a library's name is not.
+TEST_F(ModulesTest, OneLibraryIsNotTakenForAnother) {
+  std::vector<plimsoll_plugin_create_fn> made;
+  Modules modules;
+  static_cast<void>(modules.load_file(kModules / "undefined_symbol.so"));
+  for (const char* name : {"good", "create_throws", "create_without_text", "filter_throws"}) {
+    const ModuleRecord& record = modules.load_file(
+        write(std::string(name) + ".so", read(kModules / (std::string(name) + ".so"))));
+    ASSERT_TRUE(record.loaded) << record.refusal;
+    for (const auto other : made) EXPECT_NE(record.create, other) << name;
+    made.push_back(record.create);
+  }
 }
 
 TEST_F(ModulesTest, RefusesASecondPluginOfOneName) {

@@ -178,6 +178,10 @@ class Everything {
   }
   void pod_event(PodEvent, Pod, std::string_view) { throw std::runtime_error("lost count"); }
   void object_event(const ObjectEvent& event) { host_.info(event.json); }
+  bool rests_on(Pod pod, std::string_view resource) const {
+    if (resource.empty()) throw std::runtime_error("which kind?");
+    return resource == "seatmaps" && pod.request("seats") > 0;
+  }
   void explain(const plimsoll_cycle&, Pod, Node node, Sink& sink) const {
     sink.put("no seat on ");
     sink.put(node.name());
@@ -335,6 +339,18 @@ TEST_F(EverythingTest, SignsOrDoesNot) {
   EXPECT_NE(plugin_.sign(pod_), plugin_.sign(twin));
   twin.label("unique", "");
   EXPECT_EQ(plugin_.sign(twin), std::nullopt);
+}
+
+TEST_F(EverythingTest, SaysOnWhatAPodRests) {
+  const auto rests_on = [&](const char* resource) {
+    return slots_.rests_on(slots_.self, &pod_.get(), str(resource));
+  };
+  EXPECT_EQ(rests_on("seatmaps"), 0);
+  pod_.request("seats", 2);
+  EXPECT_EQ(rests_on("seatmaps"), 1);
+  EXPECT_EQ(rests_on("trains"), 0);
+  EXPECT_EQ(rests_on(""), 1) << "who cannot tell waits";
+  EXPECT_THAT(host_.logs, testing::Contains("rests_on: which kind?"));
 }
 
 TEST_F(EverythingTest, AnOlderHostGetsTheSlotsItKnows) {

@@ -1,7 +1,7 @@
 #pragma once
-// How often operator new was called: a test that compiles allocation_count.cpp into its program
-// replaces the global operators by ones that count. All of them, since sanitizers want a block to
-// come from the malloc that free() gives it back to.
+// How often operator new was called, and how much of what it gave is still held: a test that
+// compiles allocation_count.cpp into its program replaces the global operators by ones that count.
+// All of them, since sanitizers want a block to come from the malloc that free() gives it back to.
 
 #include <cstdint>
 
@@ -9,5 +9,8 @@ namespace plimsoll::test {
 
 // By the calling thread, since it began.
 [[nodiscard]] uint64_t allocations_of_this_thread();
+
+// By all threads, as it is now.
+[[nodiscard]] int64_t live_bytes();
 
 }  // namespace plimsoll::test

@@ -13,12 +13,12 @@ constexpr std::string_view kCpu = "cpu";
 // Row by row; empty if no zone says anything.
 std::vector<int32_t> distances_of(const Columns& columns) {
   if (std::all_of(columns.begin(), columns.end(),
-                  [](const NrtZone* zone) { return zone->costs.empty(); })) {
+                  [](const Column& zone) { return zone->costs.empty(); })) {
     return {};
   }
   std::vector<int32_t> distances;
-  for (const NrtZone* from : columns) {
-    for (const NrtZone* to : columns) {
+  for (const Column& from : columns) {
+    for (const Column& to : columns) {
       int32_t distance = kUnknownDistance;
       for (const ZoneCost& cost : from->costs) {
         if (cost.zone_id == to->id) distance = cost.value;
@@ -32,7 +32,7 @@ std::vector<int32_t> distances_of(const Columns& columns) {
 // Every listed resource once, in order of name: the same rows whatever order an exporter uses.
 std::vector<std::string_view> resources_of(const Columns& columns) {
   std::vector<std::string_view> names;
-  for (const NrtZone* zone : columns) {
+  for (const Column& zone : columns) {
     for (const ZoneResource& resource : zone->resources) names.push_back(resource.name);
   }
   std::sort(names.begin(), names.end());
@@ -44,8 +44,8 @@ template <typename Value>
 std::vector<int64_t> by_column(const Columns& columns, std::string_view resource,
                                const Value& value) {
   std::vector<int64_t> amounts;
-  for (const NrtZone* zone : columns) {
-    const ZoneResource* found = find(*zone, resource);
+  for (const Column& zone : columns) {
+    const ZoneResource* found = find(zone, resource);
     amounts.push_back(found == nullptr ? 0 : std::max<int64_t>(value(*found), 0));
   }
   return amounts;
@@ -109,9 +109,17 @@ void guess_groups(const NodeModel& model, NodeState& state) {
 
 Columns columns_of(const NrtObject& nrt) {
   Columns columns;
-  for (const NrtZone& zone : nrt.zones) columns.push_back(&zone);
+  for (const NrtZone& zone : nrt.zones) {
+    Column& column = columns.emplace_back();
+    column.zone = &zone;
+    for (const ZoneResource& each : zone.resources) column.by_name.push_back(&each);
+    // Of the same name the first counts; a report that was read has none twice.
+    std::stable_sort(
+        column.by_name.begin(), column.by_name.end(),
+        [](const ZoneResource* a, const ZoneResource* b) { return a->name < b->name; });
+  }
   std::sort(columns.begin(), columns.end(),
-            [](const NrtZone* a, const NrtZone* b) { return a->id < b->id; });
+            [](const Column& a, const Column& b) { return a->id < b->id; });
   return columns;
 }
 
@@ -122,11 +130,11 @@ int column_of(const NodeModel& model, int64_t zone_id) {
              : static_cast<int>(found - model.zone_ids.begin());
 }
 
-const ZoneResource* find(const NrtZone& zone, std::string_view resource) {
-  for (const ZoneResource& each : zone.resources) {
-    if (each.name == resource) return &each;
-  }
-  return nullptr;
+const ZoneResource* find(const Column& column, std::string_view resource) {
+  const auto found = std::lower_bound(
+      column.by_name.begin(), column.by_name.end(), resource,
+      [](const ZoneResource* each, std::string_view name) { return each->name < name; });
+  return found != column.by_name.end() && (*found)->name == resource ? *found : nullptr;
 }
 
 // Device plugins register extended resources: names with a domain that is not Kubernetes' own.
@@ -138,7 +146,7 @@ bool is_device(std::string_view resource) {
 NodeModel model_of_counts(const Columns& columns, const NrtObject& nrt,
                           const InternResource& index) {
   NodeModel model;
-  for (const NrtZone* zone : columns) model.zone_ids.push_back(zone->id);
+  for (const Column& zone : columns) model.zone_ids.push_back(zone->id);
   model.distances = distances_of(columns);
   model.managers.policy = nrt.manager.policy;
   model.managers.scope = nrt.manager.scope;

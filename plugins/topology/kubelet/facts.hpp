@@ -16,10 +16,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "plugins/topology/kubelet/node.hpp"
+#include "plugins/topology/kubelet/shared_by_text.hpp"
 #include "plugins/topology/nrt_object.hpp"
 
 namespace plimsoll::topology::kubelet {
@@ -80,19 +80,18 @@ class FactsReader {
 
   [[nodiscard]] NodeFacts read(const NrtObject& nrt);
 
-  // Models in use, counted anew.
-  [[nodiscard]] size_t models() const;
+  // Models in use.
+  [[nodiscard]] size_t models() const { return known_.size(); }
 
  private:
   struct Known {
-    std::weak_ptr<const NodeModel> model;
+    NodeModel model;
     std::vector<std::string> problems;
   };
 
   InternResource index_;
-  std::unordered_map<std::string, Known> known_;  // by everything that the model is made of
-  std::unordered_map<std::string, std::weak_ptr<const CpuLayout>> layouts_;  // by their lines
-  size_t sweep_at_ = 64;
+  SharedByText<Known> known_;        // by everything that the model is made of
+  SharedByText<CpuLayout> layouts_;  // by their lines
 };
 
 }  // namespace plimsoll::topology::kubelet

@@ -196,7 +196,7 @@ class FreeReading {
   }
 
   void read_memory(uint32_t column, std::string_view name, std::string_view amount) {
-    const ZoneResource* listed = find(*columns_[column], name);
+    const ZoneResource* listed = find(columns_[column], name);
     const int64_t most = listed == nullptr ? 0 : std::max<int64_t>(listed->allocatable, 0);
     const auto bytes = read_number(amount, kMaxAmount);
     if (!bytes || *bytes > most) {
@@ -206,7 +206,7 @@ class FreeReading {
                                ", the allocatable of " + node_name(model_.zone_ids[column]),
                            "what the zone has available decides");
     }
-    const uint32_t row = model_.memory_row(index_(name));
+    const uint32_t row = listed == nullptr ? kNoResourceRow : model_.memory_row(index_(name));
     if (row == kNoResourceRow) return;
     state_.memory(model_, row)[column] = *bytes;
     exact_.insert({row, column});
@@ -263,7 +263,10 @@ class FreeReading {
       problems_.add(line_, what,
                     "which devices of " + quoted(name) + " are free is guessed from the counts");
     };
-    const uint32_t row = is_device(name) ? model_.device_row(index_(name)) : kNoResourceRow;
+    // Names that are not known are not to be remembered for it: no more are looked up than there
+    // are.
+    const bool may_be_known = is_device(name) && ++device_lines_ <= kMaxResources;
+    const uint32_t row = may_be_known ? model_.device_row(index_(name)) : kNoResourceRow;
     if (row == kNoResourceRow || !model_.devices[row].listed()) {
       return fail("the machine text does not list devices of " + quoted(name));
     }
@@ -300,7 +303,7 @@ class FreeReading {
   }
 
   int64_t available_in(uint32_t column, std::string_view resource) const {
-    const ZoneResource* listed = find(*columns_[column], resource);
+    const ZoneResource* listed = find(columns_[column], resource);
     return listed == nullptr ? 0 : std::max<int64_t>(listed->available, 0);
   }
 
@@ -317,6 +320,7 @@ class FreeReading {
   Problems problems_;
   size_t line_ = 1;
   std::set<std::string> seen_;
+  size_t device_lines_ = 0;
   std::vector<std::optional<Group>> groups_;
   bool groups_failed_ = false;
   std::set<std::pair<uint32_t, uint32_t>> exact_;  // row and column of free memory

@@ -16,7 +16,7 @@
 namespace plimsoll::topology::kubelet {
 namespace {
 
-constexpr size_t kMostDevices = 4096;  // of a resource
+constexpr size_t kMostDevicesInAll = 4 * kMostDevices;
 constexpr size_t kMostText = 6 * 1024;
 constexpr uint32_t kMostId = 1'000'000;  // of a socket or a cache
 
@@ -133,15 +133,14 @@ class MachineReading {
     std::string key;
     for (const uint32_t id : model_.zone_ids) key += std::to_string(id) + ' ';
     for (const auto& [line, text] : cpu_lines_) key.append(text) += '\n';
-    std::weak_ptr<const CpuLayout>& known = layouts_[std::move(key)];
-    std::shared_ptr<const CpuLayout> layout = known.lock();
+    std::shared_ptr<const CpuLayout> layout = layouts_.find(key);
     if (!layout) {
       for (const auto& [line, text] : cpu_lines_) {
         line_ = line;
         read_cpus(text);
       }
       if (layout_spoilt_) return;
-      known = layout = std::make_shared<const CpuLayout>(places_);
+      layout = layouts_.add(std::move(key), CpuLayout(places_));
     }
     use_layout(std::move(layout));
   }
@@ -181,7 +180,7 @@ class MachineReading {
     line_ = 0;
     for (uint32_t column = 0; column < columns_.size(); ++column) {
       // Exporters leave a zone's CPUs out if all of them are reserved.
-      const ZoneResource* cpu = find(*columns_[column], "cpu");
+      const ZoneResource* cpu = find(columns_[column], "cpu");
       if (cpu == nullptr || cpu->capacity / 1000 == layout->in_zone(column)) continue;
       return spoil_layout("zone node-" + std::to_string(columns_[column]->id) + " has " +
                           std::to_string(layout->in_zone(column)) +
@@ -199,13 +198,17 @@ class MachineReading {
     if (!device_lines_.emplace(name).second) {
       return problems_.add(line_, "a second line for " + quoted(name), "it is ignored");
     }
+    if (device_lines_.size() > kMaxResources || devices_read_ > kMostDevicesInAll) {
+      return problems_.add(line_, "too many devices in all", instead);
+    }
     std::vector<Device> devices;
     while (true) {
       const std::string_view run = next_word(rest);
       if (run.empty()) break;
-      if (std::string problem = read_run(run, devices); !problem.empty()) {
-        return problems_.add(line_, problem, instead);
-      }
+      const size_t before = devices.size();
+      std::string problem = read_run(run, devices);
+      devices_read_ += devices.size() - before;
+      if (!problem.empty()) return problems_.add(line_, problem, instead);
     }
     if (devices.empty()) return problems_.add(line_, "no devices", instead);
     if (std::string problem = miscount(name, devices); !problem.empty()) {
@@ -230,7 +233,7 @@ class MachineReading {
       const auto healthy = std::count_if(devices.begin(), devices.end(), [&](const Device& device) {
         return device.healthy && (device.zones >> column & 1) != 0;
       });
-      const ZoneResource* counted = find(*columns_[column], name);
+      const ZoneResource* counted = find(columns_[column], name);
       const int64_t allocatable =
           counted == nullptr ? 0 : std::max<int64_t>(counted->allocatable, 0);
       if (healthy == allocatable) continue;
@@ -292,6 +295,7 @@ class MachineReading {
   CpuSet seen_;
   std::vector<CpuPlace> places_;
   std::set<std::string, std::less<>> device_lines_;
+  size_t devices_read_ = 0;  // of all lines, those that are ignored too
 };
 
 }  // namespace

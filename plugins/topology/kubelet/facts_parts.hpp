@@ -16,22 +16,30 @@ class Problems {
  public:
   Problems(std::string where, std::vector<std::string>& texts)
       : where_(std::move(where)), texts_(texts) {}
-  // "<where>, line 3: <what>; <instead>"; line 0: the text as a whole.
+  // "<where>, line 3: <what>; <instead>"; line 0: the text as a whole. After kMostProblems no more.
   void add(size_t line, std::string_view what, std::string_view instead);
 
  private:
   std::string where_;
   std::vector<std::string>& texts_;
 };
+inline constexpr size_t kMostProblems = 32;   // that are said of an object
 inline constexpr size_t kMostDevices = 4096;  // of a resource
 inline constexpr std::string_view kCountsDecide = "the zones' counts decide";
 
-// The zones in ascending order of id: the columns.
-using Columns = std::vector<const NrtZone*>;
+// A zone, and what it lists by name.
+struct Column {
+  const NrtZone* zone = nullptr;
+  std::vector<const ZoneResource*> by_name;
+
+  const NrtZone* operator->() const { return zone; }
+};
+// The zones in ascending order of id.
+using Columns = std::vector<Column>;
 [[nodiscard]] Columns columns_of(const NrtObject& nrt);
 // The column of a zone id, or -1.
 [[nodiscard]] int column_of(const NodeModel& model, int64_t zone_id);
-[[nodiscard]] const ZoneResource* find(const NrtZone& zone, std::string_view resource);
+[[nodiscard]] const ZoneResource* find(const Column& column, std::string_view resource);
 
 // Whether the device manager may know the resource.
 [[nodiscard]] bool is_device(std::string_view resource);
@@ -45,7 +53,7 @@ using Columns = std::vector<const NrtZone*>;
                                         const InternResource& index);
 
 // CPU layouts in use, by their lines and the node's zone ids.
-using Layouts = std::unordered_map<std::string, std::weak_ptr<const CpuLayout>>;
+using Layouts = SharedByText<CpuLayout>;
 // Settings come last of all that makes a model: reserved CPUs need the layout.
 void read_machine(std::string_view text, const Columns& columns, const InternResource& index,
                   NodeModel& model, Layouts& layouts, std::vector<std::string>& problems);

@@ -27,7 +27,7 @@ std::string model_key(const NrtObject& nrt, const Columns& columns) {
     text(attribute.value);
   }
   text(nrt.machine_facts);
-  for (const NrtZone* zone : columns) {
+  for (const Column& zone : columns) {
     number(zone->id);
     number(static_cast<int64_t>(zone->costs.size()));
     for (const ZoneCost& cost : zone->costs) {
@@ -56,6 +56,7 @@ NodeModel model_of(const NrtObject& nrt, const Columns& columns, const InternRes
 }  // namespace
 
 void Problems::add(size_t line, std::string_view what, std::string_view instead) {
+  if (texts_.size() >= kMostProblems) return;
   std::string text = where_;
   if (line > 0) text += ", line " + std::to_string(line);
   texts_.push_back(text + ": " + std::string(what) + "; " + std::string(instead));
@@ -73,30 +74,19 @@ NodeFacts from_counts(const NrtObject& nrt, const InternResource& index) {
 
 NodeFacts FactsReader::read(const NrtObject& nrt) {
   const Columns columns = columns_of(nrt);
-  NodeFacts facts;
-  Known& known = known_[model_key(nrt, columns)];
-  facts.model = known.model.lock();
-  if (!facts.model) {
-    known.problems.clear();
-    facts.model =
-        std::make_shared<const NodeModel>(model_of(nrt, columns, index_, layouts_, known.problems));
-    known.model = facts.model;
+  std::string key = model_key(nrt, columns);
+  std::shared_ptr<const Known> known = known_.find(key);
+  if (!known) {
+    Known made;
+    made.model = model_of(nrt, columns, index_, layouts_, made.problems);
+    known = known_.add(std::move(key), std::move(made));
   }
-  facts.problems = known.problems;
+  NodeFacts facts;
+  facts.model = {known, &known->model};
+  facts.problems = known->problems;
   facts.state = state_of_counts(columns, *facts.model, index_);
   read_free(nrt, columns, *facts.model, index_, facts.state, facts.problems);
-  if (known_.size() >= sweep_at_) {
-    std::erase_if(known_, [](const auto& entry) { return entry.second.model.expired(); });
-    std::erase_if(layouts_, [](const auto& entry) { return entry.second.expired(); });
-    sweep_at_ = 2 * known_.size() + 64;
-  }
   return facts;
-}
-
-size_t FactsReader::models() const {
-  size_t count = 0;
-  for (const auto& [key, known] : known_) count += known.model.expired() ? 0 : 1;
-  return count;
 }
 
 }  // namespace plimsoll::topology::kubelet

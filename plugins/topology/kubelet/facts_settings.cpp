@@ -85,6 +85,7 @@ class Reading {
  private:
   void wrong(const NrtAttribute& attribute, std::string_view what,
              std::string_view instead = "it is as if it were not there") {
+    if (problems_.size() >= kMostProblems) return;
     problems_.push_back("attribute " + attribute.name + ": " + quoted(attribute.value) + " is " +
                         std::string(what) + "; " + std::string(instead));
   }

@@ -211,15 +211,17 @@ class Life {
     for (const BoundPod& pod : order) show(pod);
   }
 
-  // An independent sum over the annotations says the same as the accounts.
+  // An independent sum over what the pods of these annotations ask for says the same as the
+  // accounts.
   void check() {
     std::map<std::tuple<std::string, int, int>, Amounts> sums;
     for (const BoundPod& pod : pods_) {
       if (pod.annotation.empty()) continue;
+      const PodDemand asked = test::demand_of(pod.ask);
       for (const DeviceShare& share : read_allocation(test::types(), pod.annotation).shares) {
         Amounts& sum = sums[{pod.node, share.type, share.minor}];
-        for (size_t dim = 0; dim < sum.value.size(); ++dim)
-          sum.value[dim] += share.amounts.value[dim];
+        const Amounts& each = asked.request.find(share.type)->per_device;
+        for (size_t dim = 0; dim < sum.value.size(); ++dim) sum.value[dim] += each.value[dim];
       }
     }
     for (const std::string& name : names_) {

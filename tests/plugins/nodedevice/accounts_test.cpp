@@ -121,28 +121,42 @@ TEST_F(AccountsTest, PodsBeforeDevicesAndDevicesBeforePodsAreTheSame) {
   EXPECT_EQ(give(kOneGpu), "gpu 0");
 }
 
-TEST_F(AccountsTest, MalformedAnnotationsCountAsUsed) {
+// Whatever of it can be read: the pod holds what it asks for.
+TEST_F(AccountsTest, AnAnnotationThatCannotBeReadIsBoundByTheRequests) {
   cards(3);
-  // The device is named, its amounts are not: all of it.
   pod("a", kOneGpu, R"({"gpu":[{"minor":0,"resources":"all"}]})");
   EXPECT_EQ(problems_, std::vector<std::string>{"gpu[0].resources: cannot be read"});
-  EXPECT_EQ(give(kOneGpu), "gpu 1");
-  EXPECT_EQ(give({{"koordinator.sh/gpu", 1}}), "gpu 1");
-  // A device is not named: any of them.
+  EXPECT_EQ(give({{"koordinator.sh/gpu", 1}}), "gpu 1") << "the device is named";
   pod("b", kOneGpu, R"({"gpu":[{"minor":"one"}]})");
   EXPECT_EQ(problems_,
             std::vector<std::string>{"gpu[0].minor: must be a number that is not negative"});
-  EXPECT_EQ(give(kOneGpu), "Insufficient gpu devices");
+  EXPECT_EQ(give(kOneGpu), "gpu 1") << "one of the others, nobody knows which";
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "Insufficient gpu devices");
   accounts_.pod_removed("b");
-  EXPECT_EQ(give(kOneGpu), "gpu 1");
-  // Nothing can be read: every device of the types that the pod asks for.
   pod("c", kOneGpu, "{");
   EXPECT_FALSE(problems_.empty());
-  EXPECT_EQ(give(kOneGpu), "Insufficient gpu devices");
+  EXPECT_EQ(give(kOneGpu), "gpu 1");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "Insufficient gpu devices");
   pod("c", kOneGpu, R"({"gpu":[{"minor":2,"resources":{"koordinator.sh/gpu-core":"100"}}]})");
   EXPECT_TRUE(problems_.empty());
   EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "Insufficient gpu devices");
   EXPECT_EQ(give(kOneGpu), "gpu 1");
+}
+
+TEST_F(AccountsTest, WhatIsKnownOfAPodOutlivesAnAnnotationThatCannotBeTrue) {
+  cards(3);
+  const char* good = R"({"gpu":[{"minor":0,"resources":{"koordinator.sh/gpu-core":"100"}}]})";
+  const char* lie = R"({"gpu":[{"minor":1,"resources":{"koordinator.sh/gpu-core":"1"}}]})";
+  pod("a", kOneGpu, good);
+  const std::string known = accounts_.dump();
+  for (const char* text : {"{", "[]", R"({"gpu":[{"minor":"one"}]})", lie}) {
+    pod("a", kOneGpu, text);
+    EXPECT_FALSE(problems_.empty()) << text;
+    EXPECT_EQ(accounts_.dump(), known) << text;
+  }
+  pod("a", kOneGpu, good);
+  EXPECT_TRUE(problems_.empty());
+  EXPECT_EQ(accounts_.dump(), known);
 }
 
 TEST_F(AccountsTest, APodThatAsksForNoDeviceHoldsNone) {
@@ -163,7 +177,8 @@ TEST_F(AccountsTest, AnAnnotationCountsOnlyForTypesThatThePodAsksFor) {
   pod("a", {{"koordinator.sh/rdma", 100}}, "{");
   EXPECT_TRUE(ignored_.empty());
   EXPECT_EQ(give(kOneGpu), "gpu 0") << "it asks for no GPU";
-  EXPECT_EQ(give({{"koordinator.sh/rdma", 1}}), "Insufficient rdma devices");
+  EXPECT_EQ(give({{"koordinator.sh/rdma", 300}}), "rdma 1 2 3");
+  EXPECT_EQ(give({{"koordinator.sh/rdma", 400}}), "Insufficient rdma devices");
   pod("a", {{"koordinator.sh/rdma", 100}},
       R"({"gpu":[{"minor":0,"resources":{"koordinator.sh/gpu-core":"100"}},{"minor":"x"}],
           "rdma":[{"minor":1,"resources":{"koordinator.sh/rdma":"100"}}]})");
@@ -194,19 +209,18 @@ TEST_F(AccountsTest, DevicesThatAnAnnotationLeavesOutAreWithheld) {
 }
 
 // As many times as it takes for the sum of the amounts to be beyond 64 bits.
-TEST_F(AccountsTest, AMinorThatIsListedTwiceMakesItsTypeUnreadable) {
+TEST_F(AccountsTest, AMinorThatIsListedTwiceCountsOnce) {
   cards(2);
   const Json entry = {{"minor", 0}, {"resources", {{"koordinator.sh/gpu-memory", "1Pi"}}}};
   Json list = Json::array();
   for (int i = 0; i < 20000; ++i) list.push_back(entry);
   const std::string annotation = Json{{"gpu", list}}.dump();
   pod("a", kOneGpu, annotation.c_str());
-  EXPECT_EQ(problems_, std::vector<std::string>{"gpu[1].minor: 0 is listed already"});
-  EXPECT_EQ(give({{"koordinator.sh/gpu", 1}}), "Insufficient gpu devices");
-  for (const DeviceState& device : node().type(0).devices) {
-    EXPECT_GE(device.used.get(1), 0);
-    EXPECT_EQ(device.free.get(1), 0);
-  }
+  ASSERT_EQ(problems_.size(), 11U);
+  EXPECT_EQ(problems_[0], "gpu[1].minor: 0 is listed already");
+  EXPECT_EQ(problems_[10], "and 19989 more");
+  EXPECT_EQ(give({{"koordinator.sh/gpu", 1}}), "gpu 1");
+  EXPECT_EQ(node().type(0).devices[0].free.get(1), 0);
   accounts_.pod_removed("a");
   EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "gpu 0 1");
 }
@@ -268,7 +282,7 @@ TEST_F(AccountsTest, APromiseOnAKubeletsNodeOutlivesItsFirstDeviceObject) {
   const Ask ask = {{"nvidia.com/gpu", 2}};
   const auto requests = test::quantities(ask);
   const std::string before = accounts_.dump();
-  accounts_.reserve_unknown("a", "node-1", requests);
+  accounts_.reserve_unknown({"a", "node-1", std::nullopt, requests});
   EXPECT_TRUE(node().unmanaged());
   EXPECT_EQ(give({{"nvidia.com/gpu", 9}}), "") << "still the kubelet's business";
   cards(3);
@@ -279,13 +293,16 @@ TEST_F(AccountsTest, APromiseOnAKubeletsNodeOutlivesItsFirstDeviceObject) {
   EXPECT_EQ(accounts_.dump(), promised);
   accounts_.unreserve("a");
   EXPECT_EQ(accounts_.dump(), promised) << "it is bound";
-  accounts_.reserve_unknown("b", "node-1", test::quantities(kOneGpu));
+  const auto one = test::quantities(kOneGpu);
+  accounts_.reserve_unknown({"b", "node-1", std::nullopt, one});
   EXPECT_EQ(give(kOneGpu), "Insufficient gpu devices");
   accounts_.unreserve("b");
   accounts_.pod_removed("a");
   accounts_.device_deleted("node-1");
   EXPECT_EQ(accounts_.dump(), before);
-  accounts_.reserve_unknown("c", "node-1", test::quantities({{"cpu", 100}}));
+  const test::Ask cpu = {{"cpu", 100}};
+  const auto none = test::quantities(cpu);
+  accounts_.reserve_unknown({"c", "node-1", std::nullopt, none});
   EXPECT_FALSE(accounts_.holds_devices("c"));
 }
 
@@ -361,14 +378,15 @@ TEST(AllocationAnnotation, IsWhatKoordinatorWrites) {
                   R"({"busID":"0000:1f:00.3"}]}}]})");
   const ReadAllocation read = read_allocation(test::types(), text);
   EXPECT_TRUE(read.problems.empty());
-  EXPECT_EQ(read.shares, (Allocation{test::whole_gpu(1), nic}));
+  DeviceShare whole = test::whole_gpu(1);
+  whole.follows = 0;  // an annotation does not tell
+  EXPECT_EQ(read.shares, (Allocation{whole, nic}));
 }
 
 TEST(AllocationAnnotation, TypesThatNobodyKnowsAreNotOurs) {
   const ReadAllocation read = read_allocation(test::types(), R"({"xpu":[{"minor":0}],"gpu":null})");
   EXPECT_TRUE(read.shares.empty());
   EXPECT_TRUE(read.problems.empty());
-  EXPECT_FALSE(read.unreadable);
 }
 
 // A kubelet knows a static pod by another uid than the API server, which shows its mirror.

@@ -333,5 +333,20 @@ TEST(Explain, SaysWhatIsShortAndWhyPerDevice) {
             "  minor 2: is unhealthy\n");
 }
 
+// As Koordinator's agent names them: cards on an NVSwitch board have its partitions, others do not.
+TEST(Allocator, TheModelsOfNvswitchBoards) {
+  const NodeState state = test::node_of(test::fixture_a());
+  const auto knows_partitions = [&](std::string_view model, std::string_view vendor = "nvidia") {
+    return outcome(state, demand_of({{"nvidia.com/gpu", 3}}), {vendor, model, "Honor"}) ==
+           "node(s) Unsupported number of GPU requests (unresolvable)";
+  };
+  for (const char* model : {"H100", "H800", "H20", "H100-80GB-HBM3", "H800-SXM5-80GB", "H20-3e"})
+    EXPECT_TRUE(knows_partitions(model)) << model;
+  for (const char* model :
+       {"", "A100-SXM4-80GB", "H100-PCIe", "H100-80GB-PCIe", "H100-NVL", "H200", "H1000", "T4"})
+    EXPECT_FALSE(knows_partitions(model)) << model;
+  EXPECT_FALSE(knows_partitions("H100-80GB-HBM3", "huawei"));
+}
+
 }  // namespace
 }  // namespace plimsoll::devices

@@ -23,6 +23,7 @@ inline const DeviceTypes& types() {
   return DeviceTypes::standard();
 }
 
+// Views of the names in `ask`, which outlives them.
 inline std::vector<ResourceQuantity> quantities(const Ask& ask) {
   std::vector<ResourceQuantity> out;
   for (const auto& [name, value] : ask) out.push_back({name, value});
@@ -101,11 +102,14 @@ inline DeviceShare share(const std::string& type, int minor, const Ask& amounts)
   return out;
 }
 
+// As a pod is given it that asks for nvidia.com/gpu.
 inline DeviceShare whole_gpu(int minor, int64_t memory = int64_t{80} << 30) {
-  return share("gpu", minor,
-               {{"koordinator.sh/gpu-core", 100},
-                {"koordinator.sh/gpu-memory", memory},
-                {"koordinator.sh/gpu-memory-ratio", 100}});
+  DeviceShare whole = share("gpu", minor,
+                            {{"koordinator.sh/gpu-core", 100},
+                             {"koordinator.sh/gpu-memory", memory},
+                             {"koordinator.sh/gpu-memory-ratio", 100}});
+  whole.follows = 1U << types().type(whole.type).memory_dim;
+  return whole;
 }
 
 // "gpu 0 1; rdma 1(0000:1f:00.2)", or the reason of the refusal.

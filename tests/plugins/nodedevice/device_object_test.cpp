@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 
 namespace plimsoll::devices {
@@ -11,7 +13,8 @@ using test::Json;
 
 std::string problem_of(const Json& object) {
   const auto parsed = parse_device_object(test::types(), object.dump());
-  return parsed ? "" : parsed.error();
+  if (!parsed) return parsed.error();
+  return parsed->unreadable.empty() ? "" : "Device n: " + parsed->unreadable.front();
 }
 
 TEST(DeviceObject, ReadsEveryField) {
@@ -56,7 +59,7 @@ TEST(DeviceObject, ReadsEveryField) {
   ASSERT_EQ(nics.size(), 1U);
   ASSERT_EQ(nics[0].vfs.size(), 2U);
   EXPECT_EQ(nics[0].vfs[1].bus_id, "0000:09:00.3");
-  EXPECT_EQ(nics[0].vfs[1].labels.at("type"), "general");
+  EXPECT_EQ(nics[0].vf_groups.at(nics[0].vfs[1].group).at("type"), "general");
   ASSERT_EQ(parsed->partitions.at(2).size(), 1U);
   EXPECT_EQ(parsed->partitions.at(2)[0].minors, (std::vector<int32_t>{0, 1}));
   EXPECT_EQ(parsed->partitions.at(2)[0].ring_bandwidth, int64_t{400} << 30);
@@ -82,29 +85,36 @@ TEST(DeviceObject, NamesTheFieldThatIsWrong) {
     object[Json::json_pointer(pointer)] = std::move(value);
     return problem_of(object);
   };
-  EXPECT_EQ(with("/spec/devices/1/minor", nullptr), "Device n: spec.devices[1].minor: missing");
+  const std::string no_gpu = "; no gpu is given until it is right";
+  const std::string not_0 = "; gpu 0 is not given until it is right";
+  EXPECT_EQ(with("/spec/devices/1/minor", nullptr),
+            "Device n: spec.devices[1].minor: missing" + no_gpu);
   EXPECT_EQ(with("/spec/devices/1/minor", "1"),
-            "Device n: spec.devices[1].minor: must be an integer");
+            "Device n: spec.devices[1].minor: must be an integer" + no_gpu);
   EXPECT_EQ(with("/spec/devices/1/minor", -1),
-            "Device n: spec.devices[1].minor: must not be negative");
+            "Device n: spec.devices[1].minor: must not be negative" + no_gpu);
   EXPECT_EQ(with("/spec/devices/1/minor", uint64_t{1} << 40),
-            "Device n: spec.devices[1].minor: is too large");
+            "Device n: spec.devices[1].minor: is too large" + no_gpu);
   EXPECT_EQ(with("/spec/devices/1/minor", 0),
-            "Device n: spec.devices[1].minor: 0 is already the minor of another gpu");
-  EXPECT_EQ(with("/spec/devices/0/type", nullptr), "Device n: spec.devices[0].type: missing");
+            "Device n: spec.devices[1].minor: 0 is already the minor of another gpu" + not_0);
+  EXPECT_EQ(with("/spec/devices/0/type", nullptr),
+            "Device n: spec.devices[0].type: missing; it counts as no device");
   EXPECT_EQ(with("/spec/devices/0/health", "yes"),
-            "Device n: spec.devices[0].health: must be true or false");
+            "Device n: spec.devices[0].health: must be true or false" + not_0);
   EXPECT_EQ(with("/spec/devices/0/topology/pcieID", 3),
-            "Device n: spec.devices[0].topology.pcieID: must be a string");
+            "Device n: spec.devices[0].topology.pcieID: must be a string" + not_0);
   EXPECT_EQ(with("/spec/devices/0/resources", Json::array()),
-            "Device n: spec.devices[0].resources: must be an object");
+            "Device n: spec.devices[0].resources: must be an object" + not_0);
   EXPECT_EQ(with("/spec/devices/0/resources/koordinator.sh~1gpu-core", "lots"),
             "Device n: spec.devices[0].resources[koordinator.sh/gpu-core]: \"lots\" is not a "
-            "quantity");
-  EXPECT_EQ(with("/spec/devices/0/resources/koordinator.sh~1gpu-core", "-1"),
-            "Device n: spec.devices[0].resources[koordinator.sh/gpu-core]: must not be negative");
+            "quantity" +
+                not_0);
+  EXPECT_EQ(
+      with("/spec/devices/0/resources/koordinator.sh~1gpu-core", "-1"),
+      "Device n: spec.devices[0].resources[koordinator.sh/gpu-core]: must not be negative" + not_0);
   EXPECT_EQ(with("/spec/devices", "none"), "Device n: spec.devices: must be a list");
-  EXPECT_EQ(with("/spec/devices/0", 1), "Device n: spec.devices[0]: must be an object");
+  EXPECT_EQ(with("/spec/devices/0", 1),
+            "Device n: spec.devices[0]: must be an object; it counts as no device");
   EXPECT_EQ(with("/metadata/name", nullptr), "Device: metadata.name: missing");
   EXPECT_EQ(problem_of(Json::array()), "Device: must be a JSON object");
 }
@@ -115,8 +125,35 @@ TEST(DeviceObject, AVirtualFunctionNeedsABusId) {
     object["spec"]["devices"][0]["vfGroups"][0]["vfs"][1]["busID"] = bus;
     EXPECT_EQ(problem_of(object),
               "Device n: spec.devices[0].vfGroups[0].vfs[1].busID: missing: nothing else tells it "
-              "from others");
+              "from others; rdma 0 is not given until it is right");
   }
+}
+
+// What is wrong with one device costs that one: the others are given as before.
+TEST(DeviceObject, ABadEntryCostsThatDeviceOnly) {
+  const auto given = [](const std::function<void(Json&)>& spoil, const test::Ask& ask) {
+    Json object = test::fixture_a("n");
+    spoil(object["spec"]["devices"]);
+    return test::outcome(test::node_of(object), test::demand_of(ask));
+  };
+  constexpr size_t kNic = 8;  // the entry after eight GPUs; its minor is 1
+  const auto no_bus_id = [](Json& devices) {
+    devices[kNic]["vfGroups"][0]["vfs"][0].erase("busID");
+  };
+  EXPECT_EQ(given(no_bus_id, {{"nvidia.com/gpu", 8}}), "gpu 0 1 2 3 4 5 6 7");
+  EXPECT_EQ(given(no_bus_id, {{"koordinator.sh/rdma", 300}}), "rdma 2 3 4");
+  const auto no_minor = [](Json& devices) { devices[kNic].erase("minor"); };
+  EXPECT_EQ(given(no_minor, {{"nvidia.com/gpu", 8}}), "gpu 0 1 2 3 4 5 6 7");
+  EXPECT_EQ(given(no_minor, {{"koordinator.sh/rdma", 100}}), "Insufficient rdma devices");
+  const auto bad_gpu = [](Json& devices) { devices[0]["resources"] = 7; };
+  EXPECT_EQ(given(bad_gpu, {{"nvidia.com/gpu", 7}}), "gpu 1 2 3 4 5 6 7");
+  EXPECT_EQ(given(bad_gpu, {{"nvidia.com/gpu", 8}}), "Insufficient GPU Devices");
+  EXPECT_EQ(given(bad_gpu, {{"koordinator.sh/rdma", 400}}), "rdma 1 2 3 4");
+  const auto twice = [](Json& devices) { devices[1]["minor"] = 0; };
+  EXPECT_EQ(given(twice, {{"nvidia.com/gpu", 6}}), "gpu 2 3 4 5 6 7");
+  EXPECT_EQ(given(twice, {{"nvidia.com/gpu", 7}}), "Insufficient GPU Devices");
+  const auto no_type = [](Json& devices) { devices[0].erase("type"); };
+  EXPECT_EQ(given(no_type, {{"nvidia.com/gpu", 7}}), "gpu 1 2 3 4 5 6 7");
 }
 
 TEST(DeviceObject, APartitionHasEachDeviceOnce) {

@@ -60,6 +60,25 @@ inline std::map<std::string, int64_t> counted_ask(const CountedPod& pod) {
   return counts;
 }
 
+// What it asks for of each device of a type.
+inline std::map<std::string, int64_t> counted_each(const CountedPod& pod, const std::string& type) {
+  const auto asked = counted_ask(pod);
+  const auto count = asked.find(type);
+  std::map<std::string, int64_t> each;
+  if (count == asked.end()) return each;
+  for (const auto& [resource, amount] : pod.requests) {
+    const bool is_rdma = resource == "koordinator.sh/rdma";
+    if (is_rdma != (type == "rdma") || resource == "koordinator.sh/gpu.shared") continue;
+    if (resource == "nvidia.com/gpu" || resource == "koordinator.sh/gpu") {
+      const int64_t percent = resource == "nvidia.com/gpu" ? 100 : amount / count->second;
+      each["koordinator.sh/gpu-core"] = each["koordinator.sh/gpu-memory-ratio"] = percent;
+    } else {
+      each[resource] = amount / count->second;
+    }
+  }
+  return each;
+}
+
 class Recount {
  public:
   // Device objects by node; pods with a node.
@@ -78,14 +97,17 @@ class Recount {
     prune(use_);
   }
 
-  // NODE -> TYPE -> {heldUnknown, unreadable, minors: {MINOR: {used, heldAsAWhole,
+  // NODE -> TYPE -> {heldUnknown, minors: {MINOR: {used, heldAsAWhole,
   // virtualFunctions}}}; what is zero is left out.
   [[nodiscard]] const nlohmann::json& use() const { return use_; }
 
   [[nodiscard]] int64_t used(const std::string& node, const std::string& type, int minor,
                              const std::string& resource) const {
     const nlohmann::json* at = this->at(node, type, minor);
-    return at == nullptr || !at->contains("used") ? 0 : (*at)["used"].value(resource, int64_t{0});
+    const auto follows =
+        follows_.find(node + "/" + type + "/" + std::to_string(minor) + "/" + resource);
+    return (follows == follows_.end() ? 0 : follows->second) +
+           (at == nullptr || !at->contains("used") ? 0 : (*at)["used"].value(resource, int64_t{0}));
   }
   [[nodiscard]] bool whole(const std::string& node, const std::string& type, int minor) const {
     const nlohmann::json* at = this->at(node, type, minor);
@@ -117,43 +139,30 @@ class Recount {
   void by_annotation(const CountedPod& pod, const std::map<std::string, int64_t>& asked) {
     const Json annotation = Json::parse(*pod.allocated, nullptr, false);
     for (const auto& [name, count] : asked) {
-      if (!annotation.is_object()) {
-        add(type(pod, name), "unreadable", 1);
-        continue;
-      }
-      const Json list = annotation.value(name, Json::array());
-      if (!list.is_array()) {
-        add(type(pod, name), "unreadable", 1);
-        continue;
-      }
-      bool readable = true;
-      std::set<int64_t> minors;
-      for (const Json& entry : list) {
+      const Json list = annotation.is_object() ? annotation.value(name, Json()) : Json();
+      std::map<int64_t, Json> named;
+      for (const Json& entry : list.is_array() ? list : Json::array()) {
         const Json minor = entry.is_object() ? entry.value("minor", Json()) : Json();
-        if (!minor.is_number_integer() || minor.get<int64_t>() < 0) {
-          readable = false;
-          continue;
-        }
-        if (!minors.insert(minor.get<int64_t>()).second) {
-          readable = false;
-          break;
-        }
-        take(pod, name, entry);
+        if (minor.is_number_integer() && minor.get<int64_t>() >= 0)
+          named.emplace(minor.get<int64_t>(), entry);
       }
-      if (!readable)
-        add(type(pod, name), "unreadable", 1);
-      else
-        add(type(pod, name), "heldUnknown",
-            std::max<int64_t>(count - static_cast<int64_t>(minors.size()), 0));
+      if (static_cast<int64_t>(named.size()) > count) named.clear();
+      for (const auto& [minor, entry] : named) take(pod, name, entry);
+      add(type(pod, name), "heldUnknown", count - static_cast<int64_t>(named.size()));
     }
   }
 
+  // As much as it asks for; what follows from that (bytes from percent) by its annotation.
   void take(const CountedPod& pod, const std::string& name, const Json& entry) {
-    Json& minor = type(pod, name)["minors"][std::to_string(entry["minor"].get<int64_t>())];
+    const std::string at = std::to_string(entry["minor"].get<int64_t>());
+    Json& minor = type(pod, name)["minors"][at];
+    const auto each = counted_each(pod, name);
+    for (const auto& [resource, amount] : each) add(minor["used"], resource, amount);
     const Json resources = entry.value("resources", Json());
-    if (!resources.is_object()) return add(minor, "heldAsAWhole", 1);
-    for (const auto& [resource, amount] : resources.items())
-      add(minor["used"], resource, counted_quantity(amount));
+    if (resources.is_object())
+      for (const auto& [resource, amount] : resources.items())
+        if (each.count(resource) == 0)
+          follows_[pod.node + "/" + name + "/" + at + "/" + resource] += counted_quantity(amount);
     if (!entry.contains("extension")) return;
     for (const Json& vf : entry["extension"].value("vfs", Json::array())) {
       minor["virtualFunctions"].push_back(vf["busID"]);
@@ -190,6 +199,7 @@ class Recount {
   }
 
   Json use_ = Json::object();
+  std::map<std::string, int64_t> follows_;  // by NODE/TYPE/MINOR/RESOURCE
 };
 
 // The same of a scheduler's dump (its "nodes").
@@ -198,7 +208,7 @@ inline nlohmann::json dumped_use(const nlohmann::json& nodes) {
   Json use = Json::object();
   for (const auto& [name, node] : nodes.items()) {
     for (const auto& [type, state] : node["devices"].items()) {
-      for (const char* key : {"heldUnknown", "unreadable"})
+      for (const char* key : {"heldUnknown", "unbounded"})
         if (state[key] != 0) use[name][type][key] = state[key];
       for (const auto& [minor, device] : state["minors"].items()) {
         Json in_use = Json::object();

@@ -1,5 +1,6 @@
 #include "plugins/nodedevice/device_request.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "plugins/nodedevice/quantity_text.hpp"
@@ -97,7 +98,43 @@ TEST(DeviceRequest, IllegalCombinationsSayWhich) {
        "invalid resource device requests: [koordinator.sh/gpu-memory-ratio "
        "koordinator.sh/gpu.shared]"},
   };
+  for (const Case& one : cases)
+    EXPECT_THAT(parsed(one.ask), testing::StartsWith(std::string(one.expected) + ": "));
+}
+
+TEST(DeviceRequest, IllegalCombinationsSayWhatIsLegal) {
+  const Case cases[] = {
+      {{{"koordinator.sh/rdma", 1001}},
+       "invalid resource unit koordinator.sh/rdma: 1001: must be at most 100, or a multiple of "
+       "100"},
+      {{{"koordinator.sh/gpu-core", 100}},
+       "invalid resource device requests: [koordinator.sh/gpu-core]: legal is "
+       "koordinator.sh/gpu-core with koordinator.sh/gpu-memory, or "
+       "koordinator.sh/gpu-core with koordinator.sh/gpu-memory-ratio, or "
+       "koordinator.sh/gpu-core with koordinator.sh/gpu-memory with koordinator.sh/gpu.shared, or "
+       "koordinator.sh/gpu-core with koordinator.sh/gpu-memory-ratio with "
+       "koordinator.sh/gpu.shared"},
+      {{{"nvidia.com/gpu", 1}, {"koordinator.sh/gpu", 100}},
+       "invalid resource device requests: [koordinator.sh/gpu nvidia.com/gpu]: legal is "
+       "nvidia.com/gpu, or koordinator.sh/gpu"},
+      {{{"koordinator.sh/gpu-memory-ratio", 101}},
+       "invalid resource device requests: [koordinator.sh/gpu-memory-ratio]: "
+       "koordinator.sh/gpu-memory-ratio is 101, must be at most 100, or a multiple of 100"},
+      {{{"koordinator.sh/gpu.shared", 2}, {"koordinator.sh/gpu-memory-ratio", 99}},
+       "invalid resource device requests: [koordinator.sh/gpu-memory-ratio "
+       "koordinator.sh/gpu.shared]: koordinator.sh/gpu-memory-ratio is 99, must be a multiple of "
+       "koordinator.sh/gpu.shared (2), and at most 100 for each"},
+  };
   for (const Case& one : cases) EXPECT_EQ(parsed(one.ask), one.expected);
+}
+
+// Koordinator's tests of its own functions say that nothing is not valid, and that two
+// nvidia.com/gpu are nothing when they are said to be another combination. No pod comes to either:
+// one that asks for nothing is not looked at, and what is asked for says which combination it is.
+TEST(DeviceRequest, NothingIsAskedForByWhoAsksForNothing) {
+  EXPECT_EQ(parsed({}), "");
+  EXPECT_EQ(parsed({{"nvidia.com/gpu", 0}}), "");
+  EXPECT_EQ(parsed({{"nvidia.com/gpu", 2}}), "gpu x2 gpu-core=100 gpu-memory-ratio=100");
 }
 
 TEST(DeviceRequest, NoDeviceIsAskedForNothing) {
@@ -113,7 +150,9 @@ TEST(DeviceRequest, NoDeviceIsAskedForNothing) {
             "devices");
   // Whoever placed it all the same may use whole ones.
   const Ask ask = {{"koordinator.sh/gpu.shared", 2}, {"koordinator.sh/gpu-memory", 1}};
-  EXPECT_EQ(whole_devices_asked(test::types(), quantities(ask))[0], 2);
+  const AskedOfType asked = asked_by_type(test::types(), quantities(ask))[0];
+  EXPECT_EQ(asked.count, 2);
+  EXPECT_FALSE(asked.request.has_value());
 }
 
 TEST(DeviceRequest, DeprecatedNamesMeanTheCurrentOnes) {
@@ -148,7 +187,10 @@ TEST(DeviceRequest, BytesAreTheTruth) {
 
 TEST(DeviceRequest, CountsWholeDevicesOfStrangers) {
   const auto counts = [](const Ask& ask) {
-    return whole_devices_asked(test::types(), quantities(ask));
+    std::array<int64_t, kMaxTypes> found{};
+    const auto asked = asked_by_type(test::types(), quantities(ask));
+    for (size_t t = 0; t < found.size(); ++t) found[t] = asked[t].count;
+    return found;
   };
   EXPECT_EQ(counts({{"nvidia.com/gpu", 4}})[0], 4);
   EXPECT_EQ(counts({{"koordinator.sh/gpu", 50}})[0], 1);

@@ -90,8 +90,8 @@ TEST_F(DeviceTypeArgs, AShortLineMakesAType) {
   EXPECT_EQ(outcome(state, {{"example.com/dpu", 60}}),
             R"({"dpu":[{"minor":3,"resources":{"example.com/dpu":"60"}}]})");
   EXPECT_EQ(outcome(state, {{"example.com/dpu", 60}}), "Insufficient dpu devices");
-  EXPECT_EQ(outcome(state, {{"example.com/dpu", 150}}),
-            "invalid resource unit example.com/dpu: 150");
+  EXPECT_THAT(outcome(state, {{"example.com/dpu", 150}}),
+              HasSubstr("invalid resource unit example.com/dpu: 150"));
 }
 
 TEST_F(DeviceTypeArgs, TypesWithRulesOfTheirOwn) {
@@ -106,9 +106,11 @@ TEST_F(DeviceTypeArgs, TypesWithRulesOfTheirOwn) {
             R"("example.com/hbm-percent":"25"}}]})");
   EXPECT_EQ(outcome(state, {{"example.com/tpu", 1}}), "Insufficient tpu Devices");
   EXPECT_EQ(outcome(state, {{"example.com/lanes", 9}, {"example.com/hbm", 1}}),
-            "invalid resource device requests: [example.com/hbm example.com/lanes]");
+            "invalid resource device requests: [example.com/hbm example.com/lanes]: "
+            "example.com/lanes is 9, must be at most 8");
   EXPECT_EQ(outcome(state, {{"example.com/lanes", 1}}),
-            "invalid resource device requests: [example.com/lanes]");
+            "invalid resource device requests: [example.com/lanes]: legal is example.com/hbm with "
+            "example.com/lanes");
 }
 
 // Tables of partitions are about GPUs.
@@ -126,7 +128,8 @@ TEST_F(DeviceTypeArgs, AFurtherNameForAKnownType) {
   EXPECT_THAT(outcome(state, {{"example.com/gpu", 1}}), HasSubstr(R"("minor":0)"));
   EXPECT_THAT(outcome(state, {{"nvidia.com/gpu", 1}}), HasSubstr(R"("minor":1)"));
   EXPECT_EQ(outcome(state, {{"example.com/gpu", 1}, {"nvidia.com/gpu", 1}}),
-            "invalid resource device requests: [example.com/gpu nvidia.com/gpu]");
+            "invalid resource device requests: [example.com/gpu nvidia.com/gpu]: legal is "
+            "nvidia.com/gpu, or example.com/gpu");
 }
 
 TEST_F(DeviceTypeArgs, HintsWorkForThem) {
@@ -142,6 +145,46 @@ TEST_F(DeviceTypeArgs, HintsWorkForThem) {
                                         R"({"x":{"allocateStrategy":"RequestsAsCount"}})", "", "");
   ASSERT_FALSE(hints.has_value());
   EXPECT_THAT(hints.error(), HasSubstr("RequestsAsCount is for types with one resource"));
+}
+
+// HAMi's way: so many devices, and so many MiB and percent of each of them.
+TEST(DeviceTypeArgsPerDevice, AnAmountMayBeWhatEachDeviceGives) {
+  const auto args = parse_device_args(R"({"deviceTypes":[{"name":"gpu","combinations":[
+    {"requests":["nvidia.com/gpu","nvidia.com/gpumem","nvidia.com/gpucores"],
+     "count":{"kind":"Value","of":"nvidia.com/gpu"},
+     "checks":[{"of":"nvidia.com/gpucores","atMost":100}],
+     "amounts":[{"resource":"koordinator.sh/gpu-memory","of":"nvidia.com/gpumem",
+                 "factor":1048576,"perDevice":true},
+                {"resource":"koordinator.sh/gpu-core","of":"nvidia.com/gpucores",
+                 "perDevice":true}]}]}]})");
+  ASSERT_TRUE(args) << args.error();
+  const DeviceTypes types(args->types);
+  const auto request = parse_device_request(types, test::quantities({{"nvidia.com/gpu", 3},
+                                                                     {"nvidia.com/gpumem", 3000},
+                                                                     {"nvidia.com/gpucores", 30}}));
+  ASSERT_TRUE(request) << request.error();
+  const TypeRequest& gpu = request->types.at(0);
+  EXPECT_EQ(gpu.count, 3);
+  EXPECT_TRUE(gpu.is_shared);
+  const int memory = types.find_dim(0, "koordinator.sh/gpu-memory");
+  const int core = types.find_dim(0, "koordinator.sh/gpu-core");
+  EXPECT_EQ(gpu.per_device.get(memory), int64_t{3000} << 20);
+  EXPECT_EQ(gpu.total.get(memory), int64_t{9000} << 20);
+  EXPECT_EQ(gpu.per_device.get(core), 30);
+  EXPECT_EQ(gpu.total.get(core), 90);
+  // What no node has is asked for, not something that wrapped.
+  const auto huge = parse_device_request(types, test::quantities({{"nvidia.com/gpu", kMaxAmount},
+                                                                  {"nvidia.com/gpumem", kMaxAmount},
+                                                                  {"nvidia.com/gpucores", 1}}));
+  ASSERT_TRUE(huge) << huge.error();
+  EXPECT_EQ(huge->types.at(0).total.get(memory), kMaxAmount);
+  const auto wrong = parse_device_args(R"({"deviceTypes":[{"name":"gpu","combinations":[
+    {"requests":["e.com/a"],"amounts":[{"resource":"koordinator.sh/gpu-core","of":"e.com/a",
+     "perDevice":1}]}]}]})");
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(
+      wrong.error(),
+      HasSubstr("deviceTypes[0].combinations[0].amounts[0].perDevice: must be true or false"));
 }
 
 TEST(DeviceTypeArgsProblems, AllOfThemWithTheirPaths) {
@@ -164,7 +207,8 @@ TEST(DeviceTypeArgsProblems, AllOfThemWithTheirPaths) {
         "deviceTypes[2].combinations[0].count.kind: must be One, Value or Hundreds",
         "deviceTypes[2].combinations[0].amounts[0].resource: is not one of the type's resources",
         "deviceTypes[2].combinations[0].amounts[0].of: is not one of the combination's requests",
-        "deviceTypes[2].combinations[0].amounts[0].factor: must be a number from 1 to 1000000",
+        "deviceTypes[2].combinations[0].amounts[0].factor: must be a number from 1 to "
+        "1099511627776",
         "deviceTypes[2].combinations[0].checks[0]: needs one of percent, atMost and multipleOf",
         "deviceTypes[3]: nvidia.com/gpu asks for another type already",
         "deviceTypes[4]: needs resource, or resources and combinations"})

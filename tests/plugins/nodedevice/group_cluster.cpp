@@ -61,6 +61,7 @@ GroupCluster::~GroupCluster() {
 void GroupCluster::start() {
   SchedulerOptions options;
   options.binder_threads = 2;
+  options.metrics = &metrics_;
   options.clock = [this] { return now_ms_.load(); };
   options.profiles.push_back(profile());
   auto made = Scheduler::create(std::move(options), modules(), symbols_, *this);
@@ -240,6 +241,18 @@ bool GroupCluster::has_event(const std::string& pod, const std::string& part) co
   return std::any_of(events_.begin(), events_.end(), [&](const auto& event) {
     return event.first == pod && event.second.find(part) != std::string::npos;
   });
+}
+
+size_t GroupCluster::events() const {
+  const std::lock_guard lock(mutex_);
+  return events_.size();
+}
+
+int GroupCluster::plans() const {
+  const std::string text = metrics_.text();
+  const std::string name = "\nplimsoll_plugin_pod_group_plans_total ";
+  const size_t at = text.find(name);
+  return at == std::string::npos ? 0 : std::stoi(text.substr(at + name.size()));
 }
 
 std::vector<std::string> GroupCluster::deletions() const {

@@ -16,6 +16,7 @@
 
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/metrics/registry.hpp"
 
 namespace plimsoll::devices::test {
 
@@ -68,6 +69,9 @@ class GroupCluster final : private ApiWriter {
   [[nodiscard]] std::string message(const std::string& pod) const;
   [[nodiscard]] bool has_event(const std::string& pod, const std::string& part) const;
   [[nodiscard]] size_t waiting() const { return scheduler_->stats().waiting_on_permit; }
+  [[nodiscard]] size_t events() const;
+  // How often a plan was made for a whole group: all nodes looked at for all of its members.
+  [[nodiscard]] int plans() const;
   [[nodiscard]] std::vector<std::string> deletions() const;  // that the scheduler asked for
   // What is given twice, or is not there: empty if nothing is.
   [[nodiscard]] std::string given_twice() const;
@@ -101,6 +105,7 @@ class GroupCluster final : private ApiWriter {
   std::vector<std::string> deletions_;
   std::set<std::string> wanted_;
   int version_ = 0;
+  metrics::Registry metrics_;
   std::unique_ptr<Scheduler> scheduler_;
   std::thread loop_;
 };

@@ -371,5 +371,101 @@ TEST_F(GroupScheduling, NobodyIsEvictedForAGroupThatCannotBeComplete) {
   EXPECT_EQ(cluster_.bound("few"), 3) << cluster_.describe();
 }
 
+// A refusal of the whole group is said to every member; it is found once, and others go on.
+TEST_F(GroupScheduling, WhatDoesNotFitIsPlannedOnceNotForEveryMember) {
+  for (int i = 0; i < 4; ++i) cluster_.add_node("n" + std::to_string(i), 8, "256");
+  cluster_.add_pod_group("train", 60);
+  members("train", 60);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_LE(cluster_.plans(), 2) << "one, and one without those who may be evicted";
+  for (int i = 0; i < 60; ++i)
+    ASSERT_THAT(cluster_.message(name("train", i)),
+                HasSubstr("not enough devices for all members of the pod group"));
+  for (int i = 0; i < 20; ++i) cluster_.add_pod({.name = "plain-" + std::to_string(i), .gpus = 0});
+  ASSERT_TRUE(cluster_.settle());
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_NE(cluster_.node_of("plain-" + std::to_string(i)), "");
+    cluster_.delete_pod("plain-" + std::to_string(i));
+  }
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_LE(cluster_.plans(), 2) << "plain pods come and go";
+  const size_t events = cluster_.events();
+  ASSERT_TRUE(cluster_.pass(60));
+  EXPECT_LE(cluster_.plans(), 2 * 10) << "left alone 1 s, 2 s, 4 s, 8 s, then 10 s each time";
+  EXPECT_LE(cluster_.events(), events + 10) << "one of them asks, the others know";
+  for (int i = 4; i < 8; ++i) cluster_.add_node("n" + std::to_string(i), 8, "256");
+  ASSERT_TRUE(cluster_.pass(12));
+  EXPECT_EQ(cluster_.bound("train"), 60) << cluster_.describe();
+  EXPECT_THAT(cluster_.given_twice(), IsEmpty());
+}
+
+// The same where nobody can say beforehand that there is no room: members differ, and none finds
+// a node.
+TEST_F(GroupScheduling, DifferentMembersThatFindNoPlaceAreLeftAloneToo) {
+  cluster_.add_node("n1", 2);
+  cluster_.add_pod_group("train", 40);
+  for (int i = 0; i < 40; ++i) member("train", i, 4 + i % 2);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_LE(cluster_.plans(), 4);
+  cluster_.add_node("n2", 8);
+  ASSERT_TRUE(cluster_.pass(12));
+  EXPECT_EQ(cluster_.bound("train"), 0);
+  EXPECT_EQ(cluster_.waiting(), 0U);
+  for (int i = 3; i < 60; ++i) cluster_.add_node("n" + std::to_string(i), 8);
+  ASSERT_TRUE(cluster_.pass(25));
+  EXPECT_EQ(cluster_.bound("train"), 40) << cluster_.describe();
+}
+
+// Two of four have done their work, and are gone: the others are not held back by that.
+TEST_F(GroupScheduling, AWorkerOfAPartlyFinishedGroupComesBack) {
+  cluster_.add_node("n1", 8);
+  cluster_.add_pod_group("train", 4);
+  members("train", 4);
+  ASSERT_TRUE(cluster_.settle());
+  ASSERT_EQ(cluster_.bound("train"), 4);
+  cluster_.delete_pod("train-0");
+  cluster_.delete_pod("train-1");
+  cluster_.delete_pod("train-2");
+  ASSERT_TRUE(cluster_.settle());
+  member("train", 5);
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.node_of("train-5"), "") << "others may be on their way";
+  ASSERT_TRUE(cluster_.pass(12));
+  EXPECT_EQ(cluster_.node_of("train-5"), "n1") << cluster_.describe();
+  // A scheduler that was not there when they ended.
+  cluster_.delete_pod("train-5");
+  cluster_.restart();
+  ASSERT_TRUE(cluster_.settle());
+  member("train", 6);
+  ASSERT_TRUE(cluster_.pass(12));
+  EXPECT_EQ(cluster_.node_of("train-6"), "n1") << cluster_.describe();
+}
+
+// Who comes back together is placed together; and where nobody of the group is left, it is a new
+// one.
+TEST_F(GroupScheduling, AGroupThatLostManyIsStillAGroup) {
+  cluster_.add_node("n1", 4);
+  cluster_.add_pod_group("train", 4);
+  members("train", 4);
+  ASSERT_TRUE(cluster_.settle());
+  ASSERT_EQ(cluster_.bound("train"), 4);
+  for (int i = 1; i < 4; ++i) cluster_.delete_pod(name("train", i));
+  cluster_.add_pod({.name = "single", .gpus = 2});
+  ASSERT_TRUE(cluster_.settle());
+  ASSERT_EQ(cluster_.node_of("single"), "n1");
+  for (int i = 4; i < 7; ++i) member("train", i);
+  ASSERT_TRUE(cluster_.pass(15));
+  EXPECT_EQ(cluster_.bound("train"), 1) << "one GPU for three: none takes it";
+  cluster_.delete_pod("single");
+  ASSERT_TRUE(cluster_.pass(15));
+  EXPECT_EQ(cluster_.bound("train"), 4);
+  for (const char* gone : {"train-0", "train-4", "train-5", "train-6"}) cluster_.delete_pod(gone);
+  ASSERT_TRUE(cluster_.settle());
+  member("train", 7);
+  member("train", 8);
+  ASSERT_TRUE(cluster_.pass(30));
+  EXPECT_EQ(cluster_.bound("train"), 0) << "a new run, and two of four";
+}
+
 }  // namespace
 }  // namespace plimsoll::devices::test

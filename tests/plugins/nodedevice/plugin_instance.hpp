@@ -90,6 +90,12 @@ class Instance {
     EXPECT_EQ(slots_.filter(slots_.self, cycle.get(), &pod.get(), &nodes, &code, &reason), 0);
     return text(code, reason);
   }
+  // PreFilter and Filter: "ok", or what refused.
+  std::string filter_once(FakePod& pod, FakeNode& node) {
+    FakeCycle cycle;
+    const std::string said = pre_filter(cycle, pod);
+    return said == "ok" ? filter(cycle, pod, node) : said;
+  }
   // PreFilter, Filter and Reserve; the annotation that the Binding carries, or what refused.
   std::string place(FakePod& pod, FakeNode& node) {
     FakeCycle cycle;

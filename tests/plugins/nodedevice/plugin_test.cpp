@@ -69,6 +69,25 @@ TEST_F(NodeDeviceTest, SkipsPodsWithoutDevices) {
   EXPECT_THAT(plugin_.sign(pod), IsEmpty());
 }
 
+// Devices for pods that ask for some; PodGroups for pods that do not say themselves how large their
+// group is; reports of zones only if somebody keeps a ledger of them.
+TEST_F(NodeDeviceTest, PodsRestOnWhatTheyAskFor) {
+  FakePod plain("ns/a"), asking("ns/b"), member("ns/c");
+  plain.request("cpu", 1000);
+  asking.request("nvidia.com/gpu", 1);
+  member.label("scheduling.x-k8s.io/pod-group", "g");
+  const auto rests_on = [&](FakePod& pod, const char* resource) {
+    return plugin_.slots().rests_on(plugin_.slots().self, &pod.get(), str(resource)) != 0;
+  };
+  EXPECT_TRUE(rests_on(asking, kResource));
+  EXPECT_FALSE(rests_on(plain, kResource));
+  EXPECT_FALSE(rests_on(member, kResource));
+  EXPECT_TRUE(rests_on(member, "podgroups.v1alpha1.scheduling.x-k8s.io"));
+  EXPECT_FALSE(rests_on(member, "podgroups.v1alpha1.scheduling.sigs.k8s.io"));
+  EXPECT_FALSE(rests_on(plain, "podgroups.v1alpha1.scheduling.x-k8s.io"));
+  EXPECT_FALSE(rests_on(asking, "noderesourcetopologies.v1alpha2.topology.node.k8s.io"));
+}
+
 TEST_F(NodeDeviceTest, RefusesWhatIsNotValidOrNotThere) {
   plugin_.device("node-1", cards(2));
   const auto refused = [&](const char* resource, int64_t amount, const char* key = nullptr,
@@ -80,7 +99,8 @@ TEST_F(NodeDeviceTest, RefusesWhatIsNotValidOrNotThere) {
     return plugin_.pre_filter(cycle, pod);
   };
   EXPECT_EQ(refused("koordinator.sh/gpu", 101),
-            "invalid resource unit koordinator.sh/gpu: 101 (unresolvable)");
+            "invalid resource unit koordinator.sh/gpu: 101: must be at most 100, or a multiple of "
+            "100 (unresolvable)");
   EXPECT_EQ(refused("nvidia.com/gpu", 1, "scheduling.koordinator.sh/device-allocate-hint", "{"),
             "invalid DeviceAllocateHint annotation, err: it is not JSON (unresolvable)");
   EXPECT_EQ(refused("nvidia.com/gpu", 1, "scheduling.koordinator.sh/numa-topology-spec",
@@ -174,8 +194,8 @@ TEST_F(NodeDeviceTest, SaysOnceWhatCannotBeRead) {
   EXPECT_EQ(plugin_.place(pod, node_), "Insufficient gpu devices");
 
   host_.logs.clear();
-  plugin_.device("node-1", test::device_object("node-1", {{{"type", "gpu"}}}));
-  EXPECT_THAT(host_.logs, ElementsAre(HasSubstr("Device node-1: spec.devices[0].minor: missing")));
+  plugin_.device("node-1", {{"metadata", {{"name", "node-1"}}}, {"spec", {{"devices", 3}}}});
+  EXPECT_THAT(host_.logs, ElementsAre(HasSubstr("Device node-1: spec.devices: must be a list")));
   EXPECT_EQ(plugin_.place(pod, node_),
             "node(s) had a Device object that cannot be read (unresolvable)");
 }
@@ -329,7 +349,7 @@ TEST_F(NodeDeviceTest, UpdatesOfOtherPodsCountWhenTheyFreeDevices) {
   EXPECT_EQ(plugin_.hint(pod, update_of("AssignedPod", plain, smaller)), PLIMSOLL_HINT_SKIP);
   // The holder as it was is named by updates too: that does not make it gone.
   plugin_.pod(blocks);
-  EXPECT_EQ(plugin_.hint(pod, update_of("AssignedPod", readable, blocks)), PLIMSOLL_HINT_SKIP);
+  EXPECT_EQ(plugin_.hint(large, update_of("AssignedPod", readable, blocks)), PLIMSOLL_HINT_SKIP);
 }
 
 TEST_F(NodeDeviceTest, WantsEveryChangeOfPods) {

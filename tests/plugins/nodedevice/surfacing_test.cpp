@@ -68,15 +68,15 @@ TEST_F(Surfacing, AnAllocationThatCannotBeRead) {
   ASSERT_THAT(host_.events, ElementsAre(HasSubstr("DeviceAllocationUnreadable: annotation")));
   EXPECT_THAT(host_.events[0], HasSubstr("gpu[0].minor: must be a number"));
   EXPECT_EQ(metric("device_problems_total{Pod,allocation_unreadable}"), 1);
-  EXPECT_EQ(metric("devices{gpu,set_aside}"), 3);
-  EXPECT_THAT(explained(1),
-              AllOf(HasSubstr("minor 0: counts as used"),
-                    HasSubstr("pod ns/a: its device-allocated annotation cannot be read "
-                              "(gpu[0].minor: must be a number that is not negative), all gpu "
-                              "devices count as used")));
+  EXPECT_EQ(metric("devices{gpu,set_aside}"), 1);
+  EXPECT_THAT(explained(3),
+              AllOf(HasSubstr("minor 2: is withheld"),
+                    HasSubstr("pod ns/a: its device-allocated annotation cannot be right "
+                              "(gpu[0].minor: must be a number that is not negative), 1 gpu set "
+                              "aside for it")));
   const Json known = accounts();
-  EXPECT_EQ(known["devices"]["gpu"]["unreadable"], 1);
-  EXPECT_EQ(known["pods"]["uid-a"]["unreadable"], Json({"gpu"}));
+  EXPECT_EQ(known["devices"]["gpu"]["heldUnknown"], 1);
+  EXPECT_EQ(known["pods"]["uid-a"]["heldUnknown"]["gpu"], 1);
   EXPECT_EQ(known["pods"]["uid-a"]["pod"], "ns/a");
   plugin_.pod(pod);
   EXPECT_EQ(metric("device_problems_total{Pod,allocation_unreadable}"), 1) << "said once";
@@ -90,9 +90,57 @@ TEST_F(Surfacing, OneEntryThatCannotBeRead) {
   holder("a", R"({"gpu":[{"minor":1,"resources":7}]})");
   EXPECT_THAT(host_.events, ElementsAre(HasSubstr("gpu[0].resources: cannot be read")));
   EXPECT_EQ(metric("devices{gpu,used}"), 1);
-  EXPECT_EQ(accounts()["devices"]["gpu"]["minors"]["1"]["heldAsAWhole"], 1);
-  EXPECT_THAT(explained(2), HasSubstr("pod ns/a: its device-allocated annotation cannot be read "
-                                      "(gpu[0].resources: cannot be read), gpu 1 counts as used"));
+  EXPECT_EQ(accounts()["devices"]["gpu"]["minors"]["1"]["used"]["koordinator.sh/gpu-core"], 100);
+  EXPECT_THAT(explained(2),
+              HasSubstr("pod ns/a: its device-allocated annotation cannot be right "
+                        "(gpu[0].resources: cannot be read), gpu 1 counts with what the pod asks "
+                        "for"));
+}
+
+TEST_F(Surfacing, AnAllocationThatIsNotTrue) {
+  plugin_.device("node-1", cards(5));
+  holder("a", R"({"gpu":[{"minor":0,"resources":{"koordinator.sh/gpu-core":"1",
+      "koordinator.sh/gpu-memory":"1Mi","koordinator.sh/gpu-memory-ratio":"1"}}]})");
+  EXPECT_THAT(host_.events, ElementsAre(HasSubstr("gpu 0: says koordinator.sh/gpu-core 1, the pod "
+                                                  "asks for 100 of each device")));
+  FakePod part("ns/part");
+  part.request("koordinator.sh/gpu", 90);
+  EXPECT_THAT(plugin_.place(part, node_), HasSubstr("\"minor\":1"));
+  EXPECT_THAT(explained(4), HasSubstr("gpu 0 counts with what the pod asks for"));
+  FakePod many("ns/many");
+  many.on_node("node-1").request("koordinator.sh/gpu", 1).annotation(kAllocated, R"({"gpu":[
+      {"minor":1,"resources":{"koordinator.sh/gpu-core":"100"}},
+      {"minor":2,"resources":{"koordinator.sh/gpu-core":"100"}},
+      {"minor":3,"resources":{"koordinator.sh/gpu-core":"100"}},
+      {"minor":4,"resources":{"koordinator.sh/gpu-core":"100"}}]})");
+  plugin_.pod(many);
+  EXPECT_EQ(metric("devices{gpu,set_aside}"), 1) << "it asks for one";
+  EXPECT_EQ(metric("devices{gpu,free}"), 2);
+  EXPECT_EQ(metric("device_problems_total{Pod,allocation_unreadable}"), 2);
+}
+
+TEST_F(Surfacing, ASecondProblemOfAPodIsSaidToo) {
+  plugin_.device("node-1", cards(3));
+  FakePod& pod = holder("a", R"({"gpu":[{"minor":"x"}]})");
+  const auto says = [&](const char* annotation) {
+    pod.annotation(kAllocated, annotation);
+    plugin_.pod(pod);
+    plugin_.pod(pod);
+  };
+  EXPECT_EQ(metric("device_problems_total{Pod,allocation_unreadable}"), 1);
+  says(R"({"gpu":[{"minor":0},{"minor":1}]})");
+  ASSERT_THAT(host_.events, SizeIs(2));
+  EXPECT_THAT(host_.events[1], HasSubstr("gpu: names 2 devices, the pod asks for 1"));
+  EXPECT_EQ(metric("device_problems_total{Pod,allocation_unreadable}"), 2);
+  says(R"({"gpu":[{"minor":0},{"minor":1}],"rdma":[{"minor":0}]})");
+  ASSERT_THAT(host_.events, SizeIs(3)) << "only what is new";
+  EXPECT_THAT(host_.events[2], HasSubstr("DeviceAllocationIgnored"));
+  EXPECT_EQ(metric("device_problems_total{Pod,allocation_unreadable}"), 2);
+  EXPECT_EQ(metric("device_problems_total{Pod,allocation_ignored}"), 1);
+  says(R"({"gpu":[{"minor":0,"resources":{"koordinator.sh/gpu-core":"100"}}]})");
+  EXPECT_THAT(host_.events, SizeIs(3));
+  says(R"({"gpu":[{"minor":0},{"minor":1}],"rdma":[{"minor":0}]})");
+  EXPECT_THAT(host_.events, SizeIs(5)) << "it was right in between";
 }
 
 TEST_F(Surfacing, AnAllocationThatIsIgnored) {
@@ -110,7 +158,7 @@ TEST_F(Surfacing, ADeviceObjectThatCannotBeRead) {
   EXPECT_EQ(metric("device_objects{read}"), 1);
   EXPECT_THAT(host_.requests, IsEmpty());
   Json broken = cards(2);
-  broken["spec"]["devices"][1]["minor"] = -1;
+  broken["spec"]["devices"] = 3;
   plugin_.device("node-1", broken);
   plugin_.device("node-1", broken);
   ASSERT_THAT(host_.requests, SizeIs(1)) << "once, not with each report";
@@ -123,21 +171,41 @@ TEST_F(Surfacing, ADeviceObjectThatCannotBeRead) {
   EXPECT_EQ(event["regarding"]["name"], "node-1");
   EXPECT_EQ(event["regarding"]["uid"], "device-uid");
   EXPECT_EQ(event["note"],
-            "Device node-1: spec.devices[1].minor: must not be negative; no device of that node is "
-            "given until it is right");
+            "Device node-1: spec.devices: must be a list; no device of that node is given until it "
+            "is right");
   EXPECT_EQ(metric("device_problems_total{Device,unreadable}"), 1);
   EXPECT_EQ(metric("device_objects{read}"), 0);
   EXPECT_EQ(metric("device_objects{unreadable}"), 1);
   EXPECT_THAT(explained(1), HasSubstr("the node's Device object cannot be read: Device node-1: "
-                                      "spec.devices[1].minor: must not be negative"));
+                                      "spec.devices: must be a list"));
   EXPECT_EQ(accounts()["deviceObject"], "unreadable");
-  EXPECT_THAT(accounts()["problem"], HasSubstr("spec.devices[1].minor"));
+  EXPECT_THAT(accounts()["problem"], HasSubstr("spec.devices: must be a list"));
 
   plugin_.device("node-1", cards(2));
   EXPECT_EQ(accounts()["deviceObject"], "read");
   EXPECT_THAT(host_.requests, SizeIs(1));
   plugin_.device("node-1", broken);
   EXPECT_THAT(host_.requests, SizeIs(2)) << "it is broken anew";
+}
+
+TEST_F(Surfacing, AnEntryOfADeviceObjectThatCannotBeRead) {
+  Json broken = cards(2);
+  broken["spec"]["devices"][1]["resources"] = 7;
+  plugin_.device("node-1", broken);
+  plugin_.device("node-1", broken);
+  ASSERT_THAT(host_.requests, SizeIs(1));
+  EXPECT_THAT(host_.requests[0],
+              AllOf(HasSubstr("DeviceObjectUnreadable"),
+                    HasSubstr("Device node-1: spec.devices[1].resources: must be an object; gpu 1 "
+                              "is not given until it is right\"")));
+  EXPECT_EQ(metric("device_problems_total{Device,entry_unreadable}"), 1);
+  EXPECT_EQ(metric("device_objects{read}"), 1);
+  EXPECT_EQ(metric("devices{gpu,unhealthy}"), 1);
+  EXPECT_EQ(metric("devices{gpu,free}"), 1);
+  EXPECT_THAT(explained(2), AllOf(HasSubstr("minor 1: cannot be read: spec.devices[1].resources: "
+                                            "must be an object"),
+                                  HasSubstr("of the Device object cannot be read: ")));
+  EXPECT_THAT(accounts()["unreadable"], SizeIs(1));
 }
 
 TEST_F(Surfacing, PartsOfADeviceObjectThatAreIgnored) {
@@ -216,8 +284,10 @@ TEST_F(Surfacing, DevicesThatFailGoAndComeBackWhileTheyAreUsed) {
   object["spec"]["devices"][0]["resources"]["koordinator.sh/gpu-memory"] = "4Gi";
   plugin_.device("node-1", object);
   const Json shrunk = accounts()["devices"]["gpu"]["minors"]["0"];
-  EXPECT_EQ(shrunk["free"]["koordinator.sh/gpu-memory"], 0) << "never less than nothing";
-  EXPECT_EQ(metric("devices{gpu,used}"), 1);
+  EXPECT_EQ(shrunk["follows"]["koordinator.sh/gpu-memory"], int64_t{2} << 30);
+  EXPECT_EQ(shrunk["free"]["koordinator.sh/gpu-memory"], int64_t{2} << 30)
+      << "half of it is what the pod asked for, however much that is";
+  EXPECT_EQ(metric("devices{gpu,partly_used}"), 1);
 
   plugin_.node(node_, PLIMSOLL_NODE_REMOVED);
   for (const char* state : {"free", "partly_used", "used", "gone", "unhealthy", "set_aside"})

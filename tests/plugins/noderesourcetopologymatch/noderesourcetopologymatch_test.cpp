@@ -100,6 +100,25 @@ TEST_F(MatchTest, RefusesNodesWhereNoZoneHoldsThePod) {
   EXPECT_EQ(explain(plugin, pod, n2_), "the node has no NodeResourceTopology: not checked");
 }
 
+// Only pods that a kubelet ties to zones wait while no reports come.
+TEST_F(MatchTest, PodsTiedToZonesRestOnReports) {
+  const Match match(host_.handle(), "{}");
+  const TopologyScore score(host_.handle(), "{}");
+  const PodRef tied = scene_.pod(guaranteed("tied", 4));
+  PodSpec shared = guaranteed("shared", 4);
+  shared.burstable = true;
+  const PodRef burstable = scene_.pod(shared);
+  const auto check = [&](const auto& plugin) {
+    for (const std::string_view resource : {kNrtResource, kOldNrtResource}) {
+      EXPECT_TRUE(plugin.rests_on(Pod(tied.get()), resource)) << resource;
+      EXPECT_FALSE(plugin.rests_on(Pod(burstable.get()), resource)) << resource;
+    }
+    EXPECT_FALSE(plugin.rests_on(Pod(tied.get()), "devices.v1alpha1.scheduling.koordinator.sh"));
+  };
+  check(match);
+  check(score);
+}
+
 TEST_F(MatchTest, ReservePromisesTheZoneAndWritesIt) {
   FakePlugin<Match> plugin(host_);
   add_nodes(plugin.plugin());

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "plugins/topology/kubelet/facts.hpp"
 #include "plugins/topology/ledger.hpp"
 #include "plugins/topology/worlds.hpp"
@@ -65,7 +67,8 @@ class LedgerFacts : public ::testing::Test {
       NrtZone made;
       made.id = zone;
       if (zone < 2) {
-        made.resources.push_back({"cpu", 8000, 8000, 1000 * state_.cpu(model_)[zone]});
+        const int64_t hidden = zone == 0 ? hidden_cpus_ : 0;
+        made.resources.push_back({"cpu", 8000, 8000, 1000 * (state_.cpu(model_)[zone] + hidden)});
         made.resources.push_back({kGpu, 2, 2, state_.devices(model_, 0)[zone]});
       }
       if (model_.memory_static) {
@@ -134,6 +137,7 @@ class LedgerFacts : public ::testing::Test {
   int versions_ = 0;
   int64_t now_ = kYear2026Ms;
   bool quiet_ = true;
+  int64_t hidden_cpus_ = 0;  // of zone 0: allocated, but not shown in counts
 };
 
 // A kubelet may list a finished pod while another has its CPUs already.
@@ -279,6 +283,69 @@ TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeOfPodsThatAreNotLocated) {
   EXPECT_EQ(judge(), Verdict::kCannotAlignContainer) << "zone 0 has 3 GiB left";
   admit(big);
   EXPECT_FALSE(kubelet::admits(model_, state_, kubelet::PodDemand(*object), scratch_));
+}
+
+// The same where it makes no difference what comes free: each zone has more memory than the pod
+// requests in all.
+TEST_F(LedgerFacts, MemoryOfInitContainersIsNoMatterWhereEachZoneHasEnough) {
+  manage_memory();
+  PodSpec init = spec("init", 1);
+  init.init = {R"({"cpu":"6","memory":"8Gi"})"};
+  admit(init);
+  hidden_cpus_ = 5;  // of the init container: no report shows them
+  assigned(init);
+  report({"init"});
+  ASSERT_EQ(state_.cpu(model_)[0], 2);
+  const auto two = [](const std::string& memory) {
+    PodSpec pod = spec("asked", 0);
+    pod.start_seconds = 0;
+    pod.apps = {R"({"cpu":"2","memory":")" + memory + "\"}",
+                R"({"cpu":"7","memory":")" + memory + "\"}"};
+    return pod;
+  };
+  const auto judge = [&](const std::string& memory) {
+    const PodRef object = scene_.pod(two(memory));
+    Inquiry inquiry(*object);
+    return ledger_.judge(kSlot, inquiry).verdict;
+  };
+  EXPECT_EQ(judge("4Gi"), Verdict::kFits);
+  EXPECT_EQ(judge("5Gi"), Verdict::kUncertain) << "zone 0 has 8 GiB for both";
+  // By the report's counts both containers would go to zone 0. The facts know better.
+  PodSpec placed = two("4Gi");
+  placed.apps = {R"({"cpu":"4","memory":"4Gi"})", R"({"cpu":"2","memory":"4Gi"})"};
+  const Placement placement =
+      ledger_.reserve(*scene_.pod(placed), kSlot, ++now_, Ledger::Insist::kNo);
+  ASSERT_TRUE(placement.complete);
+  std::map<uint32_t, int64_t> cpus;
+  for (const Charge& charge : placement.charges) {
+    if (charge.resource == kubelet::kCpuResource) cpus[charge.zone_id] += charge.amount;
+  }
+  EXPECT_EQ(cpus, (std::map<uint32_t, int64_t>{{0, 2000}, {1, 4000}}));
+}
+
+// Each container finds room in a zone, but the first would go to another once memory comes free,
+// and take the second one's CPUs there. Together they are more than a zone has.
+TEST_F(LedgerFacts, MemoryOfInitContainersMattersWhereAZoneHasRoomForSomeContainers) {
+  manage_memory();
+  kubelet::CpuSet foreign;
+  foreign.add(14);
+  foreign.add(15);
+  state_.set_cpu_ids(model_, model_.layout->all() - foreign);
+  PodSpec init = spec("init", 1);
+  init.init = {R"({"cpu":"1","memory":"8Gi"})"};
+  kubelet::Allocation held = admit(init);
+  assigned(init);
+  report({"init"});
+  PodSpec pod = spec("asked", 0);
+  pod.start_seconds = 0;
+  pod.apps = {R"({"cpu":"4","memory":"10Gi"})", R"({"cpu":"7","memory":"7Gi"})"};
+  const PodRef object = scene_.pod(pod);
+  const kubelet::PodDemand demand(*object);
+  Inquiry inquiry(*object);
+  EXPECT_TRUE(kubelet::admits(model_, state_, demand, scratch_));
+  EXPECT_EQ(ledger_.judge(kSlot, inquiry).verdict, Verdict::kUncertain);
+  kubelet::started(model_, state_, held);
+  EXPECT_FALSE(kubelet::admits(model_, state_, demand, scratch_));
 }
 
 // The same of a pod that this scheduler has just placed, alone: no report has counted it yet, and

@@ -71,6 +71,23 @@ class LedgerTest : public ::testing::Test {
   int64_t now_ = kYear2026Ms;
 };
 
+// A report that contradicts itself does not turn alignment off, and is not passed over in silence.
+TEST_F(LedgerTest, CapacityCountsWhereAllocatableIsNotSaid) {
+  ReportSpec spec;
+  spec.zones = {{0, {{"cpu", "4"}}}, {1, {{"cpu", "4"}}}};
+  std::string json = nrt_json(spec);
+  for (size_t at = 0; (at = json.find(R"("allocatable":"1Ti")", at)) != std::string::npos;)
+    json.replace(at, 19, R"("allocatable":"0")");
+  ledger_.report(*parse_nrt(json), now_);
+  EXPECT_EQ(ledger_.take_warnings(),
+            std::vector<std::string>{"NodeResourceTopology n1: zones have cpu available, but "
+                                     "allocatable is 0 or missing; their capacity counts instead"});
+  EXPECT_NE(ledger_.node(kSlot)->allocatable[0], 0);
+  json.replace(json.find(R"("resourceVersion":"1")"), 21, R"("resourceVersion":"2")");
+  ledger_.report(*parse_nrt(json), now_);
+  EXPECT_TRUE(ledger_.take_warnings().empty()) << "said once";
+}
+
 TEST_F(LedgerTest, APromiseIsSubtractedWhereItWillLand) {
   report({"8", "8"}, {});
   EXPECT_TRUE(reserve("a", 6));

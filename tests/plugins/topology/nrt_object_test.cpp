@@ -85,6 +85,47 @@ TEST(ParseNrt, NamesTheFieldThatIsWrong) {
   }
 }
 
+TEST(ParseNrt, CapacityCountsWhereAllocatableIsNotSaid) {
+  const auto report = [](const std::string& said) {
+    const auto one = [&](int id, const std::string& available) {
+      return R"({"name":"node-)" + std::to_string(id) +
+             R"(","type":"Node","resources":[{"name":"cpu","capacity":"8",)" + said +
+             R"("available":")" + available +
+             R"("},{"name":"memory","capacity":"8Gi","allocatable":"0","available":"0"}]})";
+    };
+    return parse_nrt(R"({"metadata":{"name":"n"},"zones":[)" + one(0, "6") + "," + one(1, "0") +
+                     "]}");
+  };
+  for (const char* said : {R"("allocatable":"0",)", ""}) {
+    const auto nrt = report(said);
+    ASSERT_TRUE(nrt) << nrt.error();
+    for (const NrtZone& zone : nrt->zones) {
+      EXPECT_EQ(zone.resources[0].allocatable, 8000) << "also where all of it is taken";
+      EXPECT_EQ(zone.resources[1].allocatable, 0) << "a manager that is off";
+    }
+    EXPECT_EQ(nrt->contradiction,
+              "zones have cpu available, but allocatable is 0 or missing; their capacity counts "
+              "instead");
+  }
+  const auto said = report(R"("allocatable":"7",)");
+  EXPECT_EQ(said->zones[0].resources[0].allocatable, 7000);
+  EXPECT_EQ(said->contradiction, "");
+}
+
+TEST(ParseNrt, MoreNamesThanAnyKubeletHasAreRefused) {
+  const auto report = [](size_t names) {
+    ReportSpec spec;
+    spec.zones = {{0, {}}, {1, {}}};
+    for (size_t i = 0; i < names; ++i)
+      spec.zones[i % 2].available.emplace_back("a.b/r" + std::to_string(i), "1");
+    return parse_nrt(nrt_json(spec));
+  };
+  EXPECT_TRUE(report(kMaxResources));
+  const auto refused = report(kMaxResources + 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), "zones[1].resources[127]: more than 256 names of resources");
+}
+
 TEST(ParseNrt, SurvivesTruncationAnywhere) {
   ReportSpec spec;
   spec.zones = {{0, {{"cpu", "4"}}}, {1, {{"cpu", "4"}}}};

@@ -15,7 +15,7 @@
 #define PLIMSOLL_SDK_RETAIN
 #endif
 
-#define PLIMSOLL_SDK_VERSION "1.1.0"
+#define PLIMSOLL_SDK_VERSION "1.3.0"
 
 namespace plimsoll::sdk::detail {
 

@@ -49,12 +49,16 @@ enum {
   PLIMSOLL_SYMBOL_PODS = 4
 };
 
-/* Indices into a resource vector; further resources follow as the cluster names them. */
+/* Indices into a resource vector; further resources follow as the cluster names them.
+ * OF_NO_NODE (named since 1.3): of resources that neither a node nor a plugin knows, as pods may
+ * name thousands. It is beyond every node's resource_count, and several resources of a pod may have
+ * it: tell them apart by name. When a node comes that knows the name, pods that name it change. */
 enum {
   PLIMSOLL_RESOURCE_CPU = 0,
   PLIMSOLL_RESOURCE_MEMORY = 1,
   PLIMSOLL_RESOURCE_EPHEMERAL_STORAGE = 2,
-  PLIMSOLL_RESOURCE_PODS = 3
+  PLIMSOLL_RESOURCE_PODS = 3,
+  PLIMSOLL_RESOURCE_OF_NO_NODE = 1023
 };
 
 typedef struct plimsoll_label { /* a label or an annotation */
@@ -65,7 +69,7 @@ typedef struct plimsoll_label { /* a label or an annotation */
 typedef struct plimsoll_resource {
   plimsoll_str name;
   int64_t value;  /* base units */
-  uint32_t index; /* position in resource vectors */
+  uint32_t index; /* position in resource vectors; lists are sorted by it */
   uint32_t reserved;
 } plimsoll_resource;
 
@@ -283,6 +287,9 @@ typedef struct plimsoll_pod {
   /* since 1.1 */
   plimsoll_str disruption_reason; /* reason of the condition DisruptionTarget, if that is True */
   plimsoll_str status_reason;     /* status.reason: why the pod failed, as its kubelet says */
+  /* since 1.3 */
+  plimsoll_str unreadable; /* not empty: something in the pod cannot be read, and what; the rest is
+                              here, and no pod is put beside it */
 } plimsoll_pod;
 
 /* ---- nodes

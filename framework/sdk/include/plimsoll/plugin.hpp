@@ -44,6 +44,7 @@
 //   void     pod_event(PodEvent, Pod, std::string_view node_name)
 //   void     object_event(const ObjectEvent&)
 //   void     explain(const plimsoll_cycle&, Pod, Node, Sink&) const
+//   bool     rests_on(Pod, std::string_view resource) const
 //
 // A class that filters or scores says on what about a node its verdicts rest, so that they can be
 // reused while that stays the same: static constexpr uint32_t filter_aspects, score_aspects

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_ABI_MAJOR 1
-#define PLIMSOLL_ABI_MINOR 2
+#define PLIMSOLL_ABI_MINOR 3
 
 /* Status codes: fwk.Code of the Kubernetes scheduling framework, same numbers. */
 enum {
@@ -206,6 +206,8 @@ typedef struct plimsoll_host {
   void (*set_error)(plimsoll_host_ctx*, plimsoll_str text); /* of the call running on this thread */
   plimsoll_str (*intern)(plimsoll_host_ctx*,
                          plimsoll_str text); /* lives for ever: bounded sets of names only */
+  /* The position in resource vectors, for ever; so for bounded sets of names, too.
+   * PLIMSOLL_RESOURCE_OF_NO_NODE once there are too many. */
   uint32_t (*resource_index)(plimsoll_host_ctx*, plimsoll_str name);
   /* An id for a list of reasons, the same for the same list. Reasons come from a bounded set of
    * texts. Never 0. */
@@ -391,6 +393,12 @@ typedef struct plimsoll_plugin {
   void (*explain)(const void* self, const plimsoll_cycle*, const plimsoll_pod*,
                   const plimsoll_node_info*, void (*put)(void* sink, const void* bytes, size_t len),
                   void* sink);
+
+  /* Since 1.3. Whether what this plugin says of the pod, or gives it, rests on objects of this kind:
+   * its own or, through a service, another plugin's. 1: while the kind is not followed (the
+   * connection is lost, the list is not complete) the pod waits; 0: it goes on. Loop only; must be
+   * quick. Unset: every pod rests on every kind that the plugin watches. */
+  int32_t (*rests_on)(void* self, const plimsoll_pod*, plimsoll_str resource);
 } plimsoll_plugin;
 
 typedef int32_t (*plimsoll_plugin_create_fn)(const plimsoll_host*, plimsoll_str args_json,

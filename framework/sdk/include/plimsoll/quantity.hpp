@@ -99,12 +99,19 @@ constexpr std::optional<QuantitySuffix> quantity_suffix(std::string_view text) {
   const bool negative = text[0] == '-';
   if (text[0] == '-' || text[0] == '+') text.remove_prefix(1);
   if (text.empty()) return std::nullopt;
-  int exponent = 0;
+  // An exponent that is no int64 is none; what is far beyond any amount need not be told apart.
+  constexpr uint64_t kMost = uint64_t{1} << 63;
+  constexpr uint64_t kFar = 100000;
+  uint64_t exponent = 0;
   for (char c : text) {
     if (c < '0' || c > '9') return std::nullopt;
-    if (exponent < 100000) exponent = exponent * 10 + (c - '0');
+    const auto digit = static_cast<uint64_t>(c - '0');
+    if (exponent > (kMost - digit) / 10) return std::nullopt;
+    exponent = exponent * 10 + digit;
   }
-  return QuantitySuffix{negative ? -exponent : exponent, 0};
+  if (exponent == kMost && !negative) return std::nullopt;
+  const int bounded = static_cast<int>(exponent < kFar ? exponent : kFar);
+  return QuantitySuffix{negative ? -bounded : bounded, 0};
 }
 
 }  // namespace detail

@@ -229,6 +229,22 @@ template <typename P> void fill_events(plimsoll_plugin &out) {
       });
     };
   }
+  if constexpr (has_rests_on<P>) {
+    static_assert(
+        requires(const P p, Pod pod, std::string_view resource) {
+          { p.rests_on(pod, resource) } -> std::same_as<bool>;
+        },
+        "must be: bool rests_on(Pod, std::string_view resource) const");
+    out.rests_on = [](void *self, const plimsoll_pod *pod,
+                      plimsoll_str resource) noexcept {
+      const Instance<P> &i = of<P>(static_cast<const void *>(self));
+      int32_t rests = 1; // rather a pod that waits than one decided on blindly
+      logged(i.host, "rests_on", [&] {
+        rests = i.plugin.rests_on(Pod(pod), view(resource)) ? 1 : 0;
+      });
+      return rests;
+    };
+  }
 }
 
 } // namespace plimsoll::sdk::detail

@@ -1,6 +1,6 @@
-#include "config/utf8.hpp"
+#include "framework/base/utf8.hpp"
 
-namespace plimsoll::config {
+namespace plimsoll {
 
 std::size_t utf8_character(std::string_view text) {
   const auto byte = [&text](std::size_t i) {
@@ -29,4 +29,4 @@ std::size_t find_invalid_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
-}  // namespace plimsoll::config
+}  // namespace plimsoll

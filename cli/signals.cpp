@@ -1,0 +1,95 @@
+#include "cli/signals.hpp"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "framework/base/log.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+// For the start to end by itself, which takes what it has begun with it.
+constexpr auto kStartGrace = std::chrono::seconds(2);
+
+const char* name_of(int signal) {
+  return signal == SIGINT ? "SIGINT" : "SIGTERM";
+}
+
+}  // namespace
+
+struct Signals::State {
+  enum class Phase { kStarting, kRunning, kStopping };
+
+  std::mutex mutex;  // guards the next two
+  Phase phase = Phase::kStarting;
+  std::deque<int> arrived;
+  std::condition_variable changed;
+  std::stop_source given_up;
+
+  void take(int signal) {
+    std::unique_lock lock(mutex);
+    if (signal == SIGUSR2) {
+      if (phase == Phase::kRunning) arrived.push_back(signal);
+      return changed.notify_all();
+    }
+    const Phase now = std::exchange(phase, Phase::kStopping);
+    if (now == Phase::kStopping) std::_Exit(128 + signal);
+    if (now == Phase::kRunning) {
+      arrived.push_back(signal);
+      return changed.notify_all();
+    }
+    lock.unlock();
+    log_info("stopping before the start is over", {{"signal", name_of(signal)}});
+    given_up.request_stop();
+    std::this_thread::sleep_for(kStartGrace);
+    std::_Exit(0);
+  }
+};
+
+Signals::Signals() : state_(std::make_shared<State>()) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR2}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([state = state_, signals] {
+    pthread_setname_np(pthread_self(), "plimsoll-signal");
+    int signal = 0;
+    while (sigwait(&signals, &signal) == 0) {
+      if (signal == SIGHUP) {
+        log_info("SIGHUP is ignored: restart to read the profile file again");
+      } else {
+        state->take(signal);
+      }
+    }
+  }).detach();
+}
+
+std::stop_token Signals::start_given_up() const {
+  return state_->given_up.get_token();
+}
+
+bool Signals::started() {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->phase != State::Phase::kStarting) return false;
+  state_->phase = State::Phase::kRunning;
+  return true;
+}
+
+int Signals::next() {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [this] { return !state_->arrived.empty(); });
+  const int signal = state_->arrived.front();
+  state_->arrived.pop_front();
+  if (signal != SIGUSR2) log_info("stopping", {{"signal", name_of(signal)}});
+  return signal;
+}
+
+}  // namespace plimsoll::cli

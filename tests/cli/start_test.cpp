@@ -1,0 +1,242 @@
+// How `plimsoll run` starts and ends, and how often plugins are made on the way.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "tests/support/child_process.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace plimsoll::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// A server that takes connections and never answers.
+class MuteServer {
+ public:
+  MuteServer() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(socket_, generic, size), 0);
+    EXPECT_EQ(::listen(socket_, 16), 0);
+    EXPECT_EQ(::getsockname(socket_, generic, &size), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  ~MuteServer() {
+    ::close(connection_);
+    ::close(socket_);
+  }
+  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  [[nodiscard]] bool wait_for_a_connection() {
+    pollfd waited{socket_, POLLIN, 0};
+    if (::poll(&waited, 1, 60'000) != 1) return false;
+    connection_ = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
+    return connection_ >= 0;
+  }
+
+ private:
+  int socket_;
+  int connection_ = -1;
+  int port_ = 0;
+};
+
+class Start : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text, mode_t mode = 0644) {
+    EXPECT_TRUE(write_file(dir_ / name, text, mode));
+    return (dir_ / name).string();
+  }
+
+  std::string kubeconfig(const std::string& server, const std::string& user = "{}") {
+    return write("kubeconfig", "current-context: c\nclusters: [{name: k, cluster: {server: '" +
+                                   server + "'}}]\nusers: [{name: u, user: " + user +
+                                   "}]\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n");
+  }
+
+  // Two profiles with the plugin, one without.
+  std::string profile(const std::string& more_args = {}, bool with_args = true) {
+    std::string text =
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "leaderElection: {leaderElect: false}\nprofiles:\n- schedulerName: plain\n";
+    for (const char* name : {"one", "two"}) {
+      text += std::string("- schedulerName: ") + name +
+              "\n  plugins: {multiPoint: {enabled: [{name: Berths}]}}\n";
+      if (with_args) {
+        text +=
+            "  pluginConfig: [{name: Berths, args: {journal: " + journal() + more_args + "}}]\n";
+      }
+    }
+    return write("profile.yaml", text);
+  }
+
+  std::string plain_profile() {
+    return write("plain.yaml",
+                 "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+                 "leaderElection: {leaderElect: false}\nprofiles: [{schedulerName: plain}]\n");
+  }
+
+  [[nodiscard]] std::string journal() const { return (dir_ / "journal").string(); }
+
+  [[nodiscard]] static ChildOptions call(std::vector<std::string> arguments) {
+    ChildOptions options;
+    options.argv = {std::string(std::getenv("PLIMSOLL_BIN_DIR")) + "/plimsoll"};
+    options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
+    return options;
+  }
+
+  static Finished finished(std::vector<std::string> arguments) {
+    auto done = run(call(std::move(arguments)), 120s);
+    EXPECT_TRUE(done) << done.error().message;
+    return done ? *done : Finished{};
+  }
+
+  ChildProcess running(const std::string& kubeconfig_file, const std::string& profile_file) {
+    auto started =
+        ChildProcess::start(call({"run", "--config", profile_file, "--kubeconfig", kubeconfig_file,
+                                  "--port", "0", "--socket", "none", "--plugin-dir", kBerths}));
+    EXPECT_TRUE(started) << started.error().message;
+    return std::move(*started);
+  }
+
+  static constexpr const char* kBerths = PLIMSOLL_BERTHS_MODULES;
+  TempDir dir_;
+};
+
+TEST_F(Start, APluginWithARequiredArgumentIsValidatedWithIt) {
+  const Finished good = finished({"validate", profile(), "--plugin-dir", kBerths});
+  EXPECT_EQ(good.status, ExitStatus::exited(0)) << good.out;
+  EXPECT_THAT(good.out, HasSubstr("valid, 3 profiles"));
+  const Finished bad = finished({"validate", profile({}, false), "--plugin-dir", kBerths});
+  EXPECT_EQ(bad.status, ExitStatus::exited(1));
+  EXPECT_THAT(bad.out, AllOf(HasSubstr("args of plugin Berths.journal: Required value"),
+                             HasSubstr("1 error"), Not(HasSubstr("does not exist"))));
+}
+
+// What ./test and ./quickstart ask before they build plugins that would be refused.
+TEST_F(Start, AClonesFolderThatAGroupMayWriteIsNamed) {
+  const auto clone = dir_ / "clone";
+  std::filesystem::create_directories(clone / "scripts");
+  std::filesystem::create_directories(clone / "build/release/plugins");
+  std::filesystem::copy_file("scripts/check-folder", clone / "scripts/check-folder");
+  const auto check = [&](mode_t mode) {
+    EXPECT_EQ(::chmod(clone.c_str(), mode), 0);
+    EXPECT_EQ(::chmod((clone / "build/release/plugins").c_str(), 0775), 0);
+    const auto done = run({.argv = {(clone / "scripts/check-folder").string()}}, 60s);
+    EXPECT_TRUE(done) << done.error().message;
+    return done ? *done : Finished{};
+  };
+  const Finished good = check(0755);
+  EXPECT_EQ(good.status, ExitStatus::exited(0)) << good.out;
+  EXPECT_EQ(std::filesystem::status(clone / "build/release/plugins").permissions(),
+            std::filesystem::perms(0755))
+      << "what another umask has made is mended";
+  const Finished bad = check(0775);
+  EXPECT_EQ(bad.status, ExitStatus::exited(1));
+  EXPECT_THAT(bad.out, AllOf(HasSubstr("writable by its group"), HasSubstr("chmod go-w"),
+                             HasSubstr(clone.string())));
+}
+
+TEST_F(Start, APluginWithARequiredArgumentIsListed) {
+  const Finished listed = finished({"plugins", "--plugin-dir", kBerths});
+  EXPECT_EQ(listed.status, ExitStatus::exited(0)) << listed.out;
+  EXPECT_THAT(listed.out, AllOf(HasSubstr("Berths"), HasSubstr("berths.so"),
+                                HasSubstr("with its args only"), Not(HasSubstr("Refused"))));
+}
+
+TEST_F(Start, APluginWithARequiredArgumentDecides) {
+  const std::string pod =
+      "spec: {schedulerName: one, containers: [{name: c, image: i, resources: {requests: {cpu: "
+      "1}}}]}\n";
+  const Finished simulated = finished(
+      {"simulate", "--config", profile(), "--plugin-dir", kBerths, "--cluster",
+       write("cluster.yaml",
+             "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: '8', "
+             "memory: 16Gi, pods: '110'}}\n---\napiVersion: v1\nkind: Node\nmetadata: {name: b, "
+             "labels: {berths: '1'}}\nstatus: {allocatable: {cpu: '1', memory: 16Gi, pods: "
+             "'110'}}\n"),
+       "--pods",
+       write("pods.yaml",
+             "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default, labels: "
+             "{wants-berth: '1'}}\n" +
+                 pod),
+       "--expect", write("expected.yaml", "placed:\n- {pod: default/p, nodes: [b]}\n")});
+  EXPECT_EQ(simulated.status, ExitStatus::exited(0)) << simulated.out;
+}
+
+TEST_F(Start, EachPluginIsMadeOnceForEachProfileThatUsesIt) {
+  ChildProcess scheduler = running(kubeconfig("http://127.0.0.1:1"), profile());
+  ASSERT_TRUE(scheduler.wait_for_output("scheduling server=", 60s)) << scheduler.output();
+  EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
+  EXPECT_EQ(*read_file(journal()), "made\nmade\nstarted\nstarted\n");
+}
+
+TEST_F(Start, EndsAtOnceWhilstItWaitsForAServer) {
+  MuteServer server;
+  ChildProcess scheduler = running(kubeconfig(server.url()), plain_profile());
+  ASSERT_TRUE(server.wait_for_a_connection()) << scheduler.output();
+  EXPECT_EQ(scheduler.stop(60s), ExitStatus::exited(0));
+  EXPECT_THAT(scheduler.output(), AllOf(HasSubstr("stopping before the start is over"),
+                                        Not(HasSubstr("does not answer yet"))));
+}
+
+TEST_F(Start, EndsAtOnceWhilstItWaitsForACredential) {
+  const std::string plugin =
+      write("login", "#!/bin/sh\necho $$ > " + journal() + "\nsleep 600\n", 0700);
+  ChildProcess scheduler = running(
+      kubeconfig("https://127.0.0.1:1",
+                 "{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, "
+                 "command: " +
+                     plugin + "}}"),
+      plain_profile());
+  while (!read_file(journal()) || read_file(journal())->empty()) {
+    ASSERT_TRUE(scheduler.running()) << scheduler.output();
+    std::this_thread::sleep_for(1ms);
+  }
+  const pid_t child = std::stoi(*read_file(journal()));
+  EXPECT_EQ(scheduler.stop(60s), ExitStatus::exited(0));
+  EXPECT_THAT(scheduler.output(), Not(HasSubstr("does not answer yet")));
+  EXPECT_NE(::kill(child, 0), 0) << "nobody would end it any more";
+}
+
+TEST_F(Start, EndsAtOnceWhilstAPluginIsBeingMade) {
+  ChildProcess scheduler = running(kubeconfig("http://127.0.0.1:1"), profile(", hangs: true"));
+  while (!read_file(journal()) || read_file(journal())->empty()) {
+    ASSERT_TRUE(scheduler.running()) << scheduler.output();
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_EQ(scheduler.stop(60s), ExitStatus::exited(0)) << scheduler.output();
+}
+
+TEST_F(Start, EndsWhilstTheFirstListsAreUnanswered) {
+  MuteServer server;
+  ChildProcess scheduler = running(kubeconfig(server.url()), plain_profile());
+  ASSERT_TRUE(scheduler.wait_for_output("scheduling server=", 60s)) << scheduler.output();
+  EXPECT_EQ(scheduler.stop(60s), ExitStatus::exited(0)) << scheduler.output();
+}
+
+TEST_F(Start, AHangUpIsSurvived) {
+  ChildProcess scheduler = running(kubeconfig("http://127.0.0.1:1"), plain_profile());
+  ASSERT_TRUE(scheduler.wait_for_output("scheduling server=", 60s)) << scheduler.output();
+  scheduler.signal(SIGHUP);
+  EXPECT_TRUE(scheduler.wait_for_output("SIGHUP is ignored", 60s)) << scheduler.output();
+  EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
+}
+
+}  // namespace
+}  // namespace plimsoll::test
