@@ -1,0 +1,44 @@
+// Small texts that plugins read: their arguments, PodGroups, what pods say of groups and zones.
+
+#include <stdexcept>
+
+#include "fuzz/target.hpp"
+#include "plugins/nodedevice/device_args.hpp"
+#include "plugins/nodedevice/numa_spec.hpp"
+#include "plugins/nodedevice/pod_group.hpp"
+#include "plugins/noderesourcetopologymatch/match_args.hpp"
+#include "plugins/topologyscore/score_args.hpp"
+
+namespace plimsoll::fuzz {
+namespace {
+
+// They say what is wrong by throwing it, and the SDK's trampoline catches it.
+template <typename Parse>
+void or_says_why(const Parse& parse) {
+  try {
+    (void)parse();
+  } catch (const std::runtime_error& error) {
+    require(*error.what() != '\0', "an error says something");
+  }
+}
+
+}  // namespace
+
+void plugin_args(std::string_view input) {
+  const auto devices = devices::parse_device_args(input);
+  if (!devices) require(!devices.error().empty(), "an error says something");
+  if (devices) (void)devices::DeviceTypes(devices->types);
+  or_says_why([&] { return topology::parse_match_args(input); });
+  or_says_why([&] { return topology::parse_score_args(input); });
+}
+
+void pod_group(std::string_view input) {
+  const auto group = devices::parse_pod_group(input);
+  if (group) require(group->min_member >= 0 && group->wait_ms >= 0, "numbers are from 0 on");
+  const auto spec = devices::parse_numa_spec(input);
+  if (!spec) require(!spec.error().empty(), "an error says something");
+  const auto duration = devices::parse_go_duration(input);
+  if (duration) require(*duration >= 0, "a duration is from 0 on");
+}
+
+}  // namespace plimsoll::fuzz
