@@ -7,11 +7,6 @@ set(CMAKE_C_STANDARD 11)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(PLIMSOLL_PLUGIN_DIR ${CMAKE_BINARY_DIR}/plugins)
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
-set(CMAKE_C_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
-set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1 -D_GLIBCXX_ASSERTIONS")
-set(CMAKE_C_FLAGS_DEBUG "-O0 -g1")
-
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()
@@ -56,7 +51,8 @@ if(PLIMSOLL_SANITIZE)
   endif()
 endif()
 
-set(PLIMSOLL_WARNINGS -Wall -Wextra -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion -Werror)
+# They are errors in CI only (./test): a newer compiler's new warning must not keep a user from building.
+set(PLIMSOLL_WARNINGS -Wall -Wextra -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND PLIMSOLL_WARNINGS -Wshadow=local) # Clang's -Wshadow is about members too
 endif()

@@ -73,12 +73,13 @@ class ApiServerInformer {
   // start(); any thread; returns at once.
   void watch(const ResourceType& kind);
 
-  // Reads every kind afresh, as it is in the store after this call, and posts what differs from what
-  // was posted before; until then it is not followed. Once pods and nodes are read, `done` is called
-  // on the I/O thread, with the pods that might be bound: they have no node, no scheduling gate, and
-  // are not being deleted. What was watched so far may lag behind: whoever takes over from another
-  // scheduler must know of its last binding, and of all that a decision rests on, before deciding
-  // anything. After start(); any thread; returns at once. `done` is dropped by stop().
+  // Reads every kind afresh, as it is in the store after this call, and posts what differs from
+  // what was posted before; until then it is not followed. Once pods and nodes are read, `done` is
+  // called on the I/O thread, with the pods that might be bound: they have no node, no scheduling
+  // gate, and are not being deleted. What was watched so far may lag behind: whoever takes over
+  // from another scheduler must know of its last binding, and of all that a decision rests on,
+  // before deciding anything. After start(); any thread; returns at once. `done` is dropped by
+  // stop().
   using Relisted = std::function<void(std::vector<PodRef> unbound)>;
   void relist(Relisted done);
   void relist_pods(Relisted done);  // pods alone

@@ -1,2 +1,4 @@
 // Only here to own the precompiled headers of tests/CMakeLists.txt.
-int main() { return 0; }
+int main() {
+  return 0;
+}

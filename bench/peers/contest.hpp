@@ -38,7 +38,7 @@ struct Measure {
   double per_second = 0;  // from the first binding to the last
   double per_second_from_start = 0;
   double with_events_per_second = 0;  // until the last event too
-  double first_binding = 0;  // seconds from the scheduler's start
+  double first_binding = 0;           // seconds from the scheduler's start
   double cpu_ms = 0;         // of the scheduler, a pod, from its start until the last event
   double server_cpu_ms = 0;  // of the API server, a pod, in that time
   double peak_mib = 0;       // of the scheduler

@@ -89,8 +89,8 @@ struct Cost {
 };
 
 // Everything that the scheduler's informer does until all pods are known.
-Cost follow(const informer::ServerAccess& access, pid_t server, bool protobuf,
-            bool streaming, size_t pods) {
+Cost follow(const informer::ServerAccess& access, pid_t server, bool protobuf, bool streaming,
+            size_t pods) {
   auto client =
       informer::HttpClient::create(access, std::make_shared<informer::CredentialSource>(access));
   if (!client) give_up(client.error().message);

@@ -7,8 +7,9 @@
  *
  * Threads: `node`, `malformed`, `predict`, `pending_promises`, `fits_without`, `holds`, `inquire`,
  * `judge`, `judge_many`, `judge_changed`, `fits_soon`, `explain`, `use`, `land_many`, `where`,
- * `occupied`, `admits_many` and `alike` are const and may be called from filter and score on several threads at once; everything else on the
- * scheduler loop only. What `node` returns is valid until the loop takes its next event.
+ * `occupied`, `admits_many` and `alike` are const and may be called from filter and score on
+ * several threads at once; everything else on the scheduler loop only. What `node` returns is valid
+ * until the loop takes its next event.
  */
 #ifndef PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_
 #define PLIMSOLL_TOPOLOGY_LEDGER_SERVICE_H_
@@ -103,7 +104,8 @@ typedef struct plimsoll_numa_alike {
   uint32_t count;        /* nodes */
   const uint32_t* slots; /* by position */
   const double* free;    /* of the last block, positions that no node has: below 0 */
-  /* Allocatable, by row * zone_count + column, of all nodes; or, if own_sizes, laid out as `free`. */
+  /* Allocatable, by row * zone_count + column, of all nodes; or, if own_sizes, laid out as `free`.
+   */
   const double* sizes;
   const uint32_t* resources; /* by row */
   uint32_t zone_count;
@@ -114,10 +116,11 @@ typedef struct plimsoll_numa_alike {
   uint8_t reserved[5];
   /* As of plimsoll_numa_landing; NULL: of none it is that simple. */
   const plimsoll_numa_taking* taking;
-  /* By position: the column of the zone it lands in; NO_COLUMN: ask `use`. NULL without `taking`. */
+  /* By position: the column of the zone it lands in; NO_COLUMN: ask `use`. NULL without `taking`.
+   */
   const uint8_t* columns;
-  /* By block: of its nodes, all columns from the one with this number on have of every resource free
-   * what the column before has. 1 to zone_count. */
+  /* By block: of its nodes, all columns from the one with this number on have of every resource
+   * free what the column before has. 1 to zone_count. */
   const uint8_t* distinct;
 } plimsoll_numa_alike;
 

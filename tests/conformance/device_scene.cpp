@@ -57,7 +57,8 @@ Json allocation_json(const Json& expected) {
 
 dev::Allocation read_expected(const Json& allocation) {
   const dev::ReadAllocation read = dev::read_allocation(device_types(), allocation.dump());
-  if (!read.problems.empty()) throw std::runtime_error("allocation: " + read.problems.texts().front());
+  if (!read.problems.empty())
+    throw std::runtime_error("allocation: " + read.problems.texts().front());
   return read.shares;
 }
 

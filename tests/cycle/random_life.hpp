@@ -1,7 +1,7 @@
 #pragma once
-// One random life of a small cluster with a living scheduler: what happens is drawn from a seed. The
-// same seed draws the same numbers, but threads decide which of two writes is first asked for, so
-// lives of one seed may part after a while; the journal of a failure says what happened.
+// One random life of a small cluster with a living scheduler: what happens is drawn from a seed.
+// The same seed draws the same numbers, but threads decide which of two writes is first asked for,
+// so lives of one seed may part after a while; the journal of a failure says what happened.
 
 #include <cstdint>
 #include <deque>

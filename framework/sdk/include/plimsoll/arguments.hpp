@@ -10,63 +10,58 @@ namespace plimsoll::sdk {
 
 // The candidate nodes of a call; row i goes with codes[i], scores[i].
 class Nodes {
-public:
-  explicit Nodes(const plimsoll_nodes *nodes) : nodes_(nodes) {}
+ public:
+  explicit Nodes(const plimsoll_nodes* nodes) : nodes_(nodes) {}
   [[nodiscard]] size_t size() const { return nodes_->count; }
-  [[nodiscard]] Node operator[](size_t i) const {
-    return Node(nodes_->rows[i]);
-  }
+  [[nodiscard]] Node operator[](size_t i) const { return Node(nodes_->rows[i]); }
   // Since 1.2, and only of a cluster's nodes as they are: their state as arrays
   // by slot, and the slot of each row; null, and empty, from an older scheduler
   // and in what-ifs.
-  [[nodiscard]] const plimsoll_columns *columns() const {
+  [[nodiscard]] const plimsoll_columns* columns() const {
     return PLIMSOLL_HAS(nodes_, columns) ? nodes_->columns : nullptr;
   }
   [[nodiscard]] std::span<const uint32_t> slots() const {
-    if (columns() == nullptr)
-      return {};
+    if (columns() == nullptr) return {};
     return {nodes_->slots, nodes_->count};
   }
-  const plimsoll_nodes &operator*() const { return *nodes_; }
+  const plimsoll_nodes& operator*() const { return *nodes_; }
 
-private:
-  const plimsoll_nodes *nodes_;
+ private:
+  const plimsoll_nodes* nodes_;
 };
 
 // Where a batch filter writes: rows that are already refused stay as they are.
 class Verdicts {
-public:
-  Verdicts(uint8_t *codes, uint32_t *reasons, size_t count)
+ public:
+  Verdicts(uint8_t* codes, uint32_t* reasons, size_t count)
       : codes_(codes), reasons_(reasons), count_(count) {}
   [[nodiscard]] size_t size() const { return count_; }
   // Whether row i is still a candidate.
-  [[nodiscard]] bool open(size_t i) const {
-    return codes_[i] == PLIMSOLL_SUCCESS;
-  }
+  [[nodiscard]] bool open(size_t i) const { return codes_[i] == PLIMSOLL_SUCCESS; }
   void set(size_t i, Status status) {
     codes_[i] = static_cast<uint8_t>(status.code);
     reasons_[i] = status.reason;
   }
 
-private:
-  uint8_t *codes_;
-  uint32_t *reasons_;
+ private:
+  uint8_t* codes_;
+  uint32_t* reasons_;
   size_t count_;
 };
 
 // 24 bytes that order the queue, lowest first. Filled from the left.
 class SortKey {
-public:
-  SortKey &ascending(int64_t value) {
+ public:
+  SortKey& ascending(int64_t value) {
     return put(std::bit_cast<uint64_t>(value) ^ (uint64_t{1} << 63));
   }
-  SortKey &descending(int64_t value) {
+  SortKey& descending(int64_t value) {
     return put(~(std::bit_cast<uint64_t>(value) ^ (uint64_t{1} << 63)));
   }
-  [[nodiscard]] const std::array<uint8_t, 24> &bytes() const { return bytes_; }
+  [[nodiscard]] const std::array<uint8_t, 24>& bytes() const { return bytes_; }
 
-private:
-  SortKey &put(uint64_t value) {
+ private:
+  SortKey& put(uint64_t value) {
     for (int shift = 56; shift >= 0 && used_ < bytes_.size(); shift -= 8) {
       bytes_[used_++] = static_cast<uint8_t>(value >> shift);
     }
@@ -79,29 +74,29 @@ private:
 // Narrows an attempt to some nodes: only those named are looked at. Naming none
 // and calling only() leaves no node at all.
 class NodeNames {
-public:
+ public:
   void only() { narrowed_ = true; }
   void add(std::string_view name) {
     narrowed_ = true;
     texts_.emplace_back(name);
   }
   [[nodiscard]] bool narrowed() const { return narrowed_; }
-  [[nodiscard]] const std::vector<std::string> &texts() const { return texts_; }
+  [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
 
-private:
+ private:
   std::vector<std::string> texts_;
   bool narrowed_ = false;
 };
 
 // What post_filter does about the pod's nominatedNodeName; untouched, it stays.
 class Nomination {
-public:
+ public:
   void nominate(std::string_view node_name) { set(node_name); }
   void clear() { set({}); }
   [[nodiscard]] bool changed() const { return changed_; }
-  [[nodiscard]] const std::string &node_name() const { return node_name_; }
+  [[nodiscard]] const std::string& node_name() const { return node_name_; }
 
-private:
+ private:
   void set(std::string_view name) {
     changed_ = true;
     node_name_ = name;
@@ -110,10 +105,7 @@ private:
   std::string node_name_;
 };
 
-enum class Hint : int32_t {
-  kSkip = PLIMSOLL_HINT_SKIP,
-  kQueue = PLIMSOLL_HINT_QUEUE
-};
+enum class Hint : int32_t { kSkip = PLIMSOLL_HINT_SKIP, kQueue = PLIMSOLL_HINT_QUEUE };
 enum class NodeEvent : uint32_t {
   kAdded = PLIMSOLL_NODE_ADDED,
   kChanged = PLIMSOLL_NODE_CHANGED,
@@ -128,11 +120,11 @@ struct ObjectEvent {
   enum Type : uint32_t {
     kUpsert = PLIMSOLL_OBJECT_UPSERT,
     kDelete = PLIMSOLL_OBJECT_DELETE,
-    kSynced = PLIMSOLL_OBJECT_SYNCED // all that existed was told; name and json
-                                     // are empty
+    kSynced = PLIMSOLL_OBJECT_SYNCED  // all that existed was told; name and json
+                                      // are empty
   };
   Type type;
-  std::string_view resource; // "<plural>.<version>.<group>"
+  std::string_view resource;  // "<plural>.<version>.<group>"
   std::string_view name;
   std::string_view ns;
   std::string_view json;
@@ -140,10 +132,10 @@ struct ObjectEvent {
 
 // Takes bytes: fragments of a signature, or text of an explanation.
 class Sink {
-public:
-  using Put = void (*)(void *sink, const void *bytes, size_t len);
-  Sink(Put put, void *sink) : put_(put), sink_(sink) {}
-  void put(const void *bytes, size_t len) { put_(sink_, bytes, len); }
+ public:
+  using Put = void (*)(void* sink, const void* bytes, size_t len);
+  Sink(Put put, void* sink) : put_(put), sink_(sink) {}
+  void put(const void* bytes, size_t len) { put_(sink_, bytes, len); }
   void put(std::string_view text) { put_(sink_, text.data(), text.size()); }
   // A text of a signature with its length in front, so that "a","bc" and
   // "ab","c" differ.
@@ -152,14 +144,13 @@ public:
     put(text);
   }
   template <typename T>
-  requires(std::is_arithmetic_v<T> ||
-           std::is_enum_v<T>) void put_value(T value) {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void put_value(T value) {
     put_(sink_, &value, sizeof value);
   }
 
-private:
+ private:
   Put put_;
-  void *sink_;
+  void* sink_;
 };
 
-} // namespace plimsoll::sdk
+}  // namespace plimsoll::sdk

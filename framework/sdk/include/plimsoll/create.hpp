@@ -10,8 +10,8 @@ namespace plimsoll::sdk::detail {
 // Makes the plugin and fills in its table; the host's memory may be smaller
 // than this SDK's idea of it (an older host), then the rest is left out.
 template <typename P>
-int32_t create(const plimsoll_host *host, plimsoll_str args_json,
-               plimsoll_plugin *out, std::string_view name) noexcept {
+int32_t create(const plimsoll_host* host, plimsoll_str args_json, plimsoll_plugin* out,
+               std::string_view name) noexcept {
   static_assert(!std::is_final_v<P>, "a plugin class must not be final");
   try {
     auto instance = std::make_unique<Instance<P>>(host, view(args_json), name);
@@ -25,24 +25,20 @@ int32_t create(const plimsoll_host *host, plimsoll_str args_json,
     fill_bind<P>(table);
     fill_state<P>(table);
     fill_events<P>(table);
-    if constexpr (has_filter_aspects<P>)
-      table.filter_aspects = instance->plugin.filter_aspects;
-    if constexpr (has_score_aspects<P>)
-      table.score_aspects = instance->plugin.score_aspects;
+    if constexpr (has_filter_aspects<P>) table.filter_aspects = instance->plugin.filter_aspects;
+    if constexpr (has_score_aspects<P>) table.score_aspects = instance->plugin.score_aspects;
     if constexpr (has_normalizes_by_extremes<P>) {
       if (instance->plugin.normalizes_by_extremes)
         table.flags |= PLIMSOLL_FLAG_NORMALIZES_BY_EXTREMES;
     }
-    table.destroy = [](void *self) noexcept {
-      delete static_cast<Instance<P> *>(self);
-    };
+    table.destroy = [](void* self) noexcept { delete static_cast<Instance<P>*>(self); };
     table.size = std::min<uint32_t>(out->size, sizeof table);
     table.self = instance.get();
-    std::copy_n(reinterpret_cast<const std::byte *>(&table), table.size,
-                reinterpret_cast<std::byte *>(out));
+    std::copy_n(reinterpret_cast<const std::byte*>(&table), table.size,
+                reinterpret_cast<std::byte*>(out));
     static_cast<void>(instance.release());
     return PLIMSOLL_SUCCESS;
-  } catch (const std::exception &e) {
+  } catch (const std::exception& e) {
     host->set_error(host->ctx, str(e.what()));
   } catch (...) {
     host->set_error(host->ctx, str("an exception that is no std::exception"));
@@ -50,4 +46,4 @@ int32_t create(const plimsoll_host *host, plimsoll_str args_json,
   return PLIMSOLL_ERROR;
 }
 
-} // namespace plimsoll::sdk::detail
+}  // namespace plimsoll::sdk::detail

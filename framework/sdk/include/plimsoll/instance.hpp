@@ -16,14 +16,15 @@ namespace plimsoll::sdk::detail {
 // has_X<P>: P has a member of that name, whatever its signature. (Derived from
 // P and from a class with such a member, naming it is ambiguous exactly if P
 // has one too.)
-#define PLIMSOLL_SDK_MEMBER(member)                                            \
-  struct Fallback_##member {                                                   \
-    int member;                                                                \
-  };                                                                           \
-  template <typename P> struct Probe_##member : P, Fallback_##member {};       \
-  template <typename P>                                                        \
-  concept has_##member = !requires {                                           \
-    &Probe_##member<P>::member;                                                \
+#define PLIMSOLL_SDK_MEMBER(member)                \
+  struct Fallback_##member {                       \
+    int member;                                    \
+  };                                               \
+  template <typename P>                            \
+  struct Probe_##member : P, Fallback_##member {}; \
+  template <typename P>                            \
+  concept has_##member = !requires {               \
+    &Probe_##member<P>::member;                    \
   };
 
 PLIMSOLL_SDK_MEMBER(start)
@@ -61,12 +62,12 @@ PLIMSOLL_SDK_MEMBER(normalizes_by_extremes)
 
 // ---- the object behind plimsoll_plugin.self
 
-template <typename P> struct Instance {
-  Instance(const plimsoll_host *table, std::string_view args,
-           std::string_view name)
+template <typename P>
+struct Instance {
+  Instance(const plimsoll_host* table, std::string_view args, std::string_view name)
       : host(table, name), plugin(make(host, args)) {}
 
-  static P make(const Host &host, std::string_view args) {
+  static P make(const Host& host, std::string_view args) {
     if constexpr (std::is_constructible_v<P, Host, std::string_view>) {
       return P(host, args);
     } else {
@@ -79,41 +80,41 @@ template <typename P> struct Instance {
 
   Host host;
   P plugin;
-  std::vector<plimsoll_event_interest> interests; // what events() said
-  NodeNames names; // what the last pre_filter narrowed to
+  std::vector<plimsoll_event_interest> interests;  // what events() said
+  NodeNames names;                                 // what the last pre_filter narrowed to
   std::vector<plimsoll_str> name_views;
-  Nomination nomination; // of the last post_filter
+  Nomination nomination;  // of the last post_filter
 };
 
-template <typename P> Instance<P> &of(void *self) {
-  return *static_cast<Instance<P> *>(self);
+template <typename P>
+Instance<P>& of(void* self) {
+  return *static_cast<Instance<P>*>(self);
 }
-template <typename P> const Instance<P> &of(const void *self) {
-  return *static_cast<const Instance<P> *>(self);
+template <typename P>
+const Instance<P>& of(const void* self) {
+  return *static_cast<const Instance<P>*>(self);
 }
 
 // Runs `call`; an exception becomes an error with its text.
 template <typename Call>
-int32_t guarded(const Host &host, const Call &call) noexcept {
+int32_t guarded(const Host& host, const Call& call) noexcept {
   try {
     return call();
-  } catch (const std::exception &e) {
+  } catch (const std::exception& e) {
     host.table().set_error(host.table().ctx, str(e.what()));
   } catch (...) {
-    host.table().set_error(host.table().ctx,
-                           str("an exception that is no std::exception"));
+    host.table().set_error(host.table().ctx, str("an exception that is no std::exception"));
   }
   return PLIMSOLL_ERROR;
 }
 
 // The same for functions that return nothing: the text goes to the log.
 template <typename Call>
-void logged(const Host &host, std::string_view function,
-            const Call &call) noexcept {
+void logged(const Host& host, std::string_view function, const Call& call) noexcept {
   try {
     call();
     return;
-  } catch (const std::exception &e) {
+  } catch (const std::exception& e) {
     try {
       host.error_log(std::string(function) + ": " + e.what());
     } catch (...) {
@@ -124,9 +125,9 @@ void logged(const Host &host, std::string_view function,
   }
 }
 
-inline int32_t give(Status status, uint32_t *reason) {
+inline int32_t give(Status status, uint32_t* reason) {
   *reason = status.reason;
   return status.code;
 }
 
-} // namespace plimsoll::sdk::detail
+}  // namespace plimsoll::sdk::detail

@@ -52,11 +52,8 @@ constexpr uint32_t build_flags() {
 
 template <size_t Size, size_t Len>
 consteval void copy_text(char (&out)[Size], const char (&text)[Len]) {
-  static_assert(
-      Len <= Size,
-      "name is at most 63, version and license at most 31 characters long");
-  for (size_t i = 0; i < Len; ++i)
-    out[i] = text[i];
+  static_assert(Len <= Size, "name is at most 63, version and license at most 31 characters long");
+  for (size_t i = 0; i < Len; ++i) out[i] = text[i];
 }
 
 template <size_t N, size_t V, size_t L>
@@ -80,4 +77,4 @@ consteval ElfNote elf_note(const char (&name)[N], const char (&version)[V],
   return note;
 }
 
-} // namespace plimsoll::sdk::detail
+}  // namespace plimsoll::sdk::detail

@@ -53,8 +53,8 @@
 // score rests on nothing but that score and the lowest and highest of all.
 #pragma once
 
-#include <plimsoll/host.hpp>
 #include <plimsoll/create.hpp>
+#include <plimsoll/host.hpp>
 
 #include <algorithm>
 #include <cstring>

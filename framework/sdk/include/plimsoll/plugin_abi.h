@@ -394,8 +394,8 @@ typedef struct plimsoll_plugin {
                   const plimsoll_node_info*, void (*put)(void* sink, const void* bytes, size_t len),
                   void* sink);
 
-  /* Since 1.3. Whether what this plugin says of the pod, or gives it, rests on objects of this kind:
-   * its own or, through a service, another plugin's. 1: while the kind is not followed (the
+  /* Since 1.3. Whether what this plugin says of the pod, or gives it, rests on objects of this
+   * kind: its own or, through a service, another plugin's. 1: while the kind is not followed (the
    * connection is lost, the list is not complete) the pod waits; 0: it goes on. Loop only; must be
    * quick. Unset: every pod rests on every kind that the plugin watches. */
   int32_t (*rests_on)(void* self, const plimsoll_pod*, plimsoll_str resource);
