@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "sandbox/kubelet.hpp"
+#include "sandbox/kubelet/kubelet.hpp"
 
 namespace plimsoll::cli {
 

@@ -10,10 +10,10 @@
 #include "cli/explain_text.hpp"
 #include "cli/wiring.hpp"
 #include "config/manifest.hpp"
-#include "sandbox/api_server.hpp"
-#include "sandbox/cluster_loader.hpp"
-#include "sandbox/machine_nodes.hpp"
-#include "sandbox/object_store.hpp"
+#include "sandbox/apiserver/api_server.hpp"
+#include "sandbox/apiserver/cluster_loader.hpp"
+#include "sandbox/apiserver/object_store.hpp"
+#include "sandbox/kubelet/machine_nodes.hpp"
 
 namespace plimsoll::cli {
 namespace {

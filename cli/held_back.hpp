@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sandbox/kubelet.hpp"
-#include "sandbox/object_store.hpp"
+#include "sandbox/apiserver/object_store.hpp"
+#include "sandbox/kubelet/kubelet.hpp"
 
 namespace plimsoll::cli {
 

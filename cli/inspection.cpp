@@ -18,7 +18,7 @@
 #include "framework/base/log.hpp"
 #include "framework/cycle/explain.hpp"
 #include "framework/cycle/snapshot.hpp"
-#include "informer/cluster_list.hpp"
+#include "informer/watch/cluster_list.hpp"
 
 namespace plimsoll::cli {
 namespace {

@@ -12,8 +12,8 @@
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/cycle/state_compare.hpp"
-#include "informer/credentials.hpp"
-#include "informer/kubeconfig.hpp"
+#include "informer/http/credentials.hpp"
+#include "informer/http/kubeconfig.hpp"
 
 namespace plimsoll::cli {
 

@@ -10,10 +10,10 @@
 #include "cli/commands.hpp"
 #include "config/scheduler_config.hpp"
 #include "framework/base/result.hpp"
-#include "informer/http_client.hpp"
-#include "informer/leader_elector.hpp"
-#include "informer/lease.hpp"
-#include "informer/write_fence.hpp"
+#include "informer/http/http_client.hpp"
+#include "informer/http/write_fence.hpp"
+#include "informer/lease/leader_elector.hpp"
+#include "informer/lease/lease.hpp"
 
 namespace plimsoll::cli {
 

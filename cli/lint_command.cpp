@@ -19,7 +19,7 @@
 #include "framework/lint/words.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
-#include "sandbox/kinds.hpp"
+#include "sandbox/apiserver/kinds.hpp"
 
 namespace plimsoll::cli {
 namespace {

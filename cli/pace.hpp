@@ -11,8 +11,8 @@
 #include <tuple>
 
 #include "framework/cycle/scheduler.hpp"
-#include "sandbox/kubelet.hpp"
-#include "sandbox/simulated_clock.hpp"
+#include "sandbox/apiserver/simulated_clock.hpp"
+#include "sandbox/kubelet/kubelet.hpp"
 
 namespace plimsoll::cli {
 

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "sandbox/object_store.hpp"
+#include "sandbox/apiserver/object_store.hpp"
 
 namespace plimsoll::cli {
 

@@ -1,6 +1,6 @@
 #pragma once
 // The mark of a scheduler that elects no leader, put together: its own connection and thread. See
-// informer/start_mark.hpp.
+// informer/lease/start_mark.hpp.
 
 #include <functional>
 #include <memory>
@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "framework/base/result.hpp"
-#include "informer/http_client.hpp"
-#include "informer/start_mark.hpp"
+#include "informer/http/http_client.hpp"
+#include "informer/lease/start_mark.hpp"
 
 namespace plimsoll::cli {
 

@@ -9,10 +9,10 @@
 #include "cli/arrivals.hpp"
 #include "cli/pace.hpp"
 #include "cli/pod_watcher.hpp"
-#include "sandbox/cluster_loader.hpp"
-#include "sandbox/machine_nodes.hpp"
-#include "sandbox/oracle.hpp"
-#include "sandbox/pod_rules.hpp"
+#include "sandbox/apiserver/cluster_loader.hpp"
+#include "sandbox/apiserver/pod_rules.hpp"
+#include "sandbox/kubelet/machine_nodes.hpp"
+#include "sandbox/kubelet/oracle.hpp"
 
 namespace plimsoll::cli {
 namespace {

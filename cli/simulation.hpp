@@ -14,9 +14,9 @@
 #include "cli/held_back.hpp"
 #include "cli/placements.hpp"
 #include "cli/wiring.hpp"
-#include "sandbox/api_server.hpp"
-#include "sandbox/kubelet.hpp"
-#include "sandbox/object_store.hpp"
+#include "sandbox/apiserver/api_server.hpp"
+#include "sandbox/apiserver/object_store.hpp"
+#include "sandbox/kubelet/kubelet.hpp"
 
 namespace plimsoll::cli {
 
@@ -53,7 +53,7 @@ struct SimulationResult {
   SchedulerStats scheduler;
 };
 
-// The oracle in place of NodeResourceTopologyMatch (sandbox/oracle.hpp), for load_modules.
+// The oracle in place of NodeResourceTopologyMatch (sandbox/kubelet/oracle.hpp), for load_modules.
 [[nodiscard]] std::span<const StaticModule> oracle_modules();
 
 // Progress: pods that arrived, that are bound, that were found unplaceable so far.

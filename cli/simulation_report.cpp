@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/table.hpp"
-#include "sandbox/amounts.hpp"
+#include "sandbox/machine/amounts.hpp"
 
 namespace plimsoll::cli {
 namespace {

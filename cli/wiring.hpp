@@ -19,9 +19,9 @@
 #include "framework/cycle/scheduler.hpp"
 #include "framework/runtime/modules.hpp"
 #include "framework/runtime/prepared_plugins.hpp"
-#include "informer/api_writer.hpp"
-#include "informer/http_client.hpp"
-#include "informer/informer.hpp"
+#include "informer/http/http_client.hpp"
+#include "informer/watch/informer.hpp"
+#include "informer/write/api_writer.hpp"
 
 namespace plimsoll::cli {
 
@@ -55,7 +55,7 @@ namespace plimsoll::cli {
 // other kinds that it rests on are.
 //
 // With or without: where the scheduler before it did not end well, what that one may still have
-// under way is made void before anything is decided (informer/binding_voider.hpp).
+// under way is made void before anything is decided (informer/write/binding_voider.hpp).
 class Session {
  public:
   enum class Mode {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <mutex>
 
-#include "informer/api_writer.hpp"
-#include "informer/credentials.hpp"
+#include "informer/http/credentials.hpp"
+#include "informer/write/api_writer.hpp"
 
 namespace plimsoll::bench {
 namespace {

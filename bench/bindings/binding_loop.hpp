@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bench/bindings/fleet.hpp"
-#include "informer/http_client.hpp"
-#include "informer/write_queue.hpp"
+#include "informer/http/http_client.hpp"
+#include "informer/write/write_queue.hpp"
 
 namespace plimsoll::bench {
 

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/bindings/fleet.hpp"
-#include "informer/credentials.hpp"
-#include "informer/http_client.hpp"
-#include "informer/protobuf_wire.hpp"
+#include "informer/http/credentials.hpp"
+#include "informer/http/http_client.hpp"
+#include "informer/wire/protobuf_wire.hpp"
 
 namespace plimsoll::bench {
 

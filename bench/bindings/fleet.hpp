@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "informer/kubeconfig.hpp"
+#include "informer/http/kubeconfig.hpp"
 #include "tests/kube/kube_fixture.hpp"
 
 namespace plimsoll::bench {

@@ -16,8 +16,8 @@
 #include "bench/bindings/process_meter.hpp"
 #include "bench/support/controller_pod.hpp"
 #include "framework/api/symbols.hpp"
-#include "informer/http_client.hpp"
-#include "informer/informer.hpp"
+#include "informer/http/http_client.hpp"
+#include "informer/watch/informer.hpp"
 #include "tests/kube/kube_fixture.hpp"
 
 namespace {

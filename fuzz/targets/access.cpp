@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "fuzz/target.hpp"
-#include "informer/exec_plugin.hpp"
-#include "informer/kubeconfig.hpp"
+#include "informer/http/exec_plugin.hpp"
+#include "informer/http/kubeconfig.hpp"
 
 namespace plimsoll::fuzz {
 namespace {

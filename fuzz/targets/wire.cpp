@@ -1,14 +1,14 @@
 // What comes from an API server, in JSON and in protobuf, in whatever pieces it comes: what is cut
 // out of it does not depend on the pieces.
 
-#include "informer/wire.hpp"
+#include "informer/wire/wire.hpp"
 
 #include <vector>
 
 #include "fuzz/target.hpp"
-#include "informer/http_client.hpp"
-#include "informer/pod_answer.hpp"
-#include "informer/protobuf_wire.hpp"
+#include "informer/http/http_client.hpp"
+#include "informer/wire/protobuf_wire.hpp"
+#include "informer/write/pod_answer.hpp"
 
 namespace plimsoll::fuzz {
 namespace {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/simulation_report.hpp"
-#include "sandbox/pod_rules.hpp"
+#include "sandbox/apiserver/pod_rules.hpp"
 #include "tests/sandbox/kubelet_options.hpp"
 
 namespace plimsoll::cli {

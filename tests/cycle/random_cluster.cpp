@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "sandbox/pod_fingerprint.hpp"
+#include "sandbox/kubelet/pod_fingerprint.hpp"
 
 namespace plimsoll::testing {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "sandbox/node_admission.hpp"
-#include "sandbox/pod_fingerprint.hpp"
-#include "sandbox/pod_status.hpp"
+#include "sandbox/kubelet/node_admission.hpp"
+#include "sandbox/kubelet/pod_fingerprint.hpp"
+#include "sandbox/kubelet/pod_status.hpp"
 #include "tests/kube/kube_objects.hpp"
 
 namespace plimsoll::test {

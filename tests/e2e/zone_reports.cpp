@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sandbox/pod_fingerprint.hpp"
+#include "sandbox/kubelet/pod_fingerprint.hpp"
 #include "tests/kube/kube_objects.hpp"
 
 namespace plimsoll::test {

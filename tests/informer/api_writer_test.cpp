@@ -1,7 +1,7 @@
 // Writes against a scripted API server: bodies, retries by kind of error, lost answers, separate
 // queues.
 
-#include "informer/api_writer.hpp"
+#include "informer/write/api_writer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

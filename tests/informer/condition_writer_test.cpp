@@ -1,7 +1,7 @@
 // Conditions against a scripted API server: the newest word wins, and none that is not true any
 // more.
 
-#include "informer/condition_writer.hpp"
+#include "informer/write/condition_writer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "informer/write_bodies.hpp"
+#include "informer/write/write_bodies.hpp"
 #include "tests/informer/http_fixture.hpp"
 #include "tests/informer/scripted_server.hpp"
 #include "tests/informer/writer_fixture.hpp"

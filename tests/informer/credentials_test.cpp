@@ -1,6 +1,6 @@
 // Credentials that change: token files that rotate, exec plugins, expiry, refusal.
 
-#include "informer/credentials.hpp"
+#include "informer/http/credentials.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <csignal>
 #include <thread>
 
-#include "informer/exec_plugin.hpp"
+#include "informer/http/exec_plugin.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace plimsoll::informer {

@@ -1,6 +1,6 @@
 // Events and their series: what is written when, on a clock of the test's own; and over HTTP.
 
-#include "informer/event_recorder.hpp"
+#include "informer/write/event_recorder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

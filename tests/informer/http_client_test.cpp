@@ -1,6 +1,6 @@
 // The HTTP client against a scripted server: answers, streams, failures, credentials, stopping.
 
-#include "informer/http_client.hpp"
+#include "informer/http/http_client.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string>
 
-#include "informer/http_client.hpp"
+#include "informer/http/http_client.hpp"
 
 namespace plimsoll::informer::test {
 

@@ -1,6 +1,6 @@
 // The informer end to end: a scripted API server on one side, the inbox on the other.
 
-#include "informer/informer.hpp"
+#include "informer/watch/informer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

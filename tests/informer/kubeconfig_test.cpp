@@ -1,7 +1,7 @@
 // Kubeconfig files and service accounts: every usual form, and a sentence for everything that is
 // wrong.
 
-#include "informer/kubeconfig.hpp"
+#include "informer/http/kubeconfig.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Leader election on a clock and a lease of the test's own: every way to come to lead, to go on
 // leading, and to stop.
 
-#include "informer/leader_elector.hpp"
+#include "informer/lease/leader_elector.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "framework/base/log.hpp"
-#include "informer/time_text.hpp"
+#include "informer/wire/time_text.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll::informer {

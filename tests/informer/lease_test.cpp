@@ -1,7 +1,7 @@
 // A Lease in a scripted API server: what is asked and sent, what answers mean, and an election over
 // HTTP with its fence.
 
-#include "informer/lease.hpp"
+#include "informer/lease/lease.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "informer/api_writer.hpp"
-#include "informer/leader_elector.hpp"
+#include "informer/lease/leader_elector.hpp"
+#include "informer/write/api_writer.hpp"
 #include "tests/informer/http_fixture.hpp"
 #include "tests/informer/scripted_server.hpp"
 

@@ -1,13 +1,13 @@
 // Lists and watch streams in protobuf: cut anywhere, cut off, damaged.
 
-#include "informer/protobuf_wire.hpp"
+#include "informer/wire/protobuf_wire.hpp"
 
 #include <gmock/gmock.h>
 
 #include <protozero/pbf_writer.hpp>
 #include <random>
 
-#include "informer/http_client.hpp"
+#include "informer/http/http_client.hpp"
 #include "tests/informer/protobuf_bytes.hpp"
 #include "tests/support/seed.hpp"
 

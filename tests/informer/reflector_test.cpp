@@ -1,7 +1,7 @@
 // The reflector against a scripted API server: what is delivered, in which order, and what is asked
 // for.
 
-#include "informer/reflector.hpp"
+#include "informer/watch/reflector.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The mark by which a scheduler without leader election knows how the one before it ended.
 
-#include "informer/start_mark.hpp"
+#include "informer/lease/start_mark.hpp"
 
 #include <gtest/gtest.h>
 

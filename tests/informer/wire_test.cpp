@@ -1,6 +1,6 @@
 // Framing and decoding of lists and watch streams, and what arbitrary bytes do to them.
 
-#include "informer/wire.hpp"
+#include "informer/wire/wire.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

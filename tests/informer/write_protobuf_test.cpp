@@ -1,7 +1,7 @@
 // Bodies in protobuf: every field where Kubernetes' generated.proto has it; and what becomes of
 // them at a server that only takes JSON.
 
-#include "informer/write_protobuf.hpp"
+#include "informer/write/write_protobuf.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The queue of writes by itself: what waits, what comes back, what is withdrawn.
 
-#include "informer/write_queue.hpp"
+#include "informer/write/write_queue.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

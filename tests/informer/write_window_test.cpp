@@ -1,6 +1,6 @@
 // The window of writes under way, in front of servers made of arithmetic, on a clock of their own.
 
-#include "informer/write_window.hpp"
+#include "informer/write/write_window.hpp"
 
 #include <gtest/gtest.h>
 

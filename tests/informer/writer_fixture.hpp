@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "informer/api_writer.hpp"
+#include "informer/write/api_writer.hpp"
 #include "tests/informer/http_fixture.hpp"
 #include "tests/informer/scripted_server.hpp"
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/cluster/inbox.hpp"
-#include "informer/informer.hpp"
+#include "informer/watch/informer.hpp"
 #include "tests/api/describe.hpp"
 #include "tests/kube/kube_objects.hpp"
 #include "tests/kube/kube_test.hpp"

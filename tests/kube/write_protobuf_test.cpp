@@ -7,8 +7,8 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
-#include "informer/api_writer.hpp"
-#include "informer/write_protobuf.hpp"
+#include "informer/write/api_writer.hpp"
+#include "informer/write/write_protobuf.hpp"
 #include "tests/kube/kube_objects.hpp"
 #include "tests/kube/kube_test.hpp"
 

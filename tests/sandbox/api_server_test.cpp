@@ -1,4 +1,4 @@
-#include "sandbox/api_server.hpp"
+#include "sandbox/apiserver/api_server.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

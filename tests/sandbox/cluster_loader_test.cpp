@@ -1,4 +1,4 @@
-#include "sandbox/cluster_loader.hpp"
+#include "sandbox/apiserver/cluster_loader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "sandbox/hwloc_reader.hpp"
+#include "sandbox/machine/hwloc_reader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "sandbox/kubelet.hpp"
+#include "sandbox/kubelet/kubelet.hpp"
 
 namespace plimsoll::sandbox {
 

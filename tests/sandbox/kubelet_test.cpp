@@ -1,12 +1,12 @@
-#include "sandbox/kubelet.hpp"
+#include "sandbox/kubelet/kubelet.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "sandbox/pod_fingerprint.hpp"
-#include "sandbox/pod_rules.hpp"
+#include "sandbox/apiserver/pod_rules.hpp"
+#include "sandbox/kubelet/pod_fingerprint.hpp"
 #include "tests/sandbox/kubelet_options.hpp"
 
 namespace plimsoll::sandbox {

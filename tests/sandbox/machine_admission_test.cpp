@@ -8,11 +8,11 @@
 
 #include "plugins/topology/kubelet/admit.hpp"
 #include "plugins/topology/kubelet/facts.hpp"
-#include "sandbox/machine_description.hpp"
-#include "sandbox/node_admission.hpp"
-#include "sandbox/node_kind.hpp"
-#include "sandbox/pod_demand_of.hpp"
-#include "sandbox/pod_rules.hpp"
+#include "sandbox/apiserver/pod_rules.hpp"
+#include "sandbox/kubelet/node_admission.hpp"
+#include "sandbox/kubelet/node_kind.hpp"
+#include "sandbox/kubelet/pod_demand_of.hpp"
+#include "sandbox/machine/machine_description.hpp"
 #include "tests/sandbox/units.hpp"
 #include "tests/support/seed.hpp"
 

@@ -1,4 +1,4 @@
-#include "sandbox/machine_description.hpp"
+#include "sandbox/machine/machine_description.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "plugins/topology/kubelet/facts.hpp"
-#include "sandbox/machine_nodes.hpp"
-#include "sandbox/node_kind.hpp"
+#include "sandbox/kubelet/machine_nodes.hpp"
+#include "sandbox/kubelet/node_kind.hpp"
 #include "tests/sandbox/units.hpp"
 
 namespace plimsoll::sandbox {

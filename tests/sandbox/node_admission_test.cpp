@@ -1,10 +1,10 @@
-#include "sandbox/node_admission.hpp"
+#include "sandbox/kubelet/node_admission.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "sandbox/pod_fingerprint.hpp"
+#include "sandbox/kubelet/pod_fingerprint.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -1,4 +1,4 @@
-#include "sandbox/object_store.hpp"
+#include "sandbox/apiserver/object_store.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

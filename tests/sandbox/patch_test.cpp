@@ -1,11 +1,11 @@
-#include "sandbox/patch.hpp"
+#include "sandbox/apiserver/patch.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "sandbox/kinds.hpp"
-#include "sandbox/pod_rules.hpp"
+#include "sandbox/apiserver/kinds.hpp"
+#include "sandbox/apiserver/pod_rules.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -9,9 +9,9 @@
 #include <set>
 
 #include "config/manifest.hpp"
-#include "sandbox/cluster_loader.hpp"
-#include "sandbox/kubelet.hpp"
-#include "sandbox/pod_rules.hpp"
+#include "sandbox/apiserver/cluster_loader.hpp"
+#include "sandbox/apiserver/pod_rules.hpp"
+#include "sandbox/kubelet/kubelet.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

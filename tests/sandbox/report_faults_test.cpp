@@ -7,9 +7,9 @@
 #include <set>
 #include <thread>
 
-#include "sandbox/kubelet.hpp"
-#include "sandbox/pod_fingerprint.hpp"
-#include "sandbox/pod_rules.hpp"
+#include "sandbox/apiserver/pod_rules.hpp"
+#include "sandbox/kubelet/kubelet.hpp"
+#include "sandbox/kubelet/pod_fingerprint.hpp"
 #include "tests/sandbox/kubelet_options.hpp"
 
 namespace plimsoll::sandbox {

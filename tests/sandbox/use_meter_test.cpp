@@ -1,11 +1,11 @@
-#include "sandbox/use_meter.hpp"
+#include "sandbox/kubelet/use_meter.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
-#include "sandbox/dice.hpp"
+#include "sandbox/kubelet/dice.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -1,0 +1,124 @@
+#include "informer/lease/lease.hpp"
+
+#include <future>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "framework/base/json_field.hpp"
+
+namespace plimsoll::informer {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+// The client ends a request in time by itself, unless its thread is held up.
+constexpr milliseconds kSlack{250};
+
+std::int64_t number_at(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+void put(const LeaseRecord& record, json& lease) {
+  json& spec = lease["spec"];
+  if (!spec.is_object()) spec = json::object();
+  spec["holderIdentity"] = record.holder;
+  spec["leaseDurationSeconds"] = record.duration_seconds;
+  spec["acquireTime"] = record.acquire_time;
+  spec["renewTime"] = record.renew_time;
+  spec["leaseTransitions"] = record.transitions;
+}
+
+LeaseRecord record_in(const json& lease) {
+  const auto spec = lease.find("spec");
+  if (spec == lease.end() || !spec->is_object()) return {};
+  return {text_at(*spec, "holderIdentity"), number_at(*spec, "leaseDurationSeconds"),
+          text_at(*spec, "acquireTime"), text_at(*spec, "renewTime"),
+          number_at(*spec, "leaseTransitions")};
+}
+
+}  // namespace
+
+struct ApiServerLease::Impl {
+  HttpClient& client;
+  std::string ns;
+  std::string name;
+  json last;  // the object as the server had it last; null: not known
+
+  [[nodiscard]] std::string collection() const {
+    return "/apis/coordination.k8s.io/v1/namespaces/" + url_encode(ns) + "/leases";
+  }
+  [[nodiscard]] std::string path() const { return collection() + "/" + url_encode(name); }
+
+  // Sends, waits, and keeps the object that was answered. An answer that comes after its time is
+  // nobody's: the leader has its own deadline to keep, whatever keeps the client.
+  Result<void> exchange(const char* verb, HttpRequest request) {
+    const std::string what = std::string(verb) + " lease " + ns + "/" + name;
+    const milliseconds patience = request.timeout + kSlack;
+    const auto promise = std::make_shared<std::promise<Result<HttpResponse>>>();
+    HttpHandlers handlers;
+    handlers.on_done = [promise](Result<HttpResponse> result) {
+      promise->set_value(std::move(result));
+    };
+    auto answered = promise->get_future();
+    const auto id = client.submit(std::move(request), std::move(handlers));
+    if (answered.wait_for(patience) != std::future_status::ready) {
+      client.cancel(id);
+      return fail(ErrorCode::kUnavailable, what + ": no answer in " +
+                                               std::to_string(patience.count()) +
+                                               " ms, nor did the request end");
+    }
+    const Result<HttpResponse> result = answered.get();
+    if (!result) return fail(result.error().within(what));
+    if (!result->ok()) return fail(response_error(what, *result));
+    json answer = json::parse(result->body, nullptr, false);
+    if (!answer.is_object() || !answer.contains("metadata")) {
+      return fail(ErrorCode::kUnavailable, what + ": the API server's answer is no lease");
+    }
+    last = std::move(answer);
+    return {};
+  }
+};
+
+ApiServerLease::ApiServerLease(HttpClient& client, std::string ns, std::string name)
+    : impl_(new Impl{client, std::move(ns), std::move(name), {}}) {}
+
+ApiServerLease::~ApiServerLease() = default;
+
+Result<LeaseRecord> ApiServerLease::get(milliseconds timeout) {
+  HttpRequest request;
+  request.path = impl_->path();
+  request.timeout = timeout;
+  if (auto done = impl_->exchange("reading", std::move(request)); !done) return fail(done.error());
+  return record_in(impl_->last);
+}
+
+Result<void> ApiServerLease::create(const LeaseRecord& record, milliseconds timeout) {
+  json lease = {{"apiVersion", "coordination.k8s.io/v1"},
+                {"kind", "Lease"},
+                {"metadata", {{"namespace", impl_->ns}, {"name", impl_->name}}}};
+  put(record, lease);
+  HttpRequest request;
+  request.method = "POST";
+  request.path = impl_->collection();
+  request.body = lease.dump();
+  request.timeout = timeout;
+  return impl_->exchange("creating", std::move(request));
+}
+
+Result<void> ApiServerLease::update(const LeaseRecord& record, milliseconds timeout) {
+  if (impl_->last.is_null()) {
+    return fail(ErrorCode::kInternal, "a lease is replaced that was never read");
+  }
+  json lease = impl_->last;
+  put(record, lease);
+  HttpRequest request;
+  request.method = "PUT";
+  request.path = impl_->path();
+  request.body = lease.dump();
+  request.timeout = timeout;
+  return impl_->exchange("renewing", std::move(request));
+}
+
+}  // namespace plimsoll::informer

@@ -1,0 +1,78 @@
+#include "informer/lease/start_mark.hpp"
+
+#include <utility>
+
+#include "framework/base/log.hpp"
+#include "informer/wire/time_text.hpp"
+
+namespace plimsoll::informer {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{2'000};
+constexpr std::chrono::milliseconds kPause{500};
+
+bool may_pass(ErrorCode code) {
+  return code == ErrorCode::kUnavailable || code == ErrorCode::kThrottled ||
+         code == ErrorCode::kCancelled || code == ErrorCode::kInternal;
+}
+
+}  // namespace
+
+StartMark::StartMark(LeaseStore& store, std::string identity, std::string lease,
+                     ElectionClock& clock)
+    : store_(store), identity_(std::move(identity)), lease_(std::move(lease)), clock_(clock) {}
+
+std::optional<bool> StartMark::take(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    switch (try_take()) {
+      case Try::kTaken:
+        return released_;
+      case Try::kImpossible:
+        log_warn(
+            "the mark of a clean stop cannot be kept: every start is as after a crash, and touches "
+            "all pods that wait (deploy/rbac.yaml)",
+            {{"lease", lease_}, {"error", error_}});
+        return false;
+      case Try::kAgain:
+        break;
+    }
+    if (!clock_.sleep_until(clock_.now() + kPause, stop)) break;
+  }
+  return std::nullopt;
+}
+
+StartMark::Try StartMark::try_take() {
+  const auto current = store_.get(kPatience);
+  if (!current && current.error().code == ErrorCode::kNotFound) {
+    released_ = false;
+    return written(store_.create(record(0), kPatience));
+  }
+  if (!current) return written(fail(current.error()));
+  // A write whose answer was lost: `released_` is of before.
+  if (current->holder == identity_) return Try::kTaken;
+  released_ = current->holder.empty();
+  return written(store_.update(record(current->transitions + 1), kPatience));
+}
+
+StartMark::Try StartMark::written(const Result<void>& done) {
+  if (done) return Try::kTaken;
+  error_ = done.error().message;
+  const ErrorCode code = done.error().code;
+  return may_pass(code) || code == ErrorCode::kConflict ? Try::kAgain : Try::kImpossible;
+}
+
+Result<void> StartMark::release() {
+  const auto current = store_.get(kPatience);
+  if (!current) return fail(current.error());
+  if (current->holder != identity_) return {};
+  LeaseRecord released = record(current->transitions);
+  released.holder.clear();
+  return store_.update(released, kPatience);
+}
+
+LeaseRecord StartMark::record(std::int64_t transitions) const {
+  const std::string now = time_text(clock_.wall_now(), true);
+  return {identity_, 1, now, now, transitions};
+}
+
+}  // namespace plimsoll::informer

@@ -1,0 +1,127 @@
+#include "informer/write/condition_writer.hpp"
+
+#include <utility>
+
+#include "informer/write/pod_answer.hpp"
+#include "informer/write/write_bodies.hpp"
+#include "informer/write/write_protobuf.hpp"
+
+namespace plimsoll::informer {
+namespace {
+
+// A pod that changes faster than its condition can be written: so many times, then never mind.
+constexpr int kMaxConflicts = 5;
+
+// Only equals replace one another: a patch that leaves the nomination alone must not swallow one
+// that changes it.
+std::string condition_key(const std::string& uid, bool set_nominated) {
+  return uid + (set_nominated ? "+" : "-");
+}
+
+}  // namespace
+
+void ConditionWriter::write(ConditionPatch patch, ApiWriter::Done done) {
+  auto write = std::make_shared<Write>();
+  write->what = (patch.reason.empty() ? "writing the nominated node of pod "
+                                      : "writing the PodScheduled condition of pod ") +
+                patch.ns + "/" + patch.name;
+  write->key = condition_key(patch.uid, patch.set_nominated);
+  // It overtakes the plain ones; an older condition must not follow it.
+  if (patch.set_nominated && !patch.reason.empty()) supersede(condition_key(patch.uid, false));
+  write->patch = std::move(patch);
+  write->done = std::move(done);
+  {
+    const std::lock_guard lock(mutex_);
+    Newest& newest = newest_[write->key];
+    newest.serial = write->serial = ++last_serial_;
+    ++newest.open;
+  }
+  send(write);
+}
+
+void ConditionWriter::end(Write& write, Result<void> result) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = newest_.find(write.key);
+    if (--found->second.open == 0) newest_.erase(found);
+  }
+  if (write.done) write.done(std::move(result));
+}
+
+bool ConditionWriter::is_newest(const Write& write) {
+  const std::lock_guard lock(mutex_);
+  return newest_.find(write.key)->second.serial == write.serial;
+}
+
+void ConditionWriter::send(const WriteRef& write) {
+  auto job = std::make_shared<WriteJob>();
+  job->what = write->what;
+  job->request.method = "PATCH";
+  job->request.path = pod_path(write->patch.ns, write->patch.name) + "/status";
+  job->request.content_type = "application/strategic-merge-patch+json";
+  job->request.body = condition_body(write->patch, std::chrono::system_clock::now());
+  // The answer is the whole pod; only its status counts.
+  if (queue_->protobuf()) job->request.accept = kAcceptProtobuf;
+  job->request.timeout = queue_->options().timeout;
+  job->merge = write->key;
+  job->urgent = write->patch.set_nominated;  // room on a node depends on it, in other replicas too
+  job->definite =
+      answers_write;  // a server that is away for a minute must not cost a pod its reason
+  job->aged = write->conflicts > 0;
+  job->superseded = [self = shared_from_this(), write] { return !self->is_newest(*write); };
+  job->done = [self = shared_from_this(), write](const Result<HttpResponse>& result) {
+    if (!result) return self->end(*write, fail(result.error()));
+    if (result->ok()) return self->end(*write, {});
+    Error error = response_error(write->what, *result);
+    if (result->status != 409) return self->end(*write, fail(std::move(error)));
+    if (!self->is_newest(*write)) return self->end(*write, {});
+    if (++write->conflicts > kMaxConflicts) return self->end(*write, fail(std::move(error)));
+    self->renew(write);
+  };
+  queue_->add(WriteClass::kStatus, std::move(job));
+}
+
+// The pod is not as it was when the patch was asked for. Does the patch still hold?
+void ConditionWriter::renew(const WriteRef& write) {
+  auto job = std::make_shared<WriteJob>();
+  job->what = write->what;
+  job->urgent = write->patch.set_nominated;
+  job->request.path = pod_path(write->patch.ns, write->patch.name);
+  job->request.timeout = queue_->options().timeout;
+  job->definite = answers_write;
+  job->superseded = [self = shared_from_this(), write] { return !self->is_newest(*write); };
+  job->done = [self = shared_from_this(), write](const Result<HttpResponse>& result) {
+    if (!result) return self->end(*write, fail(result.error()));
+    if (result->status == 404 || !self->is_newest(*write)) return self->end(*write, {});
+    if (!result->ok()) return self->end(*write, fail(response_error(write->what, *result)));
+    const auto pod = read_pod_answer(result->body);
+    if (!pod || pod->resource_version.empty()) {
+      return self->end(*write, fail(ErrorCode::kUnavailable,
+                                    write->what + ": the API server's answer is no pod"));
+    }
+    const bool still_true = pod->uid == write->patch.uid && pod->node.empty();
+    if (!still_true) return self->end(*write, {});
+    write->patch.resource_version = pod->resource_version;
+    self->send(write);
+  };
+  queue_->add(WriteClass::kStatus, std::move(job));
+}
+
+void ConditionWriter::drop(const std::string& uid) {
+  for (const bool set_nominated : {false, true}) supersede(condition_key(uid, set_nominated));
+}
+
+// What waits with this key hears success, and what is under way is not tried again.
+void ConditionWriter::supersede(const std::string& key) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = newest_.find(key);
+    if (found == newest_.end()) return;
+    found->second.serial = ++last_serial_;
+  }
+  if (const auto done = queue_->withdraw(WriteClass::kStatus, key)) {
+    done(HttpResponse{200, {}, {}, {}});
+  }
+}
+
+}  // namespace plimsoll::informer

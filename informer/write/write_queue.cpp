@@ -1,0 +1,339 @@
+#include "informer/write/write_queue.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "framework/base/log.hpp"
+#include "informer/http/http_transfer.hpp"
+
+namespace plimsoll::informer {
+
+using std::chrono::milliseconds;
+
+bool answers_write(const HttpResponse& response) {
+  return response.ok() || (response.status >= 400 && response.status < 500 &&
+                           response.status != 408 && response.status != 429);
+}
+
+WriteQueue::WriteQueue(HttpClient& binds, HttpClient& others, WriteOptions options)
+    : options_(std::move(options)), protobuf_(options_.protobuf) {
+  for (std::size_t i = 0; i < kWriteClasses; ++i) {
+    lanes_[i].client = static_cast<WriteClass>(i) == WriteClass::kBind ? &binds : &others;
+    lanes_[i].window =
+        WriteWindow({options_.least_in_flight, options_.first_in_flight, options_.in_flight[i]});
+  }
+}
+
+void WriteQueue::add(WriteClass write_class, WriteJobRef job) {
+  Lane& into = lane(write_class);
+  WriteJobRef replaced;
+  bool dropped = false;
+  bool refused = false;
+  {
+    const std::lock_guard lock(mutex_);
+    refused = stopped_;
+    if (!stopped_ && write_class == WriteClass::kEvent &&
+        into.queue.size() + into.given_way >= options_.event_queue) {
+      dropped = true;
+    } else if (!stopped_) {
+      replaced = enqueue(into, job);
+    }
+  }
+  if (refused) {
+    if (job->done) job->done(fail(ErrorCode::kCancelled, job->what + ": the writer is stopped"));
+  } else if (dropped) {
+    stats_.events_dropped.fetch_add(1, std::memory_order_relaxed);
+    if (job->done) job->done(fail(ErrorCode::kThrottled, job->what + ": the queue is full"));
+  } else {
+    if (replaced != nullptr && replaced->done) replaced->done(HttpResponse{200, {}, {}, {}});
+    pump(write_class);
+  }
+}
+
+// Returns the job that need not be carried out any more, if any: `job` itself, which then holds
+// what was waiting in the place that it took (or is older than that). Called with mutex_ held.
+WriteJobRef WriteQueue::enqueue(Lane& into, const WriteJobRef& job) {
+  if (!job->merge.empty()) {
+    const auto [at, fresh] = into.mergeable.try_emplace(job->merge, job);
+    if (!fresh) {
+      if (!job->aged) std::swap(*at->second, *job);
+      return job;
+    }
+  }
+  into.line_of(*job).push_back(job);
+  return nullptr;
+}
+
+WriteJob::Answer WriteQueue::withdraw(WriteClass write_class, const std::string& merge) {
+  const std::lock_guard lock(mutex_);
+  auto waiting = lane(write_class).mergeable.extract(merge);
+  if (waiting.empty()) return nullptr;
+  waiting.mapped()->dropped = true;
+  return std::exchange(waiting.mapped()->done, nullptr);
+}
+
+// Sends what may be sent.
+void WriteQueue::pump(WriteClass write_class) {
+  Lane& from = lane(write_class);
+  while (true) {
+    WriteJobRef job;
+    {
+      const std::lock_guard lock(mutex_);
+      std::deque<WriteJobRef>& line = from.next_line();
+      if (stopped_ || line.empty() || from.under_way >= from.window.size()) return;
+      job = std::move(line.front());
+      line.pop_front();
+      if (job->dropped) {
+        changed_.notify_all();  // it may have been the last one
+        continue;
+      }
+      // A job that comes back is not found by its key: what is there may be a newer one.
+      const auto found = from.mergeable.find(job->merge);
+      if (found != from.mergeable.end() && found->second == job) from.mergeable.erase(found);
+      ++from.under_way;
+    }
+    if (auto result = end_unsent(*job)) {
+      end(write_class, *job, std::move(*result));
+    } else {
+      transmit(write_class, job);
+    }
+  }
+}
+
+// How long a try may last from here on; zero: it must not be sent.
+milliseconds WriteQueue::allowed_time(const WriteJob& job) const {
+  if (options_.fence == nullptr || job.request.method == "GET") return milliseconds::max();
+  return std::chrono::duration_cast<milliseconds>(options_.fence->allowance());
+}
+
+// How a job ends that must not, or need not, be sent now; nothing: it is to be sent.
+std::optional<Result<HttpResponse>> WriteQueue::end_unsent(const WriteJob& job) const {
+  if (job.tries + job.throttled > 0 && job.superseded && job.superseded()) {
+    return HttpResponse{200, {}, {}, {}};
+  }
+  if (allowed_time(job) > milliseconds::zero()) return std::nullopt;
+  return Result<HttpResponse>(fail(ErrorCode::kCancelled, "this replica does not lead"));
+}
+
+void WriteQueue::transmit(WriteClass write_class, const WriteJobRef& job) {
+  const milliseconds allowed = allowed_time(*job);
+  if (allowed == milliseconds::zero()) {
+    return finish(write_class, *job, fail(ErrorCode::kCancelled, "this replica does not lead"));
+  }
+  ++job->tries;
+  job->sent = std::chrono::steady_clock::now();
+  HttpRequest request = job->request;
+  request.timeout = std::min(request.timeout, allowed);
+  // Asked once more when it is really sent: it may have to wait for a credential, or be sent twice.
+  if (request.method != "GET") request.fence = options_.fence;
+  HttpHandlers handlers;
+  handlers.on_done = [self = shared_from_this(), write_class, job](Result<HttpResponse> result) {
+    self->answered(write_class, job, std::move(result));
+  };
+  lane(write_class).client->submit(std::move(request), std::move(handlers));
+}
+
+void WriteQueue::answered(WriteClass write_class, const WriteJobRef& job,
+                          Result<HttpResponse> result) {
+  note_end(write_class, *job, result);
+  if (turn_to_json(*job, result)) return transmit(write_class, job);
+  const auto delay = retry_delay(write_class, *job, result);
+  if (delay && job->superseded && job->superseded()) {
+    result = HttpResponse{200, {}, {}, {}};
+  } else if (delay && repeat_after(*delay, write_class, job)) {
+    return;
+  }
+  finish(write_class, *job, std::move(result));
+}
+
+// What the try says about how much the server can take.
+void WriteQueue::note_end(WriteClass write_class, const WriteJob& job,
+                          const Result<HttpResponse>& result) {
+  if (!result && result.error().code == ErrorCode::kCancelled) return;
+  TryEnd how = TryEnd::kAnswered;
+  if (!result || result->status >= 500 || result->status == 408) how = TryEnd::kFailed;
+  if (result && result->status == 429) how = TryEnd::kThrottled;
+  const std::lock_guard lock(mutex_);
+  Lane& of = lane(write_class);
+  of.window.ended(how, job.sent, std::chrono::steady_clock::now(), of.waiting() > 0);
+}
+
+WriteLoad WriteQueue::load(WriteClass write_class) const {
+  const std::lock_guard lock(mutex_);
+  const Lane& of = lanes_[static_cast<std::size_t>(write_class)];
+  return {of.window.size(), of.under_way, of.waiting() + of.given_way};
+}
+
+// 415: the server does not read the body's encoding; nothing was carried out.
+bool WriteQueue::turn_to_json(WriteJob& job, const Result<HttpResponse>& result) {
+  if (!result || result->status != 415 || !job.as_json) return false;
+  if (protobuf_.exchange(false)) {
+    log_info("the API server does not take protobuf; writing JSON", {{"write", job.what}});
+  }
+  job.request.body = std::exchange(job.as_json, nullptr)();
+  job.request.content_type = job.request.accept = "application/json";
+  --job.tries;
+  return true;
+}
+
+// What is tried for ever or waits for long gives its place up while it waits, lest a few of them
+// stop all others.
+bool WriteQueue::gives_way(WriteClass write_class, const WriteJob& job) const {
+  return write_class == WriteClass::kEvent ||
+         (job.definite != nullptr && job.tries + job.throttled >= options_.tries);
+}
+
+// Sends the job once more after a while; false if the queue is stopped.
+bool WriteQueue::repeat_after(milliseconds delay, WriteClass write_class, const WriteJobRef& job) {
+  Lane& from = lane(write_class);
+  const bool without_place = gives_way(write_class, *job);
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return false;
+    from.retrying.insert(job);
+    if (without_place) {
+      --from.under_way;
+      ++from.given_way;
+    }
+  }
+  stats_.retried[static_cast<std::size_t>(write_class)].fetch_add(1, std::memory_order_relaxed);
+  from.client->after(delay, [self = shared_from_this(), write_class, job, without_place] {
+    Lane& to = self->lane(write_class);
+    {
+      const std::lock_guard lock(self->mutex_);
+      if (to.retrying.erase(job) == 0) return;  // given up by stop()
+      if (without_place) {
+        --to.given_way;
+        to.line_of(*job).push_back(job);
+      }
+    }
+    if (without_place) {
+      self->pump(write_class);
+    } else if (auto result = self->end_unsent(*job)) {
+      self->finish(write_class, *job, std::move(*result));
+    } else {
+      self->transmit(write_class, job);
+    }
+  });
+  if (without_place) pump(write_class);
+  return true;
+}
+
+// Counts what the answer says about the job.
+bool WriteQueue::worth_repeating(WriteClass write_class, WriteJob& job,
+                                 const Result<HttpResponse>& result) const {
+  if (!result && result.error().code == ErrorCode::kCancelled) return false;
+  const int status = result ? result->status : 0;
+  if (status == 429 && write_class != WriteClass::kEvent) {
+    --job.tries;
+    return ++job.throttled < options_.throttled_tries || job.definite != nullptr;
+  }
+  if (job.definite != nullptr) {
+    if (result && job.definite(*result)) return false;
+    job.uncertain = true;
+    return true;
+  }
+  const bool trouble = result ? status == 500 || status == 502 || status == 503 || status == 504
+                              : result.error().code == ErrorCode::kUnavailable;
+  if (write_class == WriteClass::kEvent) {
+    return (trouble || status == 429) && job.tries < options_.event_tries;
+  }
+  return trouble && job.tries < options_.tries;
+}
+
+// How long to wait before the next try; nothing if this answer is final.
+std::optional<milliseconds> WriteQueue::retry_delay(WriteClass write_class, WriteJob& job,
+                                                    const Result<HttpResponse>& result) {
+  if (!worth_repeating(write_class, job, result)) return {};
+  if (write_class == WriteClass::kEvent) {
+    return options_.event_delay + jitter(options_.event_delay / 4);
+  }
+  if (job.definite != nullptr && job.tries + job.throttled == options_.tries) {
+    // One line a bind; conditions come by the thousand when the server is away.
+    const LogLevel level = job.merge.empty() ? LogLevel::kWarn : LogLevel::kDebug;
+    if (log_enabled(level))
+      log_write(level, "no definite answer yet; trying on until there is one",
+                {{"write", job.what},
+                 {"error", result ? "the API server answered " + std::to_string(result->status)
+                                  : result.error().message}});
+  }
+  const auto asked = result ? retry_after(*result) : std::nullopt;
+  job.delay =
+      job.delay.count() == 0 ? options_.first_delay : std::min(job.delay * 2, options_.max_delay);
+  return std::max(job.delay + jitter(job.delay / 2),
+                  std::min(asked.value_or(milliseconds(0)), options_.max_retry_after));
+}
+
+milliseconds WriteQueue::jitter(milliseconds most) {
+  const std::lock_guard lock(mutex_);
+  return milliseconds(std::uniform_int_distribution<milliseconds::rep>(0, most.count())(random_));
+}
+
+void WriteQueue::finish(WriteClass write_class, WriteJob& job, Result<HttpResponse> result) {
+  end(write_class, job, std::move(result));
+  pump(write_class);
+}
+
+// As finish(), for a caller that goes on with the queue by itself.
+void WriteQueue::end(WriteClass write_class, WriteJob& job, Result<HttpResponse> result) {
+  const auto index = static_cast<std::size_t>(write_class);
+  if (job.request.method != "GET") {  // a look that a write needed is none
+    (result && result->ok() ? stats_.done : stats_.failed)[index].fetch_add(
+        1, std::memory_order_relaxed);
+  }
+  if (!result) result = fail(result.error().within(job.what));
+  // The place is given back afterwards, so that drain() sees no gap before what `done` asks for.
+  guarded("the end of a write", [&] {
+    if (job.done) job.done(std::move(result));
+  });
+  {
+    const std::lock_guard lock(mutex_);
+    --lanes_[index].under_way;
+  }
+  changed_.notify_all();
+}
+
+bool WriteQueue::idle(std::initializer_list<WriteClass> classes) {
+  return std::all_of(classes.begin(), classes.end(),
+                     [this](WriteClass each) { return lane(each).empty(); });
+}
+
+bool WriteQueue::is_empty() {
+  const std::lock_guard lock(mutex_);
+  return idle({WriteClass::kBind, WriteClass::kStatus, WriteClass::kEvent, WriteClass::kOther});
+}
+
+bool WriteQueue::drain(milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  const auto drained = [this] {
+    return idle({WriteClass::kStatus, WriteClass::kEvent, WriteClass::kOther});
+  };
+  changed_.wait_for(lock, timeout, [&] { return stopped_ || drained(); });
+  return drained();
+}
+
+void WriteQueue::stop() {
+  std::vector<WriteJobRef> given_up;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    stopped_ = true;
+    for (Lane& each : lanes_) {
+      given_up.insert(given_up.end(), each.urgent.begin(), each.urgent.end());
+      given_up.insert(given_up.end(), each.queue.begin(), each.queue.end());
+      given_up.insert(given_up.end(), each.retrying.begin(), each.retrying.end());
+      each.urgent.clear();
+      each.queue.clear();
+      each.mergeable.clear();
+      each.retrying.clear();
+      each.given_way = 0;
+    }
+  }
+  changed_.notify_all();
+  for (const WriteJobRef& job : given_up) {
+    if (job->done) job->done(fail(ErrorCode::kCancelled, job->what + ": the writer was stopped"));
+  }
+}
+
+}  // namespace plimsoll::informer

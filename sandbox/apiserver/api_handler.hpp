@@ -1,0 +1,144 @@
+#pragma once
+// Turns one API request into its answer: routes, verbs, subresources. No sockets.
+//
+// Any thread may call; nothing blocks. A watch is answered with a plan that the server carries out.
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "sandbox/apiserver/object_store.hpp"
+
+namespace plimsoll::sandbox {
+
+struct ApiRequest {
+  std::string method;  // "GET", "POST", ...
+  std::string target;  // path and query as they came
+  std::string content_type;
+  std::string body;
+};
+
+struct ApiResponse {
+  int code = 200;
+  std::string body;
+  std::string content_type = "application/json";
+  int retry_after_seconds = 0;
+};
+
+// What a request asks for, read from its method and target alone.
+struct Route {
+  enum class Area { kResource, kHealth, kVersion, kDiscovery, kUnknown };
+  Area area = Area::kUnknown;
+  std::string verb;  // get, list, watch, create, update, patch, delete, deletecollection
+  std::string group;
+  std::string version;
+  std::string plural;
+  std::string ns;
+  std::string name;
+  std::string subresource;
+  std::string path;
+  std::map<std::string, std::string> query;
+
+  // "pods", "pods/binding": how counters and fault rules name it.
+  [[nodiscard]] std::string resource_and_subresource() const;
+};
+
+// Percent-decodes and splits. Anything outside /api and /apis is kHealth, kVersion or kUnknown.
+[[nodiscard]] Route parse_route(std::string_view method, std::string_view target);
+
+// Which objects a list or watch is about.
+struct Selection {
+  std::string ns;  // "" for all
+  LabelSelector labels;
+  FieldSelector fields;
+  [[nodiscard]] bool matches(const StoredObject& object) const;
+};
+
+// A kind as one request addresses it.
+struct Endpoint {
+  KindInfo kind;            // as stored
+  std::string api_version;  // as asked for
+  // The object's text in the asked version; `version` replaces the resourceVersion when not 0.
+  [[nodiscard]] std::string render(const StoredObject& object, std::uint64_t version = 0) const;
+};
+
+// A watch to be carried out.
+struct WatchPlan {
+  Endpoint endpoint;
+  Selection selection;
+  std::uint64_t from = 0;           // events after this version
+  std::vector<ObjectPtr> initial;   // sent first, as ADDED
+  bool initial_events_end = false;  // then the bookmark that ends a streaming list
+  bool bookmarks = false;
+  std::chrono::seconds timeout{0};
+};
+
+struct HandlerOptions {
+  // Streaming lists (WatchList). Off: sendInitialEvents is refused as by an older server.
+  bool watch_list = true;
+  // Deleting a bound pod with a grace period only marks it; the kubelet, or the server when the
+  // grace period is over, removes it. Off: it goes at once.
+  bool graceful_pod_deletion = false;
+};
+
+class ApiHandler {
+ public:
+  // The store must outlive the handler.
+  ApiHandler(ObjectStore& store, HandlerOptions options);
+  ~ApiHandler();
+
+  [[nodiscard]] std::variant<ApiResponse, WatchPlan> handle(const Route& route,
+                                                            const ApiRequest& request);
+
+  // A failure as a response: the Status object, or the plain 404 of an unknown path.
+  [[nodiscard]] static ApiResponse failure(const ApiStatus& status);
+
+  // The pods whose grace period began with this request; the server removes them when it is over.
+  struct PendingRemoval {
+    ObjectKey pod;
+    std::string uid;
+    std::chrono::seconds grace{0};
+  };
+  [[nodiscard]] std::vector<PendingRemoval> take_pending_removals();
+
+ private:
+  struct ListPages;
+
+  [[nodiscard]] ApiResult<Endpoint> resolve(const Route& route, bool may_create);
+  [[nodiscard]] ApiResult<ApiResponse> dispatch(const Endpoint& endpoint, const Route& route,
+                                                const ApiRequest& request);
+  [[nodiscard]] ApiResult<WatchPlan> plan_watch(const Endpoint& endpoint, const Route& route) const;
+  [[nodiscard]] ApiResult<Selection> selection_of(const Endpoint& endpoint,
+                                                  const Route& route) const;
+  [[nodiscard]] ApiResult<ApiResponse> list(const Endpoint& endpoint, const Route& route);
+  [[nodiscard]] ApiResult<ApiResponse> create(const Endpoint& endpoint, const Route& route,
+                                              nlohmann::json object);
+  [[nodiscard]] ApiResult<ApiResponse> bind(const Route& route, const nlohmann::json& binding);
+  [[nodiscard]] ApiResult<ApiResponse> update(const Endpoint& endpoint, const Route& route,
+                                              const nlohmann::json& object);
+  [[nodiscard]] ApiResult<ApiResponse> patch(const Endpoint& endpoint, const Route& route,
+                                             const ApiRequest& request,
+                                             const nlohmann::json& patch);
+  [[nodiscard]] ApiResult<ApiResponse> remove(const Endpoint& endpoint, const Route& route,
+                                              const nlohmann::json& options);
+  [[nodiscard]] ApiResult<ApiResponse> remove_pod_gracefully(const Endpoint& endpoint,
+                                                             const Route& route,
+                                                             const Preconditions& preconditions,
+                                                             const nlohmann::json& options);
+  [[nodiscard]] ApiResult<ApiResponse> remove_collection(const Endpoint& endpoint,
+                                                         const Route& route);
+  [[nodiscard]] ApiResponse discovery(const Route& route) const;
+  void ensure_namespace(const std::string& name);
+
+  ObjectStore& store_;
+  HandlerOptions options_;
+  std::unique_ptr<ListPages> pages_;
+};
+
+}  // namespace plimsoll::sandbox

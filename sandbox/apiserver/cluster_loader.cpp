@@ -1,0 +1,144 @@
+#include "sandbox/apiserver/cluster_loader.hpp"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "framework/base/json_field.hpp"
+#include "sandbox/apiserver/object_shape.hpp"
+#include "sandbox/apiserver/pod_rules.hpp"
+
+namespace plimsoll::sandbox {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kProblemsShown = 10;
+
+struct Input {
+  json object;
+  std::string where;  // "text 1, item 3"
+};
+
+// Takes a list apart; its items may leave apiVersion and kind to it ("PodList").
+void flatten(json object, const std::string& where, std::vector<Input>& out) {
+  const std::string kind = text_at(object, "kind");
+  const auto items = object.is_object() ? object.find("items") : object.end();
+  if (!kind.ends_with("List") || items == object.end() || !items->is_array()) {
+    out.push_back({std::move(object), where});
+    return;
+  }
+  const std::string item_kind = kind.substr(0, kind.size() - 4);
+  for (std::size_t i = 0; i < items->size(); ++i) {
+    json& item = (*items)[i];
+    if (item.is_object() && !item_kind.empty()) {
+      if (!item.contains("kind")) item["kind"] = item_kind;
+      if (!item.contains("apiVersion")) item["apiVersion"] = text_at(object, "apiVersion");
+    }
+    flatten(std::move(item), where + ", item " + std::to_string(i + 1), out);
+  }
+}
+
+// What is wrong with an object; empty: nothing.
+std::string problem_of(const json& object) {
+  if (!object.is_object()) return "not a JSON object";
+  if (text_at(object, "apiVersion").empty()) return "no apiVersion";
+  if (text_at(object, "kind").empty()) return "no kind";
+  if (auto shape = check_shape(object); !shape) return shape.error().message;
+  const json metadata = object.value("metadata", json::object());
+  if (text_at(metadata, "name").empty() && text_at(metadata, "generateName").empty()) {
+    return "no metadata.name";
+  }
+  if (text_at(object, "kind") == "Pod" && !object.contains("spec")) return "a pod without a spec";
+  return {};
+}
+
+Result<std::vector<Input>> read_inputs(const std::vector<std::string>& texts) {
+  std::vector<Input> inputs;
+  std::vector<std::string> problems;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string where = "text " + std::to_string(i + 1);
+    try {
+      flatten(json::parse(texts[i]), where, inputs);
+    } catch (const json::exception& error) {
+      problems.push_back(where + ": " + error.what());
+    }
+  }
+  for (const Input& input : inputs) {
+    const std::string problem = problem_of(input.object);
+    if (problem.empty()) continue;
+    const std::string name = text_at(input.object, "kind");
+    problems.push_back(input.where + (name.empty() ? "" : " (" + name + ")") + ": " + problem);
+  }
+  if (problems.empty()) return inputs;
+  std::string message = "the cluster cannot be loaded";
+  for (std::size_t i = 0; i < std::min(problems.size(), kProblemsShown); ++i) {
+    message += "\n  " + problems[i];
+  }
+  if (problems.size() > kProblemsShown) {
+    message += "\n  and " + std::to_string(problems.size() - kProblemsShown) + " more";
+  }
+  return fail(ErrorCode::kInvalid, std::move(message));
+}
+
+// The table for an object's kind; a kind that nobody serves yet is served from here on.
+KindInfo kind_for(ObjectStore& store, const json& object) {
+  const GroupVersion gv = split_api_version(text_at(object, "apiVersion"));
+  const std::string kind = text_at(object, "kind");
+  if (gv.group == "events.k8s.io" && kind == "Event") return *store.kind(kEvents);
+  for (const KindInfo& served : store.kinds()) {
+    if (served.resource.group != gv.group || served.kind != kind) continue;
+    KindInfo seen = served;
+    seen.versions = {gv.version};
+    store.serve_kind(seen);
+    return *store.kind(served.resource);
+  }
+  const bool namespaced = !text_at(object.value("metadata", json::object()), "namespace").empty();
+  const KindInfo fresh{{gv.group, guess_plural(kind)}, kind, {gv.version}, namespaced, false};
+  store.serve_kind(fresh);
+  return fresh;
+}
+
+void make_namespace(ObjectStore& store, const std::string& name) {
+  // Already there is as good as made.
+  (void)store.create(
+      kNamespaces,
+      {{"metadata", {{"name", name}, {"labels", {{"kubernetes.io/metadata.name", name}}}}},
+       {"status", {{"phase", "Active"}}}});
+}
+
+}  // namespace
+
+Result<LoadReport> load_cluster(ObjectStore& store,
+                                const std::vector<std::string>& json_texts) try {
+  auto inputs = read_inputs(json_texts);
+  if (!inputs) return fail(inputs.error());
+  LoadReport report;
+  std::set<std::string> namespaces{"default"};
+  for (Input& input : *inputs) {
+    json& object = input.object;
+    const KindInfo kind = kind_for(store, object);
+    json& metadata = object["metadata"];
+    for (const char* field : {"managedFields", "resourceVersion", "selfLink"})
+      metadata.erase(field);
+    if (kind.namespaced) {
+      const std::string ns = text_at(metadata, "namespace");
+      if (ns.empty())
+        metadata["namespace"] = "default";
+      else
+        namespaces.insert(ns);
+    }
+    if (kind.resource == kPods) set_pod_defaults(object);
+    const auto created = store.create(kind.resource, std::move(object), /*keep_identity=*/true);
+    if (created) {
+      ++report.by_kind[kind.kind];
+    } else {
+      report.notes.push_back(input.where + " is left out: " + created.error().message);
+    }
+  }
+  for (const std::string& name : namespaces) make_namespace(store, name);
+  return report;
+} catch (const json::exception& error) {
+  return fail(ErrorCode::kInvalid, std::string("the cluster cannot be loaded: ") + error.what());
+}
+
+}  // namespace plimsoll::sandbox

@@ -1,0 +1,179 @@
+#pragma once
+// The storage of the embedded API server: what etcd and the watch cache are to a real one.
+//
+// Objects are kept as serialised text, keyed by (group/plural, namespace, name), with the few
+// fields that selectors ask for beside it; a list or a watch hands out the text as it is, and an
+// object is parsed only when it is changed. One counter gives resource versions for all kinds.
+// Each kind keeps a bounded window of past events; a watch from before it is told 410 Gone.
+//
+// Any thread may call any function; none blocks longer than a map look-up or a copy of a list of
+// pointers. Objects handed out are immutable and stay valid as long as they are held.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox/apiserver/api_status.hpp"
+#include "sandbox/apiserver/kinds.hpp"
+#include "sandbox/apiserver/selectors.hpp"
+#include "sandbox/apiserver/simulated_clock.hpp"
+
+namespace plimsoll::sandbox {
+
+struct ObjectKey {
+  std::string ns;  // "" for cluster-scoped kinds
+  std::string name;
+  auto operator<=>(const ObjectKey&) const = default;
+};
+
+struct StoredObject {
+  ObjectKey key;
+  std::string uid;
+  std::uint64_t resource_version = 0;
+  std::string text;  // JSON in the kind's storage version
+  Fields labels;     // sorted by key
+  Fields fields;     // what field selectors may ask for; sorted by name
+
+  // The same text with another resourceVersion, as a DELETED event shows an object.
+  [[nodiscard]] std::string text_at(std::uint64_t version) const;
+  [[nodiscard]] nlohmann::json parse() const;
+  // What `fields` says; empty if it is not there.
+  [[nodiscard]] std::string field(std::string_view name) const;
+
+  std::size_t version_offset = 0;  // where the digits of resourceVersion start in `text`
+};
+using ObjectPtr = std::shared_ptr<const StoredObject>;
+
+enum class EventType { kAdded, kModified, kDeleted };
+
+struct StoreEvent {
+  EventType type;
+  std::uint64_t resource_version;
+  ObjectPtr object;    // for kDeleted: the last state
+  ObjectPtr previous;  // null for kAdded
+};
+
+struct EventBatch {
+  std::vector<StoreEvent> events;
+  std::uint64_t position = 0;  // everything up to this version has been seen
+  bool more = false;           // the limit was reached
+};
+
+struct ListResult {
+  std::vector<ObjectPtr> objects;  // by namespace, then name
+  std::uint64_t resource_version = 0;
+};
+
+// What must hold for a change or a deletion; empty fields are not checked.
+struct Preconditions {
+  std::string uid;
+  std::string resource_version;
+};
+
+struct StoreOptions {
+  std::size_t history_per_kind = 65536;  // events kept for watches
+  std::uint64_t seed = 0;                // for uids and generated names; 0: from the system
+  std::uint64_t first_resource_version = 1;
+};
+
+class ObjectStore {
+ public:
+  explicit ObjectStore(StoreOptions options = {});
+  ~ObjectStore();
+  ObjectStore(const ObjectStore&) = delete;
+  ObjectStore& operator=(const ObjectStore&) = delete;
+
+  // Makes a kind known, as installing its CRD does. A kind already served gains the versions that
+  // it lacks; its storage version stays.
+  void serve_kind(const KindInfo& kind);
+  // Gives a kind that was served without one its kind name ("Widget").
+  void name_kind(const ResourceName& resource, const std::string& kind_name);
+  // Takes a kind and all its objects away, as deleting its CRD does; its watchers are woken and
+  // find that the kind is unknown. False: it was not served.
+  bool remove_kind(const ResourceName& resource);
+  [[nodiscard]] std::optional<KindInfo> kind(const ResourceName& resource) const;
+  [[nodiscard]] std::vector<KindInfo> kinds() const;
+
+  // Stores a new object. Fills in apiVersion and kind where missing, creationTimestamp, uid,
+  // generation and, from generateName, the name. `keep_identity` keeps a uid and a
+  // creationTimestamp that are there already (loading an export). Fails: 404 unknown kind, 409
+  // AlreadyExists, 422 no or ill-formed name.
+  ApiResult<ObjectPtr> create(const ResourceName& resource, nlohmann::json object,
+                              bool keep_identity = false);
+
+  [[nodiscard]] ApiResult<ObjectPtr> get(const ResourceName& resource, const ObjectKey& key) const;
+  [[nodiscard]] ApiResult<ListResult> list(const ResourceName& resource,
+                                           std::optional<std::string_view> ns = std::nullopt) const;
+
+  // Reads, changes and writes an object as one step: `change` gets the current object and may
+  // be called again when another writer was faster. Name, namespace, uid and creationTimestamp
+  // cannot be changed. A change that leaves everything as it was writes nothing and makes no event.
+  // An object whose deletionTimestamp is set and whose last finalizer goes is removed.
+  using Change = std::function<ApiResult<void>(nlohmann::json& object)>;
+  ApiResult<ObjectPtr> modify(const ResourceName& resource, const ObjectKey& key,
+                              const Preconditions& preconditions, const Change& change);
+
+  // Removes an object; one with finalizers is only marked with a deletionTimestamp.
+  ApiResult<ObjectPtr> remove(const ResourceName& resource, const ObjectKey& key,
+                              const Preconditions& preconditions = {});
+
+  // The events of a kind after a resource version, in order. Fails: 404 unknown kind,
+  // 410 the history does not reach back that far.
+  [[nodiscard]] ApiResult<EventBatch> events_after(const ResourceName& resource,
+                                                   std::uint64_t version, std::size_t limit) const;
+
+  // Calls `wake` after every event of the kind until the subscription is dropped. `wake` runs on
+  // the writer's thread with the store locked: it must only signal, and call nothing of the store.
+  class Subscription {
+   public:
+    Subscription() = default;
+    Subscription(ObjectStore* store, ResourceName resource, std::uint64_t id)
+        : store_(store), resource_(std::move(resource)), id_(id) {}
+    Subscription(Subscription&& other) noexcept { *this = std::move(other); }
+    Subscription& operator=(Subscription&& other) noexcept;
+    ~Subscription() { reset(); }
+    void reset();
+
+   private:
+    ObjectStore* store_ = nullptr;
+    ResourceName resource_;
+    std::uint64_t id_ = 0;
+  };
+  [[nodiscard]] Subscription subscribe(const ResourceName& resource, std::function<void()> wake);
+
+  [[nodiscard]] std::uint64_t resource_version() const;
+  [[nodiscard]] std::size_t count(const ResourceName& resource) const;
+
+  // Forgets the event history of a kind, as etcd's compaction does: watches from an older version
+  // get 410 Gone from now on.
+  void compact(const ResourceName& resource);
+
+ private:
+  struct Table;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// While it is there, objects of this process are stamped with this clock's time instead of the
+// machine's; at most one at a time.
+class TimestampScope {
+ public:
+  explicit TimestampScope(std::shared_ptr<const SimulatedClock> clock);
+  ~TimestampScope();
+  TimestampScope(const TimestampScope&) = delete;
+  TimestampScope& operator=(const TimestampScope&) = delete;
+};
+
+// Now, as metav1.Time (seconds) and metav1.MicroTime write it.
+[[nodiscard]] std::string timestamp_now();
+[[nodiscard]] std::string micro_timestamp_now();
+
+// The fields that a field selector of this kind may name.
+[[nodiscard]] const std::vector<std::string>& selectable_fields(const ResourceName& resource);
+
+}  // namespace plimsoll::sandbox

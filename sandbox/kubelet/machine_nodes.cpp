@@ -1,0 +1,93 @@
+#include "sandbox/kubelet/machine_nodes.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "sandbox/kubelet/node_admission.hpp"
+#include "sandbox/kubelet/node_kind.hpp"
+
+namespace plimsoll::sandbox {
+namespace {
+
+using nlohmann::json;
+
+// Whether a machine has so much of it as it says and nothing if it says nothing: huge pages and
+// what device plugins register. What Koordinator's manager writes into Node.status
+// (koordinator.sh/gpu-core) follows from its Device object instead.
+bool is_hardware(const std::string& resource) {
+  return is_memory(resource) || (is_device(resource) && !resource.starts_with("koordinator.sh/"));
+}
+
+// Sets the amounts of a resource list that differ and drops hardware that is not there; what a
+// machine does not speak of (ephemeral-storage) stays.
+bool set_amounts(json& list, const Amounts& amounts) {
+  bool changed = false;
+  for (auto item = list.begin(); item != list.end();) {
+    const bool gone = is_hardware(item.key()) && !amounts.contains(item.key());
+    item = gone ? list.erase(item) : std::next(item);
+    changed = changed || gone;
+  }
+  for (const auto& [name, amount] : amounts) {
+    const auto old = parse_amount(name, list.value(name, json()));
+    if (old && *old == amount) continue;
+    list[name] = format_amount(name, amount);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool write_node_status(ObjectStore& store, const std::string& name, const Machine& machine) {
+  bool changed = false;
+  (void)store.modify(kNodes, {"", name}, {}, [&](json& node) -> ApiResult<void> {
+    json& status = node["status"];
+    for (const char* list : {"capacity", "allocatable"}) {
+      if (!status[list].is_object()) status[list] = json::object();
+    }
+    changed = set_amounts(status["capacity"], machine.capacity());
+    changed = set_amounts(status["allocatable"], machine.allocatable()) || changed;
+    return {};
+  });
+  return changed;
+}
+
+std::uint64_t publish_report(ObjectStore& store, const std::string& node, const NodeReport& report,
+                             bool may_create) {
+  const auto written =
+      store.modify(kNodeResourceTopologies, {"", node}, {}, [&](json& nrt) -> ApiResult<void> {
+        write_report(nrt, report);
+        return {};
+      });
+  if (written) return (*written)->resource_version;
+  if (!may_create) return 0;
+  json nrt = {{"metadata", {{"name", node}}}};
+  write_report(nrt, report);
+  const auto created = store.create(kNodeResourceTopologies, std::move(nrt));
+  return created ? (*created)->resource_version : 0;
+}
+
+Result<void> install_machine_nodes(ObjectStore& store, MachineLibrary& machines, ReportKind kind) {
+  const auto nodes = store.list(kNodes);
+  if (!nodes) return {};
+  std::vector<std::pair<json, std::shared_ptr<const Machine>>> with_machine;
+  std::string problems;
+  for (const ObjectPtr& object : nodes->objects) {
+    json node = object->parse();
+    auto machine = machines.machine_of(node);
+    if (!machine)
+      problems += (problems.empty() ? "" : "\n") + machine.error().message;
+    else if (*machine != nullptr)
+      with_machine.emplace_back(std::move(node), std::move(*machine));
+  }
+  if (!problems.empty()) return fail(ErrorCode::kInvalid, std::move(problems));
+  const NodeAdmissionFactory make = make_admission_factory();
+  for (const auto& [node, machine] : with_machine) {
+    const auto description = describe_node(node, json(), machine);
+    if (!description) return fail(description.error());
+    write_node_status(store, description->name, *machine);
+    publish_report(store, description->name, make(*description)->report(kind), true);
+  }
+  return {};
+}
+
+}  // namespace plimsoll::sandbox

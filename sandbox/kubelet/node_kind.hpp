@@ -1,0 +1,71 @@
+#pragma once
+// What is the same for all simulated nodes of one kind: the kubelet library's model of the machine,
+// and the amounts of its zones.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "plugins/topology/kubelet/node.hpp"
+#include "sandbox/kubelet/node_admission.hpp"
+
+namespace plimsoll::sandbox {
+
+// Names of resources as the small numbers that the kubelet library works with.
+class ResourceIndex {
+ public:
+  ResourceIndex();
+  [[nodiscard]] std::uint32_t of(const std::string& name);
+  [[nodiscard]] const std::string& name(std::uint32_t index) const { return names_[index]; }
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> indices_;
+  std::vector<std::string> names_;
+};
+
+struct NodeKind {
+  std::shared_ptr<const topology::kubelet::NodeModel> model;
+  topology::kubelet::NodeState free;  // without any pod
+  std::vector<Amounts> capacity;      // by column, of what exporters list
+  std::vector<Amounts> allocatable;
+  mutable std::optional<std::string>
+      facts;  // the machine text of node facts, once it was asked for
+};
+
+// Makes each kind once. One thread at a time.
+class NodeKinds {
+ public:
+  [[nodiscard]] std::shared_ptr<const NodeKind> of(const NodeDescription& node);
+  [[nodiscard]] ResourceIndex& resources() { return resources_; }
+  [[nodiscard]] const ResourceIndex& resources() const { return resources_; }
+
+ private:
+  ResourceIndex resources_;
+  std::map<std::string, std::shared_ptr<const NodeKind>> by_counts_;
+  // The machines are kept alive, so that their addresses stay theirs.
+  std::map<std::shared_ptr<const Machine>, std::shared_ptr<const NodeKind>> by_machine_;
+};
+
+// The managers as a kubelet with these settings runs them.
+[[nodiscard]] topology::kubelet::Managers managers_of(const KubeletSettings& settings);
+
+// A kind from a whole machine, and from what a NodeResourceTopology says: one thread a core, one
+// socket a zone, what is not allocatable of the CPUs reserved (the lowest ids), the CPU manager
+// static where zones have CPUs, the memory manager Static where they have memory. Nodes with more
+// than 2,048 CPUs go without ids.
+[[nodiscard]] NodeKind kind_of_machine(const Machine& machine, ResourceIndex& resources);
+[[nodiscard]] NodeKind kind_of_counts(const NodeDescription& node, ResourceIndex& resources);
+
+// What `state` has in a zone, of what exporters list there, in their units.
+[[nodiscard]] Amounts amounts_at(const NodeKind& kind, const topology::kubelet::NodeState& state,
+                                 std::uint32_t column, const ResourceIndex& resources);
+
+// Whether a resource is the memory manager's; whether a device plugin can have registered it.
+[[nodiscard]] bool is_memory(const std::string& resource);
+[[nodiscard]] bool is_device(const std::string& resource);
+
+}  // namespace plimsoll::sandbox
