@@ -4,7 +4,6 @@
 #include "cli/commands.hpp"
 #include "cli/table.hpp"
 #include "cli/wiring.hpp"
-#include "config/plugin_args.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -23,8 +22,7 @@ nlohmann::json as_json(const Modules& modules) {
     plugin["path"] = record->path.empty() ? "builtin" : record->path;
     if (!record->license.empty()) plugin["license"] = record->license;
     if (record->loaded) {
-      const auto points =
-          modules.extension_points(record->name, config::default_args(record->name));
+      const auto points = modules.extension_points(record->name);
       plugin["extensionPoints"] = nlohmann::json::array();
       if (!points) plugin["unknown"] = points.error().message;
       for (const ExtensionPoint point : points.value_or(std::vector<ExtensionPoint>{})) {
@@ -55,7 +53,7 @@ int list_plugins(const PluginsArguments& arguments) {
   bool refused = false;
   for (const auto& plugin : plugins) {
     if (plugin["loaded"].get<bool>()) {
-      // They are known once it is made, which may take args that a profile gives.
+      // A note of before ABI 1.4 does not state them, and making the plugin may take args.
       const std::string points =
           plugin.contains("unknown")
               ? "known with its args only: " + plugin["unknown"].get<std::string>()

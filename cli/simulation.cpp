@@ -2,6 +2,7 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <plimsoll/note.hpp>
 #include <set>
 #include <thread>
 #include <utility>
@@ -89,7 +90,7 @@ std::set<std::string> bound_pods(const sandbox::ObjectStore& store) {
 
 std::span<const StaticModule> oracle_modules() {
   static const std::array<StaticModule, 1> kModules{
-      {{"NodeResourceTopologyMatch", "1.0.0", sandbox::oracle_plugin()}}};
+      {{"NodeResourceTopologyMatch", PLIMSOLL_SDK_VERSION, sandbox::oracle_plugin()}}};
   return kModules;
 }
 

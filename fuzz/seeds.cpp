@@ -193,7 +193,8 @@ void streams(Seeds& out) {
 
 // The smallest file that is a plugin's.
 void plugin_file(Seeds& out) {
-  static constexpr auto kNote = sdk::detail::elf_note("Example", "1.0.0", "Apache-2.0");
+  static constexpr auto kNote =
+      sdk::detail::elf_note("Example", "1.0.0", "Apache-2.0", 0, PLIMSOLL_CAPABILITY_STATED);
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;

@@ -13,6 +13,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The bits of the extension points lie in the order of ExtensionPoint.
+static_assert(PLIMSOLL_CAPABILITY_POST_BIND == uint64_t{1} << (kExtensionPoints - 1));
+
+std::vector<ExtensionPoint> stated_points(uint64_t capabilities) {
+  std::vector<ExtensionPoint> points;
+  for (size_t i = 0; i < kExtensionPoints; ++i) {
+    if ((capabilities >> i & 1) != 0) points.push_back(static_cast<ExtensionPoint>(i));
+  }
+  return points;
+}
+
 }  // namespace
 
 Modules::Modules() = default;
@@ -33,6 +44,7 @@ void Modules::add_builtin(std::span<const StaticModule> modules) {
     record.name = module.name;
     record.version = module.version;
     record.create = module.create;
+    record.capabilities = module.capabilities;
     record.loaded = true;
     add(std::move(record));
   }
@@ -76,6 +88,7 @@ const ModuleRecord& Modules::load_file(const fs::path& file) {
   record.version = note.version;
   record.license = note.license;
   record.sdk_version = note.sdk_version;
+  record.capabilities = note.capabilities;
   record.build_id = opened.notes().build_id;
   const auto refuse = [&](const std::string& why) -> const ModuleRecord& {
     record.refusal = record.path + ": " + why;
@@ -106,6 +119,10 @@ const ModuleRecord* Modules::find(std::string_view name) const {
 
 Result<std::vector<ExtensionPoint>> Modules::extension_points(std::string_view name,
                                                               std::string_view args_json) const {
+  const ModuleRecord* module = find(name);
+  if (module != nullptr && (module->capabilities & PLIMSOLL_CAPABILITY_STATED) != 0) {
+    return stated_points(module->capabilities);
+  }
   SymbolTable symbols;
   PreparedPlugins one(symbols);
   return one.make(*this, {}, std::string(name), std::string(args_json));

@@ -26,6 +26,7 @@ struct StaticModule {
   std::string name;
   std::string version;
   plimsoll_plugin_create_fn create;
+  uint64_t capabilities = 0;  // as in a note
 };
 
 // What is known of one plugin, loaded or refused.
@@ -39,6 +40,7 @@ struct ModuleRecord {
   bool loaded = false;
   std::string refusal;  // why not
   plimsoll_plugin_create_fn create = nullptr;
+  uint64_t capabilities = 0;  // as the note has them
 };
 
 // Reads and judges the note of a plugin file without running it. The error is the full sentence.
@@ -70,8 +72,9 @@ class Modules {
     return records_;
   }
 
-  // The extension points of a loaded plugin: makes one with `args_json` on a host that answers
-  // nothing, looks, and destroys it. Fails as the plugin's constructor does.
+  // The extension points of a loaded plugin, as its note states them. One whose note does not is
+  // made with `args_json` on a host that answers nothing, looked at and destroyed; that fails as
+  // the plugin's constructor does.
   [[nodiscard]] Result<std::vector<ExtensionPoint>> extension_points(
       std::string_view name, std::string_view args_json = "{}") const;
 

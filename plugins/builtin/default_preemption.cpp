@@ -204,8 +204,8 @@ class DefaultPreemption {
 
 }  // namespace
 
-plimsoll_plugin_create_fn default_preemption() {
-  return create_fn<DefaultPreemption>;
+StaticModule default_preemption() {
+  return linked_in<DefaultPreemption>();
 }
 
 }  // namespace plimsoll::builtin

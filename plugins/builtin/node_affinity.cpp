@@ -245,8 +245,8 @@ class NodeAffinity {
 
 }  // namespace
 
-plimsoll_plugin_create_fn node_affinity() {
-  return create_fn<NodeAffinity>;
+StaticModule node_affinity() {
+  return linked_in<NodeAffinity>();
 }
 
 }  // namespace plimsoll::builtin

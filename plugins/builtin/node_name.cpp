@@ -43,8 +43,8 @@ class NodeName {
 
 }  // namespace
 
-plimsoll_plugin_create_fn node_name() {
-  return create_fn<NodeName>;
+StaticModule node_name() {
+  return linked_in<NodeName>();
 }
 
 }  // namespace plimsoll::builtin

@@ -90,8 +90,8 @@ class NodePorts {
 
 }  // namespace
 
-plimsoll_plugin_create_fn node_ports() {
-  return create_fn<NodePorts>;
+StaticModule node_ports() {
+  return linked_in<NodePorts>();
 }
 
 }  // namespace plimsoll::builtin

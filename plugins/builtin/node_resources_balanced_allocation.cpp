@@ -93,8 +93,8 @@ class NodeResourcesBalancedAllocation {
 
 }  // namespace
 
-plimsoll_plugin_create_fn node_resources_balanced_allocation() {
-  return create_fn<NodeResourcesBalancedAllocation>;
+StaticModule node_resources_balanced_allocation() {
+  return linked_in<NodeResourcesBalancedAllocation>();
 }
 
 }  // namespace plimsoll::builtin

@@ -291,8 +291,8 @@ class NodeResourcesFit {
 
 }  // namespace
 
-plimsoll_plugin_create_fn node_resources_fit() {
-  return create_fn<NodeResourcesFit>;
+StaticModule node_resources_fit() {
+  return linked_in<NodeResourcesFit>();
 }
 
 }  // namespace plimsoll::builtin

@@ -53,8 +53,8 @@ class NodeUnschedulable {
 
 }  // namespace
 
-plimsoll_plugin_create_fn node_unschedulable() {
-  return create_fn<NodeUnschedulable>;
+StaticModule node_unschedulable() {
+  return linked_in<NodeUnschedulable>();
 }
 
 }  // namespace plimsoll::builtin

@@ -1,21 +1,29 @@
 #pragma once
-// How each builtin plugin is made; each function is in the file named after the plugin.
+// The builtin plugins; each function is in the file named after the plugin.
 
-#include <plimsoll/plugin_abi.h>
+#include <plimsoll/plugin.hpp>
+
+#include "framework/runtime/modules.hpp"
 
 namespace plimsoll::builtin {
 
-[[nodiscard]] plimsoll_plugin_create_fn default_binder();
-[[nodiscard]] plimsoll_plugin_create_fn default_preemption();
-[[nodiscard]] plimsoll_plugin_create_fn node_affinity();
-[[nodiscard]] plimsoll_plugin_create_fn node_name();
-[[nodiscard]] plimsoll_plugin_create_fn node_ports();
-[[nodiscard]] plimsoll_plugin_create_fn node_resources_balanced_allocation();
-[[nodiscard]] plimsoll_plugin_create_fn node_resources_fit();
-[[nodiscard]] plimsoll_plugin_create_fn node_unschedulable();
-[[nodiscard]] plimsoll_plugin_create_fn priority_sort();
-[[nodiscard]] plimsoll_plugin_create_fn scheduling_gates();
-[[nodiscard]] plimsoll_plugin_create_fn taint_toleration();
-[[nodiscard]] plimsoll_plugin_create_fn unsupported_features();
+// What a file's note would say of the class. They have the version of the program.
+template <typename Class>
+[[nodiscard]] StaticModule linked_in() {
+  return {Class::kName, PLIMSOLL_SDK_VERSION, sdk::create_fn<Class>, sdk::capabilities<Class>};
+}
+
+[[nodiscard]] StaticModule default_binder();
+[[nodiscard]] StaticModule default_preemption();
+[[nodiscard]] StaticModule node_affinity();
+[[nodiscard]] StaticModule node_name();
+[[nodiscard]] StaticModule node_ports();
+[[nodiscard]] StaticModule node_resources_balanced_allocation();
+[[nodiscard]] StaticModule node_resources_fit();
+[[nodiscard]] StaticModule node_unschedulable();
+[[nodiscard]] StaticModule priority_sort();
+[[nodiscard]] StaticModule scheduling_gates();
+[[nodiscard]] StaticModule taint_toleration();
+[[nodiscard]] StaticModule unsupported_features();
 
 }  // namespace plimsoll::builtin

@@ -58,14 +58,14 @@ class DefaultBinder {
 
 }  // namespace
 
-plimsoll_plugin_create_fn priority_sort() {
-  return create_fn<PrioritySort>;
+StaticModule priority_sort() {
+  return linked_in<PrioritySort>();
 }
-plimsoll_plugin_create_fn scheduling_gates() {
-  return create_fn<SchedulingGates>;
+StaticModule scheduling_gates() {
+  return linked_in<SchedulingGates>();
 }
-plimsoll_plugin_create_fn default_binder() {
-  return create_fn<DefaultBinder>;
+StaticModule default_binder() {
+  return linked_in<DefaultBinder>();
 }
 
 }  // namespace plimsoll::builtin

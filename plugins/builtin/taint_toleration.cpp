@@ -105,8 +105,8 @@ class TaintToleration {
 
 }  // namespace
 
-plimsoll_plugin_create_fn taint_toleration() {
-  return create_fn<TaintToleration>;
+StaticModule taint_toleration() {
+  return linked_in<TaintToleration>();
 }
 
 }  // namespace plimsoll::builtin

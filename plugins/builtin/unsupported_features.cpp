@@ -187,8 +187,8 @@ class UnsupportedFeatures {
 
 }  // namespace
 
-plimsoll_plugin_create_fn unsupported_features() {
-  return create_fn<UnsupportedFeatures>;
+StaticModule unsupported_features() {
+  return linked_in<UnsupportedFeatures>();
 }
 
 }  // namespace plimsoll::builtin

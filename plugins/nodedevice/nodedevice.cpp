@@ -54,6 +54,7 @@ struct Attempt {
 class NodeDevice {
  public:
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_PLUGIN | PLIMSOLL_ASPECT_LABELS;
+  static constexpr uint16_t least_abi_minor = 1;  // groups look for pods by UID
   // FragmentationGradient ranks all nodes together.
   const uint32_t score_aspects;
   const bool normalizes_by_extremes;
@@ -610,4 +611,4 @@ class NodeDevice {
 }  // namespace
 }  // namespace plimsoll::devices
 
-PLIMSOLL_PLUGIN(plimsoll::devices::NodeDevice, "NodeDevice", "1.0.0", "Apache-2.0")
+PLIMSOLL_PLUGIN(plimsoll::devices::NodeDevice, "NodeDevice", PLIMSOLL_SDK_VERSION, "Apache-2.0")

@@ -1,4 +1,4 @@
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
 
-PLIMSOLL_PLUGIN(plimsoll::topology::NodeResourceTopologyMatch, "NodeResourceTopologyMatch", "0.1.0",
-                "Apache-2.0")
+PLIMSOLL_PLUGIN(plimsoll::topology::NodeResourceTopologyMatch, "NodeResourceTopologyMatch",
+                PLIMSOLL_SDK_VERSION, "Apache-2.0")

@@ -39,6 +39,7 @@ class NodeResourceTopologyMatch {
  public:
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_ALLOCATABLE | PLIMSOLL_ASPECT_PLUGIN;
   static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_PLUGIN;
+  static constexpr uint16_t least_abi_minor = 1;  // the ledger's waits end by run_on_loop
 
   NodeResourceTopologyMatch(sdk::Host host, std::string_view args_json);
 

@@ -1,3 +1,4 @@
 #include "plugins/topologyscore/topologyscore.hpp"
 
-PLIMSOLL_PLUGIN(plimsoll::topology::TopologyScore, "TopologyScore", "0.1.0", "Apache-2.0")
+PLIMSOLL_PLUGIN(plimsoll::topology::TopologyScore, "TopologyScore", PLIMSOLL_SDK_VERSION,
+                "Apache-2.0")

@@ -21,6 +21,7 @@ class TopologyScore {
  public:
   // PreserveLargeZones looks at what all pods on a node request.
   static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_PLUGIN | PLIMSOLL_ASPECT_REQUESTED;
+  static constexpr uint16_t least_abi_minor = 1;  // the ledger's waits end by run_on_loop
 
   // Args: score_args.hpp. Throws std::runtime_error with all that is wrong with them.
   TopologyScore(sdk::Host host, std::string_view args_json);

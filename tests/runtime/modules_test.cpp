@@ -14,6 +14,7 @@
 #include "framework/base/log.hpp"
 #include "framework/runtime/elf_note.hpp"
 #include "framework/runtime/plugin_file.hpp"
+#include "framework/runtime/prepared_plugins.hpp"
 #include "tests/runtime/support.hpp"
 #include "tests/support/seed.hpp"
 
@@ -79,6 +80,14 @@ TEST_F(ModulesTest, LoadsAGoodOne) {
   EXPECT_THAT(*points, ElementsAre(ExtensionPoint::kFilter, ExtensionPoint::kScore));
 }
 
+TEST_F(ModulesTest, NoPluginIsMadeToSayWhatItsNoteStates) {
+  Modules modules;
+  ASSERT_TRUE(modules.load_file(kModules / "aborts_when_made.so").loaded);
+  const auto points = modules.extension_points("AbortsWhenMade");
+  ASSERT_TRUE(points) << points.error().message;
+  EXPECT_THAT(*points, ElementsAre(ExtensionPoint::kFilter, ExtensionPoint::kPostBind));
+}
+
 struct Defect {
   const char* file;
   const char* message;
@@ -95,13 +104,13 @@ const Defect kDefects[] = {
      "it carries no Plimsoll note: build it with the Plimsoll SDK, whose macro PLIMSOLL_PLUGIN "
      "writes one"},
     {"other_major",
-     "it was built for plugin ABI 2.3, this scheduler speaks 1.3: build it with this scheduler's "
+     "it was built for plugin ABI 2.4, this scheduler speaks 1.4: build it with this scheduler's "
      "SDK"},
     {"static_constructor_aborts",
-     "it was built for plugin ABI 2.3, this scheduler speaks 1.3: build it with this scheduler's "
+     "it was built for plugin ABI 2.4, this scheduler speaks 1.4: build it with this scheduler's "
      "SDK"},
     {"newer_minor",
-     "it needs plugin ABI 1.9 or later, this scheduler speaks 1.3: update the scheduler, or build "
+     "it needs plugin ABI 1.9 or later, this scheduler speaks 1.4: update the scheduler, or build "
      "it with this scheduler's SDK"},
     {"short_note", "its note has 24 bytes, ABI 1.0 has 184: build it with this scheduler's SDK"},
     {"short_table",
@@ -375,8 +384,9 @@ TEST_F(ModulesTest, ConstructionErrorsAreTheirs) {
     ASSERT_TRUE(modules.load_file(kModules / (std::string(file) + ".so")).loaded) << file;
   }
   const auto error = [&](std::string_view name) {
-    auto points = modules.extension_points(name, "7");
-    return points ? "no error" : points.error().message;
+    SymbolTable symbols;
+    const auto made = PreparedPlugins(symbols).make(modules, {}, std::string(name), "7");
+    return made ? "no error" : made.error().message;
   };
   EXPECT_EQ(error("CreateThrows"),
             "initializing plugin \"CreateThrows\": args.seats: must be a number, is 7");

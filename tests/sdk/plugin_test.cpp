@@ -503,7 +503,7 @@ TEST(StateTest, IsApartForEveryPlugin) {
 // ---- the note
 
 TEST(Note, SaysWhatTheMacroWasTold) {
-  constexpr detail::ElfNote note = detail::elf_note("Seats", "1.2.3", "MIT");
+  constexpr detail::ElfNote note = detail::elf_note("Seats", "1.2.3", "MIT", 2, 5);
   EXPECT_STREQ(note.name, "Plimsoll");
   EXPECT_EQ(note.name_size, 9U);
   EXPECT_EQ(note.descriptor_size, sizeof(plimsoll_note));
@@ -511,6 +511,60 @@ TEST(Note, SaysWhatTheMacroWasTold) {
   EXPECT_STREQ(note.descriptor.version, "1.2.3");
   EXPECT_STREQ(note.descriptor.license, "MIT");
   EXPECT_EQ(note.descriptor.plugin_size, sizeof(plimsoll_plugin));
+  EXPECT_EQ(note.descriptor.abi_major, PLIMSOLL_ABI_MAJOR);
+  EXPECT_EQ(note.descriptor.abi_minor, 2);
+  EXPECT_EQ(note.descriptor.capabilities, 5U);
+}
+
+// One class for each extension point, and what the note says of it.
+struct Points {
+  struct Nothing {};
+  struct Newer {
+    static constexpr uint16_t least_abi_minor = 1;
+  };
+  struct Queue {
+    Status pre_enqueue(Pod) { return {}; }
+    SortKey sort_key(Pod, int64_t) { return {}; }
+  };
+  struct Filters {
+    Status pre_filter(plimsoll_cycle&, Pod) { return {}; }
+    void filter_node() const {}
+    void post_filter() {}
+  };
+  struct Batch {
+    void filter() const {}
+    void pre_score() {}
+    void score() const {}
+  };
+  struct Binds {
+    void unreserve() {}
+    void permit() {}
+    void pre_bind() {}
+    void bind() {}
+    void post_bind() {}
+  };
+};
+
+TEST(Note, SaysAtWhichPointsTheClassTakesPart) {
+  EXPECT_EQ(capabilities<Points::Nothing>, PLIMSOLL_CAPABILITY_STATED);
+  EXPECT_EQ(capabilities<Points::Queue>, PLIMSOLL_CAPABILITY_STATED |
+                                             PLIMSOLL_CAPABILITY_PRE_ENQUEUE |
+                                             PLIMSOLL_CAPABILITY_QUEUE_SORT);
+  EXPECT_EQ(capabilities<Points::Filters>,
+            PLIMSOLL_CAPABILITY_STATED | PLIMSOLL_CAPABILITY_PRE_FILTER |
+                PLIMSOLL_CAPABILITY_FILTER | PLIMSOLL_CAPABILITY_POST_FILTER);
+  EXPECT_EQ(capabilities<Points::Batch>, PLIMSOLL_CAPABILITY_STATED | PLIMSOLL_CAPABILITY_FILTER |
+                                             PLIMSOLL_CAPABILITY_PRE_SCORE |
+                                             PLIMSOLL_CAPABILITY_SCORE);
+  EXPECT_EQ(capabilities<Points::Binds>,
+            PLIMSOLL_CAPABILITY_STATED | PLIMSOLL_CAPABILITY_RESERVE | PLIMSOLL_CAPABILITY_PERMIT |
+                PLIMSOLL_CAPABILITY_PRE_BIND | PLIMSOLL_CAPABILITY_BIND |
+                PLIMSOLL_CAPABILITY_POST_BIND);
+}
+
+TEST(Note, NeedsNoNewerSchedulerThanTheClassSays) {
+  EXPECT_EQ(detail::least_abi_minor<Points::Filters>(), 0);
+  EXPECT_EQ(detail::least_abi_minor<Points::Newer>(), 1);
 }
 
 TEST(Nodes, HaveColumnsWhereTheHostGivesThem) {

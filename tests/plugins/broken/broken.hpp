@@ -4,17 +4,18 @@
 #include <plimsoll/plugin.hpp>
 
 // A note as the SDK writes it, then changed by `changes` (statements on `note`).
-#define BROKEN_NOTE(name, changes)                                                         \
-  namespace {                                                                              \
-  consteval plimsoll::sdk::detail::ElfNote broken_note() {                                 \
-    auto whole = plimsoll::sdk::detail::elf_note(name, "1.0.0", "Apache-2.0");             \
-    [[maybe_unused]] plimsoll_note& note = whole.descriptor;                               \
-    changes;                                                                               \
-    return whole;                                                                          \
-  }                                                                                        \
-  [[gnu::section(".note.plimsoll"), gnu::used,                                             \
-    gnu::aligned(8)]] PLIMSOLL_SDK_RETAIN constexpr plimsoll::sdk::detail::ElfNote kNote = \
-      broken_note();                                                                       \
+#define BROKEN_NOTE(name, changes)                                                           \
+  namespace {                                                                                \
+  consteval plimsoll::sdk::detail::ElfNote broken_note() {                                   \
+    auto whole =                                                                             \
+        plimsoll::sdk::detail::elf_note(name, "1.0.0", "Apache-2.0", PLIMSOLL_ABI_MINOR, 0); \
+    [[maybe_unused]] plimsoll_note& note = whole.descriptor;                                 \
+    changes;                                                                                 \
+    return whole;                                                                            \
+  }                                                                                          \
+  [[gnu::section(".note.plimsoll"), gnu::used,                                               \
+    gnu::aligned(8)]] PLIMSOLL_SDK_RETAIN constexpr plimsoll::sdk::detail::ElfNote kNote =   \
+      broken_note();                                                                         \
   }
 
 #define BROKEN_CREATE(body)                                                             \

@@ -344,7 +344,7 @@ class PluginTest : public ::testing::Test {
  protected:
   PluginTest() {
     plugin_.size = sizeof plugin_;
-    EXPECT_EQ(default_preemption()(host_.table(), str("{}"), &plugin_), PLIMSOLL_SUCCESS);
+    EXPECT_EQ(default_preemption().create(host_.table(), str("{}"), &plugin_), PLIMSOLL_SUCCESS);
     preemptor_.priority(100);
     second_.add(victim_);
     for (FakeNode* node : {&first_, &second_}) host_.add(*node);

@@ -12,7 +12,6 @@ namespace plimsoll::sdk::detail {
 template <typename P>
 int32_t create(const plimsoll_host* host, plimsoll_str args_json, plimsoll_plugin* out,
                std::string_view name) noexcept {
-  static_assert(!std::is_final_v<P>, "a plugin class must not be final");
   try {
     auto instance = std::make_unique<Instance<P>>(host, view(args_json), name);
     plimsoll_plugin table{};

@@ -58,7 +58,41 @@ PLIMSOLL_SDK_MEMBER(rests_on)
 PLIMSOLL_SDK_MEMBER(filter_aspects)
 PLIMSOLL_SDK_MEMBER(score_aspects)
 PLIMSOLL_SDK_MEMBER(normalizes_by_extremes)
+PLIMSOLL_SDK_MEMBER(least_abi_minor)
 #undef PLIMSOLL_SDK_MEMBER
+
+// What the note says of the class: the extension points of the functions that it has.
+template <typename P>
+consteval uint64_t capabilities() {
+  static_assert(!std::is_final_v<P>, "a plugin class must not be final");
+  uint64_t points = PLIMSOLL_CAPABILITY_STATED;
+  if (has_pre_enqueue<P>) points |= PLIMSOLL_CAPABILITY_PRE_ENQUEUE;
+  if (has_sort_key<P>) points |= PLIMSOLL_CAPABILITY_QUEUE_SORT;
+  if (has_pre_filter<P>) points |= PLIMSOLL_CAPABILITY_PRE_FILTER;
+  if (has_filter<P> || has_filter_node<P>) points |= PLIMSOLL_CAPABILITY_FILTER;
+  if (has_post_filter<P>) points |= PLIMSOLL_CAPABILITY_POST_FILTER;
+  if (has_pre_score<P>) points |= PLIMSOLL_CAPABILITY_PRE_SCORE;
+  if (has_score<P> || has_score_node<P>) points |= PLIMSOLL_CAPABILITY_SCORE;
+  if (has_reserve<P> || has_unreserve<P>) points |= PLIMSOLL_CAPABILITY_RESERVE;
+  if (has_permit<P>) points |= PLIMSOLL_CAPABILITY_PERMIT;
+  if (has_pre_bind<P>) points |= PLIMSOLL_CAPABILITY_PRE_BIND;
+  if (has_bind<P>) points |= PLIMSOLL_CAPABILITY_BIND;
+  if (has_post_bind<P>) points |= PLIMSOLL_CAPABILITY_POST_BIND;
+  return points;
+}
+
+// The SDK asks an older scheduler for nothing that it does not have, so a class that says nothing
+// loads in each of this major version.
+template <typename P>
+consteval uint16_t least_abi_minor() {
+  if constexpr (has_least_abi_minor<P>) {
+    static_assert(P::least_abi_minor <= PLIMSOLL_ABI_MINOR,
+                  "least_abi_minor is beyond what this SDK knows");
+    return P::least_abi_minor;
+  } else {
+    return 0;
+  }
+}
 
 // ---- the object behind plimsoll_plugin.self
 

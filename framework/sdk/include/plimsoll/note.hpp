@@ -15,7 +15,11 @@
 #define PLIMSOLL_SDK_RETAIN
 #endif
 
-#define PLIMSOLL_SDK_VERSION "1.3.0"
+#define PLIMSOLL_SDK_TEXT_OF(number) #number
+#define PLIMSOLL_SDK_TEXT(number) PLIMSOLL_SDK_TEXT_OF(number)
+#define PLIMSOLL_SDK_VERSION            \
+  PLIMSOLL_SDK_TEXT(PLIMSOLL_ABI_MAJOR) \
+  "." PLIMSOLL_SDK_TEXT(PLIMSOLL_ABI_MINOR) "." PLIMSOLL_SDK_TEXT(PLIMSOLL_PATCH)
 
 namespace plimsoll::sdk::detail {
 
@@ -58,7 +62,8 @@ consteval void copy_text(char (&out)[Size], const char (&text)[Len]) {
 
 template <size_t N, size_t V, size_t L>
 consteval ElfNote elf_note(const char (&name)[N], const char (&version)[V],
-                           const char (&license)[L]) {
+                           const char (&license)[L], uint16_t least_abi_minor,
+                           uint64_t capabilities) {
   static_assert(N > 1, "a plugin needs a name");
   ElfNote note{};
   note.name_size = sizeof PLIMSOLL_NOTE_NAME;
@@ -67,9 +72,10 @@ consteval ElfNote elf_note(const char (&name)[N], const char (&version)[V],
   copy_text(note.name, PLIMSOLL_NOTE_NAME);
   note.descriptor.size = sizeof(plimsoll_note);
   note.descriptor.abi_major = PLIMSOLL_ABI_MAJOR;
-  note.descriptor.abi_minor = PLIMSOLL_ABI_MINOR;
+  note.descriptor.abi_minor = least_abi_minor;
   note.descriptor.plugin_size = sizeof(plimsoll_plugin);
   note.descriptor.build_flags = build_flags();
+  note.descriptor.capabilities = capabilities;
   copy_text(note.descriptor.name, name);
   copy_text(note.descriptor.version, version);
   copy_text(note.descriptor.sdk_version, PLIMSOLL_SDK_VERSION);

@@ -51,6 +51,11 @@
 // (PLIMSOLL_ASPECT_*); members that are not static, if it depends on the args. Without them they
 // are never reused. static constexpr bool normalizes_by_extremes = true: what normalize makes of a
 // score rests on nothing but that score and the lowest and highest of all.
+//
+// A class that cannot work with an older scheduler says so: static constexpr uint16_t
+// least_abi_minor = 1 needs plugin ABI 1.1, and an older scheduler refuses the file. Otherwise the
+// plugin loads in every scheduler of this major version; what the SDK offers since 1.1 does nothing
+// there, and says so where it can (docs/abi.md).
 #pragma once
 
 #include <plimsoll/create.hpp>
@@ -66,7 +71,9 @@
   [[gnu::section(".note.plimsoll"), gnu::used,                                              \
     gnu::aligned(                                                                           \
         8)]] PLIMSOLL_SDK_RETAIN constexpr ::plimsoll::sdk::detail::ElfNote kPlimsollNote = \
-      ::plimsoll::sdk::detail::elf_note(name_, version_, license_);                         \
+      ::plimsoll::sdk::detail::elf_note(name_, version_, license_,                          \
+                                        ::plimsoll::sdk::detail::least_abi_minor<Class>(),  \
+                                        ::plimsoll::sdk::detail::capabilities<Class>());    \
   }                                                                                         \
   extern "C" [[gnu::visibility("default")]] int32_t plimsoll_plugin_create_v1(              \
       const plimsoll_host* host, plimsoll_str args_json, plimsoll_plugin* out) noexcept {   \
@@ -82,6 +89,10 @@ inline constexpr plimsoll_plugin_create_fn create_fn =
         plimsoll_plugin* out) noexcept -> int32_t {
   return detail::create<Class>(host, args_json, out, Class::kName);
 };
+
+// The extension points of such a plugin, as the note of a file states them.
+template <typename Class>
+inline constexpr uint64_t capabilities = detail::capabilities<Class>();
 
 // Kubernetes' DefaultNormalizeScore: scales so that the highest becomes `max`; `reverse` turns the
 // order round. All zero stays zero (or becomes `max` when reversed).

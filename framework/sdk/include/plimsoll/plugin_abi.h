@@ -23,7 +23,10 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_ABI_MAJOR 1
-#define PLIMSOLL_ABI_MINOR 3
+#define PLIMSOLL_ABI_MINOR 4
+/* The version of the SDK and of the program is
+ * PLIMSOLL_ABI_MAJOR.PLIMSOLL_ABI_MINOR.PLIMSOLL_PATCH. The build reads it here. */
+#define PLIMSOLL_PATCH 0
 
 /* Status codes: fwk.Code of the Kubernetes scheduling framework, same numbers. */
 enum {
@@ -413,13 +416,30 @@ enum { PLIMSOLL_BUILD_ASAN = 1, PLIMSOLL_BUILD_TSAN = 2, PLIMSOLL_BUILD_GLIBCXX_
 #define PLIMSOLL_NOTE_NAME "Plimsoll"
 #define PLIMSOLL_NOTE_TYPE 1
 
+/* Of plimsoll_note.capabilities; since 1.4. STATED: the note says at which extension points the
+ * plugin takes part, so nobody needs to make the plugin to know. Without it the other bits mean
+ * nothing. */
+#define PLIMSOLL_CAPABILITY_PRE_ENQUEUE (UINT64_C(1) << 0)
+#define PLIMSOLL_CAPABILITY_QUEUE_SORT (UINT64_C(1) << 1)
+#define PLIMSOLL_CAPABILITY_PRE_FILTER (UINT64_C(1) << 2)
+#define PLIMSOLL_CAPABILITY_FILTER (UINT64_C(1) << 3)
+#define PLIMSOLL_CAPABILITY_POST_FILTER (UINT64_C(1) << 4)
+#define PLIMSOLL_CAPABILITY_PRE_SCORE (UINT64_C(1) << 5)
+#define PLIMSOLL_CAPABILITY_SCORE (UINT64_C(1) << 6)
+#define PLIMSOLL_CAPABILITY_RESERVE (UINT64_C(1) << 7)
+#define PLIMSOLL_CAPABILITY_PERMIT (UINT64_C(1) << 8)
+#define PLIMSOLL_CAPABILITY_PRE_BIND (UINT64_C(1) << 9)
+#define PLIMSOLL_CAPABILITY_BIND (UINT64_C(1) << 10)
+#define PLIMSOLL_CAPABILITY_POST_BIND (UINT64_C(1) << 11)
+#define PLIMSOLL_CAPABILITY_STATED (UINT64_C(1) << 63)
+
 typedef struct plimsoll_note {
   uint32_t size;
   uint16_t abi_major;
-  uint16_t abi_minor;
+  uint16_t abi_minor;   /* the least that the plugin needs; an older scheduler refuses it */
   uint32_t plugin_size; /* sizeof(plimsoll_plugin) when the plugin was compiled */
   uint32_t build_flags;
-  uint64_t capabilities; /* none defined in 1.0 */
+  uint64_t capabilities; /* PLIMSOLL_CAPABILITY_*; 0 before 1.4 */
   char name[64];         /* the plugin's name in a profile; NUL-terminated, as the rest */
   char version[32];
   char sdk_version[32];
