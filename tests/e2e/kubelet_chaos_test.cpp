@@ -111,10 +111,6 @@ class KubeletChaosTest : public LoadTest {
     ASSERT_TRUE(created) << created.error().message;
   }
 
-  void delete_pod(const json& pod) {
-    client().del(pods_path(pod["metadata"]["name"]), {{"gracePeriodSeconds", 0}});
-  }
-
   // Some pods that run are done, and others come.
   void turn_over(std::size_t count) {
     auto pods = client().list(pods_path());
@@ -122,7 +118,9 @@ class KubeletChaosTest : public LoadTest {
     std::erase_if(*pods, [](const json& pod) { return !pod["spec"].contains("nodeName"); });
     std::ranges::shuffle(*pods, random_);
     pods->resize(std::min(pods->size(), count));
-    for (const json& pod : *pods) delete_pod(pod);
+    // The kubelets have seen each of these pods: what ran beside a pod decides on its zone.
+    admit();
+    for (const json& pod : *pods) (void)kubelets_->remove(pod);
     ASSERT_NO_FATAL_FAILURE(create_pods_of_load(count));
   }
 
@@ -137,7 +135,7 @@ class KubeletChaosTest : public LoadTest {
     for (const json& pod : *pods) {
       const std::string node = pod["spec"].value("nodeName", "");
       if (node.empty() || there.contains(node)) continue;
-      delete_pod(pod);
+      (void)kubelets_->remove(pod);
       ++gone;
     }
     create_pods_of_load(gone);
@@ -180,13 +178,17 @@ class KubeletChaosTest : public LoadTest {
 
   // ---- what the kubelets say
 
-  void beat() {
+  bool admit() {  // false: there is no API server
     const auto admitted = kubelets_->admit();
-    if (!admitted) return;  // no API server
+    if (!admitted) return false;
     for (const Refusal& one : admitted->refused) {
       refused_.push_back(one.pod + " on " + one.node + ": " + one.reason);
     }
-    (void)kubelets_->report();
+    return true;
+  }
+
+  void beat() {
+    if (admit()) (void)kubelets_->report();
   }
 
   // Whether somebody is there who could bind pods.

@@ -1,6 +1,7 @@
 #include "tests/e2e/kubelets.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sandbox/kubelet/node_admission.hpp"
 #include "sandbox/kubelet/pod_fingerprint.hpp"
@@ -109,43 +110,72 @@ Result<Admissions> Kubelets::admit() {
   auto pods = client_.list("/api/v1/pods");
   if (!pods) return fail(pods.error());
   std::set<std::string> there;
-  for (const json& pod : *pods) {
-    if (!is_finished(pod)) there.insert(uid_of(pod));
-  }
-  std::erase_if(node_of_, [&](const auto& known) {
-    if (there.contains(known.first)) return false;
-    Node& node = *nodes_.at(known.second);
-    node.admission->release(known.first);
-    node.changed = node.pods.erase(known.first) > 0 || node.changed;
-    really_.erase(known.first);
-    return true;
-  });
-  std::ranges::sort(*pods, {}, version_of);
-  Admissions result;
+  // In the order of the API server: what is bound, and what is released (a null pod).
+  std::multimap<std::uint64_t, std::pair<std::string, json*>> steps;
   for (json& pod : *pods) {
+    if (is_finished(pod)) continue;
     const std::string uid = uid_of(pod);
-    const auto found = nodes_.find(node_name_of(pod));
-    if (is_finished(pod) || found == nodes_.end() || node_of_.contains(uid)) continue;
-    const std::string name = pod["metadata"]["namespace"].get<std::string>() + "/" + name_of(pod);
-    const sandbox::AdmissionDecision decision = found->second->admission->admit(pod);
-    if (!decision.admitted) {
-      sandbox::set_rejected(pod, decision);
-      const KubeReply reply = client_.patch(path_of(pod) + "/status", {{"status", pod["status"]}});
-      if (!reply.ok()) return fail(refused_by_server("the status of " + name, reply));
-      result.refused.push_back({name, found->first, decision.reason});
-      continue;
+    there.insert(uid);
+    if (nodes_.contains(node_name_of(pod)) && !node_of_.contains(uid)) {
+      steps.emplace(version_of(pod), std::pair(uid, &pod));
     }
-    ++result.admitted;
-    found->second->changed = true;
-    found->second->pods[uid] = {pod["metadata"]["namespace"], name_of(pod)};
-    node_of_[uid] = found->first;
-    const json zones = zones_of(decision);
-    const json announcement = announced(pod);
-    if (!announcement.is_null() && names(announcement, zones)) continue;
-    really_[uid] = zones;
-    if (!announcement.is_null()) result.elsewhere.push_back(name);
   }
+  for (const auto& [uid, node] : node_of_) {
+    if (there.contains(uid)) continue;
+    const auto removed = removed_at_.find(uid);
+    steps.emplace(removed == removed_at_.end() ? 0 : removed->second, std::pair(uid, nullptr));
+  }
+  Admissions result;
+  for (const auto& [version, step] : steps) {
+    const auto& [uid, pod] = step;
+    if (pod == nullptr) {
+      release(uid);
+    } else if (const auto done = admit_one(*pod, result); !done) {
+      return fail(done.error());
+    }
+  }
+  removed_at_.clear();
   return result;
+}
+
+Result<void> Kubelets::remove(const json& pod) {
+  const KubeReply reply = client_.del(path_of(pod), {{"gracePeriodSeconds", 0}});
+  if (!reply.ok()) return fail(refused_by_server("deleting " + name_of(pod), reply));
+  removed_at_[uid_of(pod)] = version_of(reply.json());
+  return {};
+}
+
+void Kubelets::release(const std::string& uid) {
+  Node& node = *nodes_.at(node_of_.at(uid));
+  node.admission->release(uid);
+  node.changed = node.pods.erase(uid) > 0 || node.changed;
+  node_of_.erase(uid);
+  really_.erase(uid);
+}
+
+Result<void> Kubelets::admit_one(json& pod, Admissions& result) {
+  const std::string uid = uid_of(pod);
+  const std::string node = node_name_of(pod);
+  Node& kubelet = *nodes_.at(node);
+  const std::string name = pod["metadata"]["namespace"].get<std::string>() + "/" + name_of(pod);
+  const sandbox::AdmissionDecision decision = kubelet.admission->admit(pod);
+  if (!decision.admitted) {
+    sandbox::set_rejected(pod, decision);
+    const KubeReply reply = client_.patch(path_of(pod) + "/status", {{"status", pod["status"]}});
+    if (!reply.ok()) return fail(refused_by_server("the status of " + name, reply));
+    result.refused.push_back({name, node, decision.reason});
+    return {};
+  }
+  ++result.admitted;
+  kubelet.changed = true;
+  kubelet.pods[uid] = {pod["metadata"]["namespace"], name_of(pod)};
+  node_of_[uid] = node;
+  const json zones = zones_of(decision);
+  const json announcement = announced(pod);
+  if (!announcement.is_null() && names(announcement, zones)) return {};
+  really_[uid] = zones;
+  if (!announcement.is_null()) result.elsewhere.push_back(name);
+  return {};
 }
 
 Result<void> Kubelets::report() {

@@ -5,6 +5,7 @@
 //
 // Not a recount: what is promised twice is what a kubelet refuses, or puts elsewhere.
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,9 +36,12 @@ class Kubelets {
   explicit Kubelets(KubeClient client);
   ~Kubelets();
 
-  // Looks at nodes that are new or gone, lets go of pods that are gone, and admits those that were
-  // bound since the last call.
+  // Looks at nodes that are new or gone, releases pods that are gone, and admits those that were
+  // bound since the last call: in the order in which the API server carried it out, as far as
+  // remove() made the deletions. Other deletions come first.
   [[nodiscard]] Result<Admissions> admit();
+  // Deletes a pod at once, and remembers when that was.
+  [[nodiscard]] Result<void> remove(const nlohmann::json& pod);
   // Writes the NodeResourceTopology of every node whose pods have changed.
   [[nodiscard]] Result<void> report();
   // Of every node, as exporters do from time to time: each report differs from the one before.
@@ -51,12 +55,15 @@ class Kubelets {
  private:
   struct Node;
   [[nodiscard]] Result<void> look_at_nodes();
+  void release(const std::string& uid);
+  [[nodiscard]] Result<void> admit_one(nlohmann::json& pod, Admissions& result);
 
   KubeClient client_;
   std::uint64_t reports_ = 0;
   std::map<std::string, std::unique_ptr<Node>> nodes_;
-  std::map<std::string, std::string> node_of_;    // by pod UID
-  std::map<std::string, nlohmann::json> really_;  // by pod UID, in the annotation's form
+  std::map<std::string, std::string> node_of_;       // by pod UID
+  std::map<std::string, std::uint64_t> removed_at_;  // resource version, by pod UID
+  std::map<std::string, nlohmann::json> really_;     // by pod UID, in the annotation's form
 };
 
 }  // namespace plimsoll::test
