@@ -6,7 +6,7 @@
 // (default "topology.kubernetes.io/zone") where a node is; maxPerZone (default: no limit).
 
 #include <map>
-#include <nlohmann/json.hpp>
+#include <plimsoll/args.hpp>
 #include <plimsoll/plugin.hpp>
 
 using namespace plimsoll::sdk;
@@ -18,11 +18,12 @@ class ZoneBalance {
   static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_CLUSTER;
 
   ZoneBalance(Host host, std::string_view args_json) : host_(host) {
-    const auto args = nlohmann::json::parse(args_json);  // throws: "initializing plugin ...: ..."
-    pod_label_ = args.value("podLabel", "app");
-    zone_label_ = args.value("zoneLabel", "topology.kubernetes.io/zone");
-    max_per_zone_ = args.value("maxPerZone", INT64_MAX);
-    if (max_per_zone_ < 1) throw std::invalid_argument("maxPerZone: must be at least 1");
+    // Throws everything that is wrong; `plimsoll validate` shows it with the lines of the file.
+    read_args(host, args_json, {"ZoneBalanceArgs"}, [this](Args& args) {
+      args.read("podLabel", pod_label_);
+      args.read("zoneLabel", zone_label_);
+      args.read("maxPerZone", max_per_zone_, 1);
+    });
     no_zone_ = host.reason("node(s) had no zone");
     full_ = host.reason("node(s) were in a zone with enough pods of the application");
   }
@@ -79,7 +80,8 @@ class ZoneBalance {
   }
 
   Host host_;
-  std::string pod_label_, zone_label_;
-  int64_t max_per_zone_;
+  std::string pod_label_ = "app";
+  std::string zone_label_ = "topology.kubernetes.io/zone";
+  int64_t max_per_zone_ = INT64_MAX;
   uint32_t no_zone_, full_;
 };

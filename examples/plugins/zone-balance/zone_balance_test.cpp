@@ -49,6 +49,7 @@ TEST_F(ZoneBalanceTest, LeavesPodsWithoutTheLabelAlone) {
 
 TEST_F(ZoneBalanceTest, ChecksItsArgs) {
   EXPECT_THROW(FakePlugin<ZoneBalance>(host_, R"({"maxPerZone": 0})"), std::runtime_error);
+  EXPECT_THROW(FakePlugin<ZoneBalance>(host_, R"({"maxPerZones": 1})"), std::runtime_error);
   EXPECT_THROW(FakePlugin<ZoneBalance>(host_, "no json"), std::runtime_error);
 }
 

@@ -1,0 +1,356 @@
+// Plimsoll plugin SDK: a strict reader of a plugin's args.
+//
+//   Seats(Host host, std::string_view args_json) {
+//     read_args(host, args_json, {"SeatsArgs"}, [this](Args& args) {
+//       args.read("label", label_);
+//       args.read("most", most_, 1, 100);
+//       args.choice("mode", mode_, {{"Strict", Mode::kStrict}, {"Loose", Mode::kLoose}});
+//       args.each_object("rows", [this](Args& row) { row.read("name", names_.emplace_back()); });
+//     });
+//   }
+//
+// What is absent or null keeps the value that it has, so a member's initializer is its default. All
+// that is wrong is found, fields that nobody asks for included, and thrown as one text: "path:
+// problem", a line each. `plimsoll validate` shows each at its line of the profile file, and so
+// each warning. Needs nlohmann_json; no other header of the SDK does.
+#pragma once
+
+#include <plimsoll/host.hpp>
+#include <plimsoll/quantity.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <concepts>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace plimsoll::sdk {
+
+namespace detail {
+
+// The number of letters to insert, delete, replace or swap with their neighbour, whatever their
+// case.
+inline size_t edit_distance(std::string_view a, std::string_view b) {
+  const auto same = [&](size_t i, size_t j) {
+    return std::tolower(static_cast<unsigned char>(a[i])) ==
+           std::tolower(static_cast<unsigned char>(b[j]));
+  };
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    now[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = last[j - 1] + (same(i - 1, j - 1) ? 0 : 1);
+      now[j] = std::min({last[j] + 1, now[j - 1] + 1, replaced});
+      const bool swapped = i > 1 && j > 1 && same(i - 1, j - 2) && same(i - 2, j - 1);
+      if (swapped) now[j] = std::min(now[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, now);
+  }
+  return last[b.size()];
+}
+
+// `, did you mean "..."?` if one of `known` is spelled much like `word`, else nothing.
+inline std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  constexpr size_t kLongest = 100;  // nobody mistypes longer names, and the cost is quadratic
+  if (word.size() > kLongest) return {};
+  const std::string* best = nullptr;
+  size_t best_distance = word.size() / 3 + 1;
+  for (const std::string& candidate : known) {
+    const size_t distance = edit_distance(word, candidate);
+    if (distance >= best_distance) continue;
+    best = &candidate;
+    best_distance = distance;
+  }
+  return best == nullptr ? std::string() : ", did you mean \"" + *best + "\"?";
+}
+
+// What stands in the file instead of what must: `, not "x"`.
+inline std::string not_this(const nlohmann::json& value) {
+  constexpr size_t kLongest = 100;
+  if (value.is_array()) return ", not a list";
+  if (value.is_object()) return ", not an object";
+  std::string text = value.dump();
+  return text.size() > kLongest ? std::string() : ", not " + text;
+}
+
+}  // namespace detail
+
+// Takes a warning: "args.PATH: text".
+using ArgsWarn = std::function<void(std::string_view)>;
+
+class Args;
+
+// Reads args with read(Args&); "" and "null" are args without fields. Throws std::runtime_error
+// with all that is wrong. `kinds`: what the field kind may say, the usual one first; none:
+// anything.
+template <typename Read>
+void read_args(std::string_view json, std::initializer_list<std::string_view> kinds,
+               const Read& read, const ArgsWarn& warn = {});
+
+// One object of the args: the args themselves, or what is inside them. What is wrong is noted and
+// reading goes on. Functions that read say whether they found the field and nothing wrong with it.
+class Args {
+ public:
+  using Json = nlohmann::json;
+
+  // A field in full, for problems: "a.b[2].c". Of "": this object.
+  [[nodiscard]] std::string path(std::string_view key) const {
+    if (key.empty() || path_.empty()) return path_ + printable(key);
+    return path_ + "." + printable(key);
+  }
+  // Notes that something else is wrong with a field; of "": with this object.
+  void problem(std::string_view key, std::string_view text) { problem_at(path(key), text); }
+  // The same for a path as each_name() gives it.
+  void problem_at(const std::string& path, std::string_view text) {
+    if (!errors_->empty()) *errors_ += '\n';
+    if (!path.empty()) errors_->append(path).append(": ");
+    *errors_ += printable(text);
+  }
+  void warn(std::string_view key, std::string_view text) {
+    if (*warn_) (*warn_)("args." + path(key) + ": " + printable(text));
+  }
+
+  // From here on null is a value in this object and those inside it, and none that fits a field.
+  void refuse_nulls() { refuses_nulls_ = true; }
+
+  [[nodiscard]] bool has(std::string_view key) { return member(key) != nullptr; }
+  // The names of all fields, for an object that is a table.
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& field : object_->items()) out.push_back(field.key());
+    return out;
+  }
+  // The value as it is, or null if the field is absent.
+  [[nodiscard]] const Json* member(std::string_view key) {
+    asked_.emplace_back(key);
+    const auto found = object_->find(asked_.back());
+    if (found == object_->end() || (found->is_null() && !refuses_nulls_)) return nullptr;
+    return &*found;
+  }
+
+  bool read(std::string_view key, std::string& out) {
+    const Json* value = typed(key, Json::value_t::string, "a string");
+    if (value != nullptr) out = value->get_ref<const std::string&>();
+    return value != nullptr;
+  }
+  bool read(std::string_view key, bool& out) {
+    const Json* value = typed(key, Json::value_t::boolean, "true or false");
+    if (value != nullptr) out = value->get<bool>();
+    return value != nullptr;
+  }
+  // A number from `least` to `most`.
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) bool read(std::string_view key, T& out,
+                                             int64_t least = std::numeric_limits<T>::min(),
+                                             int64_t most = kMost<T>) {
+    const Json* value = member(key);
+    if (value == nullptr) return false;
+    const bool fits = value->is_number_integer() &&
+                      (!value->is_number_unsigned() ||
+                       value->get<uint64_t>() <= static_cast<uint64_t>(kMost<int64_t>));
+    const int64_t number = fits ? value->get<int64_t>() : 0;
+    if (fits && number >= least && number <= most) {
+      out = static_cast<T>(number);
+      return true;
+    }
+    std::string wanted = "a number from " + std::to_string(least);
+    wanted += most == kMost<T> ? " on" : " to " + std::to_string(most);
+    const bool any = least == std::numeric_limits<T>::min() && most == kMost<T>;
+    if (std::signed_integral<T> && any) wanted = "a whole number";
+    return must_be(key, wanted, *value);
+  }
+  // A list of texts.
+  bool read(std::string_view key, std::vector<std::string>& out) {
+    return texts(key, "a string", [&](const std::string&, const std::string& text) {
+      out.push_back(text);
+      return true;
+    });
+  }
+  // One of a few words. Of those that are empty, an error says nothing.
+  template <typename T>
+  bool choice(std::string_view key, T& out,
+              const std::vector<std::pair<std::string_view, T>>& words) {
+    const Json* value = member(key);
+    if (value == nullptr) return false;
+    std::vector<std::string> names;
+    for (const auto& [word, meaning] : words) {
+      if (*value == word) {
+        out = meaning;
+        return true;
+      }
+      if (!word.empty()) names.emplace_back(word);
+    }
+    std::string wanted;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (i > 0) wanted += i + 1 == names.size() ? " or " : ", ";
+      wanted += names[i];
+    }
+    const std::string given = value->is_string() ? value->get<std::string>() : std::string();
+    return must_be(key, wanted, *value, detail::did_you_mean(given, names));
+  }
+  // A Kubernetes quantity, not negative, as text or number. `wanted` is for the error.
+  bool quantity(std::string_view key, QuantityUnit unit, int64_t& out, std::string_view wanted) {
+    const Json* value = member(key);
+    if (value == nullptr) return false;
+    std::string text;
+    if (value->is_string()) text = value->get<std::string>();
+    if (value->is_number()) text = value->dump();
+    const auto amount = parse_quantity(text, unit);
+    if (!amount || *amount < 0) return must_be(key, wanted, *value);
+    out = *amount;
+    return true;
+  }
+  // A list of texts that are not empty: each(path, text).
+  template <typename Each>
+  bool each_name(std::string_view key, const Each& each) {
+    return texts(key, "a name", [&](const std::string& path, const std::string& text) {
+      if (!text.empty()) each(path, text);
+      return !text.empty();
+    });
+  }
+  // read(Args&) of the object.
+  template <typename Read>
+  bool object(std::string_view key, const Read& read) {
+    const Json* value = typed(key, Json::value_t::object, "an object");
+    return value != nullptr && inside(*value, path(key), read);
+  }
+  // The same of each object of a list.
+  template <typename Each>
+  bool each_object(std::string_view key, const Each& each) {
+    const Json* list = typed(key, Json::value_t::array, "a list");
+    for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      inside((*list)[i], path(key) + "[" + std::to_string(i) + "]", each);
+    }
+    return list != nullptr;
+  }
+
+  // A field that is accepted and ignored: a warning if it says anything but what is usual.
+  template <typename T>
+  void idle(std::string_view key, const T& usual, std::string_view why) {
+    T given = usual;
+    if (read(key, given) && given != usual) warn(key, "has no effect: " + std::string(why));
+  }
+
+  // A field that must be there.
+  void require(std::string_view key) {
+    if (!has(key)) problem(key, "must be given");
+  }
+
+ private:
+  template <typename Read>
+  friend void read_args(std::string_view, std::initializer_list<std::string_view>, const Read&,
+                        const ArgsWarn&);
+  template <typename T>
+  static constexpr int64_t kMost = static_cast<int64_t>(std::min<uint64_t>(
+      std::numeric_limits<T>::max(), uint64_t{std::numeric_limits<int64_t>::max()}));
+
+  Args(const Json& object, std::string path, std::string& errors, const ArgsWarn& warn)
+      : object_(&object), path_(std::move(path)), errors_(&errors), warn_(&warn) {}
+
+  // No line of an error ends within a name or a value.
+  static std::string printable(std::string_view text) {
+    std::string out(text);
+    for (char& c : out) {
+      if (std::iscntrl(static_cast<unsigned char>(c)) != 0) c = '?';
+    }
+    return out;
+  }
+
+  bool must_be(std::string_view key, std::string_view wanted, const Json& value,
+               const std::string& hint = {}) {
+    problem(key, "must be " + std::string(wanted) + detail::not_this(value) + hint);
+    return false;
+  }
+
+  const Json* typed(std::string_view key, Json::value_t type, std::string_view wanted) {
+    const Json* value = member(key);
+    if (value == nullptr || value->type() == type) return value;
+    must_be(key, wanted, *value);
+    return nullptr;
+  }
+
+  template <typename Take>
+  bool texts(std::string_view key, std::string_view wanted, const Take& take) {
+    const Json* list = typed(key, Json::value_t::array, "a list");
+    const size_t before = errors_->size();
+    for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      const std::string at = path(key) + "[" + std::to_string(i) + "]";
+      const Json& item = (*list)[i];
+      if (!item.is_string() || !take(at, item.get_ref<const std::string&>())) {
+        problem_at(at, "must be " + std::string(wanted) + detail::not_this(item));
+      }
+    }
+    return list != nullptr && errors_->size() == before;
+  }
+
+  template <typename Read>
+  bool inside(const Json& value, const std::string& path, const Read& read) {
+    if (!value.is_object()) {
+      problem_at(path, "must be an object" + detail::not_this(value));
+      return false;
+    }
+    const size_t before = errors_->size();
+    Args inner(value, path, *errors_, *warn_);
+    inner.refuses_nulls_ = refuses_nulls_;
+    read(inner);
+    inner.refuse_others();
+    return errors_->size() == before;
+  }
+
+  void refuse_others() {
+    for (const std::string& name : names()) {
+      if (std::find(asked_.begin(), asked_.end(), name) != asked_.end()) continue;
+      problem(name, "unknown field" + detail::did_you_mean(name, asked_));
+    }
+  }
+
+  void check_kind(std::initializer_list<std::string_view> kinds) {
+    asked_ = {"apiVersion", "kind"};
+    if (kinds.size() == 0) return;
+    std::string text;
+    read("apiVersion", text);
+    if (!read("kind", text) || std::find(kinds.begin(), kinds.end(), text) != kinds.end()) return;
+    problem("kind", "must be " + std::string(*kinds.begin()) + ", not \"" + text + "\"");
+  }
+
+  const Json* object_;
+  std::string path_;
+  std::string* errors_;  // of all objects, a line each
+  const ArgsWarn* warn_;
+  std::vector<std::string> asked_;
+  bool refuses_nulls_ = false;
+};
+
+template <typename Read>
+void read_args(std::string_view json, std::initializer_list<std::string_view> kinds,
+               const Read& read, const ArgsWarn& warn) {
+  auto value = nlohmann::json::parse(json.empty() ? "{}" : json, nullptr, false);
+  if (value.is_discarded()) throw std::runtime_error("args are not JSON");
+  if (value.is_null()) value = nlohmann::json::object();
+  if (!value.is_object()) {
+    throw std::runtime_error("args must be an object" + detail::not_this(value));
+  }
+  std::string errors;
+  Args args(value, {}, errors, warn);
+  args.check_kind(kinds);
+  read(args);
+  args.refuse_others();
+  if (!errors.empty()) throw std::runtime_error(errors);
+}
+
+// The same for a plugin's constructor: warnings go to the host.
+template <typename Read>
+void read_args(const Host& host, std::string_view json,
+               std::initializer_list<std::string_view> kinds, const Read& read) {
+  read_args(json, kinds, read, [&host](std::string_view text) { host.warn(text); });
+}
+
+}  // namespace plimsoll::sdk
