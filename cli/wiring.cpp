@@ -58,7 +58,12 @@ config::Validation validate(const std::string& file, const Modules& modules,
       file, registry,
       [&](const std::string& scheduler_name, const std::string& plugin, const std::string& args) {
         config::MadePlugin answer;
-        const auto points = plugins.make(modules, scheduler_name, plugin, args);
+        std::vector<std::string> warnings;
+        const auto points = plugins.make(modules, scheduler_name, plugin, args, &warnings);
+        for (const std::string& warning : warnings) {
+          const auto split = config::split_args_errors(warning);
+          answer.warnings.insert(answer.warnings.end(), split.begin(), split.end());
+        }
         if (!points) answer.errors = config::split_args_errors(points.error().message);
         for (const ExtensionPoint point : points.value_or(std::vector<ExtensionPoint>{})) {
           answer.points.add(point);

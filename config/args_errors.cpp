@@ -8,8 +8,6 @@
 namespace plimsoll::config {
 namespace {
 
-constexpr std::string_view kUnknownField = "unknown field";
-
 // "scoringStrategy.resources[0].weight"
 bool is_path(std::string_view text) {
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
@@ -20,9 +18,12 @@ bool is_path(std::string_view text) {
   return !text.empty() && letter(text[0]) && std::all_of(text.begin(), text.end(), part);
 }
 
-// The path before the first ": ", or nothing.
+// The path before the first ": ", or nothing. Names that are unknown may be any.
 std::string_view path_in_front(std::string_view text) {
   const std::size_t colon = text.find(": ");
+  const bool names_a_field = colon != std::string_view::npos && colon != 0 &&
+                             text.substr(colon + 2).rfind(kUnknownField, 0) == 0;
+  if (names_a_field) return text.substr(0, colon);
   const std::string_view path = text.substr(0, colon == std::string_view::npos ? 0 : colon);
   return is_path(path) ? path : std::string_view();
 }

@@ -18,6 +18,7 @@ using PluginRegistry = std::map<std::string, ExtensionPoints, std::less<>>;
 // Makes a plugin of a profile with its args and says which extension points it has: those that the
 // registry says hold only without it. Nothing, with problems, if it cannot be made.
 using PluginMaker = std::function<std::optional<ExtensionPoints>(
-    const std::string& scheduler_name, const PluginArgs& args, Problems& errors)>;
+    const std::string& scheduler_name, const PluginArgs& args, Problems& errors,
+    Problems& warnings)>;
 
 }  // namespace plimsoll::config

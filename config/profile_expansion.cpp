@@ -4,7 +4,6 @@
 #include <limits>
 #include <set>
 
-#include "config/foreign_args.hpp"
 #include "config/plugin_args.hpp"
 #include "config/plugin_checks.hpp"
 #include "config/profile_merge.hpp"
@@ -101,7 +100,7 @@ class Expander {
   void make_plugins() {
     if (!make_) return;
     for (const std::string& name : named_plugins()) {
-      const auto points = make_(profile_.scheduler_name, args_for(name), errors_);
+      const auto points = make_(profile_.scheduler_name, args_for(name), errors_, warnings_);
       registry_[name] = points.value_or(ExtensionPoints{});
       if (!points) checks_.note_unusable(name);
     }
@@ -184,7 +183,6 @@ class Expander {
     for (const PluginArgs& given : profile_.plugin_args) {
       const auto used = std::find(out_.plugins.begin(), out_.plugins.end(), given.name);
       if (used == out_.plugins.end()) continue;
-      warn_about_idle_args(given, warnings_);
       if (is_default_plugin(given.name) && !has_known_args(given.name) && given.json != "{}") {
         warnings_.push_back(given.problem("", "have no effect: " + given.name + " takes no args"));
       }

@@ -1,6 +1,5 @@
 #include "config/validate.hpp"
 
-#include "config/foreign_args.hpp"
 #include "config/plugin_args.hpp"
 #include "config/print.hpp"
 
@@ -11,14 +10,13 @@ void append(Problems& to, Problems from) {
   for (Problem& problem : from) to.push_back(std::move(problem));
 }
 
-// An unknown field is said as everywhere in the file: with its whole path and the nearest name.
+// An unknown field is said as everywhere in the file: with its whole path.
 Problem problem_of(const PluginArgs& args, ArgsError error) {
-  if (error.message != "unknown field") return args.problem(error.path, std::move(error.message));
-  Problem problem = args.problem(error.path, "");
-  problem.message = "unknown field " + go_quoted(problem.path);
-  if (!args.path.empty()) problem.at = locate_key(args.source, error.path);
-  const std::string close = nearest_args_field(args.name, error.path);
-  if (!close.empty()) problem.message += ", did you mean " + go_quoted(close) + "?";
+  Problem problem = args.problem(error.path, std::move(error.message));
+  if (problem.message.rfind(kUnknownField, 0) == 0) {
+    problem.message.insert(kUnknownField.size(), " " + go_quoted(problem.path));
+    if (!args.path.empty()) problem.at = locate_key(args.source, error.path);
+  }
   return problem;
 }
 
@@ -33,10 +31,12 @@ Validation validate_loaded(LoadedConfig loaded, const PluginRegistry& registry,
   PluginMaker make;
   if (ask) {
     // What is wrong with args that are checked here has been said already.
-    make = [&ask, said = !out.errors.empty()](const std::string& scheduler_name,
-                                              const PluginArgs& args,
-                                              Problems& errors) -> std::optional<ExtensionPoints> {
+    make = [&ask, said = !out.errors.empty()](
+               const std::string& scheduler_name, const PluginArgs& args, Problems& errors,
+               Problems& warnings) -> std::optional<ExtensionPoints> {
       MadePlugin made = ask(scheduler_name, args.name, args.json);
+      for (ArgsError& warning : made.warnings)
+        warnings.push_back(problem_of(args, std::move(warning)));
       if (made.errors.empty()) return made.points;
       if (said && has_known_args(args.name)) return std::nullopt;
       for (ArgsError& error : made.errors) errors.push_back(problem_of(args, std::move(error)));

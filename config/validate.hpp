@@ -19,7 +19,8 @@ namespace plimsoll::config {
 // profile for every plugin that the profile names.
 struct MadePlugin {
   ExtensionPoints points;
-  std::vector<ArgsError> errors;  // empty: it was made
+  std::vector<ArgsError> errors;    // empty: it was made
+  std::vector<ArgsError> warnings;  // about its args, made or not
 };
 using PluginAsker = std::function<MadePlugin(
     const std::string& scheduler_name, const std::string& plugin, const std::string& args_json)>;

@@ -16,12 +16,21 @@ plimsoll_list list_of(const std::vector<T>& values) {
 }
 
 thread_local std::string plugin_error;
+thread_local ArgsWarnings* args_warnings = nullptr;
+
+bool keeps_for_args(std::string_view message) {
+  constexpr std::string_view kArgs = "args.";
+  if (args_warnings == nullptr || message.rfind(kArgs, 0) != 0) return false;
+  args_warnings->texts.emplace_back(message.substr(kArgs.size()));
+  return true;
+}
 
 void host_log(plimsoll_host_ctx* ctx, uint32_t level, plimsoll_str message) {
   switch (level) {
     case PLIMSOLL_LOG_DEBUG:
       return log_debug(view(message), {{"plugin", ctx->plugin}});
     case PLIMSOLL_LOG_WARN:
+      if (keeps_for_args(view(message))) return;
       return log_warn(view(message), {{"plugin", ctx->plugin}});
     case PLIMSOLL_LOG_ERROR:
       return log_error(view(message), {{"plugin", ctx->plugin}});
@@ -205,6 +214,12 @@ void add_functions_of_1_1(plimsoll_host& table) {
 
 std::string take_plugin_error() {
   return std::exchange(plugin_error, {});
+}
+ArgsWarnings::ArgsWarnings() {
+  args_warnings = this;
+}
+ArgsWarnings::~ArgsWarnings() {
+  args_warnings = nullptr;
 }
 void forget_plugin_error() {
   plugin_error.clear();

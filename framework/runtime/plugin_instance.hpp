@@ -37,6 +37,19 @@ void forget_plugin_error();
 // The host itself failed on behalf of the plugin that calls it.
 void set_plugin_error(std::string text);
 
+// While one lives, the warnings of plugins that this thread makes about their args, "args.PATH:
+// text", are kept for whoever knows the file that the args are from, and not logged. One at a time.
+class ArgsWarnings {
+ public:
+  ArgsWarnings();
+  ~ArgsWarnings();
+  ArgsWarnings(const ArgsWarnings&) = delete;
+  ArgsWarnings& operator=(const ArgsWarnings&) = delete;
+
+  // "PATH: text" each.
+  std::vector<std::string> texts;
+};
+
 // A plugin's name as messages show it.
 [[nodiscard]] inline std::string in_quotes(std::string_view text) {
   return '"' + std::string(text) + '"';

@@ -1,5 +1,6 @@
 #include "framework/runtime/prepared_plugins.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "framework/runtime/plugin_instance.hpp"
@@ -16,14 +17,18 @@ PreparedPlugins::~PreparedPlugins() = default;
 Result<std::vector<ExtensionPoint>> PreparedPlugins::make(const Modules& modules,
                                                           const std::string& scheduler_name,
                                                           const std::string& plugin,
-                                                          const std::string& args_json) {
+                                                          const std::string& args_json,
+                                                          std::vector<std::string>* args_warnings) {
   std::unique_ptr<PluginInstance>& instance = made_[{scheduler_name, plugin, args_json}];
   if (instance == nullptr) {
     const ModuleRecord* module = modules.find(plugin);
     if (module == nullptr) {
       return fail(ErrorCode::kNotFound, "plugin " + in_quotes(plugin) + " does not exist");
     }
+    std::optional<ArgsWarnings> warnings;
+    if (args_warnings != nullptr) warnings.emplace();
     auto made = PluginInstance::create(*module, args_json, scheduler_name, env_);
+    if (warnings) *args_warnings = std::move(warnings->texts);
     if (!made) return fail(made.error().within("initializing plugin " + in_quotes(plugin)));
     instance = std::move(*made);
   }

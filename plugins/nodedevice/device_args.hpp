@@ -1,6 +1,7 @@
 #pragma once
 // The plugin's args: DeviceShareArgs of Koordinator, as they stand in a profile file. Pure.
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -21,9 +22,6 @@ struct DeviceArgs {
   std::vector<std::pair<std::string, int64_t>> weights;
   // Devices need not be on the NUMA zone of the pod's CPUs.
   bool disable_numa_alignment = false;
-  // Where templates of shared NPUs are kept; read so that such profiles load.
-  std::string template_namespace;
-  std::string template_name;
   // A shared GPU that asks for one of these needs a template. Default: huawei.com/npu-core.
   std::vector<std::string> template_resources;
   // By vendor: models whose GPUs must not be shared.
@@ -33,7 +31,9 @@ struct DeviceArgs {
 };
 
 // Reads the args ("" and "null": all defaults). On failure every problem, one a line, each with its
-// path: "scoringStrategy.type: must be LeastAllocated, MostAllocated or FragmentationGradient".
-[[nodiscard]] Result<DeviceArgs> parse_device_args(std::string_view json);
+// path: "scoringStrategy.resources[0].weight: must be a number from 1 to 100, not 0".
+// Warns of fields that have no effect here.
+[[nodiscard]] Result<DeviceArgs> parse_device_args(
+    std::string_view json, const std::function<void(std::string_view)>& warn = {});
 
 }  // namespace plimsoll::devices

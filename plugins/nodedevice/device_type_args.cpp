@@ -1,98 +1,65 @@
 #include "plugins/nodedevice/device_type_args.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <plimsoll/args.hpp>
 #include <set>
+#include <string>
+#include <utility>
 
 namespace plimsoll::devices {
 namespace {
 
-using Json = nlohmann::json;
+using sdk::Args;
 
 constexpr size_t kMaxNames = 32;
 constexpr int64_t kMaxFactor = int64_t{1} << 40;  // requests in TiB of what devices have in bytes
 
-// Reads one entry into a type. Problems are noted and reading goes on, so that all are reported.
+std::string name_in(Args& args, std::string_view key) {
+  std::string name;
+  if (!args.has(key) || (args.read(key, name) && name.empty())) args.problem(key, "must be a name");
+  return current_resource_name(name);
+}
+
+// Each with its path.
+std::vector<std::pair<std::string, std::string>> names_in(Args& args, std::string_view key) {
+  std::vector<std::pair<std::string, std::string>> found;
+  args.each_name(key, [&](const std::string& path, const std::string& name) {
+    found.emplace_back(path, current_resource_name(name));
+  });
+  return found;
+}
+
+// Reads one entry into a type.
 class TypeReader {
  public:
-  TypeReader(DeviceType& type, ArgsProblems& problems) : type_(type), problems_(problems) {}
+  TypeReader(DeviceType& type, Args& entry) : type_(type), entry_(entry) {}
 
-  void read(const Json& entry, const std::string& path) {
-    problems_.object(entry, path,
-                     {"name", "resource", "resources", "combinations", "memory", "topologyAware",
-                      "sameHardware"});
-    if (entry.contains("resource")) {
-      if (entry.contains("resources") || entry.contains("combinations"))
-        problem(path + ".resource", "cannot be given together with resources or combinations");
-      read_short_form(entry["resource"], path + ".resource");
+  void read() {
+    if (entry_.has("resource")) {
+      if (entry_.has("resources") || entry_.has("combinations"))
+        entry_.problem("resource", "cannot be given together with resources or combinations");
+      read_short_form();
     }
-    for (const auto& [at, name] : texts(entry, "resources", path)) add_resource(name, at);
-    const Json* combinations = list(entry, "combinations", path);
-    for (size_t i = 0; combinations != nullptr && i < combinations->size(); ++i)
-      read_combination((*combinations)[i], path + ".combinations[" + std::to_string(i) + "]");
-    if (const Json* memory = object(entry, "memory", path)) read_memory(*memory, path + ".memory");
-    if (const auto it = entry.find("topologyAware"); it != entry.end()) {
-      if (it->is_boolean())
-        type_.is_topology_aware = it->get<bool>();
-      else
-        problem(path + ".topologyAware", "must be true or false");
-    }
-    if (const Json* same = object(entry, "sameHardware", path))
-      read_same_hardware(*same, path + ".sameHardware");
+    for (const auto& [at, name] : names_in(entry_, "resources")) add_resource(name, at);
+    entry_.each_object("combinations", [this](Args& args) { read_combination(args); });
+    entry_.object("memory", [this](Args& args) { read_memory(args); });
+    entry_.read("topologyAware", type_.is_topology_aware);
+    entry_.object("sameHardware", [this](Args& args) { read_same_hardware(args); });
     if (type_.dims.empty() || type_.combinations.empty())
-      problem(path, "needs resource, or resources and combinations");
+      entry_.problem("", "needs resource, or resources and combinations");
   }
 
  private:
-  void problem(const std::string& path, const std::string& text) { problems_.add(path, text); }
-
-  const Json* list(const Json& value, const char* key, const std::string& path) {
-    const auto it = value.find(key);
-    if (it == value.end()) return nullptr;
-    if (it->is_array()) return &*it;
-    problem(path + "." + key, "must be a list");
-    return nullptr;
-  }
-
-  const Json* object(const Json& value, const char* key, const std::string& path) {
-    const auto it = value.find(key);
-    if (it == value.end()) return nullptr;
-    if (it->is_object()) return &*it;
-    problem(path + "." + key, "must be an object");
-    return nullptr;
-  }
-
-  // Each with its path.
-  std::vector<std::pair<std::string, std::string>> texts(const Json& value, const char* key,
-                                                         const std::string& path) {
-    std::vector<std::pair<std::string, std::string>> found;
-    const Json* items = list(value, key, path);
-    for (size_t i = 0; items != nullptr && i < items->size(); ++i) {
-      const std::string at = path + "." + key + "[" + std::to_string(i) + "]";
-      if ((*items)[i].is_string() && !(*items)[i].get<std::string>().empty())
-        found.emplace_back(at, current_resource_name((*items)[i].get<std::string>()));
-      else
-        problem(at, "must be a name");
-    }
-    return found;
-  }
-
-  std::string text(const Json& value, const char* key, const std::string& path) {
-    const auto it = value.find(key);
-    if (it != value.end() && it->is_string()) return it->get<std::string>();
-    problem(path + "." + key, "must be a name");
-    return {};
-  }
-
   // A name that pods ask with; they are told apart from cpu and memory by their domain.
   std::optional<uint8_t> add_request(const std::string& name, const std::string& path) {
     for (size_t i = 0; i < type_.names.size(); ++i)
       if (type_.names[i].name == name) return static_cast<uint8_t>(i);
     if (name.find('/') == std::string::npos)
-      problem(path, "must have a domain, like example.com/" + name);
+      entry_.problem_at(path, "must have a domain, like example.com/" + name);
     else if (type_.names.size() == kMaxNames)
-      problem(path, "is one name more than the " + std::to_string(kMaxNames) + " of a type");
+      entry_.problem_at(path,
+                        "is one name more than the " + std::to_string(kMaxNames) + " of a type");
     else {
       type_.names.push_back({name});
       return static_cast<uint8_t>(type_.names.size() - 1);
@@ -103,7 +70,8 @@ class TypeReader {
   void add_resource(const std::string& name, const std::string& path) {
     if (std::find(type_.dims.begin(), type_.dims.end(), name) != type_.dims.end()) return;
     if (type_.dims.size() == static_cast<size_t>(kMaxDims))
-      problem(path, "is one resource more than the " + std::to_string(kMaxDims) + " of a type");
+      entry_.problem_at(path,
+                        "is one resource more than the " + std::to_string(kMaxDims) + " of a type");
     else
       type_.dims.push_back(name);
   }
@@ -113,10 +81,10 @@ class TypeReader {
     return it == type_.dims.end() ? -1 : static_cast<int>(it - type_.dims.begin());
   }
 
-  void read_short_form(const Json& value, const std::string& path) {
-    if (!value.is_string() || value.get<std::string>().empty())
-      return problem(path, "must be a name");
-    const std::string name = current_resource_name(value.get<std::string>());
+  void read_short_form() {
+    const std::string name = name_in(entry_, "resource");
+    if (name.empty()) return;
+    const std::string path = entry_.path("resource");
     add_resource(name, path);
     const auto request = add_request(name, path);
     const int dim = dim_of(name);
@@ -129,178 +97,148 @@ class TypeReader {
                                   *request});
   }
 
-  // The request that `of` names, which the combination must have.
-  std::optional<uint8_t> request_of(const Json& value, const char* key, const std::string& path,
+  // The request that the field names, which the combination must have.
+  std::optional<uint8_t> request_of(Args& args, std::string_view key,
                                     const Combination& combination) {
-    const std::string name = current_resource_name(text(value, key, path));
+    const std::string name = name_in(args, key);
     if (name.empty()) return std::nullopt;
     for (size_t i = 0; i < type_.names.size(); ++i)
       if (type_.names[i].name == name && (combination.names >> i & 1U) != 0)
         return static_cast<uint8_t>(i);
-    problem(path + "." + key, "is not one of the combination's requests");
+    args.problem(key, "is not one of the combination's requests");
     return std::nullopt;
   }
 
-  void read_count(const Json& count, const std::string& path, Combination& combination) {
-    problems_.object(count, path, {"kind", "of"});
-    const std::string kind = text(count, "kind", path);
-    if (kind == "One") return;
-    if (kind == "Value")
-      combination.count = Combination::Count::kValue;
-    else if (kind == "Hundreds")
-      combination.count = Combination::Count::kHundreds;
-    else
-      return problem(path + ".kind", "must be One, Value or Hundreds");
-    if (const auto of = request_of(count, "of", path, combination)) combination.count_name = *of;
+  void read_count(Args& args, Combination& combination) {
+    args.require("kind");
+    args.choice("kind", combination.count,
+                {{"One", Combination::Count::kOne},
+                 {"Value", Combination::Count::kValue},
+                 {"Hundreds", Combination::Count::kHundreds}});
+    if (combination.count == Combination::Count::kOne)
+      static_cast<void>(args.has("of"));  // means nothing
+    else if (const auto of = request_of(args, "of", combination))
+      combination.count_name = *of;
   }
 
-  void read_amount(const Json& amount, const std::string& path, Combination& combination) {
-    if (!problems_.object(amount, path, {"resource", "of", "factor", "perDevice"})) return;
-    const int dim = dim_of(current_resource_name(text(amount, "resource", path)));
-    if (dim < 0) problem(path + ".resource", "is not one of the type's resources");
-    const auto of = request_of(amount, "of", path, combination);
+  void read_amount(Args& args, Combination& combination) {
+    const int dim = dim_of(name_in(args, "resource"));
+    if (dim < 0) args.problem("resource", "is not one of the type's resources");
+    const auto of = request_of(args, "of", combination);
     int64_t factor = 1;
-    if (const auto it = amount.find("factor"); it != amount.end()) {
-      factor = it->is_number_integer() ? it->get<int64_t>() : 0;
-      if (factor < 1 || factor > kMaxFactor)
-        problem(path + ".factor", "must be a number from 1 to " + std::to_string(kMaxFactor));
-    }
-    const auto each = amount.find("perDevice");
-    if (each != amount.end() && !each->is_boolean())
-      problem(path + ".perDevice", "must be true or false");
-    const bool per_device = each != amount.end() && *each == true;
+    args.read("factor", factor, 1, kMaxFactor);
+    bool per_device = false;
+    args.read("perDevice", per_device);
     if (dim >= 0 && of)
       combination.mappings.push_back({*of, static_cast<uint8_t>(dim), factor, per_device});
   }
 
-  void read_check(const Json& check, const std::string& path, Combination& combination) {
-    if (!problems_.object(check, path, {"of", "percent", "atMost", "multipleOf"})) return;
-    const auto of = request_of(check, "of", path, combination);
-    const int kinds = static_cast<int>(check.contains("percent")) +
-                      static_cast<int>(check.contains("atMost")) +
-                      static_cast<int>(check.contains("multipleOf"));
-    if (kinds != 1) return problem(path, "needs one of percent, atMost and multipleOf");
+  void read_check(Args& args, Combination& combination) {
     Check read;
-    read.name = of.value_or(0);
-    if (check.contains("percent")) {
-      if (check["percent"] != true) problem(path + ".percent", "must be true, or left out");
-    } else if (check.contains("atMost")) {
+    read.name = request_of(args, "of", combination).value_or(0);
+    const bool percent = args.has("percent");
+    const bool at_most = args.has("atMost");
+    const bool multiple_of = args.has("multipleOf");
+    if (int{percent} + int{at_most} + int{multiple_of} != 1)
+      return args.problem("", "needs one of percent, atMost and multipleOf");
+    if (percent) {
+      bool is_one = false;
+      if (args.read("percent", is_one) && !is_one)
+        args.problem("percent", "must be true, or left out");
+    } else if (at_most) {
       read.kind = Check::Kind::kAtMost;
-      const bool is_number = check["atMost"].is_number_integer();
-      read.limit = is_number ? check["atMost"].get<int64_t>() : 0;
-      if (read.limit < 1) problem(path + ".atMost", "must be a number from 1 on");
+      args.read("atMost", read.limit, 1);
     } else {
       read.kind = Check::Kind::kMultipleOf;
-      read.by = request_of(check, "multipleOf", path, combination).value_or(0);
+      read.by = request_of(args, "multipleOf", combination).value_or(0);
     }
     combination.checks.push_back(read);
   }
 
-  void read_combination(const Json& value, const std::string& path) {
-    if (!problems_.object(value, path, {"requests", "count", "amounts", "checks"})) return;
+  void read_combination(Args& args) {
     Combination combination;
-    const auto requests = texts(value, "requests", path);
+    const auto requests = names_in(args, "requests");
     for (const auto& [at, name] : requests)
       if (const auto index = add_request(name, at)) combination.names |= 1U << *index;
-    if (requests.empty()) problem(path + ".requests", "must be given");
+    if (requests.empty()) args.problem("requests", "must be given");
     const bool known =
         std::any_of(type_.combinations.begin(), type_.combinations.end(),
                     [&](const Combination& other) { return other.names == combination.names; });
-    if (known) problem(path + ".requests", "there is a combination of these already");
-    if (const Json* count = object(value, "count", path))
-      read_count(*count, path + ".count", combination);
-    const Json* amounts = list(value, "amounts", path);
-    for (size_t i = 0; amounts != nullptr && i < amounts->size(); ++i)
-      read_amount((*amounts)[i], path + ".amounts[" + std::to_string(i) + "]", combination);
-    if (amounts == nullptr)
+    if (known) args.problem("requests", "there is a combination of these already");
+    args.object("count", [&](Args& count) { read_count(count, combination); });
+    const bool any_amounts =
+        args.each_object("amounts", [&](Args& amount) { read_amount(amount, combination); });
+    if (!any_amounts)
       for (const auto& [at, name] : requests)
         if (const int dim = dim_of(name); dim >= 0)
           if (const auto index = add_request(name, at))
             combination.mappings.push_back({*index, static_cast<uint8_t>(dim)});
     if (combination.mappings.empty())
-      problem(path, "says nothing about what a device gives: amounts must be given");
-    const Json* checks = list(value, "checks", path);
-    for (size_t i = 0; checks != nullptr && i < checks->size(); ++i)
-      read_check((*checks)[i], path + ".checks[" + std::to_string(i) + "]", combination);
+      args.problem("", "says nothing about what a device gives: amounts must be given");
+    args.each_object("checks", [&](Args& check) { read_check(check, combination); });
     type_.combinations.push_back(std::move(combination));
   }
 
-  void read_memory(const Json& memory, const std::string& path) {
-    problems_.object(memory, path, {"bytes", "percent"});
-    const int bytes = dim_of(current_resource_name(text(memory, "bytes", path)));
-    const int percent = dim_of(current_resource_name(text(memory, "percent", path)));
+  void read_memory(Args& args) {
+    const int bytes = dim_of(name_in(args, "bytes"));
+    const int percent = dim_of(name_in(args, "percent"));
     if (bytes < 0 || percent < 0 || bytes == percent)
-      return problem(path, "bytes and percent must be two of the type's resources");
+      return args.problem("", "bytes and percent must be two of the type's resources");
     if (type_.memory_dim >= 0 && (type_.memory_dim != bytes || type_.ratio_dim != percent))
-      return problem(path, "is known of this type already, and cannot be changed");
+      return args.problem("", "is known of this type already, and cannot be changed");
     type_.memory_dim = bytes;
     type_.ratio_dim = percent;
   }
 
   // Takes the place of what the type has.
-  void read_same_hardware(const Json& same, const std::string& path) {
-    if (!problems_.object(same, path, {"devices", "amounts", "claims"})) return;
+  void read_same_hardware(Args& args) {
     type_.same_hardware = {};
-    for (auto& [at, name] : texts(same, "devices", path))
+    for (auto& [at, name] : names_in(args, "devices"))
       type_.same_hardware.devices.push_back(std::move(name));
-    for (auto& [at, name] : texts(same, "amounts", path))
+    for (auto& [at, name] : names_in(args, "amounts"))
       type_.same_hardware.amounts.push_back(std::move(name));
-    const auto claims = same.find("claims");
-    if (claims == same.end()) return;
-    if (claims->is_boolean())
-      type_.same_hardware.claims = claims->get<bool>();
-    else
-      problem(path + ".claims", "must be true or false");
+    args.read("claims", type_.same_hardware.claims);
   }
 
   DeviceType& type_;
-  ArgsProblems& problems_;
+  Args& entry_;
 };
 
 // A name that two types take would ask for both.
-void check_names(const std::vector<DeviceType>& types, const std::string& path,
-                 ArgsProblems& problems) {
+void check_names(const std::vector<DeviceType>& types, Args& entry) {
   std::set<std::string> taken;
   for (const DeviceType& type : types)
     for (const RequestName& name : type.names)
       if (!taken.insert(name.name).second)
-        problems.add(path, name.name + " asks for another type already");
+        entry.problem("", name.name + " asks for another type already");
+}
+
+// The type that an entry is about; what cannot be one is told, and read all the same.
+DeviceType& type_of(Args& entry, std::vector<DeviceType>& types, DeviceType& none) {
+  std::string name;
+  if (!entry.has("name") || (entry.read("name", name) && name.empty()))
+    entry.problem("name", "must be given");
+  if (name.empty()) return none;
+  const auto known = std::find_if(types.begin(), types.end(),
+                                  [&](const DeviceType& each) { return each.name == name; });
+  if (known != types.end()) return *known;
+  if (types.size() == static_cast<size_t>(kMaxTypes)) {
+    entry.problem("", "is one type more than " + std::to_string(kMaxTypes));
+    return none;
+  }
+  types.emplace_back().name = name;
+  return types.back();
 }
 
 }  // namespace
 
-std::vector<DeviceType> read_device_types(const Json& list, std::vector<DeviceType> types,
-                                          ArgsProblems& problems) {
-  const size_t before = problems.size();
-  std::vector<DeviceType> read = types;
-  const std::string field = "deviceTypes";
-  if (!list.is_array()) {
-    problems.add(field, "must be a list");
-    return types;
-  }
-  for (size_t i = 0; i < list.size(); ++i) {
-    const std::string path = field + "[" + std::to_string(i) + "]";
-    const Json& entry = list[i];
-    const auto name = entry.is_object() ? entry.find("name") : entry.end();
-    if (!entry.is_object() || name == entry.end() || !name->is_string() ||
-        name->get<std::string>().empty()) {
-      problems.add(path + ".name", "must be given");
-      continue;
-    }
-    auto type = std::find_if(read.begin(), read.end(),
-                             [&](const DeviceType& each) { return each.name == *name; });
-    if (type == read.end()) {
-      if (read.size() == static_cast<size_t>(kMaxTypes)) {
-        problems.add(path, "is one type more than " + std::to_string(kMaxTypes));
-        continue;
-      }
-      type = read.emplace(read.end());
-      type->name = name->get<std::string>();
-    }
-    TypeReader(*type, problems).read(entry, path);
-    check_names(read, path, problems);
-  }
-  return problems.size() == before ? read : types;
+void read_device_types(Args& args, std::vector<DeviceType>& types) {
+  args.each_object("deviceTypes", [&](Args& entry) {
+    entry.refuse_nulls();
+    DeviceType none;
+    TypeReader(type_of(entry, types, none), entry).read();
+    check_names(types, entry);
+  });
 }
 
 }  // namespace plimsoll::devices

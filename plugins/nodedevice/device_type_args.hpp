@@ -2,18 +2,18 @@
 // Device types from the plugin's args: a new kind of device is a few lines of a profile, not code.
 // Pure.
 
-#include <nlohmann/json_fwd.hpp>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "plugins/nodedevice/args_problems.hpp"
 #include "plugins/nodedevice/device_types.hpp"
+
+namespace plimsoll::sdk {
+class Args;
+}
 
 namespace plimsoll::devices {
 
-// Reads `deviceTypes`, a list, on top of `types`: an entry with a new name is a new type, one with
-// a known name adds resources and combinations to it. Two forms:
+// Reads the field `deviceTypes`, a list, on top of `types`: an entry with a new name is a new type,
+// one with a known name adds resources and combinations to it. Two forms:
 //
 //   {name: dpu, resource: example.com/dpu}      # asked for in hundredths of a device, like rdma
 //
@@ -34,10 +34,6 @@ namespace plimsoll::devices {
 //     devices: [example.com/slice-*]            # of which n are n devices at most
 //     amounts: [example.com/hbm-*]              # that say nothing of how many
 //     claims: true                              # pods' resource claims may be for such devices
-//
-// What is wrong is appended to `problems`, with its path; then the result is `types`.
-[[nodiscard]] std::vector<DeviceType> read_device_types(const nlohmann::json& list,
-                                                        std::vector<DeviceType> types,
-                                                        ArgsProblems& problems);
+void read_device_types(sdk::Args& args, std::vector<DeviceType>& types);
 
 }  // namespace plimsoll::devices

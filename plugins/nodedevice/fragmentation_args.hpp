@@ -1,13 +1,14 @@
 #pragma once
 // scoringStrategy.fragmentation of the plugin's args. Pure.
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "plugins/nodedevice/args_problems.hpp"
 #include "plugins/nodedevice/fragmentation.hpp"
+
+namespace plimsoll::sdk {
+class Args;
+}
 
 namespace plimsoll::devices {
 
@@ -23,8 +24,7 @@ struct FragmentationArgs {
 //   - {cpu: "8", weight: 185}         # no GPU
 //
 // gpus: 0 if left out, at most 32; gpuMilli: of each, 1 to 1000 (the default); weight: 1 to
-// 1,000,000, default 1. What is wrong is appended to `problems`, with its path.
-[[nodiscard]] FragmentationArgs read_fragmentation(const nlohmann::json& value,
-                                                   const std::string& path, ArgsProblems& problems);
+// 1,000,000, default 1.
+[[nodiscard]] FragmentationArgs read_fragmentation(sdk::Args& args);
 
 }  // namespace plimsoll::devices

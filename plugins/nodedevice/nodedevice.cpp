@@ -59,7 +59,7 @@ class NodeDevice {
   const uint32_t score_aspects;
   const bool normalizes_by_extremes;
 
-  NodeDevice(Host host, std::string_view args_json) : NodeDevice(host, read_args(args_json)) {}
+  NodeDevice(Host host, std::string_view args_json) : NodeDevice(host, args_of(host, args_json)) {}
   NodeDevice(Host host, DeviceArgs args)
       : score_aspects(args.fragmentation ? PLIMSOLL_ASPECT_CLUSTER : PLIMSOLL_ASPECT_PLUGIN),
         normalizes_by_extremes(!args.fragmentation),
@@ -441,8 +441,8 @@ class NodeDevice {
     return {};
   }
 
-  static DeviceArgs read_args(std::string_view json) {
-    auto args = parse_device_args(json);
+  static DeviceArgs args_of(const Host& host, std::string_view json) {
+    auto args = parse_device_args(json, [&host](std::string_view text) { host.warn(text); });
     if (!args) throw std::runtime_error(args.error());
     return *std::move(args);
   }

@@ -37,9 +37,8 @@ void take_from(std::vector<int64_t>& free, const plimsoll_numa_node& node, const
 
 NodeResourceTopologyMatch::NodeResourceTopologyMatch(sdk::Host host, std::string_view args_json)
     : host_(host),
-      args_(parse_match_args(args_json)),
+      args_(parse_match_args(args_json, [&host](std::string_view text) { host.warn(text); })),
       ledger_(host, [this](uint32_t slot) { wake_for(slot); }) {
-  for (const std::string& warning : args_.warnings) host_.warn(warning);
   for (uint32_t i = 1; i < kVerdicts; ++i) {
     reasons_[i] = host_.reason(message_of(static_cast<Verdict>(i)));
   }

@@ -296,8 +296,30 @@ profiles:
                         "\"foreignPodsDetect\"?"));
   EXPECT_THAT(answer.err,
               HasSubstr("profile.yaml:18:23: profiles[0].pluginConfig[0].args.preemptionMode: "
-                        "Invalid value: \"Sometimes\": invalid PreemptionMode"));
+                        "must be Enabled or Disabled, not \"Sometimes\""));
   EXPECT_THAT(answer.err, HasSubstr("5 errors"));
+}
+
+TEST(PlimsollValidate, PluginsWarnOfFieldsThatHaveNoEffect) {
+  const auto warnings = [](const std::string& profile) {
+    const Answer answer = plimsoll({"validate", "examples/profiles/" + profile});
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    EXPECT_EQ(answer.err, "") << "nothing is logged too";
+    return answer.out;
+  };
+  const std::string migrated = warnings("koordinator-migrated.yaml");
+  const std::string args = "profiles[0].pluginConfig[1].args.";
+  EXPECT_THAT(migrated, HasSubstr(args + "allocator: has no effect: there is one allocator"));
+  const std::string templates = args + "gpuSharedResourceTemplatesConfig.";
+  EXPECT_THAT(migrated, HasSubstr(templates + "configMapNamespace: has no effect"));
+  EXPECT_THAT(migrated, HasSubstr(templates + "configMapName: has no effect"));
+  EXPECT_THAT(migrated, HasSubstr("3 warnings"));
+  const std::string nrt = warnings("scheduler-plugins-nrt.yaml");
+  EXPECT_THAT(nrt, HasSubstr("profiles[0].pluginConfig[0].args.cacheResyncPeriodSeconds: has no "
+                             "effect: Plimsoll's NUMA ledger takes every report"));
+  EXPECT_THAT(nrt, HasSubstr("args.cache.foreignPodsDetect: has no effect: the ledger counts"));
+  EXPECT_THAT(nrt, HasSubstr("2 warnings"));
+  EXPECT_THAT(warnings("topology.yaml"), Not(HasSubstr("warning")));
 }
 
 TEST(PlimsollPlugins, ListsWhatIsLoadedAndWhatWasRefused) {

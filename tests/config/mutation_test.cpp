@@ -168,10 +168,11 @@ void damage_tree(Value& root, Random& random) {
 
 // A plugin that finds everything wrong, in all the ways in which plugins say so.
 MadePlugin complain(const std::string&, const std::string& plugin, const std::string& json) {
-  if (json.size() % 3 != 0) return {test_registry().at(plugin), {}};
+  if (json.size() % 3 != 0) return {test_registry().at(plugin), {}, {}};
   return {{},
           split_args_errors("[scoringStrategy.type: no, unknown field \"cache.x\", a[9].b[: c]\n" +
-                            json + "\n" + json.substr(json.size() / 2))};
+                            json + "\n" + json.substr(json.size() / 2)),
+          {}};
 }
 
 void expect_consistent(const std::string& text) {

@@ -334,9 +334,7 @@ TEST(Expansion, NamesWhatChangesNothing) {
       "do at preBind here\n"
       "f:10:32: profiles[0].pluginConfig[0].args: have no effect: PrioritySort takes no args\n"
       "f:12:37: profiles[0].pluginConfig[2].args: have no effect: this build does not have "
-      "DefaultPreemption\n"
-      "f:13:43: profiles[0].pluginConfig[3].args.allocator: has no effect: there is one "
-      "allocator\n");
+      "DefaultPreemption\n");
 }
 
 TEST(Expansion, WhatIsInEveryProfileRunsFirstAndOnce) {

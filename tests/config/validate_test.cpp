@@ -28,23 +28,19 @@ class Example : public testing::TestWithParam<std::string> {
   }
 };
 
-// What each example's warnings are about; a field that has no effect is named, nothing else is.
+// What each example's warnings are about; a field that has no effect is named, nothing else is. The
+// plugins' own warnings are in program_test.cpp.
 TEST_P(Example, LoadsAndNamesWhatHasNoEffect) {
   const std::map<std::string, std::vector<std::string>> expected = {
       {"hami.yaml", {}},
       {"koordinator-deviceshare.yaml", {"profiles[0].plugins.preBind.enabled[0]"}},
-      {"koordinator-migrated.yaml",
-       {"profiles[0].pluginConfig[1].args.allocator",
-        "profiles[0].pluginConfig[1].args.gpuSharedResourceTemplatesConfig.configMapNamespace",
-        "profiles[0].pluginConfig[1].args.gpuSharedResourceTemplatesConfig.configMapName"}},
+      {"koordinator-migrated.yaml", {}},
       {"kube-scheduler.yaml",
        {"profiles[0].pluginConfig[0].args", "profiles[0].pluginConfig[1].args",
         "profiles[0].pluginConfig[2].args", "profiles[0].pluginConfig[5].args",
         "profiles[0].pluginConfig[6].args"}},
       {"scheduler-plugins-nrt-uncached.yaml", {}},
-      {"scheduler-plugins-nrt.yaml",
-       {"profiles[0].pluginConfig[0].args.cacheResyncPeriodSeconds",
-        "profiles[0].pluginConfig[0].args.cache.foreignPodsDetect"}},
+      {"scheduler-plugins-nrt.yaml", {}},
       {"topology.yaml", {}},
       {"wide-pods.yaml", {}}};
   const auto found = expected.find(GetParam());
@@ -92,15 +88,20 @@ TEST(Validate, AsksPluginsAboutTheirArgsAndMapsTheirPaths) {
       "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
       "leaderElection: {leaderElect: false}\nprofiles:\n- schedulerName: a\n  plugins:\n"
       "    multiPoint: {enabled: [{name: TopologyScore}, {name: NodeDevice}]}\n  pluginConfig:\n"
-      "  - name: TopologyScore\n    args:\n      scoringStrategy:\n        type: Best\n";
+      "  - name: TopologyScore\n    args:\n      scoringStrategy:\n        type: Best\n        "
+      "typ: x\n";
   std::vector<std::string> asked;
   const auto checker = [&](const std::string& profile, const std::string& plugin,
                            const std::string& json) {
     EXPECT_EQ(profile, "a");
     asked.push_back(plugin + ' ' + json);
-    MadePlugin out{test_registry().at(plugin), {}};
+    MadePlugin out{test_registry().at(plugin), {}, {}};
     if (plugin == "TopologyScore")
       out.errors.push_back({"scoringStrategy.type", "no such strategy"});
+    if (plugin == "TopologyScore") {
+      out.errors.push_back({"scoringStrategy.typ", "unknown field, did you mean \"type\"?"});
+      out.warnings.push_back({"scoringStrategy", "has no effect"});
+    }
     if (plugin == "NodeDevice") out.errors.push_back({"scoringStrategy", "needed"});
     return out;
   };
@@ -109,11 +110,14 @@ TEST(Validate, AsksPluginsAboutTheirArgsAndMapsTheirPaths) {
       validation.report(),
       "error: f: args of plugin NodeDevice.scoringStrategy: needed\n"
       "error: f:12:15: profiles[0].pluginConfig[0].args.scoringStrategy.type: no such strategy\n"
-      "f: 2 errors\n");
+      "error: f:13:9: unknown field \"profiles[0].pluginConfig[0].args.scoringStrategy.typ\", did "
+      "you mean \"type\"?\n"
+      "warning: f:11:7: profiles[0].pluginConfig[0].args.scoringStrategy: has no effect\n"
+      "f: 3 errors, 1 warning\n");
   EXPECT_EQ(validation.effective_yaml(), "");
-  EXPECT_NE(
-      std::find(asked.begin(), asked.end(), R"(TopologyScore {"scoringStrategy":{"type":"Best"}})"),
-      asked.end());
+  EXPECT_NE(std::find(asked.begin(), asked.end(),
+                      R"(TopologyScore {"scoringStrategy":{"type":"Best","typ":"x"}})"),
+            asked.end());
   EXPECT_EQ(
       std::count_if(asked.begin(), asked.end(),
                     [](const std::string& one) { return one.rfind("NodeResourcesFit", 0) == 0; }),
@@ -132,10 +136,10 @@ TEST(Validate, PointsAreThoseOfThePluginThatIsMade) {
   std::vector<std::string> made;
   const auto make = [&](const std::string&, const std::string& plugin, const std::string& json) {
     made.push_back(plugin);
-    if (plugin == "Cranes") return MadePlugin{{}, {{"", "broken"}}};
-    if (plugin != "Berths") return MadePlugin{test_registry().at(plugin), {}};
+    if (plugin == "Cranes") return MadePlugin{{}, {{"", "broken"}}, {}};
+    if (plugin != "Berths") return MadePlugin{test_registry().at(plugin), {}, {}};
     EXPECT_EQ(json, R"({"journal":"j"})");
-    return MadePlugin{{ExtensionPoint::kFilter}, {}};
+    return MadePlugin{{ExtensionPoint::kFilter}, {}, {}};
   };
   const Validation validation = validate_text(text, "f", registry, make);
   EXPECT_EQ(validation.report(), "error: f: args of plugin Cranes: broken\nf: 1 error\n")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <plimsoll/args.hpp>
 #include <plimsoll/quantity.hpp>
 
 #include "framework/api/decode.hpp"
@@ -120,10 +121,14 @@ void check_nrt_score(const Json& test_case, Findings& findings) {
   }
   Scene scene;
   if (!decode(test_case, scene, findings)) return;
-  std::vector<std::string> errors;
-  const auto strategy =
-      topo::parse_scoring_strategy(test_case.at("args").at("scoringStrategy").dump(), errors);
-  for (const std::string& error : errors) findings.add(error);
+  const Json args{{"scoringStrategy", test_case.at("args").at("scoringStrategy")}};
+  topo::ScoringStrategy strategy;
+  try {
+    sdk::read_args(args.dump(), {},
+                   [&](sdk::Args& given) { strategy = topo::read_scoring_strategy(given); });
+  } catch (const std::runtime_error& error) {
+    findings.add(error.what());
+  }
   const topo::PodRequest request(*scene.pod);
   const int64_t score = topo::score_node(strategy, request, scene.view(), scene.scratch);
   if (score < 0 || score > 100) findings.add("score out of range: " + std::to_string(score));

@@ -71,8 +71,10 @@ TEST(InstalledPlugin, SaysWhatIsWrongWithItsArgs) {
   ProfileSpec spec = minimal_profile();
   spec.at(ExtensionPoint::kFilter) = {{"ZoneBalance"}};
   spec.args["ZoneBalance"] = R"({"maxPerZone": 0})";
-  EXPECT_THAT(world.errors_of(spec),
-              ElementsAre("initializing plugin \"ZoneBalance\": maxPerZone: must be at least 1"));
+  EXPECT_THAT(
+      world.errors_of(spec),
+      ElementsAre(
+          "initializing plugin \"ZoneBalance\": maxPerZone: must be a number from 1 on, not 0"));
 }
 
 }  // namespace

@@ -470,6 +470,23 @@ TEST(NodeDeviceArgs, EveryProblemWithItsPath) {
           HasSubstr("scoringStrategy.resources[0].name: must be given"),
           HasSubstr("scoringStrategy.resources[0].weight: must be a number from 1 to 100"),
           HasSubstr("disableDeviceNUMATopologyAlignment: must be true or false")));
+  EXPECT_THAT(
+      problem(R"({"scoringstrategy":{},"scoringStrategy":{"resources":[{"wieght":1}]},
+                          "deviceTypes":[{"name":"a","resource":"e.com/a","topologyAware":null}]})"),
+      testing::AllOf(HasSubstr("scoringstrategy: unknown field, did you mean \"scoringStrategy\"?"),
+                     HasSubstr("resources[0].wieght: unknown field, did you mean \"weight\"?"),
+                     HasSubstr("deviceTypes[0].topologyAware: must be true or false, not null")));
+}
+
+TEST(NodeDeviceArgs, FieldsWithoutEffectAreNamed) {
+  FakeHost host;
+  const Instance made(host, R"({"allocator":"default","disableDeviceNUMATopologyAlignment":true,
+      "gpuSharedResourceTemplatesConfig":{"configMapName":"a"}})");
+  ASSERT_TRUE(made.made());
+  EXPECT_THAT(host.logs,
+              testing::ElementsAre(
+                  "args.allocator: has no effect: there is one allocator",
+                  HasSubstr("args.gpuSharedResourceTemplatesConfig.configMapName: has no effect")));
 }
 
 }  // namespace

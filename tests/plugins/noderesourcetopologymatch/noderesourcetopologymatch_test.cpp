@@ -383,15 +383,17 @@ TEST_F(MatchTest, SignaturesHoldWhatFilterAndScoreRead) {
   EXPECT_NE(plugin.sign(Pod(a.get())), plugin.sign(Pod(d.get())));
 }
 
+std::vector<std::string> match_warnings(std::string_view json) {
+  std::vector<std::string> out;
+  static_cast<void>(parse_match_args(json, [&](std::string_view text) { out.emplace_back(text); }));
+  return out;
+}
+
 TEST(MatchArgsTest, DefaultsAndAllEightFields) {
   for (const char* json : {"", "null", "{}"}) {
     const MatchArgs args = parse_match_args(json);
     EXPECT_EQ(args.scoring.type, Strategy::kLeastAllocated);
     EXPECT_EQ(args.scoring.resources.size(), 2u);
-    EXPECT_EQ(args.foreign_pods_detect, "All");
-    EXPECT_EQ(args.resync_method, "Autodetect");
-    EXPECT_EQ(args.informer_mode, "Dedicated");
-    EXPECT_FALSE(args.preemption);
     EXPECT_EQ(args.admission, AdmissionModel::kKubelet);
   }
   EXPECT_EQ(parse_match_args(R"({"admissionModel": "Reference"})").admission,
@@ -405,35 +407,56 @@ TEST(MatchArgsTest, DefaultsAndAllEightFields) {
     "preemptionMode": "Enabled"})");
   EXPECT_EQ(args.scoring.type, Strategy::kLeastNumaNodes);
   EXPECT_EQ(args.scoring.weight_of("cpu"), 1);
-  EXPECT_EQ(args.cache_resync_period_seconds, 5);
-  EXPECT_TRUE(args.discard_reserved_nodes);
-  EXPECT_EQ(args.foreign_pods_detect, "OnlyExclusiveResources");
-  EXPECT_EQ(args.resync_scope, "OnlyResources");
-  EXPECT_TRUE(args.preemption);
-  EXPECT_TRUE(args.warnings.empty());
-  EXPECT_EQ(parse_match_args(R"({"cache": {"resyncMethod": "all"}})").warnings.size(), 1u);
+}
+
+TEST(MatchArgsTest, FieldsWithoutEffectAreNamedUnlessTheySayTheDefault) {
+  EXPECT_EQ(match_warnings(R"({"cacheResyncPeriodSeconds": 0, "discardReservedNodes": false,
+      "preemptionMode": "Disabled",
+      "cache": {"foreignPodsDetect": "All", "resyncMethod": "Autodetect",
+                "informerMode": "Dedicated", "resyncScope": "All"},
+      "scoringStrategy": {"type": "LeastAllocated"}})"),
+            std::vector<std::string>{});
+  std::vector<std::string> fields;
+  for (const std::string& warning : match_warnings(R"({"cacheResyncPeriodSeconds": 5,
+      "discardReservedNodes": true, "preemptionMode": "Enabled",
+      "cache": {"foreignPodsDetect": "None", "resyncMethod": "All", "informerMode": "Shared",
+                "resyncScope": "OnlyResources"}})"))
+    fields.push_back(warning.substr(0, warning.find(": has no effect: ")));
+  EXPECT_EQ(fields,
+            (std::vector<std::string>{"args.cacheResyncPeriodSeconds", "args.discardReservedNodes",
+                                      "args.cache.foreignPodsDetect", "args.cache.resyncMethod",
+                                      "args.cache.informerMode", "args.cache.resyncScope",
+                                      "args.preemptionMode"}));
+  EXPECT_EQ(
+      match_warnings(R"({"cache": {"resyncMethod": "all"}})"),
+      std::vector<std::string>{"args.cache.resyncMethod: \"all\" is not known and has no effect"});
 }
 
 TEST(MatchArgsTest, EveryProblemWithItsPath) {
   const std::pair<const char*, const char*> kCases[] = {
-      {"[]", "NodeResourceTopologyMatchArgs: must be an object"},
-      {R"({"scoringStrategy": {}})",
-       "scoringStrategy.type: Invalid value: \"\": invalid ScoringStrategyType"},
+      {"[]", "args must be an object, not a list"},
+      {R"({"scoringStrategy": {}})", "scoringStrategy.type: must be given"},
       {R"({"scoringStrategy": {"type": "x"}, "preemptionMode": "y"})",
-       "[preemptionMode: Invalid value: \"y\": invalid PreemptionMode, scoringStrategy.type: "
-       "Invalid "
-       "value: \"x\": invalid ScoringStrategyType]"},
+       "scoringStrategy.type: must be LeastAllocated, MostAllocated, BalancedAllocation or "
+       "LeastNUMANodes, not \"x\"\n"
+       "preemptionMode: must be Enabled or Disabled, not \"y\""},
+      {R"({"scoringStrategy": {"type": "PreserveLargeZones"}})",
+       "scoringStrategy.type: is PreserveLargeZones, and only TopologyScore has it"},
       {R"({"admissionModel": "kubelet"})",
-       "admissionModel: Unsupported value: \"kubelet\": supported values: \"Kubelet\", "
-       "\"Reference\""},
-      {R"({"kubeconfigpath": "/x"})", "unknown field \"kubeconfigpath\""},
-      {R"({"cache": {"foo": 1}})", "unknown field \"cache.foo\""},
+       "admissionModel: must be Kubelet or Reference, not \"kubelet\", did you mean \"Kubelet\"?"},
+      {R"({"kubeconfigpath": "/x"})", "kubeconfigpath: unknown field"},
+      {R"({"cache": {"foo": 1}})", "cache.foo: unknown field"},
+      {R"({"cache": {"foreignPodDetect": "All"}})",
+       "cache.foreignPodDetect: unknown field, did you mean \"foreignPodsDetect\"?"},
       {R"({"cacheResyncPeriodSeconds": "5"})",
-       "cacheResyncPeriodSeconds: Invalid value: \"5\": must be a whole number"},
+       "cacheResyncPeriodSeconds: must be a whole number, not \"5\""},
       {R"({"kind": "TopologyScoreArgs"})",
-       "want args to be of type NodeResourceTopologyMatchArgs, got TopologyScoreArgs"},
+       "kind: must be NodeResourceTopologyMatchArgs, not \"TopologyScoreArgs\""},
       {R"({"scoringStrategy": {"type": "LeastAllocated", "resources": [{"weight": 1}]}})",
-       "scoringStrategy.resources[0].name: Required value"},
+       "scoringStrategy.resources[0].name: must be given"},
+      {R"({"scoringStrategy": {"type": "LeastAllocated",
+                               "resources": [{"name": "cpu", "weight": null}]}})",
+       "scoringStrategy.resources[0].weight: must be a whole number, not null"},
   };
   for (const auto& [json, error] : kCases) {
     try {

@@ -114,28 +114,29 @@ TEST(TopologyScore, Args) {
 TEST(TopologyScore, ArgsThatAreWrongNameTheFieldAndWhatWasMeant) {
   for (const auto& [json, error] : {
            std::pair(R"({"scoringStrategy": {"type": "Best"}})",
-                     "scoringStrategy.type: Invalid value: \"Best\": invalid ScoringStrategyType"),
+                     "scoringStrategy.type: must be LeastAllocated, MostAllocated, "
+                     "BalancedAllocation, LeastNUMANodes or PreserveLargeZones, not \"Best\""),
            std::pair(R"({"scoringStrategy": {"type": "LeastNumaNode"}})",
-                     "scoringStrategy.type: Invalid value: \"LeastNumaNode\": invalid "
-                     "ScoringStrategyType, did you mean \"LeastNUMANodes\"?"),
+                     "scoringStrategy.type: must be LeastAllocated, MostAllocated, "
+                     "BalancedAllocation, LeastNUMANodes or PreserveLargeZones, not "
+                     "\"LeastNumaNode\", did you mean \"LeastNUMANodes\"?"),
            std::pair(R"({"scoringStrategy": {"type": "PreserveLargezone"}})",
-                     "scoringStrategy.type: Invalid value: \"PreserveLargezone\": invalid "
-                     "ScoringStrategyType, did you mean \"PreserveLargeZones\"?"),
+                     "scoringStrategy.type: must be LeastAllocated, MostAllocated, "
+                     "BalancedAllocation, LeastNUMANodes or PreserveLargeZones, not "
+                     "\"PreserveLargezone\", did you mean \"PreserveLargeZones\"?"),
            std::pair(R"({"zoneView": "predictd"})",
-                     "zoneView: Unsupported value: \"predictd\": supported values: \"Minimum\", "
-                     "\"Predicted\", did you mean \"Predicted\"?"),
+                     "zoneView: must be Predicted or Minimum, not \"predictd\", did you mean "
+                     "\"Predicted\"?"),
            std::pair(R"({"zoneView": "All"})",
-                     "zoneView: Unsupported value: \"All\": supported values: \"Minimum\", "
-                     "\"Predicted\""),
-           std::pair(R"({"zoneView": 1})", "zoneView: Invalid value: 1: must be a string"),
+                     "zoneView: must be Predicted or Minimum, not \"All\""),
+           std::pair(R"({"zoneView": 1})", "zoneView: must be Predicted or Minimum, not 1"),
            std::pair(
                R"({"zoneView": "Minimum", "scoringStrategy": {"type": "PreserveLargeZones"}})",
-               "zoneView: Invalid value: \"Minimum\": PreserveLargeZones needs the view "
-               "Predicted"),
-           std::pair(R"({"strategy": 1})", "unknown field \"strategy\""),
+               "zoneView: must be Predicted, which PreserveLargeZones needs, not \"Minimum\""),
+           std::pair(R"({"strategy": 1})", "strategy: unknown field"),
            std::pair(R"({"view": 1, "zoneView": 2})",
-                     "[unknown field \"view\", zoneView: Invalid value: 2: must be a string]"),
-           std::pair("3", "TopologyScoreArgs: must be an object"),
+                     "zoneView: must be Predicted or Minimum, not 2\nview: unknown field"),
+           std::pair("3", "args must be an object, not 3"),
        }) {
     try {
       static_cast<void>(parse_score_args(json));
