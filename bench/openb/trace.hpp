@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "framework/base/result.hpp"
-#include "plugins/nodedevice/gpu_mix.hpp"
+#include "plugins/nodedevice/fragmentation/gpu_mix.hpp"
 
 namespace plimsoll::openb {
 

@@ -1,9 +1,9 @@
 // Device objects, and the annotations of pods and nodes that are about devices.
 
-#include "plugins/nodedevice/accounts.hpp"
-#include "plugins/nodedevice/accounts_json.hpp"
-#include "plugins/nodedevice/allocation_annotation.hpp"
-#include "plugins/nodedevice/allocator.hpp"
+#include "plugins/nodedevice/accounts/accounts.hpp"
+#include "plugins/nodedevice/accounts/accounts_json.hpp"
+#include "plugins/nodedevice/accounts/allocation_annotation.hpp"
+#include "plugins/nodedevice/allocation/allocator.hpp"
 
 #include "fuzz/target.hpp"
 

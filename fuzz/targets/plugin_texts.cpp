@@ -3,9 +3,9 @@
 #include <stdexcept>
 
 #include "fuzz/target.hpp"
-#include "plugins/nodedevice/device_args.hpp"
-#include "plugins/nodedevice/numa_spec.hpp"
-#include "plugins/nodedevice/pod_group.hpp"
+#include "plugins/nodedevice/args/device_args.hpp"
+#include "plugins/nodedevice/groups/pod_group.hpp"
+#include "plugins/nodedevice/requests/numa_spec.hpp"
 #include "plugins/noderesourcetopologymatch/match_args.hpp"
 #include "plugins/topologyscore/score_args.hpp"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "plugins/nodedevice/bounded_json.hpp"
+#include "plugins/nodedevice/text/bounded_json.hpp"
 
 namespace plimsoll::devices {
 namespace {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <stdexcept>
 
-#include "plugins/nodedevice/accounts_json.hpp"
-#include "plugins/nodedevice/allocation_annotation.hpp"
+#include "plugins/nodedevice/accounts/accounts_json.hpp"
+#include "plugins/nodedevice/accounts/allocation_annotation.hpp"
+#include "plugins/nodedevice/accounts/pod_reading.hpp"
 #include "plugins/nodedevice/device_event.hpp"
-#include "plugins/nodedevice/pod_reading.hpp"
 
 namespace plimsoll::devices {
 namespace {

@@ -13,12 +13,12 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/nodedevice/accounts.hpp"
-#include "plugins/nodedevice/allocator.hpp"
-#include "plugins/nodedevice/device_metrics.hpp"
+#include "plugins/nodedevice/accounts/accounts.hpp"
+#include "plugins/nodedevice/accounts/device_metrics.hpp"
+#include "plugins/nodedevice/accounts/state_numbers.hpp"
+#include "plugins/nodedevice/allocation/allocator.hpp"
 #include "plugins/nodedevice/device_service.h"
-#include "plugins/nodedevice/group_keeper.hpp"
-#include "plugins/nodedevice/state_numbers.hpp"
+#include "plugins/nodedevice/groups/group_keeper.hpp"
 
 namespace plimsoll::devices {
 

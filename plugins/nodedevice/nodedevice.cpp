@@ -11,19 +11,19 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/nodedevice/accounts_json.hpp"
-#include "plugins/nodedevice/allocation_annotation.hpp"
-#include "plugins/nodedevice/device_args.hpp"
+#include "plugins/nodedevice/accounts/accounts_json.hpp"
+#include "plugins/nodedevice/accounts/allocation_annotation.hpp"
+#include "plugins/nodedevice/accounts/pod_reading.hpp"
+#include "plugins/nodedevice/accounts/state_answers.hpp"
+#include "plugins/nodedevice/allocation/explain.hpp"
+#include "plugins/nodedevice/allocation/numa_part.hpp"
+#include "plugins/nodedevice/allocation/quick_check.hpp"
+#include "plugins/nodedevice/allocation/sharing_rules.hpp"
+#include "plugins/nodedevice/allocation/what_if.hpp"
+#include "plugins/nodedevice/args/device_args.hpp"
 #include "plugins/nodedevice/device_store.hpp"
-#include "plugins/nodedevice/explain.hpp"
-#include "plugins/nodedevice/fragmentation_strategy.hpp"
-#include "plugins/nodedevice/group_placer.hpp"
-#include "plugins/nodedevice/numa_part.hpp"
-#include "plugins/nodedevice/pod_reading.hpp"
-#include "plugins/nodedevice/quick_check.hpp"
-#include "plugins/nodedevice/sharing_rules.hpp"
-#include "plugins/nodedevice/state_answers.hpp"
-#include "plugins/nodedevice/what_if.hpp"
+#include "plugins/nodedevice/fragmentation/fragmentation_strategy.hpp"
+#include "plugins/nodedevice/groups/group_placer.hpp"
 
 namespace plimsoll::devices {
 namespace {

@@ -4,8 +4,8 @@
 #include <stdexcept>
 
 #include "framework/api/decode.hpp"
-#include "plugins/nodedevice/allocation_annotation.hpp"
-#include "plugins/nodedevice/quantity_text.hpp"
+#include "plugins/nodedevice/accounts/allocation_annotation.hpp"
+#include "plugins/nodedevice/text/quantity_text.hpp"
 
 namespace plimsoll::conformance {
 

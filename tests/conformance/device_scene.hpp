@@ -9,7 +9,7 @@
 
 #include "framework/api/objects.hpp"
 #include "framework/api/symbols.hpp"
-#include "plugins/nodedevice/allocator.hpp"
+#include "plugins/nodedevice/allocation/allocator.hpp"
 #include "tests/conformance/findings.hpp"
 
 namespace plimsoll::conformance {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/nodedevice/device_request.hpp"
+#include "plugins/nodedevice/requests/device_request.hpp"
 #include "tests/conformance/device_limits.hpp"
 #include "tests/conformance/device_right.hpp"
 #include "tests/conformance/device_rules.hpp"

@@ -7,8 +7,8 @@
 #include <map>
 #include <random>
 
-#include "plugins/nodedevice/accounts.hpp"
-#include "plugins/nodedevice/allocation_annotation.hpp"
+#include "plugins/nodedevice/accounts/accounts.hpp"
+#include "plugins/nodedevice/accounts/allocation_annotation.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 #include "tests/support/seed.hpp"
 

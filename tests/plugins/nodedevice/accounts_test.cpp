@@ -1,8 +1,8 @@
-#include "plugins/nodedevice/accounts.hpp"
+#include "plugins/nodedevice/accounts/accounts.hpp"
 
 #include <gtest/gtest.h>
 
-#include "plugins/nodedevice/allocation_annotation.hpp"
+#include "plugins/nodedevice/accounts/allocation_annotation.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 
 namespace plimsoll::devices {

@@ -1,8 +1,8 @@
-#include "plugins/nodedevice/allocator.hpp"
+#include "plugins/nodedevice/allocation/allocator.hpp"
 
 #include <gtest/gtest.h>
 
-#include "plugins/nodedevice/explain.hpp"
+#include "plugins/nodedevice/allocation/explain.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 
 namespace plimsoll::devices {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/nodedevice/allocator.hpp"
-#include "plugins/nodedevice/device_object.hpp"
-#include "plugins/nodedevice/device_request.hpp"
+#include "plugins/nodedevice/allocation/allocator.hpp"
+#include "plugins/nodedevice/devices/device_object.hpp"
+#include "plugins/nodedevice/requests/device_request.hpp"
 
 namespace plimsoll::devices::test {
 

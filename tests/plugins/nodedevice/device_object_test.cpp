@@ -1,4 +1,4 @@
-#include "plugins/nodedevice/device_object.hpp"
+#include "plugins/nodedevice/devices/device_object.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "plugins/nodedevice/device_request.hpp"
+#include "plugins/nodedevice/requests/device_request.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plugins/nodedevice/quantity_text.hpp"
+#include "plugins/nodedevice/text/quantity_text.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 
 namespace plimsoll::devices {

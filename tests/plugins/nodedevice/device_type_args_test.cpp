@@ -1,12 +1,12 @@
 // New kinds of devices, from the args alone.
 
-#include "plugins/nodedevice/device_type_args.hpp"
+#include "plugins/nodedevice/args/device_type_args.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plugins/nodedevice/allocation_annotation.hpp"
-#include "plugins/nodedevice/device_args.hpp"
+#include "plugins/nodedevice/accounts/allocation_annotation.hpp"
+#include "plugins/nodedevice/args/device_args.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 
 namespace plimsoll::devices {

@@ -1,14 +1,14 @@
 // What a pod asks for bounds what its device-allocated annotation may say: how many devices, and
 // how much of each. The annotation says which.
 
-#include "plugins/nodedevice/entitlement.hpp"
+#include "plugins/nodedevice/accounts/entitlement.hpp"
 
 #include <gmock/gmock.h>
 
 #include <map>
 #include <random>
 
-#include "plugins/nodedevice/accounts.hpp"
+#include "plugins/nodedevice/accounts/accounts.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 #include "tests/support/seed.hpp"
 

@@ -1,15 +1,15 @@
 // The measures of fragmentation: against numbers worked out by hand, and against the definitions
 // carried out word for word over random nodes.
 
-#include "plugins/nodedevice/gpu_mix.hpp"
+#include "plugins/nodedevice/fragmentation/gpu_mix.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "plugins/nodedevice/fragmentation.hpp"
-#include "plugins/nodedevice/pod_census.hpp"
+#include "plugins/nodedevice/fragmentation/fragmentation.hpp"
+#include "plugins/nodedevice/fragmentation/pod_census.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll::devices {

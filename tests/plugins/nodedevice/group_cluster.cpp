@@ -13,7 +13,7 @@
 #include "framework/runtime/every_point.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
-#include "plugins/nodedevice/pod_group.hpp"
+#include "plugins/nodedevice/groups/pod_group.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 
 namespace plimsoll::devices::test {

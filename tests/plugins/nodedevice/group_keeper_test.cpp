@@ -1,6 +1,6 @@
 // The accounts of groups, on the SDK's fake host.
 
-#include "plugins/nodedevice/group_keeper.hpp"
+#include "plugins/nodedevice/groups/group_keeper.hpp"
 
 #include <gmock/gmock.h>
 

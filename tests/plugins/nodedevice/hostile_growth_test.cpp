@@ -6,9 +6,9 @@
 #include <functional>
 #include <memory>
 
-#include "plugins/nodedevice/accounts.hpp"
-#include "plugins/nodedevice/accounts_json.hpp"
-#include "plugins/nodedevice/explain.hpp"
+#include "plugins/nodedevice/accounts/accounts.hpp"
+#include "plugins/nodedevice/accounts/accounts_json.hpp"
+#include "plugins/nodedevice/allocation/explain.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 #include "tests/support/growth.hpp"
 

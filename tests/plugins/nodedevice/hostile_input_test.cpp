@@ -9,10 +9,10 @@
 #include <random>
 #include <set>
 
-#include "plugins/nodedevice/accounts.hpp"
-#include "plugins/nodedevice/allocation_annotation.hpp"
-#include "plugins/nodedevice/bounded_json.hpp"
-#include "plugins/nodedevice/explain.hpp"
+#include "plugins/nodedevice/accounts/accounts.hpp"
+#include "plugins/nodedevice/accounts/allocation_annotation.hpp"
+#include "plugins/nodedevice/allocation/explain.hpp"
+#include "plugins/nodedevice/text/bounded_json.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/seed.hpp"

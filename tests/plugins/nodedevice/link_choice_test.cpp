@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/links/machines.hpp"
-#include "plugins/nodedevice/explain.hpp"
+#include "plugins/nodedevice/allocation/explain.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 
 namespace plimsoll::devices {

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-#include "plugins/nodedevice/link_choice.hpp"
+#include "plugins/nodedevice/allocation/link_choice.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 #include "tests/support/seed.hpp"
 

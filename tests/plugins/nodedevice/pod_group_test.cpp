@@ -1,6 +1,6 @@
 // Which group a pod belongs to, and what PodGroup objects say.
 
-#include "plugins/nodedevice/pod_group.hpp"
+#include "plugins/nodedevice/groups/pod_group.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // Many nodes of few shapes that fill up and empty, many demands: the quick answers are those of the
 // allocator and of the scorer, whatever was remembered before.
 
-#include "plugins/nodedevice/quick_check.hpp"
+#include "plugins/nodedevice/allocation/quick_check.hpp"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 
-#include "plugins/nodedevice/state_answers.hpp"
+#include "plugins/nodedevice/accounts/state_answers.hpp"
 #include "tests/plugins/nodedevice/random_devices.hpp"
 #include "tests/support/seed.hpp"
 

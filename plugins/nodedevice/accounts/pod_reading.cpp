@@ -1,0 +1,72 @@
+#include "plugins/nodedevice/accounts/pod_reading.hpp"
+
+#include "plugins/nodedevice/accounts/allocation_annotation.hpp"
+#include "plugins/nodedevice/requests/device_hints.hpp"
+#include "plugins/nodedevice/requests/numa_spec.hpp"
+
+namespace plimsoll::devices {
+
+using sdk::Pod;
+
+namespace {
+
+bool concerns_devices(const DeviceTypes& types, std::string_view resource) {
+  return types.find_request(resource) || types.find_same_hardware(resource).any();
+}
+
+}  // namespace
+
+std::vector<ResourceQuantity> requests_of(const DeviceTypes& types, Pod pod) {
+  std::vector<ResourceQuantity> requests;
+  for (const plimsoll_resource& resource : pod.requests())
+    if (concerns_devices(types, sdk::view(resource.name)))
+      requests.push_back({sdk::view(resource.name), resource.value});
+  if (pod->resource_claims.count != 0)
+    requests.push_back({kClaimsName, static_cast<int64_t>(pod->resource_claims.count)});
+  return requests;
+}
+
+bool asks_for_devices(const DeviceTypes& types, Pod pod) {
+  if (pod->resource_claims.count != 0) return true;
+  for (const plimsoll_resource& resource : pod.requests())
+    if (concerns_devices(types, sdk::view(resource.name))) return true;
+  return false;
+}
+
+std::optional<DeviceHints> hints_of(const DeviceTypes& types, Pod pod) {
+  auto hints = parse_device_hints(types, pod.annotation(kHintAnnotation).value_or(""),
+                                  pod.annotation(kJointAnnotation).value_or(""), "");
+  if (!hints) return std::nullopt;
+  return *std::move(hints);
+}
+
+std::string asked_by(const DeviceTypes& types, Pod pod) {
+  std::string text;
+  const auto add = [&text](std::string_view part) {
+    text += std::to_string(part.size()) + ":" + std::string(part);
+  };
+  for (const ResourceQuantity& request : requests_of(types, pod)) {
+    add(request.name);
+    add(std::to_string(request.value));
+  }
+  for (std::string_view key :
+       {kHintAnnotation, kJointAnnotation, kPartitionAnnotation, kNumaAnnotation})
+    add(pod.annotation(key).value_or(""));
+  add(pod.label(kIsolationLabel).value_or(""));
+  return text;
+}
+
+bool asks_otherwise(const DeviceTypes& types, const plimsoll_event& event) {
+  return event.old_pod == nullptr ||
+         asked_by(types, Pod(event.old_pod)) != asked_by(types, Pod(event.new_pod));
+}
+
+bool holds_otherwise(const DeviceTypes& types, const plimsoll_event& event) {
+  if (event.old_pod == nullptr || !asks_for_devices(types, Pod(event.old_pod))) return false;
+  const Pod before(event.old_pod);
+  const Pod now(event.new_pod);
+  return before.annotation(kAllocatedAnnotation) != now.annotation(kAllocatedAnnotation) ||
+         asked_by(types, before) != asked_by(types, now);
+}
+
+}  // namespace plimsoll::devices
