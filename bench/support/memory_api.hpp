@@ -22,8 +22,8 @@
 
 #include "framework/api/objects.hpp"
 #include "framework/api/symbols.hpp"
-#include "framework/cluster/inbox.hpp"
-#include "framework/cycle/api_writer.hpp"
+#include "framework/port/api_writer.hpp"
+#include "framework/port/inbox.hpp"
 
 namespace plimsoll::bench {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "framework/api/symbols.hpp"
-#include "framework/cluster/inbox.hpp"
+#include "framework/port/inbox.hpp"
 #include "informer/watch/reflector.hpp"
 
 namespace plimsoll::informer {

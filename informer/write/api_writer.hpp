@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/cycle/api_writer.hpp"
+#include "framework/port/api_writer.hpp"
 #include "informer/http/http_client.hpp"
 #include "informer/write/write_bodies.hpp"
 #include "informer/write/write_queue.hpp"

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "framework/cycle/api_writer.hpp"
+#include "framework/port/api_writer.hpp"
 #include "informer/write/pod_answer.hpp"
 #include "informer/write/write_queue.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "framework/cycle/api_writer.hpp"
+#include "framework/port/api_writer.hpp"
 #include "informer/write/write_queue.hpp"
 
 namespace plimsoll::informer {

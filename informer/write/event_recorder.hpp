@@ -23,7 +23,7 @@
 #include <unordered_map>
 
 #include "framework/base/result.hpp"
-#include "framework/cycle/api_writer.hpp"
+#include "framework/port/api_writer.hpp"
 #include "informer/http/http_client.hpp"
 #include "informer/write/write_bodies.hpp"
 

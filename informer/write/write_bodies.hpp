@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "framework/cycle/api_writer.hpp"
+#include "framework/port/api_writer.hpp"
 
 namespace plimsoll::informer {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "framework/cycle/api_writer.hpp"
+#include "framework/port/api_writer.hpp"
 #include "informer/write/write_bodies.hpp"
 
 namespace plimsoll::informer {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/cycle/api_writer.hpp"
+#include "framework/port/api_writer.hpp"
 #include "tests/cycle/random_kubelet.hpp"
 #include "tests/cycle/random_objects.hpp"
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "framework/cluster/inbox.hpp"
+#include "framework/port/inbox.hpp"
 #include "informer/watch/informer.hpp"
 #include "tests/api/describe.hpp"
 #include "tests/kube/kube_objects.hpp"
