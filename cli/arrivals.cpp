@@ -10,7 +10,7 @@ namespace plimsoll::cli {
 Arrivals::Arrivals(const std::vector<std::string>& texts, std::vector<std::string>& notes) {
   for (const std::string& text : texts) {
     double seconds = 0;
-    // Most objects say nothing, and need no parsing.
+    // Most objects have no such annotation and need no parsing.
     if (text.find(kArriveSecondsAnnotation) != std::string::npos) {
       const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
       const nlohmann::json metadata = object.is_object()

@@ -1,6 +1,6 @@
 #pragma once
-// When the objects of a simulation's pods file come: at once, or after the seconds that the
-// annotation `sandbox.plimsoll.io/arrive-seconds` says, counted from when the scheduler is ready.
+// When the objects of a simulation's pods file arrive: at once, or after the seconds in the
+// annotation `sandbox.plimsoll.io/arrive-seconds`, counted from when the scheduler is ready.
 
 #include <deque>
 #include <optional>
@@ -13,13 +13,13 @@ inline constexpr const char* kArriveSecondsAnnotation = "sandbox.plimsoll.io/arr
 
 class Arrivals {
  public:
-  // Objects as JSON texts, in the order of their file; those that come at the same time keep it. A
-  // time that is no number of seconds is noted, and the object comes at once.
+  // Objects as JSON texts, in the order of their file; objects with the same time keep that order.
+  // An invalid time is noted, and the object arrives at once.
   Arrivals(const std::vector<std::string>& texts, std::vector<std::string>& notes);
 
-  // What has come by now, in order; each object once.
+  // The objects that have arrived by `seconds`, in order; each is returned once.
   [[nodiscard]] std::vector<std::string> take(double seconds);
-  // When the next one comes; null: all have.
+  // When the next object arrives; null: all have arrived.
   [[nodiscard]] std::optional<double> next() const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// One function per command; each returns the process's exit status. 0: done. 1: it did not work,
-// and standard error says why.
+// One function per command; each returns the process's exit status. 0: success. 1: failure, with
+// the reason on standard error.
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace plimsoll::cli {
 
-// --leader-elect and its kin: what is given wins over the file. Durations as in the file ("15s").
+// --leader-elect and the related flags: they override the file. Durations as in the file ("15s").
 struct LeaderElectionArguments {
   std::optional<bool> leader_elect;
   std::optional<std::string> lease_duration;
@@ -24,7 +24,7 @@ struct LeaderElectionArguments {
 // Where metrics and health are served.
 struct ServingArguments {
   std::string bind_address = "127.0.0.1";
-  std::uint16_t port = 10251;  // 0: nowhere, and nothing is measured
+  std::uint16_t port = 10251;  // 0: no server, and no metrics are collected
   std::string tls_cert_file;
   std::string tls_private_key_file;
 };
@@ -32,17 +32,17 @@ struct ServingArguments {
 struct RunArguments {
   std::string config;
   std::string
-      kubeconfig;  // empty: the file's clientConnection.kubeconfig, else as kubectl finds it
+      kubeconfig;  // empty: the file's clientConnection.kubeconfig, otherwise kubectl's rules
   std::string context;
-  std::string write_config_to;  // write the effective configuration there ("-": standard output)
-                                // and end, without a cluster
+  // Write the effective configuration there ("-": standard output) and exit, without a cluster.
+  std::string write_config_to;
   std::vector<std::string> plugin_directories;
   LeaderElectionArguments leader_election;
   ServingArguments serving;
   std::string socket;  // for explain and debug; empty: default_socket_path(), "none": no socket
-  bool no_classes = false;  // like pods share nothing
+  bool no_classes = false;  // no reuse of results between equal pods
   uint32_t class_check =
-      1000;  // of so many decisions that share something one is made again; 0: none
+      1000;  // one in this many kept decisions is repeated without the table; 0: none
 };
 [[nodiscard]] int run(const RunArguments& arguments);
 
@@ -50,21 +50,21 @@ struct SimulateArguments {
   std::string config;
   std::string cluster;
   std::string pods;
-  std::string expect;                 // empty: nothing is expected
+  std::string expect;                 // empty: no expectations
   std::string output = "text";        // or json
-  bool report = false;                // print what became of topology
+  bool report = false;                // print the topology report
   double speed = 1;                   // of the clock of arrivals, kubelets and exporters
-  bool wait_for_scheduler = false;    // that clock stands still while the scheduler works
+  bool wait_for_scheduler = false;    // stop that clock while the scheduler works
   bool oracle = false;                // ask the kubelets themselves instead of reports
-  uint64_t seed = 1;                  // of what varies and what goes wrong
+  uint64_t seed = 1;                  // of random variations and faults
   std::string report_kind = "facts";  // or counts
   int64_t report_delay_ms = 500;      // from admission to the node's next topology report
-  double report_jitter = 0;           // by what fraction that varies
-  int64_t report_transit_ms = 0;      // how old a report is when it arrives
-  double report_loss = 0;             // probability that one is lost
-  int64_t report_period_ms = 60000;   // when a node reports again then
+  double report_jitter = 0;           // fraction by which that varies
+  int64_t report_transit_ms = 0;      // the age of a report on arrival
+  double report_loss = 0;             // probability that a report is lost
+  int64_t report_period_ms = 60000;   // when a node reports again after that
   double agent_restarts = 0;          // probability that the agent restarts instead of reporting
-  int64_t agent_pause_ms = 10000;     // how long it is away then
+  int64_t agent_pause_ms = 10000;     // how long a restart takes
   int64_t timeout_s = 120;
   std::vector<std::string> plugin_directories;
 };
@@ -80,11 +80,11 @@ struct ValidateArguments {
 struct ExplainArguments {
   std::string pod;     // NAMESPACE/NAME
   std::string socket;  // of a running scheduler; empty: default_socket_path()
-  // Instead of a running scheduler: files, read as `simulate` reads them. Nothing is bound.
+  // Files to use instead of a running scheduler, read as by `simulate`. Nothing is bound.
   std::string config;
   std::string cluster;
   std::string pods;
-  std::string nodes;  // how many are shown: a number or "all"; empty: what suits the output
+  std::string nodes;            // number of nodes shown, or "all"; empty: depends on the output
   std::string output = "text";  // or json
   std::vector<std::string> plugin_directories;
 };
@@ -95,9 +95,9 @@ struct DebugArguments {
   double settle_s = 5;  // how long a difference must last
   std::string output = "text";
 };
-// Exit status 2: it did not work.
+// Exit status 2: failure.
 [[nodiscard]] int debug_dump(const DebugArguments& arguments);
-// Exit status 0: equal, 1: differences, 2: it did not work.
+// Exit status 0: equal, 1: differences, 2: failure.
 [[nodiscard]] int debug_compare(const DebugArguments& arguments);
 
 struct PluginsArguments {
@@ -106,7 +106,7 @@ struct PluginsArguments {
 };
 [[nodiscard]] int list_plugins(const PluginsArguments& arguments);
 
-// Says on standard error what went wrong in a command, and returns its exit status, 1.
+// Prints on standard error why a command failed, and returns its exit status, 1.
 int failure(std::string_view command, std::string_view message);
 
 }  // namespace plimsoll::cli

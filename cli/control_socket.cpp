@@ -28,12 +28,12 @@ constexpr const char* kTooMany = R"({"ok":false,"error":"too many clients at onc
 
 class Connection;
 
-// What connections share. Owned by the server, and by replies, which may come after it is gone.
+// State shared by connections. Owned by the server, and by replies, which may outlive it.
 struct Shared {
   explicit Shared(ControlSocket::Handler handler_) : handler(std::move(handler_)) {}
   ControlSocket::Handler handler;
   std::set<Connection*> connections;  // socket's thread
-  net::io_context io;                 // last: what it still holds refers to the rest
+  net::io_context io;                 // last: its handlers refer to the other members
 };
 
 bool is_ours(Local::socket& socket) {
@@ -44,7 +44,7 @@ bool is_ours(Local::socket& socket) {
   return peer.uid == geteuid() || peer.uid == 0;
 }
 
-// One client. Everything runs on the socket's thread; kept alive by what it waits for: I/O, or a
+// One client. Everything runs on the socket's thread. Kept alive by what it waits for: I/O, or a
 // reply.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -86,8 +86,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void answer(const std::string& question) {
     const std::shared_ptr<Shared> shared = whole_.lock();
     if (!shared) return;
-    // Should nobody reply, the last copy of the token goes, and with it the connection: on the
-    // socket's thread, whoever held it.
+    // If nobody replies, the last copy of the token is destroyed, and with it the connection: on
+    // the socket's thread, whoever held the token.
     const std::shared_ptr<Connection> token(
         this, [shared, self = shared_from_this()](Connection*) mutable {
           net::post(shared->io, [self = std::move(self)] {});
@@ -120,7 +120,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     write_some(go_on);
   }
 
-  // Piece by piece: a slow reader of a large answer is fine as long as it reads.
+  // In pieces: a slow reader of a large answer is fine as long as it makes progress.
   void write_some(bool go_on) {
     limit_time();
     constexpr size_t kPiece = 256 * 1024;
@@ -200,7 +200,7 @@ struct ControlSocket::Impl {
         std::make_shared<Connection>(std::move(socket), *shared)->begin(shared);
         return accept();
       }
-      // Out of file descriptors, most likely: not again at once.
+      // Probably out of file descriptors: do not retry at once.
       pause.expires_after(std::chrono::milliseconds(200));
       pause.async_wait([this](error_code cancelled) {
         if (!cancelled && acceptor.is_open()) accept();
@@ -240,7 +240,7 @@ ControlSocket::~ControlSocket() {
 
 void ControlSocket::stop() {
   if (!impl_->thread.joinable()) return;
-  // The thread ends once nothing is waited for any more.
+  // The thread ends once nothing is pending.
   net::post(impl_->shared->io, [impl = impl_.get()] {
     error_code ignored;
     impl->acceptor.close(ignored);
@@ -283,7 +283,7 @@ Result<std::string> ask_scheduler(const std::string& path, const std::string& qu
   const std::string text = question + "\n";
   net::async_write(socket, net::buffer(text), [&](error_code write_error, size_t) {
     if (write_error) error = write_error;
-    // Also after a failed write: whoever is turned away is told why.
+    // Read even after a failed write: the server tells rejected clients the reason.
     net::async_read_until(socket, net::dynamic_buffer(line), '\n',
                           [&](error_code read_error, size_t length) {
                             deadline.cancel();

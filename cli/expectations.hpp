@@ -1,7 +1,7 @@
 #pragma once
-// What a simulation is expected to end with: `plimsoll simulate --expect FILE`.
+// The expected result of a simulation: `plimsoll simulate --expect FILE`.
 //
-//   kubeletRejections: 0          # pods refused by their simulated kubelet
+//   kubeletRejections: 0          # pods rejected by their simulated kubelet
 //   placed:
 //   - pod: default/wide-20        # namespace/name
 //     nodes: [gpu-a1, gpu-a2]     # optional: one of these
@@ -9,7 +9,7 @@
 //   - pod: default/too-large
 //     reason: Insufficient cpu    # optional: part of the PodScheduled condition's message
 //
-// A pod of the simulation that the file does not mention may do as it likes.
+// Pods of the simulation that the file does not mention may have any result.
 
 #include <cstdint>
 #include <optional>
@@ -34,10 +34,10 @@ struct Expectations {
   [[nodiscard]] size_t size() const { return pods.size() + (kubelet_rejections ? 1 : 0); }
 };
 
-// Blocks on the file. Every problem of the file in one error, each with file, line and field.
+// Blocks on the file. One error lists every problem of the file with file, line and field.
 [[nodiscard]] Result<Expectations> load_expectations(const std::string& path);
 
-// One sentence for each expectation that does not hold.
+// One sentence for each expectation that is not met.
 [[nodiscard]] std::vector<std::string> check_expectations(const Expectations& expectations,
                                                           const std::vector<Placement>& placements,
                                                           uint64_t kubelet_rejections);

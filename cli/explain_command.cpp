@@ -52,8 +52,8 @@ Result<void> load_objects(sandbox::ObjectStore& store, const std::string& path) 
   return {};
 }
 
-// The answer of a scheduler of our own, which reads the files through the embedded API server and
-// decides nothing.
+// The answer of a scheduler in this process, which reads the files through the embedded API server
+// and decides nothing.
 Result<std::string> ask_about_files(const ExplainArguments& arguments,
                                     const std::string& question) {
   const auto modules = load_modules(arguments.plugin_directories);
@@ -125,7 +125,7 @@ int explain(const ExplainArguments& arguments) {
     return failure("explain", "the answer makes no sense");
   if (!answer["ok"].get<bool>())
     return failure("explain", answer.value("error", "no reason was given"));
-  if (from_files) answer["result"]["standby"] = false;  // nobody else leads in a file
+  if (from_files) answer["result"]["standby"] = false;  // with files there is no other leader
   if (arguments.output == "json") {
     std::cout << answer["result"].dump(2) << "\n";
   } else {

@@ -41,12 +41,12 @@ const char* kind_name(ExplainedRejector::Kind kind) {
   return "rejected";
 }
 
-// Seconds with milliseconds, as numbers.
+// Milliseconds as seconds with decimals.
 double seconds(int64_t ms) {
   return static_cast<double>(ms) / 1000;
 }
 
-// Plugins may put any bytes into their texts; what is not UTF-8 must not stop the rest.
+// Plugins may put any bytes into their texts; invalid UTF-8 must not break the rest.
 std::string dump(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
@@ -118,7 +118,7 @@ ordered_json placement_json(const PlacementReport& report, const std::string& ow
   out["scoreSkipped"] = report.score_skipped;
   out["fitting"] = ordered_json::array();
   for (size_t i = 0; i < report.fitting.size(); ++i) {
-    // The node that the pod is on is always told of: "why there" is what was asked.
+    // Always include the pod's own node: the question was why it is there.
     if (i >= max_fitting && report.fitting[i].node != own_node) continue;
     out["fitting"].push_back(fitting_json(report.fitting[i], i + 1, report.score_plugins));
   }

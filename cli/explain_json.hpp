@@ -11,10 +11,10 @@
 
 namespace plimsoll::cli {
 
-// `max_fitting`: so many of the nodes that fit, the best ones. The pod must have been found.
+// `max_fitting`: the number of best fitting nodes to include. The pod must have been found.
 [[nodiscard]] std::string explanation_json(const Explanation& explanation, size_t max_fitting);
 
-// Why there is nothing to explain; empty: there is.
+// Why there is nothing to explain; empty if there is something.
 [[nodiscard]] std::string explanation_problem(const Explanation& explanation);
 
 [[nodiscard]] std::string snapshot_json(const StateSnapshot& snapshot);
@@ -22,7 +22,7 @@ namespace plimsoll::cli {
 [[nodiscard]] std::string differences_json(const std::vector<StateDifference>& differences,
                                            const ApiListing& listing);
 
-// Amounts by resource name, as Kubernetes writes them: "cpu=1500m memory=2Gi".
+// Amounts by resource name in Kubernetes' notation: "cpu=1500m memory=2Gi".
 [[nodiscard]] std::string amounts_text(const std::vector<std::string>& resource_names,
                                        const std::vector<int64_t>& amounts);
 

@@ -43,7 +43,7 @@ std::string ordinal(size_t number) {
   return std::to_string(number) + ending;
 }
 
-// Every line of a plugin's text, behind `indent`; without blank lines at the end.
+// Indents every line of a plugin's text; drops blank lines at the end.
 std::string indented(std::string text, const std::string& indent) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
@@ -66,7 +66,7 @@ class ExplainText {
   }
 
  private:
-  // ---- who and where
+  // ---- the pod and its place
 
   void pod() {
     const ordered_json& pod = all_["pod"];
@@ -144,7 +144,7 @@ class ExplainText {
     }
   }
 
-  // ---- what would become of it
+  // ---- the result for the pod
 
   void placement(const ordered_json& placement) {
     const std::string node = all_.value("node", "");
@@ -260,7 +260,7 @@ class ExplainText {
   void refused(const ordered_json& nodes) {
     std::map<std::string, std::vector<const ordered_json*>> groups;
     for (const ordered_json& node : nodes) {
-      // Preemption cannot help on these: worth knowing.
+      // Preemption cannot help on these nodes.
       const bool final = node["code"] == "UnschedulableAndUnresolvable";
       std::string key = reason(node);
       if (final) key += "  [preemption cannot help]";

@@ -1,5 +1,5 @@
 #pragma once
-// An explanation for people, from its JSON (explain_json.hpp).
+// Formats an explanation for people, from its JSON (explain_json.hpp).
 
 #include <cstddef>
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace plimsoll::cli {
 
-// At most `max_nodes` of the nodes that fit, best first; nodes that are refused for the same reason
-// are put together. `json` is what explanation_json made.
+// Shows at most `max_nodes` fitting nodes, best first; nodes rejected for the same reason are
+// grouped. `json` is the result of explanation_json.
 [[nodiscard]] std::string explain_text(std::string_view json, size_t max_nodes);
 
 }  // namespace plimsoll::cli

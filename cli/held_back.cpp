@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// Extended resources that a node does not have stop a scheduler, but not a kubelet
+// An extended resource that a node does not have rejects a pod in a scheduler, but not in a kubelet
 // (removeMissingExtendedResources).
 bool has_all(const plimsoll_node& node, const sandbox::Amounts& requests) {
   for (const auto& [name, amount] : requests) {
@@ -44,7 +44,7 @@ bool open_to(const plimsoll_node& node, const plimsoll_pod& pod, const plimsoll_
   return matches_required_node_affinity(pod, node);
 }
 
-// NodePorts: of the containers that keep running; sidecars do, other init containers do not.
+// NodePorts: of the containers that keep running; sidecars count, other init containers do not.
 std::vector<plimsoll_host_port> ports_of(const plimsoll_pod& pod) {
   std::vector<plimsoll_host_port> ports;
   for (const plimsoll_list* containers : {&pod.containers, &pod.init_containers}) {
@@ -56,9 +56,9 @@ std::vector<plimsoll_host_port> ports_of(const plimsoll_pod& pod) {
   return ports;
 }
 
-// What runs on the nodes, as far as it matters to pods that wait.
+// The running pods, as far as they affect waiting pods.
 struct Running {
-  std::vector<PodRef> pods;                                      // keeps what is below alive
+  std::vector<PodRef> pods;                                      // own the data below
   std::map<std::string, std::vector<plimsoll_host_port>> ports;  // by node
   std::vector<const plimsoll_pod_affinity*> anti_affinity;       // with required terms
   std::set<std::string> with_devices;                            // nodes that have a Device object
@@ -102,7 +102,7 @@ Running running_pods(const sandbox::ObjectStore& store, SymbolTable& symbols) {
   return running;
 }
 
-// Rules of a scheduler about this pod that are not tried here.
+// Scheduler rules about this pod that are not checked here.
 std::vector<std::string> rules_not_tried(const plimsoll_pod& pod, const Running& running,
                                          const std::string& node,
                                          const sandbox::Amounts& requests) {
@@ -155,7 +155,7 @@ std::vector<HeldBackPod> held_back_pods(const sandbox::ObjectStore& store,
   const auto pods = store.list(sandbox::kPods);
   const auto stored_nodes = store.list(sandbox::kNodes);
   if (!pods || !stored_nodes) return held_back;
-  // Mostly none waits, and then nothing has to be read.
+  // Usually no pod waits; nothing else is read then.
   std::vector<sandbox::ObjectPtr> waiting;
   for (const sandbox::ObjectPtr& object : pods->objects) {
     if (!scheduler_names.contains(object->field("spec.schedulerName"))) continue;

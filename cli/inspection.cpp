@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxJobs = 4;  // comparisons that wait for one another
+constexpr size_t kMaxJobs = 4;  // comparisons in the queue
 constexpr double kMaxSettleSeconds = 600;
 
 std::string ok(const std::string& result) {
@@ -40,7 +40,7 @@ void refuse(const Inspection::Reply& reply, std::string error) {
   reply([error = std::move(error)] { return refusal(error); });
 }
 
-// A whole number of the question; absent: no limit.
+// A whole number in the question; absent: no limit.
 size_t limit(const json& question, const char* key) {
   const auto found = question.find(key);
   if (found == question.end() || !found->is_number_unsigned()) {
@@ -60,7 +60,7 @@ struct Inspection::Impl {
         credentials(std::move(credentials_)),
         worker([this](const std::stop_token& stop) { work(stop); }) {}
 
-  // ---- jobs that take long, one after the other on a thread of their own
+  // ---- long jobs, one after the other on a separate thread
   using Job = std::function<void(const std::stop_token&)>;
 
   bool submit(Job job) {
@@ -88,12 +88,12 @@ struct Inspection::Impl {
     }
   }
 
-  // Waits for the loop. Worker only.
+  // Waits for the loop. Called on the worker only.
   Result<StateSnapshot> snapshot(const std::stop_token& stop) {
     auto promise = std::make_shared<std::promise<StateSnapshot>>();
     auto future = promise->get_future();
     scheduler.post(Task{[&loop = scheduler, promise] { promise->set_value(loop.snapshot()); }});
-    promise.reset();  // the loop's copy is the last one: if it stops before, that is an error here
+    promise.reset();  // if the loop stops without an answer, the future fails
     try {
       while (future.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
         if (stop.stop_requested()) return fail(ErrorCode::kCancelled, "stopping");
@@ -142,7 +142,8 @@ struct Inspection::Impl {
     if (!now) return fail(now.error());
     CompareResult result{compare_state(now->snapshot, now->listing), std::move(now->listing)};
     if (result.differences.empty()) return result;
-    // In flux, most likely: what is still so later, and did not move here meanwhile, is not.
+    // Differences are usually transient. Only those count that remain later and did not change here
+    // meanwhile.
     if (!pause(stop, settle)) return fail(ErrorCode::kCancelled, "the scheduler is stopping");
     now = look(**client, stop);
     if (!now) return fail(now.error());
@@ -197,7 +198,7 @@ struct Inspection::Impl {
     if (!accepted) refuse(reply, "other comparisons are under way; try again later");
   }
 
-  // ---- the log. Kubernetes: CacheDumper and CacheComparer, which SIGUSR2 starts.
+  // ---- the log. Kubernetes: CacheDumper and CacheComparer, which SIGUSR2 triggers.
 
   void log_state(const StateSnapshot& state) {
     std::map<std::string_view, std::string> pods;
@@ -264,7 +265,7 @@ struct Inspection::Impl {
   std::mutex mutex;
   std::condition_variable_any wake;
   std::deque<Job> jobs;  // guarded by mutex
-  std::jthread worker;   // last: begun when all else is there
+  std::jthread worker;   // last: started when all else exists
 };
 
 Inspection::Inspection(Scheduler& scheduler, SymbolTable& symbols, informer::ServerAccess access,

@@ -1,7 +1,7 @@
 #pragma once
-// Answers what people ask a running scheduler: explain a pod, dump the state, compare it with the
-// API server. The loop is only asked for a value (an Explanation, a StateSnapshot); lists, waiting
-// and text are the work of other threads.
+// Answers operators' questions to a running scheduler: explain a pod, dump the state, compare it
+// with the API server. The loop only returns a value (an Explanation, a StateSnapshot); lists,
+// waiting and formatting run on other threads.
 
 #include <functional>
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace plimsoll::cli {
 
-// How long a difference must last before it is called one.
+// How long a difference must last to be reported.
 inline constexpr std::chrono::milliseconds kSettleTime{5000};
 
 struct CompareResult {
@@ -27,13 +27,13 @@ struct CompareResult {
 
 class Inspection {
  public:
-  // What ControlSocket wants called; see there.
+  // The reply of ControlSocket; see there.
   using Reply = std::function<void(std::function<std::string()>)>;
 
-  // `scheduler` and `symbols` outlive it.
+  // `scheduler` and `symbols` must outlive it.
   Inspection(Scheduler& scheduler, SymbolTable& symbols, informer::ServerAccess access,
              std::shared_ptr<informer::CredentialSource> credentials);
-  ~Inspection();  // stop()
+  ~Inspection();  // calls stop()
   Inspection(const Inspection&) = delete;
   Inspection& operator=(const Inspection&) = delete;
 
@@ -44,11 +44,11 @@ class Inspection {
   // Answers: {"ok":true,"result":{...}}, or {"ok":false,"error":"..."}.
   void ask(std::string_view question, Reply reply);
 
-  // Writes the state, and its comparison with the API server, to the log. Returns at once; while
-  // one is under way a further call does nothing.
+  // Writes the state, and its comparison with the API server, to the log. Returns at once. A call
+  // while another one is under way does nothing.
   void write_to_log();
 
-  // Ends what is under way; questions of which nothing was heard yet are not answered. Idempotent.
+  // Ends work under way; waiting questions are not answered. Idempotent.
   void stop();
 
  private:

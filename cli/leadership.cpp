@@ -52,7 +52,7 @@ Result<std::unique_ptr<Leadership>> Leadership::create(
   std::unique_ptr<Leadership> made(new Leadership(settings));
   informer::HttpClientOptions options;
   options.thread_name = "plimsoll-lease";
-  options.unacknowledged_timeout = std::chrono::seconds(10);  // several renewals' time
+  options.unacknowledged_timeout = std::chrono::seconds(10);  // long enough for several renewals
   auto client = informer::HttpClient::create(access, std::move(credentials), options);
   if (!client) return fail(client.error());
   made->client_ = std::move(*client);
@@ -101,7 +101,7 @@ void Leadership::stop(bool ended, bool earlier_ended) {
   stopped_ = true;
   fence_.close();
   thread_.request_stop();
-  if (!ended && client_) client_->stop();  // ends a request that is under way
+  if (!ended && client_) client_->stop();  // ends a request under way
   if (thread_.joinable()) thread_.join();
   if (ended && elector_ && (earlier_ended || elector_->took_released_lease())) {
     if (const auto released = elector_->release(); !released) {

@@ -1,5 +1,5 @@
 #pragma once
-// Leader election, put together: the settings, the lease's own connection, the thread that renews.
+// Sets up leader election: the settings, the lease's own connection, the thread that renews.
 
 #include <functional>
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace plimsoll::cli {
 
-// The file's settings with what the command line says instead; all its errors, one a line.
+// The file's settings, overridden by the command line; an error lists all problems, one per line.
 [[nodiscard]] Result<config::LeaderElection> leader_election_settings(
     config::LeaderElection from_file, const LeaderElectionArguments& arguments);
 
@@ -27,28 +27,29 @@ class Leadership {
   using OnLost = std::function<void(const std::string& why)>;
   using Unfit = std::function<std::optional<std::string>()>;
 
-  // Connects nothing yet.
+  // Does not connect yet.
   [[nodiscard]] static Result<std::unique_ptr<Leadership>> create(
       const config::LeaderElection& settings, const informer::ServerAccess& access,
       std::shared_ptr<informer::CredentialSource> credentials);
-  ~Leadership();  // stop(false, false)
+  ~Leadership();  // calls stop(false, false)
   Leadership(const Leadership&) = delete;
   Leadership& operator=(const Leadership&) = delete;
 
-  // Bars every write while this process does not lead.
+  // Closed while this process does not lead.
   [[nodiscard]] const informer::WriteFence& fence() const { return fence_; }
   // Whether it leads, who does, when the lease was last renewed.
   [[nodiscard]] const informer::LeaderElector& elector() const { return *elector_; }
   [[nodiscard]] const std::string& identity() const { return identity_; }
 
-  // Stands for election. All are called on a thread of its own, the first two at most once; the
-  // fence is open when on_leading is called and closed when on_lost is. `unfit`: why this process
-  // must not lead (any longer).
+  // Starts to campaign for the lease. All callbacks run on a separate thread, on_leading and
+  // on_lost at most once. The fence is open when on_leading is called and closed when on_lost is.
+  // `unfit` returns why this process must not lead, or nothing.
   void start(OnLeading on_leading, OnLost on_lost, Unfit unfit);
 
-  // Leads no more; nothing may be written from here on. `ended`: nothing that was written is
-  // without an answer; `earlier_ended`: nor can anything be carried out any more that another one
-  // has written before. Then the next one may lead at once. Idempotent.
+  // Stops leading; nothing may be written from here on. `ended`: every write has been answered.
+  // `earlier_ended`: writes of an earlier leader can no longer be carried out either. With `ended`,
+  // and `earlier_ended` or a lease that the previous leader had released, the lease is released, so
+  // that the next leader can start at once. Idempotent.
   void stop(bool ended, bool earlier_ended);
 
  private:

@@ -140,7 +140,7 @@ void add_lint_command(CLI::App& plugins, LintArguments& arguments) {
       ->check(CLI::IsMember({"text", "json"}));
 }
 
-// What may happen to the reports of simulated nodes.
+// Delays and faults of the reports of simulated nodes.
 void add_simulated_reports(CLI::App& command, SimulateArguments& arguments) {
   command
       .add_option("--report-kind", arguments.report_kind,
@@ -294,7 +294,7 @@ int main_with_exceptions(int argc, char** argv) {
     log_to_stderr(LogLevel::kOff, format);
     return lint_plugins(lint_arguments);
   }
-  // What these two have to say about refused plugins is part of their output.
+  // The output of these two commands already contains the rejected plugins.
   log_to_stderr(plugins_command->parsed() ? LogLevel::kOff : LogLevel::kWarn, format);
   return validate_command->parsed() ? validate_profile(validate_arguments)
                                     : list_plugins(plugins_arguments);
@@ -303,7 +303,7 @@ int main_with_exceptions(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A peer or a reader of the output that goes away is an error of that write, not our end.
+  // A peer or an output reader that disconnects is a write error; it must not end the process.
   std::signal(SIGPIPE, SIG_IGN);
   try {
     return main_with_exceptions(argc, argv);

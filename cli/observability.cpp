@@ -29,7 +29,7 @@ double as_double(std::uint64_t value) {
   return static_cast<double>(value);
 }
 
-// One kind that is watched.
+// One watched kind.
 class KindMetrics {
  public:
   explicit KindMetrics(Registry& r)
@@ -163,7 +163,7 @@ void show_plugins(Registry& registry, const Modules& modules) {
   }
 }
 
-// kube-scheduler's words for its checks.
+// kube-scheduler's names of its checks.
 std::vector<serving::HealthCheck> leader_checks(const Session& session) {
   const Leadership* leadership = session.leadership();
   if (leadership == nullptr) return {};

@@ -1,5 +1,5 @@
 #pragma once
-// What operators see of a running scheduler: its metrics, and the server of metrics, health and
+// The operators' view of a running scheduler: its metrics, and the server for metrics, health and
 // configuration.
 
 #include <atomic>
@@ -19,22 +19,22 @@ namespace plimsoll::cli {
 
 class Session;
 
-// plimsoll_*: what the session's informers and writer count, the plugins that were loaded and
-// refused, who leads. Brought up to date before each scrape until the tokens are gone.
+// Registers plimsoll_*: counters of the session's informers and writer, loaded and rejected
+// plugins, the leader. They are updated before each scrape while the returned tokens exist.
 [[nodiscard]] std::vector<metrics::Registry::Collector> add_session_metrics(
     metrics::Registry& registry, const Session& session, const Modules& modules,
     const std::string& lease_name);
 
-// The server, as --bind-address, --port, --tls-cert-file and --tls-private-key-file say. Null if it
-// is switched off.
+// The server, configured by --bind-address, --port, --tls-cert-file and --tls-private-key-file.
+// Null if it is switched off.
 class Observability {
  public:
-  // Starts to serve. `session` outlives it. The error says what to do about a port in use.
+  // Starts the server. `session` must outlive it. The error says how to fix a port in use.
   [[nodiscard]] static Result<std::unique_ptr<Observability>> start(
       const ServingArguments& arguments, const config::Validation& configuration,
       metrics::Registry& registry, const Session& session, const Modules& modules);
 
-  // /readyz fails from here on: whoever sends requests here should stop.
+  // /readyz fails from here on, so that clients stop sending requests here.
   void shutting_down() { *stopping_ = true; }
 
   [[nodiscard]] const serving::HttpServer* server() const { return server_.get(); }

@@ -8,9 +8,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Nothing moves although the numbers do not meet: they count pods of somebody else.
+// After this long without any change the counts are ignored: they include pods of other schedulers.
 constexpr auto kStuck = 500ms;
-constexpr std::chrono::microseconds kLongestPause = 1ms;  // between two looks
+constexpr std::chrono::microseconds kLongestPause = 1ms;  // between two checks
 constexpr double kShortest = 0.005;  // seconds of the real clock between two steps
 
 }  // namespace
@@ -19,11 +19,11 @@ Pace::Pace(sandbox::SimulatedClock& clock, sandbox::SimulatedKubelets& kubelets,
            Scheduler& scheduler, double speed)
     : clock_(clock), kubelets_(kubelets), scheduler_(scheduler), speed_(speed) {}
 
-// The scheduler has heard of every pod if as many wait with it as in the store, and as many run as
-// with the kubelets.
+// The scheduler has seen every pod if it has as many waiting pods as the store and as many running
+// pods as the kubelets.
 bool Pace::quiet(std::size_t waiting) {
   const bool kubelets_quiet = kubelets_.quiet();
-  if (!kubelets_quiet) kubelets_.wake();  // writes of other kinds wake nobody
+  if (!kubelets_quiet) kubelets_.wake();  // writes of other kinds do not wake the thread
   const SchedulerStats stats = scheduler_.stats();
   const sandbox::KubeletStats kubelets = kubelets_.stats();
   const SchedulingQueue::Sizes& queue = stats.queue;
@@ -54,7 +54,7 @@ void Pace::go_on(std::size_t waiting) {
   clock_.advance(step);
   moved_ = progressed_ = Clock::now();
   kubelets_.wake();
-  scheduler_.post(Task{[] {}});  // its timers are those of the clock
+  scheduler_.post(Task{[] {}});  // its timers follow the clock
 }
 
 }  // namespace plimsoll::cli

@@ -1,9 +1,9 @@
 #pragma once
-// Moves a simulated clock on when nobody has anything to do any more.
+// Advances a simulated clock when no component has anything left to do.
 //
-// Kubelets, the API server's watches and the scheduler work at the pace of this machine; arrivals,
-// delays and backoffs follow the clock. If it went on while one of them is behind, a slow machine
-// would leave room empty that a fast one uses.
+// Kubelets, the API server's watches and the scheduler run at the speed of this machine; arrivals,
+// delays and backoffs follow the clock. If the clock advanced while one of them lags, a slow
+// machine would leave resources unused that a fast one uses.
 
 #include <chrono>
 #include <cstddef>
@@ -16,22 +16,22 @@
 
 namespace plimsoll::cli {
 
-// Belongs to one thread; all that it is given outlives it.
+// Belongs to one thread; its arguments must outlive it.
 class Pace {
  public:
-  // `speed`: the clock goes so many times as fast as the real one at most.
+  // `speed`: the maximum speed of the clock, relative to the real one.
   Pace(sandbox::SimulatedClock& clock, sandbox::SimulatedKubelets& kubelets, Scheduler& scheduler,
        double speed);
 
-  // Moves the clock by a step of up to kStep, or waits for a moment because somebody is busy.
-  // `waiting`: how many pods have come and are not bound, by the store.
+  // Advances the clock by up to kStep, or waits briefly if a component is busy. `waiting`: the
+  // number of pods in the store that have arrived and are not bound.
   void go_on(std::size_t waiting);
 
   static constexpr double kStep = 0.05;  // seconds of the simulated clock
 
  private:
   using Clock = std::chrono::steady_clock;
-  // What moves while anybody works.
+  // Values that change while any component works.
   using Progress = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::size_t>;
 
   [[nodiscard]] bool quiet(std::size_t waiting);

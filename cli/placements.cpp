@@ -101,7 +101,7 @@ std::vector<std::string> message_parts(const std::string& message) {
   const size_t colon = message.find(": ");
   if (colon == std::string::npos || message.rfind("0/", 0) != 0) return {message};
   std::vector<std::string> parts{message.substr(0, colon)};
-  // What PostFilter added is a sentence of its own.
+  // PostFilter's message is a separate sentence.
   const size_t preemption = message.find(". preemption: ", colon);
   std::string rest = message.substr(
       colon + 2, preemption == std::string::npos ? std::string::npos : preemption - colon - 2);

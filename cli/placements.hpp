@@ -1,5 +1,5 @@
 #pragma once
-// What became of the pods of a simulation, read back from the API objects.
+// The results of a simulation's pods, read from the API objects.
 
 #include <cstdint>
 #include <map>
@@ -14,7 +14,7 @@ struct Placement {
   std::string pod;   // "namespace/name"
   std::string node;  // empty: not placed
   std::string phase;
-  std::string failure;  // status.reason of a pod that its kubelet refused ("TopologyAffinityError")
+  std::string failure;  // status.reason if its kubelet rejected it ("TopologyAffinityError")
   std::string message;  // why it was not placed: the PodScheduled condition
   // Container -> zones that its CPUs, memory and devices are predicted to come from.
   std::vector<std::pair<std::string, std::vector<int64_t>>> zones;
@@ -23,7 +23,7 @@ struct Placement {
   std::optional<double> bind_ms;  // from creation to binding
 };
 
-// Reads the pod object; what its annotations say in another form than expected is left out.
+// Reads the pod object; annotations in an unexpected form are ignored.
 [[nodiscard]] Placement placement_of(const nlohmann::json& pod);
 
 // "c0:0 c1:1,2"; "-" if nothing is known.
@@ -31,8 +31,8 @@ struct Placement {
 // "gpu 0,1  rdma 2"; "-" if none.
 [[nodiscard]] std::string devices_text(const Placement& placement);
 
-// A message such as "0/12 nodes are available: 3 Insufficient cpu, 9 node(s) were unschedulable."
-// in its parts: the first line, then one a reason, last what is said of preemption.
+// Splits a message such as "0/12 nodes are available: 3 Insufficient cpu, 9 node(s) were
+// unschedulable." into the first line, one line per reason, and the text about preemption.
 [[nodiscard]] std::vector<std::string> message_parts(const std::string& message);
 
 }  // namespace plimsoll::cli

@@ -53,7 +53,7 @@ int list_plugins(const PluginsArguments& arguments) {
   bool refused = false;
   for (const auto& plugin : plugins) {
     if (plugin["loaded"].get<bool>()) {
-      // A note of before ABI 1.4 does not state them, and making the plugin may take args.
+      // Notes before ABI 1.4 do not state them, and creating the plugin may require args.
       const std::string points =
           plugin.contains("unknown")
               ? "known with its args only: " + plugin["unknown"].get<std::string>()

@@ -8,9 +8,9 @@
 namespace plimsoll::cli {
 namespace {
 
-// It was found to have no place, and none is being made for it.
+// Whether the pod was found unschedulable, and preemption is not making room for it.
 bool is_refused(const sandbox::StoredObject& object) {
-  // Of most pods nobody has said anything yet: those need no parsing.
+  // Most pods have no condition yet and need no parsing.
   if (object.text.find("PodScheduled") == std::string::npos) return false;
   const nlohmann::json pod = object.parse();
   return !placement_of(pod).message.empty() &&
@@ -37,7 +37,7 @@ bool PodWatcher::follow(std::chrono::milliseconds timeout) {
   bool more = true;
   while (more) {
     const auto batch = store_.events_after(sandbox::kPods, version_, 1000);
-    if (!batch) {  // the history is shorter than what was missed
+    if (!batch) {  // the history is shorter than the gap
       relist();
       return true;
     }
@@ -100,7 +100,7 @@ void PodWatcher::take(const sandbox::StoredObject& object, bool arrived) {
   } else if (is_refused(object)) {
     refused_.insert(object.uid);
   } else {
-    refused_.erase(object.uid);  // its node is being cleared
+    refused_.erase(object.uid);  // preemption makes room for it
   }
 }
 

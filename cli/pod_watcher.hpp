@@ -1,6 +1,6 @@
 #pragma once
-// Follows the pods of our schedulers through a simulation: which have come, which are bound, which
-// were found to have no place.
+// Follows the pods of our schedulers through a simulation: which have arrived, which are bound,
+// which were found unschedulable.
 
 #include <chrono>
 #include <condition_variable>
@@ -17,28 +17,29 @@
 
 namespace plimsoll::cli {
 
-// Belongs to one thread; the store may be written to by others. The store outlives it.
+// Belongs to one thread; others may write to the store, which must outlive it.
 class PodWatcher {
  public:
-  // Sees what happens from now on to pods that name one of the schedulers. `bound_before`: uids of
-  // pods that ran before; whatever becomes of them, they are none of ours.
+  // Follows pods that name one of the schedulers from now on. `bound_before`: UIDs of pods that ran
+  // before; they are ignored.
   PodWatcher(sandbox::ObjectStore& store, std::set<std::string> scheduler_names,
              std::set<std::string> bound_before);
 
-  // A pod that waits already: it counts as coming now.
+  // Adds a pod that already waits; it counts as arriving now.
   void expect(const std::string& uid);
 
-  // Takes in what has happened, to any pod; false: nothing did within `timeout`. Blocks until then.
+  // Handles the events of all pods so far. If there are none, blocks until the next one; returns
+  // false if none arrives within `timeout`.
   bool follow(std::chrono::milliseconds timeout);
 
-  // Pods that are gone do not count.
+  // Deleted pods do not count.
   [[nodiscard]] std::size_t arrived() const { return created_.size(); }
   [[nodiscard]] std::size_t bound() const { return bound_.size(); }
   [[nodiscard]] std::size_t refused() const { return refused_.size(); }
   [[nodiscard]] bool all_decided() const { return bound() + refused() >= arrived(); }
-  // From creation to binding; null: not both were seen.
+  // From creation to binding; null unless both were seen.
   [[nodiscard]] std::optional<double> bind_ms(const std::string& uid) const;
-  // From the first creation to the last binding, of pods that are gone too; 0 if there was none.
+  // From the first creation to the last binding, including deleted pods; 0 if there was none.
   [[nodiscard]] double seconds() const;
 
  private:

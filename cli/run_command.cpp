@@ -16,8 +16,8 @@
 namespace plimsoll::cli {
 namespace {
 
-// Asks the server once, so that a wrong address or a refused credential is said at once and
-// plainly. A server that cannot be reached may come up later (control planes start in any order):
+// Contacts the server once, so that a wrong address or a rejected credential is reported at once
+// and clearly. A server that cannot be reached may start later (control planes start in any order):
 // that is only a warning. Ends early, with kCancelled, once `stop` is requested.
 Result<void> check_server(const informer::ServerAccess& access, std::stop_token stop) {
   informer::HttpClientOptions options;
@@ -52,14 +52,15 @@ Result<void> check_server(const informer::ServerAccess& access, std::stop_token 
                   "; check the credential's expiry and its RBAC role (deploy/rbac.yaml)");
 }
 
-// Another replica may lead by now and promise what this one has promised: end at once, whatever is
-// still going on here. Nothing waits to be written: the fence is closed.
+// Another replica may already lead and promise the same resources: exit at once, whatever is still
+// running. Nothing waits to be written: the fence is closed.
 [[noreturn]] void lost_leadership(const std::string& why) {
   log_error("lost the leader lease; ending, so that another replica can lead", {{"reason", why}});
   std::_Exit(1);
 }
 
-// Null if there is to be none, or if the usual place is taken: two schedulers may run side by side.
+// Null if no socket is wanted, or if the default path is in use: two schedulers may run side by
+// side.
 Result<std::unique_ptr<ControlSocket>> listen_for_questions(const RunArguments& arguments,
                                                             Session& session) {
   if (arguments.socket == "none") return nullptr;
@@ -78,7 +79,7 @@ Result<std::unique_ptr<ControlSocket>> listen_for_questions(const RunArguments& 
   return socket;
 }
 
-// --write-config-to, as kube-scheduler has it.
+// --write-config-to, as in kube-scheduler.
 int write_configuration(const std::string& path, const std::string& yaml) {
   if (path == "-") {
     std::cout << yaml << std::flush;
@@ -95,7 +96,7 @@ int write_configuration(const std::string& path, const std::string& yaml) {
 }  // namespace
 
 int run(const RunArguments& arguments) {
-  Signals signals;  // before any other thread is made
+  Signals signals;  // before any other thread is created
   const auto modules = load_modules(arguments.plugin_directories);
   if (!modules) return failure("run", modules.error().message);
   SymbolTable symbols;
@@ -143,7 +144,7 @@ int run(const RunArguments& arguments) {
     names += (names.empty() ? "" : ",") + profile.scheduler_name;
   log_info("scheduling", {{"server", access->server}, {"scheduler_names", names}});
   (*session)->start(lost_leadership);
-  // As kube-scheduler: the state, and how it compares, to the log.
+  // Like kube-scheduler: writes the state and its comparison to the log.
   while (signals.next() == SIGUSR2) (*session)->inspection().write_to_log();
   if (*socket) (*socket)->stop();
   (*observability)->shutting_down();

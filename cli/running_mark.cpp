@@ -37,7 +37,7 @@ void RunningMark::stop(bool release) {
   if (stopped_) return;
   stopped_ = true;
   thread_.request_stop();
-  if (!release) client_->stop();  // ends a request that is under way
+  if (!release) client_->stop();  // ends a request under way
   if (thread_.joinable()) thread_.join();
   if (release) {
     if (const auto released = mark_.release(); !released) {

@@ -1,6 +1,6 @@
 #pragma once
-// The mark of a scheduler that elects no leader, put together: its own connection and thread. See
-// informer/lease/start_mark.hpp.
+// Sets up the running mark of a scheduler without leader election: its own connection and thread.
+// See informer/lease/start_mark.hpp.
 
 #include <functional>
 #include <memory>
@@ -15,21 +15,21 @@ namespace plimsoll::cli {
 
 class RunningMark {
  public:
-  // Connects nothing yet.
+  // Does not connect yet.
   [[nodiscard]] static Result<std::unique_ptr<RunningMark>> create(
       const std::string& ns, const std::string& name, const informer::ServerAccess& access,
       std::shared_ptr<informer::CredentialSource> credentials);
-  ~RunningMark();  // stop(false)
+  ~RunningMark();  // calls stop(false)
   RunningMark(const RunningMark&) = delete;
   RunningMark& operator=(const RunningMark&) = delete;
 
   [[nodiscard]] const std::string& identity() const { return identity_; }
 
-  // Takes the mark, and tells on a thread of its own whether the scheduler before this one ended
-  // well. At most once.
+  // Takes the mark and reports, on a separate thread, whether the scheduler before this one ended
+  // well. Call it at most once.
   void start(std::function<void(bool ended_well)> on_taken);
 
-  // `release`: nothing that was written is without an answer. Idempotent.
+  // `release`: every write has been answered. Idempotent.
   void stop(bool release);
 
  private:

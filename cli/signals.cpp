@@ -16,7 +16,7 @@
 namespace plimsoll::cli {
 namespace {
 
-// For the start to end by itself, which takes what it has begun with it.
+// Time for the start to end by itself and release what it has begun.
 constexpr auto kStartGrace = std::chrono::seconds(2);
 
 const char* name_of(int signal) {
@@ -28,7 +28,7 @@ const char* name_of(int signal) {
 struct Signals::State {
   enum class Phase { kStarting, kRunning, kStopping };
 
-  std::mutex mutex;  // guards the next two
+  std::mutex mutex;  // guards phase and arrived
   Phase phase = Phase::kStarting;
   std::deque<int> arrived;
   std::condition_variable changed;

@@ -1,12 +1,13 @@
 #pragma once
-// The signals that `plimsoll run` understands. A thread of their own takes them from the start on,
-// so that nothing that the start waits for (a plugin that loads, a server, a credential) can keep
-// the process from ending.
+// The signals of `plimsoll run`. A separate thread receives them from the beginning, so that
+// nothing the start waits for (a plugin that loads, a server, a credential) can keep the process
+// from ending.
 //
-//   SIGTERM, SIGINT  end: while it starts at once, for nothing has been promised to anybody yet;
-//                    later by way of next(), in good order. A second one ends it at once.
-//   SIGHUP           asks for the profile to be read again, which takes a restart: it is logged.
-//   SIGUSR2          by way of next(); while it starts there is nothing to tell.
+//   SIGTERM, SIGINT  During the start they end the process at once, because nothing has been
+//                    promised yet. Later next() returns them for an orderly stop. A second one
+//                    ends the process at once.
+//   SIGHUP           asks to reload the profile, which needs a restart: it is only logged.
+//   SIGUSR2          next() returns it; ignored during the start.
 
 #include <memory>
 #include <stop_token>
@@ -15,18 +16,18 @@ namespace plimsoll::cli {
 
 class Signals {
  public:
-  // Blocks them for the calling thread and for all threads that it makes from here on. The thread
-  // that takes them lives as long as the process.
+  // Blocks the signals for the calling thread and all threads that it creates afterwards. The
+  // receiving thread lives as long as the process.
   Signals();
 
-  // Requested by a signal that ends the process while it starts. Whoever does not return from
-  // main soon after it is not waited for.
+  // Requested by a signal that ends the process during the start. The process is ended by force if
+  // main does not return soon after that.
   [[nodiscard]] std::stop_token start_given_up() const;
-  // The start is over: from here on signals that end the process are next()'s. False: one came
-  // before, and the caller should return.
+  // The start is over: from here on next() returns the signals that end the process. False: one
+  // arrived before, and the caller should return.
   [[nodiscard]] bool started();
-  // Blocks until SIGUSR2, SIGINT or SIGTERM comes. Not to be called again after one of the last
-  // two.
+  // Blocks until SIGUSR2, SIGINT or SIGTERM arrives. Must not be called again after SIGINT or
+  // SIGTERM.
   [[nodiscard]] int next();
 
  private:

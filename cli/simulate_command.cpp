@@ -34,7 +34,7 @@ std::string decimal(double value, int digits) {
   return out.str();
 }
 
-// One line that is written over on a terminal, and a line now and then elsewhere.
+// On a terminal, one line that is overwritten; otherwise a line from time to time.
 class ProgressLine {
  public:
   void operator()(size_t arrived, size_t bound, size_t waiting) {
@@ -126,7 +126,7 @@ sandbox::KubeletOptions kubelet_options(const SimulateArguments& arguments) {
   sandbox::KubeletOptions options;
   options.speed = arguments.speed;
   options.seed = arguments.seed;
-  // XML exports of machines are found beside the file that names them.
+  // XML exports of machines are relative to the file that names them.
   options.machines = std::make_shared<sandbox::MachineLibrary>(
       std::filesystem::path(arguments.cluster == "-" ? "" : arguments.cluster).parent_path());
   sandbox::ReportOptions& reports = options.reports;

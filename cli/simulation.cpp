@@ -22,8 +22,8 @@ using Clock = std::chrono::steady_clock;
 using namespace nlohmann::literals;
 using namespace std::chrono_literals;
 
-// Nothing has moved for so long: longer than the queue's first backoff, after which a pod is tried
-// again.
+// The run ends after this long without changes: longer than the queue's first backoff, after which
+// a pod is retried.
 constexpr auto kQuiet = 1500ms;
 
 std::set<std::string> scheduler_names(const config::Validation& configuration) {
@@ -32,7 +32,7 @@ std::set<std::string> scheduler_names(const config::Validation& configuration) {
   return names;
 }
 
-// Pods of the cluster that wait already count as arriving when the scheduler starts.
+// Waiting pods of the cluster count as arriving when the scheduler starts.
 void expect_waiting_pods(const sandbox::ObjectStore& store, const std::set<std::string>& names,
                          PodWatcher& watcher) {
   const auto pods = store.list(sandbox::kPods);
@@ -46,7 +46,7 @@ void expect_waiting_pods(const sandbox::ObjectStore& store, const std::set<std::
   }
 }
 
-// A pod that names nobody here would wait for ever without a word.
+// Notes pods that name none of our schedulers; they would wait for ever without an explanation.
 void note_foreign_pods(const std::vector<std::string>& pods, const std::set<std::string>& names,
                        std::vector<std::string>& notes) {
   for (const std::string& text : pods) {
@@ -125,7 +125,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
 
   sandbox::ServerOptions serving;
   serving.handler.graceful_pod_deletion =
-      true;  // a victim holds its room until its kubelet ends it
+      true;  // a victim holds its resources until its kubelet ends it
   auto server = sandbox::ApiServer::start(store, serving);
   if (!server) return fail(server.error());
   sandbox::SimulatedKubelets kubelets(store, kubelet_options);
@@ -136,7 +136,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   access.server = (*server)->url();
   access.source = "the sandbox";
   config::Validation alone = configuration;
-  alone.config.client_connection.content_type = "application/json";  // all that is served here
+  alone.config.client_connection.content_type = "application/json";  // the only type served
   std::optional<sandbox::OracleScope> oracle;
   if (options.oracle) oracle.emplace(store, kubelets);
   auto session = Session::create(alone, modules, access, nullptr, Session::Mode::kAlone,
@@ -149,8 +149,8 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   expect_waiting_pods(store, names, watcher);
   (*session)->start();
   const auto deadline = Clock::now() + options.timeout;
-  // Pods arrive in the order of their file, and not as part of a first list, which is sorted by
-  // name.
+  // Wait for the sync, so that pods arrive in the order of their file and not in a first list,
+  // which is sorted by name.
   while (!(*session)->scheduler().stats().synced && Clock::now() < deadline)
     std::this_thread::sleep_for(5ms);
   Arrivals arrivals(options.pods, result.notes);
@@ -159,7 +159,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   std::optional<Pace> pace;
   if (clock) pace.emplace(*clock, kubelets, (*session)->scheduler(), kubelet_options.speed);
   auto last_change = begin;
-  auto decided_at = begin;  // since when every pod is bound or was found to have no place
+  auto decided_at = begin;  // since when every pod is bound or was found unschedulable
   while (!result.settled && Clock::now() < deadline) {
     const double now = kubelets.seconds() - begin_seconds;
     if (options.until && now >= *options.until) {
@@ -187,7 +187,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
     if (kubelet_stats.pending_finishes == 0) {
       result.settled = Clock::now() - last_change > kQuiet && kubelets.wait_idle(50ms);
     } else if (watcher.refused() == 0) {
-      // Pods go on ending, but nothing waits for the room that they leave.
+      // Pods may still end, but nothing waits for their resources.
       result.settled = Clock::now() - decided_at > kQuiet && kubelets.wait_handled(50ms) &&
                        kubelets.stats().pending_moves == 0;
     }

@@ -25,13 +25,13 @@ struct SimulationOptions {
   std::vector<std::string> pods;     // pods that arrive once the scheduler runs (cli/arrivals.hpp)
   sandbox::KubeletOptions kubelets;
   std::chrono::seconds timeout{120};
-  // The simulated clock stands still while the scheduler has something to do: how fast this machine
-  // is has no say in what comes out. The scheduler lives by it too; kubelets.speed is the most that
-  // it does.
+  // The simulated clock stops while the scheduler works, so the speed of this machine does not
+  // affect the result. The scheduler uses that clock too; kubelets.speed is its maximum speed.
   bool wait_for_scheduler = false;
   // `modules` were loaded with oracle_modules(), which ask these kubelets.
   bool oracle = false;
-  // Ends the run at this moment of the simulated clock, whatever waits; null: see run_simulation.
+  // Ends the run at this moment of the simulated clock, even if pods wait; null: see
+  // run_simulation.
   std::optional<double> until;
 };
 
@@ -56,12 +56,12 @@ struct SimulationResult {
 // The oracle in place of NodeResourceTopologyMatch (sandbox/kubelet/oracle.hpp), for load_modules.
 [[nodiscard]] std::span<const StaticModule> oracle_modules();
 
-// Progress: pods that arrived, that are bound, that were found unplaceable so far.
+// Progress: the numbers of pods that have arrived, are bound, and were found unschedulable so far.
 using Progress = std::function<void(size_t arrived, size_t bound, size_t waiting)>;
 
-// Runs until nothing moves any more: every pod has come, each is bound or was found to have no
-// place, and where some have none no running pod is going to end. Blocks. Errors: objects that
-// cannot be loaded, plugins that cannot be made.
+// Runs until nothing changes any more: every pod has arrived, each is bound or was found
+// unschedulable, and if some are unschedulable, no running pod is going to end. Blocks. Errors:
+// objects that cannot be loaded, plugins that cannot be created.
 [[nodiscard]] Result<SimulationResult> run_simulation(const config::Validation& configuration,
                                                       const Modules& modules,
                                                       const SimulationOptions& options,

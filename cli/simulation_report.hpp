@@ -1,5 +1,5 @@
 #pragma once
-// `plimsoll simulate --report`: what became of topology in a simulation.
+// `plimsoll simulate --report`: the topology results of a simulation.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace plimsoll::cli {
 
-// Refusals by reason, held-back pods, zone utilisation, cross-zone pods, accuracy of predictions.
+// Rejections by reason, held-back pods, zone utilisation, cross-zone pods, accuracy of predictions.
 [[nodiscard]] std::string report_text(const SimulationResult& result);
 [[nodiscard]] nlohmann::json report_json(const SimulationResult& result);
 

@@ -25,7 +25,7 @@ Result<void> own_folder(const std::string& folder) {
                                          reason() + "; name another place with --socket");
   }
   struct stat found {};
-  // Not through a symbolic link: in /tmp anybody could have put one there.
+  // Not through a symbolic link: in /tmp anybody could have created one.
   if (lstat(folder.c_str(), &found) != 0) {
     return fail(ErrorCode::kInvalid, "the socket's folder " + folder + ": " + reason());
   }

@@ -1,6 +1,6 @@
 #pragma once
-// The place of a local socket in the file system: a folder that nobody else can write, and a lock
-// beside the socket that its owner holds for as long as it lives.
+// The location of a local socket in the file system: a folder that nobody else can write to, and a
+// lock file next to the socket that its owner holds during its lifetime.
 
 #include <string>
 
@@ -10,14 +10,14 @@ namespace plimsoll::cli {
 
 class SocketPlace {
  public:
-  // Makes the folder if needed, takes the lock, removes a socket that was left behind. Errors:
-  // kConflict (somebody listens there), kInvalid (the path or its folder will not do).
+  // Creates the folder if needed, takes the lock, removes a stale socket. Errors: kConflict
+  // (somebody listens there), kInvalid (the path or its folder is not usable).
   [[nodiscard]] static Result<SocketPlace> take(const std::string& path);
   SocketPlace(SocketPlace&& other) noexcept;
   SocketPlace& operator=(SocketPlace&&) = delete;
-  ~SocketPlace();  // gives the lock back
+  ~SocketPlace();  // releases the lock
 
-  // Once the socket is bound: nobody but its owner may connect (mode 0600).
+  // Call it after bind(): only the owner may connect (mode 0600).
   [[nodiscard]] Result<void> close_to_others() const;
   void remove_socket() const;
   [[nodiscard]] const std::string& path() const { return path_; }

@@ -12,7 +12,7 @@ class Table {
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   [[nodiscard]] bool empty() const { return rows_.size() == 1; }
 
-  // Each row on a line, columns as wide as their widest text, two blanks between them.
+  // One line per row; columns are as wide as their widest text, with two blanks between them.
   [[nodiscard]] std::string text() const;
 
  private:

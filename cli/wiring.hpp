@@ -1,5 +1,5 @@
 #pragma once
-// Puts the parts together; the only place that knows all of them.
+// Connects the parts; the only place that knows all of them.
 
 #include <atomic>
 #include <filesystem>
@@ -25,22 +25,22 @@
 
 namespace plimsoll::cli {
 
-// The plugin folders to load: those given, or the folder "plugins" beside the program's own.
+// The plugin folders to load: the given ones, or the folder "plugins" next to the program's folder.
 [[nodiscard]] std::vector<std::filesystem::path> plugin_directories(
     const std::vector<std::string>& given);
 
-// Built-in plugins and every file of the folders. A file that is refused is logged and left out; a
-// folder that cannot be used is an error if it was asked for by name.
-// `instead`: these come first, and files with plugins of the same names are not loaded.
+// Loads built-in plugins and every file of the folders. A rejected file is logged and skipped; an
+// unusable folder is an error if it was named explicitly. `instead`: these take precedence, and
+// files with plugins of the same names are not loaded.
 [[nodiscard]] Result<Modules> load_modules(const std::vector<std::string>& given_directories,
                                            std::span<const StaticModule> instead = {});
 
-// Loads and checks a profile file against the modules; the plugins are made, and so check their own
-// args. `keep`: where they are kept to be run.
+// Loads a profile file and checks it against the modules. The plugins are created and check their
+// own args. `keep`: receives the plugins, to be run later.
 [[nodiscard]] config::Validation validate(const std::string& file, const Modules& modules,
                                           PreparedPlugins* keep = nullptr);
 
-// The same as a Result; warnings are logged.
+// Like validate(), but returns a Result; warnings are logged.
 [[nodiscard]] Result<config::Validation> load_configuration(const std::string& file,
                                                             const Modules& modules,
                                                             PreparedPlugins* keep = nullptr);
@@ -50,43 +50,44 @@ namespace plimsoll::cli {
 // A scheduler connected to an API server, on threads of its own.
 //
 // With leader election it watches from the start (unless delayCacheUntilActive) but schedules and
-// writes nothing before it leads. What it watched until then may lag behind the last binding of the
-// one that led before, so pods and nodes are read afresh first, and no pod is decided on before all
-// other kinds that it rests on are.
+// writes nothing before it leads. Its watches may then still lag behind the last binding of the
+// previous leader. So it lists pods and nodes again first, and decides no pod before all other
+// kinds that the decision depends on are listed again.
 //
-// With or without: where the scheduler before it did not end well, what that one may still have
-// under way is made void before anything is decided (informer/write/binding_voider.hpp).
+// In both cases: if the previous scheduler did not end well, the bindings that it may still have
+// under way are made void before anything is decided (informer/write/binding_voider.hpp).
 class Session {
  public:
   enum class Mode {
     kSchedule,
     kObserve,  // reads the cluster and decides nothing
-    kAlone,    // schedules where no other process ever has, or will: leaves no mark
+    kAlone,    // schedules where no other process ever did or will: no running mark
   };
 
-  // `registry`: where metrics go, it outlives the session; null: nothing is measured. Connects
-  // nothing yet; fails on credentials that cannot be read and plugins that cannot be made. `clock`:
-  // see SchedulerOptions. `prepared`: of `symbols`, which outlive the session; null: it has its
-  // own.
+  // `registry` receives the metrics and must outlive the session; null: no metrics. Does not
+  // connect yet. Fails if credentials cannot be read or plugins cannot be created. `clock`: see
+  // SchedulerOptions. `prepared` uses `symbols`, which must outlive the session; null: the session
+  // has its own.
   [[nodiscard]] static Result<std::unique_ptr<Session>> create(
       const config::Validation& configuration, const Modules& modules,
       const informer::ServerAccess& access, metrics::Registry* registry = nullptr,
       Mode mode = Mode::kSchedule, std::function<int64_t()> clock = {},
       const ClassCacheOptions& classes = {}, SymbolTable* symbols = nullptr,
       std::unique_ptr<PreparedPlugins> prepared = nullptr);
-  ~Session();  // stop()
+  ~Session();  // calls stop()
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // `on_lost`: this process led and leads no more; not one more write leaves it. It cannot go on:
-  // what it has promised is no longer its own. Called on another thread; it should end the process.
+  // `on_lost`: this process has lost the leadership; no further write leaves it. It cannot
+  // continue, because another leader may use what it has promised. Called on another thread; it
+  // should end the process.
   void start(Leadership::OnLost on_lost = {});
-  void stop();  // waits for binds in flight, then gives lease or mark away; idempotent
+  void stop();  // waits for binds in flight, then releases lease or mark; idempotent
   [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
   [[nodiscard]] const Scheduler& scheduler() const { return *scheduler_; }
-  // What is wrong with the scheduler loop, if anything: it hangs. Any thread.
+  // The problem of the scheduler loop, if it hangs. Any thread.
   [[nodiscard]] std::optional<std::string> loop_problem() const;
-  // How the watched kinds are doing; any thread.
+  // The state of the watched kinds; any thread.
   [[nodiscard]] std::vector<informer::KindStatus> kinds() const { return informer_->status(); }
   // Answers questions from start() to stop().
   [[nodiscard]] Inspection& inspection() { return *inspection_; }
@@ -94,7 +95,7 @@ class Session {
   [[nodiscard]] informer::WriteLoad write_load(informer::WriteClass write_class) const {
     return writer_->load(write_class);
   }
-  // Null without leader election: then this process always leads.
+  // Null without leader election: this process always leads then.
   [[nodiscard]] const Leadership* leadership() const { return leadership_.get(); }
 
  private:
@@ -110,8 +111,8 @@ class Session {
   std::string lease_namespace_;
   std::string lease_name_;
   SymbolTable own_symbols_;
-  std::unique_ptr<Leadership> leadership_;  // outlives the writer that it bars
-  std::unique_ptr<RunningMark> mark_;       // instead of it, if no leader is elected
+  std::unique_ptr<Leadership> leadership_;  // outlives the writer that its fence limits
+  std::unique_ptr<RunningMark> mark_;       // used if no leader is elected
   // Nothing that an earlier scheduler has sent can be carried out any more.
   std::atomic<bool> earlier_ended_{false};
   std::unique_ptr<informer::HttpClient> reads_;   // lists and watches

@@ -1,14 +1,14 @@
 #pragma once
-// HTTP extenders of a profile file: understood, checked and refused.
+// HTTP extenders of a profile file: parsed, checked and rejected.
 
 #include "config/fields.hpp"
 #include "config/problem.hpp"
 
 namespace plimsoll::config {
 
-// Reads `extenders` of the file's root. Every field is checked as kube-scheduler does, so that all
-// problems are shown; and every extender is an error of its own, since a profile that counts on one
-// must not run without it.
+// Reads `extenders` of the file's root. Every field is checked like in kube-scheduler, so that all
+// problems are shown. Every extender is also an error of its own, since a profile that relies on
+// one must not run without it.
 void read_extenders(Fields& root, Problems& errors);
 
 }  // namespace plimsoll::config

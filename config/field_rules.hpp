@@ -1,5 +1,5 @@
 #pragma once
-// Kubernetes' rules for names, with its own texts. Pure functions, any thread.
+// Kubernetes' rules for names, with its messages. Pure functions, any thread.
 
 #include <string>
 #include <string_view>
@@ -7,13 +7,13 @@
 
 namespace plimsoll::config {
 
-// IsQualifiedName: "cpu", "example.com/gpu". One text per rule that is broken.
+// IsQualifiedName: "cpu", "example.com/gpu". One message per broken rule.
 [[nodiscard]] std::vector<std::string> qualified_name_errors(std::string_view name);
 
 // IsValidLabelValue.
 [[nodiscard]] std::vector<std::string> label_value_errors(std::string_view value);
 
-// IsExtendedResourceName: qualified, not of kubernetes.io, not a quota's "requests." name.
+// IsExtendedResourceName: qualified, not in kubernetes.io, not a quota's "requests." name.
 [[nodiscard]] bool is_extended_resource_name(std::string_view name);
 
 }  // namespace plimsoll::config

@@ -1,13 +1,13 @@
 #pragma once
-// Strict decoding of one mapping, field by field: what the readers of this folder are written with.
+// Strict decoding of one mapping, field by field; the readers of this folder use it.
 //
 //   Fields fields(value, "profiles[0]", problems);
 //   fields.read("schedulerName", name);
 //   ...
-//   fields.finish();   // whatever was not asked for is an unknown field
+//   fields.finish();   // every field that was not read is unknown
 //
-// A field that is absent or null leaves its target as it is. A wrong type, a number out of range
-// and an unknown field are problems with path and place; reading goes on. Any thread.
+// A field that is absent or null leaves its target unchanged. A wrong type, a number out of range
+// and an unknown field are problems with path and place; reading continues. Any thread.
 
 #include <chrono>
 #include <cstdint>
@@ -25,11 +25,11 @@ namespace plimsoll::config {
 
 class Fields {
  public:
-  // `value` may be null (an absent mapping); one that is not a mapping is a problem and reads as
-  // absent.
+  // `value` may be null (an absent mapping). A value that is not a mapping is a problem and counts
+  // as absent.
   Fields(const Value* value, std::string path, Problems& problems);
 
-  // Each returns whether the field was given with a value of the right type.
+  // Each returns whether the field has a value of the right type.
   bool read(std::string_view name, std::string& out);
   bool read(std::string_view name, bool& out);
   bool read(std::string_view name, std::int32_t& out);
@@ -45,18 +45,18 @@ class Fields {
     return given;
   }
 
-  // A field that is read by the caller: nullptr if absent or null.
+  // A field that the caller reads: nullptr if absent or null.
   const Value* get(std::string_view name);
   // A list's items with the path of each.
   bool each(std::string_view name,
             const std::function<void(const Value& item, const std::string& path)>& visit);
 
-  // Reports unknown fields; `hints` says more about some of them (fields of other versions).
+  // Reports unknown fields; `hints` adds explanations for some of them (fields of other versions).
   void finish(const std::map<std::string, std::string, std::less<>>& hints = {});
 
   [[nodiscard]] bool present() const { return value_ != nullptr; }
   [[nodiscard]] std::string path(std::string_view name) const { return child_path(path_, name); }
-  // Where a field's value was written, or the mapping if it is absent.
+  // The place of a field's value, or of the mapping if it is absent.
   [[nodiscard]] Position at(std::string_view name) const;
   // Adds a problem about a field.
   void problem(std::string_view name, std::string message);
@@ -71,10 +71,10 @@ class Fields {
   std::vector<std::string_view> known_;
 };
 
-// The problem's text for a value of another type than expected ("a string").
+// The message for a value of another type than expected ("a string").
 [[nodiscard]] std::string wrong_type_message(const Value& value, std::string_view expected);
 
-// Go's time.Duration as text: "1m30s", "1.5h", "100ms"; nothing if it is not one.
+// Go's time.Duration as text: "1m30s", "1.5h", "100ms"; nothing if the text is not a duration.
 [[nodiscard]] std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 [[nodiscard]] std::string format_duration(std::chrono::nanoseconds duration);
 

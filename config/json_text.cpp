@@ -63,7 +63,7 @@ bool JsonScanner::word(std::string_view word) {
   return true;
 }
 
-// After the opening bracket: each element by `element`, up to `close`.
+// Reads the elements after the opening bracket with `element`, up to `close`.
 template <typename Element>
 bool JsonScanner::each(char close, const Element& element) {
   if (++depth_ > kMaxDepth) return fail("nested too deeply");
@@ -86,7 +86,7 @@ bool JsonScanner::each(char close, const Element& element) {
   return true;
 }
 
-// A field's name, the colon after it, and the space after that.
+// Reads a field's name, the colon after it, and the space after that.
 bool JsonScanner::field_name(std::string* name) {
   if (peek() != '"') return fail("expected a field name in double quotes");
   if (!string(name)) return false;
@@ -142,7 +142,7 @@ bool JsonScanner::elements(std::vector<JsonSpan>& out) {
 bool JsonScanner::string(std::string* out) {
   ++next_;
   while (true) {
-    // The stretch up to the next byte that needs care is copied at once.
+    // Copies the bytes up to the next relevant one at once.
     std::size_t stop = next_;
     while (stop < text_.size()) {
       const auto c = static_cast<unsigned char>(text_[stop]);

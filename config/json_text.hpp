@@ -1,8 +1,8 @@
 #pragma once
 // JSON text with places. Strict RFC 8259; strings must be UTF-8.
 //
-// parse_json builds a tree; JsonScanner walks over text without building anything, which is what a
-// cluster export of hundreds of megabytes needs. Pure functions of their input, any thread.
+// parse_json builds a tree. JsonScanner walks over text without building anything, as required for
+// cluster exports of hundreds of megabytes. Pure functions of their input, any thread.
 
 #include <cstddef>
 #include <optional>
@@ -28,7 +28,7 @@ class JsonScanner {
   // Starts at `offset`, which is at place `at` of the file.
   explicit JsonScanner(std::string_view text, std::size_t offset = 0, Position at = {1, 1});
 
-  // Reads one value and builds it in *out, or only checks it if out is null.
+  // Reads one value into *out, or only checks it if out is null.
   bool value(Value* out);
   // Reads an object or array and lists its members, each checked but not built.
   bool members(std::vector<JsonSpan>& out);
@@ -65,7 +65,7 @@ class JsonScanner {
   Problem problem_;
 };
 
-// The whole text as one value; the problem is set if it is not JSON.
+// Parses the whole text as one value; sets the problem if it is not JSON.
 [[nodiscard]] std::optional<Value> parse_json(std::string_view text, Problem& problem);
 
 }  // namespace plimsoll::config

@@ -1,9 +1,8 @@
 #pragma once
-// What kube-scheduler 1.36 and the projects whose profile files are accepted know about plugins by
-// name.
+// Plugin names known to kube-scheduler 1.36 and to the projects whose profile files are accepted.
 //
-// Names here need not exist in this build: the registry says what does. Constant tables, any
-// thread.
+// A plugin named here need not exist in this build: the registry says which ones do. Constant
+// tables, any thread.
 
 #include <cstdint>
 #include <initializer_list>
@@ -33,7 +32,7 @@ class ExtensionPoints {
   std::uint32_t bits_ = 0;
 };
 
-// One plugin of kube-scheduler's default profile. `weight` is 0 where the default list gives none.
+// One plugin of kube-scheduler's default profile. `weight` is 0 if the default list has none.
 struct DefaultPlugin {
   std::string_view name;
   std::int32_t weight;
@@ -44,22 +43,22 @@ struct DefaultPlugin {
 [[nodiscard]] const std::vector<DefaultPlugin>& default_plugins();
 [[nodiscard]] bool is_default_plugin(std::string_view name);
 
-// Plugins of Plimsoll that take part in every profile, before all others at their extension points,
-// whatever the file says: UnsupportedFeatures, which keeps a pod pending that asks for something
-// that is not there yet, rather than placing it as if it had not asked.
+// Plugins of Plimsoll that are part of every profile, before all others at their extension points,
+// whatever the file says. There is one: UnsupportedFeatures keeps a pod pending if it requests a
+// feature that is not supported yet, instead of placing it as if it had not.
 [[nodiscard]] const std::vector<std::string_view>& plugins_of_every_profile();
 [[nodiscard]] bool is_in_every_profile(std::string_view name);
 
-// The extension points that the plugin has where its profile files come from. A file may name it at
-// any of them, even where the plugin of this build does its work elsewhere: that is a warning, not
+// The extension points of the plugin in the project that its profile files come from. A file may
+// name it at any of them, even if this build's plugin works at other points: that is a warning, not
 // an error.
 [[nodiscard]] ExtensionPoints reference_points(std::string_view name);
 
-// The name that a plugin has here: NodeDevice for Koordinator's DeviceShare, otherwise the same.
+// The plugin's name here: NodeDevice for Koordinator's DeviceShare, otherwise the same.
 [[nodiscard]] std::string_view canonical_name(std::string_view name);
 
-// What there is to say about a plugin that is not in this build: whose it is and what to use
-// instead, to follow "does not exist". Empty for a name that is known nowhere.
+// Explains why a plugin is not in this build: which project it belongs to and what to use instead.
+// The text follows "does not exist"; empty for an unknown name.
 [[nodiscard]] std::string about_missing_plugin(std::string_view name);
 
 // Plugins that were removed from kube-scheduler before the configuration's version v1.

@@ -5,7 +5,7 @@
 
 namespace plimsoll::config {
 
-// Kubernetes: ValidateLeaderElectionConfiguration, and what NewLeaderElector adds.
+// Kubernetes: ValidateLeaderElectionConfiguration, and the checks that NewLeaderElector adds.
 std::vector<LeaderElectionProblem> leader_election_problems(const LeaderElection& election) {
   constexpr double kJitter = 1.2;
   std::vector<LeaderElectionProblem> problems;

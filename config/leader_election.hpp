@@ -1,6 +1,5 @@
 #pragma once
-// The rules that a leader election's settings must keep, wherever they come from: the profile file
-// or the command line.
+// The rules for leader election settings from the profile file or the command line.
 
 #include <string>
 #include <vector>
@@ -17,7 +16,7 @@ struct LeaderElectionProblem {
   std::string text;   // Kubernetes' field error, without the path
 };
 
-// Nothing is asked of an election that is switched off.
+// Returns no problems if the election is switched off.
 [[nodiscard]] std::vector<LeaderElectionProblem> leader_election_problems(
     const LeaderElection& election);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kDefaultSchedulerName = "default-scheduler";
 
-// Fields of earlier versions and of other places, and what to write instead.
+// Fields of earlier versions and of other places, with what to write instead.
 const std::map<std::string, std::string, std::less<>>& hints_for_other_fields() {
   constexpr const char* kAddress =
       "it was removed with version v1beta3: the address is given on the command line";
@@ -40,7 +40,7 @@ const std::map<std::string, std::string, std::less<>>& hints_for_other_fields() 
   return kHints;
 }
 
-// False if the rest of the file cannot be read as what it is.
+// Returns false if the file has another type, so that reading on is useless.
 bool check_type(Fields& fields) {
   constexpr std::string_view kGroup = "kubescheduler.config.k8s.io/";
   std::string api_version, kind;
@@ -155,7 +155,7 @@ void read_numbers(Fields& fields, SchedulerConfig& out, Problems& warnings) {
 }
 
 void read_profiles(Fields& fields, SchedulerConfig& out, Problems& errors, Problems& warnings) {
-  bool unnamed = true;  // of the last one; a name that is given but empty stays empty
+  bool unnamed = true;  // the last profile has no name; an empty name stays empty
   fields.each("profiles", [&](const Value& item, const std::string& path) {
     const Value* name = item.find("schedulerName");
     unnamed = name == nullptr || name->is_null();
@@ -163,13 +163,13 @@ void read_profiles(Fields& fields, SchedulerConfig& out, Problems& errors, Probl
   });
   if (out.profiles.empty())
     out.profiles.push_back(decode_profile(Value::mapping(), "profiles[0]", errors, warnings));
-  // With several profiles each must say its own name.
+  // With several profiles each needs a name.
   if (out.profiles.size() == 1 && unnamed) out.profiles[0].scheduler_name = kDefaultSchedulerName;
   check_profiles_together(out.profiles, errors);
 }
 
-// Names the lease where the file does not, and warns of what is legal but would set this scheduler
-// against the cluster's own.
+// Sets the default name of the lease, and warns of legal settings that would conflict with the
+// cluster's own scheduler.
 void settle_with_the_default_scheduler(Fields& fields, SchedulerConfig& config,
                                        Problems& warnings) {
   bool serves_default = false;

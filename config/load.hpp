@@ -1,11 +1,10 @@
 #pragma once
-// The profile file from text to a decoded, defaulted and validated SchedulerConfig.
+// Turns the text of a profile file into a decoded, defaulted and validated SchedulerConfig.
 //
-// Decoding is strict as in kube-scheduler: unknown and repeated fields are errors. Everything that
-// is wrong is reported in one go, each problem with its field path and its place, in
-// kube-scheduler's words where it has words for it. What is accepted but has no effect here is a
-// warning. Whether the plugins that are named exist is a question to the registry: see
-// profile_expansion.hpp.
+// Decoding is strict like in kube-scheduler: unknown and repeated fields are errors. All problems
+// are reported together, each with its field path and its place, with kube-scheduler's message if
+// it has one. Settings that are accepted but have no effect here are warnings. Whether the named
+// plugins exist is checked against the registry: see profile_expansion.hpp.
 //
 // load_config_file blocks on the file; everything else is a pure function, any thread.
 
@@ -19,8 +18,8 @@
 
 namespace plimsoll::config {
 
-// config is set exactly if errors is empty; partial is what could be read in spite of errors, for
-// checks that go on. Both lists are in the order of the file.
+// config is set exactly if errors is empty. partial is what could be read in spite of errors, for
+// further checks. Both lists are in the order of the file.
 struct LoadedConfig {
   std::string file;
   std::optional<SchedulerConfig> config;
@@ -37,12 +36,12 @@ struct LoadedConfig {
 // A file that cannot be read is one error without a place.
 [[nodiscard]] LoadedConfig load_config_file(const std::string& path);
 
-// The same as a Result, for callers that only want to go on or stop: the error's message holds one
-// line per problem. Warnings are added to *warnings if it is given.
+// Like load_config_file, but returns a Result, for callers that only continue or stop: the error's
+// message holds one line per problem. Warnings are added to *warnings if it is given.
 [[nodiscard]] Result<SchedulerConfig> load_config(const std::string& path,
                                                   Problems* warnings = nullptr);
 
-// What a file with nothing but apiVersion and kind gives: one profile, default-scheduler.
+// The result of a file with only apiVersion and kind: one profile, default-scheduler.
 [[nodiscard]] SchedulerConfig default_config();
 
 }  // namespace plimsoll::config

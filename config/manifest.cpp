@@ -19,7 +19,7 @@ constexpr std::string_view kNoKind =
 constexpr std::string_view kNoApiVersion =
     "an object without an apiVersion: every object needs apiVersion, kind and metadata";
 
-// The kind of a typed list's items ("Pod" for "PodList"), empty for a plain List, whose items name
+// The kind of a typed list's items ("Pod" for "PodList"); empty for a plain List, whose items have
 // their own.
 std::string item_kind(const std::string& list_kind) {
   return list_kind.substr(0, list_kind.size() - 4);
@@ -45,8 +45,7 @@ struct Collector {
   }
 };
 
-// What items of a typed list inherit where they do not say it themselves, as in an API server's own
-// lists.
+// What items of a typed list inherit if they lack it, as in an API server's own lists.
 struct Inherited {
   std::string api_version;
   std::string kind;
@@ -95,7 +94,8 @@ std::string span_string(std::string_view text, const JsonSpan& span) {
   return value && value->is_string() ? value->text : "";
 }
 
-// JSON objects are cut out of the text, never built: exports of whole clusters are large.
+// JSON objects are cut out of the text without building a tree: exports of whole clusters are
+// large.
 void collect_json(std::string_view text, const JsonSpan& span, const Inherited& inherited,
                   Collector& out) {
   if (text[span.begin] != '{') {
@@ -146,7 +146,7 @@ void collect_json(std::string_view text, const JsonSpan& span, const Inherited& 
   out.add(std::move(api_version), std::move(kind), std::move(json), span.at);
 }
 
-// One JSON value after another, as `kubectl get -o json` writes them when its output is appended.
+// One JSON value after another, like appended outputs of `kubectl get -o json`.
 void collect_json_stream(std::string_view text, Collector& out) {
   JsonScanner scanner(text);
   std::vector<JsonSpan> spans;
@@ -191,7 +191,7 @@ Result<std::vector<ManifestObject>> parse_manifests(std::string_view text,
   if (looks_like_json(text)) {
     collect_json_stream(text, out);
     if (!out.problems.empty() && out.objects.empty()) {
-      // Perhaps YAML in flow style; if not, what was said about JSON stands.
+      // It may be YAML in flow style; if not, the JSON errors stay.
       const ParsedText parsed = parse_documents(text);
       Collector flow{file, {}, parsed.problems};
       for (const Value& document : parsed.documents) collect(document, {}, flow);

@@ -1,10 +1,9 @@
 #pragma once
 // Kubernetes manifests: files of objects, as kubectl reads and writes them.
 //
-// YAML with any number of documents, or JSON, one object after another; every `List` (and PodList,
-// NodeList,
-// ...) is expanded into its items. Objects are only separated here, not decoded: each is handed on
-// as the JSON text that an API server would send.
+// YAML with any number of documents, or JSON, one object after another. Every `List` (and PodList,
+// NodeList, ...) is expanded into its items. Objects are only separated here, not decoded: each is
+// returned as the JSON text that an API server would send.
 //
 // Reading blocks on the file; everything else is a pure function, any thread.
 
@@ -28,12 +27,11 @@ struct ManifestObject {
   [[nodiscard]] std::string source() const { return file + ':' + std::to_string(at.line); }
 };
 
-// Every object of a file, in its order. "-" is standard input.
-// Fails with kNotFound (no such file), kInvalid (every problem, each with file, line and column: no
-// object is returned then).
+// Every object of a file, in its order. "-" is standard input. Fails with kNotFound (no such file)
+// or kInvalid (every problem with file, line and column; no object is returned then).
 [[nodiscard]] Result<std::vector<ManifestObject>> load_manifests(const std::string& path);
 
-// The same from text; `file` is used in messages.
+// Parses text; `file` is used in messages.
 [[nodiscard]] Result<std::vector<ManifestObject>> parse_manifests(std::string_view text,
                                                                   const std::string& file);
 

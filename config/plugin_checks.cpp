@@ -8,7 +8,7 @@ std::string PluginChecks::nearest_existing(std::string_view name) const {
   return nearest(name, known);
 }
 
-// The whole story is told where a plugin is first named; every place is reported.
+// The full explanation is given where a plugin is first named; every place is reported.
 std::string PluginChecks::missing_message(const std::string& type, const PluginRef& plugin) {
   std::string message = type + ' ' + go_quoted(plugin.written) + " does not exist";
   if (!missing_.insert(plugin.name).second) return message;
@@ -25,7 +25,7 @@ void PluginChecks::keep_existing(std::vector<PluginRef>& enabled, const std::str
   std::erase_if(enabled, [&](const PluginRef& plugin) {
     if (registry_.find(plugin.name) != registry_.end()) return false;
     std::string message = missing_message(type, plugin);
-    // The decoder has already said what became of a removed plugin.
+    // The decoder has already reported a removed plugin.
     if (!is_removed_plugin(plugin.name)) {
       errors_.push_back({plugin.path, plugin.at, std::move(message)});
     }
@@ -37,8 +37,7 @@ void PluginChecks::keep_implementing(std::vector<PluginRef>& enabled, ExtensionP
   std::erase_if(enabled, [&](const PluginRef& plugin) {
     if (registry_.find(plugin.name)->second.has(point)) return false;
     if (unusable_.count(plugin.name) != 0) return true;
-    // Where the plugin's profile files come from it has this point; here it does that work
-    // elsewhere.
+    // The plugin has this point in its own project; here it does that work at another one.
     if (reference_points(plugin.name).has(point)) {
       warnings_.push_back({plugin.path, plugin.at,
                            "has no effect: " + plugin.written + " has nothing to do at " +
@@ -55,7 +54,7 @@ void PluginChecks::keep_implementing(std::vector<PluginRef>& enabled, ExtensionP
 void PluginChecks::keep_first(std::vector<PluginRef>& enabled, const std::string& type) {
   std::set<std::string_view> seen;
   std::vector<PluginRef> kept;
-  kept.reserve(enabled.size());  // `seen` looks into it
+  kept.reserve(enabled.size());  // `seen` refers into it
   for (PluginRef& plugin : enabled) {
     if (seen.count(plugin.name) != 0) {
       errors_.push_back(

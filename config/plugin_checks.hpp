@@ -1,6 +1,6 @@
 #pragma once
-// Whether the plugins that a profile's sets name can be there: they exist, implement the point, and
-// are named once. One object checks one profile. Not thread-safe; pure otherwise.
+// Checks the plugins in a profile's sets: they exist, implement the extension point, and are named
+// once. One object checks one profile. Not thread-safe; otherwise pure.
 
 #include <set>
 #include <string>
@@ -15,27 +15,27 @@ namespace plimsoll::config {
 
 class PluginChecks {
  public:
-  // All three outlive the object, and the registry may come to know more; problems are appended.
+  // All three must outlive the object; the registry may grow meanwhile. Problems are appended.
   PluginChecks(const PluginRegistry& registry, Problems& errors, Problems& warnings)
       : registry_(registry), errors_(errors), warnings_(warnings) {}
 
-  // Each takes out of the list what cannot stay, with an error: plugins that do not exist, do not
-  // implement the point, or were named before. `type` is the set's name in kube-scheduler's texts.
-  // A point that a plugin has in its own project and not here is only a warning.
+  // Each removes invalid plugins from the list, with an error: plugins that do not exist, do not
+  // implement the point, or were named before. `type` is the set's name in kube-scheduler's
+  // messages. A point that the plugin has in its own project but not here is only a warning.
   void keep_existing(std::vector<PluginRef>& enabled, const std::string& type);
   void keep_implementing(std::vector<PluginRef>& enabled, ExtensionPoint point);
   void keep_first(std::vector<PluginRef>& enabled, const std::string& type);
 
-  // kube-scheduler takes any name here; one that means nothing anywhere is a slip of the pen and
-  // gets a warning.
+  // kube-scheduler accepts any name here. A name that is unknown everywhere is probably a typing
+  // error and gets a warning.
   void check_disabled(const PluginSet& set);
 
-  // It could not be made, which is said elsewhere; nobody knows its points.
+  // The plugin could not be created, which is reported elsewhere; its points are unknown.
   void note_unusable(const std::string& plugin) { unusable_.insert(plugin); }
 
-  // Whether keep_existing() has taken out this plugin.
+  // Whether keep_existing() has removed this plugin.
   [[nodiscard]] bool missing(std::string_view plugin) const { return missing_.count(plugin) != 0; }
-  // Whether some plugin is missing or cannot be made.
+  // Whether some plugin is missing or cannot be created.
   [[nodiscard]] bool any_missing() const { return !missing_.empty() || !unusable_.empty(); }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What plugins there are to run.
+// The available plugins.
 
 #include <functional>
 #include <map>
@@ -12,11 +12,12 @@
 
 namespace plimsoll::config {
 
-// Plugin name -> the extension points that it implements. Built-in and loaded plugins alike.
+// Plugin name -> the extension points that it implements, for built-in and loaded plugins.
 using PluginRegistry = std::map<std::string, ExtensionPoints, std::less<>>;
 
-// Makes a plugin of a profile with its args and says which extension points it has: those that the
-// registry says hold only without it. Nothing, with problems, if it cannot be made.
+// Creates a plugin of a profile with its args and returns its extension points; without this
+// function, the points in the registry apply. Returns nothing, with problems, if it cannot be
+// created.
 using PluginMaker = std::function<std::optional<ExtensionPoints>(
     const std::string& scheduler_name, const PluginArgs& args, Problems& errors,
     Problems& warnings)>;

@@ -11,7 +11,7 @@
 namespace plimsoll::config {
 namespace {
 
-// Whether a word reads as the same string without quotes.
+// Whether a word without quotes is read as the same string.
 bool is_plain(std::string_view text) {
   Problems problems;
   if (text.empty() || !type_plain_scalar(text, {}, problems).is_string() || !problems.empty()) {
@@ -57,7 +57,7 @@ void append_yaml(const Value& value, const std::string& indent, std::string& out
     }
     const std::size_t begin = out.size();
     append_yaml(item, indent + "  ", out);
-    out[begin + indent.size()] = '-';  // the first line's indentation carries the dash
+    out[begin + indent.size()] = '-';  // the dash goes into the first line's indentation
   }
 }
 
@@ -117,7 +117,7 @@ Value plugin_set(const std::vector<EffectivePlugin>& plugins, bool with_weight) 
   return out;
 }
 
-// By name, so that the text does not depend on how the plugins came into the profile.
+// Sorted by name, so that the text does not depend on the order in the profile.
 Value plugin_config(std::vector<PluginArgs> all) {
   std::sort(all.begin(), all.end(),
             [](const PluginArgs& a, const PluginArgs& b) { return a.name < b.name; });
@@ -131,7 +131,7 @@ Value plugin_config(std::vector<PluginArgs> all) {
   return out;
 }
 
-// Plugins that are made but run at no extension point.
+// Plugins that exist but run at no extension point.
 std::vector<EffectivePlugin> at_no_point(const EffectiveProfile& profile) {
   std::vector<EffectivePlugin> out;
   for (const std::string& name : profile.plugins) {

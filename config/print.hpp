@@ -1,11 +1,11 @@
 #pragma once
-// The merged and defaulted view of a profile file, as text that can be read again.
+// Prints the merged and defaulted profile file as text that can be loaded again.
 //
-// Every default is written out, multiPoint is already expanded: each extension point lists what
-// runs there, in order, with its weight, after `disabled: "*"`. Plugins that take part in every
-// profile are listed like the others. multiPoint keeps only plugins that run at no point (they are
-// made for their state or their services). The text loads to the same effective profiles, and
-// printing those gives the same text. Pure functions, any thread.
+// Every default is written out and multiPoint is expanded: each extension point lists the plugins
+// that run there, in order, with their weights, after `disabled: "*"`. Plugins that are part of
+// every profile are listed like the others. multiPoint keeps only plugins that run at no point
+// (they exist for their state or their services). Loading the text gives the same effective
+// profiles, and printing those gives the same text. Pure functions, any thread.
 
 #include <string>
 #include <vector>
@@ -23,7 +23,7 @@ namespace plimsoll::config {
 [[nodiscard]] std::string print_effective(const SchedulerConfig& config,
                                           const std::vector<EffectiveProfile>& profiles);
 
-// The same as compact JSON, which is what /configz serves.
+// The same as compact JSON, for /configz.
 [[nodiscard]] std::string effective_json(const SchedulerConfig& config,
                                          const std::vector<EffectiveProfile>& profiles);
 

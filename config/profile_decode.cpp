@@ -18,7 +18,7 @@ std::string removed_plugin_message(std::string_view name) {
                            "): remove it, NodeVolumeLimits does its work");
 }
 
-// enabled or disabled of one set.
+// The list `enabled` or `disabled` of one set.
 std::vector<PluginRef> decode_plugin_list(Fields& set, std::string_view list, Problems& errors,
                                           Problems& warnings) {
   std::vector<PluginRef> out;

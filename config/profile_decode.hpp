@@ -9,15 +9,15 @@
 
 namespace plimsoll::config {
 
-// One entry of profiles[]: decoded and checked by itself. Args of kube-scheduler's plugins are
+// Decodes one entry of profiles[] and checks it on its own. Args of kube-scheduler's plugins are
 // normalised.
 [[nodiscard]] Profile decode_profile(const Value& value, const std::string& path, Problems& errors,
                                      Problems& warnings);
 
-// What the profiles of a file must agree on: unique names, one and the same queue sort.
+// Checks across the profiles of a file: unique names, the same queue sort plugin.
 void check_profiles_together(const std::vector<Profile>& profiles, Problems& errors);
 
-// percentageOfNodesToScore, here or of the whole file.
+// percentageOfNodesToScore, of a profile or of the whole file.
 void check_percentage(Fields& fields, std::int32_t percentage, Problems& warnings);
 
 }  // namespace plimsoll::config

@@ -27,7 +27,8 @@ PluginSet merge_plugin_set(const PluginSet& defaults, const PluginSet& custom) {
   if (disabled.count("*") == 0) {
     for (const PluginRef& plugin : defaults.enabled) {
       if (disabled.count(plugin.name) != 0) continue;
-      // Of several custom entries with the name the last one replaces; the others are repetitions.
+      // If several custom entries have the name, the last one replaces the default; the others are
+      // duplicates.
       const auto last =
           std::find_if(custom.enabled.rbegin(), custom.enabled.rend(),
                        [&](const PluginRef& mine) { return mine.name == plugin.name; });

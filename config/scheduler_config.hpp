@@ -2,9 +2,9 @@
 // The profile file: KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1, decoded and
 // defaulted.
 //
-// Field names, defaults and meaning are kube-scheduler's. Plimsoll adds no field of its own, so
-// that a file stays valid for kube-scheduler; its own settings are command-line flags. Plain
-// values, freely copied.
+// Field names, defaults and meaning are kube-scheduler's. Plimsoll adds no field, so that a file
+// stays valid for kube-scheduler; its own settings are command-line flags. Plain values that can be
+// copied.
 
 #include <array>
 #include <chrono>
@@ -24,7 +24,7 @@ inline constexpr std::string_view kConfigApiVersion = "kubescheduler.config.k8s.
 inline constexpr std::string_view kConfigKind = "KubeSchedulerConfiguration";
 
 // "preFilter", the field's name in the file; "PreFilterPlugin", the interface's name in error
-// texts.
+// messages.
 [[nodiscard]] std::string_view field_name(ExtensionPoint point);
 [[nodiscard]] std::string interface_name(ExtensionPoint point);
 [[nodiscard]] std::array<ExtensionPoint, kExtensionPoints> all_extension_points();
@@ -39,8 +39,8 @@ struct PerExtensionPoint {
   }
 };
 
-// A plugin as a set names it. `name` is the name it has here: aliases (DeviceShare) are already
-// resolved; `written` is the name in the file.
+// A plugin in a set. `name` is its name here, with aliases (DeviceShare) resolved; `written` is the
+// name in the file.
 struct PluginRef {
   std::string name;
   std::optional<std::int32_t> weight;
@@ -61,13 +61,13 @@ struct Plugins {
 };
 
 // The args of one plugin, as JSON text: defaulted and normalised for the built-in plugins, as
-// written for the others (without apiVersion and kind). `source` is what the file says, for the
+// written for the others (without apiVersion and kind). `source` is the value in the file, for the
 // places of errors.
 struct PluginArgs {
   std::string name;
   std::string json;
   std::string written;  // the plugin's name in the file
-  std::string path;  // profiles[0].pluginConfig[1].args; empty for args that the file does not give
+  std::string path;     // profiles[0].pluginConfig[1].args; empty for args that are not in the file
   Value source;
 
   // A problem that the plugin found at `path_in_args` (such as scoringStrategy.type), with its
@@ -79,7 +79,7 @@ struct Profile {
   std::string scheduler_name;
   std::optional<std::int32_t> percentage_of_nodes_to_score;
   Plugins plugins;
-  std::vector<PluginArgs> plugin_args;  // those that the file gives, in its order
+  std::vector<PluginArgs> plugin_args;  // those in the file, in its order
   std::string path;                     // profiles[0]
   Position at;
 };
@@ -96,9 +96,9 @@ struct LeaderElection {
   bool leader_elect = true;
   std::string resource_lock = "leases";
   std::string resource_namespace = "kube-system";
-  // Where the file names none: "plimsoll", so that a second scheduler does not wait for the lease
-  // of the cluster's own; "kube-scheduler" if a profile serves the pods of "default-scheduler":
-  // then only one of the two may run.
+  // The default is "plimsoll", so that a second scheduler does not wait for the lease of the
+  // cluster's own. It is "kube-scheduler" if a profile serves the pods of "default-scheduler",
+  // because then only one of the two may run.
   std::string resource_name;
   std::chrono::nanoseconds lease_duration = std::chrono::seconds(15);
   std::chrono::nanoseconds renew_deadline = std::chrono::seconds(10);

@@ -10,7 +10,7 @@ void append(Problems& to, Problems from) {
   for (Problem& problem : from) to.push_back(std::move(problem));
 }
 
-// An unknown field is said as everywhere in the file: with its whole path.
+// An unknown field is reported with its whole path, as elsewhere in the file.
 Problem problem_of(const PluginArgs& args, ArgsError error) {
   Problem problem = args.problem(error.path, std::move(error.message));
   if (problem.message.rfind(kUnknownField, 0) == 0) {
@@ -30,7 +30,7 @@ Validation validate_loaded(LoadedConfig loaded, const PluginRegistry& registry,
   out.config = std::move(loaded.config ? *loaded.config : *loaded.partial);
   PluginMaker make;
   if (ask) {
-    // What is wrong with args that are checked here has been said already.
+    // Errors in args that are checked here have already been reported.
     make = [&ask, said = !out.errors.empty()](
                const std::string& scheduler_name, const PluginArgs& args, Problems& errors,
                Problems& warnings) -> std::optional<ExtensionPoints> {

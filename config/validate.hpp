@@ -1,8 +1,8 @@
 #pragma once
-// The whole check of a profile file in one call: what `plimsoll validate` prints, and what
-// `plimsoll run` and `plimsoll simulate` start from.
+// The complete check of a profile file in one call. `plimsoll validate` prints it; `plimsoll run`
+// and `plimsoll simulate` start from it.
 //
-// validate_file blocks on the file; both make plugins on the caller's thread.
+// validate_file blocks on the file; both functions create plugins on the caller's thread.
 
 #include <functional>
 #include <string>
@@ -15,12 +15,12 @@
 
 namespace plimsoll::config {
 
-// Makes the plugin itself: its extension points, or what is wrong with its args. Called once per
+// Creates the plugin and returns its extension points, or the errors in its args. Called once per
 // profile for every plugin that the profile names.
 struct MadePlugin {
   ExtensionPoints points;
-  std::vector<ArgsError> errors;    // empty: it was made
-  std::vector<ArgsError> warnings;  // about its args, made or not
+  std::vector<ArgsError> errors;    // empty: it was created
+  std::vector<ArgsError> warnings;  // about its args, even if it was not created
 };
 using PluginAsker = std::function<MadePlugin(
     const std::string& scheduler_name, const std::string& plugin, const std::string& args_json)>;
@@ -34,7 +34,7 @@ struct Validation {
 
   [[nodiscard]] bool ok() const { return errors.empty(); }
 
-  // For people: one line per error and warning, then a summary line.
+  // As text: one line per error and warning, then a summary line.
   [[nodiscard]] std::string report() const;
   // The merged view as YAML (print_effective) and as JSON (config::effective_json); empty if there
   // are errors.
@@ -42,12 +42,12 @@ struct Validation {
   [[nodiscard]] std::string effective_json() const;
 };
 
-// Loads, expands against what exists, and has every plugin check its args. Without `ask` the
-// registry says all that is to be known of plugins.
+// Loads the file, expands it against the existing plugins, and lets every plugin check its args.
+// Without `ask` the registry is the only source about plugins.
 [[nodiscard]] Validation validate_file(const std::string& path, const PluginRegistry& registry,
                                        const PluginAsker& ask = {});
 
-// The same for text; `file` is only a name for messages.
+// Like validate_file, for text; `file` is only a name for messages.
 [[nodiscard]] Validation validate_text(std::string_view text, std::string file,
                                        const PluginRegistry& registry, const PluginAsker& ask = {});
 

@@ -63,7 +63,7 @@ std::optional<std::int64_t> Value::as_int64() const {
   } else if (kind == Kind::kFloat) {
     const std::optional<double> number = as_double();
     constexpr double kExact =
-        9007199254740992.0;  // 2^53: above it a float does not name one integer
+        9007199254740992.0;  // 2^53: above it a float does not identify one integer
     if (number && std::trunc(*number) == *number && std::abs(*number) <= kExact) {
       return static_cast<std::int64_t>(*number);
     }
@@ -163,8 +163,8 @@ std::string describe(const Value& value) {
 namespace {
 
 struct Place {
-  Position value;  // of the value, or of the key where the value spans lines
-  Position key;    // of the last key on the way
+  Position value;  // of the value, or of the key if the value spans lines
+  Position key;    // of the last key on the path
 };
 
 Place walk(const Value& root, std::string_view path) {

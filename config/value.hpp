@@ -1,8 +1,8 @@
 #pragma once
-// A tree of JSON values that remembers where in the file each of them was written.
+// A tree of JSON values, each with its place in the file.
 //
-// Profile files, plugin args and manifests are read into it, whether written as YAML or as JSON. A
-// value owns its children; trees are at most kMaxDepth deep, so walking one by recursion is safe.
+// Profile files, plugin args and manifests are read into it, from YAML or JSON. A value owns its
+// children. Trees are at most kMaxDepth deep, so recursion over them is safe.
 
 #include <cstdint>
 #include <optional>
@@ -24,9 +24,8 @@ struct Value {
 
   Kind kind = Kind::kNull;
   Position at;
-  std::string text;  // a string's content; for a boolean or number its JSON text
-  std::string
-      written;  // the unquoted YAML word behind a boolean or number, where it differs from text
+  std::string text;     // a string's content; for a boolean or number its JSON text
+  std::string written;  // the unquoted YAML word of a boolean or number, if it differs from text
   std::vector<Value> items;     // of a sequence
   std::vector<Member> members;  // of a mapping, in the order of the file
 
@@ -46,8 +45,7 @@ struct Value {
   [[nodiscard]] const Value* find(std::string_view key) const;
   [[nodiscard]] const Member* find_member(std::string_view key) const;
 
-  // The number if it is one that fits, a float with an integral value included (as in Kubernetes'
-  // YAML).
+  // The number if it fits; a float with an integral value counts (as in Kubernetes' YAML).
   [[nodiscard]] std::optional<std::int64_t> as_int64() const;
   [[nodiscard]] std::optional<double> as_double() const;
 
@@ -69,15 +67,15 @@ inline Value Value::null() {
 // Compact JSON text.
 [[nodiscard]] std::string to_json(const Value& value);
 
-// What a value is, for error texts: `the string "a"`, `the integer 3`, `a mapping`.
+// Describes a value for error messages: `the string "a"`, `the integer 3`, `a mapping`.
 [[nodiscard]] std::string describe(const Value& value);
 
-// The place that a path inside `root` (such as scoringStrategy.resources[0].weight) was written at.
-// If the path does not lead all the way, the place of the last value that it reaches; for a key,
-// the key's.
+// The place in the file of a path inside `root` (such as scoringStrategy.resources[0].weight). If
+// the path does not exist completely, the place of the last value on it. For a key, the key's
+// place.
 [[nodiscard]] Position locate(const Value& root, std::string_view path);
 
-// The same for the last key of the path itself: where an unknown field begins.
+// Like locate(), for the last key of the path itself: where an unknown field begins.
 [[nodiscard]] Position locate_key(const Value& root, std::string_view path);
 
 // Adds one problem per repeated key anywhere in the tree: 'duplicate field "a.b"'.

@@ -17,7 +17,7 @@
 namespace plimsoll::config {
 namespace {
 
-// A file that opens like JSON but is not is tried as YAML's flow style if it is small.
+// A small file that starts like JSON but is not JSON is tried as YAML's flow style.
 constexpr std::size_t kMaxFlowStyleBytes = 1 << 20;
 
 class InputBuffer : public std::streambuf {
@@ -28,7 +28,7 @@ class InputBuffer : public std::streambuf {
   }
 };
 
-// Thrown out of yaml-cpp's event loop to end it; caught right around it.
+// Thrown out of yaml-cpp's event loop to end it; caught directly around it.
 struct Stop {};
 
 Position place(const YAML::Mark& mark) {
@@ -92,7 +92,7 @@ class TreeBuilder : public YAML::EventHandler {
   struct Open {
     Value value;
     YAML::anchor_t anchor = 0;
-    std::optional<Member> key;  // a key whose value has not come yet
+    std::optional<Member> key;  // a key that has no value yet
     std::vector<Value> merged;  // the values of << keys
     bool key_is_merge = false;
   };
@@ -131,7 +131,7 @@ class TreeBuilder : public YAML::EventHandler {
     finish(std::move(done.value), done.anchor);
   }
 
-  // Puts a complete value where it belongs.
+  // Stores a complete value in its parent.
   void finish(Value value, YAML::anchor_t anchor) {
     if (anchor != 0) anchored_[anchor] = value;
     if (open_.empty()) {
@@ -162,7 +162,7 @@ class TreeBuilder : public YAML::EventHandler {
     parent.key = Member{key.text, key.at, {}};
   }
 
-  // YAML merge keys: fields of the merged mappings that are not given here.
+  // YAML merge keys: adds fields of the merged mappings that the mapping itself lacks.
   void merge(Open& map) {
     for (Value& source : map.merged) {
       std::vector<Value> list;

@@ -42,8 +42,8 @@ bool is_yaml_float(std::string_view text) {
   return all_digits(text);
 }
 
-// An integer in any base that YAML 1.1 and Go know: 12, -3, 0644, 0o644, 0x1f, 0b101. Empty if it
-// is none.
+// An integer in any base of YAML 1.1 and Go: 12, -3, 0644, 0o644, 0x1f, 0b101. Empty if it is not
+// an integer.
 std::string integer_text(std::string_view word) {
   const bool negative = word[0] == '-';
   if (negative || word[0] == '+') word.remove_prefix(1);
@@ -58,7 +58,7 @@ std::string integer_text(std::string_view word) {
   const auto [stop, error] = std::from_chars(word.data(), end, number, base);
   if (word.empty() || stop != end) return {};
   if (error != std::errc()) {
-    // Beyond 64 bits: a decimal number keeps its digits, as Go's big integers do.
+    // Beyond 64 bits: a decimal number keeps its digits, like Go's big integers.
     return base == 10 && all_digits(word) ? (negative ? "-" : "") + std::string(word) : "";
   }
   return (negative && number != 0 ? "-" : "") + std::to_string(number);

@@ -1,6 +1,6 @@
 #pragma once
-// Unquoted words of YAML, typed as Kubernetes types them: by YAML 1.1, with Go's integers. Pure
-// functions, any thread.
+// Types unquoted words of YAML like Kubernetes: by YAML 1.1, with Go's integers. Pure functions,
+// any thread.
 
 #include <string_view>
 
@@ -9,8 +9,8 @@
 
 namespace plimsoll::config {
 
-// How an unquoted YAML word is typed; `at` is kept. Not representable in JSON: the problem is added
-// and the value is null.
+// Types an unquoted YAML word; `at` is kept. If JSON cannot represent the value, adds a problem and
+// returns null.
 [[nodiscard]] Value type_plain_scalar(std::string_view word, Position at, Problems& problems);
 
 }  // namespace plimsoll::config

@@ -1,4 +1,4 @@
-// What libFuzzer calls: the target that this program is compiled for.
+// libFuzzer's entry point: calls the target that this program is compiled for.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Every target over every seed and every input that was ever found to break something. This is what
-// of fuzzing runs in the normal tests; finding new inputs is fuzz/run's.
+// Runs every target with every seed and every input that ever broke something. This part of fuzzing
+// belongs to the normal tests; fuzz/run searches for new inputs.
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ TEST_P(Replay, NoInputBreaksARule) {
   ASSERT_TRUE(found != all_seeds().end()) << "add seeds: fuzz/seeds/" << name;
   run("");
   for (const std::string& input : found->second) {
-    // Its own memory, so that the address sanitizer sees a look beyond its end.
+    // A copy in its own memory, so that the address sanitizer detects reads beyond its end.
     const std::string exact(input);
     ASSERT_NO_THROW(run(exact)) << input;
   }

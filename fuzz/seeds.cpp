@@ -25,7 +25,7 @@ namespace {
 using nlohmann::json;
 using Seeds = std::map<std::string, std::set<std::string>>;
 
-// Enough to begin with; and no text so long that changing it takes the time of many.
+// Limits for the seeds: enough to start with, and no text so long that mutating it is slow.
 constexpr std::size_t kMostOfTarget = 150;
 constexpr std::size_t kLongest = 8000;
 
@@ -64,7 +64,7 @@ void protobuf_of(Seeds& out, const std::string& target, const json& object,
   try {
     add(out, target, test::encode_protobuf(object, message));
   } catch (const std::exception&) {
-    // JSON takes a number for a text here and there, protobuf cannot.
+    // Some JSON fields accept a number as a text; protobuf cannot.
   }
 }
 
@@ -81,7 +81,7 @@ void annotations_of(Seeds& out, const json& pod) {
   }
 }
 
-// Every Kubernetes object in a vector.
+// Finds every Kubernetes object in a test vector.
 void objects_of(Seeds& out, const json& value) {
   if (value.is_object() && value.contains("metadata")) {
     const json kind = value.value("kind", json());
@@ -191,7 +191,7 @@ void streams(Seeds& out) {
   }
 }
 
-// The smallest file that is a plugin's.
+// The smallest valid plugin file.
 void plugin_file(Seeds& out) {
   static constexpr auto kNote =
       sdk::detail::elf_note("Example", "1.0.0", "Apache-2.0", 0, PLIMSOLL_CAPABILITY_STATED);

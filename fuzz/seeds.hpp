@@ -1,5 +1,5 @@
 #pragma once
-// Where fuzzing begins: inputs of every target, made of what the tests already have.
+// The seeds of fuzzing: inputs for every target, made from the data of the tests.
 
 #include <map>
 #include <set>
@@ -7,8 +7,9 @@
 
 namespace plimsoll::fuzz {
 
-// By target. Of fuzz/seeds/TARGET, fuzz/found/TARGET, tests/vectors, examples/ and the fixtures of
-// tests; the working directory is the root of the tree. Throws if one of them cannot be read.
+// The seeds by target, from fuzz/seeds/TARGET, fuzz/found/TARGET, tests/vectors, examples/ and the
+// fixtures of tests. The working directory must be the root of the tree. Throws if one of them
+// cannot be read.
 [[nodiscard]] std::map<std::string, std::set<std::string>> seeds();
 
 }  // namespace plimsoll::fuzz

@@ -1,11 +1,11 @@
 #pragma once
-// A fuzz target is a function of any bytes that somebody may send: void NAME(std::string_view).
-// CMakeLists.txt lists them. It reads the bytes as the product does, looks at everything that comes
-// of it, and throws if a rule is broken that holds for every input; a decoder that throws, leaks,
-// reads beyond its input, takes seconds or fills the memory is found without its help.
+// A fuzz target is a function of arbitrary input bytes: void NAME(std::string_view). CMakeLists.txt
+// lists the targets. A target reads the bytes as the product does, accesses every part of the
+// result, and throws if a rule is broken that must hold for every input. The fuzzer itself detects
+// a decoder that throws, leaks, reads beyond its input, takes seconds or fills the memory.
 //
-// libfuzzer.cpp makes a program of each (build/fuzz, fuzz/run); replay_test.cpp runs all of them
-// over all seeds and everything that was ever found, in the normal tests.
+// libfuzzer.cpp makes a program of each target (build/fuzz, fuzz/run). In the normal tests,
+// replay_test.cpp runs all targets with all seeds and all inputs that were ever found.
 
 #include <stdexcept>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace plimsoll::fuzz {
 
-// The parts of the text are put together only if it does not hold.
+// The parts of the message are joined only if the condition does not hold.
 template <typename... Parts>
 void require(bool holds, const Parts&... what) {
   if (holds) return;
@@ -22,7 +22,7 @@ void require(bool holds, const Parts&... what) {
   throw std::logic_error(text);
 }
 
-// Takes the first byte off, for a target that has a choice to make; 0 if there is none.
+// Removes and returns the first byte, for a target that selects a variant; 0 if there is none.
 [[nodiscard]] inline unsigned take_byte(std::string_view& input) {
   if (input.empty()) return 0;
   const auto byte = static_cast<unsigned char>(input.front());
@@ -30,7 +30,7 @@ void require(bool holds, const Parts&... what) {
   return byte;
 }
 
-// Takes what is in front of the next ~ off, for a target that reads several texts.
+// Removes and returns the text before the next ~, for a target that reads several texts.
 [[nodiscard]] inline std::string_view take_part(std::string_view& input) {
   const std::size_t end = input.find('~');
   const std::string_view part = input.substr(0, end);

@@ -1,5 +1,5 @@
-// fuzz_seeds OUT: writes the seeds of all targets to OUT/TARGET/, and the words in them to
-// OUT/TARGET.dict, which libFuzzer puts in where it sees fit.
+// fuzz_seeds OUT: writes the seeds of all targets to OUT/TARGET/, and their words to
+// OUT/TARGET.dict, libFuzzer's dictionary.
 
 #include <algorithm>
 #include <cctype>
@@ -25,7 +25,7 @@ bool is_of_word(char c) {
          c == '_';
 }
 
-// The words that most inputs have.
+// The words that occur in the most inputs.
 std::vector<std::string> words_of(const std::set<std::string>& inputs) {
   std::map<std::string, std::size_t> counts;
   for (const std::string& input : inputs) {

@@ -17,7 +17,7 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 4> kLevels{
      {"info", LogLevel::kInfo},
      {"warn", LogLevel::kWarn},
      {"error", LogLevel::kError}}};
-constexpr int kDebugVerbosity = 4;  // klog: from here on, what is only of use when debugging
+constexpr int kDebugVerbosity = 4;  // klog: messages from this verbosity on are for debugging only
 
 std::string level_name(LogLevel level) {
   for (const auto& [name, known] : kLevels) {

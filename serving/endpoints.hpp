@@ -1,13 +1,13 @@
 #pragma once
-// What is served under which path, as kube-scheduler serves it:
+// The HTTP endpoints, as in kube-scheduler:
 //
-//   /metrics             the registry's text
+//   /metrics                  the registry's text
 //   /healthz /livez /readyz   and /NAME/CHECK, ?verbose, ?exclude=CHECK
-//   /configz             the effective configuration, as JSON
-//   /debug/flags/v       GET: the log level; PUT: sets it ("debug", ..., or a klog verbosity)
-//   /                    the list of these
+//   /configz                  the effective configuration, as JSON
+//   /debug/flags/v            GET: the log level; PUT: sets it ("debug", ..., or a klog verbosity)
+//   /                         the list of these
 //
-// Each is left out if there is nothing to serve under it.
+// An endpoint without content is left out.
 
 #include <functional>
 #include <string>
@@ -28,7 +28,7 @@ struct Endpoints {
   bool change_level = false;  // whether /debug/flags/v is served
 };
 
-// The handler of all of them. What `endpoints` points to outlives it.
+// The handler of all endpoints. The data that `endpoints` points to must outlive it.
 [[nodiscard]] Handler make_handler(Endpoints endpoints);
 
 }  // namespace plimsoll::serving

@@ -1,5 +1,5 @@
 #pragma once
-// /healthz, /livez and /readyz as Kubernetes components answer them.
+// /healthz, /livez and /readyz with the answers of Kubernetes components.
 
 #include <functional>
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace plimsoll::serving {
 
-// One thing to look at. Called on the server's thread; must not block.
+// One check. Called on the server's thread; must not block.
 struct HealthCheck {
   std::string name;
   std::function<std::optional<std::string>()> check;  // what is wrong, or nothing
 };
 
-// "ping": always in order, so that the process answers at all.
+// "ping": always passes; it shows that the process answers.
 [[nodiscard]] HealthCheck ping();
 
 // A group of checks under one name: "healthz", "livez", "readyz".
@@ -26,9 +26,9 @@ class HealthEndpoint {
   HealthEndpoint(std::string name, std::vector<HealthCheck> checks)
       : name_(std::move(name)), checks_(std::move(checks)) {}
 
-  // `/NAME`: "ok", or 500 and the list of checks; with ?verbose always the list; ?exclude=CHECK
-  // leaves one out. Why a check failed is only in the log and under `/NAME/CHECK`.
-  // Nothing if the path is neither of the two.
+  // Answers `/NAME`: "ok", or 500 and the list of checks; with ?verbose always the list;
+  // ?exclude=CHECK leaves one out. The reason of a failure is only in the log and under
+  // `/NAME/CHECK`. Returns nothing for any other path.
   [[nodiscard]] std::optional<Response> answer(const Request& request) const;
 
  private:

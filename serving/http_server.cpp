@@ -27,25 +27,25 @@ using boost::system::error_code;
 
 constexpr int kHandlerFailed = 500;
 
-// A connection that can be cut from outside.
+// A connection that can be closed from outside.
 class Connection {
  public:
   virtual ~Connection() = default;
   virtual void cut() = 0;
 
-  // Since when there is no complete request, as a place in the order of all such moments; zero:
-  // there is one, and it is being answered.
+  // The serial number of the moment since when there is no complete request; zero: there is one,
+  // and it is being answered.
   std::uint64_t waiting_since = 0;
 };
 
 struct Shared {
   ServerOptions options;
   Handler handler;
-  // The server's thread only.
+  // Used by the server's thread only.
   std::set<Connection*> connections;
   std::uint64_t moments = 0;
 
-  // A place for one more connection; false if all of them are being answered.
+  // Makes room for one more connection; returns false if all are being answered.
   bool make_room() {
     if (connections.size() < options.max_connections) return true;
     Connection* oldest = nullptr;
@@ -80,7 +80,8 @@ std::string decode(std::string_view text, bool plus_is_space) {
   return out;
 }
 
-// One connection: requests one after the other. Everything runs on the server's thread.
+// One connection, which serves requests one after the other. Everything runs on the server's
+// thread.
 template <typename Stream>
 class Session final : public Connection, public std::enable_shared_from_this<Session<Stream>> {
  public:
@@ -283,9 +284,9 @@ struct HttpServer::Impl {
 
   void accept() {
     acceptor.async_accept([this](error_code error, tcp::socket socket) {
-      // This may have been on its way already when stop() closed the acceptor.
+      // This may already have been queued when stop() closed the acceptor.
       if (!acceptor.is_open() || error == net::error::operation_aborted) return;
-      if (error) {  // out of file descriptors, most likely: not to be asked again at once
+      if (error) {  // probably out of file descriptors: do not retry at once
         retry.expires_after(std::chrono::milliseconds(100));
         retry.async_wait([this](error_code stopped) {
           if (!stopped && acceptor.is_open()) accept();
@@ -339,7 +340,7 @@ HttpServer::~HttpServer() {
 
 void HttpServer::stop() {
   if (!impl_->thread.joinable()) return;
-  // On its own thread: it closes what it serves, runs out of work and ends.
+  // The thread closes its connections, runs out of work and ends.
   net::post(impl_->io, [impl = impl_.get()] {
     error_code ignored;
     impl->acceptor.close(ignored);

@@ -24,7 +24,7 @@ double since(Clock::time_point began) {
   return std::chrono::duration<double>(Clock::now() - began).count();
 }
 
-// The event that follows a binding, in kube-scheduler's words.
+// The event after a binding, with kube-scheduler's text.
 EventRecord scheduled_event(const PodName& pod, const std::string& node) {
   EventRecord event;
   event.ns = "default";
@@ -79,7 +79,7 @@ Result<LoopResult> write_bindings(test::KubeCluster& cluster, const std::vector<
   const informer::WriteStats& stats = writer.stats();
   result.event_failures = static_cast<long>(
       stats.failed[static_cast<std::size_t>(informer::WriteClass::kEvent)] + stats.events_dropped);
-  // Before what their callbacks use.
+  // Stopped first: the callbacks use the other objects.
   writer.stop();
   (*binds)->stop();
   (*others)->stop();

@@ -1,6 +1,6 @@
 #pragma once
-// The ceiling that a scheduler is measured by: a loop that makes the same writes with the same
-// client and settings, and decides nothing. Every pod gets the next node in turn.
+// The upper bound for a scheduler: a loop that makes the same writes with the same client and
+// settings, but decides nothing. It assigns the nodes to the pods in turn.
 
 #include <string>
 #include <utility>
@@ -13,9 +13,9 @@
 namespace plimsoll::bench {
 
 struct LoopOptions {
-  bool events = true;  // the Scheduled event besides, as soon as the binding is answered
+  bool events = true;  // also write the Scheduled event, as soon as the binding is answered
   std::vector<std::pair<std::string, std::string>> annotations = {};  // of each binding
-  // As `plimsoll run` has them; a comparison of clients changes them here.
+  // The settings of `plimsoll run`, unless a comparison of clients changes them.
   informer::HttpClientOptions binds_client = {};
   informer::HttpClientOptions others_client = {};
   informer::WriteOptions writes = as_run();
@@ -27,12 +27,12 @@ struct LoopOptions {
   }
 };
 
-// Writes failed after all retries.
+// The counts are of writes that failed after all retries.
 struct LoopResult {
   long bind_failures = 0;
-  long event_failures = 0;  // and those that were dropped
-  double seconds = 0;       // until the last binding's answer
-  double all_seconds = 0;   // until the last event's answer too
+  long event_failures = 0;  // including dropped events
+  double seconds = 0;       // until the answer to the last binding
+  double all_seconds = 0;   // until the answer to the last event, too
 };
 
 // Binds all pods to the nodes in turn and returns when the last write has been answered.

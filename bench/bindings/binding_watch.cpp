@@ -13,9 +13,9 @@ namespace plimsoll::bench {
 
 struct BindingWatch::Impl {
   std::unique_ptr<informer::HttpClient> client;
-  informer::ProtobufFrameCutter cutter;  // on the client's thread, as is `version`
-  std::string version;                   // seen last
-  mutable std::mutex mutex;              // guards what follows
+  informer::ProtobufFrameCutter cutter;  // the client's thread only
+  std::string version;                   // the last one seen; the client's thread only
+  mutable std::mutex mutex;              // guards the members after it
   std::condition_variable changed;
   std::unordered_map<std::string, Clock::time_point> bound;
   std::string failure;
@@ -53,7 +53,8 @@ struct BindingWatch::Impl {
     changed.notify_all();
   }
 
-  // A busy API server ends a watch that it cannot serve fast enough: it goes on where it was.
+  // A busy API server ends a watch that it cannot serve fast enough. The watch then resumes from
+  // the last version.
   void on_end(const Result<informer::HttpResponse>& answer) {
     {
       const std::lock_guard lock(mutex);
@@ -72,7 +73,7 @@ struct BindingWatch::Impl {
 BindingWatch::BindingWatch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 BindingWatch::~BindingWatch() {
-  impl_->client->stop();  // its callbacks use the rest
+  impl_->client->stop();  // its callbacks use the other members
 }
 
 Result<std::unique_ptr<BindingWatch>> BindingWatch::start(test::KubeCluster& cluster) {

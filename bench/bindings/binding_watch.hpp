@@ -1,6 +1,6 @@
 #pragma once
-// Sees pods being bound, as cheaply for the API server as can be: one watch that only tells of pods
-// with a node, in the encoding that schedulers read, which the server then writes once for all.
+// Observes bindings at the least cost for the API server: one watch of pods that have a node. It
+// uses the encoding that the schedulers read too, so the server encodes each object only once.
 
 #include <chrono>
 #include <memory>
@@ -15,17 +15,17 @@ class BindingWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Begins now, with the pods of namespace default that are bound from here on.
+  // Starts to observe pods of namespace default that are bound after this call.
   [[nodiscard]] static Result<std::unique_ptr<BindingWatch>> start(test::KubeCluster& cluster);
   ~BindingWatch();
   BindingWatch(const BindingWatch&) = delete;
   BindingWatch& operator=(const BindingWatch&) = delete;
 
-  // Blocks until so many pods are bound; false if none was for as long as `patience`, or the watch
-  // has ended.
+  // Blocks until `bound` pods are bound. False if no pod was bound for `patience`, or if the watch
+  // ended.
   [[nodiscard]] bool wait(std::size_t bound, std::chrono::milliseconds patience);
 
-  // When each pod was first seen bound, by its name; and why the watch ended, if it did.
+  // bound(): when each pod was first seen bound, by its name. The error says why the watch ended.
   [[nodiscard]] std::unordered_map<std::string, Clock::time_point> bound() const;
   [[nodiscard]] std::string failure() const;
 

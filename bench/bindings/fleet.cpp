@@ -10,8 +10,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kPods = "/api/v1/namespaces/default/pods";
-// Room for all pods of a benchmark several times over, so that no contestant runs out of it, even
-// one that charges a pod to every zone of its node.
+// Room for several times the pods of a benchmark, so that every contestant has enough, even one
+// that charges a pod to every zone of its node.
 constexpr int kNodeCpus = 64;
 constexpr int kNodeGi = 256;
 

@@ -1,6 +1,6 @@
 #pragma once
-// The cluster of a benchmark against a real API server: nodes without kubelets, with NUMA zones if
-// wanted, and pods that are copies of one another.
+// The cluster of a benchmark against a real API server: nodes without kubelets, optionally with
+// NUMA zones, and identical pods.
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace plimsoll::bench {
 
-// What pods of a benchmark name, in every contestant's profile file.
+// The scheduler name of a benchmark's pods, and of every contestant's profile file.
 inline constexpr const char* kSchedulerName = "bench-scheduler";
 
 struct FleetShape {
@@ -21,7 +21,7 @@ struct FleetShape {
   int zones = 0;
 };
 
-// Of an object that the API server holds.
+// The name of a pod in the API server.
 struct PodName {
   std::string name;
   std::string uid;
@@ -32,13 +32,13 @@ struct PodName {
 // "pod-<index>", in namespace default.
 [[nodiscard]] test::KubeObject pod(int index);
 
-// The administrator's way to the API server, for the scheduler's own client.
+// Access to the API server as administrator, for the scheduler's own client.
 [[nodiscard]] Result<informer::ServerAccess> server_access(const test::KubeCluster& cluster);
 
 // The nodes, and their NodeResourceTopologies.
 [[nodiscard]] std::vector<test::KubeObject> node_objects(const FleetShape& shape);
 
-// Creates the nodes, and with `pods` those too. Blocks; the first refusal ends it.
+// Creates the nodes and the `pods` of the shape. Blocks; stops at the first failure.
 [[nodiscard]] Result<void> create_nodes(test::KubeCluster& cluster, const FleetShape& shape);
 [[nodiscard]] Result<void> create_pods(test::KubeCluster& cluster, const FleetShape& shape);
 

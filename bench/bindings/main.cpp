@@ -1,4 +1,4 @@
-// Bound pods per second of a loop that decides nothing, and what they cost the API server and the
+// Bound pods per second of a loop that decides nothing, and the cost to the API server and the
 // client: one row for each setting, each on a fresh server.
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ struct Arguments {
 struct Row {
   double binds_per_second = 0;
   double all_per_second = 0;  // pods bound, with their events
-  double server_ms = 0;       // CPU, a pod
+  double server_ms = 0;       // CPU time per pod
   double client_ms = 0;
 };
 
@@ -38,7 +38,7 @@ struct Row {
 struct Field {
   std::unique_ptr<test::KubeCluster> cluster;
   std::vector<PodName> pods;
-  std::unique_ptr<BindingWatch> watch;  // as when a scheduler is measured
+  std::unique_ptr<BindingWatch> watch;  // measurements of schedulers have one too
 };
 
 Result<Field> make_field(const FleetShape& shape) {
@@ -57,7 +57,7 @@ Result<Field> make_field(const FleetShape& shape) {
   return field;
 }
 
-// Binds the pods from `begin` on, so many; those before are bound.
+// Binds `pods` pods, starting at `begin`; the pods before it are already bound.
 Result<Row> bind_pods(Field& field, const Arguments& arguments, std::size_t begin, std::size_t pods,
                       const LoopOptions& options) {
   const auto first = field.pods.begin() + static_cast<std::ptrdiff_t>(begin);
@@ -118,7 +118,7 @@ LoopOptions options_of(const Arguments& arguments, const Setting& setting) {
 // By setting; a row for each round.
 using Rows = std::vector<std::vector<Row>>;
 
-// Each setting on API servers of its own.
+// Measures each setting on its own API servers.
 Result<Rows> measure_apart(const Arguments& arguments, const std::vector<Setting>& settings) {
   Rows rows(settings.size());
   for (std::size_t i = 0; i < settings.size(); ++i) {
@@ -134,7 +134,8 @@ Result<Rows> measure_apart(const Arguments& arguments, const std::vector<Setting
   return rows;
 }
 
-// All settings in turn on one API server: what else the machine does meets all of them.
+// Measures all settings in turn on one API server, so that other work on the machine affects all of
+// them alike.
 Result<Rows> measure_in_turn(const Arguments& arguments, const std::vector<Setting>& settings) {
   FleetShape shape = arguments.shape;
   shape.pods *= static_cast<int>(settings.size()) * (arguments.rounds + 1);

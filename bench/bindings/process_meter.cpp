@@ -12,7 +12,8 @@
 namespace plimsoll::bench {
 namespace {
 
-// What follows the name in /proc/<pid>/stat: state, parent, ...; empty if there is no such process.
+// The fields after the name in /proc/<pid>/stat: state, parent, ...; empty if there is no such
+// process.
 std::vector<std::string> stat_fields(pid_t pid, std::string& name) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
   const std::string text((std::istreambuf_iterator<char>(in)), {});

@@ -1,5 +1,5 @@
 #pragma once
-// Nodes with eight GPUs and four NICs, and pods that ask for devices in every way that there is.
+// Nodes with eight GPUs and four NICs, and pods that request devices in every supported way.
 
 #include <array>
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace plimsoll::bench {
 
-// What a pod asks for; a row of the table.
+// What a pod requests; one row of the table.
 enum class Ask : uint8_t {
   kPercent,       // a share of one GPU, in percent of its memory
   kBytes,         // a share, in bytes
-  kOne,           // whole GPUs
-  kTwo,           // ...
-  kFour,          //
-  kEight,         //
-  kWithNic,       // a GPU and part of the NIC beside it (SamePCIe)
-  kTwoWithNic,    // ...
-  kFourWithNics,  //
-  kPartition2,    // two GPUs that make a partition of the node's table
-  kPartition4,    // ...
+  kOne,           // 1 whole GPU
+  kTwo,           // 2 whole GPUs
+  kFour,          // 4 whole GPUs
+  kEight,         // 8 whole GPUs
+  kWithNic,       // a GPU and part of the NIC at the same PCIe switch (SamePCIe)
+  kTwoWithNic,    // the same with 2 GPUs
+  kFourWithNics,  // the same with 4 GPUs
+  kPartition2,    // two GPUs that form a partition of the node's table
+  kPartition4,    // four such GPUs
 };
 inline constexpr std::array kAsks = {Ask::kPercent,    Ask::kBytes,      Ask::kOne,
                                      Ask::kTwo,        Ask::kFour,       Ask::kEight,
@@ -32,11 +32,11 @@ inline constexpr std::array kAsks = {Ask::kPercent,    Ask::kBytes,      Ask::kO
                                      Ask::kPartition2, Ask::kPartition4};
 [[nodiscard]] std::string_view name_of(Ask ask);
 
-// How pods of one Ask differ from one another.
+// How pods of one Ask differ.
 enum class Variety : uint8_t {
-  kIdentical,  // not at all
-  kDifferent,  // in CPU and memory, and in the size of shares
-  kSelectors,  // besides, each has a selector on devices that no other pod has
+  kIdentical,  // they do not differ
+  kDifferent,  // in CPU, memory, and the size of shares
+  kSelectors,  // like kDifferent, and each pod has its own selector on devices
 };
 [[nodiscard]] std::string_view name_of(Variety variety);
 
@@ -62,7 +62,7 @@ class Dice {
 
 [[nodiscard]] std::string node_name(int node);
 [[nodiscard]] NodeRef make_node(int node, SymbolTable& symbols);
-// Its Device object. Every second node has a partition table that must be honoured.
+// The node's Device object. Every second node has a partition table that must be honoured.
 [[nodiscard]] std::string device_json(int node);
 [[nodiscard]] PodRef make_pod(int number, Ask ask, Variety variety, Dice& dice,
                               SymbolTable& symbols);

@@ -1,11 +1,12 @@
-// What NodeDevice costs the scheduler: docs/performance.md shows the table that this prints.
+// Measures what NodeDevice costs the scheduler. docs/performance.md shows the table that this
+// prints.
 //
 //   devices_bench --plugin build/release/plugins/NodeDevice.so [--nodes 1024] [--pods 6000]
 //                 [--seed 1] [--rounds 3] [--args '{"scoringStrategy":{"type":"MostAllocated"}}']
 //
-// Pods of a mix come one by one to empty nodes until their number is reached, so nodes fill up.
-// Each is decided by the framework's runtime on one thread: Filter over all nodes, Score over those
-// that fit. Figures are CPU time of that thread.
+// The pods of a mix arrive one by one at nodes that are empty at first and fill up. The framework's
+// runtime decides each pod on one thread: Filter for all nodes, Score for the nodes that fit.
+// Figures are CPU time of that thread.
 
 #include <algorithm>
 #include <cstdio>
@@ -83,7 +84,7 @@ std::vector<Measured> fill(const Options& options, Variety variety) {
   return measured;
 }
 
-// Returns how many pods found a place.
+// Returns how many pods got a node.
 size_t run(const Options& options, Variety variety) {
   std::vector<Measured> least = fill(options, variety);
   for (int round = 1; round < options.rounds; ++round) {

@@ -13,7 +13,7 @@ namespace plimsoll::bench {
 namespace {
 
 constexpr const char* kDeviceResource = "devices.v1alpha1.scheduling.koordinator.sh";
-// NodeDevice first: its Filter sees every node, whatever else is short there.
+// NodeDevice is first, so that its Filter sees every node, even one that lacks other resources.
 constexpr const char* kPlugins[] = {"NodeDevice",       "SchedulingGates",
                                     "PrioritySort",     "NodeUnschedulable",
                                     "NodeName",         "TaintToleration",
@@ -93,7 +93,7 @@ Decision BenchScheduler::schedule(const PodRef& pod) {
   const NodeRows all(impl_->cluster.rows());
   Decision decision;
   const auto cycle = framework.new_cycle();
-  // Plugin by plugin, as run_filters and run_score call them, to tell NodeDevice's part.
+  // Calls the plugins one by one, like run_filters and run_score, to measure NodeDevice separately.
   const auto timed = [&](bool device, const auto& run) {
     const double began = cpu_us();
     const Status status = run();

@@ -1,6 +1,6 @@
 #pragma once
 // The framework's runtime with the builtin plugins and NodeDevice from its .so, on a cluster in
-// memory: what a scheduling cycle calls, one thread, nothing bound.
+// memory. It makes the calls of a scheduling cycle on one thread and binds nothing.
 
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace plimsoll::bench {
 
-// What plugins ask of the scheduler. Only what is asked for in a scheduling cycle has an answer.
+// The host of the plugins. It implements only what a scheduling cycle needs.
 class Backend final : public HostBackend {
  public:
   explicit Backend(ClusterState& cluster) : cluster_(cluster) {}
@@ -45,12 +45,12 @@ class Backend final : public HostBackend {
   ClusterState& cluster_;
 };
 
-// What one pod came to; times in microseconds of this thread on a CPU.
+// The decision on one pod. Times are CPU time of this thread in microseconds.
 struct Decision {
-  std::string node;       // empty: none has room
-  double device_us = 0;   // Filter of every node and Score of those that fit, by NodeDevice
+  std::string node;       // empty: no node has room
+  double device_us = 0;   // NodeDevice's Filter for every node and Score for nodes that fit
   double whole_us = 0;    // all plugins: PreFilter, Filter, PreScore, Score
-  double reserve_us = 0;  // the choice of minors, by NodeDevice and whoever else reserves
+  double reserve_us = 0;  // the choice of minors: Reserve of NodeDevice and of all other plugins
   size_t passed = 0;      // nodes that NodeDevice let pass
   std::string allocated;  // the annotation device-allocated
 };
@@ -62,7 +62,7 @@ class BenchScheduler {
   ~BenchScheduler();
 
   void add_node(const NodeRef& node, std::string_view name, const std::string& device);
-  // Decides about the pod, and gives it its node and devices.
+  // Schedules the pod and assigns its node and devices.
   Decision schedule(const PodRef& pod);
 
   [[nodiscard]] SymbolTable& symbols();

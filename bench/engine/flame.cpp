@@ -1,5 +1,5 @@
-// Reads what perf sampled of the engine's benchmark, draws where the loop's time went, and prints
-// the functions that took most of it.
+// Reads perf's samples of the engine's benchmark, draws a flame graph of the loop's time, and
+// prints the functions that took most of it.
 //   perf script ... | engine_flame FILE.svg "title"
 
 #include <cstdio>

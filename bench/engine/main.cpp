@@ -1,7 +1,7 @@
-// Decisions per second of the scheduler loop, without an API server: every pod is bound at once and
-// for good, and the watch shows it. Measured is the CPU time of the loop's thread, from the moment
-// that everything is known to the last binding; the machine may be busy with other work. Beside it
-// the least that anybody must do who looks at every node (timing.hpp), measured in the same run.
+// Decisions per second of the scheduler loop, without an API server. Every binding succeeds at
+// once, and the watch shows it. The figure is the CPU time of the loop's thread, from the moment
+// that all objects are known to the last binding; other work on the machine does not matter. For
+// comparison, the same run measures the least time that any check of every node takes (timing.hpp).
 
 #include <unistd.h>
 
@@ -61,7 +61,7 @@ class Instant final : public ApiWriter {
   Shown shown_;
 };
 
-// From so many pods on, one decision in so many is timed for the quantiles.
+// With this many pods or more, only a part of the decisions is timed for the quantiles.
 constexpr size_t kTimedPods = 10'000;
 constexpr size_t kTimedOneIn = 16;
 
@@ -104,7 +104,7 @@ ProfileSpec profile_of(const Case& run, const Modules& modules) {
   return std::move(*profile);
 }
 
-// Prints a line; the decisions per second.
+// Prints a line. Returns the decisions per second.
 double measure(const Case& run, const Modules& modules) {
   SymbolTable symbols;
   Scheduler* told = nullptr;
@@ -134,7 +134,7 @@ double measure(const Case& run, const Modules& modules) {
   for (size_t i = 0; i < run.pods; ++i) {
     scheduler->post(PodUpserted{bench::make_pod(i, run.shape, run.topology, symbols)});
   }
-  // Of many, some; the rest would mostly time the watch itself.
+  // Of many decisions only some are timed: timing all would mostly measure the stopwatch itself.
   scheduler.on_loop(
       [&] { bench::Stopwatch::here().time_one_in(run.pods >= kTimedPods ? kTimedOneIn : 1); });
   const double began = scheduler.cpu_seconds();
@@ -162,7 +162,7 @@ double measure(const Case& run, const Modules& modules) {
   return static_cast<double>(run.pods) / took;
 }
 
-// Everything, and a plot of it if a file is named.
+// Measures everything, and writes a plot if a file is named.
 void measure_all(const Modules& modules, const std::string& plot_file) {
   bench::Plot plot{"Decisions per second (CPU time of the loop)",
                    "nodes",
@@ -181,7 +181,7 @@ void measure_all(const Modules& modules, const std::string& plot_file) {
       bench::Curve& curve = plot.curves.emplace_back();
       curve.name = std::string(name(shape)) + (topology ? ", topology and devices" : ", default");
       for (const size_t nodes : {size_t{1'000}, size_t{5'000}, size_t{20'000}, size_t{100'000}}) {
-        // As many as take a while, but no more than fit.
+        // Enough pods for a stable figure, but no more than fit.
         size_t pods = shape == Shape::kDifferent ? 20'000'000 / nodes : 50'000;
         pods = std::min(pods, nodes * 15);
         curve.points.emplace_back(nodes, measure({nodes, pods, shape, topology, true}, modules));

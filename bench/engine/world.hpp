@@ -1,5 +1,5 @@
 #pragma once
-// Clusters and pods for the measurement of decisions.
+// Clusters and pods for measuring decisions.
 
 #include <cstdint>
 #include <string>
@@ -25,15 +25,15 @@ inline constexpr int kGpus = 8;
 // Its 8 GPUs, two at each PCIe id.
 [[nodiscard]] RawRef make_devices(size_t number);
 
-// What a binding gave a pod.
+// What a binding assigned to a pod.
 struct Bound {
   std::string node;
   std::vector<std::pair<std::string, std::string>> annotations;
 };
 
-// Guaranteed, whole CPUs. Mixed: a hundred kinds, of CPUs and memory, and with `gpus` every tenth
-// of them asks for a GPU or a share of one. Different: the memory of each is its own. `bound`: as
-// the watch shows it once it is bound.
+// A Guaranteed pod with whole CPUs. Mixed: a hundred kinds that differ in CPUs and memory; with
+// `gpus` every tenth kind requests a GPU or a share of one. Different: each pod has its own amount
+// of memory. `bound`: returns the pod as the watch shows it after the binding.
 [[nodiscard]] PodRef make_pod(size_t number, Shape shape, bool gpus, SymbolTable& symbols,
                               const Bound& bound = {});
 

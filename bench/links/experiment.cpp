@@ -27,7 +27,7 @@ Create create_function(const std::string& file) {
   return reinterpret_cast<Create>(symbol);
 }
 
-// One node, and one instance of NodeDevice that looks after it.
+// One node, and one instance of NodeDevice for it.
 class Node {
  public:
   Node(const std::string& plugin_file, const nlohmann::json& device) {
@@ -44,7 +44,7 @@ class Node {
   Node& operator=(const Node&) = delete;
   ~Node() { slots_.destroy(slots_.self); }
 
-  // The minors that the pod gets; empty: there is no room.
+  // The minors that the pod gets; empty if it does not fit.
   std::vector<int> place(sdk::FakePod& pod) {
     sdk::FakeCycle cycle;
     uint32_t reason = 0;
@@ -75,7 +75,7 @@ class Node {
   plimsoll_plugin slots_{};
 };
 
-// The slowest link of the fastest ring, by trying every order.
+// The lanes of the slowest link of the fastest ring. Tries every order.
 int ring_lanes(const std::map<std::pair<int, int>, int>& lanes, std::vector<int> minors) {
   if (minors.size() < 2) return 0;
   const auto between = [&](int a, int b) {

@@ -1,6 +1,6 @@
 #pragma once
-// Pods that come to one machine and go again, and how well the cards that NodeDevice gives them are
-// linked. The plugin is the real one, from its .so, on the SDK's fake host.
+// Measures how well the cards are linked that NodeDevice gives to pods, on one machine where pods
+// arrive and leave. The plugin is the real one from its .so, on the SDK's fake host.
 
 #include <array>
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace plimsoll::links_bench {
 
 struct Load {
   std::vector<double> shares;  // of pods of one card, two cards, ...
-  // One pod comes with every step; those that find no room go elsewhere. The others stay for an
-  // exponential time with this mean, in steps.
+  // One pod arrives in every step. A pod that does not fit leaves at once; the others stay for an
+  // exponentially distributed time with this mean, in steps.
   double mean_stay = 5;
   int steps = 1500;
-  int seeds = 4;  // as many times, each time from an empty machine
+  int seeds = 4;  // the number of runs; each starts with an empty machine
 };
 
-// The pods of one size.
+// The result for the pods of one size.
 struct Outcome {
   int64_t pods = 0;
   int64_t lanes = 0;     // of the fastest ring through each pod's cards, added up
@@ -35,8 +35,9 @@ struct Outcome {
 };
 using Outcomes = std::array<Outcome, 9>;  // by number of cards
 
-// The mixes of device scheduling's usual comparison: 40, 30, 10 and 20 % of 1 to 4 cards; where a
-// machine has four cards, half of the pods one and half two.
+// The mix that comparisons of device scheduling usually have: 40, 30, 10 and 20 % of the pods
+// request 1, 2, 3 and 4 cards. On a machine with four cards, half of the pods request one and half
+// two.
 [[nodiscard]] Load usual_load(const Machine& machine);
 
 // `plugin_file`: NodeDevice.so. Throws std::runtime_error if it cannot be loaded, or gives a card

@@ -54,7 +54,7 @@ inline Machine rtx8000() {
   return nlohmann::json{{"gpu", links}}.dump();
 }
 
-// What of the machine its Device object tells.
+// What the Device object says about the machine.
 enum class Told { kMinors, kTopology, kLinks };
 
 [[nodiscard]] inline nlohmann::json device_object(const Machine& machine, Told told,

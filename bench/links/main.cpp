@@ -1,5 +1,5 @@
-// How well linked the cards are that pods get: docs/performance.md shows the table that this
-// prints.
+// Measures how well the cards are linked that pods get. docs/performance.md shows the table that
+// this prints.
 
 #include <cstdio>
 #include <cstdlib>

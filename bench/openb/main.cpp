@@ -55,7 +55,7 @@ Result<void> carry_out(const Options& options, const Trace& trace, const Task& t
   return write_csv(csv_of(options, task), *outcome);
 }
 
-// Each run is a process of its own: runs share nothing, and memory goes with them.
+// Each run has its own process: runs share nothing, and their memory is freed when they end.
 int carry_out_all(const Options& options, const std::map<std::string, Trace>& traces,
                   const std::vector<Task>& tasks) {
   int running = 0;

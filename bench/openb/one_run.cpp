@@ -17,7 +17,8 @@ namespace {
 constexpr std::chrono::seconds kPatience{60};
 constexpr const char* kDevices = "devices.v1alpha1.scheduling.koordinator.sh";
 
-// Stands for the API server: takes every write, and says what became of the pod that is waited for.
+// Replaces the API server: accepts every write, and reports the outcome of the pod that the run
+// waits for.
 class Answers final : public ApiWriter {
  public:
   void bind(BindRequest request, Done done) override {
@@ -35,7 +36,7 @@ class Answers final : public ApiWriter {
   void patch_condition(ConditionPatch, Done done) override { done({}); }
   void request(ApiRequest, Answered done) override { done(404, "{}"); }
 
-  // The next binding, or nothing when the pod was refused.
+  // The next binding, or nothing if the pod was rejected.
   Result<std::optional<BindRequest>> next() {
     std::unique_lock lock(mutex_);
     if (!woken_.wait_for(lock, kPatience, [&] { return bound_ || refused_; }))
@@ -53,7 +54,7 @@ class Answers final : public ApiWriter {
   std::optional<std::string> refused_;
 };
 
-// The scheduler on a thread of its own.
+// The scheduler on its own thread.
 class Running {
  public:
   explicit Running(std::unique_ptr<Scheduler> scheduler)

@@ -1,6 +1,6 @@
 #pragma once
-// One run: the pods of a load come one after the other, each is bound or refused by the real
-// scheduler (built-in plugins, NodeDevice from its .so) before the next one comes.
+// One run: the pods of a load arrive one after the other. The real scheduler (built-in plugins,
+// NodeDevice from its .so) binds or rejects each pod before the next one arrives.
 
 #include <array>
 #include <string>
@@ -15,9 +15,9 @@ struct RunOptions {
   std::vector<std::string> plugin_directories;
 };
 
-// After some part of the load.
+// The state after a part of the load.
 struct Point {
-  int64_t arrived = 0;  // thousandths of a GPU that were asked for
+  int64_t arrived = 0;  // thousandths of a GPU requested so far
   int64_t allocated = 0;
 };
 
@@ -28,12 +28,12 @@ struct Outcome {
   std::array<size_t, kClassCount> refused{};
   double seconds = 0;  // in all
 
-  // What is allocated, in percent of the capacity, when so many percent of it have been asked for.
+  // The allocated percentage of the capacity at the time when `percent` of it have been requested.
   [[nodiscard]] double allocated_at(double percent) const;
 };
 
-// Blocks; starts threads. Errors: a profile or plugin that cannot be used, a scheduler that does
-// not answer.
+// Blocks; starts threads. Fails if a profile or plugin cannot be used, or if the scheduler does not
+// answer.
 [[nodiscard]] Result<Outcome> run(const Trace& trace, const std::vector<Job>& load,
                                   const RunOptions& options);
 

@@ -13,9 +13,9 @@ struct Policy {
   std::string meaning;  // for the tables
 };
 
-//   Lookahead      FragmentationGradient, told the trace's typical pods
-//   Learned        the same, told nothing
-//   Published      FragmentationGradient as FGD's authors published it, told the typical pods
+//   Lookahead      FragmentationGradient, configured with the trace's typical pods
+//   Learned        FragmentationGradient without configured pods
+//   Published      FragmentationGradient as FGD's authors published it, with the typical pods
 //   LeastAllocated, MostAllocated: NodeResourcesFit and NodeDevice with that strategy, 1:1
 [[nodiscard]] const std::vector<Policy>& all_policies();
 

@@ -29,7 +29,8 @@ Spread spread(const std::vector<Outcome>& outcomes, const Figure& figure) {
   return s;
 }
 
-// Allocation at 130 %, mean of ten seeds, as FGD's authors published it with their simulator.
+// Allocation at 130 % requested, as FGD's authors published it: their simulator's mean of ten
+// seeds.
 struct PublishedFigures {
   const char* workload;
   double best_fit;
@@ -149,7 +150,7 @@ Result<void> write_csv(const std::string& file, const Outcome& outcome) {
         last = point;
         continue;
       }
-      // The last of each half percent, so that what is read at a full percent is exact.
+      // The last point of each half percent, so that values at full percents are exact.
       if (i > 0) out << "point,," << last.allocated << "," << last.arrived << "\n";
       if (ends) out << "point,," << point.allocated << "," << point.arrived << "\n";
       last = point;

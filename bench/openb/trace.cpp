@@ -48,7 +48,7 @@ class Table {
   }
 
   [[nodiscard]] size_t size() const { return rows_.size(); }
-  // Empty: there is no such column.
+  // Empty if there is no such column.
   [[nodiscard]] std::string text(size_t row, const std::string& column) const {
     const auto it = columns_.find(column);
     return it == columns_.end() ? std::string() : rows_[row][it->second];

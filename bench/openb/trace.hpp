@@ -1,8 +1,8 @@
 #pragma once
-// The trace "openb": GPU nodes of a production cluster and pods that were submitted to it, as CSV
-// files of cluster-trace-gpu-v2023 (see run). And the load that FGD's experiments make of it: the
-// pods in random order, as many drawn again, or left out, as are needed to ask for 130 % of the
-// cluster's GPUs; nobody leaves.
+// The trace "openb": GPU nodes of a production cluster and the pods that were submitted to it, from
+// the CSV files of cluster-trace-gpu-v2023 (see run). Also the load that FGD's experiments make of
+// it: the pods in random order, with pods repeated or left out so that together they request 130 %
+// of the cluster's GPUs. No pod leaves.
 
 #include <cstdint>
 #include <string>
@@ -48,10 +48,10 @@ struct Trace {
 // Of openb_pod_list_WORKLOAD.csv in the folder, sorted, "default" first.
 [[nodiscard]] std::vector<std::string> workloads_in(const std::string& folder);
 
-// The same for one seed on every machine.
+// One seed gives the same load on every machine.
 [[nodiscard]] std::vector<Job> make_load(const Trace& trace, uint64_t seed, int percent = 130);
 
-// The most popular jobs that are 95 % of all.
+// The most frequent kinds of jobs, which together are 95 % of all jobs.
 [[nodiscard]] std::vector<devices::TypicalPod> typical_pods(const Trace& trace);
 
 }  // namespace plimsoll::openb

@@ -13,12 +13,12 @@ class Dice {
   explicit Dice(std::uint64_t seed) : engine_(seed) {}
   double uniform() { return static_cast<double>(engine_() >> 11) * 0x1.0p-53; }
   double between(double low, double high) { return low + (high - low) * uniform(); }
-  int whole(int low, int high) {  // both included
+  int whole(int low, int high) {  // low and high included
     return low + static_cast<int>(uniform() * (high - low + 1));
   }
   bool chance(double probability) { return uniform() < probability; }
   double exponential() { return -std::log(1 - uniform()); }
-  // The position of a weight, as often as it is large.
+  // A random index, with a probability in proportion to its weight.
   int pick(std::initializer_list<double> weights) {
     double rest = 0;
     for (const double weight : weights) rest += weight;

@@ -10,8 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kFillSeconds = 20;  // within which the cluster is filled ...
-constexpr double kFill = 0.9;        // ... up to this share
+constexpr double kFillSeconds = 20;  // the time in which the cluster is filled
+constexpr double kFill = 0.9;        // the share of the CPUs that is filled
 
 struct Shape {
   json containers = json::array();
@@ -30,7 +30,7 @@ json container(const std::string& name, json resources) {
       {"name", name}, {"image", "registry.example/work:1"}, {"resources", std::move(resources)}};
 }
 
-// Requests are the limits.
+// A Guaranteed pod: requests equal limits.
 json guaranteed(const std::string& name, double cpus, double gib,
                 const json& more = json::object()) {
   json limits{{"cpu", milli(cpus)},
@@ -69,7 +69,7 @@ Shape several_containers(Dice& dice) {
   return shape;
 }
 
-// Init containers that are larger than what comes after them, and sidecars.
+// Init containers that are larger than the later containers, and sidecars.
 Shape staged(Dice& dice) {
   Shape shape;
   shape.pins = true;
@@ -119,7 +119,7 @@ Shape with_huge_pages(Dice& dice) {
   return shape;
 }
 
-// More than a zone has, or all of it.
+// Requests more than a zone has, or all of a zone.
 Shape wide(Dice& dice) {
   Shape shape;
   shape.pins = true;
@@ -208,7 +208,7 @@ Load make_load(const LoadOptions& options) {
   Load load;
   add_nodes(dice, options, load);
   double now = 0;
-  double asked = 0;  // CPUs, while the cluster is filled
+  double asked = 0;  // CPUs requested while the cluster is filled
   while (load.pods.size() < options.pods) {
     const Shape shape = some_shape(dice);
     const int copies = dice.chance(1.0 / 6) && shape.cpus < 20 ? dice.whole(4, 24) : 1;
@@ -220,7 +220,7 @@ Load make_load(const LoadOptions& options) {
       if (dice.chance(0.1)) offer.runs *= 0.15;
       work += offer.runs * offer.cpus;
       asked += offer.cpus;
-      // As if it had run for a while.
+      // As if the pod had already run for some time.
       if (filling) offer.runs *= dice.uniform();
       add_pod(options, shape, offer, load);
     }

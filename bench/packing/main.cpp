@@ -1,4 +1,4 @@
-// Compares how much is packed, and what is refused, with what is known of the nodes: see
+// Compares how much is packed, and what is rejected, depending on what is known of the nodes: see
 // docs/topology.md.
 
 #include <CLI/CLI.hpp>

@@ -8,7 +8,7 @@ namespace {
 constexpr const char* kKubelet = "bench/packing/profiles/kubelet.yaml";
 constexpr const char* kReference = "bench/packing/profiles/reference.yaml";
 
-// Of the time between `from` and `to`, how much the pod ran.
+// The share of the time between `from` and `to` during which the pod ran.
 double share(const sandbox::PodLife& life, double from, double to) {
   const double end = life.ended < 0 ? to : std::min(life.ended, to);
   return std::max(0.0, end - std::max(life.admitted, from)) / (to - from);

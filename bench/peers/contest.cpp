@@ -20,10 +20,10 @@ using namespace std::chrono_literals;
 using Clock = BindingWatch::Clock;
 
 constexpr auto kPatience = 60s;
-// Until a scheduler that has written all its bindings is thought to have written all its events.
+// How long to wait for the events of a scheduler after its last binding.
 constexpr auto kEventsPatience = 3s;
 constexpr int kCreators = 8;
-// What NodeResourceTopologyMatch writes into the bindings of these pods.
+// The annotation that NodeResourceTopologyMatch writes into the bindings of these pods.
 const std::pair<std::string, std::string> kZones{"topology.plimsoll.io/zones",
                                                  R"({"main":{"cpu":[0],"memory":[0]}})"};
 
@@ -58,7 +58,7 @@ std::string profile_text(Profile profile, const std::string& kubeconfig) {
   return text;
 }
 
-// The last lines of what a scheduler wrote, for error messages.
+// The last lines of a scheduler's output, for error messages.
 std::string tail(const std::string& text) {
   constexpr std::size_t kMost = 2'000;
   return text.size() <= kMost ? text : "..." + text.substr(text.size() - kMost);
@@ -130,7 +130,7 @@ class Contest {
     scheduler_cpu_ = scheduler_ ? cpu_seconds(scheduler_->pid()) : 0;
   }
 
-  // Nothing is bound by a scheduler that is not there any more: says so instead of waiting.
+  // Fails at once if the scheduler has ended, instead of waiting for bindings that cannot come.
   Result<void> wait_bound(std::size_t count) {
     while (!watch_->wait(count, 2s)) {
       if (!watch_->failure().empty()) return fail(ErrorCode::kInternal, watch_->failure());
@@ -145,7 +145,7 @@ class Contest {
     return {};
   }
 
-  // The events come after the bindings, and cost CPU too.
+  // Events follow the bindings and cost CPU too.
   Result<void> wait_events(int wanted) {
     test::KubeClient client(cluster_->admin());
     long before = -1;
@@ -207,7 +207,7 @@ class Contest {
     start_marks();
     const double own = cpu_seconds(::getpid());
     LoopOptions options;
-    options.writes.protobuf = true;  // as with clientConnection.contentType left out
+    options.writes.protobuf = true;  // the default of clientConnection.contentType
     if (load_.profile == Profile::kTopology) options.annotations = {kZones};
     const auto written = write_bindings(*cluster_, *pods, load_.fleet.nodes, options);
     last_event_ = Clock::now();
@@ -225,7 +225,7 @@ class Contest {
     return {};
   }
 
-  // One pod first, so that what is measured is not the start.
+  // Schedules one pod first, so that the measurement does not include the start.
   Result<void> run_arrival() {
     test::KubeClient client(cluster_->admin());
     const test::KubeObject first = pod(pods_);

@@ -1,5 +1,5 @@
 #pragma once
-// One scheduler, one load, one fresh API server: what it reached and what it cost.
+// One scheduler with one load on one fresh API server: its rate and its cost.
 
 #include <filesystem>
 #include <optional>
@@ -11,8 +11,8 @@ namespace plimsoll::bench {
 
 enum class Contestant { kPlimsoll, kPeer, kCeiling };
 
-// The default plugins, or NodeResourceTopologyMatch with its reservation cache besides. Both
-// schedulers are given the same profile file.
+// The default plugins, or additionally NodeResourceTopologyMatch with its reservation cache. Both
+// schedulers get the same profile file.
 enum class Profile { kDefault, kTopology };
 
 struct Load {
@@ -21,7 +21,8 @@ struct Load {
   FleetShape fleet;
   // Pods created in each second while the scheduler runs; 0: all of them before it is started.
   int arrival = 0;
-  // How many of the pods the peer gets, if fewer: its rate does not depend on it, the time does.
+  // How many pods the peer gets, if fewer. Its rate does not depend on the number, only the
+  // duration.
   std::optional<int> peer_pods;
 };
 
@@ -39,23 +40,23 @@ struct Measure {
   double per_second_from_start = 0;
   double with_events_per_second = 0;  // until the last event too
   double first_binding = 0;           // seconds from the scheduler's start
-  double cpu_ms = 0;         // of the scheduler, a pod, from its start until the last event
-  double server_cpu_ms = 0;  // of the API server, a pod, in that time
+  double cpu_ms = 0;         // of the scheduler per pod, from its start until the last event
+  double server_cpu_ms = 0;  // of the API server per pod, in the same time
   double peak_mib = 0;       // of the scheduler
   double events = 0;         // that the API server holds in the end
   double latency_p50 = 0;    // milliseconds from sending the creation to seeing it bound
   double latency_p99 = 0;
 };
 
-// kube-scheduler's limits of its own requests, far above what the API server takes, as Plimsoll has
-// none; the defaults are 50 and 100.
+// kube-scheduler's limit of its own requests (QPS and burst; the defaults are 50 and 100). It is
+// far above what the API server can serve, because Plimsoll has no such limit.
 inline constexpr int kPeerQps = 10'000;
 
 // Where bench/peers/build has put the peers; kNotFound if it was not run.
 [[nodiscard]] Result<std::filesystem::path> find_peers();
 
-// From the program's main thread only. Takes as long as the contestant, and gives it up when it
-// binds nothing for a minute: `bound` is then below `pods`.
+// From the program's main thread only. Blocks until the contestant is done, or until it has bound
+// nothing for a minute; `bound` is then less than `pods`.
 [[nodiscard]] Result<Measure> run_contest(const Load& load, Contestant contestant,
                                           const Programs& programs);
 

@@ -1,5 +1,5 @@
-// Plimsoll beside kube-scheduler, against the same real API server and the same loads, and beside
-// what that server takes of a client that decides nothing.
+// Compares Plimsoll with kube-scheduler on the same real API server with the same loads, and with a
+// client that decides nothing.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

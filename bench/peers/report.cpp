@@ -59,7 +59,7 @@ std::optional<Measure> of(const Outcome& outcome, Contestant contestant) {
   return median(rounds->second);
 }
 
-// "12.3", or nothing where one of both is missing.
+// "12.3", or nothing if one of the two is missing.
 std::string ratio(double of_this, double to_that, const char* pattern) {
   if (of_this <= 0 || to_that <= 0) return "";
   char text[32];

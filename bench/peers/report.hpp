@@ -1,5 +1,5 @@
 #pragma once
-// What several rounds of contests say: medians, and their ratios.
+// The results of several rounds of contests: medians and their ratios.
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -16,11 +16,11 @@ struct Outcome {
   std::map<Contestant, std::vector<Measure>> rounds;
 };
 
-// Each figure's median, on its own.
+// The median of each figure separately.
 [[nodiscard]] Measure median(const std::vector<Measure>& rounds);
 
-// Tables in Markdown: loads whose pods were there first, then those of a steady arrival. A load
-// that nobody ran has no row.
+// Tables in Markdown: first the loads whose pods exist before the start, then the loads with steady
+// arrival. A load that no contestant ran has no row.
 [[nodiscard]] std::string tables(const std::vector<Outcome>& outcomes);
 // Every round's figures, and the medians.
 [[nodiscard]] nlohmann::json as_json(const std::vector<Outcome>& outcomes);

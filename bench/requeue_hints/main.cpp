@@ -1,12 +1,12 @@
-// What it costs the scheduler loop that nodes report while pods wait for zones: the queue asks
-// NodeResourceTopologyMatch about every rejected pod, report by report.
+// Measures what reports of nodes cost the scheduler loop while pods wait for zones. For every
+// report the queue calls the hint of NodeResourceTopologyMatch for every rejected pod.
 //
 //   requeue_hints [--nodes 5000] [--pods 1000] [--reports 5000]
 //
-// All nodes are nearly full, and no pod fits anywhere. Reports say what was known ("same"), or one
-// CPU more or less ("other"), which helps nobody; pods are all of one kind, or each of a kind of
-// its own. Printed: time in the queue and the hints for each report, that is without reading it,
-// and how much of the loop 500 reports a second take.
+// All nodes are nearly full, and no pod fits anywhere. Reports either change nothing ("same") or
+// show one CPU more or less ("other"), which helps no pod. Pods are either all of one kind or all
+// different. The program prints the time in the queue and the hints for each report, without
+// decoding it, and the share of the loop's time that 500 reports per second take.
 
 #include <plimsoll/fake_host.hpp>
 
@@ -28,14 +28,14 @@ namespace {
 using namespace plimsoll;
 using Plugin = topology::NodeResourceTopologyMatch;
 
-// Time of this thread on a CPU: the machine may be busy with other work.
+// CPU time of this thread, because the machine may be busy with other work.
 double now_us() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) / 1e3;
 }
 
-// As ProfilesPolicy asks, with one plugin.
+// Calls the plugin as ProfilesPolicy does, with one plugin.
 class Policy : public QueuePolicy {
  public:
   explicit Policy(Plugin& plugin) : plugin_(plugin), interests_(plugin.events()) {}
@@ -91,7 +91,7 @@ struct Sizes {
   int reports = 5000;
 };
 
-// Found by name as in the scheduler.
+// The nodes by name, as in the scheduler.
 std::unordered_map<std::string_view, const plimsoll_node_info*> g_nodes;
 
 void run(const Sizes& sizes, bool one_kind, bool same) {

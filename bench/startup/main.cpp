@@ -1,6 +1,7 @@
-// How long a scheduler takes from its start to its first binding in a cluster that is full already,
-// what memory it needs there, and what the commands that need no cluster take; for the program of
-// this build and, in turn with it, for that of another commit. docs/performance.md has the outcome.
+// Measures how long a scheduler takes from its start to its first binding in a cluster that is
+// already full, how much memory it needs there, and the CPU time of the commands that need no
+// cluster. It measures the program of this build and, in turn with it, the program of another
+// commit. docs/performance.md has the results.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -61,8 +62,8 @@ std::vector<test::KubeObject> devices(const bench::FleetShape& shape) {
   return objects;
 }
 
-// Every second pod is a controller's, the others are Guaranteed with a CPU and a GiB: the latter
-// take zones.
+// Every second pod is from a controller. The others are Guaranteed with 1 CPU and 1 GiB, and take
+// zones.
 void fill(test::KubeCluster& cluster, const bench::FleetShape& shape, int pods) {
   std::fprintf(stderr, "creating %d nodes\n", shape.nodes);
   must(bench::create_nodes(cluster, shape));
@@ -83,7 +84,7 @@ void fill(test::KubeCluster& cluster, const bench::FleetShape& shape, int pods) 
 
 struct Start {
   double to_first_binding = 0;  // seconds
-  double cpu = 0;               // seconds of all its threads until then
+  double cpu = 0;               // seconds of all its threads until the first binding
   double server_cpu = 0;
   double peak_mib = 0;  // some seconds later
 };

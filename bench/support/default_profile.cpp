@@ -14,7 +14,7 @@ constexpr std::array kPlugins = {"SchedulingGates",   "PrioritySort",
                                  "DefaultPreemption", "NodeResourcesBalancedAllocation",
                                  "DefaultBinder",     "UnsupportedFeatures"};
 
-// Kubernetes: default_plugins.go. All others count once.
+// Kubernetes: default_plugins.go. All other plugins have weight 1.
 int32_t default_weight(const std::string& plugin) {
   if (plugin == "TaintToleration") return 3;
   if (plugin == "NodeAffinity") return 2;

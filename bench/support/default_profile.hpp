@@ -1,5 +1,5 @@
 #pragma once
-// kube-scheduler's default profile, as far as its plugins exist here, made in code.
+// kube-scheduler's default profile, made in code, with those of its plugins that exist here.
 
 #include <string>
 #include <vector>

@@ -11,7 +11,7 @@ namespace {
 constexpr double kImageWidth = 1200;
 constexpr double kRow = 17;
 constexpr double kHead = 32;
-constexpr double kLetter = 6.2;  // of the font below
+constexpr double kLetter = 6.2;  // width of a letter in the graph's font
 constexpr double kLeastShare = 0.001;
 
 // "a::f<int>(char const*) const" becomes "a::f"; operators keep their brackets.
@@ -44,7 +44,7 @@ std::string short_name(std::string_view name) {
   for (const std::string_view end : {" const", " [clone .isra.0]", " [clone .part.0]"}) {
     if (kept.ends_with(end)) kept.resize(kept.size() - end.size());
   }
-  // A return type, which templates have in their names.
+  // Removes the return type, which the names of templates contain.
   if (const size_t space = kept.rfind(' ');
       space != std::string::npos && kept.find("operator") == std::string::npos) {
     kept.erase(0, space + 1);
@@ -95,7 +95,7 @@ void draw(const Frame& frame, double left, double per_sample, double bottom, dou
   for (const auto& [name, called] : frame.called) {
     const double width = static_cast<double>(called.samples) * per_sample;
     if (static_cast<double>(called.samples) >= least) {
-      // Warm colours that tell neighbours apart, the same for a function wherever it is.
+      // Warm colours that distinguish neighbours. A function has the same colour everywhere.
       uint32_t hash = 2166136261U;
       for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
       char text[400];
@@ -110,7 +110,7 @@ void draw(const Frame& frame, double left, double per_sample, double bottom, dou
       const auto letters = static_cast<size_t>(width / kLetter);
       if (letters >= 4) {
         std::string_view shown = name;
-        if (shown.size() > letters) shown = shown.substr(shown.size() - letters);  // its end tells
+        if (shown.size() > letters) shown = shown.substr(shown.size() - letters);  // keeps the end
         std::snprintf(text, sizeof text, "<text x=\"%.1f\" y=\"%.1f\">%s</text>", left + 2,
                       bottom - 5, escaped(shown).c_str());
         svg += text;

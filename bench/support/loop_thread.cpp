@@ -10,7 +10,7 @@ namespace plimsoll::bench {
 
 LoopThread::LoopThread(std::unique_ptr<Scheduler> scheduler)
     : scheduler_(std::move(scheduler)), loop_([this] {
-        ::pthread_setname_np(::pthread_self(), "loop");  // so that perf can tell
+        ::pthread_setname_np(::pthread_self(), "loop");  // for perf
         scheduler_->run();
       }) {}
 

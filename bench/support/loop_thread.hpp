@@ -1,5 +1,5 @@
 #pragma once
-// A scheduler on a thread of its own, and what that thread costs.
+// A scheduler on its own thread, and the CPU time of that thread.
 
 #include <functional>
 #include <memory>
@@ -20,14 +20,14 @@ class LoopThread {
   [[nodiscard]] Scheduler& operator*() const { return *scheduler_; }
   [[nodiscard]] Scheduler* operator->() const { return scheduler_.get(); }
 
-  // Ends the loop; binds in flight are waited for. The scheduler is there until the destructor, for
-  // whoever still posts. Idempotent.
+  // Ends the loop and waits for binds in flight. The scheduler exists until the destructor, so
+  // others may still post. Idempotent.
   void stop();
 
-  // Runs `task` on the loop, after everything that was posted before, and waits for it. Not from
-  // the loop itself.
+  // Runs `task` on the loop, after everything that was posted before, and waits for it. Must not be
+  // called on the loop.
   void on_loop(const std::function<void()>& task);
-  // All kinds were listed: the scheduler begins.
+  // Reports that all kinds are listed; the scheduler then starts.
   void all_synced();
   // CPU time of the loop's thread so far; other work on the machine is not in it.
   [[nodiscard]] double cpu_seconds();

@@ -34,7 +34,7 @@ std::optional<std::pair<std::string, std::string>> pod_of_path(std::string_view 
   return std::pair(std::string(ns), std::string(rest.substr(0, rest.find('/'))));
 }
 
-// As a strategic merge patch does it: conditions by their type, null takes a field away.
+// Merges like a strategic merge patch: conditions by their type; null removes a field.
 void merge_status(Json& status, const Json& patch) {
   for (const auto& [field, value] : patch.items()) {
     if (field != "conditions") {
@@ -80,7 +80,7 @@ void MemoryApi::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-// Whoever submits wakes the thread only if it sleeps: the loop shall not pay for more than that.
+// Wakes the thread only if it sleeps, to keep the cost to the loop low.
 void MemoryApi::submit(std::function<void()> work) {
   bool sleeps = false;
   {
@@ -199,7 +199,7 @@ Result<void> MemoryApi::bind_now(const BindRequest& request) {
   return {};
 }
 
-// What a kubelet would refuse.
+// Records a binding that a kubelet would reject.
 void MemoryApi::check_place(const Pod& entry, const Node& node) {
   const plimsoll_pod& pod = *entry.pod;
   const std::string what =
@@ -227,7 +227,7 @@ void MemoryApi::check_place(const Pod& entry, const Node& node) {
 
 void MemoryApi::record_event(EventRecord event) {
   const bool refused = event.reason == "FailedScheduling";
-  if (refused) Stopwatch::here().stop();  // told on the loop, as the attempt fails
+  if (refused) Stopwatch::here().stop();  // called on the loop when the attempt fails
   const std::lock_guard lock(state_mutex_);
   ++counts_.events;
   if (refused) last_refusal_ = std::move(event.note);
@@ -273,7 +273,7 @@ void MemoryApi::request(ApiRequest request, Answered done) {
   });
 }
 
-// What preemption asks for.
+// The requests of preemption.
 void MemoryApi::answer_request(const ApiRequest& request, const Answered& done) {
   const auto path = pod_of_path(request.path);
   const Json body = Json::parse(request.body, nullptr, false);

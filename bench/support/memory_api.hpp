@@ -1,11 +1,11 @@
 #pragma once
-// Stands for the API server, in memory: keeps pods and nodes, takes the scheduler's writes, and
-// tells it of every change as a watch would. Everything succeeds at once that an API server would
-// let pass. What the scheduler must never do is noted: a pod bound twice, or to a node that has no
-// room for it, or that it did not ask for.
+// Replaces the API server, in memory: stores pods and nodes, accepts the scheduler's writes, and
+// reports every change as a watch would. Every write that an API server would accept succeeds at
+// once. It records what the scheduler must never do: bind a pod twice, to a node without room for
+// it, or to a node that the pod does not allow.
 //
-// One thread of its own does all of it, so that what an API server and an informer cost is not
-// charged to the scheduler loop.
+// It runs on its own thread, so that the cost of an API server and an informer is not charged to
+// the scheduler loop.
 
 #include <atomic>
 #include <chrono>
@@ -27,7 +27,7 @@
 
 namespace plimsoll::bench {
 
-// A pod as it is created; `group` is the caller's, for counts.
+// A pod to create. The caller chooses `group`, for counts.
 struct NewPod {
   PodRef pod;
   std::string json;
@@ -50,11 +50,11 @@ class MemoryApi final : public ApiWriter {
   MemoryApi(const MemoryApi&) = delete;
   MemoryApi& operator=(const MemoryApi&) = delete;
 
-  // Begins to work, and to tell `inbox` of changes, which outlives stop(). Once.
+  // Starts the thread, which reports changes to `inbox`. `inbox` must outlive stop(). Call once.
   void start(Inbox& inbox);
-  void stop();  // what was asked for is done; idempotent
+  void stop();  // finishes all submitted work first; idempotent
 
-  // Runs `work` on the API's thread, after what was asked for before. Any thread.
+  // Runs `work` on the API's thread, after all work that was submitted before. Any thread.
   void submit(std::function<void()> work);
   // Called on the API's thread after each binding. Before start().
   void on_bound(std::function<void()> callback) { bound_ = std::move(callback); }
@@ -63,15 +63,14 @@ class MemoryApi final : public ApiWriter {
   void create_node(NodeRef node);
   void delete_node(const std::string& name);
   void create_pod(NewPod pod);
-  // Without a grace period. False: there is none.
+  // Without a grace period. False if there is no such pod.
   bool delete_pod(const std::string& ns, const std::string& name);
-  // "namespace/name" of the pods of a group, in the order of their creation; those that are gone
-  // too.
+  // "namespace/name" of the pods of a group, in the order of creation, including deleted pods.
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& pods_of(size_t group);
 
   // ---- any thread
   [[nodiscard]] Counts counts() const;
-  // What must never happen, a sentence each; the first twenty.
+  // What the scheduler must never do but did: a sentence for each, at most twenty.
   [[nodiscard]] std::vector<std::string> wrongs() const;
   // The last FailedScheduling event's text.
   [[nodiscard]] std::string last_refusal() const;
@@ -116,13 +115,15 @@ class MemoryApi final : public ApiWriter {
   uint64_t version_ = 1;
 
   mutable std::mutex state_mutex_;
-  Counts counts_;  // guarded by state_mutex_, as the next two
+  // state_mutex_ guards counts_, wrongs_ and last_refusal_.
+  Counts counts_;
   std::vector<std::string> wrongs_;
   std::string last_refusal_;
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<std::function<void()>> work_;  // guarded by mutex_, as the next two
+  // mutex_ guards work_, idle_ and stopping_.
+  std::vector<std::function<void()>> work_;
   bool idle_ = false;
   bool stopping_ = false;
   std::thread thread_;

@@ -8,13 +8,13 @@ namespace plimsoll::bench {
 namespace {
 
 constexpr double kWidth = 720;
-constexpr double kBeyond = 16;  // the half of the last number on the axis
+constexpr double kBeyond = 16;  // half of the width of the axis' last number
 constexpr double kHeight = 440;
 constexpr double kLeft = 60;
 constexpr double kRight = 16;
 constexpr double kTop = 40;
 constexpr double kBottom = 48;
-// Told apart by people who do not see all colours as well.
+// Colours that people with colour blindness can also distinguish.
 constexpr const char* kColours[] = {"#0072b2", "#56b4e9", "#009e73",
                                     "#d55e00", "#cc79a7", "#555555"};
 constexpr const char* kDashes[] = {"", "6 3", "2 2", "", "8 3 2 3", "1 3"};

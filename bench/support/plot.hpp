@@ -1,6 +1,6 @@
 #pragma once
-// A line plot as an SVG text. Points outside of the plot: left out below and beside it, drawn at
-// the edge above.
+// A line plot as an SVG text. Points below or beside the plot are left out. Points above it are
+// drawn at the upper edge.
 
 #include <string>
 #include <utility>
@@ -24,7 +24,7 @@ struct Plot {
   double y_high = 1;
   double y_step = 1;
   std::vector<Curve> curves;  // at most six
-  // The axis is logarithmic: points are given as they are, low, high and step as powers of ten.
+  // The x axis is logarithmic. Points have plain values; low, high and step are powers of ten.
   bool x_log = false;
   bool y_log = false;
 };

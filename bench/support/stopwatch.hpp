@@ -1,8 +1,8 @@
 #pragma once
-// How long decisions take: a plugin, "Stopwatch", that starts a watch in PreFilter and stops it in
-// Reserve. Attempts that fail are stopped by whoever hears of them on the loop. CPU time of the
-// loop's thread. Reading that clock takes about a microsecond, so where decisions take a few of
-// them only some are timed.
+// Measures how long decisions take: the plugin "Stopwatch" starts a watch in PreFilter and stops it
+// in Reserve. For an attempt that fails, the code that handles the failure on the loop calls
+// stop(). The watch measures CPU time of the loop's thread. Reading that clock takes about a
+// microsecond, so only some decisions are timed if a decision takes only a few microseconds.
 
 #include <cstddef>
 #include <vector>
@@ -11,16 +11,17 @@
 
 namespace plimsoll::bench {
 
-// One for each thread that is a loop; loop only.
+// There is one for each thread that is a loop. Loop only.
 class Stopwatch {
  public:
   // Of the calling thread.
   [[nodiscard]] static Stopwatch& here();
 
-  void time_one_in(size_t decisions) { one_in_ = decisions; }  // the first of so many; 1: all
+  // Times the first of every `decisions` decisions; 1: all.
+  void time_one_in(size_t decisions) { one_in_ = decisions; }
   void start();
-  void stop();   // nothing without a start
-  void reset();  // forgets all
+  void stop();   // does nothing without a start
+  void reset();  // clears all measurements
 
   [[nodiscard]] std::vector<double> microseconds() const { return microseconds_; }
 
@@ -34,7 +35,7 @@ class Stopwatch {
 // The plugin; put it first in a profile.
 [[nodiscard]] StaticModule stopwatch_module();
 
-// The value that a share of them does not exceed; 0 of none.
+// The value that this share of the values does not exceed; 0 if there are no values.
 [[nodiscard]] double quantile(std::vector<double> values, double share);
 
 }  // namespace plimsoll::bench

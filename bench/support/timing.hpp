@@ -1,6 +1,6 @@
 #pragma once
-// CPU time of this thread, and the least of many rounds of it: what other work on the machine costs
-// is in neither, except for the caches that it empties.
+// CPU time of this thread, as the minimum of many rounds. Other work on the machine affects it only
+// by emptying caches.
 
 #include <time.h>
 
@@ -16,14 +16,15 @@ namespace plimsoll::bench {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
-// What a question costs for each of several pods, in milliseconds.
+// The cost of a call for each of several pods, in milliseconds.
 struct Cost {
   double mean = 0;
   double worst = 0;
 };
 
-// Asks about each of `pods` in turn, `rounds` times, but no longer than kLongestMs once each was
-// asked about three times; of each the least counts. `before` is not counted.
+// Calls the measured function for each of `pods` in turn, `rounds` times. Stops after kLongestMs,
+// but not before three calls for each pod. The minimum of each pod counts. `before` is not
+// measured.
 inline constexpr double kLongestMs = 1500;
 template <typename Before, typename Ask>
 [[nodiscard]] Cost least_of(int rounds, size_t pods, const Before& before, const Ask& ask) {
@@ -47,14 +48,14 @@ template <typename Before, typename Ask>
   return cost;
 }
 
-// The compiler must believe that somebody looks at it.
+// Keeps the compiler from removing the computation of the value.
 template <typename Value>
 inline void keep(const Value& value) {
   asm volatile("" : : "r,m"(value) : "memory");
 }
 
-// The least that anybody who looks at every node must do: each count of each node compared once,
-// out of one block of memory. Milliseconds. What everything else is measured in.
+// The least time, in milliseconds, that any check of every node takes: each count of each node is
+// compared once, in one block of memory. All other figures are relative to it.
 [[nodiscard]] inline double floor_ms(size_t nodes, size_t counts) {
   std::vector<int64_t> table(nodes * counts);
   for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int64_t>(i * 7919 % 100);

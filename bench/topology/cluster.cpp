@@ -16,8 +16,8 @@ constexpr const char* kHugepages = "hugepages-2Mi";
 constexpr const char* kDevice = "example.com/gpu";
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kGiB = int64_t{1} << 30;
-constexpr size_t kDistinct = 64;  // pods that fill nodes, three times as many
-constexpr size_t kAsked = 16;     // pods of each kind that are asked about
+constexpr size_t kDistinct = 64;  // 3 * kDistinct different pods fill the nodes
+constexpr size_t kAsked = 16;     // measured pods of each kind
 
 struct Amounts {
   int64_t cpus = 0;
@@ -91,7 +91,7 @@ kubelet::NodeModel machine(size_t type, Policy policy, Scope scope, SymbolTable&
   const int64_t memory = (cores_per_zone * 8 - 2) * kGiB;
   model.memory.push_back({symbols.resource_index("memory"), {}});
   model.memory.push_back({symbols.resource_index(kHugepages), {}});
-  // `type` makes models differ in a few bytes, as machines do whose firmware keeps some to itself.
+  // `type` makes models differ in a few bytes, like machines whose firmware reserves some memory.
   model.memory[0].allocatable.assign(kZones, memory - static_cast<int64_t>(type / 3) * 4096);
   model.memory[1].allocatable.assign(kZones, 8 * kGiB);
   model.devices.push_back(std::move(devices));
@@ -174,7 +174,7 @@ void give_up(const std::string& why) {
 
 Pods::Pods() {
   for (const char* name : {kHugepages, kDevice}) {
-    // The plugins are told of names by the host, pods by their decoder.
+    // Plugins get the position from the host, pods from their decoder; both must agree.
     if (symbols_.resource_index(name) != sdk::fake_resource_index(name)) {
       give_up(std::string(name) + " has two numbers");
     }
@@ -255,7 +255,7 @@ void Cluster::add(size_t number) {
   }
   for (const bool more : {false, true}) {
     node.reports[more ? 1 : 0] = report_json(model, state, node, more);
-    // A pod has come that nobody knows of.
+    // Admits a pod that the plugins do not know.
     static_cast<void>(kubelet::admit(model, state, pods_.filling()[number % kDistinct], scratch_));
   }
   sdk::FakeNode& info = infos_.emplace_back(node.name, static_cast<uint32_t>(number));

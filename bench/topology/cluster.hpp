@@ -1,6 +1,6 @@
 #pragma once
-// A cluster for measurements: nodes of 8 zones whose kubelets have taken pods until they were
-// filled to some degree, their reports, and the plugins that were told of them.
+// A cluster for measurements: nodes of 8 zones whose kubelets have admitted pods up to some degree,
+// and their reports, which the plugins get.
 
 #include <deque>
 #include <memory>
@@ -25,22 +25,22 @@ struct ClusterSpec {
   bool facts = false;  // reports carry node facts
   bool alone = false;  // no two nodes are of one machine type
   bool pods = false;   // the pods that fill the nodes are known, and reports say which they count
-  // Absent: all of them, in turn.
+  // Absent: all policies in turn.
   std::optional<topology::Policy> policy;
   std::optional<topology::Scope> scope;
 };
 
-// Pods that differ from one another, and names as integers.
+// Pods that all differ, and names as integers.
 class Pods {
  public:
   Pods();
-  // One container that asks for all four resources.
+  // One container that requests all four resources.
   [[nodiscard]] const std::vector<PodRef>& plain() const { return plain_; }
-  // An init container, a sidecar and two app containers that do.
+  // An init container, a sidecar and two app containers that request all four resources.
   [[nodiscard]] const std::vector<PodRef>& four_containers() const { return four_; }
   // CPUs and memory only.
   [[nodiscard]] const std::vector<PodRef>& without_devices() const { return two_resources_; }
-  // Nothing that a kubelet gives from zones.
+  // Pods that request nothing that a kubelet takes from zones.
   [[nodiscard]] const std::vector<PodRef>& ordinary() const { return ordinary_; }
 
   // A pod like `like`, or one of those that fill nodes.
@@ -68,9 +68,9 @@ class Cluster {
  public:
   Cluster(Pods& pods, const ClusterSpec& spec);
 
-  // Tells the plugin all of it, as at start.
+  // Passes everything to the plugin, as at start.
   void tell(topology::NodeResourceTopologyMatch& plugin);
-  // The node's report once more, of a moment when somewhat more or less was free.
+  // Another report of the node, with somewhat more or less free.
   [[nodiscard]] const std::string& report(size_t node, bool more) const {
     return nodes_[node].reports[more ? 1 : 0];
   }

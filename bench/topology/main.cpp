@@ -1,8 +1,8 @@
-// What the topology plugins cost: docs/performance.md shows the tables that this prints.
+// Measures what the topology plugins cost. docs/performance.md shows the tables that this prints.
 //
-// Each figure is CPU time of one thread, and of each pod the least of many rounds; the ratio is to
-// the least that anybody who looks at every node must do (floor_ms), measured in the same run. Pods
-// differ from one another, and nothing is kept from one to the next.
+// Each figure is CPU time of one thread, as each pod's minimum of many rounds. The ratio is to the
+// least time that any check of every node takes (floor_ms), measured in the same run. All pods
+// differ, and nothing is kept from one pod to the next.
 
 #include <cstdio>
 #include <cstdlib>
@@ -34,7 +34,7 @@ struct Options {
   }
 };
 
-// One cluster and the plugin that was told of it.
+// One cluster, and the plugin that has its data.
 class Scene {
  public:
   Scene(Pods& pods, const ClusterSpec& spec)
@@ -220,7 +220,7 @@ class Bench {
     std::fflush(stdout);
   }
 
-  // Promises a pod each on one node in `every`; `bound`: and the watch has shown them there.
+  // Reserves one pod on one node in `every`. `bound`: the watch has also shown these pods.
   void promise(Scene& scene, size_t every, size_t from, size_t count, bool bound) {
     Cluster& cluster = scene.cluster();
     for (size_t node = from; node < cluster.size(); node += every) {
@@ -286,7 +286,7 @@ class Bench {
     const auto prepare = [&](size_t i) {
       if (i == 0) more = !more;
       json = cluster.report(i, more);
-      // Else it is the same object again.
+      // Without a new version it would count as the same object.
       constexpr std::string_view kVersion = R"("resourceVersion":")";
       json.insert(json.find(kVersion) + kVersion.size(), std::to_string(++version));
       cluster.host().touched.clear();

@@ -1,5 +1,5 @@
-// What it costs to learn of all pods of a cluster, as JSON and as protobuf, listed and streamed:
-// bytes, time, CPU of the API server and of the informer. docs/performance.md has the outcome.
+// Measures the cost of reading all pods of a cluster, as JSON and as protobuf, listed and streamed:
+// bytes, time, and CPU of the API server and of the informer. docs/performance.md has the results.
 
 #include <time.h>
 
@@ -62,12 +62,12 @@ void create(const test::KubeAccess& access, int count) {
   }
 }
 
-// Counts what arrives, and says when the pods are all there.
+// Counts messages, and reports when all pods have arrived.
 class Counter final : public Inbox {
  public:
   void post(Message message) override {
     if (const auto* pod = std::get_if<PodUpserted>(&message)) {
-      kept_.push_back(pod->pod);  // as the scheduler would
+      kept_.push_back(pod->pod);  // the scheduler keeps them too
     } else if (const auto* synced = std::get_if<KindSynced>(&message)) {
       if (synced->resource == "pods") done_.set_value();
     }
@@ -166,7 +166,7 @@ int main(int argc, char** argv) {
   for (int round = 0; round < 4; ++round) {
     for (Mode& mode : modes) {
       const Cost cost = follow(*access, server, mode.protobuf, mode.streaming, pods);
-      if (round == 0) continue;  // connections, caches
+      if (round == 0) continue;  // warms up connections and caches
       if (round == 1 || cost.wall < mode.best.wall) mode.best = cost;
     }
   }

@@ -1,7 +1,7 @@
 #pragma once
-// Time that passes as pods are bound: as if a scheduler bound so many in a second. What happens by
-// the clock beside the measured pods (churn, backoff) so happens as often for each of them as it
-// would with a scheduler of that speed, however fast this one is.
+// A virtual clock that advances with each bound pod, as if the scheduler bound a fixed number of
+// pods per second. Timed work beside the measured pods (churn, backoff) then happens as often per
+// pod as with a scheduler of that speed, however fast the real one is.
 
 #include <atomic>
 #include <cstdint>
@@ -20,7 +20,7 @@ class PodClock {
   // ---- one thread: the API's
   void pod_bound() { pass(step_us_); }
   void pass(int64_t microseconds);  // runs what is due
-  // From now on, each time after `microseconds`; never from within `action`.
+  // Runs `action` every `microseconds` from now on. Must not be called within `action`.
   void every(int64_t microseconds, std::function<void()> action);
   void stop_all();
 

@@ -52,7 +52,8 @@ class Run {
     return std::move(outcome_);
   }
 
-  // The loop's last bindings are answered, and whoever answers still finds a scheduler.
+  // Ends in an order in which the loop's last bindings are answered while the scheduler still
+  // exists.
   ~Run() {
     if (loop_) loop_->stop();
     api_.stop();
@@ -183,7 +184,7 @@ class Run {
     });
   }
 
-  // A service is told to nobody: no plugin asks for it.
+  // A Service is not reported: no plugin watches Services.
   void create_churned(const std::string& from, size_t group) {
     const std::string& kind = file_.templates.at(from).kind;
     if (kind == "Node") {
@@ -211,7 +212,7 @@ class Run {
     ++outcome_.churned;
   }
 
-  // How long something has not come to an end.
+  // Measures how long there has been no progress.
   class Patience {
    public:
     explicit Patience(Run& run)
@@ -228,7 +229,7 @@ class Run {
     Clock::time_point began_;
   };
 
-  // Runs it on the API's thread, and waits.
+  // Runs the task on the API's thread, and waits for it.
   void on_api(const std::function<void()>& task) {
     std::promise<void> done;
     api_.submit([&] {
@@ -238,7 +239,7 @@ class Run {
     done.get_future().wait();
   }
 
-  // The clock stands still while nothing is bound; what waits for it must not wait for ever.
+  // The clock stops while nothing is bound. Advances it, so that nothing waits for ever.
   void pass_a_stall() {
     if (!clock_) return;
     on_api([this] { clock_->pass(kStallPassesUs); });
@@ -276,13 +277,13 @@ class Run {
     }
   }
 
-  // Until what was asked for has been heard of and tried.
+  // Waits until the scheduler has received and tried everything that was submitted.
   void settle() {
     const Patience patience(*this);
     while (true) {
       on_api([] {});
       loop_->on_loop([] {});
-      loop_->on_loop([] {});  // the turn before has shown its figures
+      loop_->on_loop([] {});  // the figures of the previous turn are published
       const SchedulerStats stats = (*loop_)->stats();
       if (stats.queue.active + stats.queue.in_flight + stats.binding + stats.inbox == 0) return;
       if (patience.is_over()) {
@@ -318,7 +319,7 @@ class Run {
   std::optional<PodClock> clock_;
   MemoryApi api_;
   std::optional<LoopThread> loop_;
-  std::deque<std::function<void()>> churned_;  // how to delete what was created, in its order
+  std::deque<std::function<void()>> churned_;  // delete the created objects, in order of creation
   std::vector<double> decisions_;
   Outcome outcome_;
 };

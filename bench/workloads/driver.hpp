@@ -1,6 +1,6 @@
 #pragma once
-// Carries out one workload: the whole scheduler with kube-scheduler's default plugins on a thread
-// of its own, an API server in memory beside it.
+// Runs one workload: the whole scheduler with kube-scheduler's default plugins on its own thread,
+// and an API server in memory.
 
 #include <chrono>
 #include <cstddef>
@@ -16,21 +16,22 @@ namespace plimsoll::bench {
 
 struct RunOptions {
   bool small = false;  // with the workload's `small` parameters
-  // Without a binding, then the run has failed: CPU time of the loop, so that other work on the
-  // machine is not taken for a standstill; and the ten times of it by the clock.
+  // The run fails if nothing is bound for this much CPU time of the loop, or for ten times as long
+  // by the wall clock. CPU time is used so that other work on the machine does not look like a
+  // stall.
   std::chrono::seconds patience{120};
   uint32_t check_every = 1000;  // as `run --class-check`
 };
 
-// Of the measured pods, from the moment that they are created to the last binding; pods before them
-// are not in it, what is created and deleted beside them is.
+// Figures from the creation of the measured pods to their last binding. They exclude earlier pods,
+// and include objects that are created and deleted meanwhile.
 struct Outcome {
   size_t nodes = 0;
   size_t pods = 0;          // measured
-  double wall_seconds = 0;  // says little on a busy machine
+  double wall_seconds = 0;  // means little on a busy machine
   double loop_seconds = 0;  // CPU time of the scheduler loop's thread
   uint64_t attempts = 0;
-  uint64_t unschedulable = 0;  // of these
+  uint64_t unschedulable = 0;  // attempts that found no node
   size_t deleted_pods = 0;     // victims of preemptions, and those that the workload deletes
   size_t churned = 0;          // objects created or deleted by churn
   double decision_p50_us = 0;  // of all attempts: PreFilter to Reserve, or to the end of PostFilter
@@ -38,13 +39,13 @@ struct Outcome {
   double decision_max_us = 0;
   double floor_us = 0;     // every count of every node compared once (bench/support/timing.hpp)
   int64_t stalled_ms = 0;  // of the workload's clock, passed because nothing was bound
-  std::vector<std::string> failures;  // empty: every pod was bound, and legally
+  std::vector<std::string> failures;  // empty: every pod was bound correctly
 };
 
 // The modules that workloads run with.
 [[nodiscard]] Modules workload_modules();
 
-// Fails on workloads that cannot be carried out; what goes wrong on the way is in the outcome.
+// Fails for a workload that cannot be run. The outcome has the failures during the run.
 [[nodiscard]] Result<Outcome> run_workload(const WorkloadFile& file, const Workload& workload,
                                            const Modules& modules, const RunOptions& options = {});
 

@@ -18,7 +18,7 @@ uint64_t mixed(uint64_t value) {  // splitmix64
   return value ^ (value >> 31);
 }
 
-// As an API server gives them: 36 characters in no order.
+// Like an API server's: 36 characters in random order.
 std::string uid_of(const std::string& name) {
   const uint64_t high = mixed(std::hash<std::string>()(name));
   const uint64_t low = mixed(high);
@@ -38,7 +38,7 @@ std::string with_number(std::string text, size_t number) {
   return text;
 }
 
-// {"a":1} and {"b":2} as one; `with` wins nothing: keys differ.
+// Joins {"a":1} and {"b":2} into one object. The keys must differ.
 std::string joined(const std::string& object, const std::string& with) {
   if (object == "{}") return with;
   if (with == "{}") return object;

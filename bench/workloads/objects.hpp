@@ -1,5 +1,5 @@
 #pragma once
-// Objects made from templates. Their names count up, template by template, from 0.
+// Creates objects from templates. The names of each template are numbered from 0.
 
 #include <map>
 #include <mutex>

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Prints as printf does.
+// Formats like printf.
 __attribute__((format(printf, 1, 2))) std::string text(const char* format, ...) {
   char buffer[512];
   va_list args;

@@ -1,5 +1,5 @@
 #pragma once
-// Outcomes as people and programs read them.
+// Outcomes in forms for people and for programs.
 
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ struct Reported {
 // The table's head; one row; a failure's lines. Markdown, each with its newline.
 [[nodiscard]] std::string table_head();
 [[nodiscard]] std::string table_row(const Reported& run);
-// What was left out, and what the figures mean.
+// What the runs left out, and what the figures mean.
 [[nodiscard]] std::string remarks(const std::vector<Reported>& runs,
                                   const std::vector<NotRun>& not_run);
 [[nodiscard]] std::string as_json(const std::vector<Reported>& runs,

@@ -148,7 +148,8 @@ class Reader {
     return op;
   }
 
-  // The machine's clock would hardly have moved when all pods are bound.
+  // Rejects these ops without a virtual clock: all pods are bound before the machine's clock
+  // advances noticeably.
   static void check_clock(Fields& fields, std::string_view field, const Workload& workload) {
     if (workload.pods_per_second <= 0) fields.problem(field, "the workload needs podsPerSecond");
   }

@@ -1,6 +1,7 @@
 #pragma once
-// Workloads as data: which objects, in which order, and what is measured.
-// bench/workloads/workloads.yaml has those of kube-scheduler's scheduler_perf in our own words.
+// Workloads as data: which objects to create, in which order, and what to measure.
+// bench/workloads/workloads.yaml has the workloads of kube-scheduler's scheduler_perf in this
+// format.
 //
 //   templates:                        # objects to make; "$number" in a spec is the object's number
 //     pod-default: {kind: Pod, spec: {...}}
@@ -16,8 +17,9 @@
 //   notRun:
 //   - {name: SchedulingPodAffinity, threshold: 35, missing: InterPodAffinity}
 //
-// Ops run one after the other. createPods waits until all are bound, unless `wait: false`.
-// deletePods and churn go on beside what follows, by the clock, until the measured pods are bound.
+// Ops run one after the other. createPods waits until all of its pods are bound, unless `wait:
+// false`. deletePods and churn run by the clock, in parallel with the next ops, until the measured
+// pods are bound.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +34,8 @@ namespace plimsoll::bench {
 
 struct ObjectTemplate {
   std::string kind;    // Node, Pod or Service
-  std::string name;    // of the only object made of it; empty: the template's name and a number
-  std::string labels;  // JSON objects, as all below
+  std::string name;    // of the template's only object; empty: the template's name and a number
+  std::string labels;  // a JSON object, like the members after it
   std::string spec;
   std::string status;
 };
@@ -52,12 +54,12 @@ struct Op {
   std::string of;          // deletePods: the pods of that createPods
   int64_t per_second = 0;  // deletePods
   int64_t every_ms = 0;    // churn: each time one object of each template is created
-  bool recreate = false;   // churn: and the next time deleted, and so on in turn
+  bool recreate = false;   // churn: alternately create and delete the objects
 };
 
 struct Workload {
   std::string name;
-  std::string note;             // what differs from the published one; empty: nothing
+  std::string note;             // what differs from the published workload; empty: nothing
   double threshold = 0;         // 0: none is published
   int64_t pods_per_second = 0;  // 0: by the machine's clock
   Params params;
@@ -80,7 +82,7 @@ struct WorkloadFile {
   std::vector<NotRun> not_run;
 };
 
-// All problems at once, each with its place; `file` is a name for messages.
+// The error lists all problems, each with its position. `file` is a name for messages.
 [[nodiscard]] Result<WorkloadFile> parse_workloads(std::string_view text, const std::string& file);
 
 }  // namespace plimsoll::bench

@@ -17,7 +17,7 @@ struct alignas(kAlign) BlockHead {
   std::byte first[kAlign];
 };
 
-// Gives std::allocate_shared more memory than it asks for: that is where the block's bytes are.
+// Gives std::allocate_shared more memory than it asks for. The extra memory has the block's bytes.
 template <typename T>
 struct RoomyAllocator {
   using value_type = T;
@@ -28,11 +28,11 @@ struct RoomyAllocator {
       : extra(extra_bytes), end(end_of_block) {}
   template <typename U>
   RoomyAllocator(const RoomyAllocator<U>& other)
-      : extra(other.extra), end(other.end) {}  // NOLINT: as allocators do
+      : extra(other.extra), end(other.end) {}  // NOLINT: allocators convert implicitly
 
   T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T) + extra)); }
   void deallocate(T* memory, size_t) noexcept { ::operator delete(memory); }
-  // The block was the head and what follows it.
+  // The block consists of the head and the bytes after it.
   template <typename U>
   void destroy(U* head) noexcept {
     if (end != nullptr) end(reinterpret_cast<std::byte*>(head), sizeof(U) + extra);

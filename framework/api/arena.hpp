@@ -1,9 +1,9 @@
 #pragma once
 // Memory of decoded objects.
 //
-// A decoder builds an object in an Arena: many small pieces, freed together. The finished object is
-// then packed into a Block of exactly the right size, which is what a handle (objects.hpp) shares.
-// One thread at a time; a Block is immutable once packed.
+// A decoder builds an object in an Arena: many small pieces that are freed together. The finished
+// object is then packed into one block of exactly the right size. Handles (objects.hpp) share the
+// block. One thread at a time; a packed block is immutable.
 
 #include <plimsoll/objects.h>
 
@@ -17,7 +17,7 @@
 
 namespace plimsoll {
 
-// Scratch memory that only grows, until clear(). What it hands out is never destroyed: plain data
+// Scratch memory that only grows, until clear(). It runs no destructors, so it holds plain data
 // only.
 class Arena {
  public:
@@ -49,7 +49,7 @@ class Arena {
     return list(std::span<const T>(elements));
   }
 
-  // Forgets everything and keeps the largest piece of memory for what comes next.
+  // Frees everything except the largest chunk, which is reused.
   void clear();
 
  private:
@@ -62,11 +62,11 @@ class Arena {
   size_t used_ = 0;  // of the last chunk
 };
 
-// Called with a block that nobody holds any more, and its size.
+// Called with a block and its size when the last handle is gone.
 using BlockEnd = void (*)(std::byte* block, size_t bytes);
 
-// `bytes` of shared memory, zeroed, aligned for any scalar; one allocation together with its
-// reference count. `end`: what is in it holds something; on whatever thread lets go of it last.
+// `bytes` of shared memory, zeroed and aligned for any scalar, in one allocation with the reference
+// count. `end`: releases what the content holds; it runs on the thread that drops the last handle.
 [[nodiscard]] std::shared_ptr<std::byte> make_block(size_t bytes, BlockEnd end = nullptr);
 
 }  // namespace plimsoll

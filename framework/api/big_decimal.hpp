@@ -1,9 +1,10 @@
 #pragma once
-// Decimal numbers of any size: unscaled * 10^-scale, as inf.Dec behind resource.Quantity. Only what
-// Quantity needs; slow and rare, since nearly every quantity fits an int64.
+// Decimal numbers of any size: unscaled * 10^-scale, like inf.Dec in resource.Quantity. This has
+// only what Quantity needs. It is slow, but nearly every quantity fits an int64 and does not use
+// it.
 //
-// Values; no shared state. Cost grows with the number of digits, so callers bound digits and scale
-// (Quantity does).
+// Values without shared state. The cost grows with the number of digits, so callers must bound
+// digits and scale, as Quantity does.
 
 #include <cstdint>
 #include <optional>
@@ -30,14 +31,13 @@ class BigDecimal {
   void multiply(uint32_t factor);
   void add(const BigDecimal& other);
 
-  // To this scale; what is cut off makes the last digit one more (away from zero). False if
-  // anything was.
+  // Rounds to this scale, away from zero. False if the value changed.
   bool round_up(int32_t scale);
 
-  // As round_up(0), but towards zero, and by how much is only told as "something was cut off".
+  // A copy rounded to this scale, towards zero. `*exact` says whether the value is unchanged.
   [[nodiscard]] BigDecimal truncated(int32_t scale, bool* exact) const;
 
-  // Divides the unscaled value by `divisor` as often as it goes without remainder.
+  // Divides the unscaled value by `divisor` as often as there is no remainder.
   int32_t remove_factors(uint32_t divisor);
 
   [[nodiscard]] int compare(const BigDecimal& other) const;
@@ -52,7 +52,7 @@ class BigDecimal {
  private:
   void multiply_pow10(int32_t exponent);
   void divide_pow10(int32_t exponent, bool* exact);
-  uint32_t divide(uint32_t divisor);  // the remainder
+  uint32_t divide(uint32_t divisor);  // returns the remainder
   void add_magnitude(const BigDecimal& other);
   void subtract_magnitude(const BigDecimal& other);  // other is not larger
   [[nodiscard]] int compare_magnitude(const BigDecimal& other) const;

@@ -1,12 +1,12 @@
 #pragma once
-// What an API server sends to objects. Any thread; the scheduler loop never sees JSON of pods and
+// Decodes objects from the API server. Any thread; the scheduler loop never sees JSON of pods and
 // nodes.
 //
-// `object` is one object as it is in a watch event or a list (where apiVersion and kind are left
-// out): its JSON text, which need not be padded, or its protobuf message (without an envelope).
+// `object` is one object as it appears in a watch event or a list (where apiVersion and kind are
+// left out): its JSON text, which need not be padded, or its protobuf message without an envelope.
 // Unknown fields are ignored. A field of the wrong type or an invalid quantity is an error that
-// names the field
-// ("spec.containers[1].resources.requests[cpu]: ..."): the object is then skipped by the caller.
+// names the field ("spec.containers[1].resources.requests[cpu]: ..."). The caller then skips the
+// object.
 
 #include <memory>
 #include <string_view>
@@ -18,7 +18,7 @@ namespace plimsoll {
 
 class SymbolTable;
 
-// The two encodings of Kubernetes' API that core kinds can be had in.
+// The two encodings of core kinds in the Kubernetes API.
 enum class Encoding { kJson, kProtobuf };
 
 [[nodiscard]] Result<PodRef> decode_pod(std::string_view object, SymbolTable& symbols,
@@ -26,8 +26,8 @@ enum class Encoding { kJson, kProtobuf };
 [[nodiscard]] Result<NodeRef> decode_node(std::string_view object, SymbolTable& symbols,
                                           Encoding encoding = Encoding::kJson);
 
-// What can be read of a pod that decode_pod refuses: what is wrong is left out, and said in
-// `unreadable`. `identity` is what else tells of it, and stands where the object says nothing.
+// Decodes the readable parts of a pod that decode_pod rejects. Wrong fields are left out and named
+// in `unreadable`. Fields of `identity` are used where the object has none.
 struct PodIdentity {
   std::string_view ns;
   std::string_view name;
@@ -45,15 +45,15 @@ struct PodIdentity {
 [[nodiscard]] Result<std::shared_ptr<const plimsoll_label_selector>> decode_label_selector(
     std::string_view json);
 
-// Whether the pod names a resource that neither a node nor a plugin did so far
+// Whether the pod names a resource that no node and no plugin has named so far
 // (PLIMSOLL_RESOURCE_OF_NO_NODE).
 [[nodiscard]] bool has_unplaced(const plimsoll_pod& pod);
-// The pod with the positions that such resources have by now; itself if there are none.
+// The pod with the positions that such resources have got since; the same pod if there are none.
 [[nodiscard]] PodRef reindexed(const PodRef& pod, SymbolTable& symbols);
 
-// The same pod on `node_name`, as the scheduler assumes it before the API server confirms.
+// The same pod on `node_name`, for assuming it before the API server confirms.
 [[nodiscard]] PodRef assigned_copy(const PodRef& pod, std::string_view node_name);
-// The same pod nominated to `node_name`, before the API server tells of it.
+// The same pod nominated to `node_name`, before the watch shows the nomination.
 [[nodiscard]] PodRef nominated_copy(const PodRef& pod, std::string_view node_name);
 
 }  // namespace plimsoll

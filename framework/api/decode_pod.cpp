@@ -271,7 +271,7 @@ bool PodDecoder::container_status(WireValue& value) {
 }
 
 void PodDecoder::join_statuses() {
-  std::map<std::string_view, ContainerStatus*> by_name;  // the last of a name counts
+  std::map<std::string_view, ContainerStatus*> by_name;  // the last entry with a name counts
   for (ContainerStatus& status : statuses_) {
     if (status.resources.has_status) by_name[status.name] = &status;
   }
@@ -291,7 +291,7 @@ void PodDecoder::join_statuses() {
 
 namespace {
 
-// Reads with `how`, and packs what came of it. The error, if any, has an empty message otherwise.
+// Reads with `how` and packs the result. The returned error has an empty message on success.
 Error read_pod(std::string_view object, Encoding encoding, Reading how, PodDecoder& decoder,
                plimsoll_pod* pod) {
   const auto whole = [&](WireValue& root) { return decoder.pod(root, pod); };

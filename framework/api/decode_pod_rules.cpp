@@ -1,4 +1,4 @@
-// The parts of a pod's spec that say where it may go.
+// The parts of a pod's spec that restrict its placement.
 #include <limits>
 
 #include "framework/api/pod_decoder.hpp"
@@ -119,7 +119,7 @@ bool PodDecoder::volume(WireValue& value, plimsoll_volume* out) {
 }
 
 bool PodDecoder::volume_source(std::string_view kind, WireValue& value, plimsoll_volume* out) {
-  // The field that names what two pods may share, for the kinds where that matters.
+  // The field that identifies a volume which two pods may share, for the kinds where that matters.
   std::string_view target;
   if (kind == "persistentVolumeClaim") target = "claimName";
   if (kind == "gcePersistentDisk") target = "pdName";

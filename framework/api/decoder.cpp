@@ -14,7 +14,7 @@ bool by_key(const plimsoll_label& a, const plimsoll_label& b) {
   return view(a.key) < view(b.key);
 }
 
-// Two or four digits at `at`; -1 if they are none.
+// The number of `count` digits at `at`; -1 if they are not digits.
 int digits(std::string_view text, size_t at, size_t count) {
   int number = 0;
   for (size_t i = at; i < at + count; ++i) {
@@ -207,8 +207,7 @@ bool Decoder::requirement(WireValue& value, RequirementOf where, plimsoll_requir
     out->op = operator_of(name);
     return true;
   });
-  // Requirements on metadata.name stay as they are: PreFilter reads more of them than Filter
-  // accepts.
+  // Requirements on metadata.name are not changed: PreFilter reads some that Filter rejects.
   if (where != RequirementOf::kNodeFields && !is_valid(*out, where)) out->op = PLIMSOLL_OP_INVALID;
   return read;
 }

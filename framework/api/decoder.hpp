@@ -1,6 +1,6 @@
 #pragma once
-// The parts that the decoders of pods and nodes share. Each function reads one value into
-// scratch structs and returns false after an error (see wire_value.hpp).
+// The shared parts of the decoders of pods and nodes. Each function reads one value into scratch
+// structs and returns false after an error (see wire_value.hpp).
 
 #include <string_view>
 #include <vector>
@@ -14,11 +14,11 @@
 
 namespace plimsoll {
 
-// How the texts of one place are kept: see symbols.hpp for the rule.
+// How the texts of a field are stored; symbols.hpp has the rule.
 enum class Keep {
   kPlain,   // in the object
-  kFind,    // as the name if it is one
-  kShared,  // once for all objects that have it
+  kFind,    // as the name, if the text is a name
+  kShared,  // once for all objects that have the text
 };
 
 class Decoder {
@@ -33,7 +33,7 @@ class Decoder {
   [[nodiscard]] bool flag(WireValue& value, uint32_t* out) const;
   [[nodiscard]] bool int32(WireValue& value, int32_t* out) const;
   [[nodiscard]] bool texts(WireValue& value, plimsoll_list* out, Keep how);
-  // A map of texts, sorted by key. Keys are shared; `skip` is left out.
+  // A map of texts, sorted by key. Keys are shared. The key `skip` is left out.
   [[nodiscard]] bool labels(WireValue& value, plimsoll_list* out, Keep values,
                             std::string_view skip = {});
   [[nodiscard]] bool meta(WireValue& value, plimsoll_meta* out, Keep label_values);
@@ -69,7 +69,7 @@ class Decoder {
   Arena& arena_;
 };
 
-// RFC 3339 to milliseconds since the epoch; false if it is none.
+// RFC 3339 to milliseconds since the epoch; false if the text is not a time.
 [[nodiscard]] bool parse_time(std::string_view text, int64_t* out_ms);
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-// The JSON side of WireValue.
+// The JSON part of WireValue.
 
 #include <simdjson.h>
 
@@ -22,7 +22,7 @@ bool malformed(WireContext& context, simdjson::error_code code) {
   return context.fail(std::string("malformed JSON: ") + simdjson::error_message(code));
 }
 
-// The value is of another type than `expected`, or broken.
+// Reports that the value is not of the type `expected`, or is malformed.
 bool wrong_type(WireContext& context, simdjson::error_code code, std::string_view expected) {
   if (code == simdjson::INCORRECT_TYPE) return context.fail("expected " + std::string(expected));
   return malformed(context, code);
@@ -58,7 +58,7 @@ bool WireValue::fail(std::string_view why) {
 
 bool WireValue::is_null() {
   if (proto_ != nullptr) return false;
-  if (root_) return false;  // the parser allows no look at the type of a root
+  if (root_) return false;  // the parser cannot tell the type of a root
   bool null = false;
   return real(value_).is_null().get(null) == simdjson::SUCCESS && null;
 }
@@ -170,8 +170,8 @@ bool WireValue::elements(const void* visit, Call call) {
 
 Error read_json_with(std::string_view json, const void* visit,
                      bool (*call)(const void*, WireValue&), Reading how) {
-  // The parser reads past the end of the text in blocks, so it works on a padded copy. Both are
-  // kept for the thread's next object.
+  // The parser reads blocks beyond the end of the text, so it gets a padded copy. Buffer and parser
+  // are kept for the thread's next object.
   thread_local std::vector<char> buffer;
   thread_local ondemand::parser parser;
   if (buffer.size() < json.size() + simdjson::SIMDJSON_PADDING) {

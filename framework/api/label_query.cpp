@@ -99,13 +99,13 @@ class Parser {
   }
 
  private:
-  // Where a name or a value may stand, "in" and "notin" are ordinary words.
+  // Where a name or a value is expected, "in" and "notin" are ordinary words.
   [[nodiscard]] Token peek() const {
     const Token token = items_[at_].token;
     return token == Token::kIn || token == Token::kNotIn ? Token::kWord : token;
   }
 
-  // The last item, the end, is never stepped over.
+  // Never moves beyond the last item, which is the end.
   Item take() {
     const Item item{peek(), items_[at_].text};
     if (at_ + 1 < items_.size()) ++at_;
@@ -189,7 +189,7 @@ class Parser {
     return {};
   }
 
-  // "(a,b)"; an empty place between commas is the empty value.
+  // "(a,b)". Nothing between two commas is the empty value.
   Result<void> value_set(std::set<std::string>* values) {
     if (peek() != Token::kOpen) return unexpected("'('");
     ++at_;

@@ -1,5 +1,5 @@
 #pragma once
-// Walking and comparing the lists of the ABI structs.
+// Iterates over and compares the lists of the ABI structs.
 
 #include <plimsoll/views.hpp>
 
@@ -13,13 +13,13 @@ template <typename T>
   return sdk::List<T>(list);
 }
 
-// The order of resources in a list: by position; those that have none last, by name.
+// The order of resources in a list: by position; resources without a position come last, by name.
 [[nodiscard]] inline bool comes_before(const plimsoll_resource& a, const plimsoll_resource& b) {
   if (a.index != b.index) return a.index < b.index;
   return a.index == PLIMSOLL_RESOURCE_OF_NO_NODE && sdk::view(a.name) < sdk::view(b.name);
 }
 
-// Same length, and `same(x, y)` for each pair.
+// Whether both have the same length and `same(x, y)` is true for each pair.
 template <typename T, typename Same>
 [[nodiscard]] bool same_list(const plimsoll_list& a, const plimsoll_list& b, Same same) {
   const sdk::List<T> left(a);

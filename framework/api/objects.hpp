@@ -1,8 +1,8 @@
 #pragma once
 // Handles on decoded Kubernetes objects. An object is one immutable block of memory (see arena.hpp)
-// that holds the C struct of <plimsoll/objects.h> and everything it points to; a handle shares the
-// block. Copying a handle is an atomic increment; the last one frees the block, on whatever thread
-// it is.
+// with the C struct of <plimsoll/objects.h> and everything it points to. Handles share the block.
+// Copying a handle costs an atomic increment. The thread that drops the last handle frees the
+// block.
 
 #include <plimsoll/objects.h>
 #include <plimsoll/views.hpp>
@@ -17,7 +17,7 @@ namespace plimsoll {
 using PodRef = std::shared_ptr<const plimsoll_pod>;
 using NodeRef = std::shared_ptr<const plimsoll_node>;
 
-// An object of a kind that only plugins understand: its text as the API server sent it.
+// An object of a kind that only plugins understand, with the text from the API server.
 struct RawObject {
   std::string resource;  // "<plural>.<version>.<group>", as in plimsoll_event_interest
   std::string ns;
@@ -28,7 +28,8 @@ struct RawObject {
 };
 using RawRef = std::shared_ptr<const RawObject>;
 
-// Text of an ABI string, an ABI string over a text, and equality that compares symbols first.
+// view: the text of an ABI string. str: an ABI string that points to a text. equal: compares
+// symbols first.
 using sdk::equal;
 using sdk::str;
 using sdk::view;

@@ -11,15 +11,16 @@
 namespace plimsoll {
 namespace {
 
-// Walks an object with the same code three times: without a block it only counts, with one it
-// copies and turns the pointers of the copy to the copies of what they point to, and in the end it
-// gives back the texts that are shared.
+// The same code visits an object in three ways. Without a block it only counts. With a block it
+// copies, and sets the pointers of the copy to the copied parts. At the end of the block's life it
+// releases the shared texts.
 class Packer {
  public:
   Packer() = default;
   Packer(std::byte* block, size_t struct_bytes, SymbolTable* symbols)
       : block_(block), symbols_(symbols), text_at_(struct_bytes) {}
-  // Of a block that is about to go: what lies outside of it, and is no name, is shared.
+  // Releases the shared texts of a block before it is freed: texts outside of the block that are
+  // not names.
   static void release_shared(const auto& object, std::byte* block, size_t bytes) {
     Packer packer;
     packer.begin_ = reinterpret_cast<const char*>(block);
@@ -196,7 +197,7 @@ class Packer {
 
   std::byte* block_ = nullptr;
   SymbolTable* symbols_ = nullptr;
-  const char* begin_ = nullptr;  // of the block that goes
+  const char* begin_ = nullptr;  // the block that is freed
   const char* end_ = nullptr;
   size_t struct_at_ = 0;
   size_t text_at_ = 0;
@@ -206,7 +207,7 @@ template <typename T>
 std::shared_ptr<const T> pack(const T& object, SymbolTable* symbols) {
   Packer count;
   count.root(object);
-  // Room for one byte more: an empty text at the end lies in the block, too.
+  // One byte more, so that an empty text at the end also lies in the block.
   const BlockEnd end = [](std::byte* block, size_t bytes) {
     Packer::release_shared(*reinterpret_cast<const T*>(block), block, bytes);
   };
@@ -239,7 +240,7 @@ std::shared_ptr<const plimsoll_label_selector> pack_label_selector(
 
 namespace {
 
-// A pod that differs from another in one name. All else is the other's, which is kept for it.
+// A pod that differs from another in one name. It holds the other pod and shares all else with it.
 struct Renamed {
   PodRef original;
   plimsoll_pod pod;
@@ -268,13 +269,13 @@ bool is_placed(const plimsoll_resource& resource) {
   return resource.index != PLIMSOLL_RESOURCE_OF_NO_NODE;
 }
 
-// They come last.
+// Checks the last resource only: resources without a position come last.
 bool all_placed(const plimsoll_list& resources) {
   const auto all = items<plimsoll_resource>(resources);
   return all.empty() || is_placed(all[all.size() - 1]);
 }
 
-// All lists of resources of a pod; `Pod`: plimsoll_pod, const or not. Stops when `visit` says so.
+// Visits all resource lists of a pod until `visit` stops it. `Pod` is plimsoll_pod, const or not.
 template <typename Pod, typename Visit>
 bool any_resources(Pod& pod, const Visit& visit) {
   for (auto* list : {&pod.overhead, &pod.pod_requests, &pod.pod_limits, &pod.requests, &pod.used}) {
@@ -291,7 +292,7 @@ bool any_resources(Pod& pod, const Visit& visit) {
   return false;
 }
 
-// A pod whose resources have other positions. All else is the other's, which is kept for it.
+// A pod whose resources have new positions. It holds the other pod and shares all else with it.
 struct Reindexed {
   PodRef original;
   plimsoll_pod pod;

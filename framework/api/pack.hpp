@@ -1,7 +1,7 @@
 #pragma once
-// From an object in scratch memory to one block: counts what the struct and everything below it
-// need, then copies. Names are not copied, they live in the symbol table; texts that are marked
-// kToShare are shared there, and given back with the block.
+// Packs an object from scratch memory into one block: counts the bytes of the struct and everything
+// that it points to, then copies. Names are not copied; they live in the symbol table. Texts that
+// are marked kToShare are shared there, and released with the block.
 
 #include "framework/api/objects.hpp"
 
@@ -9,7 +9,7 @@ namespace plimsoll {
 
 class SymbolTable;
 
-// The symbol of a text in scratch memory that many objects have.
+// Marks a text in scratch memory as one to share, because many objects have it.
 inline constexpr plimsoll_symbol kToShare = UINT32_MAX;
 
 // `symbols`: null if nothing is marked.

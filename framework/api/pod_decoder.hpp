@@ -1,5 +1,5 @@
 #pragma once
-// core/v1 Pod: one pass over the object fills the ABI struct and the exact resources beside it.
+// core/v1 Pod: one pass over the object fills the ABI struct and, separately, the exact resources.
 
 #include <string_view>
 #include <vector>
@@ -13,9 +13,9 @@ class PodDecoder {
  public:
   PodDecoder(SymbolTable& symbols, Arena& arena) : decode_(&symbols, arena) {}
 
-  // Everything but what is computed from the resources (finish).
+  // Reads everything except the fields that finish() computes.
   [[nodiscard]] bool pod(WireValue& value, plimsoll_pod* out);
-  // requests, used, nonzero_*, and the QoS class if the status has none.
+  // Computes requests, used, nonzero_*, and the QoS class if the status has none.
   void finish(plimsoll_pod* out);
 
   [[nodiscard]] PodResources& resources() { return resources_; }
@@ -23,7 +23,7 @@ class PodDecoder {
  private:
   struct ContainerStatus {
     std::string_view name;
-    ContainerResources resources;  // the three lists of the status, and has_status
+    ContainerResources resources;  // only the three lists of the status, and has_status
   };
 
   bool spec(WireValue& value, plimsoll_pod* out);

@@ -46,7 +46,7 @@ constexpr std::array kMetaFields{text(1, "name"),
                                  text_map(12, "annotations"),
                                  many(13, "ownerReferences", kOwner)};
 constexpr ProtoMessage kMeta{kMetaFields};
-// LabelSelectorRequirement and NodeSelectorRequirement alike.
+// LabelSelectorRequirement and NodeSelectorRequirement.
 constexpr std::array kRequirementFields{text(1, "key"), text(2, "operator"), texts(3, "values")};
 constexpr ProtoMessage kRequirement{kRequirementFields};
 constexpr std::array kSelectorFields{text_map(1, "matchLabels"),
@@ -63,7 +63,7 @@ constexpr std::array kContainerFields{text(1, "name"), text(2, "image"), many(6,
                                       one(8, "resources", kResources), text(24, "restartPolicy")};
 constexpr ProtoMessage kContainer{kContainerFields};
 
-// ---- pods: where they may go
+// ---- pods: placement rules
 
 constexpr std::array kNodeTermFields{many(1, "matchExpressions", kRequirement),
                                      many(2, "matchFields", kRequirement)};
@@ -97,7 +97,7 @@ constexpr std::array kSpreadFields{integer(1, "maxSkew"),        text(2, "topolo
                                    integer(5, "minDomains"),     text(6, "nodeAffinityPolicy"),
                                    text(7, "nodeTaintsPolicy"),  texts(8, "matchLabelKeys")};
 constexpr ProtoMessage kSpread{kSpreadFields};
-// PodSchedulingGate and PodResourceClaim alike.
+// PodSchedulingGate and PodResourceClaim.
 constexpr std::array kNamedFields{text(1, "name")};
 constexpr ProtoMessage kNamed{kNamedFields};
 
@@ -113,7 +113,7 @@ constexpr std::array kIscsiFields{text(2, "iqn"), integer(6, "readOnly")};
 constexpr ProtoMessage kIscsi{kIscsiFields};
 constexpr std::array kRbdFields{text(2, "image"), text(4, "pool"), integer(8, "readOnly")};
 constexpr ProtoMessage kRbd{kRbdFields};
-constexpr ProtoMessage kOpaque{};  // only that it is there
+constexpr ProtoMessage kOpaque{};  // only its presence is read
 constexpr std::array kVolumeSourceFields{one(1, "hostPath", kOpaque),
                                          one(2, "emptyDir", kOpaque),
                                          one(3, "gcePersistentDisk", kGce),

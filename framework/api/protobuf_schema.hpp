@@ -1,7 +1,6 @@
 #pragma once
-// What is read of Kubernetes' protobuf messages: field numbers and their JSON names, from
-// generated.proto of k8s.io/api/core/v1 and k8s.io/apimachinery. Fields that are not listed are
-// skipped.
+// The fields that are read from Kubernetes' protobuf messages: numbers and JSON names, from
+// generated.proto of k8s.io/api/core/v1 and k8s.io/apimachinery. Other fields are skipped.
 
 #include <cstdint>
 #include <span>
@@ -11,7 +10,7 @@ namespace plimsoll {
 
 enum class ProtoKind : uint8_t {
   kText,
-  kInteger,  // bool too
+  kInteger,  // also bool
   kMessage,
   kQuantity,  // a message that JSON writes as text
   kTime,      // a message that JSON writes as text
@@ -20,7 +19,7 @@ enum class ProtoShape : uint8_t {
   kOne,
   kMany,    // repeated: a list in JSON
   kMap,     // map<string, kind>
-  kInline,  // a message whose fields JSON puts beside its own (Go's json:",inline")
+  kInline,  // a message whose fields JSON puts into the parent (Go's json:",inline")
 };
 
 struct ProtoMessage;

@@ -1,6 +1,6 @@
-// The protobuf side of WireValue. A message is scanned once for the fields that are read; they are
-// then visited in the order of their first occurrence, a repeated one once with all of its
-// occurrences.
+// The protobuf part of WireValue. A message is scanned once for the fields of the schema. They are
+// then visited in the order of their first occurrence; a repeated field is visited once, with all
+// of its occurrences.
 
 #include <algorithm>
 #include <protozero/pbf_reader.hpp>
@@ -14,16 +14,16 @@
 namespace plimsoll {
 
 struct ProtoOccurrence {
-  const ProtoField* field;  // null: of a root or a list element, see message and kind
+  const ProtoField* field;  // null for a root or a list element: see message and kind
   ProtoKind kind;
   const ProtoMessage* message;
-  std::string_view bytes;  // of what has a length
+  std::string_view bytes;  // of a length-delimited field
   uint64_t number = 0;     // of a varint
 };
 
 namespace {
 
-// The years 0 and 9999, as RFC 3339 has them.
+// The range of RFC 3339: the years 0 to 9999.
 constexpr int64_t kFirstSecond = -62'167'219'200;
 constexpr int64_t kLastSecond = 253'402'300'799;
 
@@ -31,7 +31,7 @@ std::string_view view_of(protozero::data_view data) {
   return {data.data(), data.size()};
 }
 
-// The occurrence that the reader stands on. A wire type that does not fit the kind is an error.
+// The occurrence at the reader's position. A wire type that does not fit the kind is an error.
 ProtoOccurrence occurrence_at(protozero::pbf_reader& reader, const ProtoField& field) {
   ProtoOccurrence found{&field, field.kind, field.message, {}};
   if (field.kind == ProtoKind::kInteger) {
@@ -87,8 +87,8 @@ std::string_view quantity_text(std::string_view bytes) {
   return text;
 }
 
-// A part whose bytes are no message is wrong like one with a wrong value, if the rest is to be read
-// nevertheless; otherwise the whole is malformed.
+// Reads a part. If its bytes are not a message: in lenient reading only this part is wrong, like
+// one with a wrong value; otherwise the whole object is malformed.
 template <typename Read>
 bool read_part(WireContext& context, const WireContext::PathStep& at, const Read& read) {
   return context.part(at, [&] {
@@ -125,7 +125,7 @@ bool WireValue::proto_time(int64_t* out_ms) {
       reader.skip();
     }
   }
-  // Within what the text form can say, whatever the numbers are: readers add to times.
+  // Clamps to the range of the text form: readers add to times, which must not overflow.
   seconds = std::clamp(seconds, kFirstSecond, kLastSecond);
   nanoseconds = std::clamp<int64_t>(nanoseconds, 0, 999'999'999);
   *out_ms = seconds * 1000 + nanoseconds / 1'000'000;
@@ -134,7 +134,7 @@ bool WireValue::proto_time(int64_t* out_ms) {
 
 bool WireValue::proto_fields(const ProtoMessage& message, std::string_view bytes, const void* visit,
                              CallMember call) {
-  // Messages nest, and each level needs its occurrences until it is done: a stack of them.
+  // Messages nest, and each level needs its own occurrences until it is done, so this is a stack.
   std::vector<ProtoOccurrence> found;
   found.reserve(16);
   protozero::pbf_reader reader(bytes.data(), bytes.size());
@@ -146,7 +146,7 @@ bool WireValue::proto_fields(const ProtoMessage& message, std::string_view bytes
     }
     found.push_back(occurrence_at(reader, *field));
   }
-  // The occurrences of one field stand together; what Kubernetes writes is in order already.
+  // Groups the occurrences of a field. Messages that Kubernetes writes are already in order.
   const auto by_field = [](const auto& a, const auto& b) { return a.field < b.field; };
   if (!std::is_sorted(found.begin(), found.end(), by_field)) {
     std::stable_sort(found.begin(), found.end(), by_field);
@@ -162,7 +162,7 @@ bool WireValue::proto_fields(const ProtoMessage& message, std::string_view bytes
     }
     const bool several = field.shape != ProtoShape::kOne;
     child.proto_ =
-        &found[several ? first : end - 1];  // of a field that is set twice the last counts
+        &found[several ? first : end - 1];  // the last value of a field that is set twice counts
     child.count_ = several ? end - first : 1;
     const WireContext::PathStep at{WireContext::PathStep::kField, field.name, 0};
     if (!read_part(*context_, at, [&] { return call(visit, field.name, child); })) return false;

@@ -26,7 +26,7 @@ bool scale_up(int64_t value, int32_t exponent, int64_t* out) {
   return true;
 }
 
-// value / 10^exponent, away from zero where it does not divide.
+// value / 10^exponent, rounded away from zero.
 int64_t scale_down(int64_t value, int32_t exponent) {
   bool exact = true;
   const bool negative = value < 0;
@@ -37,7 +37,7 @@ int64_t scale_down(int64_t value, int32_t exponent) {
   return exact ? value : (negative ? value - 1 : value + 1);
 }
 
-// The suffix of 10^exponent (a multiple of 3); `zeros` is what no suffix can say.
+// The suffix of 10^exponent (a multiple of 3); `zeros` is the rest that no suffix expresses.
 std::string decimal_suffix(int32_t exponent, int32_t* zeros) {
   constexpr std::string_view kSuffixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
   constexpr int32_t kLargest = 18;
@@ -94,8 +94,9 @@ int64_t Quantity::scaled_value(int32_t scale) const {
     int64_t result = 0;
     return scale_up(value_, scale_ - scale, &result) ? result : saturated(value_ < 0);
   }
-  // Go cuts towards zero here and adds one for a remainder, for negative numbers too; and takes
-  // only the low bits of a negative number with a fraction (a pod's quantities are never negative).
+  // Like Go: truncates towards zero and adds one if there is a remainder, even for negative
+  // numbers. Of a negative number with a fraction Go takes only the low bits; a pod's quantities
+  // are never negative.
   bool exact = true;
   if (big_->sign() < 0 && big_->scale() > -scale && !big_->unscaled_int64()) {
     const BigDecimal low(big_->unscaled_low_bits(), big_->scale());
@@ -184,7 +185,7 @@ std::string Quantity::canonical_decimal(Format format) const {
 std::string Quantity::canonical() const {
   if (is_zero()) return "0";
   if (format_ != Format::kBinarySI) return canonical_decimal(format_);
-  // A binary suffix never hides a fraction, and small numbers need none.
+  // A fraction must not be lost to a binary suffix, and small numbers need no suffix.
   const Quantity limit(1024, Format::kDecimalSI);
   const Quantity negative_limit(-1024, Format::kDecimalSI);
   bool exact = true;

@@ -1,10 +1,10 @@
 #pragma once
 // Kubernetes quantities, resource.Quantity: "100m", "1.5Gi", "12e6", exactly as Go computes them.
 //
-// A quantity is an exact decimal number with a format in which it is printed. Nothing finer than a
-// nano is kept: a smaller part rounds away from zero. Nearly all are an int64 and a power of ten;
-// the others fall back to a decimal of any size. Exponents are bounded (kMaxExponent), so that no
-// input costs more than microseconds.
+// A quantity is an exact decimal number with a print format. Fractions below a nano are rounded
+// away from zero. Nearly every quantity is stored as an int64 and a power of ten; the others use a
+// decimal of any size. Exponents are bounded (kMaxExponent), so that no input costs more than
+// microseconds.
 //
 // Values without shared state; any thread; nothing blocks.
 
@@ -20,12 +20,12 @@ namespace plimsoll {
 
 class Quantity {
  public:
-  // kNone: of what was never spelled, as Go's Quantity{}: a zero, until something is added to it.
+  // kNone: never parsed, like Go's Quantity{}: zero, until another quantity is added.
   enum class Format : uint8_t { kNone, kDecimalSI, kBinarySI, kDecimalExponent };
 
-  // Larger exponents are taken as this one: such a number is beyond every int64 either way.
+  // Larger exponents are replaced by this one: the number exceeds int64 either way.
   static constexpr int32_t kMaxExponent = 1000;
-  // A longer text is refused.
+  // The longest text that parse() accepts.
   static constexpr size_t kMaxLength = 512;
 
   Quantity() = default;
@@ -40,11 +40,10 @@ class Quantity {
 
   // resource.ParseQuantity. Fails with Kubernetes' own texts.
   [[nodiscard]] static Result<Quantity> parse(std::string_view text);
-  // Quantity.UnmarshalJSON: the JSON text of a string or a number; null is zero, and has
-  // no format.
+  // Quantity.UnmarshalJSON: the JSON text of a string or a number. null is zero without a format.
   [[nodiscard]] static Result<Quantity> parse_json(std::string_view json);
 
-  // In base units or thousandths of them, rounded up as Value and MilliValue do; saturates.
+  // In units or in thousandths, rounded up as Value and MilliValue do; saturates.
   [[nodiscard]] int64_t value() const { return scaled_value(0); }
   [[nodiscard]] int64_t milli_value() const { return scaled_value(-3); }
 
@@ -53,16 +52,16 @@ class Quantity {
   [[nodiscard]] Format format() const { return format_; }
   [[nodiscard]] int cmp(const Quantity& other) const;
 
-  // The receiver's format stays, unless it is zero: then the other's is taken.
+  // These keep the receiver's format, unless the receiver is zero: then they take the other's.
   void add(const Quantity& other);
   void sub(const Quantity& other);
   void negate();
 
-  // Quantity.AsInt64: true if the number is held as an int64 and is whole.
+  // Quantity.AsInt64: true if the number is stored as an int64 and is whole.
   [[nodiscard]] bool as_int64(int64_t* out) const;
   [[nodiscard]] double approximate_double() const;  // AsApproximateFloat64
 
-  // String(): the text it was parsed from where Go keeps it, otherwise the canonical form.
+  // String(): the parsed text where Go keeps it, otherwise the canonical form.
   [[nodiscard]] std::string text() const { return spelling_.empty() ? canonical() : spelling_; }
   [[nodiscard]] std::string canonical() const;
   [[nodiscard]] std::string json() const { return '"' + text() + '"'; }

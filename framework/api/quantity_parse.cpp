@@ -88,7 +88,7 @@ std::optional<Suffix> interpret(std::string_view text) {
                 Format::kDecimalExponent};
 }
 
-// The number as an int64 times 10^scale, where Go's fast path takes it.
+// The number as an int64 times 10^scale, in the cases of Go's fast path.
 struct Small {
   int64_t value;
   int32_t scale;
@@ -160,8 +160,8 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   if (suffix->binary) {
     for (int32_t i = 0; i < suffix->exponent; i += 10) amount.multiply(1024);
   }
-  // A tiny non-zero amount becomes the smallest one there is: who asks for something gets
-  // something.
+  // A tiny non-zero amount becomes the smallest amount: a request that is not zero never becomes
+  // zero.
   if (!amount.is_zero()) amount.round_up(-kNano);
   if (suffix->binary) {
     const BigDecimal most(std::numeric_limits<int64_t>::max(), 0);

@@ -17,8 +17,8 @@ const Quantity* find_in(const ResourceList& list, std::string_view name) {
   return nullptr;
 }
 
-// Amounts by name while they are added up. Few are looked for one by one; of more there is an
-// ordered index, whose cost nobody can drive up by the names that he chooses.
+// Amounts by name while they are added up. A few are searched linearly. For more there is an
+// ordered index: unlike a hash table, chosen names cannot make it slow.
 class Sums {
  public:
   Sums() = default;
@@ -71,7 +71,7 @@ class Sums {
   }
 
   ResourceList list_;
-  std::map<std::string_view, size_t> by_name_;  // of all, once there are more than kFew
+  std::map<std::string_view, size_t> by_name_;  // all amounts, once there are more than kFew
 };
 
 // PodLevelResources: the resources that spec.resources may name.
@@ -84,8 +84,8 @@ bool has_pod_level(const ResourceList& list) {
                      [](const Amount& amount) { return is_pod_level(view(amount.name)); });
 }
 
-// While a resize is under way, a pod counts for the larger of what it asks, what it was promised
-// and what it has; a resize that cannot be done does not count.
+// During a resize, a pod counts as the largest of its requested, allocated and actuated amounts. A
+// resize that is infeasible does not count.
 Sums effective(bool infeasible, const ResourceList& spec, const ResourceList& actuated,
                const ResourceList& allocated) {
   Sums result(actuated);
@@ -94,9 +94,9 @@ Sums effective(bool infeasible, const ResourceList& spec, const ResourceList& ac
   return result;
 }
 
-// The sum over a pod's life: containers and sidecars run together; each init container runs beside
-// the sidecars before it. `each(container, visit)` calls visit(const Amount&) for what a container
-// counts for.
+// The peak over a pod's life. Containers and sidecars run together; each init container runs
+// together with the sidecars before it. `each(container, visit)` calls visit(const Amount&) for
+// each amount of a container.
 template <typename Each>
 Sums aggregate(const PodResources& pod, Each&& each) {
   Sums total;
@@ -118,7 +118,7 @@ Sums aggregate(const PodResources& pod, Each&& each) {
       peak.raise(step);
     });
   }
-  // Sidecars alone only ever grow, so what they came to in the end is their peak.
+  // The sum of the sidecars only grows, so its final value is its peak.
   total.raise_all(sidecars.list());
   total.raise_all(peak.list());
   return total;
@@ -140,7 +140,7 @@ bool any_resource(std::string_view) {
   return true;
 }
 
-// pod_requests, of the resources that are `wanted`.
+// pod_requests, limited to the resources that are `wanted`.
 template <typename Wanted>
 ResourceList requests_of(const PodResources& pod, const ResourceOptions& options, Wanted&& wanted) {
   Sums total = aggregate(pod, [&](const ContainerResources& container, const auto& visit) {
@@ -214,7 +214,7 @@ ResourceList pod_limits(const PodResources& pod, const ResourceOptions& options)
     }
   }
   if (!options.exclude_overhead) {
-    for (const Amount& amount : pod.overhead) {  // only what is limited at all
+    for (const Amount& amount : pod.overhead) {  // only for resources that have a limit
       Quantity* mine = total.find(view(amount.name));
       if (mine != nullptr && !mine->is_zero()) mine->add(amount.quantity);
     }
@@ -264,7 +264,8 @@ NonZero nonzero_requests(const PodResources& pod) {
   options.use_status = true;
   const auto wanted = [](std::string_view name) { return name == "cpu" || name == "memory"; };
   ResourceList requests = requests_of(pod, options, wanted);
-  // Pod-level resources speak for all containers: then only what nobody names gets the default.
+  // Pod-level resources cover all containers. Then only a resource that is named nowhere gets the
+  // default.
   const bool pod_level = has_pod_level(pod.pod_requests);
   ResourceList defaults;
   if (!pod_level || find_amount(requests, "cpu") == nullptr) {

@@ -1,7 +1,7 @@
 #pragma once
-// What a pod asks for, resource by resource: PodRequests and PodLimits of component-helpers, the
-// QoS class, and what NodeInfo counts for a pod on its node. All with exact quantities; decode_pod
-// stores the results in the pod as base units.
+// The resources of a pod: PodRequests and PodLimits of component-helpers, the QoS class, and what
+// NodeInfo counts for a pod on its node. All with exact quantities; decode_pod stores the results
+// in the pod in base units.
 //
 // Pure functions; any thread.
 
@@ -22,13 +22,12 @@ struct Amount {
   Quantity quantity;
 };
 
-// A v1.ResourceList: mostly few entries, each name once, in no order.
+// A v1.ResourceList: usually few entries, each name once, in any order.
 using ResourceList = std::vector<Amount>;
 
 [[nodiscard]] const Quantity* find_amount(const ResourceList& list, std::string_view name);
 
-// The resources of one container: what its spec says, and what its status says of a resize in
-// place.
+// The resources of one container, from its spec and, for an in-place resize, from its status.
 struct ContainerResources {
   uint32_t kind = PLIMSOLL_CONTAINER_APP;
   std::string_view name;  // while decoding only: it joins spec and status
@@ -40,9 +39,9 @@ struct ContainerResources {
   ResourceList allocated;
 };
 
-// Everything about a pod that its resource sums and its QoS class rest on.
+// Everything about a pod that its resource sums and its QoS class depend on.
 struct PodResources {
-  std::vector<ContainerResources> init_containers;  // sidecars among them, in spec order
+  std::vector<ContainerResources> init_containers;  // including sidecars, in spec order
   std::vector<ContainerResources> containers;
   ResourceList overhead;
   bool has_pod_level = false;  // spec.resources is set
@@ -55,12 +54,12 @@ struct PodResources {
   bool resize_infeasible = false;  // condition PodResizePending, reason Infeasible
 };
 
-// The same reading of a pod's JSON as decode_pod. Names are interned texts.
+// Reads a pod's JSON as decode_pod does. Names are interned texts.
 [[nodiscard]] Result<PodResources> decode_pod_resources(std::string_view json,
                                                         SymbolTable& symbols);
 
 struct ResourceOptions {
-  bool use_status = false;                    // UseStatusResources, pod-level too
+  bool use_status = false;                    // UseStatusResources, also at pod level
   bool skip_pod_level = false;                // SkipPodLevelResources
   bool exclude_overhead = false;              // ExcludeOverhead
   const ResourceList* non_missing = nullptr;  // NonMissingContainerRequests
@@ -72,7 +71,7 @@ struct ResourceOptions {
 // ComputePodQOS: PLIMSOLL_QOS_...
 [[nodiscard]] uint8_t compute_qos(const PodResources& pod);
 
-// What scores count for a pod: 100m CPU and 200 MiB for each container that names none.
+// The amounts of a pod for scores: a container without a request counts as 100m CPU and 200 MiB.
 struct NonZero {
   int64_t cpu = 0;
   int64_t memory = 0;
@@ -82,9 +81,9 @@ struct NonZero {
 // Base units: thousandths for cpu, whole units for everything else.
 [[nodiscard]] int64_t base_units(std::string_view resource, const Quantity& quantity);
 
-// Whether nodes account for a resource of this name: cpu, memory, ephemeral-storage, pods, and what
-// IsScalarResourceName accepts (extended resources, hugepages-*, attachable-volumes-*, and
-// kubernetes.io/ names).
+// Whether nodes account for a resource of this name: cpu, memory, ephemeral-storage, pods, and the
+// names that IsScalarResourceName accepts (extended resources, hugepages-*, attachable-volumes-*
+// and kubernetes.io/ names).
 [[nodiscard]] bool is_node_resource(std::string_view name);
 [[nodiscard]] bool is_extended_resource(std::string_view name);
 

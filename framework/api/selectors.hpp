@@ -1,9 +1,9 @@
 #pragma once
-// Selectors: of labels (metav1.LabelSelector and kubectl's -l syntax), of nodes, and tolerations of
-// taints. Pure functions on the ABI structs; any thread.
+// Label selectors (metav1.LabelSelector and kubectl's -l syntax), node selectors, and tolerations
+// of taints. Pure functions on the ABI structs; any thread.
 //
-// Decoding already turned every requirement that Kubernetes would refuse (labels.NewRequirement)
-// into PLIMSOLL_OP_INVALID, so matching never validates: an invalid requirement matches nothing.
+// The decoder has set PLIMSOLL_OP_INVALID in every requirement that Kubernetes would reject
+// (labels.NewRequirement). So matching does not validate; an invalid requirement matches nothing.
 
 #include <plimsoll/objects.h>
 
@@ -24,14 +24,14 @@ namespace plimsoll {
 
 [[nodiscard]] bool matches(const plimsoll_requirement& requirement, const plimsoll_list& labels);
 
-// A label's value or a bound as Gt and Lt read it (strconv.ParseInt); nothing: it is no number, and
-// nothing is greater or less.
+// A label's value or a bound, as Gt and Lt read it (strconv.ParseInt). Nothing if the text is not a
+// number; then neither Gt nor Lt matches.
 [[nodiscard]] std::optional<int64_t> selector_number(std::string_view text);
 
 // A null selector matches nothing, an empty one everything.
 [[nodiscard]] bool matches(const plimsoll_label_selector& selector, const plimsoll_list& labels);
 
-// LabelSelectorAsSelector's errors: bad keys, values, operators.
+// The errors of LabelSelectorAsSelector: bad keys, values and operators.
 [[nodiscard]] Result<void> validate(const plimsoll_label_selector& selector);
 
 // As labels.Selector prints it: "app=web,tier in (a,b),!old".
@@ -63,11 +63,11 @@ class LabelQuery {
 // One term, ANDed: labels and metadata.name. An empty term matches nothing.
 [[nodiscard]] bool matches(const plimsoll_node_selector_term& term, const plimsoll_node& node);
 
-// Terms, ORed; a term with an error matches nothing and does not spoil the others, as the scheduler
-// reads them (LazyErrorNodeSelector). No terms match nothing.
+// Terms, ORed. A term with an error matches nothing and does not affect the others
+// (LazyErrorNodeSelector). An empty list matches nothing.
 [[nodiscard]] bool matches_any(const plimsoll_list& terms, const plimsoll_node& node);
 
-// Whether a term is one that NewNodeSelector refuses. Empty terms are fine.
+// Whether NewNodeSelector rejects the term. It accepts an empty term.
 [[nodiscard]] bool has_error(const plimsoll_node_selector_term& term);
 
 // spec.nodeSelector: the node has all these labels.
@@ -84,7 +84,7 @@ class LabelQuery {
 
 // ---- host ports
 
-// Same protocol and port, and the same address or one that stands for all.
+// Same protocol and port, and the same address; 0.0.0.0 equals every address.
 [[nodiscard]] bool conflicts(const plimsoll_host_port& a, const plimsoll_host_port& b);
 
 // ---- validation, for the decoder

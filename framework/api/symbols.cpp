@@ -16,7 +16,7 @@
 namespace plimsoll {
 namespace {
 
-// Names are kept in blocks that never move, so that views of them stay valid.
+// Stores names in blocks that never move, so that views of them stay valid.
 class TextStore {
  public:
   std::string_view keep(std::string_view text) {
@@ -43,8 +43,8 @@ class TextStore {
 
 constexpr std::array<std::string_view, 4> kFirst = {"cpu", "memory", "ephemeral-storage", "pods"};
 
-// Tenants choose these texts, so where one of them lands must not be for them to work out: the
-// factors are drawn anew by each process.
+// Tenants choose these texts. So that they cannot predict the buckets and cause collisions, each
+// process draws its own random factors.
 class SecretHash {
  public:
   SecretHash() {
@@ -75,10 +75,10 @@ class SecretHash {
 }  // namespace
 
 struct SymbolTable::Impl {
-  // A shared text: the bytes follow it, which is how release() finds it.
+  // A shared text. Its bytes follow this head, so release() can find the head from the text.
   struct Shared {
     Impl* owner;
-    std::atomic<uint32_t> holders;  // 0: whoever made it so is about to remove it
+    std::atomic<uint32_t> holders;  // 0: the thread that set it to 0 is about to remove the text
     uint32_t length;
 
     [[nodiscard]] char* bytes() { return reinterpret_cast<char*>(this + 1); }
@@ -106,17 +106,17 @@ struct SymbolTable::Impl {
   mutable std::shared_mutex mutex;
   TextStore texts;
   std::unordered_map<std::string_view, plimsoll_symbol> ids;
-  std::vector<std::string_view> by_id{std::string_view()};  // 0 is "none"
+  std::vector<std::string_view> by_id{std::string_view()};  // id 0 means none
   std::unordered_map<std::string_view, uint32_t> resource_ids;
   std::vector<std::string_view> resources;
   std::atomic<uint32_t> resource_count{0};
   uint32_t most_of_pods;
   std::unordered_set<Shared*, SharedHash, SharedEqual> shared;
-  bool orphan = false;  // the table is gone; the last shared text takes this with it
+  bool orphan = false;  // the table is destroyed; the last shared text frees this object
 
   explicit Impl(uint32_t of_pods) : most_of_pods(of_pods) {}
 
-  // The caller holds the mutex exclusively, as in the next two.
+  // The caller holds the mutex exclusively.
   plimsoll_symbol add(std::string_view text) {
     if (auto at = ids.find(text); at != ids.end()) return at->second;
     const std::string_view kept = texts.keep(text);
@@ -137,7 +137,7 @@ struct SymbolTable::Impl {
     shared.erase(text);
     text->~Shared();
     ::operator delete(text);
-    // The places go back, too, once most of them are empty.
+    // Shrinks the table once most of its places are empty.
     constexpr size_t kFewPlaces = 4096;
     if (shared.bucket_count() > kFewPlaces && shared.size() < shared.bucket_count() / 8) {
       shared.rehash(2 * shared.size());
@@ -207,8 +207,8 @@ plimsoll_str SymbolTable::share(std::string_view text) {
 
 void SymbolTable::release(const plimsoll_str& shared) noexcept {
   Impl::Shared* const text = Impl::Shared::of(shared.data);
-  // Not the last one: nothing can happen to it. The last one goes under the lock, where nobody else
-  // can find it meanwhile.
+  // If this is not the last holder, decrementing is enough. The last holder releases under the
+  // lock, so that no other thread can find the text meanwhile.
   uint32_t holders = text->holders.load(std::memory_order_relaxed);
   while (holders > 1) {
     if (text->holders.compare_exchange_weak(holders, holders - 1, std::memory_order_release,

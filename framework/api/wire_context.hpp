@@ -1,6 +1,5 @@
 #pragma once
-// Where a reader is in an object, and the first thing that was wrong. For the readers of both
-// encodings.
+// A reader's position in an object, and the first error. Both encodings use it.
 
 #include <string>
 #include <string_view>
@@ -15,16 +14,16 @@ struct WireContext {
     size_t index;
   };
   std::vector<PathStep> path;
-  std::string error;     // the first
+  std::string error;     // the first error
   bool lenient = false;  // Reading::kWhatCanBeRead
 
   // "spec.containers[1].resources.requests[cpu]"
   [[nodiscard]] std::string where() const;
-  // Keeps the first error, with its place in front. Returns false.
+  // Keeps the first error, prefixed with its position. Returns false.
   bool fail(std::string_view why);
 
-  // Reads a part of what is being read: `read()` -> bool. What is wrong with it is an error of the
-  // whole, unless the rest is to be read nevertheless.
+  // Reads a part of the value: `read()` -> bool. An error in the part is an error of the whole,
+  // unless the reading is lenient.
   template <typename Read>
   bool part(PathStep step, const Read& read) {
     const size_t depth = path.size();

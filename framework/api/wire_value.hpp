@@ -1,13 +1,13 @@
 #pragma once
-// Reading an object as an API server sends it, as JSON or in Kubernetes' protobuf encoding, once,
-// front to back, with errors that name the field. Hides the parsers, so that the decoders do not
-// compile them; in protobuf, fields have the names that they have in JSON (protobuf_schema.hpp).
+// Reads an object from an API server, as JSON or in Kubernetes' protobuf encoding, in one pass from
+// front to back. Errors name the field. This header hides the parsers, so that the decoders do not
+// compile them. In protobuf, fields have their JSON names (protobuf_schema.hpp).
 //
-// A value is read at most once, inside the callback that got it; a callback that does not want it
-// just returns true. As in Kubernetes, null is the same as a field that is not there: readers leave
-// their output alone. Every function returns false after an error; pass that on. Texts of JSON
-// point into buffers of this thread's reader: valid until the next read_json on this thread; those
-// of protobuf into the object itself.
+// A value is read at most once, inside the callback that got it. A callback that does not want the
+// value returns true. As in Kubernetes, null equals a missing field: the functions then leave their
+// output unchanged. Every function returns false after an error; return that too. Texts of JSON
+// point into buffers of this thread's reader and are valid until the next read_json on this thread.
+// Texts of protobuf point into the object itself.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,14 +20,14 @@
 
 namespace plimsoll {
 
-struct WireContext;      // where the reader is, and the first error
-struct ProtoOccurrence;  // a field as it was found in a protobuf message
+struct WireContext;      // the reader's position, and the first error
+struct ProtoOccurrence;  // one occurrence of a field in a protobuf message
 struct ProtoMessage;
 
-// What happens when something in an object is wrong.
+// What an error in an object does.
 enum class Reading {
-  kStrict,         // that is all that is said of it
-  kWhatCanBeRead,  // it is left out, like a field that is not there; all else is read
+  kStrict,         // the reading fails
+  kWhatCanBeRead,  // the wrong part is skipped like a missing field; all else is read
 };
 
 class WireValue {
@@ -36,7 +36,7 @@ class WireValue {
   [[nodiscard]] bool boolean(bool* out);
   [[nodiscard]] bool integer(int64_t* out, int64_t min = std::numeric_limits<int64_t>::min(),
                              int64_t max = std::numeric_limits<int64_t>::max());
-  // The text of a string, or the digits of a number as they are written.
+  // The text of a string, or the digits of a number as written.
   [[nodiscard]] bool text_or_number(std::string_view* out);
   // A metav1.Time, in milliseconds since the epoch.
   [[nodiscard]] bool time(int64_t* out_ms);
@@ -91,15 +91,15 @@ class WireValue {
   WireValue() = default;
   WireContext* context_ = nullptr;
   bool root_ = false;
-  // One of the two: the JSON parser's own value, on the stack of whoever calls the visitor; or a
-  // field of a protobuf message, of `count_` occurrences.
+  // Either value_ is set: the JSON parser's own value, on the stack of the visitor's caller. Or
+  // proto_ is set: a field of a protobuf message with `count_` occurrences.
   void* value_ = nullptr;
   const ProtoOccurrence* proto_ = nullptr;
   size_t count_ = 0;
 };
 
-// Parses one object and hands its root to `visit`(WireValue&) -> bool. The error, if any, has an
-// empty message otherwise.
+// Parses one object and passes its root to `visit`(WireValue&) -> bool. The result has an empty
+// message if there is no error.
 [[nodiscard]] Error read_json_with(std::string_view json, const void* visit,
                                    bool (*call)(const void*, WireValue&), Reading how);
 [[nodiscard]] Error read_protobuf_with(std::string_view bytes, const ProtoMessage& message,

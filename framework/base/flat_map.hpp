@@ -1,7 +1,7 @@
 #pragma once
-// Hash tables by text for what is asked for many times a pod: entries lie in the table itself, so
-// that looking one up mostly costs one or two misses of the cache, where a table of nodes costs
-// three and more. In return entries move when others come or go: keep no pointer to one.
+// Hash tables by text, for look-ups that happen many times per pod. Entries are stored in the table
+// itself, so a look-up usually costs one or two cache misses; a node-based table costs three or
+// more. But entries move when others are added or removed: do not keep a pointer to one.
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <functional>

@@ -1,13 +1,14 @@
 #pragma once
-// Reading single fields of JSON that somebody else wrote: what is missing or of another type is as
-// if it were empty. Pure; any thread.
+// Reads single fields of JSON from others. A field that is missing or of another type counts as
+// empty. Pure; any thread.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace plimsoll {
 
-// The text of a field; empty if `object` is no object, has no such field, or it is no string.
+// The text of a field; empty if `object` is not an object, or if the field is missing or not a
+// string.
 [[nodiscard]] std::string text_at(const nlohmann::json& object, const char* key);
 
 }  // namespace plimsoll

@@ -22,7 +22,7 @@ spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> instance = [] {
     auto made = std::make_shared<spdlog::logger>("plimsoll",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_level(spdlog::level::trace);  // the level is held in g_level
+    made->set_level(spdlog::level::trace);  // g_level decides which records are written
     return made;
   }();
   return *instance;

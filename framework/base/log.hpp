@@ -1,5 +1,5 @@
 #pragma once
-// Structured logging behind a small face, so that no header includes spdlog.
+// Structured logging with a small interface, so that no header includes spdlog.
 //
 //   log_info("binding failed", {{"pod", "ns/a"}, {"node", node}});
 //
@@ -16,7 +16,7 @@ namespace plimsoll {
 enum class LogLevel : int { kTrace, kDebug, kInfo, kWarn, kError, kOff };
 enum class LogFormat { kText, kJson };
 
-// One key and its value; numbers and booleans are written as such in JSON.
+// A key and its value. JSON output has numbers and booleans as such.
 class LogField {
  public:
   LogField(std::string_view key, std::string_view value) : key(key), text(value), quoted(true) {}
@@ -34,7 +34,7 @@ class LogField {
   bool quoted;
 };
 
-// Sends the log to standard error from here on. Call once, before threads are started.
+// Starts to log to standard error. Call this once, before threads are started.
 void log_to_stderr(LogLevel level, LogFormat format);
 
 // Changes the level at run time; any thread.

@@ -1,6 +1,7 @@
 #pragma once
-// Errors as values. Every fallible function returns Result<T>; exceptions are thrown only by
-// libraries and are caught at four places: main, thread entry, I/O handler, plugin trampoline.
+// Errors as values. Every function that may fail returns Result<T>. Only libraries throw
+// exceptions; they are caught at four places: main, thread entry, I/O handler and plugin
+// trampoline.
 
 #include <string>
 #include <string_view>
@@ -9,25 +10,25 @@
 
 namespace plimsoll {
 
-// What kind of failure it is: decides whether and how it is tried again.
+// The kind of a failure. It decides whether and how to retry.
 enum class ErrorCode {
-  kInvalid,       // the input is wrong: trying again cannot help
-  kNotFound,      // a file, object, kind or symbol is not there
-  kConflict,      // the object changed under us (HTTP 409)
+  kInvalid,       // the input is wrong: a retry cannot help
+  kNotFound,      // a file, object, kind or symbol does not exist
+  kConflict,      // the object changed meanwhile (HTTP 409)
   kGone,          // the resource version is too old (HTTP 410)
   kUnauthorized,  // credentials are missing, expired or refused (HTTP 401, 403)
   kThrottled,     // the server asks to wait (HTTP 429)
-  kUnavailable,   // not reachable, timed out, or a server error: try again later
-  kCancelled,     // given up because of a stop
-  kInternal,      // a broken invariant of our own
+  kUnavailable,   // not reachable, timed out, or a server error: retry later
+  kCancelled,     // cancelled because of a stop
+  kInternal,      // an invariant of the program is broken
 };
 
-// An error says what is wrong, where, and what to do about it.
+// The message says what is wrong, where, and what to do about it.
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;
 
-  // The same error with where it happened in front: "reading a.yaml: no such file".
+  // The same error with `context` in front: "reading a.yaml: no such file".
   [[nodiscard]] Error within(std::string_view context) const {
     return Error{code, std::string(context) + ": " + message};
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Hash maps by text that are asked with a std::string_view and make no string for it.
+// Hash maps by text. A look-up takes a std::string_view and does not create a string.
 
 #include <functional>
 #include <string>

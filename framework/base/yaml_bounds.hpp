@@ -1,9 +1,9 @@
 #pragma once
-// What YAML text may make of itself: a few lines of aliases to aliases stand for gigabytes, and
-// some text is taken by the parser without complaint but not to any good end. Whoever reads YAML
-// tells here what the parser comes upon, in its order, and stops at the first objection.
+// Limits for YAML texts. A few lines of aliases to aliases can expand to gigabytes, and the parser
+// accepts some texts that it cannot handle well. A reader of YAML reports here what the parser
+// finds, in the same order, and stops at the first error.
 //
-// Knows nothing of a parser. A value, for one reading of one text.
+// This class does not depend on a parser. Use one object for each reading of a text.
 
 #include <cstddef>
 #include <map>
@@ -15,13 +15,13 @@ class YamlBounds {
  public:
   using Anchor = std::size_t;  // 0: none
   static constexpr int kMaxDepth = 256;
-  static constexpr std::size_t kMaxAliasedValues = 100'000;  // that all aliases stand for
+  static constexpr std::size_t kMaxAliasedValues = 100'000;  // after expansion of all aliases
 
   // Each returns what is wrong, or null.
-  [[nodiscard]] const char* document(int position);  // one begins at this place in the text
+  [[nodiscard]] const char* document(int position);  // a document begins at this offset
   [[nodiscard]] const char* open(Anchor anchor);     // a list or a map
   void close();
-  void scalar(Anchor anchor);  // anything but these two and aliases
+  void scalar(Anchor anchor);  // anything except a list, a map or an alias
   [[nodiscard]] const char* alias(Anchor anchor);
 
  private:

@@ -32,7 +32,7 @@ bool same_images(const plimsoll_list& a, const plimsoll_list& b) {
   });
 }
 
-// What the sums of the pod's node take from it.
+// Whether both add the same amounts to the sums of their node.
 bool same_amounts(const plimsoll_pod& a, const plimsoll_pod& b) {
   return a.priority == b.priority && a.nonzero_cpu == b.nonzero_cpu &&
          a.nonzero_memory == b.nonzero_memory && same_resources(a.used, b.used);
@@ -49,7 +49,7 @@ ConditionTexts conditions_of(const plimsoll_list& list) {
   return texts;
 }
 
-// Type by type; their order says nothing.
+// Compares the conditions by type; their order does not matter.
 bool same_conditions(const plimsoll_list& a, const plimsoll_list& b) {
   if (same_list<plimsoll_condition>(a, b, [](const auto& x, const auto& y) {
         return equal(x.type, y.type) && equal(x.status, y.status);
@@ -143,7 +143,7 @@ void NodeInfo::set_node(NodeRef node) {
   std::fill(allocatable_.begin(), allocatable_.end(), 0);
   if (node_) {
     for (const auto& resource : items<plimsoll_resource>(node_->allocatable)) {
-      if (resource.index == PLIMSOLL_RESOURCE_OF_NO_NODE) break;  // so are the rest
+      if (resource.index == PLIMSOLL_RESOURCE_OF_NO_NODE) break;  // sorted: these come last
       make_room(resource.index);
       allocatable_[resource.index] = resource.value;
     }
@@ -151,8 +151,8 @@ void NodeInfo::set_node(NodeRef node) {
   mirror();
 }
 
-// A sum stays at the limit when it would go beyond. What it was cannot be had back from there by
-// taking away, so it is then added up anew.
+// A sum saturates. Subtracting from a saturated sum would give a wrong value, so it is then
+// computed again from all pods.
 void NodeInfo::count(int64_t& sum, int64_t amount, bool added) {
   const bool overflow =
       added ? __builtin_add_overflow(sum, amount, &sum) : __builtin_sub_overflow(sum, amount, &sum);
@@ -163,7 +163,7 @@ void NodeInfo::count(int64_t& sum, int64_t amount, bool added) {
 
 void NodeInfo::account(const plimsoll_pod& pod, bool added) {
   for (const auto& resource : items<plimsoll_resource>(pod.used)) {
-    if (resource.index == PLIMSOLL_RESOURCE_OF_NO_NODE) break;  // nobody can ask a node for these
+    if (resource.index == PLIMSOLL_RESOURCE_OF_NO_NODE) break;  // no node has these
     make_room(resource.index);
     count(requested_[resource.index], resource.value, added);
   }
@@ -178,7 +178,8 @@ void NodeInfo::account_anew() {
   for (const PodRef& pod : pods_) account(*pod, true);
 }
 
-// Ports of sidecars count, those of other init containers are free again (NodePorts, HostPorts).
+// Ports of sidecars count. Ports of other init containers do not: they are free again (NodePorts,
+// HostPorts).
 void NodeInfo::occupy_ports(const plimsoll_pod& pod) {
   for (const plimsoll_list& containers : {pod.init_containers, pod.containers}) {
     for (const auto& container : items<plimsoll_container>(containers)) {
@@ -214,7 +215,7 @@ bool NodeInfo::remove_pod(std::string_view uid) {
   return true;
 }
 
-// From the end: most pods leave, or are put anew, soon after they came.
+// Searches from the end: most pods are removed or replaced soon after they were added.
 void NodeInfo::remove_pod(const plimsoll_pod& here) {
   const auto found = std::find(pod_pointers_.rbegin(), pod_pointers_.rend(), &here);
   remove_at(static_cast<size_t>(pod_pointers_.rend() - found) - 1);
@@ -222,7 +223,7 @@ void NodeInfo::remove_pod(const plimsoll_pod& here) {
 
 void NodeInfo::remove_at(size_t index) {
   const PodRef pod = std::move(pods_[index]);
-  // The order of pods on a node means nothing, so the last one takes the free place.
+  // The order of pods on a node does not matter, so the last pod moves to the free place.
   pods_[index] = std::move(pods_.back());
   pods_.pop_back();
   pod_pointers_[index] = pod_pointers_.back();
@@ -232,13 +233,13 @@ void NodeInfo::remove_at(size_t index) {
   } else {
     account(*pod, false);
   }
-  // Looked for anew only when the last of that priority leaves.
+  // The lowest priority is computed again only when the last pod that has it is removed.
   if (pod->priority == lowest_priority_ && --at_lowest_ == 0) {
     lowest_priority_ = INT32_MAX;
     for (const PodRef& rest : pods_) note_priority(rest->priority);
   }
-  // The entries of ports_ point into their pods: the whole list is made anew when a pod with ports
-  // leaves.
+  // The entries of ports_ point into their pods, so the list is rebuilt when a pod with ports is
+  // removed.
   if ((pod_aspects(*pod) & PLIMSOLL_ASPECT_PORTS) != 0) {
     ports_.clear();
     for (const PodRef& rest : pods_) {
@@ -369,7 +370,7 @@ PodChange ClusterState::upsert_pod(PodRef pod) {
   if (was_assumed) --assumed_;
   const bool moved = entry.slot != target.slot();
   uint32_t aspects = pod_aspects(*entry.pod) | pod_aspects(*pod);
-  // Mostly it takes what it took before, above all when the watch shows what was assumed.
+  // Usually the amounts are the same as before, above all when the watch confirms an assumed pod.
   if (!moved && same_amounts(*entry.pod, *pod)) aspects &= ~uint32_t{PLIMSOLL_ASPECT_REQUESTED};
   const uint32_t old_slot = std::exchange(entry.slot, target.slot());
   slots_[old_slot]->remove_pod(*entry.pod);

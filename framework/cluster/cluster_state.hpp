@@ -1,15 +1,14 @@
 #pragma once
-// The cluster as the scheduler sees it: nodes, the pods assigned to them, and pods assumed on a
-// node before the API server has confirmed it. Owned by the scheduler loop; nothing here is
-// thread-safe.
+// The scheduler's state of the cluster: nodes, the pods assigned to them, and assumed pods, which
+// the API server has not confirmed yet. Owned by the scheduler loop; nothing here is thread-safe.
 //
-// Every change of a node bumps its generation and is written to the change log as (slot, aspects),
-// in one place (ClusterState::changed), so whatever is derived from a node can be brought up to
-// date by replaying the log.
+// Every change of a node increments its generation and is written to the change log as (slot,
+// aspects). This happens in one place, ClusterState::changed. Data that is derived from nodes can
+// be updated by replaying the log.
 //
 // Pods are keyed by UID (Kubernetes: pkg/scheduler/backend/cache). An assumed pod stays until the
-// informer delivers it or its deletion, or until it is forgotten; it has no expiry. A node that
-// vanishes while pods remain keeps its slot, without a Node, until the last pod is gone.
+// informer delivers it or its deletion, or until it is forgotten; it does not expire. A node that
+// is deleted while it still has pods keeps its slot, without a Node, until the last pod is gone.
 
 #include <cstdint>
 #include <deque>
@@ -24,7 +23,7 @@
 
 namespace plimsoll {
 
-// A node and what is on it; `abi` is what plugins see and always mirrors the rest.
+// A node and its pods. abi() is the plugins' view; it always mirrors the other members.
 class NodeInfo {
  public:
   explicit NodeInfo(std::string name, uint32_t slot);
@@ -36,13 +35,13 @@ class NodeInfo {
   [[nodiscard]] const NodeRef& node() const { return node_; }  // null: the Node object is gone
   [[nodiscard]] const std::vector<PodRef>& pods() const { return pods_; }
   [[nodiscard]] const plimsoll_node_info* abi() const { return &abi_; }
-  // Of its pods; INT32_MAX: there are none.
+  // The lowest priority of its pods; INT32_MAX if it has none.
   [[nodiscard]] int32_t lowest_priority() const { return lowest_priority_; }
 
   void set_node(NodeRef node);
   void add_pod(PodRef pod);
-  bool remove_pod(std::string_view uid);      // false: it was not here
-  void remove_pod(const plimsoll_pod& here);  // one of pods(), the very object
+  bool remove_pod(std::string_view uid);      // false: the pod is not on this node
+  void remove_pod(const plimsoll_pod& here);  // `here` must be the very object in pods()
   void set_generation(uint64_t generation) { abi_.generation = generation; }
 
  private:
@@ -56,14 +55,14 @@ class NodeInfo {
   void mirror();
 
   int32_t lowest_priority_ = INT32_MAX;
-  size_t at_lowest_ = 0;  // how many pods have it
+  size_t at_lowest_ = 0;  // how many pods have lowest_priority_
   std::string name_;
   NodeRef node_;
   std::vector<PodRef> pods_;
   std::vector<const plimsoll_pod*> pod_pointers_;
-  std::vector<int64_t> allocatable_;  // by resource index; the two vectors have the same length
-  std::vector<int64_t> requested_;
-  bool overflowed_ = false;  // a sum reached the limit of int64
+  std::vector<int64_t> allocatable_;  // by resource index
+  std::vector<int64_t> requested_;    // by resource index; as long as allocatable_
+  bool overflowed_ = false;           // a sum reached the limit of int64
   std::vector<plimsoll_host_port> ports_;
   plimsoll_node_info abi_{};
 };
@@ -74,7 +73,7 @@ struct NodeChange {
   uint32_t aspects;  // PLIMSOLL_ASPECT_*; 0: the slot was given to another node or freed
 };
 
-// What happened to a pod that the informer told of.
+// What an update from the informer changed about a pod.
 enum class PodChange { kAdded, kConfirmed, kUpdated, kMoved };
 
 class ClusterState {
@@ -84,12 +83,13 @@ class ClusterState {
   ClusterState& operator=(const ClusterState&) = delete;
 
   // ---- nodes
-  // Aspects that differ between the two (all of them when there was no node before); 0 if nothing
-  // that is read changed.
+  // Returns the aspects that changed: all of them for a new node, 0 if no field changed that is
+  // read.
   uint32_t upsert_node(NodeRef node);
-  bool remove_node(std::string_view name);  // false: unknown
+  bool remove_node(std::string_view name);  // false: there is no such node
 
-  // Null: unknown or gone. `likely`: its slot, if it has not changed; saves looking for the name.
+  // Null if there is no such node. `likely`: the slot that the node probably has; if it does, no
+  // look-up by name is needed.
   static constexpr uint32_t kAnySlot = UINT32_MAX;
   [[nodiscard]] const NodeInfo* node(std::string_view name, uint32_t likely = kAnySlot) const;
   [[nodiscard]] const NodeInfo* node_at(uint32_t slot) const;  // null: free, or its Node is gone
@@ -97,36 +97,36 @@ class ClusterState {
   // All nodes that have a Node object, in slot order. Valid until the next change of the set of
   // nodes.
   [[nodiscard]] const std::vector<const plimsoll_node_info*>& rows() const;
-  // The slot of each row.
   [[nodiscard]] const std::vector<uint32_t>& row_slots() const;
-  // The same nodes as arrays by slot. Valid until the next change of anything.
+  // The nodes as arrays indexed by slot. Valid until the next change of anything.
   [[nodiscard]] const plimsoll_columns& columns() const { return columns_.abi(); }
 
   // ---- pods with a node (spec.nodeName set, not finished)
-  // Adds or updates. A pod assumed on this node is confirmed, one assumed elsewhere moves.
+  // Adds or updates the pod. If it is assumed on this node, it is confirmed. If it is assumed on
+  // another node, it moves to this one.
   PodChange upsert_pod(PodRef pod);
   bool remove_pod(std::string_view uid);
-  // Assumes `pod` (whose node_name is set; `likely`: see node()). False: the UID is already here,
-  // nothing was changed.
+  // Assumes `pod`, whose node_name is set (`likely`: see node()). False: the UID is already known,
+  // and nothing changed.
   bool assume(PodRef pod, uint32_t likely = kAnySlot);
-  // Takes back an assumption; false if the pod is not assumed (unknown, or confirmed meanwhile).
+  // Removes an assumed pod. False if the pod is not assumed (unknown, or confirmed meanwhile).
   bool forget(std::string_view uid);
   [[nodiscard]] bool is_assumed(std::string_view uid) const;
-  [[nodiscard]] PodRef pod(std::string_view uid) const;  // null: not here
+  [[nodiscard]] PodRef pod(std::string_view uid) const;  // null: unknown
 
   [[nodiscard]] size_t node_count() const { return live_nodes_; }
   [[nodiscard]] size_t pod_count() const { return pods_.size(); }
   [[nodiscard]] size_t assumed_count() const { return assumed_; }
 
   // ---- the change log
-  // Sequence number of the next entry. Entries below `log_begin()` were dropped: derive from
-  // scratch.
+  // The sequence number of the next entry. Entries before log_begin() were dropped; a reader that
+  // needs them must rebuild its data from the nodes.
   [[nodiscard]] uint64_t log_end() const { return log_begin_ + log_.size(); }
   [[nodiscard]] uint64_t log_begin() const { return log_begin_; }
   [[nodiscard]] const NodeChange& log_at(uint64_t sequence) const {
     return log_[static_cast<size_t>(sequence - log_begin_)];
   }
-  // Notes that something about the node changed which is not in this class (a plugin's own state).
+  // Logs a change about the node that is not in this class: of a plugin's own state.
   void touch(uint32_t slot, uint32_t aspects);
 
   // Calls `visit(const PodRef&, bool assumed)` for every pod with a node.
@@ -145,7 +145,7 @@ class ClusterState {
     bool assumed;
   };
   [[nodiscard]] bool has_name(uint32_t slot, std::string_view name) const;
-  NodeInfo& slot_for(std::string_view name, uint32_t likely = kAnySlot);  // made if new
+  NodeInfo& slot_for(std::string_view name, uint32_t likely = kAnySlot);  // creates a new node
   void release_if_empty(uint32_t slot);
   void changed(NodeInfo& info, uint32_t aspects);
 
@@ -164,13 +164,13 @@ class ClusterState {
   uint64_t log_begin_ = 0;
 };
 
-// Aspects in which two versions of a node differ, as far as anything reads them.
+// The aspects in which two versions of a node differ. Fields that nothing reads do not count.
 [[nodiscard]] uint32_t node_aspects_changed(const plimsoll_node& before,
                                             const plimsoll_node& after);
 
 [[nodiscard]] bool same_taints(const plimsoll_list& a, const plimsoll_list& b);
 
-// What a pod's presence on a node touches.
+// The aspects of a node that change when the pod is added or removed.
 [[nodiscard]] uint32_t pod_aspects(const plimsoll_pod& pod);
 
 }  // namespace plimsoll

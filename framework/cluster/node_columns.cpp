@@ -14,7 +14,7 @@ constexpr int32_t kNoPods = std::numeric_limits<int32_t>::max();
 constexpr uint32_t kAmounts =
     PLIMSOLL_ASPECT_ALLOCATABLE | PLIMSOLL_ASPECT_REQUESTED | PLIMSOLL_ASPECT_PODS;
 
-// Equal exactly if the lists are, and their order.
+// Two keys are equal if and only if the lists have equal taints in the same order.
 std::string key_of(const plimsoll_list& taints) {
   std::string key;
   for (const auto& taint : items<plimsoll_taint>(taints)) {
@@ -148,7 +148,8 @@ void NodeColumns::release_taint_set(uint32_t id) {
   set = {};
   taint_lists_[id] = {};
   free_taint_ids_.push_back(id);
-  // The usual cluster has its taints for a while only: then nobody has to look at them at all.
+  // Most clusters have taints only for a while. When none is left, the tables shrink, so that
+  // plugins need not check taints at all.
   if (!taint_ids_.empty()) return;
   taint_sets_.resize(1);
   taint_lists_.resize(1);
@@ -171,8 +172,8 @@ void NodeColumns::set_label(LabelColumn& column, uint32_t slot, const plimsoll_s
 
 void NodeColumns::set_labels(uint32_t slot, const NodeRef& node) {
   const std::lock_guard lock(labels_mutex_);
-  // Room for keys that are asked for from now on; and values that no node has any more must not
-  // add up. What is dropped is built again when it is asked for.
+  // Makes room for new keys, and drops values that no node has any more. A dropped column is built
+  // again when it is next used.
   if (labels_.size() == kMostLabels) labels_.clear();
   std::erase_if(labels_, [this](const auto& each) {
     constexpr size_t kFewValues = 64;

@@ -1,15 +1,14 @@
 #pragma once
-// What filters and scores read of all nodes, as dense arrays by node slot: `plimsoll_columns` of
-// the plugin ABI. A loop over one of them goes through memory in order, where a walk over the nodes
-// touches several cache lines of each.
+// The properties of all nodes that filters and scores read, as dense arrays by node slot:
+// `plimsoll_columns` of the plugin ABI. A loop over an array reads memory in order; a loop over the
+// nodes would touch several cache lines of each.
 //
-// Equal lists of taints share an id, and so do equal values of a label: a plugin asks once about
-// each taint set and each value that occurs, instead of once about each node.
+// Equal lists of taints share an id, and so do equal values of a label. A plugin can thus evaluate
+// each taint set and each label value once, instead of each node.
 //
-// ClusterState keeps it: update() is called in the one place where changes of nodes are noted, so
-// a column is never older than the node. Scheduler loop, except for what plugins read through the
-// ABI while nothing changes (label_column builds a column when it is first asked for, under a
-// lock).
+// ClusterState owns it and calls update() in the one place where it logs changes of nodes, so a
+// column is never older than its node. Scheduler loop only, except for reads of plugins through the
+// ABI, during which nothing changes. label_column builds a column on first use, under a lock.
 
 #include <plimsoll/plugin_abi.h>
 
@@ -29,20 +28,20 @@ class NodeInfo;
 
 class NodeColumns {
  public:
-  // Resources with an index below it have arrays. Whoever names more (a resource for each node, in
-  // bad cases) must not make every node pay for it.
+  // Resources with an index below this have arrays. The limit bounds the memory if a cluster names
+  // many resources, such as one for each node.
   static constexpr size_t kMostResources = 32;
-  // Keys of labels that have a column at a time.
+  // The most label keys that have a column at the same time.
   static constexpr size_t kMostLabels = 64;
 
   using Slots = std::vector<std::unique_ptr<NodeInfo>>;
 
-  // `slots`: the nodes, null where a slot is free; outlives this.
+  // `slots`: the nodes, null for a free slot. It outlives this object.
   explicit NodeColumns(const Slots& slots);
   NodeColumns(const NodeColumns&) = delete;
   NodeColumns& operator=(const NodeColumns&) = delete;
 
-  // The node changed in these aspects (PLIMSOLL_ASPECT_*; 0: in all). One without a Node object
+  // The node changed in these aspects (PLIMSOLL_ASPECT_*; 0: in all). A node without a Node object
   // counts as a free slot.
   void update(const NodeInfo& info, uint32_t aspects);
 
@@ -55,7 +54,7 @@ class NodeColumns {
     const NodeColumns* owner = nullptr;
   };
   struct TaintSet {
-    NodeRef owner;  // the node whose list it is, perhaps as it was before; null: not in use
+    NodeRef owner;  // the node that the list belongs to, perhaps an old version; null: unused id
     std::string key;
     size_t nodes = 0;
   };
@@ -65,7 +64,7 @@ class NodeColumns {
   };
 
   void grow(size_t slots, size_t resources);
-  void show();  // what the ABI struct points to
+  void show();  // updates the pointers of the ABI struct
   void set_amounts(const NodeInfo& info);
   void set_taints(uint32_t slot, const NodeRef& node);
   void set_labels(uint32_t slot, const NodeRef& node);

@@ -1,6 +1,6 @@
 #pragma once
-// A handle that is looked up when it is first used: labels that never come up do not appear in
-// /metrics, and those that do cost one load afterwards. Any thread.
+// A handle that is looked up on first use. Label values that are never used do not appear in
+// /metrics; for the others, each later use costs one load. Any thread.
 
 #include <atomic>
 #include <utility>
@@ -12,7 +12,7 @@ namespace plimsoll::metrics {
 template <typename Handle>
 class Cached {
  public:
-  // `look_up` returns the handle, always the same one; it may run more than once.
+  // `look_up` must always return the same handle; it may run more than once.
   template <typename LookUp>
   [[nodiscard]] Handle get(LookUp&& look_up) {
     Handle handle;

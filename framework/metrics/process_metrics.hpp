@@ -1,12 +1,12 @@
 #pragma once
-// process_*: what the kernel says about this process, under the names that all Prometheus clients
+// process_*: the kernel's figures about this process, under the names that all Prometheus clients
 // use.
 
 #include "framework/metrics/registry.hpp"
 
 namespace plimsoll::metrics {
 
-// Registers them; they are brought up to date before each text() until the token is gone.
+// Registers the metrics. They are updated before each text() until the token is destroyed.
 [[nodiscard]] Registry::Collector add_process_metrics(Registry& registry);
 
 }  // namespace plimsoll::metrics

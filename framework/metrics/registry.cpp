@@ -34,7 +34,7 @@ struct Library<Histogram> {
   using Cell = prometheus::Histogram;
 };
 
-// What a Family points to.
+// The state behind a Family.
 template <typename Cell>
 struct FamilyState {
   prometheus::Family<Cell>* family;
@@ -51,7 +51,7 @@ Cell& add_cell(const FamilyState<Cell>& state, const prometheus::Labels& labels)
   return state.family->Add(labels);
 }
 
-// The library writes HELP as it is; the format wants these two escaped.
+// The library does not escape HELP texts, but the format requires these two escapes.
 std::string escaped_help(const std::string& help) {
   std::string out;
   for (const char c : help) {
@@ -170,7 +170,7 @@ struct Registry::Impl {
   };
 
   prometheus::Registry library;
-  mutable std::mutex mutex;  // guards the four below
+  mutable std::mutex mutex;  // guards known, counters, gauges and histograms
   std::map<std::string, Known> known;
   std::deque<FamilyState<prometheus::Counter>> counters;  // never move
   std::deque<FamilyState<prometheus::Gauge>> gauges;
@@ -185,7 +185,7 @@ struct Registry::Impl {
                    States& states) {
     auto& family = builder.Name(spec.name).Help(escaped_help(spec.help)).Register(library);
     states.push_back({&family, spec.labels, buckets});
-    // A metric without labels is there from the start, at 0.
+    // A metric without labels exists from the start, with value 0.
     if (spec.labels.empty()) add_cell(states.back(), {});
     return &states.back();
   }

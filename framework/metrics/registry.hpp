@@ -1,12 +1,12 @@
 #pragma once
-// Figures for operators: counters, gauges and histograms, and their text in the Prometheus format.
+// Metrics for operators: counters, gauges and histograms, and their text in the Prometheus format.
 //
 //   auto bound = registry.counters({"pods_bound_total", "Pods bound.", {"profile"}});
 //   const Counter mine = bound.with({"default-scheduler"});  // looked up once
 //   mine.add();                                              // on the hot path
 //
-// All of it may be used from any thread. A handle is as big as a pointer and does nothing if it was
-// made without a registry, so that code with and without metrics reads alike.
+// Any thread may use everything. A handle is as large as a pointer. A handle that was made without
+// a registry does nothing, so code need not check whether there are metrics.
 
 #include <cstdint>
 #include <functional>
@@ -23,8 +23,8 @@ namespace plimsoll::metrics {
 
 enum class Type : uint8_t { kCounter, kGauge, kHistogram };
 
-// What a metric is. Two metrics of one name are one metric; its labels, type and buckets must then
-// agree.
+// The definition of a metric. Two specs with the same name define the same metric; their labels,
+// type and buckets must then agree.
 struct Spec {
   std::string name;
   std::string help;
@@ -38,12 +38,12 @@ struct Description {
   std::string help;
 };
 
-// ---- handles; valid as long as the registry
+// ---- handles: valid as long as the registry
 
 class Counter {
  public:
   void add(double by = 1) const;
-  // For totals that are counted elsewhere: never falls.
+  // For totals that are counted elsewhere. Never decreases the value.
   void raise_to(double total) const;
   [[nodiscard]] double value() const;
   explicit operator bool() const { return cell_ != nullptr; }
@@ -84,12 +84,12 @@ class Histogram {
   void* cell_ = nullptr;
 };
 
-// All values of one metric's labels.
+// A metric with all of its label values.
 template <typename Handle>
 class Family {
  public:
   Family() = default;
-  // The handle of these label values, in the order of the names; takes a lock and a look-up.
+  // The handle for these label values, in the order of the names. Takes a lock and a look-up.
   [[nodiscard]] Handle with(std::span<const std::string_view> values) const;
   [[nodiscard]] Handle with(std::initializer_list<std::string_view> values) const {
     return with(std::span(values.begin(), values.size()));
@@ -111,15 +111,15 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // For the scheduler's own metrics: a wrong or clashing spec is a mistake in the program and ends
-  // it with an exception.
+  // For the scheduler's own metrics. A wrong or clashing spec is a bug, so these throw an
+  // exception, which ends the program.
   Family<Counter> counters(const Spec& spec);
   Family<Gauge> gauges(const Spec& spec);
   Family<Histogram> histograms(const Spec& spec, const std::vector<double>& buckets);
 
-  // For metrics of others (plugins). kInvalid: a name or label that Prometheus does not take, or
-  // buckets that do not rise. kConflict: the name is taken by another spec. Counter or Gauge or
-  // Histogram as `type` says; the other two stay empty.
+  // For metrics of plugins. kInvalid: Prometheus does not accept a name or label, or the buckets
+  // are not ascending. kConflict: another spec has the name. Only the family of `type` is set; the
+  // other two stay empty.
   struct AnyFamily {
     Family<Counter> counters;
     Family<Gauge> gauges;
@@ -127,8 +127,8 @@ class Registry {
   };
   Result<AnyFamily> add(Type type, const Spec& spec, const std::vector<double>& buckets);
 
-  // A function that brings gauges up to date, called before each text(). It is not called any more
-  // when the token is gone, which waits for a call under way.
+  // The token of a function that updates gauges and is called before each text(). Destroying the
+  // token waits for a running call; after that the function is not called any more.
   class Collector {
    public:
     Collector() = default;

@@ -10,14 +10,15 @@
 
 namespace plimsoll::metrics {
 
-// Of one client to one server. Not thread-safe: each client has its own, used on its I/O thread.
+// The metrics of one client of one server. Not thread-safe: each client has its own and uses it on
+// its I/O thread.
 class RestClientMetrics {
  public:
   // `server`: the URL; its host and port are the label.
   RestClientMetrics(Registry& registry, std::string_view server);
 
-  // A request has ended. `status` 0: without an answer ("<error>"). A watch lasts as long as it is
-  // good for, so it is counted but not timed.
+  // Records a finished request. `status` 0: there was no answer ("<error>"). A watch is counted but
+  // not timed, since it stays open on purpose.
   void observe(std::string_view method, int status, bool watch, double seconds);
 
  private:

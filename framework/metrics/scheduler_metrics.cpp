@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, kPoints> kPointNames{"PreEnqueue",
 
 constexpr std::array<std::string_view, 3> kResults{"scheduled", "unschedulable", "error"};
 
-// A plugin may answer with any number; one that means nothing is an Error to the framework.
+// A plugin may return any number. The framework treats an unknown code as Error.
 size_t code_index(int32_t code) {
   return code >= 0 && code < static_cast<int32_t>(kCodes) ? static_cast<size_t>(code) : 1;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// kube-scheduler's metrics, under its names, labels and buckets (pkg/scheduler/metrics/metrics.go),
-// as far as what they measure exists here; docs/operations.md lists them.
+// kube-scheduler's metrics with its names, labels and buckets (pkg/scheduler/metrics/metrics.go),
+// as far as they apply here; docs/operations.md lists them.
 
 #include <array>
 #include <chrono>
@@ -98,7 +98,7 @@ struct SchedulerMetrics {
   Gauge class_tables;
   Gauge class_table_bytes;
 
-  // A pod was bound: its number of attempts, and the time since it was first tried.
+  // Records a bound pod: its number of attempts, and the time since its first attempt.
   void observe_scheduled(uint32_t attempts, double seconds_since_first_attempt, bool after_flush);
   void observe_permit_wait(int32_t code, double seconds);
 
@@ -106,7 +106,7 @@ struct SchedulerMetrics {
   std::array<Cached<Histogram>, 15> sli_by_attempts_;  // 1 .. 14, "15+"
 };
 
-// The share of one profile, with its handles looked up. Any thread.
+// The metrics of one profile, with cached handles. Any thread.
 class ProfileMetrics {
  public:
   ProfileMetrics(SchedulerMetrics& metrics, std::string profile, std::vector<std::string> plugins);
@@ -115,11 +115,12 @@ class ProfileMetrics {
   // `code`: a PLIMSOLL_* status code.
   void extension_point(Point point, int32_t code, double seconds);
   void plugin_execution(uint16_t plugin, Point point, int32_t code, double seconds);
-  // How often a plugin was asked: PreFilter and PreScore once a pod, Filter and Score once a node.
+  // How often a plugin was called: PreFilter and PreScore count once per pod, Filter and Score once
+  // per node.
   void plugin_evaluation(uint16_t plugin, Point point, size_t times);
   void unschedulable_pods(uint16_t plugin, int change);
-  // Loop only. One cycle in ten, as kube-scheduler's pluginMetricsSamplePercent: are the plugins of
-  // this one timed?
+  // Loop only. Whether the plugins of this cycle are timed: one cycle in ten, like kube-scheduler's
+  // pluginMetricsSamplePercent.
   [[nodiscard]] bool sample();
 
   [[nodiscard]] SchedulerMetrics& all() const { return all_; }
@@ -142,7 +143,7 @@ class ProfileMetrics {
   uint64_t random_ = 0x9e3779b97f4a7c15;
 };
 
-// ---- time. A moment costs a look at the clock; nothing if nothing is measured.
+// ---- timers. They read the clock only if there are metrics.
 
 using Clock = std::chrono::steady_clock;
 
@@ -150,7 +151,7 @@ using Clock = std::chrono::steady_clock;
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Times one plugin's call if this cycle is one of those whose plugins are timed.
+// Times one call of a plugin, if this cycle is sampled.
 class PluginTimer {
  public:
   PluginTimer(ProfileMetrics* metrics, bool sampled, uint16_t plugin, Point point)

@@ -54,8 +54,8 @@ ClusterEvent wildcard(std::string label) {
   return event;
 }
 
-// PodSchedulingPropertiesChange: a request became smaller (in-place resize); or what the pod takes,
-// which could not be read, can be. Both lists are sorted alike.
+// PodSchedulingPropertiesChange: a request became smaller (in-place resize), or a pod that could
+// not be read now can be. Both lists have the same order.
 bool scaled_down(const plimsoll_pod& before, const plimsoll_pod& after) {
   if (before.unreadable.len != 0 && after.unreadable.len == 0) return true;
   const auto now = items<plimsoll_resource>(after.used);
@@ -106,7 +106,7 @@ std::vector<ClusterEvent> node_updated(const NodeRef& before, const NodeRef& aft
   };
   const uint32_t aspects = node_aspects_changed(*before, *after);
   const auto has = [aspects](uint32_t aspect) { return (aspects & aspect) != 0; };
-  // A node that is cordoned helps nobody; one that no longer is counts as if it had lost a taint.
+  // Cordoning helps no pod. Uncordoning counts as the removal of a taint.
   changed(before->unschedulable != 0 && after->unschedulable == 0,
           PLIMSOLL_ACTION_UPDATE_NODE_TAINT);
   changed(has(PLIMSOLL_ASPECT_ALLOCATABLE), PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE);
@@ -168,7 +168,7 @@ std::vector<std::string> action_names(uint32_t actions) {
   for (const ActionName& known : kActionNames) {
     const bool any_update = known.action == PLIMSOLL_ACTION_UPDATE;
     if ((actions & known.action) != known.action) continue;
-    if (any_update) {  // the last one: it stands for all the others
+    if (any_update) {  // the last name replaces the names of all updates
       std::erase_if(names, [](const std::string& name) { return name.starts_with("Update"); });
     }
     names.emplace_back(known.name);
@@ -177,8 +177,8 @@ std::vector<std::string> action_names(uint32_t actions) {
 }
 
 bool matches(const plimsoll_event_interest& interest, const ClusterEvent& event) {
-  // An update that is none of the named ones (a pod's condition was written, say) carries all their
-  // bits and is for those who want every update.
+  // An update of no named kind, such as a pod's condition, has the bits of all kinds. Only plugins
+  // that registered every update get it.
   const uint32_t common = interest.actions & event.actions;
   if (common == 0) return false;
   if (event.actions == PLIMSOLL_ACTION_UPDATE && common != event.actions) return false;

@@ -1,5 +1,5 @@
 #pragma once
-// Cluster events as the queue sees them: what happened, to which kind, and which pods it may help.
+// Cluster events for the queue: what happened to which kind, and which pods it may help.
 // Kubernetes: staging/src/k8s.io/kube-scheduler/framework/types.go (ActionType, EventResource) and
 // pkg/scheduler/framework/events.go (NodeSchedulingPropertiesChange,
 // PodSchedulingPropertiesChange).
@@ -22,7 +22,7 @@ inline constexpr std::string_view kResourceUnschedulablePod = "UnschedulablePod"
 inline constexpr std::string_view kResourceAny = "*";
 
 struct ClusterEvent {
-  std::string resource;  // one of the above, or "<plural>.<version>.<group>"
+  std::string resource;  // one of kResource..., or "<plural>.<version>.<group>"
   uint32_t actions = 0;  // PLIMSOLL_ACTION_*
   std::string
       label;  // as in the metric queue_incoming_pods_total: "NodeAdd", "AssignedPodDelete", ...
@@ -32,40 +32,39 @@ struct ClusterEvent {
   NodeRef new_node;
   RawRef old_object;
   RawRef new_object;
-  bool wildcard = false;  // wakes every pod, whatever its rejectors registered
-  // Only pods of at most this priority can be helped: what a nominated pod leaves, others of higher
-  // priority could have had before.
+  bool wildcard = false;  // requeues every pod, whatever its rejecting plugins registered
+  // The event helps only pods of at most this priority: pods of higher priority could always have
+  // used what a nominated pod releases.
   int32_t max_priority = INT32_MAX;
 };
 
-// The wildcard event of the periodic flush: pods that stayed unschedulable for too long are tried
-// once more.
+// The wildcard event of the periodic flush, which retries pods that were unschedulable for too
+// long.
 [[nodiscard]] ClusterEvent unschedulable_timeout_event();
 [[nodiscard]] ClusterEvent force_activate_event();
 
 [[nodiscard]] ClusterEvent node_added(NodeRef node);
 [[nodiscard]] ClusterEvent node_deleted(NodeRef node);
-// One event for each kind of property that changed, in NodeSchedulingPropertiesChange's order; none
-// if nothing that matters to scheduling did. A node that is cordoned says nothing; the taint event
-// comes twice if a node is uncordoned and changes its taints at once.
+// One event for each kind of property that changed, in the order of NodeSchedulingPropertiesChange;
+// none if no change matters to scheduling. Cordoning a node gives no event. If a node is uncordoned
+// and changes its taints at the same time, the taint event appears twice.
 [[nodiscard]] std::vector<ClusterEvent> node_updated(const NodeRef& before, const NodeRef& after);
 
 [[nodiscard]] ClusterEvent assigned_pod_added(PodRef pod);
 [[nodiscard]] ClusterEvent assigned_pod_deleted(PodRef pod);
-// One event for each kind of property that changed, in PodSchedulingPropertiesChange's order; a
-// plain update if none of them did. `resource` is kResourceAssignedPod or
-// kResourceUnschedulablePod.
+// One event for each kind of property that changed, in the order of PodSchedulingPropertiesChange;
+// a plain update if none changed. `resource` is kResourceAssignedPod or kResourceUnschedulablePod.
 [[nodiscard]] std::vector<ClusterEvent> pod_updated(std::string_view resource, const PodRef& before,
                                                     const PodRef& after);
 
-// A kind that only plugins understand.
+// An event of a kind that only plugins understand.
 [[nodiscard]] ClusterEvent object_event(RawRef before, RawRef after);
 
 // The names of the actions in a set: "Add", "UpdateNodeLabel"; "*" for all of them, "Update" for
 // every kind of update.
 [[nodiscard]] std::vector<std::string> action_names(uint32_t actions);
 
-// Does an interest that a plugin registered cover this event?
+// Whether an interest that a plugin registered covers this event.
 [[nodiscard]] bool matches(const plimsoll_event_interest& interest, const ClusterEvent& event);
 
 }  // namespace plimsoll

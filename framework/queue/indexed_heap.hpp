@@ -1,6 +1,6 @@
 #pragma once
-// A binary heap of pointers whose elements know their place, so that any of them can be removed in
-// O(log n).
+// A binary heap of pointers. Each element stores its index in the heap, so that any element can be
+// removed in O(log n).
 
 #include <cstddef>
 #include <utility>

@@ -1,5 +1,5 @@
 #pragma once
-// Told of what happens in the queue, for metrics. Loop only; must not call the queue.
+// Observes the queue, for metrics. Loop only; must not call the queue.
 
 #include <cstdint>
 #include <string_view>
@@ -13,11 +13,11 @@ enum class QueuePlace;
 class QueueObserver {
  public:
   virtual ~QueueObserver() = default;
-  // A pod was put there; `event` as in the metric queue_incoming_pods_total.
+  // A pod entered `place`. `event` is the label of the metric queue_incoming_pods_total.
   virtual void entered(QueuePlace place, std::string_view event) = 0;
-  // `plugin` of the pod's profile holds it back (+1), or does not any more (-1).
+  // `plugin` of the pod's profile keeps it unschedulable (+1), or no longer does (-1).
   virtual void held_by(const plimsoll_pod& pod, uint16_t plugin, int change) = 0;
-  // An event is kept for the pods in flight (+1), or not any more (-1).
+  // The queue keeps an event for the pods in flight (+1), or drops it (-1).
   virtual void event_kept(std::string_view event, int change) = 0;
 };
 

@@ -1,4 +1,4 @@
-// What brings a pod back: events, those that came while it was tried, backoffs that end.
+// What requeues a pod: events, also those during its attempt, and the end of a backoff.
 
 #include <algorithm>
 #include <utility>
@@ -14,8 +14,8 @@ constexpr int64_t kUnschedulableFlushMs = 30'000;
 // Labels of queue_incoming_pods_total besides those of cluster events.
 constexpr std::string_view kBackoffComplete = "BackoffComplete";
 constexpr std::string_view kForceActivate = "ForceActivate";
-// Events kept for pods in flight. A pod that waits on Permit for minutes may miss older ones; it is
-// then tried again after a backoff, as if one of them had helped.
+// The most events that are kept for pods in flight. A pod that waits on Permit for minutes may miss
+// older ones. It is then tried again after a backoff, as if one of them had helped.
 constexpr size_t kMaxInFlightEvents = 10'000;
 
 int64_t truncate_to_window(int64_t ms) {
@@ -24,7 +24,7 @@ int64_t truncate_to_window(int64_t ms) {
 
 }  // namespace
 
-// ---- attempts under way, and what happened meanwhile
+// ---- pods in flight, and the events meanwhile
 
 void SchedulingQueue::begin_flight(QueuedPod& pod) {
   const uint64_t since = events_begin_ + events_.size();
@@ -48,7 +48,7 @@ uint64_t SchedulingQueue::end_flight(QueuedPod& pod) {
   return since;
 }
 
-// Events that every pod in flight has seen the beginning after are not needed any more.
+// Drops the events that are older than every pod in flight.
 void SchedulingQueue::prune_events() {
   const uint64_t needed =
       flight_starts_.empty() ? events_begin_ + events_.size() : flight_starts_.front().first;
@@ -88,7 +88,7 @@ SchedulingQueue::Strategy SchedulingQueue::worth_requeuing(const QueuedPod& pod,
     return is_interested(seen, pod, plugin) &&
            policy_.hint(*pod.pod, plugin_key(pod.profile, plugin), event) == QueueHint::kQueue;
   };
-  // A plugin that answered Pending waited for just this, so the pod has deserved no penalty.
+  // A plugin that answered Pending waited for exactly this event, so the pod skips its backoff.
   if (std::any_of(pod.pending.begin(), pod.pending.end(), says_queue)) {
     return Strategy::kImmediately;
   }
@@ -112,8 +112,7 @@ int64_t SchedulingQueue::backoff_expiry(QueuedPod& pod) const {
   return pod.backoff_expiry_ms;
 }
 
-// Expiry and now are compared in whole windows; the window of the expiry itself still counts as
-// backing off.
+// Compares expiry and now in whole windows. The window of the expiry still counts as backing off.
 bool SchedulingQueue::backing_off(QueuedPod& pod, int64_t now_ms) const {
   const int64_t expiry = backoff_expiry(pod);
   return expiry != 0 && expiry >= truncate_to_window(now_ms);
@@ -152,7 +151,7 @@ void SchedulingQueue::move_all(const ClusterEvent& event, int64_t now_ms,
       const auto waiting = waiting_for_.find(plugin);
       if (waiting != waiting_for_.end()) collect(waiting->second);
     }
-    // In the order in which they became unschedulable, whichever plugin they were found by.
+    // In the order in which they became unschedulable, regardless of the plugin.
     std::sort(pods.begin(), pods.end(),
               [](const QueuedPod* a, const QueuedPod* b) { return a->sequence < b->sequence; });
   }
@@ -163,7 +162,7 @@ void SchedulingQueue::move_all(const ClusterEvent& event, int64_t now_ms,
 void SchedulingQueue::move(const std::vector<QueuedPod*>& pods, SeenEvent seen, int64_t now_ms) {
   const Cause cause(*this, seen.event.label);
   for (QueuedPod* pod : pods) {
-    // Only what the gating plugin registered can open its gate.
+    // Only an event that the gating plugin registered can ungate the pod.
     if (pod->gated_by && !is_interested(seen, *pod, *pod->gated_by)) continue;
     const Strategy strategy = worth_requeuing(*pod, seen);
     if (strategy != Strategy::kSkip) requeue(*pod, strategy, now_ms);
@@ -180,7 +179,7 @@ void SchedulingQueue::activate(std::string_view uid, int64_t now_ms) {
     case QueuePlace::kActive:
       return;
     case QueuePlace::kBackoff:
-    case QueuePlace::kErrorBackoff:  // passed the gates when it was put there
+    case QueuePlace::kErrorBackoff:  // it passed PreEnqueue before it was put there
       take_out(*pod);
       put_active(*pod, now_ms);
       return;
@@ -203,7 +202,7 @@ void SchedulingQueue::flush_backoff(int64_t now_ms) {
   }
 }
 
-// flushUnschedulablePodsLeftover. Pods in flight hear of it too, as of any other event.
+// flushUnschedulablePodsLeftover. Pods in flight get this event too, like any other.
 void SchedulingQueue::flush_unschedulable(int64_t now_ms) {
   std::vector<QueuedPod*> stale;
   for (const auto& [sequence, pod] : unschedulable_) {

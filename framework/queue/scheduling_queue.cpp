@@ -100,7 +100,7 @@ void SchedulingQueue::put_active(QueuedPod& pod, int64_t now_ms) {
   put(pod, QueuePlace::kActive);
 }
 
-// Whose word moves an unschedulable pod; each plugin once. What decides this does not change while
+// Visits each plugin whose hint can move an unschedulable pod, once. This set does not change while
 // the pod is unschedulable.
 template <typename Visit>
 void SchedulingQueue::for_each_rejector(const QueuedPod& pod, Visit visit) {
@@ -114,8 +114,8 @@ void SchedulingQueue::for_each_rejector(const QueuedPod& pod, Visit visit) {
   }
 }
 
-// PreEnqueue guards both the active and the backoff queue. A plugin that gated the pod stays among
-// its rejectors until it is popped, as the others do.
+// PreEnqueue runs before the active queue and before the backoff queue. A plugin that gated the pod
+// stays in `rejectors` until the pod is popped, like any other rejecting plugin.
 bool SchedulingQueue::passes_gates(QueuedPod& pod) {
   count_holders(pod, -1);
   pod.gated_by = policy_.gate(*pod.pod);
@@ -132,7 +132,7 @@ void SchedulingQueue::count_holders(const QueuedPod& pod, int change) const {
   }
 }
 
-// ---- pods, as the informer tells of them
+// ---- pods, as the informer reports them
 
 const QueuedPod& SchedulingQueue::add(PodRef pod, int64_t now_ms) {
   std::unique_ptr<QueuedPod>& entry = pods_[std::string(view(pod->meta.uid))];
@@ -169,7 +169,7 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
     if (!interested.empty()) seen.push_back({std::move(event), std::move(interested)});
   }
   if (entry->place == QueuePlace::kInFlight) {
-    // Looked at when the attempt ends: the update may have removed what the pod is rejected for.
+    // Checked when the attempt ends: the update may have removed the cause of the rejection.
     for (SeenEvent& each : seen) remember(std::move(each));
     return;
   }
@@ -296,8 +296,8 @@ void SchedulingQueue::restore(PodRef pod, const std::set<PluginIndex>& rejectors
   restored.place = QueuePlace::kInFlight;
   const Cause cause(*this, kScheduleAttemptFailure);
   count_failure(restored, rejectors, {}, now_ms);
-  // Never popped early, whoever failed it: what happened since done() is not known, so nothing says
-  // that it will do better at once.
+  // Never popped early, whatever made it fail: the events since done() are not kept, so nothing
+  // shows that another attempt would succeed now.
   if (!passes_gates(restored)) {
     put(restored, QueuePlace::kUnschedulable);
   } else {

@@ -3,15 +3,15 @@
 // KEP-4247 queueing hints).
 //
 //   active         ready, ordered by the QueueSort plugin's key
-//   backoff        waiting out a penalty: after a rejection (ordered in windows of 1 s, within one
-//                  by the sort key; popped when active is empty), or after an error (never popped
-//                  early)
-//   unschedulable  rejected, until an event that one of the rejecting plugins cares about; or gated
-//                  by PreEnqueue
-//   in flight      popped and not done(): events that happen meanwhile are kept, so that no wake-up
-//                  is lost
+//   backoff        waiting for a backoff to end. After a rejection: ordered by expiry in windows of
+//                  1 s, within a window by the sort key; popped early when active is empty. After
+//                  an error: never popped early
+//   unschedulable  rejected, and waiting for an event that one of the rejecting plugins registered;
+//                  or gated by PreEnqueue
+//   in flight      popped and not done(). Events that happen meanwhile are kept, so that the pod
+//                  misses none
 //
-// Owned by the scheduler loop; not thread-safe; every time is given by the caller, in milliseconds.
+// Owned by the scheduler loop; not thread-safe. The caller passes every time, in milliseconds.
 
 #include <array>
 #include <cstdint>
@@ -35,8 +35,8 @@
 namespace plimsoll {
 
 using SortKey = std::array<uint8_t, 24>;
-using PluginIndex = uint16_t;  // of a plugin in the profile of the pod, as the runtime numbers them
-using ProfileIndex = uint16_t;  // of a profile, in the order of the configuration
+using PluginIndex = uint16_t;   // a plugin of the pod's profile, as the runtime numbers them
+using ProfileIndex = uint16_t;  // a profile, in the order of the configuration
 
 // A plugin of a profile; ordered by profile, then plugin.
 using PluginKey = uint32_t;
@@ -46,18 +46,19 @@ using PluginKey = uint32_t;
 
 enum class QueueHint { kSkip, kQueue };
 
-// What the queue asks the profiles.
+// What the queue needs from the profiles.
 class QueuePolicy {
  public:
   virtual ~QueuePolicy() = default;
   // The profile that a pod is scheduled with; it does not change while the pod waits.
   virtual ProfileIndex profile(const plimsoll_pod& pod) = 0;
-  // The PreEnqueue plugin that holds the pod back, if any.
+  // The PreEnqueue plugin that gates the pod, if any.
   virtual std::optional<PluginIndex> gate(const plimsoll_pod& pod) = 0;
   virtual SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) = 0;
-  // Who registered this kind of event, ascending. Asked once an event, before any pod is looked at.
+  // The plugins that registered this kind of event, ascending. Called once per event, before any
+  // pod is checked.
   virtual std::vector<PluginKey> interested(const ClusterEvent& event) = 0;
-  // What `plugin`, which rejected (or gates) the pod and registered the event, says about it.
+  // The queueing hint of `plugin`, which rejected (or gates) the pod and registered the event.
   virtual QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent& event) = 0;
 };
 
@@ -70,27 +71,27 @@ struct QueueConfig {
 enum class QueuePlace { kActive, kBackoff, kErrorBackoff, kUnschedulable, kInFlight };
 
 struct QueuedPod {
-  // First, in one line of the cache, what a heap of many pods looks at.
+  // The fields that the heaps read come first, in one cache line.
   SortKey key{};
-  uint64_t sequence = 0;  // order of arrival in its place
+  uint64_t sequence = 0;  // order of arrival in its QueuePlace
   size_t heap_index = 0;
   PodRef pod;
   int64_t queued_ms = 0;           // when it last entered the queue
-  int64_t initial_attempt_ms = 0;  // when it first was ready (active), gates aside; 0: never
-  int64_t backoff_expiry_ms = -1;  // -1: to be computed
+  int64_t initial_attempt_ms = 0;  // when it first entered the active queue; 0: never
+  int64_t backoff_expiry_ms = -1;  // -1: not computed yet
   uint32_t attempts = 0;
   uint32_t unschedulable_count = 0;
   uint32_t consecutive_errors = 0;
   ProfileIndex profile = 0;
-  // Why it waits; from the end of an attempt until it is popped again.
-  std::set<PluginIndex> rejectors;  // answered Unschedulable...; a plugin that gated it is one
+  // Why it waits; set from the end of an attempt until it is popped again.
+  std::set<PluginIndex> rejectors;  // answered Unschedulable..., or gated the pod
   std::set<PluginIndex> pending;    // answered Pending
   std::optional<PluginIndex> gated_by;
-  bool flushed = false;  // WasFlushedFromUnschedulable: no event had woken it
+  bool flushed = false;  // WasFlushedFromUnschedulable: moved by the timeout, not by an event
   QueuePlace place = QueuePlace::kActive;
-  uint64_t looked_at = 0;                // the last event that it was looked at for
+  uint64_t looked_at = 0;                // the last event that it was checked for
   std::optional<uint64_t> flight_since;  // in flight: the first event after it was popped
-  bool departed = false;  // done(), binding: kept for restore(), and unknown to all others
+  bool departed = false;  // done(), but binding: kept for restore(); other functions ignore it
 };
 
 class SchedulingQueue {
@@ -98,41 +99,41 @@ class SchedulingQueue {
   SchedulingQueue(QueuePolicy& policy, QueueConfig config);
   ~SchedulingQueue();
 
-  void observe(QueueObserver* observer) { observer_ = observer; }  // null: nobody; outlives us
+  // The observer outlives the queue; null: none.
+  void observe(QueueObserver* observer) { observer_ = observer; }
 
-  // ---- pods, as the informer tells of them
-  // Known UIDs are treated as an update. What is known of the pod then: see entry().
+  // ---- pods, as the informer reports them
+  // A known UID is treated as an update. Returns the queue's entry of the pod.
   const QueuedPod& add(PodRef pod, int64_t now_ms);
   void update(PodRef pod, int64_t now_ms);
   void remove(std::string_view uid);
-  [[nodiscard]] PodRef find(std::string_view uid) const;  // null: not ours, or gone
+  [[nodiscard]] PodRef find(std::string_view uid) const;  // null: not in the queue
 
   // ---- the cycle
-  // The next pod, or null. It is in flight until done() or one of the two calls below.
+  // The next pod, or null. It is in flight until reject(), fail() or done().
   QueuedPod* pop();
-  // The attempt was rejected by plugins: waits for an event one of them cares about.
+  // Plugins rejected the pod: it waits for an event that one of them registered.
   void reject(std::string_view uid, const std::set<PluginIndex>& rejectors,
               const std::set<PluginIndex>& pending, int64_t now_ms);
-  // The attempt failed with an error: tried again after a backoff.
+  // The attempt failed with an error: the pod is tried again after a backoff.
   void fail(std::string_view uid, int64_t now_ms);
-  // Scheduling has succeeded (binding may still fail: restore()), or the pod is not wanted any
+  // Scheduling succeeded (binding may still fail: restore()), or the pod need not be scheduled any
   // more.
   void done(std::string_view uid);
-  // A pod whose binding failed after done(): its counters are kept meanwhile, and it waits out an
-  // error backoff.
-  // `rejectors`: plugins that rejected it while it was bound; none: an error.
+  // Binding failed after done(). The pod keeps its counters and waits for an error backoff to end.
+  // `rejectors`: the plugins that rejected it during binding; empty: it failed with an error.
   void restore(PodRef pod, const std::set<PluginIndex>& rejectors, int64_t now_ms);
-  // A pod that was bound: its counters are dropped.
+  // The pod is bound: drops its counters.
   void forget(std::string_view uid);
 
   // ---- events
-  // Moves the unschedulable pods that the event may help: it asks those rejecting plugins of each
-  // that registered the event (isPodWorthRequeuing). Pods of other rejectors are not visited.
-  // `except_uid`: a pod that caused the event itself, by giving back what it had, is not woken by
-  // it.
+  // Moves the unschedulable pods that the event may help. For each pod it calls the hints of those
+  // rejecting plugins that registered the event (isPodWorthRequeuing). Pods that only other plugins
+  // rejected are not visited. `except_uid`: the pod that caused the event, by releasing what it
+  // had; it is not moved.
   void move_all(const ClusterEvent& event, int64_t now_ms, std::string_view except_uid = {});
-  void activate(std::string_view uid, int64_t now_ms);  // at once, whatever its backoff
-  // Moves what waited long enough: backoff over, or unschedulable for too long. Returns when to
+  void activate(std::string_view uid, int64_t now_ms);  // at once; ignores the backoff
+  // Moves pods whose backoff is over and pods that were unschedulable for too long. Returns when to
   // call it next.
   int64_t flush(int64_t now_ms);
   void flush_backoff(int64_t now_ms);
@@ -144,7 +145,7 @@ class SchedulingQueue {
   };
   [[nodiscard]] Sizes sizes() const;
   [[nodiscard]] std::vector<const QueuedPod*> list(QueuePlace place) const;
-  // Calls `visit(const QueuedPod&)` for every pod that waits or is in flight, in no order.
+  // Calls `visit(const QueuedPod&)` for every pod that waits or is in flight, in any order.
   template <typename Visit>
   void for_each(const Visit& visit) const {
     for (const auto& [uid, pod] : pods_) {
@@ -162,7 +163,7 @@ class SchedulingQueue {
   struct ByExpiryWindow {
     bool operator()(const QueuedPod& a, const QueuedPod& b) const;
   };
-  // Why pods are moved while one of these lives: the label of queue_incoming_pods_total.
+  // Sets the label of queue_incoming_pods_total for all pods that are moved while it lives.
   class Cause {
    public:
     Cause(SchedulingQueue& queue, std::string_view label)
@@ -199,31 +200,31 @@ class SchedulingQueue {
   void put_active(QueuedPod& pod, int64_t now_ms);
   bool passes_gates(QueuedPod& pod);
   void begin_flight(QueuedPod& pod);
-  uint64_t end_flight(QueuedPod& pod);  // the first event that happened after it was popped
+  uint64_t end_flight(QueuedPod& pod);  // returns the first event after the pod was popped
   void remember(SeenEvent seen);
   void prune_events();
 
   QueuePolicy& policy_;
   QueueConfig config_;
   QueueObserver* observer_ = nullptr;
-  std::string_view cause_;  // empty: a pod only changes its place within a queue
+  std::string_view cause_;  // empty: the pod stays in its queue and only its position changes
   FlatStringMap<std::unique_ptr<QueuedPod>> pods_;  // waiting, in flight, and departed
   IndexedHeap<QueuedPod, ByKey> active_;
   IndexedHeap<QueuedPod, ByExpiryWindow> backoff_;
   IndexedHeap<QueuedPod, ByExpiryWindow> error_backoff_;
   using BySequence = std::map<uint64_t, QueuedPod*>;
   BySequence unschedulable_;
-  // The unschedulable pods by those whose hints can move them: the gating plugin of a gated pod,
-  // every rejecting plugin of the others.
+  // The unschedulable pods by the plugins whose hints can move them: for a gated pod the gating
+  // plugin, for any other pod every rejecting plugin.
   std::unordered_map<PluginKey, BySequence> waiting_for_;
   size_t gated_ = 0;      // of the unschedulable pods
   size_t in_flight_ = 0;  // pods
-  // When those were popped that are in flight, as the next event's number then, and how many were
-  // popped before one and the same. In order; the first is of a pod that is in flight.
+  // When the pods in flight were popped: the number that the next event had at that time, and how
+  // many pods were popped before that event. Ascending; the first entry has a pod in flight.
   std::deque<std::pair<uint64_t, size_t>> flight_starts_;
   std::deque<SeenEvent> events_;  // since the oldest pod in flight was popped
   uint64_t events_begin_ = 0;
-  uint64_t looks_ = 0;  // events that pods were looked at for
+  uint64_t looks_ = 0;  // events that pods were checked for
   uint64_t sequence_ = 0;
   int64_t next_unschedulable_flush_ms_ = 0;
 };

@@ -40,7 +40,7 @@ void plimsoll_cycle::set_state(plimsoll_symbol key, void* value, void* (*clone)(
   auto lock = guard();
   for (Entry& old : entries_) {
     if (old.key != key) continue;
-    std::swap(old, entry);  // the old value is dropped after the lock is gone
+    std::swap(old, entry);  // the old value is dropped after the lock is released
     return;
   }
   entries_.push_back(std::move(entry));

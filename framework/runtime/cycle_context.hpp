@@ -1,9 +1,9 @@
 #pragma once
 // One scheduling attempt of one pod: Kubernetes' CycleState. The C++ side of `plimsoll_cycle`.
 //
-// Made by the cycle with Framework::new_cycle(), used on the loop, then handed to the binding. From
-// begin_binding() on, several binder threads may use it at once; before that, reads may be
-// concurrent, writes not. What-ifs work on a clone().
+// The cycle creates it with Framework::new_cycle(), uses it on the loop, then passes it to the
+// binding. Before begin_binding(), reads may be concurrent but writes may not. After that, several
+// binder threads may use it at once. What-ifs use a clone().
 
 #include <plimsoll/plugin_abi.h>
 
@@ -34,7 +34,7 @@ struct plimsoll_cycle {
   plimsoll_cycle(const plimsoll_cycle&) = delete;
   plimsoll_cycle& operator=(const plimsoll_cycle&) = delete;
 
-  // The same state for a what-if: values are cloned, those without a clone function are shared.
+  // A copy for a what-if. Values are cloned; values without a clone function are shared.
   // Annotations and skip sets are copied.
   [[nodiscard]] std::unique_ptr<plimsoll_cycle> clone() const;
 
@@ -46,18 +46,17 @@ struct plimsoll_cycle {
   void annotate(std::string_view key, std::string_view value);
   [[nodiscard]] Annotations annotations() const;
 
-  // From here on calls may come from several threads.
+  // After this call, several threads may use the object.
   void begin_binding() { binding_.store(true, std::memory_order_release); }
 
   const plimsoll::Framework* framework;
-  plimsoll::PluginMask skip_filter;  // PreFilter said Skip: no Filter, AddPod, RemovePod
-  plimsoll::PluginMask skip_score;   // PreScore said Skip
+  plimsoll::PluginMask skip_filter;  // PreFilter returned Skip: no Filter, AddPod, RemovePod
+  plimsoll::PluginMask skip_score;   // PreScore returned Skip
   plimsoll::PluginMask skip_pre_bind;
   plimsoll::PluginMask parallel_pre_bind;
-  // The newest version of the pod that is known when its binding begins; empty: that of the
-  // attempt.
+  // The newest known version of the pod when its binding begins; empty: the version of the attempt.
   std::string pod_version;
-  bool time_plugins = false;  // recordPluginMetrics: this cycle is one of those that are sampled
+  bool time_plugins = false;  // recordPluginMetrics: this cycle is sampled
 
  private:
   struct Entry {

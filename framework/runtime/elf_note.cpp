@@ -28,7 +28,7 @@ std::optional<T> read_at(Bytes bytes, uint64_t offset) {
   return value;
 }
 
-// Null data if the range is not within the file.
+// Nothing if the range is not within the file.
 std::optional<Bytes> part(Bytes bytes, uint64_t offset, uint64_t size) {
   if (offset > bytes.size() || size > bytes.size() - offset) return std::nullopt;
   return bytes.subspan(offset, size);

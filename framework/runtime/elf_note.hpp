@@ -1,6 +1,6 @@
 #pragma once
-// The bytes of an ELF file, as far as a plugin file is judged by them. Pure; never reads outside of
-// `file`, whatever it holds.
+// Reads the parts of an ELF file by which a plugin file is checked. Pure; never reads outside of
+// `file`, whatever bytes it holds.
 
 #include <plimsoll/plugin_abi.h>
 
@@ -14,13 +14,12 @@ namespace plimsoll {
 
 struct ElfNotes {
   bool has_note = false;
-  uint32_t descriptor_size = 0;  // as the note says; a longer one is a later version's
-  plimsoll_note note{};          // what of it fits
+  uint32_t descriptor_size = 0;  // as the note states it; a later version's is longer
+  plimsoll_note note{};          // the part of the descriptor that fits
   std::string build_id;          // hex
 };
 
-// Fails, with what is wrong but not with the file's name, if this is not a complete shared object
-// for this machine.
+// Fails if this is not a complete shared object for this machine. The error does not name the file.
 [[nodiscard]] Result<ElfNotes> read_elf_notes(std::span<const std::byte> file);
 
 }  // namespace plimsoll

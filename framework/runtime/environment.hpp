@@ -1,6 +1,7 @@
 #pragma once
-// What all plugins of a process share, whatever their profile: names, reasons, services and the
-// tokens of unfinished bind steps. One per process, made by main, outlives every Framework.
+// What all plugins of a process share across profiles: names, reasons, services and the tokens of
+// unfinished bind steps. There is one per process. main creates it, and it outlives every
+// Framework.
 
 #include <plimsoll/plugin_abi.h>
 
@@ -20,7 +21,7 @@ namespace metrics {
 struct SchedulerMetrics;
 }
 
-// Named, versioned tables that plugins publish for one another. Loop only.
+// Named, versioned tables that plugins publish for each other. Loop only.
 class ServiceTable {
  public:
   ServiceTable();
@@ -35,8 +36,8 @@ class ServiceTable {
   std::unique_ptr<Impl> impl_;
 };
 
-// Bind steps that finish later. A token is a number that is never used again, so a plugin that
-// completes one twice, or long after, does no harm: it is logged and ignored. Any thread.
+// Bind steps that finish later. A token is a number that is never reused. If a plugin completes one
+// twice or too late, this is logged and ignored. Any thread.
 class TokenTable {
  public:
   using Then = std::function<void(int32_t code, std::string_view message)>;
@@ -46,7 +47,7 @@ class TokenTable {
   [[nodiscard]] plimsoll_token* issue(std::string_view plugin, Then then);
   // Runs `then` on the calling thread; false if the token is unknown or was used before.
   bool complete(plimsoll_token* token, int32_t code, std::string_view message);
-  // Takes back a token whose step finished at once; false if it was completed meanwhile.
+  // Withdraws a token whose step finished at once. False if the token was completed meanwhile.
   bool withdraw(plimsoll_token* token);
 
  private:
@@ -67,7 +68,8 @@ struct Environment {
   PluginMetrics plugin_metrics;
   metrics::SchedulerMetrics* metrics = nullptr;  // null: nothing is measured
 
-  // Who answers the plugins. Another one only while they wait to be run; any thread may look.
+  // Answers the calls of plugins. It is replaced only before the plugins run; any thread may read
+  // it.
   [[nodiscard]] HostBackend& backend() const { return *backend_.load(std::memory_order_acquire); }
   void set_backend(HostBackend& host_backend) { backend_.store(&host_backend); }
 

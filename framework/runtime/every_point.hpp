@@ -1,5 +1,5 @@
 #pragma once
-// Profiles made in code, without a profile file: what multiPoint stands for there.
+// For profiles made in code, without a profile file: the equivalent of multiPoint.
 
 #include <string>
 
@@ -9,8 +9,8 @@
 
 namespace plimsoll {
 
-// Puts the plugin last at every extension point that it implements. Fails if there is no such
-// plugin, or it cannot be made.
+// Adds the plugin as the last one at every extension point that it implements. Fails if there is no
+// such plugin or it cannot be created.
 [[nodiscard]] Result<void> enable_at_every_point(ProfileSpec& profile, const Modules& modules,
                                                  const std::string& plugin);
 

@@ -1,6 +1,7 @@
 #pragma once
-// What plugins may ask of the scheduler, as the runtime asks it in turn. The scheduler implements
-// it; `plugin` is the name of the plugin that asks, `scheduler_name` its profile.
+// The scheduler's side of the host functions; the runtime passes the calls of plugins on to it. The
+// scheduler implements it. `plugin` is the name of the calling plugin, `scheduler_name` its
+// profile.
 
 #include <plimsoll/plugin_abi.h>
 
@@ -24,17 +25,17 @@ struct BindingPost {
   std::string uid;
   std::string node;
   std::vector<std::pair<std::string, std::string>> annotations;
-  std::string resource_version = {};  // of the pod, as it was known last
+  std::string resource_version = {};  // the last known one of the pod
 };
 
-// A pod that waits on Permit; as plimsoll_waiting_pod.
+// A pod that waits on Permit, like plimsoll_waiting_pod.
 struct WaitingPod {
   const plimsoll_pod* pod = nullptr;
   std::string node;
   std::vector<std::string> pending_plugins;
 };
 
-// A request that a plugin wants sent; as plimsoll_api_request.
+// A request of a plugin to the API server, like plimsoll_api_request.
 struct PluginRequest {
   std::string method;
   std::string path;
@@ -51,7 +52,7 @@ class HostBackend {
   [[nodiscard]] virtual const plimsoll_node_info* node_by_slot(uint32_t slot) = 0;
   [[nodiscard]] virtual uint32_t slot_count() = 0;
   virtual void touch_node(uint32_t slot, uint32_t aspects) = 0;
-  // Asked for twice is asked for once. The objects of the kind go to every plugin that watches it.
+  // A second call for a kind does nothing. Every plugin that watches the kind gets its objects.
   virtual Result<void> watch(std::string_view group, std::string_view version,
                              std::string_view plural) = 0;
   virtual void requeue_rejected(std::string_view plugin) = 0;
@@ -60,31 +61,32 @@ class HostBackend {
                           std::string_view note) = 0;
   [[nodiscard]] virtual const plimsoll_pod* pod_by_uid(std::string_view uid) = 0;
   [[nodiscard]] virtual std::vector<WaitingPod> waiting_pods() = 0;
-  // The node of this slot as it might be for `pod`, on a clone of the cycle; null: no such node.
+  // A copy of the node of this slot and a clone of the cycle, for `pod`; null: no such node.
   [[nodiscard]] virtual std::unique_ptr<plimsoll_what_if> what_if(const plimsoll_cycle& cycle,
                                                                   const plimsoll_pod& pod,
                                                                   uint32_t slot) = 0;
-  // In memory; an empty node name takes the nomination away. Pods that are not pending are left
-  // alone.
+  // In memory only. An empty node name removes the nomination. Pods that are not pending are
+  // ignored.
   virtual void nominate(const plimsoll_pod& pod, std::string_view node_name) = 0;
   [[nodiscard]] virtual std::vector<const plimsoll_pod*> nominated_pods(
       std::string_view node_name) = 0;
-  // Calls off a binding that has not reached Bind: it ends as an Error with this text. False: too
-  // late, or the pod is not on its way.
+  // Cancels a binding that has not reached Bind: it ends with an Error that has this text. False if
+  // it is too late or the pod is not being bound.
   virtual bool cancel_binding(std::string_view pod_uid, std::string_view message) = 0;
 
   // ---- any thread
   virtual void allow_waiting(std::string_view plugin, std::string_view pod_uid) = 0;
   virtual void reject_waiting(std::string_view plugin, std::string_view pod_uid,
                               std::string_view message) = 0;
-  // `done` exactly once, on any thread, perhaps before this returns.
+  // Calls `done` exactly once, on any thread, perhaps before this returns.
   virtual void post_binding(BindingPost post, std::function<void(Result<void>)> done) = 0;
   [[nodiscard]] virtual int64_t now_ms() = 0;
   virtual void activate(std::string_view pod_uid) = 0;
-  // `task` runs on the loop, `delay_ms` from now or later; it is destroyed without having run if
-  // the scheduler stops before.
+  // Runs `task` on the loop after at least `delay_ms`. If the scheduler stops earlier, `task` is
+  // destroyed and does not run.
   virtual void run_on_loop(int64_t delay_ms, std::function<void()> task) = 0;
-  // `done` exactly once, on any thread: HTTP status and body, or 0 and why there is no answer.
+  // Calls `done` exactly once, on any thread, with the HTTP status and the body, or with 0 and the
+  // reason why there is no answer.
   using ApiAnswer = std::function<void(int status, std::string_view body)>;
   virtual void api_request(PluginRequest request, ApiAnswer done) = 0;
 };

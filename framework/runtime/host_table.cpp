@@ -124,8 +124,8 @@ void add_loop_functions(plimsoll_host& table) {
   table.emit_event = host_emit_event;
 }
 
-// A function of a plugin that waits for its turn on the loop. If it is dropped, the plugin hears of
-// it, so that it can free what it owns.
+// A function of a plugin that waits to run on the loop. If it is dropped, it is called as
+// cancelled, so that the plugin can free what it owns.
 class Deferred {
  public:
   Deferred(void (*fn)(void*, uint32_t), void* user) : fn_(fn), user_(user) {}
@@ -179,7 +179,7 @@ void host_api_request(plimsoll_host_ctx* ctx, const plimsoll_api_request* reques
 plimsoll_metric* host_metric(plimsoll_host_ctx* ctx, const plimsoll_metric_spec* spec) {
   const auto metric = ctx->env->plugin_metrics.add(*spec, ctx->builtin);
   if (metric) return *metric;
-  // The SDK's exception replaces the error text, so the log has it too.
+  // The SDK's exception replaces the error text, so the text is logged too.
   plugin_error = metric.error().message;
   log_error("a plugin's metric is refused", {{"plugin", ctx->plugin}, {"error", plugin_error}});
   return nullptr;

@@ -1,5 +1,4 @@
-// What the host offers to plugins that think about nodes as they might be: what-ifs and nominated
-// pods.
+// The functions that the host offers to plugins for what-ifs and nominated pods.
 
 #include <vector>
 
@@ -11,7 +10,7 @@ namespace plimsoll {
 
 namespace {
 
-// Success, or Error with its text where the plugin's own error would be.
+// Returns Success, or Error after it has set the plugin's error text.
 int32_t tell(plimsoll_host_ctx* ctx, const Status& status) {
   if (status.is_error()) set_plugin_error(status.message(ctx->env->reasons));
   return static_cast<int32_t>(status.code);

@@ -1,6 +1,6 @@
 #pragma once
-// The host of plugins whose scheduler is not there yet. What they ask for meanwhile they get from
-// it once it comes; what they ask about does not exist.
+// The backend of plugins that are created before their scheduler. Requests are kept and passed on
+// to the scheduler once there is one. Queries find nothing.
 
 #include <functional>
 #include <mutex>
@@ -10,12 +10,12 @@
 
 namespace plimsoll {
 
-// pass_on() on the main thread, the rest on any.
+// pass_on() is for the main thread, all other functions for any thread.
 class LateBackend final : public HostBackend {
  public:
   ~LateBackend() override;
 
-  // The scheduler has come; it outlives all calls.
+  // Passes all calls to the scheduler, which outlives them.
   void pass_on(HostBackend& backend);
 
   const plimsoll_node_info* node_by_name(std::string_view) override { return nullptr; }
@@ -46,7 +46,7 @@ class LateBackend final : public HostBackend {
   using Call = std::function<void(HostBackend*)>;  // null: there will be no scheduler
   void call(Call function);
 
-  std::mutex mutex_;  // guards both
+  std::mutex mutex_;  // guards backend_ and later_
   HostBackend* backend_ = nullptr;
   std::vector<Call> later_;
 };

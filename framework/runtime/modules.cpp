@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The bits of the extension points lie in the order of ExtensionPoint.
+// The capability bits have the order of ExtensionPoint.
 static_assert(PLIMSOLL_CAPABILITY_POST_BIND == uint64_t{1} << (kExtensionPoints - 1));
 
 std::vector<ExtensionPoint> stated_points(uint64_t capabilities) {
@@ -66,7 +66,7 @@ Result<void> Modules::load_directory(const fs::path& directory,
   }
   std::sort(files.begin(), files.end());
   const auto is_replaced = [instead](const fs::path& file) {
-    if (instead.empty()) return false;  // then no note need be read twice
+    if (instead.empty()) return false;  // avoids reading every note twice
     const auto note = read_plugin_note(file);
     return note && std::any_of(instead.begin(), instead.end(), [&note](const StaticModule& module) {
              return module.name == note->name;

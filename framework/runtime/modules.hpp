@@ -1,9 +1,9 @@
 #pragma once
-// The plugins that there are: those linked in, and those in plugin directories.
+// The available plugins: those that are linked in and those in plugin directories.
 //
-// A file is judged by its ELF note and its permissions before a line of it runs; only then is it
-// loaded. A library is never unloaded. One that cannot be taken is kept as a record with the exact
-// reason: what is wrong with which file, and what to do.
+// The ELF note and the permissions of a file are checked before any of its code runs; only then is
+// it loaded. A library is never unloaded. A file that is refused is kept as a record with the exact
+// reason: which file, what is wrong with it, and what to do.
 
 #include <plimsoll/plugin_abi.h>
 
@@ -29,7 +29,7 @@ struct StaticModule {
   uint64_t capabilities = 0;  // as in a note
 };
 
-// What is known of one plugin, loaded or refused.
+// One plugin, loaded or refused.
 struct ModuleRecord {
   std::string path;  // empty: built in
   std::string name;  // as far as it could be read
@@ -38,12 +38,12 @@ struct ModuleRecord {
   std::string sdk_version;
   std::string build_id;  // hex; empty: none
   bool loaded = false;
-  std::string refusal;  // why not
+  std::string refusal;  // why it is not loaded
   plimsoll_plugin_create_fn create = nullptr;
-  uint64_t capabilities = 0;  // as the note has them
+  uint64_t capabilities = 0;  // from the note
 };
 
-// Reads and judges the note of a plugin file without running it. The error is the full sentence.
+// Reads and checks the note of a plugin file without running it. The error is a full sentence.
 [[nodiscard]] Result<plimsoll_note> read_plugin_note(const std::filesystem::path& file);
 
 // Main thread, before the scheduler starts; read-only afterwards.
@@ -56,13 +56,13 @@ class Modules {
 
   void add_builtin(std::span<const StaticModule> modules);
 
-  // Loads every *.so of the directory, in the order of their names, but for those whose note names
-  // a plugin of `instead`. Runs the files' static constructors. Fails only if the directory itself
-  // cannot be used (missing, unreadable, writable by others); what is wrong with a file is in its
-  // record.
+  // Loads every *.so of the directory in the order of their names, except files whose note names a
+  // plugin of `instead`. Runs the files' static constructors. Fails only if the directory itself
+  // cannot be used (missing, unreadable, writable by others). The record of a file says what is
+  // wrong with it.
   Result<void> load_directory(const std::filesystem::path& directory,
                               std::span<const StaticModule> instead = {});
-  // One file; the record tells. Also for a directory with one broken file.
+  // Loads one file. The returned record says whether it was refused.
   const ModuleRecord& load_file(const std::filesystem::path& file);
 
   // The loaded plugin of that name, or null.
@@ -72,9 +72,9 @@ class Modules {
     return records_;
   }
 
-  // The extension points of a loaded plugin, as its note states them. One whose note does not is
-  // made with `args_json` on a host that answers nothing, looked at and destroyed; that fails as
-  // the plugin's constructor does.
+  // The extension points of a loaded plugin, from its note. If the note does not state them, the
+  // plugin is created with `args_json` on a host that answers nothing, inspected and destroyed;
+  // this fails if the plugin's constructor does.
   [[nodiscard]] Result<std::vector<ExtensionPoint>> extension_points(
       std::string_view name, std::string_view args_json = "{}") const;
 

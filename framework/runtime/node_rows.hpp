@@ -1,5 +1,5 @@
 #pragma once
-// The nodes of a batch call. A view: rows, slots and columns outlive it.
+// The nodes of a batch call. This is a view: rows, slots and columns must outlive it.
 
 #include <plimsoll/plugin_abi.h>
 
@@ -19,8 +19,8 @@ class NodeRows {
   NodeRows(std::span<const Row> rows) : rows_(rows) {}     // NOLINT: a view of the same
   NodeRows(const std::vector<Row>& rows) : rows_(rows) {}  // NOLINT: a view of the same
   NodeRows(const Row* rows, size_t count) : rows_(rows, count) {}
-  // Nodes of the cluster as they are: with the slot of each, and the columns of all. Rows without
-  // them are looked at one by one, which comes to the same.
+  // Nodes of the cluster in their real state, with the slot of each row and the columns of all
+  // nodes. Without slots and columns, plugins read row by row, with the same result.
   NodeRows(std::span<const Row> rows, std::span<const uint32_t> slots,
            const plimsoll_columns* columns)
       : rows_(rows), slots_(slots), columns_(columns) {}
@@ -37,12 +37,12 @@ class NodeRows {
   [[nodiscard]] uint32_t slot(size_t i) const {
     return columns_ != nullptr ? slots_[i] : rows_[i]->slot;
   }
-  // `count` of them, from `begin` on.
+  // `count` rows, starting at `begin`.
   [[nodiscard]] NodeRows part(size_t begin, size_t count) const {
     if (columns_ == nullptr) return {rows_.subspan(begin, count)};
     return {rows_.subspan(begin, count), slots_.subspan(begin, count), columns_};
   }
-  // The same nodes, to be looked at one by one.
+  // The same nodes without columns: plugins read row by row.
   [[nodiscard]] NodeRows without_columns() const { return {rows_}; }
 
   [[nodiscard]] plimsoll_nodes abi() const {
@@ -56,7 +56,7 @@ class NodeRows {
   const plimsoll_columns* columns_ = nullptr;
 };
 
-// Whether nobody was refused; at the speed of memory, since that is the usual answer.
+// Whether no node is rejected. memcmp makes this fast, since it is the usual case.
 [[nodiscard]] inline bool all_passed(std::span<const uint8_t> codes) {
   static_assert(PLIMSOLL_SUCCESS == 0);
   return codes.empty() ||

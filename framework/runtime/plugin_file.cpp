@@ -44,7 +44,7 @@ Result<void> judge_notes(const ElfNotes& notes) {
                 "PLIMSOLL_PLUGIN writes one");
   }
   const plimsoll_note& note = notes.note;
-  // The version comes first: it says how the rest is to be read.
+  // Checks the version first: it decides the meaning of the rest.
   if (notes.descriptor_size >= 8 && note.abi_major != PLIMSOLL_ABI_MAJOR) {
     return fail(ErrorCode::kInvalid,
                 "it was built for plugin ABI " + version_text(note.abi_major, note.abi_minor) +
@@ -79,7 +79,7 @@ Result<void> judge_notes(const ElfNotes& notes) {
   return {};
 }
 
-// What the dynamic linker said, without what Boost puts round it:
+// The dynamic linker's text, without the text that Boost adds around it:
 // "boost::dll::shared_library::load() failed (dlerror system message: TEXT): ... [...]".
 std::string linker_text(std::string text, const std::string& file) {
   static constexpr std::string_view kBefore = "dlerror system message: ";
@@ -93,11 +93,11 @@ std::string linker_text(std::string text, const std::string& file) {
   return text;
 }
 
-// Says where the library comes from, which the linker does not know: it was given a descriptor.
+// Sets the library's path in the linker's list; the linker only knows the path of the descriptor.
 void name_library(void* handle, const std::string& path) {
   link_map* map = nullptr;
   if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map->l_name == path) return;
-  // Neither is ever freed: the linker may look at both for as long as the process lives.
+  // Neither is ever freed: the linker may read both as long as the process lives.
   static auto& names = *new std::vector<std::pair<char*, char*>>();
   names.emplace_back(map->l_name, ::strdup(path.c_str()));
   map->l_name = names.back().second;
@@ -157,8 +157,8 @@ Result<void> PluginFile::judge(const fs::path& file) {
 Result<plimsoll_plugin_create_fn> PluginFile::load() {
   // Never destroyed: plugins' threads and statics may outlive main.
   static auto& libraries = *new std::vector<boost::dll::shared_library>();
-  // $ORIGIN stands for the folder of the path that is given; that this leads here still is as sure
-  // as the folders on the way are.
+  // The linker resolves $ORIGIN from the given path, so a library that uses it is loaded by its
+  // real path. That this path still leads to the checked file is as certain as its directories are.
   struct stat judged {};
   struct stat there {};
   if (uses_origin_ &&
@@ -176,8 +176,8 @@ Result<plimsoll_plugin_create_fn> PluginFile::load() {
                 "it cannot be loaded: " + linker_text(e.what(), name) +
                     "; link it against what it uses (plimsoll_add_plugin checks that)");
   }
-  // Kept open for ever: the linker knows the library by this name, too, which no other file may
-  // ever have.
+  // Never closed: the linker also knows the library by the descriptor's path, so no other file may
+  // get that path.
   descriptor_ = -1;
   boost::dll::shared_library& library = libraries.back();
   name_library(library.native(), real_path_);

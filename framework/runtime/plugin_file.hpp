@@ -1,6 +1,6 @@
 #pragma once
-// One plugin file: opened once, judged by what that descriptor shows, and loaded by the same
-// descriptor, so that what was judged is what runs. Inner part of the runtime.
+// One plugin file. It is opened once, then checked and loaded through the same descriptor, so that
+// the checked file is the file that runs. Internal to the runtime.
 
 #include <plimsoll/plugin_abi.h>
 
@@ -12,13 +12,14 @@
 
 namespace plimsoll {
 
-// Whether plugins may be taken from a folder: it is one, and only root and we can change what is in
-// it (TrustedPath).
+// Whether plugins may be loaded from this path: it is a directory, and only root and the user who
+// runs the scheduler can change it (TrustedPath).
 [[nodiscard]] Result<void> check_plugin_directory(const std::filesystem::path& directory);
 
 class PluginFile {
  public:
-  // Judges without running anything: error() says what is wrong, notes() what could be read of it.
+  // Checks the file without running it. verdict() says what is wrong; notes() has what could be
+  // read.
   explicit PluginFile(const std::filesystem::path& file);
   PluginFile(const PluginFile&) = delete;
   PluginFile& operator=(const PluginFile&) = delete;
@@ -27,8 +28,8 @@ class PluginFile {
   [[nodiscard]] const Result<void>& verdict() const { return verdict_; }
   [[nodiscard]] const ElfNotes& notes() const { return notes_; }
 
-  // Loads the library, for ever; only if the verdict is good. Runs its static constructors. In
-  // backtraces and to dladdr it has its path, not the descriptor's.
+  // Loads the library; call this only if the verdict is good. It is never unloaded. Runs its static
+  // constructors. Backtraces and dladdr show its own path, not the descriptor's.
   [[nodiscard]] Result<plimsoll_plugin_create_fn> load();
 
  private:
@@ -36,7 +37,7 @@ class PluginFile {
 
   int descriptor_ = -1;
   std::string real_path_;
-  bool uses_origin_ = false;  // it looks for its own libraries beside itself
+  bool uses_origin_ = false;  // it looks for libraries in its own directory ($ORIGIN)
   ElfNotes notes_;
   Result<void> verdict_;
 };

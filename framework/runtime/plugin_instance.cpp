@@ -9,7 +9,7 @@ namespace plimsoll {
 
 namespace {
 
-// What ABI 1.0 has; a plugin fills at least this.
+// The size of the table in ABI 1.0. A plugin fills at least this.
 constexpr uint32_t kPluginSizeV1 = offsetof(plimsoll_plugin, explain) + sizeof(void*);
 
 Result<void> check_table(const plimsoll_plugin& table) {

@@ -1,6 +1,6 @@
 #pragma once
-// One plugin of one profile: its table of functions, and the host table that it was given. Inner
-// part of the runtime.
+// One plugin of one profile: its table of functions, and the host table passed to it. Internal to
+// the runtime.
 
 #include <plimsoll/plugin_abi.h>
 
@@ -16,7 +16,7 @@
 #include "framework/runtime/modules.hpp"
 #include "framework/runtime/profile_spec.hpp"
 
-// Who is calling the host.
+// Identifies the plugin that calls the host.
 struct plimsoll_host_ctx {
   plimsoll::Environment* env;
   std::string plugin;
@@ -29,9 +29,10 @@ namespace plimsoll {
 
 // Fills in the functions that the host offers.
 [[nodiscard]] plimsoll_host make_host_table(plimsoll_host_ctx* ctx);
-void add_what_if_functions(plimsoll_host& table);  // those of them about what-ifs
+void add_what_if_functions(plimsoll_host& table);  // for what-ifs and nominated pods
 
-// What the plugin call on this thread said with set_error since forget_plugin_error(); cleared.
+// Returns and clears the text that plugins set with set_error on this thread since
+// forget_plugin_error().
 [[nodiscard]] std::string take_plugin_error();
 void forget_plugin_error();
 // The host itself failed on behalf of the plugin that calls it.
@@ -75,7 +76,7 @@ class PluginInstance {
   [[nodiscard]] bool watches(std::string_view resource) const {
     return ctx_.watched.contains(resource);
   }
-  // What events() said when the plugin was made; empty without that function.
+  // The result of events() when the plugin was created; empty without that function.
   [[nodiscard]] const std::vector<plimsoll_event_interest>& interests() const { return interests_; }
 
  private:

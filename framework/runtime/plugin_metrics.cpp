@@ -12,7 +12,7 @@
 #include "framework/api/objects.hpp"
 #include "framework/base/log.hpp"
 
-// What a plugin holds a pointer to; lives as long as the PluginMetrics.
+// Plugins hold a pointer to this. It lives as long as the PluginMetrics.
 struct plimsoll_metric {
   struct Series {
     plimsoll::metrics::Counter counter;
@@ -24,7 +24,7 @@ struct plimsoll_metric {
   plimsoll::metrics::Type type{};
   size_t labels = 0;
   plimsoll::metrics::Registry::AnyFamily family;   // empty: not shown
-  std::mutex mutex;                                // guards the two below
+  std::mutex mutex;                                // guards series and warned
   std::unordered_map<std::string, Series> series;  // by the values, each with its length in front
   bool warned = false;
 };
@@ -61,7 +61,7 @@ Result<metrics::Type> type_of(uint32_t type) {
   }
 }
 
-// Values of labels are UTF-8 in the text format; what is not shows as '?'.
+// Label values must be UTF-8 in the text format. Any other byte becomes '?'.
 std::string printable(std::string_view text) {
   std::string out(text);
   if (simdjson::validate_utf8(text.data(), text.size())) return out;
@@ -112,7 +112,7 @@ plimsoll_metric::Series* find_series(plimsoll_metric& metric,
 struct PluginMetrics::Impl {
   std::mutex mutex;
   metrics::Registry* registry = nullptr;
-  metrics::Registry unseen;  // checks specs where nothing is shown
+  metrics::Registry unseen;  // checks specs while there is no registry to show them in
   std::map<std::string, std::unique_ptr<plimsoll_metric>> all;
 };
 

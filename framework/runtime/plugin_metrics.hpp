@@ -18,16 +18,18 @@ class PluginMetrics {
   PluginMetrics();
   ~PluginMetrics();
 
-  // Where they are shown. Before that, and without it, specs are checked and values dropped.
+  // Shows the metrics in this registry. Before this call, specs are only checked and values
+  // dropped.
   void show_in(metrics::Registry& registry);
 
-  // The metric of this spec: the same one for the same spec, whichever plugin asks. A name is put
-  // behind "plimsoll_plugin_"; plugins that are linked in may also use the scheduler's own
-  // ("scheduler_...") with the scheduler's labels and buckets. The error says what is wrong.
+  // The metric of this spec. The same spec always gives the same metric, whichever plugin calls.
+  // The name gets the prefix "plimsoll_plugin_". Plugins that are linked in may also use the
+  // scheduler's own metrics ("scheduler_...") with the scheduler's labels and buckets.
   Result<plimsoll_metric*> add(const plimsoll_metric_spec& spec, bool builtin);
 
-  // Ignored, with one warning per metric, if there are not as many values as labels, or more
-  // combinations of values than kMaxSeries: a plugin must not fill the memory with label values.
+  // Ignored, with one warning per metric, if the number of values differs from the number of
+  // labels, or if there are more than kMaxSeries combinations of values. The limit keeps a plugin
+  // from filling the memory with label values.
   static void observe(plimsoll_metric& metric, std::span<const plimsoll_str> values, double value);
   static constexpr size_t kMaxSeries = 10'000;
 

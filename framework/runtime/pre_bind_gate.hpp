@@ -1,6 +1,6 @@
 #pragma once
-// Between PreBind and Bind of one pod. Until the gate is passed a preemptor may still call the
-// binding off; from then on the pod will be bound. Kubernetes: CancelPod and MarkPrebound in
+// The gate between PreBind and Bind of one pod. Until the gate is passed, a preemptor may still
+// cancel the binding; after that the pod will be bound. Kubernetes: CancelPod and MarkPrebound in
 // pkg/scheduler/framework/runtime/pods_in_prebind_map.go.
 
 #include <mutex>
@@ -12,7 +12,7 @@ namespace plimsoll {
 // Any thread.
 class PreBindGate {
  public:
-  // False: too late. The first text stays.
+  // False if it is too late. Only the first message is kept.
   bool cancel(std::string_view message) {
     const std::lock_guard lock(mutex_);
     if (passed_) return false;
@@ -20,7 +20,7 @@ class PreBindGate {
     cancelled_ = true;
     return true;
   }
-  // False: it was cancelled.
+  // False if the binding was cancelled.
   bool pass() {
     const std::lock_guard lock(mutex_);
     passed_ = !cancelled_;
@@ -30,7 +30,7 @@ class PreBindGate {
     const std::lock_guard lock(mutex_);
     return cancelled_;
   }
-  // Why; once cancelled() is true.
+  // Why it was cancelled; only if cancelled() is true.
   [[nodiscard]] std::string message() const {
     const std::lock_guard lock(mutex_);
     return message_;
@@ -38,7 +38,7 @@ class PreBindGate {
 
  private:
   mutable std::mutex mutex_;
-  bool passed_ = false;  // guarded by mutex_, as the rest
+  bool passed_ = false;  // guarded by mutex_, like cancelled_ and message_
   bool cancelled_ = false;
   std::string message_;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// A profile as the runtime takes it: plain data. The configuration makes it from a profile file,
-// with Kubernetes' default plugins merged in (mergePlugins) and multiPoint expanded
+// The runtime's input for a profile: plain data. The configuration builds it from a profile file,
+// merges Kubernetes' default plugins (mergePlugins) and expands multiPoint
 // (expandMultiPointPlugins; Modules::extension_points says what a plugin implements).
 
 #include <array>
@@ -41,14 +41,15 @@ inline constexpr std::array<std::string_view, kExtensionPoints> kExtensionPointN
 
 struct PluginEntry {
   std::string name;
-  int32_t weight = 0;  // Score only; 0: not given, counts as 1
+  int32_t weight = 0;  // Score only; 0: not set, counts as 1
 };
 
 struct ProfileSpec {
   std::string scheduler_name;
-  // In the order they run.
+  // In the order in which they run.
   std::array<std::vector<PluginEntry>, kExtensionPoints> points;
-  // Plugins to make although they are at no point (they keep state or publish a service).
+  // Plugins at no extension point that are created nevertheless: they keep state or publish a
+  // service.
   std::vector<std::string> others;
   std::map<std::string, std::string> args;  // plugin name -> JSON text; absent: "{}"
 

@@ -1,7 +1,7 @@
 #include "framework/runtime/score_loops.hpp"
 
-// One version for each kind of processor, chosen when the program starts. ThreadSanitizer is not
-// ready by then, and what it looks for is not here.
+// The compiler makes one version for each processor type; the program selects one when it starts.
+// ThreadSanitizer is not ready at that time, and these loops have no races for it to find.
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define PLIMSOLL_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
@@ -10,7 +10,7 @@
 
 namespace plimsoll {
 
-// Without a branch: nearly always all are.
+// Without a branch: nearly always all scores are within the range.
 PLIMSOLL_EACH_PROCESSOR
 bool all_within(const int64_t* scores, size_t count, int64_t most) {
   uint64_t outside = 0;

@@ -12,9 +12,9 @@ namespace {
 
 constexpr uint32_t kMaxLists = 1'000'000;
 constexpr size_t kMostBytes = size_t{32} << 20;
-constexpr size_t kLongest = size_t{2} << 10;  // twice what an event may say
+constexpr size_t kLongest = size_t{2} << 10;  // twice the longest note of an event
 
-// What is said of it, if somebody puts thousands of names into a reason.
+// Shortens a list, in case a plugin puts thousands of names into a reason.
 std::vector<std::string_view> cut(std::span<const std::string_view> texts) {
   std::vector<std::string_view> kept;
   size_t bytes = 0;

@@ -1,8 +1,9 @@
 #pragma once
-// What an extension point came to, and the reasons for rejections as small integers.
+// The result of an extension point, and the reasons for rejections as small integers.
 //
-// Codes and their meaning are fwk.Code and fwk.Status of the Kubernetes scheduling framework. Per
-// node, verdicts are kept as columns of codes and reason ids; a Status stands for a whole call.
+// Codes and their meaning are fwk.Code and fwk.Status of the Kubernetes scheduling framework. The
+// verdicts per node are kept as arrays of codes and reason ids; a Status is the result of a whole
+// call.
 
 #include <plimsoll/plugin_abi.h>
 
@@ -25,7 +26,7 @@ enum class Code : uint8_t {
   kPending = PLIMSOLL_PENDING,
 };
 
-// "Success", "UnschedulableAndUnresolvable", ...; for numbers that are none: "code 17".
+// "Success", "UnschedulableAndUnresolvable", ...; for an unknown number: "code 17".
 [[nodiscard]] std::string code_name(int32_t code);
 
 // Unschedulable, UnschedulableAndUnresolvable or Pending.
@@ -45,7 +46,7 @@ struct [[nodiscard]] Status {
   uint32_t reason = 0;  // id in the ReasonTable, 0: none
   PluginIndex plugin_index = kNoPlugin;
   std::string_view plugin;  // its name; lives as long as the Framework
-  std::string error;        // text of an error; in bind steps of a rejection too
+  std::string error;        // text of an error; in bind steps also the text of a rejection
 
   [[nodiscard]] bool ok() const { return code == Code::kSuccess; }
   [[nodiscard]] bool rejected() const { return is_rejected(code); }
@@ -62,8 +63,8 @@ struct [[nodiscard]] Status {
   return status;
 }
 
-// Lists of reasons and their ids; the same list has the same id. Any thread. Lists stay for ever,
-// so their texts come from a bounded set.
+// Lists of reasons and their ids. The same list has the same id. Any thread. Lists are never freed,
+// so their texts must come from a bounded set.
 class ReasonTable {
  public:
   ReasonTable();
@@ -71,12 +72,12 @@ class ReasonTable {
   ReasonTable(const ReasonTable&) = delete;
   ReasonTable& operator=(const ReasonTable&) = delete;
 
-  // Never 0. Of what is longer than 2 KiB the rest is left out. When the table is full (a million
-  // lists, or 32 MiB: some plugin puts names into its reasons), the id of one list that says so.
+  // Never 0. A list is cut after 2 KiB. A table with a million lists or 32 MiB is full: a plugin
+  // puts names into its reasons. Then this returns the id of one list that says so.
   [[nodiscard]] uint32_t intern(std::span<const std::string_view> texts);
   [[nodiscard]] uint32_t intern(std::string_view text) { return intern(std::span(&text, 1)); }
 
-  // The texts of an id; empty for 0 and for ids that were never given out. Valid for ever.
+  // The texts of an id; empty for 0 and for unknown ids. Valid as long as the table.
   [[nodiscard]] const std::vector<std::string>& texts(uint32_t id) const;
   // Joined by ", ".
   [[nodiscard]] std::string message(uint32_t id) const;

@@ -12,7 +12,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kMostLinks = 40;  // as the kernel has it
+constexpr int kMostLinks = 40;  // the kernel's limit
 
 std::string octal(mode_t mode) {
   std::string text = "0000";
@@ -52,7 +52,7 @@ std::string shown(const struct stat& info, int descriptor) {
   return (S_ISLNK(info.st_mode) ? "the link " : "the folder ") + path + " on the way to it";
 }
 
-// The parts of a path, last first.
+// Appends the parts of the path in reverse order.
 void push_parts(const std::filesystem::path& path, std::vector<std::string>& left) {
   std::vector<std::string> parts;
   for (const auto& part : path) {

@@ -1,11 +1,11 @@
 #pragma once
-// Files that nobody can change but root and the user who runs the scheduler.
+// Files that only root and the user who runs the scheduler can change.
 //
-// A path is walked from "/" on, folder by folder and link by link, each looked at through the
-// descriptor by which it is entered: so what is judged is what is opened, whatever is renamed
-// meanwhile. Every folder and link on the way must belong to root or to us, and no folder may be
-// writable by its group or by others, unless it is sticky as /tmp is: then what is entered in it
-// belongs to root or to us, and nobody else can put something else in its place.
+// A path is opened from "/" on, directory by directory and link by link. Each one is checked
+// through the descriptor that opens it, so the checked file is the opened file, even if something
+// is renamed meanwhile. Every directory and link on the path must belong to root or to our user. No
+// directory may be writable by its group or by others, unless it is sticky like /tmp. In a sticky
+// directory the next entry must belong to root or to our user too, so nobody else can replace it.
 
 #include <sys/stat.h>
 
@@ -19,19 +19,20 @@ namespace plimsoll {
 
 class TrustedPath {
  public:
-  // What an absolute path leads to, be it a file, a folder or something else. The error says what
-  // cannot be opened, or which folder or link on the way is not to be trusted.
+  // Opens an absolute path: a file, a directory or anything else. The error names what cannot be
+  // opened, or the directory or link on the path that is not trusted.
   [[nodiscard]] static Result<TrustedPath> open(const std::filesystem::path& path);
   TrustedPath(TrustedPath&& other) noexcept;
   TrustedPath& operator=(TrustedPath&& other) noexcept;
   ~TrustedPath();
 
-  // Whether that itself is to be trusted; no exception for what is sticky. `what`: "the file".
+  // Whether the opened file itself is trusted; the sticky bit makes no difference here. `what`
+  // names it in the error: "the file".
   [[nodiscard]] Result<void> judge(std::string_view what) const;
   [[nodiscard]] const struct stat& info() const { return info_; }
-  // Of the kind that only names it (O_PATH).
+  // Opened with O_PATH.
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  // Without links.
+  // The path without symbolic links.
   [[nodiscard]] std::string real_path() const;
 
  private:
@@ -41,7 +42,7 @@ class TrustedPath {
   struct stat info_ {};
 };
 
-// The path of an open descriptor, for whoever takes paths only.
+// The path of an open descriptor, for functions that accept only paths.
 [[nodiscard]] std::string descriptor_path(int descriptor);
 
 }  // namespace plimsoll

@@ -1,13 +1,13 @@
 #pragma once
-// One node as it might be: the C++ side of `plimsoll_what_if`. The cycle implements it; plugins
-// reach it through the host table (host_table_what_if.cpp).
+// A simulated copy of one node: the C++ side of `plimsoll_what_if`. The cycle implements it;
+// plugins use it through the host table (host_table_what_if.cpp).
 
 #include <plimsoll/plugin_abi.h>
 
 #include "framework/runtime/status.hpp"
 
-// A copy of a node and a clone of the cycle's state, for one pod that is to be placed. Loop only;
-// lives within one call of a plugin. Pods that are added are only pointed to: they outlive it.
+// A copy of a node and a clone of the cycle's state, for one pod that is to be placed. Loop only.
+// It lives within one call of a plugin. It does not copy added pods: they must outlive it.
 struct plimsoll_what_if {
  public:
   plimsoll_what_if() = default;
@@ -15,7 +15,7 @@ struct plimsoll_what_if {
   plimsoll_what_if& operator=(const plimsoll_what_if&) = delete;
   virtual ~plimsoll_what_if() = default;
 
-  // The node has this pod too / no longer. Success or Error.
+  // Adds the pod to the copy, or removes it. Success or Error.
   virtual plimsoll::Status add_pod(const plimsoll_pod& pod) = 0;
   virtual plimsoll::Status remove_pod(const plimsoll_pod& pod) = 0;
   // All filters, with and without the node's nominated pods (RunFilterPluginsWithNominatedPods).

@@ -1,5 +1,5 @@
-// Where the API server is and how to prove who we are: kubeconfig files, and what an exec
-// credential plugin prints.
+// Address and credentials of the API server: kubeconfig files, and the output of an exec credential
+// plugin.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 namespace plimsoll::fuzz {
 namespace {
 
-// A file that only this process sees, with a path.
+// A file with a path that only this process can see.
 class HiddenFile {
  public:
   HiddenFile() : fd_(memfd_create("kubeconfig", 0)) { require(fd_ >= 0, "there is memory"); }

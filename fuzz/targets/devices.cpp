@@ -1,4 +1,4 @@
-// Device objects, and the annotations of pods and nodes that are about devices.
+// Device objects, and the annotations of pods and nodes for devices.
 
 #include "plugins/nodedevice/accounts/accounts.hpp"
 #include "plugins/nodedevice/accounts/accounts_json.hpp"
@@ -29,14 +29,14 @@ constexpr std::string_view kDevice = R"({"metadata": {"name": "n1",
      "resources": {"koordinator.sh/rdma": "100"},
      "vfGroups": [{"labels": {"type": "general"}, "vfs": [{"minor": 0, "busID": "0000:1f:00.2"}]}]}]}})";
 
-// Everything that may be asked of the node, in texts.
+// Calls every function that describes the node as text.
 void look_at(const Accounts& accounts) {
   (void)accounts.dump();
   (void)accounts_json(accounts);
   if (const NodeState* node = accounts.find(kNode)) (void)explain_doubts(accounts, *node, ~0U);
 }
 
-// What is free goes to pods that ask for it, and comes back.
+// Allocates all free devices to pods, and releases them.
 void allocate_all(Accounts& accounts, const DeviceHints& hints) {
   static const std::vector<std::vector<ResourceQuantity>> kAsks = {
       {{"nvidia.com/gpu", 1}},
@@ -89,7 +89,7 @@ void device_object(std::string_view input) {
   look_at(accounts);
 }
 
-// What a pod says that it was given, on a node with other pods.
+// The devices of a pod according to its annotation, on a node with other pods.
 void allocation(std::string_view input) {
   static const std::vector<ResourceQuantity> kWhole = {{"nvidia.com/gpu", 1},
                                                        {"koordinator.sh/rdma", 100}};
@@ -118,7 +118,7 @@ void device_links(std::string_view input) {
   look_at(accounts);
 }
 
-// How a pod wants its devices chosen.
+// How the devices of a pod are to be chosen.
 void device_hints(std::string_view input) {
   const std::string_view hint = take_part(input);
   const std::string_view joint = take_part(input);

@@ -1,4 +1,5 @@
-// Small texts that plugins read: their arguments, PodGroups, what pods say of groups and zones.
+// Small texts that plugins read: their arguments, PodGroups, and annotations of pods about groups
+// and zones.
 
 #include <stdexcept>
 
@@ -12,7 +13,7 @@
 namespace plimsoll::fuzz {
 namespace {
 
-// They say what is wrong by throwing it, and the SDK's trampoline catches it.
+// These parsers report errors by throwing; in a plugin the SDK's trampoline catches them.
 template <typename Parse>
 void or_says_why(const Parse& parse) {
   try {

@@ -1,5 +1,5 @@
-// Quantities: what is read is printed and read again as the same number, sums come out exactly, and
-// the three readers (the scheduler's, the SDK's, both units) agree.
+// Quantities: a parsed number is printed and parsed again as the same number, sums are exact, and
+// the three readers (the scheduler's, and the SDK's with both units) agree.
 
 #include "framework/api/quantity.hpp"
 
@@ -23,7 +23,7 @@ void quantity(std::string_view input) {
     return require(first.size() <= Quantity::kMaxLength ? !whole && !milli : true,
                    "the SDK reads what Kubernetes reads: ", first);
   }
-  // Kubernetes' value of a negative number beyond int64 is what its big integers leave of it.
+  // For a negative number beyond int64, Kubernetes returns the low bits of its big integer.
   int64_t small = 0;
   const bool plain = a->sign() >= 0 || (a->as_int64(&small) && small > -1'000'000'000'000);
   if (whole && plain) require(*whole == a->value(), "the SDK's value of ", first);
@@ -31,7 +31,8 @@ void quantity(std::string_view input) {
   const std::string canonical = a->canonical();
   const auto again = Quantity::parse(canonical);
   require(again.has_value(), canonical, " is read again");
-  // An exponent that is cut when it is read may come out beyond that limit, and is cut once more.
+  // An exponent that was clamped when it was parsed may be printed beyond that limit, and is then
+  // clamped again.
   const size_t e = canonical.find('e');
   if (e == canonical.npos ||
       std::abs(std::stol(canonical.substr(e + 1))) <= Quantity::kMaxExponent) {

@@ -1,5 +1,5 @@
-// Selectors: kubectl's syntax, metav1.LabelSelector and v1.NodeAffinity. A selector that is good
-// and its text select the same.
+// Selectors: kubectl's syntax, metav1.LabelSelector and v1.NodeAffinity. A valid selector and its
+// text must select the same objects.
 
 #include "framework/api/selectors.hpp"
 

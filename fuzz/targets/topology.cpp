@@ -1,5 +1,5 @@
-// NodeResourceTopology objects and the node facts in them: read, given to the ledger, asked whether
-// pods fit, and written out again as an exporter would.
+// NodeResourceTopology objects and their node facts: they are read, passed to the ledger, checked
+// for whether pods fit, and written again as an exporter would.
 
 #include <vector>
 
@@ -26,7 +26,7 @@ struct Names {
   }
 };
 
-// Facts that are written are read again as they are, without a problem.
+// Facts that are written must be read again unchanged and without an error.
 void write_again(const NrtObject& nrt, const NodeFacts& facts, Names& names) {
   NrtObject written = nrt;
   written.attributes = encode_settings(*facts.model);
@@ -102,7 +102,8 @@ void nrt(std::string_view input) {
   read(*object);
 }
 
-// Settings ("name=value" a line), the machine text and the free text of a node with two zones.
+// Settings (one "name=value" per line), the machine text and the free text of a node with two
+// zones.
 void node_facts(std::string_view input) {
   NrtObject nrt = scene();
   std::string_view settings = take_part(input);

@@ -1,5 +1,5 @@
-// What comes from an API server, in JSON and in protobuf, in whatever pieces it comes: what is cut
-// out of it does not depend on the pieces.
+// The stream of an API server, in JSON and in protobuf, in pieces of any size. The messages that
+// are cut out of it must not depend on the pieces.
 
 #include "informer/wire/wire.hpp"
 
@@ -27,14 +27,14 @@ Cut cut(Framer& framer, std::string_view input, std::size_t step) {
   Cut out;
   const auto keep = [&](std::string_view piece) { out.pieces.emplace_back(piece); };
   for (std::size_t at = 0; at < input.size() && !out.failed; at += step) {
-    // In memory of its own, so that a look beyond its end is noticed.
+    // A copy in its own memory, so that reads beyond its end are detected.
     const std::string chunk(input.substr(at, step));
     out.failed = !framer.feed(chunk, keep);
   }
   return out;
 }
 
-// The stream in one piece and in small ones. What was handed out before an error may differ.
+// Compares the stream in one piece and in small pieces. The messages before an error may differ.
 template <typename Framer>
 Cut cut_twice(std::string_view input, std::size_t step, Framer& whole, Framer& framer) {
   const Cut once = cut(whole, input, input.size() + 1);
@@ -79,7 +79,7 @@ void look_at(const Result<WatchEvent>& event) {
   }
 }
 
-// The text with the bytes behind it that the readers of JSON may look at.
+// The text with the padding that JSON readers may read.
 std::string padded(const std::string& text) {
   return text + std::string(informer::kJsonPadding, '\0');
 }

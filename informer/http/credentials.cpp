@@ -24,7 +24,7 @@ constexpr auto kLookEvery = std::chrono::seconds(1);
 constexpr auto kReadEvery = std::chrono::seconds(60);
 constexpr auto kExecDeadline = std::chrono::seconds(60);
 
-// Enough of a file's identity to notice that it was written or replaced.
+// The part of a file's identity that shows whether it was written or replaced.
 struct Stamp {
   ino_t inode = 0;
   off_t size = 0;
@@ -59,8 +59,8 @@ struct Free {
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
 };
 
-// Whether a certificate was read beside another one's key: the two files were not replaced at the
-// same moment. Of what OpenSSL cannot read, TLS will say why.
+// Whether the certificate and the key do not match, because the two files were not replaced at the
+// same moment. If OpenSSL cannot read them, returns false; TLS reports the error later.
 bool is_torn(const std::string& certificate_pem, const std::string& key_pem) {
   const auto open = [](const std::string& text) {
     return std::unique_ptr<BIO, Free>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
@@ -89,22 +89,22 @@ struct CredentialSource::Impl {
   const ServerAccess access;
   const CredentialOptions options;
   std::mutex mutex;                       // guards everything below
-  bool refreshing = false;                // a plugin runs, for one caller of refresh()
-  std::condition_variable_any refreshed;  // it has ended
-  CredentialRef credential;               // null: there is none, or another one has to be fetched
+  bool refreshing = false;                // a plugin runs for a caller of refresh()
+  std::condition_variable_any refreshed;  // the plugin has ended
+  CredentialRef credential;               // null: there is none, or a new one has to be fetched
   std::uint64_t generation = 0;
 
-  // From `access` and its files: all of it without a plugin.
+  // The part from `access` and its files; without a plugin, everything.
   std::optional<Credential> base;
   Stamp token_stamp, certificate_stamp, key_stamp, authority_stamp;
   SteadyClock::time_point looked{};
   SteadyClock::time_point read{};
 
-  // Of the plugin.
+  // The plugin's part.
   std::optional<ExecCredential> fetched;
-  bool was_expired = false;  // when it was fetched
+  bool was_expired = false;  // already when it was fetched
   std::optional<Error> failure;
-  int useless = 0;  // runs in a row that gave nothing of use
+  int useless = 0;  // successive runs without a usable credential
   SteadyClock::time_point ran{};
   SteadyClock::time_point next_run{};
 
@@ -174,7 +174,7 @@ struct CredentialSource::Impl {
     authority_stamp = stamp_of(access.certificate_authority_file);
   }
 
-  // Makes a credential of what there is; the old one stays if nothing differs. Called with `mutex`
+  // Builds a credential from the parts; keeps the old one if nothing differs. Called with `mutex`
   // held.
   CredentialRef compose() {
     Credential next = *base;
@@ -192,7 +192,7 @@ struct CredentialSource::Impl {
     return credential;
   }
 
-  // Called with `mutex` held; there is a credential.
+  // Called with `mutex` held; there must be a credential.
   void look_at_files() {
     const auto now = SteadyClock::now();
     if (!has_files() || now - looked < kLookEvery) return;
@@ -209,15 +209,15 @@ struct CredentialSource::Impl {
     compose();
   }
 
-  // A plugin's credential that is over. Called with `mutex` held.
+  // Drops a plugin's credential that has expired. Called with `mutex` held.
   void drop_expired() {
     if (credential == nullptr || !fetched || !fetched->expires) return;
     if (SystemClock::now() < *fetched->expires || SteadyClock::now() < next_run) return;
-    if (!was_expired) useless = 0;  // it has served
+    if (!was_expired) useless = 0;  // it was usable
     credential = nullptr;
   }
 
-  // What a plugin gave. Called with `mutex` held.
+  // Stores the result of a plugin. Called with `mutex` held.
   Result<CredentialRef> take(Result<ExecCredential> got) {
     failure.reset();
     ran = SteadyClock::now();
@@ -299,7 +299,7 @@ bool CredentialSource::reject(std::uint64_t generation) {
   if (impl_->access.exec) {
     const auto now = SteadyClock::now();
     if (now < impl_->next_run) return false;
-    if (now - impl_->ran > 2 * impl_->options.longest_pause) impl_->useless = 0;  // it has served
+    if (now - impl_->ran > 2 * impl_->options.longest_pause) impl_->useless = 0;  // it was usable
     ++impl_->useless;
     impl_->credential = nullptr;
     return true;

@@ -1,7 +1,7 @@
 #pragma once
-// The credential of the moment: static tokens and certificates, files that rotate (tokens, client
-// certificates, the authority that the server's certificate is checked against), exec credential
-// plugins whose output expires.
+// Provides the current credential. Sources: static tokens and certificates; files that rotate
+// (tokens, client certificates, the authority that verifies the server's certificate); exec
+// credential plugins whose output expires.
 //
 // One CredentialSource serves all HttpClients of an API server. Every function may be called from
 // any thread.
@@ -17,7 +17,7 @@
 
 namespace plimsoll::informer {
 
-// What is sent to prove who we are, and whom we trust. Immutable.
+// How we authenticate, and which authority we trust. Immutable.
 struct Credential {
   std::string bearer_token;
   std::string username;
@@ -30,8 +30,8 @@ struct Credential {
 using CredentialRef = std::shared_ptr<const Credential>;
 
 struct CredentialOptions {
-  // Between runs of an exec plugin that is of no use: it fails, or what it gives has expired or is
-  // refused. Doubled from run to run.
+  // The pause between runs of an exec plugin that does not help: it fails, or its credential has
+  // expired or is rejected. The pause doubles from run to run.
   std::chrono::milliseconds first_pause{1'000};
   std::chrono::milliseconds longest_pause{60'000};
 };
@@ -43,21 +43,21 @@ class CredentialSource {
   CredentialSource(const CredentialSource&) = delete;
   CredentialSource& operator=(const CredentialSource&) = delete;
 
-  // The credential if one is at hand; null if refresh() has to fetch it first (an exec plugin that
-  // has not run yet or whose credential expired). One that had expired when it was fetched serves
-  // until the plugin may run again: our clock may be the one that is wrong. Never blocks for long:
-  // files are looked at once a second and read again when they changed, and once a minute in any
-  // case.
+  // Returns the credential if one is available. Returns null if refresh() has to fetch it first: an
+  // exec plugin has not run yet, or its credential expired. A credential that had already expired
+  // when it was fetched is used until the plugin may run again, because our own clock may be wrong.
+  // Never blocks for long. Files are checked once a second and read again when they have changed,
+  // and at least once a minute.
   [[nodiscard]] CredentialRef current();
 
   // Fetches a new credential: runs the exec plugin, or reads the files again. Blocks until the
-  // plugin is done (one minute at most) or `stop` is requested (kCancelled). Callers that wait for
-  // the same run share its result. Fails with kUnauthorized and what the plugin printed.
+  // plugin has ended (at most one minute) or `stop` is requested (kCancelled). Callers that wait
+  // for the same run share its result. On failure returns kUnauthorized with the plugin's output.
   [[nodiscard]] Result<CredentialRef> refresh(std::stop_token stop);
 
-  // The server answered 401 to the credential of this generation: it is forgotten, so that
-  // refresh() fetches another. False if there is no way to get another one now (a static token or
-  // certificate, a plugin that has to pause).
+  // Reports that the server answered 401 to the credential of this generation. The credential is
+  // dropped, so that refresh() fetches another. Returns false if no other credential is available
+  // now (a static token or certificate, a plugin that has to pause).
   [[nodiscard]] bool reject(std::uint64_t generation);
 
  private:

@@ -26,7 +26,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxOutput = 1 << 20;
 
-// A pipe whose ends are closed with it.
+// A pipe that closes its ends when it is destroyed.
 class Pipe {
  public:
   Pipe() = default;
@@ -109,7 +109,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return out;
 }
 
-// What a plugin run left behind.
+// The output of a plugin run.
 struct Output {
   std::string out;
   std::string err;
@@ -153,7 +153,7 @@ Output collect(int out_fd, int err_fd, const std::stop_token& stop,
   return output;
 }
 
-// Waits for the child; kills its process group when told to stop or when it is late.
+// Waits for the child; kills its process group on a stop request or at the deadline.
 int reap(pid_t child, bool kill_now, const std::stop_token& stop,
          std::chrono::steady_clock::time_point deadline, bool& timed_out) {
   int status = 0;
@@ -196,7 +196,7 @@ Result<pid_t> spawn(const ServerAccess& access, Pipe& out, Pipe& err) {
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
-  sigset_t pipe;  // ignored by the program, which a shell script could not undo
+  sigset_t pipe;  // we ignore SIGPIPE; a shell script could not undo that for itself
   sigemptyset(&pipe);
   sigaddset(&pipe, SIGPIPE);
   posix_spawnattr_setsigdefault(&attributes, &pipe);
@@ -245,7 +245,8 @@ std::optional<std::chrono::system_clock::time_point> parse_time(const std::strin
   parts.tm_year -= 1900;
   parts.tm_mon -= 1;
   const auto seconds = std::chrono::seconds(::timegm(&parts) - offset);
-  // What the clock cannot say is its first or last moment: the year 1 is long ago.
+  // A time outside of the clock's range becomes the clock's first or last moment: the year 1 is
+  // long ago.
   using Point = std::chrono::system_clock::time_point;
   const auto in_seconds = [](Point point) {
     return std::chrono::duration_cast<std::chrono::seconds>(point.time_since_epoch());

@@ -9,12 +9,12 @@
 namespace plimsoll::informer {
 namespace {
 
-constexpr std::size_t kRecord = 16 * 1024;        // what TLS puts into one record at most
-constexpr std::size_t kMostOut = 4 * kRecord;     // frames made before they are sent
-constexpr int kReadsInARow = 64;                  // then it is the others' turn
-constexpr std::int32_t kStreamWindow = 32 << 20;  // bytes that the server may send unread
+constexpr std::size_t kRecord = 16 * 1024;        // the most that TLS puts into one record
+constexpr std::size_t kMostOut = 4 * kRecord;     // frames encoded ahead of sending
+constexpr int kReadsInARow = 64;                  // then other links get their turn
+constexpr std::int32_t kStreamWindow = 32 << 20;  // unread bytes that the server may send
 constexpr std::int32_t kLinkWindow = 1 << 30;
-constexpr std::uint32_t kStreamsAtFirst = 100;  // before the server says how many it takes
+constexpr std::uint32_t kStreamsAtFirst = 100;  // until the server announces its limit
 
 std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
@@ -29,7 +29,7 @@ nghttp2_nv header_field(std::string_view name, std::string_view value) {
 
 }  // namespace
 
-// What nghttp2 calls from within read() and flush().
+// Callbacks that nghttp2 calls within read() and flush().
 struct Http2Link::Callbacks {
   static Http2Link& link(void* user) { return *static_cast<Http2Link*>(user); }
 
@@ -57,7 +57,7 @@ struct Http2Link::Callbacks {
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
     Transfer* transfer = link(user).find(frame->hd.stream_id);
     if (transfer == nullptr) return 0;
-    // The first after its status; others are trailers.
+    // The first header block after the status; later ones are trailers.
     if (frame->hd.type == NGHTTP2_HEADERS && transfer->response.status >= 200 &&
         !transfer->opened) {
       transfer->opened = true;
@@ -83,7 +83,7 @@ struct Http2Link::Callbacks {
     return 0;
   }
 
-  // A request that cannot be sent any more, such as after GOAWAY.
+  // A request that can no longer be sent, such as after GOAWAY.
   static int on_frame_not_sent(nghttp2_session*, const nghttp2_frame* frame, int, void* user) {
     if (frame->hd.type != NGHTTP2_HEADERS) return 0;
     if (Transfer* transfer = link(user).find(frame->hd.stream_id)) {
@@ -95,7 +95,7 @@ struct Http2Link::Callbacks {
   static ssize_t read_body(nghttp2_session*, std::int32_t stream, std::uint8_t* into,
                            std::size_t room, std::uint32_t* flags, nghttp2_data_source*,
                            void* user) {
-    // Whoever gave it up has reset the stream.
+    // give_up() has already reset the stream.
     Transfer* transfer = link(user).find(stream);
     if (transfer == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     const std::string& body = transfer->request.body;
@@ -138,7 +138,7 @@ Http2Link::~Http2Link() {
 void Http2Link::connected(CURLcode code) {
   heard_at_ = Clock::now();
   if (code != CURLE_OK) return die(code, error_text_.data());
-  // The connection is the handle's only from the first use on.
+  // The handle owns the connection only after its first use.
   std::size_t none = 0;
   char nothing = 0;
   static_cast<void>(curl_easy_recv(handle_.easy, &nothing, 0, &none));
@@ -155,7 +155,7 @@ void Http2Link::connected(CURLcode code) {
   }
   if (!begin_session()) return die(CURLE_OUT_OF_MEMORY, "nghttp2 is out of memory");
   state_ = State::kOpen;
-  static_cast<void>(read());  // what came with the handshake is no longer in the socket
+  static_cast<void>(read());  // data that came with the handshake is no longer in the socket
   if (state_ != State::kOpen) return;
   std::vector<Transfer*> waiting;
   waiting.swap(waiting_);
@@ -210,7 +210,7 @@ void Http2Link::submit(Transfer& transfer) {
   }
   transfer.stream = nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(),
                                            request.body.empty() ? nullptr : &body, nullptr);
-  if (transfer.stream < 0) {  // the numbers of streams are used up, or memory is
+  if (transfer.stream < 0) {  // stream numbers or memory are exhausted
     const char* text = nghttp2_strerror(transfer.stream);
     retire();
     transfer.stream = 0;
@@ -266,7 +266,7 @@ bool Http2Link::read() {
 
 void Http2Link::flush() {
   while (state_ == State::kOpen) {
-    // What the socket did not take, OpenSSL wants again: as many bytes, at the same place.
+    // OpenSSL requires that a blocked write is repeated with the same bytes at the same address.
     while (blocked_ == 0 && out_.size() - sent_ < kMostOut) {
       const std::uint8_t* frame = nullptr;
       const ssize_t size = nghttp2_session_mem_send(session_, &frame);
@@ -290,7 +290,7 @@ void Http2Link::flush() {
       sent_ = 0;
     }
   }
-  // After an error of the protocol nothing is to be read or sent any more.
+  // After a protocol error nothing more can be read or sent.
   if (state_ == State::kOpen && nghttp2_session_want_read(session_) == 0 &&
       nghttp2_session_want_write(session_) == 0) {
     die(CURLE_HTTP2, "the connection was closed");
@@ -305,7 +305,7 @@ Http2Link::Clock::time_point Http2Link::next_look() const {
 
 void Http2Link::look(Clock::time_point now) {
   if (now < next_look()) return;
-  static_cast<void>(read());  // it may be us who were away
+  static_cast<void>(read());  // we may have been the ones not running
   if (state_ != State::kOpen || now < next_look()) return;
   if (asked_at_ <= heard_at_) {
     asked_at_ = now;
@@ -340,7 +340,7 @@ void Http2Link::end(Transfer& transfer, CURLcode code, std::string_view text, bo
   ended_.push_back({transfer.id, code, untouched});
 }
 
-// The connection is of no use any more; what became of its requests nobody knows.
+// The connection is unusable; the fate of its requests is unknown.
 void Http2Link::die(CURLcode code, std::string_view text) {
   const std::string why(text);
   state_ = State::kDead;

@@ -1,14 +1,15 @@
 #pragma once
-// One HTTP/2 connection that carries many transfers: libcurl connects it (proxies, TLS, names,
-// certificates are its affair), nghttp2 speaks on it. libcurl looks at the socket and at the clock
-// once for each transfer under way whenever anything arrives, and sends every frame in a record of
-// its own; a link reads what is there once and sends all that waits in one piece.
+// One HTTP/2 connection that carries many transfers. libcurl establishes the connection (proxies,
+// TLS, names, certificates); nghttp2 speaks HTTP/2 on it. With libcurl alone, any arriving data
+// makes it check the socket and the clock once for each transfer under way, and each frame is sent
+// in a TLS record of its own. A link reads all available data once and sends all pending frames
+// together.
 //
-// A server that says nothing for long is asked whether it is there: TCP's acknowledgements come
-// from a kernel, or from whatever is between us and the server, and prove less.
+// A server that has been silent for long is sent a PING. TCP acknowledgements prove less: they come
+// from a kernel, or from a middlebox between us and the server.
 //
-// Belongs to the I/O thread; nothing here blocks. Callbacks of transfers are called from read() and
-// look() only, and must not call the link.
+// Belongs to the I/O thread; nothing here blocks. Callbacks of transfers are called only from
+// read() and look(), and must not call the link.
 
 #include <curl/curl.h>
 
@@ -26,11 +27,11 @@ struct nghttp2_session;
 
 namespace plimsoll::informer {
 
-// A transfer that a link is done with; a failure's words are in its error_text.
+// A transfer that has ended on a link; a failure's message is in its error_text.
 struct LinkEnd {
   HttpClient::RequestId id = 0;
   CURLcode code = CURLE_OK;
-  bool untouched = false;  // the server says that it did not look at it: send it again
+  bool untouched = false;  // the server says that it did not process the request: send it again
 };
 
 class Http2Link {
@@ -43,38 +44,39 @@ class Http2Link {
   };
   using Clock = std::chrono::steady_clock;
 
-  // Begins to connect with a handle that is prepared for its credential, as one of `multi`, which
-  // must be driven until connected() was called. What ends is appended to `ended`.
+  // Starts to connect with a handle that is prepared for its credential. The handle is added to
+  // `multi`, which must be driven until connected() was called. Transfers that end are appended to
+  // `ended`.
   Http2Link(const TransferSetup& setup, CURLM* multi, Handle handle, std::vector<LinkEnd>& ended);
-  ~Http2Link();  // without a transfer
+  ~Http2Link();  // must carry no transfer
   Http2Link(const Http2Link&) = delete;
   Http2Link& operator=(const Http2Link&) = delete;
 
-  // libcurl's connecting has ended. If it failed, so have the transfers.
+  // libcurl has finished connecting. If that failed, the transfers fail too.
   void connected(CURLcode code);
 
-  // Takes a transfer, which must stay where it is until it ends or is given up; with headers and
-  // limits set. Only while takes_more().
+  // Takes a transfer, which must keep its address until it ends or is given up; its headers and
+  // limits are set. Call it only while takes_more().
   void carry(Transfer& transfer);
-  // No word of it any more; the server is told.
+  // Cancels the transfer: no more callbacks for it; its stream is reset.
   void give_up(Transfer& transfer);
-  // All transfers, for another way to carry them; kOtherProtocol only.
+  // Returns all transfers, to be carried in another way; kOtherProtocol only.
   [[nodiscard]] std::vector<HttpClient::RequestId> hand_over();
 
-  // Reads what has arrived; true if there is more at once.
+  // Reads what has arrived; returns true if more is available at once.
   bool read();
-  // Sends what waits to be sent, as far as the socket takes it.
+  // Sends pending data, as far as the socket accepts it.
   void flush();
 
-  // Sends a PING if it is time for one; if nothing was heard since the last one for too long, the
-  // connection is dead. next_look(): when there is something to do, max() if not open.
+  // Sends a PING if one is due. Declares the connection dead if nothing arrived for too long after
+  // the last PING. next_look() is the time of the next such action, max() if the link is not open.
   void look(Clock::time_point now);
   [[nodiscard]] Clock::time_point next_look() const;
 
-  // Nothing new is given to it, and once it carries nothing it is of no use.
+  // Takes no new transfers from now on; the link is useless once it carries none.
   void retire() { retired_ = true; }
-  // A request that was sent at `sent` was not answered. If nothing else was heard since, the
-  // connection may be dead without anybody knowing.
+  // A request that was sent at `sent` was not answered. If nothing has arrived since, the
+  // connection may be dead unnoticed, so the link is retired.
   void doubt(Clock::time_point sent) { retired_ = retired_ || heard_at_ <= sent; }
 
   [[nodiscard]] bool takes_more() const;
@@ -84,7 +86,7 @@ class Http2Link {
   [[nodiscard]] bool is_of(const Credential& credential) const;
   [[nodiscard]] const CURL* easy() const { return handle_.easy; }
   [[nodiscard]] curl_socket_t socket() const { return socket_; }
-  // Whether flush() waits for the socket to take more.
+  // Whether flush() waits until the socket accepts more.
   [[nodiscard]] bool wants_to_write() const { return blocked_ > 0; }
 
  private:
@@ -104,15 +106,15 @@ class Http2Link {
   State state_ = State::kConnecting;
   bool retired_ = false;
   curl_socket_t socket_ = CURL_SOCKET_BAD;
-  void* tls_ = nullptr;  // OpenSSL's SSL, of the handle
+  void* tls_ = nullptr;  // OpenSSL's SSL of the handle
   nghttp2_session* session_ = nullptr;
   Clock::time_point heard_at_{};
-  Clock::time_point asked_at_{};    // a PING was sent; answered by whatever is heard after it
+  Clock::time_point asked_at_{};    // when a PING was sent; anything that arrives later answers it
   std::vector<Transfer*> waiting_;  // for the connection
   std::unordered_map<std::int32_t, Transfer*> streams_;
-  std::string out_;          // frames that are made, of which
-  std::size_t sent_ = 0;     // the first so many are sent
-  std::size_t blocked_ = 0;  // so many after them the socket did not take when they were sent last
+  std::string out_;          // encoded frames
+  std::size_t sent_ = 0;     // the number of bytes of out_ that are sent
+  std::size_t blocked_ = 0;  // bytes after them that the socket did not accept last time
   std::string content_size_;
   std::string path_;
   std::array<char, CURL_ERROR_SIZE> error_text_{};

@@ -30,7 +30,7 @@ Http2Links::Place Http2Links::place(Transfer& transfer) {
   if (limit != 0 && used >= limit) return Place::kNone;
   Handle handle = make_handle_(transfer.credential);
   if (handle.easy == nullptr) return Place::kNoMemory;
-  for (const auto& link : links_) {  // of a certificate that is no more
+  for (const auto& link : links_) {  // links of an outdated certificate
     if (!link->is_of(*transfer.credential)) link->retire();
   }
   links_.push_back(std::make_unique<Http2Link>(setup_, multi_, std::move(handle), ended_));
@@ -76,7 +76,7 @@ void Http2Links::add_sockets(std::vector<curl_waitfd>& into) {
 bool Http2Links::read(const std::vector<curl_waitfd>& from, std::size_t first) {
   bool more = false;
   for (std::size_t i = 0; i < polled_.size(); ++i) {
-    // (Room to write is flush()'s affair.)
+    // flush() handles writability.
     if ((from[first + i].revents & ~CURL_WAIT_POLLOUT) != 0) more = polled_[i]->read() || more;
   }
   return more;

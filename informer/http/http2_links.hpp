@@ -1,6 +1,6 @@
 #pragma once
-// The links of one client: as many as its requests need, each given as many as the server takes at
-// a time. Belongs to the I/O thread; nothing here blocks.
+// The links of one client. It opens as many as its requests need and gives each as many requests as
+// the server accepts at a time. Belongs to the I/O thread; nothing here blocks.
 
 #include <functional>
 #include <memory>
@@ -12,40 +12,42 @@ namespace plimsoll::informer {
 
 class Http2Links {
  public:
-  // Gives a handle that is prepared for the credential; without `easy` if there is no memory.
+  // Returns a handle that is prepared for the credential; `easy` is null if there is no memory.
   using MakeHandle = std::function<Handle(const CredentialRef& credential)>;
 
   Http2Links(const TransferSetup& setup, CURLM* multi, MakeHandle make_handle);
 
-  // Whether links carry what is sent with this credential; else libcurl does by itself. A server
-  // that turned out not to speak HTTP/2 is not asked again.
+  // Whether requests with this credential go over links; otherwise libcurl sends them itself. Once
+  // a server turned out not to speak HTTP/2, links are not tried again.
   [[nodiscard]] bool serve(const Credential& credential) const;
 
   enum class Place { kGiven, kNone, kNoMemory };
-  // Gives it a link, a new one if need be. kNone: all are full and there may be no more of them.
+  // Assigns a link to the transfer and opens a new link if necessary. kNone: all are full and no
+  // more may be opened.
   Place place(Transfer& transfer);
 
-  // libcurl says that a handle's connecting has ended.
+  // libcurl has finished connecting this handle.
   void connected(const CURL* easy, CURLcode code);
 
-  // Asks those that have been silent for long whether they live; next when there will be some to
-  // ask, max() if there are none. Before flush().
+  // Sends a PING on links that have been silent for long. next_look() is when one is due next,
+  // max() if none is. Call it before flush().
   void look(Http2Link::Clock::time_point now);
   [[nodiscard]] Http2Link::Clock::time_point next_look() const;
 
-  // Sends what waits to be sent.
+  // Sends pending data.
   void flush();
-  // What to wait for, appended to `into`, and what came of it, from the same place on. True if
-  // there is more to be read at once.
+  // add_sockets() appends the sockets to wait for to `into`. read() takes the results from index
+  // `first` on, and returns true if more can be read at once.
   void add_sockets(std::vector<curl_waitfd>& into);
   bool read(const std::vector<curl_waitfd>& from, std::size_t first);
 
-  // What has ended since the last call; and, without an end, what is to go by other means.
+  // The transfers that have ended since the last call, and those that have not ended but have to be
+  // sent without links.
   [[nodiscard]] std::vector<LinkEnd> take_ended() { return std::exchange(ended_, {}); }
   [[nodiscard]] std::vector<HttpClient::RequestId> take_handed_over() {
     return std::exchange(handed_over_, {});
   }
-  // Lets go of links that are of no use any more.
+  // Deletes links that are useless.
   void tidy();
   void clear() { links_.clear(); }
 

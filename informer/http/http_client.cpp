@@ -12,7 +12,7 @@
 namespace plimsoll::informer {
 namespace {
 
-constexpr long kKeptConnections = 512;  // libcurl's own limit goes by the requests under way
+constexpr long kKeptConnections = 512;  // libcurl's own limit follows the requests in flight
 
 }  // namespace
 

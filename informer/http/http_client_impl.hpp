@@ -1,6 +1,6 @@
 #pragma once
-// What HttpClient is made of: its requests, and the I/O thread that carries them, on links where
-// the server speaks HTTP/2 and through libcurl's multi interface elsewhere.
+// The implementation of HttpClient: its requests and the I/O thread. The thread uses links where
+// the server speaks HTTP/2 and libcurl's multi interface elsewhere.
 
 #include <curl/curl.h>
 #include <poll.h>
@@ -30,11 +30,11 @@ struct HttpClient::Impl {
   ServerUrl url;
   std::shared_ptr<CredentialSource> credentials;
   HttpClientOptions options;
-  std::unique_ptr<TransferSetup> setup;  // looks into the three above
+  std::unique_ptr<TransferSetup> setup;  // refers to access, url and options
   CURLM* multi = nullptr;
   int waker = -1;  // an eventfd
 
-  std::mutex mutex;  // guards the next three
+  std::mutex mutex;  // guards posted, asleep and closed
   std::vector<std::function<void()>> posted;
   bool asleep = false;  // the thread waits for its sockets
   bool closed = false;
@@ -43,24 +43,25 @@ struct HttpClient::Impl {
   std::thread thread;
   std::thread::id thread_id;
 
-  // Everything below is touched by the I/O thread only.
+  // Used by the I/O thread only: all members from here on.
   std::unordered_map<RequestId, std::unique_ptr<Transfer>> transfers;
   std::vector<Handle> idle_handles;
-  std::vector<HeaderLinesRef> header_lines;  // the kinds of requests that there were
+  std::vector<HeaderLinesRef> header_lines;  // one for each kind of request so far
   std::multimap<Clock::time_point, std::pair<TimerId, std::function<void()>>> timers;
   std::unique_ptr<Http2Links> links;
-  std::deque<RequestId> parked;  // until a link has room
+  std::deque<RequestId> parked;  // wait until a link has room
   bool libcurl_works = false;    // it has handles under way
   std::vector<curl_waitfd> sockets;
   std::vector<pollfd> polled;
-  bool more_to_read = false;                                 // from links
-  Clock::time_point next_expiry = Clock::time_point::max();  // of what libcurl does not time
-  std::vector<RequestId> waiting;                            // for a credential
+  bool more_to_read = false;  // from links
+  // Earliest timeout not handled by libcurl.
+  Clock::time_point next_expiry = Clock::time_point::max();
+  std::vector<RequestId> waiting;  // for a credential
   std::jthread refresher;
   bool refreshing = false;
-  bool suspicious = false;  // a request was not answered in time: so may be its connection
+  bool suspicious = false;  // a request was not answered in time, so its connection may be dead
 
-  // Puts `function` into the queue; false, with `function` untouched, if the thread has ended.
+  // Queues `function`. Returns false and leaves `function` unchanged if the thread has ended.
   bool enqueue(std::function<void()>& function);
   void wake() const;
 
@@ -68,54 +69,55 @@ struct HttpClient::Impl {
 
   void loop();
   void drive_libcurl();
-  // Until a socket has something, somebody wakes it, or `most` is over.
+  // Waits until a socket is ready, wake() is called, or `most` milliseconds have passed.
   void sleep(int most);
   bool run_posted();
   void run_timers();
   int sleep_time();
   void reap();
-  // Cancels what is there until nothing new comes, then closes the door.
+  // Cancels all requests until no new ones arrive, then sets `closed`.
   void shut_down();
-  // A handle that is prepared for the credential; without `easy` if libcurl is out of memory.
+  // Returns a handle that is prepared for the credential; `easy` is null if libcurl is out of
+  // memory.
   Handle take_handle(const CredentialRef& credential);
   HeaderLinesRef headers_for(const HttpRequest& request, const CredentialRef& credential);
 
   // ---- requests ----
 
-  // Sends it for the first time, once there is a credential, or once more after a 401: each time
-  // only if it may still be sent, and for no longer than is left of its time. `fetched`: what it
-  // has waited for, to be used whatever the clock says of it by now.
+  // Sends the request: the first time, once there is a credential, or again after a 401. Each time
+  // it is sent only if that is still allowed, and only for the time that it has left. `fetched` is
+  // the credential that it waited for; it is used even if our clock says that it has expired.
   void start(Transfer& transfer, CredentialRef fetched = nullptr);
-  // Both: false if there was no memory for it, and it is gone.
+  // Both return false if there was no memory; the transfer has ended then.
   bool give_to_libcurl(Transfer& transfer);
   bool place(Transfer& transfer);
   bool no_memory(Transfer& transfer);
 
   // ---- links ----
 
-  // What became of what links carried.
+  // Handles the transfers that have ended on links.
   void settle();
-  // Those that were there first are given room first.
+  // Assigns links to parked transfers, oldest first.
   void unpark();
-  // What links carry, or will, and was not answered in time. (libcurl looks to its own.)
+  // Ends transfers on links, or waiting for one, that timed out. libcurl times its own.
   void expire();
   void watch_idle(Transfer& transfer);
   void arm_idle(Transfer& transfer, std::chrono::milliseconds delay);
-  // For how long nothing may arrive; 0: for ever.
+  // For how long nothing may arrive for the transfer; 0: no limit.
   [[nodiscard]] static std::chrono::milliseconds idle_limit(const Transfer& transfer);
-  // Takes the transfer off its link, or off libcurl; its handle waits for the next request.
+  // Removes the transfer from its link or from libcurl; its handle is kept for the next request.
   void detach(Transfer& transfer);
   void start_over(Transfer& transfer);
   void finish(Transfer& transfer, CURLcode code);
   void report(const Transfer& transfer, const Result<HttpResponse>& result) const;
-  // The end of a transfer: it is gone before its callback runs.
+  // Ends a transfer. It is deleted before its callback runs.
   void complete(Transfer& transfer, Result<HttpResponse> result);
 
   // ---- credentials ----
 
   void await_credential(Transfer& transfer);
-  // Fetches a credential on a thread of its own, since that may take a while; then starts those who
-  // wait.
+  // Fetches a credential on a separate thread, since that may take a while; then starts the
+  // requests that wait for it.
   void fetch_credential();
 
   // ---- timers ----

@@ -1,4 +1,4 @@
-// What becomes of a request, from its credential to its end. All on the I/O thread.
+// A request from its credential to its end. Everything runs on the I/O thread.
 
 #include <algorithm>
 
@@ -11,8 +11,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kIdleHandles = 256;  // kept for later requests
-constexpr std::size_t kHeaderLines = 32;   // kinds of requests whose headers are kept
-constexpr int kSentAgain = 3;              // of what the server did not look at
+constexpr std::size_t kHeaderLines = 32;   // distinct header sets that are kept
+constexpr int kSentAgain = 3;              // retries of requests that the server did not process
 
 }  // namespace
 
@@ -21,7 +21,7 @@ Handle HttpClient::Impl::take_handle(const CredentialRef& credential) {
     Handle handle = std::move(idle_handles.back());
     idle_handles.pop_back();
     if (handle.credential == credential) return handle;
-    curl_easy_cleanup(handle.easy);  // of a credential that is no more
+    curl_easy_cleanup(handle.easy);  // its credential is outdated
   }
   Handle handle{curl_easy_init(), nullptr};
   if (handle.easy != nullptr) prepare(*setup, handle, credential);
@@ -61,7 +61,7 @@ void HttpClient::Impl::start(Transfer& transfer, CredentialRef fetched) {
     await_credential(transfer);
     return;
   }
-  // (With a limit of connections, it might wait for ever for one of them to end.)
+  // With a limit of connections, it might wait for ever for a connection to end.
   transfer.fresh_connection = std::exchange(suspicious, false) && options.max_connections == 0;
   transfer.headers = headers_for(transfer.request, transfer.credential);
   set_limits(*setup, transfer);
@@ -88,7 +88,7 @@ bool HttpClient::Impl::place(Transfer& transfer) {
   if (place == Http2Links::Place::kNoMemory) return no_memory(transfer);
   transfer.awaits_link = place == Http2Links::Place::kNone;
   if (transfer.awaits_link) parked.push_back(transfer.id);
-  // It may be a new one, which libcurl connects.
+  // A new link is connected by libcurl.
   if (transfer.link != nullptr && transfer.link->state() == Http2Link::State::kConnecting) {
     libcurl_works = true;
   }
@@ -159,7 +159,7 @@ void HttpClient::Impl::expire() {
 
 milliseconds HttpClient::Impl::idle_limit(const Transfer& transfer) {
   const HttpRequest& request = transfer.request;
-  const bool asked = transfer.link != nullptr || transfer.awaits_link;  // a link asks by itself
+  const bool asked = transfer.link != nullptr || transfer.awaits_link;  // a link sends PINGs
   if (asked || request.beat.count() == 0) return request.idle_timeout;
   return request.idle_timeout.count() == 0 ? request.beat
                                            : std::min(request.idle_timeout, request.beat);
@@ -224,8 +224,7 @@ void HttpClient::Impl::finish(Transfer& transfer, CURLcode code) {
     start_over(transfer);
     return;
   }
-  // Its connection may be dead without anybody knowing it, and HTTP/2 would put the next try onto
-  // the same one.
+  // The connection may be dead unnoticed, and HTTP/2 would put the next try onto it.
   if (code == CURLE_OPERATION_TIMEDOUT && transfer.response.status == 0) suspicious = true;
   if (code == CURLE_OK) {
     complete(transfer, std::move(transfer.response));

@@ -1,4 +1,4 @@
-// The I/O thread of a client: what it waits for, and what it does when it wakes.
+// The I/O thread of a client.
 
 #include <pthread.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ bool HttpClient::Impl::enqueue(std::function<void()>& function) {
     posted.push_back(std::move(function));
     sleeping = std::this_thread::get_id() != thread_id && std::exchange(asleep, false);
   }
-  if (sleeping) wake();  // else it has been woken already, or is at work
+  if (sleeping) wake();  // otherwise it is already woken or running
   return true;
 }
 

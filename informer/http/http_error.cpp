@@ -1,4 +1,4 @@
-// What answers and transport failures mean, in words.
+// Turns answers and transport failures into errors.
 
 #include <nlohmann/json.hpp>
 
@@ -41,7 +41,7 @@ std::string hint_of(int status) {
   }
 }
 
-// The server's own words. Requests that accept protobuf are refused in it.
+// The server's own message. Requests that accept protobuf also get their errors in protobuf.
 std::string message_of(const HttpResponse& response) {
   if (is_protobuf(response.body)) {
     const auto status = read_protobuf_status(response.body);

@@ -63,12 +63,12 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user)
   return answer_data(*static_cast<Transfer*>(user), chunk) ? chunk.size() : 0;
 }
 
-// A new connection's socket. Keep-alive alone finds a dead peer only on a silent connection: while
-// something is under way, it is this option that ends the kernel's resending.
+// Sets options on a new connection's socket. Keep-alive finds a dead peer only on a silent
+// connection. While data is unacknowledged, this option ends the kernel's retransmissions.
 int on_socket(void* user, curl_socket_t socket, curlsocktype) {
   const auto& options = *static_cast<const HttpClientOptions*>(user);
   const auto timeout = static_cast<unsigned>(options.unacknowledged_timeout.count());
-  // Not for every kind of socket: what cannot be set is done without.
+  // Some kinds of sockets do not have the option; that is not an error.
   static_cast<void>(::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof timeout));
   return CURL_SOCKOPT_OK;
 }
@@ -80,13 +80,13 @@ CURLcode offer_http2(CURL*, void* context, void*) {
   if (SSL_CTX_set_alpn_protos(tls, kProtocols.data(), kProtocols.size()) != 0) {
     return CURLE_OUT_OF_MEMORY;
   }
-  // Else OpenSSL asks the kernel twice for each record, and frees its buffer after each.
+  // Otherwise OpenSSL reads twice from the kernel for each record, and frees its buffer after each.
   SSL_CTX_set_read_ahead(tls, 1);
   SSL_CTX_clear_mode(tls, SSL_MODE_RELEASE_BUFFERS);
   return CURLE_OK;
 }
 
-// Whether anybody is between us and the API server, as libcurl sees it.
+// Whether libcurl would use a proxy to the API server.
 bool has_proxy(const ServerAccess& access, const ServerUrl& url) {
   if (!access.proxy_url.empty()) return true;
   if (is_loopback(url.host)) return false;
@@ -102,7 +102,7 @@ bool is_renamed(const ServerAccess& access, const ServerUrl& url) {
   return !access.tls_server_name.empty() && url.scheme == "https";
 }
 
-// Whatever the request before it was.
+// Handles are reused, so this overrides the method of the previous request.
 void set_method(Transfer& transfer) {
   CURL* easy = transfer.handle.easy;
   const HttpRequest& request = transfer.request;
@@ -137,7 +137,7 @@ void set_tls(const TransferSetup& setup, const Handle& handle) {
     curl_easy_setopt(easy, option, &blob);
   };
   const std::string& authority = handle.credential->certificate_authority_pem;
-  if (!authority.empty()) {  // and nobody else: not the system's roots
+  if (!authority.empty()) {  // trust only this authority, not the system's roots
     curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
     curl_easy_setopt(easy, CURLOPT_CAINFO, nullptr);
     set_blob(CURLOPT_CAINFO_BLOB, authority);
@@ -224,7 +224,7 @@ TransferSetup::TransferSetup(const ServerAccess& server, const ServerUrl& parts,
   const std::string host = renamed ? access.tls_server_name : url.host;
   base = url.scheme + "://" + host + ":" + url.port + url.prefix;
   authority = url.port == "443" ? url.host : url.host + ":" + url.port;
-  if (renamed) {  // verify that name, but connect to the real place
+  if (renamed) {  // verify that name, but connect to the real host
     const std::string route = host + ":" + url.port + ":" + url.host + ":" + url.port;
     connect_to = curl_slist_append(nullptr, route.c_str());
   }
@@ -278,7 +278,7 @@ void prepare(const TransferSetup& setup, Handle& handle, CredentialRef credentia
   curl_easy_setopt(easy, CURLOPT_USERAGENT, setup.user_agent.c_str());
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(setup.options.connect_timeout.count()));
-  // A name that is not answered is looked up on a thread of libcurl: nobody waits for that to end.
+  // libcurl resolves names on a thread of its own; do not wait for it to end.
   curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
   curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
   curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, const_cast<HttpClientOptions*>(&setup.options));
@@ -295,7 +295,7 @@ void prepare(const TransferSetup& setup, Handle& handle, CredentialRef credentia
   if (!setup.access.proxy_url.empty()) {
     curl_easy_setopt(easy, CURLOPT_PROXY, setup.access.proxy_url.c_str());
   } else if (is_loopback(setup.url.host)) {
-    curl_easy_setopt(easy, CURLOPT_PROXY, "");  // whatever HTTPS_PROXY says
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");  // ignore HTTPS_PROXY
   }
 }
 
@@ -307,7 +307,8 @@ void set_up_connection(const TransferSetup& setup, CURL* easy) {
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, nullptr);
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, 0L);
   curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
-  // Asked to negotiate HTTP/2, libcurl would speak it, too: so it is not told what is negotiated.
+  // If libcurl negotiated HTTP/2, it would also speak it. So its own ALPN is off, and offer_http2
+  // sets the protocols in OpenSSL.
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
   curl_easy_setopt(easy, CURLOPT_SSL_ENABLE_ALPN, 0L);
   curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, offer_http2);

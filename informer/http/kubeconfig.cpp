@@ -65,7 +65,7 @@ std::string names_of(const std::vector<std::pair<std::string, Entry>>& entries) 
   return names;
 }
 
-// Appends the named entries of one list (`clusters`, ...); an entry that an earlier file set wins.
+// Appends the named entries of one list (`clusters`, ...). An entry of an earlier file wins.
 Result<void> merge_list(const YAML::Node& root, const char* list, const char* body_key,
                         const std::string& file, std::vector<std::pair<std::string, Entry>>& into) {
   const YAML::Node entries = root[list];
@@ -188,10 +188,10 @@ std::string resolve(const std::string& path, const std::string& file) {
 
 struct Pem {
   std::string text;
-  std::string file;  // empty if it was inline
+  std::string file;  // empty if it is inline
 };
 
-// `key` (a file) or `key`-data (base64), which wins.
+// Reads `key`-data (base64) or, without it, `key` (a file).
 Result<Pem> load_pem(const Entry& entry, const std::string& key, const std::string& where) {
   Pem pem;
   const std::string data = text_of(entry.body, (key + "-data").c_str());
@@ -237,7 +237,7 @@ nlohmann::json yaml_to_json(const YAML::Node& node) {
   return node.Scalar();
 }
 
-// The cluster's extension that is handed to exec plugins.
+// The cluster's extension that is passed to exec plugins.
 std::string exec_cluster_config(const YAML::Node& cluster) {
   const YAML::Node extensions = cluster["extensions"];
   if (!extensions.IsDefined() || !extensions.IsSequence()) return {};
@@ -409,7 +409,7 @@ Result<void> read_user(const Entry& entry, const std::string& name, ServerAccess
   return read_impersonation(user, where, access);
 }
 
-// What is sent without TLS, anybody on the way can read and use.
+// Credentials sent without TLS could be read and used by anybody on the way.
 void drop_credentials(ServerAccess& access) {
   ServerAccess kept;
   kept.server = access.server;
@@ -538,7 +538,7 @@ Result<ServerAccess> load_server_access(const KubeconfigOptions& options) {
       std::istringstream files(listed);
       for (std::string file; std::getline(files, file, ':');) {
         if (file.empty() || !fs::exists(file))
-          continue;  // as kubectl: a file that is not there is empty
+          continue;  // like kubectl: a missing file counts as empty
         if (auto read = merge_file(file, merged); !read) return fail(read.error());
       }
       if (merged.files.empty()) {

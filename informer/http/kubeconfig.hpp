@@ -1,10 +1,10 @@
 #pragma once
-// Where the API server is and how to prove who we are: kubeconfig files and the files that
-// Kubernetes mounts into a pod, turned into one value.
+// Reads where the API server is and how to authenticate to it, from kubeconfig files or from the
+// files that Kubernetes mounts into a pod.
 //
-// Everything here reads files and returns; nothing talks to the network and nothing is kept. What
-// may change while the scheduler runs (files of tokens, certificates and authorities, exec
-// credential plugins) is only described here and looked after by CredentialSource.
+// Everything here only reads files; nothing uses the network and nothing is cached. Parts that may
+// change while the scheduler runs (files of tokens, certificates and authorities, exec credential
+// plugins) are only described here; CredentialSource reads them again.
 
 #include <optional>
 #include <string>
@@ -23,7 +23,7 @@ struct ExecPlugin {
   std::string command;  // a path, or a name looked up in PATH
   std::vector<std::string> args;
   std::vector<std::pair<std::string, std::string>> env;  // added to our own environment
-  std::string install_hint;                              // shown when the command is not there
+  std::string install_hint;                              // shown when the command does not exist
   bool provide_cluster_info = false;
   std::string cluster_config_json;  // the cluster's client.authentication.k8s.io/exec extension
 };
@@ -31,15 +31,14 @@ struct ExecPlugin {
 // One API server and one way to authenticate to it.
 struct ServerAccess {
   std::string server;  // scheme://host[:port][/prefix], no trailing slash
-  std::string
-      source;  // where this was read, for error messages: "context 'dev' of /home/me/config"
+  std::string source;  // for error messages: "context 'dev' of /home/me/config"
   std::string default_namespace = "default";
 
   std::string certificate_authority_pem;   // empty: the system's roots
   std::string certificate_authority_file;  // set if it came from a file: read again when it changes
   std::string tls_server_name;             // empty: the host of `server`
   std::string proxy_url;
-  bool insecure_skip_tls_verify = false;  // only ever true if the caller allowed it
+  bool insecure_skip_tls_verify = false;  // only true if the caller allowed it
 
   std::string client_certificate_pem;
   std::string client_key_pem;
@@ -47,7 +46,7 @@ struct ServerAccess {
       client_certificate_file;  // set if the PEM came from a file: read again when it changes
   std::string client_key_file;
   std::string token;
-  std::string token_file;  // wins over token
+  std::string token_file;  // takes precedence over token
   std::string username;
   std::string password;
   std::vector<std::string> impersonation_headers;  // "Impersonate-User: jane"
@@ -55,30 +54,30 @@ struct ServerAccess {
 };
 
 struct KubeconfigOptions {
-  // An explicit file. Empty: the files of $KUBECONFIG (merged, the first that sets a value wins),
-  // else the pod's service account if KUBERNETES_SERVICE_HOST is set, else ~/.kube/config.
+  // An explicit file. Empty: the files of $KUBECONFIG (merged, the first file that sets a value
+  // wins); otherwise the pod's service account if KUBERNETES_SERVICE_HOST is set; otherwise
+  // ~/.kube/config.
   std::string path;
   // A context by name. Empty: current-context.
   std::string context;
-  // `insecure-skip-tls-verify: true` is refused unless this is set too: whoever can answer in the
-  // server's place would receive the token and decide where pods run.
+  // `insecure-skip-tls-verify: true` is refused unless this is set too. Without verification,
+  // anyone who can answer in the server's place receives the token and decides where pods run.
   bool allow_insecure_skip_tls_verify = false;
   // Where Kubernetes mounts the service account.
   std::string service_account_dir = "/var/run/secrets/kubernetes.io/serviceaccount";
 };
 
-// Reads what KubeconfigOptions describe. As in client-go, a server without a scheme is spoken to
-// over TLS if there is anything to do with TLS (an authority, a client certificate, leave to skip
-// the check), and without TLS no credential is sent: that is warned of. Blocks on small files only.
-// Errors (kInvalid, kNotFound)
-// say which file, which entry in it, and what to do.
+// Reads what `options` describe. As in client-go, a server without a scheme is accessed over TLS if
+// any TLS setting is present (an authority, a client certificate, permission to skip verification).
+// Without TLS no credential is sent, and a warning is logged. Blocks on small files only. Errors
+// (kInvalid, kNotFound) name the file, the entry in it, and the remedy.
 [[nodiscard]] Result<ServerAccess> load_server_access(const KubeconfigOptions& options);
 
-// The service account of the pod we run in: KUBERNETES_SERVICE_HOST and _PORT, ca.crt, token,
+// Reads the service account of the pod we run in: KUBERNETES_SERVICE_HOST and _PORT, ca.crt, token,
 // namespace.
 [[nodiscard]] Result<ServerAccess> load_in_cluster_access(const std::string& service_account_dir);
 
-// Reads a whole file; the error names `what` it was wanted for.
+// Reads a whole file; the error says with `what` what the file was needed for.
 [[nodiscard]] Result<std::string> read_file(const std::string& path, std::string_view what);
 
 }  // namespace plimsoll::informer

@@ -12,7 +12,7 @@
 namespace plimsoll::informer {
 namespace {
 
-// Throws at what the bounds object to.
+// Throws if the text exceeds the bounds.
 class TextCheck final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override { check(bounds_.document(mark.pos), mark); }

@@ -1,5 +1,5 @@
 #pragma once
-// A look at YAML text before it is turned into a graph.
+// Checks YAML text before it is parsed into a graph.
 
 #include <string>
 
@@ -7,8 +7,8 @@
 
 namespace plimsoll::informer {
 
-// Reads all documents of `text` and keeps nothing. kInvalid, with the line: it is not UTF-8, not
-// YAML, or it goes beyond what YAML text may make of itself (YamlBounds). Any thread.
+// Parses all documents of `text` and keeps nothing. Fails with kInvalid and the line if the text is
+// not UTF-8, is not YAML, or exceeds the limits on what it may expand to (YamlBounds). Any thread.
 [[nodiscard]] Result<void> check_yaml(const std::string& text);
 
 }  // namespace plimsoll::informer

@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// client-go's JitterFactor: a candidate waits retry_period and up to so many times that more.
+// client-go's JitterFactor: a candidate waits retry_period plus up to this many times retry_period.
 constexpr double kJitter = 1.2;
 
 class RealClock final : public ElectionClock {
@@ -29,7 +29,7 @@ class RealClock final : public ElectionClock {
     std::mutex mutex;
     std::condition_variable_any wake;
     std::unique_lock lock(mutex);
-    // In short pieces: the condition variable's clock stands still while the machine sleeps.
+    // Wait in short pieces: the condition variable's clock stands still while the machine sleeps.
     constexpr nanoseconds kPiece = std::chrono::seconds(1);
     for (auto left = time - now(); left > nanoseconds::zero(); left = time - now()) {
       if (stop.stop_requested()) return false;
@@ -54,7 +54,7 @@ std::string election_identity() {
   ::gethostname(host, sizeof host - 1);
   std::string uuid;
   std::ifstream("/proc/sys/kernel/random/uuid") >> uuid;
-  if (uuid.empty()) {  // no /proc: random enough to tell two processes apart
+  if (uuid.empty()) {  // no /proc: random enough to distinguish processes
     std::random_device random;
     for (int i = 0; i < 4; ++i) uuid += std::to_string(random());
   }
@@ -89,7 +89,8 @@ LeaderElector::End LeaderElector::run(const std::stop_token& stop) {
     const std::lock_guard lock(mutex_);
     status_.leading = true;
   }
-  // The answer may have come while the process was stopping: it leads nothing, but has to release.
+  // The answer may have arrived while the process was stopping: it does not lead, but has to
+  // release.
   if (stop.stop_requested()) return End::kStopped;
   callbacks_.on_leading();
   return lead(stop);
@@ -177,7 +178,7 @@ LeaderElector::Try LeaderElector::try_acquire_or_renew() {
 
 Result<void> LeaderElector::write(const LeaseRecord& record, bool create) {
   const BootClock::time_point sent = clock_.now();
-  claimed_ = true;  // whatever the answer: it may be lost
+  claimed_ = true;  // whatever the answer, which may be lost
   auto done = create ? store_.create(record, patience()) : store_.update(record, patience());
   if (!done) {
     last_error_ = done.error().message;
@@ -197,7 +198,7 @@ Result<void> LeaderElector::write(const LeaseRecord& record, bool create) {
 
 LeaseRecord LeaderElector::record_now() const {
   const std::string now = time_text(clock_.wall_now(), true);
-  // Whole seconds is all that a lease can say: rounded up, lest it ends before its deadline does.
+  // A lease holds whole seconds: round up, or the lease would end before our deadline.
   return {options_.identity,
           std::chrono::ceil<std::chrono::seconds>(options_.lease_duration).count(), now, now, 0};
 }
@@ -219,8 +220,8 @@ void LeaderElector::observe(const LeaseRecord& record) {
   callbacks_.on_holder(record.holder);
 }
 
-// Kubernetes gives each request half of the renew deadline, so that there is time for another one;
-// a leader's never lasts beyond the deadline.
+// Kubernetes gives each request half of the renew deadline, so that there is time for a second one.
+// A leader's request never lasts beyond the deadline.
 milliseconds LeaderElector::patience() const {
   nanoseconds time = options_.renew_deadline / 2;
   if (leading_) time = std::min(time, deadline() - clock_.now());

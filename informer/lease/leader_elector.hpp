@@ -2,23 +2,23 @@
 // Leader election: of all replicas that share a Lease, one at a time leads.
 //
 // The rules are those of client-go's leaderelection:
-// - Whoever finds no lease creates it; whoever finds one that was released, or that has not changed
-//   for as long as it says while we looked at it, takes it. No other machine's clock is believed:
-//   only how long ago *we* saw the lease change counts.
+// - A candidate that finds no lease creates it. It takes a lease that was released, or that has not
+//   changed for its whole duration while the candidate watched it. No other machine's clock is
+//   trusted: only the time since *we* saw the lease change counts.
 // - Every write carries the resource version that was read: of several that try, one succeeds.
-// - The leader renews every retry_period, without reading first while it has no reason to doubt.
-// - A leader that has not renewed for renew_deadline leads no more.
-// - A leader that is not fit to lead any longer (its work does not get on) does not renew.
-// - On a clean stop the lease is released, so that the next one need not wait for its end.
+// - The leader renews every retry_period. It does not read first unless it has a reason for doubt.
+// - A leader that has not renewed for renew_deadline stops leading.
+// - A leader that is unfit to lead (its work makes no progress) does not renew.
+// - On a clean stop the lease is released, so that the next leader need not wait for its end.
 //
-// Two rules are stricter, because what a scheduler promises must never be promised by two. The
+// Two rules are stricter, because two schedulers must never promise the same resources. First, the
 // renew deadline counts from the moment at which the last successful renewal was *sent* (client-go:
-// from the first try after it), so it always ends before the lease does for anybody else. And a
-// leader that reads another holder in the lease has lost it at once, not at the deadline.
+// from the first try after it), so it always ends before any other replica sees the lease end.
+// Second, a leader that reads another holder in the lease has lost it at once, not at the deadline.
 //
 // Every renewal extends the WriteFence. Hence no write leaves this process later than
 // renew_deadline after the last renewal was sent, and none is still under way lease_duration after
-// it; nobody else leads before that.
+// it. No other replica leads before that.
 
 #include <chrono>
 #include <functional>
@@ -34,23 +34,24 @@
 namespace plimsoll::informer {
 
 struct LeaderElectionOptions {
-  std::string identity;  // of this process, never of another or an earlier one
+  std::string identity;  // of this process only, never reused
   std::string lease;     // "namespace/name", for messages
   std::chrono::nanoseconds lease_duration = std::chrono::seconds(15);
   std::chrono::nanoseconds renew_deadline = std::chrono::seconds(10);
   std::chrono::nanoseconds retry_period = std::chrono::seconds(2);
 };
 
-// "<host name>_<random UUID>", as Kubernetes' components call themselves.
+// "<host name>_<random UUID>", the format that Kubernetes components use.
 [[nodiscard]] std::string election_identity();
 
-// The time, and waiting; tests have one of their own.
+// Time and waiting; tests supply their own.
 class ElectionClock {
  public:
   virtual ~ElectionClock() = default;
   [[nodiscard]] virtual BootClock::time_point now() = 0;
-  [[nodiscard]] virtual std::chrono::system_clock::time_point wall_now() = 0;  // to write down
-  // False if `stop` was requested before or meanwhile.
+  // For the times written into the lease.
+  [[nodiscard]] virtual std::chrono::system_clock::time_point wall_now() = 0;
+  // Returns false if `stop` was requested before or during the wait.
   virtual bool sleep_until(BootClock::time_point time, const std::stop_token& stop) = 0;
 };
 [[nodiscard]] ElectionClock& real_election_clock();
@@ -59,50 +60,51 @@ class ElectionClock {
 struct LeaderElectionCallbacks {
   std::function<void()> on_leading = [] {};                          // once
   std::function<void(const std::string&)> on_holder = [](auto&) {};  // another holder is seen
-  // Asked before each try to acquire or renew: why this process must not lead. A candidate waits
-  // until there is nothing, a leader lets the lease go: it renews no more, and the fence is closed.
+  // Called before each try to acquire or renew. Returns why this process must not lead, or nothing.
+  // With a reason, a candidate waits; a leader gives up the lease: it renews no more, and the fence
+  // is closed.
   std::function<std::optional<std::string>()> unfit = [] { return std::nullopt; };
 };
 
 struct LeadershipStatus {
   bool leading = false;
   std::string holder;  // as last seen; empty: nobody
-  // When the last renewal that succeeded was sent.
+  // When the last successful renewal was sent.
   BootClock::time_point last_renewal{};
 };
 
 class LeaderElector {
  public:
   enum class End {
-    kStopped,  // as asked
-    kLost,     // it led and leads no more: loss() says why, and the fence is closed
+    kStopped,  // as requested
+    kLost,     // it led and no longer leads: loss() says why, and the fence is closed
   };
 
-  // All must outlive it.
+  // The references must outlive it.
   LeaderElector(LeaseStore& store, WriteFence& fence, LeaderElectionOptions options,
                 LeaderElectionCallbacks callbacks, ElectionClock& clock = real_election_clock());
 
-  // Tries to lead until it does, and renews until `stop` is requested or the lease is lost. Blocks;
-  // call it once, on a thread of its own. A stop is noticed within renew_deadline / 2, mostly at
+  // Tries until it leads, then renews until `stop` is requested or the lease is lost. Blocks; call
+  // it once, on a thread of its own. A stop takes effect within renew_deadline / 2, usually at
   // once.
   End run(const std::stop_token& stop);
 
-  // After run() has returned kStopped: gives the lease to whoever wants it, if we hold it, be it by
-  // a write whose answer came too late or never. Nothing may be written any more and nothing be
-  // under way whose end is not known. Closes the fence. Blocks for renew_deadline at most; on an
-  // error the lease ends by itself.
+  // Releases the lease if we hold it, even if we acquired it by a write whose answer came too late
+  // or never. Call it after run() has returned kStopped, when nothing is written any more and the
+  // end of every write is known. Closes the fence. Blocks for at most renew_deadline; on an error
+  // the lease expires by itself.
   Result<void> release();
 
   [[nodiscard]] const std::string& loss() const { return loss_; }
 
-  // Whether the lease that was taken had been released: whoever led before has nothing under way
-  // any more. On the thread of run().
+  // Whether the lease had been released when we took it. If so, the previous leader has no write
+  // under way. On the thread of run().
   [[nodiscard]] bool took_released_lease() const { return took_released_; }
 
   // Any thread.
   [[nodiscard]] LeadershipStatus status() const;
-  // Any thread. Leading, but without a renewal for so long after the lease's end: a process that
-  // should have ended and did not. Kubernetes: the leader election watchdog of /healthz (20 s).
+  // Any thread. True if this process leads but has not renewed for this long after the lease's end:
+  // it should have exited and did not. Kubernetes: the leader election watchdog of /healthz (20 s).
   [[nodiscard]] bool overdue(std::chrono::nanoseconds tolerance = std::chrono::seconds(20)) const;
 
  private:
@@ -128,12 +130,12 @@ class LeaderElector {
   const LeaderElectionCallbacks callbacks_;
   ElectionClock& clock_;
 
-  // Of the thread of run().
+  // Used by the thread of run() only.
   LeaseRecord observed_;
   BootClock::time_point observed_at_{};
   BootClock::time_point renewed_{};  // when the last successful write was sent
   bool leading_ = false;
-  bool claimed_ = false;        // a write of ours may be what the lease says
+  bool claimed_ = false;        // the lease may hold a write of ours
   bool took_released_ = false;  // as found before the write that took it
   std::string last_error_;
   std::string loss_;

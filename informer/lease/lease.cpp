@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-// The client ends a request in time by itself, unless its thread is held up.
+// The client ends a request in time by itself, unless its thread is delayed.
 constexpr milliseconds kSlack{250};
 
 std::int64_t number_at(const json& object, const char* key) {
@@ -44,15 +44,15 @@ struct ApiServerLease::Impl {
   HttpClient& client;
   std::string ns;
   std::string name;
-  json last;  // the object as the server had it last; null: not known
+  json last;  // the object as last seen on the server; null: not known
 
   [[nodiscard]] std::string collection() const {
     return "/apis/coordination.k8s.io/v1/namespaces/" + url_encode(ns) + "/leases";
   }
   [[nodiscard]] std::string path() const { return collection() + "/" + url_encode(name); }
 
-  // Sends, waits, and keeps the object that was answered. An answer that comes after its time is
-  // nobody's: the leader has its own deadline to keep, whatever keeps the client.
+  // Sends, waits, and keeps the returned object. An answer after the timeout is ignored: the leader
+  // has its own deadline, even if the client is delayed.
   Result<void> exchange(const char* verb, HttpRequest request) {
     const std::string what = std::string(verb) + " lease " + ns + "/" + name;
     const milliseconds patience = request.timeout + kSlack;

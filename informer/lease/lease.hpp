@@ -1,5 +1,5 @@
 #pragma once
-// One Lease of coordination.k8s.io/v1, as leader election uses it: read, created, and replaced only
+// One Lease of coordination.k8s.io/v1 for leader election: it is read, created, and replaced only
 // if nobody else has changed it meanwhile.
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace plimsoll::informer {
 
-// What a Lease says. Kubernetes: LeaderElectionRecord. The times are texts, as they stand in the
-// object: nobody computes with another machine's clock.
+// The content of a Lease. Kubernetes: LeaderElectionRecord. Times stay text as in the object,
+// because nothing calculates with another machine's clock.
 struct LeaseRecord {
   std::string holder;  // empty: released
   std::int64_t duration_seconds = 0;
@@ -24,23 +24,23 @@ struct LeaseRecord {
   friend bool operator==(const LeaseRecord&, const LeaseRecord&) = default;
 };
 
-// For one thread; every call blocks until it is answered, `timeout` and a moment at most
-// (kUnavailable then, and a write may have been carried out or not).
+// For one thread. Every call blocks until it is answered, for at most a little more than `timeout`.
+// After that it fails with kUnavailable, and a write may or may not have been carried out.
 class LeaseStore {
  public:
   virtual ~LeaseStore() = default;
   virtual Result<LeaseRecord> get(std::chrono::milliseconds timeout) = 0;  // kNotFound: none
-  // kConflict: there is one already.
+  // kConflict: the lease already exists.
   virtual Result<void> create(const LeaseRecord& record, std::chrono::milliseconds timeout) = 0;
-  // Replaces what was last read or written here. kConflict: it has changed since. What is in the
-  // object besides the record (labels, annotations) stays.
+  // Replaces what was last read or written here. kConflict: it has changed since. Other parts of
+  // the object (labels, annotations) stay.
   virtual Result<void> update(const LeaseRecord& record, std::chrono::milliseconds timeout) = 0;
 };
 
 // The Lease in an API server.
 class ApiServerLease final : public LeaseStore {
  public:
-  // `client` must outlive it; its stop() ends a call that is under way (kCancelled).
+  // `client` must outlive it; the client's stop() ends a call under way (kCancelled).
   ApiServerLease(HttpClient& client, std::string ns, std::string name);
   ~ApiServerLease() override;
 

@@ -48,7 +48,7 @@ StartMark::Try StartMark::try_take() {
     return written(store_.create(record(0), kPatience));
   }
   if (!current) return written(fail(current.error()));
-  // A write whose answer was lost: `released_` is of before.
+  // The write was ours but its answer was lost: `released_` is from before.
   if (current->holder == identity_) return Try::kTaken;
   released_ = current->holder.empty();
   return written(store_.update(record(current->transitions + 1), kPatience));

@@ -1,10 +1,10 @@
 #pragma once
-// How a scheduler that elects no leader knows whether the one before it ended well: a Lease that it
-// holds from its start until it has stopped and every write of it has ended. It is never renewed
-// and keeps nobody out.
+// The running mark tells a scheduler without leader election whether the one before it ended well.
+// It is a Lease that a scheduler holds from its start until it has stopped and every write of it
+// has ended. The mark is never renewed and excludes nobody.
 //
-// Whoever finds it released follows one that has nothing under way any more. Whoever finds it held,
-// or not there, cannot know.
+// If the mark is found released, the previous scheduler has nothing under way any more. If it is
+// held or missing, that is unknown.
 
 #include <chrono>
 #include <optional>
@@ -19,22 +19,21 @@ namespace plimsoll::informer {
 // For one thread.
 class StartMark {
  public:
-  // `identity`: of this process, never of another or an earlier one. `lease`: "namespace/name", for
-  // messages.
+  // `identity`: of this process only, never reused. `lease`: "namespace/name", for messages.
   StartMark(LeaseStore& store, std::string identity, std::string lease,
             ElectionClock& clock = real_election_clock());
 
-  // Takes the mark, and says whether it was released. Blocks until the API server has answered.
-  // Where the mark cannot be kept, the answer is no, with a warning. Nothing: `stop` was requested
-  // before.
+  // Takes the mark and returns whether it was released. Blocks until the API server has answered.
+  // If the mark cannot be kept, logs a warning and returns false. Returns nothing if `stop` was
+  // requested before that.
   [[nodiscard]] std::optional<bool> take(const std::stop_token& stop);
 
-  // Everything that was written has ended. Blocks for two requests' time at most; on an error the
-  // mark stays held.
+  // Releases the mark, after every write has ended. Blocks for at most the time of two requests; on
+  // an error the mark stays held.
   Result<void> release();
 
  private:
-  // What a try to take it came to.
+  // The result of one try to take the mark.
   enum class Try { kTaken, kAgain, kImpossible };
   Try try_take();
   Try written(const Result<void>& done);
@@ -44,7 +43,7 @@ class StartMark {
   const std::string identity_;
   const std::string lease_;
   ElectionClock& clock_;
-  bool released_ = false;  // as found before the first write of ours
+  bool released_ = false;  // as found before our first write
   std::string error_;
 };
 

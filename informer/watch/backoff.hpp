@@ -1,6 +1,6 @@
 #pragma once
-// How long to wait before the next try: doubling, bounded, with jitter, forgotten after a healthy
-// stretch.
+// How long to wait before the next try. The delay doubles up to a maximum, has jitter, and resets
+// after a healthy period.
 
 #include <algorithm>
 #include <chrono>
@@ -13,8 +13,8 @@ struct BackoffPolicy {
   std::chrono::milliseconds maximum{30'000};
   double factor = 2.0;
   double jitter =
-      0.5;  // up to this share of the delay is added, so that clients do not march in step
-  std::chrono::milliseconds reset_after{10'000};  // this long without a call to next(): start over
+      0.5;  // up to this share of the delay is added, so that clients do not retry in step
+  std::chrono::milliseconds reset_after{10'000};  // this long without a call to next() resets it
 };
 
 // A value owned by one thread.
@@ -24,7 +24,7 @@ class Backoff {
 
   explicit Backoff(BackoffPolicy policy) : policy_(policy), delay_(policy.initial) {}
 
-  // The delay before the next try, counted from `now`. `most`: what it may grow to this time,
+  // Returns the delay before the next try, counted from `now`. `most` bounds the delay this time,
   // jitter aside.
   [[nodiscard]] std::chrono::milliseconds next(Clock::time_point now,
                                                std::chrono::milliseconds most) {

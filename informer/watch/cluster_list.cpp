@@ -13,7 +13,7 @@ namespace plimsoll::informer {
 namespace {
 
 constexpr int kPageSize = 500;
-constexpr int kMaxExpired = 3;  // continue tokens that grew too old before a list is given up
+constexpr int kMaxExpired = 3;  // expired continue tokens before a list is given up
 
 using OnItem = std::function<void(std::string_view json)>;
 
@@ -22,7 +22,7 @@ struct Page {
   std::string continue_token;
 };
 
-// What the handlers of one request share with the thread that waits for it.
+// State that a request's handlers share with the thread that waits for it.
 struct Exchange {
   ListFramer framer;
   OnItem on_item;
@@ -58,7 +58,7 @@ Result<Page> read_page(HttpClient& client, const std::string& path, const std::s
   return Page{response->status, meta->continue_token};
 }
 
-// Calls `start_over` before the first page, and again should the list expire half-way.
+// Calls `start_over` before the first page, and again if the list expires half-way.
 Result<void> read_list(HttpClient& client, const ResourceType& resource,
                        std::string_view field_selector, const std::function<void()>& start_over,
                        const OnItem& on_item, const std::stop_token& stop) {
@@ -81,7 +81,7 @@ Result<void> read_list(HttpClient& client, const ResourceType& resource,
     if (page->status == 410) {
       return fail(ErrorCode::kGone, what + ": it expires faster than it can be read");
     }
-    if (page->continue_token.empty()) return {};  // also of a kind that is not served
+    if (page->continue_token.empty()) return {};  // also if the kind is not served
     next = page->continue_token;
   }
 }

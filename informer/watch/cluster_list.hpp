@@ -1,5 +1,5 @@
 #pragma once
-// Lists the cluster once, for a comparison with what the scheduler knows.
+// Lists the cluster once, to compare it with the scheduler's state.
 
 #include <stop_token>
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace plimsoll::informer {
 
-// Pods (all but the finished ones), nodes and `kinds`, each from the API server's store, in pages,
-// one after the other. Blocks until all are there, for minutes in a large cluster; not on the
-// client's I/O thread. A kind that is not served has no objects. Fails as the first request that
-// fails does; with kCancelled once `stop` is requested.
+// Lists pods (all but the finished ones), nodes and `kinds` from the API server's store, in pages,
+// one kind after the other. Blocks until all are read, for minutes in a large cluster; must not be
+// called on the client's I/O thread. A kind that is not served has no objects. Fails with the error
+// of the first request that fails; with kCancelled once `stop` is requested.
 //
-// `client` should be one of its own: the pages are read on its I/O thread.
+// `client` should be a separate one: the pages are parsed on its I/O thread.
 [[nodiscard]] Result<ApiListing> list_cluster(HttpClient& client, SymbolTable& symbols,
                                               const std::vector<ResourceType>& kinds,
                                               const std::stop_token& stop);

@@ -22,7 +22,7 @@ std::string name_of(const ObjectKey& key) {
   return name.append(1, '/').append(key.name);
 }
 
-// What tells the objects of a kind apart. Views into the object that is remembered.
+// Identifies an object within its kind. Views into the remembered object.
 struct ObjectName {
   std::string_view ns;
   std::string_view name;
@@ -46,8 +46,8 @@ ObjectName name_in(const RawRef& object) {
   return {object->ns, object->name};
 }
 
-// What all kinds have in common: what is remembered of each object that was posted, and how the
-// kind is doing. `Object` is a shared handle.
+// The common part of all kinds: what is remembered of each posted object, and the kind's status.
+// `Object` is a shared handle.
 template <typename Object>
 class KindSink : public ReflectorSink {
  public:
@@ -80,7 +80,7 @@ class KindSink : public ReflectorSink {
 
   void on_delete(const ObjectKey& key, const WireObject&) override {
     const auto last = objects_.extract(ObjectName{key.ns, key.name});
-    if (last.empty()) return;  // nothing of it was ever posted
+    if (last.empty()) return;  // it was never posted
     if (is_unreadable(last.mapped())) --unreadable_;
     note([this](KindStatus& status) {
       status.objects = objects_.size();
@@ -134,14 +134,14 @@ class KindSink : public ReflectorSink {
 
  protected:
   virtual Result<Object> decode(const WireObject& wire, const ObjectKey& key) = 0;
-  // What can be read of an object that decode() refused; by default nothing.
+  // The readable part of an object that decode() rejected; by default nothing.
   virtual Result<Object> decode_readable(const WireObject&, const ObjectKey&) {
     return fail(ErrorCode::kInvalid, "skipped");
   }
   virtual bool is_unreadable(const Object&) const { return false; }
   virtual Message upserted(Object object) = 0;
   virtual Message deleted(const Object& last, const ObjectKey& key) = 0;
-  // What deleted() will need.
+  // The part that deleted() will need.
   virtual Object remembered(const Object& object) { return object; }
 
   [[nodiscard]] const std::string& resource() const { return resource_; }
@@ -153,7 +153,7 @@ class KindSink : public ReflectorSink {
   }
 
  private:
-  // The name points into the object, so it is replaced with it.
+  // The key points into the object, so it is replaced together with it.
   void remember(Object object) {
     if (is_unreadable(object)) ++unreadable_;
     auto known = objects_.extract(name_in(object));
@@ -175,7 +175,8 @@ class KindSink : public ReflectorSink {
 
   Inbox& inbox_;
   const std::string resource_;
-  std::unordered_map<ObjectName, Object, ObjectNameHash> objects_;  // I/O thread only, as the next
+  // I/O thread only: objects_, unreadable_ and told_missing_.
+  std::unordered_map<ObjectName, Object, ObjectNameHash> objects_;
   std::uint64_t unreadable_ = 0;
   bool told_missing_ = false;
   mutable std::mutex mutex_;  // guards status_
@@ -186,7 +187,7 @@ class PodSink final : public KindSink<PodRef> {
  public:
   PodSink(Inbox& inbox, SymbolTable& symbols) : KindSink(inbox, "pods"), symbols_(symbols) {}
 
-  // Those that might be bound. On the I/O thread.
+  // The pods that might be bound. On the I/O thread.
   [[nodiscard]] std::vector<PodRef> unbound() const {
     std::vector<PodRef> pods;
     for_each([&pods](const PodRef& pod) {
@@ -227,8 +228,8 @@ class NodeSink final : public KindSink<NodeRef> {
   SymbolTable& symbols_;
 };
 
-// Kinds that only plugins understand: passed on as text. The plugins keep what they need of it; of
-// what was passed on only the names are remembered here.
+// Kinds that only plugins understand: passed on as text. The plugins keep what they need; only the
+// names are remembered here.
 class RawSink final : public KindSink<RawRef> {
  public:
   using KindSink::KindSink;
@@ -267,9 +268,9 @@ struct ApiServerInformer::Impl {
   Inbox& inbox;
   SymbolTable& symbols;
   InformerOptions options;
-  mutable std::mutex mutex;  // guards the rest
+  mutable std::mutex mutex;  // guards all members from here on
   std::vector<Watched> kinds;
-  const PodSink* pods = nullptr;  // one of these
+  const PodSink* pods = nullptr;  // the sink of pods, owned by `kinds`
   bool started = false;
   bool stopped = false;
 
@@ -279,10 +280,10 @@ struct ApiServerInformer::Impl {
     ReflectorOptions chosen = options.reflector;
     chosen.resource = kind;
     chosen.field_selector = std::move(field_selector);
-    // A cache that lags would show a pod as waiting that was bound before a restart, and the place
-    // of that pod as free.
+    // A watch cache that lags could show a pod as waiting although it was bound before a restart,
+    // and its resources as free.
     if (kind.text() == "pods") chosen.consistent_first_list = true;
-    // Only pods and nodes have a decoder for it.
+    // Only pods and nodes have a protobuf decoder.
     chosen.protobuf = options.protobuf && (kind.text() == "pods" || kind.text() == "nodes");
     Watched watched;
     watched.resource = kind.text();
@@ -315,7 +316,7 @@ struct ApiServerInformer::Impl {
 ApiServerInformer::ApiServerInformer(HttpClient& client, Inbox& inbox, SymbolTable& symbols,
                                      InformerOptions options)
     : impl_(std::make_unique<Impl>(client, inbox, symbols, std::move(options))) {
-  // Nodes before pods: an assigned pod mostly finds its node.
+  // Nodes before pods, so that an assigned pod usually finds its node.
   impl_->watch(ResourceType{"", "v1", "nodes"});
   for (const ResourceType& kind : impl_->options.kinds) impl_->watch(kind);
   impl_->watch(ResourceType{"", "v1", "pods"});
@@ -364,7 +365,7 @@ void ApiServerInformer::stop() {
   {
     const std::lock_guard lock(impl_->mutex);
     if (impl_->stopped) return;
-    impl_->stopped = true;  // no kind is added from here on
+    impl_->stopped = true;  // no kind is added after this
   }
   for (Watched& watched : impl_->kinds) watched.reflector->stop();
 }

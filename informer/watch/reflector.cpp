@@ -15,13 +15,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// After this many errors in a row a watch is not resumed any more: list afresh.
+// After this many consecutive errors the reflector lists again instead of resuming the watch.
 constexpr int kWatchErrorsBeforeList = 5;
 
-// As client-go asks for core kinds.
+// The Accept header that client-go sends for core kinds.
 constexpr const char* kAcceptProtobuf = "application/vnd.kubernetes.protobuf,application/json";
 
-// What is remembered of an object, in one piece: there are 100,000 and more.
+// What is remembered of an object, in one allocation: there are 100,000 objects and more.
 class Known {
  public:
   Known(const ObjectKey& key, std::uint32_t seen_in)
@@ -39,7 +39,7 @@ class Known {
     std::copy(key.resource_version.begin(), key.resource_version.end(), at);
   }
 
-  // "namespace/name". As the key: stays where it is when this is moved.
+  // "namespace/name". Used as the key: keeps its address when this object is moved.
   [[nodiscard]] std::string_view full_name() const { return {text_.get(), ns_ + 1 + name_}; }
   [[nodiscard]] ObjectKey key() const {
     const char* name = text_.get() + ns_ + 1;
@@ -47,7 +47,7 @@ class Known {
         {text_.get(), ns_}, {name, name_}, {name + name_, uid_}, {name + name_ + uid_, version_}};
   }
 
-  std::uint32_t round;  // of the list that saw it last
+  std::uint32_t round;  // of the last list that contained it
 
  private:
   std::uint32_t ns_;
@@ -63,7 +63,7 @@ std::string known_name(const ObjectKey& key) {
   return name.append(key.ns).append(1, '/').append(key.name);
 }
 
-// "Too large resource version": an API server that lags behind what we have seen.
+// "Too large resource version": the API server lags behind what we have seen.
 bool too_large_resource_version(const HttpResponse& response) {
   return response.status == 504 &&
          response.body.find("Too large resource version") != std::string::npos;
@@ -101,7 +101,7 @@ std::string_view to_string(ReflectorState state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-// Lives as long as a callback may still come; touched on the I/O thread only.
+// Lives as long as a callback may still arrive; used on the I/O thread only.
 struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   Impl(HttpClient& http, ReflectorSink& receiver, ReflectorOptions chosen)
       : client(http),
@@ -124,22 +124,22 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
 
   bool running = false;
   bool synced = false;
-  bool followed = false;  // as the sink knows it
-  int failures = 0;       // since the watch was open last
-  // What is known of a kind that the server says it does not have.
+  bool followed = false;  // as last reported to the sink
+  int failures = 0;       // since the watch was last open
+  // When the server first answered that it does not serve the kind.
   std::optional<Clock::time_point> missing_since;
-  bool server_ready = false;  // the server said so after the last such answer
-  std::string list_version;   // what the next list asks for; empty: the newest
-  bool streaming;             // whether a streamed list is still worth asking for
+  bool server_ready = false;  // /readyz succeeded after the last such answer
+  std::string list_version;   // the resource version that the next list requests; empty: the newest
+  bool streaming;             // whether to request a streamed list
   std::optional<ReflectorState> state;
   std::string state_text;
   HttpClient::RequestId request = 0;
-  std::uint64_t attempt = 0;                    // what answers an earlier one is not listened to
-  std::vector<std::function<void()>> relisted;  // who waits for the end of the next list
+  std::uint64_t attempt = 0;                    // answers to earlier attempts are ignored
+  std::vector<std::function<void()>> relisted;  // called at the end of the next list
   HttpClient::TimerId timer = 0;
-  void (Impl::*planned)() = nullptr;  // what the timer is for
+  void (Impl::*planned)() = nullptr;  // what the timer will call
   HttpClient::TimerId opening = 0;    // runs until a watch is answered
-  HttpClient::TimerId moment = 0;     // runs while a watch that was open may just be reopening
+  HttpClient::TimerId moment = 0;     // runs while a closed watch may just be reopening
 
   std::unordered_map<std::string_view, Known> known;  // by Known::full_name
   std::uint32_t round = 0;
@@ -148,20 +148,20 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   bool paging = true;
   int watch_errors = 0;
 
-  // Of the request under way.
+  // State of the request under way.
   ListFramer list;
   LineFramer lines;
   ObjectReader reader;
   ProtobufListFramer protobuf_list;
   ProtobufFrameCutter frames;
-  std::optional<Encoding> encoding;  // of the answer; not known before its first byte
-  std::optional<Error> broken;       // the stream is of no use any more
+  std::optional<Encoding> encoding;  // of the answer; unknown before its first byte
+  std::optional<Error> broken;       // the stream is unusable
   std::optional<int> error_event;    // code of an ERROR event
   std::string error_event_text;
-  bool streamed_list = false;  // still before initial-events-end
+  bool streamed_list = false;  // until initial-events-end
   std::size_t events = 0;
   Clock::time_point began;
-  Clock::time_point last_expired;  // when 410 Gone was last answered
+  Clock::time_point last_expired;  // when the last 410 Gone arrived
 
   void enter(ReflectorState next, std::string_view text) {
     if (state == next && state_text == text) return;
@@ -178,7 +178,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
 
   // ---- whether the kind is followed ----
 
-  // The watch is open, on a complete list.
+  // The watch is open, based on a complete list.
   void watch_open() {
     answered();
     enter(ReflectorState::kWatching, "");
@@ -206,8 +206,8 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     begin();
   }
 
-  // Nothing says when a watch that resumes has told all that was missed, so what was lost is listed
-  // afresh, from the store.
+  // A resumed watch does not say when it has delivered everything that was missed, so a lost kind
+  // is listed again, from the store.
   void lost(std::string_view why) {
     end_moment();
     if (!followed) return;
@@ -232,14 +232,14 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     });
   }
 
-  // A good answer.
+  // A good answer arrived.
   void answered() {
     missing_since.reset();
     server_ready = false;
     peers->works(this);
   }
 
-  // The server works again, as another kind found out.
+  // Another kind found that the server works again.
   void hurry() {
     if (!running || timer == 0) return;
     client.cancel_timer(timer);
@@ -248,7 +248,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     wait(milliseconds(spread(random)), planned);
   }
 
-  // A try failed: say so, and try `then` after a while. `soon`: the next one may well succeed.
+  // A try failed: reports it and calls `then` after a delay. `soon`: the next try may well succeed.
   void retry(const Error& error, void (Impl::*then)(),
              std::optional<milliseconds> asked = std::nullopt, bool soon = true) {
     stats.failures.fetch_add(1, std::memory_order_relaxed);
@@ -271,8 +271,9 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
 
   // ---- kinds that are not served ----
 
-  // 404. An API server serves the core group always, so what says that it has no pods or nodes is
-  // something in front of it, or one that is not up yet: never a reason to go on without them.
+  // Handles 404. An API server always serves the core group. A 404 for pods or nodes therefore
+  // comes from a proxy, or from a server that is still starting, and is never a reason to continue
+  // without them.
   void missing(const Error& error) {
     if (options.resource.group.empty()) return retry(error, &Impl::begin);
     const Clock::time_point now = Clock::now();
@@ -284,8 +285,8 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     missing_since = since;
   }
 
-  // Then the kind is asked for once more. A server without this endpoint, or that keeps it from us,
-  // has nothing to say against it.
+  // After /readyz has answered, requests the kind once more. A server without this endpoint, or one
+  // that denies access to it, counts as ready.
   void ask_whether_ready(const Error& error) {
     HttpRequest get;
     get.path = "/readyz";
@@ -308,7 +309,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
 
   void not_served(const Error& error) {
     if (synced) {
-      ++round;  // nothing of it is left
+      ++round;  // none of its objects remain
       drop_vanished();
       synced = false;
     }
@@ -391,7 +392,8 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     request = client.submit(std::move(get), std::move(handlers));
   }
 
-  // What the server chose: JSON begins with a brace, protobuf with "k8s" or the length of a frame.
+  // The server chooses the encoding: JSON begins with a brace, protobuf with "k8s" or with a
+  // frame's length.
   Encoding encoding_of(std::string_view chunk) {
     if (!encoding && !chunk.empty()) {
       encoding = options.protobuf && (chunk.front() == 'k' || chunk.front() == '\0')
@@ -435,7 +437,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   void list_refused(const HttpResponse& response) {
     const Error error = response_error("listing " + kind, response);
     if (response.status == 410 || too_large_resource_version(response)) {
-      if (!continue_token.empty()) paging = false;  // too slow for pages: take it in one piece
+      if (!continue_token.empty()) paging = false;  // too slow for pages: list in one request
       const bool repeated = list_version.empty();
       list_version.clear();
       if (!repeated) return begin_list();
@@ -451,12 +453,12 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
       synced = true;
       followed = true;
       sink.on_synced();
-      watch_closed();  // as yet
+      watch_closed();  // the watch is not open yet
     }
     tell_relisted();
   }
 
-  // Whatever the list that just ended did not see is gone.
+  // Deletes the objects that the finished list did not contain.
   void drop_vanished() {
     std::vector<std::string_view> vanished;
     for (const auto& [name, entry] : known) {
@@ -614,10 +616,10 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     watch_failed(Error{ErrorCode::kUnavailable, text});
   }
 
-  // 410 Gone: the version we know of is no longer kept. List at the newest one.
+  // 410 Gone: the server no longer keeps our resource version. List at the newest one.
   void expired(const std::string& text) {
     log_debug("listing afresh", {{"resource", kind}, {"reason", text}});
-    // Every streamed list begins with events, so these say nothing about whether it gets anywhere.
+    // Every streamed list begins with events, so they do not show that it will complete.
     const bool at_once =
         (events > 0 && !streamed_list) || Clock::now() - last_expired > std::chrono::seconds(10);
     last_expired = Clock::now();
@@ -645,14 +647,14 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     watch_failed(error, retry_after(response));
   }
 
-  // Resume from the last version after a while; after several errors about the stream itself list
-  // afresh. A server that cannot be reached or asks to wait says nothing about the version, so that
+  // Resumes from the last version after a delay; after several errors in the stream itself, lists
+  // again. An unreachable server, or one that asks to wait, says nothing about the version, so that
   // does not count.
   void watch_failed(const Error& error, std::optional<milliseconds> asked = std::nullopt,
                     bool soon = true) {
     const bool stream_is_sound = !broken && !error_event;
     if (broken) ++watch_errors;
-    if (events > 0 && stream_is_sound && !streamed_list) backoff.reset();  // it went well until now
+    if (events > 0 && stream_is_sound && !streamed_list) backoff.reset();  // it worked until now
     if (watch_errors >= kWatchErrorsBeforeList) {
       watch_errors = 0;
       resource_version.clear();
@@ -680,7 +682,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
         return;
       }
       const auto last = known.extract(at);
-      if (!same) {  // deleted and made again while we did not look
+      if (!same) {  // deleted and created again between two events
         delivered();
         sink.on_delete(last.mapped().key(), {});
       }
@@ -705,7 +707,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
     }
   }
 
-  // Whatever is under way or planned does not count any more.
+  // Ignores everything that is under way or planned.
   void drop_attempt() {
     ++attempt;
     end_opening();

@@ -1,6 +1,6 @@
 #pragma once
-// What the reflectors of one server tell one another: that it works again. Whoever waits for a
-// further try need not wait any longer then.
+// Connects the reflectors of one server: when one of them sees the server work again, the others
+// cut their wait for the next try.
 
 #include <functional>
 #include <map>
@@ -23,7 +23,7 @@ class ReflectorPeers {
     own.failed = true;
   }
 
-  // Only the first answer after a failure is news.
+  // Only the first answer after a failure is passed on.
   void works(const void* member) {
     Member& own = members_[member];
     own.works = true;
@@ -43,7 +43,7 @@ class ReflectorPeers {
  private:
   struct Member {
     std::function<void()> hurry;
-    bool works = false;   // its last request was answered as it should be
+    bool works = false;   // its last request was answered as expected
     bool failed = false;  // since its last good answer
   };
   std::map<const void*, Member> members_;

@@ -16,13 +16,13 @@ std::string_view view_of(protozero::data_view data) {
   return {data.data(), data.size()};
 }
 
-// The bytes of the length-delimited fields of one message, each visited as (number, bytes); numbers
-// as (number, value).
+// Visits the fields of one message: length-delimited ones as (number, bytes), numbers as (number,
+// value).
 template <typename OnBytes, typename OnNumber>
 void each_field(std::string_view message, OnBytes&& on_bytes, OnNumber&& on_number) {
   pbf_reader reader(message.data(), message.size());
   while (reader.next()) {
-    const std::uint32_t number = reader.tag();  // before its value is taken
+    const std::uint32_t number = reader.tag();  // read before the value is taken
     if (reader.wire_type() == pbf_wire_type::length_delimited) {
       on_bytes(number, view_of(reader.get_view()));
     } else if (reader.wire_type() == pbf_wire_type::varint) {
@@ -66,7 +66,7 @@ void read_object(std::string_view message, ObjectKey& key, bool& initial_events_
       kNoNumber);
 }
 
-// runtime.Unknown.raw, behind the magic bytes.
+// Returns runtime.Unknown.raw, which follows the magic bytes.
 std::string_view without_envelope(std::string_view bytes) {
   if (!bytes.starts_with(kMagic)) return {};
   std::string_view raw;
@@ -83,7 +83,7 @@ Error malformed(std::string_view why) {
   return Error{ErrorCode::kInvalid, "malformed protobuf: " + std::string(why)};
 }
 
-// One varint off `data`; nothing if it is not complete yet. More than ten bytes are no varint.
+// Takes one varint off `data`; returns nothing if it is incomplete. A varint has at most ten bytes.
 std::optional<std::uint64_t> take_varint(std::string_view& data) {
   const char* at = data.data();
   std::uint64_t value = 0;
@@ -101,8 +101,8 @@ struct Header {
   std::uint64_t length;
 };
 
-// Tag and length of a length-delimited field; nothing if they are not complete yet. Anything else
-// does not occur at the two outer levels of a list before its items' end.
+// Takes tag and length of a length-delimited field; returns nothing if they are incomplete. No
+// other field type occurs at the two outer levels of a list before the end of its items.
 std::optional<Header> take_header(std::string_view& data) {
   std::string_view rest = data;
   const auto tag = take_varint(rest);
@@ -159,7 +159,7 @@ bool ProtobufListFramer::advance(std::string_view& data,
       return true;
     }
     case Step::kEnd:
-      data = {};  // contentEncoding and contentType say nothing new
+      data = {};  // contentEncoding and contentType carry no information
       return false;
   }
   return false;

@@ -1,8 +1,8 @@
 #pragma once
-// The same as wire.hpp for Kubernetes' protobuf encoding: from bytes to single messages, and what
-// the reflector itself reads of them. An object is handed out bare, without the envelope ("k8s\0"
-// and a runtime.Unknown) that is around a list and around the object of a watch event.
-// Kubernetes: k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
+// wire.hpp for Kubernetes' protobuf encoding: cuts bytes into single messages and reads the parts
+// that the reflector needs. An object is passed on without the envelope ("k8s\0" and a
+// runtime.Unknown) that surrounds a list and the object of a watch event. Kubernetes:
+// k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
 
 #include <cstdint>
 #include <functional>
@@ -13,19 +13,19 @@
 
 namespace plimsoll::informer {
 
-// Cuts a list into its items while it arrives: only one item is held at a time.
+// Splits a list into its items while it arrives: only one item is held at a time.
 class ProtobufListFramer {
  public:
-  // Calls `on_item` with every complete message of the list's items. kInvalid if it is no list.
+  // Calls `on_item` with every complete message of the list's items. kInvalid if it is not a list.
   [[nodiscard]] Result<void> feed(std::string_view chunk,
                                   const std::function<void(std::string_view)>& on_item);
-  // After the last chunk. kInvalid if the list is cut off or has no resource version.
+  // Call it after the last chunk. kInvalid if the list is truncated or has no resource version.
   [[nodiscard]] Result<ListFramer::Meta> finish();
   void reset() { *this = ProtobufListFramer(); }
 
  private:
   enum class Step { kMagic, kEnvelope, kList, kEnd };
-  // Takes what it can off `data`. False: more bytes are needed.
+  // Consumes as much of `data` as possible. Returns false if it needs more bytes.
   [[nodiscard]] bool advance(std::string_view& data,
                              const std::function<void(std::string_view)>& on_item);
 
@@ -36,10 +36,10 @@ class ProtobufListFramer {
   bool broken_ = false;
 };
 
-// Cuts a watch stream into its frames: a length of four bytes, then a WatchEvent.
+// Splits a watch stream into its frames: a length of four bytes, then a WatchEvent.
 class ProtobufFrameCutter {
  public:
-  // kInvalid if a frame is longer than `max_frame`; the stream is of no use then.
+  // kInvalid if a frame is longer than `max_frame`; the stream is unusable then.
   [[nodiscard]] Result<void> feed(std::string_view chunk,
                                   const std::function<void(std::string_view)>& on_frame);
   void reset() { buffer_.clear(); }
@@ -50,21 +50,21 @@ class ProtobufFrameCutter {
   std::string buffer_;
 };
 
-// Whether these are the bytes of a message in its envelope, as opposed to JSON or plain text.
+// Whether the body is a message in its envelope, as opposed to JSON or plain text.
 [[nodiscard]] bool is_protobuf(std::string_view body);
 
-// Results are views into what is given. kInvalid: no such message, or without metadata.name.
+// Results are views into the argument. kInvalid: not such a message, or without metadata.name.
 [[nodiscard]] Result<ObjectKey> read_protobuf_object(std::string_view message);
 [[nodiscard]] Result<WatchEvent> read_protobuf_event(std::string_view frame);
 
-// What a metav1.Status says of a request that was refused.
+// The parts of a metav1.Status that describe a refused request.
 struct StatusAnswer {
   std::string_view message;
-  std::uint64_t retry_after_seconds = 0;  // 0: not said
+  std::uint64_t retry_after_seconds = 0;  // 0: not given
 };
 
-// Of an answer's body with the envelope around it, into which the result looks. kInvalid: it is not
-// protobuf.
+// Reads the body of an answer, including the envelope; the result is a view into it. kInvalid: it
+// is not protobuf.
 [[nodiscard]] Result<StatusAnswer> read_protobuf_status(std::string_view body);
 
 }  // namespace plimsoll::informer

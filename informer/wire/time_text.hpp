@@ -1,5 +1,5 @@
 #pragma once
-// Times as Kubernetes writes them.
+// Times in Kubernetes' text format.
 
 #include <chrono>
 #include <string>

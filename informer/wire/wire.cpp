@@ -12,7 +12,7 @@ namespace od = simdjson::ondemand;
 
 static_assert(kJsonPadding >= simdjson::SIMDJSON_PADDING);
 
-// Bytes that change the state of a scan outside and inside of strings.
+// Bytes that change the scanner's state outside and inside of strings.
 constexpr std::array<bool, 256> table_of(std::string_view bytes) {
   std::array<bool, 256> table{};
   for (const char c : bytes) table[static_cast<unsigned char>(c)] = true;
@@ -118,7 +118,7 @@ Result<void> ListFramer::feed(std::string_view chunk,
                               const std::function<void(std::string_view)>& on_item) {
   std::size_t i = 0;
   while (i < chunk.size()) {
-    // What needs no attention is taken over in one piece.
+    // Copies the bytes up to the next relevant one at once.
     const auto& stops = in_string_ ? kStringEnd : kStructural;
     std::size_t stop = i;
     if (!escaped_ && !(items_ && !item_open_)) {

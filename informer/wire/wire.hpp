@@ -1,7 +1,7 @@
 #pragma once
-// From bytes on the wire to single objects: framing (where does an object begin and end) apart from
-// decoding (what is in it). Nothing here blocks or talks to anybody; each object belongs to one
-// thread.
+// Turns bytes on the wire into single objects. Framing (finding where an object begins and ends) is
+// separate from decoding (reading its content). Nothing here blocks or does I/O; each object
+// belongs to one thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace plimsoll::informer {
 
-// Every text handed out by a framer has this many readable bytes behind it, so that simdjson need
-// not copy it.
+// Every text from a framer has this many readable bytes behind it, so that simdjson need not copy
+// it.
 inline constexpr std::size_t kJsonPadding = 64;
 
-// What identifies one state of one object. Views: valid for the call that passes them.
+// Identifies one state of one object. Views: valid only during the call that passes them.
 struct ObjectKey {
   std::string_view ns;  // empty for cluster-scoped kinds
   std::string_view name;
@@ -26,11 +26,11 @@ struct ObjectKey {
   std::string_view resource_version;
 };
 
-// Cuts a watch stream into lines, however its chunks are cut.
+// Splits a watch stream into lines, independent of its chunks.
 class LineFramer {
  public:
   // Calls `on_line` for every complete line that is not empty (padded, without its newline). Fails
-  // with kInvalid if a line grows beyond `max_line`; the stream is of no use then.
+  // with kInvalid if a line grows beyond `max_line`; the stream is unusable then.
   [[nodiscard]] Result<void> feed(std::string_view chunk,
                                   const std::function<void(std::string_view)>& on_line);
   void reset() { line_.clear(); }
@@ -41,8 +41,8 @@ class LineFramer {
   std::string line_;
 };
 
-// Cuts a Kubernetes list into its items while it arrives: only one item is held at a time, however
-// large the list is.
+// Splits a Kubernetes list into its items while it arrives: only one item is held at a time,
+// however large the list is.
 class ListFramer {
  public:
   // Calls `on_item` with the text of every complete element of the top-level "items" (padded).
@@ -50,13 +50,13 @@ class ListFramer {
   [[nodiscard]] Result<void> feed(std::string_view chunk,
                                   const std::function<void(std::string_view)>& on_item);
 
-  // What surrounds the items.
+  // The list's own metadata.
   struct Meta {
     std::string resource_version;
     std::string continue_token;
   };
 
-  // After the last chunk. Fails with kInvalid if the list is cut off or has no
+  // Call it after the last chunk. Fails with kInvalid if the list is truncated or has no
   // metadata.resourceVersion.
   [[nodiscard]] Result<Meta> finish();
   void reset() { *this = ListFramer(); }
@@ -69,7 +69,7 @@ class ListFramer {
   std::string frame_;  // the list without its items
   std::string item_;
   std::string last_string_;  // at the top level: the key in front of a value
-  std::size_t depth_ = 0;    // of braces and brackets, over the whole text
+  std::size_t depth_ = 0;    // of braces and brackets in the whole text
   bool in_string_ = false;
   bool escaped_ = false;
   bool items_ = false;  // inside the items array
@@ -79,7 +79,7 @@ class ListFramer {
 
 enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
 
-// One event of a watch. Views into its line or frame: valid for as long as that is.
+// One event of a watch. Its views are valid as long as its line or frame.
 struct WatchEvent {
   WatchEventType type = WatchEventType::kError;
   std::string_view object;  // its JSON text, or its protobuf message
@@ -89,12 +89,13 @@ struct WatchEvent {
   std::string error_message;
 };
 
-// The event with its type named, if it is complete for that type: has an object, a bookmark a
-// resource version, any other a name. kInvalid if not. For the readers of both encodings.
+// Sets the event's type from its name and checks that the event is complete for that type: every
+// event has an object, a bookmark has a resource version, the others have a name. kInvalid if not.
+// Used by the readers of both encodings.
 [[nodiscard]] Result<WatchEvent> finish_event(std::string_view type, WatchEvent event);
 
-// Pulls out of JSON text what the reflector itself needs. Keeps its parsers' memory from call to
-// call; what it returns is valid until the next call.
+// Extracts from JSON text what the reflector itself needs. Keeps its parsers' memory between calls;
+// a result is valid until the next call.
 class ObjectReader {
  public:
   ObjectReader();

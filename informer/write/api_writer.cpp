@@ -25,7 +25,7 @@ WriteJobRef make_job(HttpRequest request) {
   return job;
 }
 
-// An answer that is not 2xx becomes an error.
+// Turns an answer that is not 2xx into an error.
 WriteJob::Answer refusals_as_errors(std::string what, WriteJob::Answer done) {
   return [what = std::move(what), done = std::move(done)](Result<HttpResponse> result) {
     if (result && !result->ok()) return done(fail(response_error(what, *result)));

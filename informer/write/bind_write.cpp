@@ -10,7 +10,7 @@
 namespace plimsoll::informer {
 namespace {
 
-// A pod that changes faster than it can be bound: so many times, then the attempt has failed.
+// How often the pod may change before the bind fails.
 constexpr int kMaxChanges = 5;
 
 }  // namespace
@@ -50,8 +50,8 @@ void BindWrite::answered(const Result<HttpResponse>& result, bool uncertain) {
   done_(fail(std::move(refusal.error)));
 }
 
-// The bind was turned down. Whoever lost the answer to an earlier try has perhaps succeeded, and
-// whoever met a pod that somebody has changed need not fail.
+// The bind was refused. If an answer was lost, an earlier try may have succeeded; if somebody
+// changed the pod, the bind need not fail.
 void BindWrite::look(Refusal refusal) {
   auto job = std::make_shared<WriteJob>();
   job->what = what_;
@@ -63,7 +63,7 @@ void BindWrite::look(Refusal refusal) {
     if (!result) return self->done_(fail(result.error()));
     const auto pod = read_pod_answer(result->body);
     if (result->ok() && pod) return self->looked(*pod, std::move(refusal));
-    refusal.error.code = ErrorCode::kConflict;  // gone
+    refusal.error.code = ErrorCode::kConflict;  // the pod is gone
     self->done_(fail(std::move(refusal.error)));
   };
   queue_->add(WriteClass::kBind, std::move(job));
@@ -85,7 +85,7 @@ void BindWrite::looked(const PodAnswer& pod, Refusal refusal) {
     if (refusal.uncertain) return touch(std::move(refusal));
     return done_(fail(std::move(refusal.error)));
   }
-  // Every try so far is void.
+  // The pod has changed, so every try so far is void.
   if (!refusal.conflict || pod.deleting || ++changes_ > kMaxChanges) {
     return done_(fail(std::move(refusal.error)));
   }
@@ -93,8 +93,8 @@ void BindWrite::looked(const PodAnswer& pod, Refusal refusal) {
   send();
 }
 
-// The pod is as it was: an earlier try may yet be carried out, and the place must not be given to
-// another pod before it cannot be any more.
+// The pod is unchanged: an earlier try may still be carried out. The resources must not be given to
+// another pod until that is impossible.
 void BindWrite::touch(Refusal refusal) {
   const PodVersion pod{request_.ns, request_.name, request_.uid, request_.resource_version};
   const std::string note = "given up: " + what_ + ", version " + pod.resource_version;

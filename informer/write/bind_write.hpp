@@ -1,9 +1,9 @@
 #pragma once
-// One Binding from being asked for to its end, over as many requests as it takes.
+// One Binding from the call until its end, over as many requests as it takes.
 //
-// It holds for one version of the pod only, so that whoever changes the pod makes void all that is
-// still under way: a scheduler that is started after this one was killed (BindingVoider), and this
-// one itself, should it give the pod up.
+// A Binding is valid for one version of the pod only, so any change of the pod makes void all
+// requests still under way. A scheduler started after this one was killed uses that
+// (BindingVoider), and so does this scheduler when it gives up the pod.
 
 #include <memory>
 #include <string>
@@ -19,11 +19,11 @@ class BindWrite : public std::enable_shared_from_this<BindWrite> {
  public:
   BindWrite(std::shared_ptr<WriteQueue> queue, BindRequest request, ApiWriter::Done done);
 
-  // Once. See ServerWriter::bind for what `done` hears.
+  // Call it once. See ServerWriter::bind for the result that `done` receives.
   void send();
 
  private:
-  // Why a try was turned down, and whether one before it may still be carried out.
+  // Why a try was refused, and whether an earlier try may still be carried out.
   struct Refusal {
     Error error;
     bool conflict = false;
@@ -40,7 +40,7 @@ class BindWrite : public std::enable_shared_from_this<BindWrite> {
   BindRequest request_;
   const ApiWriter::Done done_;
   const std::string what_;
-  int changes_ = 0;  // so often the pod had changed
+  int changes_ = 0;  // how often the pod had changed
 };
 
 }  // namespace plimsoll::informer

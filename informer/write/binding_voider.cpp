@@ -10,10 +10,10 @@
 namespace plimsoll::informer {
 namespace {
 
-constexpr std::size_t kAtATime = 64;  // beyond that they only cost memory
+constexpr std::size_t kAtATime = 64;  // more would only use memory
 constexpr std::chrono::seconds kForbiddenPause{2};
 
-// etcd's word for an object that would be too large, which comes as a server error.
+// etcd's message for an object that is too large; it arrives as a server error.
 bool is_too_large(const HttpResponse& response) {
   return response.status == 500 &&
          (response.body.find("request is too large") != std::string::npos ||
@@ -39,7 +39,7 @@ void touch_pod(const std::shared_ptr<WriteQueue>& queue, const PodVersion& pod,
   job->definite = answers_touch;
   job->done = [what = job->what, done = std::move(done)](const Result<HttpResponse>& result) {
     if (!result) return done(fail(result.error()));
-    // 409: it is another one, or has changed already.
+    // 409: it is another pod, or has already changed.
     if (result->ok() || result->status == 404 || result->status == 409) return done({});
     Error error = response_error(what, *result);
     if (is_too_large(*result)) error.code = ErrorCode::kInvalid;

@@ -1,14 +1,14 @@
 #pragma once
-// Makes void what a process that is no more may have sent and the API server has not carried out
+// Makes void the Bindings that a dead process may have sent and the API server has not carried out
 // yet.
 //
 // A Binding names the version of the pod that it was decided for (BindRequest::resource_version).
-// One that the API server, or something in front of it, holds back for longer than its sender lives
-// is carried out when the next scheduler has read the pods and has given the place away. So the
-// next one touches the pods that it reads without a node: a write that changes nothing but a
-// condition of our own, and the version. What the one before had seen is older than what was read,
-// so its Bindings are refused from then on; whatever was carried out before is seen by reading the
-// pods once more.
+// The API server, or a proxy in front of it, may delay a Binding for longer than its sender lives.
+// It is then carried out after the next scheduler has read the pods and has given the resources
+// away. Therefore the next scheduler touches the pods that it reads without a node: the write
+// changes only a condition of our own, and thereby the version. The versions known to the previous
+// scheduler are older than the one that was read, so its Bindings are refused from then on.
+// Bindings carried out earlier are seen by reading the pods once more.
 
 #include <cstddef>
 #include <functional>
@@ -24,23 +24,23 @@
 
 namespace plimsoll::informer {
 
-// PATCH pods/NAME/status with that version as the precondition, tried until there is an answer. A
-// success: the pod has that version no more, by this write or by another one, or is gone. An error:
-// the write is refused (kUnauthorized, kInvalid), or given up by a stop (kCancelled).
+// PATCH pods/NAME/status with that version as the precondition, retried until there is an answer.
+// On success the pod no longer has that version (by this write or another one), or is gone. Errors:
+// the write is refused (kUnauthorized, kInvalid), or cancelled by a stop (kCancelled).
 void touch_pod(const std::shared_ptr<WriteQueue>& queue, const PodVersion& pod,
                const std::string& note, std::function<void(Result<void>)> done);
 
-// Touches many pods, a number of them at a time. Kept alive by its jobs in the queue. What is
-// forbidden is tried until it is not: without that right nothing would be certain. A pod whose
-// status cannot be written for what it is (no longer valid, too large) is left out, with a warning:
-// it must not stop all others.
+// Touches many pods, a limited number at a time. Kept alive by its jobs in the queue. A forbidden
+// write is retried until it is allowed, because without that permission nothing would be certain. A
+// pod whose status cannot be written (no longer valid, too large) is skipped with a warning: it
+// must not block all others.
 class BindingVoider : public std::enable_shared_from_this<BindingVoider> {
  public:
   // `client`: for pauses; must outlive the callbacks.
   BindingVoider(std::shared_ptr<WriteQueue> queue, HttpClient& client, std::vector<PodVersion> pods,
                 std::string note, std::function<void()> done);
 
-  // Once. `done` is called when every pod is dealt with; not if the queue is stopped before.
+  // Call it once. `done` is called when every pod is handled; not if the queue is stopped before.
   void begin();
 
  private:
@@ -54,7 +54,7 @@ class BindingVoider : public std::enable_shared_from_this<BindingVoider> {
   const std::string note_;
   const std::function<void()> done_;
   std::mutex mutex_;
-  std::size_t begun_ = 0;  // guarded by mutex_, as the next two
+  std::size_t begun_ = 0;  // begun_, ended_ and said_forbidden_ are guarded by mutex_
   std::size_t ended_ = 0;
   bool said_forbidden_ = false;
 };

@@ -9,11 +9,11 @@
 namespace plimsoll::informer {
 namespace {
 
-// A pod that changes faster than its condition can be written: so many times, then never mind.
+// How often the pod may change before the condition is given up.
 constexpr int kMaxConflicts = 5;
 
-// Only equals replace one another: a patch that leaves the nomination alone must not swallow one
-// that changes it.
+// Only patches of the same type replace each other: a patch without a nomination must not replace
+// one that changes it.
 std::string condition_key(const std::string& uid, bool set_nominated) {
   return uid + (set_nominated ? "+" : "-");
 }
@@ -26,7 +26,7 @@ void ConditionWriter::write(ConditionPatch patch, ApiWriter::Done done) {
                                       : "writing the PodScheduled condition of pod ") +
                 patch.ns + "/" + patch.name;
   write->key = condition_key(patch.uid, patch.set_nominated);
-  // It overtakes the plain ones; an older condition must not follow it.
+  // It is sent before plain patches; an older condition must not follow it.
   if (patch.set_nominated && !patch.reason.empty()) supersede(condition_key(patch.uid, false));
   write->patch = std::move(patch);
   write->done = std::move(done);
@@ -60,13 +60,12 @@ void ConditionWriter::send(const WriteRef& write) {
   job->request.path = pod_path(write->patch.ns, write->patch.name) + "/status";
   job->request.content_type = "application/strategic-merge-patch+json";
   job->request.body = condition_body(write->patch, std::chrono::system_clock::now());
-  // The answer is the whole pod; only its status counts.
+  // The answer is the whole pod; only its HTTP status matters.
   if (queue_->protobuf()) job->request.accept = kAcceptProtobuf;
   job->request.timeout = queue_->options().timeout;
   job->merge = write->key;
-  job->urgent = write->patch.set_nominated;  // room on a node depends on it, in other replicas too
-  job->definite =
-      answers_write;  // a server that is away for a minute must not cost a pod its reason
+  job->urgent = write->patch.set_nominated;  // other replicas rely on the nomination too
+  job->definite = answers_write;  // a server outage of a minute must not cost a pod its condition
   job->aged = write->conflicts > 0;
   job->superseded = [self = shared_from_this(), write] { return !self->is_newest(*write); };
   job->done = [self = shared_from_this(), write](const Result<HttpResponse>& result) {
@@ -81,7 +80,7 @@ void ConditionWriter::send(const WriteRef& write) {
   queue_->add(WriteClass::kStatus, std::move(job));
 }
 
-// The pod is not as it was when the patch was asked for. Does the patch still hold?
+// The pod has changed since the patch was requested: checks whether the patch is still valid.
 void ConditionWriter::renew(const WriteRef& write) {
   auto job = std::make_shared<WriteJob>();
   job->what = write->what;
@@ -111,7 +110,7 @@ void ConditionWriter::drop(const std::string& uid) {
   for (const bool set_nominated : {false, true}) supersede(condition_key(uid, set_nominated));
 }
 
-// What waits with this key hears success, and what is under way is not tried again.
+// The waiting patch with this key reports success, and one under way is not retried.
 void ConditionWriter::supersede(const std::string& key) {
   {
     const std::lock_guard lock(mutex_);

@@ -1,6 +1,6 @@
 #pragma once
-// PodScheduled conditions on their way to the API server: the newest word about a pod is what it
-// gets, and none that is no longer true.
+// Writes PodScheduled conditions to the API server: only the newest one of a pod, and none that is
+// outdated.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,26 +19,26 @@ class ConditionWriter : public std::enable_shared_from_this<ConditionWriter> {
  public:
   explicit ConditionWriter(std::shared_ptr<WriteQueue> queue) : queue_(std::move(queue)) {}
 
-  // See ServerWriter::patch_condition. A patch that changes the nomination goes ahead of those that
-  // do not, and takes the place of an older one of its pod that still waits.
+  // See ServerWriter::patch_condition. A patch that changes the nomination is sent before those
+  // that do not. It takes the queue position of an older waiting patch of its pod.
   void write(ConditionPatch patch, ApiWriter::Done done);
 
-  // The pod is about to be bound: what waits to say that it cannot be placed is dropped (and hears
-  // success), and what is under way is not tried again.
+  // The pod is about to be bound: a waiting patch that says it cannot be placed is dropped (and
+  // reports success), and a patch under way is not retried.
   void drop(const std::string& uid);
 
  private:
-  // One condition patch from being asked for to its end, over as many tries as it takes.
+  // One condition patch from the call until its end, over as many tries as it takes.
   struct Write {
     ConditionPatch patch;
     ApiWriter::Done done;
     std::string what;
-    std::string key;  // what it replaces, and is replaced by
+    std::string key;  // patches with the same key replace each other
     std::uint64_t serial = 0;
     int conflicts = 0;
   };
   using WriteRef = std::shared_ptr<Write>;
-  // The patches of a key that have not ended: the newest, and how many there are.
+  // The patches of a key that have not ended: the newest, and their number.
   struct Newest {
     std::uint64_t serial = 0;
     std::size_t open = 0;

@@ -10,8 +10,7 @@
 namespace plimsoll::informer {
 namespace {
 
-// A series that is deleted and created by others while it is written: so many times, then never
-// mind.
+// The number of tries if others delete and create the series while it is written.
 constexpr int kMaxAttempts = 4;
 
 std::string host_name() {
@@ -19,7 +18,7 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? std::string(name) : std::string("localhost");
 }
 
-// client-go's eventKey, but for the resource version.
+// client-go's eventKey without the resource version.
 std::string key_of(const EventRecord& event, const std::string& instance) {
   std::string key = event.warning ? "W" : "N";
   for (const std::string* part :
@@ -30,7 +29,8 @@ std::string key_of(const EventRecord& event, const std::string& instance) {
   return key;
 }
 
-// A pod is bound once. Remembering these for minutes would take more memory than anything else.
+// A pod is bound once. Remembering its Scheduled event for minutes would take more memory than
+// anything else.
 bool may_happen_again(const EventRecord& event) {
   return event.warning || event.reason != "Scheduled";
 }
@@ -120,7 +120,7 @@ void EventRecorder::remember(const std::string& key, const EntryRef& entry) {
       }
       entries_.erase(found);
     }
-    // Those that ended by themselves leave their place in line behind.
+    // Entries that ended by themselves are still in by_age_.
     if (by_age_.size() > 2 * options_.max_remembered + 64) {
       std::erase_if(by_age_, [](const auto& place) { return place.second.expired(); });
     }
@@ -150,7 +150,7 @@ void EventRecorder::create(const std::string& key, const EntryRef& entry) {
         });
 }
 
-// What the object says now; from here on that is what the API server was told.
+// The object's current content; from here on it counts as written.
 std::string EventRecorder::body_of(Entry& entry, bool protobuf) {
   const std::lock_guard lock(mutex_);
   EventRecord event = entry.event;
@@ -183,7 +183,7 @@ void EventRecorder::patch(const std::string& key, const EntryRef& entry) {
 void EventRecorder::written(const std::string& key, const EntryRef& entry, bool was_create,
                             const Result<HttpResponse>& result) {
   const ErrorCode code = result ? ErrorCode::kInternal : result.error().code;
-  // A 409 says that an earlier try was carried out, or that the series was created meanwhile.
+  // 409: an earlier try was carried out, or the series was created meanwhile.
   const bool exists = !result && was_create && code == ErrorCode::kConflict;
   bool create_again = false;
   bool patch_again = false;
@@ -191,7 +191,7 @@ void EventRecorder::written(const std::string& key, const EntryRef& entry, bool 
     const std::lock_guard lock(mutex_);
     const bool more = entry->attempts < kMaxAttempts;
     if (!result && !was_create && code == ErrorCode::kNotFound && more) {
-      create_again = true;  // it was deleted, or lived for too long
+      create_again = true;  // the object was deleted or has expired
     } else if (exists && entry->written > 1 && more) {
       patch_again = true;
     } else if (result || exists) {

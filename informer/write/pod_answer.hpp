@@ -1,5 +1,5 @@
 #pragma once
-// A pod as an API server answers it, as far as writes look at it; and where it is found.
+// The parts of a pod in an API server's answer that writes need, and the path of a pod.
 
 #include <map>
 #include <optional>
@@ -14,16 +14,16 @@ struct PodAnswer {
   std::string uid;
   std::string resource_version;
   std::string node;       // empty: not bound
-  bool deleting = false;  // no binding is taken any more
+  bool deleting = false;  // it accepts no binding any more
   std::map<std::string, std::string> annotations;
 };
 
 [[nodiscard]] std::string pod_path(const std::string& ns, const std::string& name);
 
-// Nothing if the text is no pod.
+// Returns nothing if the text is not a pod.
 [[nodiscard]] std::optional<PodAnswer> read_pod_answer(std::string_view body);
 
-// Whether a GET says how the pod is: this one, or that there is none.
+// Whether the answer to a GET tells the pod's state: the pod, or that it does not exist.
 [[nodiscard]] bool answers_pod(const HttpResponse& response);
 
 }  // namespace plimsoll::informer

@@ -71,7 +71,7 @@ std::string touch_body(const PodVersion& pod, const std::string& note,
                    {"status", {{"conditions", json::array({condition})}}}});
 }
 
-// At most 1024 bytes, never half a character; a cut ends in " ...", as kube-scheduler's does.
+// At most 1024 bytes, never part of a character; a cut note ends in " ...", like kube-scheduler's.
 std::string cut_note(const std::string& note) {
   static constexpr std::string_view kEllipsis = " ...";
   if (note.size() <= kMaxNote) return note;
@@ -81,7 +81,7 @@ std::string cut_note(const std::string& note) {
 }
 
 std::string event_name(const std::string& about, system_clock::time_point now) {
-  // Unique among the events of a pod, also of those of one instant.
+  // Unique among the events of a pod, even those of the same instant.
   static std::atomic<std::uint64_t> serial{0};
   const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch());
   char suffix[40];

@@ -1,6 +1,6 @@
 #pragma once
-// The JSON that is written to the API server. Kubernetes' own texts and limits: notes are cut to
-// 1024 bytes, ending in " ...".
+// The JSON bodies of writes, with Kubernetes' texts and limits: notes are cut to 1024 bytes, ending
+// in " ...".
 
 #include <chrono>
 #include <cstdint>
@@ -14,26 +14,26 @@ namespace plimsoll::informer {
 [[nodiscard]] std::string condition_body(const ConditionPatch& patch,
                                          std::chrono::system_clock::time_point now);
 
-// A pod in one of its versions.
+// One version of a pod.
 struct PodVersion {
   std::string ns;
   std::string name;
   std::string uid;
   std::string resource_version;
 };
-// A condition of our own, for nothing but that the pod changes: what stands in PodScheduled stays.
+// A condition of our own. It exists only to change the pod; PodScheduled stays as it is.
 inline constexpr const char* kTouchedCondition = "plimsoll.io/EarlierBindingsVoid";
-// `note`: must differ from that of every other such write, or it would change nothing.
+// `note` must differ from that of every other touch; otherwise the write would change nothing.
 [[nodiscard]] std::string touch_body(const PodVersion& pod, const std::string& note,
                                      std::chrono::system_clock::time_point now);
 
-// How often an event has happened and when last; of an event that happened once there is none.
+// How often an event has happened, and when last. An event that happened once has no series.
 struct EventSeries {
   std::int64_t count = 0;
   std::chrono::system_clock::time_point last_observed{};
 };
 
-// A name for an event's object: that of what it is about, and what makes it unique.
+// A name for an event object: the name of the object that it is about, and a unique suffix.
 [[nodiscard]] std::string event_name(const std::string& about,
                                      std::chrono::system_clock::time_point now);
 // `series` may be null.

@@ -11,7 +11,7 @@ namespace {
 using protozero::pbf_writer;
 using std::chrono::system_clock;
 
-// Numbers of fields.
+// Field numbers.
 namespace envelope {
 constexpr std::uint32_t kTypeMeta = 1, kRaw = 2;     // runtime.Unknown
 constexpr std::uint32_t kApiVersion = 1, kKind = 2;  // runtime.TypeMeta
@@ -19,7 +19,7 @@ constexpr std::uint32_t kApiVersion = 1, kKind = 2;  // runtime.TypeMeta
 namespace meta {
 constexpr std::uint32_t kName = 1, kNamespace = 3, kUid = 5, kResourceVersion = 6,
                         kAnnotations = 12;
-constexpr std::uint32_t kKey = 1, kValue = 2;      // of a map's entry
+constexpr std::uint32_t kKey = 1, kValue = 2;      // of a map entry
 constexpr std::uint32_t kSeconds = 1, kNanos = 2;  // MicroTime
 }  // namespace meta
 namespace reference {
@@ -35,7 +35,7 @@ constexpr std::uint32_t kMetadata = 1, kEventTime = 2, kSeries = 3, kController 
 constexpr std::uint32_t kCount = 1, kLastObserved = 2;  // EventSeries
 }  // namespace event_fields
 
-// protobuf's strings are UTF-8. In JSON, what is not is replaced too.
+// Strings of protobuf are UTF-8. Invalid bytes are replaced, as in JSON.
 void add_text(pbf_writer& into, std::uint32_t field, std::string_view text) {
   if (simdjson::validate_utf8(text.data(), text.size())) {
     into.add_string(field, text.data(), text.size());
@@ -64,7 +64,7 @@ std::string in_envelope(std::string_view api_version, std::string_view kind, con
   return body;
 }
 
-// metav1.MicroTime: to the microsecond.
+// metav1.MicroTime: microsecond precision.
 void add_time(pbf_writer& into, std::uint32_t field, system_clock::time_point when) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(when);
   const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(when - seconds);
@@ -85,7 +85,7 @@ std::string binding_protobuf(const BindRequest& request) {
       if (!request.resource_version.empty()) {
         add_text(metadata, meta::kResourceVersion, request.resource_version);
       }
-      // Of a key that occurs twice the last counts, as in JSON.
+      // If a key occurs twice the last value counts, as in JSON.
       for (const auto& [key, value] : request.annotations) {
         pbf_writer entry(metadata, meta::kAnnotations);
         add_text(entry, meta::kKey, key);

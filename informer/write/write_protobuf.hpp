@@ -1,6 +1,6 @@
 #pragma once
-// What write_bodies.hpp writes as JSON, in Kubernetes' protobuf encoding, which costs an API server
-// less to read. Kubernetes: k8s.io/api/core/v1 and events/v1, generated.proto. (Patches have no
+// The bodies of write_bodies.hpp in Kubernetes' protobuf encoding, which an API server parses at
+// lower cost. Kubernetes: k8s.io/api/core/v1 and events/v1, generated.proto. (Patches have no
 // protobuf form.)
 
 #include <chrono>
@@ -13,14 +13,14 @@
 namespace plimsoll::informer {
 
 inline constexpr std::string_view kProtobufType = "application/vnd.kubernetes.protobuf";
-// Answers in protobuf; in JSON from a server that has no other.
+// Accepts protobuf, and JSON from a server that has only JSON.
 inline constexpr std::string_view kAcceptProtobuf =
     "application/vnd.kubernetes.protobuf,application/json";
 
-// v1.Binding, with the envelope around it.
+// v1.Binding, including the envelope.
 [[nodiscard]] std::string binding_protobuf(const BindRequest& request);
 
-// events.k8s.io/v1 Event, with the envelope around it. `series` may be null.
+// events.k8s.io/v1 Event, including the envelope. `series` may be null.
 [[nodiscard]] std::string event_protobuf(const EventRecord& event, const std::string& name,
                                          const std::string& reporting_instance,
                                          std::chrono::system_clock::time_point event_time,

@@ -51,8 +51,8 @@ void WriteQueue::add(WriteClass write_class, WriteJobRef job) {
   }
 }
 
-// Returns the job that need not be carried out any more, if any: `job` itself, which then holds
-// what was waiting in the place that it took (or is older than that). Called with mutex_ held.
+// Returns the job that became unnecessary, if any. If it is `job` itself, it now holds the content
+// of the waiting job whose position it took, or it is older than that one. Called with mutex_ held.
 WriteJobRef WriteQueue::enqueue(Lane& into, const WriteJobRef& job) {
   if (!job->merge.empty()) {
     const auto [at, fresh] = into.mergeable.try_emplace(job->merge, job);
@@ -73,7 +73,7 @@ WriteJob::Answer WriteQueue::withdraw(WriteClass write_class, const std::string&
   return std::exchange(waiting.mapped()->done, nullptr);
 }
 
-// Sends what may be sent.
+// Sends jobs as far as the window allows.
 void WriteQueue::pump(WriteClass write_class) {
   Lane& from = lane(write_class);
   while (true) {
@@ -88,7 +88,7 @@ void WriteQueue::pump(WriteClass write_class) {
         changed_.notify_all();  // it may have been the last one
         continue;
       }
-      // A job that comes back is not found by its key: what is there may be a newer one.
+      // The key may belong to a newer job if this one is a retry.
       const auto found = from.mergeable.find(job->merge);
       if (found != from.mergeable.end() && found->second == job) from.mergeable.erase(found);
       ++from.under_way;
@@ -101,13 +101,13 @@ void WriteQueue::pump(WriteClass write_class) {
   }
 }
 
-// How long a try may last from here on; zero: it must not be sent.
+// How long a try that starts now may last; zero: it must not be sent.
 milliseconds WriteQueue::allowed_time(const WriteJob& job) const {
   if (options_.fence == nullptr || job.request.method == "GET") return milliseconds::max();
   return std::chrono::duration_cast<milliseconds>(options_.fence->allowance());
 }
 
-// How a job ends that must not, or need not, be sent now; nothing: it is to be sent.
+// How a job ends that must not, or need not, be sent now; nothing: send it.
 std::optional<Result<HttpResponse>> WriteQueue::end_unsent(const WriteJob& job) const {
   if (job.tries + job.throttled > 0 && job.superseded && job.superseded()) {
     return HttpResponse{200, {}, {}, {}};
@@ -125,7 +125,8 @@ void WriteQueue::transmit(WriteClass write_class, const WriteJobRef& job) {
   job->sent = std::chrono::steady_clock::now();
   HttpRequest request = job->request;
   request.timeout = std::min(request.timeout, allowed);
-  // Asked once more when it is really sent: it may have to wait for a credential, or be sent twice.
+  // The client checks the fence again when it really sends: the request may have to wait for a
+  // credential, or be sent twice.
   if (request.method != "GET") request.fence = options_.fence;
   HttpHandlers handlers;
   handlers.on_done = [self = shared_from_this(), write_class, job](Result<HttpResponse> result) {
@@ -147,7 +148,7 @@ void WriteQueue::answered(WriteClass write_class, const WriteJobRef& job,
   finish(write_class, *job, std::move(result));
 }
 
-// What the try says about how much the server can take.
+// Reports to the window what a try says about the server's capacity.
 void WriteQueue::note_end(WriteClass write_class, const WriteJob& job,
                           const Result<HttpResponse>& result) {
   if (!result && result.error().code == ErrorCode::kCancelled) return;
@@ -165,7 +166,7 @@ WriteLoad WriteQueue::load(WriteClass write_class) const {
   return {of.window.size(), of.under_way, of.waiting() + of.given_way};
 }
 
-// 415: the server does not read the body's encoding; nothing was carried out.
+// 415: the server does not accept the body's encoding; nothing was carried out.
 bool WriteQueue::turn_to_json(WriteJob& job, const Result<HttpResponse>& result) {
   if (!result || result->status != 415 || !job.as_json) return false;
   if (protobuf_.exchange(false)) {
@@ -177,14 +178,14 @@ bool WriteQueue::turn_to_json(WriteJob& job, const Result<HttpResponse>& result)
   return true;
 }
 
-// What is tried for ever or waits for long gives its place up while it waits, lest a few of them
-// stop all others.
+// A job that is retried without limit, or that waits for long, leaves the window while it waits;
+// otherwise a few of them could block all others.
 bool WriteQueue::gives_way(WriteClass write_class, const WriteJob& job) const {
   return write_class == WriteClass::kEvent ||
          (job.definite != nullptr && job.tries + job.throttled >= options_.tries);
 }
 
-// Sends the job once more after a while; false if the queue is stopped.
+// Sends the job again after a delay; returns false if the queue is stopped.
 bool WriteQueue::repeat_after(milliseconds delay, WriteClass write_class, const WriteJobRef& job) {
   Lane& from = lane(write_class);
   const bool without_place = gives_way(write_class, *job);
@@ -202,7 +203,7 @@ bool WriteQueue::repeat_after(milliseconds delay, WriteClass write_class, const 
     Lane& to = self->lane(write_class);
     {
       const std::lock_guard lock(self->mutex_);
-      if (to.retrying.erase(job) == 0) return;  // given up by stop()
+      if (to.retrying.erase(job) == 0) return;  // cancelled by stop()
       if (without_place) {
         --to.given_way;
         to.line_of(*job).push_back(job);
@@ -220,7 +221,7 @@ bool WriteQueue::repeat_after(milliseconds delay, WriteClass write_class, const 
   return true;
 }
 
-// Counts what the answer says about the job.
+// Whether the answer allows a retry; updates the job's `throttled` and `uncertain`.
 bool WriteQueue::worth_repeating(WriteClass write_class, WriteJob& job,
                                  const Result<HttpResponse>& result) const {
   if (!result && result.error().code == ErrorCode::kCancelled) return false;
@@ -242,7 +243,7 @@ bool WriteQueue::worth_repeating(WriteClass write_class, WriteJob& job,
   return trouble && job.tries < options_.tries;
 }
 
-// How long to wait before the next try; nothing if this answer is final.
+// How long to wait before the next try; nothing if the answer is final.
 std::optional<milliseconds> WriteQueue::retry_delay(WriteClass write_class, WriteJob& job,
                                                     const Result<HttpResponse>& result) {
   if (!worth_repeating(write_class, job, result)) return {};
@@ -250,7 +251,7 @@ std::optional<milliseconds> WriteQueue::retry_delay(WriteClass write_class, Writ
     return options_.event_delay + jitter(options_.event_delay / 4);
   }
   if (job.definite != nullptr && job.tries + job.throttled == options_.tries) {
-    // One line a bind; conditions come by the thousand when the server is away.
+    // One warning for each bind; conditions come by the thousand during an outage.
     const LogLevel level = job.merge.empty() ? LogLevel::kWarn : LogLevel::kDebug;
     if (log_enabled(level))
       log_write(level, "no definite answer yet; trying on until there is one",
@@ -275,15 +276,15 @@ void WriteQueue::finish(WriteClass write_class, WriteJob& job, Result<HttpRespon
   pump(write_class);
 }
 
-// As finish(), for a caller that goes on with the queue by itself.
+// Like finish(), for a caller that continues with the queue itself.
 void WriteQueue::end(WriteClass write_class, WriteJob& job, Result<HttpResponse> result) {
   const auto index = static_cast<std::size_t>(write_class);
-  if (job.request.method != "GET") {  // a look that a write needed is none
+  if (job.request.method != "GET") {  // a GET that a write needed does not count as a write
     (result && result->ok() ? stats_.done : stats_.failed)[index].fetch_add(
         1, std::memory_order_relaxed);
   }
   if (!result) result = fail(result.error().within(job.what));
-  // The place is given back afterwards, so that drain() sees no gap before what `done` asks for.
+  // The slot is released after `done`, so that drain() does not see a gap before follow-up jobs.
   guarded("the end of a write", [&] {
     if (job.done) job.done(std::move(result));
   });

@@ -1,8 +1,7 @@
 #pragma once
-// The queues in front of the API server: one for each class of writes, with its own window of
-// requests under way (WriteWindow) and its own place in line, so that no class waits behind another
-// and each has its share of a server that is slow. What is tried again, how often and after how
-// long goes by what a write says of itself.
+// The queues in front of the API server, one for each class of writes. Each has its own window of
+// requests under way (WriteWindow), so that no class waits behind another and each has its share of
+// a slow server. Each write says itself what is retried, how often and after how long.
 
 #include <array>
 #include <atomic>
@@ -31,35 +30,39 @@ enum class WriteClass { kBind, kStatus, kEvent, kOther };
 inline constexpr std::size_t kWriteClasses = 4;
 
 struct WriteOptions {
-  // Requests under way at most, by WriteClass: binds, pod status, events, others. How many it is
-  // worth is found out between that and the next two; see WriteWindow.
+  // The maximum number of requests under way, by WriteClass: binds, pod status, events, others. The
+  // window finds the best number between this and the minimum, starting from `first_in_flight`; see
+  // WriteWindow.
   std::array<std::size_t, kWriteClasses> in_flight{64, 16, 32, 16};
   std::size_t least_in_flight = 4;
   std::size_t first_in_flight = 16;
-  // Events waiting; one more is dropped and counted. Enough for a burst of pods far above what an
-  // API server takes per second, so that each of them gets its event in the end. (client-go's 1000
-  // are only those that its dispatcher has not yet given a goroutine; behind it there is no bound.)
+  // The maximum number of waiting events; further ones are dropped and counted. It is enough for a
+  // burst of pods far above an API server's rate, so that each of them gets its event in the end.
+  // (client-go's limit of 1000 covers only the events to which its dispatcher has not yet given a
+  // goroutine; the goroutines are not limited.)
   std::size_t event_queue = 50'000;
-  // A server error (500, 502, 503, 504), an unreachable server or a lost answer: so many tries in
-  // all. A bind is tried for ever: see ServerWriter::bind. After so many tries it only gives up its
-  // place among the requests under way for as long as it waits.
+  // The number of tries after a server error (500, 502, 503, 504), an unreachable server or a lost
+  // answer. A bind is retried without limit: see ServerWriter::bind. After this many tries a bind
+  // only leaves the window while it waits.
   int tries = 5;
-  // 429: waits as long as the server asks (at most max_retry_after), so many times. Not for binds.
+  // 429: waits as long as the server asks (at most max_retry_after), this many times. Not for
+  // binds.
   int throttled_tries = 10;
   std::chrono::milliseconds first_delay{100};  // doubling, with jitter
   std::chrono::milliseconds max_delay{5'000};
   std::chrono::milliseconds max_retry_after{30'000};
-  // An event is tried so often, so far apart (and up to a quarter more). Kubernetes:
+  // The number of tries of an event, and the delay between them (plus up to a quarter). Kubernetes:
   // maxTriesPerEvent and defaultSleepDuration of client-go's tools/events.
   int event_tries = 12;
   std::chrono::milliseconds event_delay{10'000};
   std::chrono::milliseconds timeout{15'000};  // of one try
-  // Bindings and events are written as protobuf, and their answers asked for in it; a server that
-  // does not take it (415) is written JSON to from then on.
+  // Send bindings and events as protobuf, and request protobuf answers. If the server does not
+  // accept it (415), JSON is used from then on.
   bool protobuf = false;
   std::string reporting_instance;  // "<name>-<host>"; empty: "<scheduler name>-<host name>"
-  // Set where several replicas elect a leader: nothing but a GET is sent while it is closed
-  // (kCancelled), and no try lasts longer than it allows. It must outlive the writer.
+  // Set if several replicas elect a leader. While the fence is closed, only GET requests are sent
+  // (others: kCancelled), and no try lasts longer than the fence allows. It must outlive the
+  // writer.
   const WriteFence* fence = nullptr;
 };
 
@@ -67,49 +70,52 @@ struct WriteOptions {
 struct WriteStats {
   std::array<std::atomic<std::uint64_t>, kWriteClasses> done{};     // succeeded
   std::array<std::atomic<std::uint64_t>, kWriteClasses> failed{};   // gave up
-  std::array<std::atomic<std::uint64_t>, kWriteClasses> retried{};  // further tries
+  std::array<std::atomic<std::uint64_t>, kWriteClasses> retried{};  // tries after the first
   std::atomic<std::uint64_t> events_dropped{0};
   std::atomic<std::uint64_t> binds_recovered{
       0};  // the answer was lost, but the pod was bound as asked
 };
 
-// A class of writes at this moment.
+// The current state of a class of writes.
 struct WriteLoad {
-  std::size_t window = 0;     // as many may be under way
-  std::size_t in_flight = 0;  // sent, or soon to be sent once more
-  std::size_t waiting = 0;    // for their turn, or a longer while for their next try
+  std::size_t window = 0;     // maximum number under way
+  std::size_t in_flight = 0;  // sent, or about to be retried
+  std::size_t waiting = 0;    // for their turn, or outside of the window for a retry
 };
 
-// One write from being asked for to its answer.
+// One write from the call until its answer.
 struct WriteJob {
   using Answer = std::function<void(Result<HttpResponse>)>;
 
   HttpRequest request;
   std::string what;   // "binding pod a/b"
-  std::string merge;  // jobs with the same key replace one another while they wait; empty: never
-  Answer done;        // once: on the client's I/O thread, or on that of who adds or stops
-  // Set if the body is protobuf: the same as JSON, should the server not take it.
+  std::string merge;  // waiting jobs with the same key replace each other; empty: never
+  // Called once: on the client's I/O thread, or on that of the caller of add() or stop().
+  Answer done;
+  // Set if the body is protobuf: returns the same body as JSON, in case the server refuses
+  // protobuf.
   std::function<std::string()> as_json;
-  // If set: only an answer that this accepts ends the job, however long it takes to get one.
+  // If set: only an answer that this accepts ends the job, however long that takes.
   bool (*definite)(const HttpResponse&) = nullptr;
-  // If set: asked before every further try, on the I/O thread; true: what the job says is no longer
-  // true, and it ends as a success. Must not call the queue.
+  // If set: called before every retry, on the I/O thread. If it returns true, the job's content is
+  // outdated, and the job ends as a success. Must not call the queue.
   std::function<bool()> superseded;
-  bool urgent = false;       // goes ahead of all that is not
-  bool aged = false;         // a further try of an older write: yields to what waits with its key
-  bool dropped = false;      // not to be sent any more, though it is still in the queue
-  bool uncertain = false;    // a try ended without such an answer: it may have been carried out
-  WriteWindow::Time sent{};  // the try that is under way
+  bool urgent = false;       // sent before all jobs that are not urgent
+  bool aged = false;         // a retry of an older write: yields to a waiting job with its key
+  bool dropped = false;      // must not be sent any more, though still in the queue
+  bool uncertain = false;    // a try ended without a definite answer: it may have been carried out
+  WriteWindow::Time sent{};  // when the current try was sent
   int tries = 0;
   int throttled = 0;
   std::chrono::milliseconds delay{0};
 };
 using WriteJobRef = std::shared_ptr<WriteJob>;
 
-// Whether a write was carried out or turned down, as opposed to who knows.
+// Whether the answer says that a write was carried out or refused.
 [[nodiscard]] bool answers_write(const HttpResponse& response);
 
-// All functions may be called from any thread and return at once, but drain(). Jobs keep it alive.
+// All functions may be called from any thread and return at once, except drain(). Jobs keep it
+// alive.
 class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
  public:
   // `binds` carries binds only, `others` everything else; both must outlive their callbacks.
@@ -117,7 +123,8 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
 
   void add(WriteClass write_class, WriteJobRef job);
 
-  // Takes what waits with this merge key out of the queue; returns its `done`, not yet called.
+  // Removes the waiting job with this merge key from the queue; returns its `done` without calling
+  // it.
   [[nodiscard]] WriteJob::Answer withdraw(WriteClass write_class, const std::string& merge);
 
   // See ServerWriter.
@@ -134,16 +141,16 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   [[nodiscard]] WriteStats& stats() { return stats_; }
 
  private:
-  // One class of writes: its queue and what is under way.
+  // One class of writes: its queue and its requests under way.
   struct Lane {
     HttpClient* client = nullptr;
     WriteWindow window;
-    std::size_t under_way = 0;       // sent, or waiting to be sent again
+    std::size_t under_way = 0;       // sent, or waiting for a retry within the window
     std::deque<WriteJobRef> urgent;  // sent first
     std::deque<WriteJobRef> queue;
-    std::unordered_map<std::string, WriteJobRef> mergeable;  // those in the two lines
-    std::unordered_set<WriteJobRef> retrying;                // those that wait to be sent again
-    std::size_t given_way = 0;                               // of these: without a place
+    std::unordered_map<std::string, WriteJobRef> mergeable;  // waiting jobs, by merge key
+    std::unordered_set<WriteJobRef> retrying;                // jobs that wait for a retry
+    std::size_t given_way = 0;                               // retrying jobs outside of the window
     [[nodiscard]] std::deque<WriteJobRef>& line_of(const WriteJob& job) {
       return job.urgent ? urgent : queue;
     }
@@ -179,7 +186,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   const WriteOptions options_;
   std::atomic<bool> protobuf_;
   WriteStats stats_;
-  mutable std::mutex mutex_;  // guards what follows and all that is inside of it
+  mutable std::mutex mutex_;  // guards all members from here on, and their content
   std::array<Lane, kWriteClasses> lanes_;
   std::condition_variable changed_;  // a lane may have become empty, or the queue is stopped
   bool stopped_ = false;

@@ -6,15 +6,15 @@
 namespace plimsoll::informer {
 namespace {
 
-constexpr std::size_t kLeastAnswers = 32;  // of a round, and twice its window
+constexpr std::size_t kLeastAnswers = 32;  // minimum of a round, together with twice its window
 constexpr std::chrono::milliseconds kLeastTime{50};
 constexpr int kHoldRounds = 8;
 constexpr double kGrow = 1.5;
 constexpr double kShrink = 1 / kGrow;
-constexpr double kWorthwhile = 0.2;  // of the growth, as more carried out
+constexpr double kWorthwhile = 0.2;  // of the growth: the minimum gain in writes per second
 constexpr double kAsMuch = 0.97;
 constexpr double kSlow = 4;
-constexpr double kNeverSlow = 0.02;  // seconds: below it, latency says nothing
+constexpr double kNeverSlow = 0.02;  // seconds: shorter latencies are never slow
 
 double seconds(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double>(time).count();
@@ -30,7 +30,7 @@ WriteWindow::WriteWindow(WindowLimits limits) : limits_(limits) {
 
 void WriteWindow::set_size(double size) {
   size_ = std::clamp(static_cast<std::size_t>(std::lround(size)), limits_.least, limits_.most);
-  // No steps that are too small to be told from chance.
+  // Avoid steps too small to be distinguished from noise.
   if (static_cast<double>(size_) * 1.2 > static_cast<double>(limits_.most) && size_ > held_size_) {
     size_ = limits_.most;
   }
@@ -43,7 +43,7 @@ void WriteWindow::begin_round(Time now) {
   latency_sum_ = 0;
 }
 
-// Back to a size, or on with it, for some rounds.
+// Keeps a size, an old or a new one, for some rounds.
 void WriteWindow::hold(std::size_t size) {
   phase_ = Phase::kHold;
   size_ = held_size_ = size;
@@ -90,7 +90,7 @@ void WriteWindow::ended(TryEnd how, Time sent, Time now, bool more_wait) {
   begin_round(now);
 }
 
-// A round is over in which the window was what limited.
+// Ends a round in which the window was the limit.
 void WriteWindow::judge(double rate, double latency) {
   const auto keep = [&] {
     held_rate_ = rate;
@@ -109,7 +109,7 @@ void WriteWindow::judge(double rate, double latency) {
       phase_ = grow_next_ ? Phase::kGrowing : Phase::kShrinking;
       set_size(size * (grow_next_ ? kGrow : kShrink));
       if (started_) grow_next_ = !grow_next_;
-      if (size_ == held_size_) {  // at its bound
+      if (size_ == held_size_) {  // at its limit
         started_ = true;
         hold(size_);
       }

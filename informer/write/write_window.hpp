@@ -1,19 +1,20 @@
 #pragma once
-// How many writes of a class may be under way at a time, found by trying.
+// Finds by trial how many writes of a class should be under way at a time.
 //
-// More in flight is worth it only while the server carries out more for it: an API server whose
-// etcd gathers writes does, one whose CPU is used up does not, it only answers later. So the window
-// is judged in rounds, by what was carried out in a second while writes were waiting:
+// More writes in flight help only if the server then carries out more. An API server whose etcd
+// batches writes does. One whose CPU is saturated does not; it only answers later. So the window is
+// judged in rounds, by the number of writes carried out per second while writes were waiting:
 //
-//   it grows by half    while at least a fifth of that half is gained (a start, and now and then)
-//   it shrinks by a third  if less in flight carries out as much (now and then, to find out)
-//   it is halved        on a 429; when an eighth of it fails or is not answered; when answers take
-//                       four times as long as they did
+//   it grows by half        while at least a fifth of that half is gained (at the start, and
+//                           now and then)
+//   it shrinks by a third   if less in flight carries out as much (tried now and then)
+//   it is halved            on a 429; when an eighth of it fails or is not answered; when
+//                           answers take four times as long as they did
 //
-// After each change that did not help, and after each halving, it stays for some rounds. Without
-// anything waiting nothing is judged: then the window is not what limits.
+// After each change that did not help, and after each halving, the size is kept for some rounds.
+// Rounds without waiting writes are not judged: the window is not the limit then.
 //
-// No thread, no clock of its own; the caller serialises.
+// No thread and no clock of its own; the caller serialises calls.
 
 #include <chrono>
 #include <cstddef>
@@ -41,7 +42,7 @@ class WriteWindow {
 
   [[nodiscard]] std::size_t size() const { return size_; }
 
-  // A try that was sent at `sent` has ended. `more_wait`: a further write would be sent at once if
+  // A try that was sent at `sent` has ended. `more_wait`: another write would be sent at once if
   // the window were larger.
   void ended(TryEnd how, Time sent, Time now, bool more_wait);
 
@@ -57,19 +58,19 @@ class WriteWindow {
   WindowLimits limits_;
   std::size_t size_;
   Phase phase_ = Phase::kHold;
-  // What the size before a trial brought: answers a second, seconds an answer; 0: not known.
+  // Measurements at the size before a trial: answers per second, seconds per answer; 0: not known.
   std::size_t held_size_;
   double held_rate_ = 0;
   double held_latency_ = 0;
   int rounds_held_ = 0;
-  bool grow_next_ = true;  // else shrink
+  bool grow_next_ = true;  // otherwise shrink
   bool started_ = false;   // the first trials follow one another
 
-  // ---- the round
-  Time begin_{};  // what was sent before tells of another window
-  Time from_{};   // the first answer of this one: from here on they are counted
+  // ---- the current round
+  Time begin_{};  // answers to earlier tries belong to another window
+  Time from_{};   // the first answer of this round; answers are counted from here on
   std::size_t answers_ = 0;
-  std::size_t hungry_ = 0;  // of these: when they came, nothing waited
+  std::size_t hungry_ = 0;  // how many of them arrived when nothing waited
   std::size_t failures_ = 0;
   std::size_t slow_ = 0;
   double latency_sum_ = 0;

@@ -15,17 +15,17 @@ struct LoadColumn {
   int64_t add;
 };
 
-// A score that these loops leave to the code that looks at one node: no resource of this kind
-// there, or amounts beyond what a double holds exactly.
+// Marks a score that the code for one node has to compute: the node has no such resource, or
+// amounts beyond what a double holds exactly.
 inline constexpr int64_t kLeftOut = -1;
 
-// lacks[i] |= whether need is more than allocatable less requested.
+// lacks[i] |= need > allocatable - requested.
 void mark_insufficient(size_t nodes, int64_t need, const int64_t* allocatable,
                        const int64_t* requested, uint8_t* lacks);
 // lacks[i] |= whether there is no room for one more pod.
 void mark_too_many_pods(size_t nodes, const uint32_t* pods, const int64_t* room, uint8_t* lacks);
 
-// How many of the first numbers are each one more than the one before; of at least one number.
+// The length of the run of consecutive numbers at the beginning; at least one number is given.
 [[nodiscard]] size_t run_length(const uint32_t* numbers, size_t count);
 
 // The first mark that is not 0 from here on; count: there is none.

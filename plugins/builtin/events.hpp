@@ -1,5 +1,5 @@
 #pragma once
-// What plugins say to the queue: which events they want to hear of, and small questions about one.
+// Queueing helpers for plugins: the events that they subscribe to, and simple tests of one event.
 
 #include <plimsoll/plugin.hpp>
 

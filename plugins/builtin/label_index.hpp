@@ -1,7 +1,7 @@
 #pragma once
-// Node selector terms of a pod that has thousands of them: whoever may create a pod writes as many
-// as an object holds, and each of them asked of each node would hold up all other pods. Nodes are
-// sorted by the labels that the terms name, once; a term then is an AND of bits. For one call of a
+// Evaluates node selector terms of a pod that has thousands of them. A pod's author may write as
+// many as an object holds, and testing each on each node would delay all other pods. The nodes are
+// sorted once by the labels that the terms name; a term then is an AND of bits. For one call of a
 // plugin.
 
 #include <plimsoll/plugin.hpp>
@@ -47,7 +47,7 @@ class LabelIndex {
   void keep_field(const plimsoll_requirement& requirement);
   void keep_values(Key& key, const sdk::List<plimsoll_str>& values, bool wanted);
   void keep_numbers(Key& key, const plimsoll_requirement& requirement);
-  void keep_found(bool wanted);  // what is in found_, or what is not; empties it
+  void keep_found(bool wanted);  // keeps the nodes in found_, or the others; clears found_
   void keep_none();
 
   sdk::Nodes nodes_;

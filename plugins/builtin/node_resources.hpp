@@ -83,7 +83,7 @@ struct TwoColumns {
   LoadColumn first;  // from slot 0 on
   LoadColumn second;
 };
-// False: there are more or fewer of them, or no arrays.
+// Returns false if the number of resources is not two, or there are no arrays.
 [[nodiscard]] bool two_columns(sdk::Nodes nodes, const std::vector<ScoredResource>& resources,
                                const std::vector<int64_t>& adds, bool nonzero, TwoColumns& out);
 

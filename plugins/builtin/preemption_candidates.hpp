@@ -1,7 +1,7 @@
 #pragma once
-// Which pods would have to go from which node, and which node to choose. Kubernetes:
+// Finds the pods that would have to leave a node, and chooses the node. Kubernetes:
 // SelectVictimsOnNode and DryRunPreemption, pickOneNodeForPreemption in
-// pkg/scheduler/framework/preemption. Loop only; nothing is changed, all of it is what-ifs.
+// pkg/scheduler/framework/preemption. Loop only; everything is a what-if and changes nothing.
 
 #include <plimsoll/plugin.hpp>
 
@@ -40,10 +40,10 @@ class PreemptionDryRun {
  public:
   PreemptionDryRun(const sdk::Host& host, const DisruptionBudgets& budgets);
 
-  // Looks at `nodes`, beginning with number `offset` and going round, until `wanted` candidates are
-  // known and one of them breaks no budget. A node that failed is looked at once more if there is
-  // no candidate elsewhere. With `columns` of the cluster, nodes without pods of a lower priority
-  // are only counted.
+  // Tries `nodes` from number `offset` on, cyclically, until `wanted` candidates are known and one
+  // of them breaks no budget. A node that failed is tried once more if there is no candidate
+  // elsewhere. With `columns` of the cluster, nodes without pods of a lower priority are only
+  // counted.
   [[nodiscard]] DryRun run(const plimsoll_cycle& cycle, sdk::Pod pod,
                            const std::vector<sdk::Node>& nodes, size_t offset, size_t wanted,
                            const plimsoll_columns* columns = nullptr) const;

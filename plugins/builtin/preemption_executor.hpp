@@ -1,9 +1,9 @@
 #pragma once
-// Carries a preemption out: takes the victims away, off the loop, while the preemptor is held back.
+// Executes a preemption: evicts the victims, off the loop, while the preemptor is held back.
 // Kubernetes: pkg/scheduler/framework/preemption/executor.go (KEP-4832).
 //
-// All functions and all state belong to the loop; answers of the API server come back to it. A
-// victim that is gone already, or that another pod has replaced under its name, is none any more.
+// All functions and all state belong to the loop; the API server's answers return to it. A pod that
+// is already gone, or that another pod has replaced under its name, is no longer a victim.
 
 #include <plimsoll/plugin.hpp>
 
@@ -23,9 +23,9 @@ class PreemptionExecutor {
   PreemptionExecutor(const PreemptionExecutor&) = delete;
   PreemptionExecutor& operator=(const PreemptionExecutor&) = delete;
 
-  // Begins. Victims that wait on Permit or are in PreBind are turned back in memory, the others are
-  // deleted: all but the last at once, the last when they are on their way. Pods of lower priority
-  // that are nominated to the node lose their nomination.
+  // Starts the preemption. Victims that wait on Permit or are in PreBind are rejected in memory;
+  // the others are deleted: all but the last at once, the last after the requests for the others
+  // were answered. Pods of lower priority that are nominated to the node lose their nomination.
   void start(sdk::Pod preemptor, std::string_view node_name, const std::vector<sdk::Pod>& victims);
 
   // Whether requests of this preemptor are still to be answered. The last victim's own end counts
@@ -36,8 +36,8 @@ class PreemptionExecutor {
   // preemption is done: no event wakes it, since none opens this gate.
   [[nodiscard]] bool holds_back(std::string_view preemptor_uid);
 
-  // Of how many preemptors failures are remembered; those that are gone or on a node are forgotten
-  // sooner or later.
+  // The number of preemptors whose failures are remembered; those that are gone or on a node are
+  // eventually forgotten.
   [[nodiscard]] size_t failing() const { return failures_.size(); }
 
  private:
@@ -67,7 +67,7 @@ class PreemptionExecutor {
   void remove(const RunRef& run, const Victim& victim);
   void tell(const Run& run, const Victim& victim, bool in_memory) const;
   void wake(const std::string& uid);
-  // Sends it, and hears of the answer on the loop.
+  // Sends the request; the answer arrives on the loop.
   template <typename Then>
   void send(sdk::Host::ApiRequest request, Then then);
   void answered(const RunRef& run, Outcome outcome);

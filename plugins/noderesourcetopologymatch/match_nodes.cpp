@@ -41,8 +41,8 @@ void NodeResourceTopologyMatch::note(const plimsoll_pod& pod, const Asked& asked
   refusals_.note(hash_requests(pod), asked.inquiry, round);
 }
 
-// Nodes as they are. Mostly all of them are asked about, the scheduler lists their slots, and most
-// plainly fit.
+// Nodes as they are. Usually the call is for all nodes, the scheduler lists their slots, and most
+// clearly fit.
 template <typename Refuse>
 void NodeResourceTopologyMatch::filter_many(const Asked& asked, Nodes nodes,
                                             const sdk::Verdicts& verdicts, FilterRound& round,
@@ -94,7 +94,7 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
   if (!matters(asked)) return Status::success();
   const WhatIf* what_if = host_.state<WhatIf>(cycle);
   FilterRound round;
-  // There are few reasons: of each the host is asked once.
+  // There are few reasons: each is requested from the host once.
   std::vector<std::pair<Judgement, uint32_t>> reasons;
   const auto reason_for = [&](const Judgement& judgement) {
     for (const auto& [known, reason] : reasons) {
@@ -103,8 +103,8 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
     return reasons.emplace_back(judgement, reason_of(judgement, pod)).second;
   };
   const auto refuse = [&](size_t i, const Judgement& judgement, bool changed) {
-    // Room is on its way, the next report brings it, or a doubt ends by itself: evicting more pods
-    // is of no use.
+    // The next report will show more room, or a doubt ends by itself: evicting more pods does not
+    // help.
     const bool soon = judgement.verdict == Verdict::kUncertain ||
                       (!changed && fits_soon(asked, nodes[i], judgement.verdict));
     const uint32_t reason = reason_for(judgement);
@@ -119,7 +119,7 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
     if (!verdicts.open(i)) continue;
     const WhatIf::Changes* changes = changes_on(what_if, nodes[i]);
     const Judgement judgement = judge(changes, asked, nodes[i]);
-    // What preemption asks, with pods taken away, says nothing of the node as it is.
+    // Verdicts for preemption, with pods removed, say nothing about the node as it is.
     if (changes == nullptr || (!judgement.fits() && only_adds(*changes))) {
       round.asked.set(nodes[i].slot());
       if (!judgement.fits()) round.refused.set(nodes[i].slot());

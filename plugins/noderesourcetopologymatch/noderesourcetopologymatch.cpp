@@ -46,7 +46,7 @@ NodeResourceTopologyMatch::NodeResourceTopologyMatch(sdk::Host host, std::string
 
 std::vector<plimsoll_event_interest> NodeResourceTopologyMatch::events() {
   // A node without an object passes: its deletion helps too. A pod that is seen on its node helps
-  // those that waited for the order of bindings under way.
+  // pods that wait for the order of bindings under way.
   const uint32_t nrt = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE;
   const uint32_t node =
       PLIMSOLL_ACTION_ADD | (by_kubelet() ? 0 : PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE);
@@ -79,11 +79,11 @@ NodeResourceTopologyMatch::Told NodeResourceTopologyMatch::told_by(const plimsol
   if (pod == nullptr && !report) return told;
   told.node = host_.node(pod != nullptr ? view(pod->node_name) : view(event.name));
   if (!told.node) return told;  // its Node comes as an event of its own
-  // What the ledger says is about the last event of all.
+  // The ledger's answer is about the last event of all.
   const bool late = attempted_;
   told.may_help = late || ledger_.eased(told.node.slot());
-  // Of the end of a nomination, which comes as a pod's, the ledger does not hear. A pod that never
-  // held anything wakes nobody.
+  // The ledger does not see the end of a nomination, which arrives as a pod event. A pod that never
+  // held anything requeues nothing.
   if (event.old_pod != nullptr && (late || !told.may_help)) told.may_help = pins(*event.old_pod);
   return told;
 }
@@ -91,7 +91,7 @@ NodeResourceTopologyMatch::Told NodeResourceTopologyMatch::told_by(const plimsol
 Hint NodeResourceTopologyMatch::hint(Pod pod, const plimsoll_event& event) {
   const Told told = told_by(event);
   if (!told.may_help || !told.node) return Hint::kSkip;
-  // A node's allocatable has a say in the reference's model alone, and in nothing of the ledger.
+  // Only the reference's model uses a node's allocatable; the ledger never does.
   const bool new_node = event.new_node != nullptr;
   if (new_node && (event.actions & PLIMSOLL_ACTION_ADD) == 0) return Hint::kQueue;
   Refusals::Kind* kind = refusals_.find(hash_requests(*pod));
@@ -103,7 +103,7 @@ Hint NodeResourceTopologyMatch::hint(Pod pod, const plimsoll_event& event) {
   return Hint::kSkip;
 }
 
-// As Filter would judge: the node as it is, and with the pods nominated to it that come first.
+// Judges like Filter: the node as it is, and with the nominated pods that come before this pod.
 bool NodeResourceTopologyMatch::fits_again(Refusals::Kind* kind, Pod pod, Node node) {
   const uint32_t slot = node.slot();
   if (kind == nullptr || kind->inquiry == nullptr) {
@@ -189,7 +189,7 @@ Status NodeResourceTopologyMatch::remove_pod(plimsoll_cycle& cycle, Pod, Pod rem
 
 const NodeResourceTopologyMatch::WhatIf::Changes* NodeResourceTopologyMatch::changes_on(
     const WhatIf* what_if, Node node) const {
-  // Nothing can be added to zones that are not known, or taken from them.
+  // Unknown zones cannot be changed.
   if (what_if == nullptr || ledger_.node(node.slot()) == nullptr) return nullptr;
   return what_if->on(node.slot());
 }
@@ -202,8 +202,8 @@ bool NodeResourceTopologyMatch::fits_changed(const WhatIf::Changes& changes, Nod
   for (const WhatIf::Change& change : changes) {
     const bool there = ledger_.holds(node.slot(), change.uid);
     if (there && change.net < 0) without.push_back(str(change.uid));
-    // It may not fit yet, while those that make room for it are still going: then it has the zone
-    // with most.
+    // The pod may not fit yet while the pods that make room for it still leave: then it gets the
+    // zone with most free.
     if (!there && change.net > 0) with.push_back(&change.demand->request);
   }
   if (without.empty() && with.empty()) return fits(*ledger_.node(node.slot()));
@@ -264,8 +264,8 @@ bool NodeResourceTopologyMatch::fits_soon(Asked& asked, Node node, Verdict refus
   });
 }
 
-// The reference's words, and the resource that is short if it is one: there are as many texts as
-// words and resources. Amounts and zones differ from node to node and would make a text for each;
+// The reference's words, plus the resource that is short if it is only one: that keeps the number
+// of texts small. Amounts and zones differ from node to node and would need a text for each;
 // explain has them.
 uint32_t NodeResourceTopologyMatch::reason_of(const Judgement& judgement, Pod pod) const {
   if (judgement.resource == Judgement::kNoResource) {
@@ -280,7 +280,7 @@ Status NodeResourceTopologyMatch::reserve(plimsoll_cycle& cycle, Pod pod, Node n
   LedgerAccess::Charges where;
   Asked asked = ask(pod);
   if (by_kubelet()) {
-    // The ledger judges itself: worked out twice only if it refuses.
+    // The ledger judges by itself: this is computed again only if it refuses.
     if (!ledger_.reserve(node.slot(), *pod, false, where)) {
       return refuse_to_reserve(asked, pod, node, judge(nullptr, asked, node));
     }

@@ -1,21 +1,21 @@
 #pragma once
-// NodeResourceTopologyMatch: keeps pods off nodes where no NUMA zone can hold them, promises the
-// zones of those that are placed, and scores nodes by their zones.
+// NodeResourceTopologyMatch filters out nodes where no NUMA zone can hold a pod, promises zones to
+// placed pods, and scores nodes by their zones.
 //
 // admissionModel Kubelet (the default): a pod passes Filter if the kubelet's own algorithm admits
-// it in every state in which the node may be, under all four policies; see ledger.hpp and
-// worlds.hpp in plugins/topology. Reference: Filter is that of the plugin of the same name in
-// scheduler-plugins (KEP-119, fit.hpp), and what passes it is promised zones whatever the kubelet
-// may say. Score is the reference's in both (score.hpp).
+// it in every possible state of the node, under all four policies; see ledger.hpp and worlds.hpp in
+// plugins/topology. Reference: Filter is that of the plugin of the same name in scheduler-plugins
+// (KEP-119, fit.hpp); a pod that passes it is promised zones even if the kubelet may refuse it.
+// Score is the reference's in both (score.hpp).
 //
-// What-ifs (preemption, nominated pods): AddPod and RemovePod note in the cycle's state which pods
-// a node has more or less; Filter and Score ask the ledger how the node is without the ones (see
-// release.hpp: only what is sure to come free counts) and with the others where the kubelet would
-// put them. Reserve does not look at them: it promises what is really there.
+// What-ifs (preemption, nominated pods): AddPod and RemovePod record in the cycle's state which
+// pods are added to a node or removed from it. Filter and Score ask the ledger for the node without
+// the removed pods (release.hpp: only what is surely freed counts) and with the added pods where
+// the kubelet would put them. Reserve ignores what-ifs: it promises what is really there.
 //
-// Waking: hints let a pod be tried again for a node only if Filter refused the node to it and would
-// not now; refusals.hpp says to which pods. There is no backoff for pods that wait for a node of
-// which too little is known (Pending), so nothing else may wake them.
+// Requeue: a hint requeues a pod for a node only if Filter refused the node to it and would accept
+// it now; refusals.hpp finds these pods. Pods that wait for a node about which too little is known
+// (Pending) have no backoff, so nothing else may requeue them.
 
 #include <array>
 #include <memory>
@@ -44,11 +44,11 @@ class NodeResourceTopologyMatch {
   NodeResourceTopologyMatch(sdk::Host host, std::string_view args_json);
 
   std::vector<plimsoll_event_interest> events();
-  // Asked right after the event was told to the ledger; or at the end of an attempt, about what
-  // happened meanwhile.
+  // Called right after the ledger got the event; or at the end of an attempt, about events during
+  // it.
   sdk::Hint hint(sdk::Pod pod, const plimsoll_event& event);
 
-  // Skip: the pod needs no look at zones.
+  // Skip: the pod's zones need no check.
   sdk::Status pre_filter(plimsoll_cycle& cycle, sdk::Pod pod);
   sdk::Status add_pod(plimsoll_cycle& cycle, sdk::Pod pod, sdk::Pod added, sdk::Node node);
   sdk::Status remove_pod(plimsoll_cycle& cycle, sdk::Pod pod, sdk::Pod removed, sdk::Node node);
@@ -69,13 +69,13 @@ class NodeResourceTopologyMatch {
   void object_event(const sdk::ObjectEvent& event);
 
  private:
-  // What a pod asks for, in the terms of both admission models.
+  // A pod's requests, in the terms of both admission models.
   struct Demand {
     PodRequest request;             // without views
     LedgerAccess::Inquiry inquiry;  // null: no kubelet looks at it
   };
   using WhatIf = PodChanges<Demand>;
-  // The node that an event is about, and whether it may help pods that were refused there.
+  // The node of an event, and whether the event may help pods that were refused there.
   struct Told {
     sdk::Node node;  // none: it may help everywhere, or nowhere
     bool may_help = false;
@@ -98,7 +98,7 @@ class NodeResourceTopologyMatch {
   [[nodiscard]] bool pins(const plimsoll_pod& pod);
   [[nodiscard]] bool fits_again(Refusals::Kind* kind, sdk::Pod pod, sdk::Node node);
   [[nodiscard]] bool fits_beside_nominated(sdk::Pod pod, sdk::Node node) const;
-  // Null: nothing of a zone is the pod's.
+  // Null: the pod has nothing from any zone.
   [[nodiscard]] std::shared_ptr<const Demand> demand_of(sdk::Pod pod) const;
   void wake_for(uint32_t slot);
   [[nodiscard]] bool by_kubelet() const { return args_.admission == AdmissionModel::kKubelet; }
@@ -119,13 +119,13 @@ class NodeResourceTopologyMatch {
   // Admission model Reference. `zones`: what to judge by; null: none are known.
   [[nodiscard]] Verdict reference_verdict(Asked& asked, sdk::Node node,
                                           const plimsoll_numa_node* zones) const;
-  // Whether `fits` holds of the changed node's counts; see LedgerAccess::fits_without.
+  // Whether `fits` holds for the changed node's counts; see LedgerAccess::fits_without.
   bool fits_changed(const WhatIf::Changes& changes, sdk::Node node, Scratch& scratch,
                     const LedgerAccess::Fits& fits) const;
   void note(const plimsoll_pod& pod, const Asked& asked, const FilterRound& round) const;
   [[nodiscard]] sdk::Status refuse_to_reserve(const Asked& asked, sdk::Pod pod, sdk::Node node,
                                               const Judgement& judgement) const;
-  // A refused pod fits once a report has left out the pods that are gone already.
+  // A refused pod will fit after a report no longer counts the pods that are gone.
   [[nodiscard]] bool fits_soon(Asked& asked, sdk::Node node, Verdict refusal) const;
   [[nodiscard]] uint32_t reason_of(const Judgement& judgement, sdk::Pod pod) const;
 

@@ -1,12 +1,12 @@
 #pragma once
-// Which nodes Filter refused to which pods when it was last asked. A requeue hint wakes a pod for a
-// node only if the node was refused to it here and would not be now: a node that passes, or that
-// another plugin refuses, may report as often as it likes.
+// Records which nodes Filter refused to which pods in its last call. A requeue hint requeues a pod
+// for a node only if Filter refused the node here and would accept it now. Reports of nodes that
+// pass, or that another plugin refuses, requeue nothing.
 //
-// Pods whose requests are the same are one kind and get the same verdicts. So many kinds are
-// remembered as were asked about lately; of the others nothing is known.
+// Pods with the same requests are one kind and get the same verdicts. Only the kinds that were
+// filtered lately are remembered; nothing is known of the others.
 //
-// note() from any thread; everything else on the scheduler loop while no filter runs.
+// Call note() from any thread, everything else on the scheduler loop while no filter runs.
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,7 @@
 
 namespace plimsoll::topology {
 
-// A set of node slots; of a single one as cheap as can be.
+// A set of node slots; optimized for a single one.
 class Slots {
  public:
   void set(uint32_t slot) {
@@ -76,9 +76,9 @@ class Refusals {
 
   void note(const RequestsHash& requests, const LedgerAccess::Inquiry& inquiry,
             const FilterRound& round);
-  // Null: nothing is known of such pods. Valid until the next call that is not const.
+  // Null: nothing is known about such pods. Valid until the next non-const call.
   [[nodiscard]] Kind* find(const RequestsHash& requests);
-  // Whether some pod of those for which this node was refused passes `fits`; true too if kinds were
+  // Whether `fits` holds for any pod to which this node was refused; also true if kinds were
   // forgotten.
   template <typename Fits>
   [[nodiscard]] bool any_refused(uint32_t slot, const Fits& fits) {

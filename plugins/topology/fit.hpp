@@ -2,10 +2,10 @@
 // Admission model Reference: the single-numa-node rule of KEP-119, as the NodeResourceTopologyMatch
 // plugin of scheduler-plugins applies it. Pure; the node is only read; any thread.
 //
-// Zones that can hold a request form a mask: per requested resource the zones that have enough of
-// it, all masks ANDed; an empty mask rejects. In pod scope the whole pod is one request; in
-// container scope init containers are each looked at alone, and app containers take what they ask
-// for from the lowest zone that holds them before the next one is looked at.
+// The zones that can hold a request form a mask: for each requested resource, the zones that have
+// enough of it; all these masks ANDed. An empty mask rejects the pod. In pod scope the whole pod is
+// one request. In container scope each init container is checked alone; each app container takes
+// its request from the lowest zone that holds it before the next container is checked.
 
 #include <plimsoll/objects.h>
 
@@ -27,18 +27,18 @@ enum class Verdict : uint8_t {
   kInvalidTopology,
   // Of admission model Kubelet only:
   kNotWholeCores,  // SMTAlignmentError
-  kTooFewCpus,     // UnexpectedAdmissionError, by who says so
+  kTooFewCpus,     // UnexpectedAdmissionError, by the manager that refuses
   kTooFewDevices,
   kMemoryUnavailable,
   kNoSharedPool,  // EmptyPodSharedPoolError
-  kUncertain      // what the node has left is not known well enough before its next report
+  kUncertain      // what the node has free is too uncertain before its next report
 };
 inline constexpr uint32_t kVerdicts = 12;
 
 // The reference's words where it has some; empty for kFits.
 [[nodiscard]] std::string_view message_of(Verdict verdict);
 
-// What a node says it can allocate; tells which resources it has at all.
+// The node's allocatable; shows which resources it has at all.
 struct NodeAllocatable {
   const plimsoll_list* list = nullptr;  // plimsoll_resource: node.status.allocatable
   const int64_t* vector = nullptr;      // by resource index, or null
@@ -47,14 +47,15 @@ struct NodeAllocatable {
   [[nodiscard]] bool has(const Request& request) const;
 };
 
-// Memory that calls reuse so that no node costs an allocation. One per thread.
+// Memory that calls reuse, so that no node needs an allocation. One per thread.
 struct Scratch {
   std::vector<int64_t> cells;
   std::vector<int64_t> more;
   std::vector<uint32_t> rows;
 };
 
-// Whether the pod needs a look at zones at all: BestEffort pods without extended resources do not.
+// Whether the pod's zones have to be checked: BestEffort pods without extended resources need no
+// check.
 [[nodiscard]] bool needs_alignment(const PodRequest& pod);
 
 // `node` null: the node reported no topology, everything fits.

@@ -25,7 +25,7 @@ Ledger::NodeRecord& Ledger::record_of(std::string_view name) {
   return *record;
 }
 
-// Keeps the sums of doubts() in step with one node.
+// Updates the sums of doubts() for one node.
 void Ledger::recount(NodeRecord& node) {
   const auto change = [](size_t& sum, bool& counted, bool now) {
     if (counted == now) return;
@@ -52,7 +52,7 @@ void Ledger::touch(NodeRecord& node, Ease ease) {
   node.change = ++change_;
   if (ease == Ease::kYes) {
     node.eased = event_;
-    // Who was told to wait for more certainty may ask again.
+    // Pods that wait for more certainty may be tried again.
     if (certain(node)) node.told_uncertain.store(false, std::memory_order_relaxed);
   }
   if (node.slot == UINT32_MAX) return;
@@ -137,7 +137,7 @@ void Ledger::node_removed(std::string_view name) {
   forget_if_idle(node);
 }
 
-// Whether the counts leave nothing open.
+// Whether the counts show everything that the kubelet knows.
 bool Ledger::says_all(const kubelet::NodeModel& model, const kubelet::NodeState& state) {
   if (model.cpu_static && !state.knows_cpus()) return false;
   if (model.memory_static && !state.knows_groups()) return false;
@@ -190,7 +190,7 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   node.method = nrt.method;
   node.reported = node.new_report = true;
   node.malformed = node.refused_one = node.lost_track = false;
-  // Who went before this ledger heard of the node is not known.
+  // Pods that left before the ledger knew the node are unknown.
   if (!before.had) node.doubt_until_ms = now_ms + kDoubtMs;
   if (node.doubt_until_ms <= now_ms) node.doubt_until_ms = 0;
   if (!before.had) settle_places(node);
@@ -220,7 +220,7 @@ void Ledger::report_deleted(std::string_view node_name) {
   node.problems.clear();
   node.contradiction.clear();
   node.gone.clear();
-  // What the report counted is counted by nobody now.
+  // Without the report, no pod is covered.
   for (PodRecord& pod : node.pods) {
     if (pod.covered && !pod.charges.empty()) ++pending_;
     pod.covered = false;

@@ -1,33 +1,32 @@
 #pragma once
-// The NUMA ledger: per node the last report, less what has been promised since and is not in it
-// yet.
+// The NUMA ledger keeps, per node, the last report minus the promises that it does not count yet.
 //
-// A promise names the zones that the kubelet is predicted to choose and is subtracted there, from
-// reserve until evidence shows that a report counts the pod:
-//   - the report's pod fingerprint is the one of a set of pods that has this pod in it;
-//   - or, if the report has no fingerprint and no pod went away lately: what is available in the
-//     promised zones dropped by at least the promise, oldest promise first, no drop counted twice;
-//     or what is left of a drop in another zone is exactly the promise: the prediction was wrong;
-//   - or, unless a set explains the fingerprint: the report was written kStalenessMs after the
-//   kubelet
-//     took the pod.
-// A fingerprint that is explained is final: pods outside its set stay promised, however old.
+// A promise names the zones that the kubelet is predicted to choose. The ledger subtracts the
+// promise there from reserve until there is evidence that a report counts the pod:
+//   - The report's pod fingerprint is that of a set of pods that contains this pod.
+//   - Or the report has no fingerprint, no pod left lately, and one of two things happened. The
+//     available amounts in the promised zones dropped by at least the promise; the oldest promise
+//     is matched first, and no drop is counted twice. Or the rest of a drop in another zone equals
+//     the promise exactly: then the prediction was wrong.
+//   - Or no set of pods explains the fingerprint, and the report was written kStalenessMs after the
+//     kubelet accepted the pod.
+// An explained fingerprint is final: pods outside its set stay promised, however old they are.
 //
-// A pod that goes away gives its promise back at once. If a report already counts it, its amounts
-// are added until the next report, provided that the report showed them where they were predicted;
-// otherwise the next report gives them back.
+// When a pod leaves, its promise ends at once. If a report already counts the pod, the ledger adds
+// its amounts back until the next report, provided that the report showed them where they were
+// predicted. Otherwise the next report frees them.
 //
-// With every report the promises that are left are played through again, in the order of their
-// binding, with the kubelet's own algorithm on what the report says. Where that order is not known,
-// or a pod went away while others came, every order is (worlds.hpp): a pod fits if the kubelet
-// admits it, and all that are on their way, in each of them. Charges are those of the likeliest.
+// Each report replays the remaining promises on its counts with the kubelet's own algorithm, in the
+// order of their bindings. If that order is unknown, or a pod left while others arrived, every
+// order is replayed (worlds.hpp). A pod fits if, in every order, the kubelet admits it and all pods
+// that are on their way. The charges are those of the likeliest order.
 //
-// Pods of all schedulers take part, from pod events; so the ledger rebuilds itself at start from
-// the pods on the nodes, their zone annotations and the reports. Where what happened is not known,
-// the larger charge counts.
+// Pod events bring in the pods of all schedulers. At start the ledger therefore rebuilds itself
+// from the pods on the nodes, their zone annotations and the reports. Where it does not know what
+// happened, it uses the larger charge.
 //
-// One instance per process, owned by a plugin on the scheduler loop; const functions may be called
-// from several threads while nothing else runs. No I/O; time is passed in.
+// There is one instance per process; a plugin owns it on the scheduler loop. Several threads may
+// call const functions while nothing else runs. No I/O; time is passed in.
 
 #include <plimsoll/objects.h>
 
@@ -57,27 +56,27 @@
 
 namespace plimsoll::topology {
 
-// A report written so long after a binding counts the pod: reports come every minute at the latest.
+// A report written this long after a binding counts the pod: reports come at least every minute.
 inline constexpr int64_t kStalenessMs = 60'000;
-// The same for pods of which no kubelet has said that it took them (status.startTime).
+// The same for pods that no kubelet has accepted yet (no status.startTime).
 inline constexpr int64_t kUnstartedMs = 600'000;
-// An exporter may write only what changed, so no report ends a doubt for sure. What the next report
-// would settle is settled after this without one: had there been something to tell, a living
-// exporter, which looks every minute at the latest, would have told it.
+// An exporter may write only changes, so a doubt may never be ended by a report. After this time
+// without a report, the ledger settles what the next report would have settled: a live exporter
+// looks at least every minute, and would have reported a change.
 inline constexpr int64_t kDoubtMs = 60'000;
-// So many pods that went away are remembered per node until a report comes.
+// How many removed pods are remembered per node until the next report.
 inline constexpr size_t kMaxGone = 32;
 
-// What the ledger counts, for metrics and logs.
+// Counters for metrics and logs.
 struct LedgerStats {
   uint64_t reports = 0;
   uint64_t settled_by_fingerprint = 0;
   uint64_t settled_by_drop = 0;
   uint64_t settled_by_age = 0;
   uint64_t predictions_confirmed = 0;  // a report showed a pod's amounts where they were predicted
-  uint64_t predictions_refuted = 0;    // it showed them elsewhere: the report won
-  uint64_t unexplained_reports = 0;    // a fingerprint that fits no set of pods considered
-  // Pods that a kubelet refused for want of zones, by its reason.
+  uint64_t predictions_refuted = 0;    // a report showed them elsewhere, and was believed
+  uint64_t unexplained_reports = 0;    // its fingerprint fits no set of pods that was tried
+  // Pods that a kubelet rejected because no zones had room, by its reason.
   uint64_t refused_affinity = 0;    // TopologyAffinityError
   uint64_t refused_smt = 0;         // SMTAlignmentError
   uint64_t refused_unexpected = 0;  // UnexpectedAdmissionError
@@ -94,79 +93,81 @@ class Ledger {
   void node_removed(std::string_view name);
   void report(const NrtObject& nrt, int64_t now_ms);
   void report_deleted(std::string_view node_name);
-  // Its object cannot be read. The last good report stays; without one nothing is known of the
-  // node's zones until a good one comes or the object is deleted. True: there is no good one.
+  // The node's object cannot be read. The last good report stays valid. Without one, nothing is
+  // known about the node's zones until a good report arrives or the object is deleted. Returns true
+  // if there is no good report.
   bool report_malformed(std::string_view node_name);
-  // A pod with a node became known or changed; of any scheduler.
+  // A pod of any scheduler that has a node appeared or changed.
   void pod_assigned(const plimsoll_pod& pod, std::string_view node_name, int64_t now_ms);
-  // It is gone or finished.
+  // The pod is deleted or finished.
   void pod_removed(const plimsoll_pod& pod, int64_t now_ms);
 
   // ---- promises
-  // Promises the zones that the pod would get now. Not complete: there is no room, nothing changed.
-  // On a node without a report nothing can be predicted; its first report charges the pod.
-  // `Insist::kYes`: whatever the kubelet may say of it; it is charged where it would most likely
-  // be.
+  // Promises the zones that the pod would get now. An incomplete placement means that there is no
+  // room, and nothing changed. On a node without a report nothing can be predicted; its first
+  // report charges the pod. With `Insist::kYes` the pod is charged at its most likely place even if
+  // the kubelet may reject it.
   enum class Insist { kNo, kYes };
   [[nodiscard]] Placement reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms,
                                   Insist insist = Insist::kNo);
-  // True if capacity came free. A pod known to be bound keeps its promise.
+  // Returns true if capacity was freed. A pod known to be bound keeps its promise.
   bool unreserve(const plimsoll_pod& pod);
 
   // ---- views
-  // Null: the node reported no zones. Valid until the next non-const call.
+  // Null if the node reported no zones. Valid until the next non-const call.
   [[nodiscard]] const plimsoll_numa_node* node(uint32_t slot) const {
     return slot < views_.size() ? views_[slot] : nullptr;
   }
-  // The node has zones, but what it says of them cannot be read and never could.
+  // The node has a report, but no version of it could ever be read.
   [[nodiscard]] bool malformed(uint32_t slot) const {
     return slot < slots_.size() && slots_[slot] != nullptr && slots_[slot]->malformed;
   }
   [[nodiscard]] const std::vector<Charge>* charges_of(std::string_view pod_uid) const;
-  // What-if (ledger_what_if.cpp). Whether `fits` holds of the node in this slot, which has a
-  // report, once these pods are gone and a report has shown it: whatever zones they hold. Pods that
-  // are gone already count as reported gone. Pods that are not on the node are passed over.
+  // What-if (ledger_what_if.cpp): whether `fits` holds for the node in this slot, which has a
+  // report, after these pods are gone and a report has shown it, whatever zones they hold. Pods
+  // that are already gone count as reported gone. Pods that are not on the node are ignored.
   [[nodiscard]] bool fits_without(uint32_t slot, std::span<const plimsoll_str> uids,
                                   const Release::Fits& fits) const;
   // ---- the kubelet's algorithm on a node as it may be (ledger_judge.cpp); const, any thread
-  // with an Inquiry of its own
-  // Whether the pod is admitted on the node in this slot, and every pod that is on its way there.
-  // A node without a report admits all.
+  // Whether the kubelet admits the pod on the node in this slot, and every pod that is on its way
+  // there. A node without a report admits all pods.
   [[nodiscard]] Judgement judge(uint32_t slot, Inquiry& pod) const;
-  // The same of many nodes; faster than one by one. `judgements`: as many as `slots`.
+  // judge() for many nodes, faster than one by one. `judgements` has the size of `slots`.
   void judge_many(std::span<const uint32_t> slots, Inquiry& pod,
                   std::span<Judgement> judgements) const;
-  // The same once the pods of these UIDs are gone and those of `with` have come, in this order.
+  // judge() after the pods with these UIDs are gone and those of `with` were admitted, in this
+  // order.
   [[nodiscard]] Judgement judge_changed(uint32_t slot, Inquiry& pod,
                                         std::span<const plimsoll_str> without,
                                         std::span<const kubelet::PodDemand* const> with) const;
-  // It does not fit now, but will once a report has shown what is known already.
+  // The pod does not fit now, but will after a report has shown what is already known.
   [[nodiscard]] bool fits_soon(uint32_t slot, Inquiry& pod) const;
-  // Where the pod would land now, most likely. Not complete: nowhere.
+  // Where the pod would most likely land now. An incomplete placement means nowhere.
   [[nodiscard]] Placement likely(uint32_t slot, Inquiry& pod) const;
-  // The same for scores (ledger_service.h, `use`). Null: nowhere, or no report.
+  // likely() for scores (ledger_service.h, `use`). Null if nowhere, or if there is no report.
   [[nodiscard]] const plimsoll_numa_use* use(uint32_t slot, Inquiry& pod) const;
-  // The same of many nodes, where that is simple (ledger_service.h, `land_many`). `pod` may be
-  // null. `landings`: as many as `slots`.
+  // use() for many nodes, in the simple cases (ledger_service.h, `land_many`). `pod` may be null.
+  // `landings` has the size of `slots`.
   void land_many(std::span<const uint32_t> slots, Inquiry* pod,
                  std::span<plimsoll_numa_landing> landings) const;
-  // ---- of many nodes at once, by columns (ledger_alike.cpp, zone_columns.hpp)
-  // Nodes of which it is plain that the pod fits: 1, others 0. `admitted`: as many as `slots`.
+  // ---- many nodes at once, by columns (ledger_alike.cpp, zone_columns.hpp)
+  // Sets 1 for nodes where the pod fits and a simple test shows it, 0 for all others. `admitted`
+  // has the size of `slots`.
   void admits_many(std::span<const uint32_t> slots, Inquiry& pod, uint8_t* admitted) const;
-  // The groups of nodes that are alike (ledger_service.h, `alike`). `pod` may be null.
+  // Puts the groups of nodes that are alike (ledger_service.h, `alike`). `pod` may be null.
   void alike(size_t asked, Inquiry* pod, plimsoll_numa_put_alike put, void* sink) const;
-  // Where the pod is promised to be, or else would land in a what-if (ledger_service.h, `where`;
-  // ledger_where.cpp). Nothing: not known, or refused.
+  // The pod's promised zones, or else where it would land in a what-if (ledger_service.h, `where`;
+  // ledger_where.cpp). Empty if that is unknown or the pod is refused.
   [[nodiscard]] std::optional<Whereabouts> where(
       uint32_t slot, Inquiry& pod, std::string_view uid, std::span<const plimsoll_str> without,
       std::span<const kubelet::PodDemand* const> with) const;
-  // Zones by id: of pods that are in one only, and of pods that are in several.
+  // Zones by id: those of pods in a single zone, and those of pods in several zones.
   struct Occupied {
     uint64_t by_single = 0;
     uint64_t by_spread = 0;
   };
   [[nodiscard]] Occupied occupied(uint32_t slot, std::span<const plimsoll_str> without) const;
-  // For explanations: the node as its kubelet sees it, in the likeliest of its possible states.
+  // For explanations: the node as its kubelet sees it, in the likeliest possible state.
   struct Likely {
     const kubelet::NodeModel* model = nullptr;  // null: no report
     const kubelet::NodeState* state = nullptr;
@@ -178,49 +179,49 @@ class Ledger {
   // The pod is recorded on the node in this slot.
   [[nodiscard]] bool holds(uint32_t slot, std::string_view pod_uid) const;
   [[nodiscard]] std::string_view report_version(std::string_view node_name) const;
-  // Pods that went away and that the node's last report may still count.
+  // Removed pods that the node's last report may still count.
   [[nodiscard]] size_t remembered_gone(std::string_view node_name) const;
   [[nodiscard]] uint64_t pending_promises() const { return pending_; }
   [[nodiscard]] const LedgerStats& stats() const { return stats_; }
-  // Nodes with more than one possible state, nodes of which too little is known to tell them apart,
-  // and nodes whose kubelet refused a pod since its last report.
+  // Counts of nodes: with more than one possible state, with too little known to list their states,
+  // and with a kubelet that refused a pod since the last report.
   struct Doubts {
     size_t several_worlds = 0;
     size_t blurred = 0;
     size_t refused = 0;
   };
   [[nodiscard]] const Doubts& doubts() const { return doubts_; }
-  // What differed between predictions and reports since the last call, a line per report; and facts
-  // that reports got wrong. For logs.
+  // For logs, since the last call: one line per report that differed from the predictions, and the
+  // facts that reports got wrong.
   [[nodiscard]] std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
-  // The same, of what somebody has to mend.
+  // The same, for problems that an operator has to fix.
   [[nodiscard]] std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
-  // ---- who may fit now that did not (ledger_easing.cpp)
-  // The last thing that the ledger heard of was about the node in this slot, and there may be more
-  // room than before or less doubt. False: who did not fit does not fit now.
+  // ---- which rejected pods may fit now (ledger_easing.cpp)
+  // The ledger's last event concerned the node in this slot, and there may be more room or less
+  // doubt than before. If false, a pod that did not fit there still does not fit.
   [[nodiscard]] bool eased(uint32_t slot) const {
     return slot < slots_.size() && slots_[slot] != nullptr && slots_[slot]->eased == event_;
   }
-  // A number that is another one whenever the node in this slot has changed: verdicts hold as long
-  // as it stays. 0: the node is not known.
+  // Changes whenever the node in this slot changes; verdicts hold as long as it stays the same. 0
+  // if the node is unknown.
   [[nodiscard]] uint64_t change_of(uint32_t slot) const {
     return slot < slots_.size() && slots_[slot] != nullptr ? slots_[slot]->change : 0;
   }
-  // When pass_time is to be called next; INT64_MAX: never as things are.
+  // When to call pass_time next; INT64_MAX if no call is due.
   [[nodiscard]] int64_t due_ms() const { return due_.empty() ? INT64_MAX : due_.begin()->first; }
-  // Ends doubts that no report ended in time.
+  // Ends doubts that have lasted too long without a report.
   void pass_time(int64_t now_ms);
 
   struct Changes {
     std::vector<uint32_t> slots;  // whose zones changed since the last call
-    std::vector<uint32_t> freed;  // of these, where room came free that nobody else tells of
+    std::vector<uint32_t> freed;  // of these, those freed without a cluster event
   };
   [[nodiscard]] Changes take_changes();
-  void take_changes(Changes& into);  // whose memory is used again
+  void take_changes(Changes& into);  // reuses the memory of `into`
 
  private:
-  struct PodKey {  // of the UID: two hashes, so that 100,000 pods do not keep their texts
+  struct PodKey {  // two hashes of the UID: the texts of 100,000 pods need not be kept
     uint64_t a = 0;
     uint64_t b = 0;
     friend bool operator==(const PodKey&, const PodKey&) = default;
@@ -228,54 +229,55 @@ class Ledger {
   struct PodKeyHash {
     size_t operator()(const PodKey& key) const { return key.a; }
   };
-  // When something happened to a pod, as far as the order goes.
+  // When a pod's events happened, as orders and not as times.
   struct Moment {
-    uint64_t reserved = 0;  // order in which this ledger heard of it
-    uint64_t bound = 0;     // order in which it heard of the binding; 0: not yet
+    uint64_t reserved = 0;  // order in which the ledger learned of the pod
+    uint64_t bound = 0;     // order in which it learned of the binding; 0: not yet
     uint64_t gone = 0;
-    uint64_t version = 0;  // the API server's, when the binding was seen
-    bool fresh = false;    // and that was before anything else of it: the binding's own version
+    uint64_t version = 0;  // resourceVersion with which the binding was seen
+    bool fresh = false;    // nothing else was seen before: `version` is the binding's own
   };
   struct PodRecord {
     PodKey key;
-    uint64_t hash = 0;           // its part of the fingerprint
+    uint64_t hash = 0;           // the pod's part of the fingerprint
     bool exclusive = false;      // counted by method with-exclusive-resources
     bool bound = false;          // the API server says so
     bool covered = false;        // the last report counts it
-    bool located = false;        // and showed it where it was predicted
+    bool located = false;        // the last report showed it where it was predicted
     bool trusted = false;        // the charges come from a promise or an annotation
     int64_t since_ms = 0;        // reserved, or seen bound
-    int64_t start_ms = 0;        // status.startTime: the kubelet took it; 0: not known
+    int64_t start_ms = 0;        // status.startTime: the kubelet accepted the pod; 0: not known
     int64_t order_ms = 0;        // reserved, or else started or seen: the order of admission
-    int64_t alias_until_ms = 0;  // a namesake may stand for it in fingerprints until then
+    int64_t alias_until_ms = 0;  // until then a pod of the same name may replace it in fingerprints
     std::vector<Charge> charges;
     bool annotated = false;  // promised before a restart: placed as its annotation says
-    std::vector<plimsoll_numa_charge> named;  // what that says, until the node's first report
-    int64_t running_ms = 0;                   // seen running, its init containers over; 0: not yet
-    // No memory of its init containers is in the report any more. Unless `held` says what there is
-    // of it, it may come free any time, or have: nobody knows how much of it, nor where.
+    std::vector<plimsoll_numa_charge> named;  // until the first report
+    int64_t running_ms = 0;  // seen running with its init containers finished; 0: not yet
+    // True: the report no longer counts memory of its init containers. If false and `held` is null,
+    // that memory may be freed at any time or already be free; its amount and zone are unknown.
     bool init_over = true;
-    bool leaving = false;  // being deleted: its kubelet lets go of it any time now
+    bool leaving = false;  // being deleted: its kubelet may release its resources at any time
     bool weak = false;  // covered by a drop or by age: an explained fingerprint may say otherwise
     std::shared_ptr<const PodRequest>
         request;  // if it pins anything: for predicting again, what-ifs
     // For the kubelet's algorithm:
-    std::shared_ptr<const kubelet::PodDemand> demand;  // if a kubelet looks at it at all
-    std::shared_ptr<const kubelet::Admission> given;   // of a promise, most likely; null: refused
-    std::shared_ptr<const kubelet::Allocation> held;   // exactly, as reports bear out; or null
+    std::shared_ptr<const kubelet::PodDemand> demand;  // set if a kubelet has to align the pod
+    std::shared_ptr<const kubelet::Admission>
+        given;  // most likely one, of a promise; null: refused
+    std::shared_ptr<const kubelet::Allocation> held;  // exact, confirmed by reports; or null
     Moment moment;
   };
-  struct GonePod {  // that the last report may still count
+  struct GonePod {  // a removed pod that the last report may still count
     uint64_t hash = 0;
     bool exclusive = false;
-    bool counted = false;  // by the report at the time it went away
+    bool counted = false;  // by the report that was current when the pod left
     bool located = false;
     bool refund = false;  // its amounts are added until the next report
-    bool seen = false;    // the last report counts it, by whatever evidence: for what-ifs
+    bool seen = false;    // the last report counts it, by any evidence: for what-ifs
     int64_t gone_ms = 0;
     std::vector<Charge> charges;
     std::shared_ptr<const PodRequest> request;  // for what-ifs
-    bool refused = false;                       // by the kubelet: it never held anything
+    bool refused = false;                       // the kubelet refused it: it never held anything
     std::shared_ptr<const kubelet::PodDemand> demand;
     std::shared_ptr<const kubelet::Allocation> held;
     Moment moment;
@@ -284,72 +286,72 @@ class Ledger {
   struct Kind {
     explicit Kind(const plimsoll_pod& pod);
     PodRequest request;
-    std::string names;                       // that `request` points into
-    std::shared_ptr<const PodRequest> kept;  // of records; null: it pins nothing
+    std::string names;                       // `request` points into it
+    std::shared_ptr<const PodRequest> kept;  // for pod records; null: the pod pins nothing
     Inquiry inquiry;
   };
-  // What happened since the report, played through; ledger_worlds.cpp.
+  // The events since the report, replayed; ledger_worlds.cpp.
   struct Since {
     std::vector<kubelet::NodeState> worlds;  // the first is the likeliest; never empty if reported
-    // The worlds are not all that there may be: of `worlds` only the first is kept, what is free at
-    // least, and a new pod must fit beside all in `unsettled` wherever they are.
+    // `worlds` does not cover all possible states. Only the first is kept: the least that may be
+    // free. A new pod must fit beside all pods in `unsettled`, wherever those are.
     bool blurred = false;
-    // Blurred for one reason: init containers of pods found after a restart still hold memory, and
-    // it is not known in which zone that comes free. All else is as in the only world.
+    // Blurred for one reason: after a restart, init containers of found pods still hold memory, and
+    // the zone in which it will be freed is unknown. Everything else is as in the only world.
     bool only_starts = false;
     std::vector<std::shared_ptr<const kubelet::PodDemand>> unsettled;
-    // Bindings that are under way: another pod may be admitted before them, between them or after.
-    // Then these are what the worlds came from.
+    // Bindings under way: another pod may be admitted before, between or after them. If there are
+    // any, `worlds` was computed from the lists that follow.
     std::vector<std::shared_ptr<const kubelet::PodDemand>> unbound;
     std::vector<Subject> subjects;
-    std::vector<std::shared_ptr<const kubelet::PodDemand>> demands;  // keeps those of `subjects`
+    std::vector<std::shared_ptr<const kubelet::PodDemand>> demands;  // owns those of `subjects`
     std::vector<Step> steps;
-    // Besides, pods may let go of something: `subjects` and `steps`, from the one world that there
-    // is. It makes no difference to most pods that come alone, see room.hpp.
+    // Pods may also release resources: `subjects` and `steps` then start from the single world.
+    // Most pods that arrive alone are not affected, see room.hpp.
     bool open_ended = false;
-    uint64_t settled_steps = 0;  // those that come before any pod that is bound from now on
+    uint64_t settled_steps = 0;  // steps that precede any pod that is bound from now on
     kubelet::NodeState base;
-    uint64_t lost = 0;  // steps whose pod some order refuses
+    uint64_t lost = 0;  // steps whose pod is refused in some order
   };
-  // By a kubelet, on counts that would have let it pass.
+  // A pod that a kubelet refused although the counts had room for it.
   struct Refusal {
     std::shared_ptr<const kubelet::PodDemand> demand;
-    std::vector<int64_t> available;  // by the first report after it; empty: none came yet
+    std::vector<int64_t> available;  // in the first report after it; empty: none yet
     int64_t ms = 0;
   };
   struct NodeRecord {
     std::string name;
     uint32_t slot = UINT32_MAX;
     bool reported = false;
-    bool malformed = false;  // its object is there and cannot be read; not if reported
+    bool malformed = false;  // its object exists but cannot be read; never set if `reported`
     bool explained = false;  // the report's fingerprint is that of the covered pods
     NumaNode zones;
     std::shared_ptr<const kubelet::NodeModel> model;   // if reported
     std::shared_ptr<const kubelet::NodeModel> counts;  // without ids
     kubelet::NodeState state;                          // as reported
-    bool exact = false;                                // the report says all that a kubelet knows
+    bool exact = false;  // the report has everything that the kubelet knows
     // Nobody knows which pods the report counts.
     [[nodiscard]] bool unexplained() const { return !fingerprint.empty() && !explained; }
     bool refused_one = false;  // its kubelet refused a pod that should have fit
-    int64_t refused_ms = 0;    // when it last did
-    bool lost_track = false;   // pods that went away were forgotten
-    bool new_report = false;   // that was not played from yet
-    bool surprised = false;    // it took their places from pods, see is_surprise
-    // Until then a report that cannot be explained may count pods that are gone; 0: it does not.
+    int64_t refused_ms = 0;    // when it last refused one
+    bool lost_track = false;   // some removed pods were forgotten
+    bool new_report = false;   // the report was not replayed yet
+    bool surprised = false;    // the report took placed pods' zones away, see is_surprise
+    // Until then an unexplained report may count removed pods; 0: it does not.
     int64_t doubt_until_ms = 0;
     std::vector<Refusal> refusals;
     int64_t whole_cores_ms =
         0;  // when its kubelet was seen to give whole cores only; 0: it was not
     Since since;
-    std::vector<std::string> problems;                // of its facts, as they were noted
-    std::string contradiction;                        // of its counts, the same
-    mutable std::atomic<bool> told_uncertain{false};  // somebody waits for more certainty
+    std::vector<std::string> problems;  // problems of its facts that were already noted
+    std::string contradiction;          // contradiction in its counts that was already noted
+    mutable std::atomic<bool> told_uncertain{false};  // a pod waits for it
     enum class Beside : uint8_t { kUnknown, kNo, kYes };
     mutable std::atomic<Beside> beside{Beside::kUnknown};  // see others_land_side_by_side
     uint64_t change = 0;                                   // see change_of
     uint64_t eased = 0;                                    // see eased
     int64_t due_ms = INT64_MAX;                            // its place in due_
-    bool counted_worlds = false;                           // in doubts_, as the next two
+    bool counted_worlds = false;  // counted in doubts_, like counted_blurred and counted_refused
     bool counted_blurred = false;
     bool counted_refused = false;
     std::string version;
@@ -358,8 +360,8 @@ class Ledger {
     std::vector<PodRecord> pods;
     std::vector<GonePod> gone;
   };
-  // What a question about a node reads first, all nodes close together: what else there is of them
-  // lies scattered among everything that ever happened. look() keeps it in step.
+  // What a query reads of a node first. The Glances of all nodes lie close together in memory,
+  // while the rest of a node's data is scattered. look() keeps them up to date.
   struct Glance {
     const kubelet::NodeModel* model = nullptr;
     const int64_t* counts = nullptr;  // a copy of those of the one state in which the node may be;
@@ -373,10 +375,10 @@ class Ledger {
     uint32_t count = 0;
   };
   struct Matcher;
-  // What a report replaces.
+  // A node's data before the report that replaces it.
   struct Before {
     bool had = false;
-    bool doubted = false;  // malformed, or its kubelet had refused a pod, or pods were forgotten
+    bool doubted = false;  // malformed, refused_one or lost_track
     Since since;
     NumaNode zones;
     std::shared_ptr<const kubelet::NodeModel> model;
@@ -389,9 +391,9 @@ class Ledger {
 
   NodeRecord& record_of(std::string_view name);
   PodRecord* find(const PodKey& key, NodeRecord*& node);
-  PodRecord take_pod(NodeRecord& node, const PodKey& key);  // which is there
+  PodRecord take_pod(NodeRecord& node, const PodKey& key);  // the pod must be there
   void add_pod(NodeRecord& node, PodRecord record);
-  // `placement`: of the pod asked about.
+  // `placement` receives the placement of `asked`.
   void replan(NodeRecord& node, const PodRecord* asked = nullptr, Placement* placement = nullptr);
   void plan(NodeRecord& node, PodRecord& pod, Placement* placement);
   static void overdraw(NodeRecord& node, const std::vector<Charge>& charges);
@@ -421,7 +423,7 @@ class Ledger {
   Settled settle_first(NodeRecord& node, PodRecord& pod);
   void locate(NodeRecord& node, const Before& before, const std::vector<PodRecord*>& added,
               const std::vector<GonePod>& removed);
-  // False: it cannot be told, and nothing changed.
+  // Returns false if the pods cannot be located; then nothing changed.
   bool locate_added(NodeRecord& node, const Before& before, const std::vector<PodRecord*>& added,
                     const std::vector<GonePod>& removed);
   [[nodiscard]] static bool fits_without(const NodeRecord& node, std::span<const plimsoll_str> uids,
@@ -440,7 +442,7 @@ class Ledger {
   [[nodiscard]] static Judgement judge_beside_all(const NodeRecord& node, Inquiry& pod);
   // ledger_refusals.cpp
   void learn(NodeRecord& node, const PodRecord& refused, bool whole_cores);
-  // True: something of it does not hold any more.
+  // Returns true if something that was learned no longer holds.
   bool unlearn_by_report(NodeRecord& node);
   bool unlearn_by_age(NodeRecord& node);
   [[nodiscard]] static int64_t unlearn_due(const NodeRecord& node);
@@ -464,7 +466,7 @@ class Ledger {
 
   // ledger_settle.cpp and ledger_explain.cpp: which pods the current report counts.
   void settle_report(NodeRecord& node, const Before& before);
-  bool settle_pod(NodeRecord& node, PodRecord& pod);     // true: something is settled by it
+  bool settle_pod(NodeRecord& node, PodRecord& pod);     // true: this settled something
   bool explain(NodeRecord& node, const Before* before);  // null: not a new report
   void settle_by_drop(NodeRecord& node, const NumaNode& before);
   void settle_by_age(NodeRecord& node, PodRecord& pod);
@@ -473,7 +475,7 @@ class Ledger {
   void trim_gone(NodeRecord& node);
   void cover(PodRecord& pod, uint64_t& counter, bool weak);
 
-  // Of what questions read of every node: in few pieces, so that it lies close together.
+  // Holds what queries read of every node, in few large blocks so that it lies close together.
   std::pmr::unsynchronized_pool_resource memory_{{0, size_t{16} << 10}};
   ResourceIndex index_;
   kubelet::FactsReader facts_;
@@ -487,12 +489,12 @@ class Ledger {
   std::vector<const plimsoll_numa_node*> views_;
   std::vector<Glance> glances_;            // by slot
   std::vector<GlanceCells> glance_cells_;  // by slot
-  ZoneColumns columns_;                    // look() keeps them in step, too
+  ZoneColumns columns_;                    // look() keeps them up to date, too
   boost::unordered_flat_map<PodKey, NodeRecord*, PodKeyHash> pods_;
   std::vector<uint32_t> touched_;
   std::vector<uint32_t> freed_;
-  uint64_t event_ = 1;   // what the ledger hears of, counted
-  uint64_t change_ = 0;  // changes of nodes, counted
+  uint64_t event_ = 1;   // number of events
+  uint64_t change_ = 0;  // number of node changes
   std::set<std::pair<int64_t, NodeRecord*>> due_;
   uint64_t pending_ = 0;
   LedgerStats stats_;

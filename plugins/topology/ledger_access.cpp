@@ -12,7 +12,7 @@
 #include "plugins/topology/ledger.hpp"
 #include "plugins/topology/ledger_metrics.hpp"
 
-// What the service hands out as a pod that is asked about.
+// The service's plimsoll_numa_inquiry.
 struct plimsoll_numa_inquiry {
   explicit plimsoll_numa_inquiry(const plimsoll_pod& pod) : inquiry(pod) {}
   plimsoll::topology::Inquiry inquiry;
@@ -280,7 +280,7 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
   }
 
   void tell_changes() {
-    Ledger::Changes changes = std::move(changes_room);  // listeners may come back here
+    Ledger::Changes changes = std::move(changes_room);  // listeners may call back into this
     ledger.take_changes(changes);
     metrics.update(ledger);
     for (const std::string& note : ledger.take_notes()) host.debug(note);
@@ -293,7 +293,7 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
     keep_time();
   }
 
-  // A timer for the earliest doubt. One that was set for a later time stays, and runs in vain.
+  // A timer for the earliest doubt. A timer that was set for a later time stays and does nothing.
   void keep_time() {
     const int64_t due = ledger.due_ms();
     if (due >= timer_ms) return;
@@ -311,7 +311,7 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
   void upsert(std::string_view name, std::string_view json, bool old_version) {
     Parsed<NrtObject> nrt = parse_nrt(json);
     if (nrt) {
-      // The same object in the other version has the same resource version, but says more.
+      // In the other version the same object has the same resource version, but more fields.
       if (old_version) nrt->resource_version.insert(0, "v1alpha1/");
       told_errors.erase(std::string(name));
       ledger.report(*nrt, host.now_ms());
@@ -328,8 +328,8 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
               told + " (" + std::to_string(malformed) + " so far)");
   }
 
-  // An API server that serves both versions gives the same objects in both, in v1alpha1 without
-  // the attributes that say the policy: v1alpha1 counts only as long as there is no v1alpha2.
+  // An API server that serves both versions returns the same objects in both. In v1alpha1 they lack
+  // the attributes with the policy, so v1alpha1 is used only while there is no v1alpha2.
   void object(const sdk::ObjectEvent& event) {
     const std::string name(event.name);
     const bool old_version = event.resource == kOldNrtResource;
@@ -354,7 +354,7 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
     if (event.resource == kNrtResource) {
       served_new = served;
       if (served) {
-        // All that is there has been told: what only the old version had is not there any more.
+        // The list is complete: objects that only the old version had are gone.
         for (const std::string& name : std::exchange(from_old, {})) {
           ledger.report_deleted(name);
           tell_freed(name);
@@ -370,7 +370,7 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
     }
   }
 
-  // Of what comes without an event about that node.
+  // For changes without an event about that node.
   void tell_freed(std::string_view name) {
     const sdk::Node node = host.node(name);
     if (!node) return;
@@ -398,7 +398,7 @@ struct LedgerAccess::Owned : std::enable_shared_from_this<LedgerAccess::Owned> {
   Ledger::Changes changes_room;  // kept
   int64_t timer_ms = INT64_MAX;  // when the next timer runs
   uint64_t malformed = 0;
-  std::map<std::string, std::string> told_errors;  // by node: not said again
+  std::map<std::string, std::string> told_errors;  // by node: not logged again
   bool served_new = false;                         // v1alpha2 is known to be there
   bool watching_old = false;
   bool told_missing = false;
@@ -416,7 +416,7 @@ LedgerAccess::LedgerAccess(sdk::Host host, Freed on_freed)
   owned_ = std::make_shared<Owned>(host_);
   service_ = &owned_->table;
   host_.watch(kNrtGroup, "v1alpha2", kNrtPlural);
-  // Last: nobody finds the table of an instance that could not be made.
+  // Comes last: nobody may find the table of an instance whose constructor failed.
   if (!host_.publish(PLIMSOLL_NUMA_LEDGER_SERVICE, PLIMSOLL_NUMA_LEDGER_VERSION, service_)) {
     throw std::runtime_error(std::string("service ") + PLIMSOLL_NUMA_LEDGER_SERVICE +
                              " is published in a version before " +
@@ -429,7 +429,7 @@ LedgerAccess::LedgerAccess(sdk::Host host, Freed on_freed)
 void LedgerAccess::subscribe() {
   listener_.size = sizeof listener_;
   listener_.ctx = this;
-  // Called from another module perhaps, as fits_without's below.
+  // May be called from another module, like fits_without's callback.
   listener_.freed = [](void* ctx, uint32_t slot) {
     const auto& self = *static_cast<LedgerAccess*>(ctx);
     if (!self.on_freed_) return;
@@ -443,7 +443,7 @@ void LedgerAccess::subscribe() {
   service_->subscribe(service_->ctx, &listener_);
 }
 
-// Instances end in any order: the owner's tells the others.
+// Instances end in any order: the owner's end notifies the others.
 LedgerAccess::~LedgerAccess() {
   if (service_ != nullptr) service_->unsubscribe(service_->ctx, &listener_);
 }
@@ -457,7 +457,7 @@ bool LedgerAccess::predict(uint32_t slot, const plimsoll_pod& pod, Charges& wher
   return service_->predict(service_->ctx, slot, &pod, &append, &where) != 0;
 }
 
-// `fits` is called from another module perhaps: no exception may pass through it.
+// `fits` may be in another module: no exception may pass through it.
 bool LedgerAccess::fits_without(uint32_t slot, const std::vector<plimsoll_str>& pod_uids,
                                 const Fits& fits) const {
   struct Asking {

@@ -1,12 +1,12 @@
 #pragma once
-// How a plugin instance gets at the one NUMA ledger of the process: the first instance that is made
-// owns it, publishes it as a service and feeds it; all others find the service.
+// Gives a plugin instance access to the NUMA ledger of the process. The first instance owns the
+// ledger, publishes it as a service and passes events to it; all others look the service up. The
+// owner may belong to another plugin: NodeResourceTopologyMatch and TopologyScore work in any
+// combination.
 //
-// A member of the plugin class, which forwards its events here. Loop only, except service().
-// Whatever helps rejected pods comes as an event of the cluster, of which the plugin is asked for a
-// hint, or is told by `on_freed`.
-// Instances of other plugins may be the owner: NodeResourceTopologyMatch and TopologyScore work in
-// any combination.
+// This is a member of the plugin class, which forwards its events here. Loop only, except
+// service(). A change that may help rejected pods reaches the plugin as a cluster event, for which
+// it is asked for a hint, or through `on_freed`.
 
 #include <algorithm>
 #include <functional>
@@ -31,13 +31,13 @@ inline constexpr std::string_view kNrtResource =
 inline constexpr std::string_view kOldNrtResource =
     "noderesourcetopologies.v1alpha1.topology.node.k8s.io";
 
-// A kind, as events name it, whose objects report zones.
+// Whether objects of this kind, as named in events, report zones.
 [[nodiscard]] inline bool is_report(std::string_view resource) {
   return resource == kNrtResource || resource == kOldNrtResource;
 }
 
-// The slots of room.size() rows, or as many as there are, from `begin` on: as the scheduler lists
-// them, or, where it does not (what-ifs), read from the rows into `room`.
+// The slots of the rows from `begin` on: room.size() of them, or as many as there are. They come
+// from the scheduler's list. Where it has none (what-ifs), they are read from the rows into `room`.
 [[nodiscard]] inline std::span<const uint32_t> slots_of(sdk::Nodes nodes, size_t begin,
                                                         std::span<uint32_t> room) {
   const size_t count = std::min(room.size(), nodes.size() - begin);
@@ -48,10 +48,10 @@ inline constexpr std::string_view kOldNrtResource =
 
 class LedgerAccess {
  public:
-  // In the plugin's constructor. The owner asks for NodeResourceTopology v1alpha2, and for v1alpha1
-  // once it hears that v1alpha2 is not served. Throws if the host refuses. `on_freed` of a plugin
-  // that rejects pods: those that it rejected may fit on the node in this slot now, and no event
-  // says so.
+  // Create it in the plugin's constructor. The owner watches NodeResourceTopology v1alpha2, and
+  // v1alpha1 after it learns that v1alpha2 is not served. Throws if the host refuses. A plugin that
+  // rejects pods passes `on_freed`: pods that it rejected may fit on the node in this slot now, and
+  // no event shows it.
   using Freed = std::function<void(uint32_t slot)>;
   explicit LedgerAccess(sdk::Host host, Freed on_freed = nullptr);
   ~LedgerAccess();
@@ -65,11 +65,11 @@ class LedgerAccess {
   [[nodiscard]] const plimsoll_numa_node* node(uint32_t slot) const {
     return service_->node(service_->ctx, slot);
   }
-  // The node has zones of which nothing readable was ever told. Any thread, as node().
+  // The node has a report, but none could ever be read. Any thread, as node().
   [[nodiscard]] bool malformed(uint32_t slot) const {
     return service_->malformed(service_->ctx, slot) != 0;
   }
-  // Charges that predict, reserve and promised put, gathered.
+  // Collects the charges that predict, reserve and promised put.
   using Charges = std::vector<plimsoll_numa_charge>;
   [[nodiscard]] bool reserve(uint32_t slot, const plimsoll_pod& pod, bool insist,
                              Charges& where) const;
@@ -84,15 +84,15 @@ class LedgerAccess {
   // The kubelet's algorithm, as the service's functions of the same names. Any thread.
   using Inquiry = std::shared_ptr<plimsoll_numa_inquiry>;
   [[nodiscard]] Inquiry inquire(const plimsoll_pod& pod) const;  // null: it fits everywhere
-  // A pod as the rules read it; nothing in it points into the pod. Like pods share one, and with it
-  // what the ledger works out for them. Any thread.
+  // A pod as the rules read it; nothing in it points into the pod. Like pods share one Reading, and
+  // so all that the ledger computes for them. Any thread.
   struct Reading {
     PodRequest request;
     Inquiry inquiry;    // null: it fits everywhere
-    std::string names;  // that `request` points into
+    std::string names;  // `request` points into it
   };
   [[nodiscard]] std::shared_ptr<const Reading> read(const plimsoll_pod& pod) const;
-  // Whether a kubelet may tie the pod to zones.
+  // Whether a kubelet may align the pod to zones.
   [[nodiscard]] bool ties(const plimsoll_pod& pod) const {
     const auto reading = read(pod);
     return reading->request.has_pinned || reading->inquiry != nullptr;
@@ -123,8 +123,8 @@ class LedgerAccess {
                         landings.data());
   }
 
-  // Of many nodes at once, as the service's functions of the same names. Any thread. `put(nodes)`
-  // is called for each group of nodes that are alike.
+  // For many nodes at once, like the service's functions of the same names. Any thread.
+  // `put(nodes)` is called for each group of alike nodes.
   void admits_many(std::span<const uint32_t> slots, const Inquiry& pod, uint8_t* admitted) const {
     service_->admits_many(service_->ctx, slots.data(), static_cast<uint32_t>(slots.size()),
                           pod.get(), admitted);
@@ -147,7 +147,7 @@ class LedgerAccess {
     return service_->change_of(service_->ctx, slot);
   }
 
-  // ---- events; of instances that are not the owner they are dropped
+  // ---- events; ignored if this instance is not the owner
   void node_event(sdk::NodeEvent type, sdk::Node node);
   void pod_event(sdk::PodEvent type, sdk::Pod pod, std::string_view node_name);
   void object_event(const sdk::ObjectEvent& event);
@@ -158,7 +158,7 @@ class LedgerAccess {
 
   sdk::Host host_;
   Freed on_freed_;
-  std::shared_ptr<Owned> owned_;  // shared with nobody; timers ask whether it is still there
+  std::shared_ptr<Owned> owned_;  // shared with nobody; timers check whether it still exists
   const plimsoll_numa_ledger* service_ = nullptr;  // null: the owner is gone, the process ends
   plimsoll_numa_listener listener_{};
   mutable PodMemo<const Reading> readings_;

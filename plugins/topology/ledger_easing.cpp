@@ -1,5 +1,5 @@
-// When pods that a node could not take may fit there: what a change makes easier, and doubts that
-// end by time because no report ends them.
+// When pods that did not fit on a node may fit there: changes that make room, and doubts that end
+// by time because no report ends them.
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 namespace plimsoll::topology {
 namespace {
 
-// Whether some zone has more of something than before, or the zones follow another rule.
+// Whether some zone has more of a resource than before, or the zones' policy changed.
 bool more_free(const NumaNode& before, const NumaNode& now) {
   const plimsoll_numa_node& was = before.view();
   const plimsoll_numa_node& is = now.view();
@@ -26,15 +26,15 @@ bool more_free(const NumaNode& before, const NumaNode& now) {
 
 }  // namespace
 
-// One state, and nothing under way that could make it another.
+// The node has one possible state, and nothing under way could change it.
 bool Ledger::certain(const NodeRecord& node) {
   const Since& since = node.since;
   return !node.refused_one && node.refusals.empty() && !since.blurred && !since.open_ended &&
          since.worlds.size() <= 1 && since.unbound.empty();
 }
 
-// A report that says what was known already helps nobody. That less is free may help (a container
-// then leaves a zone to the next one), so anything new is taken as help.
+// A report without news helps no pod. A report with less free may help (a container then leaves a
+// zone to the next one), so any news counts as help.
 bool Ledger::eases(const NodeRecord& node, const Before& before) {
   if (before.doubted) return true;
   if (!before.had) return false;  // a node without a report takes every pod
@@ -47,25 +47,26 @@ bool Ledger::eases(const NodeRecord& node, const Before& before) {
   return !same || more_free(before.zones, node.zones);
 }
 
-// When the pod counts as counted by the report, if no other comes before. Only of a pod that its
-// kubelet has taken: of that, a report that came before would not be the last.
+// The time from which the report is assumed to count the pod if no other report comes before. Only
+// for a pod that its kubelet has accepted: otherwise an earlier report would not be the last.
 int64_t Ledger::due_of(const NodeRecord& node, const PodRecord& pod) {
   if (pod.covered || !pod.bound || pod.start_ms == 0) return INT64_MAX;
-  // The fingerprint counts this pod or its namesake, and of a change from one to the other an
-  // exporter need not have said anything.
+  // The fingerprint counts this pod or one of the same name. An exporter need not have written a
+  // change from one to the other.
   if (pod.alias_until_ms != 0) return std::max(pod.alias_until_ms, pod.start_ms + kDoubtMs);
   const bool may_count = !node.explained && node.zones.view().reported_ms >= pod.start_ms;
   return may_count ? pod.start_ms + kDoubtMs : INT64_MAX;
 }
 
-// When a report would have shown that its init containers are over.
+// The time by which a report would have shown that the pod's init containers have ended.
 int64_t Ledger::init_due_of(const NodeRecord& node, const PodRecord& pod) {
   const bool waits =
       !pod.init_over && pod.running_ms != 0 && node.exact && node.model->memory_static;
   return waits ? pod.running_ms + kDoubtMs : INT64_MAX;
 }
 
-// What is left of it once the pod's containers have started; itself, if that is all of it.
+// What remains of the allocation after the pod's containers have started; the same object if
+// nothing changes.
 std::shared_ptr<const kubelet::Allocation> Ledger::without_init(
     const std::shared_ptr<const kubelet::Allocation>& held) {
   const auto of_init = [](const kubelet::Allocation::Block& block) { return block.init; };

@@ -11,14 +11,14 @@ namespace plimsoll::topology {
 namespace {
 
 constexpr size_t kMaxCuts = 12;          // latest changes that a report may not have seen
-constexpr size_t kMaxSubsetChanges = 5;  // so few changes are tried in every combination
+constexpr size_t kMaxSubsetChanges = 5;  // up to this many changes are tried in every combination
 
 }  // namespace
 
-// Looks for a set of pods that has the fingerprint of the report. Pods that earlier reports counted
-// are in it; about the others, and those that went away since, the report decides. First the states
-// that the node went through, latest first; then, for a few changes, all combinations, since the
-// kubelet may have seen them in another order.
+// Looks for a set of pods with the report's fingerprint. It contains the pods that earlier reports
+// counted; the report decides about the others and those removed since. First the states that the
+// node went through are tried, latest first. Then, if there are few changes, all combinations are
+// tried, since the kubelet may have seen them in another order.
 struct Ledger::Matcher {
   // One pod that the report may or may not count.
   struct Change {
@@ -79,8 +79,8 @@ struct Ledger::Matcher {
     return false;
   }
 
-  // A pod that went away and one of the same namespace and name that came: the fingerprint cannot
-  // tell which of them it counts.
+  // A removed pod and a new one of the same namespace and name: the fingerprint cannot show which
+  // of them it counts.
   [[nodiscard]] bool ambiguous(const Change& change) const {
     return std::any_of(changes.begin(), changes.end(), [&](const Change& other) {
       return other.gone != change.gone && other.hash == change.hash &&
@@ -117,7 +117,7 @@ bool Ledger::explain(NodeRecord& node, const Before* before) {
     const bool ambiguous = found->ambiguous(change);
     if (change.gone) {
       GonePod& gone = node.gone[change.at];
-      // One that no report counted yet may have been admitted after this one was written.
+      // A pod that no report counted yet may have been admitted after this one was written.
       const bool late = !gone.counted && now_ms_ - gone.gone_ms <= kStalenessMs;
       keep[change.at] = (change.counted || late) && !ambiguous;
       if (change.counted) gone.counted = true;
@@ -147,7 +147,8 @@ bool Ledger::explain(NodeRecord& node, const Before* before) {
       continue;
     }
     cover(pod, stats_.settled_by_fingerprint, false);
-    // Devices without a zone are charged to none, but reports with facts show who has them.
+    // Devices without a zone are charged to no zone, but reports with facts show which pod has
+    // them.
     const bool holds = node.exact && pod.demand && may_hold(*node.model, *pod.demand);
     if (!pod.charges.empty() || holds) added.push_back(&pod);
   }
@@ -166,9 +167,9 @@ bool Ledger::explain(NodeRecord& node, const Before* before) {
   return true;
 }
 
-// Whether available changed by exactly what the pods that came, where they were predicted, and
-// those that went away account for. Then the pods are where they were predicted; but with several
-// of them in different zones they may have changed places, and none is located.
+// Whether the available amounts changed by exactly the amounts of the added pods, in their
+// predicted zones, and of the removed pods. Then the pods are where they were predicted. But
+// several of them in different zones may have swapped places, so none is located.
 bool Ledger::confirm(NodeRecord& node, const NumaNode& before, const std::vector<PodRecord*>& added,
                      const std::vector<const GonePod*>& removed) {
   const plimsoll_numa_node& zones = node.zones.view();
@@ -189,7 +190,7 @@ bool Ledger::confirm(NodeRecord& node, const NumaNode& before, const std::vector
       };
       for (const PodRecord* pod : added) apply(pod->charges, -1);
       for (const GonePod* gone : removed) {
-        // Not counted by the report before: it cannot have changed anything.
+        // The report before did not count it, so it cannot have changed anything.
         if (gone->counted) apply(gone->charges, 1);
       }
       exact = expected == *now;

@@ -1,5 +1,5 @@
 #pragma once
-// What happened on one node since its report, in terms of worlds.hpp. Part of the ledger's inside.
+// The events on one node since its report, in terms of worlds.hpp. Internal to the ledger.
 
 #include <span>
 #include <vector>
@@ -8,16 +8,15 @@
 
 namespace plimsoll::topology {
 
-// Which of two admissions came first, releases against admissions, and so on: what the watch and
-// the kubelets' answers tell for sure.
-//   - A kubelet sees bindings in the order in which they were written, which is the order in which
-//     the watch shows them: those seen come before those under way, and before one another as their
-//     resource versions say. Nothing is said of pods that were found late, see found_late.
-//   - A pod that is gone was let go of before its end could be seen, so before any binding that
-//     was seen later; against those seen before, either may have been first. A pod that is being
-//     deleted may have been let go of or not.
-// Two things are not covered: a pod that was deleted by force is gone for the API server before
-// its kubelet knows, and one that ends by itself is let go of a moment before anybody is told.
+// Finds which order of admissions and releases the watch and the kubelets' answers prove.
+//   - A kubelet sees bindings in the order in which they were written; the watch shows the same
+//     order. Bindings that were seen come before those under way, and are ordered by their resource
+//     versions. Pods that were found late have no known order, see found_late.
+//   - A kubelet releases a pod before the pod's end can be seen, so before any binding that was
+//     seen later. Relative to bindings that were seen before, either may be first. A pod that is
+//     being deleted may have been released or not.
+// Two cases are not covered: a pod deleted by force is gone at the API server before its kubelet
+// knows, and a pod that ends by itself is released a moment before anybody can see it.
 struct Ledger::History {
   struct Event {
     Step::Kind kind = Step::Kind::kAdmit;
@@ -26,24 +25,25 @@ struct Ledger::History {
     Moment moment;
   };
 
-  // `without`: pods of the node that go too, after everything else.
+  // `without`: pods of the node that also leave, after everything else.
   History(const NodeRecord& node, std::span<const PodKey> without);
 
-  // True if enough is known to play what happened.
+  // True if enough is known to replay the events.
   [[nodiscard]] bool is_told() const { return !unknown && !unclear && !late && !starts_unknown; }
 
-  // Bound, and not known by its binding. Whoever else came and went before it was found (before a
-  // restart, or while nobody watched) is not known either, but was there, or not, when the kubelet
-  // admitted it: of this pod it cannot be said where it is.
+  // The pod is bound, but its binding was not seen. Pods that came and left before it was found
+  // (before a restart, or while nobody watched) are unknown too, and may have been there when the
+  // kubelet admitted it. So the pod's zones cannot be determined.
   [[nodiscard]] static bool found_late(const Moment& moment) {
     return moment.bound != 0 && !moment.fresh;
   }
 
-  // The pod's containers may start before the next pod comes, and its memory manager then takes
-  // back what its plain init containers had (AddContainer). Of counts that is not followed.
+  // The pod's containers may start before the next pod comes. Its memory manager then takes back
+  // what its plain init containers held (AddContainer). On nodes with counts only, this is not
+  // modeled.
   [[nodiscard]] static bool may_start(const NodeRecord& node, const kubelet::PodDemand& pod);
 
-  // Plays what comes before all else, as far as there is such. `given` by subject.
+  // Replays the events that come before all others, if there are any. `given` by subject.
   void fold(kubelet::Scratch& scratch);
   // After fold: what may come free besides is passed over. Only for a pod of which fits_with_more
   // is true, if it is the only one that comes.
@@ -63,11 +63,11 @@ struct Ledger::History {
   std::vector<Event> events;  // in the likeliest order
   std::vector<Step> steps;
   std::vector<std::shared_ptr<const kubelet::Admission>> given;  // by subject, from fold
-  bool unknown = false;         // something went away, and it is not known from where
-  bool unclear = false;         // it is not known which pods the report counts
-  bool starts_unknown = false;  // memory of init containers may come free, and nobody knows where
-  bool late = false;            // a pod came whose place is not known, see found_late
-  bool open_ended = false;      // after fold: no pod comes any more, but something may come free
+  bool unknown = false;         // something left from unknown zones
+  bool unclear = false;         // unknown which pods the report counts
+  bool starts_unknown = false;  // memory of init containers may be freed, in unknown zones
+  bool late = false;            // a pod came whose zones are unknown
+  bool open_ended = false;      // after fold: no more pods come, but resources may be freed
   static constexpr size_t kNoPod = SIZE_MAX;
 
  private:

@@ -1,4 +1,4 @@
-// Questions about one more pod on a node as it may be. Nothing of the ledger changes.
+// Queries about one more pod on a node in its possible states. They do not change the ledger.
 
 #include <algorithm>
 #include <array>
@@ -18,10 +18,10 @@ using kubelet::NodeModel;
 using kubelet::NodeState;
 using kubelet::PodDemand;
 
-// So many pods of which it is not known where they are may be beside a new one.
+// How many pods in unknown zones may be beside a new one.
 constexpr size_t kMaxUnsettled = 8;
 
-// What was worked out for so many nodes is kept for the next question.
+// For how many nodes results are kept for the next query.
 constexpr size_t kFewNodes = 64;
 
 // Why the pod is refused. `state` is not changed.
@@ -54,7 +54,7 @@ Judgement uncertain() {
   return {Verdict::kUncertain, Judgement::kNoResource};
 }
 
-// Mostly that is all that need be done. False: it cannot be said so quickly.
+// Usually this is enough. Returns false if there is no quick answer.
 bool judge_quickly(const NodeModel& model, const int64_t* counts, const kubelet::Brief& brief,
                    Inquiry& pod, Judgement& judgement) {
   if (pod.scratch.uses_full_lists()) return false;
@@ -115,9 +115,9 @@ Verdict verdict_of(const NodeModel& model, const PodDemand& pod, kubelet::Reason
   return Verdict::kCannotAlignContainer;
 }
 
-// Bindings under way may be seen by the kubelet before this pod's or after it: all of them, and
-// this pod, are admitted in every order, and to the zones that are written in their annotations. A
-// pod of which that is not so waits for the few milliseconds until those bindings are seen.
+// The kubelet may see bindings under way before this pod's or after it. The pod fits if all of
+// them, and this pod, are admitted in every order, to the zones in their annotations. Otherwise the
+// pod waits the few milliseconds until those bindings are seen.
 bool Ledger::robust(const NodeRecord& node, Inquiry& pod) const {
   const Since& since = node.since;
   const auto same = [&](const auto& demand) { return same_demand(*demand, *pod.demand); };
@@ -166,7 +166,7 @@ Judgement Ledger::judge_since(const NodeRecord& node, Inquiry& pod) const {
   return {};
 }
 
-// The pod fits, but may take other zones, and then not fit, if what may come free has come free.
+// The pod fits, but after more resources are freed it may take other zones and then not fit.
 Judgement Ledger::judge_open_ended(const NodeRecord& node, Inquiry& pod) {
   const Since& since = node.since;
   const Outlook outlook =
@@ -179,7 +179,8 @@ Judgement Ledger::judge_open_ended(const NodeRecord& node, Inquiry& pod) {
   return always ? Judgement() : uncertain();
 }
 
-// The pod fits with what is free at least. Does it wherever others are, and if more is free?
+// The pod fits with the least that may be free. Checks whether it also fits wherever the others
+// are, and if more is free.
 Judgement Ledger::judge_beside_all(const NodeRecord& node, Inquiry& pod) {
   const Since& since = node.since;
   const NodeState& least = since.worlds.front();
@@ -220,8 +221,8 @@ Judgement Ledger::judge(uint32_t slot, Inquiry& pod) const {
   return judgement;
 }
 
-// Of a plain pod on a node of which that is all there is to say: see QuickPlan::zone_of. `plan`:
-// that of the node, if it comes to that.
+// For a plain pod on a node where QuickPlan::zone_of decides. `plan`: that of the node, set if it
+// was needed.
 uint32_t Ledger::zone_at_a_glance(const Glance& glance, Inquiry& pod,
                                   const kubelet::QuickPlan*& plan) const {
   if (glance.counts == nullptr) return kubelet::QuickPlan::kNoZone;
@@ -232,8 +233,7 @@ uint32_t Ledger::zone_at_a_glance(const Glance& glance, Inquiry& pod,
 
 namespace {
 
-// Most of the time would go by waiting for memory: what is read of a node is asked for some nodes
-// ahead.
+// Most of the time would be spent waiting for memory, so the data of nodes ahead is prefetched.
 constexpr size_t kAhead = 8;
 
 void prefetch(const int64_t* cells, uint32_t count) {
@@ -326,7 +326,7 @@ Judgement Ledger::judge_changed(uint32_t slot, Inquiry& pod, std::span<const pli
   if (!pod.matters() || slot >= slots_.size() || slots_[slot] == nullptr) return {};
   const NodeRecord& node = *slots_[slot];
   if (!node.reported || node.refused_one) return judge(slot, pod);
-  // Without victims all is as it was when a kubelet refused its like.
+  // Without victims the node is as it was when its kubelet refused such a pod.
   const Verdict known = learned(node, *pod.demand);
   if (known == Verdict::kNotWholeCores || (known != Verdict::kFits && without.empty())) {
     return judge(slot, pod);
@@ -359,7 +359,7 @@ Judgement Ledger::judge_what_if(const NodeRecord& node, Inquiry& pod,
     }
     return {};
   }
-  // Somebody goes from zones that nobody knows: by counts, for every way they may be laid out.
+  // A pod leaves from unknown zones: decide by counts, for every possible layout.
   Judgement first;
   const auto fits = [&](const plimsoll_numa_node& then) {
     NodeState state = state_of(*node.counts, then);

@@ -1,4 +1,4 @@
-// Pods as they come and go: promised, bound, deleted.
+// Pod events: promised, bound, deleted.
 
 #include <algorithm>
 #include <charconv>
@@ -21,7 +21,7 @@ bool is_exclusive(const PodRequest& request) {
   return request.has_pinned;
 }
 
-// A kubelet refused the pod for want of zones. It never held anything.
+// A kubelet refused the pod because no zones had room. It never held anything.
 bool refused_for_zones(const plimsoll_pod& pod, LedgerStats& stats) {
   if (!PLIMSOLL_HAS(&pod, status_reason) || pod.phase != PLIMSOLL_PHASE_FAILED) return false;
   const std::string_view reason = view(pod.status_reason);
@@ -33,7 +33,7 @@ bool refused_for_zones(const plimsoll_pod& pod, LedgerStats& stats) {
   return counter != nullptr;
 }
 
-// Resource versions of the API server are numbers; 0: this one is not.
+// The API server's resource versions are numbers; 0 if this one is not.
 uint64_t version_of(const plimsoll_pod& pod) {
   const std::string_view text = view(pod.meta.resource_version);
   uint64_t version = 0;
@@ -77,7 +77,7 @@ std::shared_ptr<Ledger::Kind> Ledger::kind_of(const plimsoll_pod& pod) {
   });
 }
 
-// Pods that differ in names only share what a kubelet looks at.
+// Pods that differ only in names share their PodDemand.
 void Ledger::share_demand(std::shared_ptr<const kubelet::PodDemand>& demand) {
   const uint64_t hash = hash_of(*demand);
   const auto [begin, end] = demands_.equal_range(hash);
@@ -190,13 +190,13 @@ bool Ledger::unreserve(const plimsoll_pod& pod) {
   if (record == nullptr || record->bound) return false;
   const bool charges = !record->charges.empty();
   take_pod(*node, key);
-  replan(*node);  // the kubelet will never see it: those after it move up
+  replan(*node);  // the kubelet will never see it: later pods move up
   touch(*node, Ease::kYes);
   forget_if_idle(*node);
   return charges;
 }
 
-// The API server says that a promised pod is bound: the kubelet sees it from now on, after those
+// The API server shows that a promised pod is bound. From now on the kubelet sees it after the pods
 // that were bound before.
 void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_pod& object) {
   if (pod.start_ms != object.start_ms) {
@@ -215,7 +215,7 @@ void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_po
   pod.moment.fresh = is_binding(object);
   if (pod.covered || !pod.demand || !node.reported) return;
   Since& since = node.since;
-  // Where the order makes no difference there is nothing to play again.
+  // If the order makes no difference, no replay is needed.
   Settled settled = Settled::kNo;
   const auto optional = [](const Step& step) { return step.optional; };
   const bool last = pod.moment.fresh && !since.blurred && since.unbound.size() == 1 &&
@@ -232,11 +232,11 @@ void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_po
     settled = settle_first(node, pod);
     if (settled == Settled::kNo) replan(node);
   }
-  // Nothing comes free; but who waits for an order that is known now is one who was told so.
+  // Nothing is freed, but pods that wait for this order to become known may be tried again.
   const bool told = node.told_uncertain.load(std::memory_order_relaxed);
   if (settled == Settled::kAsItWas && !told) {
-    // Fewer orders are possible than before, and nobody was refused for one of them: every verdict
-    // and every score is what it was, and nobody need be asked again.
+    // Fewer orders are possible than before, and no pod was refused because of one of them. All
+    // verdicts and scores stay the same, so no pod has to be tried again.
     recount(node);
     set_due(node);
     if (node.slot != UINT32_MAX) look(node);
@@ -319,7 +319,7 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   gone.held = record->held;
   gone.moment = record->moment;
   gone.moment.gone = ++moments_;
-  // What made its kubelet refuse it, the next report shows.
+  // The next report shows why its kubelet refused it.
   if (gone.refused && node->reported) {
     node->refused_one = true;
     node->refused_ms = now_ms;
@@ -333,7 +333,7 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
     if (gone.demand) node->doubt_until_ms = now_ms + kDoubtMs;
     node->gone.push_back(std::move(gone));
     trim_gone(*node);
-    // Without it the report may turn out to count pods that it was not known to count.
+    // Without this pod, the fingerprint may match pods that the report was not known to count.
     settled = !node->explained && explain(*node, nullptr);
     if (matters || settled) replan(*node);
   }

@@ -1,4 +1,4 @@
-// The evidence that ends promises: a report's fingerprint, drops of what is available, age.
+// The evidence that ends promises: a report's fingerprint, drops of available amounts, age.
 
 #include <algorithm>
 #include <optional>
@@ -9,8 +9,8 @@
 namespace plimsoll::topology {
 namespace {
 
-// How much less a report shows as available than the one before, per zone and resource; what one
-// pod accounts for is taken off.
+// How much less a report shows as available than the one before, per zone and resource, minus what
+// a pod already explains.
 class Drops {
  public:
   Drops(const NumaNode& before, const NumaNode& now) : before_(before), now_(now) {}
@@ -26,7 +26,7 @@ class Drops {
     return drops_.back().left;
   }
 
-  // The lowest zone that lost exactly what the pod pins, all of it; nothing: none did.
+  // The lowest zone that lost exactly all that the pod pins; empty if none did.
   std::optional<uint32_t> zone_of(const std::vector<Charge>& totals) {
     const plimsoll_numa_node& node = now_.view();
     for (uint32_t column = 0; column < node.zone_count; ++column) {
@@ -76,7 +76,7 @@ void Ledger::cover(PodRecord& pod, uint64_t& counter, bool weak) {
   if (pod.charges.empty()) return;
   --pending_;
   ++counter;
-  if (!pod.trusted) {  // where it is was only guessed: nothing to hold on to
+  if (!pod.trusted) {  // its zones were only guessed
     for (Charge& charge : pod.charges) charge.held = 0;
   }
 }
@@ -100,7 +100,8 @@ void Ledger::settle_by_drop(NodeRecord& node, const NumaNode& before) {
     for (const Charge& charge : pod->charges) drops.take(charge);
     cover(*pod, stats_.settled_by_drop, true);
   }
-  // The kubelet may have chosen another zone than predicted. Only an exact drop is one pod's.
+  // The kubelet may have chosen another zone than predicted. Only an exact drop can be attributed
+  // to one pod.
   for (PodRecord* pod : promised) {
     std::vector<Charge> totals = totals_of(pod->charges);
     if (pod->covered || totals.empty()) continue;
@@ -128,7 +129,7 @@ void Ledger::settle_report(NodeRecord& node, const Before& before) {
   if (explain(node, &before)) return;
   if (!node.fingerprint.empty()) {
     ++stats_.unexplained_reports;
-  } else if (before.had && node.gone.empty()) {  // else what is seen may be those that went away
+  } else if (before.had && node.gone.empty()) {  // otherwise the change may come from removed pods
     settle_by_drop(node, before.zones);
   }
   for (PodRecord& pod : node.pods) {
@@ -136,7 +137,7 @@ void Ledger::settle_report(NodeRecord& node, const Before& before) {
     pod.located = false;  // it may have finished, and the report may know
     pod.held = nullptr;
   }
-  // The report may have left these pods out: what they had is in it, if at all.
+  // The report may already leave out these pods: then their amounts are in its available amounts.
   for (GonePod& gone : node.gone) {
     gone.refund = gone.seen = false;
     gone.held = nullptr;
@@ -146,8 +147,9 @@ void Ledger::settle_report(NodeRecord& node, const Before& before) {
   trim_gone(node);
 }
 
-// While no report comes: what one could still count is kept for a while, what is refunded as long
-// as there is room. The oldest go first; what they held is then given back by the next report.
+// Limits the removed pods while no report comes. Those that a report could still count are kept for
+// a while, refunds as long as there is room. The oldest are dropped first; the next report then
+// frees what they held.
 void Ledger::trim_gone(NodeRecord& node) {
   std::erase_if(node.gone, [&](const GonePod& gone) {
     const int64_t age = now_ms_ - gone.gone_ms;

@@ -1,4 +1,4 @@
-// A node as it may be since its report: what happened is played through with the kubelet's
+// The possible states of a node since its report: the events are replayed with the kubelet's
 // algorithm.
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace plimsoll::topology {
 
 using kubelet::NodeState;
 
-// Too much may have happened: what is free at least is all that is known.
+// Too much may have happened: only the least that may be free is known.
 void Ledger::blur(NodeRecord& node) {
   Since& since = node.since;
   since = {};
@@ -25,19 +25,20 @@ void Ledger::blur(NodeRecord& node) {
   }
 }
 
-// The report counts nobody knows whom.
+// It is unknown which pods the report counts.
 bool Ledger::report_unclear(const NodeRecord& node) {
   if (node.lost_track) return true;
   if (!node.unexplained()) return false;
-  // It may count pods that are gone: then there is more room than it says.
+  // It may count pods that are gone: then more is free than it shows.
   if (node.doubt_until_ms != 0) return true;
   return std::any_of(node.pods.begin(), node.pods.end(),
                      [](const PodRecord& pod) { return !pod.covered && pod.demand != nullptr; });
 }
 
-// Pods of the node are refused in whatever order all came. That says something of its kubelet, if
-// they had a place: unless the report took that from them. Then more came free than is known, until
-// a report shows what, or their kubelet refuses them after all.
+// The pods in `refused` are refused in every order. True if any of them had a place before the
+// report, which the report took away: then more was freed than is known, until a report shows it or
+// the kubelet refuses the pods after all. False: the refusal shows something about the node's
+// kubelet.
 bool Ledger::is_surprise(NodeRecord& node, std::span<const size_t> refused,
                          std::span<const PodKey> placed) {
   if (!node.exact || refused.empty()) return false;
@@ -48,8 +49,8 @@ bool Ledger::is_surprise(NodeRecord& node, std::span<const size_t> refused,
   return node.surprised;
 }
 
-// Sets `given` of the only pod that came since the report, if memory that comes free makes no
-// difference to it. It is then where the report alone puts it.
+// Sets `given` of the only pod that came since the report, if memory that is freed makes no
+// difference to it. The pod is then where the report alone puts it.
 void Ledger::place_only(NodeRecord& node, const History& history) {
   if (history.events.empty()) return;
   const uint32_t subject = history.events.front().subject;
@@ -68,7 +69,7 @@ void Ledger::place_only(NodeRecord& node, const History& history) {
   if (given->admitted()) node.pods[history.pods[subject]].given = std::move(given);
 }
 
-// Leaves node.since, and in every promised pod what it is most likely given.
+// Sets node.since, and in every promised pod its most likely allocation.
 void Ledger::play(NodeRecord& node) {
   Since& since = node.since;
   since = {};
@@ -80,7 +81,7 @@ void Ledger::play(NodeRecord& node) {
     pod.given = nullptr;
   }
   if (!node.reported) return;
-  if (report_unclear(node)) return blur(node);  // at start: with every pod heard of
+  if (report_unclear(node)) return blur(node);  // at start this runs for every pod event
   History history(node, {});
   if (!history.is_told()) {
     blur(node);
@@ -135,12 +136,12 @@ void Ledger::play(NodeRecord& node) {
   since.steps = std::move(history.steps);
 }
 
-// A pod whose binding is under way, after all others of the node: without playing everything again
-// if it makes no difference in which order they come. False: it may.
+// Appends a pod whose binding is under way, after all others of the node, without a full replay if
+// the order makes no difference. Returns false if it may.
 bool Ledger::append(NodeRecord& node, PodRecord& pod) {
   Since& since = node.since;
   if (since.blurred || since.open_ended || since.lost != 0 || since.worlds.empty()) return false;
-  // Those after it may come before its init containers are over, or after: that is to be played.
+  // Later pods may be admitted before or after its init containers end: this needs a replay.
   if (History::may_start(node, *pod.demand)) return false;
   const auto other = [&](const auto& demand) { return !same_demand(*demand, *pod.demand); };
   if (std::any_of(since.unbound.begin(), since.unbound.end(), other)) return false;
@@ -150,9 +151,9 @@ bool Ledger::append(NodeRecord& node, PodRecord& pod) {
   if (since.steps.size() + 1 > kMaxSteps) return false;
   if (since.unbound.empty()) {
     since.base = since.worlds.front();
-    since.settled_steps = 0;  // was about steps that are in the base now
+    since.settled_steps = 0;  // those steps are part of the base now
   }
-  const bool single = since.worlds.size() == 1;  // after a refusal all is played anew
+  const bool single = since.worlds.size() == 1;  // after a refusal everything is replayed
   std::vector<NodeState> worlds;
   if (!single) worlds = since.worlds;
   std::shared_ptr<const kubelet::Admission> first;
@@ -173,10 +174,10 @@ bool Ledger::append(NodeRecord& node, PodRecord& pod) {
   return true;
 }
 
-// A pod whose binding was seen now, while others that are the same to the kubelet are still on
-// their way: it is the first of them to be admitted, whichever of them was reserved first, and
-// nothing else changes. Without playing everything again. kNo: more than that happened, or may
-// have. kMoved: another was reserved before it, so that they changed places.
+// Handles a pod whose binding was just seen while equal pods are still on their way, without a full
+// replay. The kubelet admits this pod first, whichever was reserved first; nothing else changes.
+// kNo: more happened, or may have. kMoved: another pod was reserved before it, so they swapped
+// places.
 Ledger::Settled Ledger::settle_first(NodeRecord& node, PodRecord& pod) {
   Since& since = node.since;
   if (since.blurred || since.open_ended || since.lost != 0 || since.worlds.size() != 1)
@@ -196,7 +197,7 @@ Ledger::Settled Ledger::settle_first(NodeRecord& node, PodRecord& pod) {
            (first.version == 0 || pod.moment.version == 0 || first.version < pod.moment.version);
   };
   if (!pod.moment.fresh) return Settled::kNo;
-  std::vector<PodRecord*> twins;  // on their way, and this one
+  std::vector<PodRecord*> twins;  // pods on their way, and this one
   for (PodRecord& other : node.pods) {
     if (other.covered || !other.demand) continue;
     if (&other == &pod || other.moment.bound == 0) {
@@ -212,7 +213,7 @@ Ledger::Settled Ledger::settle_first(NodeRecord& node, PodRecord& pod) {
   std::sort(twins.begin(), twins.end(), [](const PodRecord* a, const PodRecord* b) {
     return a->moment.reserved < b->moment.reserved;
   });
-  // It gets what the first of them was promised, and they move on by one.
+  // It gets what the first of them was promised, and the others move on by one.
   const bool moved = twins.front() != &pod;
   for (auto at = std::find(twins.begin(), twins.end(), &pod); at != twins.begin();) {
     --at;
@@ -227,7 +228,7 @@ Ledger::Settled Ledger::settle_first(NodeRecord& node, PodRecord& pod) {
 
 namespace {
 
-// Whether the state says that something of what a pod held is free.
+// Whether the state shows as free any part of what a pod held.
 bool shows_free(const kubelet::NodeModel& model, const NodeState& state,
                 const kubelet::Allocation& held) {
   if (!(held.cpu_ids & state.cpu_ids(model)).empty()) return true;
@@ -253,10 +254,10 @@ bool shows_free(const kubelet::NodeModel& model, const NodeState& state,
 
 }  // namespace
 
-// Which CPUs, memory and devices pods hold exactly, of a node that reports everything. `added` are
-// counted by this report and were not by the last; `removed` are not counted any more. All orders
-// of that are played on the last report: if what comes out is what this one says, then each of
-// them is known to hold what it was given there, unless another order says the same of the node.
+// Finds which CPUs, memory and devices pods hold exactly, on a node that reports everything. This
+// report counts `added`, which the last one did not, and no longer counts `removed`. All orders of
+// these events are replayed on the last report. If one result equals this report, each pod is known
+// to hold what it was given there, unless another order leads to the same node.
 void Ledger::locate(NodeRecord& node, const Before& before, const std::vector<PodRecord*>& added,
                     const std::vector<GonePod>& removed) {
   if (!node.exact) return;
@@ -285,8 +286,8 @@ void Ledger::locate(NodeRecord& node, const Before& before, const std::vector<Po
     if (before.model != node.model || !gone.seen) gone.held = nullptr;
   }
   if (locate_added(node, before, added, removed)) return;
-  // Somebody else may have by now what a pod that is gone held, though it is listed still; and
-  // what was predicted for those that came is not what they got.
+  // Another pod may by now hold what a removed pod held, though the removed pod is still listed;
+  // and the added pods did not get what was predicted.
   for (GonePod& gone : node.gone) {
     gone.held = nullptr;
     gone.refund = false;
@@ -301,9 +302,8 @@ bool Ledger::locate_added(NodeRecord& node, const Before& before,
                           const std::vector<GonePod>& removed) {
   const bool comparable = before.had && before.explained && before.exact;
   if (!comparable || before.model != node.model) return false;
-  // What came of a pod that was found late can be told by what is missing now, if it is alone:
-  // among others that came and went unseen, several may have got what others would have got
-  // without.
+  // The place of a pod that was found late follows from what is missing now, if the pod is alone.
+  // If others came and left unseen, several pods may have been placed differently because of them.
   const auto late = [](const PodRecord* pod) { return History::found_late(pod->moment); };
   if (added.size() > 1 && std::any_of(added.begin(), added.end(), late)) return false;
 

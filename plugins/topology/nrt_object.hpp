@@ -1,20 +1,20 @@
 #pragma once
 // A NodeResourceTopology object (topology.node.k8s.io, v1alpha2 or v1alpha1) as values.
 //
-// What the scheduler reads of it: zones of type "Node" named "node-<id>", their costs and their
-// resources; the Topology Manager's policy, scope and limit from `attributes`, which win over
+// The scheduler reads these fields: zones of type "Node" named "node-<id>", with their costs and
+// resources; the Topology Manager's policy, scope and limit from `attributes`, which override
 // topologyPolicies[0]; the pod fingerprint, from the attribute or else the annotation. Both
 // versions have these fields in the same places. Attributes and the annotations with node facts
-// (kubelet/facts.hpp) are kept as they are. Pure functions, any thread.
+// (kubelet/facts.hpp) are kept unchanged. Pure functions, any thread.
 //
-// Zones of other types, with other names, and with ids above 63 (a kubelet's masks end there) are
-// left out, as if they had not been reported. Everything that the CRD requires and that is missing
-// or of the wrong type is an error that names the field, and so is a report with more names of
-// resources than any kubelet has: rows of all zones are kept for each.
+// Zones of other types, with other names, or with ids above 63 (the limit of a kubelet's masks) are
+// ignored. A field that the CRD requires and that is missing or of the wrong type is an error that
+// names the field. A report with more resource names than any kubelet has is an error too, because
+// every zone needs a row for each name.
 //
-// Only allocatable may be missing: where a zone has a resource available of which nothing is
-// allocatable, the exporter did not say, and capacity is taken for it wherever it says nothing of
-// that resource. Reading costs as much as the text is long.
+// Only allocatable may be missing. If a zone has a resource available and nothing of it
+// allocatable, the exporter did not report allocatable; then capacity is used wherever allocatable
+// of that resource is missing. Reading takes time proportional to the length of the text.
 
 #include <cstdint>
 #include <string>
@@ -39,7 +39,7 @@ struct ZoneResource {
   int64_t available = 0;
 };
 
-inline constexpr int32_t kUnknownDistance = 255;  // to zones of which nothing is said
+inline constexpr int32_t kUnknownDistance = 255;  // to zones without a reported cost
 
 struct ZoneCost {
   uint32_t zone_id = 0;
@@ -84,7 +84,7 @@ struct NrtObject {
   std::vector<NrtAttribute> attributes;  // in the order of the object
   std::string machine_facts;             // text of kMachineAnnotation; empty: not there
   std::string free_facts;                // text of kFreeAnnotation
-  std::string contradiction;             // in the counts, and what is done; empty: there is none
+  std::string contradiction;             // in the counts, and how it is handled; empty: none
 };
 
 // `json` is one object, as an API server sends it in a watch event or a list.

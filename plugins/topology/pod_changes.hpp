@@ -1,13 +1,13 @@
 #pragma once
-// The pods that a what-if adds to nodes and takes from them: AddPod and RemovePod of one cycle, for
-// plugins whose accounts are their own.
+// The pods that a what-if adds to nodes and removes from them: AddPod and RemovePod of one cycle,
+// for plugins that keep accounts of their own.
 //
-// Only the difference is kept, and what it means is worked out when Filter asks: each pod has a
-// count per node, AddPod raises it, RemovePod lowers it, at 0 it is forgotten. So AddPod and
-// RemovePod are exact inverses in any order, and nothing depends on the order in which they came.
+// Only the difference is kept; Filter evaluates it. Each pod has a count per node: AddPod raises
+// it, RemovePod lowers it, and a pod with count 0 is dropped. So AddPod and RemovePod are exact
+// inverses, and their order does not matter.
 //
-// A plain value that lives in the cycle's state. Copies share what they have per node until one of
-// them changes it (preemption copies it for every candidate node). Changed on the loop only.
+// A plain value in the cycle's state. Copies share their data per node until one of them changes it
+// (preemption copies it for every candidate node). Changed on the loop only.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace plimsoll::topology {
 
-// Demand: what an added pod asks for, without views into the pod.
+// Demand: what an added pod requests, without views into the pod.
 template <typename Demand>
 class PodChanges {
  public:
@@ -41,7 +41,7 @@ class PodChanges {
     count(slot, pod, -1, [] { return nullptr; });
   }
 
-  // Null: the node is as it is.
+  // Null: the node is unchanged.
   [[nodiscard]] const Changes* on(uint32_t slot) const {
     const auto at = find(slot);
     return at == nodes_.end() || at->first != slot ? nullptr : at->second.get();

@@ -1,17 +1,17 @@
 #pragma once
-// PreserveLargeZones: what placing a pod costs those that come after it and need much of a zone, or
-// whole zones. Integer arithmetic, one pass over the zones per resource; pure; any thread.
+// PreserveLargeZones: how much a pod's placement costs later pods that need a large part of a zone,
+// or whole zones. Integer arithmetic, one pass over the zones per resource; pure; any thread.
 //
-// The worth of a node is how much of it pods of several widths could have, each width on its own:
-// a whole zone, a half, a quarter and an eighth; where pods may be wider than a zone (not under
-// single-numa-node) also 2, 4, 8, ... untouched zones together. The cost of a pod is by how much
-// the worth falls, summed over the widths: 4 of 32 CPUs of an untouched zone cost a whole, a half,
-// a quarter and an eighth of the zone, 4 CPUs of one that is broken up already cost an eighth.
+// The worth of a node is how much of it pods of several widths could get, each width considered
+// alone: a whole zone, a half, a quarter and an eighth; where pods may be wider than a zone (not
+// under single-numa-node) also 2, 4, 8, ... untouched zones together. The cost of a pod is the loss
+// of worth, summed over the widths. 4 of 32 CPUs of an untouched zone cost a whole, a half, a
+// quarter and an eighth of the zone; 4 CPUs of a zone that is already fragmented cost an eighth.
 //
-// Worth ends where the node's CPUs do: ordinary pods take no CPU of a zone in particular, but what
-// they request cannot be given to aligned pods. They cost what they take beyond the debris that no
-// width could use. Each free device needs its part of its zone's CPUs: CPUs that leave devices
-// behind without any cost these too.
+// The node's CPUs limit the worth: ordinary pods take CPUs of no particular zone, but aligned pods
+// cannot get what ordinary pods request. Ordinary pods cost what they take beyond the remainder
+// that no width could use. Each free device needs its share of its zone's CPUs; taking CPUs so that
+// devices are left without any costs these devices too.
 
 #include <cstdint>
 
@@ -24,12 +24,12 @@ struct NodeCpu {
   int64_t requested = 0;
 };
 
-// One pod, asked about many nodes: 0 to 100, the more the less there is to lose and the less of it
+// Scores one pod on many nodes, 0 to 100. The score is higher if there is less to lose, and if less
 // is lost per unit that the pod takes. Nodes without alignment (policy none, no CPUs in zones) have
 // nothing to lose: 100.
 class WidthCost {
  public:
-  // `cpu`: what the pod requests of it, aligned or not; milli.
+  // `cpu`: the pod's CPU request, aligned or not; milli.
   WidthCost(PodWeights weights, int64_t cpu);
 
   // A pod that pins nothing.

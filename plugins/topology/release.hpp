@@ -1,17 +1,17 @@
 #pragma once
-// What zones get back when pods go, if nobody knows for sure which zones those pods hold.
+// What is freed in which zone when pods leave and it is not certain which zones they hold.
 //
-// A report says how much of each zone is in use, not by whom. Of the pods that it counts some have
-// been located (a report changed by exactly their amounts, where they were predicted); the others,
-// and what is used by nobody known, are somewhere. Two things can still be said for sure:
-//   - what a zone has in use and neither the pods that stay nor the unknown can account for comes
-//     free, wherever the pods are;
-//   - each container that goes (scope pod: each pod) lies in one zone that has that much in use.
-//     There are only so many ways to lay them out; what fits in each of them fits.
-// A prediction that no report has confirmed is not relied on: pods bound at the same moment may
-// have changed places.
+// A report shows how much of each zone is in use, but not by whom. Some of the pods that it counts
+// have been located: a report changed by exactly their amounts, in the predicted zones. The zones
+// of the others, and of unknown users, are not known. Two statements are still certain:
+//   - What is in use in a zone beyond the amounts of the remaining pods and the unknown users is
+//     freed, wherever the pods are.
+//   - Each container that leaves (scope pod: each pod) lies in one zone that has that much in use.
+//     The number of possible layouts is limited; what fits in each of them fits.
+// A prediction that no report has confirmed is not used: pods bound at the same moment may have
+// swapped places.
 //
-// The second rule is for policies that demand alignment; under the others containers may lie
+// The second rule is for policies that enforce alignment; under the others, containers may lie
 // anywhere. Pure; any thread.
 
 #include <cstdint>
@@ -24,8 +24,8 @@
 
 namespace plimsoll::topology {
 
-// So many ways to lay out what goes, and so many containers, are looked at; with more, only the
-// first rule counts. Preemption asks for every victim of every candidate node.
+// Limits on the layouts and containers that are tried; beyond them only the first rule is used.
+// Preemption asks for every victim of every candidate node.
 inline constexpr size_t kMaxLayouts = 128;
 inline constexpr size_t kMaxUnits = 12;
 
@@ -35,36 +35,37 @@ struct ReleasedUnit {
   friend auto operator<=>(const ReleasedUnit&, const ReleasedUnit&) = default;
 };
 
-// A node whose pods go. Cells and rows as in plimsoll_numa_node; `node` outlives it.
+// A node whose pods leave. Cells and rows as in plimsoll_numa_node; `node` outlives it.
 class Release {
  public:
-  // Begins as the node is, `available` being what the report says.
+  // Starts with the node as it is; `available` is from the report.
   Release(const plimsoll_numa_node& node, const int64_t* available);
 
-  // Of a pod that goes and is known to hold this: it is free then. `reported`: the report counts it
-  // as in use; if not, it was only promised.
+  // A leaving pod is known to hold this amount, which is freed. `reported`: the report counts it as
+  // in use; if not, it was only promised.
   void free_at(uint32_t resource, uint32_t zone_id, int64_t amount, bool reported);
-  // Of a pod that stays: the report counts it there.
+  // A remaining pod holds this amount, and the report counts it there.
   void keep_at(uint32_t resource, uint32_t zone_id, int64_t amount);
-  // Of what is free already although the report counts it: a located pod that went away.
+  // This amount is already free although the report counts it: it belonged to a located pod that
+  // left.
   void forgive_at(uint32_t resource, uint32_t zone_id, int64_t amount);
-  // A pod that the report counts, in zones that are not known.
+  // A pod that the report counts in unknown zones.
   void free_somewhere(const PodRequest& pod);
   void keep_somewhere(const PodRequest& pod);
-  // The report is not one to draw conclusions from: what is somewhere stays where it is.
+  // No conclusions can be drawn from the report: amounts in unknown zones stay in use.
   void give_up() { uncertain_ = true; }
 
-  // How what goes may lie.
+  // Where the amounts that are freed may lie.
   enum class Lay : uint8_t {
-    kInOneZone,  // each container (scope pod: each pod) as the policies that align have it
+    kInOneZone,  // each container (scope pod: each pod) in one zone, as aligning policies enforce
     kAnywhere,   // spread over any zones: only the first rule counts
-    kWherever    // the same, but the question is about sums over all zones: any place will do
+    kWherever    // the same, for questions about sums over all zones: the zone does not matter
   };
   void lay(Lay how) { lay_ = how; }
 
-  // Whether `fits` holds of the node afterwards, whatever the truth is. Calls it with the node as
-  // it will surely be at least, and if that does not do, with each way it may be; the first call is
-  // always the former.
+  // Whether `fits` holds for the node afterwards, in every possible case. The first call is for the
+  // least that the node will have for sure. If that is not enough, there is a call for each
+  // possible layout.
   using Fits = std::function<bool(const plimsoll_numa_node& node)>;
   [[nodiscard]] bool fits(const Fits& fits);
 
@@ -83,9 +84,9 @@ class Release {
 
   const plimsoll_numa_node& node_;
   Cells free_;
-  Cells used_;      // what the report shows in use, less what goes from known places
-  Cells kept_;      // of that, what is known to stay
-  Cells floating_;  // by row: what stays besides, somewhere
+  Cells used_;      // in use according to the report, minus what leaves from known zones
+  Cells kept_;      // the part of it that is known to stay
+  Cells floating_;  // by row: what also stays, in unknown zones
   std::vector<ReleasedUnit> units_;
   bool uncertain_ = false;
   Lay lay_ = Lay::kInOneZone;

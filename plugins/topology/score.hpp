@@ -1,11 +1,11 @@
 #pragma once
 // The four scoring strategies of KEP-119 over a node's zones, 0 to 100, as the reference computes
-// them: view Minimum. Pure; any thread. zone_score.hpp has the view of the zones that will be used.
+// them: view Minimum. zone_score.hpp scores the zones that the pod will use. Pure; any thread.
 //
 // LeastAllocated, MostAllocated and BalancedAllocation score each zone and take the lowest score
-// that is not 0 (0 if all are); they look at single-numa-node nodes only. LeastNUMANodes counts how
-// many zones the pod needs, under any policy. Where the reference divides by zero, runs past an
-// array or returns what is not a number, there is a defined result; docs/topology.md lists them.
+// that is not 0 (0 if all are 0); they apply to single-numa-node nodes only. LeastNUMANodes counts
+// the zones that the pod needs, under any policy. Where the reference divides by zero, reads past
+// an array or returns NaN, the result here is defined; docs/topology.md lists these cases.
 
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ enum class Strategy : uint8_t {
   kMostAllocated,
   kBalancedAllocation,
   kLeastNumaNodes,
-  kPreserveLargeZones  // of TopologyScore alone, and not in view Minimum
+  kPreserveLargeZones  // only in TopologyScore, and not in view Minimum
 };
 
 struct ResourceWeight {
@@ -43,7 +43,7 @@ struct ScoringStrategy {
   [[nodiscard]] int64_t weight_of(std::string_view resource) const;
 };
 
-// A weight that can be multiplied with scores and added up: at most 2^32.
+// The weight, at most 2^32, so that products with scores can be added up without overflow.
 [[nodiscard]] inline int64_t bounded_weight(const ScoringStrategy& strategy,
                                             std::string_view resource) {
   return std::min(strategy.weight_of(resource), int64_t{1} << 32);
@@ -64,21 +64,22 @@ class PodWeights {
   std::vector<std::pair<uint32_t, int64_t>> weights_;
 };
 
-// floor(100 * part / whole) for 0 <= part <= whole, whole > 0. As doubles, which divide faster, and
-// exactly: below 2^46 no quotient comes so near to the next whole number that it rounds up to it.
+// floor(100 * part / whole) for 0 <= part <= whole, whole > 0. Uses doubles, which divide faster.
+// The result is exact: below 2^46 no quotient is close enough to the next whole number to be
+// rounded up to it.
 [[nodiscard]] inline int64_t percent_of(int64_t part, int64_t whole) {
   constexpr int64_t kExact = int64_t{1} << 46;
   if (whole >= kExact) return static_cast<int64_t>(static_cast<__int128>(part) * kMaxScore / whole);
   return static_cast<int64_t>(static_cast<double>(part * kMaxScore) / static_cast<double>(whole));
 }
 
-// score_node of one pod on many nodes. Valid as long as the pod request and the strategy.
+// score_node for one pod on many nodes. Valid as long as the pod request and the strategy.
 class NodeScore {
  public:
   NodeScore(const ScoringStrategy& strategy, const PodRequest& pod);
-  // What score_node says.
+  // Equals score_node.
   [[nodiscard]] int64_t on(const plimsoll_numa_node* node, Scratch& scratch) const;
-  // The same of many nodes that are alike: alike_scores.hpp.
+  // The same for many alike nodes: alike_scores.hpp.
   [[nodiscard]] bool covers_alike() const;
   void on_alike(const plimsoll_numa_alike& nodes, uint8_t* scores) const;
 
@@ -99,7 +100,7 @@ class NodeScore {
 
   const ScoringStrategy& strategy_;
   const PodRequest& pod_;
-  bool quick_ = true;  // LeastAllocated or MostAllocated, of weights that add up
+  bool quick_ = true;  // LeastAllocated or MostAllocated, and the weights can be added up
   bool most_;
   std::vector<Sum> containers_;
   Sum whole_;
@@ -111,8 +112,8 @@ class NodeScore {
 
 // How many zones a request needs, and which: columns as a mask.
 struct ZonesRequired {
-  uint64_t columns = 0;       // 0: it does not fit, not even on all zones together
-  bool min_distance = false;  // no set of as many zones is closer together
+  uint64_t columns = 0;       // 0: the request does not fit even on all zones together
+  bool min_distance = false;  // no set of the same size is closer
 };
 // `free` has the cells of node.free; zones are tried in the order of the report.
 [[nodiscard]] ZonesRequired zones_required(const Requests& requests, const plimsoll_numa_node& node,

@@ -12,7 +12,7 @@ using kubelet::NodeModel;
 using kubelet::NodeState;
 using kubelet::PodDemand;
 
-// One order as far as it has been played.
+// One order, as far as it has been replayed.
 struct Branch {
   World world;
   uint64_t done = 0;
@@ -37,8 +37,9 @@ class Player {
     return branch;
   }
 
-  // Calls found(world) for every state in which all that must have happened has, and refused(step)
-  // for every pod that is refused. False: one of them said to stop, or there is too much to play.
+  // Calls found(world) for every state after all steps that must have happened, and refused(step)
+  // for every pod that is refused. Returns false if a callback stopped it or there is too much to
+  // replay.
   template <typename Found, typename Refused>
   bool play(Branch& branch, size_t budget, const Found& found, const Refused& refused) {
     if ((branch.done & mandatory_) == mandatory_ && !found(branch.world)) return false;
@@ -83,7 +84,7 @@ class Player {
     return true;
   }
 
-  // Another order led to the same: what follows has been played.
+  // Another order led to the same state, and its continuation has been replayed.
   bool seen_before(const Branch& branch) {
     const auto same = [&](const Branch& known) {
       if (known.done != branch.done || !(known.world.state == branch.world.state)) return false;
@@ -143,7 +144,7 @@ int64_t memory_of(const PodDemand& pod, uint32_t resource) {
                    largest_init});
 }
 
-// Of the same pod, or of none: in the same zones.
+// Both belong to the same pod or to none, and are in the same zones.
 bool same_zones(const std::shared_ptr<const Admission>& a,
                 const std::shared_ptr<const Admission>& b) {
   if (a == nullptr || b == nullptr) return a == b;
@@ -162,7 +163,8 @@ bool same_zones(const std::shared_ptr<const Admission>& a,
                     same_grant);
 }
 
-// Up to so many from each of the zones; the rest of `count` is for the zones after it if `once`.
+// Takes up to so many from each of the zones; with `once`, the rest of `count` is left for later
+// zones.
 void take_devices(const NodeModel& model, NodeState& state, uint32_t row, int64_t count,
                   std::span<const uint32_t> zones, bool once) {
   if (!model.devices[row].listed()) {

@@ -1,16 +1,16 @@
 #pragma once
-// The zones of nodes that are alike, in columns: what is free of a resource in a zone lies side by
-// side for all of them, so that one loop over it (zone_loops.hpp) says of thousands of nodes what a
-// plain pod (QuickPlan::is_plain) gets there and how good that is.
+// The zones of alike nodes, in columns. The free amounts of one resource in one zone lie side by
+// side for all these nodes. One loop over them (zone_loops.hpp) finds for thousands of nodes which
+// zone a plain pod (QuickPlan::is_plain) gets there, and scores it.
 //
-// Alike are nodes whose kubelets have the same settings, and whose reports have the same zones and
-// resources; totals may differ. A node is in the columns only as long as all there is to say about
-// a plain pod follows from what its zones have free: there is one state in which the node may be,
-// its counts are those of the report's view, no memory group spans zones, and amounts are such that
-// doubles divide exactly. Of all others the ledger is asked one by one.
+// Nodes are alike if their kubelets have the same settings and their reports have the same zones
+// and resources; totals may differ. A node is in the columns only while its zones' free amounts
+// decide everything about a plain pod: the node has one possible state, the state's counts are
+// those of the report's view, no memory group spans zones, and doubles divide the amounts exactly.
+// For all other nodes the ledger is asked one by one.
 //
-// put() and remove() on the scheduler loop while nobody reads. each() and landings() by the thread
-// that asks first; others get nothing, and ask one by one.
+// Call put() and remove() on the scheduler loop while nobody reads. The first thread that asks gets
+// each() and landings(); other threads get nothing, and ask node by node.
 
 #include <array>
 #include <cstdint>
@@ -33,8 +33,8 @@ class ZoneColumns {
   ZoneColumns(const ZoneColumns&) = delete;
   ZoneColumns& operator=(const ZoneColumns&) = delete;
 
-  // The node in this slot, as it is from now on: its only state's counts, and the view that the
-  // ledger shows of it. It is left out if it does not belong into columns.
+  // Sets the node in this slot: the counts of its only state, and the ledger's view of it. A node
+  // that does not belong into columns is left out.
   void put(uint32_t slot, const std::shared_ptr<const kubelet::NodeModel>& model,
            const kubelet::Brief& brief, const int64_t* counts, const plimsoll_numa_node& view);
   void remove(uint32_t slot);
@@ -44,14 +44,14 @@ class ZoneColumns {
   [[nodiscard]] bool has(uint32_t slot) const {
     return slot < places_.size() && places_[slot].group != kNoGroup;
   }
-  // Whether a question about so many nodes is best answered for all of them.
+  // Whether a query about this many nodes is faster if it is answered for all nodes.
   [[nodiscard]] bool pays(size_t asked) const {
     return asked >= kFewNodes && asked >= members_ / kFewParts;
   }
 
-  // By slot: the column of the zone from which the pod gets everything, for sure, so that it is
-  // admitted; or kNoColumn, of which nothing follows. Empty: another thread's. Valid until the next
-  // question.
+  // By slot: the column of the zone from which the pod surely gets everything, so that it is
+  // admitted; or kNoColumn, which implies nothing. Empty if another thread uses it. Valid until the
+  // next query.
   [[nodiscard]] std::span<const uint8_t> landings(Inquiry& pod) const;
   // Puts the groups, as the service's `alike` says.
   void each(Inquiry* pod, plimsoll_numa_put_alike put, void* sink) const;
@@ -59,19 +59,19 @@ class ZoneColumns {
  private:
   static constexpr uint32_t kNoGroup = UINT32_MAX;
   static constexpr size_t kFewNodes = 128;
-  static constexpr size_t kFewParts = 8;  // asked about less than such a part: one by one
-  // A loop goes over whole blocks: fewer nodes are faster asked one by one.
+  static constexpr size_t kFewParts = 8;  // a query about a smaller part is answered one by one
+  // A loop covers whole blocks: for fewer nodes, one by one is faster.
   static constexpr size_t kFewAlike = 4;
 
   struct Place {
     uint32_t group = kNoGroup;
     uint32_t position = 0;
-    uint64_t model = 0;  // its number, when the group was found
+    uint64_t model = 0;  // the model's number when the group was found
   };
   struct Group {
     std::vector<uint64_t> key;
     uint64_t hash = 0;
-    // Of one of the nodes, now or once: for plans.
+    // The model of a present or former node of the group: for plans.
     std::shared_ptr<const kubelet::NodeModel> model;
     kubelet::Brief brief;
     uint32_t zones = 0;
@@ -80,24 +80,24 @@ class ZoneColumns {
     std::vector<uint32_t> resources;  // by row
     std::vector<uint32_t> slots;      // by position
     std::vector<double> free;
-    std::vector<double> one_size;   // allocatable of all, by cell; while it is the same
+    std::vector<double> one_size;   // allocatable, by cell, while all nodes have the same
     std::vector<double> own_size;   // else: as `free`
     std::vector<uint8_t> distinct;  // by block, as ZoneCells
     [[nodiscard]] uint32_t cells() const { return zones * static_cast<uint32_t>(resources.size()); }
     [[nodiscard]] size_t blocks() const { return (slots.size() + kBlock - 1) / kBlock; }
-    // Of the first cell of the node.
+    // The index of the node's first cell.
     [[nodiscard]] size_t at(size_t position) const {
       return position / kBlock * cells() * kBlock + position % kBlock;
     }
     [[nodiscard]] ZoneCells table() const {
       return {blocks(), zones, cells(), free.data(), distinct.data()};
     }
-    // The block's cells are others.
+    // Call this when the block's cells have changed.
     void changed(size_t block) {
       distinct[block] = distinct_columns(free.data() + block * cells() * kBlock, zones, cells());
     }
   };
-  // What was worked out for the pod that was asked about last, for the next question about it.
+  // The results for the last pod, kept for the next query about it.
   struct Desk {
     FirstThread owner;
     std::shared_ptr<const kubelet::PodDemand> demand;

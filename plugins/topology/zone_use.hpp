@@ -1,9 +1,9 @@
 #pragma once
-// The zones that a pod's containers will use on a node: what scores look at. They are those that
-// the kubelet's algorithm gives (kubelet/admit.hpp) on the node as it most likely is: memory
-// groups, prefer-closest-numa-nodes, reserved CPUs, pod-level resources, lists of devices, all that
-// is known of it; from counts alone, what counts say. Under every policy and scope, for pods of any
-// QoS class. Pure; any thread, one ZoneUse per thread.
+// The zones that a pod's containers will use on a node, as input for scores. The kubelet's
+// algorithm (kubelet/admit.hpp) finds them on the node's likeliest state, with all that is known of
+// it: memory groups, prefer-closest-numa-nodes, reserved CPUs, pod-level resources, lists of
+// devices. From counts alone, the counts decide. Works for every policy and scope, and for pods of
+// any QoS class. Pure; any thread, one ZoneUse per thread.
 
 #include <cstdint>
 #include <vector>
@@ -16,15 +16,15 @@ namespace plimsoll::topology {
 // Memory for answers, reused from one to the next.
 class ZoneUse {
  public:
-  // Where the pod lands on the node in this state; null: its kubelet refuses it. `view` is of the
-  // same report as the model: `free` of the answer is what it has less what the pod takes. Valid
-  // until the next call.
+  // Where the pod lands on the node in this state; null if its kubelet refuses it. `view` comes
+  // from the same report as the model; the answer's `free` is the view's minus what the pod takes.
+  // Valid until the next call.
   [[nodiscard]] const plimsoll_numa_use* find(const kubelet::NodeModel& model,
                                               const kubelet::NodeState& state,
                                               const plimsoll_numa_node& view,
                                               const kubelet::PodDemand& pod,
                                               kubelet::Scratch& scratch);
-  // The same answer for a pod of which a quick look says all. `counts`: of the node, before it.
+  // The same answer for a pod that QuickPlan covers. `counts`: of the node, without the pod.
   [[nodiscard]] const plimsoll_numa_use* find(const kubelet::NodeModel& model,
                                               const int64_t* counts, const plimsoll_numa_node& view,
                                               const kubelet::QuickPlace& place);
@@ -33,10 +33,10 @@ class ZoneUse {
   // `before`, `after`: NodeState::counts().
   void begin(const kubelet::NodeModel& model, const plimsoll_numa_node& view, const int64_t* before,
              const int64_t* after);
-  // What the state lost of a resource, which counts in units of so many base units.
+  // What the state lost of a resource; one count is this many base units.
   void take(const plimsoll_numa_node& view, uint32_t resource, int64_t unit, const int64_t* before,
             const int64_t* after);
-  // A set of zones that something was given from together, which asked for `needed` at least.
+  // Zones from which something was allocated together; the request needed at least `needed`.
   void spread(uint64_t columns, uint32_t needed);
 
   plimsoll_numa_use use_{};
@@ -58,9 +58,9 @@ class OneZoneUse {
   std::vector<int64_t> free_;
 };
 
-// The zones that a pod's containers were given something from, by resource, as the service's
-// `where` puts them: bits are ids of zones. `spread`: some container (scope pod: the pod) has more
-// zones than their sizes call for.
+// The zones from which a pod's containers were allocated something, by resource, as the service's
+// `where` puts them: bits are ids of zones. `spread`: some container (scope pod: the pod) is on
+// more zones than it needs by their sizes.
 struct Whereabouts {
   std::vector<plimsoll_numa_place> places;
   bool spread = false;
@@ -69,7 +69,7 @@ struct Whereabouts {
                                          const kubelet::PodDemand& pod,
                                          const kubelet::Admission& given);
 
-// No container is spread over more zones than its size calls for, and the kubelet keeps to it.
+// No container is on more zones than its size needs, and the kubelet enforces this.
 [[nodiscard]] inline bool is_aligned(const plimsoll_numa_use& use) {
   return use.promised != 0 && use.used <= use.needed;
 }

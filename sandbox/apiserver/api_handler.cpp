@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxOpenLists = 32;  // continued lists that are kept at a time
+constexpr std::size_t kMaxOpenLists = 32;  // snapshots of paged lists kept at a time
 
 std::string query_text(const Route& route, const char* key) {
   const auto found = route.query.find(key);
@@ -45,7 +45,7 @@ json metadata_of(const json& object) {
   return found != object.end() && found->is_object() ? *found : json::object();
 }
 
-// True for the kinds that Kubernetes itself defines (no dot in the group, or *.k8s.io built in).
+// Whether Kubernetes itself defines the kind (no dot in the group, or a built-in *.k8s.io).
 bool is_builtin(const ResourceName& resource) {
   return resource.group.empty() || resource.group.find('.') == std::string::npos ||
          resource == kLeases || resource.group == "events.k8s.io";
@@ -62,7 +62,7 @@ ApiResponse success(const std::string& message = {}) {
 
 }  // namespace
 
-// Continued lists: what is left of a snapshot, by the token that the client was given.
+// The remaining pages of paged lists, by continue token.
 struct ApiHandler::ListPages {
   struct Page {
     std::string token;
@@ -216,7 +216,7 @@ ApiResult<ApiResponse> ApiHandler::list(const Endpoint& endpoint, const Route& r
   const auto version = query_number(route, "resourceVersion");
   if (!version) return ApiFailure(version.error());
   const std::string token = query_text(route, "continue");
-  // The watch cache answers resourceVersion=0 in one piece.
+  // The watch cache answers resourceVersion=0 without paging.
   const bool paged = *limit > 0 && (!token.empty() || query_text(route, "resourceVersion") != "0");
 
   ListPages::Page page;
@@ -296,7 +296,7 @@ ApiResult<WatchPlan> ApiHandler::plan_watch(const Endpoint& endpoint, const Rout
                    "resourceVersionMatch to NotOlderThan");
   }
   if (!streaming && *version > 0) {
-    // Refuse at once what cannot be served, as kube-apiserver does before it sends a header.
+    // Refuse invalid watches at once, as kube-apiserver does before it sends a header.
     const auto reachable = store_.events_after(endpoint.kind.resource, *version, 0);
     if (!reachable) return ApiFailure(reachable.error());
     return plan;
@@ -317,7 +317,7 @@ ApiResult<WatchPlan> ApiHandler::plan_watch(const Endpoint& endpoint, const Rout
 
 void ApiHandler::ensure_namespace(const std::string& name) {
   if (store_.get(kNamespaces, {"", name})) return;
-  // Two requests may both come here: the second one finds it there, which is as good.
+  // Two requests may both get here; the second one finds that it already exists, which is fine.
   (void)store_.create(
       kNamespaces,
       {{"metadata", {{"name", name}, {"labels", {{"kubernetes.io/metadata.name", name}}}}},
@@ -380,8 +380,8 @@ ApiResult<ApiResponse> ApiHandler::bind(const Route& route, const json& binding)
 
 namespace {
 
-// What one resource of a kind may write: the status subresource leaves spec and owners alone,
-// the main resource leaves status alone.
+// Limits what a write may change: the status subresource cannot change spec and owners, the main
+// resource cannot change status.
 ApiResult<void> confine(const Endpoint& endpoint, bool status, const json& before, json& after) {
   if (auto shape = check_shape(after); !shape) return shape;
   if (!after["metadata"].is_object()) return bad_request("metadata is not a JSON object");

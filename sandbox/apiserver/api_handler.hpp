@@ -1,7 +1,7 @@
 #pragma once
 // Turns one API request into its answer: routes, verbs, subresources. No sockets.
 //
-// Any thread may call; nothing blocks. A watch is answered with a plan that the server carries out.
+// Any thread may call; nothing blocks. The answer to a watch is a plan that the server carries out.
 
 #include <chrono>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace plimsoll::sandbox {
 
 struct ApiRequest {
   std::string method;  // "GET", "POST", ...
-  std::string target;  // path and query as they came
+  std::string target;  // path and query as received
   std::string content_type;
   std::string body;
 };
@@ -31,7 +31,7 @@ struct ApiResponse {
   int retry_after_seconds = 0;
 };
 
-// What a request asks for, read from its method and target alone.
+// The parsed method and target of a request.
 struct Route {
   enum class Area { kResource, kHealth, kVersion, kDiscovery, kUnknown };
   Area area = Area::kUnknown;
@@ -45,14 +45,14 @@ struct Route {
   std::string path;
   std::map<std::string, std::string> query;
 
-  // "pods", "pods/binding": how counters and fault rules name it.
+  // "pods", "pods/binding": the name for counters and fault rules.
   [[nodiscard]] std::string resource_and_subresource() const;
 };
 
 // Percent-decodes and splits. Anything outside /api and /apis is kHealth, kVersion or kUnknown.
 [[nodiscard]] Route parse_route(std::string_view method, std::string_view target);
 
-// Which objects a list or watch is about.
+// The objects that a list or watch selects.
 struct Selection {
   std::string ns;  // "" for all
   LabelSelector labels;
@@ -63,8 +63,8 @@ struct Selection {
 // A kind as one request addresses it.
 struct Endpoint {
   KindInfo kind;            // as stored
-  std::string api_version;  // as asked for
-  // The object's text in the asked version; `version` replaces the resourceVersion when not 0.
+  std::string api_version;  // as requested
+  // The object's text in the requested version; `version` replaces the resourceVersion when not 0.
   [[nodiscard]] std::string render(const StoredObject& object, std::uint64_t version = 0) const;
 };
 
@@ -80,10 +80,10 @@ struct WatchPlan {
 };
 
 struct HandlerOptions {
-  // Streaming lists (WatchList). Off: sendInitialEvents is refused as by an older server.
+  // Streaming lists (WatchList). Off: sendInitialEvents is refused, as by an older server.
   bool watch_list = true;
-  // Deleting a bound pod with a grace period only marks it; the kubelet, or the server when the
-  // grace period is over, removes it. Off: it goes at once.
+  // Deleting a bound pod with a grace period only marks it. The kubelet removes it, or the server
+  // after the grace period. Off: the pod is removed at once.
   bool graceful_pod_deletion = false;
 };
 
@@ -99,7 +99,7 @@ class ApiHandler {
   // A failure as a response: the Status object, or the plain 404 of an unknown path.
   [[nodiscard]] static ApiResponse failure(const ApiStatus& status);
 
-  // The pods whose grace period began with this request; the server removes them when it is over.
+  // The pods whose grace period began with this request; the server removes them after it.
   struct PendingRemoval {
     ObjectKey pod;
     std::string uid;

@@ -27,7 +27,7 @@ constexpr std::uint64_t kMaxBody = 64ULL << 20;
 
 class Session;
 
-// What all sessions of a server share.
+// State that all sessions of a server share.
 struct Shared {
   Shared(ObjectStore& store_, const ServerOptions& options_)
       : store(store_), options(options_), handler(store_, options_.handler) {}
@@ -40,7 +40,7 @@ struct Shared {
   std::set<Session*> sessions;
 };
 
-// One connection: requests one after the other, each answered or turned into a watch. All
+// One connection. It reads requests one after the other; each is answered or becomes a watch. All
 // handlers run on the socket's strand.
 class Session : public std::enable_shared_from_this<Session> {
  public:
@@ -121,13 +121,13 @@ class Session : public std::enable_shared_from_this<Session> {
       for (const auto& removal : shared_.handler.take_pending_removals()) schedule(removal);
       respond(std::move(std::get<ApiResponse>(answer)));
     } catch (const std::exception& error) {
-      // An object of a shape that no rule foresaw: the client hears of it, nothing was stored.
+      // An object of an unexpected shape: the client gets an error, nothing was stored.
       respond(ApiHandler::failure(
           {400, "BadRequest", std::string("malformed object: ") + error.what()}));
     }
   }
 
-  // A graceful deletion that no kubelet finishes is finished when its grace period is over.
+  // A graceful deletion that no kubelet completes is completed after its grace period.
   void schedule(const ApiHandler::PendingRemoval& removal) {
     auto timer = std::make_shared<net::steady_timer>(socket_.get_executor(), removal.grace);
     timer->async_wait([timer, removal, &store = shared_.store](error_code error) {
@@ -183,7 +183,8 @@ class Session : public std::enable_shared_from_this<Session> {
           self->pump();
         });
     subscription_ = shared_.store.subscribe(resource, [weak = weak_from_this(), this] {
-      // The store keeps no session alive: weak first, then a signal, at most one under way.
+      // The store must not keep a session alive: lock the weak pointer first, then post at most one
+      // signal at a time.
       const auto self = weak.lock();
       if (!self || wake_pending_.exchange(true)) return;
       net::post(socket_.get_executor(), [self] {
@@ -212,7 +213,7 @@ class Session : public std::enable_shared_from_this<Session> {
     });
   }
 
-  // The client says nothing during a watch; the read ends when it goes away.
+  // The client sends nothing during a watch; the read ends when the client disconnects.
   void watch_for_close() {
     monitoring_ = true;
     socket_.async_read_some(buffer_.prepare(1024),
@@ -255,7 +256,7 @@ class Session : public std::enable_shared_from_this<Session> {
                        self->writing_ = false;
                        self->leave_watch();
                        if (error || !self->keep_alive_) return self->close();
-                       // The monitoring read goes on to the next request when it is cancelled.
+                       // A cancelled monitoring read continues with the next request.
                        if (!self->monitoring_) return self->read_request();
                        error_code ignored;
                        self->socket_.cancel(ignored);
@@ -376,7 +377,7 @@ void ApiServer::stop() {
   for (std::thread& thread : impl_->threads) thread.join();
   error_code ignored;
   impl_->acceptor.close(ignored);
-  // No thread is left: what remains of the sessions can be taken down from here.
+  // No thread is left, so the remaining sessions can be ended on this one.
   disconnect_clients();
   impl_->io.restart();
   impl_->io.poll();

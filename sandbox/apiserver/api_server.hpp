@@ -1,11 +1,10 @@
 #pragma once
 // The embedded API server: HTTP/1.1 on 127.0.0.1 over an ObjectStore.
 //
-// It is what `plimsoll simulate` and the quick start schedule against: the informer, the binder and
-// kubectl talk to it as to a real one. It owns a few I/O threads. All functions may be called from
-// any thread; none but stop() blocks. The store must outlive the server, and may be served by one
-// server after another: stopping one and starting the next on the same port is an API server
-// restart.
+// `plimsoll simulate` and the quick start use it: the informer, the binder and kubectl talk to it
+// as to a real one. It owns a few I/O threads. All functions may be called from any thread; only
+// stop() blocks. The store must outlive the server. Several servers may serve one store in turn:
+// stopping one and starting the next on the same port acts as an API server restart.
 
 #include <chrono>
 #include <cstdint>
@@ -28,7 +27,7 @@ struct ServerOptions {
   HandlerOptions handler = {};
 };
 
-// Makes matching requests go wrong, for tests of clients.
+// Makes matching requests fail, for tests of clients.
 struct Fault {
   enum class Kind {
     kDropBefore,  // the connection closes, nothing was done
@@ -44,7 +43,7 @@ struct Fault {
   std::chrono::milliseconds delay{0};
 };
 
-// How often something was asked for, and how often it succeeded (2xx).
+// The numbers of requests and of successful ones (2xx).
 struct RequestCount {
   std::string verb;
   std::string resource;  // with the subresource: "pods/binding"
@@ -64,20 +63,20 @@ struct RequestRecord {
 
 class ApiServer {
  public:
-  // Listens before it returns. Fails with kUnavailable when the port is taken.
+  // Listens before it returns. Fails with kUnavailable if the port is taken.
   [[nodiscard]] static Result<std::unique_ptr<ApiServer>> start(ObjectStore& store,
                                                                 ServerOptions options = {});
   ~ApiServer();
   ApiServer(const ApiServer&) = delete;
   ApiServer& operator=(const ApiServer&) = delete;
 
-  // Closes every connection and joins the threads. Called twice, the second call does nothing.
+  // Closes every connection and joins the threads. A second call does nothing.
   void stop();
 
   [[nodiscard]] std::uint16_t port() const;
   [[nodiscard]] std::string url() const;  // "http://127.0.0.1:PORT"
 
-  // Cuts every open connection, watches included; new ones are accepted.
+  // Closes every open connection, including watches; new ones are accepted.
   void disconnect_clients();
   [[nodiscard]] std::size_t open_watches() const;
 
@@ -90,7 +89,7 @@ class ApiServer {
   [[nodiscard]] std::uint64_t writes(const std::string& resource = {}) const;
   void reset_counts();
 
-  // Called on an I/O thread for every request when it is answered. Set it before clients come.
+  // Called on an I/O thread for every request when it is answered. Set it before clients connect.
   void set_request_hook(std::function<void(const RequestRecord&)> hook);
 
  private:

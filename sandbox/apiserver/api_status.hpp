@@ -1,9 +1,9 @@
 #pragma once
-// What an API request comes to when it fails: the fields of a Kubernetes Status object.
+// The failure of an API request: the fields of a Kubernetes Status object.
 //
-// The sandbox speaks to clients that decide by HTTP code, `reason` and, now and then, the text
-// of kube-apiserver; Result<T> has no room for these, so that the store and the request handler
-// return ApiResult<T>. Callers inside the process turn one into an Error with to_error().
+// The sandbox's clients decide by HTTP code, `reason` and sometimes the text of kube-apiserver.
+// Result<T> has no room for these, so the store and the request handler return ApiResult<T>.
+// Callers inside the process turn a failure into an Error with to_error().
 
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ namespace plimsoll::sandbox {
 struct ApiStatus {
   int code = 500;       // HTTP status
   std::string reason;   // metav1.StatusReason: NotFound, Conflict, Expired, ...
-  std::string message;  // the text that kube-apiserver gives
+  std::string message;  // kube-apiserver's text
   int retry_after_seconds = 0;
 };
 
@@ -31,7 +31,7 @@ using ApiFailure = tl::unexpected<ApiStatus>;
 [[nodiscard]] ApiFailure already_exists(std::string_view resource, std::string_view name);
 [[nodiscard]] ApiFailure conflict(std::string_view resource, std::string_view name,
                                   std::string_view why);
-// A precondition on UID or resourceVersion that does not hold, in the words of the storage layer.
+// A precondition on UID or resourceVersion that does not hold, with the storage layer's message.
 [[nodiscard]] ApiFailure precondition_failed(std::string_view resource, std::string_view ns,
                                              std::string_view name, std::string_view field,
                                              std::string_view wanted, std::string_view found);
@@ -39,7 +39,7 @@ using ApiFailure = tl::unexpected<ApiStatus>;
 // `kind` is "Pod" or "Device.scheduling.koordinator.sh"; `why` is "path: cause: text".
 [[nodiscard]] ApiFailure invalid(std::string_view kind, std::string_view name,
                                  std::string_view why);
-// The watch or list asks for a version whose history is gone: list again.
+// The watch or list requests a version whose history is gone: list again.
 [[nodiscard]] ApiFailure too_old_resource_version(std::uint64_t asked, std::uint64_t oldest);
 [[nodiscard]] ApiFailure too_large_resource_version(std::uint64_t asked, std::uint64_t current);
 

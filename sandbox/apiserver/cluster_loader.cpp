@@ -19,7 +19,7 @@ struct Input {
   std::string where;  // "text 1, item 3"
 };
 
-// Takes a list apart; its items may leave apiVersion and kind to it ("PodList").
+// Splits a list into its items, which may inherit apiVersion and kind from it ("PodList").
 void flatten(json object, const std::string& where, std::vector<Input>& out) {
   const std::string kind = text_at(object, "kind");
   const auto items = object.is_object() ? object.find("items") : object.end();
@@ -38,7 +38,7 @@ void flatten(json object, const std::string& where, std::vector<Input>& out) {
   }
 }
 
-// What is wrong with an object; empty: nothing.
+// The problem of an object; empty: none.
 std::string problem_of(const json& object) {
   if (!object.is_object()) return "not a JSON object";
   if (text_at(object, "apiVersion").empty()) return "no apiVersion";
@@ -80,7 +80,7 @@ Result<std::vector<Input>> read_inputs(const std::vector<std::string>& texts) {
   return fail(ErrorCode::kInvalid, std::move(message));
 }
 
-// The table for an object's kind; a kind that nobody serves yet is served from here on.
+// Returns the table for an object's kind; adds a kind that is not served yet.
 KindInfo kind_for(ObjectStore& store, const json& object) {
   const GroupVersion gv = split_api_version(text_at(object, "apiVersion"));
   const std::string kind = text_at(object, "kind");
@@ -99,7 +99,7 @@ KindInfo kind_for(ObjectStore& store, const json& object) {
 }
 
 void make_namespace(ObjectStore& store, const std::string& name) {
-  // Already there is as good as made.
+  // An existing namespace is fine.
   (void)store.create(
       kNamespaces,
       {{"metadata", {{"name", name}, {"labels", {{"kubernetes.io/metadata.name", name}}}}},

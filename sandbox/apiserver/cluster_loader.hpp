@@ -1,6 +1,5 @@
 #pragma once
-// Loads a cluster, as `kubectl get ... -o json` exports it or as manifests describe it, into a
-// store.
+// Loads a cluster into a store, from an export by `kubectl get ... -o json` or from manifests.
 
 #include <cstddef>
 #include <map>
@@ -18,12 +17,12 @@ struct LoadReport {
 };
 
 // Stores the objects of some JSON texts. Each text is an object, a List, or a typed list
-// ("PodList"). uids and creation times are kept where given, resource versions are given anew,
+// ("PodList"). UIDs and creation times are kept where given. Resource versions are assigned anew,
 // managedFields are dropped, pods get the API server's defaults and stay on their node. Kinds that
-// the store does not serve are served from here on; namespaces that are mentioned are created.
+// the store does not serve yet are added; namespaces that are mentioned are created.
 //
-// An object that is there already is left as it is and noted. Fails with kInvalid, naming every
-// text and item at fault, before anything is stored: JSON that does not parse, an object without
+// An object that already exists is left unchanged and noted. Fails with kInvalid before anything is
+// stored, naming every faulty text and item: JSON that does not parse, an object without
 // apiVersion, kind or name, or of the wrong shape. Any thread; does not block.
 [[nodiscard]] Result<LoadReport> load_cluster(ObjectStore& store,
                                               const std::vector<std::string>& json_texts);

@@ -1,9 +1,10 @@
 #pragma once
-// The kinds that the sandbox serves, and how one stored object is shown in its served versions.
+// The kinds that the sandbox serves, and the conversion of a stored object into its served
+// versions.
 //
-// Objects are stored once per (group, plural), in the kind's storage version. Other served
-// versions show the same objects: with the apiVersion replaced (conversion strategy None, as the
-// NodeResourceTopology CRD has it), except for events, whose two groups name the fields
+// Objects are stored once per (group, plural), in the kind's storage version. Other served versions
+// show the same objects with the apiVersion replaced (conversion strategy None, like the
+// NodeResourceTopology CRD). Events are the exception: their two groups name the fields
 // differently.
 
 #include <compare>
@@ -19,7 +20,7 @@ namespace plimsoll::sandbox {
 struct ResourceName {
   std::string group;
   std::string plural;
-  // "pods", "leases.coordination.k8s.io": how messages name it.
+  // "pods", "leases.coordination.k8s.io": the name in messages.
   [[nodiscard]] std::string qualified() const;
   auto operator<=>(const ResourceName&) const = default;
 };
@@ -29,8 +30,8 @@ struct KindInfo {
   std::string kind;                   // "Pod"
   std::vector<std::string> versions;  // the first one is the storage version
   bool namespaced = true;
-  bool has_status = false;  // a status subresource: then the main resource leaves status alone
-  // "Pod", "Device.scheduling.koordinator.sh": how validation messages name it.
+  bool has_status = false;  // has a status subresource, which other updates leave alone
+  // "Pod", "Device.scheduling.koordinator.sh": the name in validation messages.
   [[nodiscard]] std::string qualified_kind() const;
   [[nodiscard]] std::string storage_api_version() const;
 };
@@ -44,7 +45,7 @@ inline const ResourceName kDisruptionBudgets{"policy", "poddisruptionbudgets"};
 inline const ResourceName kNodeResourceTopologies{"topology.node.k8s.io", "noderesourcetopologies"};
 inline const ResourceName kDevices{"scheduling.koordinator.sh", "devices"};
 
-// What every store serves from the start.
+// The kinds that every store serves from the start.
 [[nodiscard]] const std::vector<KindInfo>& default_kinds();
 
 // "v1" or "group/version".
@@ -57,7 +58,7 @@ struct GroupVersion {
 };
 [[nodiscard]] GroupVersion split_api_version(std::string_view api_version);
 
-// The plural of a kind that nobody declared: "Widget" -> "widgets", "Policy" -> "policies".
+// The plural of an undeclared kind: "Widget" -> "widgets", "Policy" -> "policies".
 [[nodiscard]] std::string guess_plural(std::string_view kind);
 
 // Rewrites an event between core/v1 (message, involvedObject, source, count) and

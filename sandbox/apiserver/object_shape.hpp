@@ -1,5 +1,5 @@
 #pragma once
-// The least that every reader of a stored object relies on.
+// The minimum shape that every reader of a stored object relies on.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -7,8 +7,8 @@
 
 namespace plimsoll::sandbox {
 
-// metadata, spec and status are objects where present; labels and annotations map strings to
-// strings. 400 with the path otherwise.
+// Checks that metadata, spec and status are objects where present, and that labels and annotations
+// map strings to strings. Fails with 400 and the path.
 ApiResult<void> check_shape(const nlohmann::json& object);
 
 }  // namespace plimsoll::sandbox

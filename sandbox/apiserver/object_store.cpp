@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// Stands for the resource version in a text that is serialised before the version is known.
+// A placeholder for the resource version in a text that is serialised before the version is known.
 constexpr std::string_view kVersionMark = "@plimsoll-resource-version@";
 constexpr std::string_view kNameAlphabet = "bcdfghjklmnpqrstvwxz2456789";
 
@@ -38,7 +38,7 @@ Fields labels_of(const json& object) {
   return labels;  // nlohmann keeps keys sorted
 }
 
-// "spec.nodeName" -> object["spec"]["nodeName"], "" when it is not there.
+// "spec.nodeName" -> object["spec"]["nodeName"], "" if it is missing.
 std::string field_value(const json& object, std::string_view path) {
   const json* at = &object;
   while (!path.empty()) {
@@ -72,7 +72,7 @@ std::string member(const json& object, const char* key) {
   return found == object.end() ? std::string() : text_of(*found);
 }
 
-// Serialises with a mark in place of the resource version.
+// Serialises with the placeholder for the resource version.
 ObjectPtr render(const ResourceName& resource, json& object) {
   auto stored = std::make_shared<StoredObject>();
   json& metadata = object["metadata"];
@@ -88,7 +88,7 @@ ObjectPtr render(const ResourceName& resource, json& object) {
   return stored;
 }
 
-// Puts the version in place of the mark; the object is not shared yet.
+// Replaces the placeholder by the version; the object is not shared yet.
 ObjectPtr stamp(ObjectPtr rendered, std::uint64_t version) {
   auto& object = const_cast<StoredObject&>(*rendered);
   object.resource_version = version;
@@ -145,7 +145,7 @@ struct ObjectStore::State {
     return found == tables.end() ? nullptr : &found->second;
   }
 
-  // All of these are called with the mutex held.
+  // All members are used with the mutex held.
   void publish(Table& table, StoreEvent event) {
     table.history.push_back(std::move(event));
     while (table.history.size() > options.history_per_kind) {
@@ -325,7 +325,8 @@ ApiResult<void> check(const ResourceName& resource, const StoredObject& object,
   return {};
 }
 
-// What no update may change, and the generation, which counts changes of the spec.
+// Restores the fields that no update may change, and sets the generation, which counts changes of
+// the spec.
 void keep_identity_of(const StoredObject& current, const json& before, json& object) {
   json& metadata = object["metadata"];
   if (!metadata.is_object()) metadata = json::object();
@@ -363,7 +364,7 @@ ApiResult<ObjectPtr> ObjectStore::modify(const ResourceName& resource, const Obj
       return ApiFailure(holds.error());
     }
     json object = (*current)->parse();
-    // What decides about it later; the rest is large, and is not copied.
+    // Copy only the parts that are compared later; the rest is large.
     json before = json::object();
     for (const char* part : {"metadata", "spec"}) {
       if (const auto found = object.find(part); found != object.end()) before[part] = *found;
@@ -380,7 +381,7 @@ ApiResult<ObjectPtr> ObjectStore::modify(const ResourceName& resource, const Obj
     if (table == nullptr) return not_found(resource.qualified(), key.name);
     const auto found = table->objects.find(key);
     if (found == table->objects.end()) return not_found(resource.qualified(), key.name);
-    if (found->second != *current) continue;  // another writer was faster: look again
+    if (found->second != *current) continue;  // another writer was faster: try again
     if (vanishes) {
       return state_->erase(*table, found, stamp(std::move(rendered), state_->version + 1));
     }
@@ -399,7 +400,7 @@ ApiResult<ObjectPtr> ObjectStore::remove(const ResourceName& resource, const Obj
     if (auto holds = check(resource, **current, preconditions); !holds) {
       return ApiFailure(holds.error());
     }
-    // The word is looked for before anything is parsed: finalizers are rare.
+    // Search for the word before parsing: finalizers are rare.
     if ((*current)->text.find("\"finalizers\"") != std::string::npos &&
         has_finalizers((*current)->parse())) {
       return modify(resource, key, preconditions, [](json& object) -> ApiResult<void> {
@@ -500,7 +501,7 @@ std::string format_utc(std::chrono::system_clock::time_point now, const char* fo
   return {text, length};
 }
 
-// By which clock objects are stamped.
+// The clock of the timestamps.
 struct Stamping {
   std::mutex mutex;
   std::shared_ptr<const SimulatedClock> clock;

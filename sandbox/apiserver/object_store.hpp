@@ -1,13 +1,13 @@
 #pragma once
-// The storage of the embedded API server: what etcd and the watch cache are to a real one.
+// The storage of the embedded API server, in place of a real server's etcd and watch cache.
 //
-// Objects are kept as serialised text, keyed by (group/plural, namespace, name), with the few
-// fields that selectors ask for beside it; a list or a watch hands out the text as it is, and an
-// object is parsed only when it is changed. One counter gives resource versions for all kinds.
-// Each kind keeps a bounded window of past events; a watch from before it is told 410 Gone.
+// Objects are kept as serialised text, keyed by (group/plural, namespace, name), next to the few
+// fields that selectors need. Lists and watches return the text unchanged; an object is parsed only
+// to change it. One counter assigns resource versions for all kinds. Each kind keeps a bounded
+// window of past events; a watch from before it gets 410 Gone.
 //
-// Any thread may call any function; none blocks longer than a map look-up or a copy of a list of
-// pointers. Objects handed out are immutable and stay valid as long as they are held.
+// Any thread may call any function. None blocks longer than a map look-up or a copy of a list of
+// pointers. Returned objects are immutable and stay valid as long as they are held.
 
 #include <cstdint>
 #include <functional>
@@ -37,12 +37,12 @@ struct StoredObject {
   std::uint64_t resource_version = 0;
   std::string text;  // JSON in the kind's storage version
   Fields labels;     // sorted by key
-  Fields fields;     // what field selectors may ask for; sorted by name
+  Fields fields;     // the fields that field selectors may use; sorted by name
 
-  // The same text with another resourceVersion, as a DELETED event shows an object.
+  // The same text with another resourceVersion, as in a DELETED event.
   [[nodiscard]] std::string text_at(std::uint64_t version) const;
   [[nodiscard]] nlohmann::json parse() const;
-  // What `fields` says; empty if it is not there.
+  // The value in `fields`; empty if it is missing.
   [[nodiscard]] std::string field(std::string_view name) const;
 
   std::size_t version_offset = 0;  // where the digits of resourceVersion start in `text`
@@ -60,7 +60,7 @@ struct StoreEvent {
 
 struct EventBatch {
   std::vector<StoreEvent> events;
-  std::uint64_t position = 0;  // everything up to this version has been seen
+  std::uint64_t position = 0;  // everything up to this version is included
   bool more = false;           // the limit was reached
 };
 
@@ -69,7 +69,7 @@ struct ListResult {
   std::uint64_t resource_version = 0;
 };
 
-// What must hold for a change or a deletion; empty fields are not checked.
+// Conditions for a change or a deletion; empty fields are not checked.
 struct Preconditions {
   std::string uid;
   std::string resource_version;
@@ -77,7 +77,7 @@ struct Preconditions {
 
 struct StoreOptions {
   std::size_t history_per_kind = 65536;  // events kept for watches
-  std::uint64_t seed = 0;                // for uids and generated names; 0: from the system
+  std::uint64_t seed = 0;                // for UIDs and generated names; 0: from the system
   std::uint64_t first_resource_version = 1;
 };
 
@@ -88,21 +88,21 @@ class ObjectStore {
   ObjectStore(const ObjectStore&) = delete;
   ObjectStore& operator=(const ObjectStore&) = delete;
 
-  // Makes a kind known, as installing its CRD does. A kind already served gains the versions that
-  // it lacks; its storage version stays.
+  // Adds a kind, like installing its CRD. A kind that is already served gains its missing versions;
+  // its storage version stays.
   void serve_kind(const KindInfo& kind);
-  // Gives a kind that was served without one its kind name ("Widget").
+  // Sets the kind name ("Widget") of a kind that was served without one.
   void name_kind(const ResourceName& resource, const std::string& kind_name);
-  // Takes a kind and all its objects away, as deleting its CRD does; its watchers are woken and
-  // find that the kind is unknown. False: it was not served.
+  // Removes a kind and all its objects, like deleting its CRD. Its watchers are woken and find that
+  // the kind is unknown. Returns false if it was not served.
   bool remove_kind(const ResourceName& resource);
   [[nodiscard]] std::optional<KindInfo> kind(const ResourceName& resource) const;
   [[nodiscard]] std::vector<KindInfo> kinds() const;
 
   // Stores a new object. Fills in apiVersion and kind where missing, creationTimestamp, uid,
-  // generation and, from generateName, the name. `keep_identity` keeps a uid and a
-  // creationTimestamp that are there already (loading an export). Fails: 404 unknown kind, 409
-  // AlreadyExists, 422 no or ill-formed name.
+  // generation and, from generateName, the name. `keep_identity` keeps an existing uid and
+  // creationTimestamp (loading an export). Fails: 404 unknown kind, 409 AlreadyExists, 422 missing
+  // or ill-formed name.
   ApiResult<ObjectPtr> create(const ResourceName& resource, nlohmann::json object,
                               bool keep_identity = false);
 
@@ -110,10 +110,10 @@ class ObjectStore {
   [[nodiscard]] ApiResult<ListResult> list(const ResourceName& resource,
                                            std::optional<std::string_view> ns = std::nullopt) const;
 
-  // Reads, changes and writes an object as one step: `change` gets the current object and may
-  // be called again when another writer was faster. Name, namespace, uid and creationTimestamp
-  // cannot be changed. A change that leaves everything as it was writes nothing and makes no event.
-  // An object whose deletionTimestamp is set and whose last finalizer goes is removed.
+  // Reads, changes and writes an object in one step. `change` gets the current object, and may be
+  // called again if another writer was faster. Name, namespace, uid and creationTimestamp cannot be
+  // changed. A change without effect writes nothing and creates no event. An object with a
+  // deletionTimestamp is removed with its last finalizer.
   using Change = std::function<ApiResult<void>(nlohmann::json& object)>;
   ApiResult<ObjectPtr> modify(const ResourceName& resource, const ObjectKey& key,
                               const Preconditions& preconditions, const Change& change);
@@ -122,13 +122,13 @@ class ObjectStore {
   ApiResult<ObjectPtr> remove(const ResourceName& resource, const ObjectKey& key,
                               const Preconditions& preconditions = {});
 
-  // The events of a kind after a resource version, in order. Fails: 404 unknown kind,
-  // 410 the history does not reach back that far.
+  // The events of a kind after a resource version, in order. Fails: 404 unknown kind, 410 the
+  // history does not reach back that far.
   [[nodiscard]] ApiResult<EventBatch> events_after(const ResourceName& resource,
                                                    std::uint64_t version, std::size_t limit) const;
 
   // Calls `wake` after every event of the kind until the subscription is dropped. `wake` runs on
-  // the writer's thread with the store locked: it must only signal, and call nothing of the store.
+  // the writer's thread with the store locked: it must only signal, and must not call the store.
   class Subscription {
    public:
     Subscription() = default;
@@ -149,8 +149,8 @@ class ObjectStore {
   [[nodiscard]] std::uint64_t resource_version() const;
   [[nodiscard]] std::size_t count(const ResourceName& resource) const;
 
-  // Forgets the event history of a kind, as etcd's compaction does: watches from an older version
-  // get 410 Gone from now on.
+  // Drops the event history of a kind, like etcd's compaction: watches from an older version get
+  // 410 Gone from now on.
   void compact(const ResourceName& resource);
 
  private:
@@ -159,8 +159,8 @@ class ObjectStore {
   std::unique_ptr<State> state_;
 };
 
-// While it is there, objects of this process are stamped with this clock's time instead of the
-// machine's; at most one at a time.
+// While it exists, objects of this process get timestamps from this clock instead of the machine's;
+// at most one exists at a time.
 class TimestampScope {
  public:
   explicit TimestampScope(std::shared_ptr<const SimulatedClock> clock);
@@ -169,11 +169,11 @@ class TimestampScope {
   TimestampScope& operator=(const TimestampScope&) = delete;
 };
 
-// Now, as metav1.Time (seconds) and metav1.MicroTime write it.
+// The current time in the format of metav1.Time (seconds) and of metav1.MicroTime.
 [[nodiscard]] std::string timestamp_now();
 [[nodiscard]] std::string micro_timestamp_now();
 
-// The fields that a field selector of this kind may name.
+// The fields that a field selector of this kind may use.
 [[nodiscard]] const std::vector<std::string>& selectable_fields(const ResourceName& resource);
 
 }  // namespace plimsoll::sandbox

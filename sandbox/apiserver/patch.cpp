@@ -49,7 +49,7 @@ std::string directive(const json& object) {
 
 void merge_value(json& target, const json& patch);
 
-// Merges a list of objects by key; entries with "$patch: delete" go, new ones are appended.
+// Merges a list of objects by key; removes entries with "$patch: delete" and appends new ones.
 void merge_keyed_list(json& target, const json& patch, const char* key) {
   if (!target.is_array()) target = json::array();
   for (const json& item : patch) {

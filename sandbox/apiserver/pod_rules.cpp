@@ -19,7 +19,7 @@ void set_default(json& object, const char* key, json value) {
   if (!object.contains(key) || object[key].is_null()) object[key] = std::move(value);
 }
 
-// SetDefaults_Pod: a limit without a request is a request, too.
+// SetDefaults_Pod: a limit without a request becomes the request.
 void default_requests(json& owner) {
   if (!owner.is_object()) return;
   const auto resources = owner.find("resources");
@@ -57,7 +57,7 @@ void default_tolerations(json& spec) {
   }
 }
 
-// Whether two quantities are the same amount, however they are written.
+// Whether two quantities are the same amount, regardless of their notation.
 bool same_quantity(const json& a, const json& b) {
   if (a == b) return true;
   const auto x = parse_amount("cpu", a);  // in milli units, whatever the resource
@@ -88,7 +88,7 @@ QosView qos_of(const json& resources) {
     if (limited && requested && !same_quantity(limits[name], requests[name])) {
       view.guaranteed = false;
     }
-    // An explicit request of zero beside a limit is not the limit.
+    // An explicit request of zero beside a limit is not replaced by the limit.
     if (limited && !requested && requests.is_object() && requests.contains(name)) {
       view.guaranteed = false;
     }

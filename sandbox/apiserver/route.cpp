@@ -1,4 +1,4 @@
-// Requests' targets: routes, queries, and the discovery documents.
+// Request targets: routes, queries, and the discovery documents.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

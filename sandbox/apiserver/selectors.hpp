@@ -1,5 +1,5 @@
 #pragma once
-// Label and field selectors as they stand in a list or watch request.
+// Label and field selectors of a list or watch request.
 
 #include <string>
 #include <string_view>
@@ -34,10 +34,10 @@ class LabelSelector {
 class FieldSelector {
  public:
   [[nodiscard]] static ApiResult<FieldSelector> parse(std::string_view text);
-  // False also when a field that is not among `fields` is compared with a text that is not "".
+  // A field that is missing from `fields` counts as "".
   [[nodiscard]] bool matches(const Fields& fields) const;
   [[nodiscard]] bool empty() const { return terms_.empty(); }
-  // The first field that is not in `supported`; empty when all are.
+  // The first field that is not in `supported`; empty if there is none.
   [[nodiscard]] std::string first_unsupported(const std::vector<std::string>& supported) const;
 
  private:

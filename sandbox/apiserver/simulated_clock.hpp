@@ -1,5 +1,5 @@
 #pragma once
-// A clock that goes on only when it is told to.
+// A clock that moves only by advance().
 
 #include <atomic>
 #include <chrono>
@@ -14,12 +14,12 @@ class SimulatedClock {
   SimulatedClock(const SimulatedClock&) = delete;
   SimulatedClock& operator=(const SimulatedClock&) = delete;
 
-  [[nodiscard]] double seconds() const { return seconds_.load(); }  // since it was made
-  // Milliseconds since the epoch: the machine's when the clock was made, and on from there.
+  [[nodiscard]] double seconds() const { return seconds_.load(); }  // since it was created
+  // Milliseconds since the epoch: the machine's time when the clock was created, plus seconds().
   [[nodiscard]] std::int64_t epoch_ms() const {
     return begin_ms_ + static_cast<std::int64_t>(seconds() * 1000);
   }
-  // Never back.
+  // Never moves backwards.
   void advance(double seconds) { seconds_.store(seconds_.load() + (seconds > 0 ? seconds : 0)); }
 
  private:

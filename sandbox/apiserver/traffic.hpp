@@ -1,5 +1,5 @@
 #pragma once
-// What the server knows about its requests: counters, the log hook, fault rules. Thread-safe.
+// The server's record of its requests: counters, the log hook, fault rules. Thread-safe.
 
 #include <functional>
 #include <map>
@@ -25,7 +25,7 @@ class Traffic {
 
   void inject(Fault fault);
   void clear_faults();
-  // The first rule that matches, with its count taken down by one.
+  // Returns the first matching rule and decrements its count.
   [[nodiscard]] std::optional<Fault> take_fault(const Route& route);
 
  private:

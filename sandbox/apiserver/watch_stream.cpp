@@ -16,7 +16,7 @@ void WatchStream::append(std::string& out, const char* type, const std::string& 
   out.append(R"({"type":")").append(type).append(R"(","object":)").append(object).append("}\n");
 }
 
-// A selector turns a change into an arrival or a departure (the cacher's watch filter).
+// A selector can turn a change into ADDED or DELETED (the cacher's watch filter).
 void WatchStream::append_event(std::string& out, const StoreEvent& event) const {
   const bool is = event.type != EventType::kDeleted && plan_.selection.matches(*event.object);
   const bool was = event.previous != nullptr && plan_.selection.matches(*event.previous);
@@ -60,7 +60,7 @@ bool WatchStream::fill(std::string& out) {
     append_bookmark(out, true);
     return true;
   }
-  // Events that the selector drops count as sent: go on until something is to be sent.
+  // Events that the selector drops count as sent: continue until there is output.
   while (out.empty()) {
     const auto batch =
         store_.events_after(plan_.endpoint.kind.resource, plan_.from, kEventsPerFill);

@@ -1,5 +1,5 @@
 #pragma once
-// What one watch has still to send, as lines of JSON. No sockets; used by one thread at a time.
+// The remaining output of one watch, as lines of JSON. No sockets; used by one thread at a time.
 
 #include <cstdint>
 #include <string>
@@ -12,11 +12,11 @@ class WatchStream {
  public:
   WatchStream(const ObjectStore& store, WatchPlan plan);
 
-  // Appends what there is to send now, a bounded amount, to `out`. False: nothing more will come
-  // (an ERROR event ends the stream). Call again until it appends nothing.
+  // Appends a bounded amount of what is ready to `out`. Returns false if nothing more follows (an
+  // ERROR event ends the stream). Call it until it appends nothing.
   bool fill(std::string& out);
 
-  // Appends a bookmark if the client allows them and there is no initial state left to send.
+  // Appends a bookmark if the client allows bookmarks and no initial state is left to send.
   void bookmark(std::string& out) const;
 
   [[nodiscard]] const WatchPlan& plan() const { return plan_; }

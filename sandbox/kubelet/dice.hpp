@@ -1,5 +1,5 @@
 #pragma once
-// Random numbers that follow from a seed and a name: the same whatever else draws numbers.
+// Random numbers that depend on a seed and a name only, not on other draws.
 
 #include <cstdint>
 #include <string_view>
@@ -10,8 +10,8 @@ class Dice {
  public:
   Dice() = default;
   Dice(std::uint64_t seed, std::string_view name) : state_(seed) {
-    // What was drawn goes back into the state: added up alone, the bytes of many names that are
-    // alike (node-0017, node-0071) come to the same.
+    // Each output goes back into the state. If the bytes were only added up, similar names
+    // (node-0017, node-0071) would give the same state.
     for (const char c : name) state_ = next() ^ static_cast<unsigned char>(c);
   }
 

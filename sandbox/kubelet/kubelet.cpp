@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr std::size_t kEventsPerRead = 256;
 constexpr int kRoundsPerRead = 16;  // then delayed actions get their turn
-// What is due later than this is never due, and adding it to the clock must not overflow.
+// Longer delays count as infinite; adding them to the clock must not overflow.
 constexpr Seconds kLongest = std::chrono::hours(24 * 365 * 100);
 
 bool is_short(ActionKind kind) {
@@ -60,7 +60,7 @@ double SimulatedKubelets::Impl::seconds() const {
   return Seconds(Clock::now() - begin).count() * options.speed;
 }
 
-// Times are those of the real clock, or begin + seconds().
+// Times are of the real clock, or begin + seconds().
 Clock::time_point SimulatedKubelets::Impl::now() const {
   if (!options.clock) return Clock::now();
   return begin + std::chrono::duration_cast<Clock::duration>(Seconds(options.clock->seconds()));
@@ -130,16 +130,17 @@ void SimulatedKubelets::Impl::on_event(const ResourceName& resource, const Store
   if (event.type == EventType::kDeleted) return let_go(event.object->uid);
   const std::string* node = find_field(event.object->fields, "spec.nodeName");
   if (node == nullptr || node->empty()) return;
-  // The present state counts: this event may be older than what was done since.
+  // Use the current state: this event may be older than what was already done.
   const auto now = store.get(kPods, event.object->key);
   if (!now || (*now)->uid != event.object->uid) return;
-  // Of a pod that runs here only its end and its deletion matter: mostly nothing is parsed.
+  // For a pod that runs here only its end and its deletion matter, so most events are not parsed.
   const bool goes_on = pods.contains((*now)->uid) && !is_terminal(**now) &&
                        (*now)->text.find("\"deletionTimestamp\"") == std::string::npos;
   if (!goes_on) look_at_pod((*now)->parse());
 }
 
-// Everything anew: at the start, and when the history did not reach back to where we were.
+// Reads everything again: at the start, and when the history no longer reaches back to our
+// position.
 void SimulatedKubelets::Impl::look_at_everything() {
   const std::lock_guard lock(acting);
   for (const ResourceName& resource : {kNodes, kNodeResourceTopologies, kPods}) {
@@ -168,17 +169,18 @@ void SimulatedKubelets::Impl::look_at_everything() {
   }
 }
 
-// The three kinds merged by resource version: a node is known before the pods bound to it.
+// Merges the events of the three kinds by resource version, so that a node is known before the pods
+// bound to it.
 void SimulatedKubelets::Impl::read_events() {
   for (int round = 0; round < kRoundsPerRead; ++round) {
     std::vector<std::pair<ResourceName, StoreEvent>> merged;
-    // What one kind's read reached and another's did not is left for the next round.
+    // Events beyond the shortest of the three reads are left for the next round.
     const std::uint64_t newest = store.resource_version();
     std::uint64_t complete = newest;
     for (const ResourceName& resource : {kNodes, kNodeResourceTopologies, kPods}) {
       auto batch = store.events_after(resource, positions[resource], kEventsPerRead);
       if (!batch && batch.error().code == 410) return look_at_everything();
-      if (!batch) continue;  // the kind was taken away
+      if (!batch) continue;  // the kind was removed
       complete = std::min(complete, batch->position);
       for (StoreEvent& event : batch->events) merged.emplace_back(resource, std::move(event));
     }
@@ -195,7 +197,7 @@ void SimulatedKubelets::Impl::read_events() {
     if (complete == newest) return;
   }
   const std::lock_guard lock(mutex);
-  signalled = true;  // come back after what is due
+  signalled = true;  // continue after the due actions
 }
 
 void SimulatedKubelets::Impl::run() {
@@ -265,7 +267,7 @@ void SimulatedKubelets::wake() {
 }
 
 bool SimulatedKubelets::quiet() const {
-  // Not under the mutex: writers signal while they have the store locked.
+  // Not under the mutex: writers signal while they hold the store's lock.
   const std::uint64_t version = impl_->store.resource_version();
   const std::lock_guard lock(impl_->mutex);
   return impl_->handled >= version && impl_->done_until >= impl_->seconds();
@@ -296,7 +298,7 @@ bool SimulatedKubelets::wait_idle(std::chrono::milliseconds timeout) const {
       const bool quiet = impl_->short_actions == 0 && impl_->nodes_behind == 0;
       if (impl_->handled >= version && quiet) return true;
     }
-    impl_->signal();  // writes of other kinds wake nobody
+    impl_->signal();  // writes of other kinds do not wake the thread
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   return false;

@@ -1,4 +1,4 @@
-// The kubelets' true state, for those who decide by it.
+// Access to the kubelets' real state, for the oracle.
 
 #include "sandbox/kubelet/kubelet_impl.hpp"
 

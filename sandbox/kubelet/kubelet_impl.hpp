@@ -1,5 +1,6 @@
 #pragma once
-// The inside of SimulatedKubelets. Everything but what the mutex guards belongs to its thread.
+// The implementation of SimulatedKubelets. Everything that the mutex does not guard belongs to its
+// thread.
 
 #include <condition_variable>
 #include <mutex>
@@ -17,7 +18,7 @@ namespace plimsoll::sandbox {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-// What an exporter saw of a node at one moment.
+// An exporter's view of a node at one moment.
 struct NodeSnapshot {
   NodeReport report;
   std::string fingerprint;
@@ -30,10 +31,10 @@ struct Action {
   Clock::time_point due;
   std::uint64_t order;  // ties are resolved in the order of scheduling
   ActionKind kind;
-  ObjectKey pod;  // of reports: the name is the node's
+  ObjectKey pod;  // for reports: the name is the node's
   std::string uid;
   std::shared_ptr<const NodeSnapshot> snapshot;  // kDeliver
-  std::string look = {};                         // of reports: which look of the exporter
+  std::string look = {};                         // for reports: the number of the exporter's look
   bool operator>(const Action& other) const {
     return std::tie(due, order) > std::tie(other.due, other.order);
   }
@@ -57,8 +58,8 @@ struct SimulatedNode {
   std::unique_ptr<NodeAdmission> admission;
   std::set<std::string> pods;             // uids of the pods that the kubelet runs
   std::map<std::string, AheadPod> ahead;  // by uid
-  std::uint64_t version = 0;              // of what the kubelet would take
-  std::uint64_t looks = 0;                // of the exporter, because zones changed
+  std::uint64_t version = 0;              // changes with what the kubelet would admit
+  std::uint64_t looks = 0;                // the exporter's looks caused by changed zones
   std::uint64_t looks_again = 0;
   bool report_pending = false;
   bool again_pending = false;
@@ -81,22 +82,22 @@ struct SimulatedKubelets::Impl {
   bool signalled = true;
   bool stopping = false;
   KubeletStats stats;
-  std::uint64_t handled = 0;        // every event up to this resource version
-  double done_until = -1;           // seconds(): everything that was due by then
+  std::uint64_t handled = 0;        // every event up to this resource version is handled
+  double done_until = -1;           // seconds(): everything due until then is done
   std::uint64_t short_actions = 0;  // starts, stops and reports under way
-  std::uint64_t nodes_behind = 0;   // their last report was lost
+  std::uint64_t nodes_behind = 0;   // nodes whose last report was lost
 
-  // Who asks or acts on the kubelets' state; taken before the other mutex, if both.
+  // Held to read or change the kubelets' state; locked before `mutex` if both are needed.
   mutable std::mutex acting;
 
-  // The kubelet thread's own, but for `nodes`: others read and change its admissions while they
-  // hold `acting`.
+  // Used by the kubelet thread only, except `nodes`: other threads read and change its admissions
+  // while they hold `acting`.
   std::map<std::string, SimulatedNode> nodes;
   std::map<std::string, SimulatedPod> pods;  // by uid
   std::priority_queue<Action, std::vector<Action>, std::greater<>> actions;
   std::uint64_t next_order = 0;
   std::vector<PodLife> lives;
-  std::uint64_t versions = 0;  // of nodes, given out so far
+  std::uint64_t versions = 0;  // node versions assigned so far
   UseMeter use;
   std::map<ResourceName, std::uint64_t> positions;
   std::vector<ObjectStore::Subscription> subscriptions;
@@ -108,7 +109,7 @@ struct SimulatedKubelets::Impl {
     const std::lock_guard lock(mutex);
     update(stats);
   }
-  [[nodiscard]] double seconds() const;  // of the simulated clock, since the beginning
+  [[nodiscard]] double seconds() const;  // of the simulated clock, since the start
 
   // --- time and events (kubelet.cpp)
   [[nodiscard]] Clock::time_point now() const;
@@ -123,7 +124,7 @@ struct SimulatedKubelets::Impl {
 
   // --- nodes and reports (kubelet_nodes.cpp)
   [[nodiscard]] Result<NodeDescription> description_of(const nlohmann::json& node);
-  // `bound`: the pods on it, if they are known already.
+  // `bound`: the pods on it, if already known.
   void look_at_node(const std::string& name, const std::vector<ObjectPtr>* bound = nullptr);
   void adopt_pods(const std::string& name, SimulatedNode& node,
                   const std::vector<ObjectPtr>& bound);
@@ -138,7 +139,7 @@ struct SimulatedKubelets::Impl {
   void look(const std::string& name, SimulatedNode& node, const std::string& number);
   void deliver(const std::string& name, const NodeSnapshot& snapshot, const std::string& number);
   void set_behind(SimulatedNode& node, bool behind);
-  // What chance decides of one look of a node's exporter, for one purpose.
+  // The random numbers of one look of a node's exporter, for one purpose.
   [[nodiscard]] Dice dice(const std::string& node, const std::string& number,
                           const char* purpose) const;
   bool write(const std::string& name, SimulatedNode& node, const NodeSnapshot& snapshot);
@@ -147,7 +148,7 @@ struct SimulatedKubelets::Impl {
   void look_at_pod(const nlohmann::json& pod);
   void admit(const nlohmann::json& pod, const ObjectKey& key, const std::string& uid,
              const std::string& node_name, SimulatedNode& node);
-  // The kubelet's decision, made now or when the pod was taken ahead of its binding.
+  // The kubelet's decision, made now or when the pod was admitted ahead of its binding.
   [[nodiscard]] AdmissionDecision decide(const nlohmann::json& pod, const std::string& uid,
                                          SimulatedNode& node);
   void begin_life(const ObjectKey& key, const std::string& uid, PodLife life, SimulatedNode& node);
@@ -159,12 +160,12 @@ struct SimulatedKubelets::Impl {
   void start_pod(const Action& action);
   void finish_pod(const Action& action);
   void remove_pod(const Action& action);
-  // A delay of this pod's, varied by the jitter.
+  // A delay for this pod, varied by the jitter.
   [[nodiscard]] Seconds pod_delay(const ObjectKey& key, std::string_view what,
                                   std::chrono::milliseconds delay) const;
 };
 
-// The text of a field; empty if it is not there or no text.
+// The text of a field; empty if it is missing or not a text.
 [[nodiscard]] std::string text_field(const nlohmann::json& object, const char* key);
 
 }  // namespace plimsoll::sandbox

@@ -1,4 +1,4 @@
-// Nodes as their simulated kubelets know them, and what is reported of them.
+// The simulated kubelets' nodes, and their reports.
 
 #include "framework/base/log.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
@@ -42,7 +42,7 @@ std::vector<ObjectPtr> SimulatedKubelets::Impl::pods_on(const std::string& name)
   return bound;
 }
 
-// A node came, changed, or its topology did.
+// A node appeared or changed, or its topology did.
 void SimulatedKubelets::Impl::look_at_node(const std::string& name,
                                            const std::vector<ObjectPtr>* bound) {
   const auto stored = store.get(kNodes, {"", name});
@@ -55,7 +55,7 @@ void SimulatedKubelets::Impl::look_at_node(const std::string& name,
   }
   const auto known = nodes.find(name);
   if (known != nodes.end() && known->second.description.same_machine(*description)) return;
-  // A machine that changed reads its zones as empty: all its pods are accounted for below.
+  // If the machine changed, treat its zones as empty: all its pods are accounted for below.
   if (known != nodes.end()) {
     for (ZoneDescription& zone : description->zones) zone.available = zone.allocatable;
   }
@@ -70,7 +70,7 @@ void SimulatedKubelets::Impl::look_at_node(const std::string& name,
   count([this](KubeletStats& s) { s.nodes = nodes.size(); });
 }
 
-// The pods already on a node: those that run are taken over, those just bound are admitted.
+// Handles the pods already on a node: running ones are taken over, newly bound ones are admitted.
 void SimulatedKubelets::Impl::adopt_pods(const std::string& name, SimulatedNode& node,
                                          const std::vector<ObjectPtr>& here) {
   std::vector<json> bound;
@@ -91,7 +91,7 @@ void SimulatedKubelets::Impl::adopt_pods(const std::string& name, SimulatedNode&
       bound.push_back(std::move(pod));
     }
   }
-  // Exporters report when they start: what others have left in the object is over.
+  // Exporters report when they start, which replaces values that others left in the object.
   if (!node.description.zones.empty()) write(name, node, snapshot_of(node));
   use.update(name, node.admission->zones(), seconds());
   for (const json& pod : bound) look_at_pod(pod);
@@ -114,7 +114,7 @@ void SimulatedKubelets::Impl::forget_node(const std::string& name) {
   });
 }
 
-// Pods of the node changed: the exporter will look.
+// Pods of the node changed: schedules a look of the exporter.
 void SimulatedKubelets::Impl::zones_changed(const std::string& name, SimulatedNode& node) {
   if (node.description.zones.empty()) return;
   use.update(name, node.admission->zones(), seconds());
@@ -163,7 +163,7 @@ NodeSnapshot SimulatedKubelets::Impl::snapshot_of(const SimulatedNode& node) con
   return {node.admission->report(options.reports.kind), pod_fingerprint(covered)};
 }
 
-// The exporter looks, if its agent does not happen to restart.
+// The exporter looks, unless its agent restarts.
 void SimulatedKubelets::Impl::report(const Action& action) {
   const std::string& name = action.pod.name;
   const auto found = nodes.find(name);
@@ -181,13 +181,13 @@ void SimulatedKubelets::Impl::report(const Action& action) {
   look(name, node, action.look);
 }
 
-// A node whose last report was lost and that had nothing to report since.
+// The last report of the node was lost, and there was nothing to report since.
 void SimulatedKubelets::Impl::report_again(const Action& action) {
   const auto found = nodes.find(action.pod.name);
   if (found == nodes.end()) return;
   SimulatedNode& node = found->second;
   node.again_pending = false;
-  // An agent that is away reports when it is back.
+  // An agent that restarts reports when it is back.
   if (node.behind && !node.agent_back) look(action.pod.name, node, action.look);
 }
 
@@ -214,11 +214,11 @@ void SimulatedKubelets::Impl::deliver(const std::string& name, const NodeSnapsho
   SimulatedNode& node = found->second;
   if (!dice(name, number, "loss").chance(options.reports.loss)) {
     if (write(name, node, snapshot)) count([](KubeletStats& s) { ++s.reports; });
-    return set_behind(node, false);  // last: wait_idle waits for it
+    return set_behind(node, false);  // last, because wait_idle waits for it
   }
   set_behind(node, true);
   count([](KubeletStats& s) { ++s.reports_lost; });
-  // The next change makes the exporter look as ever; if there is none, it looks after the period.
+  // The next change makes the exporter look as usual; without a change it looks after the period.
   if (node.again_pending) return;
   node.again_pending = true;
   schedule({after(options.reports.period),
@@ -238,7 +238,7 @@ bool SimulatedKubelets::Impl::write(const std::string& name, SimulatedNode& node
       "nodeTopologyPodsFingerprintMethod",
       options.fingerprint == FingerprintMethod::kAll ? "all" : "with-exclusive-resources");
   report.annotations.emplace_back("topology.node.k8s.io/fingerprint", snapshot.fingerprint);
-  // An object that was deleted comes back only where the exporter is ours.
+  // A deleted object is created again only if the exporter is ours.
   const std::uint64_t version =
       publish_report(store, name, report, node.description.machine != nullptr);
   if (version == 0) return false;

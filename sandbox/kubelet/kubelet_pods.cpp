@@ -1,4 +1,4 @@
-// The lives of pods on simulated nodes.
+// The life cycle of pods on simulated nodes.
 
 #include "framework/base/log.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
@@ -11,7 +11,8 @@ using nlohmann::json;
 
 namespace {
 
-// Whether the pod's annotation names for every container the zones that it got. Null: none.
+// Whether the pod's annotation names for every container the zones that it got. Null: it has no
+// such annotation.
 std::optional<bool> was_predicted(const json& pod, const AdmissionDecision& decision) {
   const json annotations = pod.at("metadata").value("annotations", json::object());
   const std::string text = text_field(annotations, kZonesAnnotation);
@@ -49,7 +50,7 @@ void SimulatedKubelets::Impl::look_at_pod(const json& pod) {
   const ObjectKey key{text_field(metadata, "namespace"), text_field(metadata, "name")};
   if (node_name.empty()) return;
   const auto node = nodes.find(node_name);
-  if (node == nodes.end()) return;  // taken up when the node comes
+  if (node == nodes.end()) return;  // handled when the node appears
   const auto known = pods.find(uid);
   const bool over = is_terminal(pod);
   if (known == pods.end()) {
@@ -68,7 +69,7 @@ void SimulatedKubelets::Impl::admit(const json& pod, const ObjectKey& key, const
                                     const std::string& node_name, SimulatedNode& node) {
   PodLife life{key.ns + "/" + key.name, node_name};
   if (text_field(pod.value("status", json::object()), "phase") == "Running") {
-    node.admission->restore(pod);  // was started before this kubelet was watching
+    node.admission->restore(pod);  // it was started before this kubelet existed
     node.admission->started(uid);
   } else {
     const AdmissionDecision decision = decide(pod, uid, node);
@@ -130,7 +131,7 @@ void SimulatedKubelets::Impl::count_admission(const json& pod, const AdmissionDe
   });
 }
 
-// The pod holds nothing any more.
+// Releases the pod's resources.
 void SimulatedKubelets::Impl::let_go(const std::string& uid) {
   const auto found = pods.find(uid);
   if (found == pods.end()) return;
@@ -173,7 +174,7 @@ void SimulatedKubelets::Impl::start_pod(const Action& action) {
   const auto known = pods.find(action.uid);
   if (known == pods.end() || !change_pod(action.pod, action.uid, set_running)) return;
   if (const auto node = nodes.find(known->second.node); node != nodes.end()) {
-    // What init containers held beyond the others comes free.
+    // Resources that only init containers held become free.
     if (node->second.admission->started(action.uid)) {
       node->second.version = ++versions;
       zones_changed(node->first, node->second);

@@ -10,15 +10,15 @@ namespace {
 
 using nlohmann::json;
 
-// Whether a machine has so much of it as it says and nothing if it says nothing: huge pages and
-// what device plugins register. What Koordinator's manager writes into Node.status
-// (koordinator.sh/gpu-core) follows from its Device object instead.
+// Whether the machine's description decides the amount, which is zero if it is not described: huge
+// pages and resources that device plugins register. Koordinator's manager derives its resources in
+// Node.status (koordinator.sh/gpu-core) from the Device object instead.
 bool is_hardware(const std::string& resource) {
   return is_memory(resource) || (is_device(resource) && !resource.starts_with("koordinator.sh/"));
 }
 
-// Sets the amounts of a resource list that differ and drops hardware that is not there; what a
-// machine does not speak of (ephemeral-storage) stays.
+// Sets the amounts of a resource list that differ and removes hardware that does not exist.
+// Resources that a machine does not describe (ephemeral-storage) stay.
 bool set_amounts(json& list, const Amounts& amounts) {
   bool changed = false;
   for (auto item = list.begin(); item != list.end();) {

@@ -1,6 +1,6 @@
 #pragma once
 // Makes API objects agree with the machines that nodes name: Node.status and the
-// NodeResourceTopology, as kubelet and exporter would write them.
+// NodeResourceTopology, as a kubelet and an exporter would write them.
 
 #include "sandbox/apiserver/object_store.hpp"
 #include "sandbox/kubelet/node_report.hpp"
@@ -8,18 +8,19 @@
 
 namespace plimsoll::sandbox {
 
-// Every Node of the store that names a machine gets the machine's capacity and allocatable, and a
-// NodeResourceTopology (made if there is none) in which everything is free; what the objects said
-// of zones, settings, huge pages and devices is gone. Call it before anybody looks at the store.
-// Fails on descriptions that are wrong: all of them, each with its node; then nothing is changed.
+// Gives every Node of the store that names a machine the machine's capacity and allocatable, and a
+// NodeResourceTopology (created if missing) in which everything is free. Earlier values of zones,
+// settings, huge pages and devices in these objects are removed. Call it before anything else reads
+// the store. Fails if descriptions are wrong and names all of them, each with its node; nothing is
+// changed then.
 [[nodiscard]] Result<void> install_machine_nodes(ObjectStore& store, MachineLibrary& machines,
                                                  ReportKind kind = ReportKind::kFacts);
 
-// The Node.status part for one node; true: it was different.
+// Writes the Node.status part for one node; returns whether it was different.
 bool write_node_status(ObjectStore& store, const std::string& name, const Machine& machine);
 
-// Writes a report; `may_create`: makes the object if it is not there. 0: it was not written; else
-// the resource version.
+// Writes a report and returns the resource version; 0 if it was not written. `may_create`: creates
+// the object if it does not exist.
 std::uint64_t publish_report(ObjectStore& store, const std::string& node, const NodeReport& report,
                              bool may_create);
 

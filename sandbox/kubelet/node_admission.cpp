@@ -25,7 +25,7 @@ std::string uid_of(const json& pod) {
   return metadata.value("uid", metadata.value("namespace", "") + "/" + metadata.value("name", ""));
 }
 
-// What all nodes of a simulation share.
+// State that all nodes of a simulation share.
 struct Shared {
   NodeKinds kinds;
   kubelet::Scratch scratch;
@@ -88,9 +88,9 @@ class KubeletAdmission : public NodeAdmission {
     const auto demand = pod_demand_of(pod, *amounts, shared_->kinds.resources());
     Held held;
     held.requests = amounts->requests;
-    // What the last report shows as used is explained by the pods that run here; what it does not
-    // show yet is taken from what is free. Where pods overlap with what nobody explains, the
-    // kubelet that admitted them knew better: then they hold nothing here.
+    // A running pod first claims what the last report shows as used; what the report does not show
+    // yet is taken from the free resources. If pods overlap with unexplained use, the kubelet that
+    // admitted them knew better: then they hold nothing here.
     count_nobodys_blocks(-1);
     const bool has_place =
         restore_from(unexplained_, demand, held) || restore_from(free_, demand, held);
@@ -137,9 +137,9 @@ class KubeletAdmission : public NodeAdmission {
 
   [[nodiscard]] const kubelet::NodeModel& model() const { return *kind_->model; }
 
-  // Memory that is used, by whomever, lies in blocks: where nobody explains it, one per zone, of
-  // that zone alone. Adds them to the groups of `free_` or takes them out again: the blocks of pods
-  // come and go as if those were not there.
+  // Used memory lies in blocks, whoever uses it. Unexplained use counts as one block per zone, of
+  // that zone alone. Adds these blocks to the groups of `free_` or removes them again; the blocks
+  // of pods are added and removed independently of them.
   void count_nobodys_blocks(int assignments) {
     if (!free_.knows_groups()) return;
     for (std::uint32_t column = 0; column < model().zones(); ++column) {
@@ -154,7 +154,7 @@ class KubeletAdmission : public NodeAdmission {
     }
   }
 
-  // Admits against `state`, and changes it on success.
+  // Admits against `state`, and changes `state` on success.
   AdmissionDecision decide(const json& pod, kubelet::NodeState& state, Held& held) const {
     const auto amounts = pod_amounts(pod);
     if (!amounts) return {false, "UnexpectedAdmissionError", amounts.error().message};
@@ -182,10 +182,10 @@ class KubeletAdmission : public NodeAdmission {
     for (const auto& container : demand.containers) held.kinds.push_back(container.kind);
   }
 
-  // Lays a pod out in what is free in `pool`, in no zone in particular, and takes it from there.
+  // Allocates a pod from the free resources of `pool`, in no particular zone.
   bool restore_from(kubelet::NodeState& pool, const kubelet::PodDemand& demand, Held& held) {
     if (model().zones() == 0 || !demand.asks) return true;
-    // One zone if it can be, as most policies would have it; any zones if not.
+    // Prefers one zone, like most policies; otherwise any zones.
     for (const auto policy : {topology::Policy::kSingleNumaNode, topology::Policy::kBestEffort}) {
       kubelet::NodeModel lenient = model();
       lenient.managers.policy = policy;
@@ -194,7 +194,7 @@ class KubeletAdmission : public NodeAdmission {
       kubelet::Admission admission = kubelet::admit(lenient, after, demand, shared_->scratch);
       if (!admission.admitted()) continue;
       pool = after;
-      copy_groups(after, free_);  // they are the node's, whichever pool the memory came from
+      copy_groups(after, free_);  // groups belong to the node, whichever pool the memory is from
       held.admission = std::move(admission);
       remember_kinds(demand, held);
       return true;
@@ -259,14 +259,14 @@ class KubeletAdmission : public NodeAdmission {
   std::shared_ptr<const NodeKind> kind_;
   std::string name_;
   Amounts allocatable_;  // Node.status.allocatable
-  bool has_machine_;     // else its reports have costs already, or none
+  bool has_machine_;     // otherwise its reports already have costs, or none
   kubelet::NodeState free_;
-  kubelet::NodeState unexplained_;  // used before the simulation, by pods not yet restored
+  kubelet::NodeState unexplained_;  // used before the simulation, by pods not restored yet
   Amounts requested_;               // by all pods of the node
   std::unordered_map<std::string, Held> held_;  // by pod uid
 };
 
-// What the pod-resources API lists of the pods: sidecars and app containers only.
+// The use that the pod-resources API lists: sidecars and app containers only.
 void KubeletAdmission::charge_as_listed(std::vector<ZoneReport>& zones) const {
   const ResourceIndex& resources = shared_->kinds.resources();
   const auto charge = [&](std::size_t column, const std::string& name, std::int64_t amount) {
@@ -300,7 +300,7 @@ void KubeletAdmission::add_policy(NodeReport& report) const {
   const kubelet::Managers& managers = model().managers;
   report.attributes.emplace_back("topologyManagerPolicy", topology::to_string(managers.policy));
   report.attributes.emplace_back("topologyManagerScope", topology::to_string(managers.scope));
-  // Facts that another exporter left would be those of another moment.
+  // Facts left by another exporter would describe another moment.
   report.annotations.emplace_back(topology::kMachineAnnotation, "");
   report.annotations.emplace_back(topology::kFreeAnnotation, "");
 }
@@ -347,7 +347,7 @@ NodeReport KubeletAdmission::report(ReportKind kind) const {
   if (kind == ReportKind::kCounts) {
     for (std::uint32_t column = 0; column < model().zones(); ++column) {
       report.zones[column].available = kind_->allocatable[column];
-      // Used by nobody known, before the simulation and since.
+      // Subtract the unexplained use from before the simulation.
       for (const auto& [name, amount] : amounts_at(*kind_, unexplained_, column, resources)) {
         report.zones[column].available[name] -= amount;
       }

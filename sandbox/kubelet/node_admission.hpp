@@ -2,10 +2,10 @@
 // The part of a kubelet that admits pods and accounts for CPUs, memory and devices, behind an
 // interface.
 //
-// SimulatedKubelets owns one NodeAdmission per node and calls it from its own thread. The one made
-// here is the kubelet's own algorithm (plugins/topology/kubelet) on the whole machine: CPU ids,
-// threads, memory groups, device ids. A node that names no machine gets one that its zones' counts
-// describe.
+// SimulatedKubelets owns one NodeAdmission per node and calls it on its own thread. This
+// implementation runs the kubelet's own algorithm (plugins/topology/kubelet) on the whole machine:
+// CPU ids, threads, memory groups, device ids. For a node that names no machine, the machine is
+// derived from the counts of its zones.
 
 #include <functional>
 #include <memory>
@@ -29,7 +29,7 @@ struct ZoneDescription {
   bool operator==(const ZoneDescription&) const = default;
 };
 
-// What a kubelet knows of its node.
+// A kubelet's knowledge of its node.
 struct NodeDescription {
   std::string name;
   Amounts allocatable;
@@ -38,19 +38,19 @@ struct NodeDescription {
   std::string scope = "container";         // container, pod
   std::shared_ptr<const Machine> machine;  // null: only the zones' counts are known
 
-  // Everything but what the zones have available, which changes with every report.
+  // Compares everything except the available amounts, which change with every report.
   [[nodiscard]] bool same_machine(const NodeDescription& other) const;
 };
 
-// From a Node and its NodeResourceTopology (null: it has none). Policy and scope come from the
-// attributes or, where these are missing, from the legacy topologyPolicies. Zones of another type
-// than "Node" or not named node-<n> (n below 64) are left out. With a machine everything but the
-// name comes from there. Fails when a quantity is malformed or a zone is listed twice.
+// Reads a Node and its NodeResourceTopology (null: it has none). Policy and scope are taken from
+// the attributes or, if these are missing, from the legacy topologyPolicies. Zones of another type
+// than "Node", or not named node-<n> (n below 64), are ignored. With a machine, everything but the
+// name is taken from the machine. Fails if a quantity is malformed or a zone is listed twice.
 [[nodiscard]] Result<NodeDescription> describe_node(
     const nlohmann::json& node, const nlohmann::json& nrt,
     const std::shared_ptr<const Machine>& machine = nullptr);
 
-// What a container got for itself: resource -> ids of the zones that it comes from, ascending.
+// The resources of a container's own: resource -> ids of their zones, ascending.
 struct ContainerZones {
   std::string container;
   std::map<std::string, std::vector<int>> zones;
@@ -63,7 +63,7 @@ struct AdmissionDecision {
   std::vector<ContainerZones> zones = {};  // of containers that got something
 };
 
-// A pod worked out once, to be asked about on many nodes of one factory.
+// A pod prepared once, to be checked on many nodes of one factory.
 struct PodQuestion {
   virtual ~PodQuestion() = default;
 };
@@ -72,20 +72,21 @@ class NodeAdmission {
  public:
   virtual ~NodeAdmission() = default;
 
-  // Admits a pod and allocates for it, or rejects it and leaves no trace.
+  // Admits a pod and allocates its resources, or rejects it without any change.
   virtual AdmissionDecision admit(const nlohmann::json& pod) = 0;
-  // What admit would say; changes nothing.
+  // The result that admit would return; changes nothing.
   [[nodiscard]] virtual AdmissionDecision try_admit(const nlohmann::json& pod) const = 0;
-  // Null: a quantity of the pod is malformed, no kubelet takes it.
+  // Null: a quantity of the pod is malformed, so every kubelet rejects it.
   [[nodiscard]] virtual std::shared_ptr<const PodQuestion> question_of(
       const nlohmann::json& pod) const = 0;
   // Whether admit would admit the pod.
   [[nodiscard]] virtual bool takes(const PodQuestion& pod) const = 0;
-  // Takes note of a pod that ran here before the simulation began; never refuses.
+  // Records a pod that ran here before the simulation began; never rejects it.
   virtual void restore(const nlohmann::json& pod) = 0;
-  // The pod's containers run: its plain init containers are over. True: something came free.
+  // The pod's containers run, so its plain init containers have ended. Returns whether resources
+  // became free.
   virtual bool started(const std::string& uid) = 0;
-  // Gives back what a pod held; unknown pods are ignored.
+  // Releases a pod's resources; unknown pods are ignored.
   virtual void release(const std::string& uid) = 0;
   // Whether the pod holds CPUs, memory or devices of its own.
   [[nodiscard]] virtual bool holds_exclusively(const std::string& uid) const = 0;
@@ -98,11 +99,11 @@ class NodeAdmission {
 using NodeAdmissionFactory =
     std::function<std::unique_ptr<NodeAdmission>(const NodeDescription& node)>;
 
-// Nodes made by one factory share what is the same for all nodes of one kind. A factory and what it
-// makes belong to one thread at a time.
+// Nodes made by one factory share what is the same for all nodes of one kind. A factory and its
+// nodes belong to one thread at a time.
 [[nodiscard]] NodeAdmissionFactory make_admission_factory();
 
-// One node by itself.
+// A node with a factory of its own.
 [[nodiscard]] std::unique_ptr<NodeAdmission> make_node_admission(const NodeDescription& node);
 
 }  // namespace plimsoll::sandbox

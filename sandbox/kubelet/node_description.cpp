@@ -1,4 +1,4 @@
-// Reading a Node and its NodeResourceTopology.
+// Reads a Node and its NodeResourceTopology.
 
 #include <algorithm>
 #include <charconv>
@@ -25,7 +25,7 @@ constexpr LegacyPolicy kLegacyPolicies[] = {
     {"BestEffortPodLevel", "best-effort", "pod"},
 };
 
-constexpr int kMaxZones = 64;  // what a kubelet's bit mask of NUMA nodes holds
+constexpr int kMaxZones = 64;  // bits in a kubelet's mask of NUMA nodes
 
 bool one_of(const std::string& text, std::initializer_list<const char*> choices) {
   return std::any_of(choices.begin(), choices.end(), [&](const char* c) { return text == c; });
@@ -89,7 +89,7 @@ Result<ZoneDescription> read_zone(const json& zone, int id) {
   return result;
 }
 
-// The zones of a machine nobody uses yet.
+// Sets the zones of an unused machine.
 void describe_machine(const std::shared_ptr<const Machine>& machine, NodeDescription& node) {
   node.machine = machine;
   node.policy = machine->kubelet.topology_manager_policy;

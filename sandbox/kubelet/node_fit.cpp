@@ -10,7 +10,7 @@ Misfit short_of(const std::string& name, std::int64_t asked, std::int64_t used,
               ", used: " + std::to_string(used) + ", capacity: " + std::to_string(capacity)};
 }
 
-// Extended resources that the node does not have are not this predicate's business
+// The predicate ignores extended resources that the node does not have
 // (removeMissingExtendedResources).
 bool is_native(const std::string& name) {
   return name == "cpu" || name == "memory" || name == "ephemeral-storage" ||

@@ -1,5 +1,5 @@
 #pragma once
-// The kubelet's predicate NodeResourcesFit: what comes after the topology manager's admission.
+// The kubelet's predicate NodeResourcesFit, which follows the topology manager's admission.
 
 #include <cstddef>
 #include <optional>
@@ -14,8 +14,8 @@ struct Misfit {
   std::string message;
 };
 
-// What of the pod does not fit beside `used` by `pods` other pods; the first resource by name, pods
-// before all.
+// Returns the first resource of the pod that does not fit beside `used`, the resources of `pods`
+// other pods; the number of pods is checked first, then the resources by name.
 [[nodiscard]] std::optional<Misfit> misfit_of(const PodAmounts& pod, const Amounts& allocatable,
                                               const Amounts& used, std::size_t pods);
 

@@ -9,7 +9,7 @@ namespace {
 namespace kubelet = topology::kubelet;
 using kubelet::ZoneMask;
 
-constexpr std::int64_t kListedDevices = 1024;  // of one resource; more are only counted
+constexpr std::int64_t kListedDevices = 1024;  // per resource; beyond that they are only counted
 
 bool is_on(const std::map<std::string, std::string>& options, const char* name) {
   const auto found = options.find(name);
@@ -27,11 +27,11 @@ topology::Scope scope_of(const std::string& name) {
   return name == "pod" ? topology::Scope::kPod : topology::Scope::kContainer;
 }
 
-// Puts a finished model and everything that is free on it together.
+// Combines a finished model and everything that is free on it.
 struct Builder {
   kubelet::NodeModel model;
   kubelet::CpuSet free_cpus;
-  std::vector<std::int64_t> free_cpu_counts;  // where ids are not known
+  std::vector<std::int64_t> free_cpu_counts;  // where ids are unknown
   NodeKind kind;
 
   explicit Builder(std::size_t zones) {
@@ -188,7 +188,7 @@ NodeKind kind_of_machine(const Machine& machine, ResourceIndex& resources) {
     }
   }
   model.layout = std::make_shared<const kubelet::CpuLayout>(places);
-  // Exporters list what the managers hand out: no CPUs, no memory where they are off.
+  // Exporters list what the managers allocate: no CPUs or memory where the manager is off.
   const bool cpus = model.managers.cpu == kubelet::ManagerPolicy::kStatic;
   const bool memory = model.managers.memory == kubelet::ManagerPolicy::kStatic;
   for (std::size_t column = 0; column < hardware.zones.size(); ++column) {
@@ -237,7 +237,7 @@ NodeKind kind_of_counts(const NodeDescription& node, ResourceIndex& resources) {
                                                          : topology::kUnknownDistance);
     }
   }
-  // An exporter writes zeros, or nothing, where a manager is off: that constrains nothing.
+  // Where a manager is off, an exporter writes zeros or nothing: that is no constraint.
   bool has_cpus = false;
   std::vector<kubelet::CpuPlace> places;
   model.reserved.emplace();

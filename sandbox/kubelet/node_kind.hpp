@@ -1,6 +1,6 @@
 #pragma once
-// What is the same for all simulated nodes of one kind: the kubelet library's model of the machine,
-// and the amounts of its zones.
+// Data shared by all simulated nodes of one kind: the kubelet library's model of the machine, and
+// the amounts of its zones.
 
 #include <cstdint>
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace plimsoll::sandbox {
 
-// Names of resources as the small numbers that the kubelet library works with.
+// Maps names of resources to the small numbers that the kubelet library uses.
 class ResourceIndex {
  public:
   ResourceIndex();
@@ -30,13 +30,13 @@ class ResourceIndex {
 struct NodeKind {
   std::shared_ptr<const topology::kubelet::NodeModel> model;
   topology::kubelet::NodeState free;  // without any pod
-  std::vector<Amounts> capacity;      // by column, of what exporters list
+  std::vector<Amounts> capacity;      // by column; only what exporters list
   std::vector<Amounts> allocatable;
   mutable std::optional<std::string>
-      facts;  // the machine text of node facts, once it was asked for
+      facts;  // the machine text of node facts; computed on first use
 };
 
-// Makes each kind once. One thread at a time.
+// Creates each kind once. One thread at a time.
 class NodeKinds {
  public:
   [[nodiscard]] std::shared_ptr<const NodeKind> of(const NodeDescription& node);
@@ -46,25 +46,26 @@ class NodeKinds {
  private:
   ResourceIndex resources_;
   std::map<std::string, std::shared_ptr<const NodeKind>> by_counts_;
-  // The machines are kept alive, so that their addresses stay theirs.
+  // The machines are kept alive, so that their addresses are not reused.
   std::map<std::shared_ptr<const Machine>, std::shared_ptr<const NodeKind>> by_machine_;
 };
 
-// The managers as a kubelet with these settings runs them.
+// The managers of a kubelet with these settings.
 [[nodiscard]] topology::kubelet::Managers managers_of(const KubeletSettings& settings);
 
-// A kind from a whole machine, and from what a NodeResourceTopology says: one thread a core, one
-// socket a zone, what is not allocatable of the CPUs reserved (the lowest ids), the CPU manager
-// static where zones have CPUs, the memory manager Static where they have memory. Nodes with more
-// than 2,048 CPUs go without ids.
+// kind_of_machine() uses a whole machine. kind_of_counts() uses a NodeResourceTopology and assumes
+// one thread per core, one socket per zone, the CPUs that are not allocatable as reserved (the
+// lowest ids), the CPU manager static where zones have CPUs, and the memory manager Static where
+// they have memory. Nodes with more than 2,048 CPUs have no CPU ids.
 [[nodiscard]] NodeKind kind_of_machine(const Machine& machine, ResourceIndex& resources);
 [[nodiscard]] NodeKind kind_of_counts(const NodeDescription& node, ResourceIndex& resources);
 
-// What `state` has in a zone, of what exporters list there, in their units.
+// The amounts of a zone in `state`, limited to what exporters list there, in their units.
 [[nodiscard]] Amounts amounts_at(const NodeKind& kind, const topology::kubelet::NodeState& state,
                                  std::uint32_t column, const ResourceIndex& resources);
 
-// Whether a resource is the memory manager's; whether a device plugin can have registered it.
+// is_memory(): whether the memory manager handles the resource. is_device(): whether a device
+// plugin may have registered it.
 [[nodiscard]] bool is_memory(const std::string& resource);
 [[nodiscard]] bool is_device(const std::string& resource);
 

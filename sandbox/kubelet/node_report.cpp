@@ -29,7 +29,7 @@ void keep_only(json& list, const Keep& keep) {
   list = std::move(kept);
 }
 
-// The item of a list that has this name; made if there is none. The first one: others go.
+// Returns the first item of a list with this name, created if missing; removes further ones.
 json& named(json& list, const std::string& name) {
   std::size_t first = 0;
   while (first < list.size() && name_of(list[first]) != name) ++first;

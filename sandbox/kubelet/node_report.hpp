@@ -1,5 +1,5 @@
 #pragma once
-// What a topology exporter reports of a node, and its form as a NodeResourceTopology.
+// A topology exporter's report of a node, and its form as a NodeResourceTopology.
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -12,10 +12,10 @@
 
 namespace plimsoll::sandbox {
 
-// kFacts: all that a kubelet knows: what is really free, and the node facts
-// (docs/topology.md). kCounts: as resource-topology-exporter does from the kubelet's pod-resources
-// API: what plain init containers keep is shown as free, memory of more than one zone is charged in
-// full to each, and there are no facts.
+// kFacts: everything that a kubelet knows: what is really free, and the node facts
+// (docs/topology.md). kCounts: the report of resource-topology-exporter from the kubelet's
+// pod-resources API: resources kept by plain init containers appear free, memory of more than one
+// zone is charged in full to each, and there are no facts.
 enum class ReportKind { kFacts, kCounts };
 
 struct ZoneReport {
@@ -28,22 +28,22 @@ struct ZoneReport {
 
 struct NodeReport {
   std::vector<ZoneReport> zones;  // by id
-  // Zones and resources that are not listed are not there; else what the report is written into may
-  // have more of them.
+  // Zones and resources that are not listed do not exist; otherwise the object may have more of
+  // them.
   bool complete = false;
   // Top-level attributes by name: topologyManagerPolicy, ...
   std::vector<std::pair<std::string, std::string>> attributes;
-  std::vector<std::pair<std::string, std::string>> annotations;  // an empty one goes
+  std::vector<std::pair<std::string, std::string>> annotations;  // an empty one is removed
 };
 
 // The zones as a reader of the object will see them.
 [[nodiscard]] std::vector<topology::NrtZone> nrt_zones_of(const NodeReport& report);
 
-// Brings a NodeResourceTopology up to date with a report: zones and resources that it has not are
-// added, amounts that are the same keep their spelling ("64Gi"). What else stands in it stays,
-// except for what a reader would take for part of this report: settings of the kubelet
-// (docs/topology.md, "Node facts") that it does not give, and second entries of one name. A
-// complete report also takes other zones and resources and the legacy topologyPolicies away.
+// Updates a NodeResourceTopology with a report. Missing zones and resources are added; unchanged
+// amounts keep their spelling ("64Gi"). Other content stays, unless a reader would take it for part
+// of this report: kubelet settings (docs/topology.md, "Node facts") that the report does not
+// contain, and duplicate entries of one name. A complete report also removes other zones and
+// resources and the legacy topologyPolicies.
 void write_report(nlohmann::json& nrt, const NodeReport& report);
 
 }  // namespace plimsoll::sandbox

@@ -19,10 +19,10 @@ using topology::LedgerAccess;
 
 std::atomic<OracleScope*> world{nullptr};
 
-// What is known of pods of one shape.
+// Cached answers for pods of one shape.
 struct Shape {
   struct Answer {
-    std::uint64_t version = 0;  // of the node, when it was asked
+    std::uint64_t version = 0;  // of the node at the time of the answer
     bool takes = false;
   };
   std::shared_ptr<const PodQuestion> question;
@@ -118,7 +118,7 @@ class Oracle {
     return found->second;
   }
 
-  // The kubelet is asked again when something changed on its node.
+  // Asks the kubelet again if something changed on its node.
   static bool takes(Shape& shape, sdk::Node node) {
     OracleScope* const scope = world.load();
     if (scope == nullptr || shape.question == nullptr) return false;
@@ -137,7 +137,7 @@ class Oracle {
   uint32_t refusal_;
   std::vector<plimsoll_event_interest> interests_;
   mutable std::mutex mutex_;  // Filter may run on several threads
-  // By what is asked for.
+  // Keyed by the scheduling requests of the pods.
   mutable std::unordered_map<std::string, Shape> shapes_;
 };
 

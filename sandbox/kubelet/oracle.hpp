@@ -1,14 +1,15 @@
 #pragma once
-// Perfect knowledge: what a scheduler could do that always knew the state in which the kubelets
-// really are.
+// Perfect knowledge: shows what a scheduler could do that always knew the real state of the
+// kubelets.
 //
-// A plugin by the name of NodeResourceTopologyMatch that takes the place of the real one. Its
-// Filter asks the simulated kubelets themselves; its Reserve has the pod admitted on the spot,
-// before the Binding is written, so that a pod passes if and only if the kubelet takes it. Nothing
-// is late, nothing uncertain, nobody refused. Queue, scores and everything else are those of the
-// profile. What-ifs of preemption are not asked.
+// It is a plugin named NodeResourceTopologyMatch that replaces the real one. Its Filter asks the
+// simulated kubelets themselves. Its Reserve has the pod admitted at once, before the Binding is
+// written, so a pod passes if and only if the kubelet admits it. No information is late or
+// uncertain, and no pod is rejected. Queue, scores and everything else are those of the profile.
+// What-ifs of preemption do not ask the kubelets.
 //
-// Arguments are not read. The ledger of promises is kept as always, for those that score by it.
+// Arguments are not read. The ledger of promises is kept as usual, for the plugins that score by
+// it.
 
 #include <plimsoll/plugin_abi.h>
 
@@ -16,8 +17,8 @@
 
 namespace plimsoll::sandbox {
 
-// The kubelets that every oracle of this process asks while this object is there (an ABI's create
-// function has no place for it); at most one at a time. Plugins made without one take no pod.
+// Sets the kubelets for every oracle of this process while it exists (the ABI's create function
+// cannot pass them); at most one exists at a time. Plugins created without a scope accept no pod.
 class OracleScope {
  public:
   OracleScope(const ObjectStore& store, SimulatedKubelets& kubelets);

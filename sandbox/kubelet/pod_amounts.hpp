@@ -1,5 +1,5 @@
 #pragma once
-// What a pod asks for, as the kubelet adds it up.
+// A pod's requests and limits, added up like in the kubelet.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -10,7 +10,8 @@
 namespace plimsoll::sandbox {
 
 struct ContainerAmounts {
-  enum class Role { kInit, kSidecar, kApp };  // a sidecar is an init container that restarts always
+  // A sidecar is an init container with restartPolicy Always.
+  enum class Role { kInit, kSidecar, kApp };
   std::string name;
   Role role = Role::kApp;
   Amounts requests;
@@ -23,11 +24,11 @@ struct PodAmounts {
   bool guaranteed = false;
 };
 
-// Fails with kInvalid when a quantity is malformed.
+// Fails with kInvalid if a quantity is malformed.
 [[nodiscard]] Result<PodAmounts> pod_amounts(const nlohmann::json& pod);
 
-// max( max over init containers of (it + sidecars before it), apps + all sidecars ), of one amount
-// per container.
+// max( max over init containers of (it + sidecars before it), apps + all sidecars ), with one
+// amount per container.
 [[nodiscard]] Amounts peak_of(const std::vector<ContainerAmounts>& containers,
                               const std::vector<Amounts>& per_container);
 

@@ -1,5 +1,5 @@
 #pragma once
-// A pod's amounts as the kubelet library wants them.
+// Converts a pod's amounts for the kubelet library.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -9,7 +9,7 @@
 
 namespace plimsoll::sandbox {
 
-// `pod` is where `amounts` came from. Prepared.
+// `pod` is the source of `amounts`. The result is prepared.
 [[nodiscard]] topology::kubelet::PodDemand pod_demand_of(const nlohmann::json& pod,
                                                          const PodAmounts& amounts,
                                                          ResourceIndex& resources);

@@ -1,5 +1,5 @@
 #pragma once
-// The pod statuses that a kubelet writes, applied to a pod in place.
+// Applies the pod statuses that a kubelet writes to a pod in place.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -11,7 +11,7 @@ namespace plimsoll::sandbox {
 void set_running(nlohmann::json& pod);
 // Phase Succeeded, every container exited with 0.
 void set_succeeded(nlohmann::json& pod);
-// Phase Failed with the admission's reason, as rejectPod writes it.
+// Phase Failed with the admission's reason, like rejectPod.
 void set_rejected(nlohmann::json& pod, const AdmissionDecision& decision);
 
 }  // namespace plimsoll::sandbox

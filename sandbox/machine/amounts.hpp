@@ -30,7 +30,7 @@ inline constexpr std::int64_t kMilli = 1000;  // of a CPU
 void add_amounts(Amounts& into, const Amounts& amounts);
 void max_amounts(Amounts& into, const Amounts& amounts);
 
-// The amount of a resource, 0 when it is not listed.
+// The amount of a resource, 0 if it is not listed.
 [[nodiscard]] std::int64_t amount_of(const Amounts& amounts, std::string_view resource);
 
 }  // namespace plimsoll::sandbox

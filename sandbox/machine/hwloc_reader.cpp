@@ -16,7 +16,7 @@ using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, Destro
 
 constexpr std::int64_t kLocalDistance = 10;  // Linux: LOCAL_DISTANCE, REMOTE_DISTANCE
 constexpr std::int64_t kRemoteDistance = 20;
-constexpr int kMaxZones = 64;  // what a kubelet's bit mask of NUMA nodes holds
+constexpr int kMaxZones = 64;  // bits in a kubelet's mask of NUMA nodes
 constexpr int kMaxCpuId = 2047;
 
 // "hugepages-2Mi" of a page size in bytes.
@@ -45,7 +45,7 @@ MachineZone zone_of(hwloc_obj_t node) {
   zone.id = static_cast<int>(node->os_index);
   const auto& numa = node->attr->numanode;
   zone.memory = static_cast<std::int64_t>(numa.local_memory);
-  // The smallest page size is the ordinary one.
+  // The smallest page size is the normal one.
   std::uint64_t ordinary = 0;
   for (unsigned i = 0; i < numa.page_types_len; ++i) {
     const std::uint64_t size = numa.page_types[i].size;
@@ -60,7 +60,7 @@ MachineZone zone_of(hwloc_obj_t node) {
   return zone;
 }
 
-// The NUMA latencies that the firmware tells the operating system (SLIT), or Linux' defaults.
+// The NUMA latencies that the firmware reports to the operating system (SLIT), or Linux' defaults.
 void set_distances(hwloc_topology_t topology, std::vector<MachineZone>& zones) {
   for (std::size_t i = 0; i < zones.size(); ++i) {
     zones[i].distances.assign(zones.size(), kRemoteDistance);
@@ -97,9 +97,9 @@ int index_of(hwloc_obj_t object) {
                                                                   : object->os_index);
 }
 
-// The zone that the operating system counts a CPU to. hwloc shows memory without CPUs of its own
-// (HBM, CXL) as local to the CPUs near it; these belong to the closest ordinary memory, which is
-// the one with the fewest CPUs and then the lowest id.
+// The zone to which the operating system assigns a CPU. hwloc shows memory without CPUs of its own
+// (HBM, CXL) as local to nearby CPUs. A CPU belongs to the closest ordinary memory: the node with
+// the fewest CPUs, then the lowest id.
 std::size_t zone_of_cpu(const std::vector<hwloc_obj_t>& nodes, unsigned cpu) {
   std::size_t best = nodes.size();
   for (std::size_t i = 0; i < nodes.size(); ++i) {

@@ -1,8 +1,8 @@
 #pragma once
 // Reads a machine's hardware with hwloc.
 //
-// Any thread. Errors (kInvalid) say what is wrong with the description and what to do; `where` in
-// them is left to the caller.
+// Any thread. Errors (kInvalid) say what is wrong with the description and how to fix it; the
+// caller adds where it is.
 
 #include <string>
 
@@ -11,9 +11,9 @@
 
 namespace plimsoll::sandbox {
 
-// The text of an XML export: `lstopo --of xml` of hwloc 1.x or 2.x, with or without I/O devices.
-// Offline and disallowed CPUs: offline ones are left out, those that only the exporting process
-// might not use count, as for a kubelet.
+// Reads the text of an XML export: `lstopo --of xml` of hwloc 1.x or 2.x, with or without I/O
+// devices. Offline CPUs are left out. CPUs that only the exporting process was not allowed to use
+// are included, as in a kubelet.
 [[nodiscard]] Result<Hardware> hardware_from_xml(const std::string& xml);
 
 // hwloc's synthetic description: "pack:2 [numa(memory=64GiB)] l3:2 core:4 pu:2".

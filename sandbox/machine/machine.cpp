@@ -16,7 +16,7 @@ Amounts memory_of(const MachineZone& zone) {
 }  // namespace
 
 std::optional<std::uint16_t> KubeletSettings::max_numa_nodes() const {
-  constexpr int kDefault = 8;  // and the least that a kubelet takes
+  constexpr int kDefault = 8;  // also the minimum that a kubelet accepts
   constexpr auto kMost = std::numeric_limits<std::uint16_t>::max();
   const auto found = topology_manager_options.find("max-allowable-numa-nodes");
   if (found == topology_manager_options.end()) return kDefault;

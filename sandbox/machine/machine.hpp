@@ -1,9 +1,9 @@
 #pragma once
-// The machine behind a simulated node: its hardware, its devices, and how its kubelet is set up.
+// The machine of a simulated node: its hardware, its devices, and its kubelet's settings.
 //
-// Plain values, made by read_machine (sandbox/machine/machine_description.hpp) from what a Node
-// object says about itself, and shared by all nodes that say the same. Zones are NUMA nodes;
-// "column" is a zone's position in ascending order of ids, as everywhere in plugins/topology.
+// Plain values, made by read_machine (sandbox/machine/machine_description.hpp) from a Node object's
+// description and shared by all nodes with the same one. Zones are NUMA nodes; "column" is a zone's
+// position in ascending order of ids, as everywhere in plugins/topology.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,10 +28,10 @@ struct MachineCpu {
   std::size_t zone = 0;  // column
   int socket = 0;
   int core = 0;    // the lowest CPU id of the core, as the kubelet names cores
-  int uncore = 0;  // last-level cache; the socket where there is none (uncorecache)
+  int uncore = 0;  // id of the last-level cache; the socket's if there is none (uncorecache)
 };
 
-// What hwloc knows of a machine.
+// The part of a machine that hwloc describes.
 struct Hardware {
   std::vector<MachineZone> zones;  // by id, never empty
   std::vector<MachineCpu> cpus;    // by id, never empty
@@ -44,7 +44,7 @@ struct MachineDevice {
   bool healthy = true;
 };
 
-// The part of a KubeletConfiguration that admission and allocation read, in its own words.
+// The part of a KubeletConfiguration that admission and allocation read, with its field names.
 struct KubeletSettings {
   std::string topology_manager_policy = "none";
   std::string topology_manager_scope = "container";
@@ -57,8 +57,8 @@ struct KubeletSettings {
   bool pod_level_resource_managers = false;  // the feature gate PodLevelResourceManagers
   std::int64_t max_pods = 110;
 
-  // max-allowable-numa-nodes: 8 if it is not set; null if it is no such number. More than any
-  // machine has (65535) is as good as any more.
+  // max-allowable-numa-nodes: 8 if it is not set; null if the value is invalid. Values above 65535,
+  // more than any machine has, are cut to that.
   [[nodiscard]] std::optional<std::uint16_t> max_numa_nodes() const;
 };
 
@@ -67,10 +67,10 @@ struct Machine {
   KubeletSettings kubelet;
   std::vector<MachineDevice> devices;  // by resource, then as listed
 
-  // Node.status.capacity and .allocatable: what is there, and what is left of it for pods.
+  // Node.status.capacity and .allocatable: all resources, and those left for pods.
   [[nodiscard]] Amounts capacity() const;
   [[nodiscard]] Amounts allocatable() const;
-  // What of a zone pods may have: memory without huge pages and what is reserved, and huge pages.
+  // The memory of a zone for pods: memory without huge pages and reservations, and huge pages.
   [[nodiscard]] Amounts allocatable_memory(std::size_t column) const;
 };
 

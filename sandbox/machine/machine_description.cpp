@@ -18,7 +18,7 @@ bool is_memory_type(const std::string& name) {
   return name == "memory" || name.starts_with("hugepages-");
 }
 
-// Reads a description and notes every problem with its field.
+// Reads a description and records every problem with its field.
 class Reader {
  public:
   Reader(Machine& machine, std::vector<std::string>& problems)
@@ -61,7 +61,7 @@ class Reader {
     }
   }
 
-  // The column of a zone id; -1 and a problem if the machine has none.
+  // The column of a zone id; -1 and a problem if the machine has no such zone.
   int column_of(const json& id, const std::string& field) {
     if (id.is_number_integer()) {
       const auto& zones = machine_.hardware.zones;
@@ -194,7 +194,7 @@ class Reader {
         problem("kubelet.featureGates." + name, "must be true or false");
       else if (name == "PodLevelResourceManagers")
         to.pod_level_resource_managers = on.get<bool>();
-      // Other gates are a real kubelet's business and change nothing here.
+      // Other gates are ignored: they change nothing here.
     }
   }
 

@@ -30,22 +30,22 @@ namespace plimsoll::sandbox {
 
 inline constexpr const char* kMachineAnnotation = "sandbox.plimsoll.io/machine";
 
-// Reads one annotation's text. Blocks on the XML file. Fails with kInvalid or kNotFound: every
-// problem of the description, each with its field.
+// Parses one annotation's text. Blocks on the XML file. Fails with kInvalid or kNotFound and lists
+// every problem of the description with its field.
 [[nodiscard]] Result<Machine> read_machine(const std::string& text,
                                            const std::filesystem::path& folder);
 
-// What a kubelet would not start with; empty: nothing. Pure.
+// The settings with which a kubelet would not start; empty: none. Pure.
 [[nodiscard]] std::vector<std::string> problems_of(const Machine& machine);
 
-// The machines of a cluster: each text is read once, however many nodes have it. Owned by whoever
-// runs a simulation, used by one thread at a time.
+// The machines of a cluster. Each text is parsed once, however many nodes have it. Owned by a
+// simulation, used by one thread at a time.
 class MachineLibrary {
  public:
-  // XML files are looked for in `folder`.
+  // XML files are relative to `folder`.
   explicit MachineLibrary(std::filesystem::path folder = {}) : folder_(std::move(folder)) {}
 
-  // Null: the node's annotations name no machine. Fails as read_machine does, with the node's name.
+  // Null: the node's annotations name no machine. Fails like read_machine, with the node's name.
   [[nodiscard]] Result<std::shared_ptr<const Machine>> machine_of(const nlohmann::json& node);
 
  private:

@@ -1,4 +1,4 @@
-// What a kubelet checks of its configuration and its machine before it starts.
+// The checks of a kubelet on its configuration and its machine before it starts.
 
 #include <algorithm>
 #include <set>

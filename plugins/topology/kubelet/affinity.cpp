@@ -1,10 +1,10 @@
-// One affinity out of what all providers say.
+// Computes one affinity from the hints of all providers.
 //
-// The long way builds every provider's full list of hints and merges them. Mostly that is not
-// needed: an affinity that all providers prefer has as many zones as each of them needs at least,
-// so only sets of that one size are looked at. Only where the short way cannot say (a best-effort
-// node without a preferred affinity, devices that touch several zones, align-by-socket, several
-// types of memory that need different numbers of zones) are the lists built.
+// The full method builds every provider's list of hints and merges the lists. Usually a shortcut is
+// enough: an affinity that all providers prefer has as many zones as each of them needs at least,
+// so only sets of that one size are tried. The lists are built only if the shortcut gives no answer
+// (a best-effort node without a preferred affinity, devices that touch several zones,
+// align-by-socket, several types of memory that need different numbers of zones).
 
 #include <algorithm>
 #include <array>
@@ -90,7 +90,7 @@ class ShortWay {
                    facts.totals.fewest(need.amount, facts.totals.count));
   }
 
-  // What is reused ties the pod to its zones.
+  // Reused resources tie the pod to their zones.
   void hold(std::span<const int64_t> by_column) {
     for (uint32_t column = 0; column < by_column.size(); ++column) {
       if (by_column[column] > 0) must_ |= column_bit(column);
@@ -120,8 +120,8 @@ class ShortWay {
     return unless_memory_has_hints(best);
   }
 
-  // Memory prefers none of the sets that the others prefer. If it has hints at all, that is that;
-  // if it has none, it has no say.
+  // Memory prefers none of the sets that the others prefer. If it has hints at all, the result is
+  // final; without hints it does not matter.
   Found unless_memory_has_hints(ZoneMask& best) {
     ZoneMask mask = 0;
     if (search(mask, false) != Found::kMask || memory_has_hints()) return Found::kNone;
@@ -165,7 +165,7 @@ class ShortWay {
       const int64_t reused =
           reusable_.memory.empty() ? 0 : reusable_.memory_in(mask, need.resource);
       if (sum_over(state.memory(model_, need.row), mask) + reused < need.amount) return false;
-      // Mostly every zone has as much in total.
+      // Usually every zone has the same total.
       const Totals& totals = model_.memory_by_type[need.row];
       if (totals.least >= need.amount && (totals.zones & mask) != 0) continue;
       if (sum_over(model_.memory[need.row].allocatable, mask) < need.amount) return false;
@@ -175,7 +175,7 @@ class ShortWay {
     return is_single(state.group(model_, static_cast<uint32_t>(std::countr_zero(mask))));
   }
 
-  // The fittest set of size_ zones that fits everybody.
+  // The best set of size_ zones that all providers accept.
   Found search(ZoneMask& best, bool memory) {
     if (size_ == 0) {
       best = model_.all;
@@ -227,7 +227,7 @@ class ShortWay {
   uint32_t rows_ = 0;
   ZoneMask nodes_;
   ZoneMask must_ = 0;
-  uint32_t size_ = 0;  // 0: nobody has said
+  uint32_t size_ = 0;  // 0: no provider has set it
 };
 
 Affinity long_way(Run& run, const Request& request, bool reuse, uint32_t container) {

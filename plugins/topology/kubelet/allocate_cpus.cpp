@@ -21,7 +21,7 @@ ZoneMask aligned_zones(const NodeModel& model, ZoneMask mask) {
   return aligned;
 }
 
-// A zone may span sockets, so with align-by-socket the CPUs themselves are asked.
+// A zone may span sockets, so align-by-socket checks each CPU itself.
 CpuSet aligned_cpus(const NodeModel& model, const CpuSet& available, ZoneMask mask) {
   const CpuLayout& layout = *model.layout;
   const bool by_socket = model.managers.cpu_options.align_by_socket;

@@ -94,7 +94,7 @@ bool take_columns(Taking& taking, const Hint& hint) {
   return true;
 }
 
-// The state loses what was free; `fresh_ids` and `fresh_counts` become what that is.
+// Removes what was free from the state; sets `fresh_ids` and `fresh_counts` to it.
 void subtract(Taking& taking, std::vector<uint64_t>& fresh_ids, std::vector<int64_t>& fresh) {
   Run& run = taking.run;
   const NodeModel& model = run.model;
@@ -187,8 +187,8 @@ bool allocate_devices(Run& run, uint32_t container, const Request& request, cons
     }
     if (need.amount == 0) continue;
     if (run.only_checks(last)) {
-      // Counts cannot be too few: NodeResourcesFit saw to it that the node has enough, so what is
-      // missing in all zones together is in none of them.
+      // NodeResourcesFit checked that the node has enough devices, so those missing from all zones
+      // together have no zone.
       int64_t there = 0;
       for (uint64_t word : run.state->device_ids(model, need.row)) there += std::popcount(word);
       const Reusable& reusable = run.work.reusable;

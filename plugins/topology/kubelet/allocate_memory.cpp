@@ -34,7 +34,7 @@ bool has_own_hint(const Run& run, std::span<const RowNeed> needs, uint32_t colum
 // then the lowest. False: there is none.
 bool best_own_hint(Run& run, std::span<const RowNeed> needs, ZoneMask within, Hint& best) {
   if (!asks_for_memory(needs)) return false;
-  // Mostly it is the lowest zone that has enough.
+  // Usually it is the lowest zone that has enough.
   for (uint32_t column = 0; column < run.model.zones(); ++column) {
     if ((within & ~column_bit(column)) != 0 || !has_own_hint(run, needs, column)) continue;
     best = {column_bit(column), false, true};
@@ -64,8 +64,9 @@ bool satisfies(const Run& run, std::span<const RowNeed> needs, ZoneMask zones) {
   });
 }
 
-// All zones together seem to have too little. The node as a whole has enough, NodeResourcesFit saw
-// to that: so blocks over several zones are charged more than once, and what is free is not known.
+// All zones together seem to have too little, but NodeResourcesFit checked that the node as a whole
+// has enough. So blocks over several zones are charged more than once, and the free memory is
+// unknown.
 bool is_unknown(const Run& run, std::span<const RowNeed> needs) {
   if (run.state->memory_is_exact()) return false;
   return std::any_of(needs.begin(), needs.end(), [&](const RowNeed& need) {
@@ -80,7 +81,7 @@ bool is_unknown(const Run& run, std::span<const RowNeed> needs) {
   });
 }
 
-// Whether the node could have so much at all, as a hint of all its zones would need.
+// Whether the node's totals reach this amount, as a hint of all its zones requires.
 bool can_have(const Run& run, std::span<const RowNeed> needs) {
   return asks_for_memory(needs) &&
          std::all_of(needs.begin(), needs.end(), [&](const RowNeed& need) {
@@ -138,8 +139,8 @@ void keep_reusable(Reusable& reusable, ZoneMask zones, const RowNeed& need, bool
   if (init && need.amount > 0) reusable.memory.push_back({zones, need.resource, need.amount});
 }
 
-// updateInitContainersMemoryBlocks: what `need` reuses is taken off the blocks of plain init
-// containers before it.
+// updateInitContainersMemoryBlocks: subtracts what `need` reuses from the blocks of earlier plain
+// init containers.
 void shrink_init_blocks(Admission& out, uint32_t container, ZoneMask zones, const RowNeed& need) {
   int64_t left = need.amount;
   for (Allocation::Block& each : out.allocation.blocks) {
@@ -156,8 +157,8 @@ void shrink_init_blocks(Admission& out, uint32_t container, ZoneMask zones, cons
   }
 }
 
-// Pod-level resources: containers with requests of their own have those, plain init containers all
-// that sidecars before them leave, the others share the rest.
+// Pod-level resources: containers with requests of their own get those, plain init containers get
+// all that earlier sidecars leave, the others share the rest.
 void share_pod_memory(Run& run, std::span<const RowNeed> pod, ZoneMask zones) {
   std::vector<RowNeed> pool(pod.begin(), pod.end());
   Request& own = run.work.request;

@@ -1,4 +1,4 @@
-// A node as the counts per zone alone describe it.
+// Builds a node from the counts per zone alone.
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kCpu = "cpu";
 
-// Row by row; empty if no zone says anything.
+// Row by row; empty if no zone reports costs.
 std::vector<int32_t> distances_of(const Columns& columns) {
   if (std::all_of(columns.begin(), columns.end(),
                   [](const Column& zone) { return zone->costs.empty(); })) {
@@ -64,8 +64,9 @@ int64_t capacity(const ZoneResource& resource) {
   return std::max(resource.capacity, resource.allocatable);
 }
 
-// Takes devices for free in the order of the list, as long as each of their zones has some left;
-// those without a zone all. Only for when the list is known and what is free of it is not.
+// Treats devices as free in the order of the list while each of their zones has some left; devices
+// without a zone are all free. Only for the case that the list is known and the free devices are
+// not.
 std::vector<uint64_t> likely_free(const NodeModel& model, uint32_t row,
                                   std::vector<int64_t> available) {
   const auto& devices = model.devices[row].devices;
@@ -90,9 +91,9 @@ void put(std::span<const int64_t> amounts, std::span<const int64_t> totals, std:
   }
 }
 
-// The memory manager's groups. A zone with a block on it is in a group, be it of its own; which one
-// the counts do not say. Its own is by far the most likely: then no block over several zones may
-// use it.
+// The memory manager's groups. A zone with a block is in a group, possibly of its own; the counts
+// do not show which. A group of its own is by far the most likely: then no block over several zones
+// may use the zone.
 void guess_groups(const NodeModel& model, NodeState& state) {
   const auto used = [&](uint32_t row, uint32_t column) {
     return model.memory[row].allocatable[column] - state.memory(model, row)[column];
@@ -151,7 +152,7 @@ NodeModel model_of_counts(const Columns& columns, const NrtObject& nrt,
   model.managers.policy = nrt.manager.policy;
   model.managers.scope = nrt.manager.scope;
   model.managers.max_numa_nodes = nrt.manager.max_numa_nodes;
-  // An exporter leaves out, or lists as 0, what a manager that is off does not hand out.
+  // An exporter omits the resources of a manager that is off, or lists them as 0.
   model.managers.cpu = ManagerPolicy::kNone;
   model.managers.memory = ManagerPolicy::kNone;
   for (const std::string_view name : resources_of(columns)) {

@@ -1,5 +1,5 @@
 #pragma once
-// Which CPUs the static policy gives away (cpu_assignment.go): takeByTopologyNUMAPacked, and
+// The CPUs that the static policy allocates (cpu_assignment.go): takeByTopologyNUMAPacked, and
 // takeByTopologyNUMADistributed with distribute-cpus-across-numa. Pure; any thread.
 
 #include <cstdint>
@@ -25,9 +25,8 @@ namespace plimsoll::topology::kubelet {
 [[nodiscard]] bool take_distributed(const CpuLayout& layout, bool spread_over_cores, int64_t group,
                                     const CpuSet& available, int64_t count, CpuSet& taken);
 
-// The same question where only counts per column are known: whole zones first, then zones with the
-// least left, the lowest first. `taken` is added to; `available` is what may be taken, already
-// limited to the zones wanted.
+// The same if only counts per column are known: whole zones first, then zones with the least left,
+// the lowest first. Adds to `taken`; `available` is limited to the allowed zones already.
 [[nodiscard]] bool take_counts(const NodeModel& model, std::span<const int64_t> available,
                                int64_t count, std::span<int64_t> taken);
 

@@ -1,13 +1,13 @@
 #pragma once
-// Node facts: what a kubelet's managers know and the counts per zone do not say, as it travels in
-// the NodeResourceTopology object. docs/topology.md, "Node facts", has the form.
+// Node facts: what a kubelet's managers know beyond the counts per zone, as the
+// NodeResourceTopology object carries it. docs/topology.md, "Node facts", describes the format.
 //
-//   settings  attributes, one per setting: cpuManagerPolicy, reservedCPUs, ...
-//   machine   annotation topology.plimsoll.io/machine: CPU layout and devices; fixed
-//   free      annotation topology.plimsoll.io/free: what is free; changes with every report
+//  - settings: attributes, one per setting: cpuManagerPolicy, reservedCPUs, ...
+//  - machine: annotation topology.plimsoll.io/machine: CPU layout and devices; fixed
+//  - free: annotation topology.plimsoll.io/free: what is free; changes with every report
 //
-// Every fact is optional; where one is absent or cannot be believed, the counts decide. Pure
-// functions, nothing blocks; any thread, but a FactsReader belongs to one.
+// Every fact is optional. If one is missing or not credible, the counts decide. Pure functions,
+// nothing blocks; any thread, but a FactsReader belongs to one thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,7 @@ using ResourceName = std::function<std::string_view(uint32_t index)>;
 // topologyManager*, cpuManager*, memoryManagerPolicy, kubeletFeatureGates and reservedCPUs, for
 // the object's `attributes`. What is unknown is left out.
 [[nodiscard]] std::vector<NrtAttribute> encode_settings(const NodeModel& model);
-// Whether an attribute of this name is one of those: an exporter removes those that it does not
+// Whether an attribute of this name is one of those; an exporter removes those that it does not
 // write.
 [[nodiscard]] bool is_setting(std::string_view attribute);
 
@@ -42,8 +42,8 @@ using ResourceName = std::function<std::string_view(uint32_t index)>;
 [[nodiscard]] std::string encode_machine(const NodeModel& model, const ResourceName& name_of);
 
 // The text of kFreeAnnotation; empty if nothing beyond the counts is known. It names the machine
-// text and the zones that it belongs to: `machine` is what encode_machine gave, `zones` what the
-// object will say (`available` counts), so that a reader notices when somebody else rewrote them.
+// text and the zones that it belongs to, so that a reader notices if another writer changed them:
+// `machine` is the result of encode_machine, `zones` are the object's zones (`available` counts).
 [[nodiscard]] std::string encode_free(const NodeModel& model, const NodeState& state,
                                       const ResourceName& name_of, std::string_view machine,
                                       std::span<const NrtZone> zones);
@@ -53,23 +53,23 @@ using ResourceName = std::function<std::string_view(uint32_t index)>;
 struct NodeFacts {
   std::shared_ptr<const NodeModel> model;  // prepared; never null
   NodeState state;
-  // What was ignored, each a sentence: where, what, and what decides instead. The same object gives
-  // the same texts, so a caller that reports per report should drop repetitions.
+  // What was ignored, one sentence each: where, what, and what decides instead. The same object
+  // gives the same texts, so a caller that logs every report should drop repetitions.
   std::vector<std::string> problems;
 };
 
-// From the counts alone: policy, scope, and the zones' capacity, allocatable and available.
-//  - cpu: capacity says how many zones a request needs at least, available what fits. The CPU
+// Builds the node from the counts alone: policy, scope, and the zones' capacity, allocatable and
+// available.
+//  - cpu: capacity decides how many zones a request needs at least, available what fits. The CPU
 //    manager pins if some zone has allocatable CPUs.
 //  - memory and hugepages: allocatable and available. The memory manager pins if some zone has
-//    allocatable memory. A zone with less available than allocatable is taken to be a group of its
+//    allocatable memory. A zone with less available than allocatable is treated as a group of its
 //    own, so no block over several zones may use it.
 //  - other extended resources: devices, counted per zone.
-// Whether the node as a whole has enough is NodeResourcesFit's business. Where all zones together
-// have less than a pod needs, the counts lack something: memory is charged more than once, or
-// devices are in no zone. That alone refuses nothing; a policy that demands alignment still refuses
-// devices that no zone has.
-// A resource that no zone lists has no say.
+// NodeResourcesFit checks whether the node as a whole has enough. If all zones together have less
+// than a pod needs, the counts are incomplete: memory is charged more than once, or devices have no
+// zone. That alone refuses nothing; a policy that enforces alignment still refuses devices that no
+// zone has. A resource that no zone lists is not aligned.
 [[nodiscard]] NodeFacts from_counts(const NrtObject& nrt, const InternResource& index);
 
 // From the counts and the facts. Nodes with the same settings, machine text and totals share one

@@ -98,7 +98,7 @@ class FreeReading {
   }
 
  private:
-  // Facts that belong to another machine text or to other counts are of another moment.
+  // Facts for another machine text or for other counts are from another moment.
   std::string head_problem(std::string_view line) const {
     if (std::string problem = version_problem(next_word(line)); !problem.empty()) return problem;
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
@@ -212,7 +212,7 @@ class FreeReading {
     exact_.insert({row, column});
   }
 
-  // Everything that the zones can give was said.
+  // Whether the text gave what is free of all memory that zones have allocatable.
   bool memory_is_exact() const {
     for (uint32_t row = 0; row < model_.memory.size(); ++row) {
       for (uint32_t column = 0; column < model_.zones(); ++column) {
@@ -263,8 +263,7 @@ class FreeReading {
       problems_.add(line_, what,
                     "which devices of " + quoted(name) + " are free is guessed from the counts");
     };
-    // Names that are not known are not to be remembered for it: no more are looked up than there
-    // are.
+    // Unknown names must not be interned: at most as many names as exist are looked up.
     const bool may_be_known = is_device(name) && ++device_lines_ <= kMaxResources;
     const uint32_t row = may_be_known ? model_.device_row(index_(name)) : kNoResourceRow;
     if (row == kNoResourceRow || !model_.devices[row].listed()) {

@@ -121,7 +121,7 @@ class MachineReading {
   }
 
  private:
-  // A layout is right as a whole or of no use.
+  // A layout is used only if all of it is valid.
   void spoil_layout(std::string_view what) {
     if (!layout_spoilt_) problems_.add(line_, what, "the CPU layout is ignored");
     layout_spoilt_ = true;
@@ -226,8 +226,8 @@ class MachineReading {
     }
   }
 
-  // Exporters count the healthy devices near a zone as allocatable. What the list has too few or
-  // too many is of another moment, or of another writer. Empty if they agree.
+  // Exporters count the healthy devices near a zone as allocatable. If the list differs, it is from
+  // another moment or another writer. Empty if they agree.
   std::string miscount(std::string_view name, const std::vector<Device>& devices) const {
     for (uint32_t column = 0; column < columns_.size(); ++column) {
       const auto healthy = std::count_if(devices.begin(), devices.end(), [&](const Device& device) {

@@ -38,7 +38,7 @@ constexpr std::array kOptions{
     Option{"strict-cpu-reservation", &CpuOptions::strict_cpu_reservation},
 };
 
-// As the kubelet's flags take them.
+// In the form of the kubelet's flags.
 bool read_flag(std::string_view text, bool& value) {
   if (text != "true" && text != "false") return false;
   value = text == "true";
@@ -92,8 +92,8 @@ class Reading {
 
   static bool is_some(int64_t amount) { return amount > 0; }
 
-  // `there`: some zone lists what the manager hands out. If none does, nobody can say what is free,
-  // and a manager that had its say would refuse everything.
+  // `there`: some zone lists the manager's resources. If none does, the free amounts are unknown,
+  // and an active manager would refuse every pod.
   void read_policy(const NrtAttribute& attribute, std::string_view pins, std::string_view off,
                    bool there, std::string_view what, ManagerPolicy& policy) {
     if (attribute.value == pins && !there) {

@@ -1,7 +1,7 @@
-// What each provider says about sets of zones, in full.
+// The full list of hints of each provider.
 //
-// A hint exists for a set of zones that has enough free; it is preferred if no smaller set has
-// enough in total, used or not: so "preferred" may be out of reach, and restricted then refuses
+// A hint exists for each set of zones that has enough free. It is preferred if no smaller set has
+// enough in total, used or not. So a preferred hint may be impossible, and restricted then refuses
 // although a wider set is free.
 
 #include <algorithm>
@@ -73,7 +73,7 @@ bool memory_hints(const Run& run, std::span<const RowNeed> needs, HintList& list
   uint32_t size = model.zones();
   bool sized = false;  // small sets come first
   const bool groups = state.knows_groups();
-  ZoneMask lone = 0;  // zones whose blocks lie on nothing else: no set of several has one
+  ZoneMask lone = 0;  // zones whose blocks lie on that zone only: no set of several zones has one
   for (uint32_t column = 0; groups && column < model.zones(); ++column) {
     const bool used = state.assignments(model, column) > 0;
     if (used && is_single(state.group(model, column))) lone |= column_bit(column);

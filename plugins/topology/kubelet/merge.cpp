@@ -9,7 +9,7 @@
 namespace plimsoll::topology::kubelet {
 namespace {
 
-// Beyond, intersections of lists over many zones are not followed up.
+// Above this limit, intersections of lists over many zones are not computed.
 constexpr size_t kMaxPairs = size_t{1} << 18;
 
 int64_t total_distance(const NodeModel& model, ZoneMask mask) {
@@ -62,9 +62,10 @@ class Merger {
     }
   }
 
-  // The fittest mask that every list prefers; a preferred hint without affinity goes with any.
+  // The best mask that every list prefers; a preferred hint without affinity is compatible with any
+  // mask.
   bool preferred(ZoneMask& best) {
-    uint32_t choosy = 0;  // lists that do not go with any mask
+    uint32_t choosy = 0;  // lists that are not compatible with every mask
     bool found = false;
     auto& masks = scratch_.masks;
     masks.clear();
@@ -211,7 +212,7 @@ class Merger {
     }
   }
 
-  // The same for too many zones; false if there are too many masks.
+  // For too many zones; returns false if there are too many masks.
   bool fold_sparse() {
     auto& reached = scratch_.masks;
     auto& next = scratch_.next;

@@ -27,10 +27,10 @@ struct Hint {
   }
 };
 
-// What a provider says about one resource.
+// A provider's hints for one resource.
 struct HintList {
   bool no_preference = false;  // nil: any zone is as good
-  std::vector<Hint> hints;     // empty and not no_preference: it cannot be had
+  std::vector<Hint> hints;     // empty and not no_preference: not available
 };
 
 struct Affinity {
@@ -38,10 +38,10 @@ struct Affinity {
   bool admit = false;
 };
 
-// Zones (of those that any hint names) up to which the outcome is exact whatever the lists. Beyond,
-// a mask that all lists prefer is still found; without one, all zones are the affinity once the
-// reachable masks become too many. Kubelets themselves refuse to start with more than 8 zones
-// unless max-allowable-numa-nodes says otherwise.
+// Up to this number of zones (named in any hint) the result is exact for all lists. Above it, a
+// mask that all lists prefer is still found; without one, the affinity is all zones once there are
+// too many reachable masks. Kubelets refuse to start with more than 8 zones unless
+// max-allowable-numa-nodes allows it.
 inline constexpr uint32_t kExactZones = 12;
 
 // Memory that calls reuse. One per thread.
@@ -54,13 +54,13 @@ struct MergeScratch {
   std::vector<ZoneMask> next;
 };
 
-// Policy, prefer-closest-numa-nodes, zones and distances are the model's. Hints name zones of the
-// model only; masks of 0 count as none.
+// The model provides policy, prefer-closest-numa-nodes, zones and distances. Hints name only zones
+// of the model; masks of 0 count as none.
 [[nodiscard]] Affinity merge(const NodeModel& model, std::span<const HintList> lists,
                              MergeScratch& scratch);
 
-// bitmask.IsNarrowerThan and its refinements: whether `a` is to be preferred to `b` of the same
-// kind: fewer zones, then (by_distance) the smaller average distance, then the lower mask.
+// bitmask.IsNarrowerThan and its refinements: whether `a` is preferred to `b` of the same kind.
+// Fewer zones win, then (by_distance) the smaller average distance, then the lower mask.
 [[nodiscard]] bool is_fitter(const NodeModel& model, ZoneMask a, ZoneMask b, bool by_distance);
 
 }  // namespace plimsoll::topology::kubelet

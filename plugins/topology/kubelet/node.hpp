@@ -41,8 +41,8 @@ struct CpuOptions {
   bool operator==(const CpuOptions&) const = default;
 };
 
-// A manager that is not off acts if some zone has totals for it: exporters leave out what a manager
-// that is off does not hand out, and what no zone lists has no say.
+// A manager that is not off acts if some zone has totals for it. Exporters leave out the resources
+// of a manager that is off, and a resource that no zone lists is not aligned.
 enum class ManagerPolicy : uint8_t { kUnknown, kNone, kStatic };
 
 // The kubelet's configuration.
@@ -60,7 +60,7 @@ struct Managers {
 
 struct MemoryType {                  // memory or a hugepages size
   uint32_t resource = 0;             // kMemoryResource or the index of hugepages-*
-  std::vector<int64_t> allocatable;  // by column, what the memory manager may give away; 0: none
+  std::vector<int64_t> allocatable;  // by column, what the memory manager may allocate; 0: none
 };
 
 struct Device {
@@ -70,7 +70,7 @@ struct Device {
 };
 
 // A resource of the device manager. Either every device is listed, or only totals per zone are
-// known; there may then be devices without a zone besides.
+// known; then there may also be devices without a zone.
 struct DeviceType {
   uint32_t resource = 0;
   std::vector<Device> devices;  // the kubelet hands out lower positions first (really: at random)
@@ -79,12 +79,12 @@ struct DeviceType {
   [[nodiscard]] bool listed() const { return !devices.empty(); }
 };
 
-// Totals sorted for the question how many zones are needed at least.
+// Totals, sorted to find the fewest zones that a request needs.
 struct Totals {
-  uint32_t resource = 0;         // whose they are
+  uint32_t resource = 0;         // the resource
   uint32_t count = 0;            // zones with a total above 0
   ZoneMask zones = 0;            // those
-  int64_t most = 0;              // in one zone: mostly that is all that is asked
+  int64_t most = 0;              // in one zone: usually the only value needed
   int64_t least = 0;             // in one of `zones`
   std::vector<int64_t> largest;  // [k]: the sum of the k+1 largest zones
   // The fewest zones whose totals reach `need`; `otherwise` if all together do not.
@@ -98,7 +98,7 @@ struct Totals {
 };
 
 struct NodeModel {
-  // ---- given; `reserved`, too, at the end
+  // ---- input; `reserved` at the end is input, too
   std::vector<int32_t> distances;   // zones x zones, row by row; or empty: all the same
   std::vector<int64_t> cpu_totals;  // whole CPUs by column, reserved and used ones included
   std::vector<MemoryType> memory;
@@ -107,16 +107,17 @@ struct NodeModel {
   std::shared_ptr<const CpuLayout> layout;  // or null
   Managers managers;
 
-  // Computes what follows, and brings what was given into shape: vectors are cut or filled with 0
-  // to the number of zones, negative totals become 0, masks lose zones that do not exist, zones
-  // from the 65th on are dropped. With a layout, its counts replace cpu_totals. Call once.
+  // Computes the members that follow and normalizes the input: vectors are cut or filled with 0 to
+  // the number of zones, negative totals become 0, masks lose zones that do not exist, zones from
+  // the 65th on are dropped. With a layout, its counts replace cpu_totals. Call it once.
   void prepare();
 
-  // ---- computed; what a verdict reads lies close together, since it reads thousands of nodes
+  // ---- computed; the members that a verdict reads lie close together, since it reads thousands of
+  // nodes
   [[nodiscard]] uint32_t zones() const { return static_cast<uint32_t>(zone_ids.size()); }
   bool cpu_static = false;     // the CPU manager pins
   bool memory_static = false;  // the memory manager pins
-  // Where things are in NodeState's block.
+  // Offsets in NodeState's block.
   uint32_t memory_at = 0;
   uint32_t devices_at = 0;
   uint32_t groups_at = 0;
@@ -124,10 +125,10 @@ struct NodeModel {
   uint32_t cpu_ids_at = 0;
   uint32_t cells = 0;
   ZoneMask all = 0;
-  uint64_t number = 0;  // no two models of a process have the same, even if one is gone
+  uint64_t number = 0;  // unique in the process, never reused
   struct DeviceFacts {  // as `devices`
     Totals totals;
-    bool single_zone = true;    // no device touches two zones: counts per zone say all
+    bool single_zone = true;    // no device touches two zones: counts per zone are enough
     bool any_topology = false;  // some device has a zone
     bool any_healthy = false;
     uint32_t words = 0;             // of a set of its devices
@@ -138,7 +139,7 @@ struct NodeModel {
   std::vector<Totals> memory_by_type;  // as `memory`
   Totals cpu;
 
-  // Rows, known from the start; kNoResourceRow if the node does not have the resource.
+  // Rows; valid before `prepare` too. kNoResourceRow if the node does not have the resource.
   [[nodiscard]] uint32_t memory_row(uint32_t resource) const {
     for (uint32_t row = 0; row < memory.size(); ++row) {
       if (memory[row].resource == resource) return row;
@@ -166,7 +167,7 @@ class NodeState {
   // Nothing free; CPU ids and memory groups unknown. `model` is prepared.
   explicit NodeState(const NodeModel& model) : cells_(model.cells) {}
 
-  // ---- counts, by column; may be written, except where ids are known (they keep them in step)
+  // ---- counts, by column; writable, except where ids are known (the ids' setters update them)
   [[nodiscard]] std::span<int64_t> cpu(const NodeModel& m) { return at(0, m.zones()); }
   [[nodiscard]] std::span<const int64_t> cpu(const NodeModel& m) const { return at(0, m.zones()); }
   [[nodiscard]] std::span<int64_t> memory(const NodeModel& m, uint32_t row) {
@@ -183,20 +184,22 @@ class NodeState {
     return at(m.devices_at + row * m.zones(), m.zones());
   }
 
-  // All of these, one after the other: model.groups_at of them.
+  // All counts, one after the other: model.groups_at of them.
   [[nodiscard]] const int64_t* counts() const { return cells_.data(); }
 
   // ---- ids of CPUs that are free for exclusive use (default set without the reserved ones)
   [[nodiscard]] bool knows_cpus() const { return knows_cpus_; }
   [[nodiscard]] CpuSet cpu_ids(const NodeModel& m) const;
-  // Counts them per zone too. Needs a layout (else nothing happens); ids that it lacks are dropped.
+  // Also updates the counts per zone. Without a layout nothing happens; ids that the layout lacks
+  // are dropped.
   void set_cpu_ids(const NodeModel& m, const CpuSet& free);
-  // From here on only the counts decide.
+  // Afterwards only the counts decide.
   void forget_cpu_ids(const NodeModel& m);
 
   // ---- ids of free healthy devices, for the types that are listed
   [[nodiscard]] std::span<const uint64_t> device_ids(const NodeModel& m, uint32_t row) const;
-  // Positions in the model's list. Unhealthy ones are dropped. Counts them per zone too.
+  // `free` has positions in the model's list; unhealthy devices are dropped. Also updates the
+  // counts per zone.
   void set_device_ids(const NodeModel& m, uint32_t row, std::span<const uint64_t> free);
 
   // ---- the memory manager's NumberOfAssignments and cells (the zone's group; at least itself)
@@ -209,8 +212,9 @@ class NodeState {
     return static_cast<ZoneMask>(cells_[m.groups_at + m.zones() + column]);
   }
 
-  // Whether `memory` is what the memory manager has, or what an exporter makes of it, which may be
-  // too little: it charges a block over several zones in full to each. By default it is exact.
+  // Whether `memory` equals the memory manager's own counts. If not, it is an exporter's estimate
+  // and may be too low, because an exporter charges a block over several zones in full to each
+  // zone. Exact by default.
   [[nodiscard]] bool memory_is_exact() const { return memory_is_exact_; }
   void set_memory_exact(bool exact) { memory_is_exact_ = exact; }
 

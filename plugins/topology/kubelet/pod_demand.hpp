@@ -1,5 +1,5 @@
 #pragma once
-// What of a pod the kubelet's managers look at, computed once and then read for every node.
+// The parts of a pod that the kubelet's managers read, computed once and then used for every node.
 
 #include <plimsoll/objects.h>
 
@@ -35,7 +35,7 @@ struct ContainerDemand {
   Needs devices;  // limits of everything that may be a device: not cpu, memory, hugepages-*,
                   // ephemeral-storage. Nodes ignore what their device manager does not know.
 
-  // Whole CPUs that the container asks for; 0 if it asks for a fraction or nothing.
+  // Whole CPUs that the container requests; 0 if it requests a fraction or nothing.
   [[nodiscard]] int64_t whole_cpus() const {
     return cpu_milli > 0 && cpu_milli % 1000 == 0 ? cpu_milli / 1000 : 0;
   }
@@ -60,14 +60,14 @@ struct PodDemand {
   int64_t pod_cpu_milli = 0;
   Needs pod_memory;  // memory and hugepages-*
 
-  // Computes what follows. Call after filling in what is above, and again after changing it.
+  // Computes the members that follow. Call it after setting or changing the members before it.
   void prepare();
   // Over the containers. With pod-level resources only those with equal requests and limits count.
   PodTotals totals;
   // With pod_level: of spec.resources (whole CPUs only, memory above 0); devices as in totals.
   PodTotals pod_totals;
-  // False: no manager of any node looks at the pod (it is not Guaranteed and has no limit of what
-  // could be a device). Every kubelet admits it then.
+  // False: no manager of any node aligns the pod (it is not Guaranteed and has no limit for a
+  // possible device). Then every kubelet admits it.
   bool asks = false;
 
   PodDemand() = default;

@@ -1,6 +1,6 @@
-// Pod-level resources with the feature gate PodLevelResourceManagers, scope pod: the pod gets one
-// set of CPUs and one set of zones for memory; containers whose requests equal their limits get
-// CPUs of their own out of it, the others share the rest. The device manager hands out nothing
+// Pod-level resources with the feature gate PodLevelResourceManagers, scope pod. The pod gets one
+// set of CPUs and one set of zones for memory. Containers whose requests equal their limits get
+// their own CPUs from that set, the others share the rest. The device manager allocates nothing
 // until containers start.
 
 #include <algorithm>

@@ -44,7 +44,7 @@ struct QuickPlan::Walk {
   int64_t cpu_total = 0;        // policy none: it does not matter where
   ZoneMask taken = 0;           // zones that got a block of memory just now
 
-  QuickPlace* place;  // where it lands, if that is asked
+  QuickPlace* place;  // where the pod lands; null if not needed
 
   Walk(const QuickPlan& of, const Brief& about, const int64_t* counts, QuickPlace* found = nullptr)
       : plan(of), brief(about), cells(counts), place(found) {
@@ -86,13 +86,13 @@ struct QuickPlan::Walk {
     }
     return mask;
   }
-  // Zones of which any may be together in a block.
+  // Zones that may be combined in any way in one block.
   [[nodiscard]] ZoneMask open_zones() const {
     return brief.groups ? plan.all_ & ~brief.used & ~taken : plan.all_;
   }
-  // Whether a block may lie on several zones: those without assignments, and what is there
-  // together only grows with their number. Nothing of several zones is ever left to reuse here, and
-  // no zone has more free than it may give away.
+  // Whether a block may lie on several zones. These are zones without assignments; more of them
+  // only have more memory together. Nothing of several zones is ever left to reuse here, and no
+  // zone has more free than allocatable.
   [[nodiscard]] bool several_zones_do(const Item& item) const {
     const ZoneMask open = open_zones();
     if ((open & (open - 1)) == 0) return false;
@@ -185,7 +185,7 @@ struct QuickPlan::Walk {
     return mask;
   }
 
-  // The affinity of a container, or of the pod; true: it is one zone.
+  // The affinity of a container or of the pod; true if it is one zone.
   bool find_zone(const Item& item, bool tied, bool last, uint32_t& column) {
     if (item.large_block) return unsure();
     if (item.never) return refuse(Reason::kTopologyAffinityError, Stage::kMerge);
@@ -214,8 +214,8 @@ struct QuickPlan::Walk {
     return no_memory_anywhere(item, others, last);
   }
 
-  // No zones have enough memory, which to the topology manager means that any would do; then the
-  // memory manager itself refuses.
+  // No zones have enough memory. The topology manager treats this as no preference; then the memory
+  // manager itself refuses.
   bool no_memory_anywhere(const Item& item, ZoneMask others, bool last) {
     if (plan.whole_ || !last) return unsure();
     if (!cores_do(item)) return false;
@@ -297,8 +297,8 @@ struct QuickPlan::Walk {
     return true;
   }
 
-  // Policy none: devices and CPUs come from anywhere, blocks of memory lie on the lowest zone that
-  // has room, or else on several.
+  // Policy none: devices and CPUs come from any zone; memory blocks lie on the lowest zone that has
+  // room, or else on several zones.
   bool devices_from_anywhere(const Item& item, bool last) {
     for (uint32_t i = 0; i < item.device_rows; ++i) {
       const Row& row = item.devices[i];
@@ -361,7 +361,7 @@ QuickVerdict QuickPlan::verdict(const int64_t* cells, const Brief& brief) const 
 }
 
 QuickVerdict QuickPlan::place(const int64_t* cells, const Brief& brief, QuickPlace& place) const {
-  // Under policy none everything comes from anywhere.
+  // Under policy none everything comes from any zone.
   if (none_ || says_nothing(brief)) return {};
   place.zones = place.first = 0;
   Walk walk(*this, brief, cells, &place);

@@ -1,14 +1,14 @@
 #pragma once
-// The verdict on a pod, by looking at zones one by one.
+// A fast verdict on a pod that looks at zones one by one.
 //
-// Mostly a container finds all it asks for in one zone, or it is plain that no zone will do. Then a
-// verdict needs no more than the counts of a node, which lie close together, and what a pod asks
-// for in the terms of a machine type (QuickPlan), which is worked out once for all nodes of that
-// type. Where it is not so plain (blocks and devices over several zones, options of the CPU
-// manager that look at ids, a best-effort node without a zone for the container) nothing is said:
-// kUnsure, and `verdict` decides (admit.hpp). What is said is always what `verdict` would say.
+// Usually a container finds everything it requests in one zone, or clearly no zone has room. Then a
+// verdict needs only the node's counts, which lie close together, and the pod's requests in terms
+// of a machine type (QuickPlan), which are computed once for all nodes of that type. In other cases
+// (blocks and devices over several zones, CPU manager options that depend on ids, a best-effort
+// node without a zone for the container) the answer is kUnsure, and `verdict` decides (admit.hpp).
+// Any other answer equals that of `verdict`.
 //
-// Pure; nothing blocks, throws or allocates, but for memory of a plan; any thread.
+// Pure; nothing blocks, throws or allocates, except memory for a plan; any thread.
 
 #include <array>
 #include <bit>
@@ -19,13 +19,13 @@
 
 namespace plimsoll::topology::kubelet {
 
-// What of a state its counts do not say, worked out when it changes.
+// The parts of a state that its counts do not show, computed when it changes.
 struct Brief {
   ZoneMask used = 0;       // zones with memory assignments
-  int64_t whole_cpus = 0;  // free CPUs whose core has no reserved CPU, if full-pcpus-only asks
+  int64_t whole_cpus = 0;  // free CPUs on cores without a reserved CPU, for full-pcpus-only
   bool groups = false;     // memory groups are known
-  bool plain = false;      // no count is below 0 or above what there is: else nothing is said
-  bool alone = false;      // nor if a zone is in a group of several
+  bool plain = false;      // all counts are from 0 to the total; otherwise kUnsure
+  bool alone = false;      // no zone is in a group of several
   bool exact_memory = true;
   bool cpu_ids = false;
 
@@ -42,12 +42,12 @@ struct QuickVerdict {
   uint32_t resource = 0;
 };
 
-// Where a pod lands that has all of each container in one zone.
+// Where a pod lands if each of its containers gets everything from one zone.
 struct QuickPlace {
   static constexpr uint32_t kMaxCells = 40 * 8;
   ZoneMask zones = 0;         // of all containers
-  ZoneMask first = 0;         // of the first that is given something
-  int64_t counts[kMaxCells];  // of the node, once the pod is there
+  ZoneMask first = 0;         // of the first container that gets something
+  int64_t counts[kMaxCells];  // of the node, after the pod has landed
 };
 
 // One pod on nodes of one model. Keeps no pointer to either.
@@ -59,16 +59,16 @@ class QuickPlan {
   // `cells`: NodeState::counts() of a state of the model that the plan was made for.
   [[nodiscard]] QuickVerdict verdict(const int64_t* cells, const Brief& brief) const;
 
-  // The same, and where the pod lands: kAdmitted only if that is one zone for each container.
+  // Also sets where the pod lands: kAdmitted only if each container is in one zone.
   [[nodiscard]] QuickVerdict place(const int64_t* cells, const Brief& brief,
                                    QuickPlace& place) const;
 
-  // The pod is one container that asks for something, under rules that make no difference to it
-  // once it has all in one zone.
+  // The pod has one container that requests something, and the rules make no difference to it if it
+  // gets everything from one zone.
   [[nodiscard]] bool is_plain() const { return plain_; }
-  // Of a plain pod on a node of which `says_nothing` is false: the zone that it gets all from, for
-  // sure; or kNoZone, of which nothing follows. So it is admitted, under policy none too, where it
-  // need not be given that zone.
+  // For a plain pod on a node for which `says_nothing` is false: the zone from which it surely gets
+  // everything, so it is admitted; or kNoZone, which implies nothing. Under policy none the pod is
+  // admitted too, but may get another zone.
   static constexpr uint32_t kNoZone = UINT32_MAX;
   [[nodiscard]] uint32_t zone_of(const int64_t* cells) const {
     ZoneMask mask = plain_zones_;
@@ -88,7 +88,7 @@ class QuickPlan {
            (cpu_acts_ && brief.cpu_ids && !even_);
   }
   [[nodiscard]] bool has_affinity() const { return !none_; }
-  // Takes from the counts what a plain pod gets from this zone.
+  // Subtracts from the counts what a plain pod gets from this zone.
   void take(int64_t* cells, uint32_t zone) const {
     for (uint32_t i = 0; i < plain_rows_; ++i) cells[plain_at_[i] + zone] -= plain_need_[i];
   }
@@ -100,10 +100,10 @@ class QuickPlan {
   };
   [[nodiscard]] Taking taking() const;
 
-  // The first resource of which no zones that would do have enough left, however the others stand:
-  // under single-numa-node no single zone, else no set of as many zones as the resource needs at
-  // least. In scope container what comes first may have taken what is short: the largest container
-  // is looked at. kNoResourceRow: each alone can be had.
+  // The first resource that is short in every eligible set of zones, whatever the other resources
+  // have left. Under single-numa-node a set is one zone; otherwise it has as many zones as the
+  // resource needs at least. In scope container earlier containers may have taken the resource, so
+  // the largest container is checked. kNoResourceRow if each resource alone is sufficient.
   [[nodiscard]] uint32_t short_resource(const int64_t* cells) const;
 
  private:
@@ -122,15 +122,15 @@ class QuickPlan {
   struct Item {
     ContainerKind kind = ContainerKind::kApp;
     bool wide = false;         // no zone is large enough
-    bool never = false;        // and the policy is single-numa-node
-    bool large_block = false;  // no zone may give away so much memory
+    bool never = false;        // no zone is large enough, and the policy is single-numa-node
+    bool large_block = false;  // no zone has so much allocatable memory
     int64_t cpus = 0;
     uint32_t device_rows = 0;
     uint32_t memory_rows = 0;
     std::array<Row, kMaxRows> devices;
     std::array<Row, kMaxRows> memory;
-    ZoneMask zones = 0;   // that have all of it in total, but for memory
-    ZoneMask enough = 0;  // that may give away so much memory
+    ZoneMask zones = 0;   // whose totals cover everything except memory
+    ZoneMask enough = 0;  // that have so much allocatable memory
     [[nodiscard]] bool asks() const { return cpus > 0 || device_rows > 0 || memory_rows > 0; }
     [[nodiscard]] bool alone() const { return cpus == 0 && device_rows == 0; }
     bool operator==(const Item&) const = default;
@@ -159,11 +159,11 @@ class QuickPlan {
   bool whole_ = false;  // scope pod
   bool best_effort_ = false;
   bool even_ = true;        // or there is no layout
-  bool cores_ = false;      // full-pcpus-only has a say
-  bool bad_cores_ = false;  // and what is asked for is no whole cores
+  bool cores_ = false;      // full-pcpus-only applies
+  bool bad_cores_ = false;  // full-pcpus-only applies, and the request is not for whole cores
   bool cpu_acts_ = false;
   bool memory_acts_ = false;
-  bool any_init_ = false;  // a plain init container leaves something to others
+  bool any_init_ = false;  // a plain init container leaves resources to others
   uint32_t zones_ = 0;
   uint32_t counts_ = 0;  // cells that are counts
   ZoneMask all_ = 0;
@@ -182,7 +182,7 @@ class QuickPlans {
     if (place != 0 && made_[place - 1].model == model.number) return made_[place - 1].plan;
     return make(model, pod, place);
   }
-  // Gives their memory back: a pod that waits needs none.
+  // Frees the plans' memory: a waiting pod needs none.
   void drop() {
     places_.fill(0);
     std::vector<Made>().swap(made_);

@@ -1,4 +1,4 @@
-// How a pod is told in the terms of a machine type.
+// Translates a pod into the terms of a machine type.
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 namespace plimsoll::topology::kubelet {
 namespace {
 
-// Whether which of several single zones is nearer makes no difference.
+// Whether the choice among single zones does not depend on distances.
 bool zones_are_alike(const NodeModel& model) {
   for (uint32_t column = 1; column < model.zones(); ++column) {
     if (model.distance(column, column) != model.distance(0, 0)) return false;
@@ -54,7 +54,7 @@ QuickPlan::QuickPlan(const NodeModel& model, const PodDemand& pod) {
   cpu_acts_ = model.cpu_static && pod.guaranteed;
   memory_acts_ = model.memory_static && pod.guaranteed;
   add_shorts(model, pod);
-  // On a node of one zone single-numa-node takes its zone for no affinity.
+  // On a node with one zone, single-numa-node treats that zone as no affinity.
   if (pod.pod_level || zones_ < 2 || counts_ > kMaxCells) return;
   if (model.devices.size() > kMaxDeviceRows) return;
   if (managers.prefer_closest && !none_ && managers.policy != Policy::kSingleNumaNode &&
@@ -105,7 +105,7 @@ QuickPlan::Taking QuickPlan::taking() const {
 }
 
 bool QuickPlan::add_containers(const NodeModel& model, const PodDemand& pod) {
-  // Containers after the last one that asks for something are not looked at.
+  // Containers after the last one with a request are ignored.
   size_t acting = 0;
   uint32_t with_cpus = 0;
   if (pod.containers.size() > kMaxContainers) return false;
@@ -130,11 +130,11 @@ bool QuickPlan::add_containers(const NodeModel& model, const PodDemand& pod) {
     }
   }
   items_ = static_cast<uint32_t>(acting);
-  // What the first leaves of whole cores depends on ids.
+  // How many whole cores the first container leaves depends on ids.
   return !cores_ || with_cpus == 1;
 }
 
-// False: it is not to be looked at zone by zone.
+// Returns false if zones cannot be checked one by one.
 bool QuickPlan::add(const NodeModel& model, int64_t cpus, const Needs& memory, const Needs& devices,
                     ContainerKind kind, Item& item) const {
   const bool single = model.managers.policy == Policy::kSingleNumaNode;
@@ -153,7 +153,7 @@ bool QuickPlan::add(const NodeModel& model, int64_t cpus, const Needs& memory, c
     if (need.amount <= 0 || item.device_rows == kMaxRows) return false;
     if (!facts.any_topology || !facts.single_zone || !facts.any_healthy) return false;
     const bool listed = facts.words > 0;
-    // Devices without a zone are in no count.
+    // Devices without a zone are not counted anywhere.
     if (listed &&
         facts.totals.largest.back() != static_cast<int64_t>(model.devices[row].devices.size())) {
       return false;

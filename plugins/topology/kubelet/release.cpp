@@ -1,4 +1,4 @@
-// What a pod took is given back.
+// Frees what a pod took.
 
 #include <algorithm>
 
@@ -8,7 +8,8 @@
 namespace plimsoll::topology::kubelet {
 namespace {
 
-// Of `bytes`, what does not go to these zones. Low zones first, never more than is reserved there.
+// Returns the part of `bytes` that these zones do not take. Low zones come first; none gets back
+// more than is reserved there.
 int64_t give_back(const NodeModel& model, NodeState& state, uint32_t row, ZoneMask zones,
                   int64_t bytes) {
   for_each_column(zones, [&](uint32_t column) {
@@ -41,13 +42,13 @@ void release_block(const NodeModel& model, NodeState& state, const MemoryBlock& 
 void release_cpus(const NodeModel& model, NodeState& state, const Allocation& allocation) {
   if (allocation.cpus.empty()) return;
   if (state.knows_cpus() && allocation.known_cpu_ids) {
-    // On machines with cores or sockets of different sizes the kubelet gives away whole ones that
-    // are not all free, reserved CPUs among them; those do not become free.
+    // On machines with cores or sockets of different sizes the kubelet allocates whole ones that
+    // are not completely free and may include reserved CPUs; those CPUs are not freed.
     CpuSet back = allocation.cpu_ids;
     if (model.reserved) back -= *model.reserved;
     return state.set_cpu_ids(model, state.cpu_ids(model) | back);
   }
-  // Ids would no longer tell the counts.
+  // The ids would no longer match the counts.
   if (state.knows_cpus()) state.forget_cpu_ids(model);
   const auto free = state.cpu(model);
   for (size_t column = 0; column < free.size() && column < allocation.cpus.size(); ++column) {

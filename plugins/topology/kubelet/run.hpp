@@ -1,5 +1,5 @@
 #pragma once
-// One admission under way: what its parts share. Internal to the library.
+// The data that the parts of one admission share. Internal to the library.
 
 #include <array>
 #include <cstdint>
@@ -12,23 +12,23 @@
 namespace plimsoll::topology::kubelet {
 
 struct RowNeed {
-  uint32_t row = kNoResourceRow;  // of the model; memory types the node lacks have none
+  uint32_t row = kNoResourceRow;  // of the model; none for memory types the node lacks
   uint32_t resource = 0;
   int64_t amount = 0;
 };
 
-// What a container (or the pod as a whole) asks of this node's managers.
+// What a container (or the pod as a whole) requests from this node's managers.
 struct Request {
   int64_t cpus = 0;                // exclusive ones
-  std::vector<RowNeed> memory;     // of every type that is requested, amounts of 0 too
-  std::vector<RowNeed> devices;    // of types the node has, limits of 0 too
-  bool memory_acts = false;        // the memory manager allocates, whatever is requested
+  std::vector<RowNeed> memory;     // every requested type, also with amount 0
+  std::vector<RowNeed> devices;    // types that the node has, also with limit 0
+  bool memory_acts = false;        // the memory manager allocates, whatever the request is
   bool cpu_impossible = false;     // pod-level resources: nothing would be left to share
   bool memory_impossible = false;  // the same
   [[nodiscard]] bool acts() const { return cpus > 0 || memory_acts || !devices.empty(); }
 };
 
-// What containers may take again of what plain init containers before them held.
+// What containers may reuse of the resources that earlier plain init containers held.
 struct Reusable {
   struct Memory {
     ZoneMask zones = 0;
@@ -39,7 +39,7 @@ struct Reusable {
   std::array<int64_t, 64> cpus{};  // by column
   int64_t cpu_count = 0;
   std::vector<Memory> memory;         // by exactly these zones
-  bool any_devices = false;           // else the next three say nothing
+  bool any_devices = false;           // if false, the device members are not valid
   std::vector<int64_t> devices;       // rows x zones: touching the zone
   std::vector<int64_t> device_count;  // by row
   std::vector<uint64_t> device_ids;   // all listed rows, as in NodeState
@@ -56,7 +56,7 @@ struct Reusable {
     has_rooms_ = false;
   }
   void holds_cpus() { any_cpus_ = true; }
-  // Before the first device is taken: room for devices of this model.
+  // Call before the first device is taken: makes room for the devices of this model.
   void make_room(const NodeModel& model);
   [[nodiscard]] int64_t memory_in(ZoneMask zones, uint32_t resource) const;
 
@@ -97,7 +97,8 @@ struct Run {
   const PodDemand& pod;
   Scratch::Work& work;
   Admission* out;             // null: only the verdict is wanted
-  bool looks_at_pod = false;  // CPU and memory manager do (no pod-level resources, or they may)
+  bool looks_at_pod = false;  // CPU and memory manager handle the pod (no pod-level resources, or
+                              // those are supported)
   bool pod_level = false;     // they manage the pod's own resources
   bool cpu_acts = false;
   bool memory_acts = false;
@@ -110,10 +111,10 @@ struct Run {
   int64_t need = 0;
   int64_t have = 0;
 
-  // Always false, so that callers return it.
+  // Always returns false, so that callers can return it.
   bool refuse(Reason why, Stage who, Fault what, int64_t wanted = 0, int64_t there = 0);
 
-  // The state, to be changed: a copy of the caller's from the first change on.
+  // The state for writing: the first call copies the caller's state.
   NodeState& changed() {
     if (state != &work.trial) {
       work.trial = *state;
@@ -121,11 +122,11 @@ struct Run {
     }
     return work.trial;
   }
-  // Nobody will look at the state after this step: what would be taken need not be.
+  // Nothing reads the state after this step, so it need not be updated.
   [[nodiscard]] bool only_checks(bool last) const { return last && out == nullptr; }
 
-  // Whether the affinity's zones, or only that there is one, decide what Allocate of a last
-  // container does. Devices and CPUs are taken from anywhere if need be, and so is memory, unless
+  // Whether Allocate for a last container depends on the affinity's zones, or only on the existence
+  // of an affinity. Devices and CPUs are taken from any zone if necessary. So is memory, unless
   // groups or reuse tie it to certain zones.
   [[nodiscard]] bool zones_matter(bool last) const {
     if (!only_checks(last)) return true;
@@ -139,18 +140,18 @@ struct Run {
 
 // ---- hints (GetTopologyHints, GetPodTopologyHints); `reuse`: what init containers held counts
 void cpu_hints(const Run& run, int64_t cpus, bool reuse, HintList& list);
-// False: no zones have enough, which to the memory manager means no preference.
+// Returns false if no zones have enough, which the memory manager treats as no preference.
 bool memory_hints(const Run& run, std::span<const RowNeed> needs, HintList& list);
 void device_hints(const Run& run, const RowNeed& need, bool reuse, HintList& list);
 
 // Whether the groups of the zones let a block lie on `zones`.
 [[nodiscard]] bool violates_groups(const Run& run, ZoneMask zones);
 
-// ---- all hints merged; `mask_matters` false: under best-effort only `admit` is wanted
+// ---- all hints merged; without `mask_matters`, under best-effort only `admit` is valid
 [[nodiscard]] Affinity affinity(Run& run, const Request& request, bool reuse, bool mask_matters,
                                 uint32_t container);
 
-// ---- Allocate. False: refused. `last`: no container after this one asks for anything.
+// ---- Allocate. False: refused. `last`: no later container requests anything
 [[nodiscard]] bool allocate_devices(Run& run, uint32_t container, const Request& request,
                                     const Hint& hint, bool last);
 [[nodiscard]] bool allocate_cpus(Run& run, uint32_t container, int64_t cpus, const Hint& hint,
@@ -158,16 +159,16 @@ void device_hints(const Run& run, const RowNeed& need, bool reuse, HintList& lis
 [[nodiscard]] bool allocate_memory(Run& run, uint32_t container, std::span<const RowNeed> needs,
                                    const Hint& hint, bool last);
 
-// A set of CPUs, by id if the node's are known, and by column.
+// A set of CPUs, by id if the node's CPU ids are known, and by column.
 struct Cpus {
   CpuSet ids;
   std::vector<int64_t> counts;
 };
 // full-pcpus-only.
 [[nodiscard]] bool check_whole_cores(Run& run, int64_t cpus);
-// Takes out of free and reusable CPUs; the state loses those that were free.
+// Takes from free and reusable CPUs; the state loses those that were free.
 [[nodiscard]] bool take_from_node(Run& run, int64_t cpus, const Hint& hint, Cpus& got);
-// Pod-level resources: takes out of the pod's own CPUs.
+// Pod-level resources: takes from the pod's own CPUs.
 [[nodiscard]] bool take_from_pod(const Run& run, const Cpus& available, int64_t cpus, Cpus& got);
 
 // AllocatePod of both managers (pod-level resources, scope pod).

@@ -1,5 +1,5 @@
-// Plimsoll plugin SDK: what plugin functions are given and return, besides Pod,
-// Node and Status.
+// Plimsoll plugin SDK: the argument and return types of plugin functions, besides Pod, Node and
+// Status.
 #pragma once
 
 #include <plimsoll/host.hpp>
@@ -8,15 +8,14 @@
 
 namespace plimsoll::sdk {
 
-// The candidate nodes of a call; row i goes with codes[i], scores[i].
+// The candidate nodes of a call. codes[i] and scores[i] belong to row i.
 class Nodes {
  public:
   explicit Nodes(const plimsoll_nodes* nodes) : nodes_(nodes) {}
   [[nodiscard]] size_t size() const { return nodes_->count; }
   [[nodiscard]] Node operator[](size_t i) const { return Node(nodes_->rows[i]); }
-  // Since 1.2, and only of a cluster's nodes as they are: their state as arrays
-  // by slot, and the slot of each row; null, and empty, from an older scheduler
-  // and in what-ifs.
+  // Since 1.2. columns(): the state of the nodes as arrays indexed by slot; slots(): the slot of
+  // each row. They are null and empty in what-ifs and if the scheduler is older.
   [[nodiscard]] const plimsoll_columns* columns() const {
     return PLIMSOLL_HAS(nodes_, columns) ? nodes_->columns : nullptr;
   }
@@ -30,7 +29,7 @@ class Nodes {
   const plimsoll_nodes* nodes_;
 };
 
-// Where a batch filter writes: rows that are already refused stay as they are.
+// The results of a batch filter. Leave rows that are already rejected as they are.
 class Verdicts {
  public:
   Verdicts(uint8_t* codes, uint32_t* reasons, size_t count)
@@ -49,7 +48,8 @@ class Verdicts {
   size_t count_;
 };
 
-// 24 bytes that order the queue, lowest first. Filled from the left.
+// 24 bytes that order the queue, lowest first. Each call fills the next 8 bytes, the most
+// significant ones first.
 class SortKey {
  public:
   SortKey& ascending(int64_t value) {
@@ -71,8 +71,7 @@ class SortKey {
   size_t used_ = 0;
 };
 
-// Narrows an attempt to some nodes: only those named are looked at. Naming none
-// and calling only() leaves no node at all.
+// Narrows an attempt to the named nodes. only() without any add() leaves no node at all.
 class NodeNames {
  public:
   void only() { narrowed_ = true; }
@@ -88,7 +87,7 @@ class NodeNames {
   bool narrowed_ = false;
 };
 
-// What post_filter does about the pod's nominatedNodeName; untouched, it stays.
+// How post_filter changes the pod's nominatedNodeName. Without a call it stays the same.
 class Nomination {
  public:
   void nominate(std::string_view node_name) { set(node_name); }
@@ -120,8 +119,7 @@ struct ObjectEvent {
   enum Type : uint32_t {
     kUpsert = PLIMSOLL_OBJECT_UPSERT,
     kDelete = PLIMSOLL_OBJECT_DELETE,
-    kSynced = PLIMSOLL_OBJECT_SYNCED  // all that existed was told; name and json
-                                      // are empty
+    kSynced = PLIMSOLL_OBJECT_SYNCED  // the first list is complete; `name` is empty
   };
   Type type;
   std::string_view resource;  // "<plural>.<version>.<group>"
@@ -130,15 +128,14 @@ struct ObjectEvent {
   std::string_view json;
 };
 
-// Takes bytes: fragments of a signature, or text of an explanation.
+// Receives bytes: fragments of a signature, or the text of an explanation.
 class Sink {
  public:
   using Put = void (*)(void* sink, const void* bytes, size_t len);
   Sink(Put put, void* sink) : put_(put), sink_(sink) {}
   void put(const void* bytes, size_t len) { put_(sink_, bytes, len); }
   void put(std::string_view text) { put_(sink_, text.data(), text.size()); }
-  // A text of a signature with its length in front, so that "a","bc" and
-  // "ab","c" differ.
+  // Writes a text with its length in front, so that the signatures of "a","bc" and "ab","c" differ.
   void put_field(std::string_view text) {
     put_value(static_cast<uint64_t>(text.size()));
     put(text);

@@ -1,4 +1,4 @@
-// Plimsoll plugin SDK, inner part: makes a plugin and its table of functions.
+// Plimsoll plugin SDK, internal: creates a plugin and its table of functions.
 #pragma once
 
 #include <plimsoll/note.hpp>
@@ -7,8 +7,8 @@
 
 namespace plimsoll::sdk::detail {
 
-// Makes the plugin and fills in its table; the host's memory may be smaller
-// than this SDK's idea of it (an older host), then the rest is left out.
+// Creates the plugin and fills in its table. The table of an older host may be smaller than this
+// SDK's; then the remaining slots are left out.
 template <typename P>
 int32_t create(const plimsoll_host* host, plimsoll_str args_json, plimsoll_plugin* out,
                std::string_view name) noexcept {

@@ -1,12 +1,12 @@
-// Plimsoll plugin SDK, for unit tests: a scheduler that does nothing but remember what a plugin
-// asked of it, and a plugin called through the same C functions that the scheduler uses.
+// Plimsoll plugin SDK, for unit tests: a fake scheduler that only records the calls of a plugin,
+// and a plugin that is called through the same C functions that the scheduler uses.
 //
 //   FakeHost host;
 //   FakePlugin<ZoneBalance> plugin(host, R"({"key": "zone"})");
 //   FakeCycle cycle;
 //   EXPECT_EQ(plugin.filter(cycle, pod, node).reasons, "node(s) had no zone");
 //
-// One thread. A plugin built with a Plimsoll SDK needs nothing else to be tested.
+// Not thread-safe. Tests of a plugin need only this header and the SDK.
 #pragma once
 
 #include <plimsoll/fake_objects.hpp>
@@ -54,7 +54,7 @@ class FakeCycle {
   std::map<std::string, std::string> annotations;  // for the Binding
 };
 
-// One node as it might be.
+// A simulated copy of one node.
 class FakeWhatIf {
  public:
   FakeWhatIf(const plimsoll_node_info& node, std::unique_ptr<FakeCycle> state)
@@ -73,7 +73,7 @@ class FakeWhatIf {
     pods.push_back(&pod);
     account(pod, 1);
   }
-  // False: it was not there.
+  // False if the pod was not there.
   bool remove(const plimsoll_pod& pod) {
     const auto same = [&](const plimsoll_pod* p) {
       return view(p->meta.uid) == view(pod.meta.uid);
@@ -120,7 +120,8 @@ class FakeHost {
   };
 
   FakeHost() : table_(make_table(this)) {}
-  // As a scheduler that stops: what was never run is told so, and frees what it owns.
+  // Like a scheduler that stops: cancels the tasks that have not run, so that they free what they
+  // own.
   ~FakeHost() { drop_deferred(); }
   FakeHost(const FakeHost&) = delete;
   FakeHost& operator=(const FakeHost&) = delete;
@@ -129,7 +130,7 @@ class FakeHost {
   // For plugin classes that are tested without FakePlugin.
   [[nodiscard]] Host handle(std::string_view scope = "test") const { return {&table_, scope}; }
 
-  // The node is found by name and by slot from here on; it outlives the host.
+  // Plugins then find the node by name and by slot. The node must outlive the host.
   void add(FakeNode& node) { nodes_.push_back(&node); }
   [[nodiscard]] std::string reasons(uint32_t id) const {
     std::string joined;
@@ -139,9 +140,9 @@ class FakeHost {
     return joined;
   }
 
-  // What plugins did, for tests to look at.
+  // ---- recorded calls of plugins, for tests to check
   std::vector<std::string> logs;
-  std::string error;                 // of the last call that set one
+  std::string error;                 // the last error text that was set
   std::vector<std::string> watched;  // "<plural>.<version>.<group>"
   std::map<std::string, std::pair<uint32_t, const void*>> services;
   std::vector<std::pair<uint32_t, uint32_t>> touched;  // slot, aspects
@@ -154,32 +155,32 @@ class FakeHost {
   std::vector<std::string> requests;   // to the API server: "METHOD path body"
   struct Deferred {
     int64_t delay_ms;
-    void (*fn)(void*, uint32_t);  // null: it has run
+    void (*fn)(void*, uint32_t);  // null once it has run
     void* user;
     void run(uint32_t cancelled = 0) {
       if (auto* once = std::exchange(fn, nullptr)) once(user, cancelled);
     }
   };
-  std::vector<Deferred> deferred;  // asked of run_on_loop; the test runs them: d.run()
+  std::vector<Deferred> deferred;  // tasks passed to run_on_loop; the test runs them: d.run()
   void drop_deferred() {
     for (Deferred& task : std::exchange(deferred, {})) task.run(1);
   }
   int requeued = 0;
-  // Metrics, by name and label values: metrics["seats_refused_total{west}"]. A counter's sum, a
-  // gauge's last value, a histogram's observations one after the other.
+  // Metrics by name and label values: metrics["seats_refused_total{west}"]. Holds the sum of a
+  // counter, the last value of a gauge, and all observations of a histogram in order.
   std::map<std::string, std::vector<double>> metrics;
 
-  std::map<std::string, std::string> nominations;  // pod name -> node, as nominate left it
-  std::vector<std::string> cancelled;              // UIDs of bindings that were given up
+  std::map<std::string, std::string> nominations;  // pod name -> node, after the last nominate
+  std::vector<std::string> cancelled;              // pod UIDs of cancelled bindings
 
-  // What plugins are told.
-  // The verdict of all filters on a node in a what-if: a reason text, empty if it passes.
+  // ---- answers to plugins, set by tests
+  // The verdict of all filters on a node in a what-if: a reason text, empty if the pod fits.
   std::function<std::string(const FakeWhatIf&)> what_if_verdict;
   std::map<std::string, std::vector<const plimsoll_pod*>> nominated;  // by node
   bool bindings_can_be_cancelled = false;
   std::vector<const plimsoll_pod*> pods;      // found by UID
   std::vector<plimsoll_waiting_pod> waiting;  // on Permit
-  int32_t answer_status = 200;                // of every request to the API server
+  int32_t answer_status = 200;                // for every request to the API server
   std::string answer_body = "{}";
   int64_t now = 0;
 
@@ -441,13 +442,13 @@ class FakeHost {
   std::vector<std::unique_ptr<FakeMetric>> metric_specs_;
 };
 
-// A plugin made and called as the scheduler does it.
+// A plugin that is created and called as the scheduler does it.
 template <typename Class>
 class FakePlugin {
  public:
   struct Verdict {
     int32_t code = PLIMSOLL_SUCCESS;
-    std::string reasons;  // joined by ", "; of an error, its text
+    std::string reasons;  // joined by ", "; for an error, its text
   };
 
   // Throws std::runtime_error with the plugin's text if its constructor throws.
@@ -463,7 +464,7 @@ class FakePlugin {
   FakePlugin& operator=(const FakePlugin&) = delete;
   ~FakePlugin() { slots_.destroy(slots_.self); }
 
-  // The table of functions, for slots that have no helper here.
+  // The table of functions, for slots that have no helper in this class.
   [[nodiscard]] const plimsoll_plugin& slots() const { return slots_; }
   [[nodiscard]] Class& plugin() { return detail::of<Class>(slots_.self).plugin; }
 
@@ -483,7 +484,8 @@ class FakePlugin {
     const int32_t code = slots_.filter(slots_.self, cycle.get(), &*pod, &nodes, &row_code, &reason);
     return code == PLIMSOLL_SUCCESS ? verdict(row_code, reason) : verdict(code, 0);
   }
-  // Scores of several nodes, normalized if the plugin does that. Throws what the plugin says.
+  // The scores of several nodes, normalized if the plugin implements that. Throws if the plugin
+  // fails.
   std::vector<int64_t> score(FakeCycle& cycle, Pod pod, const std::vector<FakeNode*>& candidates) {
     std::vector<const plimsoll_node_info*> rows;
     for (FakeNode* node : candidates) rows.push_back(&node->get());
@@ -507,7 +509,7 @@ class FakePlugin {
   void unreserve(FakeCycle& cycle, Pod pod, std::string_view node_name) {
     slots_.unreserve(slots_.self, cycle.get(), &*pod, str(node_name));
   }
-  // The bytes that sign() gives; nothing if the pod is not signable.
+  // The bytes that sign() writes; nothing if the pod cannot be signed.
   std::optional<std::string> sign(Pod pod) {
     std::string bytes;
     const auto put = [](void* sink, const void* data, size_t len) {

@@ -1,11 +1,11 @@
-// Plimsoll plugin SDK, for unit tests: pods and nodes made in a few words.
+// Plimsoll plugin SDK, for unit tests: builders of pods and nodes.
 //
 //   FakePod pod("team-a/web-0");
 //   pod.label("app", "web").request("cpu", 500);
 //   FakeNode node("node-1", /*slot=*/0);
 //   node.label("zone", "a").allocatable("cpu", 4000).add(pod);
 //
-// They own what their structs point to; get() is valid until the next change.
+// A builder owns what its struct points to. The result of get() is valid until the next change.
 #pragma once
 
 #include <plimsoll/views.hpp>
@@ -19,8 +19,8 @@
 
 namespace plimsoll::sdk {
 
-// Positions in resource vectors, as a host gives them out: the four fixed ones, then as they come.
-// One for all tests of a program.
+// Assigns positions in resource vectors as a host does: the four fixed ones, then in order of first
+// use. All tests of a program share them.
 inline uint32_t fake_resource_index(std::string_view name) {
   static std::map<std::string, uint32_t, std::less<>> known = {
       {"cpu", PLIMSOLL_RESOURCE_CPU},
@@ -36,7 +36,7 @@ inline uint32_t fake_resource_index(std::string_view name) {
 
 namespace detail {
 
-// Texts and lists that structs point to.
+// Owns the texts and lists that structs point to.
 class Storage {
  public:
   plimsoll_str text(std::string_view value) { return str(texts_.emplace_back(value)); }
@@ -68,7 +68,7 @@ class Storage {
 
 class FakePod {
  public:
-  // "namespace/name"; the UID is "uid-" and the name.
+  // `full_name`: "namespace/name". The UID is "uid-" followed by the name.
   explicit FakePod(std::string_view full_name) : full_name_(full_name) {}
   FakePod(const FakePod&) = delete;
   FakePod& operator=(const FakePod&) = delete;
@@ -81,8 +81,8 @@ class FakePod {
     annotations_[std::string(key)] = value;
     return *this;
   }
-  // In base units: milli-units of "cpu", whole units of everything else. One container asks for
-  // all.
+  // In base units: milli-units of "cpu", whole units of everything else. The pod has one container,
+  // which requests everything.
   FakePod& request(std::string_view resource, int64_t amount) {
     requests_[std::string(resource)] = amount;
     return *this;
@@ -99,13 +99,14 @@ class FakePod {
     start_ms_ = start_ms;
     return *this;
   }
-  // It is being deleted, with the reason of its condition DisruptionTarget, if it has one.
+  // Makes the pod terminating. `disruption_reason` is the reason of its condition DisruptionTarget,
+  // if it has one.
   FakePod& terminating(std::string_view disruption_reason = {}) {
     deletion_ms_ = 1;
     disruption_reason_ = disruption_reason;
     return *this;
   }
-  // It ended in phase Failed, for this reason (status.reason).
+  // Puts the pod into phase Failed with this status.reason.
   FakePod& failed(std::string_view reason) {
     status_reason_ = reason;
     return *this;
@@ -153,7 +154,7 @@ class FakePod {
     pod_.containers = {&container_, 1, sizeof container_};
     return pod_;
   }
-  // NOLINTNEXTLINE: a FakePod may stand wherever a Pod is asked for
+  // NOLINTNEXTLINE: a FakePod converts to a Pod
   operator Pod() { return Pod(&get()); }
 
  private:
@@ -195,7 +196,7 @@ class FakeNode {
     taints_.push_back({std::string(key), std::string(value), effect});
     return *this;
   }
-  // The pod is on the node from here on; it outlives the node.
+  // Puts the pod on the node. The pod must outlive the node.
   FakeNode& add(FakePod& pod) {
     pods_.push_back(&pod);
     return *this;
@@ -227,7 +228,7 @@ class FakeNode {
     info_.requested = vectors_[1].data();
     return info_;
   }
-  // NOLINTNEXTLINE: a FakeNode may stand wherever a Node is asked for
+  // NOLINTNEXTLINE: a FakeNode converts to a Node
   operator Node() { return Node(&get()); }
 
  private:

@@ -1,4 +1,4 @@
-// Plimsoll plugin SDK: statuses, and the scheduler as a plugin sees it.
+// Plimsoll plugin SDK: statuses, and the functions of the scheduler that a plugin may call.
 //
 //   return host.unschedulable("node(s) had no free seat");
 //   host.state<Demand>(cycle)->seats
@@ -25,8 +25,8 @@
 
 namespace plimsoll::sdk {
 
-// What a call came to: a code of the Kubernetes scheduling framework and, for a rejection, an
-// interned list of reasons (Host::reason).
+// The result of a call: a code of the Kubernetes scheduling framework and, for a rejection, the id
+// of a list of reasons (Host::reason).
 struct [[nodiscard]] Status {
   int32_t code = PLIMSOLL_SUCCESS;
   uint32_t reason = 0;
@@ -36,7 +36,7 @@ struct [[nodiscard]] Status {
   static constexpr Status success() { return {}; }
   static constexpr Status skip() { return {PLIMSOLL_SKIP, 0}; }
   static constexpr Status wait() { return {PLIMSOLL_WAIT, 0}; }
-  // Rejections with a reason made before: cheap enough for every node.
+  // Rejections whose reason id was created before: cheap enough for every node.
   static constexpr Status unschedulable(uint32_t reason) {
     return {PLIMSOLL_UNSCHEDULABLE, reason};
   }
@@ -48,8 +48,8 @@ struct [[nodiscard]] Status {
   friend constexpr bool operator==(const Status&, const Status&) = default;
 };
 
-// A pre_bind or bind that finishes later: return Status::wait() and call Host::complete from any
-// thread, once.
+// Lets pre_bind or bind finish later: return Status::wait(), then call Host::complete exactly once,
+// from any thread.
 struct Token {
   plimsoll_token* raw = nullptr;
 };
@@ -61,8 +61,8 @@ constexpr std::string_view type_name() {
   return __PRETTY_FUNCTION__;
 }
 
-// Calls that cross the ABI as a function and a pointer, made of any callable. The other side calls
-// exactly once, which frees it.
+// Pass any callable across the ABI as a function and a pointer. The other side calls the function
+// exactly once, and that call frees the callable.
 template <typename Call>
 void* boxed(Call&& call) {
   return new std::decay_t<Call>(std::forward<Call>(call));
@@ -72,11 +72,11 @@ std::unique_ptr<Call> unboxed(void* user) {
   return std::unique_ptr<Call>(static_cast<Call*>(user));
 }
 
-// Distinct for every type; only its address counts.
+// Identifies a type by its address.
 template <typename T>
 inline constexpr char kTypeTag = 0;
 
-// State keys that this plugin asked for, found again without a lock by calls on several threads.
+// The state keys that this plugin has used. Calls on several threads find them without a lock.
 class StateKeys {
  public:
   template <typename Make>
@@ -109,23 +109,23 @@ class StateKeys {
 
 }  // namespace detail
 
-// One node as it might be, for the pod of one attempt: Host::what_if. Loop only; it must not
-// outlive the call of the plugin in which it was made, and pods that are added must outlive it.
+// A simulated copy of one node, for the pod of one attempt (Host::what_if). Loop only. It must not
+// outlive the plugin call that made it. Added pods must outlive it.
 class WhatIf {
  public:
   WhatIf(const plimsoll_host* table, plimsoll_what_if* raw) : raw_(raw, End{table}) {}
 
-  // False: there is no such node.
+  // False if there is no such node.
   explicit operator bool() const { return raw_ != nullptr; }
 
-  // The node has this pod too / no longer. An error is to be returned as it is: the host has its
-  // text already.
+  // Adds the pod to the copy, or removes it. Return an error unchanged: the host already has its
+  // text.
   Status add_pod(Pod pod) const { return {table().what_if_add_pod(ctx(), raw_.get(), &*pod), 0}; }
   Status remove_pod(Pod pod) const {
     return {table().what_if_remove_pod(ctx(), raw_.get(), &*pod), 0};
   }
-  // What all filters say of the node as it is now; with the nominated pods that the pod yields to,
-  // and without: both must pass.
+  // The verdict of all filters on the copy in its present state. The filters run with the nominated
+  // pods that this pod yields to, and without them; both runs must pass.
   Status filter() const {
     uint32_t reason = 0;
     const int32_t code = table().what_if_filter(ctx(), raw_.get(), &reason);
@@ -144,8 +144,8 @@ class WhatIf {
   std::unique_ptr<plimsoll_what_if, End> raw_;
 };
 
-// The scheduler. A small handle: copy it and keep it. Which thread may call what is said in
-// <plimsoll/plugin_abi.h>; unless noted, any thread.
+// A small handle for the scheduler: copy it and keep it. <plimsoll/plugin_abi.h> says which thread
+// may call what; unless noted, any thread may.
 class Host {
  public:
   Host(const plimsoll_host* table, std::string_view scope)
@@ -166,8 +166,8 @@ class Host {
   }
 
   // ---- statuses
-  // An id for a list of reasons, the same for the same list. From a bounded set of texts only:
-  // never a pod's name in it.
+  // An id for a list of reasons; the same list gets the same id. Take the texts from a bounded set:
+  // they must not contain the name of a pod.
   [[nodiscard]] uint32_t reason(std::string_view text) const {
     const plimsoll_str one = str(text);
     return table_->reason(table_->ctx, &one, 1);
@@ -184,16 +184,16 @@ class Host {
   Status unschedulable(std::string_view text) const { return Status::unschedulable(reason(text)); }
   Status unresolvable(std::string_view text) const { return Status::unresolvable(reason(text)); }
   Status pending(std::string_view text) const { return Status::pending(reason(text)); }
-  // Something is broken. The text may name anything.
+  // For failures that are not a verdict on the pod. The text may contain any name.
   Status error(std::string_view text) const { return failed(PLIMSOLL_ERROR, text); }
-  // A failure of pre_bind or bind, which have texts instead of reasons.
+  // For pre_bind and bind, which report a text instead of reasons.
   Status failed(int32_t code, std::string_view text) const {
     table_->set_error(table_->ctx, str(text));
     return {code, 0};
   }
 
   // ---- names
-  // The interned form; lives for ever, so for bounded sets of names only.
+  // The interned form of the text. It is never freed: intern bounded sets of names only.
   [[nodiscard]] plimsoll_str intern(std::string_view text) const {
     return table_->intern(table_->ctx, str(text));
   }
@@ -202,7 +202,7 @@ class Host {
   }
   [[nodiscard]] int64_t now_ms() const { return table_->now_ms(table_->ctx); }
 
-  // ---- state of one scheduling attempt: at most one value per type. What-ifs copy it.
+  // ---- state of one scheduling attempt: at most one value per type; copied for what-ifs
   template <typename T>
   T& set_state(plimsoll_cycle& cycle, T value) const {
     static_assert(std::is_copy_constructible_v<T>, "cycle state is copied for what-ifs");
@@ -220,12 +220,12 @@ class Host {
   [[nodiscard]] T* state(plimsoll_cycle& cycle) const {
     return static_cast<T*>(table_->get_state(table_->ctx, &cycle, state_key<T>()));
   }
-  // An annotation that the Binding will carry. From reserve to pre_bind.
+  // Adds an annotation to the Binding. Allowed from reserve to pre_bind.
   void annotate(plimsoll_cycle& cycle, std::string_view key, std::string_view value) const {
     table_->annotate(table_->ctx, &cycle, str(key), str(value));
   }
 
-  // ---- the cluster; loop only. A null Node: there is none.
+  // ---- the cluster; loop only. The Node is null if there is no such node.
   [[nodiscard]] Node node(std::string_view name) const {
     return Node(table_->node_by_name(table_->ctx, str(name)));
   }
@@ -233,41 +233,43 @@ class Host {
     return Node(table_->node_by_slot(table_->ctx, slot));
   }
   [[nodiscard]] uint32_t slot_count() const { return table_->slot_count(table_->ctx); }
-  // What this plugin keeps about the node changed: verdicts that rest on these aspects are void.
+  // Reports that the state which this plugin keeps about the node changed. Verdicts that depend on
+  // these aspects become invalid.
   void touch_node(uint32_t slot, uint32_t aspects = PLIMSOLL_ASPECT_PLUGIN) const {
     table_->touch_node(table_->ctx, slot, aspects);
   }
-  // Asks for a kind: object_event hears of each of its objects. Those asked for
-  // in the constructor or start are listed before the first pod is scheduled; throws
-  // if the host cannot watch it.
+  // Watches a kind: object_event is called for each of its objects. Kinds that are watched in the
+  // constructor or in start are listed before the first pod is scheduled. Throws if the host cannot
+  // watch the kind.
   void watch(std::string_view group, std::string_view version, std::string_view plural) const {
     if (table_->watch(table_->ctx, str(group), str(version), str(plural)) != PLIMSOLL_SUCCESS) {
       throw std::runtime_error("cannot watch " + std::string(plural) + "." + std::string(version) +
                                "." + std::string(group));
     }
   }
-  // Wakes pods that this plugin rejected.
+  // Requeues the pods that this plugin rejected.
   void requeue_rejected() const { table_->requeue_rejected(table_->ctx); }
-  // An event that kubectl describe shows. A null pod is not allowed.
+  // Emits an event that kubectl describe shows. The pod must not be null.
   void emit_event(Pod pod, bool warning, std::string_view reason, std::string_view action,
                   std::string_view note) const {
     table_->emit_event(table_->ctx, &*pod, warning ? 1 : 0, str(reason), str(action), str(note));
   }
 
-  // ---- services: tables of functions that plugins publish for one another; loop only.
-  // False if the name is taken. `table` lives as long as the process.
+  // ---- services: tables of functions that plugins publish for each other; loop only
+  // False if the name is taken. `table` must live as long as the process.
   bool publish(std::string_view name, uint32_t version, const void* table) const {
     return table_->publish(table_->ctx, str(name), version, table) == PLIMSOLL_SUCCESS;
   }
-  // Null if nobody publishes it in this or a later version. Look up in start, when all are there.
+  // Null if no plugin publishes the service in this or a later version. Look it up in start: by
+  // then all plugins have been created.
   template <typename Table>
   [[nodiscard]] const Table* find_service(std::string_view name, uint32_t min_version) const {
     return static_cast<const Table*>(table_->find_service(table_->ctx, str(name), min_version));
   }
 
   // ---- what-ifs and nominated pods; loop only, not within filter or score
-  // The node of this slot as it might be for `pod`, with a clone of the cycle's state. Null if
-  // there is no such node, or if the host is older than 1.1.
+  // A copy of the node of this slot and a clone of the cycle's state, for `pod`. Null if there is
+  // no such node, or if the host is older than 1.1.
   [[nodiscard]] WhatIf what_if(const plimsoll_cycle& cycle, Pod pod, uint32_t slot) const {
     plimsoll_what_if* raw = nullptr;
     if (has(&plimsoll_host::what_if_begin)) {
@@ -275,11 +277,10 @@ class Host {
     }
     return {table_, raw};
   }
-  // Keeps room for the pod on this node, in memory; an empty name gives it up.
+  // Nominates the pod to this node, in memory only. An empty name removes the nomination.
   void nominate(Pod pod, std::string_view node_name) const {
     if (has(&plimsoll_host::nominate)) table_->nominate(table_->ctx, &*pod, str(node_name));
   }
-  // The pods nominated to the node.
   [[nodiscard]] std::vector<Pod> nominated_pods(std::string_view node_name) const {
     std::vector<Pod> pods;
     if (!has(&plimsoll_host::nominated_pods)) return pods;
@@ -287,7 +288,7 @@ class Host {
     for (const plimsoll_pod* pod : list) pods.emplace_back(pod);
     return pods;
   }
-  // The texts of a reason, as another plugin gave them.
+  // The texts of a reason id, which may be another plugin's.
   [[nodiscard]] std::vector<std::string_view> reason_texts(uint32_t reason_id) const {
     std::vector<std::string_view> texts;
     if (!has(&plimsoll_host::reason_texts)) return texts;
@@ -295,15 +296,14 @@ class Host {
     for (const plimsoll_str& text : list) texts.push_back(view(text));
     return texts;
   }
-  // The pod, waiting or on a node; null: neither. Loop only, valid until the plugin returns.
+  // Null if the pod is neither queued nor on a node. Loop only; valid until the plugin returns.
   [[nodiscard]] Pod pod_by_uid(std::string_view uid) const {
     return Pod(has(&plimsoll_host::pod_by_uid) ? table_->pod_by_uid(table_->ctx, str(uid))
                                                : nullptr);
   }
 
-  // ---- metrics: see <plimsoll/metrics.hpp>. The same spec twice is the same metric. Throws what
-  // the scheduler says about a spec that is wrong or clashes with another; does nothing on a host
-  // older than 1.1.
+  // ---- metrics: see <plimsoll/metrics.hpp>. The same spec gives the same metric again. They throw
+  // if the spec is wrong or clashes with another. On a host older than 1.1 the metrics do nothing.
   [[nodiscard]] CounterMetric counter(std::string_view name, std::string_view help,
                                       std::initializer_list<std::string_view> labels = {}) const {
     return {table_, metric(PLIMSOLL_METRIC_COUNTER, name, help, labels, {})};
@@ -312,7 +312,7 @@ class Host {
                                   std::initializer_list<std::string_view> labels = {}) const {
     return {table_, metric(PLIMSOLL_METRIC_GAUGE, name, help, labels, {})};
   }
-  // `buckets`: upper bounds, rising.
+  // `buckets`: upper bounds, ascending.
   [[nodiscard]] HistogramMetric histogram(
       std::string_view name, std::string_view help, std::initializer_list<double> buckets,
       std::initializer_list<std::string_view> labels = {}) const {
@@ -320,11 +320,11 @@ class Host {
   }
 
   // ---- waiting pods and binding
-  // Pods that wait on Permit; loop only, valid until the plugin returns or a wait ends.
+  // The pods that wait on Permit. Loop only; valid until the plugin returns or a wait ends.
   struct WaitingPod {
     Pod pod;
     std::string node_name;
-    std::vector<std::string> pending_plugins;  // that have not allowed it yet
+    std::vector<std::string> pending_plugins;  // plugins that have not allowed the pod yet
   };
   [[nodiscard]] std::vector<WaitingPod> waiting_pods() const {
     std::vector<WaitingPod> pods;
@@ -340,18 +340,18 @@ class Host {
     }
     return pods;
   }
-  // Gives up a binding that is still in PreBind. False: too late, or the pod is not being bound.
-  // Loop only.
+  // Cancels a binding that has not reached Bind yet. False if it is too late or the pod is not
+  // being bound. Loop only.
   bool cancel_binding(std::string_view pod_uid, std::string_view message) const {
     return has(&plimsoll_host::cancel_binding) &&
            table_->cancel_binding(table_->ctx, str(pod_uid), str(message)) != 0;
   }
-  // Tries a waiting pod again at once, whatever its backoff.
+  // Moves a waiting pod to the active queue and ignores its backoff.
   void activate(std::string_view pod_uid) const {
     if (has(&plimsoll_host::activate)) table_->activate(table_->ctx, str(pod_uid));
   }
-  // Runs `task` (any callable without arguments) on the loop, `delay_ms` from now or later. If the
-  // scheduler stops before, it is destroyed without having run; an exception goes to the log.
+  // Runs `task` (any callable without arguments) on the loop after at least `delay_ms`. If the
+  // scheduler stops earlier, `task` is destroyed and does not run. An exception is logged.
   template <typename Task>
   void run_on_loop(int64_t delay_ms, Task&& task) const {
     struct Deferred {
@@ -367,9 +367,10 @@ class Host {
         },
         detail::boxed(Deferred{*this, std::forward<Task>(task)}));
   }
-  // A request to the API server, with the scheduler's credential, retried by class of error.
-  // `answered(int status, std::string_view body)` is called once, on any thread, and must not
-  // block: the HTTP status, or 0 and why there is no answer.
+  // Sends a request to the API server with the scheduler's credential. It is retried according to
+  // the class of error. `answered(int status, std::string_view body)` is called once, on any
+  // thread, and must not block. It gets the HTTP status and the body, or 0 and the reason why there
+  // is no answer.
   struct ApiRequest {
     std::string method;
     std::string path;          // "/api/v1/namespaces/a/pods/b", percent-encoded
@@ -404,14 +405,14 @@ class Host {
   void complete(Token token, int32_t code, std::string_view message = {}) const {
     table_->complete(table_->ctx, token.raw, code, str(message));
   }
-  // Posts the Binding; return its status from bind (wait: the token will be completed).
+  // Posts the Binding. Return its status from bind; with wait(), the host completes the token.
   Status post_binding(plimsoll_cycle& cycle, Pod pod, std::string_view node_name,
                       Token token) const {
     return {table_->post_binding(table_->ctx, &cycle, &*pod, str(node_name), token.raw), 0};
   }
 
  private:
-  // Whether the host has this function: an older one has a shorter table.
+  // Whether the host has this function. An older host has a shorter table.
   template <typename Function>
   [[nodiscard]] bool has(Function plimsoll_host::*slot) const {
     const auto* begin = reinterpret_cast<const std::byte*>(table_);
@@ -421,7 +422,7 @@ class Host {
   void require(bool there, const char* function) const {
     if (!there) throw std::runtime_error(std::string("the scheduler is too old for ") + function);
   }
-  // Runs what the host calls back; exceptions end here.
+  // Runs a callback of the host. An exception is logged and goes no further.
   template <typename Call>
   void guard(std::string_view function, const Call& call) const noexcept {
     try {

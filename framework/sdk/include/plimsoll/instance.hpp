@@ -1,6 +1,5 @@
-// Plimsoll plugin SDK, inner part: which functions a plugin class has, the
-// object behind plimsoll_plugin.self, and how exceptions are kept from leaving
-// it.
+// Plimsoll plugin SDK, internal: detects which functions a plugin class has, defines the object
+// behind plimsoll_plugin.self, and keeps exceptions from leaving the plugin.
 #pragma once
 
 #include <plimsoll/arguments.hpp>
@@ -13,9 +12,8 @@ namespace plimsoll::sdk::detail {
 
 // ---- which functions a class has
 
-// has_X<P>: P has a member of that name, whatever its signature. (Derived from
-// P and from a class with such a member, naming it is ambiguous exactly if P
-// has one too.)
+// has_X<P>: P has a member X of any signature. The probe derives from P and from a class that has a
+// member X, so the name is ambiguous if and only if P has a member X too.
 #define PLIMSOLL_SDK_MEMBER(member)                \
   struct Fallback_##member {                       \
     int member;                                    \
@@ -61,7 +59,7 @@ PLIMSOLL_SDK_MEMBER(normalizes_by_extremes)
 PLIMSOLL_SDK_MEMBER(least_abi_minor)
 #undef PLIMSOLL_SDK_MEMBER
 
-// What the note says of the class: the extension points of the functions that it has.
+// The capabilities for the note: the extension points that the functions of the class implement.
 template <typename P>
 consteval uint64_t capabilities() {
   static_assert(!std::is_final_v<P>, "a plugin class must not be final");
@@ -81,8 +79,8 @@ consteval uint64_t capabilities() {
   return points;
 }
 
-// The SDK asks an older scheduler for nothing that it does not have, so a class that says nothing
-// loads in each of this major version.
+// The SDK never calls a function that an older scheduler lacks. So a class without least_abi_minor
+// loads in every scheduler of this major version.
 template <typename P>
 consteval uint16_t least_abi_minor() {
   if constexpr (has_least_abi_minor<P>) {
@@ -114,8 +112,8 @@ struct Instance {
 
   Host host;
   P plugin;
-  std::vector<plimsoll_event_interest> interests;  // what events() said
-  NodeNames names;                                 // what the last pre_filter narrowed to
+  std::vector<plimsoll_event_interest> interests;  // the result of events()
+  NodeNames names;                                 // of the last pre_filter
   std::vector<plimsoll_str> name_views;
   Nomination nomination;  // of the last post_filter
 };
@@ -129,7 +127,7 @@ const Instance<P>& of(const void* self) {
   return *static_cast<const Instance<P>*>(self);
 }
 
-// Runs `call`; an exception becomes an error with its text.
+// Runs `call`. An exception becomes an error with the exception's text.
 template <typename Call>
 int32_t guarded(const Host& host, const Call& call) noexcept {
   try {
@@ -142,7 +140,7 @@ int32_t guarded(const Host& host, const Call& call) noexcept {
   return PLIMSOLL_ERROR;
 }
 
-// The same for functions that return nothing: the text goes to the log.
+// Runs `call`, which returns nothing. The text of an exception is logged.
 template <typename Call>
 void logged(const Host& host, std::string_view function, const Call& call) noexcept {
   try {

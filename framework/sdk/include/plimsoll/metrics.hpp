@@ -1,11 +1,12 @@
-// Plimsoll plugin SDK: a plugin's own metrics, shown among the scheduler's.
+// Plimsoll plugin SDK: a plugin's own metrics, shown together with the scheduler's.
 //
-//   sdk::CounterMetric refused_ = host.counter("seats_refused_total", "Pods without a seat.",
-//   {"zone"}); refused_.add(1, "west");
+//   sdk::CounterMetric refused_ =
+//       host.counter("seats_refused_total", "Pods without a seat.", {"zone"});
+//   refused_.add(1, "west");
 //
-// Made in the constructor or in start; used from any thread. Names are put behind
-// "plimsoll_plugin_" unless they begin with it. Label values come from small sets: never a pod's
-// name. See plimsoll_host.metric in <plimsoll/plugin_abi.h>.
+// Create metrics in the constructor or in start; use them from any thread. Names get the prefix
+// "plimsoll_plugin_" unless they already begin with it. Take label values from small sets: never
+// use the name of a pod. See plimsoll_host.metric in <plimsoll/plugin_abi.h>.
 #pragma once
 
 #include <plimsoll/plugin_abi.h>
@@ -22,11 +23,11 @@ namespace detail {
 
 class Metric {
  public:
-  Metric() = default;  // does nothing
+  Metric() = default;  // a metric that does nothing
   Metric(const plimsoll_host* table, plimsoll_metric* metric) : table_(table), metric_(metric) {}
 
  protected:
-  // One text for each label, in the order of their names.
+  // `values`: one text for each label, in the order of the label names.
   template <typename... Values>
   void observe(double value, const Values&... values) const {
     if (metric_ == nullptr) return;
@@ -41,7 +42,7 @@ class Metric {
   plimsoll_metric* metric_ = nullptr;
 };
 
-// Null, with the reason as the plugin's error text, if the scheduler refuses it.
+// Null if the scheduler refuses the metric; the plugin's error text then says why.
 inline plimsoll_metric* make_metric(const plimsoll_host* table, uint32_t type,
                                     std::string_view name, std::string_view help,
                                     std::initializer_list<std::string_view> labels,

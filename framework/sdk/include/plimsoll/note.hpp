@@ -1,5 +1,4 @@
-// Plimsoll plugin SDK, inner part: the ELF note that the host reads before it
-// loads the file.
+// Plimsoll plugin SDK, internal: the ELF note that the host reads before it loads the file.
 #pragma once
 
 #include <plimsoll/plugin_abi.h>

@@ -1,16 +1,18 @@
 /* Plimsoll plugin ABI, part 1: the Kubernetes objects that plugins see. Plain C11.
  *
- * Rules, once for the whole file:
- *  - Objects are immutable. A pointer is valid for the call that passed it; plugins copy what they
- * keep.
- *  - Every struct that may grow begins with `size`, the bytes that its writer filled; fields are
- * only ever appended. Read a field added after 1.0 only if PLIMSOLL_HAS(ptr, field).
- *  - A list is walked with its own stride: elements may be larger than the reader's idea of them.
- *  - Strings are not NUL-terminated. `symbol` is the interned id of the text, or 0: two strings
- * with non-zero symbols are equal exactly if the symbols are; otherwise compare the text.
+ * Rules for the whole file:
+ *  - Objects are immutable. A pointer is valid for the call that passed it. A plugin copies what it
+ *    keeps.
+ *  - Every struct that may grow begins with `size`, the number of bytes that its writer filled. New
+ *    fields are only appended. Read a field added after 1.0 only if PLIMSOLL_HAS(ptr, field).
+ *  - Step through a list with its own stride: an element may be larger than the struct that the
+ *    reader was compiled with.
+ *  - Strings are not NUL-terminated. `symbol` is the interned id of the text, or 0. Two strings
+ * with non-zero symbols are equal if and only if the symbols are equal. Otherwise compare the
+ * texts.
  *  - Quantities are int64 in base units: milli-units for "cpu", whole units (bytes, devices) for
- * everything else, rounded up as Quantity.MilliValue / Quantity.Value do, saturating instead of
- * wrapping.
+ *    everything else. They are rounded up as Quantity.MilliValue and Quantity.Value do, and they
+ *    saturate instead of wrapping.
  *  - Times are milliseconds since the epoch; 0 means "not set".
  */
 #ifndef PLIMSOLL_OBJECTS_H_
@@ -49,10 +51,11 @@ enum {
   PLIMSOLL_SYMBOL_PODS = 4
 };
 
-/* Indices into a resource vector; further resources follow as the cluster names them.
- * OF_NO_NODE (named since 1.3): of resources that neither a node nor a plugin knows, as pods may
- * name thousands. It is beyond every node's resource_count, and several resources of a pod may have
- * it: tell them apart by name. When a node comes that knows the name, pods that name it change. */
+/* Indices into a resource vector. Further resources follow in the order in which the cluster names
+ * them. OF_NO_NODE (named since 1.3) is the index of every resource that neither a node nor a
+ * plugin knows; pods may name thousands of these. It is larger than every node's resource_count.
+ * Several resources of a pod may have this index: distinguish them by name. When a node is added
+ * that knows the name, the pods that name the resource change. */
 enum {
   PLIMSOLL_RESOURCE_CPU = 0,
   PLIMSOLL_RESOURCE_MEMORY = 1,
@@ -91,16 +94,14 @@ typedef struct plimsoll_meta {
   plimsoll_str resource_version;
   plimsoll_list labels; /* plimsoll_label, sorted by key text */
   plimsoll_list
-      annotations;      /* plimsoll_label, sorted by key text; kubectl's last-applied is left out */
+      annotations;      /* plimsoll_label, sorted by key text, without kubectl's last-applied */
   plimsoll_list owners; /* plimsoll_owner */
   int64_t creation_ms;
   int64_t deletion_ms; /* deletionTimestamp: the object is terminating */
   int64_t generation;
 } plimsoll_meta;
 
-/* ---- selectors
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- selectors ---- */
 
 enum {
   PLIMSOLL_OP_IN = 1,
@@ -135,8 +136,8 @@ typedef struct plimsoll_node_selector_term {
 
 typedef struct plimsoll_node_affinity {
   uint32_t size;
-  uint32_t has_required;   /* requiredDuringSchedulingIgnoredDuringExecution is set, perhaps with no
-                              term */
+  uint32_t has_required;   /* requiredDuringSchedulingIgnoredDuringExecution is set; it may have no
+                              terms */
   plimsoll_list required;  /* plimsoll_node_selector_term, ORed */
   plimsoll_list preferred; /* plimsoll_node_selector_term with weight */
 } plimsoll_node_affinity;
@@ -163,7 +164,7 @@ enum {
   PLIMSOLL_EFFECT_PREFER_NO_SCHEDULE = 2,
   PLIMSOLL_EFFECT_NO_EXECUTE = 3,
   PLIMSOLL_EFFECT_OTHER =
-      4 /* a text that Kubernetes does not know: matches no taint effect above */
+      4 /* a text that Kubernetes does not know: matches none of the three effects */
 };
 
 typedef struct plimsoll_taint {
@@ -199,13 +200,11 @@ typedef struct plimsoll_spread_constraint { /* topologySpreadConstraints[] */
   uint8_t reserved;
 } plimsoll_spread_constraint;
 
-/* ---- pods
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- pods ---- */
 
 typedef struct plimsoll_host_port {
-  plimsoll_str ip;       /* "0.0.0.0" when the pod names none */
-  plimsoll_str protocol; /* "TCP" when the pod names none */
+  plimsoll_str ip;       /* "0.0.0.0" if the pod names none */
+  plimsoll_str protocol; /* "TCP" if the pod names none */
   int32_t port;          /* never 0 */
   uint32_t reserved;
 } plimsoll_host_port;
@@ -217,8 +216,8 @@ typedef struct plimsoll_container {
   uint32_t kind;
   plimsoll_str name;
   plimsoll_str image;
-  plimsoll_list requests; /* plimsoll_resource, spec as defaulted by the API server (missing
-                             requests = limits) */
+  plimsoll_list requests; /* plimsoll_resource, with the API server's defaults: a missing request
+                             equals the limit */
   plimsoll_list limits;   /* plimsoll_resource */
   plimsoll_list ports;    /* plimsoll_host_port, only those with a host port */
 } plimsoll_container;
@@ -227,10 +226,9 @@ typedef struct plimsoll_volume {
   uint32_t size;
   uint32_t reserved;
   plimsoll_str name;
-  plimsoll_str kind; /* the volume source's field name: "configMap", "persistentVolumeClaim",
-                        "ephemeral", ... */
-  plimsoll_str
-      target; /* claimName, or the identity that two pods may conflict on; empty for others */
+  plimsoll_str kind;   /* the volume source's field name: "configMap", "persistentVolumeClaim",
+                          "ephemeral", ... */
+  plimsoll_str target; /* claimName, or the identity over which two pods may conflict; else empty */
   uint32_t read_only;
   uint32_t reserved2;
 } plimsoll_volume;
@@ -255,46 +253,43 @@ typedef struct plimsoll_pod {
   plimsoll_str priority_class_name;
   plimsoll_str runtime_class_name;
   uint8_t phase;
-  uint8_t qos; /* status.qosClass if set, else computed */
+  uint8_t qos; /* status.qosClass if set, otherwise computed */
   uint8_t preemption_policy;
   uint8_t host_network;
   uint32_t reserved;
-  plimsoll_list init_containers; /* plimsoll_container, sidecars among them, in spec order */
+  plimsoll_list init_containers; /* plimsoll_container, including sidecars, in spec order */
   plimsoll_list containers;      /* plimsoll_container */
   plimsoll_list overhead;        /* plimsoll_resource */
   plimsoll_list pod_requests; /* plimsoll_resource: spec.resources.requests (pod-level resources) */
   plimsoll_list pod_limits;   /* plimsoll_resource: spec.resources.limits */
   plimsoll_list
-      requests; /* plimsoll_resource: what the pod asks a node for (resource.PodRequests) */
+      requests; /* plimsoll_resource: what the pod requests of a node (resource.PodRequests) */
   plimsoll_list
-      used; /* plimsoll_resource: what it counts for on its node (status of a resize included) */
-  int64_t nonzero_cpu; /* what it counts for in scores: 100m for each container that asks for none
-                          ... */
-  int64_t nonzero_memory;                      /* ... and 200 MB */
-  plimsoll_list node_selector;                 /* plimsoll_label */
-  const plimsoll_node_affinity* node_affinity; /* NULL: not set; so the next two */
-  const plimsoll_pod_affinity* pod_affinity;
-  const plimsoll_pod_affinity* pod_anti_affinity;
-  plimsoll_list tolerations;        /* plimsoll_toleration */
-  plimsoll_list spread_constraints; /* plimsoll_spread_constraint */
-  plimsoll_list scheduling_gates;   /* plimsoll_str */
-  plimsoll_list volumes;            /* plimsoll_volume */
-  plimsoll_list resource_claims;    /* plimsoll_str: names in spec.resourceClaims */
-  plimsoll_str scheduled_status;    /* condition PodScheduled: status, reason, message */
-  plimsoll_str scheduled_reason;
-  plimsoll_str scheduled_message;
-  int64_t start_ms; /* status.startTime */
+      used; /* plimsoll_resource: what the pod occupies on its node, including a resize's status */
+  int64_t nonzero_cpu;    /* CPU for scores: a container without a request counts as 100m */
+  int64_t nonzero_memory; /* memory for scores: a container without a request counts as 200 MB */
+  plimsoll_list node_selector;                    /* plimsoll_label */
+  const plimsoll_node_affinity* node_affinity;    /* NULL: not set */
+  const plimsoll_pod_affinity* pod_affinity;      /* NULL: not set */
+  const plimsoll_pod_affinity* pod_anti_affinity; /* NULL: not set */
+  plimsoll_list tolerations;                      /* plimsoll_toleration */
+  plimsoll_list spread_constraints;               /* plimsoll_spread_constraint */
+  plimsoll_list scheduling_gates;                 /* plimsoll_str */
+  plimsoll_list volumes;                          /* plimsoll_volume */
+  plimsoll_list resource_claims;                  /* plimsoll_str: names in spec.resourceClaims */
+  plimsoll_str scheduled_status;                  /* condition PodScheduled: status */
+  plimsoll_str scheduled_reason;                  /* condition PodScheduled: reason */
+  plimsoll_str scheduled_message;                 /* condition PodScheduled: message */
+  int64_t start_ms;                               /* status.startTime */
   /* since 1.1 */
   plimsoll_str disruption_reason; /* reason of the condition DisruptionTarget, if that is True */
-  plimsoll_str status_reason;     /* status.reason: why the pod failed, as its kubelet says */
+  plimsoll_str status_reason;     /* status.reason: why the pod failed, according to its kubelet */
   /* since 1.3 */
-  plimsoll_str unreadable; /* not empty: something in the pod cannot be read, and what; the rest is
-                              here, and no pod is put beside it */
+  plimsoll_str unreadable; /* if not empty, names the part of the pod that cannot be read; the rest
+                              is here, and no other pod is placed on its node */
 } plimsoll_pod;
 
-/* ---- nodes
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- nodes ---- */
 
 typedef struct plimsoll_image {
   plimsoll_list names; /* plimsoll_str */
@@ -318,19 +313,19 @@ typedef struct plimsoll_node {
   plimsoll_list declared_features; /* plimsoll_str */
 } plimsoll_node;
 
-/* A node with what is on it: assigned pods, pods assumed but not yet confirmed, and in a what-if
- * the simulated ones. */
+/* A node and its pods: assigned pods, pods that are assumed but not yet confirmed, and in a what-if
+ * the simulated pods. */
 typedef struct plimsoll_node_info {
   uint32_t size;
-  uint32_t slot; /* dense and small: index per-node state by it; reused after the node is gone */
-  uint64_t generation; /* grows with every change of this struct */
+  uint32_t slot; /* dense and small: an index for per-node state; reused after the node is gone */
+  uint64_t generation; /* increases with every change of this struct */
   const plimsoll_node* node;
   const plimsoll_pod* const* pods;
   uint32_t pod_count;
   uint32_t
-      resource_count; /* length of the two vectors below; a resource beyond it is 0 on this node */
+      resource_count; /* length of allocatable and requested; the node has 0 of other resources */
   const int64_t* allocatable; /* by plimsoll_resource.index */
-  const int64_t* requested;   /* by plimsoll_resource.index: sum of pods' `used` */
+  const int64_t* requested;   /* by plimsoll_resource.index: the sum of the pods' `used` */
   int64_t nonzero_cpu;
   int64_t nonzero_memory;
   plimsoll_list host_ports; /* plimsoll_host_port in use */

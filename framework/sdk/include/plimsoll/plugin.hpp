@@ -9,11 +9,11 @@
 //   };
 //   PLIMSOLL_PLUGIN(Seats, "Seats", "1.0.0", "Apache-2.0")
 //
-// The class has any of the functions below (docs/plugins.md says what each may do); their names
-// decide which extension points the plugin takes part in. A function of one of these names with
-// another signature does not compile, with a sentence that shows the right one. An exception that
-// leaves a function becomes an error status with its text; it costs that pod its attempt, never the
-// process.
+// The class has any of these functions. Their names decide which extension points the plugin
+// implements; docs/plugins.md says what each function may do. If a function has one of these names
+// and another signature, the compiler reports an error that shows the right signature. An exception
+// that leaves a function becomes an error status with the exception's text: the attempt for that
+// pod fails, and the process goes on.
 //
 //   Status   pre_enqueue(Pod)
 //   SortKey  sort_key(Pod, int64_t queued_ms)
@@ -46,16 +46,19 @@
 //   void     explain(const plimsoll_cycle&, Pod, Node, Sink&) const
 //   bool     rests_on(Pod, std::string_view resource) const
 //
-// A class that filters or scores says on what about a node its verdicts rest, so that they can be
-// reused while that stays the same: static constexpr uint32_t filter_aspects, score_aspects
-// (PLIMSOLL_ASPECT_*); members that are not static, if it depends on the args. Without them they
-// are never reused. static constexpr bool normalizes_by_extremes = true: what normalize makes of a
-// score rests on nothing but that score and the lowest and highest of all.
+// A class that filters or scores declares which aspects of a node its verdicts depend on. The
+// scheduler then reuses a verdict until one of these aspects changes:
+//   static constexpr uint32_t filter_aspects, score_aspects (PLIMSOLL_ASPECT_*)
+// If the aspects depend on the args, declare them as non-static members. Without these members,
+// verdicts and scores are never reused.
 //
-// A class that cannot work with an older scheduler says so: static constexpr uint16_t
-// least_abi_minor = 1 needs plugin ABI 1.1, and an older scheduler refuses the file. Otherwise the
-// plugin loads in every scheduler of this major version; what the SDK offers since 1.1 does nothing
-// there, and says so where it can (docs/abi.md).
+// static constexpr bool normalizes_by_extremes = true declares that the result of normalize for a
+// score depends only on that score and on the lowest and the highest of all scores.
+//
+// static constexpr uint16_t least_abi_minor = 1 declares that the plugin needs plugin ABI 1.1; an
+// older scheduler refuses the file. Without this member the plugin loads in every scheduler of this
+// major version. In a scheduler older than 1.1, the SDK functions that need 1.1 do nothing, and
+// report that where they can (docs/abi.md).
 #pragma once
 
 #include <plimsoll/create.hpp>
@@ -65,7 +68,8 @@
 #include <cstring>
 #include <span>
 
-// Makes `Class` the plugin of this shared object. Once, at namespace scope, in one source file.
+// Makes `Class` the plugin of this shared object. Use it once, at namespace scope, in one source
+// file.
 #define PLIMSOLL_PLUGIN(Class, name_, version_, license_)                                   \
   namespace {                                                                               \
   [[gnu::section(".note.plimsoll"), gnu::used,                                              \
@@ -90,19 +94,19 @@ inline constexpr plimsoll_plugin_create_fn create_fn =
   return detail::create<Class>(host, args_json, out, Class::kName);
 };
 
-// The extension points of such a plugin, as the note of a file states them.
+// The extension points of a plugin that is linked into the scheduler, as a note would state them.
 template <typename Class>
 inline constexpr uint64_t capabilities = detail::capabilities<Class>();
 
-// Kubernetes' DefaultNormalizeScore: scales so that the highest becomes `max`; `reverse` turns the
-// order round. All zero stays zero (or becomes `max` when reversed).
+// Kubernetes' DefaultNormalizeScore: scales the scores so that the highest becomes `max`. `reverse`
+// reverses the order. If all scores are zero, they stay zero, or become `max` with `reverse`.
 inline void normalize_scores(std::span<int64_t> scores, bool reverse, int64_t max = 100) {
   if (scores.empty()) return;
   const auto normalise = [&](int64_t score, int64_t highest) {
     if (highest == 0) return reverse ? max : score;
     return reverse ? max - max * score / highest : max * score / highest;
   };
-  // Mostly all have the same score, which memcmp sees at the speed of memory.
+  // Usually all scores are equal, and memcmp detects that as fast as memory can be read.
   if (std::memcmp(scores.data(), scores.data() + 1, scores.size_bytes() - sizeof(int64_t)) == 0) {
     const int64_t score = scores.front();
     std::fill(scores.begin(), scores.end(), normalise(score, std::max<int64_t>(score, 0)));

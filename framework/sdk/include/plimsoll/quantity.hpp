@@ -3,12 +3,12 @@
 //   parse_quantity("1500m", QuantityUnit::kMilli)  == 1500
 //   parse_quantity("0.5Gi", QuantityUnit::kWhole)  == 536870912
 //
-// For plugins that read the raw JSON of a kind: pods and nodes arrive with their amounts parsed.
-// The grammar is resource.Quantity's: sign, decimal digits with at most one point, then a binary
-// suffix (Ki ... Ei), a decimal one (n u m, k M G T P E) or an exponent (e3, E-3). Parsing is
-// exact; what is finer than the unit is rounded away from zero, as Quantity.Value and MilliValue
-// do, and what does not fit int64 saturates. Pure functions; no allocation, no exception; any
-// thread.
+// For plugins that read the raw JSON of a kind; the amounts of pods and nodes are already parsed.
+// The grammar is that of resource.Quantity: a sign, decimal digits with at most one point, then a
+// binary suffix (Ki ... Ei), a decimal suffix (n u m, k M G T P E) or an exponent (e3, E-3).
+// Parsing is exact. Fractions of the unit are rounded away from zero, as Quantity.Value and
+// MilliValue do. Values that do not fit int64 saturate. Pure functions; no allocation, no
+// exception; any thread.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ class WideNumber {
     }
     overflow_ = overflow_ || carry != 0;
   }
-  // Divides; what is left over is remembered for rounding.
+  // Divides, and remembers for ceil() whether there was a remainder.
   void divide(uint32_t divisor) {
     uint64_t rest = 0;
     for (size_t i = limbs_.size(); i-- > 0;) {
@@ -79,7 +79,7 @@ struct QuantitySuffix {
   int binary = 0;   // power of two
 };
 
-// The suffix grammar; nothing: not a suffix.
+// Parses a suffix; nothing if the text is not a suffix.
 constexpr std::optional<QuantitySuffix> quantity_suffix(std::string_view text) {
   if (text.empty()) return QuantitySuffix{};
   constexpr std::string_view kBinary = "KMGTPE";
@@ -99,7 +99,8 @@ constexpr std::optional<QuantitySuffix> quantity_suffix(std::string_view text) {
   const bool negative = text[0] == '-';
   if (text[0] == '-' || text[0] == '+') text.remove_prefix(1);
   if (text.empty()) return std::nullopt;
-  // An exponent that is no int64 is none; what is far beyond any amount need not be told apart.
+  // An exponent that does not fit int64 is not a suffix. Larger exponents than any amount can have
+  // need not be distinguished.
   constexpr uint64_t kMost = uint64_t{1} << 63;
   constexpr uint64_t kFar = 100000;
   uint64_t exponent = 0;
@@ -121,7 +122,7 @@ constexpr std::optional<QuantitySuffix> quantity_suffix(std::string_view text) {
                                                               QuantityUnit unit) {
   const bool negative = !text.empty() && text[0] == '-';
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
-  constexpr int kDigits = 64;  // what comes after them only counts for rounding
+  constexpr int kDigits = 64;  // further digits only affect rounding
   detail::WideNumber number;
   int digits = 0;
   int scale = 0;

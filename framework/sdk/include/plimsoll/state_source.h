@@ -1,6 +1,6 @@
-/* The services "plimsoll.io/state/NAME", version 1: what the plugin NAME keeps, for people who ask
- * a running scheduler (`plimsoll debug dump`). A plugin that has something to show publishes one
- * with host->publish; there is nothing else to do. Plain C, so that any module can.
+/* The services "plimsoll.io/state/NAME", version 1: the state of the plugin NAME, for
+ * `plimsoll debug dump`. A plugin that has something to show publishes its service with
+ * host->publish and need do nothing else. Plain C, so that any module can publish one.
  */
 #ifndef PLIMSOLL_STATE_SOURCE_H_
 #define PLIMSOLL_STATE_SOURCE_H_
@@ -19,8 +19,8 @@ typedef struct plimsoll_state_source {
   uint32_t reserved;
   void* self; /* first argument of the function */
 
-  /* Puts one JSON value into the sink, in as many pieces as it likes. Called on the loop, which
-   * waits for it; only when somebody asks. */
+  /* Writes one JSON value to the sink, in any number of pieces. Called only on request, and on the
+   * loop, which waits until it returns. */
   void (*describe)(void* self, void (*put)(void* sink, const void* bytes, size_t len), void* sink);
 } plimsoll_state_source;
 

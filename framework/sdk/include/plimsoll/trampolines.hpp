@@ -1,6 +1,6 @@
-// Plimsoll plugin SDK, inner part: the signatures of plugin functions are
-// checked, and the C functions that call them are put into the table. Queue,
-// filters, scores; the rest is in trampolines_bind.hpp.
+// Plimsoll plugin SDK, internal: checks the signatures of plugin functions and puts the C functions
+// that call them into the table. This file has queue, filters and scores; trampolines_bind.hpp has
+// the rest.
 #pragma once
 
 #include <plimsoll/instance.hpp>
@@ -59,8 +59,8 @@ void fill_queue(plimsoll_plugin& out) {
         "must be: Hint hint(Pod, const plimsoll_event&)");
     out.hint = [](void* self, const plimsoll_pod* pod, const plimsoll_event* event) noexcept {
       Instance<P>& i = of<P>(self);
-      int32_t hint = PLIMSOLL_HINT_QUEUE;  // rather one attempt too many than a
-                                           // pod forgotten
+      int32_t hint = PLIMSOLL_HINT_QUEUE;  // after an exception: a vain attempt is better than a
+                                           // pod that waits for ever
       logged(i.host, "hint", [&] { hint = static_cast<int32_t>(i.plugin.hint(Pod(pod), *event)); });
       return hint;
     };

@@ -1,5 +1,5 @@
-// Plimsoll plugin SDK, inner part: as trampolines.hpp; reserve and permit,
-// binding, state and events.
+// Plimsoll plugin SDK, internal: the part of trampolines.hpp for reserve, permit, binding, state
+// and events.
 #pragma once
 
 #include <plimsoll/instance.hpp>
@@ -218,7 +218,7 @@ void fill_events(plimsoll_plugin& out) {
         "must be: bool rests_on(Pod, std::string_view resource) const");
     out.rests_on = [](void* self, const plimsoll_pod* pod, plimsoll_str resource) noexcept {
       const Instance<P>& i = of<P>(static_cast<const void*>(self));
-      int32_t rests = 1;  // rather a pod that waits than one decided on blindly
+      int32_t rests = 1;  // after an exception: waiting is better than deciding on lost data
       logged(i.host, "rests_on",
              [&] { rests = i.plugin.rests_on(Pod(pod), view(resource)) ? 1 : 0; });
       return rests;

@@ -1,8 +1,7 @@
-// Plimsoll plugin SDK: comfortable C++ views on the objects of <plimsoll/objects.h>.
+// Plimsoll plugin SDK: C++ views of the objects of <plimsoll/objects.h>.
 //
-// Views are a pointer wide, copy nothing, and are valid as long as what they look at: for the call
-// that passed it. A view converts to the struct below it with `*` and `->`, for the fields that
-// have no accessor here.
+// A view is a pointer; it copies nothing. It is valid as long as its object: for the call that
+// passed the object. `*` and `->` give the underlying struct, for fields that have no accessor.
 #pragma once
 
 #include <plimsoll/objects.h>
@@ -21,18 +20,18 @@ namespace plimsoll::sdk {
   return {text.data, text.len};
 }
 
-// An ABI string over text that outlives its use.
+// An ABI string that points to `text`, which must outlive it.
 [[nodiscard]] constexpr plimsoll_str str(std::string_view text) {
   return {text.data(), static_cast<uint32_t>(text.size()), PLIMSOLL_SYMBOL_NONE};
 }
 
-// Equality that compares symbols where both strings are interned.
+// Compares the symbols if both strings are interned, otherwise the texts.
 [[nodiscard]] inline bool equal(const plimsoll_str& a, const plimsoll_str& b) {
   if (a.symbol != 0 && b.symbol != 0) return a.symbol == b.symbol;
   return view(a) == view(b);
 }
 
-// A plimsoll_list as a random-access range of const T, walked with the list's own stride.
+// A plimsoll_list as a random-access range of const T. It uses the list's own stride.
 template <typename T>
 class List {
  public:
@@ -101,7 +100,7 @@ class List {
   plimsoll_list list_{};
 };
 
-// A list over elements of the plugin's own; valid as long as they are.
+// A list that points to the plugin's own elements. Valid as long as the elements.
 template <typename T>
 [[nodiscard]] plimsoll_list list_of(std::span<const T> elements) {
   return {elements.data(), static_cast<uint32_t>(elements.size()), sizeof(T)};
@@ -139,14 +138,14 @@ class Resources : public List<plimsoll_resource> {
     }
     return nullptr;
   }
-  // By position in resource vectors, as host.resource_index() gives it.
+  // `index` is the position in resource vectors (host.resource_index()).
   [[nodiscard]] const plimsoll_resource* find(uint32_t index) const {
     for (const plimsoll_resource& resource : *this) {
       if (resource.index == index) return &resource;
     }
     return nullptr;
   }
-  // The amount, or 0.
+  // The amount, or 0 if the resource is not in the list.
   template <typename Key>
   [[nodiscard]] int64_t amount(const Key& key) const {
     const plimsoll_resource* resource = find(key);
@@ -174,7 +173,7 @@ class Pod {
   [[nodiscard]] List<plimsoll_container> containers() const { return pod_->containers; }
   [[nodiscard]] List<plimsoll_container> init_containers() const { return pod_->init_containers; }
   [[nodiscard]] List<plimsoll_toleration> tolerations() const { return pod_->tolerations; }
-  // What it asks a node for, all containers and overhead together.
+  // What the pod requests of a node: the sum of all containers and the overhead.
   [[nodiscard]] Resources requests() const { return pod_->requests; }
   [[nodiscard]] int64_t request(std::string_view resource) const {
     return requests().amount(resource);
@@ -185,7 +184,7 @@ class Pod {
   const plimsoll_pod* pod_ = nullptr;
 };
 
-// A node with what is on it.
+// A node and its pods.
 class Node {
  public:
   Node() = default;
@@ -204,7 +203,8 @@ class Node {
   [[nodiscard]] auto label(std::string_view key) const { return labels().get(key); }
   [[nodiscard]] auto annotation(std::string_view key) const { return annotations().get(key); }
   [[nodiscard]] List<plimsoll_taint> taints() const { return info_->node->taints; }
-  // By position in resource vectors: PLIMSOLL_RESOURCE_CPU, or host.resource_index(name).
+  // `resource` is the position in resource vectors: PLIMSOLL_RESOURCE_CPU, or
+  // host.resource_index(name).
   [[nodiscard]] int64_t allocatable(uint32_t resource) const {
     return resource < info_->resource_count ? info_->allocatable[resource] : 0;
   }
