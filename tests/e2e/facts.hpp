@@ -71,7 +71,6 @@ struct NodeFacts {
   // Where nothing is aligned, containers do not always take the CPUs that their init containers
   // leave: such pods may hold more than they ask for.
   bool leftovers = false;
-  std::map<int, Amounts> running;  // held in zones without what only init containers needed
 };
 
 // All nodes, NRTs, Devices and pods of a cluster at about the same moment.

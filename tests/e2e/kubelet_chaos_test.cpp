@@ -342,7 +342,6 @@ class KubeletChaosTest : public LoadTest {
       "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kubelet-chaos";
 
   std::mt19937_64 random_;
-  std::optional<Kubelets> kubelets_;
   std::vector<Replica> replicas_;
   std::vector<ChildProcess> busy_;
   std::size_t next_pod_ = 0;

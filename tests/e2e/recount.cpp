@@ -110,10 +110,7 @@ class Counter {
       fault(pod.name + " is spread over zones of " + node.name +
             ", whose scope is pod: " + pod.zones.dump());
     }
-    for (const auto& [id, amounts] : running) {
-      raise(peak[id], amounts);
-      add(node.running[id], amounts);
-    }
+    for (const auto& [id, amounts] : running) raise(peak[id], amounts);
     for (const auto& [id, amounts] : peak) {
       if (node.zones.contains(id)) add(node.zones[id].held, amounts);
     }
