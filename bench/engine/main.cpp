@@ -25,6 +25,7 @@
 #include "bench/support/timing.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/port/api_writer.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 

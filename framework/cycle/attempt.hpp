@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "framework/cycle/scheduler.hpp"
+#include "framework/cycle/loop_state.hpp"
 #include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/pre_bind_gate.hpp"
 
 namespace plimsoll {
 
-struct Scheduler::Attempt {
+struct Attempt {
   Attempt(PodRef scheduled_pod, Framework& profile)
       : pod(std::move(scheduled_pod)), framework(profile), cycle(profile.new_cycle()) {
     if (profile.metrics() != nullptr) start = metrics::Clock::now();
@@ -35,7 +35,7 @@ struct Scheduler::Attempt {
   // What is tried again if this attempt fails: the newest version that was heard of.
   [[nodiscard]] const PodRef& current() const { return latest ? latest : pod; }
 
-  PodRef pod;      // as it was popped; see Scheduler::as_nominated
+  PodRef pod;      // as it was popped; see LoopState::as_nominated
   PodRef latest;   // a newer version that arrived meanwhile, or the original of a copy, or null
   PodRef assumed;  // on its node; null before assume
   uint32_t slot = ClusterState::kAnySlot;  // of that node, then

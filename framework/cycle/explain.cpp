@@ -6,7 +6,7 @@
 
 #include "framework/api/decode.hpp"
 #include "framework/cycle/attempt.hpp"
-#include "framework/cycle/explain_placement.hpp"
+#include "framework/cycle/bindings.hpp"
 #include "framework/cycle/scheduler.hpp"
 
 namespace plimsoll {
@@ -53,8 +53,8 @@ PodRef Scheduler::find_pod(const ExplainRequest& request) const {
     if (view(pod->meta.name) == request.name && view(pod->meta.ns) == request.ns) found = pod;
   };
   // A namesake that was deleted and is not gone yet counts less than the pod that waits.
-  cluster_.for_each_pod([&](const PodRef& pod, bool) { look_at(pod); });
-  queue_.for_each([&](const QueuedPod& queued) { look_at(queued.pod); });
+  state_.cluster.for_each_pod([&](const PodRef& pod, bool) { look_at(pod); });
+  state_.queue.for_each([&](const QueuedPod& queued) { look_at(queued.pod); });
   return found;
 }
 
@@ -62,9 +62,10 @@ ExplainedQueuePlace Scheduler::queue_place(const QueuedPod& queued) {
   ExplainedQueuePlace result;
   result.place = place_name(queued);
   result.attempts = queued.attempts;
-  result.queued_for_ms = now_ms() - queued.queued_ms;
+  result.queued_for_ms = state_.now_ms() - queued.queued_ms;
   QueuedPod copy = queued;
-  result.backoff_left_ms = std::max<int64_t>(0, queue_.backoff_expiry(copy) - now_ms());
+  result.backoff_left_ms =
+      std::max<int64_t>(0, state_.queue.backoff_expiry(copy) - state_.now_ms());
   return result;
 }
 
@@ -79,7 +80,7 @@ std::vector<ExplainedRejector> Scheduler::rejectors_of(const QueuedPod& queued,
       if (registered.plugin == plugin) add_interests(registered, rejector);
     }
     if (kind != ExplainedRejector::Kind::kGate) return;
-    rejector.text = framework.run_pre_enqueue(*queued.pod).message(environment_.reasons);
+    rejector.text = framework.run_pre_enqueue(*queued.pod).message(state_.environment.reasons);
   };
   for (const PluginIndex plugin : queued.rejectors) {
     if (queued.gated_by != plugin) add(plugin, ExplainedRejector::Kind::kRejected);
@@ -100,12 +101,13 @@ Explanation Scheduler::explain(const ExplainRequest& request) {
 
 Explanation Scheduler::explain_now(const ExplainRequest& request) {
   Explanation result;
-  result.synced = synced_;
-  result.standby = standby_;
+  result.synced = state_.synced;
+  result.standby = state_.standby;
   result.ns = request.ns;
   result.name = request.name;
-  for (const auto& framework : frameworks_) result.profiles.push_back(framework->scheduler_name());
-  if (!synced_) return result;
+  for (const auto& framework : state_.frameworks)
+    result.profiles.push_back(framework->scheduler_name());
+  if (!state_.synced) return result;
   PodRef pod = find_pod(request);
   if (!pod) return result;
 
@@ -114,54 +116,47 @@ Explanation Scheduler::explain_now(const ExplainRequest& request) {
   result.scheduler_name = view(pod->scheduler_name);
   result.priority = pod->priority;
   result.terminating = pod->meta.deletion_ms != 0;
-  result.nominated_node = nominator_.node_of(uid);
+  result.nominated_node = state_.nominator.node_of(uid);
   if (result.nominated_node.empty()) result.nominated_node = view(pod->nominated_node_name);
-  Framework* own = framework_for(*pod);
-  Framework& framework = own != nullptr ? *own : *frameworks_.front();
+  Framework* own = state_.framework_for(*pod);
+  Framework& framework = own != nullptr ? *own : *state_.frameworks.front();
   result.profile = framework.scheduler_name();
 
-  const auto attempt = attempts_.find(uid);
-  if (const PodRef placed = cluster_.pod(uid)) {
+  const Attempt* attempt = bindings_.find(uid);
+  if (const PodRef placed = state_.cluster.pod(uid)) {
     pod = placed;
     result.node = view(placed->node_name);
-    const bool waits = attempt != attempts_.end() && !attempt->second->waits.empty();
-    result.state = waits                      ? ExplainedState::kWaitingOnPermit
-                   : cluster_.is_assumed(uid) ? ExplainedState::kBinding
-                                              : ExplainedState::kBound;
+    const bool waits = attempt != nullptr && !attempt->waits.empty();
+    result.state = waits                            ? ExplainedState::kWaitingOnPermit
+                   : state_.cluster.is_assumed(uid) ? ExplainedState::kBinding
+                                                    : ExplainedState::kBound;
     if (waits) {
-      for (const auto& [plugin, wait] : attempt->second->waits) {
-        const int64_t due = wait.timer == timers_.end() ? now_ms() : wait.timer->first;
-        result.waits.push_back({plugin, std::max<int64_t>(0, due - now_ms())});
+      for (const auto& [plugin, wait] : attempt->waits) {
+        const int64_t due = wait.timer == state_.timers.end() ? state_.now_ms() : wait.timer->first;
+        result.waits.push_back({plugin, std::max<int64_t>(0, due - state_.now_ms())});
       }
     }
   } else {
     result.state = ExplainedState::kQueued;
-    if (const QueuedPod* queued = queue_.entry(uid)) {
+    if (const QueuedPod* queued = state_.queue.entry(uid)) {
       result.queue = queue_place(*queued);
-      result.queue->pods_there = pods_in(result.queue->place, queue_.sizes());
+      result.queue->pods_there = pods_in(result.queue->place, state_.queue.sizes());
       result.queue->rejectors = rejectors_of(*queued, framework);
     }
   }
 
   const bool placed = !result.node.empty();
   if (!placed) {
-    for (const LostKinds::Need& need : lost_kinds_.needs_of(framework, *pod)) {
+    for (const LostKinds::Need& need : state_.lost_kinds.needs_of(framework, *pod)) {
       const bool asked = need.plugin != kNoPlugin;
       result.losses.push_back({need.kind,
                                asked ? std::string(framework.plugin_name(need.plugin)) : "",
-                               need.why, now_ms() - need.since_ms});
+                               need.why, state_.now_ms() - need.since_ms});
     }
   }
-  const PlacementQuestion question{
-      framework,
-      cluster_,
-      nominator_,
-      environment_.reasons,
-      placed ? assigned_copy(pod, "") : as_nominated(pod),
-      placed ? pod : nullptr,
-      request.texts_per_reason,
-      [this](uint32_t slot) { return slot < last_chosen_.size() ? last_chosen_[slot] : 0; }};
-  result.placement = report_placement(question);
+  result.placement =
+      state_.placer.report({framework, placed ? assigned_copy(pod, "") : state_.as_nominated(pod),
+                            placed ? pod : nullptr, request.texts_per_reason});
   return result;
 }
 

@@ -6,56 +6,57 @@
 
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
+#include "framework/cycle/bindings.hpp"
 #include "framework/cycle/go_duration.hpp"
-#include "framework/cycle/scheduler.hpp"
 
 namespace plimsoll {
 
-void Scheduler::begin_wait(Attempt& attempt) {
+void Bindings::begin_wait(Attempt& attempt) {
   const std::string uid = attempt.uid();
   waiting_.insert(uid);
-  if (metrics_) attempt.wait_start = metrics::Clock::now();
+  if (state_.metrics) attempt.wait_start = metrics::Clock::now();
   for (auto& [plugin, wait] : attempt.waits) {
-    wait.timer = timers_.emplace(now_ms() + wait.timeout_ms,
-                                 [this, uid, name = plugin] { expire(uid, name); });
+    wait.timer = state_.timers.emplace(state_.now_ms() + wait.timeout_ms,
+                                       [this, uid, name = plugin] { expire(uid, name); });
   }
 }
 
-void Scheduler::end_wait(Attempt& attempt) {
+void Bindings::end_wait(Attempt& attempt) {
   for (const auto& [plugin, wait] : attempt.waits) {
-    if (wait.timer != timers_.end()) timers_.erase(wait.timer);
+    if (wait.timer != state_.timers.end()) state_.timers.erase(wait.timer);
   }
   attempt.waits.clear();
   waiting_.erase(attempt.uid());
 }
 
 // waitingPod.Allow: the last one lets it go.
-void Scheduler::allow(const std::string& uid, const std::string& plugin) {
+void Bindings::allow(const std::string& uid, const std::string& plugin) {
   const auto found = attempts_.find(uid);
   if (found == attempts_.end()) return;
   Attempt& attempt = *found->second;
   const auto wait = attempt.waits.find(plugin);
   if (wait == attempt.waits.end()) return;
-  timers_.erase(wait->second.timer);
+  state_.timers.erase(wait->second.timer);
   attempt.waits.erase(wait);
   if (!attempt.waits.empty()) return;
   waiting_.erase(uid);
-  if (metrics_) {
-    metrics_->observe_permit_wait(PLIMSOLL_SUCCESS, metrics::seconds_since(attempt.wait_start));
+  if (state_.metrics) {
+    state_.metrics->observe_permit_wait(PLIMSOLL_SUCCESS,
+                                        metrics::seconds_since(attempt.wait_start));
   }
   proceed(attempt);
 }
 
 // waitingPod.Reject, by any plugin, or by nobody ("") if the pod itself is gone.
-void Scheduler::reject(const std::string& uid, const std::string& plugin,
-                       const std::string& message) {
+void Bindings::reject(const std::string& uid, const std::string& plugin,
+                      const std::string& message) {
   const auto found = attempts_.find(uid);
   if (found == attempts_.end() || !found->second->waiting()) return;
   const Attempt& attempt = *found->second;
   if (attempt.waits.empty() && !plugin.empty()) return;  // all have allowed it
-  if (metrics_ && !attempt.waits.empty()) {
-    metrics_->observe_permit_wait(PLIMSOLL_UNSCHEDULABLE,
-                                  metrics::seconds_since(attempt.wait_start));
+  if (state_.metrics && !attempt.waits.empty()) {
+    state_.metrics->observe_permit_wait(PLIMSOLL_UNSCHEDULABLE,
+                                        metrics::seconds_since(attempt.wait_start));
   }
   Status status;
   status.code = Code::kUnschedulable;
@@ -65,15 +66,15 @@ void Scheduler::reject(const std::string& uid, const std::string& plugin,
   Diagnosis diagnosis;
   diagnosis.node_count = 1;
   diagnosis.texts.push_back(message);
-  note_rejection(diagnosis, status);
+  diagnosis.add_rejector(status);
   binding_failed(uid, status, std::move(diagnosis));
 }
 
-void Scheduler::expire(const std::string& uid, const std::string& plugin) {
+void Bindings::expire(const std::string& uid, const std::string& plugin) {
   Attempt& attempt = *attempts_.at(uid);
   const auto wait = attempt.waits.find(plugin);
   const int64_t timeout_ms = wait->second.timeout_ms;
-  wait->second.timer = timers_.end();  // it is the one that runs
+  wait->second.timer = state_.timers.end();  // it is the one that runs
   reject(
       uid, plugin,
       "rejected due to timeout after waiting " + go_duration(timeout_ms) + " at plugin " + plugin);
@@ -81,7 +82,7 @@ void Scheduler::expire(const std::string& uid, const std::string& plugin) {
 
 // The scheduler stops: what was reserved is given back, and nothing is written about it. Whoever
 // takes over schedules these pods from the beginning.
-void Scheduler::drop_waiting_pods() {
+void Bindings::drop_waiting() {
   std::vector<std::string> uids;
   for (const auto& [uid, attempt] : attempts_) {
     if (attempt->waiting()) uids.push_back(uid);
@@ -90,9 +91,38 @@ void Scheduler::drop_waiting_pods() {
     const std::unique_ptr<Attempt> attempt = std::move(attempts_.at(uid));
     attempts_.erase(uid);
     end_wait(*attempt);
-    undo(*attempt);
-    queue_.done(uid);
+    state_.undo(*attempt);
+    state_.queue.done(uid);
   }
+}
+
+std::vector<WaitingPod> Bindings::waiting_pods() const {
+  std::vector<WaitingPod> result;
+  for (const std::string& uid : waiting_) {
+    const Attempt& attempt = *attempts_.at(uid);
+    WaitingPod& waiting = result.emplace_back();
+    waiting.pod = attempt.assumed.get();
+    waiting.node = view(attempt.assumed->node_name);
+    for (const auto& [plugin, wait] : attempt.waits) waiting.pending_plugins.push_back(plugin);
+  }
+  return result;
+}
+
+bool Bindings::cancel(std::string_view pod_uid, std::string_view message) {
+  const std::string uid(pod_uid);
+  const auto found = attempts_.find(uid);
+  if (found == attempts_.end() || !found->second->gate->cancel(message)) return false;
+  if (found->second->waiting()) {
+    // waitingPod.Preempt. Not from within the plugin's own call: plugins hear of it by unreserve.
+    state_.inbox.post(Task{[this, uid] {
+      const auto waiting = attempts_.find(uid);
+      if (waiting == attempts_.end() || !waiting->second->waiting()) return;
+      if (!waiting->second->gate->cancelled()) return;  // a later attempt of the same pod
+      binding_failed(
+          uid, error_status("waiting on permit for pod: " + waiting->second->gate->message()));
+    }});
+  }
+  return true;
 }
 
 }  // namespace plimsoll

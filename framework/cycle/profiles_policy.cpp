@@ -4,7 +4,7 @@
 
 #include "framework/base/log.hpp"
 #include "framework/cycle/queue_metrics.hpp"
-#include "framework/cycle/timing.hpp"
+#include "framework/placement/timing.hpp"
 
 namespace plimsoll {
 namespace {

@@ -5,9 +5,10 @@
 
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
-#include "framework/cycle/binder_pool.hpp"
-#include "framework/cycle/columns.hpp"
-#include "framework/cycle/queue_metrics.hpp"
+#include "framework/cycle/bindings.hpp"
+#include "framework/cycle/host.hpp"
+#include "framework/cycle/intake.hpp"
+#include "framework/metrics/scheduler_metrics.hpp"
 
 namespace plimsoll {
 namespace {
@@ -19,98 +20,85 @@ constexpr std::chrono::milliseconds kFirstListsPause{2};
 constexpr int64_t kStopGraceMs = 10'000;  // for binds in flight
 // A pod that was placed waits no longer than this, and one more decision, for its binder.
 constexpr std::chrono::microseconds kHandOverEvery{200};
-// While there is no room for a further pod, nothing that is posted is urgent: once something is,
-// the loop waits until it is so much, or for so long.
+// While there is no room for a further pod, nothing that is posted is urgent. The loop waits until
+// this many messages are there, or for this long.
 constexpr size_t kMostAtOnce = 64;
 constexpr std::chrono::milliseconds kPausedWait{10};
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& writer,
-                     std::unique_ptr<PreparedPlugins> prepared)
-    : options_(std::move(options)),
-      writer_(writer),
-      prepared_(prepared != nullptr ? std::move(prepared)
-                                    : std::make_unique<PreparedPlugins>(symbols)),
-      environment_(prepared_->env()),
-      policy_(environment_.reasons),
-      classes_(options_.classes),
-      nominator_([this](std::string_view node_name) {
-        const NodeInfo* node = cluster_.node(node_name);
-        if (node != nullptr) cluster_.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);
-      }),
-      queue_(policy_, options_.queue),
-      unsynced_kinds_{"pods", "nodes"},
-      on_binder_([this](std::function<void()> job) {
-        if (loop_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
-          for_binders_.push_back(std::move(job));
-        } else {
-          binders_->submit(std::move(job));
-        }
-      }) {
-  room_ = std::make_unique<Room>();
-  standby_ = options_.standby;
-  using std::chrono::duration_cast;
-  using std::chrono::milliseconds;
-  const auto since = [](auto clock_now) {
-    return duration_cast<milliseconds>(clock_now.time_since_epoch()).count();
-  };
-  clock_offset_ms_ =
-      since(std::chrono::system_clock::now()) - since(std::chrono::steady_clock::now());
-  if (options_.metrics != nullptr) start_metrics();
-}
-
-void Scheduler::start_metrics() {
-  metrics_ = std::make_unique<metrics::SchedulerMetrics>(*options_.metrics);
-  queue_metrics_ = std::make_unique<QueueMetrics>(*metrics_, [this](const plimsoll_pod& pod) {
-    const Framework* framework = framework_for(pod);
-    return framework == nullptr ? nullptr : framework->metrics();
-  });
-  queue_.observe(queue_metrics_.get());
-  policy_.measure(queue_metrics_.get());
-  environment_.metrics = metrics_.get();
-  environment_.plugin_metrics.show_in(*options_.metrics);
-  gauges_ = options_.metrics->on_collect([this] { show_gauges(); });
-}
-
 void Scheduler::show_gauges() const {
   const SchedulerStats now = stats();
   const auto pending = [this](std::string_view queue, size_t pods) {
-    metrics_->pending_pods.with({queue}).set(static_cast<double>(pods));
+    state_.metrics->pending_pods.with({queue}).set(static_cast<double>(pods));
   };
   pending("active", now.queue.active);
   pending("backoff", now.queue.backoff);
   pending("unschedulable", now.queue.unschedulable);
   pending("gated", now.queue.gated);
   const auto cached = [this](std::string_view type, size_t count) {
-    metrics_->cache_size.with({type}).set(static_cast<double>(count));
+    state_.metrics->cache_size.with({type}).set(static_cast<double>(count));
   };
   cached("nodes", now.nodes);
   cached("pods", now.pods);
   cached("assumed_pods", now.assumed_pods);
-  metrics_->inflight_events.with({"PodPopped"}).set(static_cast<double>(now.queue.in_flight));
-  metrics_->goroutines.with({"binding"}).set(static_cast<double>(now.binding));
-  metrics_->waiting_pods.set(static_cast<double>(now.waiting_on_permit));
-  metrics_->pods_waiting_for_kinds.set(static_cast<double>(now.waiting_for_kinds));
-  metrics_->inbox_depth.set(static_cast<double>(now.inbox));
-  metrics_->unbound_pods.set(static_cast<double>(now.binding));
-  metrics_->unbound_limit.set(static_cast<double>(options_.max_unbound));
-  metrics_->pauses.raise_to(static_cast<double>(now.pauses));
-  metrics_->bind_errors.raise_to(static_cast<double>(now.bind_errors));
-  metrics_->synced.set(now.synced ? 1 : 0);
-  metrics_->class_decisions.with({"hit"}).raise_to(static_cast<double>(now.classes.hits));
-  metrics_->class_decisions.with({"miss"}).raise_to(static_cast<double>(now.classes.misses));
-  metrics_->class_checks.raise_to(static_cast<double>(now.classes.checked));
-  metrics_->class_differences.raise_to(static_cast<double>(now.classes.different));
-  metrics_->class_drops.raise_to(static_cast<double>(now.classes.dropped));
-  metrics_->class_tables.set(static_cast<double>(now.classes.tables));
-  metrics_->class_table_bytes.set(static_cast<double>(now.classes.bytes));
+  state_.metrics->inflight_events.with({"PodPopped"}).set(static_cast<double>(now.queue.in_flight));
+  state_.metrics->goroutines.with({"binding"}).set(static_cast<double>(now.binding));
+  state_.metrics->waiting_pods.set(static_cast<double>(now.waiting_on_permit));
+  state_.metrics->pods_waiting_for_kinds.set(static_cast<double>(now.waiting_for_kinds));
+  state_.metrics->inbox_depth.set(static_cast<double>(now.inbox));
+  state_.metrics->unbound_pods.set(static_cast<double>(now.binding));
+  state_.metrics->unbound_limit.set(static_cast<double>(state_.options.max_unbound));
+  state_.metrics->pauses.raise_to(static_cast<double>(now.pauses));
+  state_.metrics->bind_errors.raise_to(static_cast<double>(now.bind_errors));
+  state_.metrics->synced.set(now.synced ? 1 : 0);
+  state_.metrics->class_decisions.with({"hit"}).raise_to(static_cast<double>(now.classes.hits));
+  state_.metrics->class_decisions.with({"miss"}).raise_to(static_cast<double>(now.classes.misses));
+  state_.metrics->class_checks.raise_to(static_cast<double>(now.classes.checked));
+  state_.metrics->class_differences.raise_to(static_cast<double>(now.classes.different));
+  state_.metrics->class_drops.raise_to(static_cast<double>(now.classes.dropped));
+  state_.metrics->class_tables.set(static_cast<double>(now.classes.tables));
+  state_.metrics->class_table_bytes.set(static_cast<double>(now.classes.bytes));
 }
 
+// In an order in which each part outlives those that use it.
+struct Scheduler::Parts {
+  Parts(SchedulerOptions options, SymbolTable& symbols, ApiWriter& writer, Inbox& inbox,
+        std::unique_ptr<PreparedPlugins> prepared)
+      : state(std::move(options), symbols, writer, inbox, std::move(prepared)) {}
+
+  LoopState state;
+  Bindings bindings{state};
+  Host host{state, bindings};
+  Intake intake{state, bindings};
+};
+
+Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& writer,
+                     std::unique_ptr<PreparedPlugins> prepared)
+    : parts_(
+          std::make_unique<Parts>(std::move(options), symbols, writer, *this, std::move(prepared))),
+      state_(parts_->state),
+      bindings_(parts_->bindings),
+      intake_(parts_->intake) {
+  if (state_.metrics) gauges_ = state_.options.metrics->on_collect([this] { show_gauges(); });
+}
+
+// The plugins go first: until then all that they may call is there.
 Scheduler::~Scheduler() {
   stop();
-  if (binders_)
-    binders_->stop();  // kept until the end: a plugin's own thread may still complete a token
+  gauges_ = {};
+  bindings_.stop_binders();
+  bindings_.clear();
+  state_.timers.clear();
+  state_.frameworks.clear();
+}
+
+const std::vector<WantedKind>& Scheduler::wanted_kinds() const {
+  return state_.wanted_kinds;
+}
+
+void Scheduler::on_kind_wanted(std::function<void(const WantedKind&)> callback) {
+  state_.kind_wanted = std::move(callback);
 }
 
 Result<std::unique_ptr<Scheduler>> Scheduler::create(SchedulerOptions options,
@@ -119,9 +107,8 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(SchedulerOptions options,
                                                      std::unique_ptr<PreparedPlugins> prepared) {
   std::unique_ptr<Scheduler> scheduler(
       new Scheduler(std::move(options), symbols, writer, std::move(prepared)));
-  scheduler->prepared_->pass_on(*scheduler);
+  scheduler->state_.prepared->pass_on(scheduler->parts_->host);
   if (auto made = scheduler->make_profiles(modules); !made) return fail(made.error());
-  scheduler->binders_ = std::make_unique<BinderPool>(scheduler->options_.binder_threads);
   return scheduler;
 }
 
@@ -130,23 +117,23 @@ Result<void> Scheduler::make_profiles(const Modules& modules) {
   const auto note = [&errors](const std::string& text) {
     errors += errors.empty() ? text : "\n" + text;
   };
-  if (options_.profiles.empty()) note("at least one profile is required");
-  for (const ProfileSpec& spec : options_.profiles) {
-    auto made = Framework::create(spec, modules, environment_, prepared_.get());
+  if (state_.options.profiles.empty()) note("at least one profile is required");
+  for (const ProfileSpec& spec : state_.options.profiles) {
+    auto made = Framework::create(spec, modules, state_.environment, state_.prepared.get());
     if (!made) {
       for (const Error& error : made.error()) note(error.message);
       continue;
     }
-    if (!policy_.add(**made)) {
+    if (!state_.policy.add(**made)) {
       note("duplicate profile with scheduler name \"" + spec.scheduler_name + "\"");
     }
-    frameworks_.push_back(std::move(*made));
+    state_.frameworks.push_back(std::move(*made));
   }
   if (!errors.empty()) return fail(ErrorCode::kInvalid, errors);
-  for (const auto& framework : frameworks_) {
+  for (const auto& framework : state_.frameworks) {
     if (auto started = framework->start(); !started) note(started.error().message);
   }
-  started_ = true;
+  state_.started = true;
   if (!errors.empty()) return fail(ErrorCode::kInvalid, errors);
   return {};
 }
@@ -164,7 +151,7 @@ void Scheduler::post(Message message) {
 }
 
 void Scheduler::lead() {
-  post(Task{[this] { standby_ = false; }});
+  post(Task{[this] { state_.standby = false; }});
 }
 
 void Scheduler::stop() {
@@ -176,7 +163,7 @@ void Scheduler::stop() {
 }
 
 void Scheduler::run() {
-  loop_thread_ = std::this_thread::get_id();
+  state_.loop_thread = std::this_thread::get_id();
   const auto stopping = [this] {
     const std::lock_guard lock(mutex_);
     return stopping_;
@@ -184,20 +171,16 @@ void Scheduler::run() {
   while (!stopping()) {
     if (!turn(true)) wait_for_work();
   }
-  drop_waiting_pods();
+  bindings_.drop_waiting();
   // Binds that left the loop are heard to the end, so that nothing is reported as failed that
   // succeeded.
-  const int64_t deadline = now_ms() + kStopGraceMs;
-  const auto binding = [this] {
-    return std::any_of(attempts_.begin(), attempts_.end(),
-                       [](const auto& entry) { return entry.second->binding; });
-  };
-  while (binding() && now_ms() < deadline) {
+  const int64_t deadline = state_.now_ms() + kStopGraceMs;
+  while (bindings_.any_under_way() && state_.now_ms() < deadline) {
     if (!turn(false)) wait_for_work();
   }
-  binders_->stop();
+  bindings_.stop_binders();
   turn(false);
-  step_began_.store(0, std::memory_order_relaxed);
+  state_.step_began.store(0, std::memory_order_relaxed);
   // What goes with them may be a plugin's code, which may post once more: not under the lock.
   std::vector<Message> unheard;
   const std::lock_guard lock(mutex_);
@@ -205,83 +188,73 @@ void Scheduler::run() {
   unheard.swap(inbox_);
 }
 
-void Scheduler::begin_step() {
-  step_began_.store(std::chrono::steady_clock::now().time_since_epoch().count(),
-                    std::memory_order_relaxed);
-}
-
 std::chrono::nanoseconds Scheduler::busy_for() const {
-  const std::chrono::nanoseconds began(step_began_.load(std::memory_order_relaxed));
+  const std::chrono::nanoseconds began(state_.step_began.load(std::memory_order_relaxed));
   if (began.count() == 0) return {};
   return std::max(std::chrono::steady_clock::now().time_since_epoch() - began,
                   std::chrono::nanoseconds(0));
 }
 
 bool Scheduler::turn(bool may_schedule) {
-  begin_step();
+  state_.begin_step();
   std::vector<Message> messages;
   {
     const std::lock_guard lock(mutex_);
     messages.swap(inbox_);
   }
-  for (Message& message : messages) handle(message);
-  begin_step();
-  place_resources();  // a plugin may have named one since
-  hand_over();
-  const int64_t now = now_ms();
-  if (now >= next_flush_ms_) next_flush_ms_ = queue_.flush(now);
+  for (Message& message : messages) intake_.handle(message);
+  state_.begin_step();
+  intake_.place_resources();  // a plugin may have named one since
+  bindings_.hand_over();
+  const int64_t now = state_.now_ms();
+  if (now >= next_flush_ms_) next_flush_ms_ = state_.queue.flush(now);
   run_timers();
   int scheduled = 0;
-  if (synced_ && !standby_ && may_schedule && !lost_kinds_.blind()) {
+  if (state_.synced && !state_.standby && may_schedule && !state_.lost_kinds.blind()) {
     auto handed_over = std::chrono::steady_clock::now();
     while (scheduled < kPodsPerTurn && has_room() && schedule_one()) {
-      begin_step();
+      state_.begin_step();
       ++scheduled;
-      if (for_binders_.empty()) continue;
+      if (!bindings_.has_jobs()) continue;
       const auto time = std::chrono::steady_clock::now();
       if (time - handed_over < kHandOverEvery) continue;
-      hand_over();
+      bindings_.hand_over();
       handed_over = time;
     }
   }
-  hand_over();
+  bindings_.hand_over();
   publish_stats();
   return !messages.empty() || scheduled != 0;
-}
-
-// Several at once: each time a thread may have to be woken.
-void Scheduler::hand_over() {
-  if (!for_binders_.empty()) binders_->submit_all(for_binders_);
 }
 
 // Whether a further pod may be decided on: else the bindings under way have to end first, each of
 // which wakes the loop.
 bool Scheduler::has_room() {
-  if (unbound() < options_.max_unbound) {
+  if (bindings_.unbound() < state_.options.max_unbound) {
     paused_ = false;
     return true;
   }
-  if (!paused_ && queue_.sizes().active > 0) {
+  if (!paused_ && state_.queue.sizes().active > 0) {
     paused_ = true;
-    ++counters_.pauses;
+    ++state_.counters.pauses;
   }
   return false;
 }
 
 void Scheduler::run_timers() {
-  const int64_t now = now_ms();
-  while (!timers_.empty() && timers_.begin()->first <= now) {
-    begin_step();
-    timers_.extract(timers_.begin()).mapped()();  // it may set further timers
+  const int64_t now = state_.now_ms();
+  while (!state_.timers.empty() && state_.timers.begin()->first <= now) {
+    state_.begin_step();
+    state_.timers.extract(state_.timers.begin()).mapped()();  // it may set further timers
   }
 }
 
 void Scheduler::wait_for_work() {
-  step_began_.store(0, std::memory_order_relaxed);
+  state_.step_began.store(0, std::memory_order_relaxed);
   int64_t next = next_flush_ms_;
-  if (!timers_.empty()) next = std::min(next, timers_.begin()->first);
+  if (!state_.timers.empty()) next = std::min(next, state_.timers.begin()->first);
   const auto longest =
-      std::chrono::milliseconds(std::clamp<int64_t>(next - now_ms(), 1, kLongestWaitMs));
+      std::chrono::milliseconds(std::clamp<int64_t>(next - state_.now_ms(), 1, kLongestWaitMs));
   std::unique_lock lock(mutex_);
   // During a stop the flag is set for good, so only messages and the clock end the wait.
   if (stopping_) {
@@ -292,13 +265,13 @@ void Scheduler::wait_for_work() {
   } else {
     wake_at_ = 1;
     wake_.wait_for(lock, longest, [this] { return !inbox_.empty() || stopping_; });
-    if (!synced_ && !inbox_.empty() && !stopping_) {
+    if (!state_.synced && !inbox_.empty() && !stopping_) {
       // Objects of the first lists come one by one, 100,000 and more, and nothing is decided before
       // the last: waking for each would cost more than to take it.
       wake_at_ = kAwake;
       wake_.wait_for(lock, kFirstListsPause, [this] { return stopping_; });
     } else if (paused_ && !inbox_.empty() && !stopping_) {
-      const size_t enough = std::clamp<size_t>(options_.max_unbound / 16, 1, kMostAtOnce);
+      const size_t enough = std::clamp<size_t>(state_.options.max_unbound / 16, 1, kMostAtOnce);
       wake_at_ = enough;
       wake_.wait_for(lock, std::min(longest, kPausedWait),
                      [&] { return inbox_.size() >= enough || stopping_; });
@@ -308,18 +281,18 @@ void Scheduler::wait_for_work() {
 }
 
 void Scheduler::publish_stats() {
-  counters_.nodes = cluster_.node_count();
-  counters_.pods = cluster_.pod_count();
-  counters_.assumed_pods = cluster_.assumed_count();
-  counters_.queue = queue_.sizes();
-  counters_.classes = classes_.stats();
-  counters_.waiting_on_permit = waiting_.size();
-  counters_.binding = unbound();
-  counters_.synced = synced_;
-  counters_.blind = lost_kinds_.blind();
-  counters_.waiting_for_kinds = lost_kinds_.waiting();
+  state_.counters.nodes = state_.cluster.node_count();
+  state_.counters.pods = state_.cluster.pod_count();
+  state_.counters.assumed_pods = state_.cluster.assumed_count();
+  state_.counters.queue = state_.queue.sizes();
+  state_.counters.classes = state_.placer.class_stats();
+  state_.counters.waiting_on_permit = bindings_.waiting();
+  state_.counters.binding = bindings_.unbound();
+  state_.counters.synced = state_.synced;
+  state_.counters.blind = state_.lost_kinds.blind();
+  state_.counters.waiting_for_kinds = state_.lost_kinds.waiting();
   const std::lock_guard lock(mutex_);
-  published_ = counters_;
+  published_ = state_.counters;
 }
 
 SchedulerStats Scheduler::stats() const {

@@ -4,6 +4,7 @@
 
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/explain.hpp"
+#include "framework/cycle/loop_state.hpp"
 #include "framework/cycle/scheduler.hpp"
 
 namespace plimsoll {
@@ -28,18 +29,18 @@ std::string state_of(const ServiceTable& services, std::string_view plugin) {
 
 StateSnapshot Scheduler::snapshot(bool with_plugins) {
   StateSnapshot result;
-  result.synced = synced_;
-  result.standby = standby_;
-  for (const auto& framework : frameworks_) {
+  result.synced = state_.synced;
+  result.standby = state_.standby;
+  for (const auto& framework : state_.frameworks) {
     result.scheduler_names.push_back(framework->scheduler_name());
   }
-  const SymbolTable& symbols = environment_.symbols;
+  const SymbolTable& symbols = state_.environment.symbols;
   for (uint32_t i = 0; i < symbols.resource_count(); ++i) {
     result.resource_names.emplace_back(symbols.resource_name(i));
   }
-  result.nodes.reserve(cluster_.node_count());
-  for (uint32_t slot = 0; slot < cluster_.slot_count(); ++slot) {
-    const NodeInfo* info = cluster_.node_at(slot);
+  result.nodes.reserve(state_.cluster.node_count());
+  for (uint32_t slot = 0; slot < state_.cluster.slot_count(); ++slot) {
+    const NodeInfo* info = state_.cluster.node_at(slot);
     if (info == nullptr) continue;
     const plimsoll_node_info& row = *info->abi();
     result.nodes.push_back({info->node(),
@@ -47,13 +48,13 @@ StateSnapshot Scheduler::snapshot(bool with_plugins) {
                             {row.allocatable, row.allocatable + row.resource_count},
                             {row.requested, row.requested + row.resource_count}});
   }
-  result.placed.reserve(cluster_.pod_count());
-  cluster_.for_each_pod([&result](const PodRef& pod, bool assumed) {
+  result.placed.reserve(state_.cluster.pod_count());
+  state_.cluster.for_each_pod([&result](const PodRef& pod, bool assumed) {
     result.placed.push_back({pod, assumed});
   });
-  queue_.for_each([&](const QueuedPod& queued) {
-    const Framework* framework = framework_for(*queued.pod);
-    if (framework == nullptr || cluster_.pod(view(queued.pod->meta.uid))) return;
+  state_.queue.for_each([&](const QueuedPod& queued) {
+    const Framework* framework = state_.framework_for(*queued.pod);
+    if (framework == nullptr || state_.cluster.pod(view(queued.pod->meta.uid))) return;
     const ExplainedQueuePlace known = queue_place(queued);
     StateSnapshot::QueuedPod& entry = result.queued.emplace_back();
     entry.pod = queued.pod;
@@ -67,22 +68,23 @@ StateSnapshot Scheduler::snapshot(bool with_plugins) {
       }
     }
   });
-  for (const WantedKind& wanted : wanted_kinds_) {
+  for (const WantedKind& wanted : state_.wanted_kinds) {
     const std::string resource = wanted.resource();
     StateSnapshot::Kind& kind = result.kinds[resource];
     kind.group = wanted.group;
     kind.version = wanted.version;
     kind.plural = wanted.plural;
-    kind.synced = !unsynced_kinds_.contains(resource);
-    if (const auto known = known_objects_.find(resource); known != known_objects_.end()) {
+    kind.synced = !state_.unsynced_kinds.contains(resource);
+    if (const auto known = state_.known_objects.find(resource);
+        known != state_.known_objects.end()) {
       kind.names.assign(known->second.begin(), known->second.end());
     }
   }
-  for (const auto& framework : frameworks_) {
+  for (const auto& framework : state_.frameworks) {
     for (PluginIndex plugin = 0; with_plugins && plugin < framework->plugin_count(); ++plugin) {
       const std::string name(framework->plugin_name(plugin));
       if (result.plugins.contains(name)) continue;
-      if (std::string state = state_of(environment_.services, name); !state.empty()) {
+      if (std::string state = state_of(state_.environment.services, name); !state.empty()) {
         result.plugins.emplace(name, std::move(state));
       }
     }

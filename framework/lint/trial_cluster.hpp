@@ -1,6 +1,6 @@
 #pragma once
 // A small cluster with one profile in it: what happens to it goes into the change log and to the
-// plugins, as in the scheduler (framework/cycle/event_handlers.cpp). Nothing is scheduled here, and
+// plugins, as in the scheduler (framework/cycle/intake.cpp). Nothing is scheduled here, and
 // there is no API server. One thread; what plugins send to the loop from theirs is run by settle().
 
 #include <atomic>

@@ -5,7 +5,7 @@
 #include "config/known_plugins.hpp"
 #include "config/plugin_args.hpp"
 #include "framework/api/decode.hpp"
-#include "framework/cycle/what_if.hpp"
+#include "framework/placement/what_if.hpp"
 #include "plugins/builtin/builtin.hpp"
 
 namespace plimsoll::conformance {

@@ -9,8 +9,8 @@
 
 #include "framework/api/symbols.hpp"
 #include "framework/cluster/cluster_state.hpp"
-#include "framework/cycle/nominator.hpp"
 #include "framework/cycle/profiles_policy.hpp"
+#include "framework/placement/nominator.hpp"
 #include "framework/runtime/environment.hpp"
 #include "framework/runtime/framework.hpp"
 #include "framework/runtime/modules.hpp"

@@ -13,7 +13,7 @@
 
 #include "framework/api/lists.hpp"
 #include "framework/api/selectors.hpp"
-#include "framework/cycle/what_if.hpp"
+#include "framework/placement/what_if.hpp"
 #include "framework/runtime/plugin_instance.hpp"
 #include "plugins/builtin/preemption_candidates.hpp"
 #include "tests/conformance/default_profile.hpp"

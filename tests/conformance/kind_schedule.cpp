@@ -12,7 +12,7 @@
 #include <set>
 
 #include "framework/api/decode.hpp"
-#include "framework/cycle/diagnosis.hpp"
+#include "framework/placement/diagnosis.hpp"
 #include "tests/conformance/default_profile.hpp"
 #include "tests/conformance/kinds.hpp"
 

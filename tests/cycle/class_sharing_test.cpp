@@ -16,6 +16,7 @@
 #include "framework/api/symbols.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/port/api_writer.hpp"
 #include "framework/runtime/modules.hpp"
 
 namespace plimsoll {

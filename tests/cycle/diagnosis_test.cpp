@@ -1,4 +1,4 @@
-#include "framework/cycle/diagnosis.hpp"
+#include "framework/placement/diagnosis.hpp"
 
 #include <gtest/gtest.h>
 

@@ -18,6 +18,7 @@
 #include "bench/support/loop_thread.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/port/api_writer.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "tests/support/allocation_count.hpp"

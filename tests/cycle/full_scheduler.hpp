@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "framework/cycle/scheduler.hpp"
+#include "framework/port/api_writer.hpp"
 #include "tests/cycle/random_cluster.hpp"
 
 namespace plimsoll::testing {

@@ -13,6 +13,7 @@
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/port/api_writer.hpp"
 #include "framework/runtime/modules.hpp"
 #include "tests/support/prometheus_text.hpp"
 

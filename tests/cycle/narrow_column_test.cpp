@@ -1,4 +1,4 @@
-#include "framework/cycle/narrow_column.hpp"
+#include "framework/placement/narrow_column.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "framework/cycle/node_ranking.hpp"
+#include "framework/placement/node_ranking.hpp"
 
 #include <gtest/gtest.h>
 

@@ -14,6 +14,7 @@
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/explain.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/port/api_writer.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "plugins/builtin/events.hpp"

@@ -1,6 +1,7 @@
 // The loop as a whole, with an API server in memory and small plugins.
 
 #include "framework/cycle/scheduler.hpp"
+#include "framework/port/api_writer.hpp"
 
 #include <gtest/gtest.h>
 #include <plimsoll/plugin.hpp>

@@ -2,7 +2,7 @@
 // rooms of nominated pods are kept, and a dry run of preemption names the victims that are needed
 // and no others.
 
-#include "framework/cycle/what_if.hpp"
+#include "framework/placement/what_if.hpp"
 
 #include <gtest/gtest.h>
 

@@ -17,6 +17,7 @@
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/metrics/registry.hpp"
+#include "framework/port/api_writer.hpp"
 
 namespace plimsoll::devices::test {
 

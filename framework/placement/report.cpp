@@ -1,4 +1,4 @@
-#include "framework/cycle/explain_placement.hpp"
+#include "framework/placement/placer.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "framework/api/objects.hpp"
-#include "framework/cycle/diagnosis.hpp"
-#include "framework/cycle/what_if.hpp"
+#include "framework/placement/diagnosis.hpp"
+#include "framework/placement/what_if.hpp"
 
 namespace plimsoll {
 namespace {
@@ -20,15 +20,21 @@ std::string node_name(const plimsoll_node_info& row) {
 
 class PlacementRun {
  public:
-  explicit PlacementRun(const PlacementQuestion& question)
-      : question_(question), framework_(question.framework), cycle_(framework_.new_cycle()) {}
+  PlacementRun(const ReportRequest& request, const ClusterState& cluster,
+               const Nominator& nominator, const ReasonTable& reasons,
+               std::span<const uint64_t> last_chosen)
+      : request_(request),
+        cluster_(cluster),
+        nominator_(nominator),
+        reasons_(reasons),
+        last_chosen_(last_chosen),
+        framework_(request.framework),
+        cycle_(framework_.new_cycle()) {}
 
   PlacementReport run() {
-    rows_ = question_.cluster.rows();
+    rows_ = cluster_.rows();
     report_.nodes = diagnosis_.node_count = rows_.size();
-    codes_.assign(rows_.size(), PLIMSOLL_SUCCESS);
-    reasons_.assign(rows_.size(), 0);
-    rejectors_.assign(rows_.size(), kNoPlugin);
+    verdicts_.reset(rows_.size());
     if (rows_.empty()) {
       report_.message = kNoNodesMessage;
       return std::move(report_);
@@ -42,19 +48,19 @@ class PlacementRun {
  private:
   // The node that the pod is on, as it would be without it; plugins' own state as well.
   bool take_pod_off_its_node() {
-    if (!question_.on_node) return true;
-    const NodeInfo* node = question_.cluster.node(view(question_.on_node->node_name));
+    if (!request_.on_node) return true;
+    const NodeInfo* node = cluster_.node(view(request_.on_node->node_name));
     if (node == nullptr) return true;  // its Node is gone: no candidate any more
     own_ = std::make_unique<NodeInfo>(*node);
-    own_->remove_pod(view(question_.on_node->meta.uid));
+    own_->remove_pod(view(request_.on_node->meta.uid));
     std::replace(rows_.begin(), rows_.end(), node->abi(), own_->abi());
     return ended_well(
-        framework_.run_remove_pod(*cycle_, *question_.pod, *question_.on_node, *own_->abi()));
+        framework_.run_remove_pod(*cycle_, *request_.pod, *request_.on_node, *own_->abi()));
   }
 
   bool ended_well(const Status& status) {
     if (status.ok()) return true;
-    report_.error = status.message(question_.reasons);
+    report_.error = status.message(reasons_);
     return false;
   }
 
@@ -64,7 +70,7 @@ class PlacementRun {
 
   // False: the cycle ends here.
   bool pre_filter() {
-    const PreFilterOutcome outcome = framework_.run_pre_filter(*cycle_, *question_.pod);
+    const PreFilterOutcome outcome = framework_.run_pre_filter(*cycle_, *request_.pod);
     for (const auto& slot : framework_.at(ExtensionPoint::kPreFilter)) {
       if (cycle_->skip_filter.test(slot.plugin)) report_.skipped.push_back(name_of(slot.plugin));
     }
@@ -72,10 +78,10 @@ class PlacementRun {
       RefusedNode rejection;
       rejection.code = outcome.status.code;
       rejection.plugin = name_of(outcome.status.plugin_index);
-      rejection.reason = outcome.status.message(question_.reasons);
+      rejection.reason = outcome.status.message(reasons_);
       diagnosis_.pre_filter_message = rejection.reason;
       report_.pre_filter_rejection = std::move(rejection);
-      report_.message = fit_error_message(diagnosis_, question_.reasons);
+      report_.message = fit_error_message(diagnosis_, reasons_);
       return false;
     }
     if (!ended_well(outcome.status)) return false;
@@ -89,8 +95,8 @@ class PlacementRun {
       if (named.contains(view(rows_[i]->node->meta.name))) {
         ++report_.narrowed_to;
       } else {
-        codes_[i] = PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE;
-        reasons_[i] = outcome.absent_nodes.reason;
+        verdicts_.codes[i] = PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE;
+        verdicts_.reasons[i] = outcome.absent_nodes.reason;
       }
     }
     return true;
@@ -99,18 +105,18 @@ class PlacementRun {
   // A node as the filters are to see it: that of the pod itself is a copy.
   const NodeInfo* info_of(size_t row) const {
     if (own_ && rows_[row] == own_->abi()) return own_.get();
-    return question_.cluster.node_at(rows_[row]->slot);
+    return cluster_.node_at(rows_[row]->slot);
   }
 
   // As evaluateNominatedNode: if the nominated node takes the pod, no other is looked at.
   bool take_nominated_node() {
-    const std::string_view name = view(question_.pod->nominated_node_name);
-    if (name.empty() || question_.on_node) return false;
+    const std::string_view name = view(request_.pod->nominated_node_name);
+    if (name.empty() || request_.on_node) return false;
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (view(rows_[i]->node->meta.name) != name) continue;
-      if (codes_[i] != PLIMSOLL_SUCCESS) return false;
-      const Status status = filter_with_nominated(framework_, *cycle_, *question_.pod, *info_of(i),
-                                                  question_.nominator);
+      if (verdicts_.codes[i] != PLIMSOLL_SUCCESS) return false;
+      const Status status =
+          filter_with_nominated(framework_, *cycle_, *request_.pod, *info_of(i), nominator_);
       if (!status.ok()) return false;
       report_.nominated_node_taken = true;
       fitting_.push_back(rows_[i]);
@@ -126,48 +132,49 @@ class PlacementRun {
       own_row =
           static_cast<size_t>(std::find(rows_.begin(), rows_.end(), own_->abi()) - rows_.begin());
     }
-    if (own_row < rows_.size() && codes_[own_row] == PLIMSOLL_SUCCESS) {
+    if (own_row < rows_.size() && verdicts_.codes[own_row] == PLIMSOLL_SUCCESS) {
       const Status status =
-          filter_with_nominated(framework_, *cycle_, *question_.pod, *own_, question_.nominator);
+          filter_with_nominated(framework_, *cycle_, *request_.pod, *own_, nominator_);
       if (status.is_error()) return ended_well(status);
-      codes_[own_row] = static_cast<uint8_t>(status.ok() ? Code::kSkip : status.code);
-      reasons_[own_row] = status.reason;
-      rejectors_[own_row] = status.plugin_index;
+      verdicts_.codes[own_row] = static_cast<uint8_t>(status.ok() ? Code::kSkip : status.code);
+      verdicts_.reasons[own_row] = status.reason;
+      verdicts_.rejectors[own_row] = status.plugin_index;
     }
-    if (!ended_well(run_filters_with_nominated(framework_, *cycle_, *question_.pod, rows_,
-                                               {codes_, reasons_, rejectors_}, question_.cluster,
-                                               question_.nominator))) {
+    if (!ended_well(run_filters_with_nominated(framework_, *cycle_, *request_.pod, rows_,
+                                               verdicts_.view(), cluster_, nominator_))) {
       return false;
     }
     std::map<std::pair<PluginIndex, uint32_t>, size_t> texts;
     for (size_t i = 0; i < rows_.size(); ++i) {
-      if (codes_[i] == PLIMSOLL_SUCCESS || codes_[i] == PLIMSOLL_SKIP) {
+      if (verdicts_.codes[i] == PLIMSOLL_SUCCESS || verdicts_.codes[i] == PLIMSOLL_SKIP) {
         fitting_.push_back(rows_[i]);
       } else {
-        refuse(i, texts[{rejectors_[i], reasons_[i]}]++ < question_.texts_per_reason);
+        refuse(i,
+               texts[{verdicts_.rejectors[i], verdicts_.reasons[i]}]++ < request_.texts_per_reason);
       }
     }
-    if (fitting_.empty()) report_.message = fit_error_message(diagnosis_, question_.reasons);
+    if (fitting_.empty()) report_.message = fit_error_message(diagnosis_, reasons_);
     return true;
   }
 
   void refuse(size_t row, bool ask) {
     RefusedNode& refused = report_.refused.emplace_back();
     refused.node = node_name(*rows_[row]);
-    refused.code = static_cast<Code>(codes_[row]);
-    refused.plugin = name_of(rejectors_[row]);
-    refused.reason = question_.reasons.message(reasons_[row]);
-    if (reasons_[row] != 0) ++diagnosis_.nodes_by_reason[reasons_[row]];
-    if (rejectors_[row] == kNoPlugin) return;
+    refused.code = static_cast<Code>(verdicts_.codes[row]);
+    refused.plugin = name_of(verdicts_.rejectors[row]);
+    refused.reason = reasons_.message(verdicts_.reasons[row]);
+    if (verdicts_.reasons[row] != 0) ++diagnosis_.nodes_by_reason[verdicts_.reasons[row]];
+    if (verdicts_.rejectors[row] == kNoPlugin) return;
     if (ask) {
-      refused.text = framework_.explain(rejectors_[row], *cycle_, *question_.pod, *rows_[row]);
+      refused.text =
+          framework_.explain(verdicts_.rejectors[row], *cycle_, *request_.pod, *rows_[row]);
     }
-    const std::vector<PodRef>& nominated = question_.nominator.pods_of(refused.node);
+    const std::vector<PodRef>& nominated = nominator_.pods_of(refused.node);
     if (nominated.empty()) return;
-    if (!framework_.run_filters_on(*cycle_, *question_.pod, *rows_[row]).ok()) return;
+    if (!framework_.run_filters_on(*cycle_, *request_.pod, *rows_[row]).ok()) return;
     for (const PodRef& pod : nominated) {
-      if (pod->priority >= question_.pod->priority &&
-          view(pod->meta.uid) != view(question_.pod->meta.uid)) {
+      if (pod->priority >= request_.pod->priority &&
+          view(pod->meta.uid) != view(request_.pod->meta.uid)) {
         refused.kept_for.push_back(full_name(*pod));
       }
     }
@@ -178,7 +185,7 @@ class PlacementRun {
     for (size_t i = 0; i < fitting_.size(); ++i) report_.fitting[i].node = node_name(*fitting_[i]);
     if (fitting_.size() < 2) return true;
     const NodeRows rows(fitting_);
-    if (!ended_well(framework_.run_pre_score(*cycle_, *question_.pod, rows))) return false;
+    if (!ended_well(framework_.run_pre_score(*cycle_, *request_.pod, rows))) return false;
     std::vector<Framework::Slot> slots;
     for (const auto& slot : framework_.at(ExtensionPoint::kScore)) {
       if (cycle_->skip_score.test(slot.plugin)) {
@@ -191,13 +198,13 @@ class PlacementRun {
     for (const auto& slot : slots) {
       auto& column = columns.emplace_back(rows.size());
       if (!ended_well(
-              framework_.run_raw_score(slot.plugin, *cycle_, *question_.pod, rows, column))) {
+              framework_.run_raw_score(slot.plugin, *cycle_, *request_.pod, rows, column))) {
         return false;
       }
     }
     for (size_t k = 0; k < slots.size(); ++k) {
       for (size_t i = 0; i < rows.size(); ++i) report_.fitting[i].raw.push_back(columns[k][i]);
-      if (!ended_well(framework_.run_normalize(slots[k].plugin, *cycle_, *question_.pod, rows,
+      if (!ended_well(framework_.run_normalize(slots[k].plugin, *cycle_, *request_.pod, rows,
                                                columns[k]))) {
         return false;
       }
@@ -218,7 +225,7 @@ class PlacementRun {
       const FittingNode& x = report_.fitting[a];
       const FittingNode& y = report_.fitting[b];
       if (x.total != y.total) return x.total > y.total;
-      return question_.last_chosen(fitting_[a]->slot) < question_.last_chosen(fitting_[b]->slot);
+      return chosen_at(*fitting_[a]) < chosen_at(*fitting_[b]);
     });
     std::vector<FittingNode> sorted;
     sorted.reserve(order.size());
@@ -231,21 +238,28 @@ class PlacementRun {
     report_.chosen = report_.fitting.front().node;
   }
 
+  // When the node was last chosen; 0: never.
+  [[nodiscard]] uint64_t chosen_at(const plimsoll_node_info& row) const {
+    return row.slot < last_chosen_.size() ? last_chosen_[row.slot] : 0;
+  }
+
   void add_remarks(FittingNode& node, const plimsoll_node_info& row) const {
     for (const auto& slot : framework_.at(ExtensionPoint::kFilter)) {
       if (cycle_->skip_filter.test(slot.plugin)) continue;
-      std::string text = framework_.explain(slot.plugin, *cycle_, *question_.pod, row);
+      std::string text = framework_.explain(slot.plugin, *cycle_, *request_.pod, row);
       if (!text.empty()) node.remarks.push_back({name_of(slot.plugin), std::move(text)});
     }
   }
 
-  const PlacementQuestion& question_;
+  const ReportRequest& request_;
+  const ClusterState& cluster_;
+  const Nominator& nominator_;
+  const ReasonTable& reasons_;
+  const std::span<const uint64_t> last_chosen_;  // by slot
   Framework& framework_;
   std::shared_ptr<CycleContext> cycle_;
-  std::vector<const plimsoll_node_info*> rows_;  // all nodes; the next three are as long
-  std::vector<uint8_t> codes_;
-  std::vector<uint32_t> reasons_;
-  std::vector<PluginIndex> rejectors_;
+  std::vector<const plimsoll_node_info*> rows_;  // all nodes
+  Columns verdicts_;                             // on them
   std::vector<const plimsoll_node_info*> fitting_;
   std::unique_ptr<NodeInfo> own_;  // the node that the pod is on, without it
   Diagnosis diagnosis_;
@@ -254,8 +268,8 @@ class PlacementRun {
 
 }  // namespace
 
-PlacementReport report_placement(const PlacementQuestion& question) {
-  return PlacementRun(question).run();
+PlacementReport Placer::report(const ReportRequest& request) const {
+  return PlacementRun(request, cluster_, nominator_, reasons_, last_chosen_).run();
 }
 
 }  // namespace plimsoll

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/cycle/narrow_column.hpp"
+#include "framework/placement/narrow_column.hpp"
 
 namespace plimsoll {
 

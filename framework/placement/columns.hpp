@@ -1,17 +1,17 @@
 #pragma once
-// What one attempt writes about every node. The loop keeps the room from one pod to the next.
+// What one attempt writes about every node. The placer keeps the room from one pod to the next.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "framework/cycle/scheduler.hpp"
+#include "framework/runtime/framework.hpp"
 
 namespace plimsoll {
 
 // One verdict for each of some rows of nodes.
-struct Scheduler::Columns {
+struct Columns {
   Columns() = default;
   explicit Columns(size_t rows) { reset(rows); }
   // Nobody is refused.
@@ -40,7 +40,7 @@ struct Scheduler::Columns {
   std::vector<PluginIndex> rejectors;
 };
 
-struct Scheduler::Room {
+struct PlacementRoom {
   Columns verdicts;
   Columns beside;  // nominated pods; or those nodes that a check asks about one by one
   Columns afresh;  // what a check finds

@@ -22,6 +22,9 @@ struct Diagnosis {
   std::set<PluginIndex>
       rejectors;  // plugins of the profile that answered Unschedulable or ...AndUnresolvable
   std::set<PluginIndex> pending;  // that answered Pending
+
+  // Counts the plugin that rejected the pod, if one did.
+  void add_rejector(const Status& status);
 };
 
 // "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s)." Each reason of

@@ -1,4 +1,4 @@
-#include "framework/cycle/class_cache.hpp"
+#include "framework/placement/class_cache.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "framework/cycle/nominator.hpp"
+#include "framework/placement/nominator.hpp"
 
 #include <algorithm>
 #include <utility>

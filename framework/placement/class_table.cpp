@@ -1,4 +1,4 @@
-#include "framework/cycle/class_table.hpp"
+#include "framework/placement/class_table.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -24,10 +24,10 @@
 #include <vector>
 
 #include "framework/cluster/cluster_state.hpp"
-#include "framework/cycle/contested_verdicts.hpp"
-#include "framework/cycle/diagnosis.hpp"
-#include "framework/cycle/narrow_column.hpp"
-#include "framework/cycle/node_ranking.hpp"
+#include "framework/placement/contested_verdicts.hpp"
+#include "framework/placement/diagnosis.hpp"
+#include "framework/placement/narrow_column.hpp"
+#include "framework/placement/node_ranking.hpp"
 #include "framework/runtime/framework.hpp"
 
 namespace plimsoll {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "framework/cluster/cluster_state.hpp"
-#include "framework/cycle/contested_verdicts.hpp"
-#include "framework/cycle/nominator.hpp"
+#include "framework/placement/contested_verdicts.hpp"
+#include "framework/placement/nominator.hpp"
 #include "framework/runtime/framework.hpp"
 #include "framework/runtime/what_if.hpp"
 

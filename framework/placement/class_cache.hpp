@@ -15,7 +15,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "framework/cycle/class_table.hpp"
+#include "framework/placement/class_table.hpp"
 #include "framework/runtime/framework.hpp"
 
 namespace plimsoll {

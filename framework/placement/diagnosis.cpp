@@ -1,9 +1,14 @@
-#include "framework/cycle/diagnosis.hpp"
+#include "framework/placement/diagnosis.hpp"
 
 #include <algorithm>
 #include <string_view>
 
 namespace plimsoll {
+
+void Diagnosis::add_rejector(const Status& status) {
+  if (status.plugin_index == kNoPlugin) return;
+  (status.code == Code::kPending ? pending : rejectors).insert(status.plugin_index);
+}
 
 std::string fit_error_message(const Diagnosis& diagnosis, const ReasonTable& reasons) {
   std::string message = "0/" + std::to_string(diagnosis.node_count) + " nodes are available:";

@@ -1,4 +1,4 @@
-#include "framework/cycle/what_if.hpp"
+#include "framework/placement/what_if.hpp"
 
 #include <algorithm>
 #include <string>

@@ -6,10 +6,8 @@
 #include <utility>
 
 #include "framework/base/log.hpp"
-#include "framework/cycle/attempt.hpp"
-#include "framework/cycle/columns.hpp"
-#include "framework/cycle/scheduler.hpp"
-#include "framework/cycle/what_if.hpp"
+#include "framework/placement/placer.hpp"
+#include "framework/placement/what_if.hpp"
 #include "framework/runtime/score_loops.hpp"
 
 namespace plimsoll {
@@ -20,30 +18,29 @@ constexpr size_t kPiece = 2048;  // scores
 }  // namespace
 
 // Errors of plugins are not told here: the walk over all nodes meets them again, in their order.
-void Scheduler::ask_class(Attempt& attempt, Evaluation& result) {
-  ClassTable* table = classes_.find(attempt.framework, *attempt.pod);
+void Placer::ask_class(const PlacementQuery& query, Evaluation& result) {
+  ClassTable* table = classes_.find(query.framework, query.pod);
   if (table == nullptr) return;
-  if (!table->update_verdicts(*attempt.cycle, *attempt.pod, cluster_).ok()) return;
+  if (!table->update_verdicts(query.cycle, query.pod, cluster_).ok()) return;
   result.table = table;
-  result.contested = contested_nodes(*attempt.pod, cluster_, nominator_);
+  result.contested = contested_nodes(query.pod, cluster_, nominator_);
   result.whole = !table->has_fresh_filters() && result.contested.empty();
   result.check = classes_.check_now();
 }
 
 // The verdicts on all nodes with those that are not kept. False: there is no table, or a plugin
 // failed.
-bool Scheduler::copy_class_verdicts(Attempt& attempt, NodeRows rows, Evaluation& result,
-                                    Columns& columns) {
+bool Placer::copy_class_verdicts(const PlacementQuery& query, NodeRows rows, Evaluation& result,
+                                 Columns& columns) {
   if (result.table == nullptr) return false;
   result.table->copy_verdicts(rows, columns.view());
   if (result.whole) return true;
-  bool well =
-      result.table->run_fresh_filters(*attempt.cycle, *attempt.pod, rows, columns.view()).ok();
+  bool well = result.table->run_fresh_filters(query.cycle, query.pod, rows, columns.view()).ok();
   if (well && !result.contested.empty()) {
-    Columns& beside = room_->beside;
+    Columns& beside = room_.beside;
     beside.reset(rows.size());
-    const bool keeps = !result.table->has_fresh_filters() && attempt.nominated_to.empty();
-    well = filter_contested(attempt.framework, *attempt.cycle, *attempt.pod, rows, beside.view(),
+    const bool keeps = !result.table->has_fresh_filters() && query.nominated_to.empty();
+    well = filter_contested(query.framework, query.cycle, query.pod, rows, beside.view(),
                             result.contested, cluster_.slot_count(), nominator_,
                             keeps ? &result.table->contested() : nullptr)
                .ok();
@@ -61,22 +58,22 @@ bool Scheduler::copy_class_verdicts(Attempt& attempt, NodeRows rows, Evaluation&
 }
 
 // All nodes by columns, and the next part of them one by one.
-void Scheduler::check_verdicts(Attempt& attempt, NodeRows rows, Evaluation& result,
-                               Columns& columns) {
+void Placer::check_verdicts(const PlacementQuery& query, NodeRows rows, Evaluation& result,
+                            Columns& columns) {
   const auto ask = [&](NodeRows about, Columns& out) {
     out.reset(about.size());
-    return run_filters_with_nominated(attempt.framework, *attempt.cycle, *attempt.pod, about,
-                                      out.view(), cluster_, nominator_);
+    return run_filters_with_nominated(query.framework, query.cycle, query.pod, about, out.view(),
+                                      cluster_, nominator_);
   };
-  Columns& afresh = room_->afresh;
+  Columns& afresh = room_.afresh;
   Status status = ask(rows, afresh);
-  bool same = status.ok() && same_verdicts(attempt, rows, columns, 0, afresh);
+  bool same = status.ok() && same_verdicts(query, rows, columns, 0, afresh);
   if (same) {
     const auto [begin, count] = classes_.one_by_one(rows.size());
     const NodeRows part = rows.part(begin, count);
-    Columns& beside = room_->beside;
+    Columns& beside = room_.beside;
     status = ask(part.without_columns(), beside);
-    same = status.ok() && same_verdicts(attempt, part, columns, begin, beside);
+    same = status.ok() && same_verdicts(query, part, columns, begin, beside);
     if (!same && status.ok()) afresh.replace(begin, beside);
   }
   if (same) return;
@@ -87,8 +84,8 @@ void Scheduler::check_verdicts(Attempt& attempt, NodeRows rows, Evaluation& resu
 }
 
 // `afresh` has what was found of `rows` now, `kept` the same from `begin` on.
-bool Scheduler::same_verdicts(Attempt& attempt, NodeRows rows, const Columns& kept, size_t begin,
-                              const Columns& afresh) {
+bool Placer::same_verdicts(const PlacementQuery& query, NodeRows rows, const Columns& kept,
+                           size_t begin, const Columns& afresh) {
   if (afresh.is_part_of(kept, begin)) return true;
   for (size_t i = 0; i < rows.size(); ++i) {
     const size_t at = begin + i;
@@ -98,71 +95,71 @@ bool Scheduler::same_verdicts(Attempt& attempt, NodeRows rows, const Columns& ke
     }
     // The first of the two that refused is the one that was remembered wrongly.
     PluginIndex suspect = kNoPlugin;
-    for (const Framework::Slot& slot : attempt.framework.at(ExtensionPoint::kFilter)) {
+    for (const Framework::Slot& slot : query.framework.at(ExtensionPoint::kFilter)) {
       if (slot.plugin != kept.rejectors[at] && slot.plugin != afresh.rejectors[i]) continue;
       suspect = slot.plugin;
       break;
     }
     const auto text = [&](const Columns& from, size_t row) {
-      return code_name(from.codes[row]) + " " + environment_.reasons.message(from.reasons[row]);
+      return code_name(from.codes[row]) + " " + reasons_.message(from.reasons[row]);
     };
-    differs(attempt, suspect, *rows[i], text(kept, at), text(afresh, i));
+    differs(query, suspect, *rows[i], text(kept, at), text(afresh, i));
     break;
   }
   return false;
 }
 
 // Null: the walk over the feasible nodes has to say.
-const plimsoll_node_info* Scheduler::best_by_class(Attempt& attempt, const Evaluation& result,
-                                                   NodeRows feasible) {
+const plimsoll_node_info* Placer::best_by_class(const PlacementQuery& query,
+                                                const Evaluation& result, NodeRows feasible) {
   ClassTable& table = *result.table;
-  const CycleContext& cycle = *attempt.cycle;
-  if (!table.update_scores(cycle, *attempt.pod).ok()) return nullptr;
+  const CycleContext& cycle = query.cycle;
+  if (!table.update_scores(cycle, query.pod).ok()) return nullptr;
   const plimsoll_node_info* best = nullptr;
   if (result.whole && table.ranks()) {
-    if (!table.rank(cycle, *attempt.pod, last_chosen_, best).ok()) return nullptr;
+    if (!table.rank(cycle, query.pod, last_chosen_, best).ok()) return nullptr;
   } else {
-    ScoreTable& scores = room_->scores;
-    if (!table.score(cycle, *attempt.pod, feasible, scores).ok()) return nullptr;
+    ScoreTable& scores = room_.scores;
+    if (!table.score(cycle, query.pod, feasible, scores).ok()) return nullptr;
     best = best_of(feasible, scores.totals);
   }
-  if (best != nullptr && result.check && !agrees(attempt, result, feasible, best)) return nullptr;
+  if (best != nullptr && result.check && !agrees(query, result, feasible, best)) return nullptr;
   return best;
 }
 
-bool Scheduler::agrees(Attempt& attempt, const Evaluation& result, NodeRows feasible,
-                       const plimsoll_node_info* best) {
-  std::vector<int64_t>& totals = room_->scores.totals;
+bool Placer::agrees(const PlacementQuery& query, const Evaluation& result, NodeRows feasible,
+                    const plimsoll_node_info* best) {
+  std::vector<int64_t>& totals = room_.scores.totals;
   totals.assign(feasible.size(), 0);
-  room_->afresh_scores.resize(feasible.size());
-  for (const Framework::Slot& slot : attempt.framework.at(ExtensionPoint::kScore)) {
-    if (attempt.cycle->skip_score.test(slot.plugin)) continue;
-    if (!same_scores(attempt, result, slot, feasible)) return false;
+  room_.afresh_scores.resize(feasible.size());
+  for (const Framework::Slot& slot : query.framework.at(ExtensionPoint::kScore)) {
+    if (query.cycle.skip_score.test(slot.plugin)) continue;
+    if (!same_scores(query, result, slot, feasible)) return false;
   }
   const plimsoll_node_info* walked = best_of(feasible, totals);
   if (walked == best) return true;
-  differs(attempt, kNoPlugin, *walked, "another node", "this node");
+  differs(query, kNoPlugin, *walked, "another node", "this node");
   return false;
 }
 
 // Scores of one plugin, compared, and added to the totals. False as well: it failed.
-bool Scheduler::same_scores(Attempt& attempt, const Evaluation& result, const Framework::Slot& slot,
-                            NodeRows feasible) {
-  const Framework& framework = attempt.framework;
+bool Placer::same_scores(const PlacementQuery& query, const Evaluation& result,
+                         const Framework::Slot& slot, NodeRows feasible) {
+  const Framework& framework = query.framework;
   const ClassTable& table = *result.table;
-  const CycleContext& cycle = *attempt.cycle;
+  const CycleContext& cycle = query.cycle;
   const bool ranked = result.whole && table.ranks();
   const bool kept = table.keeps_score(slot.plugin);
-  const std::span<int64_t> all(room_->afresh_scores);
+  const std::span<int64_t> all(room_.afresh_scores);
   const auto differ = [&](const plimsoll_node_info& node, std::string_view what, int64_t before,
                           int64_t now) {
     const std::string kind(what);
-    differs(attempt, slot.plugin, node, kind + std::to_string(before), kind + std::to_string(now));
+    differs(query, slot.plugin, node, kind + std::to_string(before), kind + std::to_string(now));
     return false;
   };
   const bool by_row = !kept && classes_.all_one_by_one();
   if (!framework
-           .run_raw_score(slot.plugin, cycle, *attempt.pod,
+           .run_raw_score(slot.plugin, cycle, query.pod,
                           by_row ? feasible.without_columns() : feasible, all)
            .ok()) {
     return false;
@@ -170,10 +167,9 @@ bool Scheduler::same_scores(Attempt& attempt, const Evaluation& result, const Fr
   if (kept) {
     const auto [begin, count] = classes_.one_by_one(feasible.size());
     const NodeRows part = feasible.part(begin, count);
-    std::vector<int64_t>& own = room_->part_scores;
+    std::vector<int64_t>& own = room_.part_scores;
     own.resize(count);
-    if (!framework.run_raw_score(slot.plugin, cycle, *attempt.pod, part.without_columns(), own)
-             .ok()) {
+    if (!framework.run_raw_score(slot.plugin, cycle, query.pod, part.without_columns(), own).ok()) {
       return false;
     }
     for (size_t i = 0; i < count; ++i) {
@@ -191,30 +187,31 @@ bool Scheduler::same_scores(Attempt& attempt, const Evaluation& result, const Fr
     int64_t before = 0;
     size_t other = table.other_raw(slot.plugin, piece, scores, before);
     if (other != count) return differ(*piece[other], "score ", before, scores[other]);
-    if (!framework.run_normalize(slot.plugin, cycle, *attempt.pod, piece, scores).ok()) {
+    if (!framework.run_normalize(slot.plugin, cycle, query.pod, piece, scores).ok()) {
       return false;
     }
     if (ranked) other = table.other_normalised(slot.plugin, piece, scores, before);
     if (other != count) return differ(*piece[other], "normalised ", before, scores[other]);
-    add_weighted(scores.data(), count, slot.weight, room_->scores.totals.data() + begin);
+    add_weighted(scores.data(), count, slot.weight, room_.scores.totals.data() + begin);
   }
   return true;
 }
 
-void Scheduler::differs(Attempt& attempt, PluginIndex plugin, const plimsoll_node_info& node,
-                        std::string_view kept, std::string_view afresh) {
-  const std::string name(plugin == kNoPlugin ? "" : attempt.framework.plugin_name(plugin));
+void Placer::differs(const PlacementQuery& query, PluginIndex plugin,
+                     const plimsoll_node_info& node, std::string_view kept,
+                     std::string_view afresh) {
+  const std::string name(plugin == kNoPlugin ? "" : query.framework.plugin_name(plugin));
   log_error(
       "what was kept of a class of pods differs from what is found afresh; nothing of this "
       "plugin is kept from here on",
       {{"plugin", name},
-       {"profile", attempt.framework.scheduler_name()},
-       {"pod", full_name(*attempt.pod)},
+       {"profile", query.framework.scheduler_name()},
+       {"pod", full_name(query.pod)},
        {"node", view(node.node->meta.name)},
        {"kept", kept},
        {"afresh", afresh}});
   classes_.note_difference();
-  classes_.distrust(attempt.framework, plugin);
+  classes_.distrust(query.framework, plugin);
 }
 
 }  // namespace plimsoll

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/cycle/class_table.hpp"
+#include "framework/placement/class_table.hpp"
 
 namespace plimsoll {
 namespace {

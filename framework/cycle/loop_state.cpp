@@ -1,0 +1,158 @@
+#include "framework/cycle/loop_state.hpp"
+
+#include <utility>
+
+#include "framework/api/decode.hpp"
+#include "framework/base/log.hpp"
+#include "framework/cycle/attempt.hpp"
+#include "framework/cycle/queue_metrics.hpp"
+#include "framework/placement/timing.hpp"
+
+namespace plimsoll {
+
+LoopState::LoopState(SchedulerOptions given, SymbolTable& symbols, ApiWriter& api_writer,
+                     Inbox& messages, std::unique_ptr<PreparedPlugins> made)
+    : options(std::move(given)),
+      writer(api_writer),
+      inbox(messages),
+      prepared(made != nullptr ? std::move(made) : std::make_unique<PreparedPlugins>(symbols)),
+      environment(prepared->env()),
+      policy(environment.reasons),
+      nominator([this](std::string_view node_name) {
+        const NodeInfo* node = cluster.node(node_name);
+        if (node != nullptr) cluster.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);
+      }),
+      placer(cluster, nominator, environment.reasons, options.classes),
+      queue(policy, options.queue),
+      unsynced_kinds{"pods", "nodes"},
+      standby(options.standby) {
+  using std::chrono::duration_cast;
+  using std::chrono::milliseconds;
+  const auto since = [](auto clock_now) {
+    return duration_cast<milliseconds>(clock_now.time_since_epoch()).count();
+  };
+  clock_offset_ms_ =
+      since(std::chrono::system_clock::now()) - since(std::chrono::steady_clock::now());
+  if (options.metrics != nullptr) start_metrics();
+}
+
+LoopState::~LoopState() = default;
+
+void LoopState::start_metrics() {
+  metrics = std::make_unique<metrics::SchedulerMetrics>(*options.metrics);
+  queue_metrics = std::make_unique<QueueMetrics>(*metrics, [this](const plimsoll_pod& pod) {
+    const Framework* framework = framework_for(pod);
+    return framework == nullptr ? nullptr : framework->metrics();
+  });
+  queue.observe(queue_metrics.get());
+  policy.measure(queue_metrics.get());
+  environment.metrics = metrics.get();
+  environment.plugin_metrics.show_in(*options.metrics);
+}
+
+void LoopState::begin_step() {
+  step_began.store(std::chrono::steady_clock::now().time_since_epoch().count(),
+                   std::memory_order_relaxed);
+}
+
+// Time of day that never steps back: a corrected clock must not freeze backoffs and deadlines.
+int64_t LoopState::now_ms() const {
+  if (options.clock) return options.clock();
+  return clock_offset_ms_ + std::chrono::duration_cast<std::chrono::milliseconds>(
+                                std::chrono::steady_clock::now().time_since_epoch())
+                                .count();
+}
+
+// The API server tells of a nomination only after a while, and plugins go by the pod: for them it
+// has what it is going to have.
+PodRef LoopState::as_nominated(const PodRef& pod) const {
+  if (pod->nominated_node_name.len != 0) return pod;
+  const std::string_view node_name = nominator.node_of(view(pod->meta.uid));
+  return node_name.empty() ? pod : nominated_copy(pod, node_name);
+}
+
+// A plugin that its verdict rests on does not know all: as if that had answered Pending.
+std::optional<LoopState::Refusal> LoopState::missing_kinds(const Attempt& attempt) {
+  if (lost_kinds.none()) return std::nullopt;
+  const auto needs = lost_kinds.needs_of(attempt.framework, *attempt.pod);
+  if (needs.empty()) return std::nullopt;
+  Refusal refusal;
+  refusal.status.code = Code::kPending;
+  refusal.diagnosis.node_count = cluster.node_count();
+  refusal.diagnosis.pre_filter_message = waiting_message(needs);
+  for (const LostKinds::Need& need : needs) {
+    if (need.plugin != kNoPlugin) refusal.diagnosis.pending.insert(need.plugin);
+  }
+  lost_kinds.waits(attempt.uid());
+  return refusal;
+}
+
+void LoopState::undo(Attempt& attempt) {
+  if (!attempt.assumed) return;
+  timed(attempt.framework, metrics::Point::kUnreserve, [&] {
+    attempt.framework.run_unreserve(*attempt.cycle, *attempt.assumed,
+                                    view(attempt.assumed->node_name));
+  });
+  cluster.forget(view(attempt.assumed->meta.uid));
+}
+
+// The room that was kept for the pod is free again. Kubernetes: getLEPriorityPreCheck. Hints get
+// the pod as if it had run there: of one without a node they would say that it helps nobody.
+void LoopState::nomination_ended(const PodRef& pod, std::string_view node_name,
+                                 std::string_view except_uid) {
+  if (node_name.empty()) return;
+  ClusterEvent event = assigned_pod_deleted(assigned_copy(pod, node_name));
+  event.max_priority = pod->priority;
+  queue.move_all(event, now_ms(), except_uid);
+}
+
+void LoopState::report_failure(const plimsoll_pod& pod, bool unschedulable,
+                               const std::string& message, const Nominating& nominating,
+                               bool nominated) {
+  ++(unschedulable ? counters.unschedulable : counters.errors);
+  log_debug("pod not scheduled",
+            {{"pod", full_name(pod)}, {"profile", view(pod.scheduler_name)}, {"why", message}});
+  emit_event(view(pod.scheduler_name), pod, true, "FailedScheduling", "Scheduling", message);
+  const std::string_view reason = unschedulable ? "Unschedulable" : "SchedulerError";
+  const bool unchanged = view(pod.scheduled_status) == "False" &&
+                         view(pod.scheduled_reason) == reason &&
+                         view(pod.scheduled_message) == message;
+  const bool renominate =
+      nominating.override_mode && (nominated || view(pod.nominated_node_name) != nominating.node);
+  if (unchanged && !renominate) return;
+  ConditionPatch patch;
+  patch.ns = view(pod.meta.ns);
+  patch.name = view(pod.meta.name);
+  patch.uid = view(pod.meta.uid);
+  patch.resource_version = view(pod.meta.resource_version);
+  patch.reason = reason;
+  patch.message = message;
+  patch.observed_generation = pod.meta.generation;
+  patch.stays_false = view(pod.scheduled_status) == "False";
+  patch.set_nominated = renominate;
+  if (renominate) patch.nominated_node = nominating.node;
+  writer.patch_condition(std::move(patch), [name = full_name(pod)](const Result<void>& result) {
+    if (!result && result.error().code != ErrorCode::kNotFound) {
+      log_warn("the PodScheduled condition could not be written",
+               {{"pod", name}, {"error", result.error().message}});
+    }
+  });
+}
+
+void LoopState::emit_event(std::string_view scheduler_name, const plimsoll_pod& pod, bool warning,
+                           std::string_view reason, std::string_view action,
+                           std::string_view note) {
+  EventRecord event;
+  event.warning = warning;
+  event.ns = view(pod.meta.ns);
+  event.name = view(pod.meta.name);
+  event.uid = view(pod.meta.uid);
+  event.resource_version = view(pod.meta.resource_version);
+  event.scheduler_name = scheduler_name;
+  event.reason = reason;
+  event.action = action;
+  event.note = note;
+  writer.record_event(std::move(event));
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,113 @@
+#pragma once
+// What the parts of the scheduler loop share: the cluster, the queue, the profiles with their
+// plugins, the clock, and how a pod's failure is written. Only the loop may touch it, unless noted.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "framework/cluster/cluster_state.hpp"
+#include "framework/cycle/lost_kinds.hpp"
+#include "framework/cycle/profiles_policy.hpp"
+#include "framework/cycle/scheduler_options.hpp"
+#include "framework/placement/placer.hpp"
+#include "framework/port/api_writer.hpp"
+#include "framework/port/inbox.hpp"
+#include "framework/queue/scheduling_queue.hpp"
+#include "framework/runtime/environment.hpp"
+#include "framework/runtime/framework.hpp"
+#include "framework/runtime/prepared_plugins.hpp"
+
+namespace plimsoll {
+
+struct Attempt;
+class QueueMetrics;
+class SymbolTable;
+
+using Timers = std::multimap<int64_t, std::function<void()>>;  // by due time
+
+struct LoopState {
+  // All but the options and the plugins must outlive the state. `made`: null: the state makes its
+  // own.
+  LoopState(SchedulerOptions given, SymbolTable& symbols, ApiWriter& api_writer, Inbox& messages,
+            std::unique_ptr<PreparedPlugins> made);
+  ~LoopState();
+  LoopState(const LoopState&) = delete;
+  LoopState& operator=(const LoopState&) = delete;
+
+  // Milliseconds since the epoch; it never steps back. Any thread.
+  [[nodiscard]] int64_t now_ms() const;
+  void begin_step();  // the loop is not hanging; see Scheduler::busy_for
+  // Null: the pod has none of our schedulerNames.
+  [[nodiscard]] Framework* framework_for(const plimsoll_pod& pod) const {
+    return policy.framework_for(pod);
+  }
+  // The pod with the nomination that it is going to have.
+  [[nodiscard]] PodRef as_nominated(const PodRef& pod) const;
+  // The kinds that the pod's verdict rests on and that are not followed; nothing: there are none.
+  // The pod is woken when they are followed again.
+  struct Refusal {
+    Status status;
+    Diagnosis diagnosis;
+  };
+  [[nodiscard]] std::optional<Refusal> missing_kinds(const Attempt& attempt);
+  // Unreserve, and the pod is assumed no more.
+  void undo(Attempt& attempt);
+  // `node_name`: where it was nominated to; empty: nothing has ended. See move_all for the last.
+  void nomination_ended(const PodRef& pod, std::string_view node_name,
+                        std::string_view except_uid = {});
+  // Event, condition, counters. `nominated`: the API server may have been told of a nomination, or
+  // of the end of one, that `pod` does not show yet.
+  void report_failure(const plimsoll_pod& pod, bool unschedulable, const std::string& message,
+                      const Nominating& nominating = Nominating::clear(), bool nominated = false);
+  void emit_event(std::string_view scheduler_name, const plimsoll_pod& pod, bool warning,
+                  std::string_view reason, std::string_view action, std::string_view note);
+
+  const SchedulerOptions options;
+  ApiWriter& writer;
+  Inbox& inbox;
+  std::unique_ptr<metrics::SchedulerMetrics> metrics;  // null: nothing is measured
+  std::unique_ptr<QueueMetrics> queue_metrics;         // null: nothing is measured
+  const std::unique_ptr<PreparedPlugins> prepared;
+  Environment& environment;
+  std::vector<std::unique_ptr<Framework>> frameworks;
+  ProfilesPolicy policy;
+
+  ClusterState cluster;
+  Nominator nominator;
+  Placer placer;
+  SchedulingQueue queue;
+  LostKinds lost_kinds;
+  Timers timers;
+  SchedulerStats counters;
+
+  std::vector<WantedKind> wanted_kinds;
+  std::function<void(const WantedKind&)> kind_wanted;  // hears of those that are asked for late
+  std::unordered_map<std::string, std::unordered_set<std::string>>
+      known_objects;  // kind -> "ns/name"
+  std::unordered_set<std::string> unsynced_kinds;
+  Attempt* current = nullptr;  // in its scheduling cycle
+  bool started = false;        // every plugin was created and started
+  bool synced = false;         // the first lists are complete
+  bool standby = false;
+  std::atomic<std::thread::id> loop_thread{};  // any thread
+  std::atomic<std::chrono::nanoseconds::rep> step_began{
+      0};  // any thread; steady clock; 0: it waits
+
+ private:
+  void start_metrics();
+
+  int64_t clock_offset_ms_ = 0;  // from the steady clock to the epoch
+};
+
+}  // namespace plimsoll

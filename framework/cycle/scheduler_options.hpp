@@ -1,0 +1,68 @@
+#pragma once
+// What a scheduler is made with, and what it counts.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "framework/metrics/registry.hpp"
+#include "framework/placement/class_cache.hpp"
+#include "framework/queue/scheduling_queue.hpp"
+#include "framework/runtime/profile_spec.hpp"
+
+namespace plimsoll {
+
+struct SchedulerOptions {
+  QueueConfig queue;
+  std::vector<ProfileSpec> profiles;  // at least one; the queue is shared
+  unsigned binder_threads = 16;       // PreBind plugins may block
+  // Pods on their way from Permit to being bound. So many, and no further pod is taken from the
+  // queue: decisions do not run ahead of an API server that cannot follow, what is urgent does not
+  // wait behind a long line of bindings, and memory is bounded. Groups that wait on Permit do not
+  // count.
+  size_t max_unbound = 1024;
+  ClassCacheOptions classes;
+  bool standby = false;                  // schedule nothing before lead() is called
+  metrics::Registry* metrics = nullptr;  // null: nothing is measured; outlives the scheduler
+  // Milliseconds since the epoch, never falling; any thread. Null: the machine's clock. One that
+  // the caller moves must be followed by a message: the loop sleeps by the machine's.
+  std::function<int64_t()> clock;
+};
+
+// A further kind that plugins asked for.
+struct WantedKind {
+  std::string group;
+  std::string version;
+  std::string plural;
+  // "<plural>.<version>.<group>", as in messages and events; of the core group only the plural.
+  [[nodiscard]] std::string resource() const {
+    return group.empty() ? plural : plural + "." + version + "." + group;
+  }
+};
+
+// Totals since the start; a copy.
+struct SchedulerStats {
+  uint64_t attempts = 0;
+  uint64_t scheduled = 0;
+  uint64_t unschedulable = 0;
+  uint64_t errors = 0;
+  uint64_t bind_errors = 0;
+  std::map<std::string, uint64_t> malformed_objects;  // by kind
+  size_t nodes = 0;
+  size_t pods = 0;
+  size_t assumed_pods = 0;
+  SchedulingQueue::Sizes queue{};
+  ClassCache::Stats classes;
+  size_t waiting_on_permit = 0;
+  size_t binding = 0;   // past Permit and not bound yet
+  uint64_t pauses = 0;  // times that pods had to wait in the queue for these; see max_unbound
+  size_t inbox = 0;     // messages that are not handled yet
+  bool synced = false;
+  size_t waiting_for_kinds = 0;  // pods that rest on a kind that is not followed
+  bool blind = false;            // pods or nodes are not followed: nothing is decided
+};
+
+}  // namespace plimsoll
