@@ -147,6 +147,7 @@ class ChaosTest : public LoadTest {
 };
 
 TEST_F(ChaosTest, EveryPodIsBoundOnceWhateverDies) {
+  ASSERT_NO_FATAL_FAILURE(start_kubelets());
   for (int wave = 0; wave < kWaves; ++wave) {
     ASSERT_NO_FATAL_FAILURE(create_wave(wave));
     wait_for_progress();

@@ -45,11 +45,7 @@ class KubeletChaosTest : public LoadTest {
     LoadTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     random_.seed(seed_);
-    kubelets_.emplace(KubeClient(cluster().admin()));
-    const auto admitted = kubelets_->admit();
-    ASSERT_TRUE(admitted) << admitted.error().message;
-    const auto reported = kubelets_->report();
-    ASSERT_TRUE(reported) << reported.error().message;
+    ASSERT_NO_FATAL_FAILURE(start_kubelets());
   }
 
   void TearDown() override {
@@ -119,7 +115,7 @@ class KubeletChaosTest : public LoadTest {
     std::ranges::shuffle(*pods, random_);
     pods->resize(std::min(pods->size(), count));
     // The kubelets have seen each of these pods: what ran beside a pod decides on its zone.
-    admit();
+    heard_kubelets();
     for (const json& pod : *pods) (void)kubelets_->remove(pod);
     ASSERT_NO_FATAL_FAILURE(create_pods_of_load(count));
   }
@@ -178,7 +174,7 @@ class KubeletChaosTest : public LoadTest {
 
   // ---- what the kubelets say
 
-  bool admit() {  // false: there is no API server
+  bool heard_kubelets() {  // false: there is no API server
     const auto admitted = kubelets_->admit();
     if (!admitted) return false;
     for (const Refusal& one : admitted->refused) {
@@ -188,7 +184,7 @@ class KubeletChaosTest : public LoadTest {
   }
 
   void beat() {
-    if (admit()) (void)kubelets_->report();
+    if (heard_kubelets()) (void)kubelets_->report();
   }
 
   // Whether somebody is there who could bind pods.

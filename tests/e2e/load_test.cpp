@@ -70,6 +70,7 @@ TEST_F(LoadTest, WhatIsKeptOfAFailureIsAllThatARecountNeeds) {
 }
 
 TEST_F(LoadTest, KillingTheSchedulerChangesNothing) {
+  ASSERT_NO_FATAL_FAILURE(start_kubelets());
   ASSERT_NO_FATAL_FAILURE(create_pods());
   ASSERT_NO_FATAL_FAILURE(start());
   for (const int count : {150, 400, 600}) {
@@ -83,6 +84,7 @@ TEST_F(LoadTest, KillingTheSchedulerChangesNothing) {
 }
 
 TEST_F(LoadTest, RestartingTheApiServerChangesNothing) {
+  ASSERT_NO_FATAL_FAILURE(start_kubelets());
   ASSERT_NO_FATAL_FAILURE(create_pods());
   ASSERT_NO_FATAL_FAILURE(start());
   ASSERT_NO_FATAL_FAILURE(wait_until_bound(200));

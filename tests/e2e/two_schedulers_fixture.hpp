@@ -81,9 +81,7 @@ class TwoSchedulersTest : public LoadTest {
       pod["spec"]["schedulerName"] = peers_[i % 2].name();
       load_.pods[i].body = pod.dump();
     }
-    kubelets_.emplace(KubeClient(cluster().admin()));
-    ASSERT_NO_FATAL_FAILURE(admit());
-    ASSERT_NO_FATAL_FAILURE(report());
+    ASSERT_NO_FATAL_FAILURE(start_kubelets());
   }
 
   void TearDown() override {
@@ -99,16 +97,6 @@ class TwoSchedulersTest : public LoadTest {
 
   void start_both() {
     for (Peer& peer : peers_) ASSERT_NO_FATAL_FAILURE(peer.start());
-  }
-
-  void admit() {
-    auto admitted = kubelets_->admit();
-    ASSERT_TRUE(admitted) << admitted.error().message;
-    admissions_ = std::move(*admitted);
-  }
-  void report() {
-    const auto reported = kubelets_->report();
-    ASSERT_TRUE(reported) << reported.error().message;
   }
 
   void create_pods_of(const Peer& peer, std::size_t from, std::size_t to) {
