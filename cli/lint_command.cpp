@@ -16,7 +16,7 @@
 #include "config/manifest.hpp"
 #include "config/plugin_args.hpp"
 #include "config/yaml_document.hpp"
-#include "framework/lint/words.hpp"
+#include "lint/words.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "sandbox/apiserver/kinds.hpp"

@@ -1,11 +1,11 @@
 #pragma once
-// `plimsoll plugins lint`: finds what a plugin reads and does not declare (framework/lint).
+// `plimsoll plugins lint`: finds what a plugin reads and does not declare (lint).
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "framework/lint/lint.hpp"
+#include "lint/lint.hpp"
 
 namespace plimsoll::cli {
 

@@ -1,6 +1,6 @@
 // What the lint finds in plugins that are wrong, and that it finds nothing in those that are right.
 
-#include "framework/lint/lint.hpp"
+#include "lint/lint.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "framework/lint/words.hpp"
+#include "lint/words.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "tests/lint/wrong_plugins.hpp"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <iterator>
 
-#include "framework/lint/fields.hpp"
+#include "lint/fields.hpp"
 
 namespace plimsoll::lint {
 namespace {

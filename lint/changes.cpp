@@ -1,4 +1,4 @@
-#include "framework/lint/changes.hpp"
+#include "lint/changes.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "framework/lint/changes.hpp"
+#include "lint/changes.hpp"
 
 namespace plimsoll::lint {
 namespace {

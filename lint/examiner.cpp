@@ -1,10 +1,10 @@
-#include "framework/lint/examiner.hpp"
+#include "lint/examiner.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "framework/api/decode.hpp"
-#include "framework/lint/comparing.hpp"
+#include "lint/comparing.hpp"
 
 namespace plimsoll::lint {
 namespace {

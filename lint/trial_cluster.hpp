@@ -17,7 +17,7 @@
 #include "framework/api/symbols.hpp"
 #include "framework/base/result.hpp"
 #include "framework/cluster/cluster_state.hpp"
-#include "framework/lint/lint.hpp"
+#include "lint/lint.hpp"
 #include "framework/runtime/environment.hpp"
 #include "framework/runtime/framework.hpp"
 #include "framework/runtime/host_backend.hpp"

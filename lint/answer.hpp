@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/lint/trial_cluster.hpp"
+#include "lint/trial_cluster.hpp"
 
 namespace plimsoll::lint {
 

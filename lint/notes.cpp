@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "framework/lint/examiner.hpp"
+#include "lint/examiner.hpp"
 
 namespace plimsoll::lint {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "framework/api/decode.hpp"
-#include "framework/lint/changes.hpp"
+#include "lint/changes.hpp"
 
 namespace plimsoll::lint {
 

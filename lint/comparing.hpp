@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "framework/lint/examiner.hpp"
+#include "lint/examiner.hpp"
 
 namespace plimsoll::lint {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "framework/lint/vocabulary.hpp"
+#include "lint/vocabulary.hpp"
 
 namespace plimsoll::lint {
 

@@ -1,4 +1,4 @@
-#include "framework/lint/words.hpp"
+#include "lint/words.hpp"
 
 #include <elf.h>
 

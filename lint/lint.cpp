@@ -1,11 +1,11 @@
-#include "framework/lint/lint.hpp"
+#include "lint/lint.hpp"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
 
-#include "framework/lint/examiner.hpp"
+#include "lint/examiner.hpp"
 #include "framework/runtime/modules.hpp"
 
 namespace plimsoll::lint {

@@ -1,6 +1,6 @@
 // Random nodes.
 
-#include "framework/lint/fields.hpp"
+#include "lint/fields.hpp"
 
 namespace plimsoll::lint {
 namespace {

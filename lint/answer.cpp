@@ -1,4 +1,4 @@
-#include "framework/lint/answer.hpp"
+#include "lint/answer.hpp"
 
 #include <algorithm>
 #include <cstring>

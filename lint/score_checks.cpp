@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "framework/lint/examiner.hpp"
+#include "lint/examiner.hpp"
 
 namespace plimsoll::lint {
 namespace {

@@ -1,9 +1,9 @@
-#include "framework/lint/vocabulary.hpp"
+#include "lint/vocabulary.hpp"
 
 #include <algorithm>
 #include <set>
 
-#include "framework/lint/words.hpp"
+#include "lint/words.hpp"
 
 namespace plimsoll::lint {
 namespace {

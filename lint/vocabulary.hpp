@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "framework/lint/dice.hpp"
-#include "framework/lint/lint.hpp"
+#include "lint/dice.hpp"
+#include "lint/lint.hpp"
 
 namespace plimsoll::lint {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/lint/changes.hpp"
+#include "lint/changes.hpp"
 
 namespace plimsoll::lint {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/lint/comparing.hpp"
-#include "framework/lint/examiner.hpp"
+#include "lint/comparing.hpp"
+#include "lint/examiner.hpp"
 
 namespace plimsoll::lint {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/lint/answer.hpp"
-#include "framework/lint/fields.hpp"
+#include "lint/answer.hpp"
+#include "lint/fields.hpp"
 
 namespace plimsoll::lint {
 

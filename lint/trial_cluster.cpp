@@ -1,4 +1,4 @@
-#include "framework/lint/trial_cluster.hpp"
+#include "lint/trial_cluster.hpp"
 
 #include <algorithm>
 #include <utility>

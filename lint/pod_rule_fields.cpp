@@ -1,6 +1,6 @@
 // Random pods: where they may run, beside whom, and when.
 
-#include "framework/lint/fields.hpp"
+#include "lint/fields.hpp"
 
 namespace plimsoll::lint {
 namespace {
