@@ -1,6 +1,8 @@
 #include "lint/changes.hpp"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <utility>
 
 #include "framework/api/decode.hpp"
@@ -8,118 +10,111 @@
 namespace plimsoll::lint {
 namespace {
 
-enum Other : size_t {
-  kAddNode,
-  kRemoveNode,
-  kAddPod,
-  kAddPodWithPorts,
-  kAddPodWithVolumes,
-  kChangePod,
-  kChangePodAgain,
-  kRemovePod,
-  kNominate,
-  kNominateAgain,
-  kChangeObject,
-  kChangeObjectAgain,
-  kRemoveObject,
-  kRestoreObject,
-  kPassTime,
-  kPassTimeAgain,
-  kOthers
-};
+using Kind = Change::Kind;
+
+std::string from_to(const Field& field, const Json& before, const Json& after) {
+  return ": " + field.name + " from " + value_text(before, field) + " to " +
+         value_text(after, field);
+}
+
+std::string node_of(const Json& pod) {
+  return pod["spec"]["nodeName"].get<std::string>();
+}
+
+// Pointers to the values of an object that are not structured, but for who it is.
+std::vector<std::string> leaves(const Json& object) {
+  std::vector<std::string> all;
+  const Json flat = object.flatten();
+  for (const auto& [at, value] : flat.items()) {
+    const bool who = at.starts_with("/metadata") || at == "/apiVersion" || at == "/kind";
+    if (!who && !value.is_null()) all.push_back(at);  // null: an empty list or object
+  }
+  return all;
+}
+
+Json another(const Json& value, World& world) {
+  if (value.is_boolean()) return !value.get<bool>();
+  if (value.is_number()) return world.dice.below(6);
+  const std::string text = value.is_string() ? value.get<std::string>() : "";
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (digits == 0) return world.dice.of(world.words.lists["value"]);  // no number and no quantity
+  return std::to_string(world.dice.below(9)) + text.substr(digits);
+}
 
 }  // namespace
 
-Changes::Changes(TrialCluster& cluster, Dice& dice, Vocabulary& words, const Options& options,
-                 CallNote& note)
-    : cluster_(cluster), dice_(dice), words_(words), options_(options), note_(note) {}
-
 Result<void> Changes::fill() {
-  const size_t given = words_.nodes.size();
-  const size_t count = given != 0 ? std::min<size_t>(given, 8) : 3 + dice_.below(4);
-  std::vector<size_t> indices(given != 0 ? given : count);
-  for (size_t i = 0; i < indices.size(); ++i) indices[i] = i;
-  dice_.shuffle(indices);
+  Dice& dice = world_.dice;
+  const size_t given = world_.nodes.size();
+  const size_t count = given != 0 ? std::min<size_t>(given, 8) : 3 + dice.below(4);
+  std::vector<size_t> indices(std::max(given, count));
+  std::iota(indices.begin(), indices.end(), size_t{0});
+  next_node_ = indices.size();
+  dice.shuffle(indices);
   indices.resize(count);
-  next_node_ = std::max(given, count);
-  words_.node_names.clear();
   for (const size_t index : indices) {
-    const Json node = random_node(dice_, words_, index);
-    if (!put_node(node) && (index >= given || !put_node(words_.nodes[index]))) {
+    const Json node = world_.node(index);
+    if (!put_node(node) && (index >= given || !put_node(world_.nodes[index]))) {
       return fail(ErrorCode::kInvalid, "node " + name_of(node) + " cannot be read");
     }
-    words_.node_names.push_back(name_of(node));
   }
   for (const Object& object : options_.objects) {
     if (!cluster_.watched().contains(object.resource)) continue;
-    objects_.push_back({object, !dice_.one_in(8)});
-    if (!objects_.back().present) continue;
-    note_.about_to("object_event", object.resource + " " + object.name);
-    cluster_.put_object(object);
+    objects_.push_back({object, !dice.one_in(8)});
+    if (objects_.back().present) tell(objects_.back());
   }
   note_.about_to("object_event (synced)");
   cluster_.synced();
-  for (Json pod : words_.placed) {
-    if (dice_.one_in(3)) continue;
+  for (Json pod : world_.placed) {
+    if (dice.one_in(3) || !nodes_.contains(node_of(pod))) continue;
     const std::string name = name_of(pod);
-    if (!nodes_.contains(pod["spec"]["nodeName"].get<std::string>())) continue;
     pod["metadata"]["uid"] = "uid-" + name;
     if (!put_pod(pod)) return fail(ErrorCode::kInvalid, "pod " + name + " cannot be read");
   }
-  for (size_t left = dice_.below(2 * count); left > 0; --left) static_cast<void>(add_pod(nullptr));
+  for (size_t left = dice.below(2 * count); left > 0; --left) static_cast<void>(add_pod(nullptr));
   return {};
 }
 
-std::vector<size_t> Changes::all() {
-  std::vector<size_t> order(kOthers + 2 * node_fields().size());  // each field twice
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  dice_.shuffle(order);
-  return order;
-}
-
-std::optional<Change> Changes::apply(size_t which) {
-  if (which >= kOthers) return change_node(node_fields()[(which - kOthers) % node_fields().size()]);
-  switch (static_cast<Other>(which)) {
-    case kAddNode:
-      return add_node();
-    case kRemoveNode:
-      return remove_node();
-    case kAddPod:
-      return add_pod(nullptr);
-    case kAddPodWithPorts:
-      return add_pod(&pod_field("spec.containers[0].ports"));
-    case kAddPodWithVolumes:
-      return add_pod(&pod_field("spec.volumes"));
-    case kChangePod:
-    case kChangePodAgain:
-      return change_pod();
-    case kRemovePod:
-      return remove_pod();
-    case kNominate:
-    case kNominateAgain:
-      return nominate();
-    case kChangeObject:
-    case kChangeObjectAgain:
-      return change_object();
-    case kRemoveObject:
-    case kRestoreObject:
-      return remove_or_restore_object();
-    case kPassTime:
-    case kPassTimeAgain:
-      return pass_time();
-    case kOthers:
-      break;
+std::vector<Changes::Happens> Changes::all() {
+  std::vector<Happens> all = {
+      [this] { return add_node(); },
+      [this] { return remove_node(); },
+      [this] { return add_pod(nullptr); },
+      [this] { return add_pod(&pod_field("spec.containers[0].ports")); },
+      [this] { return add_pod(&pod_field("spec.volumes")); },
+      [this] { return remove_pod(); },
+  };
+  for (int twice = 0; twice < 2; ++twice) {
+    for (const Field& field : node_fields()) {
+      all.emplace_back([this, &field] { return change_node(field); });
+    }
+    all.emplace_back([this] { return change_pod(); });
+    all.emplace_back([this] { return nominate(); });
+    all.emplace_back([this] { return change_object(); });
+    all.emplace_back([this] { return remove_or_restore_object(); });
+    all.emplace_back([this] { return pass_time(); });
   }
-  return std::nullopt;
+  world_.dice.shuffle(all);
+  return all;
 }
 
 // ---- nodes
 
-std::string Changes::any_node() {
-  if (nodes_.empty()) return {};
-  auto at = nodes_.begin();
-  std::advance(at, static_cast<std::ptrdiff_t>(dice_.below(nodes_.size())));
-  return at->first;
+// Random rules are about labels that some node has, or mostly so: they match now and then.
+void Changes::relabel() {
+  auto& lists = world_.words.lists;
+  lists["node"].clear();
+  lists["label"].clear();
+  for (const auto& [name, node] : nodes_) {
+    lists["node"].push_back(name);
+    const Json labels = node["metadata"].value("labels", Json());
+    for (const auto& [key, value] : labels.items()) {
+      if (value.is_string()) lists["label"].push_back(key + "=" + value.get<std::string>());
+    }
+  }
+  for (size_t left = 1 + lists["label"].size() / 3; left > 0; --left) {
+    lists["label"].push_back(world_.dice.of(lists["key"]) + "=" + world_.dice.of(lists["value"]));
+  }
 }
 
 bool Changes::put_node(const Json& node) {
@@ -129,51 +124,175 @@ bool Changes::put_node(const Json& node) {
   note_.about_to("node_event", "node " + name);
   cluster_.put_node(std::move(*decoded));
   nodes_[name] = node;
-  words_.node_labels.clear();
-  for (const auto& [known, object] : nodes_) {
-    const Json labels = object.value("metadata", Json::object()).value("labels", Json::object());
-    for (const auto& [key, value] : labels.items()) {
-      if (value.is_string()) words_.node_labels.emplace_back(key, value.get<std::string>());
-    }
-  }
+  relabel();
   return true;
 }
 
 std::optional<Change> Changes::change_node(const Field& field) {
-  const std::string name = any_node();
-  if (name.empty()) return std::nullopt;
-  const Json before = nodes_[name];
+  const auto [name, before] = *any(nodes_);
   Json after = before;
-  field.set(after, dice_, words_);
-  if (after == before || !put_node(after)) return std::nullopt;
-  return Change{.kind = Change::Kind::kNodeField,
+  if (!world_.change(after, field) || !put_node(after)) return std::nullopt;
+  return Change{.kind = Kind::kNodeField,
                 .node = name,
-                .text = "node " + name + ": " + std::string(field.name) + " from " +
-                        value_text(before, field.pointer) + " to " +
-                        value_text(after, field.pointer),
+                .text = "node " + name + from_to(field, before, after),
                 .field = &field,
                 .before = before,
                 .after = after};
 }
 
 std::optional<Change> Changes::add_node() {
-  const Json node = random_node(dice_, words_, next_node_++);
+  const Json node = world_.node(next_node_++);
   if (!put_node(node)) return std::nullopt;
-  words_.node_names.push_back(name_of(node));
-  return Change{.kind = Change::Kind::kNodeAdded,
-                .node = name_of(node),
-                .text = "node " + name_of(node) + " was added"};
+  return Change{Kind::kNode, name_of(node), "node " + name_of(node) + " was added"};
 }
 
 std::optional<Change> Changes::remove_node() {
   if (nodes_.size() < 3) return std::nullopt;
-  const std::string name = any_node();
+  const std::string name = any(nodes_)->first;
   note_.about_to("node_event", "node " + name);
   cluster_.remove_node(name);
   nodes_.erase(name);
-  std::erase(words_.node_names, name);
-  return Change{
-      .kind = Change::Kind::kNodeRemoved, .node = name, .text = "node " + name + " was removed"};
+  relabel();
+  return Change{Kind::kNode, name, "node " + name + " was removed"};
+}
+
+// ---- pods
+
+bool Changes::put_pod(const Json& pod) {
+  auto decoded = decode_pod(pod.dump(), cluster_.symbols());
+  if (!decoded) return false;
+  note_.about_to("pod_event", "pod " + full_name(**decoded));
+  cluster_.put_pod(*decoded);
+  pods_[pod["metadata"]["uid"].get<std::string>()] = pod;
+  return true;
+}
+
+std::optional<Change> Changes::add_pod(const Field* with) {
+  const std::string node = any(nodes_)->first;
+  const std::string name = "placed-" + std::to_string(next_pod_++);
+  Json pod = world_.pod(name);
+  if (with != nullptr) static_cast<void>(world_.change(pod, *with));
+  pod["spec"]["nodeName"] = node;
+  pod["status"]["phase"] = "Running";
+  if (!put_pod(pod)) return std::nullopt;
+  return Change{Kind::kPod, node, "pod " + name + " came to node " + node};
+}
+
+std::optional<Change> Changes::change_pod() {
+  constexpr std::array kWhat = {"metadata.labels", "metadata.annotations",
+                                "metadata.deletionTimestamp", "spec.containers[].resources",
+                                "spec.priority"};
+  if (pods_.empty()) return std::nullopt;
+  const Json before = any(pods_)->second;
+  Json after = before;
+  const Field& field = pod_field(world_.dice.of(kWhat));
+  if (!world_.change(after, field) || !put_pod(after)) return std::nullopt;
+  const std::string node = node_of(before);
+  return Change{Kind::kPod, node,
+                "pod " + name_of(before) + " on node " + node + from_to(field, before, after)};
+}
+
+std::optional<Change> Changes::remove_pod() {
+  if (pods_.empty()) return std::nullopt;
+  const auto at = any(pods_);
+  const std::string name = name_of(at->second);
+  const std::string node = node_of(at->second);
+  note_.about_to("pod_event", "pod " + name);
+  cluster_.remove_pod(at->first);
+  pods_.erase(at);
+  return Change{Kind::kPod, node, "pod " + name + " left node " + node};
+}
+
+std::optional<Change> Changes::nominate() {
+  if (const PodRef pod = std::exchange(nominated_, nullptr)) {
+    const std::string node(view(pod->nominated_node_name));
+    cluster_.nominate(pod, "");
+    return Change{Kind::kPod, node,
+                  "pod " + full_name(*pod) + " is no longer nominated to node " + node};
+  }
+  const std::string node = any(nodes_)->first;
+  Json pod = world_.pod("nominated-" + std::to_string(next_pod_++));
+  pod["spec"].erase("nodeName");
+  pod["status"]["nominatedNodeName"] = node;
+  auto decoded = decode_pod(pod.dump(), cluster_.symbols());
+  if (!decoded) return std::nullopt;
+  nominated_ = std::move(*decoded);
+  cluster_.nominate(nominated_, node);
+  return Change{Kind::kPod, node,
+                "pod " + full_name(*nominated_) + " was nominated to node " + node};
+}
+
+std::optional<Change> Changes::reserve_or_give_back(Answer& answer, const PodRef& pod) {
+  if (reserved_) {
+    const Reserved reserved = *std::exchange(reserved_, std::nullopt);
+    const std::string node(view(reserved.assumed->node_name));
+    const std::string name = "pod " + full_name(*reserved.assumed);
+    note_.about_to("unreserve", name);
+    cluster_.unreserve(*reserved.cycle, reserved.assumed);
+    return Change{Kind::kPod, node, name + " gave its place on node " + node + " back"};
+  }
+  if (answer.feasible.empty() || pod->node_name.len != 0) return std::nullopt;
+  const plimsoll_node_info& row = *world_.dice.of(answer.feasible);
+  const std::string node(view(row.node->meta.name));
+  const std::string name = "pod " + full_name(*pod);
+  note_.about_to("reserve", name + " on node " + node);
+  PodRef assumed = cluster_.reserve(*answer.cycle, pod, row);
+  if (!assumed) return Change{Kind::kPod, node, name + " was refused by reserve on node " + node};
+  reserved_ = Reserved{answer.cycle, std::move(assumed)};
+  return Change{Kind::kPod, node, name + " got a place on node " + node};
+}
+
+// ---- objects that plugins watch, and the time
+
+void Changes::tell(const Watched& watched) {
+  note_.about_to("object_event", watched.object.resource + " " + watched.object.name);
+  watched.present ? cluster_.put_object(watched.object) : cluster_.remove_object(watched.object);
+}
+
+std::optional<Change> Changes::change_object() {
+  if (objects_.empty()) return std::nullopt;
+  Watched& watched = objects_[world_.dice.below(objects_.size())];
+  Json json = Json::parse(watched.object.json);
+  const std::vector<std::string> where = leaves(json);
+  if (where.empty() || !watched.present) return std::nullopt;
+  const std::string& at = world_.dice.of(where);
+  Json& value = json[Json::json_pointer(at)];
+  const Json before = value;
+  value = another(before, world_);
+  if (value == before) return std::nullopt;
+  const std::string from_to = at + " from " + before.dump() + " to " + value.dump();
+  json["metadata"]["resourceVersion"] = std::to_string(next_version_++);
+  watched.object.json = json.dump();
+  tell(watched);
+  const std::string& resource = watched.object.resource;
+  return Change{Kind::kObject, {}, resource + " " + watched.object.name + ": " + from_to, resource};
+}
+
+std::optional<Change> Changes::remove_or_restore_object() {
+  if (objects_.empty()) return std::nullopt;
+  Watched& watched = objects_[world_.dice.below(objects_.size())];
+  Object& object = watched.object;
+  watched.present = !watched.present;
+  // What came of random changes may be beyond use: it comes back as it was given.
+  for (const Object& given : options_.objects) {
+    if (watched.present && given.resource == object.resource && given.name == object.name &&
+        given.ns == object.ns) {
+      object = given;
+    }
+  }
+  tell(watched);
+  return Change{Kind::kObject,
+                {},
+                object.resource + " " + object.name + (watched.present ? " came" : " was deleted"),
+                object.resource};
+}
+
+std::optional<Change> Changes::pass_time() {
+  constexpr std::array<int64_t, 3> kMinutes = {10, 61, 7 * 24 * 60 + 61};
+  const int64_t minutes = world_.dice.of(kMinutes);
+  note_.about_to("a task on the loop");
+  cluster_.pass_time(minutes * 60'000);
+  return Change{Kind::kTime, {}, std::to_string(minutes) + " minutes passed"};
 }
 
 }  // namespace plimsoll::lint

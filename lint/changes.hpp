@@ -2,58 +2,50 @@
 // What is in a trial cluster, and what may happen to it: one thing at a time, each of which the
 // change log and the plugins are told of as in a real cluster.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "lint/answer.hpp"
-#include "lint/fields.hpp"
+#include "lint/world.hpp"
 
 namespace plimsoll::lint {
 
 struct Change {
-  enum class Kind {
-    kNodeField,
-    kNodeAdded,
-    kNodeRemoved,
-    kPod,  // of a node: it came, went, or changed
-    kNominated,
-    kReserved,  // or given back
-    kObject,
-    kTime,
-  };
+  enum class Kind { kNodeField, kNode, kPod, kObject, kTime };
   Kind kind;
-  std::string node;  // that it is about; empty: none, or (kObject) not known
-  std::string text;  // for examples: "node n1: spec.taints from none to [...]"
+  std::string node;           // that it is about; empty: none, or (kObject) not known
+  std::string text;           // for examples: "node n1: spec.taints from none to [...]"
+  std::string resource = {};  // kObject
   // kNodeField:
   const Field* field = nullptr;
   Json before = {};
   Json after = {};
-  std::string resource = {};  // kObject
 };
 
 class Changes {
  public:
-  // All of them outlive it. `words` gets the names of the nodes.
-  Changes(TrialCluster& cluster, Dice& dice, Vocabulary& words, const Options& options,
-          CallNote& note);
+  // None: it cannot happen now.
+  using Happens = std::function<std::optional<Change>()>;
+
+  // All of them outlive it. `world` gets the names and labels of the nodes.
+  Changes(TrialCluster& cluster, World& world, const Options& options, CallNote& note)
+      : cluster_(cluster), world_(world), options_(options), note_(note) {}
 
   // Nodes, objects and pods to begin with, in the order in which a scheduler hears of them. Fails
   // if an object given cannot be decoded.
   [[nodiscard]] Result<void> fill();
 
-  // The things that can happen, in a new order each time; apply() does one. None: it cannot happen
-  // now.
-  [[nodiscard]] std::vector<size_t> all();
-  [[nodiscard]] std::optional<Change> apply(size_t which);
+  // The things that can happen, in a new order each time.
+  [[nodiscard]] std::vector<Happens> all();
 
-  // Puts a node's object into the cluster, for smaller changes of it. Null: it cannot be decoded.
+  // Puts a node's object into the cluster, for smaller changes of it. False: it cannot be decoded.
   bool put_node(const Json& node);
 
   // Takes a place for a pod on a node that fits it, or gives back one taken before.
-  [[nodiscard]] std::optional<Change> reserve(Answer& answer, const PodRef& pod);
-  [[nodiscard]] std::optional<Change> give_back();
+  [[nodiscard]] std::optional<Change> reserve_or_give_back(Answer& answer, const PodRef& pod);
 
  private:
   struct Reserved {
@@ -65,7 +57,11 @@ class Changes {
     bool present;
   };
 
-  [[nodiscard]] std::string any_node();
+  [[nodiscard]] auto any(auto& map) {
+    return std::next(map.begin(), static_cast<std::ptrdiff_t>(world_.dice.below(map.size())));
+  }
+  void relabel();
+  void tell(const Watched& watched);
   std::optional<Change> change_node(const Field& field);
   std::optional<Change> add_node();
   std::optional<Change> remove_node();
@@ -79,8 +75,7 @@ class Changes {
   std::optional<Change> pass_time();
 
   TrialCluster& cluster_;
-  Dice& dice_;
-  Vocabulary& words_;
+  World& world_;
   const Options& options_;
   CallNote& note_;
   std::map<std::string, Json> nodes_;  // by name

@@ -2,6 +2,7 @@
 // One plugin in one trial cluster after another: asks, changes something, asks again, and notes
 // what should not have changed. What is kept between clusters is in Notes.
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -11,53 +12,48 @@
 
 namespace plimsoll::lint {
 
-enum class Part { kFilter, kScore };
-
 // What was found so far.
-class Notes {
- public:
-  // `unless_signed`: says nothing about a plugin that signs other pods, since of a pod that it does
-  // not sign nothing is kept.
-  void find(Part part, const std::string& what, const std::string& example,
-            const std::string& advice, bool unless_signed = false);
-  // Not steady: the same question has two answers, so nothing else can be said of the part.
-  void find_unsteady(Part part, const std::string& what, const std::string& example,
-                     const std::string& advice);
-  void find_always(const std::string& what, const std::string& example, const std::string& advice);
-
+struct Notes {
+  enum class When {
+    kUnlessSigned,  // not of a plugin that signs other pods: of a pod not signed nothing is kept
+    kIfSteady,      // not if the same question has two answers: nothing else can be said then
+    kAlways
+  };
+  struct Found {
+    Finding finding;
+    When when;
+    Part part;
+  };
+  void find(Part part, When when, const std::string& what, const std::string& example,
+            const std::string& advice);
   // By frequency.
-  [[nodiscard]] std::vector<Finding> findings(bool signs) const;
+  [[nodiscard]] std::vector<Finding> findings() const;
+  [[nodiscard]] PartReport& of(Part part) {
+    return part == Part::kFilter ? report.filter : report.score;
+  }
 
   Report report;
+  std::map<std::string, Found> found;   // by Finding::what
   std::set<std::string> signed_fields;  // whose change changed the signature
   std::set<std::string> watched;
   std::map<std::string, size_t> errors;
   bool normalizes_by_more = false;  // than the extremes
   size_t normalized = 0;            // trials of that
   bool needs_cluster[2] = {};       // by Part: it rests on more than the node
-
-  [[nodiscard]] PartReport& of(Part part) {
-    return part == Part::kFilter ? report.filter : report.score;
-  }
-
- private:
-  struct Found {
-    Finding finding;
-    bool unless_signed;
-    int part;  // -1: none
-  };
-  void note(int part, const std::string& what, const std::string& example,
-            const std::string& advice, bool unless_signed);
-
-  std::map<std::string, Found> found_;
-  bool unsteady_[2] = {};
+  bool unsteady[2] = {};
 };
 
 class Examiner {
  public:
   // All of them outlive it.
-  Examiner(TrialCluster& cluster, const Examined& examined, Dice& dice, Vocabulary& words,
-           const Options& options, CallNote& note, Notes& notes);
+  Examiner(TrialCluster& cluster, Plugin& plugin, World& world, const Options& options,
+           CallNote& note, Notes& notes)
+      : cluster_(cluster),
+        plugin_(plugin),
+        world_(world),
+        note_(note),
+        notes_(notes),
+        changes_(cluster, world, options, note) {}
 
   // Fails if an object given cannot be read.
   [[nodiscard]] Result<void> run();
@@ -72,42 +68,38 @@ class Examiner {
   };
 
   void make_probes();
-  [[nodiscard]] Answer ask_about(const PodRef& pod, uint32_t without = kNoSlot);
-  void count(const Answer& answer);
+  [[nodiscard]] Answer ask(const PodRef& pod, uint32_t without = kNoSlot);
 
   // ---- the same question again
-  void check_steady(Probe& probe);
-  void check_rows(const Probe& probe);
+  void check_steady(const Probe& probe);
+  void check_rows(const Probe& probe, Part part);
   void check_feasible_set(const Probe& probe);
   // ---- the pod
-  void check_pod_fields(Probe& probe);
-  [[nodiscard]] std::string smallest_pod_change(const Probe& probe, const Field& field,
-                                                const Json& after, Part part);
+  void check_pod_field(const Probe& probe, const Field& field);
   // ---- the node
   void check_change(const Change& change);
-  void blame(Part part, const Change& change, const Probe& probe, const NodeAnswer& before,
-             const NodeAnswer& after, uint32_t slot, uint32_t changed, bool signable);
+  void blame(Part part, const Change& change, const Probe& probe, const Said& was, const Said& is,
+             uint32_t slot, uint32_t changed, bool signable);
   [[nodiscard]] std::string smallest_node_change(const Probe& probe, const Change& change,
                                                  uint32_t slot, Part part);
   // ---- normalising
   void check_scores(Probe& probe);
-  bool normalize(const Probe& probe, std::vector<const plimsoll_node_info*> rows,
-                 std::vector<int64_t>& scores);
+  bool normalize(const Probe& probe, const Rows& rows, std::vector<int64_t>& scores);
 
+  // "pod a/b, node n: Success, and asked again Unschedulable"
+  [[nodiscard]] std::string seen(const Probe& probe, uint32_t slot, Part part, const Said& was,
+                                 const std::string& between, const Said& is) const;
   [[nodiscard]] std::string node_name(uint32_t slot) const;
-  [[nodiscard]] uint32_t declared(Part part) { return notes_.of(part).declared; }
+  // Nothing is kept of a plugin that declares nothing or cluster scope.
+  [[nodiscard]] bool keeps(Part part) const;
 
   TrialCluster& cluster_;
-  const Examined& examined_;
-  Dice& dice_;
-  Vocabulary& words_;
+  Plugin& plugin_;
+  World& world_;
   CallNote& note_;
   Notes& notes_;
   Changes changes_;
   std::vector<Probe> probes_;
 };
-
-// "filter", "score".
-[[nodiscard]] std::string_view part_name(Part part);
 
 }  // namespace plimsoll::lint

@@ -1,43 +1,133 @@
 #pragma once
-// The fields of pods and nodes, each with a way to give it another random value.
-
-#include <span>
-#include <string>
-#include <string_view>
-
-#include "lint/vocabulary.hpp"
+// Patterns (draw.hpp) of the fields of pods and nodes: [name, presence, pattern], see Field.
 
 namespace plimsoll::lint {
 
-struct Field {
-  std::string_view name;  // as in a manifest: "spec.tolerations"
-  // Where its value is in the object, for examples; of labels and annotations, whose keys are tried
-  // one by one. A JSON pointer.
-  std::string_view pointer;
-  bool is_map;        // of texts: a smaller change is looked for
-  unsigned presence;  // a random object has it set once in so many times; 0: only as a change
-  void (*set)(Json& object, Dice& dice, const Vocabulary& words);
-};
+// clang-format off
+inline constexpr const char* kParts = R"json({
+  "few": {"{key}*4": "=label_value"},
+  "many": {"@key?2": "=label_value"},
+  "label_value": {"|": ["{true|false|yes|no|0|1|2|4|10|web}", "{value}"]},
+  "labels": {"|": ["=many", "=few", "=few"]},
+  "annotations": {"+": ["=labels", {"|": [null, "=given", "=given"]}]},
+  "asked": {"cpu?5/6": "{250-4000/250}m", "memory?5/6": "{1-8}Gi", "ephemeral-storage?6": "{1-8}Gi",
+            "{resource}?3": "{1-3}"},
+  "amounts": {"|": [{}, "=asked", "=asked", "=asked", "=asked", "=asked"]},
+  "resources": {"|": [
+    {"requests": "=amounts"},
+    {"limits": "=amounts", "requests": "==amounts"},
+    {"limits": {"+": ["=amounts", {"cpu": "16"}]}, "requests": "==amounts"}]},
+  "offered": {"cpu": "{1-16}", "memory": "{2-31}Gi", "ephemeral-storage": "{4-63}Gi",
+              "pods": "{1-20}", "@resource?2": "{0-8}"},
+  "image": "example.com/app:{0-3}",
+  "node_rule": {"|": [
+    {"key": "{label}", "operator": "{In|NotIn}", "values": ["{=}", "{value}"]},
+    {"key": "{label}", "operator": "{Exists|DoesNotExist}"}]},
+  "node_name": {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["{node}"]}]},
+  "node_label": {"matchExpressions": ["=node_rule"]},
+  "node_term": {"|": ["=node_name", "=node_label", "=node_label", "=node_label", "=node_label"]},
+  "selector": {"matchLabels": {"{key}": "{value}"}},
+  "given": null,
+  "pod_term": {"labelSelector": "=selector", "topologyKey": "{key}",
+               "namespaces?3": ["default", "team-1"], "namespaceSelector?4": {}},
+  "pod_rules": {
+    "requiredDuringSchedulingIgnoredDuringExecution?2/3": ["=pod_term", {"?3": "=pod_term"}],
+    "preferredDuringSchedulingIgnoredDuringExecution?2":
+      [{"weight": "#{1-100}", "podAffinityTerm": "=pod_term"}]},
+  "taint_key": {"|": ["dedicated", "{key}"]},
+  "effect": "{NoSchedule|PreferNoSchedule|NoExecute}",
+  "time": "2026-02-{10-27}T00:00:00Z",
+  "maybe_node": {"|": [null, "{node}", "{node}"]}
+})json";
 
-// Everything of a pending pod that plugins can see.
-[[nodiscard]] std::span<const Field> pod_fields();
-[[nodiscard]] std::span<const Field> pod_rule_fields();  // affinity, spreading and the like
-[[nodiscard]] std::vector<Field> all_pod_fields();
-// Everything of a Node object that plugins can see.
-[[nodiscard]] std::span<const Field> node_fields();
+inline constexpr const char* kNode = R"json({
+  "metadata": {}, "spec": {}, "status": {"allocatable": "=offered", "capacity": "=offered"}
+})json";
 
-// A pending pod; some are variations of the templates.
-[[nodiscard]] Json random_pod(Dice& dice, const Vocabulary& words, const std::string& name);
-// A node; with templates, `index` says which of them, with or without a variation.
-[[nodiscard]] Json random_node(Dice& dice, const Vocabulary& words, size_t index);
+inline constexpr const char* kPodFields = R"json([
+  ["spec.containers[].resources", 1, "=resources"],
+  ["spec.containers[0].resources.limits", 0,
+    {"+": [{}, "=/spec/containers/0/resources/requests", {"cpu?2": "{17-24}"}]}],
+  ["spec.containers", 3, {"+": ["=/spec/containers",
+    [{"name": "side-{1-9999}", "image": "=image", "resources": "=resources"}]]}],
+  ["spec.initContainers", 5, [{"*2": {"name": "init-{1-9999}", "image": "=image",
+    "resources": "=resources", "restartPolicy?2": "Always"}}]],
+  ["spec.containers[0].ports", 4, [{"*2": {"containerPort": 80, "hostPort": "#{8080-8082}",
+    "protocol": "{TCP|UDP}", "hostIP": "{|127.0.0.1|10.0.0.1}"}}]],
+  ["spec.containers[0].image", 3, "=image"],
+  ["spec.containers[0].name", 0, "c{0-999}"],
+  ["spec.overhead", 8, {"cpu": "{1-3}", "memory": "1Gi"}],
+  ["spec.resources", 8, {"requests": {"cpu": "{4-15}", "memory": "12Gi"}}],
+  ["spec.volumes", 5, [
+    {"?2": {"name": "scratch", "emptyDir": {}}},
+    {"?2": {"name": "data", "persistentVolumeClaim": {"claimName": "claim-{0-2}"}}},
+    {"?4": {"name": "disk", "gcePersistentDisk": {"pdName": "d{0-1}"}}}]],
+  ["spec.resourceClaims", 12, [{"name": "claim", "resourceClaimName": "r{0-2}"}]],
+  ["metadata.labels", 1, "=labels"],
+  ["metadata.annotations", 2, "=annotations"],
+  ["metadata.name", 0, "other-{0-999}"],
+  ["metadata.namespace", 3, "team-{0-2}"],
+  ["metadata.uid", 0, "uid-other-{0-999}"],
+  ["metadata.resourceVersion", 0, "{1-100000}"],
+  ["metadata.generation", 0, "#{1-100}"],
+  ["metadata.creationTimestamp", 1, "=time"],
+  ["metadata.deletionTimestamp", 0, "=time"],
+  ["metadata.ownerReferences", 4, [{"apiVersion": "apps/v1", "kind": "{ReplicaSet|Job|StatefulSet}",
+    "name": "{value}", "uid": "owner-{0-8}", "controller": "#{true|false}"}]],
+  ["spec.schedulerName", 0, "scheduler-{0-99}"],
+  ["spec.priority", 2, "#{-1000|0|1000|2000|3000|4000}"],
+  ["spec.priorityClassName", 4, {"|": ["system-node-critical", "{value}"]}],
+  ["spec.preemptionPolicy", 5, "{Never|PreemptLowerPriority}"],
+  ["spec.runtimeClassName", 6, "{value}"],
+  ["spec.hostNetwork", 3, "#{true|false}"],
+  ["status.qosClass", 0, "{Guaranteed|Burstable|BestEffort}"],
+  ["status.startTime", 0, "=time"],
+  ["status.reason", 0, "{value}"],
+  ["status.conditions", 0, [
+    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "{value}"},
+    {"type": "DisruptionTarget", "status": "{True|False}", "reason": "{value}"}]],
+  ["spec.nodeSelector", 5, {"{label}": "{=}"}],
+  ["spec.affinity.nodeAffinity", 4, {
+    "requiredDuringSchedulingIgnoredDuringExecution?2/3":
+      {"nodeSelectorTerms": ["=node_term", {"?3": "=node_term"}]},
+    "preferredDuringSchedulingIgnoredDuringExecution?2":
+      [{"weight": "#{1-100}", "preference": "=node_term"}]}],
+  ["spec.affinity.podAffinity", 10, "=pod_rules"],
+  ["spec.affinity.podAntiAffinity", 10, "=pod_rules"],
+  ["spec.tolerations", 2, [{"*3": {"|": [
+    {"key?2/3": "=taint_key", "operator": "Exists", "effect?3/4": "=effect"},
+    {"key": "=taint_key", "value": "{value}", "effect?3/4": "=effect"}]}}]],
+  ["spec.topologySpreadConstraints", 8, [{"maxSkew": "#{1-3}", "topologyKey": "{key}",
+    "whenUnsatisfiable": "{DoNotSchedule|ScheduleAnyway}", "labelSelector": "=selector"}]],
+  ["spec.schedulingGates", 0, [{"name": "{key}"}]],
+  ["spec.nodeName", 12, "=maybe_node"],
+  ["status.nominatedNodeName", 6, "=maybe_node"]
+])json";
 
-// The field of that name, which pod_fields() has.
-[[nodiscard]] const Field& pod_field(std::string_view name);
-
-// metadata.name.
-[[nodiscard]] std::string name_of(const Json& object);
-
-// The value at a JSON pointer as text, cut short; "none" if there is none.
-[[nodiscard]] std::string value_text(const Json& object, std::string_view pointer);
+inline constexpr const char* kNodeFields = R"json([
+  ["status.allocatable", 1, {"+": [{}, "=/status/allocatable", {"~3": "=offered"}]}],
+  ["status.capacity", 1, {"+": [{}, "=/status/capacity", {"~3": "=offered"}]}],
+  ["metadata.labels", 1, {"+": ["=labels", {"~": {"+": [{}, "=/metadata/labels"]}}]}],
+  ["metadata.annotations", 2, "=annotations"],
+  ["spec.taints", 3, [{"*3": {"key": "=taint_key", "value": "{value}",
+    "effect": "=effect"}}]],
+  ["spec.unschedulable", 3, "#{true|false}"],
+  ["status.images", 2, [
+    {"?2": {"names": ["example.com/app:0"], "sizeBytes": "#{50-2500/50}000000"}},
+    {"?2": {"names": ["example.com/app:1"], "sizeBytes": "#{50-2500/50}000000"}},
+    {"?2": {"names": ["example.com/app:2"], "sizeBytes": "#{50-2500/50}000000"}}]],
+  ["status.conditions", 2, [
+    {"?3/4": {"type": "Ready", "status": "{True|False|Unknown}"}},
+    {"?3/4": {"type": "MemoryPressure", "status": "{True|False|Unknown}"}},
+    {"?3/4": {"type": "DiskPressure", "status": "{True|False|Unknown}"}},
+    {"?3/4": {"type": "PIDPressure", "status": "{True|False|Unknown}"}}]],
+  ["status.declaredFeatures", 3, ["{key}"]],
+  ["metadata.resourceVersion", 0, "{1-100000}"],
+  ["metadata.generation", 0, "#{1-1000}"],
+  ["metadata.creationTimestamp", 0, "=time"],
+  ["metadata.ownerReferences", 0, [{"apiVersion": "v1", "kind": "Machine", "name": "{value}",
+    "uid": "{value}"}]]
+])json";
+// clang-format on
 
 }  // namespace plimsoll::lint

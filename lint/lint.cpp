@@ -5,8 +5,8 @@
 #include <bit>
 #include <utility>
 
-#include "lint/examiner.hpp"
 #include "framework/runtime/modules.hpp"
+#include "lint/examiner.hpp"
 
 namespace plimsoll::lint {
 namespace {
@@ -57,26 +57,19 @@ Result<ProfileSpec> profile_of(const Modules& modules, const std::string& plugin
   return spec;
 }
 
-Examined describe(const Framework& framework, const std::string& plugin, Report& report) {
-  Examined examined{kNoPlugin, false, false};
-  for (PluginIndex i = 0; i < framework.plugin_count(); ++i) {
-    if (framework.plugin_name(i) == plugin) examined.plugin = i;
-  }
-  examined.filters = !framework.at(ExtensionPoint::kFilter).empty();
-  examined.scores = !framework.at(ExtensionPoint::kScore).empty();
-  report.plugin = plugin;
-  report.filter.present = examined.filters;
-  report.filter.declared = framework.filter_aspects(examined.plugin);
-  report.score.present = examined.scores;
-  report.score.declared = framework.score_aspects(examined.plugin);
-  report.normalizes = examined.scores && framework.has_normalize(examined.plugin);
-  report.by_extremes = report.normalizes && framework.normalizes_by_extremes(examined.plugin);
-  return examined;
+void describe(const Framework& framework, const Plugin& plugin, Report& report) {
+  const PluginIndex index = plugin.index();
+  report.filter.present = plugin.has(Part::kFilter);
+  report.filter.declared = framework.filter_aspects(index);
+  report.score.present = plugin.has(Part::kScore);
+  report.score.declared = framework.score_aspects(index);
+  report.normalizes = report.score.present && framework.has_normalize(index);
+  report.by_extremes = report.normalizes && framework.normalizes_by_extremes(index);
 }
 
 void hint_at_aspects(Part part, Notes& notes, std::vector<std::string>& hints) {
   const PartReport& of = notes.of(part);
-  const std::string name(part_name(part));
+  const std::string name = part_name(part);
   if (!of.present) return;
   if (of.answers == 0) {
     hints.push_back(name +
@@ -163,25 +156,27 @@ Result<Report> lint_plugin(const Modules& modules, const std::string& plugin,
                            const Options& options) {
   const auto spec = profile_of(modules, plugin, options);
   if (!spec) return fail(spec.error());
-  const auto words = Vocabulary::of(options);
-  if (!words) return fail(words.error());
+  const auto world = World::of(options);
+  if (!world) return fail(world.error());
   CallNote note(options.call_note, plugin);
   Notes notes;
+  notes.report.plugin = plugin;
   for (size_t round = 0; round < options.rounds; ++round) {
     note.in_cluster(round);
     note.about_to("create and start");
-    Dice dice(options.seed * 1'000'003 + round);
-    Vocabulary local = *words;
     auto cluster = TrialCluster::create(modules, *spec);
     if (!cluster) return fail(cluster.error());
-    const Examined examined = describe((*cluster)->framework(), plugin, notes.report);
-    if (!examined.filters && !examined.scores) break;
-    Examiner examiner(**cluster, examined, dice, local, options, note, notes);
+    Plugin examined(**cluster, note, plugin);
+    describe((*cluster)->framework(), examined, notes.report);
+    if (!notes.report.filter.present && !notes.report.score.present) break;
+    World local = *world;
+    local.dice = Dice(options.seed * 1'000'003 + round);
+    Examiner examiner(**cluster, examined, local, options, note, notes);
     if (auto run = examiner.run(); !run) return fail(run.error());
   }
   note.about_to("destroy");
   add_hints(notes, options);
-  notes.report.findings = notes.findings(notes.report.signs);
+  notes.report.findings = notes.findings();
   return std::move(notes.report);
 }
 

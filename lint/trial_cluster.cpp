@@ -13,7 +13,13 @@ constexpr size_t kMostTasks = 1000;  // in one settle(): a task that sends itsel
 
 }  // namespace
 
-TrialCluster::TrialCluster() : environment_(symbols_, *this), now_ms_(kYear2026Ms) {}
+TrialCluster::TrialCluster()
+    : environment_(symbols_, *this),
+      nominator_([this](std::string_view node_name) {
+        const NodeInfo* node = state_.node(node_name);
+        if (node != nullptr) state_.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);
+      }),
+      now_ms_(kYear2026Ms) {}
 
 TrialCluster::~TrialCluster() {
   framework_.reset();  // plugins may still ask their host
@@ -92,21 +98,8 @@ void TrialCluster::remove_object(const Object& object) {
   settle();
 }
 
-void TrialCluster::touch_nominated(std::string_view node_name) {
-  if (const NodeInfo* node = state_.node(node_name)) {
-    state_.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);
-  }
-}
-
 void TrialCluster::nominate(const PodRef& pod, const std::string& node_name) {
-  const std::string uid(view(pod->meta.uid));
-  if (const auto known = nominated_.find(uid); known != nominated_.end()) {
-    touch_nominated(known->second.second);
-    nominated_.erase(known);
-  }
-  if (node_name.empty()) return;
-  nominated_.emplace(uid, std::pair(pod, node_name));
-  touch_nominated(node_name);
+  nominator_.add(pod, node_name.empty() ? Nominating::clear() : Nominating::to(node_name));
 }
 
 void TrialCluster::pass_time(int64_t milliseconds) {
@@ -182,17 +175,9 @@ const plimsoll_pod* TrialCluster::pod_by_uid(std::string_view uid) {
   return state_.pod(uid).get();
 }
 
-void TrialCluster::nominate(const plimsoll_pod& pod, std::string_view node_name) {
-  // The pods asked about are in no queue, so nobody nominates them from within.
-  static_cast<void>(pod);
-  static_cast<void>(node_name);
-}
-
 std::vector<const plimsoll_pod*> TrialCluster::nominated_pods(std::string_view node_name) {
   std::vector<const plimsoll_pod*> pods;
-  for (const auto& [uid, entry] : nominated_) {
-    if (entry.second == node_name) pods.push_back(entry.first.get());
-  }
+  for (const PodRef& pod : nominator_.pods_of(node_name)) pods.push_back(pod.get());
   return pods;
 }
 

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -17,10 +16,11 @@
 #include "framework/api/symbols.hpp"
 #include "framework/base/result.hpp"
 #include "framework/cluster/cluster_state.hpp"
-#include "lint/lint.hpp"
+#include "framework/placement/nominator.hpp"
 #include "framework/runtime/environment.hpp"
 #include "framework/runtime/framework.hpp"
 #include "framework/runtime/host_backend.hpp"
+#include "lint/lint.hpp"
 
 namespace plimsoll::lint {
 
@@ -92,20 +92,19 @@ class TrialCluster final : private HostBackend {
   std::unique_ptr<WhatIf> what_if(const CycleContext&, const plimsoll_pod&, uint32_t) override {
     return nullptr;
   }
-  void nominate(const plimsoll_pod& pod, std::string_view node_name) override;
+  // The pods asked about are in no queue, so nobody nominates them from within.
+  void nominate(const plimsoll_pod&, std::string_view) override {}
   std::vector<const plimsoll_pod*> nominated_pods(std::string_view node_name) override;
   bool cancel_binding(std::string_view, std::string_view) override { return false; }
   void activate(std::string_view) override {}
   void run_on_loop(int64_t delay_ms, std::function<void()> task) override;
   void api_request(PluginRequest, ApiAnswer done) override;
 
-  void touch_nominated(std::string_view node_name);
-
   SymbolTable symbols_;
   Environment environment_;
   ClusterState state_;
   std::set<std::string> watched_;
-  std::map<std::string, std::pair<PodRef, std::string>> nominated_;  // by UID: pod, node
+  Nominator nominator_;
   std::atomic<int64_t> now_ms_;
   std::mutex mutex_;
   std::vector<Later> later_;              // guarded by mutex_

@@ -8,8 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "lint/words.hpp"
 #include "framework/runtime/modules.hpp"
+#include "lint/draw.hpp"
+#include "lint/words.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "tests/lint/wrong_plugins.hpp"
 #include "tests/support/seed.hpp"
@@ -176,6 +177,37 @@ TEST(Lint, SaysWhatRanWhenAPluginTakesTheProcessWithIt) {
   options.call_note = note;
   static_cast<void>(lint_of<Honest>(options));
   EXPECT_STREQ(note.data(), "Honest: destroy, cluster 1");
+}
+
+TEST(Lint, TakesPodsWithoutSpecAndRefusesWhatIsNone) {
+  Options options = few_rounds();
+  options.objects = {{"pods", "", "bare", R"({"metadata":{"name":"bare"}})"},
+                     {"nodes", "", "bare", R"({"metadata":{"name":"bare"}})"}};
+  expect_clean<Honest>(options);
+  for (const char* spec : {"7", R"({"containers":["web"]})"}) {
+    options.objects[0].json = R"({"metadata":{"name":"bare"},"spec":)" + std::string(spec) + "}";
+    const auto report = lint_plugin(modules_with<Honest>(), "Honest", options);
+    ASSERT_FALSE(report.has_value()) << spec;
+    EXPECT_EQ(report.error().message, "pods bare: not an object");
+  }
+}
+
+TEST(LintDraw, DrawsWhatThePatternSays) {
+  Dice dice(test::test_seed());
+  const Words words = {.lists = {{"app", {"web=1"}}, {"disk", {"a", "b"}}},
+                       .parts = {{"pair", {{"x", "{1-1000000}"}}}}};
+  const auto drawn = [&](const char* pattern, const char* self = "{}") {
+    return draw(dice, Json::parse(pattern), words, Json::parse(self)).dump();
+  };
+  EXPECT_EQ(drawn(R"({"{app}": "{=}", "n": "#{3-3}", "t": "{4-4}m"})"),
+            R"({"n":3,"t":"4m","web":"1"})");
+  EXPECT_EQ(drawn(R"({"+": [[1], "=/old", [{"?1": 3}, {"*0": 4}, null]]})", R"({"old":[2]})"),
+            "[1,2,3]");
+  EXPECT_EQ(drawn(R"({"+": [{"a": 1}, "=/none", {"a": 2, "b?0/1": 3}]})"), R"({"a":2})");
+  EXPECT_EQ(drawn(R"({"@disk?1": {"'": "{raw}"}})"), R"({"a":"{raw}","b":"{raw}"})");
+  EXPECT_EQ(drawn(R"({"~1": {"a": {"|": [5]}}})"), R"({"a":5})");
+  const Json twice = draw(dice, Json::parse(R"(["=pair", "==pair"])"), words);
+  EXPECT_EQ(twice[0], twice[1]);
 }
 
 TEST(Lint, NeedsAPluginThatExists) {
