@@ -1,137 +1,99 @@
 #include "tests/cycle/random_objects.hpp"
 
-#include <array>
-
 namespace plimsoll::testing {
 namespace {
 
+using lint::draw;
 using Json = nlohmann::json;
 
-constexpr std::array kApps = {"web", "batch", "db"};
-constexpr std::array kDisks = {"ssd", "hdd"};
-
-std::string gib(size_t amount) {
-  return std::to_string(amount) + "Gi";
-}
-
-Json guaranteed(size_t cpus, size_t memory) {
-  const Json amounts = {{"cpu", std::to_string(cpus)}, {"memory", gib(memory)}};
-  return {{"requests", amounts}, {"limits", amounts}};
-}
-
-Json random_resources(Dice& dice) {
-  switch (dice.below(8)) {
-    case 0:
-      return Json::object();  // BestEffort
-    case 1:
-    case 2:
-      return {{"requests",
-               {{"cpu", std::to_string(250 * (1 + dice.below(12))) + "m"},
-                {"memory", gib(1 + dice.below(3))}}}};
-    case 3: {  // a whole GPU or two
-      Json resources = guaranteed(1, 1);
-      const std::string count = std::to_string(1 + dice.below(2));
-      for (const char* part : {"requests", "limits"}) resources[part]["nvidia.com/gpu"] = count;
-      return resources;
-    }
-    case 4: {  // a part of one
-      Json resources = {{"requests", {{"cpu", "100m"}}}, {"limits", Json::object()}};
-      const std::string share = std::to_string(30 + 10 * dice.below(5));
-      for (const char* part : {"requests", "limits"}) {
-        resources[part]["koordinator.sh/gpu-core"] = share;
-        resources[part]["koordinator.sh/gpu-memory-ratio"] = share;
-      }
-      return resources;
-    }
-    default:  // whole CPUs and memory of a zone
-      return guaranteed(1 + dice.below(4), 1 + dice.below(6));
-  }
+// Patterns (lint/draw.hpp).
+const lint::Words& words() {
+  static const lint::Words kWords = {.lists = {}, .parts = Json::parse(R"({
+    "asked": {"cpu": "{250-3000/250}m", "memory": "{1-3}Gi"},
+    "zone": {"cpu": "{1-4}", "memory": "{1-6}Gi"},
+    "gpus": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "{1-2}"},
+    "share": "{30-70/10}",
+    "part": {"koordinator.sh/gpu-core": "=share", "koordinator.sh/gpu-memory-ratio": "==share"},
+    "guaranteed": {"limits": "=zone", "requests": "==zone"},
+    "resources": {"|": [
+      {},
+      {"requests": "=asked"}, {"requests": "=asked"},
+      {"limits": "=gpus", "requests": "==gpus"},
+      {"limits": "=part", "requests": {"+": ["==part", {"cpu": "100m"}]}},
+      "=guaranteed", "=guaranteed", "=guaranteed"]},
+    "app": "{web|batch|db}",
+    "disk": "{ssd|hdd}"
+  })")};
+  return kWords;
 }
 
 }  // namespace
 
 Json random_pod(Dice& dice, const std::string& name, size_t node_names) {
-  Json container = {{"name", "main"}, {"image", "i"}, {"resources", random_resources(dice)}};
-  if (dice.one_in(8)) {
-    container["ports"] =
-        Json::array({Json{{"containerPort", 80}, {"hostPort", 8080 + dice.below(2)}}});
+  static const Json kPod = Json::parse(R"({
+    "metadata": {"namespace": "ns", "labels": {"app": "=app", "wait?8": "yes"}, "annotations": {}},
+    "spec": {
+      "schedulerName": "topo",
+      "priority": "#{0|0|0|10|10|1000}",
+      "containers": [{"name": "main", "image": "i", "resources": "=resources",
+                      "ports?8": [{"containerPort": 80, "hostPort": "#{8080-8081}"}]}],
+      "preemptionPolicy?10": "Never",
+      "nodeSelector?4": {"disk": "=disk"},
+      "tolerations?3": [{"key": "dedicated", "operator": "Exists"}],
+      "schedulingGates?10": [{"name": "example.com/hold"}]},
+    "status": {"phase": "Pending"}
+  })");
+  static const Json kNuma =
+      R"({"numaTopologyPolicy": "{||BestEffort|Restricted|SingleNUMANode}"})"_json;
+  Json pod = draw(dice, kPod, words());
+  pod["metadata"]["name"] = name;
+  const Json& spec = pod["spec"];
+  if (spec["containers"][0].contains("/resources/limits/nvidia.com~1gpu"_json_pointer)) {
+    pod["metadata"]["annotations"][kNumaAnnotation] = draw(dice, kNuma).dump();
   }
-  constexpr std::array kPriorities = {0, 0, 0, 10, 10, 1000};
-  Json spec = {{"schedulerName", "topo"},
-               {"priority", kPriorities.at(dice.below(kPriorities.size()))},
-               {"containers", Json::array({container})}};
-  if (dice.one_in(10)) spec["preemptionPolicy"] = "Never";
-  if (dice.one_in(4)) spec["nodeSelector"] = {{"disk", kDisks.at(dice.below(2))}};
-  if (dice.one_in(3)) {
-    spec["tolerations"] = Json::array({Json{{"key", "dedicated"}, {"operator", "Exists"}}});
-  }
-  if (dice.one_in(10)) {
-    spec["schedulingGates"] = Json::array({Json{{"name", "example.com/hold"}}});
-  }
-  Json annotations = Json::object();
-  if (container["resources"].value("limits", Json::object()).contains("nvidia.com/gpu")) {
-    constexpr std::array kPolicies = {"", "", "BestEffort", "Restricted", "SingleNUMANode"};
-    const Json spec_text = {{"numaTopologyPolicy", kPolicies.at(dice.below(kPolicies.size()))}};
-    annotations[kNumaAnnotation] = spec_text.dump();
-  }
-  Json labels = {{"app", kApps.at(dice.below(kApps.size()))}};
-  if (dice.one_in(8)) labels["wait"] = "yes";
-  Json status = {{"phase", "Pending"}};
   // Of a gated pod with a nomination, kube-scheduler's nominator hears only once the pod changes:
   // such a pod is no fresh scheduler's business.
   if (dice.one_in(20) && !spec.contains("schedulingGates")) {
-    status["nominatedNodeName"] = "n" + std::to_string(dice.below(node_names));
+    pod["status"]["nominatedNodeName"] = "n" + std::to_string(dice.below(node_names));
   }
-  return {{"metadata",
-           {{"name", name}, {"namespace", "ns"}, {"labels", labels}, {"annotations", annotations}}},
-          {"spec", spec},
-          {"status", status}};
+  return pod;
 }
 
 Json random_node(Dice& dice, const std::string& name) {
-  Json node = {{"metadata", {{"name", name}, {"labels", {{"disk", kDisks.at(dice.below(2))}}}}},
-               {"spec", Json::object()},
-               {"status",
-                {{"allocatable",
-                  {{"cpu", "8"},
-                   {"memory", "16Gi"},
-                   {"pods", std::to_string(4 + dice.below(5))},
-                   {"nvidia.com/gpu", "2"},
-                   {"koordinator.sh/gpu-core", "200"},
-                   {"koordinator.sh/gpu-memory-ratio", "200"}}}}}};
+  static const Json kNode = Json::parse(R"({
+    "metadata": {"labels": {"disk": "=disk"}},
+    "spec": {},
+    "status": {"allocatable": {
+      "cpu": "8", "memory": "16Gi", "pods": "{4-8}", "nvidia.com/gpu": "2",
+      "koordinator.sh/gpu-core": "200", "koordinator.sh/gpu-memory-ratio": "200"}}
+  })");
+  Json node = draw(dice, kNode, words());
+  node["metadata"]["name"] = name;
   if (dice.one_in(4)) change_node(dice, node);
   return node;
 }
 
 void change_node(Dice& dice, Json& node) {
-  Json& allocatable = node["status"]["allocatable"];
+  Json& spec = node["spec"];
   switch (dice.below(7)) {
     case 0:
-      allocatable["cpu"] = std::to_string(5 + dice.below(4));
+      spec["unschedulable"] = !spec.value("unschedulable", false);
       break;
     case 1:
-      allocatable["memory"] = gib(10 + dice.below(7));
+      if (spec.erase("taints") != 0) break;
+      spec["taints"] =
+          Json::array({Json{{"key", "dedicated"}, {"value", "x"}, {"effect", "NoSchedule"}}});
       break;
-    case 2:
-      allocatable["pods"] = std::to_string(3 + dice.below(6));
-      break;
-    case 3:
-      node["metadata"]["labels"]["disk"] = kDisks.at(dice.below(2));
-      break;
-    case 4:
-      if (node["spec"].contains("taints")) {
-        node["spec"].erase("taints");
-      } else {
-        node["spec"]["taints"] =
-            Json::array({Json{{"key", "dedicated"}, {"value", "x"}, {"effect", "NoSchedule"}}});
-      }
-      break;
-    case 5:
-      node["spec"]["unschedulable"] = !node["spec"].value("unschedulable", false);
-      break;
-    case 6:
-      node["metadata"]["labels"]["note"] = std::to_string(dice.below(1000));  // nobody reads it
-      break;
+    default: {
+      static const Json kChanges = Json::parse(R"({"|": [
+        {"status": {"allocatable": {"cpu": "{5-8}"}}},
+        {"status": {"allocatable": {"memory": "{10-16}Gi"}}},
+        {"status": {"allocatable": {"pods": "{3-8}"}}},
+        {"metadata": {"labels": {"disk": "=disk"}}},
+        {"metadata": {"labels": {"note": "{0-999}"}}}
+      ]})");  // nobody reads the note
+      node.merge_patch(draw(dice, kChanges, words()));
+    }
   }
 }
 
@@ -165,12 +127,15 @@ bool finished(const Json& pod) {
 }
 
 Json random_budget(Dice& dice, const std::string& name) {
-  return {
-      {"apiVersion", "policy/v1"},
-      {"kind", "PodDisruptionBudget"},
-      {"metadata", {{"name", name}, {"namespace", "ns"}}},
-      {"spec", {{"selector", {{"matchLabels", {{"app", kApps.at(dice.below(kApps.size()))}}}}}}},
-      {"status", {{"disruptionsAllowed", dice.below(3)}}}};
+  static const Json kBudget = Json::parse(R"({
+    "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+    "metadata": {"namespace": "ns"},
+    "spec": {"selector": {"matchLabels": {"app": "=app"}}},
+    "status": {"disruptionsAllowed": "#{0-2}"}
+  })");
+  Json budget = draw(dice, kBudget, words());
+  budget["metadata"]["name"] = name;
+  return budget;
 }
 
 }  // namespace plimsoll::testing

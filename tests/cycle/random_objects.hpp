@@ -1,25 +1,15 @@
 #pragma once
 // Pods and nodes of many shapes for the random-event test, as JSON.
 
-#include <cstdint>
-#include <nlohmann/json.hpp>
-#include <random>
 #include <string>
+
+#include "lint/draw.hpp"
 
 namespace plimsoll::testing {
 
 inline constexpr const char* kNumaAnnotation = "scheduling.koordinator.sh/numa-topology-spec";
 
-// The same numbers on every platform, unlike <random>'s distributions.
-class Dice {
- public:
-  explicit Dice(uint64_t seed) : engine_(seed) {}
-  [[nodiscard]] size_t below(size_t limit) { return static_cast<size_t>(engine_() % limit); }
-  [[nodiscard]] bool one_in(size_t count) { return below(count) == 0; }
-
- private:
-  std::mt19937_64 engine_;
-};
+using lint::Dice;
 
 [[nodiscard]] nlohmann::json random_pod(Dice& dice, const std::string& name, size_t node_names);
 // Its phase says that it is over.
