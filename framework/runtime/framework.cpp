@@ -9,7 +9,7 @@
 
 #include "framework/base/log.hpp"
 #include "framework/metrics/scheduler_metrics.hpp"
-#include "framework/runtime/plugin_instance.hpp"
+#include "framework/runtime/plugin_call.hpp"
 #include "framework/runtime/prepared_plugins.hpp"
 
 namespace plimsoll {
@@ -248,11 +248,9 @@ Status Framework::run_pre_enqueue(const plimsoll_pod& pod) {
   for (const Slot& slot : at(ExtensionPoint::kPreEnqueue)) {
     PluginInstance& pre_enqueue = plugin(slot);
     uint32_t reason = 0;
-    forget_plugin_error();
-    const metrics::PluginTimer timer(metrics_.get(), metrics_ && metrics_->sample(), slot.plugin,
-                                     metrics::Point::kPreEnqueue);
-    const int32_t code = pre_enqueue.slots().pre_enqueue(pre_enqueue.self(), &pod, &reason);
-    timer.end(code);
+    const int32_t code = call_plugin(
+        {metrics_.get(), metrics_ && metrics_->sample(), slot.plugin, metrics::Point::kPreEnqueue},
+        pre_enqueue.slots().pre_enqueue, pre_enqueue.self(), &pod, &reason);
     if (code != PLIMSOLL_SUCCESS) {
       return rejection(slot.plugin, code, reason,
                        "running PreEnqueue plugin " + in_quotes(pre_enqueue.name()));

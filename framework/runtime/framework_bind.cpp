@@ -6,7 +6,7 @@
 #include "framework/base/log.hpp"
 #include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/framework.hpp"
-#include "framework/runtime/plugin_instance.hpp"
+#include "framework/runtime/plugin_call.hpp"
 
 namespace plimsoll {
 
@@ -71,12 +71,9 @@ Status Framework::run_pre_bind_pre_flight(CycleContext& cycle, const plimsoll_po
       continue;
     }
     uint32_t parallel = 0;
-    forget_plugin_error();
-    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
-                                     metrics::Point::kPreBindPreFlight);
-    const int32_t code =
-        run.slots().pre_bind_pre_flight(run.self(), &cycle, &pod, str(node_name), &parallel);
-    timer.end(code);
+    const int32_t code = call_plugin(
+        {metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPreBindPreFlight},
+        run.slots().pre_bind_pre_flight, run.self(), &cycle, &pod, str(node_name), &parallel);
     if (parallel != 0) cycle.parallel_pre_bind.set(slot.plugin);
     if (code == PLIMSOLL_SUCCESS) {
       outcome.code = Code::kSuccess;

@@ -5,7 +5,7 @@
 
 #include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/framework.hpp"
-#include "framework/runtime/plugin_instance.hpp"
+#include "framework/runtime/plugin_call.hpp"
 
 namespace plimsoll {
 
@@ -118,12 +118,9 @@ PreFilterOutcome Framework::run_pre_filter(CycleContext& cycle, const plimsoll_p
     uint32_t reason = 0;
     uint32_t narrowed = 0;
     plimsoll_list names{};
-    forget_plugin_error();
-    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
-                                     metrics::Point::kPreFilter);
     const int32_t code =
-        run.slots().pre_filter(run.self(), &cycle, &pod, &reason, &names, &narrowed);
-    timer.end(code);
+        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPreFilter},
+                    run.slots().pre_filter, run.self(), &cycle, &pod, &reason, &names, &narrowed);
     if (metrics_) metrics_->plugin_evaluation(slot.plugin, metrics::Point::kPreFilter, 1);
     if (code == PLIMSOLL_SKIP) {
       cycle.skip_filter.set(slot.plugin);
@@ -160,12 +157,9 @@ Status Framework::run_filter(PluginIndex index, const CycleContext& cycle, const
   std::fill(codes.begin(), codes.end(), uint8_t{PLIMSOLL_SUCCESS});
   std::fill(reasons.begin(), reasons.end(), 0U);
   const plimsoll_nodes nodes = rows.abi();
-  forget_plugin_error();
-  const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, index,
-                                   metrics::Point::kFilter);
-  const int32_t code =
-      run.slots().filter(run.self(), &cycle, &pod, &nodes, codes.data(), reasons.data());
-  timer.end(code);
+  const int32_t code = call_plugin(
+      {metrics_.get(), cycle.time_plugins, index, metrics::Point::kFilter}, run.slots().filter,
+      run.self(), &cycle, &pod, &nodes, codes.data(), reasons.data());
   if (metrics_) metrics_->plugin_evaluation(index, metrics::Point::kFilter, rows.size());
   if (code != PLIMSOLL_SUCCESS) {
     return failure(index, code, "running " + in_quotes(run.name()) + " filter plugin");
@@ -250,11 +244,9 @@ Status Framework::run_add_pod(CycleContext& cycle, const plimsoll_pod& pod,
   for (const Slot& slot : at(ExtensionPoint::kPreFilter)) {
     PluginInstance& run = plugin(slot);
     if (run.slots().add_pod == nullptr || cycle.skip_filter.test(slot.plugin)) continue;
-    forget_plugin_error();
-    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
-                                     metrics::Point::kAddPod);
-    const int32_t code = run.slots().add_pod(run.self(), &cycle, &pod, &added, &node);
-    timer.end(code);
+    const int32_t code =
+        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kAddPod},
+                    run.slots().add_pod, run.self(), &cycle, &pod, &added, &node);
     if (code != PLIMSOLL_SUCCESS) {
       return failure(slot.plugin, code,
                      "running AddPod on PreFilter plugin " + in_quotes(run.name()));
@@ -268,11 +260,9 @@ Status Framework::run_remove_pod(CycleContext& cycle, const plimsoll_pod& pod,
   for (const Slot& slot : at(ExtensionPoint::kPreFilter)) {
     PluginInstance& run = plugin(slot);
     if (run.slots().remove_pod == nullptr || cycle.skip_filter.test(slot.plugin)) continue;
-    forget_plugin_error();
-    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
-                                     metrics::Point::kRemovePod);
-    const int32_t code = run.slots().remove_pod(run.self(), &cycle, &pod, &removed, &node);
-    timer.end(code);
+    const int32_t code =
+        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kRemovePod},
+                    run.slots().remove_pod, run.self(), &cycle, &pod, &removed, &node);
     if (code != PLIMSOLL_SUCCESS) {
       return failure(slot.plugin, code,
                      "running RemovePod on PreFilter plugin " + in_quotes(run.name()));
@@ -294,12 +284,10 @@ PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsol
     PluginInstance& run = plugin(slot);
     plimsoll_str nominated{};
     uint32_t reason = 0;
-    forget_plugin_error();
-    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
-                                     metrics::Point::kPostFilter);
-    const int32_t code = run.slots().post_filter(run.self(), &cycle, &pod, &nodes, codes.data(),
-                                                 &nominated, &reason);
-    timer.end(code);
+    const int32_t code =
+        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPostFilter},
+                    run.slots().post_filter, run.self(), &cycle, &pod, &nodes, codes.data(),
+                    &nominated, &reason);
     Status status;
     if (code == PLIMSOLL_ERROR) {
       // The one point whose errors kube-scheduler shows as they are: they end the sentence that

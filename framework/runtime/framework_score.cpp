@@ -4,7 +4,7 @@
 
 #include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/framework.hpp"
-#include "framework/runtime/plugin_instance.hpp"
+#include "framework/runtime/plugin_call.hpp"
 #include "framework/runtime/score_loops.hpp"
 
 namespace plimsoll {
@@ -23,11 +23,9 @@ Status Framework::run_pre_score(CycleContext& cycle, const plimsoll_pod& pod, No
   cycle.skip_score.reset();
   for (const Slot& slot : at(ExtensionPoint::kPreScore)) {
     PluginInstance& run = plugin(slot);
-    forget_plugin_error();
-    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
-                                     metrics::Point::kPreScore);
-    const int32_t code = run.slots().pre_score(run.self(), &cycle, &pod, &nodes);
-    timer.end(code);
+    const int32_t code =
+        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPreScore},
+                    run.slots().pre_score, run.self(), &cycle, &pod, &nodes);
     if (metrics_) metrics_->plugin_evaluation(slot.plugin, metrics::Point::kPreScore, 1);
     if (code == PLIMSOLL_SKIP) {
       cycle.skip_score.set(slot.plugin);
@@ -44,11 +42,9 @@ Status Framework::run_raw_score(PluginIndex index, const CycleContext& cycle,
   const PluginInstance& run = *plugins_[index];
   const plimsoll_nodes nodes = rows.abi();
   std::fill(scores.begin(), scores.end(), int64_t{0});
-  forget_plugin_error();
-  const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, index,
-                                   metrics::Point::kScore);
-  const int32_t code = run.slots().score(run.self(), &cycle, &pod, &nodes, scores.data());
-  timer.end(code);
+  const int32_t code =
+      call_plugin({metrics_.get(), cycle.time_plugins, index, metrics::Point::kScore},
+                  run.slots().score, run.self(), &cycle, &pod, &nodes, scores.data());
   if (metrics_) metrics_->plugin_evaluation(index, metrics::Point::kScore, rows.size());
   if (code == PLIMSOLL_SUCCESS) return {};
   return failure(index, code,
@@ -60,11 +56,9 @@ Status Framework::normalize(PluginIndex index, const CycleContext& cycle, const 
   const PluginInstance& run = *plugins_[index];
   if (run.slots().normalize == nullptr) return {};
   const plimsoll_nodes nodes = rows.abi();
-  forget_plugin_error();
-  const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, index,
-                                   metrics::Point::kNormalize);
-  const int32_t code = run.slots().normalize(run.self(), &cycle, &pod, &nodes, scores.data());
-  timer.end(code);
+  const int32_t code =
+      call_plugin({metrics_.get(), cycle.time_plugins, index, metrics::Point::kNormalize},
+                  run.slots().normalize, run.self(), &cycle, &pod, &nodes, scores.data());
   if (code == PLIMSOLL_SUCCESS) return {};
   return failure(
       index, code,
@@ -146,11 +140,9 @@ Status Framework::run_reserve(CycleContext& cycle, const plimsoll_pod& pod,
     PluginInstance& run = plugin(slot);
     if (run.slots().reserve == nullptr) continue;  // it only wants to hear of unreserve
     uint32_t reason = 0;
-    forget_plugin_error();
-    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
-                                     metrics::Point::kReserve);
-    const int32_t code = run.slots().reserve(run.self(), &cycle, &pod, &node, &reason);
-    timer.end(code);
+    const int32_t code =
+        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kReserve},
+                    run.slots().reserve, run.self(), &cycle, &pod, &node, &reason);
     if (code != PLIMSOLL_SUCCESS) {
       return rejection(slot.plugin, code, reason,
                        "running Reserve plugin " + in_quotes(run.name()));
@@ -180,11 +172,9 @@ PermitOutcome Framework::run_permit(CycleContext& cycle, const plimsoll_pod& pod
     PluginInstance& run = plugin(slot);
     uint32_t reason = 0;
     int64_t timeout_ms = 0;
-    forget_plugin_error();
-    const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot.plugin,
-                                     metrics::Point::kPermit);
-    const int32_t code = run.slots().permit(run.self(), &cycle, &pod, &node, &timeout_ms, &reason);
-    timer.end(code);
+    const int32_t code =
+        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPermit},
+                    run.slots().permit, run.self(), &cycle, &pod, &node, &timeout_ms, &reason);
     if (code == PLIMSOLL_WAIT) {
       out.waits.push_back({run.name(), std::clamp(timeout_ms, int64_t{0}, kMaxPermitMs)});
     } else if (code != PLIMSOLL_SUCCESS) {
