@@ -1,5 +1,7 @@
 #include "cli/expectations.hpp"
 
+#include <plimsoll/nearest.hpp>
+
 #include <algorithm>
 #include <map>
 
@@ -43,7 +45,7 @@ class Reader {
 
   void unknown(const config::Member& member, const std::string& parent,
                const std::vector<std::string_view>& known) {
-    const std::string near = config::nearest(member.key, known);
+    const std::string near = sdk::nearest(member.key, known);
     problem(member.at, config::child_path(parent, member.key),
             "unknown field" + (near.empty() ? "" : ", did you mean \"" + near + "\"?"));
   }

@@ -1,5 +1,7 @@
 #include "config/fields.hpp"
 
+#include <plimsoll/nearest.hpp>
+
 #include <algorithm>
 #include <limits>
 
@@ -150,7 +152,7 @@ void Fields::finish(const std::map<std::string, std::string, std::less<>>& hints
     std::string message = "unknown field " + go_quoted(path(member.key));
     if (const auto hint = hints.find(member.key); hint != hints.end()) {
       message += ": " + hint->second;
-    } else if (const std::string close = nearest(member.key, known_); !close.empty()) {
+    } else if (const std::string close = sdk::nearest(member.key, known_); !close.empty()) {
       message += ", did you mean " + go_quoted(close) + "?";
     }
     problems_.push_back({path(member.key), member.at, std::move(message)});

@@ -1,11 +1,13 @@
 #include "config/plugin_checks.hpp"
 
+#include <plimsoll/nearest.hpp>
+
 namespace plimsoll::config {
 
 std::string PluginChecks::nearest_existing(std::string_view name) const {
   std::vector<std::string_view> known;
   for (const auto& [existing, points] : registry_) known.push_back(existing);
-  return nearest(name, known);
+  return sdk::nearest(name, known);
 }
 
 // The full explanation is given where a plugin is first named; every place is reported.

@@ -1,7 +1,6 @@
 #include "config/problem.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <tuple>
 
@@ -104,52 +103,6 @@ std::string unsupported_value(std::string_view value, const std::vector<std::str
 
 std::string forbidden(std::string_view detail) {
   return "Forbidden: " + std::string(detail);
-}
-
-namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
-// The number of letters to insert, delete, replace or swap with their neighbour.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    now[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t cost = a[i - 1] == b[j - 1] ? 0 : 1;
-      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + cost});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        now[j] = std::min(now[j], before[j - 2] + 1);
-      }
-    }
-    std::swap(before, last);
-    std::swap(last, now);
-  }
-  return last[b.size()];
-}
-
-}  // namespace
-
-std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
-  constexpr std::size_t kLongestWord =
-      100;  // nobody mistypes longer names, and the cost is quadratic
-  if (word.size() > kLongestWord) return {};
-  std::string best;
-  std::size_t best_distance = word.size() / 3 + 1;
-  for (const std::string_view candidate : candidates) {
-    const std::size_t distance = edit_distance(lower(word), lower(candidate));
-    if (distance < best_distance) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return best;
 }
 
 }  // namespace plimsoll::config

@@ -56,9 +56,4 @@ void sort_by_position(Problems& problems);
                                             const std::vector<std::string>& supported);
 [[nodiscard]] std::string forbidden(std::string_view detail);
 
-// The candidate that `word` is probably a misspelling of, or nothing: at most a third of the
-// letters differ, or only the case does.
-[[nodiscard]] std::string nearest(std::string_view word,
-                                  const std::vector<std::string_view>& candidates);
-
 }  // namespace plimsoll::config

@@ -1,6 +1,7 @@
 #include "config/value.hpp"
 
 #include <gtest/gtest.h>
+#include <plimsoll/nearest.hpp>
 
 #include "config/json_text.hpp"
 #include "config/print.hpp"
@@ -192,11 +193,11 @@ TEST(ToYaml, WritesTextThatReadsBackTheSame) {
 
 TEST(Nearest, FindsSlipsOfThePen) {
   const std::vector<std::string_view> names = {"plugins", "pluginConfig", "schedulerName"};
-  EXPECT_EQ(nearest("plugin", names), "plugins");
-  EXPECT_EQ(nearest("SchedulerName", names), "schedulerName");
-  EXPECT_EQ(nearest("pulgins", names), "plugins");
-  EXPECT_EQ(nearest("something", names), "");
-  EXPECT_EQ(nearest("X", {"A"}), "");
+  EXPECT_EQ(sdk::nearest("plugin", names), "plugins");
+  EXPECT_EQ(sdk::nearest("SchedulerName", names), "schedulerName");
+  EXPECT_EQ(sdk::nearest("pulgins", names), "plugins");
+  EXPECT_EQ(sdk::nearest("something", names), "");
+  EXPECT_EQ(sdk::nearest("X", std::vector{"A"}), "");
 }
 
 TEST(Utf8, FindsTheFirstByteThatIsNoCharacter) {
