@@ -275,10 +275,7 @@ class NodeDevice {
       sink.put_value(request.value);
     }
     if (!asks) return {};
-    for (std::string_view key :
-         {kHintAnnotation, kJointAnnotation, kPartitionAnnotation, kNumaAnnotation})
-      sink.put_field(pod.annotation(key).value_or(""));
-    sink.put_field(pod.label(kIsolationLabel).value_or(""));
+    for (std::string_view wish : wishes_of(pod)) sink.put_field(wish);
     numa_.sign(pod, sink);
     return {};
   }

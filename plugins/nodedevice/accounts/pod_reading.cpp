@@ -40,6 +40,13 @@ std::optional<DeviceHints> hints_of(const DeviceTypes& types, Pod pod) {
   return *std::move(hints);
 }
 
+std::array<std::string_view, 5> wishes_of(Pod pod) {
+  return {pod.annotation(kHintAnnotation).value_or(""),
+          pod.annotation(kJointAnnotation).value_or(""),
+          pod.annotation(kPartitionAnnotation).value_or(""),
+          pod.annotation(kNumaAnnotation).value_or(""), pod.label(kIsolationLabel).value_or("")};
+}
+
 std::string asked_by(const DeviceTypes& types, Pod pod) {
   std::string text;
   const auto add = [&text](std::string_view part) {
@@ -49,10 +56,7 @@ std::string asked_by(const DeviceTypes& types, Pod pod) {
     add(request.name);
     add(std::to_string(request.value));
   }
-  for (std::string_view key :
-       {kHintAnnotation, kJointAnnotation, kPartitionAnnotation, kNumaAnnotation})
-    add(pod.annotation(key).value_or(""));
-  add(pod.label(kIsolationLabel).value_or(""));
+  for (std::string_view wish : wishes_of(pod)) add(wish);
   return text;
 }
 

@@ -2,6 +2,7 @@
 // What of a Pod object concerns its devices, and whether a change of a pod concerns them: the
 // ground of sign() and of the requeue hints. Any thread that may read the objects.
 
+#include <array>
 #include <optional>
 #include <plimsoll/plugin.hpp>
 #include <string>
@@ -22,6 +23,9 @@ inline constexpr std::string_view kIsolationLabel = "koordinator.sh/gpu-isolatio
 
 // What its annotations say of how devices are chosen; nothing: that cannot be read.
 [[nodiscard]] std::optional<DeviceHints> hints_of(const DeviceTypes& types, sdk::Pod pod);
+
+// What else of the pod's object decides which devices it may get, as texts: annotations and labels.
+[[nodiscard]] std::array<std::string_view, 5> wishes_of(sdk::Pod pod);
 
 // Everything about the pod's own object that decides what it may get: equal texts, equal wishes.
 [[nodiscard]] std::string asked_by(const DeviceTypes& types, sdk::Pod pod);

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "plugins/nodedevice/accounts/pod_reading.hpp"
+
 namespace plimsoll::devices {
 namespace {
 
@@ -86,10 +88,7 @@ Seeker GroupPlacer::seeker(Pod pod, std::shared_ptr<const PodDemand> demand) con
   }
   // Whom it may evict.
   made.shape += std::to_string(pod->priority) + "/" + std::to_string(pod->preemption_policy) + ",";
-  for (std::string_view key : {kHintAnnotation, kJointAnnotation, kPartitionAnnotation}) {
-    const std::string_view text = pod.annotation(key).value_or("");
-    made.shape += std::to_string(text.size()) + ":" + std::string(text);
-  }
+  made.shape += asked_by(store_.accounts().types(), pod);
   return made;
 }
 
