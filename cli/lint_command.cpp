@@ -16,8 +16,8 @@
 #include "config/manifest.hpp"
 #include "config/plugin_args.hpp"
 #include "config/yaml_document.hpp"
-#include "lint/words.hpp"
 #include "framework/runtime/modules.hpp"
+#include "lint/words.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "sandbox/apiserver/kinds.hpp"
 
