@@ -1,0 +1,207 @@
+#include "node/kubelet/state_files.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace plimsoll::node {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint32_t kMostCpus = 65'536;
+
+// Thrown within this file.
+struct Wrong : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A value and where it stands: "entries.UID.main".
+struct At {
+  const Json* value;  // null: absent
+  std::string path;
+
+  [[nodiscard]] bool absent() const { return value == nullptr || value->is_null(); }
+  [[nodiscard]] At operator[](const std::string& key) const {
+    const std::string below = path.empty() ? key : path + "." + key;
+    if (absent()) return {nullptr, below};
+    if (!value->is_object()) throw Wrong(path + ": must be an object");
+    const auto found = value->find(key);
+    return {found == value->end() ? nullptr : &*found, below};
+  }
+  // For each member: key and value. Nothing if it is absent.
+  template <typename Each>
+  void members(Each&& each) const {
+    if (absent()) return;
+    if (!value->is_object()) throw Wrong(path + ": must be an object");
+    for (const auto& [key, member] : value->items()) each(key, At{&member, path + "." + key});
+  }
+  template <typename Each>
+  void elements(Each&& each) const {
+    if (absent()) return;
+    if (!value->is_array()) throw Wrong(path + ": must be a list");
+    for (std::size_t i = 0; i < value->size(); ++i) {
+      each(At{&(*value)[i], path + "[" + std::to_string(i) + "]"});
+    }
+  }
+  [[nodiscard]] std::string text() const {
+    if (absent()) return {};
+    if (!value->is_string()) throw Wrong(path + ": must be a string");
+    return value->get<std::string>();
+  }
+  [[nodiscard]] std::int64_t number() const {
+    if (absent()) return 0;
+    if (!value->is_number_integer() ||
+        (value->is_number_unsigned() && value->get<std::uint64_t>() > INT64_MAX)) {
+      throw Wrong(path + ": must be an integer");
+    }
+    return value->get<std::int64_t>();
+  }
+};
+
+int zone_id(std::int64_t id, const std::string& path) {
+  if (id < 0 || id > INT32_MAX) throw Wrong(path + ": is no id of a NUMA node");
+  return static_cast<int>(id);
+}
+
+// The key of a JSON object that stands for a number.
+std::int64_t number_of(const std::string& key, const std::string& path) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
+  if (error != std::errc() || end != key.data() + key.size()) {
+    throw Wrong(path + ": is no number");
+  }
+  return number;
+}
+
+std::vector<std::uint32_t> cpus(const At& at) {
+  auto list = parse_cpu_list(at.text());
+  if (!list) throw Wrong(at.path + ": " + list.error().message);
+  return *std::move(list);
+}
+
+std::vector<int> zones(const At& at) {
+  std::vector<int> ids;
+  at.elements([&](const At& id) { ids.push_back(zone_id(id.number(), id.path)); });
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+std::vector<MemoryBlock> blocks(const At& at) {
+  std::vector<MemoryBlock> all;
+  at.elements([&](const At& block) {
+    all.push_back({zones(block["numaAffinity"]), block["type"].text(), block["size"].number()});
+  });
+  return all;
+}
+
+std::vector<std::string> ids(const At& at) {
+  std::vector<std::string> all;
+  at.elements([&](const At& id) { all.push_back(id.text()); });
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// Calls `read` with the parsed text; what it throws becomes an error.
+template <typename State, typename Read>
+Result<State> parsed(std::string_view json, Read&& read) {
+  const Json document = Json::parse(json, nullptr, false);
+  if (!document.is_object()) return fail(ErrorCode::kInvalid, "is no JSON object");
+  try {
+    State state;
+    read(At{&document, ""}, state);
+    return state;
+  } catch (const Wrong& wrong) {
+    return fail(ErrorCode::kInvalid, wrong.what());
+  }
+}
+
+}  // namespace
+
+Result<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text) {
+  std::vector<std::uint32_t> list;
+  const auto wrong = [&] {
+    return fail(ErrorCode::kInvalid,
+                "\"" + std::string(text.substr(0, 80)) + "\" is no list of CPUs such as 0-3,8");
+  };
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  const auto number = [&](std::uint32_t& out) {
+    const auto [next, error] = std::from_chars(at, end, out);
+    at = next;
+    return error == std::errc() && out < kMostCpus;
+  };
+  while (at != end) {
+    std::uint32_t first = 0;
+    if (!number(first)) return wrong();
+    std::uint32_t last = first;
+    if (at != end && *at == '-') {
+      ++at;
+      if (!number(last) || last < first) return wrong();
+    }
+    for (std::uint32_t cpu = first; cpu <= last; ++cpu) list.push_back(cpu);
+    if (at == end) break;
+    if (*at++ != ',' || at == end || list.size() > kMostCpus) return wrong();
+  }
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  return list;
+}
+
+Result<CpuState> parse_cpu_state(std::string_view json) {
+  return parsed<CpuState>(json, [](const At& file, CpuState& state) {
+    state.policy = file["policyName"].text();
+    state.default_cpus = cpus(file["defaultCpuSet"]);
+    file["entries"].members([&](const std::string& pod, const At& containers) {
+      containers.members(
+          [&](const std::string& name, const At& set) { state.held[pod][name] = cpus(set); });
+    });
+    file["podEntries"].members([&](const std::string& pod, const At& entry) {
+      state.held_by_pods[pod] = cpus(entry["cpuSet"]);
+    });
+  });
+}
+
+Result<MemoryState> parse_memory_state(std::string_view json) {
+  return parsed<MemoryState>(json, [](const At& file, MemoryState& state) {
+    state.policy = file["policyName"].text();
+    file["machineState"].members([&](const std::string& id, const At& node) {
+      MemoryZone& zone = state.zones[zone_id(number_of(id, node.path), node.path)];
+      zone.assignments = node["numberOfAssignments"].number();
+      zone.group = zones(node["cells"]);
+      node["memoryMap"].members([&](const std::string& type, const At& table) {
+        zone.amounts[type] = {table["allocatable"].number(), table["free"].number()};
+      });
+    });
+    file["entries"].members([&](const std::string& pod, const At& containers) {
+      containers.members(
+          [&](const std::string& name, const At& list) { state.held[pod][name] = blocks(list); });
+    });
+    file["podEntries"].members([&](const std::string& pod, const At& entry) {
+      state.held_by_pods[pod] = blocks(entry["memoryBlocks"]);
+    });
+  });
+}
+
+Result<DeviceState> parse_device_state(std::string_view json) {
+  return parsed<DeviceState>(json, [](const At& file, DeviceState& state) {
+    const At data = file["Data"];
+    data["PodDeviceEntries"].elements([&](const At& given) {
+      DeviceState::Entry& entry = state.entries.emplace_back();
+      entry.pod_uid = given["PodUID"].text();
+      entry.container = given["ContainerName"].text();
+      entry.resource = given["ResourceName"].text();
+      // By zone; a device near two zones is in both lists.
+      given["DeviceIDs"].members([&](const std::string&, const At& list) {
+        for (std::string& id : ids(list)) entry.ids.push_back(std::move(id));
+      });
+      std::sort(entry.ids.begin(), entry.ids.end());
+      entry.ids.erase(std::unique(entry.ids.begin(), entry.ids.end()), entry.ids.end());
+    });
+    data["RegisteredDevices"].members(
+        [&](const std::string& resource, const At& list) { state.healthy[resource] = ids(list); });
+  });
+}
+
+}  // namespace plimsoll::node
