@@ -21,7 +21,7 @@ using nlohmann::json;
 
 // An extended resource that a node does not have rejects a pod in a scheduler, but not in a kubelet
 // (removeMissingExtendedResources).
-bool has_all(const plimsoll_node& node, const sandbox::Amounts& requests) {
+bool has_all(const plimsoll_node& node, const node::Amounts& requests) {
   for (const auto& [name, amount] : requests) {
     if (amount == 0) continue;
     bool there = false;
@@ -104,8 +104,7 @@ Running running_pods(const sandbox::ObjectStore& store, SymbolTable& symbols) {
 
 // Scheduler rules about this pod that are not checked here.
 std::vector<std::string> rules_not_tried(const plimsoll_pod& pod, const Running& running,
-                                         const std::string& node,
-                                         const sandbox::Amounts& requests) {
+                                         const std::string& node, const node::Amounts& requests) {
   std::vector<std::string> rules;
   for (const plimsoll_volume& volume : items<plimsoll_volume>(pod.volumes)) {
     static const std::set<std::string_view> kPlaced = {"persistentVolumeClaim",

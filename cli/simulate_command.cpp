@@ -130,8 +130,8 @@ sandbox::KubeletOptions kubelet_options(const SimulateArguments& arguments) {
   options.machines = std::make_shared<sandbox::MachineLibrary>(
       std::filesystem::path(arguments.cluster == "-" ? "" : arguments.cluster).parent_path());
   sandbox::ReportOptions& reports = options.reports;
-  reports.kind = arguments.report_kind == "counts" ? sandbox::ReportKind::kCounts
-                                                   : sandbox::ReportKind::kFacts;
+  reports.kind =
+      arguments.report_kind == "counts" ? node::ReportKind::kCounts : node::ReportKind::kFacts;
   reports.delay = milliseconds(arguments.report_delay_ms);
   reports.jitter = arguments.report_jitter;
   reports.transit = milliseconds(arguments.report_transit_ms);

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/table.hpp"
-#include "sandbox/machine/amounts.hpp"
+#include "node/machine/amounts.hpp"
 
 namespace plimsoll::cli {
 namespace {

@@ -61,7 +61,7 @@ Figures figures_of(const cli::SimulationResult& result, const Load& load) {
 std::vector<Way> all_ways() {
   return {{"oracle", kKubelet, true},
           {"Kubelet", kKubelet},
-          {"Kubelet, counts", kKubelet, false, sandbox::ReportKind::kCounts},
+          {"Kubelet, counts", kKubelet, false, node::ReportKind::kCounts},
           {"Reference", kReference}};
 }
 

@@ -13,7 +13,7 @@ struct Way {
   std::string name;
   std::string profile;  // file
   bool oracle = false;  // use the oracle instead of the profile's plugin; reports are not late
-  sandbox::ReportKind reports = sandbox::ReportKind::kFacts;
+  node::ReportKind reports = node::ReportKind::kFacts;
 };
 
 // Kubelet, Reference and, first of all, the oracle, which is the reference for the others.

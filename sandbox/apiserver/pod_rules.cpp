@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/base/json_field.hpp"
+#include "node/machine/amounts.hpp"
 #include "sandbox/apiserver/object_store.hpp"
-#include "sandbox/machine/amounts.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -60,8 +60,8 @@ void default_tolerations(json& spec) {
 // Whether two quantities are the same amount, regardless of their notation.
 bool same_quantity(const json& a, const json& b) {
   if (a == b) return true;
-  const auto x = parse_amount("cpu", a);  // in milli units, whatever the resource
-  const auto y = parse_amount("cpu", b);
+  const auto x = node::parse_amount("cpu", a);  // in milli units, whatever the resource
+  const auto y = node::parse_amount("cpu", b);
   return x && y && *x == *y;
 }
 

@@ -43,7 +43,7 @@ enum class FingerprintMethod { kAll, kWithExclusiveResources };
 
 // Delays and faults of reports. Times are of the simulated clock.
 struct ReportOptions {
-  ReportKind kind = ReportKind::kFacts;
+  node::ReportKind kind = node::ReportKind::kFacts;
   std::chrono::milliseconds delay{1000};    // from a change of the zones to the exporter's look
   double jitter = 0.0;                      // the delay varies by up to this fraction, per report
   std::chrono::milliseconds transit{0};     // from the look to the arrival: a report's age

@@ -20,7 +20,7 @@ using Seconds = std::chrono::duration<double>;
 
 // An exporter's view of a node at one moment.
 struct NodeSnapshot {
-  NodeReport report;
+  node::NodeReport report;
   std::string fingerprint;
 };
 

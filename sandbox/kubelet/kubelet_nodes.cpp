@@ -232,7 +232,7 @@ void SimulatedKubelets::Impl::deliver(const std::string& name, const NodeSnapsho
 
 bool SimulatedKubelets::Impl::write(const std::string& name, SimulatedNode& node,
                                     const NodeSnapshot& snapshot) {
-  NodeReport report = snapshot.report;
+  node::NodeReport report = snapshot.report;
   report.attributes.emplace_back("nodeTopologyPodsFingerprint", snapshot.fingerprint);
   report.attributes.emplace_back(
       "nodeTopologyPodsFingerprintMethod",

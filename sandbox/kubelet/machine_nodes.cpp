@@ -19,7 +19,7 @@ bool is_hardware(const std::string& resource) {
 
 // Sets the amounts of a resource list that differ and removes hardware that does not exist.
 // Resources that a machine does not describe (ephemeral-storage) stay.
-bool set_amounts(json& list, const Amounts& amounts) {
+bool set_amounts(json& list, const node::Amounts& amounts) {
   bool changed = false;
   for (auto item = list.begin(); item != list.end();) {
     const bool gone = is_hardware(item.key()) && !amounts.contains(item.key());
@@ -27,9 +27,9 @@ bool set_amounts(json& list, const Amounts& amounts) {
     changed = changed || gone;
   }
   for (const auto& [name, amount] : amounts) {
-    const auto old = parse_amount(name, list.value(name, json()));
+    const auto old = node::parse_amount(name, list.value(name, json()));
     if (old && *old == amount) continue;
-    list[name] = format_amount(name, amount);
+    list[name] = node::format_amount(name, amount);
     changed = true;
   }
   return changed;
@@ -37,7 +37,7 @@ bool set_amounts(json& list, const Amounts& amounts) {
 
 }  // namespace
 
-bool write_node_status(ObjectStore& store, const std::string& name, const Machine& machine) {
+bool write_node_status(ObjectStore& store, const std::string& name, const node::Machine& machine) {
   bool changed = false;
   (void)store.modify(kNodes, {"", name}, {}, [&](json& node) -> ApiResult<void> {
     json& status = node["status"];
@@ -51,25 +51,26 @@ bool write_node_status(ObjectStore& store, const std::string& name, const Machin
   return changed;
 }
 
-std::uint64_t publish_report(ObjectStore& store, const std::string& node, const NodeReport& report,
-                             bool may_create) {
+std::uint64_t publish_report(ObjectStore& store, const std::string& node,
+                             const node::NodeReport& report, bool may_create) {
   const auto written =
       store.modify(kNodeResourceTopologies, {"", node}, {}, [&](json& nrt) -> ApiResult<void> {
-        write_report(nrt, report);
+        node::write_report(nrt, report);
         return {};
       });
   if (written) return (*written)->resource_version;
   if (!may_create) return 0;
   json nrt = {{"metadata", {{"name", node}}}};
-  write_report(nrt, report);
+  node::write_report(nrt, report);
   const auto created = store.create(kNodeResourceTopologies, std::move(nrt));
   return created ? (*created)->resource_version : 0;
 }
 
-Result<void> install_machine_nodes(ObjectStore& store, MachineLibrary& machines, ReportKind kind) {
+Result<void> install_machine_nodes(ObjectStore& store, MachineLibrary& machines,
+                                   node::ReportKind kind) {
   const auto nodes = store.list(kNodes);
   if (!nodes) return {};
-  std::vector<std::pair<json, std::shared_ptr<const Machine>>> with_machine;
+  std::vector<std::pair<json, std::shared_ptr<const node::Machine>>> with_machine;
   std::string problems;
   for (const ObjectPtr& object : nodes->objects) {
     json node = object->parse();

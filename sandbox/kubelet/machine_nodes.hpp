@@ -2,8 +2,8 @@
 // Makes API objects agree with the machines that nodes name: Node.status and the
 // NodeResourceTopology, as a kubelet and an exporter would write them.
 
+#include "node/report/node_report.hpp"
 #include "sandbox/apiserver/object_store.hpp"
-#include "sandbox/kubelet/node_report.hpp"
 #include "sandbox/machine/machine_description.hpp"
 
 namespace plimsoll::sandbox {
@@ -14,14 +14,14 @@ namespace plimsoll::sandbox {
 // the store. Fails if descriptions are wrong and names all of them, each with its node; nothing is
 // changed then.
 [[nodiscard]] Result<void> install_machine_nodes(ObjectStore& store, MachineLibrary& machines,
-                                                 ReportKind kind = ReportKind::kFacts);
+                                                 node::ReportKind kind = node::ReportKind::kFacts);
 
 // Writes the Node.status part for one node; returns whether it was different.
-bool write_node_status(ObjectStore& store, const std::string& name, const Machine& machine);
+bool write_node_status(ObjectStore& store, const std::string& name, const node::Machine& machine);
 
 // Writes a report and returns the resource version; 0 if it was not written. `may_create`: creates
 // the object if it does not exist.
-std::uint64_t publish_report(ObjectStore& store, const std::string& node, const NodeReport& report,
-                             bool may_create);
+std::uint64_t publish_report(ObjectStore& store, const std::string& node,
+                             const node::NodeReport& report, bool may_create);
 
 }  // namespace plimsoll::sandbox

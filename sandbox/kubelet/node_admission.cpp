@@ -125,12 +125,12 @@ class KubeletAdmission : public NodeAdmission {
     return found != held_.end() && !found->second.admission.allocation.empty();
   }
 
-  NodeReport zones() const override;
-  NodeReport report(ReportKind kind) const override;
+  node::NodeReport zones() const override;
+  node::NodeReport report(node::ReportKind kind) const override;
 
  private:
   struct Held {
-    Amounts requests;
+    node::Amounts requests;
     std::vector<kubelet::ContainerKind> kinds;  // by container
     kubelet::Admission admission;
   };
@@ -247,27 +247,27 @@ class KubeletAdmission : public NodeAdmission {
 
   void keep(const std::string& uid, Held held) {
     release(uid);
-    add_amounts(requested_, held.requests);
+    node::add_amounts(requested_, held.requests);
     held_[uid] = std::move(held);
   }
 
-  void charge_as_listed(std::vector<ZoneReport>& zones) const;
-  void add_policy(NodeReport& report) const;
-  void add_facts(NodeReport& report) const;
+  void charge_as_listed(std::vector<node::ZoneReport>& zones) const;
+  void add_policy(node::NodeReport& report) const;
+  void add_facts(node::NodeReport& report) const;
 
   std::shared_ptr<Shared> shared_;
   std::shared_ptr<const NodeKind> kind_;
   std::string name_;
-  Amounts allocatable_;  // Node.status.allocatable
-  bool has_machine_;     // otherwise its reports already have costs, or none
+  node::Amounts allocatable_;  // Node.status.allocatable
+  bool has_machine_;           // otherwise its reports already have costs, or none
   kubelet::NodeState free_;
   kubelet::NodeState unexplained_;  // used before the simulation, by pods not restored yet
-  Amounts requested_;               // by all pods of the node
+  node::Amounts requested_;         // by all pods of the node
   std::unordered_map<std::string, Held> held_;  // by pod uid
 };
 
 // The use that the pod-resources API lists: sidecars and app containers only.
-void KubeletAdmission::charge_as_listed(std::vector<ZoneReport>& zones) const {
+void KubeletAdmission::charge_as_listed(std::vector<node::ZoneReport>& zones) const {
   const ResourceIndex& resources = shared_->kinds.resources();
   const auto charge = [&](std::size_t column, const std::string& name, std::int64_t amount) {
     const auto there = zones[column].available.find(name);
@@ -279,7 +279,7 @@ void KubeletAdmission::charge_as_listed(std::vector<ZoneReport>& zones) const {
       if (i < held.kinds.size() && held.kinds[i] == kubelet::ContainerKind::kInit) continue;
       const kubelet::ContainerGrant& grant = held.admission.containers[i];
       for (std::size_t column = 0; column < grant.cpus.size(); ++column) {
-        charge(column, "cpu", grant.cpus[column] * kMilli);
+        charge(column, "cpu", grant.cpus[column] * node::kMilli);
       }
       for (const kubelet::MemoryBlock& block : grant.memory) {
         for (std::size_t column = 0; column < zones.size(); ++column) {
@@ -296,7 +296,7 @@ void KubeletAdmission::charge_as_listed(std::vector<ZoneReport>& zones) const {
   }
 }
 
-void KubeletAdmission::add_policy(NodeReport& report) const {
+void KubeletAdmission::add_policy(node::NodeReport& report) const {
   const kubelet::Managers& managers = model().managers;
   report.attributes.emplace_back("topologyManagerPolicy", topology::to_string(managers.policy));
   report.attributes.emplace_back("topologyManagerScope", topology::to_string(managers.scope));
@@ -305,7 +305,7 @@ void KubeletAdmission::add_policy(NodeReport& report) const {
   report.annotations.emplace_back(topology::kFreeAnnotation, "");
 }
 
-void KubeletAdmission::add_facts(NodeReport& report) const {
+void KubeletAdmission::add_facts(node::NodeReport& report) const {
   const kubelet::NodeModel& m = model();
   for (topology::NrtAttribute& setting : kubelet::encode_settings(m)) {
     report.attributes.emplace_back(std::move(setting.name), std::move(setting.value));
@@ -316,17 +316,17 @@ void KubeletAdmission::add_facts(NodeReport& report) const {
   if (!kind_->facts.has_value()) kind_->facts = kubelet::encode_machine(m, name_of);
   report.annotations.emplace_back(
       topology::kFreeAnnotation,
-      kubelet::encode_free(m, free_, name_of, *kind_->facts, nrt_zones_of(report)));
+      kubelet::encode_free(m, free_, name_of, *kind_->facts, node::nrt_zones_of(report)));
   report.annotations.emplace_back(topology::kMachineAnnotation, *kind_->facts);
 }
 
-NodeReport KubeletAdmission::zones() const {
+node::NodeReport KubeletAdmission::zones() const {
   const kubelet::NodeModel& m = model();
   const ResourceIndex& resources = shared_->kinds.resources();
-  NodeReport report;
+  node::NodeReport report;
   report.complete = has_machine_;
   for (std::uint32_t column = 0; column < m.zones(); ++column) {
-    ZoneReport& zone = report.zones.emplace_back();
+    node::ZoneReport& zone = report.zones.emplace_back();
     zone.id = static_cast<int>(m.zone_ids[column]);
     zone.capacity = kind_->capacity[column];
     zone.allocatable = kind_->allocatable[column];
@@ -341,10 +341,10 @@ NodeReport KubeletAdmission::zones() const {
   return report;
 }
 
-NodeReport KubeletAdmission::report(ReportKind kind) const {
+node::NodeReport KubeletAdmission::report(node::ReportKind kind) const {
   const ResourceIndex& resources = shared_->kinds.resources();
-  NodeReport report = zones();
-  if (kind == ReportKind::kCounts) {
+  node::NodeReport report = zones();
+  if (kind == node::ReportKind::kCounts) {
     for (std::uint32_t column = 0; column < model().zones(); ++column) {
       report.zones[column].available = kind_->allocatable[column];
       // Subtract the unexplained use from before the simulation.
@@ -354,7 +354,7 @@ NodeReport KubeletAdmission::report(ReportKind kind) const {
     }
     charge_as_listed(report.zones);
   }
-  if (kind == ReportKind::kFacts)
+  if (kind == node::ReportKind::kFacts)
     add_facts(report);
   else
     add_policy(report);

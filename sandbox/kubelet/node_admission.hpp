@@ -14,17 +14,17 @@
 #include <vector>
 
 #include "framework/base/result.hpp"
-#include "sandbox/kubelet/node_report.hpp"
-#include "sandbox/machine/amounts.hpp"
-#include "sandbox/machine/machine.hpp"
+#include "node/machine/amounts.hpp"
+#include "node/machine/machine.hpp"
+#include "node/report/node_report.hpp"
 
 namespace plimsoll::sandbox {
 
 struct ZoneDescription {
   int id = 0;  // of "node-<id>"
-  Amounts capacity;
-  Amounts allocatable;
-  Amounts available;  // as last reported; less than allocatable when pods run there
+  node::Amounts capacity;
+  node::Amounts allocatable;
+  node::Amounts available;  // as last reported; less than allocatable when pods run there
   std::vector<std::pair<int, std::int64_t>> costs;  // by zone id
   bool operator==(const ZoneDescription&) const = default;
 };
@@ -32,11 +32,11 @@ struct ZoneDescription {
 // A kubelet's knowledge of its node.
 struct NodeDescription {
   std::string name;
-  Amounts allocatable;
-  std::vector<ZoneDescription> zones;      // by id; empty: no NodeResourceTopology, no machine
-  std::string policy = "none";             // none, best-effort, restricted, single-numa-node
-  std::string scope = "container";         // container, pod
-  std::shared_ptr<const Machine> machine;  // null: only the zones' counts are known
+  node::Amounts allocatable;
+  std::vector<ZoneDescription> zones;  // by id; empty: no NodeResourceTopology, no machine
+  std::string policy = "none";         // none, best-effort, restricted, single-numa-node
+  std::string scope = "container";     // container, pod
+  std::shared_ptr<const node::Machine> machine;  // null: only the zones' counts are known
 
   // Compares everything except the available amounts, which change with every report.
   [[nodiscard]] bool same_machine(const NodeDescription& other) const;
@@ -48,7 +48,7 @@ struct NodeDescription {
 // name is taken from the machine. Fails if a quantity is malformed or a zone is listed twice.
 [[nodiscard]] Result<NodeDescription> describe_node(
     const nlohmann::json& node, const nlohmann::json& nrt,
-    const std::shared_ptr<const Machine>& machine = nullptr);
+    const std::shared_ptr<const node::Machine>& machine = nullptr);
 
 // The resources of a container's own: resource -> ids of their zones, ascending.
 struct ContainerZones {
@@ -91,9 +91,9 @@ class NodeAdmission {
   // Whether the pod holds CPUs, memory or devices of its own.
   [[nodiscard]] virtual bool holds_exclusively(const std::string& uid) const = 0;
   // What is really free in the zones; without attributes and annotations.
-  [[nodiscard]] virtual NodeReport zones() const = 0;
+  [[nodiscard]] virtual node::NodeReport zones() const = 0;
   // What a topology exporter of that kind would report now.
-  [[nodiscard]] virtual NodeReport report(ReportKind kind) const = 0;
+  [[nodiscard]] virtual node::NodeReport report(node::ReportKind kind) const = 0;
 };
 
 using NodeAdmissionFactory =

@@ -72,14 +72,14 @@ Result<ZoneDescription> read_zone(const json& zone, int id) {
   for (const json& resource : zone.value("resources", json::array())) {
     const std::string name = resource.value("name", "");
     const json allocatable = resource.value("allocatable", json());
-    const auto total = parse_amount(
+    const auto total = node::parse_amount(
         name, allocatable.is_null() ? resource.value("capacity", json()) : allocatable);
     if (!total) return fail(total.error());
     const json all = resource.value("capacity", json());
-    const auto capacity = all.is_null() ? total : parse_amount(name, all);
+    const auto capacity = all.is_null() ? total : node::parse_amount(name, all);
     if (!capacity) return fail(capacity.error());
     const json reported = resource.value("available", json());
-    const auto available = reported.is_null() ? total : parse_amount(name, reported);
+    const auto available = reported.is_null() ? total : node::parse_amount(name, reported);
     if (!available) return fail(available.error());
     result.capacity[name] = std::max(*capacity, *total);
     result.allocatable[name] = *total;
@@ -90,7 +90,7 @@ Result<ZoneDescription> read_zone(const json& zone, int id) {
 }
 
 // Sets the zones of an unused machine.
-void describe_machine(const std::shared_ptr<const Machine>& machine, NodeDescription& node) {
+void describe_machine(const std::shared_ptr<const node::Machine>& machine, NodeDescription& node) {
   node.machine = machine;
   node.policy = machine->kubelet.topology_manager_policy;
   node.scope = machine->kubelet.topology_manager_scope;
@@ -116,7 +116,7 @@ bool NodeDescription::same_machine(const NodeDescription& other) const {
 }
 
 Result<NodeDescription> describe_node(const json& node, const json& nrt,
-                                      const std::shared_ptr<const Machine>& machine) try {
+                                      const std::shared_ptr<const node::Machine>& machine) try {
   NodeDescription result;
   result.name = node.at("metadata").at("name").get<std::string>();
   if (machine != nullptr) {
@@ -125,7 +125,7 @@ Result<NodeDescription> describe_node(const json& node, const json& nrt,
   }
   const json status = node.value("status", json::object());
   const json capacity = status.value("capacity", json());
-  auto allocatable = parse_amounts(status.value("allocatable", capacity));
+  auto allocatable = node::parse_amounts(status.value("allocatable", capacity));
   if (!allocatable) {
     return fail(allocatable.error().within("node " + result.name + ": status.allocatable"));
   }

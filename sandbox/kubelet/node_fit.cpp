@@ -19,8 +19,8 @@ bool is_native(const std::string& name) {
 
 }  // namespace
 
-std::optional<Misfit> misfit_of(const PodAmounts& pod, const Amounts& allocatable,
-                                const Amounts& used, std::size_t pods) {
+std::optional<Misfit> misfit_of(const PodAmounts& pod, const node::Amounts& allocatable,
+                                const node::Amounts& used, std::size_t pods) {
   if (const auto most = allocatable.find("pods"); most != allocatable.end()) {
     const auto there = static_cast<std::int64_t>(pods);
     if (there + 1 > most->second) return short_of("pods", 1, there, most->second);
@@ -29,7 +29,7 @@ std::optional<Misfit> misfit_of(const PodAmounts& pod, const Amounts& allocatabl
     const auto total = allocatable.find(name);
     if (asked == 0 || (total == allocatable.end() && !is_native(name))) continue;
     const std::int64_t capacity = total == allocatable.end() ? 0 : total->second;
-    const std::int64_t taken = amount_of(used, name);
+    const std::int64_t taken = node::amount_of(used, name);
     if (asked > capacity - taken) return short_of(name, asked, taken, capacity);
   }
   return std::nullopt;

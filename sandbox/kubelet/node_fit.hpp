@@ -16,7 +16,8 @@ struct Misfit {
 
 // Returns the first resource of the pod that does not fit beside `used`, the resources of `pods`
 // other pods; the number of pods is checked first, then the resources by name.
-[[nodiscard]] std::optional<Misfit> misfit_of(const PodAmounts& pod, const Amounts& allocatable,
-                                              const Amounts& used, std::size_t pods);
+[[nodiscard]] std::optional<Misfit> misfit_of(const PodAmounts& pod,
+                                              const node::Amounts& allocatable,
+                                              const node::Amounts& used, std::size_t pods);
 
 }  // namespace plimsoll::sandbox

@@ -47,7 +47,7 @@ struct Builder {
 
   void add_memory(ResourceIndex& resources) {
     std::set<std::string> types;
-    for (const Amounts& zone : kind.allocatable) {
+    for (const node::Amounts& zone : kind.allocatable) {
       for (const auto& [name, amount] : zone) {
         if (is_memory(name)) types.insert(name);
       }
@@ -55,8 +55,8 @@ struct Builder {
     for (const std::string& name : types) {
       kubelet::MemoryType type;
       type.resource = resources.of(name);
-      for (const Amounts& zone : kind.allocatable)
-        type.allocatable.push_back(amount_of(zone, name));
+      for (const node::Amounts& zone : kind.allocatable)
+        type.allocatable.push_back(node::amount_of(zone, name));
       model.memory.push_back(std::move(type));
     }
   }
@@ -92,14 +92,14 @@ struct Builder {
   }
 };
 
-void add_devices(const Machine& machine, ResourceIndex& resources, Builder& builder) {
+void add_devices(const node::Machine& machine, ResourceIndex& resources, Builder& builder) {
   const auto column_of = [&](int id) {
     const auto& zones = machine.hardware.zones;
     return static_cast<std::size_t>(
         std::find_if(zones.begin(), zones.end(), [&](const auto& z) { return z.id == id; }) -
         zones.begin());
   };
-  for (const MachineDevice& device : machine.devices) {
+  for (const node::MachineDevice& device : machine.devices) {
     const std::uint32_t resource = resources.of(device.resource);
     auto& types = builder.model.devices;
     if (types.empty() || types.back().resource != resource) types.push_back({resource, {}, {}});
@@ -138,7 +138,7 @@ std::uint32_t ResourceIndex::of(const std::string& name) {
   return found->second;
 }
 
-kubelet::Managers managers_of(const KubeletSettings& settings) {
+kubelet::Managers managers_of(const node::KubeletSettings& settings) {
   kubelet::Managers managers;
   managers.policy = policy_of(settings.topology_manager_policy);
   managers.scope = scope_of(settings.topology_manager_scope);
@@ -159,12 +159,12 @@ kubelet::Managers managers_of(const KubeletSettings& settings) {
   return managers;
 }
 
-NodeKind kind_of_machine(const Machine& machine, ResourceIndex& resources) {
-  const Hardware& hardware = machine.hardware;
+NodeKind kind_of_machine(const node::Machine& machine, ResourceIndex& resources) {
+  const node::Hardware& hardware = machine.hardware;
   Builder builder(hardware.zones.size());
   kubelet::NodeModel& model = builder.model;
   model.managers = managers_of(machine.kubelet);
-  for (const MachineZone& zone : hardware.zones) {
+  for (const node::MachineZone& zone : hardware.zones) {
     model.zone_ids.push_back(static_cast<std::uint32_t>(zone.id));
     for (const std::int64_t distance : zone.distances) {
       model.distances.push_back(static_cast<std::int32_t>(distance));
@@ -175,7 +175,7 @@ NodeKind kind_of_machine(const Machine& machine, ResourceIndex& resources) {
   std::vector<std::int64_t> total(hardware.zones.size());
   const auto& reserved = machine.kubelet.reserved_cpus;
   model.reserved.emplace();
-  for (const MachineCpu& cpu : hardware.cpus) {
+  for (const node::MachineCpu& cpu : hardware.cpus) {
     places.push_back({static_cast<std::uint32_t>(cpu.id), static_cast<std::uint32_t>(cpu.zone),
                       static_cast<std::uint32_t>(cpu.socket), static_cast<std::uint32_t>(cpu.core),
                       static_cast<std::uint32_t>(cpu.uncore)});
@@ -192,12 +192,13 @@ NodeKind kind_of_machine(const Machine& machine, ResourceIndex& resources) {
   const bool cpus = model.managers.cpu == kubelet::ManagerPolicy::kStatic;
   const bool memory = model.managers.memory == kubelet::ManagerPolicy::kStatic;
   for (std::size_t column = 0; column < hardware.zones.size(); ++column) {
-    builder.set(column, "cpu", total[column] * kMilli, cpus ? free[column] * kMilli : 0);
+    builder.set(column, "cpu", total[column] * node::kMilli,
+                cpus ? free[column] * node::kMilli : 0);
     if (!memory) continue;
-    const MachineZone& zone = hardware.zones[column];
+    const node::MachineZone& zone = hardware.zones[column];
     for (const auto& [type, bytes] : machine.allocatable_memory(column)) {
-      builder.set(column, type, type == "memory" ? zone.memory : amount_of(zone.hugepages, type),
-                  bytes);
+      builder.set(column, type,
+                  type == "memory" ? zone.memory : node::amount_of(zone.hugepages, type), bytes);
     }
   }
   if (memory) builder.add_memory(resources);
@@ -217,14 +218,15 @@ NodeKind kind_of_counts(const NodeDescription& node, ResourceIndex& resources) {
     const ZoneDescription& zone = node.zones[column];
     model.zone_ids.push_back(static_cast<std::uint32_t>(zone.id));
     for (const auto& [name, allocatable] : zone.allocatable) {
-      const std::int64_t capacity = std::max<std::int64_t>(0, amount_of(zone.capacity, name));
+      const std::int64_t capacity = std::max<std::int64_t>(0, node::amount_of(zone.capacity, name));
       builder.set(column, name, capacity, std::max<std::int64_t>(0, allocatable));
       if (is_memory(name)) has_memory = has_memory || allocatable > 0;
       if (is_device(name)) devices.insert(name);
     }
     cpus = std::min<std::int64_t>(
         kubelet::kMaxCpus + 1,
-        cpus + (amount_of(builder.kind.capacity[column], "cpu") + kMilli - 1) / kMilli);
+        cpus + (node::amount_of(builder.kind.capacity[column], "cpu") + node::kMilli - 1) /
+                   node::kMilli);
   }
   const bool has_costs = std::any_of(node.zones.begin(), node.zones.end(),
                                      [](const auto& zone) { return !zone.costs.empty(); });
@@ -245,8 +247,9 @@ NodeKind kind_of_counts(const NodeDescription& node, ResourceIndex& resources) {
   for (std::size_t column = 0; column < node.zones.size(); ++column) {
     const auto zone = static_cast<std::uint32_t>(column);
     const std::int64_t capacity =
-        (amount_of(builder.kind.capacity[column], "cpu") + kMilli - 1) / kMilli;
-    const std::int64_t allocatable = amount_of(builder.kind.allocatable[column], "cpu") / kMilli;
+        (node::amount_of(builder.kind.capacity[column], "cpu") + node::kMilli - 1) / node::kMilli;
+    const std::int64_t allocatable =
+        node::amount_of(builder.kind.allocatable[column], "cpu") / node::kMilli;
     has_cpus = has_cpus || allocatable > 0;
     model.cpu_totals.push_back(capacity);
     builder.free_cpu_counts.push_back(allocatable);
@@ -268,13 +271,13 @@ NodeKind kind_of_counts(const NodeDescription& node, ResourceIndex& resources) {
     kubelet::DeviceType type;
     type.resource = resources.of(name);
     std::int64_t count = 0;
-    for (const Amounts& zone : builder.kind.capacity) {
-      type.totals.push_back(amount_of(zone, name));
+    for (const node::Amounts& zone : builder.kind.capacity) {
+      type.totals.push_back(node::amount_of(zone, name));
       count =
           std::min(kListedDevices + 1, count + std::min(kListedDevices + 1, type.totals.back()));
     }
     for (std::size_t column = 0; column < node.zones.size() && count <= kListedDevices; ++column) {
-      const std::int64_t healthy = amount_of(builder.kind.allocatable[column], name);
+      const std::int64_t healthy = node::amount_of(builder.kind.allocatable[column], name);
       for (std::int64_t i = 0; i < type.totals[column]; ++i) {
         type.devices.push_back(
             {"z" + std::to_string(node.zones[column].id) + "-" + std::to_string(i),
@@ -286,15 +289,15 @@ NodeKind kind_of_counts(const NodeDescription& node, ResourceIndex& resources) {
   return builder.finish();
 }
 
-Amounts amounts_at(const NodeKind& kind, const kubelet::NodeState& state, std::uint32_t column,
-                   const ResourceIndex& resources) {
+node::Amounts amounts_at(const NodeKind& kind, const kubelet::NodeState& state,
+                         std::uint32_t column, const ResourceIndex& resources) {
   const kubelet::NodeModel& model = *kind.model;
-  const Amounts& listed = kind.allocatable[column];
-  Amounts amounts;
+  const node::Amounts& listed = kind.allocatable[column];
+  node::Amounts amounts;
   const auto set = [&](const std::string& name, std::int64_t amount) {
     if (listed.contains(name)) amounts[name] = amount;
   };
-  if (model.cpu_static) set("cpu", state.cpu(model)[column] * kMilli);
+  if (model.cpu_static) set("cpu", state.cpu(model)[column] * node::kMilli);
   for (std::uint32_t row = 0; row < model.memory.size(); ++row) {
     set(resources.name(model.memory[row].resource), state.memory(model, row)[column]);
   }
@@ -317,7 +320,7 @@ std::shared_ptr<const NodeKind> NodeKinds::of(const NodeDescription& node) {
     key += "\n" + std::to_string(zone.id);
     for (const auto& [name, amount] : zone.capacity) {
       key += ";" + name + "=" + std::to_string(amount) + "/" +
-             std::to_string(amount_of(zone.allocatable, name));
+             std::to_string(node::amount_of(zone.allocatable, name));
     }
     for (const auto& [id, cost] : zone.costs) {
       key += ";" + std::to_string(id) + ">" + std::to_string(cost);

@@ -29,9 +29,9 @@ class ResourceIndex {
 
 struct NodeKind {
   std::shared_ptr<const topology::kubelet::NodeModel> model;
-  topology::kubelet::NodeState free;  // without any pod
-  std::vector<Amounts> capacity;      // by column; only what exporters list
-  std::vector<Amounts> allocatable;
+  topology::kubelet::NodeState free;    // without any pod
+  std::vector<node::Amounts> capacity;  // by column; only what exporters list
+  std::vector<node::Amounts> allocatable;
   mutable std::optional<std::string>
       facts;  // the machine text of node facts; computed on first use
 };
@@ -47,22 +47,23 @@ class NodeKinds {
   ResourceIndex resources_;
   std::map<std::string, std::shared_ptr<const NodeKind>> by_counts_;
   // The machines are kept alive, so that their addresses are not reused.
-  std::map<std::shared_ptr<const Machine>, std::shared_ptr<const NodeKind>> by_machine_;
+  std::map<std::shared_ptr<const node::Machine>, std::shared_ptr<const NodeKind>> by_machine_;
 };
 
 // The managers of a kubelet with these settings.
-[[nodiscard]] topology::kubelet::Managers managers_of(const KubeletSettings& settings);
+[[nodiscard]] topology::kubelet::Managers managers_of(const node::KubeletSettings& settings);
 
 // kind_of_machine() uses a whole machine. kind_of_counts() uses a NodeResourceTopology and assumes
 // one thread per core, one socket per zone, the CPUs that are not allocatable as reserved (the
 // lowest ids), the CPU manager static where zones have CPUs, and the memory manager Static where
 // they have memory. Nodes with more than 2,048 CPUs have no CPU ids.
-[[nodiscard]] NodeKind kind_of_machine(const Machine& machine, ResourceIndex& resources);
+[[nodiscard]] NodeKind kind_of_machine(const node::Machine& machine, ResourceIndex& resources);
 [[nodiscard]] NodeKind kind_of_counts(const NodeDescription& node, ResourceIndex& resources);
 
 // The amounts of a zone in `state`, limited to what exporters list there, in their units.
-[[nodiscard]] Amounts amounts_at(const NodeKind& kind, const topology::kubelet::NodeState& state,
-                                 std::uint32_t column, const ResourceIndex& resources);
+[[nodiscard]] node::Amounts amounts_at(const NodeKind& kind,
+                                       const topology::kubelet::NodeState& state,
+                                       std::uint32_t column, const ResourceIndex& resources);
 
 // is_memory(): whether the memory manager handles the resource. is_device(): whether a device
 // plugin may have registered it.

@@ -17,9 +17,9 @@ Result<ContainerAmounts> container_amounts(const json& container, bool init) {
     result.role = restarts ? ContainerAmounts::Role::kSidecar : ContainerAmounts::Role::kInit;
   }
   const json resources = container.value("resources", json::object());
-  auto requests = parse_amounts(resources.value("requests", json()));
+  auto requests = node::parse_amounts(resources.value("requests", json()));
   if (!requests) return fail(requests.error().within("container " + result.name + ": requests"));
-  auto limits = parse_amounts(resources.value("limits", json()));
+  auto limits = node::parse_amounts(resources.value("limits", json()));
   if (!limits) return fail(limits.error().within("container " + result.name + ": limits"));
   result.requests = std::move(*requests);
   result.limits = std::move(*limits);
@@ -29,22 +29,22 @@ Result<ContainerAmounts> container_amounts(const json& container, bool init) {
 
 }  // namespace
 
-Amounts peak_of(const std::vector<ContainerAmounts>& containers,
-                const std::vector<Amounts>& per_container) {
-  Amounts peak;
-  Amounts running;  // apps and sidecars
-  Amounts sidecars;
+node::Amounts peak_of(const std::vector<ContainerAmounts>& containers,
+                      const std::vector<node::Amounts>& per_container) {
+  node::Amounts peak;
+  node::Amounts running;  // apps and sidecars
+  node::Amounts sidecars;
   for (std::size_t i = 0; i < containers.size(); ++i) {
-    Amounts here = per_container[i];
+    node::Amounts here = per_container[i];
     if (containers[i].role == ContainerAmounts::Role::kInit) {
-      add_amounts(here, sidecars);
-      max_amounts(peak, here);
+      node::add_amounts(here, sidecars);
+      node::max_amounts(peak, here);
       continue;
     }
-    add_amounts(running, here);
-    if (containers[i].role == ContainerAmounts::Role::kSidecar) add_amounts(sidecars, here);
+    node::add_amounts(running, here);
+    if (containers[i].role == ContainerAmounts::Role::kSidecar) node::add_amounts(sidecars, here);
   }
-  max_amounts(peak, running);
+  node::max_amounts(peak, running);
   return peak;
 }
 
@@ -60,19 +60,19 @@ Result<PodAmounts> pod_amounts(const json& pod) try {
       result.containers.push_back(std::move(*amounts));
     }
   }
-  std::vector<Amounts> requests;
+  std::vector<node::Amounts> requests;
   for (const ContainerAmounts& container : result.containers) {
     requests.push_back(container.requests);
   }
   result.requests = peak_of(result.containers, requests);
   if (const auto level = spec.find("resources"); level != spec.end() && level->is_object()) {
-    const auto whole = parse_amounts(level->value("requests", json()));
+    const auto whole = node::parse_amounts(level->value("requests", json()));
     if (!whole) return fail(whole.error().within("pod resources"));
     for (const auto& [name, amount] : *whole) result.requests[name] = amount;
   }
-  const auto overhead = parse_amounts(spec.value("overhead", json()));
+  const auto overhead = node::parse_amounts(spec.value("overhead", json()));
   if (!overhead) return fail(overhead.error().within("overhead"));
-  add_amounts(result.requests, *overhead);
+  node::add_amounts(result.requests, *overhead);
   result.guaranteed = qos_class(pod) == "Guaranteed";
   return result;
 } catch (const json::exception& error) {

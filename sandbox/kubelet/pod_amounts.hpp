@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sandbox/machine/amounts.hpp"
+#include "node/machine/amounts.hpp"
 
 namespace plimsoll::sandbox {
 
@@ -14,13 +14,13 @@ struct ContainerAmounts {
   enum class Role { kInit, kSidecar, kApp };
   std::string name;
   Role role = Role::kApp;
-  Amounts requests;
-  Amounts limits;
+  node::Amounts requests;
+  node::Amounts limits;
 };
 
 struct PodAmounts {
   std::vector<ContainerAmounts> containers;  // init containers first, in order
-  Amounts requests;                          // PodRequests: with init containers and overhead
+  node::Amounts requests;                    // PodRequests: with init containers and overhead
   bool guaranteed = false;
 };
 
@@ -29,7 +29,7 @@ struct PodAmounts {
 
 // max( max over init containers of (it + sidecars before it), apps + all sidecars ), with one
 // amount per container.
-[[nodiscard]] Amounts peak_of(const std::vector<ContainerAmounts>& containers,
-                              const std::vector<Amounts>& per_container);
+[[nodiscard]] node::Amounts peak_of(const std::vector<ContainerAmounts>& containers,
+                                    const std::vector<node::Amounts>& per_container);
 
 }  // namespace plimsoll::sandbox

@@ -20,7 +20,7 @@ kubelet::ContainerKind kind_of(ContainerAmounts::Role role) {
   return kubelet::ContainerKind::kApp;
 }
 
-kubelet::Needs memory_of(const Amounts& requests, ResourceIndex& resources) {
+kubelet::Needs memory_of(const node::Amounts& requests, ResourceIndex& resources) {
   kubelet::Needs needs;
   for (const auto& [name, amount] : requests) {
     if (is_memory(name)) needs.push_back({resources.of(name), amount});
@@ -38,10 +38,10 @@ kubelet::PodDemand pod_demand_of(const json& pod, const PodAmounts& amounts,
     kubelet::ContainerDemand& into = demand.containers.emplace_back();
     into.name = container.name;
     into.kind = kind_of(container.role);
-    into.cpu_milli = amount_of(container.requests, "cpu");
-    into.cpu_limit_milli = amount_of(container.limits, "cpu");
+    into.cpu_milli = node::amount_of(container.requests, "cpu");
+    into.cpu_limit_milli = node::amount_of(container.limits, "cpu");
     into.memory = memory_of(container.requests, resources);
-    into.memory_limit = amount_of(container.limits, "memory");
+    into.memory_limit = node::amount_of(container.limits, "memory");
     for (const auto& [name, amount] : container.limits) {
       if (is_device(name)) into.devices.push_back({resources.of(name), amount});
     }
@@ -55,13 +55,13 @@ kubelet::PodDemand pod_demand_of(const json& pod, const PodAmounts& amounts,
   }
   if (demand.pod_level) {
     // Requests default to limits, as for containers.
-    auto requests = parse_amounts(level.value("requests", json()));
-    const auto limits = parse_amounts(level.value("limits", json()));
+    auto requests = node::parse_amounts(level.value("requests", json()));
+    const auto limits = node::parse_amounts(level.value("limits", json()));
     if (requests && limits) {
       for (const auto& [name, amount] : *limits) requests->try_emplace(name, amount);
     }
     if (requests) {
-      demand.pod_cpu_milli = amount_of(*requests, "cpu");
+      demand.pod_cpu_milli = node::amount_of(*requests, "cpu");
       demand.pod_memory = memory_of(*requests, resources);
     }
   }

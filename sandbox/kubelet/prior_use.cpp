@@ -81,10 +81,10 @@ kubelet::NodeState set_aside_prior_use(const NodeKind& kind, const NodeDescripti
   for (std::uint32_t column = 0; column < node.zones.size(); ++column) {
     const ZoneDescription& zone = node.zones[column];
     for (const auto& [name, allocatable] : zone.allocatable) {
-      const std::int64_t used = allocatable - amount_of(zone.available, name);
+      const std::int64_t used = allocatable - node::amount_of(zone.available, name);
       if (used <= 0) continue;
       if (name == "cpu") {
-        if (model.cpu_static) mover.move_cpus(column, (used + kMilli - 1) / kMilli);
+        if (model.cpu_static) mover.move_cpus(column, (used + node::kMilli - 1) / node::kMilli);
       } else if (is_memory(name)) {
         const std::uint32_t row = model.memory_row(resources.of(name));
         if (row != kubelet::kNoResourceRow) mover.move_memory(column, row, used);

@@ -15,12 +15,12 @@ void UseMeter::advance(double seconds) {
   since_ = seconds;
 }
 
-void UseMeter::update(const std::string& node, const NodeReport& report, double seconds) {
+void UseMeter::update(const std::string& node, const node::NodeReport& report, double seconds) {
   std::map<std::string, Zones> now;
-  for (const ZoneReport& zone : report.zones) {
+  for (const node::ZoneReport& zone : report.zones) {
     for (const auto& [name, allocatable] : zone.allocatable) {
       if (allocatable <= 0) continue;
-      const std::int64_t used = allocatable - amount_of(zone.available, name);
+      const std::int64_t used = allocatable - node::amount_of(zone.available, name);
       const double share = static_cast<double>(used) / static_cast<double>(allocatable);
       const auto [at, fresh] = now.try_emplace(name);
       Zones& zones = at->second;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sandbox/kubelet/node_report.hpp"
+#include "node/report/node_report.hpp"
 
 namespace plimsoll::sandbox {
 
@@ -27,7 +27,7 @@ class UseMeter {
  public:
   // `report`: NodeAdmission::zones(). `seconds` never decreases. A node's first report describes
   // what ran there before.
-  void update(const std::string& node, const NodeReport& report, double seconds);
+  void update(const std::string& node, const node::NodeReport& report, double seconds);
   void forget(const std::string& node, double seconds);
   // By resource; resources with nothing allocatable in any zone are left out.
   [[nodiscard]] std::map<std::string, ZoneUse> result() const;

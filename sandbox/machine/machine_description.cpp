@@ -6,8 +6,8 @@
 #include <set>
 #include <sstream>
 
+#include "node/machine/hwloc_reader.hpp"
 #include "plugins/topology/kubelet/cpu_set.hpp"
-#include "sandbox/machine/hwloc_reader.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -21,7 +21,7 @@ bool is_memory_type(const std::string& name) {
 // Reads a description and records every problem with its field.
 class Reader {
  public:
-  Reader(Machine& machine, std::vector<std::string>& problems)
+  Reader(node::Machine& machine, std::vector<std::string>& problems)
       : machine_(machine), problems_(problems) {}
 
   void problem(const std::string& field, const std::string& text) {
@@ -71,7 +71,7 @@ class Reader {
       }
     }
     std::string ids;
-    for (const MachineZone& zone : machine_.hardware.zones) {
+    for (const node::MachineZone& zone : machine_.hardware.zones) {
       ids += (ids.empty() ? "" : ", ") + std::to_string(zone.id);
     }
     problem(field, "must be the id of a NUMA node of the machine: " + ids);
@@ -97,7 +97,7 @@ class Reader {
     each(description, "memory", [this](const json& item, const std::string& field) {
       check_fields(item, field + ".", {"numaNode", "amount"});
       const int column = column_of(item.value("numaNode", json()), field + ".numaNode");
-      const auto amount = parse_amount("memory", item.value("amount", json()));
+      const auto amount = node::parse_amount("memory", item.value("amount", json()));
       if (!amount || *amount < 0) {
         return problem(field + ".amount", amount ? "is negative" : amount.error().message);
       }
@@ -106,7 +106,7 @@ class Reader {
     each(description, "hugepages", [this](const json& item, const std::string& field) {
       check_fields(item, field + ".", {"numaNode", "amounts"});
       const int column = column_of(item.value("numaNode", json()), field + ".numaNode");
-      auto amounts = parse_amounts(item.value("amounts", json()));
+      auto amounts = node::parse_amounts(item.value("amounts", json()));
       if (!amounts) return problem(field + ".amounts", amounts.error().message);
       for (const auto& [name, bytes] : *amounts) {
         if (!name.starts_with("hugepages-") || bytes < 0) {
@@ -122,7 +122,7 @@ class Reader {
   void devices(const json& description) {
     each(description, "devices", [this](const json& item, const std::string& field) {
       check_fields(item, field + ".", {"resource", "id", "zones", "healthy"});
-      MachineDevice device;
+      node::MachineDevice device;
       text(item, "resource", device.resource);
       text(item, "id", device.id);
       if (device.resource.find('/') == std::string::npos) {
@@ -141,9 +141,10 @@ class Reader {
       device.healthy = healthy.is_boolean() && healthy.get<bool>();
       machine_.devices.push_back(std::move(device));
     });
-    std::stable_sort(
-        machine_.devices.begin(), machine_.devices.end(),
-        [](const MachineDevice& a, const MachineDevice& b) { return a.resource < b.resource; });
+    std::stable_sort(machine_.devices.begin(), machine_.devices.end(),
+                     [](const node::MachineDevice& a, const node::MachineDevice& b) {
+                       return a.resource < b.resource;
+                     });
   }
 
   void kubelet(const json& settings) {
@@ -151,7 +152,7 @@ class Reader {
                  {"topologyManagerPolicy", "topologyManagerScope", "topologyManagerPolicyOptions",
                   "cpuManagerPolicy", "cpuManagerPolicyOptions", "memoryManagerPolicy",
                   "reservedSystemCPUs", "reservedMemory", "maxPods", "featureGates"});
-    KubeletSettings& to = machine_.kubelet;
+    node::KubeletSettings& to = machine_.kubelet;
     text(settings, "topologyManagerPolicy", to.topology_manager_policy);
     text(settings, "topologyManagerScope", to.topology_manager_scope);
     options(settings, "topologyManagerPolicyOptions", to.topology_manager_options);
@@ -169,7 +170,7 @@ class Reader {
       check_fields(item, "kubelet." + field + ".", {"numaNode", "limits"});
       const int column =
           column_of(item.value("numaNode", json()), "kubelet." + field + ".numaNode");
-      const auto limits = parse_amounts(item.value("limits", json()));
+      const auto limits = node::parse_amounts(item.value("limits", json()));
       if (!limits) return problem("kubelet." + field + ".limits", limits.error().message);
       if (column < 0) return;
       const int id = machine_.hardware.zones[static_cast<std::size_t>(column)].id;
@@ -199,11 +200,11 @@ class Reader {
   }
 
  private:
-  Machine& machine_;
+  node::Machine& machine_;
   std::vector<std::string>& problems_;
 };
 
-Result<Hardware> hardware_of(const json& description, const std::filesystem::path& folder) {
+Result<node::Hardware> hardware_of(const json& description, const std::filesystem::path& folder) {
   const json xml = description.value("hwlocXml", json());
   const json synthetic = description.value("hwlocSynthetic", json());
   if (xml.is_string() == synthetic.is_string()) {
@@ -213,7 +214,7 @@ Result<Hardware> hardware_of(const json& description, const std::filesystem::pat
                 "pu:2\"");
   }
   if (synthetic.is_string()) {
-    auto hardware = hardware_from_synthetic(synthetic.get<std::string>());
+    auto hardware = node::hardware_from_synthetic(synthetic.get<std::string>());
     if (!hardware) return fail(hardware.error().within("hwlocSynthetic"));
     return hardware;
   }
@@ -225,19 +226,20 @@ Result<Hardware> hardware_of(const json& description, const std::filesystem::pat
                 "hwlocXml: " + path.string() +
                     " cannot be read; a relative path begins at the folder of the cluster file");
   }
-  auto hardware = hardware_from_xml(content.str());
+  auto hardware = node::hardware_from_xml(content.str());
   if (!hardware) return fail(hardware.error().within("hwlocXml: " + path.string()));
   return hardware;
 }
 
 }  // namespace
 
-Result<Machine> read_machine(const std::string& text, const std::filesystem::path& folder) try {
+Result<node::Machine> read_machine(const std::string& text,
+                                   const std::filesystem::path& folder) try {
   const json description = json::parse(text, nullptr, false);
   if (!description.is_object()) {
     return fail(ErrorCode::kInvalid, "must be a JSON object with hwlocXml or hwlocSynthetic");
   }
-  Machine machine;
+  node::Machine machine;
   auto hardware = hardware_of(description, folder);
   if (!hardware) return fail(hardware.error());
   machine.hardware = std::move(*hardware);
@@ -262,7 +264,7 @@ Result<Machine> read_machine(const std::string& text, const std::filesystem::pat
   return fail(ErrorCode::kInvalid, error.what());
 }
 
-Result<std::shared_ptr<const Machine>> MachineLibrary::machine_of(const json& node) {
+Result<std::shared_ptr<const node::Machine>> MachineLibrary::machine_of(const json& node) {
   const json metadata = node.value("metadata", json::object());
   const json annotations = metadata.value("annotations", json::object());
   if (!annotations.is_object()) return nullptr;
@@ -274,9 +276,9 @@ Result<std::shared_ptr<const Machine>> MachineLibrary::machine_of(const json& no
   const auto& text = found->get_ref<const std::string&>();
   auto known = known_.find(text);
   if (known == known_.end()) {
-    Result<std::shared_ptr<const Machine>> entry;
+    Result<std::shared_ptr<const node::Machine>> entry;
     if (auto machine = read_machine(text, folder_))
-      entry = std::make_shared<const Machine>(std::move(*machine));
+      entry = std::make_shared<const node::Machine>(std::move(*machine));
     else
       entry = fail(machine.error());
     known = known_.emplace(text, std::move(entry)).first;

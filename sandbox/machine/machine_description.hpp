@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "framework/base/result.hpp"
-#include "sandbox/machine/machine.hpp"
+#include "node/machine/machine.hpp"
 
 namespace plimsoll::sandbox {
 
@@ -32,11 +32,11 @@ inline constexpr const char* kMachineAnnotation = "sandbox.plimsoll.io/machine";
 
 // Parses one annotation's text. Blocks on the XML file. Fails with kInvalid or kNotFound and lists
 // every problem of the description with its field.
-[[nodiscard]] Result<Machine> read_machine(const std::string& text,
-                                           const std::filesystem::path& folder);
+[[nodiscard]] Result<node::Machine> read_machine(const std::string& text,
+                                                 const std::filesystem::path& folder);
 
 // The settings with which a kubelet would not start; empty: none. Pure.
-[[nodiscard]] std::vector<std::string> problems_of(const Machine& machine);
+[[nodiscard]] std::vector<std::string> problems_of(const node::Machine& machine);
 
 // The machines of a cluster. Each text is parsed once, however many nodes have it. Owned by a
 // simulation, used by one thread at a time.
@@ -46,11 +46,11 @@ class MachineLibrary {
   explicit MachineLibrary(std::filesystem::path folder = {}) : folder_(std::move(folder)) {}
 
   // Null: the node's annotations name no machine. Fails like read_machine, with the node's name.
-  [[nodiscard]] Result<std::shared_ptr<const Machine>> machine_of(const nlohmann::json& node);
+  [[nodiscard]] Result<std::shared_ptr<const node::Machine>> machine_of(const nlohmann::json& node);
 
  private:
   std::filesystem::path folder_;
-  std::map<std::string, Result<std::shared_ptr<const Machine>>> known_;  // by text
+  std::map<std::string, Result<std::shared_ptr<const node::Machine>>> known_;  // by text
 };
 
 }  // namespace plimsoll::sandbox

@@ -12,7 +12,7 @@ using Options = std::map<std::string, std::string>;
 
 class Check {
  public:
-  explicit Check(const Machine& machine) : machine_(machine), kubelet_(machine.kubelet) {}
+  explicit Check(const node::Machine& machine) : machine_(machine), kubelet_(machine.kubelet) {}
 
   std::vector<std::string> run() {
     one_of("topologyManagerPolicy", kubelet_.topology_manager_policy,
@@ -72,8 +72,8 @@ class Check {
   void cpus() {
     const auto& all = machine_.hardware.cpus;
     for (const int id : kubelet_.reserved_cpus) {
-      const bool there =
-          std::any_of(all.begin(), all.end(), [&](const MachineCpu& cpu) { return cpu.id == id; });
+      const bool there = std::any_of(all.begin(), all.end(),
+                                     [&](const node::MachineCpu& cpu) { return cpu.id == id; });
       if (!there) problem("reservedSystemCPUs", "the machine has no CPU " + std::to_string(id));
     }
     if (kubelet_.cpu_manager_policy == "static" && kubelet_.reserved_cpus.empty()) {
@@ -95,7 +95,7 @@ class Check {
     if (!has("align-by-socket")) return;
     std::set<int> sockets;
     std::set<std::size_t> zones;
-    for (const MachineCpu& cpu : machine_.hardware.cpus) {
+    for (const node::MachineCpu& cpu : machine_.hardware.cpus) {
       sockets.insert(cpu.socket);
       zones.insert(cpu.zone);
     }
@@ -121,12 +121,12 @@ class Check {
   }
 
   void reserved_memory() {
-    for (const MachineZone& zone : machine_.hardware.zones) {
+    for (const node::MachineZone& zone : machine_.hardware.zones) {
       std::int64_t pages = 0;
       for (const auto& [type, bytes] : zone.hugepages) pages += bytes;
       const auto found = kubelet_.reserved_memory.find(zone.id);
       const std::int64_t reserved =
-          found == kubelet_.reserved_memory.end() ? 0 : amount_of(found->second, "memory");
+          found == kubelet_.reserved_memory.end() ? 0 : node::amount_of(found->second, "memory");
       if (pages <= zone.memory && reserved <= zone.memory - pages) continue;
       problem("reservedMemory", "NUMA node " + std::to_string(zone.id) +
                                     " has less memory than is reserved and taken by huge pages");
@@ -135,20 +135,20 @@ class Check {
 
   void devices() {
     std::set<std::pair<std::string, std::string>> seen;
-    for (const MachineDevice& device : machine_.devices) {
+    for (const node::MachineDevice& device : machine_.devices) {
       if (seen.emplace(device.resource, device.id).second) continue;
       problems_.push_back("devices: " + device.resource + " has two devices \"" + device.id + "\"");
     }
   }
 
-  const Machine& machine_;
-  const KubeletSettings& kubelet_;
+  const node::Machine& machine_;
+  const node::KubeletSettings& kubelet_;
   std::vector<std::string> problems_;
 };
 
 }  // namespace
 
-std::vector<std::string> problems_of(const Machine& machine) {
+std::vector<std::string> problems_of(const node::Machine& machine) {
   return Check(machine).run();
 }
 

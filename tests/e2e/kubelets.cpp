@@ -187,10 +187,10 @@ Result<void> Kubelets::report() {
     if (found == nodes_.end() || !found->second->changed) continue;
     std::vector<std::pair<std::string, std::string>> pods;
     for (const auto& [uid, name] : found->second->pods) pods.push_back(name);
-    sandbox::NodeReport seen = found->second->admission->report(sandbox::ReportKind::kFacts);
+    node::NodeReport seen = found->second->admission->report(node::ReportKind::kFacts);
     seen.attributes.emplace_back("nodeTopologyPodsFingerprint", sandbox::pod_fingerprint(pods));
     seen.attributes.emplace_back("nodeTopologyPodsFingerprintMethod", "all");
-    sandbox::write_report(nrt, seen);
+    node::write_report(nrt, seen);
     // As resource-topology-exporter marks its reports.
     nrt["metadata"]["annotations"]["k8stopoawareschedwg/rte-update"] =
         "periodic-" + std::to_string(reports_);

@@ -1,4 +1,4 @@
-#include "sandbox/machine/hwloc_reader.hpp"
+#include "node/machine/hwloc_reader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,16 +22,16 @@ std::string fixture(const std::string& name) {
   return text.str();
 }
 
-std::vector<int> cpus_of(const Hardware& hardware, std::size_t zone) {
+std::vector<int> cpus_of(const node::Hardware& hardware, std::size_t zone) {
   std::vector<int> ids;
-  for (const MachineCpu& cpu : hardware.cpus) {
+  for (const node::MachineCpu& cpu : hardware.cpus) {
     if (cpu.zone == zone) ids.push_back(cpu.id);
   }
   return ids;
 }
 
-const MachineCpu& cpu(const Hardware& hardware, int id) {
-  for (const MachineCpu& c : hardware.cpus) {
+const node::MachineCpu& cpu(const node::Hardware& hardware, int id) {
+  for (const node::MachineCpu& c : hardware.cpus) {
     if (c.id == id) return c;
   }
   throw std::out_of_range("no such CPU");
@@ -39,7 +39,7 @@ const MachineCpu& cpu(const Hardware& hardware, int id) {
 
 TEST(HwlocReader, ReadsAnExport) {
   const auto hardware =
-      hardware_from_xml(fixture("examples/clusters/machines/two_sockets_four_zones.xml"));
+      node::hardware_from_xml(fixture("examples/clusters/machines/two_sockets_four_zones.xml"));
   ASSERT_TRUE(hardware) << hardware.error().message;
   ASSERT_EQ(hardware->zones.size(), 4U);
   EXPECT_EQ(hardware->cpus.size(), 16U);
@@ -50,17 +50,17 @@ TEST(HwlocReader, ReadsAnExport) {
   EXPECT_EQ(cpu(*hardware, 3).socket, 0);
   EXPECT_EQ(cpu(*hardware, 12).socket, 1);
   EXPECT_EQ(cpu(*hardware, 10).uncore, 1);
-  const MachineZone& last = hardware->zones[3];
+  const node::MachineZone& last = hardware->zones[3];
   EXPECT_EQ(last.id, 3);
   EXPECT_EQ(last.memory, 16 * kGi);
-  EXPECT_EQ(last.hugepages, (Amounts{{"hugepages-1Gi", kGi}}));
-  EXPECT_EQ(hardware->zones[0].hugepages, (Amounts{{"hugepages-2Mi", kGi}}));
+  EXPECT_EQ(last.hugepages, (node::Amounts{{"hugepages-1Gi", kGi}}));
+  EXPECT_EQ(hardware->zones[0].hugepages, (node::Amounts{{"hugepages-2Mi", kGi}}));
   EXPECT_THAT(last.distances, ElementsAre(32, 32, 12, 10));
 }
 
 TEST(HwlocReader, KeepsGapsAndMemoryWithoutCpus) {
   const auto hardware =
-      hardware_from_xml(fixture("tests/sandbox/machines/gaps_and_memory_only.xml"));
+      node::hardware_from_xml(fixture("tests/sandbox/machines/gaps_and_memory_only.xml"));
   ASSERT_TRUE(hardware) << hardware.error().message;
   ASSERT_EQ(hardware->zones.size(), 3U);
   EXPECT_EQ(hardware->zones[0].id, 0);
@@ -74,7 +74,8 @@ TEST(HwlocReader, KeepsGapsAndMemoryWithoutCpus) {
 }
 
 TEST(HwlocReader, ReadsASyntheticDescription) {
-  const auto hardware = hardware_from_synthetic("pack:2 [numa(memory=64GiB)] l3:2 core:4 pu:2");
+  const auto hardware =
+      node::hardware_from_synthetic("pack:2 [numa(memory=64GiB)] l3:2 core:4 pu:2");
   ASSERT_TRUE(hardware) << hardware.error().message;
   ASSERT_EQ(hardware->zones.size(), 2U);
   EXPECT_EQ(hardware->zones[1].memory, 64 * kGi);
@@ -86,7 +87,7 @@ TEST(HwlocReader, ReadsASyntheticDescription) {
 }
 
 TEST(HwlocReader, ReadsTheIssuesForm) {
-  const auto hardware = hardware_from_synthetic("pack:2 numa:2 core:8 pu:2");
+  const auto hardware = node::hardware_from_synthetic("pack:2 numa:2 core:8 pu:2");
   ASSERT_TRUE(hardware) << hardware.error().message;
   EXPECT_EQ(hardware->zones.size(), 4U);
   EXPECT_EQ(hardware->cpus.size(), 64U);
@@ -94,18 +95,18 @@ TEST(HwlocReader, ReadsTheIssuesForm) {
 
 TEST(HwlocReader, SaysWhatToDo) {
   for (const std::string text : {"", "<topology", "pack:2", "<html></html>"}) {
-    const auto hardware = hardware_from_xml(text);
+    const auto hardware = node::hardware_from_xml(text);
     ASSERT_FALSE(hardware) << text;
     EXPECT_THAT(hardware.error().message, HasSubstr("lstopo --of xml"));
   }
   for (const std::string text : {"", "pack:", "core:4 pack:2", "nonsense"}) {
-    const auto hardware = hardware_from_synthetic(text);
+    const auto hardware = node::hardware_from_synthetic(text);
     ASSERT_FALSE(hardware) << text;
     EXPECT_THAT(hardware.error().message, HasSubstr("pack:2 numa:2 core:8 pu:2"));
   }
-  EXPECT_THAT(hardware_from_synthetic("pack:2 core:1100 pu:1").error().message,
+  EXPECT_THAT(node::hardware_from_synthetic("pack:2 core:1100 pu:1").error().message,
               HasSubstr("CPU ids go from 0 to 2047"));
-  EXPECT_THAT(hardware_from_synthetic("pack:65 [numa] core:1 pu:1").error().message,
+  EXPECT_THAT(node::hardware_from_synthetic("pack:65 [numa] core:1 pu:1").error().message,
               HasSubstr("NUMA node ids go from 0 to 63"));
 }
 

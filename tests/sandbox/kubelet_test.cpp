@@ -232,8 +232,8 @@ TEST_F(KubeletTest, ANodeThatGrowsKeepsItsPods) {
 // Settings and facts of another exporter, and of another moment, do not outlive the first report:
 // not even of a simulated exporter that writes counts alone.
 TEST_F(KubeletTest, TheFirstReportEndsWhatOthersLeft) {
-  for (const ReportKind kind : {ReportKind::kFacts, ReportKind::kCounts}) {
-    const std::string name = kind == ReportKind::kFacts ? "facts" : "counts";
+  for (const node::ReportKind kind : {node::ReportKind::kFacts, node::ReportKind::kCounts}) {
+    const std::string name = kind == node::ReportKind::kFacts ? "facts" : "counts";
     add_node(name);
     ASSERT_TRUE(
         store.modify(kNodeResourceTopologies, {"", name}, {}, [](json& object) -> ApiResult<void> {
@@ -265,8 +265,9 @@ TEST_F(KubeletTest, TheFirstReportEndsWhatOthersLeft) {
     EXPECT_EQ(attributes["nodeTopologyPodsFingerprint"], pod_fingerprint({}));
     const json annotations = object["metadata"].value("annotations", json::object());
     EXPECT_NE(annotations.value("topology.plimsoll.io/free", ""), "v1.0\ncpus 0\n");
-    EXPECT_EQ(annotations.contains("topology.plimsoll.io/free"), kind == ReportKind::kFacts);
-    EXPECT_EQ(annotations.contains("topology.plimsoll.io/machine"), kind == ReportKind::kFacts);
+    EXPECT_EQ(annotations.contains("topology.plimsoll.io/free"), kind == node::ReportKind::kFacts);
+    EXPECT_EQ(annotations.contains("topology.plimsoll.io/machine"),
+              kind == node::ReportKind::kFacts);
     EXPECT_EQ(kubelets.stats().reports, 0U) << "the first one of a node is not counted";
   }
 }
@@ -304,8 +305,8 @@ class RefuseAll : public NodeAdmission {
   bool started(const std::string&) override { return false; }
   void release(const std::string&) override {}
   bool holds_exclusively(const std::string&) const override { return false; }
-  NodeReport zones() const override { return {}; }
-  NodeReport report(ReportKind) const override { return {}; }
+  node::NodeReport zones() const override { return {}; }
+  node::NodeReport report(node::ReportKind) const override { return {}; }
 };
 
 TEST_F(KubeletTest, AdmissionCanBeReplaced) {

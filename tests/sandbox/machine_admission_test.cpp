@@ -46,7 +46,7 @@ NodeDescription node_with(const json& description) {
   auto read = read_machine(description.dump(), "examples/clusters/machines");
   EXPECT_TRUE(read) << read.error().message;
   return describe_node({{"metadata", {{"name", "n"}}}}, json(),
-                       std::make_shared<const Machine>(std::move(*read)))
+                       std::make_shared<const node::Machine>(std::move(*read)))
       .value();
 }
 
@@ -69,15 +69,16 @@ std::string show(const AdmissionDecision& decision) {
   return decision.admitted ? "ok" : decision.reason;
 }
 
-std::string annotation(const NodeReport& report, std::string_view name) {
+std::string annotation(const node::NodeReport& report, std::string_view name) {
   for (const auto& [key, value] : report.annotations) {
     if (key == name) return value;
   }
   return {};
 }
 
-std::int64_t free_of(const NodeReport& report, std::size_t zone, const std::string& resource) {
-  return amount_of(report.zones[zone].available, resource);
+std::int64_t free_of(const node::NodeReport& report, std::size_t zone,
+                     const std::string& resource) {
+  return node::amount_of(report.zones[zone].available, resource);
 }
 
 TEST(MachineAdmission, GivesTheCpusAndDevicesThatAKubeletWould) {
@@ -89,7 +90,8 @@ TEST(MachineAdmission, GivesTheCpusAndDevicesThatAKubeletWould) {
   EXPECT_EQ(decision.zones[0].container, "c");
   EXPECT_EQ(decision.zones[0].zones, (std::map<std::string, std::vector<int>>{
                                          {"cpu", {0}}, {"memory", {0}}, {"acme.io/gpu", {0}}}));
-  const std::string free = annotation(node->report(ReportKind::kFacts), topology::kFreeAnnotation);
+  const std::string free =
+      annotation(node->report(node::ReportKind::kFacts), topology::kFreeAnnotation);
   EXPECT_THAT(free, HasSubstr("cpus 2-7,10-15\n")) << "1 and 9 are one core";
   EXPECT_THAT(free, HasSubstr("devices acme.io/gpu 1-3\n"));
   EXPECT_THAT(free, HasSubstr("zone 0 assignments=1 cells=0"));
@@ -112,11 +114,11 @@ TEST(MachineAdmission, RefusesWhatOnlyTheMachineCanSay) {
 TEST(MachineAdmission, TryingLeavesNoTrace) {
   const auto node = make_node_admission(node_with(machine()));
   const std::string before =
-      annotation(node->report(ReportKind::kFacts), topology::kFreeAnnotation);
+      annotation(node->report(node::ReportKind::kFacts), topology::kFreeAnnotation);
   EXPECT_EQ(show(node->try_admit(pod("a", {container("c", "4", "1Gi")}))), "ok");
   EXPECT_EQ(show(node->try_admit(pod("b", {container("c", "15", "1Gi")}))),
             "TopologyAffinityError");
-  EXPECT_EQ(annotation(node->report(ReportKind::kFacts), topology::kFreeAnnotation), before);
+  EXPECT_EQ(annotation(node->report(node::ReportKind::kFacts), topology::kFreeAnnotation), before);
 }
 
 // resource-topology-exporter sees the app containers only; Plimsoll's agent sees everything.
@@ -125,18 +127,18 @@ TEST(MachineAdmission, KindsOfReportsDiffer) {
   ASSERT_EQ(
       show(node->admit(pod("a", {container("c", "1", "1Gi")}, {container("init", "4", "6Gi")}))),
       "ok");
-  EXPECT_EQ(free_of(node->report(ReportKind::kFacts), 1, "cpu"), 0);
-  EXPECT_EQ(free_of(node->report(ReportKind::kCounts), 1, "cpu"), 3000);
-  EXPECT_EQ(free_of(node->report(ReportKind::kFacts), 1, "memory"), 9 * kGi);
-  EXPECT_EQ(annotation(node->report(ReportKind::kCounts), topology::kFreeAnnotation), "");
+  EXPECT_EQ(free_of(node->report(node::ReportKind::kFacts), 1, "cpu"), 0);
+  EXPECT_EQ(free_of(node->report(node::ReportKind::kCounts), 1, "cpu"), 3000);
+  EXPECT_EQ(free_of(node->report(node::ReportKind::kFacts), 1, "memory"), 9 * kGi);
+  EXPECT_EQ(annotation(node->report(node::ReportKind::kCounts), topology::kFreeAnnotation), "");
   EXPECT_TRUE(node->started("a")) << "the init container's memory comes free";
-  EXPECT_EQ(free_of(node->report(ReportKind::kFacts), 1, "memory"), 14 * kGi);
-  EXPECT_EQ(free_of(node->report(ReportKind::kFacts), 1, "cpu"), 0) << "its CPUs do not";
+  EXPECT_EQ(free_of(node->report(node::ReportKind::kFacts), 1, "memory"), 14 * kGi);
+  EXPECT_EQ(free_of(node->report(node::ReportKind::kFacts), 1, "cpu"), 0) << "its CPUs do not";
   EXPECT_FALSE(node->started("a"));
 
   const auto wide = make_node_admission(node_with(machine()));
   ASSERT_EQ(show(wide->admit(pod("a", {container("c", "8", "20Gi")}))), "ok");
-  const NodeReport counts = wide->report(ReportKind::kCounts);
+  const node::NodeReport counts = wide->report(node::ReportKind::kCounts);
   EXPECT_EQ(
       free_of(counts, 1, "memory") + free_of(counts, 2, "memory") + free_of(counts, 3, "memory"),
       15 * kGi)
@@ -147,9 +149,9 @@ TEST(MachineAdmission, ExportersListOnlyWhatManagersHandOut) {
   const auto node = make_node_admission(
       node_with(machine({{"cpuManagerPolicy", "none"}, {"memoryManagerPolicy", "None"}})));
   EXPECT_EQ(show(node->admit(pod("a", {container("c", "12", "60Gi")}))), "ok");
-  const NodeReport report = node->report(ReportKind::kFacts);
-  EXPECT_EQ(amount_of(report.zones[1].capacity, "cpu"), 4000);
-  EXPECT_EQ(amount_of(report.zones[1].allocatable, "cpu"), 0);
+  const node::NodeReport report = node->report(node::ReportKind::kFacts);
+  EXPECT_EQ(node::amount_of(report.zones[1].capacity, "cpu"), 4000);
+  EXPECT_EQ(node::amount_of(report.zones[1].allocatable, "cpu"), 0);
   EXPECT_FALSE(report.zones[1].allocatable.contains("memory"));
   EXPECT_FALSE(node->holds_exclusively("a"));
 }
@@ -200,7 +202,7 @@ TEST(MachineAdmission, MemoryThatNobodyExplainsIsABlock) {
               {"attributes", {{{"name", "topologyManagerPolicy"}, {"value", "best-effort"}}}}};
   const auto admission = make_node_admission(describe_node(node, nrt).value());
   const auto read = [&] {
-    write_report(nrt, admission->report(ReportKind::kFacts));
+    node::write_report(nrt, admission->report(node::ReportKind::kFacts));
     ResourceIndex resources;
     return kubelet::FactsReader(
                [&](std::string_view name) { return resources.of(std::string(name)); })
@@ -263,7 +265,7 @@ TEST(MachineAdmission, FactsPredictTheNode) {
                             {container("c", pick({"1", "2", "3", "4", "6", "500m"}),
                                        pick({"1Gi", "5Gi", "18Gi"}), more)},
                             init);
-      write_report(nrt, node->report(ReportKind::kFacts));
+      node::write_report(nrt, node->report(node::ReportKind::kFacts));
       const auto parsed = topology::parse_nrt(nrt.dump());
       ASSERT_TRUE(parsed) << parsed.error();
       kubelet::NodeFacts facts = reader.read(*parsed);

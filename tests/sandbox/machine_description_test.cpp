@@ -57,13 +57,13 @@ TEST(MachineDescription, ReadsEverything) {
                                     kMachines);
   ASSERT_TRUE(machine) << machine.error().message;
   EXPECT_EQ(machine->hardware.zones[2].memory, 32 * kGiB);
-  EXPECT_EQ(machine->hardware.zones[0].hugepages, (Amounts{{"hugepages-1Gi", 2 * kGiB}}));
+  EXPECT_EQ(machine->hardware.zones[0].hugepages, (node::Amounts{{"hugepages-1Gi", 2 * kGiB}}));
   ASSERT_EQ(machine->devices.size(), 4U);
   EXPECT_EQ(machine->devices[0].resource, "acme.io/key");
   EXPECT_THAT(machine->devices[1].zones, ElementsAre(0, 1));
   EXPECT_EQ(machine->devices[2].id, "g1") << "as listed within a resource";
   EXPECT_FALSE(machine->devices[2].healthy);
-  const KubeletSettings& kubelet = machine->kubelet;
+  const node::KubeletSettings& kubelet = machine->kubelet;
   EXPECT_EQ(kubelet.topology_manager_policy, "best-effort");
   EXPECT_EQ(kubelet.topology_manager_scope, "pod");
   EXPECT_EQ(kubelet.topology_manager_options.at("prefer-closest-numa-nodes"), "true");
@@ -72,8 +72,8 @@ TEST(MachineDescription, ReadsEverything) {
   EXPECT_TRUE(kubelet.pod_level_resource_managers);
 
   // What the kubelet writes into Node.status: the rules of node allocatable.
-  const Amounts capacity = machine->capacity();
-  const Amounts allocatable = machine->allocatable();
+  const node::Amounts capacity = machine->capacity();
+  const node::Amounts allocatable = machine->allocatable();
   EXPECT_EQ(capacity.at("cpu"), 16000);
   EXPECT_EQ(allocatable.at("cpu"), 14000);
   EXPECT_EQ(capacity.at("memory"), 80 * kGiB);

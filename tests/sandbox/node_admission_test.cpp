@@ -55,7 +55,7 @@ std::string show(const AdmissionDecision& decision) {
 }
 
 std::int64_t cpus(const NodeAdmission& node, std::size_t zone) {
-  return amount_of(node.zones().zones[zone].available, "cpu") / 1000;
+  return node::amount_of(node.zones().zones[zone].available, "cpu") / 1000;
 }
 
 TEST(NodeAdmission, SingleNumaNodeContainerScopeGoesToTheLowestZone) {
@@ -197,7 +197,7 @@ TEST(NodeReport, TheLastOfTwoEntriesDoesNotOutliveAReport) {
   again["available"] = "1";
   topology["zones"][0]["resources"].push_back(again);
   const auto node = make(topology);
-  write_report(topology, node->report(ReportKind::kFacts));
+  node::write_report(topology, node->report(node::ReportKind::kFacts));
   EXPECT_EQ(topology["zones"][0]["resources"].size(), 2U);
   EXPECT_EQ(topology["zones"][0]["resources"][0]["available"], "1");
 }

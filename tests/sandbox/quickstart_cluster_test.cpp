@@ -102,10 +102,10 @@ TEST_F(QuickstartCluster, ExpectationsNameEveryPodOnce) {
 TEST_F(QuickstartCluster, ZonesAddUpToTheirNodes) {
   for (const auto& [name, node] : descriptions) {
     if (node.zones.empty()) continue;
-    Amounts sum;
-    for (const ZoneDescription& zone : node.zones) add_amounts(sum, zone.allocatable);
+    node::Amounts sum;
+    for (const ZoneDescription& zone : node.zones) node::add_amounts(sum, zone.allocatable);
     for (const auto& [resource, amount] : sum) {
-      EXPECT_EQ(amount, amount_of(node.allocatable, resource)) << name << " " << resource;
+      EXPECT_EQ(amount, node::amount_of(node.allocatable, resource)) << name << " " << resource;
     }
   }
   EXPECT_EQ(descriptions.size(), 12U);
@@ -115,15 +115,15 @@ TEST_F(QuickstartCluster, DevicesAddUpToTheirNodes) {
   const auto devices = store.list(kDevices);
   EXPECT_EQ(devices->objects.size(), 3U);
   for (const ObjectPtr& stored : devices->objects) {
-    Amounts sum;
+    node::Amounts sum;
     const json object = stored->parse();
     for (const json& device : object["spec"]["devices"]) {
-      add_amounts(sum, parse_amounts(device["resources"]).value());
+      node::add_amounts(sum, node::parse_amounts(device["resources"]).value());
       if (device["type"] == "gpu")
-        add_amounts(sum, {{"nvidia.com/gpu", 1}, {"koordinator.sh/gpu", 100}});
+        node::add_amounts(sum, {{"nvidia.com/gpu", 1}, {"koordinator.sh/gpu", 100}});
     }
     for (const auto& [resource, amount] : sum) {
-      EXPECT_EQ(amount, amount_of(descriptions.at(stored->key.name).allocatable, resource))
+      EXPECT_EQ(amount, node::amount_of(descriptions.at(stored->key.name).allocatable, resource))
           << stored->key.name << " " << resource;
     }
   }
@@ -183,11 +183,11 @@ TEST_F(QuickstartCluster, WhatCannotAlignIsRefusedForItsZonesOnly) {
         const AdmissionDecision decision = admission->admit(pod);
         EXPECT_FALSE(decision.admitted) << node;
         const auto limits =
-            parse_amounts(pod["spec"]["containers"][0]["resources"]["limits"]).value();
+            node::parse_amounts(pod["spec"]["containers"][0]["resources"]["limits"]).value();
         bool total_fits = true;
         for (const auto& [resource, amount] : limits) {
           total_fits =
-              total_fits && amount <= amount_of(descriptions.at(node).allocatable, resource);
+              total_fits && amount <= node::amount_of(descriptions.at(node).allocatable, resource);
         }
         if (total_fits && decision.reason == "TopologyAffinityError") ++by_zone;
       }

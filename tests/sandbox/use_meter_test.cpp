@@ -10,10 +10,10 @@
 namespace plimsoll::sandbox {
 namespace {
 
-NodeReport zones(std::int64_t free0, std::int64_t free1) {
-  NodeReport report;
+node::NodeReport zones(std::int64_t free0, std::int64_t free1) {
+  node::NodeReport report;
   for (const std::int64_t free : {free0, free1}) {
-    ZoneReport& zone = report.zones.emplace_back();
+    node::ZoneReport& zone = report.zones.emplace_back();
     zone.allocatable = {{"cpu", 8000}, {"off", 0}};
     zone.available = {{"cpu", free}, {"off", 0}};
   }
@@ -43,7 +43,7 @@ TEST(UseMeter, AveragesOfAllResourcesAreOverTheSameTime) {
   UseMeter meter;
   meter.update("a", zones(8000, 8000), 0);
   meter.update("a", zones(8000, 8000), 100);
-  NodeReport gpus;
+  node::NodeReport gpus;
   gpus.zones.push_back({0, {}, {{"gpu", 4}}, {{"gpu", 0}}, {}});
   meter.update("b", gpus, 110);
   meter.update("a", zones(8000, 8000), 120);

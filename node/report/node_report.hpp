@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "node/machine/amounts.hpp"
 #include "plugins/topology/nrt_object.hpp"
-#include "sandbox/machine/amounts.hpp"
 
-namespace plimsoll::sandbox {
+namespace plimsoll::node {
 
 // kFacts: everything that a kubelet knows: what is really free, and the node facts
 // (docs/topology.md). kCounts: the report of resource-topology-exporter from the kubelet's
@@ -46,4 +46,4 @@ struct NodeReport {
 // resources and the legacy topologyPolicies.
 void write_report(nlohmann::json& nrt, const NodeReport& report);
 
-}  // namespace plimsoll::sandbox
+}  // namespace plimsoll::node

@@ -9,7 +9,7 @@
 
 #include "framework/base/result.hpp"
 
-namespace plimsoll::sandbox {
+namespace plimsoll::node {
 
 using Amounts = std::map<std::string, std::int64_t>;
 
@@ -33,4 +33,4 @@ void max_amounts(Amounts& into, const Amounts& amounts);
 // The amount of a resource, 0 if it is not listed.
 [[nodiscard]] std::int64_t amount_of(const Amounts& amounts, std::string_view resource);
 
-}  // namespace plimsoll::sandbox
+}  // namespace plimsoll::node

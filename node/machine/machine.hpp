@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "sandbox/machine/amounts.hpp"
+#include "node/machine/amounts.hpp"
 
-namespace plimsoll::sandbox {
+namespace plimsoll::node {
 
 struct MachineZone {
   int id = 0;                           // the operating system's, "node-<id>" in reports
@@ -74,4 +74,4 @@ struct Machine {
   [[nodiscard]] Amounts allocatable_memory(std::size_t column) const;
 };
 
-}  // namespace plimsoll::sandbox
+}  // namespace plimsoll::node

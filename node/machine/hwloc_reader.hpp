@@ -7,9 +7,9 @@
 #include <string>
 
 #include "framework/base/result.hpp"
-#include "sandbox/machine/machine.hpp"
+#include "node/machine/machine.hpp"
 
-namespace plimsoll::sandbox {
+namespace plimsoll::node {
 
 // Reads the text of an XML export: `lstopo --of xml` of hwloc 1.x or 2.x, with or without I/O
 // devices. Offline CPUs are left out. CPUs that only the exporting process was not allowed to use
@@ -19,4 +19,4 @@ namespace plimsoll::sandbox {
 // hwloc's synthetic description: "pack:2 [numa(memory=64GiB)] l3:2 core:4 pu:2".
 [[nodiscard]] Result<Hardware> hardware_from_synthetic(const std::string& description);
 
-}  // namespace plimsoll::sandbox
+}  // namespace plimsoll::node

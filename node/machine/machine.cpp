@@ -1,10 +1,10 @@
-#include "sandbox/machine/machine.hpp"
+#include "node/machine/machine.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
 
-namespace plimsoll::sandbox {
+namespace plimsoll::node {
 namespace {
 
 Amounts memory_of(const MachineZone& zone) {
@@ -62,4 +62,4 @@ Amounts Machine::allocatable() const {
   return amounts;
 }
 
-}  // namespace plimsoll::sandbox
+}  // namespace plimsoll::node

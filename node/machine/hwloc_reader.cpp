@@ -1,4 +1,4 @@
-#include "sandbox/machine/hwloc_reader.hpp"
+#include "node/machine/hwloc_reader.hpp"
 
 #include <hwloc.h>
 
@@ -6,7 +6,7 @@
 #include <memory>
 #include <type_traits>
 
-namespace plimsoll::sandbox {
+namespace plimsoll::node {
 namespace {
 
 struct DestroyTopology {
@@ -190,4 +190,4 @@ Result<Hardware> hardware_from_synthetic(const std::string& description) {
       "page hwloc(7), and try it with `lstopo --input DESCRIPTION`");
 }
 
-}  // namespace plimsoll::sandbox
+}  // namespace plimsoll::node

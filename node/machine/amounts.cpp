@@ -1,4 +1,4 @@
-#include "sandbox/machine/amounts.hpp"
+#include "node/machine/amounts.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include "framework/api/quantity.hpp"
 
-namespace plimsoll::sandbox {
+namespace plimsoll::node {
 
 Result<std::int64_t> parse_amount(std::string_view resource, const nlohmann::json& quantity) {
   if (!quantity.is_string() && !quantity.is_number()) {
@@ -55,4 +55,4 @@ std::int64_t amount_of(const Amounts& amounts, std::string_view resource) {
   return found == amounts.end() ? 0 : found->second;
 }
 
-}  // namespace plimsoll::sandbox
+}  // namespace plimsoll::node

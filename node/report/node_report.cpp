@@ -1,11 +1,11 @@
-#include "sandbox/kubelet/node_report.hpp"
+#include "node/report/node_report.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "plugins/topology/kubelet/facts.hpp"
 
-namespace plimsoll::sandbox {
+namespace plimsoll::node {
 namespace {
 
 using nlohmann::json;
@@ -113,4 +113,4 @@ std::vector<topology::NrtZone> nrt_zones_of(const NodeReport& report) {
   return zones;
 }
 
-}  // namespace plimsoll::sandbox
+}  // namespace plimsoll::node
