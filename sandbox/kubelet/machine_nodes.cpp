@@ -14,7 +14,8 @@ using nlohmann::json;
 // pages and resources that device plugins register. Koordinator's manager derives its resources in
 // Node.status (koordinator.sh/gpu-core) from the Device object instead.
 bool is_hardware(const std::string& resource) {
-  return is_memory(resource) || (is_device(resource) && !resource.starts_with("koordinator.sh/"));
+  return node::is_memory(resource) ||
+         (node::is_device(resource) && !resource.starts_with("koordinator.sh/"));
 }
 
 // Sets the amounts of a resource list that differ and removes hardware that does not exist.

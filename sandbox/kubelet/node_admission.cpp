@@ -253,7 +253,6 @@ class KubeletAdmission : public NodeAdmission {
 
   void charge_as_listed(std::vector<node::ZoneReport>& zones) const;
   void add_policy(node::NodeReport& report) const;
-  void add_facts(node::NodeReport& report) const;
 
   std::shared_ptr<Shared> shared_;
   std::shared_ptr<const NodeKind> kind_;
@@ -305,39 +304,10 @@ void KubeletAdmission::add_policy(node::NodeReport& report) const {
   report.annotations.emplace_back(topology::kFreeAnnotation, "");
 }
 
-void KubeletAdmission::add_facts(node::NodeReport& report) const {
-  const kubelet::NodeModel& m = model();
-  for (topology::NrtAttribute& setting : kubelet::encode_settings(m)) {
-    report.attributes.emplace_back(std::move(setting.name), std::move(setting.value));
-  }
-  const kubelet::ResourceName name_of = [this](std::uint32_t index) -> std::string_view {
-    return shared_->kinds.resources().name(index);
-  };
-  if (!kind_->facts.has_value()) kind_->facts = kubelet::encode_machine(m, name_of);
-  report.annotations.emplace_back(
-      topology::kFreeAnnotation,
-      kubelet::encode_free(m, free_, name_of, *kind_->facts, node::nrt_zones_of(report)));
-  report.annotations.emplace_back(topology::kMachineAnnotation, *kind_->facts);
-}
-
 node::NodeReport KubeletAdmission::zones() const {
-  const kubelet::NodeModel& m = model();
-  const ResourceIndex& resources = shared_->kinds.resources();
-  node::NodeReport report;
+  node::NodeReport report = node::zones_of(*kind_, free_, shared_->kinds.resources());
   report.complete = has_machine_;
-  for (std::uint32_t column = 0; column < m.zones(); ++column) {
-    node::ZoneReport& zone = report.zones.emplace_back();
-    zone.id = static_cast<int>(m.zone_ids[column]);
-    zone.capacity = kind_->capacity[column];
-    zone.allocatable = kind_->allocatable[column];
-    zone.available = zone.allocatable;
-    for (const auto& [name, amount] : amounts_at(*kind_, free_, column, resources)) {
-      zone.available[name] = amount;
-    }
-    for (std::uint32_t to = 0; to < m.zones() && has_machine_; ++to) {
-      zone.costs.emplace_back(static_cast<int>(m.zone_ids[to]), m.distance(column, to));
-    }
-  }
+  if (has_machine_) node::add_costs(report, model());
   return report;
 }
 
@@ -348,14 +318,14 @@ node::NodeReport KubeletAdmission::report(node::ReportKind kind) const {
     for (std::uint32_t column = 0; column < model().zones(); ++column) {
       report.zones[column].available = kind_->allocatable[column];
       // Subtract the unexplained use from before the simulation.
-      for (const auto& [name, amount] : amounts_at(*kind_, unexplained_, column, resources)) {
+      for (const auto& [name, amount] : node::amounts_at(*kind_, unexplained_, column, resources)) {
         report.zones[column].available[name] -= amount;
       }
     }
     charge_as_listed(report.zones);
   }
   if (kind == node::ReportKind::kFacts)
-    add_facts(report);
+    node::add_facts(report, *kind_, free_, resources);
   else
     add_policy(report);
   return report;

@@ -23,7 +23,7 @@ kubelet::ContainerKind kind_of(ContainerAmounts::Role role) {
 kubelet::Needs memory_of(const node::Amounts& requests, ResourceIndex& resources) {
   kubelet::Needs needs;
   for (const auto& [name, amount] : requests) {
-    if (is_memory(name)) needs.push_back({resources.of(name), amount});
+    if (node::is_memory(name)) needs.push_back({resources.of(name), amount});
   }
   return needs;
 }
@@ -43,7 +43,7 @@ kubelet::PodDemand pod_demand_of(const json& pod, const PodAmounts& amounts,
     into.memory = memory_of(container.requests, resources);
     into.memory_limit = node::amount_of(container.limits, "memory");
     for (const auto& [name, amount] : container.limits) {
-      if (is_device(name)) into.devices.push_back({resources.of(name), amount});
+      if (node::is_device(name)) into.devices.push_back({resources.of(name), amount});
     }
   }
   // IsPodLevelResourcesSet

@@ -85,10 +85,10 @@ kubelet::NodeState set_aside_prior_use(const NodeKind& kind, const NodeDescripti
       if (used <= 0) continue;
       if (name == "cpu") {
         if (model.cpu_static) mover.move_cpus(column, (used + node::kMilli - 1) / node::kMilli);
-      } else if (is_memory(name)) {
+      } else if (node::is_memory(name)) {
         const std::uint32_t row = model.memory_row(resources.of(name));
         if (row != kubelet::kNoResourceRow) mover.move_memory(column, row, used);
-      } else if (is_device(name)) {
+      } else if (node::is_device(name)) {
         const std::uint32_t row = model.device_row(resources.of(name));
         if (row != kubelet::kNoResourceRow) mover.move_devices(column, row, used);
       }

@@ -154,7 +154,7 @@ TEST(MachineDescription, AnyLimitOfNumaNodesIsTaken) {
     const json options = {{"max-allowable-numa-nodes", value}};
     const auto machine = read_machine(
         description({{"kubelet", {{"topologyManagerPolicyOptions", options}}}}).dump(), "");
-    return machine ? std::to_string(managers_of(machine->kubelet).max_numa_nodes)
+    return machine ? std::to_string(node::managers_of(machine->kubelet).max_numa_nodes)
                    : machine.error().message;
   };
   EXPECT_EQ(limit("8"), "8");
@@ -250,7 +250,8 @@ TEST(MachineNodes, ReplacesWhatTheFileSays) {
       [&](std::string_view name) { return resources.of(std::string(name)); });
   const auto facts = reader.read(topology::parse_nrt(nrt.dump()).value());
   EXPECT_THAT(facts.problems, ElementsAre());
-  EXPECT_EQ(facts.model->managers, managers_of(read_machine(description().dump(), "")->kubelet));
+  EXPECT_EQ(facts.model->managers,
+            node::managers_of(read_machine(description().dump(), "")->kubelet));
   EXPECT_TRUE(facts.state.knows_cpus() && facts.state.knows_groups());
   EXPECT_TRUE(facts.model->devices.empty());
 }
