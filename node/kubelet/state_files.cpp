@@ -9,8 +9,7 @@ namespace plimsoll::node {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr std::uint32_t kMostCpus = 65'536;
+using topology::kubelet::CpuSet;
 
 // Thrown within this file.
 struct Wrong : std::runtime_error {
@@ -75,10 +74,10 @@ std::int64_t number_of(const std::string& key, const std::string& path) {
   return number;
 }
 
-std::vector<std::uint32_t> cpus(const At& at) {
-  auto list = parse_cpu_list(at.text());
-  if (!list) throw Wrong(at.path + ": " + list.error().message);
-  return *std::move(list);
+CpuSet cpus(const At& at) {
+  auto set = CpuSet::parse(at.text());
+  if (!set) throw Wrong(at.path + ": " + set.error());
+  return *set;
 }
 
 std::vector<int> zones(const At& at) {
@@ -118,36 +117,6 @@ Result<State> parsed(std::string_view json, Read&& read) {
 }
 
 }  // namespace
-
-Result<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text) {
-  std::vector<std::uint32_t> list;
-  const auto wrong = [&] {
-    return fail(ErrorCode::kInvalid,
-                "\"" + std::string(text.substr(0, 80)) + "\" is no list of CPUs such as 0-3,8");
-  };
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  const auto number = [&](std::uint32_t& out) {
-    const auto [next, error] = std::from_chars(at, end, out);
-    at = next;
-    return error == std::errc() && out < kMostCpus;
-  };
-  while (at != end) {
-    std::uint32_t first = 0;
-    if (!number(first)) return wrong();
-    std::uint32_t last = first;
-    if (at != end && *at == '-') {
-      ++at;
-      if (!number(last) || last < first) return wrong();
-    }
-    for (std::uint32_t cpu = first; cpu <= last; ++cpu) list.push_back(cpu);
-    if (at == end) break;
-    if (*at++ != ',' || at == end || list.size() > kMostCpus) return wrong();
-  }
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-  return list;
-}
 
 Result<CpuState> parse_cpu_state(std::string_view json) {
   return parsed<CpuState>(json, [](const At& file, CpuState& state) {

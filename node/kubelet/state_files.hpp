@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "framework/base/result.hpp"
+#include "plugins/topology/kubelet/cpu_set.hpp"
 
 namespace plimsoll::node {
 
@@ -24,11 +25,11 @@ using HeldBy = std::map<std::string, std::map<std::string, Held>>;
 
 // cpu_manager_state
 struct CpuState {
-  std::string policy;                       // "none", "static"
-  std::vector<std::uint32_t> default_cpus;  // nobody's own; ascending
-  HeldBy<std::vector<std::uint32_t>> held;  // ascending
+  std::string policy;                      // "none", "static"
+  topology::kubelet::CpuSet default_cpus;  // nobody's own
+  HeldBy<topology::kubelet::CpuSet> held;
   // What a pod as a whole holds for containers that share it (gate PodLevelResourceManagers).
-  std::map<std::string, std::vector<std::uint32_t>> held_by_pods;
+  std::map<std::string, topology::kubelet::CpuSet> held_by_pods;
 };
 
 // A block of memory or huge pages: so many bytes somewhere in these zones.
@@ -74,9 +75,5 @@ struct DeviceState {
 [[nodiscard]] Result<CpuState> parse_cpu_state(std::string_view json);
 [[nodiscard]] Result<MemoryState> parse_memory_state(std::string_view json);
 [[nodiscard]] Result<DeviceState> parse_device_state(std::string_view json);
-
-// "0-3,8,10-11" in the form of Linux: 0, 1, 2, 3, 8, 10, 11. Fails with kInvalid, also beyond
-// 65,536 CPUs.
-[[nodiscard]] Result<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text);
 
 }  // namespace plimsoll::node
