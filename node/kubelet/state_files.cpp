@@ -2,65 +2,16 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
-#include <stdexcept>
+
+#include "node/kubelet/json_at.hpp"
 
 namespace plimsoll::node {
 namespace {
 
-using Json = nlohmann::json;
 using topology::kubelet::CpuSet;
 
-// Thrown within this file.
-struct Wrong : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// A value and where it stands: "entries.UID.main".
-struct At {
-  const Json* value;  // null: absent
-  std::string path;
-
-  [[nodiscard]] bool absent() const { return value == nullptr || value->is_null(); }
-  [[nodiscard]] At operator[](const std::string& key) const {
-    const std::string below = path.empty() ? key : path + "." + key;
-    if (absent()) return {nullptr, below};
-    if (!value->is_object()) throw Wrong(path + ": must be an object");
-    const auto found = value->find(key);
-    return {found == value->end() ? nullptr : &*found, below};
-  }
-  // For each member: key and value. Nothing if it is absent.
-  template <typename Each>
-  void members(Each&& each) const {
-    if (absent()) return;
-    if (!value->is_object()) throw Wrong(path + ": must be an object");
-    for (const auto& [key, member] : value->items()) each(key, At{&member, path + "." + key});
-  }
-  template <typename Each>
-  void elements(Each&& each) const {
-    if (absent()) return;
-    if (!value->is_array()) throw Wrong(path + ": must be a list");
-    for (std::size_t i = 0; i < value->size(); ++i) {
-      each(At{&(*value)[i], path + "[" + std::to_string(i) + "]"});
-    }
-  }
-  [[nodiscard]] std::string text() const {
-    if (absent()) return {};
-    if (!value->is_string()) throw Wrong(path + ": must be a string");
-    return value->get<std::string>();
-  }
-  [[nodiscard]] std::int64_t number() const {
-    if (absent()) return 0;
-    if (!value->is_number_integer() ||
-        (value->is_number_unsigned() && value->get<std::uint64_t>() > INT64_MAX)) {
-      throw Wrong(path + ": must be an integer");
-    }
-    return value->get<std::int64_t>();
-  }
-};
-
 int zone_id(std::int64_t id, const std::string& path) {
-  if (id < 0 || id > INT32_MAX) throw Wrong(path + ": is no id of a NUMA node");
+  if (id < 0 || id > INT32_MAX) throw WrongField(path + ": is no id of a NUMA node");
   return static_cast<int>(id);
 }
 
@@ -69,14 +20,14 @@ std::int64_t number_of(const std::string& key, const std::string& path) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
   if (error != std::errc() || end != key.data() + key.size()) {
-    throw Wrong(path + ": is no number");
+    throw WrongField(path + ": is no number");
   }
   return number;
 }
 
 CpuSet cpus(const At& at) {
   auto set = CpuSet::parse(at.text());
-  if (!set) throw Wrong(at.path + ": " + set.error());
+  if (!set) throw WrongField(at.path + ": " + set.error());
   return *set;
 }
 
@@ -102,24 +53,10 @@ std::vector<std::string> ids(const At& at) {
   return all;
 }
 
-// Calls `read` with the parsed text; what it throws becomes an error.
-template <typename State, typename Read>
-Result<State> parsed(std::string_view json, Read&& read) {
-  const Json document = Json::parse(json, nullptr, false);
-  if (!document.is_object()) return fail(ErrorCode::kInvalid, "is no JSON object");
-  try {
-    State state;
-    read(At{&document, ""}, state);
-    return state;
-  } catch (const Wrong& wrong) {
-    return fail(ErrorCode::kInvalid, wrong.what());
-  }
-}
-
 }  // namespace
 
 Result<CpuState> parse_cpu_state(std::string_view json) {
-  return parsed<CpuState>(json, [](const At& file, CpuState& state) {
+  return read_json<CpuState>(json, [](const At& file, CpuState& state) {
     state.policy = file["policyName"].text();
     state.default_cpus = cpus(file["defaultCpuSet"]);
     file["entries"].members([&](const std::string& pod, const At& containers) {
@@ -133,7 +70,7 @@ Result<CpuState> parse_cpu_state(std::string_view json) {
 }
 
 Result<MemoryState> parse_memory_state(std::string_view json) {
-  return parsed<MemoryState>(json, [](const At& file, MemoryState& state) {
+  return read_json<MemoryState>(json, [](const At& file, MemoryState& state) {
     state.policy = file["policyName"].text();
     file["machineState"].members([&](const std::string& id, const At& node) {
       MemoryZone& zone = state.zones[zone_id(number_of(id, node.path), node.path)];
@@ -154,7 +91,7 @@ Result<MemoryState> parse_memory_state(std::string_view json) {
 }
 
 Result<DeviceState> parse_device_state(std::string_view json) {
-  return parsed<DeviceState>(json, [](const At& file, DeviceState& state) {
+  return read_json<DeviceState>(json, [](const At& file, DeviceState& state) {
     const At data = file["Data"];
     data["PodDeviceEntries"].elements([&](const At& given) {
       DeviceState::Entry& entry = state.entries.emplace_back();
