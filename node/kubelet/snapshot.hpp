@@ -3,7 +3,7 @@
 //
 // The kubelet's state files tell who held what when they were written, and may still have pods that
 // are gone; the pod-resources API tells who is there now, and leaves out what plain init containers
-// hold. Both together are the truth (docs/node.md).
+// hold. Both together are the truth.
 
 #include <map>
 #include <set>
