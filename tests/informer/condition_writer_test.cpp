@@ -37,6 +37,7 @@ using namespace std::chrono_literals;
 
 TEST_F(ApiWriterTest, NewerConditionsTakeThePlaceOfOlderOnesInTheQueue) {
   options.in_flight = {1, 1, 1, 1};
+  options.timeout = 10min;  // the first request is held while all others are queued
   std::atomic<bool> open{false};
   start([&](int, const Received&, Exchange& exchange) {
     while (!open) std::this_thread::sleep_for(1ms);

@@ -162,7 +162,10 @@ NodeModel model_of_counts(const Columns& columns, const NrtObject& nrt,
       if (any(by_column(columns, name, allocatable))) model.managers.cpu = ManagerPolicy::kStatic;
     } else if (is_memory(name)) {
       model.memory.push_back({index(name), by_column(columns, name, allocatable)});
-      if (any(model.memory.back().allocatable)) model.managers.memory = ManagerPolicy::kStatic;
+      // Hugepages alone do not show it: an active manager has memory to hand out as well.
+      if (model.memory.back().resource == kMemoryResource && any(model.memory.back().allocatable)) {
+        model.managers.memory = ManagerPolicy::kStatic;
+      }
     } else if (is_device(name)) {
       DeviceType type{index(name), {}, by_column(columns, name, capacity)};
       if (any(type.totals)) model.devices.push_back(std::move(type));
