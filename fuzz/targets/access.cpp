@@ -55,6 +55,7 @@ void exec_credential(std::string_view input) {
   if (!credential) return require(!credential.error().message.empty(), "an error says something");
   require(!credential->token.empty() || !credential->client_certificate_pem.empty(),
           "a credential proves something");
+  require(credential->token.find_first_of("\r\n") == std::string::npos, "a token is a line");
 }
 
 }  // namespace plimsoll::fuzz

@@ -144,6 +144,9 @@ struct CredentialSource::Impl {
       return fail(ErrorCode::kUnauthorized,
                   access.source + ": the token file " + access.token_file + " is empty");
     }
+    done =
+        check_header_text(next.bearer_token, access.source + ": token file " + access.token_file);
+    if (!done) return fail(ErrorCode::kUnauthorized, done.error().message);
     done = read_into(access.client_certificate_file, "client certificate",
                      next.client_certificate_pem);
     if (!done) return done;

@@ -287,6 +287,10 @@ Result<ExecCredential> parse_exec_credential(const std::string& text,
     return fail(ErrorCode::kUnauthorized,
                 "its ExecCredential has neither status.token nor status.clientCertificateData");
   }
+  if (auto sound = check_header_text(credential.token, "status.token of its ExecCredential");
+      !sound) {
+    return fail(ErrorCode::kUnauthorized, sound.error().message);
+  }
   if (credential.client_certificate_pem.empty() != credential.client_key_pem.empty()) {
     return fail(ErrorCode::kUnauthorized,
                 "its ExecCredential has only one of status.clientCertificateData and "

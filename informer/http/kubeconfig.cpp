@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -355,6 +356,11 @@ Result<void> read_impersonation(const YAML::Node& user, const std::string& where
       access.impersonation_headers.push_back("Impersonate-Group: " + group.Scalar());
     }
   }
+  for (const std::string& header : access.impersonation_headers) {
+    if (auto sound = check_header_text(header, where + ": as, as-uid or as-groups"); !sound) {
+      return sound;
+    }
+  }
   if (!access.impersonation_headers.empty() && as.empty()) {
     return fail(ErrorCode::kInvalid, where + " sets as-uid or as-groups without 'as'");
   }
@@ -384,6 +390,7 @@ Result<void> read_user(const Entry& entry, const std::string& name, ServerAccess
   access.client_key_pem = std::move(key->text);
   access.client_key_file = std::move(key->file);
   access.token = text_of(user, "token");
+  if (auto sound = check_header_text(access.token, where + ": token"); !sound) return sound;
   access.token_file = resolve(text_of(user, "tokenFile"), entry.file);
   access.username = text_of(user, "username");
   access.password = text_of(user, "password");
@@ -477,6 +484,15 @@ Result<ServerAccess> select_context(const Merged& merged, const KubeconfigOption
 }
 
 }  // namespace
+
+Result<void> check_header_text(std::string_view text, const std::string& what) {
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (std::none_of(text.begin(), text.end(), is_control)) return {};
+  return fail(ErrorCode::kInvalid,
+              what +
+                  " has a line break or another control character, so no HTTP request can carry "
+                  "it; is it cut from the right place?");
+}
 
 Result<std::string> read_file(const std::string& path, std::string_view what) {
   std::error_code ignored;

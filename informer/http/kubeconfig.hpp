@@ -77,6 +77,11 @@ struct KubeconfigOptions {
 // namespace.
 [[nodiscard]] Result<ServerAccess> load_in_cluster_access(const std::string& service_account_dir);
 
+// Fails with kInvalid if `text` cannot be part of an HTTP header because it has a control
+// character, for example a line break, which would begin another header (RFC 9110, section 5.5).
+// The error names `what`, not the text, which may be secret.
+[[nodiscard]] Result<void> check_header_text(std::string_view text, const std::string& what);
+
 // Reads a whole file; the error says with `what` what the file was needed for.
 [[nodiscard]] Result<std::string> read_file(const std::string& path, std::string_view what);
 

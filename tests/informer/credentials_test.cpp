@@ -96,6 +96,11 @@ TEST_F(Credentials, AnEmptyOrMissingTokenFileIsAnError) {
   refreshed = source.refresh({});
   ASSERT_FALSE(refreshed);
   EXPECT_THAT(refreshed.error().message, HasSubstr("is empty"));
+  ASSERT_TRUE(test::write_file(dir_ / "token", "secret\r\nHost: elsewhere\n"));
+  refreshed = source.refresh({});
+  ASSERT_FALSE(refreshed) << "a line break would begin another header";
+  EXPECT_THAT(refreshed.error().message, HasSubstr("control character"));
+  EXPECT_THAT(refreshed.error().message, Not(HasSubstr("secret")));
 }
 
 TEST_F(Credentials, AnExecPluginRunsOnceUntilItIsRefused) {
@@ -233,6 +238,7 @@ TEST_F(Credentials, SaysWhatIsWrongWithAPlugin) {
       {credential("null"), "has no status"},
       {credential("{}"), "neither status.token"},
       {credential(R"({"clientCertificateData":"C"})"), "both are needed"},
+      {credential(R"({"token":"t\\u000aHost: elsewhere"})"), "control character"},
       {credential(R"({"token":"t","expirationTimestamp":"soon"})"), "not an RFC 3339 time"},
       {"head -c 2000000 /dev/zero\n", "more than 1 MiB"},
       {"missing-program-of-plugin\n", "get it from example.org"},

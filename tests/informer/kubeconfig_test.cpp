@@ -321,6 +321,17 @@ TEST_F(Kubeconfig, WithoutTlsNoCredentialIsSent) {
   }
 }
 
+TEST_F(Kubeconfig, NoTextBeginsAnotherHeader) {
+  for (const char* user :
+       {R"({token: "secret\r\nHost: elsewhere"})", R"({as: "secret\nA: b"})",
+        R"({as: a, as-uid: "secret\r"})", R"({as: a, as-groups: ["secret\0"]})"}) {
+    const auto access = load(simple("{server: 'https://h:1'}", user));
+    ASSERT_FALSE(access) << user;
+    EXPECT_THAT(access.error().message, AllOf(HasSubstr("user 'u'"), HasSubstr("control character"),
+                                              Not(HasSubstr("secret"))));
+  }
+}
+
 TEST_F(Kubeconfig, AliasesOfAliasesAreBounded) {
   std::string text = "current-context: c\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 6; ++i) {
