@@ -2,7 +2,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <future>
 #include <iostream>
 #include <thread>
 
@@ -25,17 +24,10 @@ Result<void> check_server(const informer::ServerAccess& access, std::stop_token 
   auto client = informer::HttpClient::create(
       access, std::make_shared<informer::CredentialSource>(access), options);
   if (!client) return fail(client.error());
-  std::promise<Result<informer::HttpResponse>> answer;
   informer::HttpRequest request;
   request.path = "/api/v1/nodes?limit=1";
   request.timeout = std::chrono::seconds(10);
-  informer::HttpHandlers handlers;
-  handlers.on_done = [&answer](Result<informer::HttpResponse> result) {
-    answer.set_value(std::move(result));
-  };
-  const auto id = (*client)->submit(std::move(request), std::move(handlers));
-  const std::stop_callback give_up(stop, [&client, id] { (*client)->cancel(id); });
-  const Result<informer::HttpResponse> result = answer.get_future().get();
+  const Result<informer::HttpResponse> result = informer::call(**client, std::move(request), stop);
   (*client)->stop();
   Error error;
   if (result && result->ok()) return {};

@@ -141,4 +141,15 @@ const ServerAccess& HttpClient::access() const {
   return impl_->access;
 }
 
+Result<HttpResponse> call(HttpClient& client, HttpRequest request, const std::stop_token& stop) {
+  std::promise<Result<HttpResponse>> answer;
+  HttpHandlers handlers;
+  handlers.on_done = [&answer](Result<HttpResponse> result) {
+    answer.set_value(std::move(result));
+  };
+  const auto id = client.submit(std::move(request), std::move(handlers));
+  const std::stop_callback give_up(stop, [&client, id] { client.cancel(id); });
+  return answer.get_future().get();
+}
+
 }  // namespace plimsoll::informer

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -142,6 +143,10 @@ class HttpClient {
   explicit HttpClient(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// Sends and waits. Not on the I/O thread. Ends early, with kCancelled, once `stop` is requested.
+[[nodiscard]] Result<HttpResponse> call(HttpClient& client, HttpRequest request,
+                                        const std::stop_token& stop = {});
 
 // Turns an answer that is not 2xx into an error. Uses the message of the Kubernetes Status in its
 // body. `what` is the operation, such as "listing pods".

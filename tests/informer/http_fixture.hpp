@@ -43,7 +43,7 @@ inline std::future<Result<HttpResponse>> begin(HttpClient& client, HttpRequest r
 
 // Sends and waits.
 inline Result<HttpResponse> fetch(HttpClient& client, HttpRequest request) {
-  return begin(client, std::move(request)).get();
+  return call(client, std::move(request));
 }
 
 inline Result<HttpResponse> get(HttpClient& client, const std::string& path) {
