@@ -99,6 +99,15 @@ void write_report(json& nrt, const NodeReport& report) {
   }
 }
 
+void add_fingerprint(NodeReport& report, const std::string& fingerprint,
+                     topology::FingerprintMethod method) {
+  report.attributes.emplace_back(topology::kFingerprintAttribute, fingerprint);
+  report.attributes.emplace_back(
+      topology::kFingerprintMethodAttribute,
+      method == topology::FingerprintMethod::kAll ? "all" : "with-exclusive-resources");
+  report.annotations.emplace_back(topology::kFingerprintAnnotation, fingerprint);
+}
+
 std::vector<topology::NrtZone> nrt_zones_of(const NodeReport& report) {
   std::vector<topology::NrtZone> zones;
   for (const ZoneReport& from : report.zones) {

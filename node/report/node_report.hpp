@@ -36,6 +36,10 @@ struct NodeReport {
   std::vector<std::pair<std::string, std::string>> annotations;  // an empty one is removed
 };
 
+// Adds the fingerprint of the pods that the report counts, and by which method they were chosen.
+void add_fingerprint(NodeReport& report, const std::string& fingerprint,
+                     topology::FingerprintMethod method);
+
 // The zones as a reader of the object will see them.
 [[nodiscard]] std::vector<topology::NrtZone> nrt_zones_of(const NodeReport& report);
 

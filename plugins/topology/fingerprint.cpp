@@ -36,6 +36,13 @@ std::string fingerprint_text(uint64_t sum) {
   return text;
 }
 
+std::string pod_fingerprint(const std::vector<std::pair<std::string, std::string>>& pods) {
+  std::vector<uint64_t> hashes;
+  hashes.reserve(pods.size());
+  for (const auto& [ns, name] : pods) hashes.push_back(pod_hash(ns, name));
+  return fingerprint_text(fingerprint_sum(hashes));
+}
+
 bool parse_fingerprint(std::string_view text, uint64_t& sum) {
   if (!text.starts_with(kPrefix) || text.size() != kPrefix.size() + 16) return false;
   text.remove_prefix(kPrefix.size());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace plimsoll::topology {
@@ -20,6 +21,10 @@ namespace plimsoll::topology {
 
 // "pfp0v001" and 16 hexadecimal digits.
 [[nodiscard]] std::string fingerprint_text(uint64_t sum);
+
+// The fingerprint of pods, given as (namespace, name) in any order.
+[[nodiscard]] std::string pod_fingerprint(
+    const std::vector<std::pair<std::string, std::string>>& pods);
 
 // The sum in a fingerprint's text; false if it is malformed or of another version.
 [[nodiscard]] bool parse_fingerprint(std::string_view text, uint64_t& sum);

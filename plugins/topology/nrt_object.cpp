@@ -26,8 +26,6 @@ constexpr uint16_t kMaxNumaNodesLimit = 1024;
 constexpr int kMaxZoneId = 63;
 constexpr size_t kMaxQuoted = 64;  // of a text in a message
 constexpr uint32_t kNotListed = UINT32_MAX;
-constexpr std::string_view kFingerprintAttribute = "nodeTopologyPodsFingerprint";
-constexpr std::string_view kFingerprintAnnotation = "topology.node.k8s.io/fingerprint";
 
 // Where a field is. Spelled out only for an error: objects have hundreds of fields.
 class Path {
@@ -256,7 +254,7 @@ void apply_attribute(const std::string& name, const std::string& value, NrtObjec
     if (error == std::errc() && end == digits.data() + digits.size() && number > 1) {
       manager.max_numa_nodes = static_cast<uint16_t>(std::min<int64_t>(number, kMaxNumaNodesLimit));
     }
-  } else if (name == "nodeTopologyPodsFingerprintMethod") {
+  } else if (name == kFingerprintMethodAttribute) {
     nrt.method = value == "with-exclusive-resources" ? FingerprintMethod::kExclusiveResources
                                                      : FingerprintMethod::kAll;
   }

@@ -61,6 +61,11 @@ struct TopologyManager {
 // Which pods an exporter counts in its fingerprint.
 enum class FingerprintMethod : uint8_t { kAll, kExclusiveResources };
 
+// Where the fingerprint and its method are: attributes, and an annotation for older readers.
+inline constexpr std::string_view kFingerprintAttribute = "nodeTopologyPodsFingerprint";
+inline constexpr std::string_view kFingerprintMethodAttribute = "nodeTopologyPodsFingerprintMethod";
+inline constexpr std::string_view kFingerprintAnnotation = "topology.node.k8s.io/fingerprint";
+
 // Annotations that carry node facts: what is fixed, and what is free.
 inline constexpr std::string_view kMachineAnnotation = "topology.plimsoll.io/machine";
 inline constexpr std::string_view kFreeAnnotation = "topology.plimsoll.io/free";

@@ -1,10 +1,10 @@
 // The simulated kubelets' nodes, and their reports.
 
 #include "framework/base/log.hpp"
+#include "plugins/topology/fingerprint.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
 #include "sandbox/kubelet/kubelet_impl.hpp"
 #include "sandbox/kubelet/machine_nodes.hpp"
-#include "sandbox/kubelet/pod_fingerprint.hpp"
 
 namespace plimsoll::sandbox {
 
@@ -160,7 +160,7 @@ NodeSnapshot SimulatedKubelets::Impl::snapshot_of(const SimulatedNode& node) con
     }
     covered.emplace_back(pod.key.ns, pod.key.name);
   }
-  return {node.admission->report(options.reports.kind), pod_fingerprint(covered)};
+  return {node.admission->report(options.reports.kind), topology::pod_fingerprint(covered)};
 }
 
 // The exporter looks, unless its agent restarts.
@@ -233,11 +233,10 @@ void SimulatedKubelets::Impl::deliver(const std::string& name, const NodeSnapsho
 bool SimulatedKubelets::Impl::write(const std::string& name, SimulatedNode& node,
                                     const NodeSnapshot& snapshot) {
   node::NodeReport report = snapshot.report;
-  report.attributes.emplace_back("nodeTopologyPodsFingerprint", snapshot.fingerprint);
-  report.attributes.emplace_back(
-      "nodeTopologyPodsFingerprintMethod",
-      options.fingerprint == FingerprintMethod::kAll ? "all" : "with-exclusive-resources");
-  report.annotations.emplace_back("topology.node.k8s.io/fingerprint", snapshot.fingerprint);
+  add_fingerprint(report, snapshot.fingerprint,
+                  options.fingerprint == FingerprintMethod::kAll
+                      ? topology::FingerprintMethod::kAll
+                      : topology::FingerprintMethod::kExclusiveResources);
   // A deleted object is created again only if the exporter is ours.
   const std::uint64_t version =
       publish_report(store, name, report, node.description.machine != nullptr);

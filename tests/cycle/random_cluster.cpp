@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "sandbox/kubelet/pod_fingerprint.hpp"
+#include "plugins/topology/fingerprint.hpp"
 
 namespace plimsoll::testing {
 namespace {
@@ -230,7 +230,7 @@ Json RandomCluster::topology_of(const std::string& node) {
       {"attributes",
        Json::array({attribute("topologyManagerPolicy", "single-numa-node"),
                     attribute("topologyManagerScope", "container"),
-                    attribute("nodeTopologyPodsFingerprint", sandbox::pod_fingerprint(pods))})}};
+                    attribute("nodeTopologyPodsFingerprint", topology::pod_fingerprint(pods))})}};
 }
 
 void RandomCluster::report(const std::string& node) {

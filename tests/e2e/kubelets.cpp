@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "plugins/topology/fingerprint.hpp"
 #include "sandbox/kubelet/node_admission.hpp"
-#include "sandbox/kubelet/pod_fingerprint.hpp"
 #include "sandbox/kubelet/pod_status.hpp"
 #include "tests/kube/kube_objects.hpp"
 
@@ -188,7 +188,7 @@ Result<void> Kubelets::report() {
     std::vector<std::pair<std::string, std::string>> pods;
     for (const auto& [uid, name] : found->second->pods) pods.push_back(name);
     node::NodeReport seen = found->second->admission->report(node::ReportKind::kFacts);
-    seen.attributes.emplace_back("nodeTopologyPodsFingerprint", sandbox::pod_fingerprint(pods));
+    seen.attributes.emplace_back("nodeTopologyPodsFingerprint", topology::pod_fingerprint(pods));
     seen.attributes.emplace_back("nodeTopologyPodsFingerprintMethod", "all");
     node::write_report(nrt, seen);
     // As resource-topology-exporter marks its reports.

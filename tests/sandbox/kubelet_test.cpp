@@ -5,14 +5,15 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "plugins/topology/fingerprint.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
-#include "sandbox/kubelet/pod_fingerprint.hpp"
 #include "tests/sandbox/kubelet_options.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
 
 using nlohmann::json;
+using topology::pod_fingerprint;
 using namespace std::chrono_literals;
 
 class KubeletTest : public testing::Test {

@@ -4,12 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sandbox/kubelet/pod_fingerprint.hpp"
+#include "plugins/topology/fingerprint.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
 
 using nlohmann::json;
+using topology::pod_fingerprint;
 
 json zone(int id, const std::string& cpu, const std::string& memory,
           const std::string& gpus = "0") {

@@ -7,15 +7,16 @@
 #include <set>
 #include <thread>
 
+#include "plugins/topology/fingerprint.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
 #include "sandbox/kubelet/kubelet.hpp"
-#include "sandbox/kubelet/pod_fingerprint.hpp"
 #include "tests/sandbox/kubelet_options.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
 
 using nlohmann::json;
+using topology::pod_fingerprint;
 using namespace std::chrono_literals;
 
 class ReportFaultsTest : public testing::Test {
