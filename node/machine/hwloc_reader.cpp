@@ -3,6 +3,7 @@
 #include <hwloc.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <type_traits>
 
@@ -171,6 +172,15 @@ Result<Hardware> load(Set set, const char* problem) {
 }
 
 }  // namespace
+
+void use_host_root(const std::string& root) {
+  setenv("HWLOC_FSROOT", root.c_str(), 1);
+}
+
+Result<Hardware> this_machine() {
+  const auto nothing = [](hwloc_topology_t) { return 0; };
+  return load(nothing, "hwloc cannot read sys/devices/system below the host's root folder");
+}
 
 Result<Hardware> hardware_from_xml(const std::string& xml) {
   return load(

@@ -8,37 +8,21 @@
 
 #include "node/kubelet/grpc_client.hpp"
 #include "tests/node/grpc_server.hpp"
+#include "tests/node/pod_resources_bytes.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace plimsoll::node {
 namespace {
 
 using protozero::pbf_writer;
+using test::add_device;
 using test::GrpcAnswer;
 using test::GrpcServer;
+using test::zones_bytes;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 using namespace std::chrono_literals;
-
-std::string topology(const std::vector<std::int64_t>& zones) {
-  std::string out;
-  pbf_writer info(out);
-  for (const std::int64_t zone : zones) {
-    std::string node;
-    if (zone != 0) pbf_writer(node).add_int64(1, zone);  // proto3 leaves a 0 out
-    info.add_message(1, node);
-  }
-  return out;
-}
-
-void add_devices(pbf_writer& to, std::uint32_t field, const std::string& resource,
-                 const std::string& id, const std::vector<std::int64_t>& zones) {
-  pbf_writer devices(to, field);
-  devices.add_string(1, resource);
-  devices.add_string(2, id);
-  if (!zones.empty()) devices.add_message(3, topology(zones));
-}
 
 std::string pod(const std::string& ns, const std::string& name,
                 const std::vector<std::int64_t>& cpus) {
@@ -49,9 +33,9 @@ std::string pod(const std::string& ns, const std::string& name,
   {
     pbf_writer container(pod, 3);
     container.add_string(1, "main");
-    add_devices(container, 2, "example.com/gpu", "g1", {1});
-    add_devices(container, 2, "example.com/gpu", "g0", {0});
-    add_devices(container, 2, "example.com/gpu", "g0", {1});  // near two zones
+    add_device(container, 2, "example.com/gpu", "g1", {1});
+    add_device(container, 2, "example.com/gpu", "g0", {0});
+    add_device(container, 2, "example.com/gpu", "g0", {1});  // near two zones
     container.add_packed_int64(3, cpus.begin(), cpus.end());
     container.add_string(15, "of a later version");
   }
@@ -93,16 +77,16 @@ TEST_F(PodResourcesTest, ListsWhatPodsHold) {
 TEST_F(PodResourcesTest, SaysWhatCanBeGiven) {
   std::string message;
   pbf_writer answer(message);
-  add_devices(answer, 1, "example.com/gpu", "g0", {0});
-  add_devices(answer, 1, "example.com/gpu", "g0", {1});
-  add_devices(answer, 1, "example.com/nic", "n0", {});
+  add_device(answer, 1, "example.com/gpu", "g0", {0});
+  add_device(answer, 1, "example.com/gpu", "g0", {1});
+  add_device(answer, 1, "example.com/nic", "n0", {});
   const std::vector<std::int64_t> cpus = {2, 1};
   answer.add_packed_int64(2, cpus.begin(), cpus.end());
   {
     pbf_writer memory(answer, 3);
     memory.add_string(1, "memory");
     memory.add_uint64(2, std::uint64_t{1} << 35);
-    memory.add_message(3, topology({1}));
+    memory.add_message(3, zones_bytes({1}));
   }
   server_.emplace(socket(), [&](const std::string& method, const std::string&) {
     EXPECT_EQ(method, "/v1.PodResourcesLister/GetAllocatableResources");

@@ -1,0 +1,72 @@
+#include "node/exporter/compose.hpp"
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "node/exporter/report_kind.hpp"
+#include "node/report/node_kind.hpp"
+#include "plugins/topology/fingerprint.hpp"
+
+namespace plimsoll::node {
+namespace {
+
+using nlohmann::json;
+
+// An owner that is gone would take the object with it: a Node of this name with another UID.
+void set_owner(json& metadata, const std::string& node, const std::string& uid) {
+  json owners = json::array();
+  if (metadata.contains("ownerReferences") && metadata["ownerReferences"].is_array()) {
+    for (json& owner : metadata["ownerReferences"]) {
+      if (!owner.is_object() || owner.value("kind", "") != "Node") owners.push_back(owner);
+    }
+  }
+  owners.push_back({{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}, {"uid", uid}});
+  metadata["ownerReferences"] = std::move(owners);
+}
+
+}  // namespace
+
+NodeReport compose(const Hardware& hardware, const KubeletSettings& settings,
+                   const KubeletView& kubelet, const ClusterView& cluster, KnownDevices& devices) {
+  ResourceIndex resources;
+  const Machine machine = machine_of(hardware, settings, kubelet,
+                                     devices.unhealthy(kubelet.allocatable, cluster.capacity));
+  const NodeKind kind = kind_of_machine(machine, resources);
+  const auto state = free_of(kind, kubelet, counted_uids(kubelet, cluster.uids), resources);
+  NodeReport report = zones_of(kind, state, resources);
+  report.complete = true;
+  add_costs(report, *kind.model);
+  add_facts(report, kind, state, resources);
+  std::vector<std::pair<std::string, std::string>> pods;
+  for (const PodUse& pod : kubelet.pods) pods.emplace_back(pod.ns, pod.name);
+  add_fingerprint(report, topology::pod_fingerprint(pods), topology::FingerprintMethod::kAll);
+  return report;
+}
+
+void write_object(json& object, const std::string& node, const std::string& node_uid,
+                  const NodeReport& report) {
+  object["apiVersion"] = std::string(kReportGroup) + "/" + kReportVersion;
+  object["kind"] = "NodeResourceTopology";
+  object["metadata"]["name"] = node;
+  set_owner(object["metadata"], node, node_uid);
+  write_report(object, report);
+}
+
+std::string not_back_yet(const KubeletView& kubelet, const ClusterView& cluster) {
+  std::set<std::pair<std::string, std::string>> listed;
+  for (const PodUse& pod : kubelet.pods) listed.emplace(pod.ns, pod.name);
+  for (const auto& name : cluster.running) {
+    if (!listed.contains(name)) {
+      return "pod " + name.first + "/" + name.second + " runs, but the kubelet does not list it";
+    }
+  }
+  for (const auto& [resource, ids] : kubelet.devices.healthy) {
+    if (!ids.empty() && !kubelet.allocatable.devices.contains(resource)) {
+      return "the plugin of " + resource + " has not registered again";
+    }
+  }
+  return {};
+}
+
+}  // namespace plimsoll::node

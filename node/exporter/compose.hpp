@@ -1,0 +1,31 @@
+#pragma once
+// Makes the published object of what a kubelet and the API server say. Pure, but for what
+// KnownDevices remembers.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "node/exporter/known_devices.hpp"
+#include "node/exporter/node_watch.hpp"
+#include "node/kubelet/snapshot.hpp"
+#include "node/machine/machine.hpp"
+#include "node/report/node_report.hpp"
+
+namespace plimsoll::node {
+
+// Zones, node facts and the fingerprint of the pods that are counted.
+[[nodiscard]] NodeReport compose(const Hardware& hardware, const KubeletSettings& settings,
+                                 const KubeletView& kubelet, const ClusterView& cluster,
+                                 KnownDevices& devices);
+
+// Writes the report into a NodeResourceTopology, or makes one of null. Content of others stays
+// (write_report). The Node becomes its owner, so it goes with the node.
+void write_object(nlohmann::json& object, const std::string& node, const std::string& node_uid,
+                  const NodeReport& report);
+
+// Why the kubelet may not know everything yet after it has started, for people: pods that run and
+// are not listed, or devices that it wrote down and that are not registered. Empty: it knows
+// everything that can be checked.
+[[nodiscard]] std::string not_back_yet(const KubeletView& kubelet, const ClusterView& cluster);
+
+}  // namespace plimsoll::node

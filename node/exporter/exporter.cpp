@@ -1,0 +1,385 @@
+#include "node/exporter/exporter.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "framework/base/log.hpp"
+#include "informer/watch/backoff.hpp"
+#include "informer/watch/reflector.hpp"
+#include "node/exporter/compose.hpp"
+#include "node/exporter/file_events.hpp"
+#include "node/exporter/known_devices.hpp"
+#include "node/exporter/node_watch.hpp"
+#include "node/exporter/report_kind.hpp"
+
+namespace plimsoll::node {
+namespace {
+
+using informer::Backoff;
+using nlohmann::json;
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kThrottledPause{200};  // the kubelet's socket serves others too
+constexpr milliseconds kAdmission{30};        // of one pod
+constexpr int kLooksAtAdmission = 3;
+constexpr milliseconds kReturning{500};
+constexpr milliseconds kWriteTimeout{10'000};
+constexpr milliseconds kEcho{1'000};
+
+// Wakes a thread that polls.
+class Bell {
+ public:
+  Bell() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+  ~Bell() { close(fd_); }
+  Bell(const Bell&) = delete;
+  Bell& operator=(const Bell&) = delete;
+
+  void ring() const { eventfd_write(fd_, 1); }
+  [[nodiscard]] bool take() const {
+    eventfd_t count = 0;
+    return eventfd_read(fd_, &count) == 0;
+  }
+  [[nodiscard]] int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+struct Metrics {
+  explicit Metrics(metrics::Registry& r)
+      : reads(r.counters({"plimsoll_node_kubelet_reads_total",
+                          "Reads of the kubelet's files and API, by outcome (done, throttled, "
+                          "failed).",
+                          {"outcome"}})),
+        writes(r.counters({"plimsoll_node_report_writes_total",
+                           "Writes of the report, by outcome (done, conflict, failed).",
+                           {"outcome"}})),
+        delay(r.histograms({"plimsoll_node_report_delay_seconds",
+                            "From the first event that a report answers to the end of its write.",
+                            {}},
+                           {.005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60})
+                  .with({})),
+        current(r.gauges({"plimsoll_node_report_current",
+                          "1 while the published report is known to be true.",
+                          {}})
+                    .with({})) {}
+  Metrics() = default;
+
+  metrics::Family<metrics::Counter> reads, writes;
+  metrics::Histogram delay;
+  metrics::Gauge current;
+};
+
+void count(const metrics::Family<metrics::Counter>& family, std::string_view outcome) {
+  if (family) family.with({outcome}).add();
+}
+
+}  // namespace
+
+struct Exporter::Impl {
+  Impl(ExporterOptions given, informer::HttpClient& client, FileEvents files, Metrics metrics)
+      : options(std::move(given)),
+        client(client),
+        files(std::move(files)),
+        metrics(std::move(metrics)),
+        watch(client, options.node, [this] { bell.ring(); }) {}
+
+  // What a pass comes to: all is done, or why not and when to try again at the latest.
+  struct Outcome {
+    std::string trouble;
+    milliseconds again;
+    bool finished = true;  // false: only a step on the way
+  };
+
+  Outcome pass(const std::stop_token& stop) {
+    files.follow();
+    notice_return();
+    const ClusterView cluster = watch.view();
+    if (std::string missing = missing_of(cluster); !missing.empty()) {
+      return {std::move(missing), options.period};
+    }
+    if (!cluster.complete) return {trouble_now(), options.period, false};  // the lists come in
+    if (!restored && !cluster.report.empty()) devices.restore(cluster.report);
+    restored = true;
+    if (auto done = read_rare(stop); !done) {
+      return {done.error().message, unreadable.next(Clock::now(), options.period)};
+    }
+    auto view = read_kubelet(options.kubelet);
+    if (!view) return not_read(view.error());
+    count(metrics.reads, "done");
+    if (!is_consistent(*view, cluster.uids) && ++looks <= kLooksAtAdmission) {
+      return {trouble_now(), kAdmission, false};  // a pod is being admitted
+    }
+    looks = 0;
+    if (std::string reason = still_returning(*view, cluster); !reason.empty()) {
+      return {"the kubelet has come back: " + reason, kReturning};
+    }
+    return publish(*view, cluster, stop);
+  }
+
+  // A kubelet makes its socket again when it starts.
+  void notice_return() {
+    const std::uint64_t found = identity_of(options.kubelet.socket());
+    if (found == socket) return;
+    if (socket != 0 && found != 0) log_info("the kubelet has come back");
+    socket = found;
+    hardware.reset();
+    settings.reset();
+    settle_until = Clock::now() + options.settle;
+  }
+
+  [[nodiscard]] std::string missing_of(const ClusterView& cluster) const {
+    if (!cluster.report_served) {
+      return "the API server does not know NodeResourceTopology objects; install the custom "
+             "resource definition deploy/crds/noderesourcetopologies.yaml";
+    }
+    if (std::string why = watch.trouble(); !why.empty()) return why;
+    if (cluster.complete && cluster.node_uid.empty()) {
+      return "there is no Node named '" + options.node +
+             "'; name this machine's Node by --node-name or NODE_NAME";
+    }
+    return {};
+  }
+
+  Result<void> read_rare(const std::stop_token& stop) {
+    if (!hardware) {
+      auto read = options.hardware();
+      if (!read) return fail(read.error().within("reading this machine"));
+      hardware = std::move(*read);
+    }
+    if (!settings) {
+      auto read = options.settings(stop);
+      if (!read) return fail(read.error());
+      settings = std::move(*read);
+    }
+    return {};
+  }
+
+  Outcome not_read(const Error& error) {
+    if (error.code == ErrorCode::kThrottled) {
+      count(metrics.reads, "throttled");
+      return {trouble_now(), kThrottledPause, false};
+    }
+    count(metrics.reads, "failed");
+    // A socket that nobody serves: the kubelet is down, and returns with little knowledge.
+    settle_until = Clock::now() + options.settle;
+    return {"the kubelet cannot be read: " + error.message,
+            unreadable.next(Clock::now(), options.period)};
+  }
+
+  std::string still_returning(const KubeletView& view, const ClusterView& cluster) {
+    if (!settle_until) return {};
+    std::string reason = not_back_yet(view, cluster);
+    if (!reason.empty() && Clock::now() < *settle_until) return reason;
+    if (!reason.empty()) {
+      log_warn("publishing although the kubelet may not know everything", {{"reason", reason}});
+    }
+    settle_until.reset();
+    return {};
+  }
+
+  // The policies in the state files are what the kubelet works by; its configuration file lacks
+  // what flags say.
+  [[nodiscard]] KubeletSettings effective(const KubeletView& view) const {
+    KubeletSettings effective = *settings;
+    if (!view.cpus.policy.empty()) effective.cpu_manager_policy = view.cpus.policy;
+    if (!view.memory.policy.empty()) effective.memory_manager_policy = view.memory.policy;
+    return effective;
+  }
+
+  Outcome publish(const KubeletView& view, const ClusterView& cluster,
+                  const std::stop_token& stop) {
+    const NodeReport report = compose(*hardware, effective(view), view, cluster, devices);
+    if (cluster.report_version == replaced && Clock::now() < echo_until) {
+      return {trouble_now(), kEcho, false};  // the watch has not brought what was written last
+    }
+    const json published = json::parse(cluster.report, nullptr, false);
+    json object = published.is_object() ? published : json::object();
+    write_object(object, options.node, cluster.node_uid, report);
+    if (preview_only) {
+      previewed = object.dump(2);
+      return {"", options.period};
+    }
+    if (object == published) return {"", options.period};
+    json content = json::object();
+    write_object(content, options.node, cluster.node_uid, report);
+    return write(object, content.dump(), cluster, stop);
+  }
+
+  Outcome write(const json& object, std::string content, const ClusterView& cluster,
+                const std::stop_token& stop) {
+    // Nothing of ours has changed, so somebody else writes the object too.
+    if (content == written && Clock::now() < restore_at) {
+      return {
+          "another program writes this node's NodeResourceTopology too; run one exporter only",
+          std::max(milliseconds(1), std::chrono::ceil<milliseconds>(restore_at - Clock::now()))};
+    }
+    if (content == written)
+      restore_at = Clock::now() + restoring.next(Clock::now(), options.settle);
+    const informer::ResourceType type{kReportGroup, kReportVersion, kReportPlural};
+    informer::HttpRequest request;
+    request.method = cluster.report.empty() ? "POST" : "PUT";
+    request.path =
+        type.path() + (cluster.report.empty() ? "" : "/" + informer::url_encode(options.node));
+    request.body = object.dump();
+    request.timeout = kWriteTimeout;
+    const auto answer = informer::call(client, std::move(request), stop);
+    if (answer && answer->status == 409) {  // a newer one is on its way here
+      count(metrics.writes, "conflict");
+      return {trouble_now(), unwritten.next(Clock::now(), options.period), false};
+    }
+    if (!answer || !answer->ok()) {
+      count(metrics.writes, "failed");
+      const Error error = answer ? informer::response_error("writing the report", *answer)
+                                 : answer.error().within("writing the report");
+      return {error.message, unwritten.next(Clock::now(), options.period)};
+    }
+    count(metrics.writes, "done");
+    written = std::move(content);
+    unwritten.reset();
+    unreadable.reset();
+    replaced = cluster.report_version;
+    echo_until = Clock::now() + kEcho;
+    return {"", options.period};
+  }
+
+  [[nodiscard]] std::string trouble_now() const {
+    const std::lock_guard lock(mutex);
+    return trouble;
+  }
+
+  void finish(const Outcome& outcome) {
+    const std::lock_guard lock(mutex);
+    last_pass = Clock::now();
+    if (outcome.trouble == trouble) return;
+    trouble = outcome.trouble;
+    metrics.current.set(trouble.empty() ? 1 : 0);
+    if (trouble.empty()) {
+      log_info("the report is true");
+    } else {
+      log_warn("the report is not kept up", {{"reason", trouble}});
+    }
+  }
+
+  // Waits for an event, `until` at the latest. Returns whether there was one.
+  bool wait(Clock::time_point until) const {
+    std::array<pollfd, 2> fds{{{files.fd(), POLLIN, 0}, {bell.fd(), POLLIN, 0}}};
+    const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
+    poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(0, left.count())));
+    return fds[0].revents != 0 || fds[1].revents != 0;
+  }
+
+  // Passes until `done` says so after one.
+  template <typename Done>
+  void loop(const std::stop_token& stop, const Done& done) {
+    const std::stop_callback wake(stop, [this] { bell.ring(); });
+    constexpr auto kNone = Clock::time_point::max();
+    auto since = kNone;  // the first event that no report has answered
+    Clock::time_point next = Clock::now();
+    while (!stop.stop_requested()) {
+      const bool rung = wait(next);
+      if (rung) {
+        const bool files_changed = files.take();
+        const bool told = bell.take();
+        if (!files_changed && !told) continue;
+        since = std::min(since, Clock::now());
+        std::this_thread::sleep_for(options.gather);
+        (void)files.take();
+        (void)bell.take();
+      }
+      const Outcome outcome = pass(stop);
+      finish(outcome);
+      if (done(outcome)) return;
+      if (outcome.trouble.empty() && outcome.finished) {
+        if (since != kNone) {
+          metrics.delay.observe(std::chrono::duration<double>(Clock::now() - since).count());
+        }
+        since = kNone;
+      }
+      std::this_thread::sleep_for(std::min(options.pause, outcome.again));
+      next = Clock::now() + outcome.again;
+    }
+  }
+
+  const ExporterOptions options;
+  informer::HttpClient& client;
+  FileEvents files;
+  Metrics metrics;
+  Bell bell;
+
+  std::uint64_t socket = 0;
+  std::optional<Hardware> hardware;
+  std::optional<KubeletSettings> settings;
+  std::optional<Clock::time_point> settle_until;
+  KnownDevices devices;
+  bool restored = false;  // `devices` has those of the report that was there before
+  int looks = 0;          // at an admission that is not finished
+  std::string written;    // our content of the object, as written last
+  // The version of the object that the last write replaced (empty: there was none), and until when
+  // the watch may still show it.
+  std::string replaced;
+  Clock::time_point echo_until{};
+  Clock::time_point restore_at{};
+  bool preview_only = false;
+  std::string previewed;
+  Backoff unreadable{{milliseconds(250), milliseconds(5'000)}};
+  Backoff unwritten{{milliseconds(50), milliseconds(10'000)}};
+  Backoff restoring{{milliseconds(1'000), milliseconds(60'000), 2.0, 0.5, milliseconds(120'000)}};
+
+  mutable std::mutex mutex;  // guards the next two
+  std::string trouble = "starting";
+  Clock::time_point last_pass = Clock::now();
+
+  NodeWatch watch;  // last: it rings the bell until it is gone
+};
+
+Exporter::Exporter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Exporter::~Exporter() = default;
+
+Result<std::unique_ptr<Exporter>> Exporter::create(ExporterOptions options,
+                                                   informer::HttpClient& client,
+                                                   metrics::Registry* registry) {
+  auto files = FileEvents::create(options.kubelet);
+  if (!files) return fail(files.error());
+  return std::unique_ptr<Exporter>(
+      new Exporter(std::make_unique<Impl>(std::move(options), client, std::move(*files),
+                                          registry == nullptr ? Metrics() : Metrics(*registry))));
+}
+
+void Exporter::run(const std::stop_token& stop) {
+  impl_->loop(stop, [](const auto&) { return false; });
+}
+
+Result<std::string> Exporter::preview(milliseconds patience, const std::stop_token& stop) {
+  impl_->preview_only = true;
+  const auto until = Clock::now() + patience;
+  std::string trouble = "stopped";
+  impl_->loop(stop, [&](const auto& outcome) {
+    trouble = outcome.trouble;
+    return !impl_->previewed.empty() || Clock::now() >= until;
+  });
+  if (impl_->previewed.empty()) return fail(ErrorCode::kUnavailable, trouble);
+  return impl_->previewed;
+}
+
+std::string Exporter::trouble() const {
+  return impl_->trouble_now();
+}
+
+Clock::duration Exporter::since_last_pass() const {
+  const std::lock_guard lock(impl_->mutex);
+  return Clock::now() - impl_->last_pass;
+}
+
+}  // namespace plimsoll::node

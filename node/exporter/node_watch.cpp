@@ -1,0 +1,197 @@
+#include "node/exporter/node_watch.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "framework/base/log.hpp"
+#include "informer/watch/reflector.hpp"
+#include "node/exporter/report_kind.hpp"
+
+namespace plimsoll::node {
+namespace {
+
+using informer::ObjectKey;
+using informer::ReflectorState;
+using informer::WireObject;
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+// A pod that was deleted by force and created again with its name may still run in the kubelet: its
+// old UID counts for this long.
+constexpr std::chrono::seconds kForcedDeletion{60};
+
+// The text of a field several levels down; empty if something on the way is absent.
+std::string text_at(const json& object, std::initializer_list<const char*> path) {
+  const json* at = &object;
+  for (const char* key : path) {
+    if (!at->is_object()) return {};
+    const auto found = at->find(key);
+    if (found == at->end()) return {};
+    at = &*found;
+  }
+  return at->is_string() ? at->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+struct NodeWatch::Impl {
+  // One kind: what it does with an object, and whether it was listed.
+  struct Kind final : informer::ReflectorSink {
+    using Upsert = std::function<void(const json&, std::string_view, const ObjectKey&)>;
+    using Delete = std::function<void(const ObjectKey&)>;
+    Kind(Impl& impl, informer::ReflectorOptions options, Upsert upsert, Delete gone)
+        : impl(impl),
+          name(options.resource.text()),
+          upsert(std::move(upsert)),
+          gone(std::move(gone)),
+          reflector(impl.client, *this, std::move(options)) {}
+
+    void on_upsert(const WireObject& object, const ObjectKey& key, bool) override {
+      const json parsed = json::parse(object.bytes, nullptr, false);
+      impl.change([&] { upsert(parsed, object.bytes, key); });
+    }
+    void on_delete(const ObjectKey& key, const WireObject&) override {
+      impl.change([&] { gone(key); });
+    }
+    void on_synced() override {
+      impl.change([&] { listed = true; });
+    }
+    void on_followed(bool, std::string_view) override {}
+    void on_malformed(std::string_view error) override {
+      log_warn("an object cannot be read", {{"kind", name}, {"error", error}});
+    }
+    void on_state(ReflectorState state, std::string_view text) override {
+      log_debug("watching", {{"kind", name}, {"state", to_string(state)}, {"text", text}});
+      impl.change([&] {
+        served = state != ReflectorState::kNotServed;
+        const bool well = state == ReflectorState::kWatching || state == ReflectorState::kListing;
+        trouble = well ? "" : name + ": " + std::string(text);
+      });
+    }
+
+    Impl& impl;
+    std::string name;
+    Upsert upsert;
+    Delete gone;
+    bool listed = false;
+    bool served = true;
+    std::string trouble;
+    informer::Reflector reflector;
+  };
+
+  struct Gone {
+    std::pair<std::string, std::string> name;
+    std::string uid;
+    Clock::time_point until;
+  };
+
+  Impl(informer::HttpClient& client, const std::string& node, std::function<void()> changed)
+      : client(client), changed(std::move(changed)) {
+    const auto options = [&](informer::ResourceType type, const std::string& field) {
+      informer::ReflectorOptions made;
+      made.resource = std::move(type);
+      made.field_selector = field + "=" + node;
+      return made;
+    };
+    kinds.push_back(std::make_unique<Kind>(
+        *this, options({"", "v1", "nodes"}, "metadata.name"),
+        [this](const json& object, std::string_view, const ObjectKey& key) {
+          state.node_uid = key.uid;
+          state.capacity.clear();
+          if (!object.is_object() || !object.contains("status")) return;
+          const json& status = object["status"];
+          if (!status.is_object() || !status.contains("capacity")) return;
+          if (auto amounts = parse_amounts(status["capacity"])) state.capacity = *amounts;
+        },
+        [this](const ObjectKey&) { state.node_uid.clear(); }));
+    kinds.push_back(std::make_unique<Kind>(
+        *this, options({"", "v1", "pods"}, "spec.nodeName"),
+        [this](const json& object, std::string_view, const ObjectKey& key) { pod(object, key); },
+        [this](const ObjectKey& key) { pod_gone(key); }));
+    kinds.push_back(std::make_unique<Kind>(
+        *this, options({kReportGroup, kReportVersion, kReportPlural}, "metadata.name"),
+        [this](const json&, std::string_view text, const ObjectKey& key) {
+          state.report = text;
+          state.report_version = key.resource_version;
+        },
+        [this](const ObjectKey&) {
+          state.report.clear();
+          state.report_version.clear();
+        }));
+  }
+
+  template <typename Change>
+  void change(const Change& how) {
+    {
+      const std::lock_guard lock(mutex);
+      how();
+    }
+    changed();
+  }
+
+  // A static pod's kubelet knows it by a hash, which its mirror object names.
+  void pod(const json& object, const ObjectKey& key) {
+    const std::pair name{std::string(key.ns), std::string(key.name)};
+    std::vector<std::string>& uids = state.uids[name];
+    uids = {std::string(key.uid)};
+    std::string hash = text_at(object, {"metadata", "annotations", "kubernetes.io/config.hash"});
+    if (!hash.empty()) uids.push_back(std::move(hash));
+    if (text_at(object, {"status", "phase"}) == "Running") {
+      state.running.insert(name);
+    } else {
+      state.running.erase(name);
+    }
+  }
+
+  void pod_gone(const ObjectKey& key) {
+    const std::pair name{std::string(key.ns), std::string(key.name)};
+    state.uids.erase(name);
+    state.running.erase(name);
+    std::erase_if(gone, [now = Clock::now()](const Gone& each) { return each.until < now; });
+    gone.push_back({name, std::string(key.uid), Clock::now() + kForcedDeletion});
+  }
+
+  informer::HttpClient& client;
+  std::function<void()> changed;
+  mutable std::mutex mutex;
+  ClusterView state;
+  std::vector<Gone> gone;
+  std::vector<std::unique_ptr<Kind>> kinds;
+};
+
+NodeWatch::NodeWatch(informer::HttpClient& client, const std::string& node,
+                     std::function<void()> changed)
+    : impl_(std::make_unique<Impl>(client, node, std::move(changed))) {
+  for (auto& kind : impl_->kinds) kind->reflector.start();
+}
+
+NodeWatch::~NodeWatch() {
+  for (auto& kind : impl_->kinds) kind->reflector.stop();
+}
+
+ClusterView NodeWatch::view() const {
+  const std::lock_guard lock(impl_->mutex);
+  ClusterView view = impl_->state;
+  view.complete = std::all_of(impl_->kinds.begin(), impl_->kinds.end(),
+                              [](const auto& kind) { return kind->listed || !kind->served; });
+  view.report_served = impl_->kinds.back()->served;
+  // The name alone says that the pod is there again; then the old one may be there too.
+  const auto now = Clock::now();
+  for (const Impl::Gone& each : impl_->gone) {
+    if (each.until >= now) view.uids[each.name].push_back(each.uid);
+  }
+  return view;
+}
+
+std::string NodeWatch::trouble() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::string all;
+  for (const auto& kind : impl_->kinds) {
+    if (!kind->trouble.empty()) all += (all.empty() ? "" : "; ") + kind->trouble;
+  }
+  return all;
+}
+
+}  // namespace plimsoll::node

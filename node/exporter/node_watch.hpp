@@ -1,0 +1,52 @@
+#pragma once
+// What the API server says of one node: its Node object, its pods, and its published report.
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "informer/http/http_client.hpp"
+#include "node/kubelet/snapshot.hpp"
+#include "node/machine/amounts.hpp"
+
+namespace plimsoll::node {
+
+// Everything known at one moment.
+struct ClusterView {
+  bool complete = false;       // all three kinds were listed
+  bool report_served = false;  // the API server knows NodeResourceTopology objects
+  std::string node_uid;        // empty: there is no such node
+  Amounts capacity;            // Node.status.capacity
+  PodUids uids;
+  std::set<std::pair<std::string, std::string>>
+      running;  // pods in phase Running, by namespace, name
+  // The published NodeResourceTopology; empty: there is none.
+  std::string report;
+  std::string report_version;  // its resourceVersion
+};
+
+// Watches the three. Any thread.
+class NodeWatch {
+ public:
+  // `changed` is called on the client's I/O thread after every change; it must not block. The
+  // client must outlive this object.
+  NodeWatch(informer::HttpClient& client, const std::string& node, std::function<void()> changed);
+  ~NodeWatch();  // `changed` is not called afterwards
+  NodeWatch(const NodeWatch&) = delete;
+  NodeWatch& operator=(const NodeWatch&) = delete;
+
+  [[nodiscard]] ClusterView view() const;
+  // What keeps a kind from being listed, for people; empty: nothing.
+  [[nodiscard]] std::string trouble() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace plimsoll::node

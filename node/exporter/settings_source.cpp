@@ -1,0 +1,40 @@
+#include "node/exporter/settings_source.hpp"
+
+#include "config/yaml_document.hpp"
+#include "informer/http/kubeconfig.hpp"
+#include "node/kubelet/settings.hpp"
+
+namespace plimsoll::node {
+
+Result<KubeletSettings> settings_from_file(const std::filesystem::path& file) {
+  auto text = informer::read_file(file, "the kubelet's configuration");
+  if (!text) {
+    return fail(
+        text.error().code,
+        text.error().message + "; name the file, or ask the kubelet itself, by --kubelet-config");
+  }
+  const config::ParsedText parsed = config::parse_single_document(*text);
+  if (!parsed.problems.empty()) {
+    return fail(ErrorCode::kInvalid, config::to_string(parsed.problems.front(), file.string()));
+  }
+  auto settings =
+      parse_settings(parsed.documents.empty() ? "{}" : config::to_json(parsed.documents.front()));
+  if (!settings) return fail(settings.error().within(file.string()));
+  return settings;
+}
+
+Result<KubeletSettings> settings_from_server(informer::HttpClient& client, const std::string& path,
+                                             const std::stop_token& stop) {
+  informer::HttpRequest request;
+  request.path = path;
+  const std::string what =
+      "asking the kubelet for its settings (" + client.access().server + path + ")";
+  const auto answer = informer::call(client, std::move(request), stop);
+  if (!answer) return fail(answer.error().within(what));
+  if (!answer->ok()) return fail(informer::response_error(what, *answer));
+  auto settings = parse_settings(answer->body);
+  if (!settings) return fail(settings.error().within(what));
+  return settings;
+}
+
+}  // namespace plimsoll::node

@@ -1,0 +1,312 @@
+// plimsoll-node's work, against a kubelet's folder and the sandbox's API server.
+
+#include "node/exporter/exporter.hpp"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "node/exporter/settings_source.hpp"
+#include "node/report/node_kind.hpp"
+#include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/nrt_object.hpp"
+#include "sandbox/apiserver/api_server.hpp"
+#include "tests/node/fake_kubelet.hpp"
+
+namespace plimsoll::node {
+namespace {
+
+using nlohmann::json;
+using sandbox::kNodeResourceTopologies;
+using sandbox::kNodes;
+using sandbox::kPods;
+using test::FakeKubelet;
+using test::kGpu;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using namespace std::chrono_literals;
+
+class ExporterTest : public ::testing::Test {
+ protected:
+  ExporterTest() {
+    make(kNodes, {{"metadata", {{"name", "n"}}}, {"status", {{"capacity", {{kGpu, "2"}}}}}});
+  }
+  ~ExporterTest() override { stop(); }
+
+  void make(const sandbox::ResourceName& resource, json object) {
+    const auto made = store_.create(resource, std::move(object));
+    ASSERT_TRUE(made) << made.error().message;
+  }
+  // A pod on the node, as the API server knows it. Returns its UID.
+  std::string pod(const std::string& name, const std::string& phase = "Running") {
+    const auto made =
+        store_.create(kPods, {{"metadata", {{"name", name}, {"namespace", "default"}}},
+                              {"spec", {{"nodeName", "n"}, {"containers", json::array()}}},
+                              {"status", {{"phase", phase}}}});
+    EXPECT_TRUE(made) << made.error().message;
+    return (*made)->uid;
+  }
+  void remove_pod(const std::string& name) {
+    ASSERT_TRUE(store_.remove(kPods, {"default", name}, {}));
+  }
+  // The node has a running pod with these CPUs.
+  void run(const std::string& name, const std::set<std::uint32_t>& cpus,
+           const std::string& gpu = {}) {
+    kubelet_.admit(name, pod(name), cpus, gpu);
+  }
+
+  void start() {
+    informer::ServerAccess access;
+    access.server = server_->url();
+    access.source = "the test";
+    client_ = std::move(
+        informer::HttpClient::create(access, std::make_shared<informer::CredentialSource>(access))
+            .value());
+    registry_ = std::make_unique<metrics::Registry>();
+    ExporterOptions options;
+    options.node = "n";
+    options.kubelet = kubelet_.paths();
+    options.hardware = [] { return FakeKubelet::hardware(); };
+    options.settings = [file = kubelet_.paths().root / "config.yaml"](const std::stop_token&) {
+      return settings_from_file(file);
+    };
+    options.settle = settle_;
+    exporter_ = std::move(Exporter::create(options, *client_, registry_.get()).value());
+  }
+  void start_running() {
+    start();
+    thread_ = std::jthread([this](const std::stop_token& stop) { exporter_->run(stop); });
+  }
+  void stop() {
+    thread_ = {};
+    exporter_.reset();
+    client_.reset();
+  }
+
+  // The published object; null if there is none.
+  json object() const {
+    const auto found = store_.get(kNodeResourceTopologies, {"", "n"});
+    return found ? (*found)->parse() : json();
+  }
+  std::string version() const {
+    const json now = object();
+    return now.is_null() ? "" : now["metadata"].value("resourceVersion", "");
+  }
+  // `what` ("available") of the resource in each zone, joined: "3 3".
+  std::string amounts(const std::string& resource, const char* what = "available") const {
+    std::string all;
+    const json now = object();
+    if (now.is_null()) return all;
+    for (const json& zone : now["zones"]) {
+      for (const json& each : zone["resources"]) {
+        if (each["name"] == resource) {
+          all += (all.empty() ? "" : " ") + each[what].get<std::string>();
+        }
+      }
+    }
+    return all;
+  }
+  // What a reader of the node facts complains of.
+  std::vector<std::string> problems() const {
+    const auto parsed = topology::parse_nrt(object().dump());
+    if (!parsed) return {"not a NodeResourceTopology"};
+    ResourceIndex resources;
+    topology::kubelet::FactsReader reader(
+        [&](std::string_view name) { return resources.of(std::string(name)); });
+    return reader.read(*parsed).problems;
+  }
+
+  template <typename Condition>
+  [[nodiscard]] static bool eventually(const Condition& condition) {
+    const auto until = std::chrono::steady_clock::now() + 60s;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::sleep_for(2ms);
+    }
+    return true;
+  }
+  [[nodiscard]] bool settled() const {
+    return eventually([&] { return exporter_->trouble().empty(); });
+  }
+  [[nodiscard]] bool in_trouble(const std::string& text) const {
+    return eventually([&] { return exporter_->trouble().find(text) != std::string::npos; });
+  }
+  double count(const std::string& name, const std::string& outcome) const {
+    return registry_->counters({name, "", {"outcome"}}).with({outcome}).value();
+  }
+  // The kubelet has been read again.
+  [[nodiscard]] bool looked_again() const {
+    const double before = count("plimsoll_node_kubelet_reads_total", "done");
+    return eventually([&] { return count("plimsoll_node_kubelet_reads_total", "done") > before; });
+  }
+
+  sandbox::ObjectStore store_{{.seed = 1}};
+  std::unique_ptr<sandbox::ApiServer> server_ = sandbox::ApiServer::start(store_).value();
+  FakeKubelet kubelet_;
+  std::chrono::milliseconds settle_{60'000};
+  std::unique_ptr<informer::HttpClient> client_;
+  std::unique_ptr<metrics::Registry> registry_;
+  std::unique_ptr<Exporter> exporter_;
+  std::jthread thread_;
+};
+
+TEST_F(ExporterTest, PublishesWhatTheKubeletSays) {
+  kubelet_.add_gpu("gpu-0");
+  kubelet_.add_gpu("gpu-1");
+  run("web", {1, 2}, "gpu-1");
+  start_running();
+  ASSERT_TRUE(settled()) << exporter_->trouble();
+  EXPECT_EQ(amounts("cpu", "capacity"), "4 4");
+  EXPECT_EQ(amounts("cpu", "allocatable"), "3 3");
+  EXPECT_EQ(amounts("cpu"), "1 3");
+  EXPECT_EQ(amounts(kGpu), "1") << "only zone 0 has any";
+  const json made = object();
+  const json owner = made["metadata"]["ownerReferences"][0];
+  EXPECT_EQ(owner["uid"], (*store_.get(kNodes, {"", "n"}))->uid);
+  EXPECT_EQ(owner["kind"], "Node");
+  std::map<std::string, std::string> attributes;
+  for (const json& each : made["attributes"]) attributes[each["name"]] = each["value"];
+  EXPECT_EQ(attributes["topologyManagerPolicy"], "single-numa-node");
+  EXPECT_EQ(attributes["cpuManagerPolicy"], "static") << "the file says none, the kubelet static";
+  EXPECT_EQ(attributes[std::string(topology::kFingerprintMethodAttribute)], "all");
+  EXPECT_EQ(attributes[std::string(topology::kFingerprintAttribute)],
+            topology::pod_fingerprint({{"default", "web"}}));
+  EXPECT_THAT(problems(), IsEmpty());
+}
+
+TEST_F(ExporterTest, WritesWhenAPodComesAndGoesAndOnlyThen) {
+  start_running();
+  ASSERT_TRUE(settled());
+  run("web", {5});
+  ASSERT_TRUE(eventually([&] { return amounts("cpu") == "3 2"; }));
+  kubelet_.end("web");
+  remove_pod("web");
+  // The files still name it.
+  ASSERT_TRUE(eventually([&] { return amounts("cpu") == "3 3"; }));
+  ASSERT_TRUE(settled());
+  const std::string before = version();
+  kubelet_.start();  // everything is written again, and says the same
+  ASSERT_TRUE(looked_again());
+  ASSERT_TRUE(settled());
+  EXPECT_EQ(version(), before);
+  EXPECT_EQ(count("plimsoll_node_report_writes_total", "failed"), 0);
+}
+
+TEST_F(ExporterTest, APodWithoutItsOwnCpusChangesTheFingerprint) {
+  start_running();
+  ASSERT_TRUE(settled());
+  const auto fingerprint = [&] {
+    return object()["metadata"]["annotations"].value(topology::kFingerprintAnnotation, "");
+  };
+  const std::string before = fingerprint();
+  run("shared", {});
+  EXPECT_TRUE(eventually([&] { return fingerprint() != before; }));
+}
+
+TEST_F(ExporterTest, AKubeletThatComesBackIsAwaited) {
+  kubelet_.add_gpu("gpu-0");
+  run("web", {1, 2}, "gpu-0");
+  start_running();
+  ASSERT_TRUE(settled());
+  const std::string before = version();
+  kubelet_.kill();
+  ASSERT_TRUE(in_trouble("cannot be read"));
+  kubelet_.start();
+  ASSERT_TRUE(in_trouble("runs, but the kubelet does not list it"));
+  kubelet_.list_all();
+  ASSERT_TRUE(in_trouble("has not registered again"));
+  EXPECT_EQ(version(), before) << "what it does not know yet is not published";
+  kubelet_.add_gpu("gpu-0");
+  ASSERT_TRUE(settled());
+  EXPECT_EQ(version(), before) << "everything is as it was";
+}
+
+TEST_F(ExporterTest, AKubeletIsNotAwaitedForEver) {
+  settle_ = 200ms;
+  pod("never-started");  // Running, as the API server says
+  start_running();
+  ASSERT_TRUE(settled());
+  EXPECT_EQ(amounts("cpu"), "3 3");
+}
+
+TEST_F(ExporterTest, AnUnhealthyDeviceKeepsItsPlace) {
+  kubelet_.add_gpu("gpu-0");
+  kubelet_.add_gpu("gpu-1");
+  start_running();
+  ASSERT_TRUE(eventually([&] { return amounts(kGpu) == "2"; }));
+  kubelet_.lose_gpu("gpu-0");
+  ASSERT_TRUE(eventually([&] { return amounts(kGpu) == "1"; }));
+  EXPECT_EQ(amounts(kGpu, "capacity"), "2");
+  stop();
+  // The next one knows it from the report.
+  start_running();
+  ASSERT_TRUE(settled());
+  EXPECT_EQ(amounts(kGpu, "capacity"), "2");
+  kubelet_.add_gpu("gpu-0");
+  EXPECT_TRUE(eventually([&] { return amounts(kGpu) == "2"; }));
+}
+
+TEST_F(ExporterTest, WhatAnotherProgramWritesIsPutRight) {
+  start_running();
+  ASSERT_TRUE(settled());
+  const auto spoil = [&] {
+    const auto done = store_.modify(kNodeResourceTopologies, {"", "n"}, {}, [](json& object) {
+      object["zones"] = json::array();
+      object["metadata"]["labels"]["of"] = "another";
+      return sandbox::ApiResult<void>();
+    });
+    ASSERT_TRUE(done);
+  };
+  spoil();
+  ASSERT_TRUE(eventually([&] { return amounts("cpu") == "3 3"; }));
+  EXPECT_EQ(object()["metadata"]["labels"]["of"], "another") << "what is not ours stays";
+  spoil();
+  EXPECT_TRUE(in_trouble("another program writes")) << "two that write do not chase each other";
+  ASSERT_TRUE(eventually([&] { return amounts("cpu") == "3 3"; }));
+  ASSERT_TRUE(store_.remove(kNodeResourceTopologies, {"", "n"}, {}));
+  EXPECT_TRUE(eventually([&] { return amounts("cpu") == "3 3"; }));
+}
+
+TEST_F(ExporterTest, SaysWhatIsMissing) {
+  ASSERT_TRUE(store_.remove(kNodes, {"", "n"}, {}));
+  start_running();
+  ASSERT_TRUE(in_trouble("there is no Node named 'n'"));
+  make(kNodes, {{"metadata", {{"name", "n"}}}});
+  EXPECT_TRUE(settled());
+  stop();
+  std::filesystem::remove(kubelet_.paths().root / "config.yaml");
+  start_running();
+  EXPECT_TRUE(in_trouble("--kubelet-config"));
+}
+
+TEST_F(ExporterTest, SaysThatTheKindIsNotInstalled) {
+  ASSERT_TRUE(store_.remove_kind(kNodeResourceTopologies));
+  start_running();
+  EXPECT_TRUE(in_trouble("install the custom resource definition"));
+}
+
+TEST_F(ExporterTest, ANewNodeOfTheNameOwnsTheReport) {
+  start_running();
+  ASSERT_TRUE(settled());
+  ASSERT_TRUE(store_.remove(kNodes, {"", "n"}, {}));
+  make(kNodes, {{"metadata", {{"name", "n"}}}});
+  const std::string uid = (*store_.get(kNodes, {"", "n"}))->uid;
+  EXPECT_TRUE(eventually([&] {
+    const json owners = object()["metadata"]["ownerReferences"];
+    return owners.size() == 1 && owners[0]["uid"] == uid;
+  }));
+}
+
+TEST_F(ExporterTest, PrintsWithoutWriting) {
+  run("web", {1});
+  start();
+  const auto printed = exporter_->preview(60s, {});
+  ASSERT_TRUE(printed) << printed.error().message;
+  EXPECT_THAT(*printed, HasSubstr("single-numa-node"));
+  EXPECT_TRUE(object().is_null());
+}
+
+}  // namespace
+}  // namespace plimsoll::node
