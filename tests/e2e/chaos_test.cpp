@@ -41,11 +41,13 @@ class ChaosTest : public LoadTest {
       for (const Replica& replica : replicas_) {
         std::fprintf(stderr, "--- the end of the log of the %s replica:\n%s",
                      replica.name().c_str(), replica.end_of_log().c_str());
+        logs_[replica.name() + ".log"] = replica.all_logs();
       }
     }
     replicas_.clear();
     LoadTest::TearDown();
   }
+  [[nodiscard]] std::map<std::string, std::string> logs() const override { return logs_; }
 
   // A replica that lost the lease has ended: on a slow machine it happens by itself.
   void tend() override {
@@ -143,6 +145,7 @@ class ChaosTest : public LoadTest {
 
   std::mt19937_64 random_;
   std::vector<Replica> replicas_;
+  std::map<std::string, std::string> logs_;  // of the replicas, if the test failed
   int leaders_killed_ = 0;
 };
 
