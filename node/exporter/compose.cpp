@@ -53,6 +53,28 @@ void write_object(json& object, const std::string& node, const std::string& node
   write_report(object, report);
 }
 
+PodNames strangers_of(const KubeletView& kubelet, const ClusterView& cluster) {
+  PodNames strangers;
+  for (const PodUse& pod : kubelet.pods) {
+    if (!cluster.uids.contains({pod.ns, pod.name})) strangers.emplace(pod.ns, pod.name);
+  }
+  return strangers;
+}
+
+bool take_out_starting(KubeletView& kubelet, const ClusterView& cluster,
+                       const PodNames& known_strangers) {
+  for (const auto& name : strangers_of(kubelet, cluster)) {
+    if (!known_strangers.contains(name)) return false;
+  }
+  for (const PodUse& pod : kubelet.pods) {
+    if (cluster.replaced.contains({pod.ns, pod.name})) return false;  // the old one or the new one
+  }
+  std::erase_if(kubelet.pods, [&](const PodUse& pod) {
+    return cluster.starting.contains({pod.ns, pod.name});
+  });
+  return true;
+}
+
 std::string not_back_yet(const KubeletView& kubelet, const ClusterView& cluster) {
   std::set<std::pair<std::string, std::string>> listed;
   for (const PodUse& pod : kubelet.pods) listed.emplace(pod.ns, pod.name);

@@ -23,6 +23,16 @@ namespace plimsoll::node {
 void write_object(nlohmann::json& object, const std::string& node, const std::string& node_uid,
                   const NodeReport& report);
 
+// The pods that the kubelet lists and the API server does not know (yet).
+[[nodiscard]] PodNames strangers_of(const KubeletView& kubelet, const ClusterView& cluster);
+
+// A kubelet lists a pod before it has decided on it; then its files have nothing of the pod, or a
+// part. Takes the pods that are starting out of the view: the report is that of the moment before,
+// and does not count them. `known_strangers` are counted (static pods). Returns false if it cannot
+// be told which pods are starting: look again.
+[[nodiscard]] bool take_out_starting(KubeletView& kubelet, const ClusterView& cluster,
+                                     const PodNames& known_strangers);
+
 // Why the kubelet may not know everything yet after it has started, for people: pods that run and
 // are not listed, or devices that it wrote down and that are not registered. Empty: it knows
 // everything that can be checked.

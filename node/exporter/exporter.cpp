@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -33,6 +34,7 @@ using Clock = std::chrono::steady_clock;
 constexpr milliseconds kThrottledPause{200};  // the kubelet's socket serves others too
 constexpr milliseconds kAdmission{30};        // of one pod
 constexpr int kLooksAtAdmission = 3;
+constexpr milliseconds kStranger{2'000};
 constexpr milliseconds kReturning{500};
 constexpr milliseconds kWriteTimeout{10'000};
 constexpr milliseconds kEcho{1'000};
@@ -118,14 +120,30 @@ struct Exporter::Impl {
     auto view = read_kubelet(options.kubelet);
     if (!view) return not_read(view.error());
     count(metrics.reads, "done");
+    if (!take_out_starting(*view, cluster, known_strangers(*view, cluster))) {
+      return {trouble_now(), kAdmission, false};
+    }
     if (!is_consistent(*view, cluster.uids) && ++looks <= kLooksAtAdmission) {
-      return {trouble_now(), kAdmission, false};  // a pod is being admitted
+      return {trouble_now(), kAdmission, false};  // files and API are not of one moment
     }
     looks = 0;
     if (std::string reason = still_returning(*view, cluster); !reason.empty()) {
       return {"the kubelet has come back: " + reason, kReturning};
     }
     return publish(*view, cluster, stop);
+  }
+
+  // The API server tells of a pod at about the time when the kubelet learns of it. One that it does
+  // not tell of for long is a static pod.
+  PodNames known_strangers(const KubeletView& view, const ClusterView& cluster) {
+    const PodNames now = strangers_of(view, cluster);
+    std::erase_if(strangers, [&](const auto& known) { return !now.contains(known.first); });
+    PodNames known;
+    for (const auto& name : now) {
+      const auto since = strangers.try_emplace(name, Clock::now()).first->second;
+      if (Clock::now() - since > kStranger) known.insert(name);
+    }
+    return known;
   }
 
   // A kubelet makes its socket again when it starts.
@@ -324,8 +342,9 @@ struct Exporter::Impl {
   std::optional<Clock::time_point> settle_until;
   KnownDevices devices;
   bool restored = false;  // `devices` has those of the report that was there before
-  int looks = 0;          // at an admission that is not finished
-  std::string written;    // our content of the object, as written last
+  int looks = 0;          // at files and API that are not of one moment
+  std::map<std::pair<std::string, std::string>, Clock::time_point> strangers;  // since when
+  std::string written;  // our content of the object, as written last
   // The version of the object that the last write replaced (empty: there was none), and until when
   // the watch may still show it.
   std::string replaced;

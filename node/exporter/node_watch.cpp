@@ -131,6 +131,14 @@ struct NodeWatch::Impl {
     changed();
   }
 
+  static void put(const std::pair<std::string, std::string>& name, bool in, PodNames& names) {
+    if (in) {
+      names.insert(name);
+    } else {
+      names.erase(name);
+    }
+  }
+
   // A static pod's kubelet knows it by a hash, which its mirror object names.
   void pod(const json& object, const ObjectKey& key) {
     const std::pair name{std::string(key.ns), std::string(key.name)};
@@ -138,17 +146,15 @@ struct NodeWatch::Impl {
     uids = {std::string(key.uid)};
     std::string hash = text_at(object, {"metadata", "annotations", "kubernetes.io/config.hash"});
     if (!hash.empty()) uids.push_back(std::move(hash));
-    if (text_at(object, {"status", "phase"}) == "Running") {
-      state.running.insert(name);
-    } else {
-      state.running.erase(name);
-    }
+    put(name, text_at(object, {"status", "phase"}) == "Running", state.running);
+    put(name, text_at(object, {"status", "startTime"}).empty(), state.starting);
   }
 
   void pod_gone(const ObjectKey& key) {
     const std::pair name{std::string(key.ns), std::string(key.name)};
     state.uids.erase(name);
     state.running.erase(name);
+    state.starting.erase(name);
     std::erase_if(gone, [now = Clock::now()](const Gone& each) { return each.until < now; });
     gone.push_back({name, std::string(key.uid), Clock::now() + kForcedDeletion});
   }
@@ -180,7 +186,9 @@ ClusterView NodeWatch::view() const {
   // The name alone says that the pod is there again; then the old one may be there too.
   const auto now = Clock::now();
   for (const Impl::Gone& each : impl_->gone) {
-    if (each.until >= now) view.uids[each.name].push_back(each.uid);
+    if (each.until < now) continue;
+    view.uids[each.name].push_back(each.uid);
+    if (view.starting.contains(each.name)) view.replaced.insert(each.name);
   }
   return view;
 }

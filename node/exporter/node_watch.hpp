@@ -16,6 +16,8 @@
 
 namespace plimsoll::node {
 
+using PodNames = std::set<std::pair<std::string, std::string>>;
+
 // Everything known at one moment.
 struct ClusterView {
   bool complete = false;       // all three kinds were listed
@@ -23,8 +25,9 @@ struct ClusterView {
   std::string node_uid;        // empty: there is no such node
   Amounts capacity;            // Node.status.capacity
   PodUids uids;
-  std::set<std::pair<std::string, std::string>>
-      running;  // pods in phase Running, by namespace, name
+  // Pods by namespace and name. Starting: the kubelet has not said yet that it admitted the pod
+  // (status.startTime). Replaced: starting, and one of the same name was there a moment ago.
+  PodNames running, starting, replaced;
   // The published NodeResourceTopology; empty: there is none.
   std::string report;
   std::string report_version;  // its resourceVersion

@@ -40,11 +40,13 @@ class ExporterTest : public ::testing::Test {
     ASSERT_TRUE(made) << made.error().message;
   }
   // A pod on the node, as the API server knows it. Returns its UID.
-  std::string pod(const std::string& name, const std::string& phase = "Running") {
+  std::string pod(const std::string& name, bool started = true) {
+    json status = {{"phase", started ? "Running" : "Pending"}};
+    if (started) status["startTime"] = "2026-01-01T00:00:00Z";
     const auto made =
         store_.create(kPods, {{"metadata", {{"name", name}, {"namespace", "default"}}},
                               {"spec", {{"nodeName", "n"}, {"containers", json::array()}}},
-                              {"status", {{"phase", phase}}}});
+                              {"status", status}});
     EXPECT_TRUE(made) << made.error().message;
     return (*made)->uid;
   }
@@ -203,6 +205,30 @@ TEST_F(ExporterTest, APodWithoutItsOwnCpusChangesTheFingerprint) {
   const std::string before = fingerprint();
   run("shared", {});
   EXPECT_TRUE(eventually([&] { return fingerprint() != before; }));
+}
+
+TEST_F(ExporterTest, APodThatIsBeingAdmittedIsNotCountedYet) {
+  start_running();
+  ASSERT_TRUE(settled());
+  const std::string before = version();
+  kubelet_.admit("new", pod("new", false), {});
+  kubelet_.admit("also-new", pod("also-new", false), {5});
+  ASSERT_TRUE(looked_again());
+  ASSERT_TRUE(settled());
+  EXPECT_EQ(version(), before) << "neither its name nor its CPUs";
+  const auto started = store_.modify(kPods, {"default", "also-new"}, {}, [](json& object) {
+    object["status"]["startTime"] = "2026-01-01T00:00:00Z";
+    return sandbox::ApiResult<void>();
+  });
+  ASSERT_TRUE(started);
+  EXPECT_TRUE(eventually([&] { return amounts("cpu") == "3 2"; }));
+}
+
+TEST_F(ExporterTest, APodThatTheApiServerDoesNotKnowIsCounted) {
+  start_running();
+  ASSERT_TRUE(settled());
+  kubelet_.admit("static-n", "hash", {5});
+  EXPECT_TRUE(eventually([&] { return amounts("cpu") == "3 2"; }));
 }
 
 TEST_F(ExporterTest, AKubeletThatComesBackIsAwaited) {
