@@ -58,8 +58,8 @@ void add_options(CLI::App& app, Arguments& into) {
                  "Certificate authority of the kubelet's certificate (PEM), with an address in "
                  "--kubelet-config");
   app.add_flag("--kubelet-insecure-tls", into.kubelet_insecure,
-               "Do not verify the kubelet's certificate; no credential that it could misuse beyond "
-               "this node's own is safe with it");
+               "Do not verify the kubelet's certificate: whoever answers at its address sees the "
+               "credential that is sent");
   app.add_option(
       "--host-root", into.host_root,
       "Where the machine's root folder is mounted (default: /sys as this process sees it)");
