@@ -81,7 +81,7 @@ void ExporterTest::SetUp() {
   ASSERT_NO_FATAL_FAILURE(install());
 }
 
-// What deploy/node.yaml has, but for the DaemonSet, which no controller would look after.
+// As kubectl apply -f deploy/node.yaml. No controller makes pods of the DaemonSet here.
 void ExporterTest::install() {
   const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/";
   const std::string admission = "/apis/admissionregistration.k8s.io/v1/";
@@ -90,16 +90,18 @@ void ExporterTest::install() {
       {"ClusterRole", rbac + "clusterroles"},
       {"ClusterRoleBinding", rbac + "clusterrolebindings"},
       {"ValidatingAdmissionPolicy", admission + "validatingadmissionpolicies"},
-      {"ValidatingAdmissionPolicyBinding", admission + "validatingadmissionpolicybindings"}};
+      {"ValidatingAdmissionPolicyBinding", admission + "validatingadmissionpolicybindings"},
+      {"DaemonSet", "/apis/apps/v1/namespaces/kube-system/daemonsets"}};
   const auto documents = read_yaml(PLIMSOLL_SOURCE_DIR "/deploy/node.yaml");
   ASSERT_TRUE(documents) << documents.error().message;
   for (const json& document : *documents) {
-    const auto collection = collections.find(document["kind"]);
-    if (collection == collections.end()) continue;
+    const std::string& collection = collections.at(document["kind"]);
+    KubeReply reply;
     ASSERT_TRUE(eventually([&] {  // the namespace comes a moment after the server
-      const KubeReply reply = client().post(collection->second, document);
+      reply = client().post(collection, document);
       return reply.ok() || reply.status == 409;
-    })) << document["kind"];
+    })) << document["kind"]
+        << reply.body;
   }
 }
 
