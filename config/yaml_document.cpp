@@ -189,13 +189,14 @@ class TreeBuilder : public YAML::EventHandler {
 
 ParsedText parse_yaml(std::string_view text) {
   ParsedText out;
-  if (const std::size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
+  if (const std::size_t bad = find_unprintable(text); bad != std::string_view::npos) {
     const std::string_view before = text.substr(0, bad);
     const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-    out.problems.push_back({"",
-                            {1 + static_cast<int>(std::count(before.begin(), before.end(), '\n')),
-                             1 + static_cast<int>(bad - line_start)},
-                            "not valid YAML: the text is not valid UTF-8"});
+    out.problems.push_back(
+        {"",
+         {1 + static_cast<int>(std::count(before.begin(), before.end(), '\n')),
+          1 + static_cast<int>(bad - line_start)},
+         "not valid YAML: the text is not valid UTF-8, or has a control character"});
     return out;
   }
   TreeBuilder builder(out.problems);

@@ -20,10 +20,14 @@ std::size_t utf8_character(std::string_view text) {
   return code >= kSmallest[length] && code <= 0x10ffff && !surrogate ? length : 0;
 }
 
-std::size_t find_invalid_utf8(std::string_view text) {
+std::size_t find_unprintable(std::string_view text) {
+  const auto is_control = [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') ||
+           c == '\x7f';
+  };
   for (std::size_t next = 0; next < text.size();) {
     const std::size_t length = utf8_character(text.substr(next));
-    if (length == 0) return next;
+    if (length == 0 || is_control(text[next])) return next;
     next += length;
   }
   return std::string_view::npos;

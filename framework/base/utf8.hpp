@@ -10,8 +10,9 @@ namespace plimsoll {
 // The length of the character at the start of `text`; 0 if there is no valid character.
 [[nodiscard]] std::size_t utf8_character(std::string_view text);
 
-// The offset of the first byte that is not part of a valid character; npos if the whole text is
-// UTF-8.
-[[nodiscard]] std::size_t find_invalid_utf8(std::string_view text);
+// The offset of the first byte that no YAML text may have: it is not part of a valid character, or
+// is a control character other than tab, line feed and carriage return (YAML 1.2.2, section 5.1);
+// npos if there is none.
+[[nodiscard]] std::size_t find_unprintable(std::string_view text);
 
 }  // namespace plimsoll

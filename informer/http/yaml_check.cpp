@@ -47,9 +47,10 @@ class TextCheck final : public YAML::EventHandler {
 }  // namespace
 
 Result<void> check_yaml(const std::string& text) {
-  if (const std::size_t bad = find_invalid_utf8(text); bad != std::string::npos) {
+  if (const std::size_t bad = find_unprintable(text); bad != std::string::npos) {
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<long>(bad), '\n');
-    return fail(ErrorCode::kInvalid, "line " + std::to_string(line) + " is not valid UTF-8");
+    return fail(ErrorCode::kInvalid,
+                "line " + std::to_string(line) + " is not valid UTF-8, or has a control character");
   }
   std::istringstream input(text);
   TextCheck check;

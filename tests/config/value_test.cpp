@@ -201,21 +201,25 @@ TEST(Nearest, FindsSlipsOfThePen) {
 }
 
 TEST(Utf8, FindsTheFirstByteThatIsNoCharacter) {
-  EXPECT_EQ(find_invalid_utf8(""), std::string_view::npos);
-  EXPECT_EQ(find_invalid_utf8("a\u00e9\u20ac\U0001F600"), std::string_view::npos);
-  EXPECT_EQ(find_invalid_utf8("ab\xff"), 2U);
-  EXPECT_EQ(find_invalid_utf8("\xc3"), 0U);              // cut short
-  EXPECT_EQ(find_invalid_utf8("a\xc0\x80"), 1U);         // overlong
-  EXPECT_EQ(find_invalid_utf8("a\xed\xa0\x80"), 1U);     // a surrogate
-  EXPECT_EQ(find_invalid_utf8("\xf4\x90\x80\x80"), 0U);  // above U+10FFFF
-  EXPECT_EQ(find_invalid_utf8("\xa0"), 0U);
+  EXPECT_EQ(find_unprintable(""), std::string_view::npos);
+  EXPECT_EQ(find_unprintable("a\u00e9\u20ac\U0001F600"), std::string_view::npos);
+  EXPECT_EQ(find_unprintable("ab\xff"), 2U);
+  EXPECT_EQ(find_unprintable("a\t\r\n"), std::string_view::npos);
+  EXPECT_EQ(find_unprintable(std::string_view("a\0b", 3)), 1U);
+  EXPECT_EQ(find_unprintable("a\x1b"), 1U);
+  EXPECT_EQ(find_unprintable("a\x7f"), 1U);
+  EXPECT_EQ(find_unprintable("\xc3"), 0U);              // cut short
+  EXPECT_EQ(find_unprintable("a\xc0\x80"), 1U);         // overlong
+  EXPECT_EQ(find_unprintable("a\xed\xa0\x80"), 1U);     // a surrogate
+  EXPECT_EQ(find_unprintable("\xf4\x90\x80\x80"), 0U);  // above U+10FFFF
+  EXPECT_EQ(find_unprintable("\xa0"), 0U);
 }
 
 TEST(Yaml, TextThatIsNotUtf8IsRefusedWithItsPlace) {
   const ParsedText parsed = parse_documents("a: 1\nb: x\xa0y\n");
   EXPECT_TRUE(parsed.documents.empty());
   EXPECT_EQ(to_string(parsed.problems, "f"),
-            "f:2:5: not valid YAML: the text is not valid UTF-8\n");
+            "f:2:5: not valid YAML: the text is not valid UTF-8, or has a control character\n");
 }
 
 }  // namespace
