@@ -8,6 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/cycle/scheduler_options.hpp"
+#include "serving/access.hpp"
+#include "serving/tls_options.hpp"
+
 namespace plimsoll::cli {
 
 // --leader-elect and the related flags: they override the file. Durations as in the file ("15s").
@@ -21,12 +25,13 @@ struct LeaderElectionArguments {
   std::optional<std::string> resource_namespace;
 };
 
-// Where metrics and health are served.
+// Where metrics and health are served, and to whom.
 struct ServingArguments {
   std::string bind_address = "127.0.0.1";
-  std::uint16_t port = 10251;  // 0: no server, and no metrics are collected
-  std::string tls_cert_file;
-  std::string tls_private_key_file;
+  std::uint16_t port = 10251;    // 0: no server, and no metrics are collected
+  bool secure_loopback = false;  // TLS and the check who asks on loopback too
+  serving::TlsOptions tls;
+  std::vector<std::string> always_allow_paths = serving::AccessOptions{}.always_allow_paths;
 };
 
 struct RunArguments {
@@ -40,6 +45,7 @@ struct RunArguments {
   LeaderElectionArguments leader_election;
   ServingArguments serving;
   std::string socket;  // for explain and debug; empty: default_socket_path(), "none": no socket
+  ScheduledEvents scheduled_events = ScheduledEvents::kAlways;
   bool no_classes = false;  // no reuse of results between equal pods
   uint32_t class_check =
       1000;  // one in this many kept decisions is repeated without the table; 0: none

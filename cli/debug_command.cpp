@@ -1,3 +1,5 @@
+#include <plimsoll/join.hpp>
+
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -34,11 +36,8 @@ Result<ordered_json> ask(const std::string& socket, const ordered_json& question
 }
 
 std::string compared_text(const ordered_json& compared) {
-  std::string text;
-  for (const auto& [kind, number] : compared.items()) {
-    text += (text.empty() ? "" : ", ") + number.dump() + " " + kind;
-  }
-  return text;
+  return sdk::join(compared.items(), ", ",
+                   [](const auto& item) { return item.value().dump() + " " + item.key(); });
 }
 
 }  // namespace

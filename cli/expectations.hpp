@@ -8,6 +8,11 @@
 //   unplaced:
 //   - pod: default/too-large
 //     reason: Insufficient cpu    # optional: part of the PodScheduled condition's message
+//   spread:
+//   - pods: [default/a, default/b, default/c]
+//     over: [[n1, n2], [n3]]      # optional: groups of nodes; absent: each node is a group
+//     counts: [2, 1]              # how many pods each group has, in any order, without empty
+//     groups
 //
 // Pods of the simulation that the file does not mention may have any result.
 
@@ -28,10 +33,19 @@ struct ExpectedPod {
   std::string reason;              // empty: any
 };
 
+struct ExpectedSpread {
+  std::vector<std::string> pods;
+  std::vector<std::vector<std::string>> over;
+  std::vector<int64_t> counts;
+};
+
 struct Expectations {
   std::vector<ExpectedPod> pods;
+  std::vector<ExpectedSpread> spreads;
   std::optional<int64_t> kubelet_rejections;
-  [[nodiscard]] size_t size() const { return pods.size() + (kubelet_rejections ? 1 : 0); }
+  [[nodiscard]] size_t size() const {
+    return pods.size() + spreads.size() + (kubelet_rejections ? 1 : 0);
+  }
 };
 
 // Blocks on the file. One error lists every problem of the file with file, line and field.

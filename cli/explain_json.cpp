@@ -1,5 +1,7 @@
 #include "cli/explain_json.hpp"
 
+#include <plimsoll/join.hpp>
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -151,14 +153,10 @@ std::string explanation_problem(const Explanation& explanation) {
     return "the scheduler has not read the cluster completely yet; its log says what it waits for";
   }
   if (explanation.state != ExplainedState::kUnknown) return "";
-  std::string names;
-  for (const std::string& profile : explanation.profiles) {
-    names += (names.empty() ? "" : ", ") + profile;
-  }
   return "pod " + explanation.ns + "/" + explanation.name +
          " is not known here: it does not exist, has finished, or waits for another scheduler "
          "(here: " +
-         names + ")";
+         sdk::join(explanation.profiles) + ")";
 }
 
 std::string explanation_json(const Explanation& explanation, size_t max_fitting) {

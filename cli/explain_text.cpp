@@ -1,5 +1,7 @@
 #include "cli/explain_text.hpp"
 
+#include <plimsoll/join.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -19,9 +21,7 @@ constexpr size_t kNamesPerGroup = 8;
 constexpr size_t kTextsPerGroup = 3;
 
 std::string joined(const ordered_json& texts) {
-  std::string all;
-  for (const ordered_json& text : texts) all += (all.empty() ? "" : ", ") + text.get<std::string>();
-  return all;
+  return sdk::join(texts, ", ", [](const ordered_json& text) { return text.get<std::string>(); });
 }
 
 std::string count(size_t number, const std::string& noun) {

@@ -1,5 +1,7 @@
 #include "cli/inspection.hpp"
 
+#include <plimsoll/join.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -224,10 +226,7 @@ struct Inspection::Impl {
           {{"node", name}, {"node_is_gone", true}, {"pod_count", counts[name]}, {"pods", list}});
     }
     for (const auto& queued : state.queued) {
-      std::string plugins;
-      for (const std::string& plugin : queued.rejected_by) {
-        plugins += (plugins.empty() ? "" : ",") + plugin;
-      }
+      const std::string plugins = sdk::join(queued.rejected_by, ",");
       log_info("dump of scheduling queue",
                {{"pod", full_name(*queued.pod)},
                 {"place", queued.place},

@@ -1,5 +1,7 @@
 #include "cli/leadership.hpp"
 
+#include <plimsoll/duration.hpp>
+
 #include <utility>
 
 #include "config/fields.hpp"
@@ -21,7 +23,7 @@ Result<config::LeaderElection> leader_election_settings(config::LeaderElection f
   const auto duration = [&](const char* flag, const std::optional<std::string>& given,
                             std::chrono::nanoseconds& into) {
     if (!given) return;
-    if (const auto parsed = config::parse_duration(*given)) {
+    if (const auto parsed = sdk::parse_duration(*given)) {
       into = *parsed;
     } else {
       note(std::string(flag) + ": \"" + *given +

@@ -105,19 +105,16 @@ Result<std::string> args_of_file(const std::string& plugin, const std::string& f
     return fail(ErrorCode::kInvalid, errors);
   }
   const config::Value* value = parsed.documents.empty() ? nullptr : &parsed.documents.front();
-  if (!config::has_known_args(plugin)) return config::passed_on_args(plugin, plugin, value);
-  config::Problems errors;
-  config::Problems warnings;
-  std::string args = config::normalise_args(plugin, value, "args", errors, warnings);
-  if (errors.empty()) return args;
-  std::string texts = config::to_string(errors, file);
-  while (!texts.empty() && texts.back() == '\n') texts.pop_back();
-  return fail(ErrorCode::kInvalid, texts);
+  return config::passed_on_args(plugin, plugin, value);
+}
+
+std::string not_looked_at(const std::string& given, const std::string& plugin) {
+  return "--args " + given + ": plugin \"" + plugin + "\" is not among those that are looked at";
 }
 
 Result<void> read_args(const LintArguments& arguments, const std::vector<std::string>& names,
                        std::map<std::string, std::string>& args) {
-  for (const std::string& name : names) args[name] = config::default_args(name);
+  for (const std::string& name : names) args[name] = "{}";
   for (const std::string& given : arguments.args) {
     const size_t equals = given.find('=');
     std::string name = equals == std::string::npos ? "" : given.substr(0, equals);
@@ -131,8 +128,7 @@ Result<void> read_args(const LintArguments& arguments, const std::vector<std::st
       name = meant.front();
     }
     if (!args.contains(name)) {
-      return fail(ErrorCode::kNotFound, "--args " + given + ": plugin \"" + name +
-                                            "\" is not among those that are looked at");
+      return fail(ErrorCode::kNotFound, not_looked_at(given, name));
     }
     auto read = args_of_file(name, equals == std::string::npos ? given : given.substr(equals + 1));
     if (!read) return fail(read.error());
@@ -156,7 +152,7 @@ Result<std::vector<lint::Object>> read_objects(const std::vector<std::string>& f
       const auto [group, version] = sandbox::split_api_version(manifest.api_version);
       lint::Object object;
       object.resource = sandbox::guess_plural(manifest.kind);
-      if (!group.empty()) object.resource += "." + version + "." + group;
+      if (!group.empty()) object.resource.append(".").append(version).append(".").append(group);
       object.name = metadata->at("name").get<std::string>();
       object.ns = metadata->value("namespace", "");
       object.json = std::move(manifest.json);

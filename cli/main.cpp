@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/commands.hpp"
+#include "cli/completion.hpp"
 #include "cli/lint_command.hpp"
 #include "framework/base/log.hpp"
 
@@ -66,11 +67,31 @@ void add_serving_options(CLI::App& command, ServingArguments& into) {
   in_group(
       command.add_option("--port", into.port, "Its port (0: serve nothing and measure nothing)")
           ->capture_default_str());
-  in_group(
-      command.add_option("--tls-cert-file", into.tls_cert_file,
-                         "Certificate (PEM, with its chain); without one plain HTTP is served"));
-  in_group(command.add_option("--tls-private-key-file", into.tls_private_key_file,
+  in_group(command.add_flag("--secure-loopback", into.secure_loopback,
+                            "Serve over TLS and check who asks on a loopback address too"));
+  in_group(command.add_option("--tls-cert-file", into.tls.cert_file,
+                              "Certificate (PEM, with its chain), read again when it changes "
+                              "(default: a self-signed one, except on loopback)"));
+  in_group(command.add_option("--tls-private-key-file", into.tls.private_key_file,
                               "Private key of the certificate (PEM)"));
+  in_group(command.add_option("--cert-dir", into.tls.cert_dir,
+                              "Folder that keeps the self-signed certificate (default: memory)"));
+  in_group(
+      command.add_option("--tls-min-version", into.tls.min_version, "VersionTLS12 or VersionTLS13")
+          ->capture_default_str());
+  in_group(command
+               .add_option("--tls-cipher-suites", into.tls.cipher_suites,
+                           "IANA names, separated by commas (default: all safe ones)")
+               ->delimiter(','));
+  in_group(command.add_option("--client-ca-file", into.tls.client_ca_file,
+                              "Authorities (PEM) whose client certificates say who asks: CN is "
+                              "the user, O the groups"));
+  in_group(command
+               .add_option("--authorization-always-allow-paths", into.always_allow_paths,
+                           "Paths for everybody, separated by commas; a '*' at the end stands for "
+                           "any ending, \"\" for no path")
+               ->delimiter(',')
+               ->capture_default_str());
 }
 
 void add_socket_option(CLI::App& command, std::string& socket) {
@@ -171,8 +192,9 @@ void add_simulated_reports(CLI::App& command, SimulateArguments& arguments) {
 }
 
 int main_with_exceptions(int argc, char** argv) {
-  CLI::App app{"Plimsoll: a topology-aware secondary Kubernetes scheduler."};
+  CLI::App app{"Plimsoll: a topology-aware secondary Kubernetes scheduler.", "plimsoll"};
   app.set_version_flag("--version", PLIMSOLL_VERSION);
+  app.set_help_all_flag("--help-all", "Print help for all commands and exit");
   app.require_subcommand(1);
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kText;
@@ -197,6 +219,16 @@ int main_with_exceptions(int argc, char** argv) {
                    "(0: none, 1: all)")
       ->capture_default_str()
       ->group("Like pods");
+  run_command
+      ->add_option("--scheduled-events", run_arguments.scheduled_events,
+                   "Which pods get an event Scheduled: always, waited (not bound at their first "
+                   "attempt) or never")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, ScheduledEvents>{{"always", ScheduledEvents::kAlways},
+                                                 {"waited", ScheduledEvents::kWaited},
+                                                 {"never", ScheduledEvents::kNever}},
+          CLI::ignore_case))
+      ->default_str("always");
   run_command->add_option("--write-config-to", run_arguments.write_config_to,
                           "Write the profile file with all defaults to this file (-: standard "
                           "output) and end");
@@ -266,6 +298,13 @@ int main_with_exceptions(int argc, char** argv) {
   LintArguments lint_arguments;
   add_lint_command(*plugins_command, lint_arguments);
 
+  std::string shell;
+  CLI::App* completion_command =
+      app.add_subcommand("completion", "Print a script that completes commands and options");
+  completion_command->add_option("shell", shell, "bash or zsh")
+      ->check(CLI::IsMember({"bash", "zsh"}))
+      ->required();
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -273,6 +312,10 @@ int main_with_exceptions(int argc, char** argv) {
     const bool lints =
         argc > 2 && std::string_view(argv[1]) == "plugins" && std::string_view(argv[2]) == "lint";
     return status != 0 && lints ? 2 : status;
+  }
+  if (completion_command->parsed()) {
+    std::cout << completion_script(app, shell);
+    return 0;
   }
   if (run_command->parsed()) {
     log_to_stderr(level, format);

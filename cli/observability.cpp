@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/access_reviews.hpp"
 #include "cli/wiring.hpp"
 #include "framework/base/log.hpp"
 #include "framework/metrics/process_metrics.hpp"
@@ -173,6 +174,23 @@ std::vector<serving::HealthCheck> leader_checks(const Session& session) {
            }}};
 }
 
+// Whoever reaches a loopback address is on this machine, where the API server's users mean little.
+bool asks_who(const ServingArguments& arguments) {
+  return arguments.secure_loopback || !serving::is_loopback(arguments.bind_address);
+}
+
+serving::ServerOptions server_options(const ServingArguments& arguments, Registry& registry) {
+  serving::ServerOptions options;
+  options.address = arguments.bind_address;
+  options.port = arguments.port;
+  options.metrics = serving::ServingMetrics(registry);
+  const serving::TlsOptions& tls = arguments.tls;
+  const bool has_certificate =
+      !tls.cert_file.empty() || !tls.private_key_file.empty() || !tls.cert_dir.empty();
+  if (has_certificate || asks_who(arguments)) options.tls = tls;
+  return options;
+}
+
 }  // namespace
 
 std::vector<Registry::Collector> add_session_metrics(Registry& registry, const Session& session,
@@ -189,6 +207,15 @@ std::vector<Registry::Collector> add_session_metrics(Registry& registry, const S
         for (const informer::KindStatus& kind : session.kinds()) kinds.show(kind);
         writes.show(session);
       }));
+  const auto waiting =
+      registry
+          .gauges({"plimsoll_pods_waiting_for_extenders",
+                   "Pods that wait for the answers of HTTP extenders, or for their turn.",
+                   {}})
+          .with({});
+  collectors.push_back(registry.on_collect([waiting, &session] {
+    waiting.set(as_double(session.scheduler().stats().waiting_for_extenders));
+  }));
   const auto master = registry.gauges({"leader_election_master_status",
                                        "[ALPHA] 1 while this process holds the lease, 0 otherwise.",
                                        {"name"}});
@@ -203,6 +230,7 @@ std::vector<Registry::Collector> add_session_metrics(Registry& registry, const S
 
 Result<std::unique_ptr<Observability>> Observability::start(const ServingArguments& arguments,
                                                             const config::Validation& configuration,
+                                                            const informer::ServerAccess& access,
                                                             Registry& registry,
                                                             const Session& session,
                                                             const Modules& modules) {
@@ -233,16 +261,32 @@ Result<std::unique_ptr<Observability>> Observability::start(const ServingArgumen
                                 if (!session.scheduler().stats().blind) return std::nullopt;
                                 return "pods or nodes are not followed: nothing is scheduled";
                               }});
-  serving::ServerOptions options;
-  options.address = arguments.bind_address;
-  options.port = arguments.port;
-  options.tls_cert_file = arguments.tls_cert_file;
-  options.tls_private_key_file = arguments.tls_private_key_file;
+  auto options = server_options(arguments, registry);
+  if (!asks_who(arguments) && !arguments.tls.client_ca_file.empty()) {
+    return fail(ErrorCode::kInvalid,
+                "--client-ca-file has no effect on a loopback address, where nobody is asked who "
+                "he is; add --secure-loopback");
+  }
+  if (asks_who(arguments)) {
+    auto reviewer = make_reviewer(access, &registry);
+    if (!reviewer) return fail(reviewer.error());
+    auto control =
+        serving::AccessControl::create({.always_allow_paths = arguments.always_allow_paths},
+                                       std::move(*reviewer), options.metrics);
+    if (!control) return fail(control.error());
+    made->access_ = std::move(*control);
+    options.gate = [control = made->access_.get()](const serving::Request& request,
+                                                   serving::Verdict done) {
+      control->check(request, std::move(done));
+    };
+  }
   auto server =
       serving::HttpServer::start(std::move(options), serving::make_handler(std::move(endpoints)));
   if (!server) return fail(server.error());
   made->server_ = std::move(*server);
-  log_info("serving metrics and health", {{"url", made->server_->url()}});
+  log_info("serving metrics and health",
+           {{"url", made->server_->url()},
+            {"access", made->access_ ? "by the API server's reviews" : "everybody"}});
   return made;
 }
 

@@ -13,6 +13,8 @@
 #include "framework/base/result.hpp"
 #include "framework/metrics/registry.hpp"
 #include "framework/runtime/modules.hpp"
+#include "informer/http/kubeconfig.hpp"
+#include "serving/access.hpp"
 #include "serving/http_server.hpp"
 
 namespace plimsoll::cli {
@@ -25,14 +27,18 @@ class Session;
     metrics::Registry& registry, const Session& session, const Modules& modules,
     const std::string& lease_name);
 
-// The server, configured by --bind-address, --port, --tls-cert-file and --tls-private-key-file.
-// Null if it is switched off.
+// The server, configured by the flags of group "Metrics and health". Null if it is switched off.
+//
+// On loopback it serves everybody over plain HTTP (TLS if there is a certificate). On any other
+// address, and with --secure-loopback, it serves over TLS only and asks the API server who may ask.
 class Observability {
  public:
-  // Starts the server. `session` must outlive it. The error says how to fix a port in use.
+  // Starts the server. `session` and `registry` must outlive it. `access`: the API server to ask.
+  // The error says how to fix a port in use, or which flag is wrong.
   [[nodiscard]] static Result<std::unique_ptr<Observability>> start(
       const ServingArguments& arguments, const config::Validation& configuration,
-      metrics::Registry& registry, const Session& session, const Modules& modules);
+      const informer::ServerAccess& access, metrics::Registry& registry, const Session& session,
+      const Modules& modules);
 
   // /readyz fails from here on, so that clients stop sending requests here.
   void shutting_down() { *stopping_ = true; }
@@ -44,7 +50,8 @@ class Observability {
 
   std::shared_ptr<std::atomic<bool>> stopping_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<metrics::Registry::Collector> collectors_;
-  std::unique_ptr<serving::HttpServer> server_;  // last: stopped first
+  std::unique_ptr<serving::AccessControl> access_;  // null: everybody may ask
+  std::unique_ptr<serving::HttpServer> server_;     // last: stopped first
 };
 
 }  // namespace plimsoll::cli

@@ -1,5 +1,7 @@
 #include "cli/placements.hpp"
 
+#include <plimsoll/join.hpp>
+
 #include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
@@ -29,9 +31,7 @@ json annotation(const json& pod, const char* key) {
 }
 
 std::string numbers(const std::vector<int64_t>& values) {
-  std::string out;
-  for (const int64_t value : values) out += (out.empty() ? "" : ",") + std::to_string(value);
-  return out;
+  return sdk::join(values, ",");
 }
 
 void read_zones(const json& zones, Placement& placement) {

@@ -1,3 +1,5 @@
+#include <plimsoll/join.hpp>
+
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -7,12 +9,6 @@
 
 namespace plimsoll::cli {
 namespace {
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
-  return text;
-}
 
 nlohmann::json as_json(const Modules& modules) {
   nlohmann::json plugins = nlohmann::json::array();
@@ -57,7 +53,7 @@ int list_plugins(const PluginsArguments& arguments) {
       const std::string points =
           plugin.contains("unknown")
               ? "known with its args only: " + plugin["unknown"].get<std::string>()
-              : joined(plugin["extensionPoints"].get<std::vector<std::string>>());
+              : sdk::join(plugin["extensionPoints"].get<std::vector<std::string>>(), ",");
       table.add({plugin["name"], plugin["version"], plugin["path"], points});
     } else {
       refused = true;

@@ -1,9 +1,8 @@
-#include <atomic>
+#include <plimsoll/join.hpp>
+
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <thread>
 
 #include "cli/commands.hpp"
 #include "cli/control_socket.hpp"
@@ -18,7 +17,7 @@ namespace {
 // Contacts the server once, so that a wrong address or a rejected credential is reported at once
 // and clearly. A server that cannot be reached may start later (control planes start in any order):
 // that is only a warning. Ends early, with kCancelled, once `stop` is requested.
-Result<void> check_server(const informer::ServerAccess& access, std::stop_token stop) {
+Result<void> check_server(const informer::ServerAccess& access, const std::stop_token& stop) {
   informer::HttpClientOptions options;
   options.connect_timeout = std::chrono::seconds(5);
   auto client = informer::HttpClient::create(
@@ -41,7 +40,7 @@ Result<void> check_server(const informer::ServerAccess& access, std::stop_token 
   return fail(error.code,
               "the API server " + access.server + " refuses us (" + access.source +
                   "): " + error.message +
-                  "; check the credential's expiry and its RBAC role (deploy/rbac.yaml)");
+                  "; check the credential's expiry and its RBAC role (deploy/base/rbac.yaml)");
 }
 
 // Another replica may already lead and promise the same resources: exit at once, whatever is still
@@ -118,22 +117,21 @@ int run(const RunArguments& arguments) {
     if (usable.error().code == ErrorCode::kCancelled) return 0;
     return failure("run", usable.error().message);
   }
-  ClassCacheOptions classes;
-  classes.enabled = !arguments.no_classes;
-  classes.check_every = arguments.class_check;
+  SessionChoices choices;
+  choices.classes.enabled = !arguments.no_classes;
+  choices.classes.check_every = arguments.class_check;
+  choices.scheduled_events = arguments.scheduled_events;
   auto session =
       Session::create(*configuration, *modules, *access, measured, Session::Mode::kSchedule, {},
-                      classes, &symbols, std::move(plugins));
+                      choices, &symbols, std::move(plugins));
   if (!session) return failure("run", session.error().message);
   if (!signals.started()) return 0;
-  auto observability =
-      Observability::start(arguments.serving, *configuration, registry, **session, *modules);
+  auto observability = Observability::start(arguments.serving, *configuration, *access, registry,
+                                            **session, *modules);
   if (!observability) return failure("run", observability.error().message);
   const auto socket = listen_for_questions(arguments, **session);
   if (!socket) return failure("run", socket.error().message);
-  std::string names;
-  for (const auto& profile : configuration->profiles)
-    names += (names.empty() ? "" : ",") + profile.scheduler_name;
+  const std::string names = sdk::join(configuration->profiles, ",", &ProfileSpec::scheduler_name);
   log_info("scheduling", {{"server", access->server}, {"scheduler_names", names}});
   (*session)->start(lost_leadership);
   // Like kube-scheduler: writes the state and its comparison to the log.

@@ -14,6 +14,7 @@
 #include "sandbox/apiserver/pod_rules.hpp"
 #include "sandbox/kubelet/machine_nodes.hpp"
 #include "sandbox/kubelet/oracle.hpp"
+#include "sandbox/storage/volume_controller.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -25,6 +26,18 @@ using namespace std::chrono_literals;
 // The run ends after this long without changes: longer than the queue's first backoff, after which
 // a pod is retried.
 constexpr auto kQuiet = 1500ms;
+// And after this long while pods are in backoff, as after a write that failed, or on their way from
+// it: longer than the queue's longest backoff, so that a pod that fails every time ends the run
+// too.
+constexpr auto kQuietInBackoff = 12s;
+
+Clock::duration quiet_time(const Scheduler& scheduler) {
+  const SchedulerStats stats = scheduler.stats();
+  const SchedulingQueue::Sizes& queue = stats.queue;
+  const bool rests =
+      stats.inbox + queue.active + queue.in_flight + queue.backoff + stats.binding == 0;
+  return rests ? Clock::duration(kQuiet) : Clock::duration(kQuietInBackoff);
+}
 
 std::set<std::string> scheduler_names(const config::Validation& configuration) {
   std::set<std::string> names;
@@ -128,6 +141,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
       true;  // a victim holds its resources until its kubelet ends it
   auto server = sandbox::ApiServer::start(store, serving);
   if (!server) return fail(server.error());
+  sandbox::SimulatedVolumes volumes(store);
   sandbox::SimulatedKubelets kubelets(store, kubelet_options);
   if (!kubelets.wait_handled(options.timeout)) {
     return fail(ErrorCode::kUnavailable, "the simulated kubelets did not start in time");
@@ -185,7 +199,8 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
     }
     const sandbox::KubeletStats kubelet_stats = kubelets.stats();
     if (kubelet_stats.pending_finishes == 0) {
-      result.settled = Clock::now() - last_change > kQuiet && kubelets.wait_idle(50ms);
+      result.settled = Clock::now() - last_change > quiet_time((*session)->scheduler()) &&
+                       volumes.quiet() && kubelets.wait_idle(50ms);
     } else if (watcher.refused() == 0) {
       // Pods may still end, but nothing waits for their resources.
       result.settled = Clock::now() - decided_at > kQuiet && kubelets.wait_handled(50ms) &&

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/table.hpp"
-#include "node/machine/amounts.hpp"
 
 namespace plimsoll::cli {
 namespace {

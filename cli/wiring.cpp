@@ -19,7 +19,8 @@ std::vector<fs::path> plugin_directories(const std::vector<std::string>& given) 
   if (!given.empty()) return {given.begin(), given.end()};
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  const fs::path bin = program.parent_path();
+  // Without /proc it is taken for installed: never a folder beneath the one it happens to run in.
+  const fs::path bin = error ? fs::path("/usr/bin") : program.parent_path();
   // build/<preset>/bin and build/<preset>/plugins; /usr/bin and /usr/lib/plimsoll/plugins.
   for (const fs::path& candidate :
        {bin.parent_path() / "plugins", bin.parent_path() / "lib/plimsoll/plugins"}) {
@@ -65,6 +66,7 @@ config::Validation validate(const std::string& file, const Modules& modules,
           answer.warnings.insert(answer.warnings.end(), split.begin(), split.end());
         }
         if (!points) answer.errors = config::split_args_errors(points.error().message);
+        answer.default_args = modules.find(plugin)->default_args;
         for (const ExtensionPoint point : points.value_or(std::vector<ExtensionPoint>{})) {
           answer.points.add(point);
         }
@@ -90,33 +92,12 @@ SchedulerOptions scheduler_options(const config::Validation& configuration) {
   SchedulerOptions options;
   options.queue.initial_backoff_ms = configuration.config.pod_initial_backoff_seconds * 1000;
   options.queue.max_backoff_ms = configuration.config.pod_max_backoff_seconds * 1000;
-  for (const config::EffectiveProfile& profile : configuration.profiles) {
-    ProfileSpec spec;
-    spec.scheduler_name = profile.scheduler_name;
-    for (const ExtensionPoint point : config::all_extension_points()) {
-      for (const config::EffectivePlugin& plugin : profile.points[point]) {
-        spec.at(point).push_back({plugin.name, plugin.weight});
-      }
-    }
-    for (const std::string& plugin : profile.plugins) {
-      const auto runs_it = [&plugin](const std::vector<PluginEntry>& point) {
-        return std::any_of(point.begin(), point.end(),
-                           [&plugin](const PluginEntry& entry) { return entry.name == plugin; });
-      };
-      if (std::none_of(spec.points.begin(), spec.points.end(), runs_it))
-        spec.others.push_back(plugin);
-    }
-    for (const config::PluginArgs& args : profile.args) spec.args[args.name] = args.json;
-    options.profiles.push_back(std::move(spec));
-  }
+  options.profiles = configuration.profiles;
   return options;
 }
 
 // ---- Session
 
-namespace {
-
-// For one client: it is called on that client's thread.
 std::function<void(const informer::HttpExchange&)> request_metrics(metrics::Registry& registry,
                                                                    const std::string& server) {
   return [metrics = std::make_shared<metrics::RestClientMetrics>(registry, server)](
@@ -126,12 +107,10 @@ std::function<void(const informer::HttpExchange&)> request_metrics(metrics::Regi
   };
 }
 
-}  // namespace
-
 Result<std::unique_ptr<Session>> Session::create(
     const config::Validation& configuration, const Modules& modules,
     const informer::ServerAccess& access, metrics::Registry* registry, Mode mode,
-    std::function<int64_t()> clock, const ClassCacheOptions& classes, SymbolTable* symbols,
+    std::function<int64_t()> clock, const SessionChoices& choices, SymbolTable* symbols,
     std::unique_ptr<PreparedPlugins> prepared) {
   std::unique_ptr<Session> session(new Session);
   if (symbols == nullptr) symbols = &session->own_symbols_;
@@ -155,10 +134,12 @@ Result<std::unique_ptr<Session>> Session::create(
   SchedulerOptions scheduling = scheduler_options(configuration);
   scheduling.metrics = registry;
   scheduling.clock = std::move(clock);
-  scheduling.classes = classes;
+  scheduling.classes = choices.classes;
+  scheduling.scheduled_events = choices.scheduled_events;
+  scheduling.extenders = configuration.config.extenders;
   const bool observes = mode == Mode::kObserve;
   if (observes) scheduling.standby = true;
-  for (const config::EffectiveProfile& profile : configuration.profiles)
+  for (const ProfileSpec& profile : configuration.profiles)
     session->scheduler_names_.push_back(profile.scheduler_name);
   if (mode == Mode::kSchedule && !election.leader_elect) {
     auto mark =
@@ -180,6 +161,12 @@ Result<std::unique_ptr<Session>> Session::create(
   }
   session->writer_ =
       std::make_unique<informer::ServerWriter>(*session->binds_, *session->others_, writes);
+  if (!scheduling.extenders.empty() && !observes) {
+    auto extenders = informer::HttpExtenders::create(scheduling.extenders, writes.fence);
+    if (!extenders) return fail(extenders.error());
+    session->extenders_ = std::move(*extenders);
+    scheduling.extender_client = session->extenders_.get();
+  }
   auto scheduler = Scheduler::create(std::move(scheduling), modules, *symbols, *session->writer_,
                                      std::move(prepared));
   if (!scheduler) return fail(scheduler.error());
@@ -255,13 +242,13 @@ void Session::lead() {
 // `ended_well`: of the scheduler before this one, whose lease or mark this is now.
 void Session::take_over(bool ended_well) {
   if (ended_well && mark_) return begin_to_schedule();  // the first list is of now
-  informer_->relist([this, ended_well](std::vector<PodRef> unbound) {
+  informer_->relist([this, ended_well](const std::vector<PodRef>& unbound) {
     if (ended_well) return begin_to_schedule();
-    void_earlier_bindings(std::move(unbound));
+    void_earlier_bindings(unbound);
   });
 }
 
-void Session::void_earlier_bindings(std::vector<PodRef> unbound) {
+void Session::void_earlier_bindings(const std::vector<PodRef>& unbound) {
   std::vector<informer::PodVersion> pods;
   for (const PodRef& pod : unbound) {
     if (std::ranges::find(scheduler_names_, view(pod->scheduler_name)) == scheduler_names_.end())
@@ -294,6 +281,7 @@ void Session::stop() {
   if (informer_) informer_->stop();
   if (scheduler_) scheduler_->stop();
   if (loop_.joinable()) loop_.join();
+  if (extenders_) extenders_->stop();
   if (writer_) writer_->drain(std::chrono::seconds(2));  // the last events and conditions
   // A write without an answer may still be carried out: then the lease runs to its end, and the
   // mark stays.

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@
 #include "framework/runtime/modules.hpp"
 #include "framework/runtime/prepared_plugins.hpp"
 #include "informer/http/http_client.hpp"
+#include "informer/http/http_extenders.hpp"
 #include "informer/watch/informer.hpp"
 #include "informer/write/api_writer.hpp"
 
@@ -45,7 +47,17 @@ namespace plimsoll::cli {
                                                             const Modules& modules,
                                                             PreparedPlugins* keep = nullptr);
 
+// Counts the requests of one client (rest_client_*); to be called on that client's thread.
+[[nodiscard]] std::function<void(const informer::HttpExchange&)> request_metrics(
+    metrics::Registry& registry, const std::string& server);
+
 [[nodiscard]] SchedulerOptions scheduler_options(const config::Validation& configuration);
+
+// What the command line says and no profile file.
+struct SessionChoices {
+  ClassCacheOptions classes;
+  ScheduledEvents scheduled_events = ScheduledEvents::kAlways;
+};
 
 // A scheduler connected to an API server, on threads of its own.
 //
@@ -72,7 +84,7 @@ class Session {
       const config::Validation& configuration, const Modules& modules,
       const informer::ServerAccess& access, metrics::Registry* registry = nullptr,
       Mode mode = Mode::kSchedule, std::function<int64_t()> clock = {},
-      const ClassCacheOptions& classes = {}, SymbolTable* symbols = nullptr,
+      const SessionChoices& choices = {}, SymbolTable* symbols = nullptr,
       std::unique_ptr<PreparedPlugins> prepared = nullptr);
   ~Session();  // calls stop()
   Session(const Session&) = delete;
@@ -102,7 +114,7 @@ class Session {
   Session() = default;
   void lead();
   void take_over(bool ended_well);
-  void void_earlier_bindings(std::vector<PodRef> unbound);
+  void void_earlier_bindings(const std::vector<PodRef>& unbound);
   void begin_to_schedule();
 
   bool delay_cache_ = false;  // delayCacheUntilActive
@@ -119,6 +131,7 @@ class Session {
   std::unique_ptr<informer::HttpClient> binds_;   // a connection pool of their own
   std::unique_ptr<informer::HttpClient> others_;  // events, conditions
   std::unique_ptr<informer::ServerWriter> writer_;
+  std::unique_ptr<informer::HttpExtenders> extenders_;  // null: the file has none
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<informer::ApiServerInformer> informer_;
   std::unique_ptr<Inspection> inspection_;

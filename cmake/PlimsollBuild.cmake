@@ -1,4 +1,4 @@
-# How everything in the tree is compiled, and the two functions that folders use.
+# How everything in the tree is compiled, and the functions that folders use.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -51,20 +51,39 @@ if(PLIMSOLL_SANITIZE)
   endif()
 endif()
 
+# What Debian's hardening asks for, beyond position-independent code. And no path of the build folder in what is built,
+# so that two builds of one commit are the same.
+option(PLIMSOLL_HARDEN "Harden what is built, as packages are" OFF)
+if(PLIMSOLL_HARDEN)
+  add_compile_options(-fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=2
+    -ffile-prefix-map=${CMAKE_SOURCE_DIR}=/usr/src/plimsoll -ffile-prefix-map=${CMAKE_BINARY_DIR}=/usr/src/plimsoll/build)
+  add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,--build-id=sha1)
+endif()
+
 # They are errors in CI only (./test): a newer compiler's new warning must not keep a user from building.
 set(PLIMSOLL_WARNINGS -Wall -Wextra -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND PLIMSOLL_WARNINGS -Wshadow=local) # Clang's -Wshadow is about members too
 endif()
 
-# plimsoll_library(NAME SOURCES... [LIBS...]): a static library that is part of the scheduler.
-# It is included from the root of the tree: #include "framework/api/quantity.hpp".
+# plimsoll_library(NAME SOURCES... [LIBS...] [PRIVATE_LIBS...]): a static library that is part of the scheduler.
+# It is included from the root of the tree: #include "framework/api/quantity.hpp". PRIVATE_LIBS: what its headers do
+# not show.
 function(plimsoll_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;PRIVATE_LIBS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${PLIMSOLL_WARNINGS})
-  target_link_libraries(${name} PUBLIC ${ARG_LIBS})
+  target_link_libraries(${name} PUBLIC ${ARG_LIBS} PRIVATE ${ARG_PRIVATE_LIBS})
+endfunction()
+
+# plimsoll_program(NAME SOURCES... [LIBS...])
+function(plimsoll_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE ${PLIMSOLL_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS})
 endfunction()
 
 # What ThreadSanitizer has something to say about: tests with the label "threads".
@@ -95,7 +114,7 @@ function(plimsoll_test name)
     target_precompile_headers(${name} REUSE_FROM test_headers)
   endif()
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 60)
+    set(ARG_TIMEOUT 240)
   endif()
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}

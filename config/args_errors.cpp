@@ -72,11 +72,6 @@ void split_line(std::string_view line, std::vector<ArgsError>& out) {
 }  // namespace
 
 std::vector<ArgsError> split_args_errors(std::string_view text) {
-  constexpr std::string_view kPrefix = "initializing plugin \"";  // the place says which
-  if (const std::size_t end = text.find("\": ");
-      text.rfind(kPrefix, 0) == 0 && end != std::string_view::npos) {
-    text.remove_prefix(end + 3);
-  }
   std::vector<ArgsError> out;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());

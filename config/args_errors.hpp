@@ -20,9 +20,8 @@ struct ArgsError {
 // How the message about an unknown field begins.
 inline constexpr std::string_view kUnknownField = "unknown field";
 
-// The errors of a plugin's text, in its order. The words `initializing plugin "X": ` in front are
-// dropped. An unknown field is said in one way, whatever the plugin's: its path, and a message that
-// begins with kUnknownField.
+// The errors of a plugin's text, in its order. An unknown field is said in one way, whatever the
+// plugin's: its path, and a message that begins with kUnknownField.
 [[nodiscard]] std::vector<ArgsError> split_args_errors(std::string_view text);
 
 }  // namespace plimsoll::config

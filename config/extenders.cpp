@@ -1,14 +1,26 @@
 #include "config/extenders.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <utility>
 
-#include "config/field_rules.hpp"
+#include "config/json_text.hpp"
+#include "framework/api/selectors.hpp"
 
 namespace plimsoll::config {
 namespace {
 
-void read_managed_resources(Fields& extender, std::set<std::string>& managed, Problems& errors) {
+// IsExtendedResourceName: qualified, not in kubernetes.io, not a quota's "requests." name.
+bool is_extended_resource_name(std::string_view name) {
+  constexpr std::string_view kQuota = "requests.";
+  const auto contains = [name](std::string_view text) { return name.find(text) != name.npos; };
+  return contains("/") && !contains("kubernetes.io/") && !name.starts_with(kQuota) &&
+         is_label_key(std::string(kQuota) + std::string(name));
+}
+
+void read_managed_resources(Fields& extender, ExtenderSpec& out, std::set<std::string>& managed,
+                            Problems& errors) {
   extender.each("managedResources", [&](const Value& item, const std::string& path) {
     Fields resource(&item, path, errors);
     std::string name;
@@ -17,18 +29,16 @@ void read_managed_resources(Fields& extender, std::set<std::string>& managed, Pr
     resource.read("ignoredByScheduler", ignored);
     resource.finish();
     if (!resource.present()) return;
-    const std::vector<std::string> broken = qualified_name_errors(name);
-    for (const std::string& error : broken) {
-      resource.problem("name", invalid_value(go_quoted(name), error));
-    }
-    if (broken.empty() && !is_extended_resource_name(name)) {
+    if (!is_extended_resource_name(name)) {
       resource.problem("name",
-                       invalid_value(go_quoted(name), "is an invalid extended resource name"));
+                       invalid_value(go_quoted(name),
+                                     "must be an extended resource name, such as example.com/gpu"));
     }
     if (!managed.insert(name).second) {
       resource.problem("name",
                        invalid_value(go_quoted(name), "duplicate extender managed resource name"));
     }
+    out.managed_resources.push_back({name, ignored});
   });
 }
 
@@ -44,56 +54,113 @@ bool is_base64(std::string_view text) {
                      [](char c) { return c == '='; });
 }
 
-void read_tls(const Value* value, const std::string& path, Problems& errors) {
+// Of valid base64.
+std::string decoded(std::string_view text) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char digit : text) {
+    if (digit == '=') break;
+    bits = bits << 6U | static_cast<std::uint32_t>(kDigits.find(digit));
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    bytes += static_cast<char>(bits >> static_cast<unsigned>(count) & 0xffU);
+  }
+  return bytes;
+}
+
+void read_tls(const Value* value, const std::string& path, ExtenderTls& out, Problems& errors) {
   Fields tls(value, path, errors);
-  std::string text;
-  bool insecure = false;
-  tls.read("insecure", insecure);
-  for (const char* name : {"serverName", "certFile", "keyFile", "caFile"}) tls.read(name, text);
-  for (const char* name : {"certData", "keyData", "caData"}) {
-    if (tls.read(name, text) && !is_base64(text)) {
+  out.given = value != nullptr;
+  tls.read("insecure", out.insecure);
+  tls.read("serverName", out.server_name);
+  tls.read("certFile", out.cert_file);
+  tls.read("keyFile", out.key_file);
+  tls.read("caFile", out.ca_file);
+  const std::pair<const char*, std::string*> data[] = {
+      {"certData", &out.cert_pem}, {"keyData", &out.key_pem}, {"caData", &out.ca_pem}};
+  for (const auto& [name, pem] : data) {
+    std::string text;
+    if (!tls.read(name, text)) continue;
+    if (is_base64(text)) {
+      *pem = decoded(text);
+    } else {
       tls.problem(name, "expected bytes in base64");
     }
   }
   tls.finish();
 }
 
+ExtenderSpec read_extender(const Value& item, const std::string& path,
+                           std::set<std::string>& managed, Problems& errors) {
+  Fields extender(&item, path, errors);
+  ExtenderSpec out;
+  std::chrono::nanoseconds timeout{};
+  extender.read("urlPrefix", out.url_prefix);
+  extender.read("filterVerb", out.filter_verb);
+  extender.read("preemptVerb", out.preempt_verb);
+  extender.read("prioritizeVerb", out.prioritize_verb);
+  extender.read("bindVerb", out.bind_verb);
+  extender.read("weight", out.weight);
+  extender.read("enableHTTPS", out.enable_https);
+  extender.read("nodeCacheCapable", out.node_cache_capable);
+  extender.read("ignorable", out.ignorable);
+  extender.read("httpTimeout", timeout);
+  read_tls(extender.get("tlsConfig"), extender.path("tlsConfig"), out.tls, errors);
+  read_managed_resources(extender, out, managed, errors);
+  extender.finish();
+  if (timeout.count() > 0) {
+    out.timeout = std::max(std::chrono::duration_cast<std::chrono::milliseconds>(timeout),
+                           std::chrono::milliseconds(1));
+  }
+  if (!out.prioritize_verb.empty() && out.weight <= 0) {
+    extender.problem("weight", invalid_value(std::to_string(out.weight),
+                                             "must have a positive weight applied to it"));
+  }
+  const bool has_scheme =
+      out.url_prefix.rfind("http://", 0) == 0 || out.url_prefix.rfind("https://", 0) == 0;
+  if (extender.present() && !has_scheme) {
+    extender.problem("urlPrefix", invalid_value(go_quoted(out.url_prefix),
+                                                "must begin with http:// or https://"));
+  }
+  return out;
+}
+
 }  // namespace
 
-void read_extenders(Fields& root, Problems& errors) {
+std::vector<ExtenderSpec> read_extenders(Fields& root, Problems& errors) {
   std::set<std::string> managed;
-  int binders = 0;
+  std::vector<ExtenderSpec> all;
   root.each("extenders", [&](const Value& item, const std::string& path) {
-    Fields extender(&item, path, errors);
-    std::string text, prioritize, bind;
-    std::int64_t weight = 0;
-    bool flag = false;
-    std::chrono::nanoseconds timeout{};
-    for (const char* name : {"urlPrefix", "filterVerb", "preemptVerb"}) extender.read(name, text);
-    for (const char* name : {"enableHTTPS", "nodeCacheCapable", "ignorable"}) {
-      extender.read(name, flag);
-    }
-    extender.read("prioritizeVerb", prioritize);
-    extender.read("bindVerb", bind);
-    extender.read("weight", weight);
-    extender.read("httpTimeout", timeout);
-    read_tls(extender.get("tlsConfig"), extender.path("tlsConfig"), errors);
-    read_managed_resources(extender, managed, errors);
-    extender.finish();
-    if (!prioritize.empty() && weight <= 0) {
-      extender.problem("weight", invalid_value(std::to_string(weight),
-                                               "must have a positive weight applied to it"));
-    }
-    if (!bind.empty()) ++binders;
-    errors.push_back({path, item.at,
-                      forbidden("HTTP extenders are not supported: write what it does as a plugin, "
-                                "or remove it")});
+    all.push_back(read_extender(item, path, managed, errors));
   });
+  const auto binders = std::count_if(all.begin(), all.end(),
+                                     [](const auto& each) { return !each.bind_verb.empty(); });
   if (binders > 1) {
     root.problem("extenders", invalid_value(go_quoted("found " + std::to_string(binders) +
                                                       " extenders implementing bind"),
                                             "only one extender can implement bind"));
   }
+  std::stable_partition(all.begin(), all.end(), [](const auto& each) { return !each.ignorable; });
+  return all;
+}
+
+std::string with_ignored_resources(const std::string& fit_args_json,
+                                   const std::vector<ExtenderSpec>& extenders) {
+  Value ignored = Value::sequence();
+  for (const ExtenderSpec& extender : extenders) {
+    for (const auto& resource : extender.managed_resources) {
+      if (resource.ignored_by_scheduler) ignored.add(Value::string(resource.name));
+    }
+  }
+  Problem problem;
+  std::optional<Value> args = parse_json(fit_args_json, problem);
+  if (ignored.items.empty() || !args) return fit_args_json;
+  args->set("ignoredResources", std::move(ignored));
+  return to_json(*args);
 }
 
 }  // namespace plimsoll::config

@@ -1,5 +1,6 @@
 #include "config/fields.hpp"
 
+#include <plimsoll/duration.hpp>
 #include <plimsoll/nearest.hpp>
 
 #include <algorithm>
@@ -17,18 +18,18 @@ Fields::Fields(const Value* value, std::string path, Problems& problems)
 }
 
 std::string wrong_type_message(const Value& value, std::string_view expected) {
-  std::string out = "expected " + std::string(expected) + ", got " + describe(value);
-  if (expected == "a string" && !value.text.empty()) {
-    if (value.kind == Value::Kind::kBool && !value.written.empty()) {
-      out += " (YAML reads the unquoted word " + value.written + " as a boolean: put it in quotes)";
-    } else {
-      out += ": put it in quotes";
-    }
-  } else if (value.is_string() &&
-             (expected == "an integer" || expected == "a number" || expected == "true or false")) {
-    out += ": write it without quotes";
-  }
-  return out;
+  const std::string hint = expected == "a string" || expected == "an integer" ||
+                                   expected == "a number" || expected == "true or false"
+                               ? quoting_hint(value, expected == "a string")
+                               : "";
+  return "expected " + std::string(expected) + ", got " + describe(value) + hint;
+}
+
+std::string quoting_hint(const Value& value, bool wants_string) {
+  if (value.is_string()) return wants_string ? "" : ": write it without quotes";
+  if (!wants_string || value.text.empty()) return {};
+  if (value.kind != Value::Kind::kBool || value.written.empty()) return ": put it in quotes";
+  return " (YAML reads the unquoted word " + value.written + " as a boolean: put it in quotes)";
 }
 
 const Value* Fields::get(std::string_view name) {
@@ -112,7 +113,7 @@ bool Fields::read(std::string_view name, std::chrono::nanoseconds& out) {
   const Value* value = get(name);
   if (value == nullptr) return false;
   if (!value->is_string()) return wrong_type(name, *value, "a duration such as \"15s\"");
-  const auto duration = parse_duration(value->text);
+  const auto duration = sdk::parse_duration(value->text);
   if (!duration) {
     problem(name, invalid_value(go_quoted(value->text),
                                 "must be a duration such as \"15s\" or \"1m30s\""));
@@ -157,85 +158,6 @@ void Fields::finish(const std::map<std::string, std::string, std::less<>>& hints
     }
     problems_.push_back({path(member.key), member.at, std::move(message)});
   }
-}
-
-std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
-  bool negative = false;
-  if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
-    negative = text[0] == '-';
-    text.remove_prefix(1);
-  }
-  if (text == "0") return std::chrono::nanoseconds(0);
-  if (text.empty()) return std::nullopt;
-  long double total = 0;
-  while (!text.empty()) {
-    long double number = 0, scale = 1;
-    bool point = false, digits = false;
-    while (!text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9'))) {
-      if (text[0] == '.') {
-        if (point) return std::nullopt;
-        point = true;
-      } else {
-        digits = true;
-        number = number * 10 + (text[0] - '0');
-        if (point) scale *= 10;
-      }
-      text.remove_prefix(1);
-    }
-    if (!digits) return std::nullopt;
-    struct Unit {
-      std::string_view name;
-      long double nanoseconds;
-    };
-    constexpr Unit kUnits[] = {{"ns", 1},   {"us", 1e3}, {"\u00b5s", 1e3}, {"\u03bcs", 1e3},
-                               {"ms", 1e6}, {"s", 1e9},  {"m", 60e9},      {"h", 3600e9}};
-    const std::string_view unit = text.substr(0, text.find_first_of(".0123456789"));
-    const auto* found = std::find_if(std::begin(kUnits), std::end(kUnits),
-                                     [&](const Unit& candidate) { return candidate.name == unit; });
-    if (found == std::end(kUnits)) return std::nullopt;
-    total += number / scale * found->nanoseconds;
-    text.remove_prefix(unit.size());
-  }
-  constexpr long double kMost = 9.2e18L;
-  if (!(total <= kMost)) return std::nullopt;
-  const auto nanoseconds = static_cast<std::int64_t>(total);
-  return std::chrono::nanoseconds(negative ? -nanoseconds : nanoseconds);
-}
-
-namespace {
-
-// A count of `unit` nanoseconds with up to nine digits after the point and no zeros at the end.
-std::string decimal(std::int64_t nanoseconds, std::int64_t unit) {
-  std::string out = std::to_string(nanoseconds / unit);
-  std::int64_t rest = nanoseconds % unit;
-  if (rest == 0) return out;
-  out += '.';
-  for (std::int64_t digit = unit / 10; digit > 0 && rest > 0; digit /= 10) {
-    out += static_cast<char>('0' + rest / digit);
-    rest %= digit;
-  }
-  return out;
-}
-
-}  // namespace
-
-std::string format_duration(std::chrono::nanoseconds duration) {
-  std::int64_t left = duration.count();
-  if (left == 0) return "0s";
-  std::string out;
-  if (left < 0) {
-    out = "-";
-    left = -left;
-  }
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  if (left < 1'000) return out + decimal(left, 1) + "ns";
-  if (left < 1'000'000) return out + decimal(left, 1'000) + "\u00b5s";
-  if (left < kSecond) return out + decimal(left, 1'000'000) + "ms";
-  const std::int64_t hours = left / (3600 * kSecond);
-  const std::int64_t minutes = left / (60 * kSecond) % 60;
-  if (hours > 0) out += std::to_string(hours) + "h";
-  if (hours > 0 || minutes > 0) out += std::to_string(minutes) + "m";
-  return out + decimal(left % (60 * kSecond), kSecond) + "s";
 }
 
 }  // namespace plimsoll::config

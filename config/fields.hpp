@@ -71,11 +71,11 @@ class Fields {
   std::vector<std::string_view> known_;
 };
 
+// What to do about a text that is a number or a boolean in YAML, or the other way round; empty if
+// that is not what is wrong.
+[[nodiscard]] std::string quoting_hint(const Value& value, bool wants_string);
+
 // The message for a value of another type than expected ("a string").
 [[nodiscard]] std::string wrong_type_message(const Value& value, std::string_view expected);
-
-// Go's time.Duration as text: "1m30s", "1.5h", "100ms"; nothing if the text is not a duration.
-[[nodiscard]] std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
-[[nodiscard]] std::string format_duration(std::chrono::nanoseconds duration);
 
 }  // namespace plimsoll::config

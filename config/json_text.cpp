@@ -270,6 +270,10 @@ bool JsonScanner::number(Value* out) {
   if (out != nullptr) {
     out->kind = integral ? Value::Kind::kInteger : Value::Kind::kFloat;
     out->text = text_.substr(begin, next_ - begin);
+    // 10.0 is 10, as in YAML.
+    if (const auto whole = integral ? std::nullopt : out->as_int64()) {
+      out->text = std::to_string(*whole);
+    }
   }
   return true;
 }

@@ -1,5 +1,7 @@
 #include "config/leader_election.hpp"
 
+#include <plimsoll/duration.hpp>
+
 #include "config/fields.hpp"
 #include "config/problem.hpp"
 
@@ -14,12 +16,12 @@ std::vector<LeaderElectionProblem> leader_election_problems(const LeaderElection
     problems.push_back({field, invalid_value(go_quoted(value), text)});
   };
   const auto check_positive = [&](const char* field, std::chrono::nanoseconds value) {
-    if (value.count() <= 0) add(field, format_duration(value), "must be greater than zero");
+    if (value.count() <= 0) add(field, sdk::format_duration(value), "must be greater than zero");
   };
   check_positive("leaseDuration", election.lease_duration);
   check_positive("renewDeadline", election.renew_deadline);
   check_positive("retryPeriod", election.retry_period);
-  const std::string deadline = format_duration(election.renew_deadline);
+  const std::string deadline = sdk::format_duration(election.renew_deadline);
   if (election.lease_duration <= election.renew_deadline) {
     add("leaseDuration", deadline, "must be greater than `RenewDeadline`");
   }

@@ -214,13 +214,12 @@ LoadedConfig load_config_text(std::string_view text, std::string file) {
       read_leader_election(fields.get("leaderElection"), "leaderElection", config.leader_election,
                            out.errors);
       read_profiles(fields, config, out.errors, out.warnings);
-      read_extenders(fields, out.errors);
+      config.extenders = read_extenders(fields, out.errors);
       fields.finish(hints_for_other_fields());
       settle_with_the_default_scheduler(fields, config, out.warnings);
       out.config = std::move(config);
     }
   }
-  if (!out.errors.empty()) std::swap(out.config, out.partial);
   sort_by_position(out.errors);
   sort_by_position(out.warnings);
   return out;
@@ -235,23 +234,6 @@ LoadedConfig load_config_file(const std::string& path) {
   if (message.rfind(path + ": ", 0) == 0) message.erase(0, path.size() + 2);
   out.errors.push_back({"", {}, "the profile file cannot be read: " + message});
   return out;
-}
-
-Result<SchedulerConfig> load_config(const std::string& path, Problems* warnings) {
-  LoadedConfig loaded = load_config_file(path);
-  if (warnings != nullptr) {
-    warnings->insert(warnings->end(), loaded.warnings.begin(), loaded.warnings.end());
-  }
-  if (loaded.config) return std::move(*loaded.config);
-  std::string message = to_string(loaded.errors, path);
-  message.pop_back();
-  return fail(ErrorCode::kInvalid, std::move(message));
-}
-
-SchedulerConfig default_config() {
-  const std::string text = "apiVersion: " + std::string(kConfigApiVersion) +
-                           "\nkind: " + std::string(kConfigKind) + "\n";
-  return load_config_text(text, "defaults").config.value();
 }
 
 }  // namespace plimsoll::config

@@ -14,20 +14,16 @@
 
 #include "config/problem.hpp"
 #include "config/scheduler_config.hpp"
-#include "framework/base/result.hpp"
 
 namespace plimsoll::config {
 
-// config is set exactly if errors is empty. partial is what could be read in spite of errors, for
-// further checks. Both lists are in the order of the file.
+// config is complete if errors is empty. Otherwise it is what could be read in spite of them, for
+// further checks, or nothing. Both lists are in the order of the file.
 struct LoadedConfig {
   std::string file;
   std::optional<SchedulerConfig> config;
-  std::optional<SchedulerConfig> partial;
   Problems errors;
   Problems warnings;
-
-  [[nodiscard]] bool ok() const { return errors.empty(); }
 };
 
 // `file` is only a name for messages.
@@ -35,13 +31,5 @@ struct LoadedConfig {
 
 // A file that cannot be read is one error without a place.
 [[nodiscard]] LoadedConfig load_config_file(const std::string& path);
-
-// Like load_config_file, but returns a Result, for callers that only continue or stop: the error's
-// message holds one line per problem. Warnings are added to *warnings if it is given.
-[[nodiscard]] Result<SchedulerConfig> load_config(const std::string& path,
-                                                  Problems* warnings = nullptr);
-
-// The result of a file with only apiVersion and kind: one profile, default-scheduler.
-[[nodiscard]] SchedulerConfig default_config();
 
 }  // namespace plimsoll::config

@@ -2,6 +2,8 @@
 
 #include <plimsoll/nearest.hpp>
 
+#include "framework/runtime/profile_rules.hpp"
+
 namespace plimsoll::config {
 
 std::string PluginChecks::nearest_existing(std::string_view name) const {
@@ -12,7 +14,7 @@ std::string PluginChecks::nearest_existing(std::string_view name) const {
 
 // The full explanation is given where a plugin is first named; every place is reported.
 std::string PluginChecks::missing_message(const std::string& type, const PluginRef& plugin) {
-  std::string message = type + ' ' + go_quoted(plugin.written) + " does not exist";
+  std::string message = plimsoll::missing_plugin(type, plugin.written);
   if (!missing_.insert(plugin.name).second) return message;
   if (const std::string about = about_missing_plugin(plugin.name); !about.empty()) {
     return message + about;
@@ -35,38 +37,24 @@ void PluginChecks::keep_existing(std::vector<PluginRef>& enabled, const std::str
   });
 }
 
-void PluginChecks::keep_implementing(std::vector<PluginRef>& enabled, ExtensionPoint point) {
+void PluginChecks::keep_valid(std::vector<PluginRef>& enabled,
+                              std::optional<ExtensionPoint> point) {
+  PluginList list(point ? interface_name(*point) : "MultiPoint");
   std::erase_if(enabled, [&](const PluginRef& plugin) {
-    if (registry_.find(plugin.name)->second.has(point)) return false;
-    if (unusable_.count(plugin.name) != 0) return true;
+    const bool extends = !point || registry_.find(plugin.name)->second.has(*point);
+    if (!extends && unusable_.count(plugin.name) != 0) return true;
     // The plugin has this point in its own project; here it does that work at another one.
-    if (reference_points(plugin.name).has(point)) {
+    if (!extends && reference_points(plugin.name).has(*point)) {
       warnings_.push_back({plugin.path, plugin.at,
                            "has no effect: " + plugin.written + " has nothing to do at " +
-                               std::string(field_name(point)) + " here"});
-    } else {
-      errors_.push_back({plugin.path, plugin.at,
-                         "plugin " + go_quoted(plugin.written) + " does not extend " +
-                             interface_name(point) + " plugin"});
+                               std::string(field_name(*point)) + " here"});
+      return true;
     }
+    std::string wrong = list.add(plugin.name, extends, plugin.written);
+    if (wrong.empty()) return false;
+    errors_.push_back({plugin.path, plugin.at, std::move(wrong)});
     return true;
   });
-}
-
-void PluginChecks::keep_first(std::vector<PluginRef>& enabled, const std::string& type) {
-  std::set<std::string_view> seen;
-  std::vector<PluginRef> kept;
-  kept.reserve(enabled.size());  // `seen` refers into it
-  for (PluginRef& plugin : enabled) {
-    if (seen.count(plugin.name) != 0) {
-      errors_.push_back(
-          {plugin.path, plugin.at,
-           "plugin " + go_quoted(plugin.written) + " already registered as " + go_quoted(type)});
-      continue;
-    }
-    seen.insert(kept.emplace_back(std::move(plugin)).name);
-  }
-  enabled = std::move(kept);
 }
 
 void PluginChecks::check_disabled(const PluginSet& set) {

@@ -2,6 +2,7 @@
 // Checks the plugins in a profile's sets: they exist, implement the extension point, and are named
 // once. One object checks one profile. Not thread-safe; otherwise pure.
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -19,12 +20,12 @@ class PluginChecks {
   PluginChecks(const PluginRegistry& registry, Problems& errors, Problems& warnings)
       : registry_(registry), errors_(errors), warnings_(warnings) {}
 
-  // Each removes invalid plugins from the list, with an error: plugins that do not exist, do not
-  // implement the point, or were named before. `type` is the set's name in kube-scheduler's
-  // messages. A point that the plugin has in its own project but not here is only a warning.
+  // Each removes invalid plugins from the list, with an error. First those that do not exist;
+  // `type` is the set's name in kube-scheduler's messages. Then those that do not implement the
+  // point or were named before; no point: the list is multiPoint. A point that the plugin has in
+  // its own project but not here is only a warning.
   void keep_existing(std::vector<PluginRef>& enabled, const std::string& type);
-  void keep_implementing(std::vector<PluginRef>& enabled, ExtensionPoint point);
-  void keep_first(std::vector<PluginRef>& enabled, const std::string& type);
+  void keep_valid(std::vector<PluginRef>& enabled, std::optional<ExtensionPoint> point);
 
   // kube-scheduler accepts any name here. A name that is unknown everywhere is probably a typing
   // error and gets a warning.

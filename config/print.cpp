@@ -1,8 +1,11 @@
 #include "config/print.hpp"
 
+#include <plimsoll/duration.hpp>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <map>
 
 #include "config/fields.hpp"
 #include "config/json_text.hpp"
@@ -10,6 +13,8 @@
 
 namespace plimsoll::config {
 namespace {
+
+using Texts = std::map<std::string, std::string>;
 
 // Whether a word without quotes is read as the same string.
 bool is_plain(std::string_view text) {
@@ -74,7 +79,7 @@ Value number(double value) {
 }
 
 Value duration(std::chrono::nanoseconds value) {
-  return Value::string(format_duration(value));
+  return Value::string(sdk::format_duration(value));
 }
 
 Value client_connection(const ClientConnection& client) {
@@ -103,9 +108,9 @@ Value all_disabled() {
   return Value::sequence().add(Value::mapping().set("name", Value::string("*")));
 }
 
-Value plugin_set(const std::vector<EffectivePlugin>& plugins, bool with_weight) {
+Value plugin_set(const std::vector<PluginEntry>& plugins, bool with_weight) {
   Value enabled = Value::sequence();
-  for (const EffectivePlugin& plugin : plugins) {
+  for (const PluginEntry& plugin : plugins) {
     Value entry = Value::mapping();
     entry.set("name", Value::string(plugin.name));
     if (with_weight) entry.set("weight", Value::integer(plugin.weight));
@@ -117,37 +122,55 @@ Value plugin_set(const std::vector<EffectivePlugin>& plugins, bool with_weight) 
   return out;
 }
 
-// Sorted by name, so that the text does not depend on the order in the profile.
-Value plugin_config(std::vector<PluginArgs> all) {
-  std::sort(all.begin(), all.end(),
-            [](const PluginArgs& a, const PluginArgs& b) { return a.name < b.name; });
+// What is given over the defaults. An empty list, like null, says nothing in Kubernetes.
+Value over(Value defaults, const Value& given) {
+  if (given.is_null() || (given.is_sequence() && given.items.empty() && defaults.is_sequence())) {
+    return defaults;
+  }
+  if (!given.is_mapping() || !defaults.is_mapping()) return given;
+  for (Member& usual : defaults.members) {
+    if (const Value* said = given.find(usual.key)) usual.value = over(usual.value, *said);
+  }
+  for (const Member& said : given.members) {
+    if (defaults.find(said.key) == nullptr) defaults.members.push_back(said);
+  }
+  return defaults;
+}
+
+Value plugin_config(const Texts& args, const Texts& default_args) {
   Value out = Value::sequence();
-  for (const PluginArgs& args : all) {
+  for (const auto& [name, json] : args) {
     Problem problem;
-    std::optional<Value> value = parse_json(args.json, problem);
-    if (!value || value->members.empty()) continue;
-    out.add(Value::mapping().set("name", Value::string(args.name)).set("args", std::move(*value)));
+    std::optional<Value> value = parse_json(json, problem);
+    if (!value) continue;
+    const auto defaults = default_args.find(name);
+    if (defaults != default_args.end()) {
+      value = over(parse_json(defaults->second, problem).value_or(Value::mapping()), *value);
+    }
+    if (value->members.empty()) continue;
+    out.add(Value::mapping().set("name", Value::string(name)).set("args", std::move(*value)));
   }
   return out;
 }
 
 // Plugins that exist but run at no extension point.
-std::vector<EffectivePlugin> at_no_point(const EffectiveProfile& profile) {
-  std::vector<EffectivePlugin> out;
+std::vector<PluginEntry> at_no_point(const ProfileSpec& profile) {
+  std::vector<PluginEntry> out;
   for (const std::string& name : profile.plugins) {
     const bool runs = std::any_of(
         profile.points.values.begin(), profile.points.values.end(), [&](const auto& plugins) {
           return std::any_of(plugins.begin(), plugins.end(),
-                             [&](const EffectivePlugin& plugin) { return plugin.name == name; });
+                             [&](const PluginEntry& plugin) { return plugin.name == name; });
         });
     if (!runs && !is_in_every_profile(name)) out.push_back({name});
   }
   std::sort(out.begin(), out.end(),
-            [](const EffectivePlugin& a, const EffectivePlugin& b) { return a.name < b.name; });
+            [](const PluginEntry& a, const PluginEntry& b) { return a.name < b.name; });
   return out;
 }
 
-Value effective_profile(const EffectiveProfile& profile, std::optional<std::int32_t> percentage) {
+Value effective_profile(const ProfileSpec& profile, std::optional<std::int32_t> percentage,
+                        const Texts& default_args) {
   Value plugins = Value::mapping();
   plugins.set("multiPoint", plugin_set(at_no_point(profile), false));
   for (const ExtensionPoint point : all_extension_points()) {
@@ -158,13 +181,48 @@ Value effective_profile(const EffectiveProfile& profile, std::optional<std::int3
   out.set("schedulerName", Value::string(profile.scheduler_name));
   if (percentage) out.set("percentageOfNodesToScore", Value::integer(*percentage));
   out.set("plugins", std::move(plugins));
-  Value args = plugin_config(profile.args);
+  Value args = plugin_config(profile.args, default_args);
   if (!args.items.empty()) out.set("pluginConfig", std::move(args));
   return out;
 }
 
-Value effective_value(const SchedulerConfig& config,
-                      const std::vector<EffectiveProfile>& profiles) {
+// Without the texts of certificates and keys.
+Value extender(const ExtenderSpec& spec) {
+  Value out = Value::mapping();
+  const auto text = [&out](const char* name, const std::string& value) {
+    if (!value.empty()) out.set(name, Value::string(value));
+  };
+  text("urlPrefix", spec.url_prefix);
+  text("filterVerb", spec.filter_verb);
+  text("preemptVerb", spec.preempt_verb);
+  text("prioritizeVerb", spec.prioritize_verb);
+  out.set("weight", Value::integer(spec.weight));
+  text("bindVerb", spec.bind_verb);
+  out.set("enableHTTPS", Value::boolean(spec.enable_https));
+  if (spec.tls.given) {
+    Value tls = Value::mapping();
+    tls.set("insecure", Value::boolean(spec.tls.insecure));
+    tls.set("serverName", Value::string(spec.tls.server_name));
+    tls.set("certFile", Value::string(spec.tls.cert_file));
+    tls.set("keyFile", Value::string(spec.tls.key_file));
+    tls.set("caFile", Value::string(spec.tls.ca_file));
+    out.set("tlsConfig", std::move(tls));
+  }
+  text("httpTimeout", sdk::format_duration(spec.timeout));
+  out.set("nodeCacheCapable", Value::boolean(spec.node_cache_capable));
+  out.set("ignorable", Value::boolean(spec.ignorable));
+  Value managed = Value::sequence();
+  for (const auto& resource : spec.managed_resources) {
+    managed.add(Value::mapping()
+                    .set("name", Value::string(resource.name))
+                    .set("ignoredByScheduler", Value::boolean(resource.ignored_by_scheduler)));
+  }
+  if (!managed.items.empty()) out.set("managedResources", std::move(managed));
+  return out;
+}
+
+Value effective_value(const SchedulerConfig& config, const std::vector<ProfileSpec>& profiles,
+                      const Texts& default_args) {
   Value out = Value::mapping();
   out.set("apiVersion", Value::string(std::string(kConfigApiVersion)));
   out.set("kind", Value::string(std::string(kConfigKind)));
@@ -181,9 +239,13 @@ Value effective_value(const SchedulerConfig& config,
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     std::optional<std::int32_t> percentage;
     if (i < config.profiles.size()) percentage = config.profiles[i].percentage_of_nodes_to_score;
-    list.add(effective_profile(profiles[i], percentage));
+    list.add(effective_profile(profiles[i], percentage, default_args));
   }
   out.set("profiles", std::move(list));
+  if (config.extenders.empty()) return out;
+  Value extenders = Value::sequence();
+  for (const ExtenderSpec& each : config.extenders) extenders.add(extender(each));
+  out.set("extenders", std::move(extenders));
   return out;
 }
 
@@ -200,14 +262,14 @@ std::string to_yaml(const Value& value, int indent) {
   return out;
 }
 
-std::string print_effective(const SchedulerConfig& config,
-                            const std::vector<EffectiveProfile>& profiles) {
-  return to_yaml(effective_value(config, profiles));
+std::string print_effective(const SchedulerConfig& config, const std::vector<ProfileSpec>& profiles,
+                            const Texts& default_args) {
+  return to_yaml(effective_value(config, profiles, default_args));
 }
 
-std::string effective_json(const SchedulerConfig& config,
-                           const std::vector<EffectiveProfile>& profiles) {
-  return to_json(effective_value(config, profiles));
+std::string effective_json(const SchedulerConfig& config, const std::vector<ProfileSpec>& profiles,
+                           const Texts& default_args) {
+  return to_json(effective_value(config, profiles, default_args));
 }
 
 }  // namespace plimsoll::config

@@ -7,6 +7,7 @@
 // (they exist for their state or their services). Loading the text gives the same effective
 // profiles, and printing those gives the same text. Pure functions, any thread.
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,15 @@ namespace plimsoll::config {
 // A value in YAML's block style; every line is indented by `indent` spaces.
 [[nodiscard]] std::string to_yaml(const Value& value, int indent = 0);
 
-// The effective configuration as a KubeSchedulerConfiguration.
+// The effective configuration as a KubeSchedulerConfiguration. `default_args`: plugin -> JSON,
+// shown where the profile's args say nothing.
 [[nodiscard]] std::string print_effective(const SchedulerConfig& config,
-                                          const std::vector<EffectiveProfile>& profiles);
+                                          const std::vector<ProfileSpec>& profiles,
+                                          const std::map<std::string, std::string>& default_args);
 
 // The same as compact JSON, for /configz.
 [[nodiscard]] std::string effective_json(const SchedulerConfig& config,
-                                         const std::vector<EffectiveProfile>& profiles);
+                                         const std::vector<ProfileSpec>& profiles,
+                                         const std::map<std::string, std::string>& default_args);
 
 }  // namespace plimsoll::config

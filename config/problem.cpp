@@ -1,5 +1,7 @@
 #include "config/problem.hpp"
 
+#include <plimsoll/join.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <tuple>
@@ -49,38 +51,6 @@ std::string index_path(std::string_view parent, std::size_t index) {
   return std::string(parent) + '[' + std::to_string(index) + ']';
 }
 
-std::string go_quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-          char escape[8];
-          std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned>(c));
-          out += escape;
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out + '"';
-}
-
 std::string invalid_value(std::string_view value, std::string_view detail) {
   return "Invalid value: " + std::string(value) + ": " + std::string(detail);
 }
@@ -94,11 +64,8 @@ std::string duplicate_value(std::string_view value) {
 }
 
 std::string unsupported_value(std::string_view value, const std::vector<std::string>& supported) {
-  std::string out = "Unsupported value: " + go_quoted(value) + ": supported values: ";
-  for (std::size_t i = 0; i < supported.size(); ++i) {
-    out += (i == 0 ? "" : ", ") + go_quoted(supported[i]);
-  }
-  return out;
+  return "Unsupported value: " + go_quoted(value) +
+         ": supported values: " + sdk::join(supported, ", ", go_quoted);
 }
 
 std::string forbidden(std::string_view detail) {

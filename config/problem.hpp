@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/base/quote.hpp"  // go_quoted, for values in messages
+
 namespace plimsoll::config {
 
 // A place in a file, counted from 1 like in editors; line 0: unknown.
@@ -44,9 +46,6 @@ void sort_by_position(Problems& problems);
 // "a.b" and "b" for the root; "a[3]".
 [[nodiscard]] std::string child_path(std::string_view parent, std::string_view name);
 [[nodiscard]] std::string index_path(std::string_view parent, std::size_t index);
-
-// A string in double quotes, escaped like Go's %q for printable text.
-[[nodiscard]] std::string go_quoted(std::string_view text);
 
 // Kubernetes' field errors, without the path. `value` is already rendered: go_quoted("x") or "0".
 [[nodiscard]] std::string invalid_value(std::string_view value, std::string_view detail);

@@ -95,8 +95,16 @@ Plugins decode_plugins(Fields& profile, Problems& errors, Problems& warnings) {
   return out;
 }
 
-std::vector<PluginArgs> decode_plugin_config(Fields& profile, Problems& errors,
-                                             Problems& warnings) {
+// Args of kube-scheduler's own plugins have the version of the file.
+void check_args_version(const PluginArgs& args, Problems& errors) {
+  const Value* version = args.source.find("apiVersion");
+  if (version == nullptr || !version->is_string() || !is_default_plugin(args.name)) return;
+  if (version->text == kConfigApiVersion) return;
+  errors.push_back(args.problem(
+      "apiVersion", unsupported_value(version->text, {std::string(kConfigApiVersion)})));
+}
+
+std::vector<PluginArgs> decode_plugin_config(Fields& profile, Problems& errors) {
   std::vector<PluginArgs> out;
   std::set<std::string> seen;
   profile.each("pluginConfig", [&](const Value& item, const std::string& path) {
@@ -126,11 +134,10 @@ std::vector<PluginArgs> decode_plugin_config(Fields& profile, Problems& errors,
     } else {
       args.source.at = fields.at("name");
     }
-    if (has_known_args(args.name)) {
-      args.json = normalise_args(args.name, given, args.path, errors, warnings);
-    } else if (given != nullptr && !given->is_mapping()) {
+    if (given != nullptr && !given->is_mapping()) {
       errors.push_back({args.path, given->at, wrong_type_message(*given, "a mapping")});
     } else {
+      check_args_version(args, errors);
       args.json = passed_on_args(args.name, args.written, given);
     }
     out.push_back(std::move(args));
@@ -168,7 +175,7 @@ Profile decode_profile(const Value& value, const std::string& path, Problems& er
     check_percentage(fields, *out.percentage_of_nodes_to_score, warnings);
   }
   out.plugins = decode_plugins(fields, errors, warnings);
-  out.plugin_args = decode_plugin_config(fields, errors, warnings);
+  out.plugin_args = decode_plugin_config(fields, errors);
   fields.finish();
   return out;
 }

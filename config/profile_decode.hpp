@@ -9,8 +9,7 @@
 
 namespace plimsoll::config {
 
-// Decodes one entry of profiles[] and checks it on its own. Args of kube-scheduler's plugins are
-// normalised.
+// Decodes one entry of profiles[] and checks it on its own, but for the plugins' args.
 [[nodiscard]] Profile decode_profile(const Value& value, const std::string& path, Problems& errors,
                                      Problems& warnings);
 

@@ -1,12 +1,11 @@
 #include "config/profile_expansion.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
-#include "config/plugin_args.hpp"
 #include "config/plugin_checks.hpp"
 #include "config/profile_merge.hpp"
+#include "framework/runtime/profile_rules.hpp"
 
 namespace plimsoll::config {
 namespace {
@@ -31,11 +30,11 @@ class Expander {
         make_(make),
         checks_(registry_, errors, warnings) {}
 
-  EffectiveProfile run() {
+  ProfileSpec run() {
     out_.scheduler_name = profile_.scheduler_name;
     multi_point_ = merge_plugin_set(default_plugin_set(registry_), profile_.plugins.multi_point);
     checks_.keep_existing(multi_point_.enabled, "plugin");
-    checks_.keep_first(multi_point_.enabled, "MultiPoint");
+    checks_.keep_valid(multi_point_.enabled, std::nullopt);
     checks_.check_disabled(profile_.plugins.multi_point);
     for (const ExtensionPoint point : all_extension_points()) {
       specific_[point] = merge_plugin_set({}, profile_.plugins.points[point]);
@@ -44,8 +43,7 @@ class Expander {
     make_plugins();
     for (const ExtensionPoint point : all_extension_points()) {
       PluginSet& set = specific_[point];
-      checks_.keep_implementing(set.enabled, point);
-      checks_.keep_first(set.enabled, interface_name(point));
+      checks_.keep_valid(set.enabled, point);
       checks_.check_disabled(set);
       out_.points[point] = order(set, point);
       put_in_every_profile(point);
@@ -59,8 +57,8 @@ class Expander {
 
  private:
   // Step 2 for one extension point.
-  std::vector<EffectivePlugin> order(const PluginSet& set, ExtensionPoint point) const {
-    std::vector<EffectivePlugin> overrides, from_multi_point, rest;
+  std::vector<PluginEntry> order(const PluginSet& set, ExtensionPoint point) const {
+    std::vector<PluginEntry> overrides, from_multi_point, rest;
     const Names disabled = names_of(set.disabled);
     const Names specific = names_of(set.enabled);
     Names in_both;
@@ -91,7 +89,7 @@ class Expander {
       if (found == registry_.end() || !found->second.has(point)) continue;
       const bool named =
           std::any_of(plugins.begin(), plugins.end(),
-                      [&](const EffectivePlugin& plugin) { return plugin.name == name; });
+                      [&](const PluginEntry& plugin) { return plugin.name == name; });
       if (!named) next = plugins.insert(next, {std::string(name)}) + 1;
     }
   }
@@ -132,70 +130,43 @@ class Expander {
     if (given != profile_.plugin_args.end()) return *given;
     PluginArgs args;
     args.name = args.written = name;
-    args.json = default_args(name);
+    args.json = "{}";
     return args;
   }
 
   void check_required() {
     if (checks_.any_missing()) return;  // what is missing may be just the one that is required
-    const std::string name = go_quoted(profile_.scheduler_name);
-    const std::size_t sorters = out_.points[ExtensionPoint::kQueueSort].size();
-    if (sorters != 1) {
-      errors_.push_back({child_path(profile_.path, "plugins.queueSort"), profile_.at,
-                         "only one queue sort plugin required for profile with scheduler name " +
-                             name + ", but got " + std::to_string(sorters)});
-    }
-    if (out_.points[ExtensionPoint::kBind].empty()) {
-      errors_.push_back(
-          {child_path(profile_.path, "plugins.bind"), profile_.at,
-           "at least one bind plugin is needed for profile with scheduler name " + name});
+    for (auto& [point, text] : required_points_problems(out_)) {
+      const std::string path = "plugins." + std::string(field_name(point));
+      errors_.push_back({child_path(profile_.path, path), profile_.at, std::move(text)});
     }
   }
 
   // The specific weight beats multiPoint's; 0 or none means 1.
   void set_weights() {
-    constexpr std::int64_t kMaxNodeScore = 100;
-    constexpr std::int64_t kMaxTotal = std::numeric_limits<std::int64_t>::max();
     const auto find = [](const std::vector<PluginRef>& plugins, const std::string& name) {
       const auto found = std::find_if(plugins.begin(), plugins.end(),
                                       [&](const PluginRef& plugin) { return plugin.name == name; });
       return found == plugins.end() ? nullptr : &*found;
     };
-    std::int64_t total = 0;
-    for (EffectivePlugin& plugin : out_.points[ExtensionPoint::kScore]) {
+    for (PluginEntry& plugin : out_.points[ExtensionPoint::kScore]) {
       const PluginRef* said = find(specific_[ExtensionPoint::kScore].enabled, plugin.name);
       if (said == nullptr) said = find(multi_point_.enabled, plugin.name);
       const std::int32_t weight = said == nullptr ? 0 : said->weight.value_or(0);
       plugin.weight = weight == 0 ? 1 : weight;
-      if (plugin.weight * kMaxNodeScore > kMaxTotal - total) {
-        errors_.push_back({child_path(profile_.path, "plugins.score"), profile_.at,
-                           "total score of Score plugins could overflow"});
-        return;
-      }
-      total += plugin.weight * kMaxNodeScore;
     }
   }
 
   void collect_args() {
-    for (const std::string& name : out_.plugins) {
-      out_.args.push_back(args_for(name));
-    }
-    for (const PluginArgs& given : profile_.plugin_args) {
-      const auto used = std::find(out_.plugins.begin(), out_.plugins.end(), given.name);
-      if (used == out_.plugins.end()) continue;
-      if (is_default_plugin(given.name) && !has_known_args(given.name) && given.json != "{}") {
-        warnings_.push_back(given.problem("", "have no effect: " + given.name + " takes no args"));
-      }
-    }
+    for (const std::string& name : out_.plugins) out_.args[name] = args_for(name).json;
     for (const PluginArgs& args : profile_.plugin_args) {
-      const bool used =
-          std::find(out_.plugins.begin(), out_.plugins.end(), args.name) != out_.plugins.end();
-      if (used || checks_.missing(args.name)) continue;
-      const bool missing = registry_.find(args.name) == registry_.end();
+      if (out_.args.contains(args.name) || checks_.missing(args.name)) continue;
+      const bool exists = registry_.find(args.name) != registry_.end();
+      const bool absent = !exists && is_default_plugin(args.name);
       warnings_.push_back(
-          args.problem("", missing && is_default_plugin(args.name)
-                               ? "have no effect: this build does not have " + args.written
-                               : "have no effect: this profile does not enable " + args.written));
+          args.problem("", (absent ? "have no effect: this build does not have "
+                                   : "have no effect: this profile does not enable ") +
+                               args.written));
     }
   }
 
@@ -204,7 +175,7 @@ class Expander {
   Problems& errors_;
   Problems& warnings_;
   const PluginMaker& make_;
-  EffectiveProfile out_;
+  ProfileSpec out_;
   PluginSet multi_point_;
   PerExtensionPoint<PluginSet> specific_;
   PluginChecks checks_;
@@ -213,9 +184,9 @@ class Expander {
 // All profiles share one queue, so they must sort it alike. Sets at queueSort that differ, and args
 // of a plugin that is named there, are the decoder's to report (validateCommonQueueSort); here it
 // is about what multiPoint and the defaults bring.
-void check_queue_sort(const SchedulerConfig& config, const std::vector<EffectiveProfile>& profiles,
+void check_queue_sort(const SchedulerConfig& config, const std::vector<ProfileSpec>& profiles,
                       Problems& errors) {
-  const auto sorter = [](const EffectiveProfile& profile) {
+  const auto sorter = [](const ProfileSpec& profile) {
     const auto& sorters = profile.points[ExtensionPoint::kQueueSort];
     return sorters.size() == 1 ? sorters[0].name : std::string();
   };
@@ -233,7 +204,7 @@ void check_queue_sort(const SchedulerConfig& config, const std::vector<Effective
                         "different queue sort plugins for profile " + name + ": " +
                             go_quoted(mine) + ", first: " + go_quoted(first)});
     } else if (written(0).enabled.empty() &&
-               profiles[i].args_of(mine).json != profiles[0].args_of(first).json) {
+               profiles[i].args.at(mine) != profiles[0].args.at(first)) {
       errors.push_back(
           {path, config.profiles[i].at, "different queue sort plugin args for profile " + name});
     }
@@ -242,16 +213,8 @@ void check_queue_sort(const SchedulerConfig& config, const std::vector<Effective
 
 }  // namespace
 
-const PluginArgs& EffectiveProfile::args_of(std::string_view plugin) const {
-  static const PluginArgs kNone{};
-  for (const PluginArgs& one : args) {
-    if (one.name == plugin) return one;
-  }
-  return kNone;
-}
-
-EffectiveProfile expand_profile(const Profile& profile, const PluginRegistry& registry,
-                                Problems& errors, Problems& warnings, const PluginMaker& make) {
+ProfileSpec expand_profile(const Profile& profile, const PluginRegistry& registry, Problems& errors,
+                           Problems& warnings, const PluginMaker& make) {
   return Expander(profile, registry, errors, warnings, make).run();
 }
 

@@ -22,26 +22,11 @@
 
 namespace plimsoll::config {
 
-struct EffectivePlugin {
-  std::string name;
-  std::int32_t weight = 0;  // at score only; at least 1 unless the file says a negative one
-  bool operator==(const EffectivePlugin&) const = default;
-};
-
-struct EffectiveProfile {
-  std::string scheduler_name;
-  PerExtensionPoint<std::vector<EffectivePlugin>> points;
-  std::vector<std::string>
-      plugins;  // every plugin to create, once each, in the order of first mention
-  std::vector<PluginArgs>
-      args;  // of each of them, in the same order; defaults where none are given
-
-  [[nodiscard]] const PluginArgs& args_of(std::string_view plugin) const;  // of one in `plugins`
-};
-
-// The effective profiles, one per profile of the config. They are complete only if errors is empty.
+// The effective profiles, one per profile of the config, complete only if errors is empty. Each
+// names every plugin in the order of first mention, with its args: the defaults where none are
+// given.
 struct Expansion {
-  std::vector<EffectiveProfile> profiles;
+  std::vector<ProfileSpec> profiles;
   Problems errors;
   Problems warnings;
 };
@@ -51,8 +36,8 @@ struct Expansion {
                                         const PluginMaker& make = {});
 
 // One profile by itself.
-[[nodiscard]] EffectiveProfile expand_profile(const Profile& profile,
-                                              const PluginRegistry& registry, Problems& errors,
-                                              Problems& warnings, const PluginMaker& make = {});
+[[nodiscard]] ProfileSpec expand_profile(const Profile& profile, const PluginRegistry& registry,
+                                         Problems& errors, Problems& warnings,
+                                         const PluginMaker& make = {});
 
 }  // namespace plimsoll::config

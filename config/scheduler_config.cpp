@@ -1,7 +1,5 @@
 #include "config/scheduler_config.hpp"
 
-#include <cctype>
-
 namespace plimsoll::config {
 namespace {
 
@@ -21,12 +19,6 @@ bool same_plugins(const std::vector<PluginRef>& a, const std::vector<PluginRef>&
 
 std::string_view field_name(ExtensionPoint point) {
   return kFieldNames[static_cast<std::size_t>(point)];
-}
-
-std::string interface_name(ExtensionPoint point) {
-  std::string name(field_name(point));
-  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-  return name + "Plugin";
 }
 
 std::array<ExtensionPoint, kExtensionPoints> all_extension_points() {

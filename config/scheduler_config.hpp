@@ -16,6 +16,7 @@
 
 #include "config/problem.hpp"
 #include "config/value.hpp"
+#include "framework/extenders/extender.hpp"
 #include "framework/runtime/profile_spec.hpp"
 
 namespace plimsoll::config {
@@ -23,21 +24,9 @@ namespace plimsoll::config {
 inline constexpr std::string_view kConfigApiVersion = "kubescheduler.config.k8s.io/v1";
 inline constexpr std::string_view kConfigKind = "KubeSchedulerConfiguration";
 
-// "preFilter", the field's name in the file; "PreFilterPlugin", the interface's name in error
-// messages.
+// "preFilter", the field's name in the file.
 [[nodiscard]] std::string_view field_name(ExtensionPoint point);
-[[nodiscard]] std::string interface_name(ExtensionPoint point);
 [[nodiscard]] std::array<ExtensionPoint, kExtensionPoints> all_extension_points();
-
-// One value per extension point.
-template <typename T>
-struct PerExtensionPoint {
-  std::array<T, kExtensionPoints> values{};
-  T& operator[](ExtensionPoint point) { return values[static_cast<std::size_t>(point)]; }
-  const T& operator[](ExtensionPoint point) const {
-    return values[static_cast<std::size_t>(point)];
-  }
-};
 
 // A plugin in a set. `name` is its name here, with aliases (DeviceShare) resolved; `written` is the
 // name in the file.
@@ -60,9 +49,8 @@ struct Plugins {
   PerExtensionPoint<PluginSet> points;
 };
 
-// The args of one plugin, as JSON text: defaulted and normalised for the built-in plugins, as
-// written for the others (without apiVersion and kind). `source` is the value in the file, for the
-// places of errors.
+// The args of one plugin as they are written, as JSON text without apiVersion and kind
+// (plugin_args.hpp). `source` is the value in the file, for the places of errors.
 struct PluginArgs {
   std::string name;
   std::string json;
@@ -116,6 +104,7 @@ struct SchedulerConfig {
   ClientConnection client_connection;
   LeaderElection leader_election;
   std::vector<Profile> profiles;
+  std::vector<ExtenderSpec> extenders;  // those that are ignorable last
 };
 
 }  // namespace plimsoll::config

@@ -1,6 +1,7 @@
 #include "config/validate.hpp"
 
-#include "config/plugin_args.hpp"
+#include "config/extenders.hpp"
+#include "config/fields.hpp"
 #include "config/print.hpp"
 
 namespace plimsoll::config {
@@ -10,12 +11,24 @@ void append(Problems& to, Problems from) {
   for (Problem& problem : from) to.push_back(std::move(problem));
 }
 
+// What the file explains and the plugin's JSON does not: quotes (the words of <plimsoll/args.hpp>).
+std::string hint_about_quotes(const Value* value, std::string_view message) {
+  if (value == nullptr) return {};
+  const bool wants_string =
+      message.starts_with("must be a string, not") || message.starts_with("must be a name, not");
+  const bool wants_other =
+      message.starts_with("must be true or false, not") || message.starts_with("must be a number");
+  return wants_string || wants_other ? quoting_hint(*value, wants_string) : std::string();
+}
+
 // An unknown field is reported with its whole path, as elsewhere in the file.
 Problem problem_of(const PluginArgs& args, ArgsError error) {
   Problem problem = args.problem(error.path, std::move(error.message));
   if (problem.message.rfind(kUnknownField, 0) == 0) {
     problem.message.insert(kUnknownField.size(), " " + go_quoted(problem.path));
     if (!args.path.empty()) problem.at = locate_key(args.source, error.path);
+  } else {
+    problem.message += hint_about_quotes(value_at(args.source, error.path), problem.message);
   }
   return problem;
 }
@@ -26,25 +39,28 @@ Validation validate_loaded(LoadedConfig loaded, const PluginRegistry& registry,
   out.file = std::move(loaded.file);
   out.errors = std::move(loaded.errors);
   out.warnings = std::move(loaded.warnings);
-  if (!loaded.config && !loaded.partial) return out;
-  out.config = std::move(loaded.config ? *loaded.config : *loaded.partial);
+  if (!loaded.config) return out;
+  out.config = std::move(*loaded.config);
   PluginMaker make;
   if (ask) {
-    // Errors in args that are checked here have already been reported.
-    make = [&ask, said = !out.errors.empty()](
-               const std::string& scheduler_name, const PluginArgs& args, Problems& errors,
+    make = [&](const std::string& scheduler_name, const PluginArgs& args, Problems& errors,
                Problems& warnings) -> std::optional<ExtensionPoints> {
       MadePlugin made = ask(scheduler_name, args.name, args.json);
+      out.default_args[args.name] = std::move(made.default_args);
       for (ArgsError& warning : made.warnings)
         warnings.push_back(problem_of(args, std::move(warning)));
       if (made.errors.empty()) return made.points;
-      if (said && has_known_args(args.name)) return std::nullopt;
       for (ArgsError& error : made.errors) errors.push_back(problem_of(args, std::move(error)));
       return std::nullopt;
     };
   }
   Expansion expansion = expand_profiles(out.config, registry, make);
   out.profiles = std::move(expansion.profiles);
+  for (ProfileSpec& profile : out.profiles) {
+    const auto fit = profile.args.find("NodeResourcesFit");
+    if (fit == profile.args.end()) continue;
+    fit->second = with_ignored_resources(fit->second, out.config.extenders);
+  }
   append(out.errors, std::move(expansion.errors));
   append(out.warnings, std::move(expansion.warnings));
   sort_by_position(out.errors);
@@ -69,11 +85,11 @@ std::string Validation::report() const {
 }
 
 std::string Validation::effective_yaml() const {
-  return ok() ? print_effective(config, profiles) : std::string();
+  return ok() ? print_effective(config, profiles, default_args) : std::string();
 }
 
 std::string Validation::effective_json() const {
-  return ok() ? config::effective_json(config, profiles) : std::string();
+  return ok() ? config::effective_json(config, profiles, default_args) : std::string();
 }
 
 Validation validate_file(const std::string& path, const PluginRegistry& registry,

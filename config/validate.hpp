@@ -5,6 +5,7 @@
 // validate_file blocks on the file; both functions create plugins on the caller's thread.
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,14 +22,16 @@ struct MadePlugin {
   ExtensionPoints points;
   std::vector<ArgsError> errors;    // empty: it was created
   std::vector<ArgsError> warnings;  // about its args, even if it was not created
+  std::string default_args = "{}";  // JSON, as far as they are known
 };
 using PluginAsker = std::function<MadePlugin(
     const std::string& scheduler_name, const std::string& plugin, const std::string& args_json)>;
 
 struct Validation {
   std::string file;
-  SchedulerConfig config;                  // meaningful if ok()
-  std::vector<EffectiveProfile> profiles;  // complete if ok()
+  SchedulerConfig config;                           // meaningful if ok()
+  std::vector<ProfileSpec> profiles;                // complete if ok()
+  std::map<std::string, std::string> default_args;  // of the plugins that were made
   Problems errors;
   Problems warnings;
 

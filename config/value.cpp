@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <unordered_map>
 
-#include "framework/base/json_quote.hpp"
+#include "framework/base/quote.hpp"
 
 namespace plimsoll::config {
 
@@ -165,11 +165,12 @@ namespace {
 struct Place {
   Position value;  // of the value, or of the key if the value spans lines
   Position key;    // of the last key on the path
+  const Value* found = nullptr;
 };
 
 Place walk(const Value& root, std::string_view path) {
   const Value* value = &root;
-  Place at{root.at, root.at};
+  Place at{root.at, root.at, nullptr};
   std::size_t next = 0;
   while (next < path.size()) {
     if (path[next] == '.') ++next;
@@ -181,7 +182,7 @@ Place walk(const Value& root, std::string_view path) {
       const bool number = parsed.ec == std::errc() && parsed.ptr == path.data() + close;
       if (!number || !value->is_sequence() || index >= value->items.size()) return at;
       value = &value->items[index];
-      at = {value->at, value->at};
+      at = {value->at, value->at, nullptr};
       next = close + 1;
       continue;
     }
@@ -191,9 +192,10 @@ Place walk(const Value& root, std::string_view path) {
     value = &member->value;
     const bool short_value =
         end == path.size() && !value->is_null() && value->members.empty() && value->items.empty();
-    at = {short_value ? value->at : member->at, member->at};
+    at = {short_value ? value->at : member->at, member->at, nullptr};
     next = end;
   }
+  at.found = value;
   return at;
 }
 
@@ -201,6 +203,10 @@ Place walk(const Value& root, std::string_view path) {
 
 Position locate(const Value& root, std::string_view path) {
   return walk(root, path).value;
+}
+
+const Value* value_at(const Value& root, std::string_view path) {
+  return walk(root, path).found;
 }
 
 Position locate_key(const Value& root, std::string_view path) {

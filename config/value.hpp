@@ -75,6 +75,9 @@ inline Value Value::null() {
 // place.
 [[nodiscard]] Position locate(const Value& root, std::string_view path);
 
+// The value there, or null.
+[[nodiscard]] const Value* value_at(const Value& root, std::string_view path);
+
 // Like locate(), for the last key of the path itself: where an unknown field begins.
 [[nodiscard]] Position locate_key(const Value& root, std::string_view path);
 

@@ -62,7 +62,7 @@ void from_tree(Seeds& out) {
 void protobuf_of(Seeds& out, const std::string& target, const json& object,
                  const ProtoMessage& message) {
   try {
-    add(out, target, test::encode_protobuf(object, message));
+    add(out, target, plimsoll::test::encode_protobuf(object, message));
   } catch (const std::exception&) {
     // Some JSON fields accept a number as a text; protobuf cannot.
   }
@@ -127,6 +127,16 @@ void from_vectors(Seeds& out) {
       if (vector.value("kind", "") == "string") add(out, "selectors", vector["in"]);
     });
   }
+  each("volumes", 29, [&](const json& vector) {
+    for (const char* kind : {"pvs", "pvcs", "storageClasses", "csiNodes", "csiDrivers",
+                             "csiStorageCapacities", "volumeAttachments"}) {
+      if (!vector.contains(kind) || vector[kind].empty()) continue;
+      add(out, "storage_object", vector[kind].front().dump());
+    }
+    if (vector.contains("translate") && vector["translate"].contains("pv")) {
+      add(out, "storage_object", vector["translate"]["pv"].dump());
+    }
+  });
   each("quantity", 11, [&](const json& vector) {
     if (vector.contains("in")) add(out, "quantity", vector["in"]);
     if (vector.contains("json")) add(out, "quantity", vector["json"]);
@@ -170,8 +180,9 @@ void from_fixtures(Seeds& out) {
 
 void streams(Seeds& out) {
   using namespace informer::protobuf_bytes;
-  const std::string whole = test::encode_protobuf(test::whole_pod(), kPodMessage);
-  add(out, "pod_json", test::whole_pod().dump());
+  const std::string whole =
+      plimsoll::test::encode_protobuf(plimsoll::test::whole_pod(), kPodMessage);
+  add(out, "pod_json", plimsoll::test::whole_pod().dump());
   add(out, "pod_protobuf", whole);
   for (const char first : {'\0', '\5', '\77'}) {
     const std::string byte(1, first);
@@ -180,7 +191,8 @@ void streams(Seeds& out) {
     add(out, "wire_protobuf", byte + frame("ADDED", whole) + frame("MODIFIED", pod("b", "2")));
     add(out, "wire_protobuf", byte + frame("BOOKMARK", pod("", "9", true)));
     add(out, "wire_protobuf", byte + frame("ERROR", envelope(std::string("\x1a\4gone", 6))));
-    for (const std::string& item : {test::whole_pod().dump(), std::string(R"({"metadata":{}})")}) {
+    for (const std::string& item :
+         {plimsoll::test::whole_pod().dump(), std::string(R"({"metadata":{}})")}) {
       const std::string meta = R"("metadata":{"resourceVersion":"7","continue":"more"})";
       add(out, "wire_json",
           byte + R"({"kind":"PodList",)" + meta + R"(,"items":[)" + item + ", " + item + "]}");

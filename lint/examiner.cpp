@@ -1,5 +1,7 @@
 #include "lint/examiner.hpp"
 
+#include <plimsoll/join.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -244,7 +246,8 @@ void Examiner::check_pod_field(const Probe& probe, const Field& field) {
     if (std::find(matters.begin(), matters.end(), field.name) == matters.end()) {
       matters.push_back(field.name);
     }
-    if (!is_kept(after)) continue;
+    // What is asked for each time, whoever asked before, need not be signed.
+    if (!is_kept(after) || !keeps(part)) continue;
     const std::string key = smallest(probe.json, changed, field, [&](const Json& trial) {
       const Answer answer = ask_with(trial);
       return is_kept(answer) && difference(part, before, answer) != kNoSlot;
@@ -267,6 +270,9 @@ void Examiner::check_change(const Change& change) {
     const uint64_t asked_at = std::exchange(probe.asked_at, cluster_.log_end());
     probe.answer = ask(probe.pod);
     const std::vector<uint32_t> changed = cluster_.changed_since(asked_at);
+    // A pod that is signed otherwise now is of another class: what is kept of the old one is not
+    // used for it.
+    const bool same_class = before.signature == probe.answer.signature;
     for (const Part part : kBothParts) {
       compare(part, before, probe.answer, [&](uint32_t slot) {
         if (changed[slot] == kAnothers) return;
@@ -274,7 +280,8 @@ void Examiner::check_change(const Change& change) {
         if ((changed[slot] & report.declared) == 0 && before.signable) ++report.compared;
         const Said& was = before.said[at(part)][slot];
         const Said is = probe.answer.said[at(part)][slot];
-        if (was != is) blame(part, change, probe, was, is, slot, changed[slot], before.signable);
+        if (was == is || !same_class) return;
+        blame(part, change, probe, was, is, slot, changed[slot], before.signable);
       });
     }
   }
@@ -400,15 +407,13 @@ void Examiner::check_scores(Probe& probe) {
       if (alone[2] == together[i]) continue;
       notes_.normalizes_by_more = true;
       if (!notes_.report.by_extremes) return;
-      std::string texts;
-      for (const int64_t score : some) texts += (texts.empty() ? "" : ", ") + std::to_string(score);
       notes_.find(Part::kScore, When::kIfSteady,
                   "normalize looks at more than a score and the extremes, and declares that it "
                   "does not",
-                  "pod " + full_name(*probe.pod) + ": " + std::to_string(some[i]) + " of " + texts +
-                      " becomes " + std::to_string(together[i]) + ", and beside " +
-                      std::to_string(*low) + " and " + std::to_string(*high) + " alone " +
-                      std::to_string(alone[2]),
+                  "pod " + full_name(*probe.pod) + ": " + std::to_string(some[i]) + " of " +
+                      sdk::join(some) + " becomes " + std::to_string(together[i]) +
+                      ", and beside " + std::to_string(*low) + " and " + std::to_string(*high) +
+                      " alone " + std::to_string(alone[2]),
                   "leave out normalizes_by_extremes (PLIMSOLL_FLAG_NORMALIZES_BY_EXTREMES)");
       return;
     }

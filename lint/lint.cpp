@@ -1,5 +1,7 @@
 #include "lint/lint.hpp"
 
+#include <plimsoll/join.hpp>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -27,12 +29,6 @@ constexpr std::pair<uint32_t, const char*> kAspectNames[] = {
     {PLIMSOLL_ASPECT_PLUGIN, "plugin"},
     {PLIMSOLL_ASPECT_CLUSTER, "cluster"}};
 
-std::string joined(const auto& texts) {
-  std::string text;
-  for (const auto& part : texts) text += (text.empty() ? "" : ", ") + std::string(part);
-  return text;
-}
-
 // A profile with the plugin alone at the points that decide, so that the signature is its own.
 Result<ProfileSpec> profile_of(const Modules& modules, const std::string& plugin,
                                const Options& options) {
@@ -52,8 +48,8 @@ Result<ProfileSpec> profile_of(const Modules& modules, const std::string& plugin
       spec.at(point).push_back({plugin});
     }
   }
-  spec.others = options.companions;
-  spec.others.push_back(plugin);  // it may be at none of them
+  spec.plugins = options.companions;
+  spec.plugins.push_back(plugin);  // it may be at none of them
   return spec;
 }
 
@@ -112,7 +108,7 @@ void add_hints(Notes& notes, const Options& options) {
   hint_at_aspects(Part::kScore, notes, hints);
   if (!report.signs) {
     hints.push_back("it signs no pod, so it is asked each time; its answers were seen to rest on " +
-                    (report.matters.empty() ? "no field of the pod" : joined(report.matters)));
+                    (report.matters.empty() ? "no field of the pod" : sdk::join(report.matters)));
   }
   std::vector<std::string> idle;
   for (const std::string& field : notes.signed_fields) {
@@ -121,7 +117,7 @@ void add_hints(Notes& notes, const Options& options) {
     }
   }
   if (!idle.empty()) {
-    hints.push_back("sign puts down what changes with " + joined(idle) +
+    hints.push_back("sign puts down what changes with " + sdk::join(idle) +
                     ", and no change of it changed an answer");
   }
   if (report.normalizes && !report.by_extremes && !notes.normalizes_by_more &&
@@ -149,7 +145,7 @@ std::string aspect_names(uint32_t aspects) {
   for (const auto& [bit, name] : kAspectNames) {
     if ((aspects & bit) != 0) names.emplace_back(name);
   }
-  return names.empty() ? "nothing" : joined(names);
+  return names.empty() ? "nothing" : sdk::join(names);
 }
 
 Result<Report> lint_plugin(const Modules& modules, const std::string& plugin,

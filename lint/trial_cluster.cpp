@@ -1,5 +1,7 @@
 #include "lint/trial_cluster.hpp"
 
+#include <plimsoll/join.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -14,7 +16,8 @@ constexpr size_t kMostTasks = 1000;  // in one settle(): a task that sends itsel
 }  // namespace
 
 TrialCluster::TrialCluster()
-    : environment_(symbols_, *this),
+    : ClusterBackend(state_, nominator_),
+      environment_(symbols_, *this),
       nominator_([this](std::string_view node_name) {
         const NodeInfo* node = state_.node(node_name);
         if (node != nullptr) state_.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);
@@ -30,9 +33,7 @@ Result<std::unique_ptr<TrialCluster>> TrialCluster::create(const Modules& module
   std::unique_ptr<TrialCluster> cluster(new TrialCluster);
   auto made = Framework::create(spec, modules, cluster->environment_);
   if (!made) {
-    std::string errors;
-    for (const Error& error : made.error()) errors += (errors.empty() ? "" : "\n") + error.message;
-    return fail(ErrorCode::kInvalid, errors);
+    return fail(ErrorCode::kInvalid, sdk::join(made.error(), "\n", &Error::message));
   }
   cluster->framework_ = std::move(*made);
   if (auto started = cluster->framework_->start(); !started) return fail(started.error());
@@ -111,6 +112,7 @@ PodRef TrialCluster::reserve(CycleContext& cycle, const PodRef& pod,
                              const plimsoll_node_info& node) {
   PodRef assumed = assigned_copy(pod, view(node.node->meta.name));
   if (!state_.assume(assumed)) return nullptr;
+  framework_->assumed_pod_event(PLIMSOLL_POD_ASSIGNED, *assumed);
   const bool taken = framework_->run_reserve(cycle, *assumed, node).ok();
   if (!taken) unreserve(cycle, assumed);
   settle();
@@ -119,7 +121,9 @@ PodRef TrialCluster::reserve(CycleContext& cycle, const PodRef& pod,
 
 void TrialCluster::unreserve(CycleContext& cycle, const PodRef& assumed) {
   framework_->run_unreserve(cycle, *assumed, view(assumed->node_name));
-  state_.forget(view(assumed->meta.uid));
+  if (state_.forget(view(assumed->meta.uid))) {
+    framework_->assumed_pod_event(PLIMSOLL_POD_REMOVED, *assumed);
+  }
   settle();
 }
 
@@ -149,45 +153,14 @@ std::vector<uint32_t> TrialCluster::changed_since(uint64_t mark) const {
 
 // ---- HostBackend
 
-const plimsoll_node_info* TrialCluster::node_by_name(std::string_view node_name) {
-  const NodeInfo* info = state_.node(node_name);
-  return info == nullptr ? nullptr : info->abi();
-}
-
-const plimsoll_node_info* TrialCluster::node_by_slot(uint32_t slot) {
-  const NodeInfo* info = state_.node_at(slot);
-  return info == nullptr ? nullptr : info->abi();
-}
-
-Result<void> TrialCluster::watch(std::string_view group, std::string_view version,
-                                 std::string_view plural) {
-  std::string resource(plural);
-  if (!group.empty()) resource += "." + std::string(version) + "." + std::string(group);
-  watched_.insert(std::move(resource));
+Result<void> TrialCluster::watch(const WantedKind& kind) {
+  watched_.insert(kind.resource());
   return {};
-}
-
-void TrialCluster::post_binding(BindingPost, std::function<void(Result<void>)> done) {
-  done(fail(ErrorCode::kUnavailable, "there is no API server here"));
-}
-
-const plimsoll_pod* TrialCluster::pod_by_uid(std::string_view uid) {
-  return state_.pod(uid).get();
-}
-
-std::vector<const plimsoll_pod*> TrialCluster::nominated_pods(std::string_view node_name) {
-  std::vector<const plimsoll_pod*> pods;
-  for (const PodRef& pod : nominator_.pods_of(node_name)) pods.push_back(pod.get());
-  return pods;
 }
 
 void TrialCluster::run_on_loop(int64_t delay_ms, std::function<void()> task) {
   const std::lock_guard lock(mutex_);
   later_.push_back({now_ms_ + std::max(delay_ms, int64_t{0}), std::move(task)});
-}
-
-void TrialCluster::api_request(PluginRequest, ApiAnswer done) {
-  done(0, "there is no API server here");
 }
 
 }  // namespace plimsoll::lint

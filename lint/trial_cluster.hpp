@@ -16,15 +16,15 @@
 #include "framework/api/symbols.hpp"
 #include "framework/base/result.hpp"
 #include "framework/cluster/cluster_state.hpp"
+#include "framework/placement/cluster_backend.hpp"
 #include "framework/placement/nominator.hpp"
 #include "framework/runtime/environment.hpp"
 #include "framework/runtime/framework.hpp"
-#include "framework/runtime/host_backend.hpp"
 #include "lint/lint.hpp"
 
 namespace plimsoll::lint {
 
-class TrialCluster final : private HostBackend {
+class TrialCluster final : private ClusterBackend {
  public:
   // Makes and starts the plugins. `modules` outlives it.
   [[nodiscard]] static Result<std::unique_ptr<TrialCluster>> create(const Modules& modules,
@@ -74,31 +74,9 @@ class TrialCluster final : private HostBackend {
   TrialCluster();
 
   // ---- HostBackend
-  const plimsoll_node_info* node_by_name(std::string_view node_name) override;
-  const plimsoll_node_info* node_by_slot(uint32_t slot) override;
-  uint32_t slot_count() override { return state_.slot_count(); }
-  void touch_node(uint32_t slot, uint32_t aspects) override { state_.touch(slot, aspects); }
-  Result<void> watch(std::string_view group, std::string_view version,
-                     std::string_view plural) override;
-  void requeue_rejected(std::string_view) override {}
-  void emit_event(std::string_view, const plimsoll_pod&, bool, std::string_view, std::string_view,
-                  std::string_view) override {}
-  void allow_waiting(std::string_view, std::string_view) override {}
-  void reject_waiting(std::string_view, std::string_view, std::string_view) override {}
-  void post_binding(BindingPost, std::function<void(Result<void>)> done) override;
+  Result<void> watch(const WantedKind& kind) override;
   int64_t now_ms() override { return now_ms_; }
-  const plimsoll_pod* pod_by_uid(std::string_view uid) override;
-  std::vector<WaitingPod> waiting_pods() override { return {}; }
-  std::unique_ptr<WhatIf> what_if(const CycleContext&, const plimsoll_pod&, uint32_t) override {
-    return nullptr;
-  }
-  // The pods asked about are in no queue, so nobody nominates them from within.
-  void nominate(const plimsoll_pod&, std::string_view) override {}
-  std::vector<const plimsoll_pod*> nominated_pods(std::string_view node_name) override;
-  bool cancel_binding(std::string_view, std::string_view) override { return false; }
-  void activate(std::string_view) override {}
   void run_on_loop(int64_t delay_ms, std::function<void()> task) override;
-  void api_request(PluginRequest, ApiAnswer done) override;
 
   SymbolTable symbols_;
   Environment environment_;

@@ -2,233 +2,36 @@
 
 #include <pthread.h>
 
-#include <boost/asio.hpp>
-#include <boost/asio/ssl.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
 #include <exception>
 #include <memory>
 #include <optional>
-#include <set>
 #include <thread>
 #include <utility>
 
 #include "framework/base/log.hpp"
+#include "serving/http_session.hpp"
+#include "serving/tls.hpp"
 
 namespace plimsoll::serving {
-namespace {
 
 namespace net = boost::asio;
 namespace beast = boost::beast;
-namespace http = beast::http;
 using tcp = net::ip::tcp;
 using boost::system::error_code;
 
-constexpr int kHandlerFailed = 500;
-
-// A connection that can be closed from outside.
-class Connection {
- public:
-  virtual ~Connection() = default;
-  virtual void cut() = 0;
-
-  // The serial number of the moment since when there is no complete request; zero: there is one,
-  // and it is being answered.
-  std::uint64_t waiting_since = 0;
-};
-
-struct Shared {
-  ServerOptions options;
-  Handler handler;
-  // Used by the server's thread only.
-  std::set<Connection*> connections;
-  std::uint64_t moments = 0;
-
-  // Makes room for one more connection; returns false if all are being answered.
-  bool make_room() {
-    if (connections.size() < options.max_connections) return true;
-    Connection* oldest = nullptr;
-    for (Connection* each : connections) {
-      if (each->waiting_since == 0) continue;
-      if (oldest == nullptr || each->waiting_since < oldest->waiting_since) oldest = each;
-    }
-    if (oldest == nullptr) return false;
-    connections.erase(oldest);
-    oldest->cut();
-    return true;
-  }
-};
-
-std::string decode(std::string_view text, bool plus_is_space) {
-  std::string out;
-  const auto digit = [](char c) -> int {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-  };
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 &&
-        digit(text[i + 2]) >= 0) {
-      out += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
-      i += 2;
-    } else {
-      out += plus_is_space && text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
-}
-
-// One connection, which serves requests one after the other. Everything runs on the server's
-// thread.
-template <typename Stream>
-class Session final : public Connection, public std::enable_shared_from_this<Session<Stream>> {
- public:
-  template <typename... Arguments>
-  Session(Shared& shared, tcp::socket socket, Arguments&... arguments)
-      : shared_(shared), stream_(std::move(socket), arguments...) {
-    shared_.connections.insert(this);
-  }
-  ~Session() override { shared_.connections.erase(this); }
-
-  void run() {
-    waiting_since = ++shared_.moments;
-    if constexpr (kTls) {
-      expire_after(shared_.options.header_timeout);
-      stream_.async_handshake(net::ssl::stream_base::server,
-                              [self = this->shared_from_this()](error_code error) {
-                                if (!error) self->read();
-                              });
-    } else {
-      read();
-    }
-  }
-
-  void cut() override { beast::get_lowest_layer(stream_).close(); }
-
- private:
-  static constexpr bool kTls = !std::is_same_v<Stream, beast::tcp_stream>;
-
-  void expire_after(std::chrono::milliseconds time) {
-    beast::get_lowest_layer(stream_).expires_after(time);
-  }
-
-  void read() {
-    parser_.emplace();
-    parser_->header_limit(static_cast<std::uint32_t>(shared_.options.max_header));
-    parser_->body_limit(shared_.options.max_body);
-    waiting_since = ++shared_.moments;
-    expire_after(shared_.options.header_timeout);
-    http::async_read_header(stream_, buffer_, *parser_,
-                            [self = this->shared_from_this()](error_code error, std::size_t) {
-                              if (error || self->parser_->is_done()) return self->on_read(error);
-                              self->read_body();
-                            });
-  }
-
-  void read_body() {
-    expire_after(shared_.options.read_timeout);
-    http::async_read(
-        stream_, buffer_, *parser_,
-        [self = this->shared_from_this()](error_code error, std::size_t) { self->on_read(error); });
-  }
-
-  void on_read(error_code error) {
-    if (error == http::error::body_limit) return answer({413, "the body is too large\n"}, false);
-    if (error == http::error::header_limit) {
-      return answer({431, "the header is too large\n"}, false);
-    }
-    if (error == http::error::end_of_stream || error == beast::error::timeout) return close();
-    if (error.category() == http::make_error_code(http::error::bad_method).category()) {
-      return answer({400, "this is not HTTP/1.1: " + error.message() + "\n"}, false);
-    }
-    if (error) return;
-    auto& message = parser_->get();
-    Request request;
-    request.method = std::string(message.method_string());
-    const std::string target(message.target());
-    const size_t question = target.find('?');
-    request.path = decode(std::string_view(target).substr(0, question), false);
-    if (question != std::string::npos) request.query = target.substr(question + 1);
-    request.body = std::move(message.body());
-    head_ = message.method() == http::verb::head;
-    if (head_) request.method = "GET";
-    answer(call_handler(request), message.keep_alive());
-  }
-
-  Response call_handler(const Request& request) {
-    try {
-      return shared_.handler(request);
-    } catch (const std::exception& error) {
-      log_error("answering a request failed", {{"path", request.path}, {"error", error.what()}});
-      return {kHandlerFailed, "internal server error\n"};
-    }
-  }
-
-  void answer(Response answered, bool keep_alive) {
-    auto response = std::make_shared<http::response<http::string_body>>();
-    response->result(static_cast<unsigned>(answered.status));
-    response->set(http::field::content_type, answered.content_type);
-    response->set("X-Content-Type-Options", "nosniff");
-    response->set(http::field::cache_control, "no-cache, private");
-    response->keep_alive(keep_alive);
-    if (head_) {
-      response->content_length(answered.body.size());
-    } else {
-      response->body() = std::move(answered.body);
-      response->prepare_payload();
-    }
-    waiting_since = 0;
-    expire_after(shared_.options.write_timeout);
-    http::async_write(
-        stream_, *response,
-        [self = this->shared_from_this(), response, keep_alive](error_code error, std::size_t) {
-          if (error) return;
-          if (!keep_alive) return self->close();
-          self->read();
-        });
-  }
-
-  void close() {
-    if constexpr (kTls) {
-      expire_after(shared_.options.read_timeout);
-      stream_.async_shutdown([self = this->shared_from_this()](error_code) {});
-    } else {
-      error_code ignored;
-      stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-    }
-  }
-
-  Shared& shared_;
-  Stream stream_;
-  beast::flat_buffer buffer_;
-  std::optional<http::request_parser<http::string_body>> parser_;
-  bool head_ = false;
-};
-
-}  // namespace
-
-std::vector<std::string> Request::parameters(std::string_view name) const {
-  std::vector<std::string> values;
-  std::string_view rest = query;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find('&'), rest.size());
-    const std::string_view part = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    const size_t equals = std::min(part.find('='), part.size());
-    if (part.empty() || decode(part.substr(0, equals), true) != name) continue;
-    values.push_back(equals == part.size() ? "" : decode(part.substr(equals + 1), true));
-  }
-  return values;
+bool is_loopback(const std::string& address) {
+  error_code error;
+  const auto parsed = net::ip::make_address(address, error);
+  return !error && parsed.is_loopback();
 }
 
 struct HttpServer::Impl {
-  explicit Impl(Shared what) : shared(std::move(what)), acceptor(io) {}
+  Impl(ServerOptions options, Handler handler)
+      : shared(io, std::move(options), std::move(handler)), acceptor(io) {}
 
   net::io_context io{1};
-  std::optional<net::ssl::context> tls;
-  Shared shared;
+  std::optional<ServerTls> tls;
+  Connections shared;
   tcp::acceptor acceptor;
   net::steady_timer retry{io};
   std::uint16_t port = 0;
@@ -236,26 +39,11 @@ struct HttpServer::Impl {
 
   Result<void> load_certificate() {
     const ServerOptions& options = shared.options;
-    if (options.tls_cert_file.empty() && options.tls_private_key_file.empty()) return {};
-    if (options.tls_cert_file.empty() || options.tls_private_key_file.empty()) {
-      return fail(ErrorCode::kInvalid,
-                  "--tls-cert-file and --tls-private-key-file go together: give both or neither");
-    }
-    tls.emplace(net::ssl::context::tls_server);
-    tls->set_options(net::ssl::context::default_workarounds | net::ssl::context::no_tlsv1 |
-                     net::ssl::context::no_tlsv1_1);
-    error_code error;
-    tls->use_certificate_chain_file(options.tls_cert_file, error);
-    if (error) return bad_file(options.tls_cert_file, "certificate", error);
-    tls->use_private_key_file(options.tls_private_key_file, net::ssl::context::pem, error);
-    if (error) return bad_file(options.tls_private_key_file, "private key", error);
+    if (!options.tls) return {};
+    auto made = ServerTls::create(*options.tls, options.address, options.metrics);
+    if (!made) return fail(made.error());
+    tls.emplace(std::move(*made));
     return {};
-  }
-
-  static Result<void> bad_file(const std::string& file, const std::string& what,
-                               const error_code& error) {
-    return fail(ErrorCode::kInvalid, "the " + what + " " + file + " cannot be used: " +
-                                         error.message() + "; it must be a readable PEM file");
   }
 
   Result<void> listen() {
@@ -293,8 +81,9 @@ struct HttpServer::Impl {
         });
         return;
       }
-      if (shared.make_room()) open(std::move(socket));
       accept();
+      shared.make_room();
+      open(std::move(socket));
     });
   }
 
@@ -302,8 +91,9 @@ struct HttpServer::Impl {
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     if (tls) {
+      const ServerTls::Context context = tls->current();
       std::make_shared<Session<beast::ssl_stream<beast::tcp_stream>>>(shared, std::move(socket),
-                                                                      *tls)
+                                                                      *context)
           ->run();
     } else {
       std::make_shared<Session<beast::tcp_stream>>(shared, std::move(socket))->run();
@@ -326,7 +116,7 @@ struct HttpServer::Impl {
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, Handler handler) {
-  auto impl = std::make_unique<Impl>(Shared{std::move(options), std::move(handler), {}});
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(handler));
   if (auto loaded = impl->load_certificate(); !loaded) return fail(loaded.error());
   if (auto listening = impl->listen(); !listening) return fail(listening.error());
   impl->accept();
@@ -334,19 +124,20 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, Han
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
 
-HttpServer::~HttpServer() {
+// Without the memory to post the end, the process ends.
+HttpServer::~HttpServer() {  // NOLINT(bugprone-exception-escape)
   stop();
 }
 
 void HttpServer::stop() {
   if (!impl_->thread.joinable()) return;
+  impl_->shared.close_door();
   // The thread closes its connections, runs out of work and ends.
   net::post(impl_->io, [impl = impl_.get()] {
     error_code ignored;
     impl->acceptor.close(ignored);
     impl->retry.cancel();
-    const std::set<Connection*> open = impl->shared.connections;
-    for (Connection* connection : open) connection->cut();
+    impl->shared.cut_all();
   });
   impl_->thread.join();
 }

@@ -43,7 +43,7 @@ struct BindingWatch::Impl {
       if (!event) {
         failure = event.error().message;
       } else if (event->type == informer::WatchEventType::kError) {
-        failure = event->error_message;
+        failure = event->error.message;
       } else if (!event->key.name.empty()) {
         bound.try_emplace(std::string(event->key.name), now);
         version = event->key.resource_version;

@@ -6,6 +6,7 @@
 #include "bench/support/timing.hpp"
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
+#include "framework/placement/cluster_backend.hpp"
 #include "framework/runtime/every_point.hpp"
 #include "plugins/builtin/builtin.hpp"
 
@@ -31,20 +32,11 @@ void must(const Status& status, const Environment& environment) {
 
 }  // namespace
 
-const plimsoll_node_info* Backend::node_by_name(std::string_view node_name) {
-  const NodeInfo* node = cluster_.node(node_name);
-  return node == nullptr ? nullptr : node->abi();
-}
-
-const plimsoll_node_info* Backend::node_by_slot(uint32_t slot) {
-  const NodeInfo* node = cluster_.node_at(slot);
-  return node == nullptr ? nullptr : node->abi();
-}
-
 struct BenchScheduler::Impl {
   SymbolTable symbols;
   ClusterState cluster;
-  Backend backend{cluster};
+  Nominator nominator{[](std::string_view) {}};
+  ClusterBackend backend{cluster, nominator};
   Environment environment{symbols, backend};
   Modules modules;
   std::unique_ptr<Framework> framework;

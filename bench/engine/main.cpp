@@ -4,6 +4,7 @@
 // comparison, the same run measures the least time that any check of every node takes (timing.hpp).
 
 #include <unistd.h>
+#include <algorithm>
 
 #include <atomic>
 #include <cstdio>
@@ -76,15 +77,7 @@ struct Case {
 };
 
 const char* name(Shape shape) {
-  switch (shape) {
-    case Shape::kIdentical:
-      return "identical";
-    case Shape::kMixed:
-      return "mixed";
-    case Shape::kDifferent:
-      return "different";
-  }
-  return "";
+  return bench::kShapes.at(static_cast<size_t>(shape)).data();
 }
 
 size_t resident_bytes() {
@@ -129,6 +122,10 @@ double measure(const Case& run, const Modules& modules) {
     if (!run.topology) continue;
     scheduler->post(ObjectUpserted{bench::make_topology(i)});
     scheduler->post(ObjectUpserted{bench::make_devices(i)});
+  }
+  for (size_t i = 0; has_volumes(run.shape) && i < run.pods; ++i) {
+    scheduler->post(ObjectUpserted{bench::make_volume(i, run.shape, run.nodes)});
+    scheduler->post(ObjectUpserted{bench::make_claim(i)});
   }
   scheduler.on_loop([] {});
   const size_t with_nodes = resident_bytes();
@@ -196,10 +193,11 @@ void measure_all(const Modules& modules, const std::string& plot_file) {
 }
 
 Shape shape_of(const std::string& text) {
-  if (text == "identical") return Shape::kIdentical;
-  if (text == "mixed") return Shape::kMixed;
-  if (text == "different") return Shape::kDifferent;
-  give_up("--shape: \"" + text + "\" is none of identical, mixed, different");
+  const auto found = std::find(bench::kShapes.begin(), bench::kShapes.end(), text);
+  if (found != bench::kShapes.end()) return static_cast<Shape>(found - bench::kShapes.begin());
+  std::string known;
+  for (const std::string_view shape : bench::kShapes) known.append(" ").append(shape);
+  give_up("--shape: \"" + text + "\" is none of" + known);
 }
 
 }  // namespace

@@ -4,13 +4,13 @@
 #include <cstdlib>
 #include <memory>
 
-#include "framework/base/json_quote.hpp"
+#include "framework/base/quote.hpp"
 
 namespace plimsoll::bench {
 namespace {
 
 std::string node_name(size_t number) {
-  char name[16];
+  char name[32];
   std::snprintf(name, sizeof name, "node-%06zu", number);
   return name;
 }
@@ -30,6 +30,30 @@ RawRef raw(const char* resource, const std::string& name, std::string json) {
   object->resource_version = "1";
   object->json = std::move(json);
   return object;
+}
+
+// Of a pod's spec.
+std::string special_part(size_t number, Shape shape) {
+  if (has_volumes(shape)) {
+    return R"("volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"claim-)" +
+           std::to_string(number) + R"("}}],)";
+  }
+  if (shape == Shape::kSpread) {
+    return R"("topologySpreadConstraints":[{"maxSkew":1,"topologyKey":)"
+           R"("topology.kubernetes.io/zone","whenUnsatisfiable":"DoNotSchedule","labelSelector":)"
+           R"({"matchLabels":{"app":"kind-0"}}},{"maxSkew":1,"topologyKey":)"
+           R"("kubernetes.io/hostname","whenUnsatisfiable":"ScheduleAnyway","labelSelector":)"
+           R"({"matchLabels":{"app":"kind-0"}}}],)";
+  }
+  if (shape == Shape::kAffinity) {
+    return R"("affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[)"
+           R"({"topologyKey":"topology.kubernetes.io/zone","labelSelector":{"matchLabels":)"
+           R"({"app":"kind-0"}}}]},"podAntiAffinity":)"
+           R"({"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":10,)"
+           R"("podAffinityTerm":{"topologyKey":"kubernetes.io/hostname","labelSelector":)"
+           R"({"matchLabels":{"app":"kind-0"}}}}]}},)";
+  }
+  return {};
 }
 
 }  // namespace
@@ -83,8 +107,40 @@ RawRef make_devices(size_t number) {
                  name + R"("},"spec":{"devices":[)" + devices + "]}}");
 }
 
+RawRef make_volume(size_t pod, Shape shape, size_t nodes) {
+  const std::string number = std::to_string(pod);
+  const std::string affinity =
+      shape == Shape::kLocalVolumes
+          ? R"(,"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":)"
+            R"("kubernetes.io/hostname","operator":"In","values":[")" +
+                node_name(pod % nodes) + R"("]}]}]}})"
+          : std::string();
+  return raw("persistentvolumes", "volume-" + number,
+             R"({"metadata":{"name":"volume-)" + number + R"(","uid":"v)" + number +
+                 R"(","resourceVersion":"1"},"spec":{"accessModes":)"
+                 R"(["ReadWriteOnce"],"capacity":{"storage":"1Gi"},"claimRef":{"name":"claim-)" +
+                 number + R"(","namespace":"default","uid":"c)" + number +
+                 R"("},"csi":{"driver":"driver.example.com","volumeHandle":"h)" + number +
+                 R"("},"storageClassName":"disk")" + affinity + R"(},"status":{"phase":"Bound"}})");
+}
+
+RawRef make_claim(size_t pod) {
+  const std::string number = std::to_string(pod);
+  const RawRef made = raw(
+      "persistentvolumeclaims", "claim-" + number,
+      R"({"metadata":{"name":"claim-)" + number + R"(","namespace":"default","uid":"c)" + number +
+          R"(","resourceVersion":"1","annotations":{"pv.kubernetes.io/bind-completed":"yes"}},)"
+          R"("spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":)"
+          R"("1Gi"}},"storageClassName":"disk","volumeName":"volume-)" +
+          number + R"("},"status":{"phase":"Bound"}})");
+  auto claim = std::make_shared<RawObject>(*made);
+  claim->ns = "default";
+  return claim;
+}
+
 PodRef make_pod(size_t number, Shape shape, bool gpus, SymbolTable& symbols, const Bound& bound) {
-  const size_t kind = shape == Shape::kIdentical ? 0 : number % 100;
+  const bool kinds = shape == Shape::kMixed || shape == Shape::kDifferent;
+  const size_t kind = kinds ? number % 100 : 0;
   const size_t cpus = 1 + kind % 4;
   const std::string memory = shape == Shape::kDifferent ? std::to_string(2'000'000 + number) + "Ki"
                                                         : std::to_string(1 + kind % 7) + "Gi";
@@ -106,7 +162,8 @@ PodRef make_pod(size_t number, Shape shape, bool gpus, SymbolTable& symbols, con
       R"({"metadata":{"name":")" + name + R"(","namespace":"default","uid":")" + name +
           R"(","annotations":{)" + annotations + R"(},"labels":{"app":"kind-)" +
           std::to_string(kind) + R"("}},"spec":{"nodeName":")" + bound.node +
-          R"(","schedulerName":"topo","priority":0,"containers":[{"name":"main",)"
+          R"(","schedulerName":"topo","priority":0,)" + special_part(number, shape) +
+          R"("containers":[{"name":"main",)"
           R"("resources":{"requests":{)" +
           amounts + R"(},"limits":{)" + amounts + R"(}}}]},"status":{"phase":"Pending"}})",
       symbols));

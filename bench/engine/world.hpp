@@ -1,8 +1,10 @@
 #pragma once
 // Clusters and pods for measuring decisions.
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,7 +14,22 @@
 
 namespace plimsoll::bench {
 
-enum class Shape { kIdentical, kMixed, kDifferent };
+enum class Shape {
+  kIdentical,
+  kMixed,
+  kDifferent,
+  kVolumes,
+  kLocalVolumes,
+  kSpread,    // a hard constraint by zone, a soft one by node
+  kAffinity,  // required by zone, and a preference for nodes without such pods
+};
+inline constexpr std::array<std::string_view, 7> kShapes = {
+    "identical", "mixed", "different", "volumes", "local", "spread", "affinity"};
+// Whether each pod has a claim of its own: bound to a CSI volume that every node can use, or to one
+// that lies on a node.
+[[nodiscard]] constexpr bool has_volumes(Shape shape) {
+  return shape == Shape::kVolumes || shape == Shape::kLocalVolumes;
+}
 
 inline constexpr int kZones = 8;
 inline constexpr int kCpusOfZone = 8;
@@ -24,6 +41,10 @@ inline constexpr int kGpus = 8;
 [[nodiscard]] RawRef make_topology(size_t number);
 // Its 8 GPUs, two at each PCIe id.
 [[nodiscard]] RawRef make_devices(size_t number);
+
+// The volume and the claim of a pod with volumes, among so many nodes.
+[[nodiscard]] RawRef make_volume(size_t pod, Shape shape, size_t nodes);
+[[nodiscard]] RawRef make_claim(size_t pod);
 
 // What a binding assigned to a pod.
 struct Bound {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bench/bindings/fleet.hpp"
+#include "bench/peers/shapes.hpp"
 
 namespace plimsoll::bench {
 
@@ -19,6 +20,7 @@ struct Load {
   std::string name;
   Profile profile = Profile::kDefault;
   FleetShape fleet;
+  Shape shape = Shape::kPlain;  // another one has no arrival and no zones
   // Pods created in each second while the scheduler runs; 0: all of them before it is started.
   int arrival = 0;
   // How many pods the peer gets, if fewer. Its rate does not depend on the number, only the

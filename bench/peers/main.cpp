@@ -32,6 +32,15 @@ Load waiting(std::string name, Profile profile, FleetShape fleet, std::optional<
           .peer_pods = peer_pods};
 }
 
+Load shaped(std::string name, Shape shape, std::optional<int> peer_pods) {
+  return {.name = std::move(name),
+          .profile = Profile::kDefault,
+          .fleet = {.nodes = 1'000, .pods = 5'000, .zones = 0},
+          .shape = shape,
+          .arrival = 0,
+          .peer_pods = peer_pods};
+}
+
 Load arriving(std::string name, Profile profile, int zones, int rate, int seconds) {
   return {.name = std::move(name),
           .profile = profile,
@@ -52,6 +61,9 @@ std::vector<Load> all_loads(bool is_short) {
       waiting("topology, 1,000 nodes of 2 zones", Profile::kTopology, {1'000, 5'000, 2},
               few(1'000)),
       waiting("topology, 5,000 nodes of 8 zones", Profile::kTopology, {5'000, 10'000, 8}, few(500)),
+      shaped("spreading, 1,000 nodes", Shape::kSpread, few(2'000)),
+      shaped("affinity, 1,000 nodes", Shape::kAffinity, few(2'000)),
+      shaped("CSI volumes, 1,000 nodes", Shape::kCsiVolumes, few(2'000)),
       arriving("default, 100 pods/s", Profile::kDefault, 0, 100, seconds),
       arriving("default, 500 pods/s", Profile::kDefault, 0, 500, seconds)};
   if (!is_short) {

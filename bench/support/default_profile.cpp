@@ -7,18 +7,23 @@
 namespace plimsoll::bench {
 namespace {
 
-constexpr std::array kPlugins = {"SchedulingGates",   "PrioritySort",
-                                 "NodeUnschedulable", "NodeName",
-                                 "TaintToleration",   "NodeAffinity",
-                                 "NodePorts",         "NodeResourcesFit",
-                                 "DefaultPreemption", "NodeResourcesBalancedAllocation",
-                                 "DefaultBinder",     "UnsupportedFeatures"};
+constexpr std::array kPlugins = {"SchedulingGates",    "PrioritySort",
+                                 "NodeUnschedulable",  "NodeName",
+                                 "TaintToleration",    "NodeAffinity",
+                                 "NodePorts",          "NodeResourcesFit",
+                                 "VolumeRestrictions", "NodeVolumeLimits",
+                                 "VolumeBinding",      "VolumeZone",
+                                 "PodTopologySpread",  "InterPodAffinity",
+                                 "DefaultPreemption",  "NodeResourcesBalancedAllocation",
+                                 "DefaultBinder",      "UnsupportedFeatures"};
 
 // Kubernetes: default_plugins.go. All other plugins have weight 1.
 int32_t default_weight(const std::string& plugin) {
   if (plugin == "TaintToleration") return 3;
-  if (plugin == "NodeAffinity") return 2;
-  return 0;
+  if (plugin == "NodeAffinity" || plugin == "PodTopologySpread" || plugin == "InterPodAffinity") {
+    return 2;
+  }
+  return 1;
 }
 
 }  // namespace

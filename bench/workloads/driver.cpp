@@ -74,6 +74,7 @@ class Run {
     scheduling.profiles.push_back(std::move(*profile));
     scheduling.binder_threads = 1;
     scheduling.classes.check_every = options_.check_every;
+    scheduling.classes.enabled = options_.classes;
     if (clock_) scheduling.clock = [this] { return clock_->now_ms(); };
     auto made = Scheduler::create(std::move(scheduling), modules, symbols_, api_);
     if (!made) return fail(made.error());
@@ -90,6 +91,8 @@ class Run {
     switch (op.kind) {
       case Op::Kind::kCreateNodes:
         return create_nodes(op);
+      case Op::Kind::kCreateObjects:
+        return create_objects(op);
       case Op::Kind::kCreatePods:
         return create_pods(op, group);
       case Op::Kind::kDeletePods:
@@ -111,25 +114,56 @@ class Run {
     for (size_t i = 0; i < *count; ++i) {
       auto node = maker_.node(op.templates.front(), op.labels);
       if (!node) return fail(node.error());
-      api_.submit([this, made = std::move(*node)] { api_.create_node(made); });
+      api_.submit([this, made = std::move(*node), beside = made_beside(op, "")] {
+        post_all(beside);
+        api_.create_node(made);
+      });
     }
     outcome_.nodes += *count;
     settle();
     return {};
   }
 
-  Result<void> create_pods(const Op& op, size_t group) {
+  // The objects that go with one node or pod of the op.
+  std::vector<RawRef> made_beside(const Op& op, const std::string& ns) {
+    std::vector<RawRef> made;
+    for (const std::string& from : op.with) made.push_back(maker_.object(from, ns));
+    return made;
+  }
+
+  void post_all(const std::vector<RawRef>& objects) {
+    for (const RawRef& object : objects) (*loop_)->post(ObjectUpserted{object});
+  }
+
+  Result<void> create_objects(const Op& op) {
     const auto count = workload_.count_of(op, params_);
     if (!count) return fail(count.error());
-    auto pods = std::make_shared<std::vector<NewPod>>();
     for (size_t i = 0; i < *count; ++i) {
-      auto pod = maker_.pod(op.templates.front(), group);
+      (*loop_)->post(ObjectUpserted{maker_.object(op.templates.front(), op.ns)});
+    }
+    return {};
+  }
+
+  Result<void> create_pods(const Op& op, size_t group) {
+    const auto count = workload_.count_of(op, params_);
+    const auto namespaces = workload_.number(op.ns_count.empty() ? "1" : op.ns_count, params_);
+    if (!count || !namespaces) return fail(count ? namespaces.error() : count.error());
+    auto pods = std::make_shared<std::vector<NewPod>>();
+    auto beside = std::make_shared<std::vector<std::vector<RawRef>>>();
+    for (size_t i = 0; i < *count; ++i) {
+      const std::string ns =
+          op.ns_count.empty() ? op.ns : op.ns + "-" + std::to_string(i % *namespaces);
+      auto pod = maker_.pod(op.templates.front(), group, ns);
       if (!pod) return fail(pod.error());
       pods->push_back(std::move(*pod));
+      beside->push_back(made_beside(op, ns));
     }
-    const auto create = [this, pods] {
-      api_.submit([this, pods] {
-        for (NewPod& pod : *pods) api_.create_pod(std::move(pod));
+    const auto create = [this, pods, beside] {
+      api_.submit([this, pods, beside] {
+        for (size_t i = 0; i < pods->size(); ++i) {
+          post_all((*beside)[i]);
+          api_.create_pod(std::move((*pods)[i]));
+        }
       });
     };
     if (!op.measure) {
@@ -184,7 +218,7 @@ class Run {
     });
   }
 
-  // A Service is not reported: no plugin watches Services.
+  // A Service is not reported: it selects no pod of these workloads.
   void create_churned(const std::string& from, size_t group) {
     const std::string& kind = file_.templates.at(from).kind;
     if (kind == "Node") {

@@ -21,6 +21,7 @@ struct RunOptions {
   // stall.
   std::chrono::seconds patience{120};
   uint32_t check_every = 1000;  // as `run --class-check`
+  bool classes = true;          // false: as `run --no-classes`
 };
 
 // Figures from the creation of the measured pods to their last binding. They exclude earlier pods,

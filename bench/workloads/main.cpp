@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   app.add_flag("--small", options.small, "A few nodes and pods each");
   app.add_option("--class-check", options.check_every, "One decision in so many is made twice")
       ->capture_default_str();
+  app.add_flag("!--no-classes", options.classes, "Like pods share nothing");
   app.add_option("-o,--output", output, "JSON goes here");
   CLI11_PARSE(app, argc, argv);
   log_to_stderr(LogLevel::kError, LogFormat::kText);

@@ -47,35 +47,46 @@ std::string joined(const std::string& object, const std::string& with) {
 
 }  // namespace
 
-ObjectMaker::Made ObjectMaker::next(const std::string& from, const std::string& labels, bool pod) {
+ObjectMaker::Made ObjectMaker::next(const std::string& from, const std::string& labels,
+                                    const std::string& ns) {
   const ObjectTemplate& of = file_.templates.at(from);
+  const bool pod = of.kind == "Pod";
   Made made;
   size_t number = 0;
   {
     const std::lock_guard lock(mutex_);
     number = numbers_[from]++;
   }
-  made.name = of.name.empty() ? from + "-" + std::to_string(number) : of.name;
+  made.name = with_number(of.name.empty() ? from + "-$number" : of.name, number);
   std::string spec = with_number(of.spec, number);
   if (pod) spec = joined(spec, std::string(R"({"schedulerName":")") + kSchedulerName + "\"}");
   const std::string status = pod ? joined(of.status, R"({"phase":"Pending"})") : of.status;
   made.json = R"({"metadata":{"name":")" + made.name + R"(",)" +
-              (pod ? R"("namespace":"default",)" : "") + R"("uid":")" + uid_of(made.name) +
-              R"(","resourceVersion":"1","labels":)" +
+              (ns.empty() ? "" : R"("namespace":")" + ns + R"(",)") + R"("uid":")" +
+              uid_of(made.name) + R"(","resourceVersion":"1","annotations":)" + of.annotations +
+              R"(,"labels":)" +
               joined(with_number(of.labels, number), with_number(labels, number)) + R"(},"spec":)" +
               spec + R"(,"status":)" + status + "}";
   return made;
 }
 
 Result<NodeRef> ObjectMaker::node(const std::string& from, const std::string& labels) {
-  const Made made = next(from, labels, false);
+  const Made made = next(from, labels, "");
   auto decoded = decode_node(made.json, symbols_);
   if (!decoded) return fail(decoded.error().within(made.name));
   return std::move(*decoded);
 }
 
-Result<NewPod> ObjectMaker::pod(const std::string& from, size_t group) {
-  Made made = next(from, "{}", true);
+RawRef ObjectMaker::object(const std::string& from, const std::string& ns) {
+  const ObjectKind* kind = object_kind(file_.templates.at(from).kind);
+  const std::string of = kind->in_namespace ? ns : "";
+  const Made made = next(from, "{}", of);
+  return std::make_shared<RawObject>(
+      RawObject{std::string(kind->resource), of, made.name, uid_of(made.name), "1", made.json});
+}
+
+Result<NewPod> ObjectMaker::pod(const std::string& from, size_t group, const std::string& ns) {
+  Made made = next(from, "{}", ns);
   auto decoded = decode_pod(made.json, symbols_);
   if (!decoded) return fail(decoded.error().within(made.name));
   return NewPod{std::move(*decoded), std::move(made.json), group};

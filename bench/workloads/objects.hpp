@@ -21,14 +21,18 @@ class ObjectMaker {
 
   // The next object of the template, with `labels` on top of the template's.
   [[nodiscard]] Result<NodeRef> node(const std::string& from, const std::string& labels = "{}");
-  [[nodiscard]] Result<NewPod> pod(const std::string& from, size_t group);
+  [[nodiscard]] Result<NewPod> pod(const std::string& from, size_t group,
+                                   const std::string& ns = "default");
+  // Of a kind that object_kind() has.
+  [[nodiscard]] RawRef object(const std::string& from, const std::string& ns = "default");
 
  private:
   struct Made {
     std::string name;
     std::string json;
   };
-  Made next(const std::string& from, const std::string& labels, bool pod);
+  // `ns`: empty: the kind has no namespaces.
+  Made next(const std::string& from, const std::string& labels, const std::string& ns);
 
   const WorkloadFile& file_;
   SymbolTable& symbols_;

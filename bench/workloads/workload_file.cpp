@@ -1,5 +1,7 @@
 #include "bench/workloads/workload_file.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -13,6 +15,12 @@ using config::Fields;
 using config::Problems;
 using config::Value;
 
+constexpr std::array kObjectKinds = {
+    ObjectKind{"CSINode", "csinodes.v1.storage.k8s.io"}, ObjectKind{"Namespace", "namespaces"},
+    ObjectKind{"PersistentVolume", "persistentvolumes"},
+    ObjectKind{"PersistentVolumeClaim", "persistentvolumeclaims", true},
+    ObjectKind{"Service", "services", true}};
+
 std::string json_of(const Value* value) {
   return value == nullptr ? "{}" : config::to_json(*value);
 }
@@ -21,12 +29,14 @@ ObjectTemplate read_template(const Value& value, const std::string& path, Proble
   ObjectTemplate made;
   Fields fields(&value, path, problems);
   fields.read("kind", made.kind);
-  if (made.kind != "Pod" && made.kind != "Node" && made.kind != "Service") {
-    fields.problem("kind", config::unsupported_value(config::go_quoted(made.kind),
-                                                     {"Node", "Pod", "Service"}));
+  std::vector<std::string> kinds = {"Node", "Pod"};
+  for (const ObjectKind& kind : kObjectKinds) kinds.emplace_back(kind.name);
+  if (std::find(kinds.begin(), kinds.end(), made.kind) == kinds.end()) {
+    fields.problem("kind", config::unsupported_value(go_quoted(made.kind), kinds));
   }
   fields.read("name", made.name);
   made.labels = json_of(fields.get("labels"));
+  made.annotations = json_of(fields.get("annotations"));
   made.spec = json_of(fields.get("spec"));
   made.status = json_of(fields.get("status"));
   fields.finish();
@@ -50,6 +60,8 @@ void read_count(Fields& fields, std::string& out) {
     out = value->text;
   }
 }
+
+constexpr std::string_view kRead = "read as text";
 
 class Reader {
  public:
@@ -112,10 +124,22 @@ class Reader {
       read_count(fields, op.count);
       read_template_name(fields, "Node", op);
       op.labels = json_of(fields.get("labels"));
+      read_with(fields, op);
+    } else if (member.key == "createObjects") {
+      op.kind = Op::Kind::kCreateObjects;
+      read_count(fields, op.count);
+      read_template_name(fields, kRead, op);
+      fields.read("namespace", op.ns);
     } else if (member.key == "createPods") {
       op.kind = Op::Kind::kCreatePods;
       read_count(fields, op.count);
       read_template_name(fields, "Pod", op);
+      fields.read("namespace", op.ns);
+      if (const Value* namespaces = fields.get("namespaces")) op.ns_count = namespaces->text;
+      if (!op.ns_count.empty() && !workload.number(op.ns_count, workload.params)) {
+        fields.problem("namespaces", "neither a number nor one of params: " + op.ns_count);
+      }
+      read_with(fields, op);
       fields.read("as", op.as);
       fields.read("measure", op.measure);
       fields.read("wait", op.wait);
@@ -168,13 +192,23 @@ class Reader {
     op.templates = {name};
   }
 
+  void read_with(Fields& fields, Op& op) {
+    fields.read("with", op.with);
+    for (const std::string& name : op.with) check_template(fields, "with", name, kRead);
+  }
+
+  // `kind`: empty: any; kRead: one that object_kind() has.
   void check_template(Fields& fields, std::string_view field, const std::string& name,
                       std::string_view kind) {
     const auto found = file_.templates.find(name);
     if (found == file_.templates.end()) {
       fields.problem(field, "there is no template \"" + name + "\"");
-    } else if (!kind.empty() && found->second.kind != kind) {
-      fields.problem(field, "template \"" + name + "\" is of kind " + found->second.kind);
+      return;
+    }
+    const std::string& of = found->second.kind;
+    const bool fits = kind == kRead ? object_kind(of) != nullptr : kind.empty() || of == kind;
+    if (!fits) {
+      fields.problem(field, "template \"" + name + "\" is of kind " + of);
     }
   }
 
@@ -184,19 +218,25 @@ class Reader {
 
 }  // namespace
 
-Result<size_t> Workload::count_of(const Op& op, const Params& with) const {
-  if (op.count.starts_with("$")) {
-    const auto found = with.find(std::string_view(op.count).substr(1));
+const ObjectKind* object_kind(std::string_view name) {
+  const auto* found = std::find_if(kObjectKinds.begin(), kObjectKinds.end(),
+                                   [&](const ObjectKind& kind) { return kind.name == name; });
+  return found == kObjectKinds.end() ? nullptr : found;
+}
+
+Result<size_t> Workload::number(const std::string& text, const Params& with) const {
+  if (text.starts_with("$")) {
+    const auto found = with.find(std::string_view(text).substr(1));
     if (found == with.end() || found->second < 0) {
-      return fail(ErrorCode::kInvalid, name + ": no parameter " + op.count);
+      return fail(ErrorCode::kInvalid, name + ": no parameter " + text);
     }
     return static_cast<size_t>(found->second);
   }
   size_t number = 0;
-  const char* end = op.count.data() + op.count.size();
-  const auto [at, error] = std::from_chars(op.count.data(), end, number);
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || at != end) {
-    return fail(ErrorCode::kInvalid, name + ": " + op.count + " is not a number");
+    return fail(ErrorCode::kInvalid, name + ": " + text + " is not a number");
   }
   return number;
 }

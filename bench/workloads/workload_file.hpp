@@ -3,7 +3,7 @@
 // bench/workloads/workloads.yaml has the workloads of kube-scheduler's scheduler_perf in this
 // format.
 //
-//   templates:                        # objects to make; "$number" in a spec is the object's number
+//   templates:                        # objects to make; "$number" in one is the object's number
 //     pod-default: {kind: Pod, spec: {...}}
 //   workloads:
 //   - name: SchedulingBasic
@@ -15,11 +15,14 @@
 //     - createNodes: {count: $nodes, template: node-default, labels: {zone: a}}
 //     - createPods: {count: $measured, template: pod-default, measure: true}
 //   notRun:
-//   - {name: SchedulingPodAffinity, threshold: 35, missing: InterPodAffinity}
+//   - {name: SchedulingWithResourceClaimTemplate, threshold: 40, missing: DynamicResources}
 //
 // Ops run one after the other. createPods waits until all of its pods are bound, unless `wait:
 // false`. deletePods and churn run by the clock, in parallel with the next ops, until the measured
-// pods are bound.
+// pods are bound. createObjects makes TEMPLATE-0 and so on; createPods puts its pods into the first
+// `namespaces` of `namespace`, in turn, or all into the namespace of that name. createNodes and
+// createPods with `with: [claim, volume]` make an object of each of these templates before each of
+// their own: its CSINode, or its claim and the volume that is bound to it.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,21 +36,34 @@
 namespace plimsoll::bench {
 
 struct ObjectTemplate {
-  std::string kind;    // Node, Pod or Service
-  std::string name;    // of the template's only object; empty: the template's name and a number
+  std::string kind;    // Node, Pod, or one that object_kind() has
+  std::string name;    // with "$number", or of the only object; empty: the template's and a number
   std::string labels;  // a JSON object, like the members after it
+  std::string annotations;
   std::string spec;
   std::string status;
 };
 
+// A kind that the scheduler reads as text.
+struct ObjectKind {
+  std::string_view name;
+  std::string_view resource;  // as RawObject names it
+  bool in_namespace = false;
+};
+// Null: there is no such kind here.
+[[nodiscard]] const ObjectKind* object_kind(std::string_view name);
+
 using Params = std::map<std::string, int64_t, std::less<>>;
 
 struct Op {
-  enum class Kind { kCreateNodes, kCreatePods, kDeletePods, kChurn, kSettle };
+  enum class Kind { kCreateNodes, kCreateObjects, kCreatePods, kDeletePods, kChurn, kSettle };
   Kind kind = Kind::kSettle;
   std::string count;                   // a number or $parameter; how many
   std::vector<std::string> templates;  // names; one, but for churn
   std::string labels = "{}";           // createNodes: JSON, on top of the template's
+  std::vector<std::string> with;       // createNodes, createPods: templates of what goes with each
+  std::string ns = "default";          // createPods, createObjects
+  std::string ns_count;                // createPods: a number or $parameter; empty: just one
   std::string as;                      // createPods: a name for deletePods
   bool measure = false;
   bool wait = true;
@@ -67,7 +83,10 @@ struct Workload {
   std::vector<Op> ops;
 
   // A number, or the parameter's value.
-  [[nodiscard]] Result<size_t> count_of(const Op& op, const Params& with) const;
+  [[nodiscard]] Result<size_t> count_of(const Op& op, const Params& with) const {
+    return number(op.count, with);
+  }
+  [[nodiscard]] Result<size_t> number(const std::string& text, const Params& with) const;
 };
 
 struct NotRun {

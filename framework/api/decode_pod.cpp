@@ -59,6 +59,7 @@ void PodDecoder::finish(plimsoll_pod* out) {
   out->nonzero_cpu = nonzero.cpu;
   out->nonzero_memory = nonzero.memory;
   if (out->qos == kQosNotSet) out->qos = compute_qos(resources_);
+  out->uses = uses_;
 }
 
 bool PodDecoder::spec_text(std::string_view key, WireValue& value, plimsoll_pod* out, bool* found) {
@@ -98,6 +99,12 @@ bool PodDecoder::spec(WireValue& value, plimsoll_pod* out) {
       bool host_network = false;
       if (!field.boolean(&host_network)) return false;
       out->host_network = host_network ? 1 : 0;
+      return true;
+    }
+    if (key == "hostUsers") {
+      bool host_users = true;
+      if (!field.boolean(&host_users)) return false;
+      if (!host_users) uses_ |= PLIMSOLL_USES_USER_NAMESPACE;
       return true;
     }
     if (key == "overhead") return decode_.amounts(field, &resources_.overhead);
@@ -167,11 +174,24 @@ bool PodDecoder::container(WireValue& value, plimsoll_container* out,
     if (key == "resources") {
       return requests_and_limits(field, &resources->requests, &resources->limits);
     }
+    if (key == "restartPolicyRules") return restart_rules(field);
     if (key != "restartPolicy" || out->kind == PLIMSOLL_CONTAINER_APP) return true;
     std::string_view policy;
     if (!field.text(&policy)) return false;
     out->kind = policy == "Always" ? PLIMSOLL_CONTAINER_SIDECAR : PLIMSOLL_CONTAINER_INIT;
     return true;
+  });
+}
+
+bool PodDecoder::restart_rules(WireValue& value) {
+  return value.items([this](WireValue& item) {
+    return item.fields([this](std::string_view key, WireValue& field) {
+      if (key != "action") return true;
+      std::string_view action;
+      if (!field.text(&action)) return false;
+      if (action == "RestartAllContainers") uses_ |= PLIMSOLL_USES_RESTART_ALL_CONTAINERS;
+      return true;
+    });
   });
 }
 

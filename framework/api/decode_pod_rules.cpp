@@ -1,6 +1,7 @@
 // The parts of a pod's spec that restrict its placement.
 #include <limits>
 
+#include "framework/api/lists.hpp"
 #include "framework/api/pod_decoder.hpp"
 
 namespace plimsoll {
@@ -12,6 +13,19 @@ uint32_t toleration_effect(std::string_view text) {
   if (text == "PreferNoSchedule") return PLIMSOLL_EFFECT_PREFER_NO_SCHEDULE;
   if (text == "NoExecute") return PLIMSOLL_EFFECT_NO_EXECUTE;
   return PLIMSOLL_EFFECT_OTHER;
+}
+
+// The field of a volume source that says which volume it is; empty if no plugin asks.
+std::string_view identifying_field(std::string_view kind) {
+  if (kind == "persistentVolumeClaim") return "claimName";
+  if (kind == "gcePersistentDisk") return "pdName";
+  if (kind == "iscsi") return "iqn";
+  if (kind == "azureDisk") return "diskURI";
+  if (kind == "vsphereVolume") return "volumePath";
+  if (kind == "csi") return "driver";
+  if (kind == "image") return "reference";
+  const bool by_id = kind == "awsElasticBlockStore" || kind == "cinder" || kind == "portworxVolume";
+  return by_id ? "volumeID" : std::string_view();
 }
 
 }  // namespace
@@ -119,28 +133,36 @@ bool PodDecoder::volume(WireValue& value, plimsoll_volume* out) {
 }
 
 bool PodDecoder::volume_source(std::string_view kind, WireValue& value, plimsoll_volume* out) {
-  // The field that identifies a volume which two pods may share, for the kinds where that matters.
-  std::string_view target;
-  if (kind == "persistentVolumeClaim") target = "claimName";
-  if (kind == "gcePersistentDisk") target = "pdName";
-  if (kind == "awsElasticBlockStore") target = "volumeID";
-  if (kind == "iscsi") target = "iqn";
-  if (kind == "rbd") target = "image";
+  if (kind == "rbd") return rbd_source(value, out);
+  const std::string_view target = identifying_field(kind);
   if (target.empty()) return true;
-  std::string_view pool = "rbd";
-  std::string_view name;
+  return value.fields([&](std::string_view key, WireValue& field) {
+    if (key == target) return decode_.text(field, &out->target, Keep::kPlain);
+    if (key == "readOnly") return decode_.flag(field, &out->read_only);
+    if (key != "kind" || kind != "azureDisk" || field.is_null()) return true;
+    std::vector<plimsoll_str> disk_kind(1);
+    if (!decode_.text(field, disk_kind.data(), Keep::kPlain)) return false;
+    out->details = decode_.arena().list(disk_kind);
+    return true;
+  });
+}
+
+bool PodDecoder::rbd_source(WireValue& value, plimsoll_volume* out) {
+  plimsoll_str pool = str("rbd");
+  plimsoll_str image{};
+  plimsoll_list monitors{};
   const auto one = [&](std::string_view key, WireValue& field) {
-    if (key == target) return field.text(&name);
-    if (key == "pool") return field.text(&pool);
+    if (key == "pool") return decode_.text(field, &pool, Keep::kPlain);
+    if (key == "image") return decode_.text(field, &image, Keep::kPlain);
+    if (key == "monitors") return decode_.texts(field, &monitors, Keep::kPlain);
     if (key == "readOnly") return decode_.flag(field, &out->read_only);
     return true;
   };
   if (!value.fields(one)) return false;
-  if (kind != "rbd") {
-    out->target = str(name);
-    return true;
-  }
-  const std::string joined = std::string(pool) + "/" + std::string(name);
+  std::vector<plimsoll_str> details = {pool, image};
+  for (const plimsoll_str& monitor : items<plimsoll_str>(monitors)) details.push_back(monitor);
+  out->details = decode_.arena().list(details);
+  const std::string joined = std::string(view(pool)) + "/" + std::string(view(image));
   const std::vector<char> bytes(joined.begin(), joined.end());
   const plimsoll_list kept = decode_.arena().list(bytes);
   out->target = str({static_cast<const char*>(kept.data), kept.count});

@@ -14,26 +14,6 @@ bool by_key(const plimsoll_label& a, const plimsoll_label& b) {
   return view(a.key) < view(b.key);
 }
 
-// The number of `count` digits at `at`; -1 if they are not digits.
-int digits(std::string_view text, size_t at, size_t count) {
-  int number = 0;
-  for (size_t i = at; i < at + count; ++i) {
-    if (i >= text.size() || text[i] < '0' || text[i] > '9') return -1;
-    number = number * 10 + (text[i] - '0');
-  }
-  return number;
-}
-
-// Days from 1970-01-01 in the proleptic Gregorian calendar.
-int64_t days_from_civil(int64_t year, int month, int day) {
-  if (month <= 2) --year;
-  const int64_t era = (year >= 0 ? year : year - 399) / 400;
-  const int64_t year_of_era = year - era * 400;
-  const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
-         719468;
-}
-
 uint32_t operator_of(std::string_view text) {
   if (text == "In") return PLIMSOLL_OP_IN;
   if (text == "NotIn") return PLIMSOLL_OP_NOT_IN;
@@ -45,43 +25,6 @@ uint32_t operator_of(std::string_view text) {
 }
 
 }  // namespace
-
-bool parse_time(std::string_view text, int64_t* out_ms) {
-  const int year = digits(text, 0, 4);
-  const int month = digits(text, 5, 2);
-  const int day = digits(text, 8, 2);
-  const int hour = digits(text, 11, 2);
-  const int minute = digits(text, 14, 2);
-  const int second = digits(text, 17, 2);
-  if (year < 0 || month < 1 || month > 12 || day < 1 || day > 31 || hour < 0 || hour > 23 ||
-      minute < 0 || minute > 59 || second < 0 || second > 60 || text[4] != '-' || text[7] != '-' ||
-      (text[10] != 'T' && text[10] != 't') || text[13] != ':' || text[16] != ':') {
-    return false;
-  }
-  size_t at = 19;
-  int64_t ms = 0;
-  if (at < text.size() && text[at] == '.') {
-    int64_t unit = 100;
-    for (++at; digits(text, at, 1) >= 0; ++at, unit /= 10) ms += unit * digits(text, at, 1);
-  }
-  int64_t offset_minutes = 0;
-  if (at < text.size() && (text[at] == '+' || text[at] == '-')) {
-    const int hours = digits(text, at + 1, 2);
-    const int minutes = digits(text, at + 4, 2);
-    if (hours < 0 || minutes < 0 || text[at + 3] != ':') return false;
-    offset_minutes = (text[at] == '-' ? -1 : 1) * (hours * 60 + minutes);
-    at += 6;
-  } else if (at < text.size() && (text[at] == 'Z' || text[at] == 'z')) {
-    ++at;
-  } else {
-    return false;
-  }
-  if (at != text.size()) return false;
-  const int64_t minutes =
-      (days_from_civil(year, month, day) * 24 + hour) * 60 + minute - offset_minutes;
-  *out_ms = (minutes * 60 + second) * 1000 + ms;
-  return true;
-}
 
 plimsoll_str Decoder::keep(std::string_view text, Keep how) const {
   if (symbols_ == nullptr || how == Keep::kPlain || text.empty()) return str(text);

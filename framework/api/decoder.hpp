@@ -69,7 +69,4 @@ class Decoder {
   Arena& arena_;
 };
 
-// RFC 3339 to milliseconds since the epoch; false if the text is not a time.
-[[nodiscard]] bool parse_time(std::string_view text, int64_t* out_ms);
-
 }  // namespace plimsoll

@@ -1,5 +1,7 @@
 // The JSON part of WireValue.
 
+#include <plimsoll/time_text.hpp>
+
 #include <simdjson.h>
 
 #include <cstring>
@@ -110,7 +112,10 @@ bool WireValue::time(int64_t* out_ms) {
   std::string_view text;
   if (!this->text(&text)) return false;
   if (text.empty()) return true;
-  return parse_time(text, out_ms) || fail("expected a time such as 2024-01-31T12:00:00Z");
+  const auto ms = sdk::parse_time(text);
+  if (!ms) return fail("expected a time such as 2024-01-31T12:00:00Z");
+  *out_ms = *ms;
+  return true;
 }
 
 bool WireValue::text_or_number(std::string_view* out) {

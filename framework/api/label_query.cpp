@@ -1,4 +1,6 @@
 // The -l syntax of kubectl: "app=web,tier in (a,b),!old,cpus>4".
+#include <plimsoll/join.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <set>
@@ -290,11 +292,7 @@ bool LabelQuery::matches(const plimsoll_list& labels) const {
 }
 
 std::string LabelQuery::text() const {
-  std::string text;
-  for (const Requirement& requirement : requirements_) {
-    text.append(text.empty() ? "" : ",").append(text_of(requirement));
-  }
-  return text;
+  return sdk::join(requirements_, ",", [](const Requirement& each) { return text_of(each); });
 }
 
 }  // namespace plimsoll

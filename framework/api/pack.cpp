@@ -155,6 +155,7 @@ class Packer {
   }
   void walk(plimsoll_volume& volume) {
     for (plimsoll_str* text : {&volume.name, &volume.kind, &volume.target}) walk(*text);
+    list<plimsoll_str>(volume.details);
   }
   void walk(plimsoll_pod& pod) {
     walk(pod.meta);

@@ -33,6 +33,7 @@ class PodDecoder {
   bool container_status(WireValue& value);
   bool containers(WireValue& value, plimsoll_list* out, bool init);
   bool container(WireValue& value, plimsoll_container* out, ContainerResources* resources);
+  bool restart_rules(WireValue& value);
   bool ports(WireValue& value, plimsoll_list* out);
   bool affinity(WireValue& value, plimsoll_pod* out);
   bool pod_affinity(WireValue& value, const plimsoll_pod_affinity** out);
@@ -41,6 +42,7 @@ class PodDecoder {
   bool spread_constraint(WireValue& value, plimsoll_spread_constraint* out);
   bool volume(WireValue& value, plimsoll_volume* out);
   bool volume_source(std::string_view kind, WireValue& value, plimsoll_volume* out);
+  bool rbd_source(WireValue& value, plimsoll_volume* out);
   bool names(WireValue& value, plimsoll_list* out);
   bool requests_and_limits(WireValue& value, ResourceList* requests, ResourceList* limits);
   void join_statuses();
@@ -48,6 +50,7 @@ class PodDecoder {
   Decoder decode_;
   PodResources resources_;
   std::vector<ContainerStatus> statuses_;
+  uint32_t uses_ = 0;
 };
 
 }  // namespace plimsoll

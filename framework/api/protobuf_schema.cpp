@@ -59,8 +59,12 @@ constexpr std::array kResourcesFields{quantity_map(1, "limits"), quantity_map(2,
 constexpr ProtoMessage kResources{kResourcesFields};
 constexpr std::array kPortFields{integer(2, "hostPort"), text(4, "protocol"), text(5, "hostIP")};
 constexpr ProtoMessage kPort{kPortFields};
-constexpr std::array kContainerFields{text(1, "name"), text(2, "image"), many(6, "ports", kPort),
-                                      one(8, "resources", kResources), text(24, "restartPolicy")};
+constexpr std::array kRestartRuleFields{text(1, "action")};
+constexpr ProtoMessage kRestartRule{kRestartRuleFields};
+constexpr std::array kContainerFields{
+    text(1, "name"),           text(2, "image"),
+    many(6, "ports", kPort),   one(8, "resources", kResources),
+    text(24, "restartPolicy"), many(25, "restartPolicyRules", kRestartRule)};
 constexpr ProtoMessage kContainer{kContainerFields};
 
 // ---- pods: placement rules
@@ -111,8 +115,20 @@ constexpr std::array kEbsFields{text(1, "volumeID"), integer(4, "readOnly")};
 constexpr ProtoMessage kEbs{kEbsFields};
 constexpr std::array kIscsiFields{text(2, "iqn"), integer(6, "readOnly")};
 constexpr ProtoMessage kIscsi{kIscsiFields};
-constexpr std::array kRbdFields{text(2, "image"), text(4, "pool"), integer(8, "readOnly")};
+constexpr std::array kRbdFields{texts(1, "monitors"), text(2, "image"), text(4, "pool"),
+                                integer(8, "readOnly")};
 constexpr ProtoMessage kRbd{kRbdFields};
+constexpr std::array kImageVolumeFields{text(1, "reference")};
+constexpr ProtoMessage kImageVolume{kImageVolumeFields};
+constexpr std::array kAzureDiskFields{text(2, "diskURI"), integer(5, "readOnly"), text(6, "kind")};
+constexpr ProtoMessage kAzureDisk{kAzureDiskFields};
+// CinderVolumeSource and PortworxVolumeSource.
+constexpr std::array kVolumeIdFields{text(1, "volumeID"), integer(3, "readOnly")};
+constexpr ProtoMessage kVolumeId{kVolumeIdFields};
+constexpr std::array kVsphereFields{text(1, "volumePath")};
+constexpr ProtoMessage kVsphere{kVsphereFields};
+constexpr std::array kCsiFields{text(1, "driver"), integer(2, "readOnly")};
+constexpr ProtoMessage kCsi{kCsiFields};
 constexpr ProtoMessage kOpaque{};  // only its presence is read
 constexpr std::array kVolumeSourceFields{one(1, "hostPath", kOpaque),
                                          one(2, "emptyDir", kOpaque),
@@ -126,24 +142,24 @@ constexpr std::array kVolumeSourceFields{one(1, "hostPath", kOpaque),
                                          one(10, "persistentVolumeClaim", kClaimVolume),
                                          one(11, "rbd", kRbd),
                                          one(12, "flexVolume", kOpaque),
-                                         one(13, "cinder", kOpaque),
+                                         one(13, "cinder", kVolumeId),
                                          one(14, "cephfs", kOpaque),
                                          one(15, "flocker", kOpaque),
                                          one(16, "downwardAPI", kOpaque),
                                          one(17, "fc", kOpaque),
                                          one(18, "azureFile", kOpaque),
                                          one(19, "configMap", kOpaque),
-                                         one(20, "vsphereVolume", kOpaque),
+                                         one(20, "vsphereVolume", kVsphere),
                                          one(21, "quobyte", kOpaque),
-                                         one(22, "azureDisk", kOpaque),
+                                         one(22, "azureDisk", kAzureDisk),
                                          one(23, "photonPersistentDisk", kOpaque),
-                                         one(24, "portworxVolume", kOpaque),
+                                         one(24, "portworxVolume", kVolumeId),
                                          one(25, "scaleIO", kOpaque),
                                          one(26, "projected", kOpaque),
                                          one(27, "storageos", kOpaque),
-                                         one(28, "csi", kOpaque),
+                                         one(28, "csi", kCsi),
                                          one(29, "ephemeral", kOpaque),
-                                         one(30, "image", kOpaque)};
+                                         one(30, "image", kImageVolume)};
 constexpr ProtoMessage kVolumeSource{kVolumeSourceFields};
 constexpr std::array kVolumeFields{
     text(1, "name"), ProtoField{2, "", ProtoKind::kMessage, ProtoShape::kInline, &kVolumeSource}};
@@ -166,6 +182,7 @@ constexpr std::array kPodSpecFields{many(1, "volumes", kVolume),
                                     text(31, "preemptionPolicy"),
                                     quantity_map(32, "overhead"),
                                     many(33, "topologySpreadConstraints", kSpread),
+                                    integer(37, "hostUsers"),
                                     many(38, "schedulingGates", kNamed),
                                     many(39, "resourceClaims", kNamed),
                                     one(40, "resources", kResources)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <plimsoll/join.hpp>
 #include <plimsoll/views.hpp>
 
 namespace plimsoll {
@@ -65,9 +66,7 @@ std::string joined(const plimsoll_list& values) {
   std::vector<std::string_view> sorted;
   for (const plimsoll_str& value : List<plimsoll_str>(values)) sorted.push_back(view(value));
   std::sort(sorted.begin(), sorted.end());
-  std::string text;
-  for (size_t i = 0; i < sorted.size(); ++i) text.append(i == 0 ? "" : ",").append(sorted[i]);
-  return text;
+  return sdk::join(sorted, ",");
 }
 
 std::string requirement_text(const plimsoll_requirement& requirement) {
@@ -168,9 +167,7 @@ std::string selector_text(const plimsoll_label_selector& selector) {
   }
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::string text;
-  for (const auto& [key, part] : parts) text.append(text.empty() ? "" : ",").append(part);
-  return text;
+  return sdk::join(parts, ",", [](const auto& part) -> const std::string& { return part.second; });
 }
 
 bool has_error(const plimsoll_node_selector_term& term) {

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <memory>
 
-#include "framework/base/json_quote.hpp"
+#include "framework/base/quote.hpp"
 
 namespace plimsoll {
 namespace {

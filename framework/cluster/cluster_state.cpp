@@ -216,9 +216,11 @@ bool NodeInfo::remove_pod(std::string_view uid) {
 }
 
 // Searches from the end: most pods are removed or replaced soon after they were added.
-void NodeInfo::remove_pod(const plimsoll_pod& here) {
+bool NodeInfo::remove_pod(const plimsoll_pod& here) {
   const auto found = std::find(pod_pointers_.rbegin(), pod_pointers_.rend(), &here);
+  if (found == pod_pointers_.rend()) return false;
   remove_at(static_cast<size_t>(pod_pointers_.rend() - found) - 1);
+  return true;
 }
 
 void NodeInfo::remove_at(size_t index) {
@@ -427,13 +429,6 @@ PodRef ClusterState::pod(std::string_view uid) const {
 
 void ClusterState::touch(uint32_t slot, uint32_t aspects) {
   if (slot < slots_.size() && slots_[slot]) changed(*slots_[slot], aspects);
-}
-
-std::vector<PodRef> ClusterState::all_pods() const {
-  std::vector<PodRef> all;
-  all.reserve(pods_.size());
-  for (const auto& [uid, entry] : pods_) all.push_back(entry.pod);
-  return all;
 }
 
 std::vector<NodeRef> ClusterState::all_nodes() const {

@@ -41,7 +41,7 @@ class NodeInfo {
   void set_node(NodeRef node);
   void add_pod(PodRef pod);
   bool remove_pod(std::string_view uid);      // false: the pod is not on this node
-  void remove_pod(const plimsoll_pod& here);  // `here` must be the very object in pods()
+  bool remove_pod(const plimsoll_pod& here);  // the very object in pods(); false: it is not there
   void set_generation(uint64_t generation) { abi_.generation = generation; }
 
  private:
@@ -134,8 +134,7 @@ class ClusterState {
   void for_each_pod(const Visit& visit) const {
     for (const auto& [uid, entry] : pods_) visit(entry.pod, entry.assumed);
   }
-  // Every pod with a node, for dumps and comparisons.
-  [[nodiscard]] std::vector<PodRef> all_pods() const;
+  // For dumps and comparisons.
   [[nodiscard]] std::vector<NodeRef> all_nodes() const;
 
  private:

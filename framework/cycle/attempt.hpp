@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/cycle/loop_state.hpp"
+#include "framework/extenders/preemption_round.hpp"
 #include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/pre_bind_gate.hpp"
 
@@ -47,6 +48,11 @@ struct Attempt {
     Timers::iterator timer{};  // rejects it; the end of the timers while it does
   };
   std::map<std::string, Wait, std::less<>> waits;
+  std::unique_ptr<ExtenderAnswers> answers;  // null: no extender is interested in the pod
+  // What they said about those that might have to make way; nothing: they were not asked.
+  std::optional<std::vector<ExtenderVictims>> victims;
+  // Not empty: they have to be asked about these before the attempt can go on.
+  std::vector<ExtenderVictims> victims_to_ask;
   std::string nominated_to;              // when it was popped, in memory; empty: nowhere
   std::vector<std::string> to_activate;  // UIDs; once the scheduling cycle has succeeded
   std::shared_ptr<PreBindGate> gate = std::make_shared<PreBindGate>();

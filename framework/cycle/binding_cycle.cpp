@@ -12,6 +12,7 @@
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
+#include "framework/cycle/extender_binding.hpp"
 #include "framework/placement/timing.hpp"
 
 namespace plimsoll {
@@ -117,13 +118,23 @@ void Bindings::bind(Attempt& attempt) {
 
 void Bindings::run_binds(Attempt& attempt) {
   attempt.step.emplace(attempt.framework.metrics(), metrics::Point::kBind);
-  attempt.framework.run_binds(attempt.target(), on_binder_, [this, of = &attempt](Status s) {
-    of->step->end(code_of(s));
-    // The answer arrives on the writer's thread, which PostBind must not hold up.
-    const bool last = !s.ok() || of->framework.at(ExtensionPoint::kPostBind).empty();
-    if (last) return post_end(*of, std::move(s));
-    on_binder_([this, of] { run_post_bind(*of); });
-  });
+  const auto by_plugins = [this, of = &attempt] {
+    of->framework.run_binds(of->target(), on_binder_,
+                            [this, of](Status s) { bind_ended(*of, std::move(s)); });
+  };
+  const bool extended =
+      bind_by_extender(state_, attempt.target(), [this, of = &attempt, by_plugins](Status s) {
+        s.code == Code::kSkip ? by_plugins() : bind_ended(*of, std::move(s));
+      });
+  if (!extended) by_plugins();
+}
+
+void Bindings::bind_ended(Attempt& attempt, Status status) {
+  attempt.step->end(code_of(status));
+  // The answer arrives on the writer's thread, which PostBind must not hold up.
+  const bool last = !status.ok() || attempt.framework.at(ExtensionPoint::kPostBind).empty();
+  if (last) return post_end(attempt, std::move(status));
+  on_binder_([this, of = &attempt] { run_post_bind(*of); });
 }
 
 void Bindings::run_post_bind(Attempt& attempt) {
@@ -164,6 +175,9 @@ void Bindings::binding_ended(Attempt& ended, Status status) {
                             {"node", node},
                             {"profile", attempt->framework.scheduler_name()}});
   }
+  const ScheduledEvents events = state_.options.scheduled_events;
+  const bool waited = attempt->number > 1;
+  if (events == ScheduledEvents::kNever || (events == ScheduledEvents::kWaited && !waited)) return;
   std::string note = "Successfully assigned ";
   note.append(view(pod.meta.ns)).append("/").append(view(pod.meta.name));
   note.append(" to ").append(node);

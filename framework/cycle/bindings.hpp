@@ -41,6 +41,7 @@ class Bindings {
   void reject(const std::string& uid, const std::string& plugin, const std::string& message);
   // False: there is no such binding, or it has gone too far.
   [[nodiscard]] bool cancel(std::string_view pod_uid, std::string_view message);
+  [[nodiscard]] bool is_cancelled(std::string_view pod_uid) const;
   // The scheduler stops.
   void drop_waiting();
 
@@ -60,7 +61,8 @@ class Bindings {
   void write_nomination(Attempt& attempt);
   void proceed(Attempt& attempt);
   void bind(Attempt& attempt);
-  void run_binds(Attempt& attempt);  // any thread, as the next two
+  void run_binds(Attempt& attempt);  // any thread, as the next three
+  void bind_ended(Attempt& attempt, Status status);
   void run_post_bind(Attempt& attempt);
   void post_end(Attempt& attempt, Status status);
   void binding_ended(Attempt& attempt, Status status);

@@ -11,33 +11,13 @@
 namespace plimsoll {
 // ---- HostBackend; loop only
 
-const plimsoll_node_info* Host::node_by_name(std::string_view node_name) {
-  const NodeInfo* info = state_.cluster.node(node_name);
-  return info == nullptr ? nullptr : info->abi();
-}
-
-const plimsoll_node_info* Host::node_by_slot(uint32_t slot) {
-  const NodeInfo* info = state_.cluster.node_at(slot);
-  return info == nullptr ? nullptr : info->abi();
-}
-
-uint32_t Host::slot_count() {
-  return state_.cluster.slot_count();
-}
-
-void Host::touch_node(uint32_t slot, uint32_t aspects) {
-  state_.cluster.touch(slot, aspects);
-}
-
-Result<void> Host::watch(std::string_view group, std::string_view version,
-                         std::string_view plural) {
-  WantedKind kind{std::string(group), std::string(version), std::string(plural)};
+Result<void> Host::watch(const WantedKind& kind) {
   for (const WantedKind& known : state_.wanted_kinds) {
     if (known.resource() == kind.resource()) return {};
   }
-  if (kind.group.empty() && (plural == "pods" || plural == "nodes")) {
-    return fail(ErrorCode::kInvalid, "watch " + std::string(plural) +
-                                         ": plugins hear of them through pod_event and node_event");
+  if (kind.group.empty() && (kind.plural == "pods" || kind.plural == "nodes")) {
+    return fail(ErrorCode::kInvalid,
+                "watch " + kind.plural + ": plugins hear of them through pod_event and node_event");
   }
   // One that is asked for late, because another kind is not served, say, stops only pods that rest
   // on it.
@@ -48,7 +28,7 @@ Result<void> Host::watch(std::string_view group, std::string_view version,
                            state_.now_ms());
   }
   if (state_.started && state_.kind_wanted) state_.kind_wanted(kind);
-  state_.wanted_kinds.push_back(std::move(kind));
+  state_.wanted_kinds.push_back(kind);
   return {};
 }
 
@@ -63,8 +43,8 @@ void Host::requeue_rejected(std::string_view plugin) {
 }
 
 const plimsoll_pod* Host::pod_by_uid(std::string_view uid) {
-  if (const PodRef placed = state_.cluster.pod(uid)) return placed.get();
-  return state_.queue.find(uid).get();
+  const plimsoll_pod* placed = ClusterBackend::pod_by_uid(uid);
+  return placed != nullptr ? placed : state_.queue.find(uid).get();
 }
 
 std::unique_ptr<WhatIf> Host::what_if(const CycleContext& cycle, const plimsoll_pod& pod,
@@ -82,12 +62,6 @@ std::unique_ptr<WhatIf> Host::what_if(const CycleContext& cycle, const plimsoll_
 void Host::nominate(const plimsoll_pod& pod, std::string_view node_name) {
   const PodRef pending = state_.queue.find(view(pod.meta.uid));
   if (pending) state_.nominator.add(pending, Nominating::to(std::string(node_name)));
-}
-
-std::vector<const plimsoll_pod*> Host::nominated_pods(std::string_view node_name) {
-  std::vector<const plimsoll_pod*> pods;
-  for (const PodRef& pod : state_.nominator.pods_of(node_name)) pods.push_back(pod.get());
-  return pods;
 }
 
 // ---- HostBackend; any thread

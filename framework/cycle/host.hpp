@@ -3,20 +3,16 @@
 
 #include "framework/cycle/bindings.hpp"
 #include "framework/cycle/loop_state.hpp"
-#include "framework/runtime/host_backend.hpp"
+#include "framework/placement/cluster_backend.hpp"
 
 namespace plimsoll {
 
-class Host final : public HostBackend {
+class Host final : public ClusterBackend {
  public:
-  Host(LoopState& state, Bindings& bindings) : state_(state), bindings_(bindings) {}
+  Host(LoopState& state, Bindings& bindings)
+      : ClusterBackend(state.cluster, state.nominator), state_(state), bindings_(bindings) {}
 
-  const plimsoll_node_info* node_by_name(std::string_view node_name) override;
-  const plimsoll_node_info* node_by_slot(uint32_t slot) override;
-  uint32_t slot_count() override;
-  void touch_node(uint32_t slot, uint32_t aspects) override;
-  Result<void> watch(std::string_view group, std::string_view version,
-                     std::string_view plural) override;
+  Result<void> watch(const WantedKind& kind) override;
   void requeue_rejected(std::string_view plugin) override;
   void emit_event(std::string_view scheduler_name, const plimsoll_pod& pod, bool warning,
                   std::string_view reason, std::string_view action,
@@ -33,9 +29,11 @@ class Host final : public HostBackend {
   std::unique_ptr<WhatIf> what_if(const CycleContext& cycle, const plimsoll_pod& pod,
                                   uint32_t slot) override;
   void nominate(const plimsoll_pod& pod, std::string_view node_name) override;
-  std::vector<const plimsoll_pod*> nominated_pods(std::string_view node_name) override;
   bool cancel_binding(std::string_view pod_uid, std::string_view message) override {
     return bindings_.cancel(pod_uid, message);
+  }
+  bool binding_cancelled(std::string_view pod_uid) override {
+    return bindings_.is_cancelled(pod_uid);
   }
   void activate(std::string_view pod_uid) override;
   void run_on_loop(int64_t delay_ms, std::function<void()> task) override;

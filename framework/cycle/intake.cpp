@@ -270,6 +270,12 @@ void Intake::assigned_pod(const PodRef& pod) {
   if (change == PodChange::kMoved) {
     state_.queue.move_all(assigned_pod_deleted(before), state_.now_ms());
   }
+  if (change == PodChange::kConfirmed) {
+    // It may have changed since it was assumed, of which no other event tells.
+    for (const ClusterEvent& event : pod_updated(kResourceAssignedPod, before, pod)) {
+      if (event.actions != PLIMSOLL_ACTION_UPDATE) state_.queue.move_all(event, state_.now_ms());
+    }
+  }
   state_.queue.move_all(assigned_pod_added(pod), state_.now_ms());
   // Somebody else bound it, to another node.
   if (nominated_to != view(pod->node_name)) state_.nomination_ended(pod, nominated_to);
@@ -286,7 +292,7 @@ void Intake::pending_pod(const PodRef& pod) {
     // handleAssumedPodDeletion: a terminating pod gives its place back as soon as it can.
     if (attempt->waiting()) {
       bindings_.reject(std::string(uid), "", kRemoved);
-    } else if (attempt->gate->cancel(kRemoved) && state_.cluster.forget(uid)) {
+    } else if (attempt->gate->cancel(kRemoved) && state_.forget(*attempt->assumed)) {
       // Its PreBind may take minutes to end, and only then undo() comes; it will not be bound.
       state_.queue.move_all(assigned_pod_deleted(attempt->assumed), state_.now_ms());
     }

@@ -26,6 +26,7 @@ LoopState::LoopState(SchedulerOptions given, SymbolTable& symbols, ApiWriter& ap
       queue(policy, options.queue),
       unsynced_kinds{"pods", "nodes"},
       standby(options.standby) {
+  environment.services.publish(DryRunKeeper::kService, 1, &placer.dry_run_keeper());
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;
   const auto since = [](auto clock_now) {
@@ -93,7 +94,23 @@ void LoopState::undo(Attempt& attempt) {
     attempt.framework.run_unreserve(*attempt.cycle, *attempt.assumed,
                                     view(attempt.assumed->node_name));
   });
-  cluster.forget(view(attempt.assumed->meta.uid));
+  forget(*attempt.assumed);
+}
+
+bool LoopState::assume(const PodRef& pod, uint32_t slot) {
+  if (!cluster.assume(pod, slot)) return false;
+  for (const auto& framework : frameworks) {
+    framework->assumed_pod_event(PLIMSOLL_POD_ASSIGNED, *pod);
+  }
+  return true;
+}
+
+bool LoopState::forget(const plimsoll_pod& assumed) {
+  if (!cluster.forget(view(assumed.meta.uid))) return false;
+  for (const auto& framework : frameworks) {
+    framework->assumed_pod_event(PLIMSOLL_POD_REMOVED, assumed);
+  }
+  return true;
 }
 
 // The room that was kept for the pod is free again. Kubernetes: getLEPriorityPreCheck. Hints get

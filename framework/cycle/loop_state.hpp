@@ -63,6 +63,10 @@ struct LoopState {
   [[nodiscard]] std::optional<Refusal> missing_kinds(const Attempt& attempt);
   // Unreserve, and the pod is assumed no more.
   void undo(Attempt& attempt);
+  // Puts the pod on its node before the API server confirms it, and takes it off again; plugins
+  // that count assumed pods hear of it. False: nothing changed.
+  bool assume(const PodRef& pod, uint32_t slot);
+  bool forget(const plimsoll_pod& assumed);
   // `node_name`: where it was nominated to; empty: nothing has ended. See move_all for the last.
   void nomination_ended(const PodRef& pod, std::string_view node_name,
                         std::string_view except_uid = {});

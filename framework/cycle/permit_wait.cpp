@@ -2,12 +2,13 @@
 // pkg/scheduler/framework/runtime/waiting_pods_map.go, WaitOnPermit in framework.go. Nothing
 // blocks: a waiting pod is an attempt with a timer for each plugin that has not allowed it yet.
 
+#include <plimsoll/duration.hpp>
+
 #include <utility>
 
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
-#include "framework/cycle/go_duration.hpp"
 
 namespace plimsoll {
 
@@ -75,9 +76,9 @@ void Bindings::expire(const std::string& uid, const std::string& plugin) {
   const auto wait = attempt.waits.find(plugin);
   const int64_t timeout_ms = wait->second.timeout_ms;
   wait->second.timer = state_.timers.end();  // it is the one that runs
-  reject(
-      uid, plugin,
-      "rejected due to timeout after waiting " + go_duration(timeout_ms) + " at plugin " + plugin);
+  reject(uid, plugin,
+         "rejected due to timeout after waiting " +
+             sdk::format_duration(std::chrono::milliseconds(timeout_ms)) + " at plugin " + plugin);
 }
 
 // The scheduler stops: what was reserved is given back, and nothing is written about it. Whoever
@@ -106,6 +107,11 @@ std::vector<WaitingPod> Bindings::waiting_pods() const {
     for (const auto& [plugin, wait] : attempt.waits) waiting.pending_plugins.push_back(plugin);
   }
   return result;
+}
+
+bool Bindings::is_cancelled(std::string_view pod_uid) const {
+  const Attempt* attempt = find(pod_uid);
+  return attempt != nullptr && attempt->gate->cancelled();
 }
 
 bool Bindings::cancel(std::string_view pod_uid, std::string_view message) {

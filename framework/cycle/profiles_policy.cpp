@@ -49,7 +49,7 @@ bool ProfilesPolicy::Registered::by_default(const ClusterEvent& event) const {
          event.actions == PLIMSOLL_ACTION_UPDATE_NODE_TAINT;
 }
 
-bool ProfilesPolicy::add(Framework& framework) {
+bool ProfilesPolicy::add(Framework& framework, bool extended) {
   const auto profile = static_cast<ProfileIndex>(frameworks_.size());
   if (!by_scheduler_name_.emplace(framework.scheduler_name(), profile).second) return false;
   frameworks_.push_back(&framework);
@@ -57,6 +57,10 @@ bool ProfilesPolicy::add(Framework& framework) {
   for (const EventInterests& events : framework.events()) {
     registered_.push_back({plugin_key(profile, events.plugin), &framework, events,
                            !events.all && registers_only_node_add(events)});
+  }
+  if (extended) {
+    const EventInterests all{framework.extender_index(), true, {}};
+    registered_.push_back({plugin_key(profile, all.plugin), &framework, all, false});
   }
   std::sort(registered_.begin(), registered_.end(),
             [](const Registered& a, const Registered& b) { return a.key < b.key; });

@@ -32,11 +32,15 @@ class ProfilesPolicy final : public QueuePolicy {
   void measure(QueueMetrics* metrics) { metrics_ = metrics; }  // null: nothing; outlives us
 
   // False, and nothing is added, if a profile with this schedulerName is there already.
-  bool add(Framework& framework);
+  // `extended`: HTTP extenders may reject pods, which any event may help then.
+  bool add(Framework& framework, bool extended = false);
   [[nodiscard]] Framework* framework_for(const plimsoll_pod& pod) const;  // null: not ours
 
   ProfileIndex profile(const plimsoll_pod& pod) override;
   std::optional<PluginIndex> gate(const plimsoll_pod& pod) override;
+  bool wakes_whom_it_gates(PluginKey gate) override {
+    return frameworks_[gate >> 16]->wakes_whom_it_gates(static_cast<PluginIndex>(gate));
+  }
   SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override;
   std::vector<PluginKey> interested(const ClusterEvent& event) override;
   QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent& event) override;

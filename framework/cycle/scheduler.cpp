@@ -6,6 +6,7 @@
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
+#include "framework/cycle/extender_waits.hpp"
 #include "framework/cycle/host.hpp"
 #include "framework/cycle/intake.hpp"
 #include "framework/metrics/scheduler_metrics.hpp"
@@ -71,6 +72,7 @@ struct Scheduler::Parts {
   Bindings bindings{state};
   Host host{state, bindings};
   Intake intake{state, bindings};
+  std::unique_ptr<ExtenderWaits> extenders;  // null: there are none
 };
 
 Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& writer,
@@ -80,6 +82,14 @@ Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& 
       state_(parts_->state),
       bindings_(parts_->bindings),
       intake_(parts_->intake) {
+  if (!state_.options.extenders.empty()) {
+    parts_->extenders = std::make_unique<ExtenderWaits>(
+        state_, [this](std::unique_ptr<Attempt> attempt) { consider(std::move(attempt)); },
+        [this](Attempt& attempt, const Status& status) {
+          fail_attempt(attempt, status, {}, Nominating::keep());
+        });
+  }
+  extenders_ = parts_->extenders.get();
   if (state_.metrics) gauges_ = state_.options.metrics->on_collect([this] { show_gauges(); });
 }
 
@@ -87,6 +97,7 @@ Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& 
 Scheduler::~Scheduler() {
   stop();
   gauges_ = {};
+  if (extenders_ != nullptr) extenders_->clear();
   bindings_.stop_binders();
   bindings_.clear();
   state_.timers.clear();
@@ -124,7 +135,7 @@ Result<void> Scheduler::make_profiles(const Modules& modules) {
       for (const Error& error : made.error()) note(error.message);
       continue;
     }
-    if (!state_.policy.add(**made)) {
+    if (!state_.policy.add(**made, !state_.options.extenders.empty())) {
       note("duplicate profile with scheduler name \"" + spec.scheduler_name + "\"");
     }
     state_.frameworks.push_back(std::move(*made));
@@ -288,6 +299,7 @@ void Scheduler::publish_stats() {
   state_.counters.classes = state_.placer.class_stats();
   state_.counters.waiting_on_permit = bindings_.waiting();
   state_.counters.binding = bindings_.unbound();
+  if (extenders_ != nullptr) state_.counters.waiting_for_extenders = extenders_->waiting();
   state_.counters.synced = state_.synced;
   state_.counters.blind = state_.lost_kinds.blind();
   state_.counters.waiting_for_kinds = state_.lost_kinds.waiting();

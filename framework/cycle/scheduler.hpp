@@ -24,6 +24,7 @@
 #include "framework/cycle/scheduler_options.hpp"
 #include "framework/metrics/registry.hpp"
 #include "framework/port/inbox.hpp"
+#include "framework/runtime/host_backend.hpp"
 #include "framework/runtime/prepared_plugins.hpp"
 
 namespace plimsoll {
@@ -35,6 +36,7 @@ struct Diagnosis;
 struct ExplainRequest;
 struct ExplainedQueuePlace;
 struct ExplainedRejector;
+class ExtenderWaits;
 struct Explanation;
 class Framework;
 class Intake;
@@ -99,6 +101,7 @@ class Scheduler final : public Inbox {
 
   // ---- one attempt (scheduling_cycle.cpp)
   bool schedule_one();
+  void consider(std::unique_ptr<Attempt> attempt);
   bool reserve_and_permit(Attempt& attempt, const plimsoll_node_info* node);
   void fail_attempt(Attempt& attempt, const Status& status, Diagnosis diagnosis,
                     const Nominating& nominating);
@@ -114,6 +117,7 @@ class Scheduler final : public Inbox {
   LoopState& state_;  // as the next two, one of the parts
   Bindings& bindings_;
   Intake& intake_;
+  ExtenderWaits* extenders_ = nullptr;  // as well; null: there are no extenders
   int64_t next_flush_ms_ = 0;
   bool paused_ = false;  // there is no room for a further pod; see has_room()
 

@@ -8,12 +8,22 @@
 #include <string>
 #include <vector>
 
+#include "framework/extenders/extender.hpp"
 #include "framework/metrics/registry.hpp"
 #include "framework/placement/class_cache.hpp"
 #include "framework/queue/scheduling_queue.hpp"
 #include "framework/runtime/profile_spec.hpp"
 
 namespace plimsoll {
+
+class ExtenderClient;
+
+// Which pods get an event `Scheduled`. It is one of the two writes that a bound pod costs.
+enum class ScheduledEvents : uint8_t {
+  kAlways,  // as kube-scheduler
+  kWaited,  // pods that were not bound at their first attempt
+  kNever
+};
 
 struct SchedulerOptions {
   QueueConfig queue;
@@ -24,23 +34,17 @@ struct SchedulerOptions {
   // wait behind a long line of bindings, and memory is bounded. Groups that wait on Permit do not
   // count.
   size_t max_unbound = 1024;
+  ScheduledEvents scheduled_events = ScheduledEvents::kAlways;
   ClassCacheOptions classes;
+  // Those that are not ignorable come first. The client knows them by their positions, and outlives
+  // the scheduler.
+  std::vector<ExtenderSpec> extenders;
+  ExtenderClient* extender_client = nullptr;
   bool standby = false;                  // schedule nothing before lead() is called
   metrics::Registry* metrics = nullptr;  // null: nothing is measured; outlives the scheduler
   // Milliseconds since the epoch, never falling; any thread. Null: the machine's clock. One that
   // the caller moves must be followed by a message: the loop sleeps by the machine's.
   std::function<int64_t()> clock;
-};
-
-// A further kind that plugins asked for.
-struct WantedKind {
-  std::string group;
-  std::string version;
-  std::string plural;
-  // "<plural>.<version>.<group>", as in messages and events; of the core group only the plural.
-  [[nodiscard]] std::string resource() const {
-    return group.empty() ? plural : plural + "." + version + "." + group;
-  }
 };
 
 // Totals since the start; a copy.
@@ -61,6 +65,7 @@ struct SchedulerStats {
   uint64_t pauses = 0;  // times that pods had to wait in the queue for these; see max_unbound
   size_t inbox = 0;     // messages that are not handled yet
   bool synced = false;
+  size_t waiting_for_extenders = 0;
   size_t waiting_for_kinds = 0;  // pods that rest on a kind that is not followed
   bool blind = false;            // pods or nodes are not followed: nothing is decided
 };

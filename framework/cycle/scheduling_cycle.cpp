@@ -7,6 +7,7 @@
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
+#include "framework/cycle/extender_waits.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/placement/timing.hpp"
 
@@ -40,36 +41,48 @@ bool Scheduler::schedule_one() {
   const PodRef seen = state_.as_nominated(pod);
   auto attempt = std::make_unique<Attempt>(seen, *framework);
   if (seen != pod) attempt->latest = pod;  // what is tried again
-  const ScopedPointer current(state_.current, attempt.get());
   attempt->number = queued->attempts;
   attempt->first_attempt_ms = queued->initial_attempt_ms;
   attempt->flushed = queued->flushed;
   attempt->nominated_to = state_.nominator.node_of(uid);
-  if (auto missing = state_.missing_kinds(*attempt)) {
-    fail_attempt(*attempt, missing->status, std::move(missing->diagnosis), Nominating::keep());
-    return true;
+  if (extenders_ != nullptr && extenders_->concern(*pod)) {
+    attempt->answers = std::make_unique<ExtenderAnswers>();
+    if (extenders_->must_queue(attempt)) return true;
   }
-  Placement placement =
-      state_.placer.decide({*framework, *attempt->cycle, *seen, attempt->nominated_to});
+  consider(std::move(attempt));
+  return true;
+}
+
+void Scheduler::consider(std::unique_ptr<Attempt> attempt) {
+  const ScopedPointer current(state_.current, attempt.get());
+  if (auto missing = state_.missing_kinds(*attempt)) {
+    return fail_attempt(*attempt, missing->status, std::move(missing->diagnosis),
+                        Nominating::keep());
+  }
+  Placement placement = state_.placer.decide({attempt->framework, *attempt->cycle, *attempt->pod,
+                                              attempt->nominated_to, attempt->answers.get()});
+  if (!placement.to_ask.empty()) {
+    return extenders_->ask(std::move(attempt), std::move(placement.to_ask));
+  }
+  if (!attempt->victims_to_ask.empty()) return extenders_->ask_about_victims(std::move(attempt));
   if (state_.metrics) {
     state_.metrics->algorithm_duration.observe(metrics::seconds_since(attempt->start));
   }
   if (placement.node == nullptr) {
-    fail_attempt(*attempt, placement.status, std::move(placement.diagnosis), placement.nominating);
-    return true;
+    return fail_attempt(*attempt, placement.status, std::move(placement.diagnosis),
+                        placement.nominating);
   }
-  if (!reserve_and_permit(*attempt, placement.node)) return true;
+  if (!reserve_and_permit(*attempt, placement.node)) return;
   if (attempt->nominated_to != view(attempt->assumed->node_name)) {
-    state_.nomination_ended(pod, attempt->nominated_to);
+    state_.nomination_ended(attempt->current(), attempt->nominated_to);
   }
   bindings_.begin(std::move(attempt));
-  return true;
 }
 
 bool Scheduler::reserve_and_permit(Attempt& attempt, const plimsoll_node_info* node) {
   attempt.slot = node->slot;
   attempt.assumed = assigned_copy(attempt.pod, view(node->node->meta.name));
-  if (!state_.cluster.assume(attempt.assumed, node->slot)) {
+  if (!state_.assume(attempt.assumed, node->slot)) {
     state_.cluster.touch(node->slot, PLIMSOLL_ASPECT_PODS);  // when it was last chosen did change
     // The pod is on a node already, by another way: the informer's word counts.
     state_.queue.done(attempt.uid());

@@ -1,5 +1,7 @@
 #include "framework/metrics/registry.hpp"
 
+#include <plimsoll/join.hpp>
+
 #include <prometheus/check_names.h>
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
@@ -203,11 +205,9 @@ Result<Registry::AnyFamily> Registry::add(Type type, const Spec& spec,
     if (known.type == type && known.spec.labels == spec.labels && known.buckets == buckets) {
       return known.family;
     }
-    std::string labels;
-    for (const std::string& label : known.spec.labels)
-      labels += (labels.empty() ? "" : ", ") + label;
     return fail(ErrorCode::kConflict, "metric \"" + spec.name + "\" is there already, as a " +
-                                          in_words(known.type) + " with the labels [" + labels +
+                                          in_words(known.type) + " with the labels [" +
+                                          sdk::join(known.spec.labels) +
                                           "]; give it another name, or the same type, labels and "
                                           "buckets");
   }

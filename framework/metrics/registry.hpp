@@ -40,48 +40,38 @@ struct Description {
 
 // ---- handles: valid as long as the registry
 
-class Counter {
+class Handle {
+ public:
+  explicit operator bool() const { return cell_ != nullptr; }
+
+ protected:
+  void* cell_ = nullptr;
+
+ private:
+  template <typename>
+  friend class Family;
+  template <typename>
+  friend class Cached;
+};
+
+class Counter : public Handle {
  public:
   void add(double by = 1) const;
   // For totals that are counted elsewhere. Never decreases the value.
   void raise_to(double total) const;
   [[nodiscard]] double value() const;
-  explicit operator bool() const { return cell_ != nullptr; }
-
- private:
-  template <typename>
-  friend class Family;
-  template <typename>
-  friend class Cached;
-  void* cell_ = nullptr;
 };
 
-class Gauge {
+class Gauge : public Handle {
  public:
   void set(double value) const;
   void add(double by) const;
   [[nodiscard]] double value() const;
-  explicit operator bool() const { return cell_ != nullptr; }
-
- private:
-  template <typename>
-  friend class Family;
-  template <typename>
-  friend class Cached;
-  void* cell_ = nullptr;
 };
 
-class Histogram {
+class Histogram : public Handle {
  public:
   void observe(double value) const;
-  explicit operator bool() const { return cell_ != nullptr; }
-
- private:
-  template <typename>
-  friend class Family;
-  template <typename>
-  friend class Cached;
-  void* cell_ = nullptr;
 };
 
 // A metric with all of its label values.

@@ -140,6 +140,9 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
       preemption_executions(r.counters({"scheduler_preemption_goroutines_execution_total",
                                         "[ALPHA] Preemptions carried out.",
                                         {"result"}})),
+      volume_stage_errors(r.counters({"scheduler_volume_scheduling_stage_error_total",
+                                      "[ALPHA] Errors of VolumeBinding; rejections are none.",
+                                      {"operation"}})),
       bind_errors(r.counters({"plimsoll_bind_errors_total",
                               "Bindings that failed after a node had been chosen.",
                               {}})

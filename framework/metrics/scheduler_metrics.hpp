@@ -81,6 +81,9 @@ struct SchedulerMetrics {
   Family<Histogram> preemption_duration;  // result: success or error
   Family<Counter> preemption_executions;  // result
 
+  // ---- volumes
+  Family<Counter> volume_stage_errors;  // operation: predicate, assume or bind
+
   // ---- Plimsoll's own
   Counter bind_errors;
   Gauge unbound_pods;

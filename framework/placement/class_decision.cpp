@@ -197,6 +197,23 @@ bool Placer::same_scores(const PlacementQuery& query, const Evaluation& result,
   return true;
 }
 
+void Placer::differs(const plimsoll_node_info& node, std::string_view before,
+                     std::string_view now) const {
+  if (post_filtering_.node != nullptr) return;
+  post_filtering_.node = &node;
+  post_filtering_.before = before;
+  post_filtering_.now = now;
+}
+
+// The tables go only now: what is kept was in use.
+void Placer::end_post_filtering(const PlacementQuery& query, Evaluation& result) {
+  const PostFiltering ended = std::exchange(post_filtering_, {});
+  if (ended.node == nullptr) return;
+  const PluginIndex plugin = query.framework.at(ExtensionPoint::kPostFilter).front().plugin;
+  differs(query, plugin, *ended.node, ended.before, ended.now);
+  result.table = nullptr;
+}
+
 void Placer::differs(const PlacementQuery& query, PluginIndex plugin,
                      const plimsoll_node_info& node, std::string_view kept,
                      std::string_view afresh) {

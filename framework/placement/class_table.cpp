@@ -51,6 +51,7 @@ void ClassTable::begin(const CycleContext& cycle) {
   refusals_.clear();
   free_ids_.clear();
   last_refusal_ = 0;
+  dry_runs_.reset();
   feasible_stale_ = true;
   scores_known_ = false;
   seen_ = cluster_->log_end();
@@ -104,7 +105,10 @@ void ClassTable::read_log() {
   for (const uint64_t end = cluster_->log_end(); seen_ < end; ++seen_) {
     const NodeChange& change = cluster_->log_at(seen_);
     uint32_t& changed = room_.changed[change.slot];
-    if (changed == 0) room_.work.push_back({change.slot, 0, kUnknown, kUnknown});
+    if (changed == 0) {
+      room_.work.push_back({change.slot, 0, kUnknown, kUnknown});
+      if (dry_runs_) dry_runs_->forget(change.slot);
+    }
     changed |= change.aspects == 0 ? kEverything : change.aspects;
   }
 }
@@ -285,48 +289,68 @@ void ClassTable::copy_verdicts(NodeRows rows, FilterColumns out) const {
 
 Status ClassTable::run_fresh_filters(const CycleContext& cycle, const plimsoll_pod& pod,
                                      NodeRows rows, FilterColumns inout) const {
-  std::vector<size_t> position(framework_.plugin_count(), 0);
-  for (const KeptFilter& filter : filters_) position[filter.plugin] = filter.position;
-  for (const FreshFilter& filter : fresh_filters_) position[filter.plugin] = filter.position;
-  std::vector<size_t> origin;
-  std::vector<const plimsoll_node_info*> asked;
-  std::vector<uint32_t> slots;
-  origin.reserve(rows.size());
-  asked.reserve(rows.size());
-  slots.reserve(rows.size());
-  std::vector<uint8_t> codes;
-  std::vector<uint32_t> reasons;
   for (const FreshFilter& filter : fresh_filters_) {
-    origin.clear();
-    asked.clear();
-    slots.clear();
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const PluginIndex refuser = inout.rejectors[i];
-      if (refuser != kNoPlugin && position[refuser] < filter.position) continue;
-      origin.push_back(i);
-      asked.push_back(rows[i]);
-      slots.push_back(rows.slot(i));
-    }
-    if (asked.empty()) continue;
-    codes.resize(asked.size());
-    reasons.resize(asked.size());
-    if (Status status = framework_.run_filter(
-            filter.plugin, cycle, pod, NodeRows(asked, slots, rows.columns()), codes, reasons);
-        !status.ok()) {
-      return status;
-    }
-    for (size_t i = 0; i < asked.size(); ++i) {
-      if (codes[i] == PLIMSOLL_SUCCESS) continue;
-      inout.codes[origin[i]] = codes[i];
-      inout.reasons[origin[i]] = reasons[i];
-      inout.rejectors[origin[i]] = filter.plugin;
-    }
+    Status status = all_passed(inout.codes) ? run_on_all(filter.plugin, cycle, pod, rows, inout)
+                                            : run_on_some(filter, cycle, pod, rows, inout);
+    if (!status.ok()) return status;
   }
   return {};
 }
 
+// No row is refused so far.
+Status ClassTable::run_on_all(PluginIndex plugin, const CycleContext& cycle,
+                              const plimsoll_pod& pod, NodeRows rows, FilterColumns out) const {
+  Status status = framework_.run_filter(plugin, cycle, pod, rows, out.codes, out.reasons);
+  if (!status.ok() || all_passed(out.codes)) return status;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (out.codes[i] != PLIMSOLL_SUCCESS) out.rejectors[i] = plugin;
+  }
+  return status;
+}
+
+// It is not asked about rows that a plugin before it in the profile refuses.
+Status ClassTable::run_on_some(const FreshFilter& filter, const CycleContext& cycle,
+                               const plimsoll_pod& pod, NodeRows rows, FilterColumns inout) const {
+  std::vector<size_t> position(framework_.plugin_count(), 0);
+  for (const KeptFilter& each : filters_) position[each.plugin] = each.position;
+  for (const FreshFilter& each : fresh_filters_) position[each.plugin] = each.position;
+  room_.indices.clear();
+  room_.rows.clear();
+  room_.slots.clear();
+  for (uint32_t i = 0; i < rows.size(); ++i) {
+    const PluginIndex refuser = inout.rejectors[i];
+    if (refuser != kNoPlugin && position[refuser] < filter.position) continue;
+    room_.indices.push_back(i);
+    room_.rows.push_back(rows[i]);
+    room_.slots.push_back(rows.slot(i));
+  }
+  if (room_.rows.empty()) return {};
+  room_.codes.resize(room_.rows.size());
+  room_.reasons.resize(room_.rows.size());
+  Status status = framework_.run_filter(filter.plugin, cycle, pod,
+                                        NodeRows(room_.rows, room_.slots, rows.columns()),
+                                        room_.codes, room_.reasons);
+  for (size_t i = 0; status.ok() && i < room_.rows.size(); ++i) {
+    if (room_.codes[i] == PLIMSOLL_SUCCESS) continue;
+    const uint32_t row = room_.indices[i];
+    inout.codes[row] = room_.codes[i];
+    inout.reasons[row] = room_.reasons[i];
+    inout.rejectors[row] = filter.plugin;
+  }
+  return status;
+}
+
+std::unique_ptr<KeptDryRuns>* ClassTable::dry_runs() {
+  if (!fresh_filters_.empty()) return nullptr;
+  for (const Framework::Slot& slot : framework_.at(ExtensionPoint::kPostFilter)) {
+    if (fresh_.test(slot.plugin)) return nullptr;
+  }
+  return &dry_runs_;
+}
+
 size_t ClassTable::bytes() const {
   size_t bytes = sizeof *this + verdict_.bytes() + ranking_.bytes() + contested_.bytes();
+  if (dry_runs_) bytes += dry_runs_->bytes();
   for (const KeptScore& score : scores_) bytes += score.raw.bytes() + score.normalised.bytes();
   const auto of = [](const auto& items) { return items.capacity() * sizeof items[0]; };
   return bytes + of(feasible_) + of(feasible_slots_) + of(flags_) + of(todo_) + of(verdicts_);

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -26,8 +27,10 @@
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/placement/contested_verdicts.hpp"
 #include "framework/placement/diagnosis.hpp"
+#include "framework/placement/kept_score.hpp"
 #include "framework/placement/narrow_column.hpp"
 #include "framework/placement/node_ranking.hpp"
+#include "framework/runtime/dry_run_keeper.hpp"
 #include "framework/runtime/framework.hpp"
 
 namespace plimsoll {
@@ -44,13 +47,10 @@ class ClassTable {
   struct Room {
     std::vector<uint32_t> changed;  // by slot
     std::vector<Work> work;
-    std::vector<uint32_t> indices;
-    std::vector<uint32_t> slots;
+    std::vector<uint32_t> indices, slots, reasons;
     std::vector<const plimsoll_node_info*> rows;
     std::vector<uint8_t> codes;
-    std::vector<uint32_t> reasons;
-    std::vector<int64_t> scores;
-    std::vector<int64_t> totals;
+    std::vector<int64_t> scores, totals;
 
     [[nodiscard]] size_t bytes() const;
   };
@@ -92,6 +92,8 @@ class ClassTable {
 
   // With nominated pods on the nodes; kept by whoever filters these nodes (what_if.hpp).
   [[nodiscard]] ContestedVerdicts& contested() { return contested_; }
+  // What PostFilter found out about the nodes; null: nothing may be kept (DryRunKeeper).
+  [[nodiscard]] std::unique_ptr<KeptDryRuns>* dry_runs();
 
   [[nodiscard]] size_t bytes() const;
 
@@ -111,10 +113,6 @@ class ClassTable {
     uint32_t aspects;
     size_t position;  // among all filters of the profile
   };
-  struct FreshFilter {
-    PluginIndex plugin;
-    size_t position;
-  };
   struct Verdict {
     uint8_t refuser = 0;  // index into filters_
     uint8_t code = PLIMSOLL_SUCCESS;
@@ -123,32 +121,8 @@ class ClassTable {
   };
   // Ids of verdicts; the next ones are refusals.
   static constexpr uint32_t kUnknown = 0;  // no node, or nothing known of it
-  static constexpr uint32_t kFeasible = 1;
-  static constexpr uint32_t kFirstRefusal = 2;
+  static constexpr uint32_t kFeasible = 1, kFirstRefusal = 2;
 
-  struct KeptScore {
-    PluginIndex plugin;
-    int64_t weight;
-    uint32_t aspects;
-    bool normalizes;
-    NarrowColumn raw;         // by slot
-    NarrowColumn normalised;  // by slot, 0..100; empty if it does not normalize
-    // If it normalizes: of the raw scores of counted rows; how many have the extreme.
-    int64_t low = 0, high = 0;
-    size_t at_low = 0, at_high = 0;
-    bool extremes_stale = false;
-    // Those that `normalised` was made with.
-    bool normalized = false;
-    int64_t normalized_low = 0, normalized_high = 0;
-
-    void count(int64_t value);
-    void uncount(int64_t value);
-    [[nodiscard]] const NarrowColumn& weighed() const { return normalizes ? normalised : raw; }
-  };
-  struct FreshScore {
-    PluginIndex plugin;
-    int64_t weight;
-  };
   // What is known of a slot's scores.
   static constexpr uint8_t kScored = 1;   // the raw ones are right
   static constexpr uint8_t kCounted = 2;  // they are in the extremes, and the node is ranked
@@ -158,10 +132,6 @@ class ClassTable {
     uint32_t changed;  // aspects whose scores are not up to date
   };
   static constexpr size_t kMostPlugins = 60;  // of one kind; more are fresh
-  // Whether a verdict or a score that rests on these may be kept until one of them changes.
-  [[nodiscard]] static bool can_be_kept(uint32_t aspects) {
-    return aspects != 0 && (aspects & PLIMSOLL_ASPECT_CLUSTER) == 0;
-  }
 
   // ---- verdicts
   void begin(const CycleContext& cycle);
@@ -171,6 +141,10 @@ class ClassTable {
   void read_log();
   Status judge(const CycleContext& cycle, const plimsoll_pod& pod, size_t filter);
   [[nodiscard]] bool has_to_run(const Work& work, size_t filter) const;
+  Status run_on_all(PluginIndex plugin, const CycleContext& cycle, const plimsoll_pod& pod,
+                    NodeRows rows, FilterColumns out) const;
+  Status run_on_some(const FreshFilter& filter, const CycleContext& cycle, const plimsoll_pod& pod,
+                     NodeRows rows, FilterColumns inout) const;
   void take(const Work& work);
   void leave(uint32_t verdict);
   [[nodiscard]] uint32_t refusal(size_t filter, uint8_t code, uint32_t reason);
@@ -184,7 +158,6 @@ class ClassTable {
   void note_change(uint32_t slot, uint32_t before, uint32_t after, uint32_t changed);
   void gather_todo();
   void take_raw(KeptScore& score, std::span<const uint32_t> slots, std::span<const int64_t> raw);
-  void find_extremes(KeptScore& score);
   void count_all();
   void count_todo(NodeRanking::LastChosen last_chosen);
   Status normalize(const CycleContext& cycle, const plimsoll_pod& pod, KeptScore& score, bool& all);
@@ -197,8 +170,7 @@ class ClassTable {
   const ClusterState* cluster_ = nullptr;  // that of the last update
   bool known_ = false;                     // false: begin anew
   uint64_t seen_ = 0;                      // the log up to here
-  PluginMask skip_filter_;
-  PluginMask skip_score_;
+  PluginMask skip_filter_, skip_score_;
   std::vector<KeptFilter> filters_;
   std::vector<FreshFilter> fresh_filters_;
 
@@ -207,15 +179,13 @@ class ClassTable {
   std::map<std::tuple<uint8_t, uint8_t, uint32_t>, uint32_t> refusals_;  // ids that are in use
   std::vector<uint32_t> free_ids_;
   uint32_t last_refusal_ = 0;  // the id; most nodes in a row are refused alike
-  size_t feasible_count_ = 0;
-  size_t node_count_ = 0;
+  size_t feasible_count_ = 0, node_count_ = 0;
   // Unless all nodes are feasible.
   std::vector<const plimsoll_node_info*> feasible_;
   std::vector<uint32_t> feasible_slots_;
   bool feasible_stale_ = true;
 
-  bool scores_known_ = false;
-  bool rankable_ = false;
+  bool scores_known_ = false, rankable_ = false;
   bool none_ranked_ = false;  // all feasible nodes are still to be counted and ranked
   std::vector<KeptScore> scores_;
   uint32_t score_aspects_ = 0;  // on which any of them rests
@@ -224,6 +194,7 @@ class ClassTable {
   std::vector<Todo> todo_;
   NodeRanking ranking_;
   ContestedVerdicts contested_;
+  std::unique_ptr<KeptDryRuns> dry_runs_;
 };
 
 }  // namespace plimsoll

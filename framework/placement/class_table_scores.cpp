@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "framework/placement/class_table.hpp"
+#include "framework/runtime/score_loops.hpp"
 
 namespace plimsoll {
 namespace {
@@ -12,41 +13,6 @@ constexpr uint32_t kAllAspects = UINT32_MAX >> 1;
 constexpr uint32_t kNoted = ~kAllAspects;  // Room::changed: the slot is in the list
 
 }  // namespace
-
-void ClassTable::KeptScore::count(int64_t value) {
-  if (!normalizes) return;
-  if (at_low == 0 && at_high == 0 && !extremes_stale) {
-    low = high = value;
-    at_low = at_high = 1;
-    return;
-  }
-  if (extremes_stale) return;
-  if (value < low) {
-    low = value;
-    at_low = 0;
-  }
-  if (value > high) {
-    high = value;
-    at_high = 0;
-  }
-  if (value == low) ++at_low;
-  if (value == high) ++at_high;
-}
-
-void ClassTable::KeptScore::uncount(int64_t value) {
-  if (!normalizes || extremes_stale) return;
-  if (value == low && --at_low == 0) extremes_stale = true;
-  if (value == high && --at_high == 0) extremes_stale = true;
-}
-
-// When all feasible nodes are counted, and no others.
-void ClassTable::find_extremes(KeptScore& score) {
-  score.extremes_stale = false;
-  score.at_low = score.at_high = 0;
-  score.raw.visit([&](const auto* raw) {
-    for (const uint32_t slot : feasible_slots()) score.count(raw[slot]);
-  });
-}
 
 std::span<const uint32_t> ClassTable::feasible_slots() {
   const NodeRows rows = feasible();
@@ -171,7 +137,7 @@ void ClassTable::take_raw(KeptScore& score, std::span<const uint32_t> slots,
 // are counted if an extreme moved.
 Status ClassTable::normalize(const CycleContext& cycle, const plimsoll_pod& pod, KeptScore& score,
                              bool& all) {
-  if (score.extremes_stale) find_extremes(score);
+  if (score.extremes_stale) score.find_extremes(feasible_slots());
   const bool as_before =
       score.normalized && score.low == score.normalized_low && score.high == score.normalized_high;
   const bool some = !none_ranked_ && (!score.normalizes || as_before);
@@ -216,7 +182,7 @@ void ClassTable::add_up(std::span<const uint32_t> slots) {
 void ClassTable::count_all() {
   for (const uint32_t slot : feasible_slots()) flags_[slot] |= kCounted;
   for (KeptScore& score : scores_) {
-    if (score.normalizes) find_extremes(score);
+    if (score.normalizes) score.find_extremes(feasible_slots());
   }
 }
 
@@ -275,14 +241,17 @@ Status ClassTable::score(const CycleContext& cycle, const plimsoll_pod& pod, Nod
                          ScoreTable& out) const {
   out.totals.assign(rows.size(), 0);
   out.parts.clear();
-  std::vector<int64_t> scores(rows.size());
+  std::vector<int64_t>& scores = room_.scores;
+  scores.resize(rows.size());
   const auto add = [&](PluginIndex plugin, int64_t weight) {
     Status status = framework_.run_normalize(plugin, cycle, pod, rows, scores);
-    for (size_t i = 0; status.ok() && i < rows.size(); ++i) out.totals[i] += weight * scores[i];
+    if (status.ok()) add_weighted(scores.data(), rows.size(), weight, out.totals.data());
     return status;
   };
   for (const KeptScore& kept : scores_) {
-    for (size_t i = 0; i < rows.size(); ++i) scores[i] = kept.raw[rows.slot(i)];
+    kept.raw.visit([&](const auto* raw) {
+      for (size_t i = 0; i < rows.size(); ++i) scores[i] = raw[rows.slot(i)];
+    });
     if (Status status = add(kept.plugin, kept.weight); !status.ok()) return status;
   }
   for (const FreshScore& fresh : fresh_scores_) {

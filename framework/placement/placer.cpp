@@ -18,8 +18,12 @@ Placement Placer::decide(const PlacementQuery& query) {
   Evaluation result;
   evaluate(query, result);
   Placement placement;
-  placement.status = std::move(result.status);
-  if (placement.status.ok()) placement.node = select(query, result, placement.status);
+  if (query.answers != nullptr && result.status.ok()) {
+    decide_extended(query, result, placement);
+  } else {
+    placement.status = std::move(result.status);
+    if (placement.status.ok()) placement.node = select(query, result, placement.status);
+  }
   placement.diagnosis = std::move(result.diagnosis);
   placement.nominating = std::move(result.nominating);
   return placement;
@@ -69,6 +73,7 @@ void Placer::evaluate(const PlacementQuery& query, Evaluation& result) {
   // One verdict for each node that is looked at; what PreFilter leaves out is out for good, and a
   // pod that is pinned to one of many nodes costs no look at the others.
   const NodeRows rows = outcome.narrowed ? named_nodes(outcome) : all;
+  result.looked_at = rows;
   if (rows.size() < all.size() && outcome.absent_nodes.reason != 0) {
     diagnosis.nodes_by_reason[outcome.absent_nodes.reason] += all.size() - rows.size();
   }
@@ -163,6 +168,10 @@ bool Placer::fits_nominated_node(const PlacementQuery& query, const PreFilterOut
   const std::string_view name = view(query.pod.nominated_node_name);
   const NodeInfo* node = name.empty() ? nullptr : cluster_.node(name);
   if (node == nullptr) return false;
+  if (query.answers != nullptr) {
+    const ExtenderVerdict* said = query.answers->find(*node->node());
+    if (said != nullptr && said->refused) return false;
+  }
   const auto& allowed = outcome.node_names;
   if (outcome.narrowed && std::find(allowed.begin(), allowed.end(), name) == allowed.end()) {
     return false;
@@ -187,12 +196,18 @@ bool Placer::fits_nominated_node(const PlacementQuery& query, const PreFilterOut
 void Placer::run_post_filters(const PlacementQuery& query, NodeRows rows,
                               std::span<const uint8_t> codes, Evaluation& result) {
   if (query.framework.at(ExtensionPoint::kPostFilter).empty()) return;
+  post_filtering_ = {};
+  if (result.table != nullptr && query.nominated_to.empty()) {
+    post_filtering_.kept = result.table->dry_runs();
+    post_filtering_.check = result.check;
+  }
   const PostFilterOutcome post = timed(query.framework, metrics::Point::kPostFilter, [&] {
     return query.framework.run_post_filters(query.cycle, query.pod, rows, codes);
   });
   result.diagnosis.post_filter_message = post.status.message(reasons_);
   result.nominating =
       post.override_nomination ? Nominating::to(post.nominated_node) : Nominating::keep();
+  end_post_filtering(query, result);
 }
 
 const plimsoll_node_info* Placer::select(const PlacementQuery& query, const Evaluation& result,

@@ -6,16 +6,20 @@
 // A decision changes nothing but what the placer itself remembers. Scheduler loop only.
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "framework/cluster/cluster_state.hpp"
+#include "framework/extenders/extender.hpp"
 #include "framework/placement/class_cache.hpp"
 #include "framework/placement/columns.hpp"
 #include "framework/placement/diagnosis.hpp"
 #include "framework/placement/nominator.hpp"
 #include "framework/placement/report.hpp"
+#include "framework/runtime/dry_run_keeper.hpp"
 #include "framework/runtime/framework.hpp"
 
 namespace plimsoll {
@@ -27,6 +31,8 @@ struct PlacementQuery {
   CycleContext& cycle;
   const plimsoll_pod& pod;
   std::string_view nominated_to;
+  // What extenders said about nodes so far. Null: no extender is interested in the pod.
+  const ExtenderAnswers* answers = nullptr;
 };
 
 struct Placement {
@@ -34,9 +40,11 @@ struct Placement {
   Status status;
   Diagnosis diagnosis;
   Nominating nominating = Nominating::clear();  // what a failure says about the nomination
+  // Not empty: nothing is decided, since extenders must be asked about these nodes first.
+  std::vector<NodeRef> to_ask;
 };
 
-class Placer {
+class Placer final : private DryRunKeeper {
  public:
   // All but the options must outlive the placer.
   Placer(const ClusterState& cluster, const Nominator& nominator, const ReasonTable& reasons,
@@ -51,6 +59,8 @@ class Placer {
   [[nodiscard]] PlacementReport report(const ReportRequest& request) const;
 
   [[nodiscard]] const ClassCache::Stats& class_stats() const { return classes_.stats(); }
+  // For the PostFilter of the decision that is under way.
+  [[nodiscard]] const DryRunKeeper& dry_run_keeper() const { return *this; }
 
  private:
   // What the filters said.
@@ -58,6 +68,7 @@ class Placer {
     NodeRows feasible;                       // not filled in if `whole`; in room_
     ClassTable* table = nullptr;             // of the pod's class; null: all nodes are walked over
     std::vector<const NodeInfo*> contested;  // with a table: see contested_nodes()
+    NodeRows looked_at;                      // what room_.verdicts is about, unless `whole`
     bool whole = false;                      // the table's feasible nodes are those of this pod
     bool check = false;                      // to be made again without the table
     Diagnosis diagnosis;
@@ -80,6 +91,12 @@ class Placer {
   [[nodiscard]] const plimsoll_node_info* best_of(NodeRows rows,
                                                   std::span<const int64_t> totals) const;
 
+  // ---- of a pod that extenders are interested in (extended_decision.cpp)
+  void decide_extended(const PlacementQuery& query, Evaluation& result, Placement& placement);
+  void refuse_extended(const PlacementQuery& query, NodeRows refused, Evaluation& result);
+  const plimsoll_node_info* select_extended(const PlacementQuery& query, NodeRows approved,
+                                            Status& status);
+
   // ---- from what is known of the pod's class (class_decision.cpp)
   void ask_class(const PlacementQuery& query, Evaluation& result);
   bool copy_class_verdicts(const PlacementQuery& query, NodeRows rows, Evaluation& result,
@@ -97,6 +114,21 @@ class Placer {
   void differs(const PlacementQuery& query, PluginIndex plugin, const plimsoll_node_info& node,
                std::string_view kept, std::string_view afresh);
 
+  void end_post_filtering(const PlacementQuery& query, Evaluation& result);
+
+  // ---- DryRunKeeper, for the PostFilter that runs
+  struct PostFiltering {
+    std::unique_ptr<KeptDryRuns>* kept = nullptr;
+    bool check = false;
+    // What differs first.
+    const plimsoll_node_info* node = nullptr;
+    std::string before, now;
+  };
+  [[nodiscard]] std::unique_ptr<KeptDryRuns>* kept() const override { return post_filtering_.kept; }
+  [[nodiscard]] bool is_check() const override { return post_filtering_.check; }
+  void differs(const plimsoll_node_info& node, std::string_view before,
+               std::string_view now) const override;
+
   const ClusterState& cluster_;
   const Nominator& nominator_;
   const ReasonTable& reasons_;
@@ -104,6 +136,7 @@ class Placer {
   std::vector<uint64_t> last_chosen_;  // by slot: when a node was last chosen, for ties
   uint64_t choices_ = 0;
   PlacementRoom room_;  // for one decision, kept
+  mutable PostFiltering post_filtering_;
 };
 
 }  // namespace plimsoll

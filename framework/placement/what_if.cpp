@@ -1,6 +1,7 @@
 #include "framework/placement/what_if.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -17,13 +18,20 @@ bool yields_to_any(const plimsoll_pod& pod, const std::vector<PodRef>& nominated
                      [&](const PodRef& other) { return yields_to(pod, *other); });
 }
 
-// The verdict with the nominated pods that `pod` yields to.
+// Those that `pod` yields to.
+std::vector<PodRef> ahead_of(const plimsoll_pod& pod, const std::vector<PodRef>& nominated) {
+  std::vector<PodRef> ahead;
+  std::copy_if(nominated.begin(), nominated.end(), std::back_inserter(ahead),
+               [&](const PodRef& other) { return yields_to(pod, *other); });
+  return ahead;
+}
+
+// The verdict with these nominated pods.
 Status filter_beside(Framework& framework, const CycleContext& cycle, const plimsoll_pod& pod,
-                     const NodeInfo& node, const std::vector<PodRef>& nominated) {
+                     const NodeInfo& node, const std::vector<PodRef>& ahead) {
   NodeInfo with(node);
   const auto state = cycle.clone();
-  for (const PodRef& other : nominated) {
-    if (!yields_to(pod, *other)) continue;
+  for (const PodRef& other : ahead) {
     with.add_pod(other);
     if (Status status = framework.run_add_pod(*state, pod, *other, *with.abi()); !status.ok()) {
       return status;
@@ -32,13 +40,23 @@ Status filter_beside(Framework& framework, const CycleContext& cycle, const plim
   return framework.run_filters_on(*state, pod, *with.abi());
 }
 
+// The first of the two, and without them.
+Status filter_both(Framework& framework, const CycleContext& cycle, const plimsoll_pod& pod,
+                   const NodeInfo& node, const std::vector<PodRef>& ahead) {
+  if (!ahead.empty()) {
+    Status status = filter_beside(framework, cycle, pod, node, ahead);
+    if (!status.ok()) return status;
+  }
+  return framework.run_filters_on(cycle, pod, *node.abi());
+}
+
 class CycleWhatIf final : public WhatIf {
  public:
   CycleWhatIf(Framework& framework, const CycleContext& cycle, const plimsoll_pod& pod,
               const NodeInfo& node, const Nominator& nominator)
       : framework_(framework),
         pod_(pod),
-        nominator_(nominator),
+        ahead_(ahead_of(pod, nominator.pods_of(node.name()))),
         node_(node),
         cycle_(cycle.clone()) {}
 
@@ -47,21 +65,20 @@ class CycleWhatIf final : public WhatIf {
     return framework_.run_add_pod(*cycle_, pod_, added, *node_.abi());
   }
   Status remove_pod(const plimsoll_pod& removed) override {
-    if (!node_.remove_pod(view(removed.meta.uid))) {
+    // Most often it is the very object. Texts lie elsewhere in memory, and comparing them is slow.
+    if (!node_.remove_pod(removed) && !node_.remove_pod(view(removed.meta.uid))) {
       return error_status("no corresponding pod " + std::string(view(removed.meta.name)) +
                           " in pods of node " + node_.name());
     }
     return framework_.run_remove_pod(*cycle_, pod_, removed, *node_.abi());
   }
-  Status filter() override {
-    return filter_with_nominated(framework_, *cycle_, pod_, node_, nominator_);
-  }
+  Status filter() override { return filter_both(framework_, *cycle_, pod_, node_, ahead_); }
   [[nodiscard]] const plimsoll_node_info& node() const override { return *node_.abi(); }
 
  private:
   Framework& framework_;
   const plimsoll_pod& pod_;
-  const Nominator& nominator_;
+  std::vector<PodRef> ahead_;  // nominated pods that it leaves room for
   NodeInfo node_;
   std::unique_ptr<CycleContext> cycle_;
 };
@@ -71,12 +88,7 @@ class CycleWhatIf final : public WhatIf {
 Status filter_with_nominated(Framework& framework, const CycleContext& cycle,
                              const plimsoll_pod& pod, const NodeInfo& node,
                              const Nominator& nominator) {
-  const std::vector<PodRef>& nominated = nominator.pods_of(node.name());
-  if (yields_to_any(pod, nominated)) {
-    Status status = filter_beside(framework, cycle, pod, node, nominated);
-    if (!status.ok()) return status;
-  }
-  return framework.run_filters_on(cycle, pod, *node.abi());
+  return filter_both(framework, cycle, pod, node, ahead_of(pod, nominator.pods_of(node.name())));
 }
 
 std::vector<const NodeInfo*> contested_nodes(const plimsoll_pod& pod, const ClusterState& cluster,
@@ -110,8 +122,8 @@ Status filter_contested(Framework& framework, const CycleContext& cycle, const p
     if (known != nullptr) {
       verdict = *known;
     } else {
-      const Status status =
-          filter_beside(framework, cycle, pod, *node, nominator.pods_of(node->name()));
+      const Status status = filter_beside(framework, cycle, pod, *node,
+                                          ahead_of(pod, nominator.pods_of(node->name())));
       if (status.is_error()) return status;
       verdict.code = static_cast<uint8_t>(status.code);
       verdict.reason = status.reason;

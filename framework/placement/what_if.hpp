@@ -46,7 +46,7 @@ namespace plimsoll {
                                                 FilterColumns out, const ClusterState& cluster,
                                                 const Nominator& nominator);
 
-// A copy of `node` and a clone of `cycle`.
+// A copy of `node` and a clone of `cycle`, beside the pods that are nominated to the node now.
 [[nodiscard]] std::unique_ptr<WhatIf> make_what_if(Framework& framework, const CycleContext& cycle,
                                                    const plimsoll_pod& pod, const NodeInfo& node,
                                                    const Nominator& nominator);

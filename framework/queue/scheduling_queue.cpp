@@ -105,7 +105,8 @@ void SchedulingQueue::put_active(QueuedPod& pod, int64_t now_ms) {
 template <typename Visit>
 void SchedulingQueue::for_each_rejector(const QueuedPod& pod, Visit visit) {
   if (pod.gated_by) {
-    visit(plugin_key(pod.profile, *pod.gated_by));
+    const PluginKey gate = plugin_key(pod.profile, *pod.gated_by);
+    if (!policy_.wakes_whom_it_gates(gate)) visit(gate);
     return;
   }
   for (const PluginIndex plugin : pod.rejectors) visit(plugin_key(pod.profile, plugin));

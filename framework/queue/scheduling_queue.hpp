@@ -54,6 +54,8 @@ class QueuePolicy {
   virtual ProfileIndex profile(const plimsoll_pod& pod) = 0;
   // The PreEnqueue plugin that gates the pod, if any.
   virtual std::optional<PluginIndex> gate(const plimsoll_pod& pod) = 0;
+  // Whether the plugin activates by itself the pods that it gates, so that no event need wake them.
+  virtual bool wakes_whom_it_gates(PluginKey /*gate*/) { return false; }
   virtual SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) = 0;
   // The plugins that registered this kind of event, ascending. Called once per event, before any
   // pod is checked.
@@ -215,7 +217,7 @@ class SchedulingQueue {
   using BySequence = std::map<uint64_t, QueuedPod*>;
   BySequence unschedulable_;
   // The unschedulable pods by the plugins whose hints can move them: for a gated pod the gating
-  // plugin, for any other pod every rejecting plugin.
+  // plugin, unless that wakes it, for any other pod every rejecting plugin.
   std::unordered_map<PluginKey, BySequence> waiting_for_;
   size_t gated_ = 0;      // of the unschedulable pods
   size_t in_flight_ = 0;  // pods

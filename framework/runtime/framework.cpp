@@ -2,7 +2,6 @@
 
 #include "framework/runtime/framework.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -11,10 +10,13 @@
 #include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/plugin_call.hpp"
 #include "framework/runtime/prepared_plugins.hpp"
+#include "framework/runtime/profile_rules.hpp"
 
 namespace plimsoll {
 
 namespace {
+
+constexpr std::string_view kExtenderName = "Extender";
 
 void append_bytes(void* sink, const void* bytes, size_t len) {
   static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
@@ -45,7 +47,7 @@ struct Framework::Builder {
     PluginIndex& index = indices.emplace(name, kNoPlugin).first->second;
     const ModuleRecord* module = modules.find(name);
     if (module == nullptr) {
-      fail_with(std::string(interface) + " " + in_quotes(name) + " does not exist");
+      fail_with(missing_plugin(interface, name));
       return kNoPlugin;
     }
     if (framework.plugins_.size() == kMaxPlugins) {
@@ -71,46 +73,17 @@ struct Framework::Builder {
   }
 
   void fill(ExtensionPoint point) {
-    const std::string interface = std::string(plimsoll::name(point)) + "Plugin";
-    Slots& slots = framework.points_[static_cast<size_t>(point)];
+    const std::string interface = interface_name(point);
+    PluginList list(interface);
     for (const PluginEntry& entry : spec.at(point)) {
       const PluginIndex index = make(entry.name, interface);
       if (index == kNoPlugin) continue;
-      const auto same = [index](const Slot& slot) { return slot.plugin == index; };
-      if (std::any_of(slots.begin(), slots.end(), same)) {
-        fail_with("plugin " + in_quotes(entry.name) + " already registered as " +
-                  in_quotes(interface));
+      const bool implements = framework.plugins_[index]->implements(point);
+      if (std::string wrong = list.add(entry.name, implements, entry.name); !wrong.empty()) {
+        fail_with(std::move(wrong));
         continue;
       }
-      if (!framework.plugins_[index]->implements(point)) {
-        fail_with("plugin " + in_quotes(entry.name) + " does not extend " + interface + " plugin");
-        continue;
-      }
-      if (entry.weight < 0) {
-        fail_with("score plugin " + in_quotes(entry.name) + " is not configured with weight");
-        continue;
-      }
-      slots.push_back({index, entry.weight == 0 ? 1 : entry.weight});
-    }
-  }
-
-  void check() {
-    const size_t sorts = spec.at(ExtensionPoint::kQueueSort).size();
-    if (sorts != 1) {
-      fail_with("only one queue sort plugin required for profile with scheduler name " +
-                in_quotes(spec.scheduler_name) + ", but got " + std::to_string(sorts));
-    }
-    if (spec.at(ExtensionPoint::kBind).empty()) {
-      fail_with("at least one bind plugin is needed for profile with scheduler name " +
-                in_quotes(spec.scheduler_name));
-    }
-    int64_t total = 0;
-    for (const Slot& slot : framework.at(ExtensionPoint::kScore)) {
-      int64_t part = 0;
-      if (__builtin_mul_overflow(slot.weight, int64_t{100}, &part) ||
-          __builtin_add_overflow(total, part, &total)) {
-        return fail_with("total score of Score plugins could overflow");
-      }
+      framework.points_[static_cast<size_t>(point)].push_back({index, entry.weight});
     }
   }
 
@@ -140,8 +113,8 @@ tl::expected<std::unique_ptr<Framework>, std::vector<Error>> Framework::create(
   std::unique_ptr<Framework> framework(new Framework(spec.scheduler_name, env));
   Builder builder{spec, modules, prepared, *framework, {}, {}};
   for (size_t i = 0; i < kExtensionPoints; ++i) builder.fill(static_cast<ExtensionPoint>(i));
-  for (const std::string& other : spec.others) builder.make(other, "Plugin");
-  builder.check();
+  for (const std::string& plugin : spec.plugins) builder.make(plugin, "Plugin");
+  for (auto& [point, text] : required_points_problems(spec)) builder.fail_with(std::move(text));
   if (!builder.errors.empty()) return tl::unexpected(std::move(builder.errors));
   builder.collect_events();
   for (ExtensionPoint point : {ExtensionPoint::kPreFilter, ExtensionPoint::kFilter,
@@ -156,6 +129,7 @@ void Framework::make_metrics() {
   if (env_.metrics == nullptr) return;
   std::vector<std::string> names;
   for (const auto& plugin : plugins_) names.push_back(plugin->name());
+  names.emplace_back(kExtenderName);
   metrics_ = std::make_unique<metrics::ProfileMetrics>(*env_.metrics, scheduler_name_, names);
 }
 
@@ -166,11 +140,7 @@ std::shared_ptr<CycleContext> Framework::new_cycle() const {
 }
 
 std::string_view Framework::plugin_name(PluginIndex plugin) const {
-  return plugins_[plugin]->name();
-}
-
-std::string_view Framework::plugin_version(PluginIndex plugin) const {
-  return plugins_[plugin]->version();
+  return plugin == extender_index() ? kExtenderName : std::string_view(plugins_[plugin]->name());
 }
 
 uint32_t Framework::filter_aspects(PluginIndex plugin) const {
@@ -187,6 +157,10 @@ bool Framework::has_normalize(PluginIndex plugin) const {
 
 bool Framework::normalizes_by_extremes(PluginIndex plugin) const {
   return (plugins_[plugin]->slots().flags & PLIMSOLL_FLAG_NORMALIZES_BY_EXTREMES) != 0;
+}
+
+bool Framework::wakes_whom_it_gates(PluginIndex plugin) const {
+  return (plugins_[plugin]->slots().flags & PLIMSOLL_FLAG_WAKES_WHOM_IT_GATES) != 0;
 }
 
 bool Framework::rests_on(PluginIndex plugin, const plimsoll_pod& pod,
@@ -242,6 +216,18 @@ Status Framework::rejection(PluginIndex plugin, int32_t code, uint32_t reason,
   status.reason =
       reason != 0 ? reason : env_.reasons.intern("rejected by plugin " + plugins_[plugin]->name());
   return named(std::move(status), plugin);
+}
+
+Status Framework::worded_rejection(PluginIndex plugin, int32_t code, uint32_t reason,
+                                   std::string_view what) const {
+  const bool worded = reason == 0 && code != PLIMSOLL_ERROR;
+  std::string text = worded ? take_plugin_error() : std::string();
+  Status status = rejection(plugin, code, reason, what);
+  if (status.rejected() && !text.empty()) {
+    status.reason = 0;
+    status.error = std::move(text);
+  }
+  return status;
 }
 
 Status Framework::run_pre_enqueue(const plimsoll_pod& pod) {
@@ -316,6 +302,16 @@ void Framework::pod_event(uint32_t type, const plimsoll_pod& pod, std::string_vi
     if (told->slots().pod_event != nullptr) {
       told->slots().pod_event(told->self(), type, &pod, str(node_name));
     }
+  }
+}
+
+void Framework::assumed_pod_event(uint32_t type, const plimsoll_pod& pod) {
+  for (const auto& told : plugins_) {
+    const plimsoll_plugin& slots = told->slots();
+    if ((slots.flags & PLIMSOLL_FLAG_COUNTS_ASSUMED_PODS) == 0 || slots.pod_event == nullptr) {
+      continue;
+    }
+    slots.pod_event(told->self(), type, &pod, pod.node_name);
   }
 }
 

@@ -34,7 +34,8 @@ class PluginInstance;
 class PreparedPlugins;
 namespace metrics {
 class ProfileMetrics;
-}
+enum class Point : uint8_t;
+}  // namespace metrics
 
 // Verdicts on rows of nodes, written by run_filters; all three are as long as the rows.
 struct FilterColumns {
@@ -113,7 +114,10 @@ class Framework {
   // ---- plugins; any thread
   [[nodiscard]] size_t plugin_count() const { return plugins_.size(); }
   [[nodiscard]] std::string_view plugin_name(PluginIndex plugin) const;
-  [[nodiscard]] std::string_view plugin_version(PluginIndex plugin) const;
+  // Stands for HTTP extenders wherever rejectors are named; its name is "Extender".
+  [[nodiscard]] PluginIndex extender_index() const {
+    return static_cast<PluginIndex>(plugins_.size());
+  }
   // In the order they run; of kScore with weight.
   struct Slot {
     PluginIndex plugin;
@@ -136,6 +140,7 @@ class Framework {
 
   // ---- queue
   Status run_pre_enqueue(const plimsoll_pod& pod);
+  [[nodiscard]] bool wakes_whom_it_gates(PluginIndex plugin) const;
   // False, with an error in the log, if the plugin failed: the key is then all zero.
   bool sort_key(const plimsoll_pod& pod, int64_t queued_ms, std::array<uint8_t, 24>& key);
   // Plugins of PreEnqueue, PreFilter, Filter, Reserve, Permit.
@@ -208,6 +213,8 @@ class Framework {
   // ---- events, told to every plugin that wants them
   void node_event(uint32_t type, const plimsoll_node_info& node, uint32_t aspects);
   void pod_event(uint32_t type, const plimsoll_pod& pod, std::string_view node_name);
+  // The same about a pod that is assumed or forgotten, for plugins that count such pods.
+  void assumed_pod_event(uint32_t type, const plimsoll_pod& pod);
   // To the plugins of this profile that watch the resource.
   void object_event(uint32_t type, std::string_view resource, std::string_view name,
                     std::string_view ns, std::string_view json);
@@ -223,13 +230,27 @@ class Framework {
   struct BindRun;
   using Slots = std::vector<Slot>;
 
+  // A call that tells plugins of a pod that a what-if adds or removes.
+  struct Change {
+    int32_t (*plimsoll_plugin::*slot)(void* self, plimsoll_cycle*, const plimsoll_pod* pod,
+                                      const plimsoll_pod* changed, const plimsoll_node_info* node);
+    metrics::Point point;
+    const char* name;
+  };
+
   void make_metrics();
+  Status run_change(CycleContext& cycle, const plimsoll_pod& pod, const plimsoll_pod& changed,
+                    const plimsoll_node_info& node, const Change& change);
 
   [[nodiscard]] PluginInstance& plugin(const Slot& slot) const { return *plugins_[slot.plugin]; }
   [[nodiscard]] Status named(Status status, PluginIndex plugin) const;
   [[nodiscard]] Status failure(PluginIndex plugin, int32_t code, std::string_view what) const;
   [[nodiscard]] Status rejection(PluginIndex plugin, int32_t code, uint32_t reason,
                                  std::string_view what) const;
+  // The same; without a reason, the text that the plugin set, which may name anything, is its
+  // reason.
+  [[nodiscard]] Status worded_rejection(PluginIndex plugin, int32_t code, uint32_t reason,
+                                        std::string_view what) const;
   [[nodiscard]] Status normalize(PluginIndex plugin, const CycleContext& cycle,
                                  const plimsoll_pod& pod, NodeRows rows,
                                  std::span<int64_t> scores) const;

@@ -127,8 +127,8 @@ PreFilterOutcome Framework::run_pre_filter(CycleContext& cycle, const plimsoll_p
       continue;
     }
     if (code != PLIMSOLL_SUCCESS) {
-      Status status =
-          rejection(slot.plugin, code, reason, "running PreFilter plugin " + in_quotes(run.name()));
+      Status status = worded_rejection(slot.plugin, code, reason,
+                                       "running PreFilter plugin " + in_quotes(run.name()));
       const bool go_on = status.code == Code::kUnschedulable || status.code == Code::kPending;
       out.status = std::move(status);
       if (go_on) continue;      // the others' state is needed for preemption
@@ -241,31 +241,30 @@ Status Framework::run_filters_on(const CycleContext& cycle, const plimsoll_pod& 
 
 Status Framework::run_add_pod(CycleContext& cycle, const plimsoll_pod& pod,
                               const plimsoll_pod& added, const plimsoll_node_info& node) {
-  for (const Slot& slot : at(ExtensionPoint::kPreFilter)) {
-    PluginInstance& run = plugin(slot);
-    if (run.slots().add_pod == nullptr || cycle.skip_filter.test(slot.plugin)) continue;
-    const int32_t code =
-        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kAddPod},
-                    run.slots().add_pod, run.self(), &cycle, &pod, &added, &node);
-    if (code != PLIMSOLL_SUCCESS) {
-      return failure(slot.plugin, code,
-                     "running AddPod on PreFilter plugin " + in_quotes(run.name()));
-    }
-  }
-  return {};
+  return run_change(cycle, pod, added, node,
+                    {&plimsoll_plugin::add_pod, metrics::Point::kAddPod, "AddPod"});
 }
 
 Status Framework::run_remove_pod(CycleContext& cycle, const plimsoll_pod& pod,
                                  const plimsoll_pod& removed, const plimsoll_node_info& node) {
+  return run_change(cycle, pod, removed, node,
+                    {&plimsoll_plugin::remove_pod, metrics::Point::kRemovePod, "RemovePod"});
+}
+
+Status Framework::run_change(CycleContext& cycle, const plimsoll_pod& pod,
+                             const plimsoll_pod& changed, const plimsoll_node_info& node,
+                             const Change& change) {
   for (const Slot& slot : at(ExtensionPoint::kPreFilter)) {
     PluginInstance& run = plugin(slot);
-    if (run.slots().remove_pod == nullptr || cycle.skip_filter.test(slot.plugin)) continue;
+    const auto call = run.slots().*change.slot;
+    if (call == nullptr || cycle.skip_filter.test(slot.plugin)) continue;
     const int32_t code =
-        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kRemovePod},
-                    run.slots().remove_pod, run.self(), &cycle, &pod, &removed, &node);
+        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, change.point}, call,
+                    run.self(), &cycle, &pod, &changed, &node);
     if (code != PLIMSOLL_SUCCESS) {
-      return failure(slot.plugin, code,
-                     "running RemovePod on PreFilter plugin " + in_quotes(run.name()));
+      return failure(
+          slot.plugin, code,
+          "running " + std::string(change.name) + " on PreFilter plugin " + in_quotes(run.name()));
     }
   }
   return {};
@@ -295,12 +294,7 @@ PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsol
       status = named(error_status(take_plugin_error()), slot.plugin);
       if (status.error.empty()) status = failure(slot.plugin, code, what(run));
     } else if (code != PLIMSOLL_SUCCESS) {
-      std::string text = take_plugin_error();
-      status = rejection(slot.plugin, code, reason, what(run));
-      if (status.rejected() && reason == 0 && !text.empty()) {  // a text that may name anything
-        status.reason = 0;
-        status.error = std::move(text);
-      }
+      status = worded_rejection(slot.plugin, code, reason, what(run));
     }
     if (status.is_error()) {
       PostFilterOutcome failed;

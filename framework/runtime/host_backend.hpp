@@ -1,10 +1,12 @@
 #pragma once
-// The scheduler's side of the host functions; the runtime passes the calls of plugins on to it. The
-// scheduler implements it. `plugin` is the name of the calling plugin, `scheduler_name` its
-// profile.
+// The scheduler's side of the host functions; the runtime passes the calls of plugins on to it
+// (host_table.cpp). The scheduler implements all of it (cycle/host.hpp), others what they need: a
+// function that is not implemented finds nothing, does nothing, or says that there is no API
+// server. `plugin` is the name of the calling plugin, `scheduler_name` its profile.
 
 #include <plimsoll/plugin_abi.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +19,17 @@
 #include "framework/runtime/what_if.hpp"
 
 namespace plimsoll {
+
+// A kind that plugins watch.
+struct WantedKind {
+  std::string group;
+  std::string version;
+  std::string plural;
+  // "<plural>.<version>.<group>", as in messages and events; of the core group only the plural.
+  [[nodiscard]] std::string resource() const {
+    return group.empty() ? plural : plural + "." + version + "." + group;
+  }
+};
 
 // The Binding that a Bind plugin wants posted.
 struct BindingPost {
@@ -48,47 +61,61 @@ class HostBackend {
   virtual ~HostBackend() = default;
 
   // ---- loop only. Pointers are valid until the loop changes the node.
-  [[nodiscard]] virtual const plimsoll_node_info* node_by_name(std::string_view node_name) = 0;
-  [[nodiscard]] virtual const plimsoll_node_info* node_by_slot(uint32_t slot) = 0;
-  [[nodiscard]] virtual uint32_t slot_count() = 0;
-  virtual void touch_node(uint32_t slot, uint32_t aspects) = 0;
+  [[nodiscard]] virtual const plimsoll_node_info* node_by_name(std::string_view) { return nullptr; }
+  [[nodiscard]] virtual const plimsoll_node_info* node_by_slot(uint32_t) { return nullptr; }
+  [[nodiscard]] virtual uint32_t slot_count() { return 0; }
+  virtual void touch_node(uint32_t /*slot*/, uint32_t /*aspects*/) {}
   // A second call for a kind does nothing. Every plugin that watches the kind gets its objects.
-  virtual Result<void> watch(std::string_view group, std::string_view version,
-                             std::string_view plural) = 0;
-  virtual void requeue_rejected(std::string_view plugin) = 0;
-  virtual void emit_event(std::string_view scheduler_name, const plimsoll_pod& pod, bool warning,
-                          std::string_view reason, std::string_view action,
-                          std::string_view note) = 0;
-  [[nodiscard]] virtual const plimsoll_pod* pod_by_uid(std::string_view uid) = 0;
-  [[nodiscard]] virtual std::vector<WaitingPod> waiting_pods() = 0;
-  // A copy of the node of this slot and a clone of the cycle, for `pod`; null: no such node.
-  [[nodiscard]] virtual std::unique_ptr<plimsoll_what_if> what_if(const plimsoll_cycle& cycle,
-                                                                  const plimsoll_pod& pod,
-                                                                  uint32_t slot) = 0;
+  virtual Result<void> watch(const WantedKind&) { return {}; }
+  virtual void requeue_rejected(std::string_view /*plugin*/) {}
+  virtual void emit_event(std::string_view /*scheduler_name*/, const plimsoll_pod&,
+                          bool /*warning*/, std::string_view /*reason*/,
+                          std::string_view /*action*/, std::string_view /*note*/) {}
+  [[nodiscard]] virtual const plimsoll_pod* pod_by_uid(std::string_view) { return nullptr; }
+  [[nodiscard]] virtual std::vector<WaitingPod> waiting_pods() { return {}; }
+  // A copy of the node of this slot and a clone of the cycle, for the pod; null: no such node.
+  [[nodiscard]] virtual std::unique_ptr<WhatIf> what_if(const plimsoll_cycle&, const plimsoll_pod&,
+                                                        uint32_t /*slot*/) {
+    return nullptr;
+  }
   // In memory only. An empty node name removes the nomination. Pods that are not pending are
   // ignored.
-  virtual void nominate(const plimsoll_pod& pod, std::string_view node_name) = 0;
+  virtual void nominate(const plimsoll_pod&, std::string_view /*node_name*/) {}
   [[nodiscard]] virtual std::vector<const plimsoll_pod*> nominated_pods(
-      std::string_view node_name) = 0;
+      std::string_view /*node_name*/) {
+    return {};
+  }
   // Cancels a binding that has not reached Bind: it ends with an Error that has this text. False if
   // it is too late or the pod is not being bound.
-  virtual bool cancel_binding(std::string_view pod_uid, std::string_view message) = 0;
+  virtual bool cancel_binding(std::string_view /*pod_uid*/, std::string_view /*message*/) {
+    return false;
+  }
+  // Whether it was cancelled, by that or by the deletion of the pod.
+  [[nodiscard]] virtual bool binding_cancelled(std::string_view /*pod_uid*/) { return false; }
 
   // ---- any thread
-  virtual void allow_waiting(std::string_view plugin, std::string_view pod_uid) = 0;
-  virtual void reject_waiting(std::string_view plugin, std::string_view pod_uid,
-                              std::string_view message) = 0;
+  virtual void allow_waiting(std::string_view /*plugin*/, std::string_view /*pod_uid*/) {}
+  virtual void reject_waiting(std::string_view /*plugin*/, std::string_view /*pod_uid*/,
+                              std::string_view /*message*/) {}
   // Calls `done` exactly once, on any thread, perhaps before this returns.
-  virtual void post_binding(BindingPost post, std::function<void(Result<void>)> done) = 0;
-  [[nodiscard]] virtual int64_t now_ms() = 0;
-  virtual void activate(std::string_view pod_uid) = 0;
-  // Runs `task` on the loop after at least `delay_ms`. If the scheduler stops earlier, `task` is
-  // destroyed and does not run.
-  virtual void run_on_loop(int64_t delay_ms, std::function<void()> task) = 0;
+  virtual void post_binding(BindingPost, std::function<void(Result<void>)> done) {
+    done(fail(ErrorCode::kUnavailable, kNoApiServer));
+  }
+  [[nodiscard]] virtual int64_t now_ms() {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  }
+  virtual void activate(std::string_view /*pod_uid*/) {}
+  // Runs the task on the loop after at least `delay_ms`. If the scheduler stops earlier, the task
+  // is destroyed and does not run.
+  virtual void run_on_loop(int64_t /*delay_ms*/, std::function<void()> /*task*/) {}
   // Calls `done` exactly once, on any thread, with the HTTP status and the body, or with 0 and the
   // reason why there is no answer.
   using ApiAnswer = std::function<void(int status, std::string_view body)>;
-  virtual void api_request(PluginRequest request, ApiAnswer done) = 0;
+  virtual void api_request(PluginRequest, ApiAnswer done) { done(0, kNoApiServer); }
+
+ protected:
+  static constexpr const char* kNoApiServer = "there is no API server here";
 };
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include "framework/base/log.hpp"
 #include "framework/runtime/cycle_context.hpp"
 #include "framework/runtime/plugin_instance.hpp"
+#include "framework/runtime/what_if.hpp"
 
 namespace plimsoll {
 
@@ -12,17 +13,50 @@ namespace {
 
 template <typename T>
 plimsoll_list list_of(const std::vector<T>& values) {
-  return {values.data(), static_cast<uint32_t>(values.size()), sizeof(T)};
+  return {values.data(), static_cast<uint32_t>(values.size()),
+          sizeof(T)};  // NOLINT: of pointers too
+}
+
+// What a plugin passes, as HostBackend takes it.
+std::string_view taken(plimsoll_str text) {
+  return view(text);
+}
+template <typename Object>
+const Object& taken(const Object* object) {
+  return *object;
+}
+template <typename Number>
+Number taken(Number number) {
+  return number;
+}
+
+// Fills a slot with a call of HostBackend's function that has the same arguments, perhaps with the
+// plugin's name in front.
+template <auto kFunction, typename Result, typename... Args>
+void pass_on(Result (*&slot)(plimsoll_host_ctx*, Args...)) {
+  slot = [](plimsoll_host_ctx* ctx, Args... args) -> Result {
+    HostBackend& backend = ctx->env->backend();
+    if constexpr (std::is_invocable_v<decltype(kFunction), HostBackend&,
+                                      decltype(taken(args))...>) {
+      return (backend.*kFunction)(taken(args)...);
+    } else {
+      return (backend.*kFunction)(ctx->plugin, taken(args)...);
+    }
+  };
 }
 
 thread_local std::string plugin_error;
 thread_local ArgsWarnings* args_warnings = nullptr;
 
+// "args.PATH: text", or "args: text" of the args as a whole.
 bool keeps_for_args(std::string_view message) {
-  constexpr std::string_view kArgs = "args.";
-  if (args_warnings == nullptr || message.rfind(kArgs, 0) != 0) return false;
-  args_warnings->texts.emplace_back(message.substr(kArgs.size()));
-  return true;
+  if (args_warnings == nullptr) return false;
+  for (const std::string_view prefix : {"args.", "args: "}) {
+    if (!message.starts_with(prefix)) continue;
+    args_warnings->texts.emplace_back(message.substr(prefix.size()));
+    return true;
+  }
+  return false;
 }
 
 void host_log(plimsoll_host_ctx* ctx, uint32_t level, plimsoll_str message) {
@@ -48,17 +82,14 @@ uint32_t host_reason(plimsoll_host_ctx* ctx, const plimsoll_str* texts, uint32_t
 
 int32_t host_watch(plimsoll_host_ctx* ctx, plimsoll_str group, plimsoll_str version,
                    plimsoll_str plural) {
-  if (auto watched = ctx->env->backend().watch(view(group), view(version), view(plural));
-      !watched) {
+  const WantedKind kind{std::string(view(group)), std::string(view(version)),
+                        std::string(view(plural))};
+  if (auto watched = ctx->env->backend().watch(kind); !watched) {
     log_error("a kind cannot be watched",
               {{"plugin", ctx->plugin}, {"error", watched.error().message}});
     return PLIMSOLL_ERROR;
   }
-  std::string resource(view(plural));
-  if (group.len != 0) {
-    resource.append(".").append(view(version)).append(".").append(view(group));
-  }
-  ctx->watched.insert(std::move(resource));
+  ctx->watched.insert(kind.resource());
   return PLIMSOLL_SUCCESS;
 }
 
@@ -91,39 +122,6 @@ int32_t host_post_binding(plimsoll_host_ctx* ctx, plimsoll_cycle* cycle, const p
   return PLIMSOLL_WAIT;
 }
 
-void add_state_functions(plimsoll_host& table) {
-  table.set_state = [](plimsoll_host_ctx*, plimsoll_cycle* cycle, plimsoll_symbol key, void* value,
-                       void* (*clone)(const void*),
-                       void (*drop)(void*)) { cycle->set_state(key, value, clone, drop); };
-  table.get_state = [](plimsoll_host_ctx*, const plimsoll_cycle* cycle, plimsoll_symbol key) {
-    return cycle->get_state(key);
-  };
-  table.annotate = [](plimsoll_host_ctx*, plimsoll_cycle* cycle, plimsoll_str key,
-                      plimsoll_str value) { cycle->annotate(view(key), view(value)); };
-}
-
-void add_loop_functions(plimsoll_host& table) {
-  table.node_by_name = [](plimsoll_host_ctx* ctx, plimsoll_str name) {
-    return ctx->env->backend().node_by_name(view(name));
-  };
-  table.node_by_slot = [](plimsoll_host_ctx* ctx, uint32_t slot) {
-    return ctx->env->backend().node_by_slot(slot);
-  };
-  table.slot_count = [](plimsoll_host_ctx* ctx) { return ctx->env->backend().slot_count(); };
-  table.touch_node = [](plimsoll_host_ctx* ctx, uint32_t slot, uint32_t aspects) {
-    ctx->env->backend().touch_node(slot, aspects);
-  };
-  table.watch = host_watch;
-  table.publish = host_publish;
-  table.find_service = [](plimsoll_host_ctx* ctx, plimsoll_str name, uint32_t min_version) {
-    return ctx->env->services.find(view(name), min_version);
-  };
-  table.requeue_rejected = [](plimsoll_host_ctx* ctx) {
-    ctx->env->backend().requeue_rejected(ctx->plugin);
-  };
-  table.emit_event = host_emit_event;
-}
-
 // A function of a plugin that waits to run on the loop. If it is dropped, it is called as
 // cancelled, so that the plugin can free what it owns.
 class Deferred {
@@ -140,6 +138,12 @@ class Deferred {
   void (*fn_)(void*, uint32_t);
   void* user_;
 };
+
+void host_run_on_loop(plimsoll_host_ctx* ctx, int64_t delay_ms, void (*fn)(void*, uint32_t),
+                      void* user) {
+  ctx->env->backend().run_on_loop(
+      delay_ms, [deferred = std::make_shared<Deferred>(fn, user)] { deferred->run(); });
+}
 
 plimsoll_list host_waiting_pods(plimsoll_host_ctx* ctx) {
   // What the returned list points to, until the next call.
@@ -185,29 +189,96 @@ plimsoll_metric* host_metric(plimsoll_host_ctx* ctx, const plimsoll_metric_spec*
   return nullptr;
 }
 
-void add_functions_of_1_1(plimsoll_host& table) {
-  table.pod_by_uid = [](plimsoll_host_ctx* c, plimsoll_str uid) {
-    return c->env->backend().pod_by_uid(view(uid));
+// Returns Success, or Error after it has set the plugin's error text.
+int32_t tell(plimsoll_host_ctx* ctx, const Status& status) {
+  if (status.is_error()) plugin_error = status.message(ctx->env->reasons);
+  return static_cast<int32_t>(status.code);
+}
+
+int32_t host_what_if_filter(plimsoll_host_ctx* ctx, plimsoll_what_if* what_if, uint32_t* reason) {
+  const Status status = what_if->filter();
+  *reason = status.reason;
+  return tell(ctx, status);
+}
+
+plimsoll_list host_nominated_pods(plimsoll_host_ctx* ctx, plimsoll_str node_name) {
+  thread_local std::vector<const plimsoll_pod*> pods;
+  pods = ctx->env->backend().nominated_pods(view(node_name));
+  return list_of(pods);
+}
+
+// Functions that need no scheduler.
+void add_own_functions(plimsoll_host& table) {
+  using Ctx = plimsoll_host_ctx*;
+  table.log = host_log;
+  table.set_error = [](Ctx, plimsoll_str text) { plugin_error = view(text); };
+  table.intern = [](Ctx c, plimsoll_str text) { return c->env->symbols.intern(view(text)); };
+  table.resource_index = [](Ctx c, plimsoll_str name) {
+    return c->env->symbols.resource_index(view(name));
   };
-  table.waiting_pods = host_waiting_pods;
-  table.cancel_binding = [](plimsoll_host_ctx* c, plimsoll_str pod_uid, plimsoll_str message) {
-    return c->env->backend().cancel_binding(view(pod_uid), view(message)) ? 1U : 0U;
-  };
-  table.activate = [](plimsoll_host_ctx* c, plimsoll_str pod_uid) {
-    c->env->backend().activate(view(pod_uid));
-  };
-  table.run_on_loop = [](plimsoll_host_ctx* c, int64_t delay_ms, void (*fn)(void*, uint32_t),
-                         void* user) {
-    c->env->backend().run_on_loop(
-        delay_ms, [deferred = std::make_shared<Deferred>(fn, user)] { deferred->run(); });
-  };
-  table.api_request = host_api_request;
+  table.reason = host_reason;
   table.reason_texts = host_reason_texts;
+  table.set_state = [](Ctx, plimsoll_cycle* cycle, plimsoll_symbol key, void* value,
+                       void* (*clone)(const void*),
+                       void (*drop)(void*)) { cycle->set_state(key, value, clone, drop); };
+  table.get_state = [](Ctx, const plimsoll_cycle* cycle, plimsoll_symbol key) {
+    return cycle->get_state(key);
+  };
+  table.annotate = [](Ctx, plimsoll_cycle* cycle, plimsoll_str key, plimsoll_str value) {
+    cycle->annotate(view(key), view(value));
+  };
+  table.publish = host_publish;
+  table.find_service = [](Ctx c, plimsoll_str name, uint32_t min_version) {
+    return c->env->services.find(view(name), min_version);
+  };
+  table.complete = [](Ctx c, plimsoll_token* token, int32_t code, plimsoll_str message) {
+    c->env->tokens.complete(token, code, view(message));
+  };
   table.metric = host_metric;
-  table.metric_observe = [](plimsoll_host_ctx*, plimsoll_metric* metric, const plimsoll_str* values,
+  table.metric_observe = [](Ctx, plimsoll_metric* metric, const plimsoll_str* values,
                             uint32_t count, double value) {
     if (metric != nullptr) PluginMetrics::observe(*metric, {values, count}, value);
   };
+}
+
+void add_functions_of_the_scheduler(plimsoll_host& table) {
+  pass_on<&HostBackend::now_ms>(table.now_ms);
+  pass_on<&HostBackend::node_by_name>(table.node_by_name);
+  pass_on<&HostBackend::node_by_slot>(table.node_by_slot);
+  pass_on<&HostBackend::slot_count>(table.slot_count);
+  pass_on<&HostBackend::touch_node>(table.touch_node);
+  table.watch = host_watch;
+  pass_on<&HostBackend::requeue_rejected>(table.requeue_rejected);
+  table.emit_event = host_emit_event;
+  pass_on<&HostBackend::pod_by_uid>(table.pod_by_uid);
+  table.waiting_pods = host_waiting_pods;
+  pass_on<&HostBackend::allow_waiting>(table.allow_waiting);
+  pass_on<&HostBackend::reject_waiting>(table.reject_waiting);
+  pass_on<&HostBackend::cancel_binding>(table.cancel_binding);
+  pass_on<&HostBackend::binding_cancelled>(table.binding_cancelled);
+  pass_on<&HostBackend::activate>(table.activate);
+  table.post_binding = host_post_binding;
+  table.run_on_loop = host_run_on_loop;
+  table.api_request = host_api_request;
+  pass_on<&HostBackend::nominate>(table.nominate);
+  table.nominated_pods = host_nominated_pods;
+}
+
+void add_what_if_functions(plimsoll_host& table) {
+  using Ctx = plimsoll_host_ctx*;
+  table.what_if_begin = [](Ctx c, const plimsoll_cycle* cycle, const plimsoll_pod* pod,
+                           uint32_t slot) {
+    return c->env->backend().what_if(*cycle, *pod, slot).release();
+  };
+  table.what_if_add_pod = [](Ctx c, WhatIf* what_if, const plimsoll_pod* pod) {
+    return tell(c, what_if->add_pod(*pod));
+  };
+  table.what_if_remove_pod = [](Ctx c, WhatIf* what_if, const plimsoll_pod* pod) {
+    return tell(c, what_if->remove_pod(*pod));
+  };
+  table.what_if_filter = host_what_if_filter;
+  table.what_if_node = [](Ctx, const WhatIf* what_if) { return &what_if->node(); };
+  table.what_if_end = [](Ctx, WhatIf* what_if) { delete what_if; };
 }
 
 }  // namespace
@@ -224,9 +295,6 @@ ArgsWarnings::~ArgsWarnings() {
 void forget_plugin_error() {
   plugin_error.clear();
 }
-void set_plugin_error(std::string text) {
-  plugin_error = std::move(text);
-}
 
 plimsoll_host make_host_table(plimsoll_host_ctx* ctx) {
   plimsoll_host table{};
@@ -234,30 +302,8 @@ plimsoll_host make_host_table(plimsoll_host_ctx* ctx) {
   table.abi_major = PLIMSOLL_ABI_MAJOR;
   table.abi_minor = PLIMSOLL_ABI_MINOR;
   table.ctx = ctx;
-  table.log = host_log;
-  table.set_error = [](plimsoll_host_ctx*, plimsoll_str text) { plugin_error = view(text); };
-  table.intern = [](plimsoll_host_ctx* c, plimsoll_str text) {
-    return c->env->symbols.intern(view(text));
-  };
-  table.resource_index = [](plimsoll_host_ctx* c, plimsoll_str name) {
-    return c->env->symbols.resource_index(view(name));
-  };
-  table.reason = host_reason;
-  table.now_ms = [](plimsoll_host_ctx* c) { return c->env->backend().now_ms(); };
-  add_state_functions(table);
-  add_loop_functions(table);
-  table.allow_waiting = [](plimsoll_host_ctx* c, plimsoll_str pod_uid) {
-    c->env->backend().allow_waiting(c->plugin, view(pod_uid));
-  };
-  table.reject_waiting = [](plimsoll_host_ctx* c, plimsoll_str pod_uid, plimsoll_str message) {
-    c->env->backend().reject_waiting(c->plugin, view(pod_uid), view(message));
-  };
-  table.complete = [](plimsoll_host_ctx* c, plimsoll_token* token, int32_t code,
-                      plimsoll_str message) {
-    c->env->tokens.complete(token, code, view(message));
-  };
-  table.post_binding = host_post_binding;
-  add_functions_of_1_1(table);
+  add_own_functions(table);
+  add_functions_of_the_scheduler(table);
   add_what_if_functions(table);
   return table;
 }

@@ -1,11 +1,9 @@
 #include "framework/runtime/late_backend.hpp"
 
-#include <chrono>
 #include <string>
 #include <utility>
 
 #include "framework/base/log.hpp"
-#include "framework/runtime/what_if.hpp"
 
 namespace plimsoll {
 
@@ -33,32 +31,14 @@ void LateBackend::call(Call function) {
   if (backend != nullptr) function(backend);
 }
 
-Result<void> LateBackend::watch(std::string_view group, std::string_view version,
-                                std::string_view plural) {
-  call([group = std::string(group), version = std::string(version),
-        plural = std::string(plural)](HostBackend* backend) {
+Result<void> LateBackend::watch(const WantedKind& kind) {
+  call([kind](HostBackend* backend) {
     if (backend == nullptr) return;
-    if (const auto watched = backend->watch(group, version, plural); !watched) {
+    if (const auto watched = backend->watch(kind); !watched) {
       log_error("a kind cannot be watched", {{"error", watched.error().message}});
     }
   });
   return {};
-}
-
-void LateBackend::post_binding(BindingPost, std::function<void(Result<void>)> done) {
-  done(fail(ErrorCode::kUnavailable, "there is no API server here"));
-}
-
-int64_t LateBackend::now_ms() {
-  using std::chrono::milliseconds;
-  return std::chrono::duration_cast<milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-std::unique_ptr<plimsoll_what_if> LateBackend::what_if(const plimsoll_cycle&, const plimsoll_pod&,
-                                                       uint32_t) {
-  return nullptr;
 }
 
 void LateBackend::run_on_loop(int64_t delay_ms, std::function<void()> task) {
@@ -72,7 +52,7 @@ void LateBackend::api_request(PluginRequest request, ApiAnswer done) {
     if (backend != nullptr) {
       backend->api_request(request, done);
     } else {
-      done(0, "there is no API server here");
+      done(0, kNoApiServer);
     }
   });
 }

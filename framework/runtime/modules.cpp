@@ -5,6 +5,7 @@
 #include "framework/api/symbols.hpp"
 #include "framework/base/log.hpp"
 #include "framework/runtime/plugin_file.hpp"
+#include "framework/runtime/plugin_instance.hpp"
 #include "framework/runtime/prepared_plugins.hpp"
 
 namespace plimsoll {
@@ -45,6 +46,7 @@ void Modules::add_builtin(std::span<const StaticModule> modules) {
     record.version = module.version;
     record.create = module.create;
     record.capabilities = module.capabilities;
+    record.default_args = module.default_args;
     record.loaded = true;
     add(std::move(record));
   }
@@ -125,7 +127,9 @@ Result<std::vector<ExtensionPoint>> Modules::extension_points(std::string_view n
   }
   SymbolTable symbols;
   PreparedPlugins one(symbols);
-  return one.make(*this, {}, std::string(name), std::string(args_json));
+  auto made = one.make(*this, {}, std::string(name), std::string(args_json));
+  if (made || module == nullptr) return made;
+  return fail(made.error().within("initializing plugin " + in_quotes(name)));
 }
 
 ModuleRecord& Modules::add(ModuleRecord record) {

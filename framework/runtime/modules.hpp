@@ -26,7 +26,8 @@ struct StaticModule {
   std::string name;
   std::string version;
   plimsoll_plugin_create_fn create;
-  uint64_t capabilities = 0;  // as in a note
+  uint64_t capabilities = 0;        // as in a note
+  std::string default_args = "{}";  // JSON: what its args are where a profile says nothing
 };
 
 // One plugin, loaded or refused.
@@ -40,7 +41,8 @@ struct ModuleRecord {
   bool loaded = false;
   std::string refusal;  // why it is not loaded
   plimsoll_plugin_create_fn create = nullptr;
-  uint64_t capabilities = 0;  // from the note
+  uint64_t capabilities = 0;        // from the note
+  std::string default_args = "{}";  // as far as they are known: of those that are linked in
 };
 
 // Reads and checks the note of a plugin file without running it. The error is a full sentence.

@@ -29,14 +29,11 @@ namespace plimsoll {
 
 // Fills in the functions that the host offers.
 [[nodiscard]] plimsoll_host make_host_table(plimsoll_host_ctx* ctx);
-void add_what_if_functions(plimsoll_host& table);  // for what-ifs and nominated pods
 
 // Returns and clears the text that plugins set with set_error on this thread since
 // forget_plugin_error().
 [[nodiscard]] std::string take_plugin_error();
 void forget_plugin_error();
-// The host itself failed on behalf of the plugin that calls it.
-void set_plugin_error(std::string text);
 
 // While one lives, the warnings of plugins that this thread makes about their args, "args.PATH:
 // text", are kept for whoever knows the file that the args are from, and not logged. One at a time.
@@ -47,14 +44,9 @@ class ArgsWarnings {
   ArgsWarnings(const ArgsWarnings&) = delete;
   ArgsWarnings& operator=(const ArgsWarnings&) = delete;
 
-  // "PATH: text" each.
+  // "PATH: text" each, or the text alone.
   std::vector<std::string> texts;
 };
-
-// A plugin's name as messages show it.
-[[nodiscard]] inline std::string in_quotes(std::string_view text) {
-  return '"' + std::string(text) + '"';
-}
 
 class PluginInstance {
  public:

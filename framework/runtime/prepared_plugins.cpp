@@ -29,7 +29,7 @@ Result<std::vector<ExtensionPoint>> PreparedPlugins::make(const Modules& modules
     if (args_warnings != nullptr) warnings.emplace();
     auto made = PluginInstance::create(*module, args_json, scheduler_name, env_);
     if (warnings) *args_warnings = std::move(warnings->texts);
-    if (!made) return fail(made.error().within("initializing plugin " + in_quotes(plugin)));
+    if (!made) return fail(made.error());
     instance = std::move(*made);
   }
   std::vector<ExtensionPoint> points;

@@ -1,5 +1,7 @@
 #include "framework/runtime/status.hpp"
 
+#include <plimsoll/join.hpp>
+
 #include <atomic>
 #include <deque>
 #include <mutex>
@@ -125,12 +127,7 @@ const std::vector<std::string>& ReasonTable::texts(uint32_t id) const {
 }
 
 std::string ReasonTable::message(uint32_t id) const {
-  std::string joined;
-  for (const std::string& text : texts(id)) {
-    if (!joined.empty()) joined += ", ";
-    joined += text;
-  }
-  return joined;
+  return sdk::join(texts(id));
 }
 
 bool ReasonTable::valid(uint32_t id) const {

@@ -1,6 +1,6 @@
 #pragma once
 // A simulated copy of one node: the C++ side of `plimsoll_what_if`. The cycle implements it;
-// plugins use it through the host table (host_table_what_if.cpp).
+// plugins use it through the host table (host_table.cpp).
 
 #include <plimsoll/plugin_abi.h>
 

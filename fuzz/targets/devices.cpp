@@ -6,6 +6,7 @@
 #include "plugins/nodedevice/allocation/allocator.hpp"
 
 #include "fuzz/target.hpp"
+#include "tests/plugins/nodedevice/accounts_text.hpp"
 
 namespace plimsoll::fuzz {
 namespace {
@@ -31,7 +32,7 @@ constexpr std::string_view kDevice = R"({"metadata": {"name": "n1",
 
 // Calls every function that describes the node as text.
 void look_at(const Accounts& accounts) {
-  (void)accounts.dump();
+  (void)test::accounts_text(accounts);
   (void)accounts_json(accounts);
   if (const NodeState* node = accounts.find(kNode)) (void)explain_doubts(accounts, *node, ~0U);
 }
@@ -46,7 +47,7 @@ void allocate_all(Accounts& accounts, const DeviceHints& hints) {
       {{"koordinator.sh/rdma", 100}, {"nvidia.com/gpu", 1}}};
   const Scorer scorer(types(), Strategy::kMostAllocated, Scorer::default_weights());
   const Allocator allocator(types(), &scorer);
-  const std::string before = accounts.dump();
+  const std::string before = test::accounts_text(accounts);
   std::vector<std::string> uids;
   for (const auto& ask : kAsks) {
     const NodeState* node = accounts.find(kNode);
@@ -65,7 +66,7 @@ void allocate_all(Accounts& accounts, const DeviceHints& hints) {
   }
   look_at(accounts);
   for (const std::string& uid : uids) accounts.unreserve(uid);
-  require(accounts.dump() == before, "what is given back is free again");
+  require(test::accounts_text(accounts) == before, "what is given back is free again");
 }
 
 Accounts accounts_of(std::string_view device) {
@@ -94,20 +95,20 @@ void allocation(std::string_view input) {
   static const std::vector<ResourceQuantity> kWhole = {{"nvidia.com/gpu", 1},
                                                        {"koordinator.sh/rdma", 100}};
   Accounts accounts = accounts_of(kDevice);
-  const std::string before = accounts.dump();
+  const std::string before = test::accounts_text(accounts);
   const auto problems = accounts.pod_assigned({"u1", kNode, input, kWhole, "ns/p1"});
   for (const std::string& problem : problems.unreadable) {
     require(!problem.empty(), "a problem says something");
   }
-  const std::string once = accounts.dump();
+  const std::string once = test::accounts_text(accounts);
   (void)accounts.pod_assigned({"u1", kNode, input, kWhole, "ns/p1"});
-  require(accounts.dump() == once, "a pod that is seen twice counts once");
+  require(test::accounts_text(accounts) == once, "a pod that is seen twice counts once");
   allocate_all(accounts, {});
   (void)accounts.pod_assigned({"u2", kNode, input, kWhole, "ns/p2"});
   look_at(accounts);
   accounts.pod_removed("u1");
   accounts.pod_removed("u2");
-  require(accounts.dump() == before, "a pod that is gone leaves nothing");
+  require(test::accounts_text(accounts) == before, "a pod that is gone leaves nothing");
 }
 
 // Links between the devices of a node.

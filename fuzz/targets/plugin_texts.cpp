@@ -1,9 +1,13 @@
 // Small texts that plugins read: their arguments, PodGroups, and annotations of pods about groups
 // and zones.
 
+#include <plimsoll/duration.hpp>
+#include <plimsoll/fake_host.hpp>
+
 #include <stdexcept>
 
 #include "fuzz/target.hpp"
+#include "plugins/builtin/builtin.hpp"
 #include "plugins/nodedevice/args/device_args.hpp"
 #include "plugins/nodedevice/groups/pod_group.hpp"
 #include "plugins/nodedevice/requests/numa_spec.hpp"
@@ -23,9 +27,25 @@ void or_says_why(const Parse& parse) {
   }
 }
 
+// Each plugin of the default profile is made, or says why not.
+void builtin_args(std::string_view input) {
+  sdk::FakeHost host;
+  for (const StaticModule& module : builtin_modules()) {
+    plimsoll_plugin plugin{};
+    plugin.size = sizeof plugin;
+    host.error.clear();
+    if (module.create(host.table(), sdk::str(input), &plugin) == PLIMSOLL_SUCCESS) {
+      plugin.destroy(plugin.self);
+    } else {
+      require(!host.error.empty(), module.name, " says why it cannot be made");
+    }
+  }
+}
+
 }  // namespace
 
 void plugin_args(std::string_view input) {
+  builtin_args(input);
   const auto devices = devices::parse_device_args(input);
   if (!devices) require(!devices.error().empty(), "an error says something");
   if (devices) (void)devices::DeviceTypes(devices->types);
@@ -38,8 +58,10 @@ void pod_group(std::string_view input) {
   if (group) require(group->min_member >= 0 && group->wait_ms >= 0, "numbers are from 0 on");
   const auto spec = devices::parse_numa_spec(input);
   if (!spec) require(!spec.error().empty(), "an error says something");
-  const auto duration = devices::parse_go_duration(input);
-  if (duration) require(*duration >= 0, "a duration is from 0 on");
+  if (const auto duration = sdk::parse_duration(input)) {
+    require(sdk::parse_duration(sdk::format_duration(*duration)).has_value(),
+            "a printed duration can be read");
+  }
 }
 
 }  // namespace plimsoll::fuzz

@@ -6,7 +6,7 @@
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "fuzz/target.hpp"
-#include "plugins/topology/ledger.hpp"
+#include "plugins/topology/ledger/ledger.hpp"
 
 namespace plimsoll::fuzz {
 namespace {
@@ -31,13 +31,24 @@ void write_again(const NrtObject& nrt, const NodeFacts& facts, Names& names) {
   NrtObject written = nrt;
   written.attributes = encode_settings(*facts.model);
   written.machine_facts = encode_machine(*facts.model, names.name_of());
-  written.free_facts =
-      encode_free(*facts.model, facts.state, names.name_of(), written.machine_facts, written.zones);
+  std::vector<topology::kubelet::PodHolding> pods;
+  for (size_t i = 0; facts.pods && i < facts.pods->size(); ++i) {
+    pods.push_back({std::string(facts.pods->uid(i)), facts.pods->held(*facts.model, i)});
+  }
+  written.free_facts = encode_free(*facts.model, facts.state, names.name_of(),
+                                   written.machine_facts, written.zones, &pods);
   const NodeFacts again = FactsReader(names.index()).read(written);
   require(encode_settings(*again.model) == written.attributes,
           "settings that are written are read");
   require(encode_machine(*again.model, names.name_of()) == written.machine_facts,
           "a machine that is written is read:\n", written.machine_facts);
+  if (!facts.pods || written.free_facts.empty()) return;
+  require(again.pods.has_value(), "pods that are written are read:\n", written.free_facts);
+  for (size_t i = 0; i < again.pods->size(); ++i) {
+    const auto own = std::find_if(pods.begin(), pods.end(),
+                                  [&](const auto& pod) { return pod.uid == again.pods->uid(i); });
+    require(own != pods.end(), "a pod that is read was written:\n", written.free_facts);
+  }
 }
 
 void ask(const NrtObject& nrt, Names& names) {
@@ -64,7 +75,13 @@ void ask(const NrtObject& nrt, Names& names) {
   for (const PodRef& pod : kPods) (void)ledger.reserve(*pod, 0, 1'000'000);
   ledger.report(nrt, 2'000'000);
   for (const PodRef& pod : kPods) (void)ledger.unreserve(*pod);
-  require(ledger.pending_promises() == 0, "a promise that is taken back is gone");
+  for (const PodRef& pod : kPods) ledger.pod_assigned(*pod, nrt.name, 2'000'000);
+  for (const PodRef& pod : kPods) ledger.pod_removed(*pod, 2'000'000);
+  for (const PodRef& pod : kPods) {
+    topology::Inquiry inquiry(*pod);
+    (void)ledger.ask().judge(0, inquiry);
+  }
+  require(ledger.stats().promises == 0, "a promise that is taken back is gone");
   ledger.report_deleted(nrt.name);
 }
 

@@ -1,5 +1,7 @@
 #include "informer/http/exec_plugin.hpp"
 
+#include <plimsoll/time_text.hpp>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,12 +12,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
+
+#include "framework/api/decoder.hpp"
+#include "framework/base/json_field.hpp"
+#include "informer/http/base64.hpp"
 
 extern char** environ;
 
@@ -59,21 +63,7 @@ std::string exec_info(const ServerAccess& access) {
     if (!access.tls_server_name.empty()) cluster["tls-server-name"] = access.tls_server_name;
     if (!access.proxy_url.empty()) cluster["proxy-url"] = access.proxy_url;
     if (!access.certificate_authority_pem.empty()) {
-      static constexpr char kAlphabet[] =
-          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-      const std::string& pem = access.certificate_authority_pem;
-      std::string encoded;
-      for (std::size_t i = 0; i < pem.size(); i += 3) {
-        unsigned bits = 0;
-        const std::size_t have = std::min<std::size_t>(3, pem.size() - i);
-        for (std::size_t k = 0; k < 3; ++k) {
-          bits = (bits << 8) | (k < have ? static_cast<unsigned char>(pem[i + k]) : 0u);
-        }
-        for (std::size_t k = 0; k < 4; ++k) {
-          encoded += k <= have ? kAlphabet[(bits >> (18 - 6 * k)) & 63] : '=';
-        }
-      }
-      cluster["certificate-authority-data"] = encoded;
+      cluster["certificate-authority-data"] = encode_base64(access.certificate_authority_pem);
     }
     auto config = json::parse(plugin.cluster_config_json, nullptr, false);
     if (!config.is_discarded()) cluster["config"] = config;
@@ -218,47 +208,17 @@ Result<pid_t> spawn(const ServerAccess& access, Pipe& out, Pipe& err) {
   return child;
 }
 
-// RFC 3339, as Kubernetes writes it: 2026-01-02T03:04:05Z, fractions and offsets allowed.
-std::optional<std::chrono::system_clock::time_point> parse_time(const std::string& text) {
-  std::tm parts{};
-  int used = 0;
-  if (std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &parts.tm_year, &parts.tm_mon,
-                  &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &used) != 6) {
-    return std::nullopt;
-  }
-  auto at = static_cast<std::size_t>(used);
-  if (at < text.size() && text[at] == '.') {
-    do {
-      ++at;
-    } while (at < text.size() && text[at] >= '0' && text[at] <= '9');
-  }
-  long offset = 0;
-  if (at >= text.size()) return std::nullopt;
-  if (text[at] == '+' || text[at] == '-') {
-    int hours = 0;
-    int minutes = 0;
-    if (std::sscanf(text.c_str() + at + 1, "%2d:%2d", &hours, &minutes) != 2) return std::nullopt;
-    offset = (hours * 3600L + minutes * 60L) * (text[at] == '-' ? -1 : 1);
-  } else if (text[at] != 'Z') {
-    return std::nullopt;
-  }
-  parts.tm_year -= 1900;
-  parts.tm_mon -= 1;
-  const auto seconds = std::chrono::seconds(::timegm(&parts) - offset);
-  // A time outside of the clock's range becomes the clock's first or last moment: the year 1 is
-  // long ago.
+// A time outside of the clock's range becomes the clock's first or last moment: the year 1 is long
+// ago.
+std::optional<std::chrono::system_clock::time_point> parse_expiry(const std::string& text) {
   using Point = std::chrono::system_clock::time_point;
-  const auto in_seconds = [](Point point) {
-    return std::chrono::duration_cast<std::chrono::seconds>(point.time_since_epoch());
+  using std::chrono::milliseconds;
+  const auto ms = sdk::parse_time(text);
+  if (!ms) return std::nullopt;
+  const auto in_ms = [](Point point) {
+    return std::chrono::duration_cast<milliseconds>(point.time_since_epoch());
   };
-  if (seconds >= in_seconds(Point::max())) return Point::max();
-  if (seconds <= in_seconds(Point::min())) return Point::min();
-  return Point(seconds);
-}
-
-std::string member(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return Point(std::clamp(milliseconds(*ms), in_ms(Point::min()), in_ms(Point::max())));
 }
 
 }  // namespace
@@ -270,19 +230,20 @@ Result<ExecCredential> parse_exec_credential(const std::string& text,
     return fail(ErrorCode::kUnauthorized,
                 "it printed no JSON object; expected an ExecCredential on standard output");
   }
-  if (member(root, "kind") != "ExecCredential" || member(root, "apiVersion") != api_version) {
-    return fail(ErrorCode::kUnauthorized,
-                "it printed kind '" + member(root, "kind") + "' of '" + member(root, "apiVersion") +
-                    "'; expected ExecCredential of '" + api_version + "', as exec.apiVersion says");
+  if (text_at(root, "kind") != "ExecCredential" || text_at(root, "apiVersion") != api_version) {
+    return fail(ErrorCode::kUnauthorized, "it printed kind '" + text_at(root, "kind") + "' of '" +
+                                              text_at(root, "apiVersion") +
+                                              "'; expected ExecCredential of '" + api_version +
+                                              "', as exec.apiVersion says");
   }
   const auto status = root.find("status");
   if (status == root.end() || !status->is_object()) {
     return fail(ErrorCode::kUnauthorized, "its ExecCredential has no status");
   }
   ExecCredential credential;
-  credential.token = member(*status, "token");
-  credential.client_certificate_pem = member(*status, "clientCertificateData");
-  credential.client_key_pem = member(*status, "clientKeyData");
+  credential.token = text_at(*status, "token");
+  credential.client_certificate_pem = text_at(*status, "clientCertificateData");
+  credential.client_key_pem = text_at(*status, "clientKeyData");
   if (credential.token.empty() && credential.client_certificate_pem.empty()) {
     return fail(ErrorCode::kUnauthorized,
                 "its ExecCredential has neither status.token nor status.clientCertificateData");
@@ -296,9 +257,9 @@ Result<ExecCredential> parse_exec_credential(const std::string& text,
                 "its ExecCredential has only one of status.clientCertificateData and "
                 "status.clientKeyData; both are needed");
   }
-  const std::string expires = member(*status, "expirationTimestamp");
+  const std::string expires = text_at(*status, "expirationTimestamp");
   if (!expires.empty()) {
-    credential.expires = parse_time(expires);
+    credential.expires = parse_expiry(expires);
     if (!credential.expires) {
       return fail(ErrorCode::kUnauthorized,
                   "status.expirationTimestamp '" + expires + "' is not an RFC 3339 time");

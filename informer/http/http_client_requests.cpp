@@ -187,7 +187,7 @@ void HttpClient::Impl::arm_idle(Transfer& transfer, milliseconds delay) {
     } else {
       suspicious = true;
     }
-    complete(idle, fail(ErrorCode::kUnavailable, "the API server at " + access.server +
+    complete(idle, fail(ErrorCode::kUnavailable, access.peer + " at " + access.server +
                                                      " sent nothing for " +
                                                      std::to_string(limit.count()) + " ms"));
   });

@@ -338,7 +338,7 @@ void set_up(const TransferSetup& setup, Transfer& transfer) {
 Error transport_error(const TransferSetup& setup, const Transfer& transfer, CURLcode code) {
   const std::string detail =
       transfer.error_text[0] != 0 ? transfer.error_text.data() : curl_easy_strerror(code);
-  const std::string at = "the API server at " + setup.access.server;
+  const std::string at = setup.access.peer + " at " + setup.access.server;
   if (transfer.too_large) {
     return Error{ErrorCode::kInvalid, at + " sent an answer of more than " +
                                           std::to_string(setup.options.max_body) + " bytes to " +

@@ -1,7 +1,5 @@
 #include "informer/http/kubeconfig.hpp"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -10,11 +8,11 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 
 #include "framework/base/log.hpp"
-#include "informer/http/yaml_check.hpp"
+#include "informer/http/kubeconfig_files.hpp"
+#include "informer/http/kubeconfig_user.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -24,199 +22,6 @@ namespace fs = std::filesystem;
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
-}
-
-// A named entry (cluster, context or user) and the file that it was found in.
-struct Entry {
-  YAML::Node body;
-  std::string file;
-};
-
-// The merged view over all files of one load.
-struct Merged {
-  std::string current_context;
-  std::vector<std::pair<std::string, Entry>> clusters, contexts, users;
-  std::string files;  // for messages
-};
-
-std::string text_of(const YAML::Node& map, const char* key) {
-  const YAML::Node value = map[key];
-  return value.IsDefined() && value.IsScalar() ? value.Scalar() : std::string();
-}
-
-bool is_true(const YAML::Node& map, const char* key) {
-  const std::string text = text_of(map, key);
-  return text == "true" || text == "True" || text == "TRUE";
-}
-
-const Entry* find_entry(const std::vector<std::pair<std::string, Entry>>& entries,
-                        const std::string& name) {
-  for (const auto& [key, entry] : entries) {
-    if (key == name) return &entry;
-  }
-  return nullptr;
-}
-
-std::string names_of(const std::vector<std::pair<std::string, Entry>>& entries) {
-  if (entries.empty()) return "there are none";
-  std::string names = "there are: ";
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    names += (i == 0 ? "'" : ", '") + entries[i].first + "'";
-  }
-  return names;
-}
-
-// Appends the named entries of one list (`clusters`, ...). An entry of an earlier file wins.
-Result<void> merge_list(const YAML::Node& root, const char* list, const char* body_key,
-                        const std::string& file, std::vector<std::pair<std::string, Entry>>& into) {
-  const YAML::Node entries = root[list];
-  if (!entries.IsDefined() || entries.IsNull()) return {};
-  if (!entries.IsSequence()) {
-    return fail(ErrorCode::kInvalid, "kubeconfig " + file + ": '" + list + "' must be a list");
-  }
-  std::set<std::string> seen;
-  for (const auto& entry : entries) {
-    const std::string name = entry.IsMap() ? text_of(entry, "name") : std::string();
-    if (name.empty()) {
-      return fail(ErrorCode::kInvalid,
-                  "kubeconfig " + file + ": an entry of '" + list + "' has no name");
-    }
-    if (!seen.insert(name).second) {
-      return fail(ErrorCode::kInvalid, "kubeconfig " + file + ": '" + list + "' names '" + name +
-                                           "' twice; remove one of the two");
-    }
-    const YAML::Node body = entry[body_key];
-    if (body.IsDefined() && !body.IsNull() && !body.IsMap()) {
-      return fail(ErrorCode::kInvalid, "kubeconfig " + file + ": '" + body_key + "' of '" + name +
-                                           "' in '" + list + "' must be a map");
-    }
-    if (find_entry(into, name) == nullptr) {
-      into.emplace_back(
-          name,
-          Entry{body.IsDefined() && body.IsMap() ? body : YAML::Node(YAML::NodeType::Map), file});
-    }
-  }
-  return {};
-}
-
-Result<void> merge_file(const std::string& file, Merged& merged) {
-  auto text = read_file(file, "kubeconfig");
-  if (!text) return fail(text.error());
-  YAML::Node root;
-  const auto not_yaml = [&file](const std::string& why) {
-    return fail(ErrorCode::kInvalid,
-                "kubeconfig " + file + " is neither YAML nor JSON: " + why +
-                    "; check it with: kubectl config view --kubeconfig=" + file);
-  };
-  if (auto sound = check_yaml(*text); !sound) return not_yaml(sound.error().message);
-  try {
-    root = YAML::Load(*text);
-  } catch (const YAML::Exception& error) {
-    return not_yaml(error.what());
-  }
-  if (root.IsNull()) root = YAML::Node(YAML::NodeType::Map);
-  if (!root.IsMap()) {
-    return fail(ErrorCode::kInvalid,
-                "kubeconfig " + file +
-                    " is not a kubeconfig: expected a map with clusters, users "
-                    "and contexts");
-  }
-  const YAML::Node& view = root;  // operator[] of a non-const node would insert
-  const std::string kind = text_of(view, "kind");
-  if (!kind.empty() && kind != "Config") {
-    return fail(ErrorCode::kInvalid, "kubeconfig " + file + ": kind is '" + kind +
-                                         "', expected 'Config'; is this the right file?");
-  }
-  if (merged.current_context.empty()) merged.current_context = text_of(view, "current-context");
-  merged.files += (merged.files.empty() ? "" : ", ") + file;
-  if (auto done = merge_list(view, "clusters", "cluster", file, merged.clusters); !done)
-    return done;
-  if (auto done = merge_list(view, "contexts", "context", file, merged.contexts); !done)
-    return done;
-  return merge_list(view, "users", "user", file, merged.users);
-}
-
-Result<std::string> decode_base64(std::string_view text) {
-  std::string out;
-  unsigned bits = 0;
-  int count = 0;
-  bool padding = false;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r' || c == ' ' || c == '\t') continue;
-    if (c == '=') {
-      padding = true;
-      continue;
-    }
-    unsigned value = 0;
-    if (c >= 'A' && c <= 'Z') {
-      value = static_cast<unsigned>(c - 'A');
-    } else if (c >= 'a' && c <= 'z') {
-      value = static_cast<unsigned>(c - 'a') + 26;
-    } else if (c >= '0' && c <= '9') {
-      value = static_cast<unsigned>(c - '0') + 52;
-    } else if (c == '+') {
-      value = 62;
-    } else if (c == '/') {
-      value = 63;
-    } else {
-      return fail(ErrorCode::kInvalid,
-                  std::string("it holds the character '") + c + "', which is not part of base64");
-    }
-    if (padding) return fail(ErrorCode::kInvalid, "it goes on after its padding");
-    bits = (bits << 6) | value;
-    if (++count == 4) {
-      out += static_cast<char>(bits >> 16);
-      out += static_cast<char>((bits >> 8) & 0xff);
-      out += static_cast<char>(bits & 0xff);
-      bits = 0;
-      count = 0;
-    }
-  }
-  if (count == 1) return fail(ErrorCode::kInvalid, "it is cut off");
-  if (count == 2) out += static_cast<char>((bits >> 4) & 0xff);
-  if (count == 3) {
-    out += static_cast<char>((bits >> 10) & 0xff);
-    out += static_cast<char>((bits >> 2) & 0xff);
-  }
-  return out;
-}
-
-// Paths in a kubeconfig are relative to the file that holds them.
-std::string resolve(const std::string& path, const std::string& file) {
-  if (path.empty() || fs::path(path).is_absolute()) return path;
-  return (fs::path(file).parent_path() / path).lexically_normal().string();
-}
-
-struct Pem {
-  std::string text;
-  std::string file;  // empty if it is inline
-};
-
-// Reads `key`-data (base64) or, without it, `key` (a file).
-Result<Pem> load_pem(const Entry& entry, const std::string& key, const std::string& where) {
-  Pem pem;
-  const std::string data = text_of(entry.body, (key + "-data").c_str());
-  std::string what = where + ": " + key;
-  if (!data.empty()) {
-    what += "-data";
-    auto decoded = decode_base64(data);
-    if (!decoded) {
-      return fail(ErrorCode::kInvalid, what + " is not base64: " + decoded.error().message);
-    }
-    pem.text = std::move(*decoded);
-  } else {
-    pem.file = resolve(text_of(entry.body, key.c_str()), entry.file);
-    if (pem.file.empty()) return pem;
-    auto text = read_file(pem.file, what);
-    if (!text) return fail(text.error());
-    pem.text = std::move(*text);
-    what += " " + pem.file;
-  }
-  if (pem.text.find("-----BEGIN ") == std::string::npos) {
-    return fail(ErrorCode::kInvalid,
-                what + " is not in PEM format: expected a line that starts with -----BEGIN");
-  }
-  return pem;
 }
 
 nlohmann::json yaml_to_json(const YAML::Node& node) {
@@ -252,7 +57,7 @@ std::string exec_cluster_config(const YAML::Node& cluster) {
   return {};
 }
 
-Result<void> read_cluster(const Entry& entry, const std::string& name,
+Result<void> read_cluster(const KubeconfigEntry& entry, const std::string& name,
                           const KubeconfigOptions& options, ServerAccess& access) {
   const std::string where = "cluster '" + name + "' in " + entry.file;
   access.server = text_of(entry.body, "server");
@@ -293,129 +98,6 @@ Result<void> read_cluster(const Entry& entry, const std::string& name,
   return {};
 }
 
-Result<ExecPlugin> read_exec(const YAML::Node& exec, const std::string& where,
-                             const std::string& file) {
-  ExecPlugin plugin;
-  if (!exec.IsMap()) return fail(ErrorCode::kInvalid, where + ": 'exec' must be a map");
-  plugin.command = text_of(exec, "command");
-  if (plugin.command.empty()) {
-    return fail(ErrorCode::kInvalid, where + ": 'exec' has no 'command'");
-  }
-  if (plugin.command.find('/') != std::string::npos) plugin.command = resolve(plugin.command, file);
-  plugin.api_version = text_of(exec, "apiVersion");
-  if (plugin.api_version != "client.authentication.k8s.io/v1" &&
-      plugin.api_version != "client.authentication.k8s.io/v1beta1") {
-    return fail(ErrorCode::kInvalid, where + ": exec.apiVersion is '" + plugin.api_version +
-                                         "'; supported are client.authentication.k8s.io/v1 and "
-                                         "client.authentication.k8s.io/v1beta1");
-  }
-  const std::string mode = text_of(exec, "interactiveMode");
-  if (mode == "Always") {
-    return fail(ErrorCode::kInvalid,
-                where +
-                    ": exec.interactiveMode is Always, but a scheduler has no terminal to ask "
-                    "on; use Never or IfAvailable");
-  }
-  if (!mode.empty() && mode != "Never" && mode != "IfAvailable") {
-    return fail(ErrorCode::kInvalid, where + ": exec.interactiveMode '" + mode +
-                                         "' is unknown; use Never or IfAvailable");
-  }
-  if (mode.empty() && plugin.api_version.ends_with("/v1")) {
-    return fail(ErrorCode::kInvalid,
-                where + ": exec.interactiveMode must be set (Never or IfAvailable) with " +
-                    plugin.api_version);
-  }
-  const YAML::Node args = exec["args"];
-  if (args.IsDefined() && args.IsSequence()) {
-    for (const auto& arg : args) plugin.args.push_back(arg.Scalar());
-  }
-  const YAML::Node env = exec["env"];
-  if (env.IsDefined() && env.IsSequence()) {
-    for (const auto& variable : env) {
-      const std::string name = variable.IsMap() ? text_of(variable, "name") : std::string();
-      if (name.empty()) {
-        return fail(ErrorCode::kInvalid, where + ": an entry of exec.env has no name");
-      }
-      plugin.env.emplace_back(name, text_of(variable, "value"));
-    }
-  }
-  plugin.install_hint = text_of(exec, "installHint");
-  plugin.provide_cluster_info = is_true(exec, "provideClusterInfo");
-  return plugin;
-}
-
-Result<void> read_impersonation(const YAML::Node& user, const std::string& where,
-                                ServerAccess& access) {
-  const std::string as = text_of(user, "as");
-  if (!as.empty()) access.impersonation_headers.push_back("Impersonate-User: " + as);
-  const std::string uid = text_of(user, "as-uid");
-  if (!uid.empty()) access.impersonation_headers.push_back("Impersonate-Uid: " + uid);
-  const YAML::Node groups = user["as-groups"];
-  if (groups.IsDefined() && groups.IsSequence()) {
-    for (const auto& group : groups) {
-      access.impersonation_headers.push_back("Impersonate-Group: " + group.Scalar());
-    }
-  }
-  for (const std::string& header : access.impersonation_headers) {
-    if (auto sound = check_header_text(header, where + ": as, as-uid or as-groups"); !sound) {
-      return sound;
-    }
-  }
-  if (!access.impersonation_headers.empty() && as.empty()) {
-    return fail(ErrorCode::kInvalid, where + " sets as-uid or as-groups without 'as'");
-  }
-  return {};
-}
-
-Result<void> read_user(const Entry& entry, const std::string& name, ServerAccess& access) {
-  const std::string where = "user '" + name + "' in " + entry.file;
-  const YAML::Node& user = entry.body;
-  if (user["auth-provider"].IsDefined()) {
-    return fail(ErrorCode::kInvalid, where +
-                                         " uses auth-provider, which Kubernetes removed in 1.26; "
-                                         "use an exec credential plugin");
-  }
-  auto certificate = load_pem(entry, "client-certificate", where);
-  if (!certificate) return fail(certificate.error());
-  auto key = load_pem(entry, "client-key", where);
-  if (!key) return fail(key.error());
-  if (certificate->text.empty() != key->text.empty()) {
-    return fail(ErrorCode::kInvalid,
-                where + " has a " + (key->text.empty() ? "client-certificate" : "client-key") +
-                    " but no " + (key->text.empty() ? "client-key" : "client-certificate") +
-                    "; both are needed");
-  }
-  access.client_certificate_pem = std::move(certificate->text);
-  access.client_certificate_file = std::move(certificate->file);
-  access.client_key_pem = std::move(key->text);
-  access.client_key_file = std::move(key->file);
-  access.token = text_of(user, "token");
-  if (auto sound = check_header_text(access.token, where + ": token"); !sound) return sound;
-  access.token_file = resolve(text_of(user, "tokenFile"), entry.file);
-  access.username = text_of(user, "username");
-  access.password = text_of(user, "password");
-  const bool has_token = !access.token.empty() || !access.token_file.empty();
-  if (has_token && !access.username.empty()) {
-    return fail(ErrorCode::kInvalid,
-                where + " has both a token and a username; a request can carry only one of them");
-  }
-  if (!access.token_file.empty()) {
-    auto token = read_file(access.token_file, where + ": tokenFile");
-    if (!token) return fail(token.error());
-  }
-  const YAML::Node exec = user["exec"];
-  if (exec.IsDefined() && !exec.IsNull()) {
-    auto plugin = read_exec(exec, where, entry.file);
-    if (!plugin) return fail(plugin.error());
-    if (has_token || !access.username.empty()) {
-      return fail(ErrorCode::kInvalid,
-                  where + " has 'exec' and also a token or username; remove one of the two");
-    }
-    access.exec = std::move(*plugin);
-  }
-  return read_impersonation(user, where, access);
-}
-
 // Credentials sent without TLS could be read and used by anybody on the way.
 void drop_credentials(ServerAccess& access) {
   ServerAccess kept;
@@ -436,7 +118,7 @@ void drop_credentials(ServerAccess& access) {
   access = std::move(kept);
 }
 
-Result<ServerAccess> select_context(const Merged& merged, const KubeconfigOptions& options) {
+Result<ServerAccess> select_context(const Kubeconfig& merged, const KubeconfigOptions& options) {
   const std::string name = options.context.empty() ? merged.current_context : options.context;
   if (name.empty()) {
     return fail(ErrorCode::kInvalid, "kubeconfig " + merged.files +
@@ -444,14 +126,14 @@ Result<ServerAccess> select_context(const Merged& merged, const KubeconfigOption
                                          "use-context NAME (" +
                                          names_of(merged.contexts) + ")");
   }
-  const Entry* context = find_entry(merged.contexts, name);
+  const KubeconfigEntry* context = find_entry(merged.contexts, name);
   if (context == nullptr) {
     return fail(ErrorCode::kNotFound, "kubeconfig " + merged.files + " has no context '" + name +
                                           "'; " + names_of(merged.contexts));
   }
   const std::string cluster_name = text_of(context->body, "cluster");
   const std::string user_name = text_of(context->body, "user");
-  const Entry* cluster = find_entry(merged.clusters, cluster_name);
+  const KubeconfigEntry* cluster = find_entry(merged.clusters, cluster_name);
   if (cluster == nullptr) {
     return fail(ErrorCode::kNotFound, "context '" + name + "' in " + context->file +
                                           " names the cluster '" + cluster_name +
@@ -463,7 +145,7 @@ Result<ServerAccess> select_context(const Merged& merged, const KubeconfigOption
     return fail(read.error());
   }
   if (!user_name.empty()) {
-    const Entry* user = find_entry(merged.users, user_name);
+    const KubeconfigEntry* user = find_entry(merged.users, user_name);
     if (user == nullptr) {
       return fail(ErrorCode::kNotFound, "context '" + name + "' in " + context->file +
                                             " names the user '" + user_name +
@@ -543,7 +225,7 @@ Result<ServerAccess> load_in_cluster_access(const std::string& service_account_d
 }
 
 Result<ServerAccess> load_server_access(const KubeconfigOptions& options) {
-  Merged merged;
+  Kubeconfig merged;
   try {
     if (!options.path.empty()) {
       if (auto read = merge_file(options.path, merged); !read) return fail(read.error());

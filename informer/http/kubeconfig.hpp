@@ -30,8 +30,9 @@ struct ExecPlugin {
 
 // One API server and one way to authenticate to it.
 struct ServerAccess {
-  std::string server;  // scheme://host[:port][/prefix], no trailing slash
-  std::string source;  // for error messages: "context 'dev' of /home/me/config"
+  std::string server;                   // scheme://host[:port][/prefix], no trailing slash
+  std::string peer = "the API server";  // what error messages call it
+  std::string source;                   // for error messages: "context 'dev' of /home/me/config"
   std::string default_namespace = "default";
 
   std::string certificate_authority_pem;   // empty: the system's roots

@@ -1,5 +1,7 @@
 #include "informer/lease/leader_elector.hpp"
 
+#include <plimsoll/time_text.hpp>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include <utility>
 
 #include "framework/base/log.hpp"
-#include "informer/wire/time_text.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -45,6 +46,13 @@ std::string seconds_text(nanoseconds time) {
   while (text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();
   return text + "s";
+}
+
+// Nobody would ever lead, and nothing else says why. Once for each reason.
+void warn_if_refused(const Error& error, const std::string& last, const std::string& lease) {
+  if (error.code != ErrorCode::kUnauthorized || error.message == last) return;
+  log_warn("the leader lease is refused to this process, which stands by (deploy/base/rbac.yaml)",
+           {{"lease", lease}, {"error", error.message}});
 }
 
 }  // namespace
@@ -161,6 +169,7 @@ LeaderElector::Try LeaderElector::try_acquire_or_renew() {
   }
   const auto current = store_.get(patience());
   if (!current && current.error().code != ErrorCode::kNotFound) {
+    warn_if_refused(current.error(), last_error_, options_.lease);
     last_error_ = current.error().message;
     return Try::kFailed;
   }
@@ -181,6 +190,7 @@ Result<void> LeaderElector::write(const LeaseRecord& record, bool create) {
   claimed_ = true;  // whatever the answer, which may be lost
   auto done = create ? store_.create(record, patience()) : store_.update(record, patience());
   if (!done) {
+    warn_if_refused(done.error(), last_error_, options_.lease);
     last_error_ = done.error().message;
     log_debug("the leader lease was not written",
               {{"lease", options_.lease}, {"error", last_error_}});
@@ -197,7 +207,7 @@ Result<void> LeaderElector::write(const LeaseRecord& record, bool create) {
 }
 
 LeaseRecord LeaderElector::record_now() const {
-  const std::string now = time_text(clock_.wall_now(), true);
+  const std::string now = sdk::time_text(clock_.wall_now(), true);
   // A lease holds whole seconds: round up, or the lease would end before our deadline.
   return {options_.identity,
           std::chrono::ceil<std::chrono::seconds>(options_.lease_duration).count(), now, now, 0};

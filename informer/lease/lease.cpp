@@ -53,9 +53,15 @@ struct ApiServerLease::Impl {
 
   // Sends, waits, and keeps the returned object. An answer after the timeout is ignored: the leader
   // has its own deadline, even if the client is delayed.
-  Result<void> exchange(const char* verb, HttpRequest request) {
+  Result<void> exchange(const char* verb, const char* method, std::string path, std::string body,
+                        milliseconds timeout) {
     const std::string what = std::string(verb) + " lease " + ns + "/" + name;
-    const milliseconds patience = request.timeout + kSlack;
+    const milliseconds patience = timeout + kSlack;
+    HttpRequest request;
+    request.method = method;
+    request.path = std::move(path);
+    request.body = std::move(body);
+    request.timeout = timeout;
     const auto promise = std::make_shared<std::promise<Result<HttpResponse>>>();
     HttpHandlers handlers;
     handlers.on_done = [promise](Result<HttpResponse> result) {
@@ -87,10 +93,8 @@ ApiServerLease::ApiServerLease(HttpClient& client, std::string ns, std::string n
 ApiServerLease::~ApiServerLease() = default;
 
 Result<LeaseRecord> ApiServerLease::get(milliseconds timeout) {
-  HttpRequest request;
-  request.path = impl_->path();
-  request.timeout = timeout;
-  if (auto done = impl_->exchange("reading", std::move(request)); !done) return fail(done.error());
+  const auto done = impl_->exchange("reading", "GET", impl_->path(), {}, timeout);
+  if (!done) return fail(done.error());
   return record_in(impl_->last);
 }
 
@@ -99,12 +103,7 @@ Result<void> ApiServerLease::create(const LeaseRecord& record, milliseconds time
                 {"kind", "Lease"},
                 {"metadata", {{"namespace", impl_->ns}, {"name", impl_->name}}}};
   put(record, lease);
-  HttpRequest request;
-  request.method = "POST";
-  request.path = impl_->collection();
-  request.body = lease.dump();
-  request.timeout = timeout;
-  return impl_->exchange("creating", std::move(request));
+  return impl_->exchange("creating", "POST", impl_->collection(), lease.dump(), timeout);
 }
 
 Result<void> ApiServerLease::update(const LeaseRecord& record, milliseconds timeout) {
@@ -113,12 +112,7 @@ Result<void> ApiServerLease::update(const LeaseRecord& record, milliseconds time
   }
   json lease = impl_->last;
   put(record, lease);
-  HttpRequest request;
-  request.method = "PUT";
-  request.path = impl_->path();
-  request.body = lease.dump();
-  request.timeout = timeout;
-  return impl_->exchange("renewing", std::move(request));
+  return impl_->exchange("renewing", "PUT", impl_->path(), lease.dump(), timeout);
 }
 
 }  // namespace plimsoll::informer

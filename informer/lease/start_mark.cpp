@@ -1,9 +1,10 @@
 #include "informer/lease/start_mark.hpp"
 
+#include <plimsoll/time_text.hpp>
+
 #include <utility>
 
 #include "framework/base/log.hpp"
-#include "informer/wire/time_text.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -30,7 +31,7 @@ std::optional<bool> StartMark::take(const std::stop_token& stop) {
       case Try::kImpossible:
         log_warn(
             "the mark of a clean stop cannot be kept: every start is as after a crash, and touches "
-            "all pods that wait (deploy/rbac.yaml)",
+            "all pods that wait (deploy/base/rbac.yaml)",
             {{"lease", lease_}, {"error", error_}});
         return false;
       case Try::kAgain:
@@ -71,7 +72,7 @@ Result<void> StartMark::release() {
 }
 
 LeaseRecord StartMark::record(std::int64_t transitions) const {
-  const std::string now = time_text(clock_.wall_now(), true);
+  const std::string now = sdk::time_text(clock_.wall_now(), true);
   return {identity_, 1, now, now, transitions};
 }
 

@@ -3,7 +3,6 @@
 #include <functional>
 #include <future>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "framework/api/decode.hpp"

@@ -19,7 +19,6 @@
 //
 // Everything happens on the HttpClient's I/O thread. The sink is called there and must not block.
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -33,27 +32,13 @@
 #include "informer/http/http_client.hpp"
 #include "informer/watch/backoff.hpp"
 #include "informer/watch/reflector_peers.hpp"
+#include "informer/watch/resource_type.hpp"
 #include "informer/wire/wire.hpp"
 
 namespace plimsoll::informer {
 
 // The field selector of pods that still use resources of their node.
 inline constexpr std::string_view kUnfinishedPods = "status.phase!=Succeeded,status.phase!=Failed";
-
-// A kind as the API server addresses it. The core group is "".
-struct ResourceType {
-  std::string group;
-  std::string version;
-  std::string plural;
-
-  [[nodiscard]] std::string path()
-      const;  // "/api/v1/pods", "/apis/topology.node.k8s.io/v1alpha2/..."
-  [[nodiscard]] std::string text()
-      const;  // "pods", "noderesourcetopologies.v1alpha2.topology.node.k8s.io"
-
-  // The inverse of text(), for kinds outside of the core group: "<plural>.<version>.<group>".
-  [[nodiscard]] static Result<ResourceType> parse(std::string_view text);
-};
 
 enum class ReflectorState {
   kListing,      // the first list, or one after 410 Gone

@@ -83,6 +83,26 @@ Error malformed(std::string_view why) {
   return Error{ErrorCode::kInvalid, "malformed protobuf: " + std::string(why)};
 }
 
+// metav1.Status.
+StatusAnswer status_in(std::string_view message) {
+  StatusAnswer status;
+  each_field(
+      message,
+      [&](std::uint32_t number, std::string_view bytes) {
+        if (number == 3) status.message = bytes;
+        if (number != 5) return;  // details
+        each_field(
+            bytes, [](std::uint32_t, std::string_view) {},
+            [&](std::uint32_t part, std::uint64_t value) {
+              if (part == 5) status.retry_after_seconds = static_cast<std::int64_t>(value);
+            });
+      },
+      [&](std::uint32_t number, std::uint64_t value) {
+        if (number == 6) status.code = static_cast<int>(value);
+      });
+  return status;
+}
+
 // Takes one varint off `data`; returns nothing if it is incomplete. A varint has at most ten bytes.
 std::optional<std::uint64_t> take_varint(std::string_view& data) {
   const char* at = data.data();
@@ -242,24 +262,11 @@ bool is_protobuf(std::string_view body) {
 
 Result<StatusAnswer> read_protobuf_status(std::string_view body) {
   if (!is_protobuf(body)) return fail(malformed("it does not begin with k8s"));
-  StatusAnswer status;
   try {
-    each_field(
-        without_envelope(body),
-        [&](std::uint32_t number, std::string_view bytes) {
-          if (number == 3) status.message = bytes;
-          if (number != 5) return;  // details
-          each_field(
-              bytes, [](std::uint32_t, std::string_view) {},
-              [&](std::uint32_t part, std::uint64_t value) {
-                if (part == 5) status.retry_after_seconds = value;
-              });
-        },
-        kNoNumber);
+    return status_in(without_envelope(body));
   } catch (const protozero::exception& error) {
     return fail(malformed(error.what()));
   }
-  return status;
 }
 
 Result<WatchEvent> read_protobuf_event(std::string_view frame) {
@@ -280,14 +287,7 @@ Result<WatchEvent> read_protobuf_event(std::string_view frame) {
         },
         kNoNumber);
     if (type == "ERROR") {
-      each_field(
-          event.object,
-          [&](std::uint32_t number, std::string_view bytes) {
-            if (number == 3) event.error_message = bytes;
-          },
-          [&](std::uint32_t number, std::uint64_t value) {
-            if (number == 6) event.error_code = static_cast<int>(value);
-          });
+      event.error = status_in(event.object);
       return event;
     }
     if (!event.object.empty()) read_object(event.object, event.key, event.initial_events_end);

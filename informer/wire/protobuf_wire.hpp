@@ -9,9 +9,15 @@
 #include <string>
 #include <string_view>
 
+#include "informer/wire/status_answer.hpp"
 #include "informer/wire/wire.hpp"
 
 namespace plimsoll::informer {
+
+inline constexpr std::string_view kProtobufType = "application/vnd.kubernetes.protobuf";
+// What client-go accepts of core kinds: protobuf, and JSON from a server that has only JSON.
+inline constexpr std::string_view kAcceptProtobuf =
+    "application/vnd.kubernetes.protobuf,application/json";
 
 // Splits a list into its items while it arrives: only one item is held at a time.
 class ProtobufListFramer {
@@ -57,14 +63,7 @@ class ProtobufFrameCutter {
 [[nodiscard]] Result<ObjectKey> read_protobuf_object(std::string_view message);
 [[nodiscard]] Result<WatchEvent> read_protobuf_event(std::string_view frame);
 
-// The parts of a metav1.Status that describe a refused request.
-struct StatusAnswer {
-  std::string_view message;
-  std::uint64_t retry_after_seconds = 0;  // 0: not given
-};
-
-// Reads the body of an answer, including the envelope; the result is a view into it. kInvalid: it
-// is not protobuf.
+// Reads the body of an answer, including the envelope. kInvalid: it is not protobuf.
 [[nodiscard]] Result<StatusAnswer> read_protobuf_status(std::string_view body);
 
 }  // namespace plimsoll::informer

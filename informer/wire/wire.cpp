@@ -5,6 +5,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "framework/base/json_field.hpp"
+
 namespace plimsoll::informer {
 namespace {
 
@@ -245,13 +247,9 @@ Result<ListFramer::Meta> ListFramer::finish() {
   }
   const auto metadata = frame.find("metadata");
   Meta meta;
-  if (metadata != frame.end() && metadata->is_object()) {
-    const auto text = [&metadata](const char* key) {
-      const auto found = metadata->find(key);
-      return found != metadata->end() && found->is_string() ? found->get<std::string>() : "";
-    };
-    meta.resource_version = text("resourceVersion");
-    meta.continue_token = text("continue");
+  if (metadata != frame.end()) {
+    meta.resource_version = text_at(*metadata, "resourceVersion");
+    meta.continue_token = text_at(*metadata, "continue");
   }
   if (meta.resource_version.empty()) {
     return fail(ErrorCode::kInvalid,
@@ -306,13 +304,7 @@ Result<WatchEvent> ObjectReader::read_event(std::string_view line) {
     if (error) return fail(ErrorCode::kInvalid, describe(error));
   }
   if (type == "ERROR") {
-    const auto status = nlohmann::json::parse(event.object, nullptr, false);
-    if (status.is_object()) {
-      const auto code = status.find("code");
-      if (code != status.end() && code->is_number_integer()) event.error_code = code->get<int>();
-      const auto message = status.find("message");
-      if (message != status.end() && message->is_string()) event.error_message = *message;
-    }
+    event.error = read_json_status(event.object);
     return event;
   }
   if (!event.object.empty()) {

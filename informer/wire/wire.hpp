@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "framework/base/result.hpp"
+#include "informer/wire/status_answer.hpp"
 
 namespace plimsoll::informer {
 
@@ -85,8 +86,7 @@ struct WatchEvent {
   std::string_view object;  // its JSON text, or its protobuf message
   ObjectKey key;
   bool initial_events_end = false;  // BOOKMARK: the streamed list is complete
-  int error_code = 0;               // ERROR: the Status' code
-  std::string error_message;
+  StatusAnswer error;               // ERROR
 };
 
 // Sets the event's type from its name and checks that the event is complete for that type: every

@@ -47,7 +47,7 @@ EventRecorder::Send event_sender(const std::shared_ptr<WriteQueue>& queue) {
           }
           answer(std::move(result));
         });
-    queue->add(WriteClass::kEvent, std::move(job));
+    queue->add(WriteClass::kEvent, job);
   };
 }
 
@@ -100,7 +100,7 @@ void ServerWriter::patch_condition(ConditionPatch patch, Done done) {
 void ServerWriter::send(WriteClass write_class, HttpRequest request, Answer done) {
   WriteJobRef job = make_job(std::move(request));
   job->done = refusals_as_errors(job->what, std::move(done));
-  queue_->add(write_class, std::move(job));
+  queue_->add(write_class, job);
 }
 
 void ServerWriter::request(ApiRequest request, Answered done) {
@@ -115,10 +115,11 @@ void ServerWriter::request(ApiRequest request, Answered done) {
     if (!result) return done(0, result.error().message);
     done(result->status, result->body);
   };
-  queue_->add(WriteClass::kOther, std::move(job));
+  queue_->add(WriteClass::kOther, job);
 }
 
-void ServerWriter::delete_pod(std::string ns, std::string name, std::string uid, Done done) {
+void ServerWriter::delete_pod(const std::string& ns, const std::string& name, std::string uid,
+                              Done done) {
   HttpRequest request;
   request.method = "DELETE";
   request.path = pod_path(ns, name);

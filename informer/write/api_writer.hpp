@@ -67,7 +67,7 @@ class ServerWriter final : public ApiWriter {
 
   // DELETE of a pod with a UID precondition. kConflict if the name belongs to another pod by now.
   // It succeeds if the pod is already gone.
-  void delete_pod(std::string ns, std::string name, std::string uid, Done done);
+  void delete_pod(const std::string& ns, const std::string& name, std::string uid, Done done);
 
   // Makes void all Bindings for these pods that another process may still have under way. It
   // touches each pod, so that none has the version named here any more. `note` is written into the

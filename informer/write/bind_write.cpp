@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "informer/wire/protobuf_wire.hpp"
 #include "informer/write/binding_voider.hpp"
 #include "informer/write/write_bodies.hpp"
 #include "informer/write/write_protobuf.hpp"
@@ -28,6 +29,7 @@ void BindWrite::send() {
   job->request.path = pod_path(request_.ns, request_.name) + "/binding";
   job->request.timeout = queue_->options().timeout;
   job->definite = answers_write;
+  if (changes_ == 0) job->in_order = request_.node;
   if (queue_->protobuf()) {
     job->request.body = binding_protobuf(request_);
     job->request.content_type = kProtobufType;
@@ -39,7 +41,7 @@ void BindWrite::send() {
   job->done = [self = shared_from_this(), own = job.get()](const Result<HttpResponse>& result) {
     self->answered(result, own->uncertain);
   };
-  queue_->add(WriteClass::kBind, std::move(job));
+  queue_->add(WriteClass::kBind, job);
 }
 
 void BindWrite::answered(const Result<HttpResponse>& result, bool uncertain) {
@@ -66,7 +68,7 @@ void BindWrite::look(Refusal refusal) {
     refusal.error.code = ErrorCode::kConflict;  // the pod is gone
     self->done_(fail(std::move(refusal.error)));
   };
-  queue_->add(WriteClass::kBind, std::move(job));
+  queue_->add(WriteClass::kBind, job);
 }
 
 void BindWrite::looked(const PodAnswer& pod, Refusal refusal) {

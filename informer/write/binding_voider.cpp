@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "framework/base/log.hpp"
+#include "informer/wire/protobuf_wire.hpp"
 #include "informer/write/pod_answer.hpp"
-#include "informer/write/write_protobuf.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -45,7 +45,7 @@ void touch_pod(const std::shared_ptr<WriteQueue>& queue, const PodVersion& pod,
     if (is_too_large(*result)) error.code = ErrorCode::kInvalid;
     done(fail(std::move(error)));
   };
-  queue->add(WriteClass::kStatus, std::move(job));
+  queue->add(WriteClass::kStatus, job);
 }
 
 BindingVoider::BindingVoider(std::shared_ptr<WriteQueue> queue, HttpClient& client,
@@ -89,7 +89,7 @@ void BindingVoider::ended(std::size_t index, const Result<void>& result) {
       say = !std::exchange(said_forbidden_, true);
     }
     if (say) {
-      log_error("nothing is scheduled before pods/status may be patched (deploy/rbac.yaml)",
+      log_error("nothing is scheduled before pods/status may be patched (deploy/base/rbac.yaml)",
                 {{"error", result.error().message}});
     }
     client_.after(kForbiddenPause, [self = shared_from_this(), index] { self->touch(index); });

@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "informer/wire/protobuf_wire.hpp"
 #include "informer/write/pod_answer.hpp"
 #include "informer/write/write_bodies.hpp"
-#include "informer/write/write_protobuf.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -77,7 +77,7 @@ void ConditionWriter::send(const WriteRef& write) {
     if (++write->conflicts > kMaxConflicts) return self->end(*write, fail(std::move(error)));
     self->renew(write);
   };
-  queue_->add(WriteClass::kStatus, std::move(job));
+  queue_->add(WriteClass::kStatus, job);
 }
 
 // The pod has changed since the patch was requested: checks whether the patch is still valid.
@@ -103,7 +103,7 @@ void ConditionWriter::renew(const WriteRef& write) {
     write->patch.resource_version = pod->resource_version;
     self->send(write);
   };
-  queue_->add(WriteClass::kStatus, std::move(job));
+  queue_->add(WriteClass::kStatus, job);
 }
 
 void ConditionWriter::drop(const std::string& uid) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "informer/wire/protobuf_wire.hpp"
 #include "informer/write/write_protobuf.hpp"
 
 namespace plimsoll::informer {

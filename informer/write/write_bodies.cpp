@@ -1,10 +1,10 @@
 #include "informer/write/write_bodies.hpp"
 
+#include <plimsoll/time_text.hpp>
+
 #include <atomic>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-
-#include "informer/wire/time_text.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -16,7 +16,8 @@ constexpr std::size_t kMaxNote = 1024;
 constexpr std::size_t kMaxName = 253;
 
 json series_json(const EventSeries& series) {
-  return {{"count", series.count}, {"lastObservedTime", time_text(series.last_observed, true)}};
+  return {{"count", series.count},
+          {"lastObservedTime", sdk::time_text(series.last_observed, true)}};
 }
 
 std::string dump(const json& value) {
@@ -47,7 +48,7 @@ std::string condition_body(const ConditionPatch& patch, system_clock::time_point
                       {"reason", patch.reason},
                       {"message", patch.message},
                       {"lastProbeTime", nullptr}};
-    if (!patch.stays_false) condition["lastTransitionTime"] = time_text(now, false);
+    if (!patch.stays_false) condition["lastTransitionTime"] = sdk::time_text(now, false);
     if (patch.observed_generation != 0) condition["observedGeneration"] = patch.observed_generation;
     status["conditions"] = json::array({std::move(condition)});
   }
@@ -66,7 +67,7 @@ std::string touch_body(const PodVersion& pod, const std::string& note,
                           {"status", "True"},
                           {"reason", "SchedulerStarted"},
                           {"message", note},
-                          {"lastTransitionTime", time_text(now, false)}};
+                          {"lastTransitionTime", sdk::time_text(now, false)}};
   return dump(json{{"metadata", {{"uid", pod.uid}, {"resourceVersion", pod.resource_version}}},
                    {"status", {{"conditions", json::array({condition})}}}});
 }
@@ -105,7 +106,7 @@ std::string event_body(const EventRecord& event, const std::string& name,
       {"apiVersion", "events.k8s.io/v1"},
       {"kind", "Event"},
       {"metadata", {{"namespace", event.ns.empty() ? "default" : event.ns}, {"name", name}}},
-      {"eventTime", time_text(event_time, true)},
+      {"eventTime", sdk::time_text(event_time, true)},
       {"reportingController", event.scheduler_name},
       {"reportingInstance", reporting_instance.substr(0, 128)},
       {"action", event.action},

@@ -12,11 +12,6 @@
 
 namespace plimsoll::informer {
 
-inline constexpr std::string_view kProtobufType = "application/vnd.kubernetes.protobuf";
-// Accepts protobuf, and JSON from a server that has only JSON.
-inline constexpr std::string_view kAcceptProtobuf =
-    "application/vnd.kubernetes.protobuf,application/json";
-
 // v1.Binding, including the envelope.
 [[nodiscard]] std::string binding_protobuf(const BindRequest& request);
 

@@ -25,7 +25,7 @@ WriteQueue::WriteQueue(HttpClient& binds, HttpClient& others, WriteOptions optio
   }
 }
 
-void WriteQueue::add(WriteClass write_class, WriteJobRef job) {
+void WriteQueue::add(WriteClass write_class, const WriteJobRef& job) {
   Lane& into = lane(write_class);
   WriteJobRef replaced;
   bool dropped = false;
@@ -57,12 +57,42 @@ WriteJobRef WriteQueue::enqueue(Lane& into, const WriteJobRef& job) {
   if (!job->merge.empty()) {
     const auto [at, fresh] = into.mergeable.try_emplace(job->merge, job);
     if (!fresh) {
-      if (!job->aged) std::swap(*at->second, *job);
+      if (!job->aged) {
+        std::swap(*at->second, *job);
+        std::swap(at->second->place, job->place);  // it keeps its own
+      }
       return job;
     }
   }
-  into.line_of(*job).push_back(job);
+  job->place = into.places++;
+  if (!job->in_order.empty()) {
+    const auto [behind, first] = into.behind.try_emplace(job->in_order);
+    if (!first) {
+      behind->second.push_back(job);
+      ++into.held_up;
+      return nullptr;
+    }
+  }
+  into.line_up(job);
   return nullptr;
+}
+
+// The first try of `job` has ended: the next in its order may go. Call pump() afterwards.
+void WriteQueue::let_next(WriteClass write_class, WriteJob& job) {
+  const std::string order = std::exchange(job.in_order, {});
+  if (order.empty()) return;
+  const std::lock_guard lock(mutex_);
+  Lane& of = lane(write_class);
+  const auto behind = of.behind.find(order);
+  if (behind == of.behind.end()) return;  // stopped
+  if (behind->second.empty()) {
+    of.behind.erase(behind);
+    return;
+  }
+  const WriteJobRef next = std::move(behind->second.front());
+  behind->second.pop_front();
+  --of.held_up;
+  of.line_up(next);
 }
 
 WriteJob::Answer WriteQueue::withdraw(WriteClass write_class, const std::string& merge) {
@@ -80,10 +110,10 @@ void WriteQueue::pump(WriteClass write_class) {
     WriteJobRef job;
     {
       const std::lock_guard lock(mutex_);
-      std::deque<WriteJobRef>& line = from.next_line();
+      Line& line = from.next_line();
       if (stopped_ || line.empty() || from.under_way >= from.window.size()) return;
-      job = std::move(line.front());
-      line.pop_front();
+      job = std::move(line.begin()->second);
+      line.erase(line.begin());
       if (job->dropped) {
         changed_.notify_all();  // it may have been the last one
         continue;
@@ -139,6 +169,7 @@ void WriteQueue::answered(WriteClass write_class, const WriteJobRef& job,
                           Result<HttpResponse> result) {
   note_end(write_class, *job, result);
   if (turn_to_json(*job, result)) return transmit(write_class, job);
+  let_next(write_class, *job);
   const auto delay = retry_delay(write_class, *job, result);
   if (delay && job->superseded && job->superseded()) {
     result = HttpResponse{200, {}, {}, {}};
@@ -157,7 +188,7 @@ void WriteQueue::note_end(WriteClass write_class, const WriteJob& job,
   if (result && result->status == 429) how = TryEnd::kThrottled;
   const std::lock_guard lock(mutex_);
   Lane& of = lane(write_class);
-  of.window.ended(how, job.sent, std::chrono::steady_clock::now(), of.waiting() > 0);
+  of.window.ended(how, job.sent, std::chrono::steady_clock::now(), !of.next_line().empty());
 }
 
 WriteLoad WriteQueue::load(WriteClass write_class) const {
@@ -206,7 +237,8 @@ bool WriteQueue::repeat_after(milliseconds delay, WriteClass write_class, const 
       if (to.retrying.erase(job) == 0) return;  // cancelled by stop()
       if (without_place) {
         --to.given_way;
-        to.line_of(*job).push_back(job);
+        job->place = to.places++;
+        to.line_up(job);
       }
     }
     if (without_place) {
@@ -217,7 +249,7 @@ bool WriteQueue::repeat_after(milliseconds delay, WriteClass write_class, const 
       self->transmit(write_class, job);
     }
   });
-  if (without_place) pump(write_class);
+  pump(write_class);
   return true;
 }
 
@@ -279,6 +311,7 @@ void WriteQueue::finish(WriteClass write_class, WriteJob& job, Result<HttpRespon
 // Like finish(), for a caller that continues with the queue itself.
 void WriteQueue::end(WriteClass write_class, WriteJob& job, Result<HttpResponse> result) {
   const auto index = static_cast<std::size_t>(write_class);
+  let_next(write_class, job);
   if (job.request.method != "GET") {  // a GET that a write needed does not count as a write
     (result && result->ok() ? stats_.done : stats_.failed)[index].fetch_add(
         1, std::memory_order_relaxed);
@@ -321,11 +354,17 @@ void WriteQueue::stop() {
     if (stopped_) return;
     stopped_ = true;
     for (Lane& each : lanes_) {
-      given_up.insert(given_up.end(), each.urgent.begin(), each.urgent.end());
-      given_up.insert(given_up.end(), each.queue.begin(), each.queue.end());
+      for (const Line* line : {&each.urgent, &each.queue}) {
+        for (const auto& [place, job] : *line) given_up.push_back(job);
+      }
       given_up.insert(given_up.end(), each.retrying.begin(), each.retrying.end());
+      for (const auto& [order, jobs] : each.behind) {
+        given_up.insert(given_up.end(), jobs.begin(), jobs.end());
+      }
       each.urgent.clear();
       each.queue.clear();
+      each.behind.clear();
+      each.held_up = 0;
       each.mergeable.clear();
       each.retrying.clear();
       each.given_way = 0;

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -100,6 +101,11 @@ struct WriteJob {
   // If set: called before every retry, on the I/O thread. If it returns true, the job's content is
   // outdated, and the job ends as a success. Must not call the queue.
   std::function<bool()> superseded;
+  // Jobs with the same one are sent one after the other, in the order of add(): the next when the
+  // first try of the one before has ended, however it ended. It then overtakes no job that was
+  // added before it. Empty: sent beside all others.
+  std::string in_order;
+  std::uint64_t place = 0;   // in the line, given by the queue: the lowest goes first
   bool urgent = false;       // sent before all jobs that are not urgent
   bool aged = false;         // a retry of an older write: yields to a waiting job with its key
   bool dropped = false;      // must not be sent any more, though still in the queue
@@ -121,7 +127,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   // `binds` carries binds only, `others` everything else; both must outlive their callbacks.
   WriteQueue(HttpClient& binds, HttpClient& others, WriteOptions options);
 
-  void add(WriteClass write_class, WriteJobRef job);
+  void add(WriteClass write_class, const WriteJobRef& job);
 
   // Removes the waiting job with this merge key from the queue; returns its `done` without calling
   // it.
@@ -141,29 +147,34 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   [[nodiscard]] WriteStats& stats() { return stats_; }
 
  private:
+  // By place.
+  using Line = std::map<std::uint64_t, WriteJobRef>;
   // One class of writes: its queue and its requests under way.
   struct Lane {
     HttpClient* client = nullptr;
     WriteWindow window;
-    std::size_t under_way = 0;       // sent, or waiting for a retry within the window
-    std::deque<WriteJobRef> urgent;  // sent first
-    std::deque<WriteJobRef> queue;
+    std::size_t under_way = 0;  // sent, or waiting for a retry within the window
+    Line urgent;                // sent first
+    Line queue;
     std::unordered_map<std::string, WriteJobRef> mergeable;  // waiting jobs, by merge key
     std::unordered_set<WriteJobRef> retrying;                // jobs that wait for a retry
     std::size_t given_way = 0;                               // retrying jobs outside of the window
-    [[nodiscard]] std::deque<WriteJobRef>& line_of(const WriteJob& job) {
-      return job.urgent ? urgent : queue;
+    // By WriteJob::in_order, while the first try of a job is awaited: the jobs behind it.
+    std::unordered_map<std::string, std::deque<WriteJobRef>> behind;
+    std::size_t held_up = 0;   // their number
+    std::uint64_t places = 0;  // given so far
+    void line_up(const WriteJobRef& job) {
+      (job->urgent ? urgent : queue).insert_or_assign(job->place, job);
     }
-    [[nodiscard]] std::deque<WriteJobRef>& next_line() { return urgent.empty() ? queue : urgent; }
-    [[nodiscard]] std::size_t waiting() const { return urgent.size() + queue.size(); }
-    [[nodiscard]] bool empty() const {
-      return urgent.empty() && queue.empty() && under_way == 0 && given_way == 0;
-    }
+    [[nodiscard]] Line& next_line() { return urgent.empty() ? queue : urgent; }
+    [[nodiscard]] std::size_t waiting() const { return urgent.size() + queue.size() + held_up; }
+    [[nodiscard]] bool empty() const { return waiting() == 0 && under_way == 0 && given_way == 0; }
   };
 
   [[nodiscard]] bool idle(std::initializer_list<WriteClass> classes);  // with mutex_ held
   [[nodiscard]] Lane& lane(WriteClass c) { return lanes_[static_cast<std::size_t>(c)]; }
   static WriteJobRef enqueue(Lane& into, const WriteJobRef& job);
+  void let_next(WriteClass write_class, WriteJob& job);
   void pump(WriteClass write_class);
   [[nodiscard]] std::chrono::milliseconds allowed_time(const WriteJob& job) const;
   [[nodiscard]] std::optional<Result<HttpResponse>> end_unsent(const WriteJob& job) const;

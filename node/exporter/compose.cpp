@@ -37,7 +37,7 @@ NodeReport compose(const Hardware& hardware, const KubeletSettings& settings,
   NodeReport report = zones_of(kind, state, resources);
   report.complete = true;
   add_costs(report, *kind.model);
-  add_facts(report, kind, state, resources);
+  add_facts(report, kind, state, holdings_of(kind, kubelet, cluster.uids, resources), resources);
   std::vector<std::pair<std::string, std::string>> pods;
   for (const PodUse& pod : kubelet.pods) pods.emplace_back(pod.ns, pod.name);
   add_fingerprint(report, topology::pod_fingerprint(pods), topology::FingerprintMethod::kAll);
@@ -82,6 +82,9 @@ std::string not_back_yet(const KubeletView& kubelet, const ClusterView& cluster)
     if (!listed.contains(name)) {
       return "pod " + name.first + "/" + name.second + " runs, but the kubelet does not list it";
     }
+  }
+  if (kubelet.pods.empty() && !kubelet.cpus.held.empty()) {
+    return "it lists no pods, but its state has pods with CPUs";
   }
   for (const auto& [resource, ids] : kubelet.devices.healthy) {
     if (!ids.empty() && !kubelet.allocatable.devices.contains(resource)) {

@@ -6,13 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
 #include "framework/base/log.hpp"
 #include "informer/watch/backoff.hpp"
@@ -22,6 +19,7 @@
 #include "node/exporter/known_devices.hpp"
 #include "node/exporter/node_watch.hpp"
 #include "node/exporter/report_kind.hpp"
+#include "node/kubelet/kubelet_line.hpp"
 
 namespace plimsoll::node {
 namespace {
@@ -38,6 +36,7 @@ constexpr milliseconds kStranger{2'000};
 constexpr milliseconds kReturning{500};
 constexpr milliseconds kWriteTimeout{10'000};
 constexpr milliseconds kEcho{1'000};
+const std::string kAwayTrouble = "the kubelet has ended";
 
 // Wakes a thread that polls.
 class Bell {
@@ -94,7 +93,8 @@ struct Exporter::Impl {
       : options(std::move(given)),
         client(client),
         files(std::move(files)),
-        metrics(std::move(metrics)),
+        line(options.kubelet.socket()),
+        metrics(metrics),
         watch(client, options.node, [this] { bell.ring(); }) {}
 
   // What a pass comes to: all is done, or why not and when to try again at the latest.
@@ -114,11 +114,12 @@ struct Exporter::Impl {
     if (!cluster.complete) return {trouble_now(), options.period, false};  // the lists come in
     if (!restored && !cluster.report.empty()) devices.restore(cluster.report);
     restored = true;
+    if (auto told = tell_away(cluster, stop)) return *told;
     if (auto done = read_rare(stop); !done) {
       return {done.error().message, unreadable.next(Clock::now(), options.period)};
     }
     auto view = read_kubelet(options.kubelet);
-    if (!view) return not_read(view.error());
+    if (!view) return not_read(view.error(), cluster, stop);
     count(metrics.reads, "done");
     if (!take_out_starting(*view, cluster, known_strangers(*view, cluster))) {
       return {trouble_now(), kAdmission, false};
@@ -149,12 +150,34 @@ struct Exporter::Impl {
   // A kubelet makes its socket again when it starts.
   void notice_return() {
     const std::uint64_t found = identity_of(options.kubelet.socket());
+    const bool there = line.hold();
+    if (there && found == socket) return;
+    settle_until = Clock::now() + options.settle;
+    away = away || socket != 0;
     if (found == socket) return;
     if (socket != 0 && found != 0) log_info("the kubelet has come back");
     socket = found;
     hardware.reset();
     settings.reset();
-    settle_until = Clock::now() + options.settle;
+  }
+
+  // If the kubelet is away, the published report says so from now on. Empty: nothing is to be told.
+  std::optional<Outcome> tell_away(const ClusterView& cluster, const std::stop_token& stop) {
+    if (!away || cluster.report.empty()) return {};
+    json object = json::parse(cluster.report, nullptr, false);
+    if (!object.is_object() || preview_only) return {};
+    const json published = object;
+    mark_away(object);
+    if (object == published) return {};
+    if (not_echoed(cluster)) return Outcome{kAwayTrouble, kEcho, false};
+    Outcome outcome = write(object, "away", cluster, stop);
+    if (outcome.trouble.empty()) outcome = {kAwayTrouble, options.pause, false};
+    return outcome;
+  }
+
+  // The watch has not brought what was written last.
+  [[nodiscard]] bool not_echoed(const ClusterView& cluster) const {
+    return cluster.report_version == replaced && Clock::now() < echo_until;
   }
 
   [[nodiscard]] std::string missing_of(const ClusterView& cluster) const {
@@ -184,7 +207,7 @@ struct Exporter::Impl {
     return {};
   }
 
-  Outcome not_read(const Error& error) {
+  Outcome not_read(const Error& error, const ClusterView& cluster, const std::stop_token& stop) {
     if (error.code == ErrorCode::kThrottled) {
       count(metrics.reads, "throttled");
       return {trouble_now(), kThrottledPause, false};
@@ -192,6 +215,8 @@ struct Exporter::Impl {
     count(metrics.reads, "failed");
     // A socket that nobody serves: the kubelet is down, and returns with little knowledge.
     settle_until = Clock::now() + options.settle;
+    notice_return();
+    if (auto told = tell_away(cluster, stop)) return *told;
     return {"the kubelet cannot be read: " + error.message,
             unreadable.next(Clock::now(), options.period)};
   }
@@ -204,6 +229,7 @@ struct Exporter::Impl {
       log_warn("publishing although the kubelet may not know everything", {{"reason", reason}});
     }
     settle_until.reset();
+    away = false;
     return {};
   }
 
@@ -219,9 +245,7 @@ struct Exporter::Impl {
   Outcome publish(const KubeletView& view, const ClusterView& cluster,
                   const std::stop_token& stop) {
     const NodeReport report = compose(*hardware, effective(view), view, cluster, devices);
-    if (cluster.report_version == replaced && Clock::now() < echo_until) {
-      return {trouble_now(), kEcho, false};  // the watch has not brought what was written last
-    }
+    if (not_echoed(cluster)) return {trouble_now(), kEcho, false};
     const json published = json::parse(cluster.report, nullptr, false);
     json object = published.is_object() ? published : json::object();
     write_object(object, options.node, cluster.node_uid, report);
@@ -290,12 +314,21 @@ struct Exporter::Impl {
     }
   }
 
-  // Waits for an event, `until` at the latest. Returns whether there was one.
-  bool wait(Clock::time_point until) const {
-    std::array<pollfd, 2> fds{{{files.fd(), POLLIN, 0}, {bell.fd(), POLLIN, 0}}};
+  enum class Event : std::uint8_t { kNone, kChange, kEnd };
+  // Waits for an event, `until` at the latest.
+  [[nodiscard]] Event wait(Clock::time_point until) const {
+    std::array<pollfd, 3> fds{
+        {{files.fd(), POLLIN, 0}, {bell.fd(), POLLIN, 0}, {line.fd(), POLLRDHUP, 0}}};
     const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
     poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(0, left.count())));
-    return fds[0].revents != 0 || fds[1].revents != 0;
+    if (fds[2].revents != 0) return Event::kEnd;
+    return fds[0].revents != 0 || fds[1].revents != 0 ? Event::kChange : Event::kNone;
+  }
+
+  // Does nothing for so long, or until the kubelet ends.
+  void rest(milliseconds length) const {
+    pollfd ended{line.fd(), POLLRDHUP, 0};
+    poll(&ended, 1, static_cast<int>(length.count()));
   }
 
   // Passes until `done` says so after one.
@@ -306,13 +339,13 @@ struct Exporter::Impl {
     auto since = kNone;  // the first event that no report has answered
     Clock::time_point next = Clock::now();
     while (!stop.stop_requested()) {
-      const bool rung = wait(next);
-      if (rung) {
+      const Event event = wait(next);
+      if (event == Event::kChange) {
         const bool files_changed = files.take();
         const bool told = bell.take();
         if (!files_changed && !told) continue;
         since = std::min(since, Clock::now());
-        std::this_thread::sleep_for(options.gather);
+        rest(options.gather);
         (void)files.take();
         (void)bell.take();
       }
@@ -325,7 +358,7 @@ struct Exporter::Impl {
         }
         since = kNone;
       }
-      std::this_thread::sleep_for(std::min(options.pause, outcome.again));
+      rest(std::min(options.pause, outcome.again));
       next = Clock::now() + outcome.again;
     }
   }
@@ -333,10 +366,12 @@ struct Exporter::Impl {
   const ExporterOptions options;
   informer::HttpClient& client;
   FileEvents files;
+  KubeletLine line;
   Metrics metrics;
   Bell bell;
 
   std::uint64_t socket = 0;
+  bool away = false;  // the kubelet ended, and the next one has not taken up its pods
   std::optional<Hardware> hardware;
   std::optional<KubeletSettings> settings;
   std::optional<Clock::time_point> settle_until;

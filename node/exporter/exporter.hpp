@@ -4,8 +4,9 @@
 //
 // What happens: a state file or the socket is replaced (inotify), or the API server tells of a pod
 // of this node, its Node, or its report. A read now and then is only for what could be missed.
-// Nothing is published while the kubelet does not answer, or has come back and does not know
-// everything yet: the last report stays, and readers see by its fingerprint what it counts.
+// When the kubelet ends, the report says so at once. Nothing else is published until it has come
+// back and knows everything: the last report stays, and readers see by its fingerprint what it
+// counts.
 
 #include <chrono>
 #include <functional>

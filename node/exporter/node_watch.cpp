@@ -142,10 +142,9 @@ struct NodeWatch::Impl {
   // A static pod's kubelet knows it by a hash, which its mirror object names.
   void pod(const json& object, const ObjectKey& key) {
     const std::pair name{std::string(key.ns), std::string(key.name)};
-    std::vector<std::string>& uids = state.uids[name];
-    uids = {std::string(key.uid)};
-    std::string hash = text_at(object, {"metadata", "annotations", "kubernetes.io/config.hash"});
-    if (!hash.empty()) uids.push_back(std::move(hash));
+    state.uids[name] = {std::string(key.uid),
+                        text_at(object, {"metadata", "annotations", "kubernetes.io/config.hash"}),
+                        {}};
     put(name, text_at(object, {"status", "phase"}) == "Running", state.running);
     put(name, text_at(object, {"status", "startTime"}).empty(), state.starting);
   }
@@ -187,7 +186,7 @@ ClusterView NodeWatch::view() const {
   const auto now = Clock::now();
   for (const Impl::Gone& each : impl_->gone) {
     if (each.until < now) continue;
-    view.uids[each.name].push_back(each.uid);
+    view.uids[each.name].gone.push_back(each.uid);
     if (view.starting.contains(each.name)) view.replaced.insert(each.name);
   }
   return view;

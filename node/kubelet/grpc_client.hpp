@@ -1,5 +1,5 @@
 #pragma once
-// Calls of the kubelet's gRPC services over its unix sockets: HTTP/2 by nghttp2, one unary call per
+// Calls of the kubelet's gRPC services over its unix sockets: HTTP/2 by libcurl, one unary call per
 // connection. gRPC's own library would bring more than this program is long.
 
 #include <chrono>

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "plugins/topology/kubelet/admit.hpp"
-
 namespace plimsoll::node {
 namespace {
 
@@ -54,6 +52,17 @@ CpuSet free_cpus(const KubeletView& view, const std::set<std::string>& counted) 
   return free;
 }
 
+void add_blocks(const kubelet::NodeModel& model, const std::vector<MemoryBlock>& blocks, bool init,
+                const ResourceIndex& resources, kubelet::Allocation& held) {
+  for (const MemoryBlock& block : blocks) {
+    for (std::uint32_t row = 0; row < model.memory.size(); ++row) {
+      const std::uint32_t resource = model.memory[row].resource;
+      if (resources.name(resource) != block.type) continue;
+      held.blocks.push_back({0, init, {resource, row, mask_of(model, block.zones), block.bytes}});
+    }
+  }
+}
+
 void set_memory(const NodeKind& kind, const KubeletView& view, const std::set<std::string>& counted,
                 const ResourceIndex& resources, kubelet::NodeState& state) {
   const kubelet::NodeModel& model = *kind.model;
@@ -70,24 +79,25 @@ void set_memory(const NodeKind& kind, const KubeletView& view, const std::set<st
   }
   // As the memory manager does before it gives memory to the next pod.
   kubelet::Allocation gone;
-  const auto drop = [&](const std::vector<MemoryBlock>& blocks) {
-    for (const MemoryBlock& block : blocks) {
-      for (std::uint32_t row = 0; row < model.memory.size(); ++row) {
-        const std::uint32_t resource = model.memory[row].resource;
-        if (resources.name(resource) != block.type) continue;
-        gone.blocks.push_back(
-            {0, false, {resource, row, mask_of(model, block.zones), block.bytes}});
-      }
-    }
-  };
   for (const auto& [uid, containers] : view.memory.held) {
     if (counted.contains(uid)) continue;
-    for (const auto& [name, blocks] : containers) drop(blocks);
+    for (const auto& [name, blocks] : containers) add_blocks(model, blocks, false, resources, gone);
   }
   for (const auto& [uid, blocks] : view.memory.held_by_pods) {
-    if (!counted.contains(uid)) drop(blocks);
+    if (!counted.contains(uid)) add_blocks(model, blocks, false, resources, gone);
   }
   release(model, state, gone);
+}
+
+// The devices of a row that are in `ids`, or those that are not.
+std::vector<std::uint64_t> bits_of(const kubelet::NodeModel& model, std::uint32_t row,
+                                   const std::set<std::string>& ids, bool in) {
+  const auto& devices = model.devices[row].devices;
+  std::vector<std::uint64_t> bits(model.device_facts[row].words);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (ids.contains(devices[i].id) == in) bits[i / 64] |= std::uint64_t{1} << (i % 64);
+  }
+  return bits;
 }
 
 void set_devices(const NodeKind& kind, const KubeletView& view,
@@ -108,17 +118,64 @@ void set_devices(const NodeKind& kind, const KubeletView& view,
   }
   const kubelet::NodeModel& model = *kind.model;
   for (std::uint32_t row = 0; row < model.devices.size(); ++row) {
-    const auto& devices = model.devices[row].devices;
-    const std::set<std::string>& taken = held[resources.name(model.devices[row].resource)];
-    std::vector<std::uint64_t> free(model.device_facts[row].words);
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-      if (!taken.contains(devices[i].id)) free[i / 64] |= std::uint64_t{1} << (i % 64);
-    }
-    state.set_device_ids(model, row, free);
+    state.set_device_ids(
+        model, row, bits_of(model, row, held[resources.name(model.devices[row].resource)], false));
   }
 }
 
+// What the files say that a pod holds, under any of these UIDs.
+kubelet::Allocation held_in_files(const NodeKind& kind, const KubeletView& view, const PodUse& pod,
+                                  const std::vector<std::string>& uids,
+                                  const ResourceIndex& resources) {
+  const kubelet::NodeModel& model = *kind.model;
+  const auto of_init = [&](const std::string& container) {
+    return std::none_of(pod.containers.begin(), pod.containers.end(),
+                        [&](const ContainerUse& use) { return use.name == container; });
+  };
+  const auto of_pod = [&](const std::string& uid) {
+    return std::find(uids.begin(), uids.end(), uid) != uids.end();
+  };
+  kubelet::Allocation held;
+  for (const auto& [uid, containers] : view.cpus.held) {
+    if (!of_pod(uid)) continue;
+    for (const auto& [container, cpus] : containers) held.cpu_ids |= cpus;
+  }
+  for (const auto& [uid, cpus] : view.cpus.held_by_pods) {
+    if (of_pod(uid)) held.cpu_ids |= cpus;
+  }
+  for (const auto& [uid, containers] : view.memory.held) {
+    if (!of_pod(uid)) continue;
+    for (const auto& [container, blocks] : containers) {
+      add_blocks(model, blocks, of_init(container), resources, held);
+    }
+  }
+  for (const auto& [uid, blocks] : view.memory.held_by_pods) {
+    if (of_pod(uid)) add_blocks(model, blocks, false, resources, held);
+  }
+  std::map<std::string, std::set<std::string>> devices;
+  for (const DeviceState::Entry& entry : view.devices.entries) {
+    if (of_pod(entry.pod_uid)) devices[entry.resource].insert(entry.ids.begin(), entry.ids.end());
+  }
+  held.known_cpu_ids = !held.cpu_ids.empty();
+  for (std::uint32_t row = 0; row < model.devices.size(); ++row) {
+    const auto ids = devices.find(resources.name(model.devices[row].resource));
+    if (ids == devices.end()) continue;
+    kubelet::DeviceGrant& grant = held.devices.emplace_back();
+    grant.row = row;
+    grant.ids = bits_of(model, row, ids->second, true);
+  }
+  return held;
+}
+
 }  // namespace
+
+std::vector<std::string> KnownUids::all() const {
+  std::vector<std::string> all = gone;
+  for (const std::string& each : {uid, hash}) {
+    if (!each.empty()) all.push_back(each);
+  }
+  return all;
+}
 
 std::set<std::string> counted_uids(const KubeletView& view, const PodUids& uids) {
   std::set<std::string> counted;
@@ -129,12 +186,13 @@ std::set<std::string> counted_uids(const KubeletView& view, const PodUids& uids)
     if (known == uids.end()) {
       unknown = true;
     } else {
-      there.insert(known->second.begin(), known->second.end());
+      const std::vector<std::string> all = known->second.all();
+      there.insert(all.begin(), all.end());
     }
   }
   std::set<std::string> of_others;  // of pods that are known and not listed: these are gone
   for (const auto& [name, known] : uids) {
-    for (const std::string& uid : known) {
+    for (const std::string& uid : known.all()) {
       if (!there.contains(uid)) of_others.insert(uid);
     }
   }
@@ -148,10 +206,11 @@ bool is_consistent(const KubeletView& view, const PodUids& uids) {
   for (const PodUse& pod : view.pods) {
     const auto known = uids.find({pod.ns, pod.name});
     if (known == uids.end()) continue;
+    const std::vector<std::string> all = known->second.all();
     for (const ContainerUse& container : pod.containers) {
       CpuSet in_files;
       std::map<std::string, std::set<std::string>> devices;
-      for (const std::string& uid : known->second) {
+      for (const std::string& uid : all) {
         const auto held = view.cpus.held.find(uid);
         if (held == view.cpus.held.end()) continue;
         const auto cpus = held->second.find(container.name);
@@ -159,8 +218,7 @@ bool is_consistent(const KubeletView& view, const PodUids& uids) {
       }
       if (!(in_files == set_of(container.cpus))) return false;
       for (const DeviceState::Entry& entry : view.devices.entries) {
-        const bool of_pod = std::find(known->second.begin(), known->second.end(), entry.pod_uid) !=
-                            known->second.end();
+        const bool of_pod = std::find(all.begin(), all.end(), entry.pod_uid) != all.end();
         if (!of_pod || entry.container != container.name) continue;
         devices[entry.resource].insert(entry.ids.begin(), entry.ids.end());
       }
@@ -226,6 +284,23 @@ kubelet::NodeState free_of(const NodeKind& kind, const KubeletView& view,
   if (kind.model->memory_static) set_memory(kind, view, counted, resources, state);
   set_devices(kind, view, counted, resources, state);
   return state;
+}
+
+std::vector<kubelet::PodHolding> holdings_of(const NodeKind& kind, const KubeletView& view,
+                                             const PodUids& uids, const ResourceIndex& resources) {
+  std::vector<kubelet::PodHolding> pods;
+  std::set<std::pair<std::string, std::string>> done;  // an old pod and a new one have one name
+  for (const PodUse& pod : view.pods) {
+    const auto known = uids.find({pod.ns, pod.name});
+    if (known == uids.end() || !done.emplace(pod.ns, pod.name).second) continue;
+    const KnownUids& names = known->second;
+    const auto add = [&](const std::string& uid, const std::vector<std::string>& in_files) {
+      pods.push_back({uid, held_in_files(kind, view, pod, in_files, resources)});
+    };
+    if (!names.uid.empty()) add(names.uid, {names.uid, names.hash});
+    for (const std::string& uid : names.gone) add(uid, {uid});
+  }
+  return pods;
 }
 
 }  // namespace plimsoll::node

@@ -27,9 +27,15 @@ struct KubeletView {
   Allocatable allocatable;
 };
 
-// By namespace and name, the UIDs under which the kubelet may know a pod: that of the API object,
-// and of a static pod the hash that its mirror names.
-using PodUids = std::map<std::pair<std::string, std::string>, std::vector<std::string>>;
+// The UIDs under which a kubelet may know the pods of one namespace and name.
+struct KnownUids {
+  std::string uid;                // of the API object; empty: there is none any more
+  std::string hash;               // of a static pod: its mirror names it, and the kubelet uses it
+  std::vector<std::string> gone;  // of earlier objects, which the kubelet may still have
+
+  [[nodiscard]] std::vector<std::string> all() const;
+};
+using PodUids = std::map<std::pair<std::string, std::string>, KnownUids>;
 
 // The UIDs in the state files that count: those of the pods that are there. While the UID of some
 // pod that is there is not known, every UID counts that is not another pod's: it may be this one's.
@@ -50,5 +56,11 @@ using PodUids = std::map<std::pair<std::string, std::string>, std::vector<std::s
 [[nodiscard]] topology::kubelet::NodeState free_of(const NodeKind& kind, const KubeletView& view,
                                                    const std::set<std::string>& counted,
                                                    const ResourceIndex& resources);
+
+// What each pod that is there holds of it, by UIDs of API objects. A pod whose UID is not known is
+// left out.
+[[nodiscard]] std::vector<topology::kubelet::PodHolding> holdings_of(
+    const NodeKind& kind, const KubeletView& view, const PodUids& uids,
+    const ResourceIndex& resources);
 
 }  // namespace plimsoll::node

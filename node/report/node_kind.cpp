@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "plugins/topology/kubelet/facts.hpp"
-
 namespace plimsoll::node {
 namespace {
 
@@ -240,7 +238,7 @@ void add_costs(NodeReport& report, const kubelet::NodeModel& model) {
 }
 
 void add_facts(NodeReport& report, const NodeKind& kind, const kubelet::NodeState& state,
-               const ResourceIndex& resources) {
+               const std::vector<kubelet::PodHolding>& pods, const ResourceIndex& resources) {
   const kubelet::NodeModel& model = *kind.model;
   for (topology::NrtAttribute& setting : kubelet::encode_settings(model)) {
     report.attributes.emplace_back(std::move(setting.name), std::move(setting.value));
@@ -251,7 +249,7 @@ void add_facts(NodeReport& report, const NodeKind& kind, const kubelet::NodeStat
   if (!kind.facts.has_value()) kind.facts = kubelet::encode_machine(model, name_of);
   report.annotations.emplace_back(
       topology::kFreeAnnotation,
-      kubelet::encode_free(model, state, name_of, *kind.facts, nrt_zones_of(report)));
+      kubelet::encode_free(model, state, name_of, *kind.facts, nrt_zones_of(report), &pods));
   report.annotations.emplace_back(topology::kMachineAnnotation, *kind.facts);
 }
 

@@ -13,7 +13,7 @@
 
 #include "node/machine/machine.hpp"
 #include "node/report/node_report.hpp"
-#include "plugins/topology/kubelet/node.hpp"
+#include "plugins/topology/kubelet/facts.hpp"
 
 namespace plimsoll::node {
 
@@ -65,9 +65,10 @@ struct NodeKindBuilder {
 [[nodiscard]] NodeReport zones_of(const NodeKind& kind, const topology::kubelet::NodeState& state,
                                   const ResourceIndex& resources);
 // Adds the distances between zones; adds all node facts (docs/topology.md), which belong to the
-// report's zones.
+// report's zones. `pods`: those that hold something.
 void add_costs(NodeReport& report, const topology::kubelet::NodeModel& model);
 void add_facts(NodeReport& report, const NodeKind& kind, const topology::kubelet::NodeState& state,
+               const std::vector<topology::kubelet::PodHolding>& pods,
                const ResourceIndex& resources);
 
 // The amounts of a zone in `state`, limited to what exporters list there, in their units.

@@ -51,7 +51,9 @@ void write_attributes(json& attributes, const NodeReport& report) {
                        [&](const auto& attribute) { return attribute.first == name; });
   };
   keep_only(attributes, [&](const std::string& name) {
-    return !topology::kubelet::is_setting(name) || is_given(name);
+    const bool ours =
+        topology::kubelet::is_setting(name) || name == topology::kKubeletStateAttribute;
+    return !ours || is_given(name);
   });
   for (const auto& [name, value] : report.attributes) named(attributes, name)["value"] = value;
 }
@@ -97,6 +99,11 @@ void write_report(json& nrt, const NodeReport& report) {
     else if (metadata.contains("annotations"))
       metadata["annotations"].erase(name);
   }
+}
+
+void mark_away(json& nrt) {
+  named(list_at(nrt, "attributes"), std::string(topology::kKubeletStateAttribute))["value"] =
+      topology::kKubeletAway;
 }
 
 void add_fingerprint(NodeReport& report, const std::string& fingerprint,

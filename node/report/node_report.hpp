@@ -50,4 +50,8 @@ void add_fingerprint(NodeReport& report, const std::string& fingerprint,
 // resources and the legacy topologyPolicies.
 void write_report(nlohmann::json& nrt, const NodeReport& report);
 
+// Says in an object that was published that the kubelet is away; nothing else changes. The next
+// write_report() takes it back.
+void mark_away(nlohmann::json& nrt);
+
 }  // namespace plimsoll::node

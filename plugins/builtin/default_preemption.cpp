@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "framework/runtime/dry_run_keeper.hpp"
+#include "framework/runtime/preemption_extenders.hpp"
+#include "plugins/builtin/default_args.hpp"
 #include "plugins/builtin/disruption_budgets.hpp"
 #include "plugins/builtin/events.hpp"
 #include "plugins/builtin/plugins.hpp"
@@ -19,33 +22,26 @@ namespace {
 
 using namespace sdk;
 
-struct Args {
-  int64_t percentage = 10;
-  int64_t absolute = 100;
+// How many nodes are looked at: DefaultPreemptionArgs.
+struct Candidates {
+  int32_t percentage = 0;
+  int32_t absolute = 0;
 };
 
-Args read_args(std::string_view json) {
-  Args args;
-  if (json.empty()) return args;
-  const auto object = nlohmann::json::parse(json);
-  const auto read = [&object](const char* key, int64_t most, int64_t& out) {
-    const auto found = object.find(key);
-    if (found == object.end() || found->is_null()) return;
-    if (!found->is_number_integer()) {
-      throw std::invalid_argument(std::string(key) + ": expected a whole number");
+constexpr const char* kDefaults =
+    R"({"minCandidateNodesPercentage":10,"minCandidateNodesAbsolute":100})";
+
+Candidates read_candidates(const Host& host, std::string_view json) {
+  Candidates out;
+  read_over(kDefaults, host, json, {"DefaultPreemptionArgs"}, [&out](Args& args) {
+    args.read("minCandidateNodesPercentage", out.percentage, 0, 100);
+    args.read("minCandidateNodesAbsolute", out.absolute, 0);
+    if (out.percentage == 0 && out.absolute == 0) {
+      args.problem("minCandidateNodesPercentage",
+                   "must not be 0 together with minCandidateNodesAbsolute");
     }
-    out = found->get<int64_t>();
-    if (out < 0 || out > most) {
-      throw std::invalid_argument(std::string(key) + ": must be from 0 to " + std::to_string(most));
-    }
-  };
-  read("minCandidateNodesPercentage", 100, args.percentage);
-  read("minCandidateNodesAbsolute", INT32_MAX, args.absolute);
-  if (args.percentage == 0 && args.absolute == 0) {
-    throw std::invalid_argument(
-        "minCandidateNodesPercentage: must not be 0 together with minCandidateNodesAbsolute");
-  }
-  return args;
+  });
+  return out;
 }
 
 // Deleted, and by a preemption: its room is about to be free.
@@ -62,11 +58,12 @@ constexpr int64_t kForgetWaitMs = 60 * 60'000;
 class DefaultPreemption {
  public:
   static constexpr const char* kName = "DefaultPreemption";
+  static constexpr const char* kDefaultArgs = kDefaults;
   static constexpr std::string_view kBudgets = "poddisruptionbudgets.v1.policy";
 
-  DefaultPreemption(Host host, std::string_view args_json)
+  DefaultPreemption(const Host& host, std::string_view args_json)
       : host_(host),
-        args_(read_args(args_json)),
+        candidates_(read_candidates(host, args_json)),
         executor_(host, kName),
         dry_run_(host_, budgets_),
         attempts_total_(host.counter("scheduler_preemption_attempts_total",
@@ -78,6 +75,8 @@ class DefaultPreemption {
   // A pod that waits for its victims is woken by the plugins that will find room then.
   const auto& events() const { return events_; }
   Hint hint(Pod, const plimsoll_event&) { return Hint::kSkip; }
+  // The executor does. Otherwise each deletion of a victim would look at all preemptors that wait.
+  static constexpr bool wakes_whom_it_gates = true;
 
   void object_event(const ObjectEvent& event) {
     if (event.resource != kBudgets) return;
@@ -92,30 +91,44 @@ class DefaultPreemption {
   // Budgets bound whom others may evict; where a pod fits does not rest on them.
   bool rests_on(Pod, std::string_view) const { return false; }
 
+  void start() {
+    extenders_ = host_.find_service<PreemptionExtenders>(PreemptionExtenders::kService, 1);
+    keeper_ = host_.find_service<DryRunKeeper>(DryRunKeeper::kService, 1);
+  }
+
   Status pre_enqueue(Pod pod) {
     return executor_.holds_back(pod.uid()) ? Status::unresolvable(held_) : Status::success();
   }
 
   Status post_filter(plimsoll_cycle& cycle, Pod pod, Nodes nodes, std::span<const uint8_t> codes,
                      Nomination& nomination) {
-    attempts_total_.add(1);
+    if (extenders_ == nullptr || !extenders_->is_repetition()) attempts_total_.add(1);
     if (const std::string_view why = not_eligible(pod, nodes, codes); !why.empty()) {
       return refuse(why);
     }
-    std::vector<Node> potential;
-    potential.reserve(nodes.size());
+    const auto slots = nodes.slots();
+    potential_.clear();
     for (size_t i = 0; i < nodes.size(); ++i) {
-      if (codes[i] == PLIMSOLL_UNSCHEDULABLE) potential.push_back(nodes[i]);
+      if (codes[i] != PLIMSOLL_UNSCHEDULABLE) continue;
+      potential_.push_back({nodes[i], slots.empty() ? nodes[i].slot() : slots[i]});
     }
-    const size_t wanted = wanted_candidates(potential.size(), args_.percentage, args_.absolute);
-    const DryRun found =
-        dry_run_.run(cycle, pod, potential, next_offset(pod), wanted, nodes.columns());
+    const size_t wanted =
+        wanted_candidates(potential_.size(), candidates_.percentage, candidates_.absolute);
+    DryRun found =
+        dry_run_.run(cycle, pod, potential_, {next_offset(pod), wanted, nodes.columns(), keeper_});
     if (found.candidates.empty()) {
       if (found.failed) return {PLIMSOLL_ERROR, 0};  // with the text of whoever failed
       nomination.clear();
       return refuse(not_helpful(found, nodes.size()));
     }
-    const Candidate& best = pick_candidate(found.candidates, host_.now_ms());
+    if (extenders_ != nullptr && ask_extenders(pod, found)) {
+      return refuse("extenders are asked which pods may be evicted");
+    }
+    if (found.candidates.empty()) {
+      nomination.clear();
+      return refuse("extenders left no node on which pods may be evicted");
+    }
+    const Trial& best = pick_candidate(found.candidates, host_.now_ms());
     executor_.start(pod, best.node, best.victims);
     nomination.nominate(best.node);
     return Status::success();
@@ -124,6 +137,30 @@ class DefaultPreemption {
  private:
   Status refuse(std::string_view why) const {
     return host_.failed(PLIMSOLL_UNSCHEDULABLE, "preemption: " + std::string(why));
+  }
+
+  // True: they do not know yet. Otherwise, what they left.
+  bool ask_extenders(Pod pod, DryRun& found) const {
+    std::vector<PreemptionCandidate> offered;
+    for (const Trial* each : found.candidates) {
+      PreemptionCandidate& made = offered.emplace_back();
+      made.node = each->node;
+      made.violations = each->rank.violations;
+      for (Pod victim : each->victims) made.victims.push_back(&*victim);
+    }
+    if (extenders_->process(*pod, offered) == PreemptionExtenders::Outcome::kAsked) return true;
+    found.candidates.clear();
+    for (const PreemptionCandidate& each : offered) {
+      std::vector<Pod> victims;
+      for (const plimsoll_pod* victim : each.victims) victims.emplace_back(victim);
+      std::stable_sort(victims.begin(), victims.end(), [now_ms = host_.now_ms()](Pod a, Pod b) {
+        return more_important(a, b, now_ms);
+      });
+      found.own.push_back(std::make_unique<Trial>(each.node, host_.node(each.node).slot(),
+                                                  std::move(victims), each.violations));
+      found.candidates.push_back(found.own.back().get());
+    }
+    return false;
   }
 
   // PodEligibleToPreemptOthers: why not, or nothing. And beyond it: where a filter says Pending the
@@ -164,7 +201,7 @@ class DefaultPreemption {
   // "0/5 nodes are available: ...", as the FitError of the dry run.
   std::string not_helpful(const DryRun& found, size_t node_count) const {
     std::map<uint32_t, size_t> nodes_by_list;
-    for (const NotCandidate& other : found.others) ++nodes_by_list[other.status.reason];
+    for (const Trial* other : found.others) ++nodes_by_list[other->status.reason];
     if (found.passed_over != 0) nodes_by_list[dry_run_.no_victims()] += found.passed_over;
     std::map<std::string, size_t, std::less<>> nodes_by_reason;
     for (const auto& [reasons, nodes] : nodes_by_list) {
@@ -177,6 +214,7 @@ class DefaultPreemption {
       nodes_by_reason["Preemption is not helpful for scheduling"] += node_count - looked_at;
     }
     std::vector<std::string> parts;
+    parts.reserve(nodes_by_reason.size());
     for (const auto& [text, count] : nodes_by_reason) {
       parts.push_back(std::to_string(count) + " " + text);
     }
@@ -191,10 +229,13 @@ class DefaultPreemption {
   size_t next_offset(Pod pod) { return std::hash<std::string_view>()(pod.uid()) + attempts_++; }
 
   Host host_;
-  Args args_;
+  Candidates candidates_;
   PreemptionExecutor executor_;
   DisruptionBudgets budgets_;
   PreemptionDryRun dry_run_;
+  std::vector<PotentialNode> potential_;            // of one call; its room is kept
+  const PreemptionExtenders* extenders_ = nullptr;  // null: there are none
+  const DryRunKeeper* keeper_ = nullptr;            // null: nothing is kept
   CounterMetric attempts_total_;
   uint32_t held_;
   size_t attempts_ = 0;

@@ -29,16 +29,37 @@ class DisruptionBudgets {
   // counts as disrupted already (status.disruptedPods) do not count again.
   [[nodiscard]] std::vector<bool> violations(const std::vector<sdk::Pod>& pods) const;
 
+  // How long an answer about some pods holds. Every eviction changes the status of the budgets that
+  // select its pod; that is nothing to pods that no budget selects.
+  struct Mark {
+    uint64_t selectors = 0;  // 0: it does not rest on them
+    uint64_t statuses = 0;   // the same
+  };
+  [[nodiscard]] Mark mark(const std::vector<sdk::Pod>& pods) const;
+  [[nodiscard]] bool holds(Mark mark) const {
+    return (mark.selectors == 0 || mark.selectors == selectors_) &&
+           (mark.statuses == 0 || mark.statuses == statuses_);
+  }
+
  private:
   struct Budget {
     std::shared_ptr<const plimsoll_label_selector> selector;  // null: protects nothing
-    int64_t allowed = 0;                                      // status.disruptionsAllowed
-    std::set<std::string, std::less<>> disrupted;             // names in status.disruptedPods
+    std::string selector_text;
+    int64_t allowed = 0;                           // status.disruptionsAllowed
+    std::set<std::string, std::less<>> disrupted;  // names in status.disruptedPods
 
+    [[nodiscard]] bool selects(sdk::Pod pod) const;
     [[nodiscard]] bool counts(sdk::Pod pod) const;
   };
+  static Result<Budget> read(std::string_view json);
+  // Calls `visit(const Budget&)` for those of the pod's namespace.
+  template <typename Visit>
+  void for_each_beside(sdk::Pod pod, const Visit& visit) const;
+
   std::map<std::pair<std::string, std::string>, Budget, std::less<>>
       budgets_;  // by namespace, name
+  // How often the selectors changed, and anything at all; from 1 on.
+  uint64_t selectors_ = 1, statuses_ = 1;
 };
 
 }  // namespace plimsoll::builtin

@@ -2,15 +2,14 @@
 // its pods (NodeAffinityArgs.addedAffinity).
 #include <algorithm>
 #include <bit>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
-#include "framework/api/decode.hpp"
 #include "framework/api/selectors.hpp"
 #include "plugins/builtin/events.hpp"
 #include "plugins/builtin/label_index.hpp"
 #include "plugins/builtin/label_tests.hpp"
+#include "plugins/builtin/node_affinity_args.hpp"
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/signing.hpp"
 
@@ -19,22 +18,6 @@ namespace {
 
 using namespace sdk;
 using Terms = List<plimsoll_node_selector_term>;
-using AffinityRef = std::shared_ptr<const plimsoll_node_affinity>;
-
-AffinityRef read_added_affinity(std::string_view args_json) {
-  if (args_json.empty()) return nullptr;
-  const auto args = nlohmann::json::parse(args_json);
-  const auto added = args.find("addedAffinity");
-  if (added == args.end() || added->is_null()) return nullptr;
-  auto affinity = decode_node_affinity(added->dump());
-  if (!affinity) throw std::invalid_argument("addedAffinity: " + affinity.error().message);
-  for (const auto* terms : {&(*affinity)->required, &(*affinity)->preferred}) {
-    for (const plimsoll_node_selector_term& term : Terms(*terms)) {
-      if (has_error(term)) throw std::invalid_argument("addedAffinity: a term is not valid");
-    }
-  }
-  return std::move(*affinity);
-}
 
 bool has_required(const plimsoll_node_affinity* affinity) {
   return affinity != nullptr && affinity->has_required != 0;
@@ -73,9 +56,9 @@ class NodeAffinity {
   static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_LABELS;
   static constexpr bool normalizes_by_extremes = true;
 
-  NodeAffinity(Host host, std::string_view args_json)
+  NodeAffinity(const Host& host, std::string_view args_json)
       : host_(host),
-        added_(read_added_affinity(args_json)),
+        added_(read_added_affinity(host, args_json)),
         enforced_(host.reason("node(s) didn't match scheduler-enforced node affinity")),
         mismatch_(host.reason("node(s) didn't match Pod's node affinity/selector")) {}
 
@@ -236,7 +219,7 @@ class NodeAffinity {
   }
 
   Host host_;
-  AffinityRef added_;
+  AddedAffinity added_;
   uint32_t enforced_;
   uint32_t mismatch_;
   std::array<plimsoll_event_interest, 1> events_{

@@ -13,7 +13,7 @@ class NodeName {
   // A node's name never changes; its labels are the nearest aspect there is.
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_LABELS;
 
-  NodeName(Host host, std::string_view)
+  explicit NodeName(const Host& host)
       : other_(host.reason("node(s) didn't match the requested node name")) {}
 
   const auto& events() const { return events_; }

@@ -49,7 +49,7 @@ class NodePorts {
   static constexpr const char* kName = "NodePorts";
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_PORTS;
 
-  NodePorts(Host host, std::string_view)
+  explicit NodePorts(const Host& host)
       : taken_(host.reason("node(s) didn't have free ports for the requested pod ports")) {}
 
   const auto& events() const { return events_; }

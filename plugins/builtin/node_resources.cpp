@@ -62,6 +62,18 @@ int64_t fit_amount(Pod pod, const ScoredResource& resource) {
 
 }  // namespace
 
+int64_t on_shape(const std::vector<ShapePoint>& shape, int64_t utilization) {
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (utilization > shape[i].utilization) continue;
+    if (i == 0) return shape[0].score;
+    const ShapePoint& a = shape[i - 1];
+    const ShapePoint& b = shape[i];
+    return a.score +
+           (b.score - a.score) * (utilization - a.utilization) / (b.utilization - a.utilization);
+  }
+  return shape.back().score;
+}
+
 std::vector<ScoredResource> resolve(const Host& host,
                                     const std::vector<ResourceWeight>& resources) {
   std::vector<ScoredResource> resolved;

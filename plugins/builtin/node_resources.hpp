@@ -11,6 +11,10 @@
 #include "plugins/builtin/amounts.hpp"
 #include "plugins/builtin/column_loops.hpp"
 
+namespace plimsoll::sdk {
+class Args;
+}
+
 namespace plimsoll::builtin {
 
 struct ResourceWeight {
@@ -23,20 +27,32 @@ struct ShapePoint {
   int64_t score = 0;        // 0..100
 };
 
+// The piecewise linear function through the points, flat before and after them.
+[[nodiscard]] int64_t on_shape(const std::vector<ShapePoint>& shape, int64_t utilization);
+
 enum class Strategy { kLeastAllocated, kMostAllocated, kRequestedToCapacityRatio };
 
 struct FitArgs {  // NodeResourcesFitArgs
   std::vector<std::string> ignored_resources;
   std::vector<std::string> ignored_groups;
-  Strategy strategy = Strategy::kLeastAllocated;
-  std::vector<ResourceWeight> resources{{"cpu", 1}, {"memory", 1}};
+  Strategy strategy{};
+  std::vector<ResourceWeight> resources;
   std::vector<ShapePoint> shape;
 };
 
-// Missing args and missing fields have Kubernetes' defaults. Throw std::invalid_argument with the
-// path of the field.
-[[nodiscard]] FitArgs read_fit_args(std::string_view json);
-[[nodiscard]] std::vector<ResourceWeight> read_balanced_args(std::string_view json);
+// Kubernetes' defaults.
+inline constexpr const char* kFitDefaults =
+    R"({"ignoredResources":[],"ignoredResourceGroups":[],"scoringStrategy":{"type":"LeastAllocated",)"
+    R"("resources":[{"name":"cpu","weight":1},{"name":"memory","weight":1}]}})";
+inline constexpr const char* kBalancedDefaults =
+    R"({"resources":[{"name":"cpu","weight":1},{"name":"memory","weight":1}]})";
+
+// Warn the host of what has no effect. Throw std::runtime_error with all that is wrong (read_over).
+[[nodiscard]] FitArgs read_fit_args(const sdk::Host& host, std::string_view json);
+[[nodiscard]] std::vector<ResourceWeight> read_balanced_args(const sdk::Host& host,
+                                                             std::string_view json);
+// The field `shape` of `args`: at least one point, by rising utilization.
+void read_shape(sdk::Args& args, std::vector<ShapePoint>& out);
 
 // One resource that a plugin scores by.
 struct ScoredResource {

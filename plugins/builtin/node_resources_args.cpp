@@ -1,148 +1,101 @@
 // NodeResourcesFitArgs and NodeResourcesBalancedAllocationArgs, v1.
-#include <nlohmann/json.hpp>
-#include <stdexcept>
+#include <plimsoll/args.hpp>
+#include <set>
 
+#include "framework/base/quote.hpp"
+#include "plugins/builtin/default_args.hpp"
+#include "plugins/builtin/label_rules.hpp"
 #include "plugins/builtin/node_resources.hpp"
 
 namespace plimsoll::builtin {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr int64_t kMaxWeight = 100;
 constexpr int64_t kMaxUtilization = 100;
 constexpr int64_t kMaxShapeScore = 10;  // config.MaxCustomPriorityScore
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw std::invalid_argument(path + ": " + why);
-}
+// What a name that is listed a second time is.
+enum class Again { kCounts, kIsAnError };
 
-const Json* find(const Json& object, const std::string& path, const char* key) {
-  if (!object.is_object()) refuse(path, "expected an object");
-  const auto at = object.find(key);
-  return at == object.end() || at->is_null() ? nullptr : &*at;
-}
-
-std::string text(const Json& value, const std::string& path) {
-  if (!value.is_string()) refuse(path, "expected a string");
-  return value.get<std::string>();
-}
-
-int64_t number(const Json& value, const std::string& path, int64_t least, int64_t most) {
-  if (!value.is_number_integer()) refuse(path, "expected a whole number");
-  const auto result = value.get<int64_t>();
-  if (result < least || result > most) {
-    refuse(path, "must be from " + std::to_string(least) + " to " + std::to_string(most));
-  }
-  return result;
-}
-
-const Json& list(const Json& value, const std::string& path) {
-  if (!value.is_array()) refuse(path, "expected a list");
-  return value;
-}
-
-std::string element(const std::string& path, size_t index) {
-  return path + "[" + std::to_string(index) + "]";
-}
-
-std::vector<std::string> texts(const Json& args, const char* key) {
-  std::vector<std::string> result;
-  const Json* value = find(args, "args", key);
-  if (value == nullptr) return result;
-  for (const Json& each : list(*value, key)) {
-    result.push_back(text(each, element(key, result.size())));
-  }
-  return result;
-}
-
-void read_resources(const Json& value, const std::string& path, std::vector<ResourceWeight>* out) {
+// No resources at all: what `out` has stays.
+void read_resources(sdk::Args& args, int64_t most, Again again, std::vector<ResourceWeight>& out) {
   std::vector<ResourceWeight> resources;
-  for (const Json& each : list(value, path)) {
-    const std::string here = element(path, resources.size());
-    ResourceWeight resource;
-    const Json* name = find(each, here, "name");
-    if (name == nullptr) refuse(here + ".name", "is required");
-    resource.name = text(*name, here + ".name");
-    const Json* weight = find(each, here, "weight");
-    // The API server's default for a weight of 0 is 1.
-    if (weight != nullptr && *weight != 0) {
-      resource.weight = number(*weight, here + ".weight", 1, kMaxWeight);
-    }
-    resources.push_back(std::move(resource));
-  }
-  if (!resources.empty()) *out = std::move(resources);
+  std::set<std::string> seen;
+  args.each_object("resources", [&](sdk::Args& each) {
+    ResourceWeight& resource = resources.emplace_back();
+    each.read("name", resource.name);
+    each.read("weight", resource.weight, 0, most);
+    if (resource.weight == 0) resource.weight = 1;  // the API server's default
+    if (resource.name.empty()) each.warn("name", "names no resource: the entry has no effect");
+    if (seen.insert(resource.name).second) return;
+    const std::string listed = go_quoted(resource.name) + " is listed before";
+    if (again == Again::kIsAnError) return each.problem("name", listed);
+    each.warn("name", "the resource " + listed + ": both weights count");
+  });
+  if (!resources.empty()) out = std::move(resources);
 }
 
-std::vector<ShapePoint> read_shape(const Json& strategy) {
-  const std::string path = "scoringStrategy.requestedToCapacityRatio";
-  const Json* ratio = find(strategy, "scoringStrategy", "requestedToCapacityRatio");
-  const Json* shape = ratio != nullptr ? find(*ratio, path, "shape") : nullptr;
-  if (shape == nullptr || shape->empty()) refuse(path + ".shape", "at least one point is required");
-  std::vector<ShapePoint> points;
-  for (const Json& each : list(*shape, path + ".shape")) {
-    const std::string here = element(path + ".shape", points.size());
-    ShapePoint point;
-    if (const Json* value = find(each, here, "utilization")) {
-      point.utilization = number(*value, here + ".utilization", 0, kMaxUtilization);
-    }
-    if (const Json* value = find(each, here, "score")) {
-      point.score = number(*value, here + ".score", 0, kMaxShapeScore) * (100 / kMaxShapeScore);
-    }
-    if (!points.empty() && points.back().utilization >= point.utilization) {
-      refuse(here + ".utilization", "must be larger than that of the point before");
-    }
-    points.push_back(point);
+void read_strategy(sdk::Args& strategy, FitArgs& out) {
+  constexpr std::string_view kRatio = "requestedToCapacityRatio";
+  read_resources(strategy, 100, Again::kCounts, out.resources);
+  strategy.require("type");
+  const bool typed =
+      strategy.choice("type", out.strategy,
+                      {{"LeastAllocated", Strategy::kLeastAllocated},
+                       {"MostAllocated", Strategy::kMostAllocated},
+                       {"RequestedToCapacityRatio", Strategy::kRequestedToCapacityRatio}});
+  const bool given = strategy.has(kRatio);
+  if (!typed) return;
+  if (out.strategy != Strategy::kRequestedToCapacityRatio) {
+    if (given) strategy.problem(kRatio, "is for the type RequestedToCapacityRatio");
+    return;
   }
-  return points;
-}
-
-Json parse(std::string_view json) {
-  if (json.empty()) return Json::object();
-  Json args = Json::parse(json);
-  if (args.is_null()) return Json::object();
-  return args;
+  strategy.require(kRatio);
+  strategy.object(kRatio, [&out](sdk::Args& ratio) { read_shape(ratio, out.shape); });
 }
 
 }  // namespace
 
-FitArgs read_fit_args(std::string_view json) {
-  const Json args = parse(json);
-  FitArgs result;
-  result.ignored_resources = texts(args, "ignoredResources");
-  result.ignored_groups = texts(args, "ignoredResourceGroups");
-  const Json* strategy = find(args, "args", "scoringStrategy");
-  if (strategy == nullptr) return result;
-  if (const Json* resources = find(*strategy, "scoringStrategy", "resources")) {
-    read_resources(*resources, "scoringStrategy.resources", &result.resources);
-  }
-  const Json* type = find(*strategy, "scoringStrategy", "type");
-  const std::string name = type != nullptr ? text(*type, "scoringStrategy.type") : "LeastAllocated";
-  if (name == "LeastAllocated") {
-    result.strategy = Strategy::kLeastAllocated;
-  } else if (name == "MostAllocated") {
-    result.strategy = Strategy::kMostAllocated;
-  } else if (name == "RequestedToCapacityRatio") {
-    result.strategy = Strategy::kRequestedToCapacityRatio;
-    result.shape = read_shape(*strategy);
-  } else {
-    refuse("scoringStrategy.type", "unknown strategy \"" + name +
-                                       "\"; there are LeastAllocated, MostAllocated and "
-                                       "RequestedToCapacityRatio");
-  }
-  return result;
+void read_shape(sdk::Args& args, std::vector<ShapePoint>& out) {
+  std::vector<ShapePoint> points;
+  args.each_object("shape", [&points](sdk::Args& each) {
+    ShapePoint point;
+    each.read("utilization", point.utilization, 0, kMaxUtilization);
+    each.read("score", point.score, 0, kMaxShapeScore);
+    point.score *= 100 / kMaxShapeScore;
+    if (!points.empty() && points.back().utilization >= point.utilization) {
+      each.problem("utilization", "must be larger than that of the point before");
+    }
+    points.push_back(point);
+  });
+  if (points.empty()) return args.problem("shape", "must have a point");
+  out = std::move(points);
 }
 
-std::vector<ResourceWeight> read_balanced_args(std::string_view json) {
-  const Json args = parse(json);
-  std::vector<ResourceWeight> resources{{"cpu", 1}, {"memory", 1}};
-  if (const Json* value = find(args, "args", "resources")) {
-    read_resources(*value, "resources", &resources);
-    for (size_t i = 0; i < resources.size(); ++i) {
-      if (resources[i].weight != 1) refuse(element("resources", i) + ".weight", "must be 1");
-    }
-  }
-  return resources;
+FitArgs read_fit_args(const sdk::Host& host, std::string_view json) {
+  FitArgs out;
+  read_over(kFitDefaults, host, json, {"NodeResourcesFitArgs"}, [&out](sdk::Args& args) {
+    args.each_name("ignoredResources", [&](const std::string& path, const std::string& name) {
+      require_label_key(args, path, name);
+      out.ignored_resources.push_back(name);
+    });
+    args.each_name("ignoredResourceGroups", [&](const std::string& path, const std::string& name) {
+      if (name.find('/') != std::string::npos) {
+        args.problem_at(path, "must be a group, which has no \"/\", not " + go_quoted(name));
+      } else {
+        require_label_key(args, path, name);
+      }
+      out.ignored_groups.push_back(name);
+    });
+    args.object("scoringStrategy", [&out](sdk::Args& strategy) { read_strategy(strategy, out); });
+  });
+  return out;
+}
+
+std::vector<ResourceWeight> read_balanced_args(const sdk::Host& host, std::string_view json) {
+  std::vector<ResourceWeight> out;
+  read_over(kBalancedDefaults, host, json, {"NodeResourcesBalancedAllocationArgs"},
+            [&out](sdk::Args& args) { read_resources(args, 1, Again::kIsAnError, out); });
+  return out;
 }
 
 }  // namespace plimsoll::builtin

@@ -50,10 +50,11 @@ int64_t gain(int64_t with, int64_t without) {
 class NodeResourcesBalancedAllocation {
  public:
   static constexpr const char* kName = "NodeResourcesBalancedAllocation";
+  static constexpr const char* kDefaultArgs = kBalancedDefaults;
   static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_ALLOCATABLE | PLIMSOLL_ASPECT_REQUESTED;
 
-  NodeResourcesBalancedAllocation(Host host, std::string_view args_json)
-      : resources_(resolve(host, read_balanced_args(args_json))) {}
+  NodeResourcesBalancedAllocation(const Host& host, std::string_view args_json)
+      : resources_(resolve(host, read_balanced_args(host, args_json))) {}
 
   Status pre_score(plimsoll_cycle&, Pod pod, Nodes) {
     thread_local std::vector<int64_t> adds;  // kept, so that a call allocates nothing

@@ -28,19 +28,6 @@ int64_t most_allocated(const Load& load) {
   return percent(std::min(load.requested, load.allocatable), load.allocatable);
 }
 
-// The piecewise linear function through the points, flat before and after them.
-int64_t on_shape(const std::vector<ShapePoint>& shape, int64_t utilization) {
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (utilization > shape[i].utilization) continue;
-    if (i == 0) return shape[0].score;
-    const ShapePoint& a = shape[i - 1];
-    const ShapePoint& b = shape[i];
-    return a.score +
-           (b.score - a.score) * (utilization - a.utilization) / (b.utilization - a.utilization);
-  }
-  return shape.back().score;
-}
-
 // What a pod wants of one resource. Mostly few, so a bit mask says which a node lacks.
 struct Need {
   uint32_t index;
@@ -66,12 +53,15 @@ int64_t amount_of(Resources resources, uint32_t index) {
 class NodeResourcesFit {
  public:
   static constexpr const char* kName = "NodeResourcesFit";
+  static constexpr const char* kDefaultArgs = kFitDefaults;
   static constexpr uint32_t filter_aspects =
       PLIMSOLL_ASPECT_ALLOCATABLE | PLIMSOLL_ASPECT_REQUESTED;
   static constexpr uint32_t score_aspects = filter_aspects;
 
-  NodeResourcesFit(Host host, std::string_view args_json)
-      : host_(host), args_(read_fit_args(args_json)), resources_(resolve(host, args_.resources)) {}
+  NodeResourcesFit(const Host& host, std::string_view args_json)
+      : host_(host),
+        args_(read_fit_args(host, args_json)),
+        resources_(resolve(host, args_.resources)) {}
 
   const auto& events() const { return events_; }
   Hint hint(Pod pod, const plimsoll_event& event) {

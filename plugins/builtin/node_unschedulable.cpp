@@ -14,7 +14,7 @@ class NodeUnschedulable {
   static constexpr const char* kName = "NodeUnschedulable";
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_TAINTS;
 
-  NodeUnschedulable(Host host, std::string_view)
+  explicit NodeUnschedulable(const Host& host)
       : unschedulable_(host.reason("node(s) were unschedulable")),
         taint_{host.intern("node.kubernetes.io/unschedulable"), host.intern(""),
                PLIMSOLL_EFFECT_NO_SCHEDULE, 0} {}

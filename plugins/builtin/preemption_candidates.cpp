@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
+
+#include "plugins/builtin/kept_trials.hpp"
 
 namespace plimsoll::builtin {
 namespace {
@@ -13,25 +16,60 @@ int64_t start_of(Pod pod, int64_t now_ms) {
   return pod->start_ms != 0 ? pod->start_ms : now_ms;
 }
 
-// GetEarliestPodStartTime. The victims come with the highest priority first.
-int64_t earliest_start(const std::vector<Pod>& victims, int64_t now_ms) {
-  int64_t earliest = start_of(victims.front(), now_ms);
+CandidateRank rank_of(const std::vector<Pod>& victims, int64_t violations) {
+  CandidateRank rank;
+  rank.violations = violations;
+  rank.highest_priority = victims.front()->priority;
+  rank.victims = victims.size();
+  rank.earliest_start = INT64_MAX;
   for (Pod victim : victims) {
-    if (victim->priority != victims.front()->priority) break;
-    earliest = std::min(earliest, start_of(victim, now_ms));
+    // Priorities are made positive, so that many victims of a negative priority are not better than
+    // few of the same.
+    rank.priorities += int64_t{victim->priority} + (int64_t{1} << 31);
+    if (victim->priority != rank.highest_priority) continue;
+    if (victim->start_ms == 0) {
+      rank.all_started = false;
+    } else {
+      rank.earliest_start = std::min(rank.earliest_start, victim->start_ms);
+    }
   }
-  return earliest;
+  return rank;
 }
 
-// Priorities are made positive, so that many victims of a negative priority are not better than few
-// of the same.
-int64_t sum_of_priorities(const std::vector<Pod>& victims) {
-  int64_t sum = 0;
-  for (Pod victim : victims) sum += int64_t{victim->priority} + (int64_t{1} << 31);
-  return sum;
+// GetEarliestPodStartTime.
+int64_t earliest_start(const CandidateRank& rank, int64_t now_ms) {
+  return rank.all_started ? rank.earliest_start : std::min(rank.earliest_start, now_ms);
+}
+
+bool is_better(const CandidateRank& a, const CandidateRank& b, int64_t now_ms) {
+  const auto badness = [now_ms](const CandidateRank& rank) {
+    return std::tuple(rank.violations, rank.highest_priority, rank.priorities, rank.victims,
+                      -earliest_start(rank, now_ms));
+  };
+  return badness(a) < badness(b);
+}
+
+std::string described(const Trial& trial) {
+  if (!trial.status.ok()) return "no candidate, for reason " + std::to_string(trial.status.reason);
+  std::string text = std::to_string(trial.rank.violations) + " violations, victims";
+  for (Pod victim : trial.victims) text += " " + std::string(victim.name());
+  return text;
 }
 
 }  // namespace
+
+Trial::Trial(std::string node_name, uint32_t node_slot, std::vector<Pod> who, int64_t violations)
+    : node(std::move(node_name)),
+      slot(node_slot),
+      victims(std::move(who)),
+      rank(rank_of(victims, violations)) {}
+
+bool Trial::same_as(const Trial& other) const {
+  return status.code == other.status.code && status.reason == other.status.reason &&
+         rank.violations == other.rank.violations &&
+         std::equal(victims.begin(), victims.end(), other.victims.begin(), other.victims.end(),
+                    [](Pod a, Pod b) { return &*a == &*b; });
+}
 
 bool more_important(Pod a, Pod b, int64_t now_ms) {
   if (a->priority != b->priority) return a->priority > b->priority;
@@ -43,67 +81,130 @@ size_t wanted_candidates(size_t nodes, int64_t percentage, int64_t absolute) {
   return std::min(std::max(share, static_cast<size_t>(absolute)), nodes);
 }
 
-const Candidate& pick_candidate(const std::vector<Candidate>& candidates, int64_t now_ms) {
-  const auto badness = [now_ms](const Candidate& candidate) {
-    return std::tuple(candidate.violations, candidate.victims.front()->priority,
-                      sum_of_priorities(candidate.victims), candidate.victims.size(),
-                      -earliest_start(candidate.victims, now_ms));
-  };
-  return *std::min_element(
+const Trial& pick_candidate(const Trials& candidates, int64_t now_ms) {
+  return **std::min_element(
       candidates.begin(), candidates.end(),
-      [&](const Candidate& a, const Candidate& b) { return badness(a) < badness(b); });
+      [now_ms](const Trial* a, const Trial* b) { return is_better(a->rank, b->rank, now_ms); });
 }
+
+// The nodes that one run has looked at.
+class PreemptionDryRun::Walk {
+ public:
+  Walk(const PreemptionDryRun& dry_run, const plimsoll_cycle& cycle, Pod pod,
+       const DryRunKeeper* keeper)
+      : dry_run_(dry_run),
+        cycle_(cycle),
+        pod_(pod),
+        now_ms_(dry_run.host_.now_ms()),
+        keeper_(keeper),
+        kept_(KeptTrials::of(keeper, pod->priority)) {}
+
+  // False: a plugin failed.
+  bool look_at(const PotentialNode& at) {
+    const Trial* known = kept_ == nullptr ? nullptr : kept_->find(at.slot, dry_run_.budgets_);
+    if (known == nullptr || keeper_->is_check()) known = try_now(at, known);
+    switch (known->status.code) {
+      case PLIMSOLL_SUCCESS:
+        (known->rank.violations == 0 ? result_.candidates : violating_).push_back(known);
+        return true;
+      case PLIMSOLL_ERROR:
+        return false;
+      default:
+        result_.others.push_back(known);
+        return true;
+    }
+  }
+  void pass_over() { ++result_.passed_over; }
+  [[nodiscard]] bool found_any() const {
+    return !result_.candidates.empty() || !violating_.empty();
+  }
+  [[nodiscard]] bool found(size_t wanted) const {
+    return !result_.candidates.empty() && result_.candidates.size() + violating_.size() >= wanted;
+  }
+  DryRun finish(bool failed) {
+    auto& candidates = result_.candidates;
+    candidates.insert(candidates.end(), violating_.begin(), violating_.end());
+    result_.failed = failed;
+    return std::move(result_);
+  }
+
+ private:
+  const Trial* try_now(const PotentialNode& at, const Trial* known) {
+    auto trial = std::make_unique<Trial>(dry_run_.try_node(cycle_, pod_, at.node, now_ms_));
+    const bool failed = trial->status.code == PLIMSOLL_ERROR;
+    if (known != nullptr && !failed && !trial->same_as(*known)) {
+      keeper_->differs(*at.node, described(*known), described(*trial));
+      known = nullptr;
+    }
+    if (known != nullptr && !failed) return known;
+    if (known == nullptr && kept_ != nullptr && trial->lasts && !failed) {
+      return kept_->keep(std::move(trial));
+    }
+    return result_.own.emplace_back(std::move(trial)).get();
+  }
+
+  const PreemptionDryRun& dry_run_;
+  const plimsoll_cycle& cycle_;
+  Pod pod_;
+  int64_t now_ms_;
+  const DryRunKeeper* keeper_;
+  KeptTrials* kept_;  // null: nothing is kept
+  DryRun result_;
+  Trials violating_;
+};
 
 PreemptionDryRun::PreemptionDryRun(const Host& host, const DisruptionBudgets& budgets)
     : host_(host),
       budgets_(budgets),
       no_victims_(host.reason("No preemption victims found for incoming pod")) {}
 
-DryRun PreemptionDryRun::run(const plimsoll_cycle& cycle, Pod pod, const std::vector<Node>& nodes,
-                             size_t offset, size_t wanted, const plimsoll_columns* columns) const {
-  DryRun result;
-  std::vector<Candidate> violating;
-  std::vector<Node> failing;
-  const int64_t now_ms = host_.now_ms();
-  const auto look_at = [&](Node node) {
-    Candidate candidate;
-    const Status status = select_victims(cycle, pod, node, now_ms, candidate);
-    if (status.ok()) {
-      candidate.slot = node.slot();
-      candidate.node = node.name();
-      (candidate.violations == 0 ? result.candidates : violating).push_back(std::move(candidate));
-    } else if (status.code != PLIMSOLL_ERROR) {
-      result.others.push_back({std::string(node.name()), status});
-    }
-    return status.code != PLIMSOLL_ERROR;
-  };
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const Node node = nodes[(offset + i) % nodes.size()];
-    if (columns != nullptr && columns->lowest_priority[node.slot()] >= pod->priority) {
-      ++result.passed_over;
+DryRun PreemptionDryRun::run(const plimsoll_cycle& cycle, Pod pod,
+                             std::span<const PotentialNode> nodes, const Search& search) const {
+  Walk walk(*this, cycle, pod, search.keeper);
+  std::vector<PotentialNode> failing;
+  size_t at = nodes.empty() ? 0 : search.offset % nodes.size();
+  for (size_t looked_at = 0; looked_at < nodes.size(); ++looked_at) {
+    const PotentialNode& node = nodes[at];
+    if (++at == nodes.size()) at = 0;
+    if (search.columns != nullptr && search.columns->lowest_priority[node.slot] >= pod->priority) {
+      walk.pass_over();
       continue;
     }
-    if (!look_at(node)) failing.push_back(node);
-    if (!result.candidates.empty() && result.candidates.size() + violating.size() >= wanted) break;
+    if (!walk.look_at(node)) failing.push_back(node);
+    if (walk.found(search.wanted)) break;
   }
   // The calls after a failure have taken the place of its text: ask for it again, last of all.
-  for (size_t i = 0; i < failing.size() && !result.failed; ++i) {
-    if (!result.candidates.empty() || !violating.empty()) break;
-    result.failed = !look_at(failing[i]);
+  bool failed = false;
+  for (size_t i = 0; i < failing.size() && !failed && !walk.found_any(); ++i) {
+    failed = !walk.look_at(failing[i]);
   }
-  std::move(violating.begin(), violating.end(), std::back_inserter(result.candidates));
-  return result;
+  return walk.finish(failed);
 }
 
-Status PreemptionDryRun::select_victims(const plimsoll_cycle& cycle, Pod pod, Node node,
-                                        int64_t now_ms, Candidate& out) const {
+Trial PreemptionDryRun::try_node(const plimsoll_cycle& cycle, Pod pod, Node node,
+                                 int64_t now_ms) const {
   std::vector<Pod> lower;
+  Trial trial;
   for (const plimsoll_pod* other : node.pods()) {
-    if (other->priority < pod->priority) lower.emplace_back(other);
+    if (other->priority >= pod->priority) continue;
+    lower.emplace_back(other);
+    // Of two pods, one started later than now and one not yet, either is the older one in time.
+    if (other->start_ms > now_ms) trial.lasts = false;
   }
-  if (lower.empty()) return Status::unresolvable(no_victims_);
+  trial.node = node.name();
+  trial.slot = node.slot();
+  if (lower.empty()) {
+    trial.status = Status::unresolvable(no_victims_);
+    return trial;
+  }
   const WhatIf what_if = host_.what_if(cycle, pod, node.slot());
-  if (!what_if) return host_.error("there is no node " + std::string(node.name()));
+  trial.status = what_if ? select_victims(what_if, lower, now_ms, trial)
+                         : host_.error("there is no node " + trial.node);
+  return trial;
+}
+
+Status PreemptionDryRun::select_victims(const WhatIf& what_if, std::vector<Pod>& lower,
+                                        int64_t now_ms, Trial& out) const {
   for (Pod victim : lower) {
     if (const Status status = what_if.remove_pod(victim); !status.ok()) return status;
   }
@@ -114,6 +215,8 @@ Status PreemptionDryRun::select_victims(const plimsoll_cycle& cycle, Pod pod, No
   const auto by_importance = [now_ms](Pod a, Pod b) { return more_important(a, b, now_ms); };
   std::stable_sort(lower.begin(), lower.end(), by_importance);
   const std::vector<bool> violates = budgets_.violations(lower);
+  out.budgets = budgets_.mark(lower);
+  int64_t violations = 0;
   for (const bool violating : {true, false}) {
     for (size_t i = 0; i < lower.size(); ++i) {
       if (violates[i] != violating) continue;
@@ -123,14 +226,14 @@ Status PreemptionDryRun::select_victims(const plimsoll_cycle& cycle, Pod pod, No
       if (fits.code == PLIMSOLL_ERROR) return fits;
       if (const Status status = what_if.remove_pod(lower[i]); !status.ok()) return status;
       out.victims.push_back(lower[i]);
-      if (violating) ++out.violations;
+      if (violating) ++violations;
     }
   }
   if (out.victims.empty()) {
-    return host_.error("preemption: expected at least one victim pod on node \"" +
-                       std::string(node.name()) + "\"");
+    return host_.error("preemption: expected at least one victim pod on node \"" + out.node + "\"");
   }
   std::stable_sort(out.victims.begin(), out.victims.end(), by_importance);
+  out.rank = rank_of(out.victims, violations);
   return Status::success();
 }
 

@@ -6,53 +6,89 @@
 #include <plimsoll/plugin.hpp>
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "framework/runtime/dry_run_keeper.hpp"
 #include "plugins/builtin/disruption_budgets.hpp"
 
 namespace plimsoll::builtin {
 
-// A node on which the pod would fit if these pods were gone.
-struct Candidate {
-  uint32_t slot = 0;
-  std::string node;
-  std::vector<sdk::Pod> victims;  // most important first; never empty
-  int64_t violations = 0;         // victims that break a PodDisruptionBudget
+// What pick_candidate goes by, in this order.
+struct CandidateRank {
+  int64_t violations = 0;        // victims that break a PodDisruptionBudget
+  int32_t highest_priority = 0;  // of a victim
+  int64_t priorities = 0;        // their sum
+  size_t victims = 0;
+  int64_t earliest_start = 0;  // of the victims of the highest priority; INT64_MAX: none started
+  bool all_started = true;     // one that has not started counts as started now
 };
 
-// A node that no preemption helps, and why.
-struct NotCandidate {
+// What came of the dry run on one node.
+struct Trial {
+  Trial() = default;
+  // A candidate: a node on which the pod would fit if these pods were gone.
+  Trial(std::string node_name, uint32_t node_slot, std::vector<sdk::Pod> who, int64_t violations);
+
   std::string node;
-  sdk::Status status;
+  uint32_t slot = 0;
+  sdk::Status status;             // Success: a candidate; a rejection: why preemption is no help
+  std::vector<sdk::Pod> victims;  // of a candidate: most important first, never empty
+  CandidateRank rank;
+  DisruptionBudgets::Mark budgets;
+  bool lasts = true;  // false: it depends on the time as well
+
+  [[nodiscard]] bool same_as(const Trial& other) const;
 };
+
+using Trials = std::vector<const Trial*>;
 
 struct DryRun {
-  std::vector<Candidate> candidates;  // those without violations first
-  std::vector<NotCandidate> others;
+  Trials candidates;  // those without violations first
+  Trials others;
   size_t passed_over = 0;  // further nodes, without pods of a lower priority
   // There are no candidates, and a plugin had an error, which may have hidden one; the host has its
   // text. Candidates count in spite of errors elsewhere.
   bool failed = false;
+  std::vector<std::unique_ptr<Trial>> own = {};  // those that are not kept for the next pod
+};
+
+// A node that has no room for the pod, but may have if others go.
+struct PotentialNode {
+  sdk::Node node;
+  uint32_t slot;
+};
+
+// How many of the potential nodes are tried.
+struct Search {
+  size_t offset = 0;  // where it begins
+  size_t wanted = 0;  // candidates
+  // Of the cluster. With them, nodes without pods of a lower priority are only counted.
+  const plimsoll_columns* columns = nullptr;
+  const DryRunKeeper* keeper = nullptr;  // null: every node is tried afresh
 };
 
 class PreemptionDryRun {
  public:
   PreemptionDryRun(const sdk::Host& host, const DisruptionBudgets& budgets);
 
-  // Tries `nodes` from number `offset` on, cyclically, until `wanted` candidates are known and one
-  // of them breaks no budget. A node that failed is tried once more if there is no candidate
-  // elsewhere. With `columns` of the cluster, nodes without pods of a lower priority are only
-  // counted.
+  // Tries the nodes from the offset on, cyclically, until as many candidates as wanted are known
+  // and one of them breaks no budget. A node that failed is tried once more if there is no
+  // candidate elsewhere. What comes of it is valid until the next call, or until the cluster
+  // changes.
   [[nodiscard]] DryRun run(const plimsoll_cycle& cycle, sdk::Pod pod,
-                           const std::vector<sdk::Node>& nodes, size_t offset, size_t wanted,
-                           const plimsoll_columns* columns = nullptr) const;
+                           std::span<const PotentialNode> nodes, const Search& search) const;
   // The reason of those that are passed over.
   [[nodiscard]] uint32_t no_victims() const { return no_victims_; }
 
  private:
-  sdk::Status select_victims(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Node node,
-                             int64_t now_ms, Candidate& out) const;
+  class Walk;
+  [[nodiscard]] Trial try_node(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Node node,
+                               int64_t now_ms) const;
+  sdk::Status select_victims(const sdk::WhatIf& what_if, std::vector<sdk::Pod>& lower,
+                             int64_t now_ms, Trial& out) const;
 
   const sdk::Host& host_;
   const DisruptionBudgets& budgets_;
@@ -65,8 +101,7 @@ class PreemptionDryRun {
 // The best of at least one candidate: fewest budgets broken, then the lowest highest priority, the
 // lowest sum of priorities, the fewest victims, the latest start of the earliest-started victim of
 // the highest priority; among equals the first.
-[[nodiscard]] const Candidate& pick_candidate(const std::vector<Candidate>& candidates,
-                                              int64_t now_ms);
+[[nodiscard]] const Trial& pick_candidate(const Trials& candidates, int64_t now_ms);
 
 // MoreImportantPod: higher priority, then started earlier.
 [[nodiscard]] bool more_important(sdk::Pod a, sdk::Pod b, int64_t now_ms);

@@ -1,5 +1,7 @@
 #include "plugins/builtin/preemption_executor.hpp"
 
+#include <plimsoll/time_text.hpp>
+
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -23,14 +25,6 @@ std::string path_of(std::string_view ns, std::string_view name) {
 
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string rfc3339(int64_t ms) {
-  const std::time_t seconds = static_cast<std::time_t>(ms / 1000);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char text[40];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
 bool is_success(int status) {
@@ -144,13 +138,14 @@ bool PreemptionExecutor::evict_in_memory(const Run& run, const Victim& victim,
 
 // The condition says to whoever watches why the pod is about to be deleted.
 void PreemptionExecutor::mark(const RunRef& run, const Victim& victim) {
+  const std::chrono::system_clock::time_point now{std::chrono::milliseconds(host_.now_ms())};
   Json condition = {
       {"type", "DisruptionTarget"},
       {"status", "True"},
       {"reason", kReason},
       {"message", run->scheduler_name + ": preempting to accommodate a higher priority pod"},
       {"lastProbeTime", nullptr},
-      {"lastTransitionTime", rfc3339(host_.now_ms())}};
+      {"lastTransitionTime", sdk::time_text(now, false)}};
   if (victim.generation != 0) condition["observedGeneration"] = victim.generation;
   const Json body = {{"metadata", {{"uid", victim.uid}}},
                      {"status", {{"conditions", Json::array({std::move(condition)})}}}};

@@ -13,7 +13,7 @@ using namespace sdk;
 class PrioritySort {
  public:
   static constexpr const char* kName = "PrioritySort";
-  PrioritySort(Host, std::string_view) {}
+  explicit PrioritySort(const Host&) {}
   SortKey sort_key(Pod pod, int64_t queued_ms) {
     return SortKey().descending(pod->priority).ascending(queued_ms);
   }
@@ -23,7 +23,7 @@ class PrioritySort {
 class SchedulingGates {
  public:
   static constexpr const char* kName = "SchedulingGates";
-  SchedulingGates(Host host, std::string_view) : host_(host) {}
+  explicit SchedulingGates(const Host& host) : host_(host) {}
 
   const auto& events() const { return events_; }
   Hint hint(Pod pod, const plimsoll_event& event) { return queue_if(is_about(event, pod)); }
@@ -47,7 +47,7 @@ class SchedulingGates {
 class DefaultBinder {
  public:
   static constexpr const char* kName = "DefaultBinder";
-  DefaultBinder(Host host, std::string_view) : host_(host) {}
+  explicit DefaultBinder(const Host& host) : host_(host) {}
   Status bind(plimsoll_cycle& cycle, Pod pod, std::string_view node_name, Token token) {
     return host_.post_binding(cycle, pod, node_name, token);
   }

@@ -60,4 +60,10 @@ void sign(Sink& sink, List<plimsoll_node_selector_term> terms) {
   }
 }
 
+void sign(Sink& sink, const plimsoll_label_selector& selector) {
+  sink.put_value(uint8_t{selector.present != 0});
+  sign(sink, sdk::Labels(selector.match_labels));
+  put(sink, List<plimsoll_requirement>(selector.expressions));
+}
+
 }  // namespace plimsoll::builtin

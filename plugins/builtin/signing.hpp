@@ -9,5 +9,6 @@ void sign(sdk::Sink& sink, sdk::Labels labels);
 void sign(sdk::Sink& sink, sdk::Resources resources);
 void sign(sdk::Sink& sink, sdk::List<plimsoll_toleration> tolerations);
 void sign(sdk::Sink& sink, sdk::List<plimsoll_node_selector_term> terms);
+void sign(sdk::Sink& sink, const plimsoll_label_selector& selector);
 
 }  // namespace plimsoll::builtin

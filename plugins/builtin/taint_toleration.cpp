@@ -62,7 +62,7 @@ class TaintToleration {
   static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_TAINTS;
   static constexpr bool normalizes_by_extremes = true;
 
-  TaintToleration(Host host, std::string_view)
+  explicit TaintToleration(const Host& host)
       : untolerated_(host.reason("node(s) had untolerated taint(s)")) {}
 
   const auto& events() const { return events_; }

@@ -1,5 +1,7 @@
 #include "plugins/nodedevice/device_event.hpp"
 
+#include <plimsoll/time_text.hpp>
+
 #include <chrono>
 #include <ctime>
 #include <exception>
@@ -21,19 +23,6 @@ std::string cut(std::string_view text) {
   size_t end = kMaxNote;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return std::string(text.substr(0, end)) + "...";
-}
-
-// metav1.MicroTime
-std::string micro_time(std::chrono::system_clock::time_point now) {
-  const auto micros =
-      std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
-  const auto seconds = static_cast<std::time_t>(micros / 1'000'000);
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[32];
-  const size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
-  const std::string fraction = std::to_string(1'000'000 + micros % 1'000'000);
-  return std::string(text, length) + "." + fraction.substr(1) + "Z";
 }
 
 std::string uid_of(std::string_view json) {
@@ -61,7 +50,7 @@ void report_device_object(const sdk::Host& host, std::string_view node, std::str
                    {"metadata",
                     {{"name", std::string(node) + "." + suffix},
                      {"namespace", "default"}}},  // that of cluster-scoped objects
-                   {"eventTime", micro_time(now)},
+                   {"eventTime", sdk::time_text(now, true)},
                    {"reportingController", "plimsoll"},
                    {"reportingInstance", "plimsoll"},
                    {"type", "Warning"},

@@ -1,5 +1,7 @@
 #include "plugins/nodedevice/device_store.hpp"
 
+#include <plimsoll/join.hpp>
+
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
@@ -7,6 +9,7 @@
 #include "plugins/nodedevice/accounts/accounts_json.hpp"
 #include "plugins/nodedevice/accounts/allocation_annotation.hpp"
 #include "plugins/nodedevice/accounts/pod_reading.hpp"
+#include "plugins/nodedevice/allocation/numa_part.hpp"
 #include "plugins/nodedevice/device_event.hpp"
 
 namespace plimsoll::devices {
@@ -20,8 +23,7 @@ int64_t unused_devices(void* self, uint32_t slot, plimsoll_str type) {
   const int index = accounts.types().find_type(sdk::view(type));
   if (node == nullptr || node->object == nullptr || index < 0) return -1;
   int64_t count = 0;
-  for (const DeviceState& device : node->type(index).devices)
-    count += device.available && !device.in_use ? 1 : 0;
+  for (const DeviceState& device : node->type(index).devices) count += device.unused() ? 1 : 0;
   return count;
 }
 
@@ -29,14 +31,7 @@ uint64_t zones_of_pod(void* self, plimsoll_str pod_uid) {
   const Accounts& accounts = static_cast<DeviceStore*>(self)->accounts();
   const NodeState* node = accounts.node_of(sdk::view(pod_uid));
   const Allocation* allocation = accounts.allocation_of(sdk::view(pod_uid));
-  uint64_t zones = 0;
-  if (node == nullptr || allocation == nullptr) return zones;
-  for (const DeviceShare& share : *allocation) {
-    const DeviceState* device = node->type(share.type).find(share.minor);
-    if (device != nullptr && device->numa >= 0 && device->numa < 64)
-      zones |= uint64_t{1} << device->numa;
-  }
-  return zones;
+  return node == nullptr || allocation == nullptr ? 0 : zones_of(*node, *allocation);
 }
 
 void describe(void* self, void (*put)(void* sink, const void* bytes, size_t len), void* sink) {
@@ -44,25 +39,11 @@ void describe(void* self, void (*put)(void* sink, const void* bytes, size_t len)
   put(sink, text.data(), text.size());
 }
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
-  return all;
-}
-
 constexpr std::string_view kGpuVendorLabel = "node.koordinator.sh/gpu-vendor";
 constexpr std::string_view kGpuModelLabel = "node.koordinator.sh/gpu-model";
 constexpr std::string_view kPolicyLabel = "node.koordinator.sh/gpu-partition-policy";
 
-std::string label_of(sdk::Node node, std::string_view key) {
-  return std::string(node.label(key).value_or(""));
-}
-
 }  // namespace
-
-std::string full_name(sdk::Pod pod) {
-  return std::string(pod.ns()) + "/" + std::string(pod.name());
-}
 
 DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
     : types_(std::move(types)),
@@ -111,6 +92,14 @@ DeviceStore& DeviceStore::get(const sdk::Host& host, const std::vector<DeviceTyp
   return store;
 }
 
+DeviceStore::Facts DeviceStore::Facts::of(sdk::Labels labels) {
+  const auto text = [labels](std::string_view key) {
+    return std::string(labels.get(key).value_or(""));
+  };
+  return {text(kGpuVendorLabel), text(kGpuModelLabel), text(kPolicyLabel), text(kIsolationLabel),
+          numa_policy_of_label(text(kNumaPolicyLabel))};
+}
+
 bool DeviceStore::feeds(const void* instance) {
   if (feeder_ == nullptr) feeder_ = instance;
   return feeder_ == instance;
@@ -130,12 +119,8 @@ void DeviceStore::node_event(const sdk::Host& host, sdk::Node node, bool removed
     metrics_.node_changed(slot);
     return;
   }
-  Facts now{label_of(node, kGpuVendorLabel),
-            label_of(node, kGpuModelLabel),
-            label_of(node, kPolicyLabel),
-            label_of(node, kIsolationLabel),
-            numa_policy_of_label(label_of(node, kNumaPolicyLabel)),
-            facts_[slot].version};
+  Facts now = Facts::of(node.labels());
+  now.version = facts_[slot].version;
   if (!(now == facts_[slot])) {
     now.version = ++last_facts_version_;
     facts_[slot] = std::move(now);
@@ -185,12 +170,12 @@ void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_
     metrics_.problem(DeviceMetrics::Problem::kAllocationUnreadable);
     complain("DeviceAllocationUnreadable",
              "cannot be read or is not true, the pod counts with the devices that it asks for: " +
-                 joined(problems.unreadable));
+                 sdk::join(problems.unreadable, "; "));
   }
   if (!problems.ignored.empty() && problems.ignored != said.ignored) {
     metrics_.problem(DeviceMetrics::Problem::kAllocationIgnored);
-    complain("DeviceAllocationIgnored",
-             "is ignored for devices that the pod does not ask for: " + joined(problems.ignored));
+    complain("DeviceAllocationIgnored", "is ignored for devices that the pod does not ask for: " +
+                                            sdk::join(problems.ignored, "; "));
   }
   complained_.insert_or_assign(std::string(pod.uid()), std::move(problems));
 }
@@ -231,8 +216,8 @@ void DeviceStore::complain_of_node(const sdk::Host& host, std::string_view node,
   }
   if (known != complained_of_nodes_.end() && known->second == problems) return;
   complained_of_nodes_.insert_or_assign(std::string(node), problems);
-  const std::string text =
-      joined(problems) + (malformed ? "; no device of that node is given until it is right" : "");
+  const std::string text = sdk::join(problems, "; ") +
+                           (malformed ? "; no device of that node is given until it is right" : "");
   host.warn(text);
   for (const std::string& each : problems)
     metrics_.problem(malformed ? DeviceMetrics::Problem::kDeviceUnreadable
@@ -245,20 +230,33 @@ void DeviceStore::complain_of_node(const sdk::Host& host, std::string_view node,
       malformed || about_devices ? "DeviceObjectUnreadable" : "DeviceObjectPartlyIgnored", text);
 }
 
+// Whether this text of the node's Device object brought anything new when it came. Asked later, as
+// requeue hints are, it is about the latest text that did.
 bool DeviceStore::is_news(std::string_view node_name, std::string_view json) const {
   const auto known = news_.find(node_name);
   return json.empty() || known == news_.end() ||
          known->second == std::hash<std::string_view>{}(json);
 }
 
-bool DeviceStore::reads_otherwise(const plimsoll_event& event) {
-  const auto label = [](const plimsoll_node* node, std::string_view key) {
-    return sdk::Labels(node->meta.labels).get(key);
-  };
-  for (std::string_view key :
-       {kGpuVendorLabel, kGpuModelLabel, kPolicyLabel, kIsolationLabel, kNumaPolicyLabel})
-    if (label(event.old_node, key) != label(event.new_node, key)) return true;
-  return false;
+std::optional<DeviceStore::Subject> DeviceStore::subject_of(const plimsoll_event& event) const {
+  const DeviceTypes& types = accounts_.types();
+  const bool gone = (event.actions & PLIMSOLL_ACTION_DELETE) != 0;
+  if (!gone && event.new_pod != nullptr)
+    return Subject{sdk::Pod(event.new_pod).node_name(), holds_otherwise(types, event)};
+  if (gone && event.old_pod != nullptr) {
+    const sdk::Pod before(event.old_pod);
+    return Subject{before.node_name(), asks_for_devices(types, before)};
+  }
+  if (event.new_node != nullptr) {
+    const bool same = event.old_node != nullptr && Facts::of(event.old_node->meta.labels) ==
+                                                       Facts::of(event.new_node->meta.labels);
+    if (same) return std::nullopt;
+    return Subject{sdk::view(event.new_node->meta.name)};
+  }
+  const Subject subject{sdk::view(event.name), !NumaPart::is_report(event)};
+  const bool news = gone || is_news(subject.node, sdk::view(event.new_json));
+  if (subject.devices && !news) return std::nullopt;
+  return subject;
 }
 
 }  // namespace plimsoll::devices

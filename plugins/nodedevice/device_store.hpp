@@ -9,6 +9,7 @@
 #include <plimsoll/host.hpp>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,27 +39,33 @@ class DeviceStore {
   // Upsert, or deletion when `json` is empty.
   void device_event(const sdk::Host& host, std::string_view node_name, std::string_view json);
 
-  // Whether this text of the node's Device object brought anything new when it came. Asked later,
-  // as requeue hints are, it is about the latest text that did.
-  [[nodiscard]] bool is_news(std::string_view node_name, std::string_view json) const;
-  // Whether an update of a Node object changed what Facts are made of.
-  [[nodiscard]] static bool reads_otherwise(const plimsoll_event& event);
+  // What an event is about that a pod may have been refused for.
+  struct Subject {
+    std::string_view node;
+    bool devices = true;  // false: only zones, of pods' CPUs or in a report
+  };
+  // Nothing: it is about nothing of that kind. The accounts have heard of the change before the
+  // queue does.
+  [[nodiscard]] std::optional<Subject> subject_of(const plimsoll_event& event) const;
 
   [[nodiscard]] Accounts& accounts() { return accounts_; }
   [[nodiscard]] const Accounts& accounts() const { return accounts_; }
   [[nodiscard]] GroupKeeper& groups() { return groups_; }
+  [[nodiscard]] const GroupKeeper& groups() const { return groups_; }
   // Which nodes are alike to filters and scores. Loop: brings the numbers up to date.
   void refresh_numbers();
   [[nodiscard]] const StateNumbers& numbers() const { return numbers_; }
 
   // What the Node object in a slot says.
   struct Facts {
+    static Facts of(sdk::Labels labels);
+
     std::string gpu_vendor;
     std::string gpu_model;
     std::string partition_policy;
     std::string isolation_provider;
     NumaPolicy numa_policy = NumaPolicy::kNone;
-    uint64_t version = 0;  // another whenever one of them changes
+    uint64_t version = 0;  // in a slot: another whenever one of them changes
 
     bool operator==(const Facts&) const = default;
     [[nodiscard]] NodeLabels labels() const { return {gpu_vendor, gpu_model, partition_policy}; }
@@ -68,6 +75,7 @@ class DeviceStore {
   }
 
  private:
+  [[nodiscard]] bool is_news(std::string_view node_name, std::string_view json) const;
   DeviceStore(const sdk::Host& host, std::vector<DeviceType> types);
   void complain_of_node(const sdk::Host& host, std::string_view node, std::string_view json,
                         const std::vector<std::string>& problems, bool malformed);
@@ -89,8 +97,5 @@ class DeviceStore {
   plimsoll_device_accounts service_{};
   plimsoll_state_source state_{};
 };
-
-// "namespace/name".
-[[nodiscard]] std::string full_name(sdk::Pod pod);
 
 }  // namespace plimsoll::devices

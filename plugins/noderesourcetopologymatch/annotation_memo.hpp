@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "plugins/topology/ledger_access.hpp"
+#include "plugins/topology/ledger/ledger_access.hpp"
 #include "plugins/topology/mix.hpp"
-#include "plugins/topology/predict.hpp"
+#include "plugins/topology/zones_annotation.hpp"
 
 namespace plimsoll::topology {
 

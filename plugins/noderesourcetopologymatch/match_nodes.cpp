@@ -38,7 +38,11 @@ bool only_adds(const auto& changes) {
 void NodeResourceTopologyMatch::note(const plimsoll_pod& pod, const Asked& asked,
                                      const FilterRound& round) const {
   if (round.asked.empty() || (round.refused.empty() && refusals_.empty())) return;
-  refusals_.note(hash_requests(pod), asked.inquiry, round);
+  Wait wait;
+  if (round.no == round.open && round.uncertain != UINT32_MAX) {
+    wait = {host_.now_ms(), round.uncertain, ledger_.doubt(round.uncertain)};
+  }
+  refusals_.note(hash_requests(pod), asked.inquiry, round, wait);
 }
 
 // Nodes as they are. Usually the call is for all nodes, the scheduler lists their slots, and most
@@ -62,6 +66,7 @@ void NodeResourceTopologyMatch::filter_many(const Asked& asked, Nodes nodes,
     }
     slots = listed;
   }
+  round.open = slots.size();
   if (slots.empty()) return;
   admitted.resize(slots.size());
   ledger_.admits_many(slots, asked.inquiry, admitted.data());
@@ -107,6 +112,8 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
     // help.
     const bool soon = judgement.verdict == Verdict::kUncertain ||
                       (!changed && fits_soon(asked, nodes[i], judgement.verdict));
+    ++round.no;
+    if (judgement.verdict == Verdict::kUncertain) round.uncertain = nodes[i].slot();
     const uint32_t reason = reason_for(judgement);
     verdicts.set(i, soon ? Status::pending(reason) : Status::unschedulable(reason));
   };
@@ -117,6 +124,7 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
   }
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!verdicts.open(i)) continue;
+    ++round.open;
     const WhatIf::Changes* changes = changes_on(what_if, nodes[i]);
     const Judgement judgement = judge(changes, asked, nodes[i]);
     // Verdicts for preemption, with pods removed, say nothing about the node as it is.
@@ -175,7 +183,7 @@ Status NodeResourceTopologyMatch::score(const plimsoll_cycle& cycle, Pod pod, No
     const WhatIf::Changes* changes = changes_on(what_if, nodes[i]);
     if (changes == nullptr) continue;
     scores[i] = 0;
-    fits_changed(*changes, nodes[i], scratch, [&](const plimsoll_numa_node& zones) {
+    fits_changed(*changes, nodes[i], [&](const plimsoll_numa_node& zones) {
       scores[i] = score.on(&zones, scratch);
       return true;  // what is sure will do
     });

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "plugins/topology/amount.hpp"
 #include "plugins/topology/explain_text.hpp"
-#include "plugins/topology/numa_node.hpp"
-#include "plugins/topology/predict.hpp"
 #include "plugins/topology/signature.hpp"
+#include "plugins/topology/zones_annotation.hpp"
 
 namespace plimsoll::topology {
 
@@ -20,17 +18,10 @@ using sdk::view;
 
 namespace {
 
+constexpr int64_t kLongWaitMs = 5'000;  // worth an event
+
 NodeAllocatable allocatable_of(Node node) {
   return {&node.object().allocatable, node->allocatable, node->resource_count};
-}
-
-void take_from(std::vector<int64_t>& free, const plimsoll_numa_node& node, const Charge& charge) {
-  const uint32_t row = row_of(node, charge.resource);
-  for (uint32_t column = 0; row != kNoRow && column < node.zone_count; ++column) {
-    if (node.zone_ids[column] != charge.zone_id) continue;
-    int64_t& cell = free[size_t{row} * node.zone_count + column];
-    cell = add_amounts(cell, -charge.amount);
-  }
 }
 
 }  // namespace
@@ -38,7 +29,11 @@ void take_from(std::vector<int64_t>& free, const plimsoll_numa_node& node, const
 NodeResourceTopologyMatch::NodeResourceTopologyMatch(sdk::Host host, std::string_view args_json)
     : host_(host),
       args_(parse_match_args(args_json, [&host](std::string_view text) { host.warn(text); })),
-      ledger_(host, [this](uint32_t slot) { wake_for(slot); }) {
+      ledger_(host, [this](uint32_t slot) { wake_for(slot); }),
+      waited_(host.histogram("numa_pod_wait_seconds",
+                             "How long pods waited for a node of which it was uncertain whether "
+                             "its kubelet takes them, until they got one",
+                             {0.01, 0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300})) {
   for (uint32_t i = 1; i < kVerdicts; ++i) {
     reasons_[i] = host_.reason(message_of(static_cast<Verdict>(i)));
   }
@@ -195,7 +190,6 @@ const NodeResourceTopologyMatch::WhatIf::Changes* NodeResourceTopologyMatch::cha
 }
 
 bool NodeResourceTopologyMatch::fits_changed(const WhatIf::Changes& changes, Node node,
-                                             Scratch& scratch,
                                              const LedgerAccess::Fits& fits) const {
   std::vector<plimsoll_str> without;
   std::vector<const PodRequest*> with;
@@ -213,11 +207,7 @@ bool NodeResourceTopologyMatch::fits_changed(const WhatIf::Changes& changes, Nod
     std::vector<int64_t> free(zones.free, zones.free + cells);
     plimsoll_numa_node changed = zones;
     changed.free = free.data();
-    for (const PodRequest* request : with) {
-      for (const Charge& charge : predict(*request, changed, Doubt::kCharge, scratch).charges) {
-        take_from(free, changed, charge);
-      }
-    }
+    for (const PodRequest* request : with) reference_take(*request, zones, free.data());
     return fits(changed);
   });
 }
@@ -236,12 +226,11 @@ Judgement NodeResourceTopologyMatch::judge_changed(const WhatIf::Changes& change
     return ledger_.judge_changed(node.slot(), asked.inquiry, without, with);
   }
   Judgement judgement;
-  const bool fitting =
-      fits_changed(changes, node, asked.scratch, [&](const plimsoll_numa_node& zones) {
-        const Verdict verdict = reference_verdict(asked, node, &zones);
-        if (judgement.fits()) judgement.verdict = verdict;
-        return verdict == Verdict::kFits;
-      });
+  const bool fitting = fits_changed(changes, node, [&](const plimsoll_numa_node& zones) {
+    const Verdict verdict = reference_verdict(asked, node, &zones);
+    if (judgement.fits()) judgement.verdict = verdict;
+    return verdict == Verdict::kFits;
+  });
   return fitting ? Judgement() : judgement;
 }
 
@@ -291,7 +280,27 @@ Status NodeResourceTopologyMatch::reserve(plimsoll_cycle& cycle, Pod pod, Node n
   }
   const std::string& zones = annotations_.of(asked.pod, where);
   if (!zones.empty()) host_.annotate(cycle, kZonesAnnotation, zones);
+  tell_wait(pod);
   return Status::success();
+}
+
+void NodeResourceTopologyMatch::tell_wait(Pod pod) {
+  if (refusals_.empty()) return;
+  const Wait wait = refusals_.end_wait(hash_requests(*pod));
+  if (wait.since_ms == 0) return;
+  // Another pod of the kind may have been told first.
+  const int64_t ms = host_.now_ms() - std::max(wait.since_ms, pod->meta.creation_ms);
+  waited_.observe_value(static_cast<double>(std::max<int64_t>(0, ms)) / 1000);
+  const Node node = host_.node(wait.slot);
+  if (ms < kLongWaitMs || !node) return;
+  const std::string_view because =
+      wait.because == PLIMSOLL_NUMA_DOUBT_ORDER     ? "the order of its pods was not known"
+      : wait.because == PLIMSOLL_NUMA_DOUBT_REFUSED ? "its kubelet had refused a pod"
+      : wait.because == PLIMSOLL_NUMA_DOUBT_AWAY    ? "its kubelet was away"
+                                                    : "an unknown amount could come free";
+  host_.emit_event(pod, false, "WaitedForZones", "Scheduling",
+                   "waited " + std::to_string(ms / 1000) + " s for a report of node " +
+                       std::string(node.name()) + ": " + std::string(because));
 }
 
 Status NodeResourceTopologyMatch::refuse_to_reserve(const Asked& asked, Pod pod, Node node,

@@ -3,10 +3,10 @@
 // placed pods, and scores nodes by their zones.
 //
 // admissionModel Kubelet (the default): a pod passes Filter if the kubelet's own algorithm admits
-// it in every possible state of the node, under all four policies; see ledger.hpp and worlds.hpp in
-// plugins/topology. Reference: Filter is that of the plugin of the same name in scheduler-plugins
-// (KEP-119, fit.hpp); a pod that passes it is promised zones even if the kubelet may refuse it.
-// Score is the reference's in both (score.hpp).
+// it in every possible state of the node, under all four policies; see ledger/ in plugins/topology.
+// Reference: Filter is that of the plugin of the same name in scheduler-plugins (KEP-119, fit.hpp);
+// a pod that passes it is promised zones even if the kubelet may refuse it. Score is the
+// reference's in both (score.hpp).
 //
 // What-ifs (preemption, nominated pods): AddPod and RemovePod record in the cycle's state which
 // pods are added to a node or removed from it. Filter and Score ask the ledger for the node without
@@ -28,7 +28,7 @@
 #include "plugins/noderesourcetopologymatch/match_args.hpp"
 #include "plugins/noderesourcetopologymatch/refusals.hpp"
 #include "plugins/topology/fit.hpp"
-#include "plugins/topology/ledger_access.hpp"
+#include "plugins/topology/ledger/ledger_access.hpp"
 #include "plugins/topology/pod_changes.hpp"
 #include "plugins/topology/pod_memo.hpp"
 #include "plugins/topology/score.hpp"
@@ -120,9 +120,11 @@ class NodeResourceTopologyMatch {
   [[nodiscard]] Verdict reference_verdict(Asked& asked, sdk::Node node,
                                           const plimsoll_numa_node* zones) const;
   // Whether `fits` holds for the changed node's counts; see LedgerAccess::fits_without.
-  bool fits_changed(const WhatIf::Changes& changes, sdk::Node node, Scratch& scratch,
+  bool fits_changed(const WhatIf::Changes& changes, sdk::Node node,
                     const LedgerAccess::Fits& fits) const;
   void note(const plimsoll_pod& pod, const Asked& asked, const FilterRound& round) const;
+  // The pod got a node: says for how long it waited for one of which too little was known.
+  void tell_wait(sdk::Pod pod);
   [[nodiscard]] sdk::Status refuse_to_reserve(const Asked& asked, sdk::Pod pod, sdk::Node node,
                                               const Judgement& judgement) const;
   // A refused pod will fit after a report no longer counts the pods that are gone.
@@ -135,6 +137,7 @@ class NodeResourceTopologyMatch {
   LedgerAccess ledger_;
   mutable PodMemo<const Scored> scored_;
   AnnotationMemo annotations_;
+  sdk::HistogramMetric waited_;
   bool attempted_ = false;  // an attempt began after the last event
   std::string gone_uid_;    // the pod that pins() was asked about last, and the answer
   bool gone_pins_ = false;

@@ -37,7 +37,7 @@ Refusals::Kinds::iterator Refusals::look_up(const RequestsHash& requests) {
 }
 
 void Refusals::note(const RequestsHash& requests, const LedgerAccess::Inquiry& inquiry,
-                    const FilterRound& round) {
+                    const FilterRound& round, const Wait& wait) {
   const std::scoped_lock lock(mutex_);
   auto known = look_up(requests);
   if (known == recent_.end()) {
@@ -48,6 +48,12 @@ void Refusals::note(const RequestsHash& requests, const LedgerAccess::Inquiry& i
   }
   if (known->second.inquiry == nullptr) known->second.inquiry = inquiry;
   known->second.refused.assign(round.asked, round.refused);
+  if (known->second.wait.since_ms == 0) known->second.wait = wait;
+}
+
+Wait Refusals::end_wait(const RequestsHash& requests) {
+  Kind* kind = find(requests);
+  return kind == nullptr ? Wait() : std::exchange(kind->wait, {});
 }
 
 Refusals::Kind* Refusals::find(const RequestsHash& requests) {

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plugins/topology/ledger_access.hpp"
+#include "plugins/topology/ledger/ledger_access.hpp"
 #include "plugins/topology/signature.hpp"
 
 namespace plimsoll::topology {
@@ -59,6 +59,16 @@ class Slots {
 struct FilterRound {
   Slots asked;  // a verdict on the node as it is; or a refusal besides pods nominated to it
   Slots refused;
+  size_t open = 0;  // nodes that were asked about, and of them those that refused
+  size_t no = 0;
+  uint32_t uncertain = UINT32_MAX;  // one of these that is uncertain
+};
+
+// How long pods of one kind wait for a node of which too little is known.
+struct Wait {
+  int64_t since_ms = 0;  // 0: they do not
+  uint32_t slot = 0;
+  uint32_t because = 0;  // PLIMSOLL_NUMA_DOUBT_*
 };
 
 class Refusals {
@@ -70,12 +80,15 @@ class Refusals {
     uint32_t judged_slot = UINT32_MAX;
     uint64_t judged_change = 0;
     bool judged_fits = false;
+    Wait wait;
   };
   // `most`: kinds that are remembered for sure; up to twice as many are.
   explicit Refusals(size_t most = 1024) : most_(most) {}
 
   void note(const RequestsHash& requests, const LedgerAccess::Inquiry& inquiry,
-            const FilterRound& round);
+            const FilterRound& round, const Wait& wait = {});
+  // Ends the wait of such pods: one of them got a node. Nothing: they did not wait.
+  [[nodiscard]] Wait end_wait(const RequestsHash& requests);
   // Null: nothing is known about such pods. Valid until the next non-const call.
   [[nodiscard]] Kind* find(const RequestsHash& requests);
   // Whether `fits` holds for any pod to which this node was refused; also true if kinds were

@@ -31,6 +31,24 @@ std::string text_of_age(const plimsoll_numa_node& node, int64_t now_ms) {
          " in flight";
 }
 
+// Why the node may be in more than one state.
+std::string text_of_doubt(const LikelyState& likely, int64_t now_ms) {
+  std::string text;
+  if (likely.since_ms != 0) {
+    const int64_t seconds = std::max<int64_t>(0, now_ms - likely.since_ms) / 1000;
+    text += "for " + std::to_string(seconds) + " s; ";
+  }
+  if (likely.under_way > 0) text += std::to_string(likely.under_way) + " bindings under way; ";
+  if (likely.unplaced > 0) {
+    text += std::to_string(likely.unplaced) + " pods in zones that are not known; ";
+  }
+  if (likely.grows) text += "some of it may come free at any time; ";
+  if (likely.away) text += "its kubelet is away; ";
+  if (likely.stopped) text += "its kubelet has refused a pod; ";
+  if (text.empty()) text = "its kubelet has refused such a pod; ";
+  return text;
+}
+
 // What one resource that is short has left where most of it is.
 std::string text_of_shortage(const plimsoll_pod& object, const kubelet::PodDemand& pod,
                              const kubelet::NodeModel& model, const kubelet::NodeState& state,
@@ -99,7 +117,7 @@ std::string_view resource_name(const plimsoll_pod& object, uint32_t resource) {
 }
 
 std::string explain_judgement(const plimsoll_pod& object, const kubelet::PodDemand& pod,
-                              const Ledger::Likely& likely, const plimsoll_numa_node* view,
+                              const LikelyState& likely, const plimsoll_numa_node* view,
                               Verdict verdict, int64_t now_ms) {
   if (verdict == Verdict::kInvalidTopology) {
     return std::string(message_of(verdict)) +
@@ -114,8 +132,7 @@ std::string explain_judgement(const plimsoll_pod& object, const kubelet::PodDema
   if (verdict == Verdict::kFits) return "fits (" + about + ")";
   std::string text(message_of(verdict));
   if (verdict == Verdict::kUncertain) {
-    const std::string states = likely.blurred ? "too many" : std::to_string(likely.worlds);
-    return text + " (" + about + "; " + states + " possible states; " + text_of_age(*view, now_ms) +
+    return text + " (" + about + "; " + text_of_doubt(likely, now_ms) + text_of_age(*view, now_ms) +
            ")";
   }
   kubelet::NodeState state = *likely.state;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "plugins/topology/fit.hpp"
-#include "plugins/topology/ledger.hpp"
+#include "plugins/topology/ledger/questions.hpp"
 
 namespace plimsoll::topology {
 
@@ -17,7 +17,7 @@ namespace plimsoll::topology {
 // `view` null: the node has no report.
 [[nodiscard]] std::string explain_judgement(const plimsoll_pod& object,
                                             const kubelet::PodDemand& pod,
-                                            const Ledger::Likely& likely,
+                                            const LikelyState& likely,
                                             const plimsoll_numa_node* view, Verdict verdict,
                                             int64_t now_ms);
 

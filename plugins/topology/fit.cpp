@@ -188,6 +188,39 @@ Verdict reference_fit(const PodRequest& pod, const plimsoll_numa_node* node,
   return stuck == pod.containers.size() ? Verdict::kFits : refusal_of(pod.containers[stuck].kind);
 }
 
+void reference_take(const PodRequest& pod, const plimsoll_numa_node& node, int64_t* free) {
+  const auto take = [&](const Requests& requests) {
+    uint64_t mask = all_zones(node);
+    const int64_t* first = nullptr;
+    for (const Request& request : requests) {
+      const uint32_t row = row_of(node, request.resource);
+      if (row == kNoRow || node.listed[row] == 0) continue;
+      const int64_t* cells = free + size_t{row} * node.zone_count;
+      if (first == nullptr) first = cells;
+      mask &= node.listed[row] & zones_with(cells, node.zone_count, request.amount);
+    }
+    if (first == nullptr) return;
+    const auto column =
+        mask != 0 ? static_cast<uint32_t>(std::countr_zero(mask))
+                  : static_cast<uint32_t>(std::max_element(first, first + node.zone_count) - first);
+    subtract(requests, true, node, column, free);
+  };
+  if (node.scope != PLIMSOLL_NUMA_SCOPE_POD && !pod.has_pinned_init) {
+    for (const ContainerRequest& container : pod.containers) take(container.pinned);
+    return;
+  }
+  Requests whole;
+  for (const ContainerRequest& container : pod.containers) {
+    for (Request request : container.pinned) {
+      const auto same = [&](const Request& known) { return known.resource == request.resource; };
+      if (std::any_of(whole.begin(), whole.end(), same)) continue;
+      request.amount = pod.pinned_total(request.resource);
+      whole.push_back(request);
+    }
+  }
+  take(whole);
+}
+
 Shortage explain_shortage(const PodRequest& pod, const plimsoll_numa_node& node,
                           const NodeAllocatable& allocatable, Scratch& scratch) {
   if (node.scope == PLIMSOLL_NUMA_SCOPE_POD) {

@@ -62,6 +62,11 @@ struct Scratch {
 [[nodiscard]] Verdict reference_fit(const PodRequest& pod, const plimsoll_numa_node* node,
                                     const NodeAllocatable& allocatable, Scratch& scratch);
 
+// Takes what the pod pins from `free` (by cell of the node): each container (scope pod, or where
+// init containers pin something: the pod) from the lowest zone that holds it all, or else from the
+// zone that has most of the first resource.
+void reference_take(const PodRequest& pod, const plimsoll_numa_node& node, int64_t* free);
+
 // The first request that leaves no zone, for explanations; resource is a view into the pod. Call
 // after reference_fit refused.
 struct Shortage {

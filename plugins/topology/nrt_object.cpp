@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <plimsoll/quantity.hpp>
+#include <plimsoll/time_text.hpp>
 #include <set>
 #include <stdexcept>
 #include <unordered_map>
@@ -257,26 +258,9 @@ void apply_attribute(const std::string& name, const std::string& value, NrtObjec
   } else if (name == kFingerprintMethodAttribute) {
     nrt.method = value == "with-exclusive-resources" ? FingerprintMethod::kExclusiveResources
                                                      : FingerprintMethod::kAll;
+  } else if (name == kKubeletStateAttribute) {
+    nrt.kubelet_away = value == kKubeletAway;
   }
-}
-
-// RFC 3339 with whole or fractional seconds in UTC, as Kubernetes writes it; 0: not a time.
-int64_t time_ms(std::string_view text) {
-  if (text.size() < 20 || text.back() != 'Z') return 0;
-  const auto number = [&](size_t at, size_t len) {
-    int value = -1;
-    const char* end = text.data() + at + len;
-    return std::from_chars(text.data() + at, end, value).ptr == end ? value : -1;
-  };
-  const int year = number(0, 4), month = number(5, 2), day = number(8, 2);
-  const int hour = number(11, 2), minute = number(14, 2), second = number(17, 2);
-  if (year < 0 || month < 1 || day < 1 || hour < 0 || minute < 0 || second < 0) return 0;
-  const std::chrono::year_month_day date{std::chrono::year(year),
-                                         std::chrono::month(static_cast<unsigned>(month)),
-                                         std::chrono::day(static_cast<unsigned>(day))};
-  if (!date.ok()) return 0;
-  const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  return ((days * 24 + hour) * 60 + minute) * 60'000 + int64_t{second} * 1000;
 }
 
 // The annotation counts only where the attribute is not there: it is kept apart.
@@ -302,7 +286,8 @@ void read_metadata(od::value value, NrtObject& nrt, std::string& annotated_finge
       for_list(field, "metadata.managedFields", [&](od::value entry, const Path& at) {
         for_object(entry, at, [&](std::string_view name, od::value item) {
           if (name != "time" || is_null(item)) return;
-          nrt.written_ms = std::max(nrt.written_ms, time_ms(text_of(item, Path(at, "time"))));
+          const auto written = sdk::parse_time(text_of(item, Path(at, "time")));
+          nrt.written_ms = std::max(nrt.written_ms, written.value_or(0));
         });
       });
     }

@@ -66,6 +66,11 @@ inline constexpr std::string_view kFingerprintAttribute = "nodeTopologyPodsFinge
 inline constexpr std::string_view kFingerprintMethodAttribute = "nodeTopologyPodsFingerprintMethod";
 inline constexpr std::string_view kFingerprintAnnotation = "topology.node.k8s.io/fingerprint";
 
+// An attribute that plimsoll-node sets from when the kubelet ends until its next one has taken up
+// the node's pods.
+inline constexpr std::string_view kKubeletStateAttribute = "kubeletState";
+inline constexpr std::string_view kKubeletAway = "away";
+
 // Annotations that carry node facts: what is fixed, and what is free.
 inline constexpr std::string_view kMachineAnnotation = "topology.plimsoll.io/machine";
 inline constexpr std::string_view kFreeAnnotation = "topology.plimsoll.io/free";
@@ -86,6 +91,7 @@ struct NrtObject {
   TopologyManager manager;
   std::string fingerprint;  // "pfp0v001..."; empty: none
   FingerprintMethod method = FingerprintMethod::kAll;
+  bool kubelet_away = false;             // kKubeletStateAttribute
   std::vector<NrtAttribute> attributes;  // in the order of the object
   std::string machine_facts;             // text of kMachineAnnotation; empty: not there
   std::string free_facts;                // text of kFreeAnnotation

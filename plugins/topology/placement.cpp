@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "plugins/topology/amount.hpp"
+#include "plugins/topology/arrival.hpp"
 #include "plugins/topology/numa_node.hpp"
 
 namespace plimsoll::topology {
@@ -14,41 +15,6 @@ using kubelet::DeviceGrant;
 using kubelet::MemoryBlock;
 using kubelet::NodeModel;
 using kubelet::NodeState;
-
-// Collects amounts per zone and resource.
-class Bill {
- public:
-  Bill(const NodeModel& model, Placement& out) : model_(model), out_(out) {}
-
-  Charge& at(uint32_t column, uint32_t resource) {
-    const uint32_t zone = model_.zone_ids[column];
-    for (Charge& charge : out_.charges) {
-      if (charge.zone_id == zone && charge.resource == resource) return charge;
-    }
-    Charge& made = out_.charges.emplace_back();
-    made.zone_id = zone;
-    made.resource = resource;
-    return made;
-  }
-  void add(uint32_t column, uint32_t resource, int64_t amount) {
-    if (amount == 0) return;
-    Charge& charge = at(column, resource);
-    charge.amount = add_amounts(charge.amount, amount);
-  }
-  void show(uint32_t column, uint32_t resource, int64_t amount) {
-    if (amount == 0) return;
-    Charge& charge = at(column, resource);
-    charge.visible = add_amounts(charge.visible, amount);
-  }
-  void put(size_t container, uint32_t column, uint32_t resource, int64_t amount) {
-    out_.where.push_back(
-        {static_cast<uint32_t>(container), model_.zone_ids[column], resource, 0, amount});
-  }
-
- private:
-  const NodeModel& model_;
-  Placement& out_;
-};
 
 // Calls take(column, amount) for each zone of the block.
 template <typename Take>
@@ -77,90 +43,105 @@ int64_t cpu_units(int64_t cpus) {
 
 }  // namespace
 
+Charge& charge_at(std::vector<Charge>& charges, uint32_t zone_id, uint32_t resource) {
+  for (Charge& charge : charges) {
+    if (charge.zone_id == zone_id && charge.resource == resource) return charge;
+  }
+  return charges.emplace_back(Charge{zone_id, resource, 0, 0});
+}
+
+std::vector<Charge> charges_held(const NodeModel& model, const kubelet::Allocation& held,
+                                 const plimsoll_numa_node& free) {
+  std::vector<Charge> charges;
+  const auto add = [&](uint32_t column, uint32_t resource, int64_t amount) {
+    if (amount == 0) return;
+    Charge& charge = charge_at(charges, model.zone_ids[column], resource);
+    charge.amount = add_amounts(charge.amount, amount);
+  };
+  for (uint32_t column = 0; column < held.cpus.size(); ++column) {
+    add(column, kubelet::kCpuResource, cpu_units(held.cpus[column]));
+  }
+  for (const kubelet::Allocation::Block& block : held.blocks) {
+    split(block.block, model, free,
+          [&](uint32_t column, int64_t bytes) { add(column, block.block.resource, bytes); });
+  }
+  for (const DeviceGrant& grant : held.devices) {
+    for (uint32_t column = 0; column < grant.by_zone.size(); ++column) {
+      add(column, grant.resource, grant.by_zone[column]);
+    }
+  }
+  return charges;
+}
+
 Placement placement_given(const NodeModel& model, const kubelet::PodDemand& pod,
                           const kubelet::Admission& given, const plimsoll_numa_node& free) {
   Placement out;
   out.complete = given.admitted();
-  Bill bill(model, out);
-  const kubelet::Allocation& all = given.allocation;
-  for (uint32_t column = 0; column < all.cpus.size(); ++column) {
-    bill.add(column, kubelet::kCpuResource, cpu_units(all.cpus[column]));
+  out.charges = charges_held(model, given.allocation, free);
+  // The memory manager frees what a finished init container does not pass on; CPUs and devices stay
+  // with the pod, and reports do not show them.
+  for (Charge& charge : out.charges) {
+    const bool kept = model.memory_row(charge.resource) == kubelet::kNoResourceRow;
+    charge.held = kept ? charge.amount : 0;
   }
-  for (const kubelet::Allocation::Block& block : all.blocks) {
-    split(block.block, model, free, [&](uint32_t column, int64_t bytes) {
-      bill.add(column, block.block.resource, bytes);
-      if (!block.init) bill.show(column, block.block.resource, bytes);
-    });
-  }
-  for (const DeviceGrant& grant : all.devices) {
-    for (uint32_t column = 0; column < grant.by_zone.size(); ++column) {
-      bill.add(column, grant.resource, grant.by_zone[column]);
-    }
-  }
-  // Containers come in the order of the pod's: plain init containers have no part in reports.
   for (size_t i = 0; i < given.containers.size(); ++i) {
     const ContainerGrant& grant = given.containers[i];
+    const auto container = static_cast<uint32_t>(i);
+    // Containers come in the order of the pod's: plain init containers have no part in reports.
     const bool shown =
         i < pod.containers.size() && pod.containers[i].kind != kubelet::ContainerKind::kInit;
+    const auto put = [&](uint32_t column, uint32_t resource, int64_t amount) {
+      const uint32_t zone = model.zone_ids[column];
+      out.where.push_back({container, zone, resource, 0, amount});
+      if (!shown || amount == 0) return;
+      Charge& charge = charge_at(out.charges, zone, resource);
+      charge.held = std::max<int64_t>(0, add_amounts(charge.held, -amount));
+    };
     for (uint32_t column = 0; column < grant.cpus.size(); ++column) {
       if (grant.cpus[column] == 0) continue;
-      bill.put(i, column, kubelet::kCpuResource, cpu_units(grant.cpus[column]));
-      if (shown) bill.show(column, kubelet::kCpuResource, cpu_units(grant.cpus[column]));
+      put(column, kubelet::kCpuResource, cpu_units(grant.cpus[column]));
     }
+    // Of memory nothing may be left to the container, as later ones reuse it: it has it all the
+    // same.
     for (const MemoryBlock& block : grant.memory) {
       split(block, model, free,
-            [&](uint32_t column, int64_t bytes) { bill.put(i, column, block.resource, bytes); });
+            [&](uint32_t column, int64_t bytes) { put(column, block.resource, bytes); });
     }
     for (const DeviceGrant& device : grant.devices) {
       for (uint32_t column = 0; column < device.by_zone.size(); ++column) {
         if (device.by_zone[column] == 0) continue;
-        bill.put(i, column, device.resource, device.by_zone[column]);
-        if (shown) bill.show(column, device.resource, device.by_zone[column]);
+        put(column, device.resource, device.by_zone[column]);
       }
     }
-  }
-  // The memory manager frees what a finished init container does not pass on; CPUs and devices stay
-  // with the pod, and reports do not show them.
-  for (Charge& charge : out.charges) {
-    if (model.memory_row(charge.resource) != kubelet::kNoResourceRow) continue;
-    charge.held = std::max<int64_t>(0, charge.amount - charge.visible);
   }
   return out;
 }
 
-kubelet::Allocation allocation_of(const NodeModel& model, const std::vector<Charge>& charges) {
-  kubelet::Allocation all;
-  for (const Charge& charge : charges) {
-    const auto zone = std::find(model.zone_ids.begin(), model.zone_ids.end(), charge.zone_id);
-    if (zone == model.zone_ids.end()) continue;
-    const auto column = static_cast<uint32_t>(zone - model.zone_ids.begin());
-    // What was freed when init containers ended is not held any more.
-    const int64_t amount = add_amounts(charge.visible, charge.held);
-    if (charge.resource == kubelet::kCpuResource) {
-      if (!model.cpu_static) continue;
-      all.cpus.resize(model.zones());
-      all.cpus[column] += amount / 1000;
-    } else if (const uint32_t row = model.memory_row(charge.resource);
-               row != kubelet::kNoResourceRow) {
-      if (!model.memory_static) continue;
-      kubelet::Allocation::Block block;
-      block.block = {charge.resource, row, kubelet::ZoneMask{1} << column, amount};
-      all.blocks.push_back(block);
-    } else if (const uint32_t device = model.device_row(charge.resource);
-               device != kubelet::kNoResourceRow) {
-      auto known = std::find_if(all.devices.begin(), all.devices.end(),
-                                [&](const DeviceGrant& grant) { return grant.row == device; });
-      if (known == all.devices.end()) {
-        all.devices.push_back({charge.resource, device, 0, 0, {}, {}});
-        known = std::prev(all.devices.end());
-        known->by_zone.resize(model.zones());
-      }
-      known->count += amount;
-      known->zones |= kubelet::ZoneMask{1} << column;
-      known->by_zone[column] += amount;
+Placement placement_somewhere(const NodeModel& counts, const kubelet::PodDemand& pod,
+                              const plimsoll_numa_node& free, kubelet::Scratch& scratch) {
+  NodeState state = state_of(counts, free);
+  const NodeState before = state;
+  const kubelet::Admission given = admit_and_start(counts, state, pod, scratch);
+  if (given.admitted()) return placement_given(counts, pod, given, free);
+  Placement out;
+  out.complete = false;
+  take_roomiest(counts, state, pod);
+  for (uint32_t column = 0; column < counts.zones(); ++column) {
+    const auto charge = [&](uint32_t resource, int64_t amount) {
+      if (amount > 0) charge_at(out.charges, counts.zone_ids[column], resource).amount = amount;
+    };
+    charge(kubelet::kCpuResource,
+           cpu_units(before.cpu(counts)[column] - state.cpu(counts)[column]));
+    for (uint32_t row = 0; row < counts.memory.size(); ++row) {
+      charge(counts.memory[row].resource,
+             before.memory(counts, row)[column] - state.memory(counts, row)[column]);
+    }
+    for (uint32_t row = 0; row < counts.devices.size(); ++row) {
+      charge(counts.devices[row].resource,
+             before.devices(counts, row)[column] - state.devices(counts, row)[column]);
     }
   }
-  return all;
+  return out;
 }
 
 kubelet::NodeState state_of(const NodeModel& counts, const plimsoll_numa_node& view) {

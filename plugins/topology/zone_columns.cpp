@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "plugins/topology/arrival.hpp"
 #include "plugins/topology/mix.hpp"
 #include "plugins/topology/numa_node.hpp"
-#include "plugins/topology/worlds.hpp"
 
 namespace plimsoll::topology {
 namespace {

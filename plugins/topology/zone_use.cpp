@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "plugins/topology/amount.hpp"
+#include "plugins/topology/arrival.hpp"
 #include "plugins/topology/numa_node.hpp"
-#include "plugins/topology/worlds.hpp"
 
 namespace plimsoll::topology {
 namespace {

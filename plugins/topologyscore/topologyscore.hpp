@@ -10,7 +10,7 @@
 #include <plimsoll/plugin.hpp>
 #include <string_view>
 
-#include "plugins/topology/ledger_access.hpp"
+#include "plugins/topology/ledger/ledger_access.hpp"
 #include "plugins/topology/pod_memo.hpp"
 #include "plugins/topology/zone_score.hpp"
 #include "plugins/topologyscore/score_args.hpp"

@@ -1,8 +1,6 @@
 #include "sandbox/apiserver/api_handler.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <deque>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -15,30 +13,6 @@ namespace plimsoll::sandbox {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::size_t kMaxOpenLists = 32;  // snapshots of paged lists kept at a time
-
-std::string query_text(const Route& route, const char* key) {
-  const auto found = route.query.find(key);
-  return found == route.query.end() ? std::string() : found->second;
-}
-
-bool query_flag(const Route& route, const char* key) {
-  const std::string text = query_text(route, key);
-  return text == "true" || text == "1";
-}
-
-ApiResult<std::uint64_t> query_number(const Route& route, const char* key) {
-  const std::string text = query_text(route, key);
-  std::uint64_t number = 0;
-  if (text.empty()) return number;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return bad_request(std::string(key) + ": Invalid value: \"" + text +
-                       "\": expected a non-negative integer");
-  }
-  return number;
-}
 
 json metadata_of(const json& object) {
   const auto found = object.find("metadata");
@@ -55,35 +29,14 @@ ObjectKey key_of(const Endpoint& endpoint, const Route& route) {
   return {endpoint.kind.namespaced ? route.ns : "", route.name};
 }
 
-ApiResponse success(const std::string& message = {}) {
-  ApiStatus status{200, "", message};
-  return {200, to_status_json(status)};
+// The object that a request leaves, or why it failed.
+ApiResult<ApiResponse> answer(const Endpoint& endpoint, const ApiResult<ObjectPtr>& object,
+                              int code = 200) {
+  if (!object) return ApiFailure(object.error());
+  return ApiResponse{code, endpoint.render(**object)};
 }
 
 }  // namespace
-
-// The remaining pages of paged lists, by continue token.
-struct ApiHandler::ListPages {
-  struct Page {
-    std::string token;
-    std::vector<ObjectPtr> rest;
-    std::uint64_t version;
-  };
-  std::mutex mutex;
-  std::uint64_t next_token = 1;
-  std::deque<Page> pages;
-  std::vector<PendingRemoval> removals;
-};
-
-ApiHandler::ApiHandler(ObjectStore& store, HandlerOptions options)
-    : store_(store), options_(options), pages_(std::make_unique<ListPages>()) {}
-
-ApiHandler::~ApiHandler() = default;
-
-bool Selection::matches(const StoredObject& object) const {
-  if (!ns.empty() && object.key.ns != ns) return false;
-  return labels.matches(object.labels) && fields.matches(object.fields);
-}
 
 std::string Endpoint::render(const StoredObject& object, std::uint64_t version) const {
   const bool stamped = version != 0 && version != object.resource_version;
@@ -103,8 +56,8 @@ ApiResponse ApiHandler::failure(const ApiStatus& status) {
 }
 
 std::vector<ApiHandler::PendingRemoval> ApiHandler::take_pending_removals() {
-  const std::lock_guard lock(pages_->mutex);
-  return std::exchange(pages_->removals, {});
+  const std::lock_guard lock(removals_mutex_);
+  return std::exchange(removals_, {});
 }
 
 std::variant<ApiResponse, WatchPlan> ApiHandler::handle(const Route& route,
@@ -165,9 +118,7 @@ ApiResult<ApiResponse> ApiHandler::dispatch(const Endpoint& endpoint, const Rout
   }
   if (route.verb == "list") return list(endpoint, route);
   if (route.verb == "get") {
-    const auto object = store_.get(endpoint.kind.resource, key_of(endpoint, route));
-    if (!object) return ApiFailure(object.error());
-    return ApiResponse{200, endpoint.render(**object)};
+    return answer(endpoint, store_.get(endpoint.kind.resource, key_of(endpoint, route)));
   }
   json body = json::object();
   if (request.content_type.starts_with("application/vnd.kubernetes.protobuf")) {
@@ -192,127 +143,6 @@ ApiResult<ApiResponse> ApiHandler::dispatch(const Endpoint& endpoint, const Rout
   if (route.verb == "deletecollection") return remove_collection(endpoint, route);
   return ApiFailure(ApiStatus{405, "MethodNotAllowed",
                               "the server does not allow this method on the requested resource"});
-}
-
-ApiResult<Selection> ApiHandler::selection_of(const Endpoint& endpoint, const Route& route) const {
-  Selection selection;
-  if (endpoint.kind.namespaced) selection.ns = route.ns;
-  auto labels = LabelSelector::parse(query_text(route, "labelSelector"));
-  if (!labels) return ApiFailure(labels.error());
-  auto fields = FieldSelector::parse(query_text(route, "fieldSelector"));
-  if (!fields) return ApiFailure(fields.error());
-  const std::string unknown = fields->first_unsupported(selectable_fields(endpoint.kind.resource));
-  if (!unknown.empty()) return bad_request("field label not supported: " + unknown);
-  selection.labels = std::move(*labels);
-  selection.fields = std::move(*fields);
-  return selection;
-}
-
-ApiResult<ApiResponse> ApiHandler::list(const Endpoint& endpoint, const Route& route) {
-  const auto selection = selection_of(endpoint, route);
-  if (!selection) return ApiFailure(selection.error());
-  const auto limit = query_number(route, "limit");
-  if (!limit) return ApiFailure(limit.error());
-  const auto version = query_number(route, "resourceVersion");
-  if (!version) return ApiFailure(version.error());
-  const std::string token = query_text(route, "continue");
-  // The watch cache answers resourceVersion=0 without paging.
-  const bool paged = *limit > 0 && (!token.empty() || query_text(route, "resourceVersion") != "0");
-
-  ListPages::Page page;
-  if (token.empty()) {
-    const auto all = selection->ns.empty() ? store_.list(endpoint.kind.resource)
-                                           : store_.list(endpoint.kind.resource, selection->ns);
-    if (!all) return ApiFailure(all.error());
-    if (*version > all->resource_version) {
-      return too_large_resource_version(*version, all->resource_version);
-    }
-    page.version = all->resource_version;
-    for (const ObjectPtr& object : all->objects) {
-      if (selection->matches(*object)) page.rest.push_back(object);
-    }
-  } else {
-    const std::lock_guard lock(pages_->mutex);
-    const auto found = std::find_if(pages_->pages.begin(), pages_->pages.end(),
-                                    [&](const auto& open) { return open.token == token; });
-    if (found == pages_->pages.end()) {
-      return ApiFailure(ApiStatus{410, "Expired",
-                                  "The provided continue parameter is too old to display a "
-                                  "consistent list result. You can start a new list without the "
-                                  "continue parameter."});
-    }
-    page = *found;
-  }
-
-  const std::size_t take =
-      paged ? std::min<std::size_t>(*limit, page.rest.size()) : page.rest.size();
-  json metadata = {{"resourceVersion", std::to_string(page.version)}};
-  std::string body = R"({"kind":)" + json(endpoint.kind.kind + "List").dump() +
-                     R"(,"apiVersion":)" + json(endpoint.api_version).dump();
-  if (take < page.rest.size()) {
-    const std::lock_guard lock(pages_->mutex);
-    ListPages::Page rest{"plimsoll-" + std::to_string(pages_->next_token++),
-                         {page.rest.begin() + static_cast<std::ptrdiff_t>(take), page.rest.end()},
-                         page.version};
-    metadata["continue"] = rest.token;
-    metadata["remainingItemCount"] = rest.rest.size();
-    pages_->pages.push_back(std::move(rest));
-    if (pages_->pages.size() > kMaxOpenLists) pages_->pages.pop_front();
-  }
-  std::size_t size = body.size() + 256;
-  for (std::size_t i = 0; i < take; ++i) size += page.rest[i]->text.size() + 1;
-  body.reserve(size);
-  body += R"(,"metadata":)" + metadata.dump() + R"(,"items":[)";
-  for (std::size_t i = 0; i < take; ++i) {
-    if (i > 0) body += ',';
-    body += endpoint.render(*page.rest[i]);
-  }
-  body += "]}";
-  return ApiResponse{200, std::move(body)};
-}
-
-ApiResult<WatchPlan> ApiHandler::plan_watch(const Endpoint& endpoint, const Route& route) const {
-  const auto selection = selection_of(endpoint, route);
-  if (!selection) return ApiFailure(selection.error());
-  const auto version = query_number(route, "resourceVersion");
-  if (!version) return ApiFailure(version.error());
-  const auto timeout = query_number(route, "timeoutSeconds");
-  if (!timeout) return ApiFailure(timeout.error());
-  WatchPlan plan;
-  plan.endpoint = endpoint;
-  plan.selection = *selection;
-  plan.bookmarks = query_flag(route, "allowWatchBookmarks");
-  plan.timeout = std::chrono::seconds(*timeout > 0 ? *timeout : 1800);
-  plan.from = *version;
-  const bool streaming = query_flag(route, "sendInitialEvents");
-  if (streaming && !options_.watch_list) {
-    return invalid("ListOptions.meta.k8s.io", "",
-                   "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless "
-                   "the WatchList feature gate is enabled");
-  }
-  if (streaming && query_text(route, "resourceVersionMatch") != "NotOlderThan") {
-    return invalid("ListOptions.meta.k8s.io", "",
-                   "resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
-                   "resourceVersionMatch to NotOlderThan");
-  }
-  if (!streaming && *version > 0) {
-    // Refuse invalid watches at once, as kube-apiserver does before it sends a header.
-    const auto reachable = store_.events_after(endpoint.kind.resource, *version, 0);
-    if (!reachable) return ApiFailure(reachable.error());
-    return plan;
-  }
-  const auto all = selection->ns.empty() ? store_.list(endpoint.kind.resource)
-                                         : store_.list(endpoint.kind.resource, selection->ns);
-  if (!all) return ApiFailure(all.error());
-  if (*version > all->resource_version) {
-    return too_large_resource_version(*version, all->resource_version);
-  }
-  for (const ObjectPtr& object : all->objects) {
-    if (selection->matches(*object)) plan.initial.push_back(object);
-  }
-  plan.from = all->resource_version;
-  plan.initial_events_end = streaming && plan.bookmarks;
-  return plan;
 }
 
 void ApiHandler::ensure_namespace(const std::string& name) {
@@ -359,9 +189,7 @@ ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route&
     object.erase("status");
     set_pod_defaults(object);
   }
-  const auto created = store_.create(endpoint.kind.resource, std::move(object));
-  if (!created) return ApiFailure(created.error());
-  return ApiResponse{201, endpoint.render(**created)};
+  return answer(endpoint, store_.create(endpoint.kind.resource, std::move(object)), 201);
 }
 
 ApiResult<ApiResponse> ApiHandler::bind(const Route& route, const json& binding) {
@@ -407,6 +235,27 @@ ApiResult<void> confine(const Endpoint& endpoint, bool status, const json& befor
 
 }  // namespace
 
+ApiResult<ApiResponse> ApiHandler::replace(const Endpoint& endpoint, const Route& route,
+                                           const json& metadata, const Next& next) {
+  const std::string version = text_at(metadata, "resourceVersion");
+  const bool status = route.subresource == "status";
+  const auto change = [&](json& stored) -> ApiResult<void> {
+    if (!version.empty() && text_at(stored["metadata"], "resourceVersion") != version) {
+      return conflict(endpoint.kind.resource.qualified(), route.name,
+                      "the object has been modified; please apply your changes to the latest "
+                      "version and try again");
+    }
+    auto changed = next(stored);
+    if (!changed) return ApiFailure(changed.error());
+    convert_object(*changed, endpoint.kind.storage_api_version());
+    auto confined = confine(endpoint, status, stored, *changed);
+    if (confined) stored = std::move(*changed);
+    return confined;
+  };
+  return answer(endpoint, store_.modify(endpoint.kind.resource, key_of(endpoint, route),
+                                        {text_at(metadata, "uid"), ""}, change));
+}
+
 ApiResult<ApiResponse> ApiHandler::update(const Endpoint& endpoint, const Route& route,
                                           const json& object) {
   const json metadata = metadata_of(object);
@@ -414,54 +263,24 @@ ApiResult<ApiResponse> ApiHandler::update(const Endpoint& endpoint, const Route&
     return bad_request("the name of the object (" + text_at(metadata, "name") +
                        ") does not match the name on the URL (" + route.name + ")");
   }
-  const std::string uid = text_at(metadata, "uid");
-  const std::string version = text_at(metadata, "resourceVersion");
-  const std::string resource = endpoint.kind.resource.qualified();
-  const bool status = route.subresource == "status";
-  const auto updated = store_.modify(
-      endpoint.kind.resource, key_of(endpoint, route), {uid, ""},
-      [&](json& stored) -> ApiResult<void> {
-        if (!version.empty() && text_at(stored["metadata"], "resourceVersion") != version) {
-          return conflict(resource, route.name,
-                          "the object has been modified; please apply your changes to the latest "
-                          "version and try again");
-        }
-        json next = object;
-        next["apiVersion"] = endpoint.api_version;
-        convert_object(next, endpoint.kind.storage_api_version());
-        auto confined = confine(endpoint, status, stored, next);
-        if (confined) stored = std::move(next);
-        return confined;
-      });
-  if (!updated) return ApiFailure(updated.error());
-  return ApiResponse{200, endpoint.render(**updated)};
+  return replace(endpoint, route, metadata, [&](const json&) -> ApiResult<json> {
+    json next = object;
+    next["apiVersion"] = endpoint.api_version;
+    return next;
+  });
 }
 
 ApiResult<ApiResponse> ApiHandler::patch(const Endpoint& endpoint, const Route& route,
                                          const ApiRequest& request, const json& patch) {
   const json metadata = patch.is_object() ? metadata_of(patch) : json::object();
-  const std::string version = text_at(metadata, "resourceVersion");
-  const bool status = route.subresource == "status";
-  const auto patched = store_.modify(
-      endpoint.kind.resource, key_of(endpoint, route), {text_at(metadata, "uid"), ""},
-      [&](json& stored) -> ApiResult<void> {
-        if (!version.empty() && text_at(stored["metadata"], "resourceVersion") != version) {
-          return conflict(endpoint.kind.resource.qualified(), route.name,
-                          "the object has been modified; please apply your changes to the latest "
-                          "version and try again");
-        }
-        json next = stored;
-        convert_object(next, endpoint.api_version);
-        auto applied =
-            apply_patch(next, request.content_type, patch, is_builtin(endpoint.kind.resource));
-        if (!applied) return applied;
-        convert_object(next, endpoint.kind.storage_api_version());
-        auto confined = confine(endpoint, status, stored, next);
-        if (confined) stored = std::move(next);
-        return confined;
-      });
-  if (!patched) return ApiFailure(patched.error());
-  return ApiResponse{200, endpoint.render(**patched)};
+  return replace(endpoint, route, metadata, [&](const json& stored) -> ApiResult<json> {
+    json next = stored;
+    convert_object(next, endpoint.api_version);
+    auto applied =
+        apply_patch(next, request.content_type, patch, is_builtin(endpoint.kind.resource));
+    if (!applied) return ApiFailure(applied.error());
+    return next;
+  });
 }
 
 ApiResult<ApiResponse> ApiHandler::remove(const Endpoint& endpoint, const Route& route,
@@ -473,10 +292,10 @@ ApiResult<ApiResponse> ApiHandler::remove(const Endpoint& endpoint, const Route&
   if (endpoint.kind.resource == kPods && options_.graceful_pod_deletion) {
     return remove_pod_gracefully(endpoint, route, preconditions, options);
   }
-  const auto removed =
-      store_.remove(endpoint.kind.resource, key_of(endpoint, route), preconditions);
-  if (!removed) return ApiFailure(removed.error());
-  return endpoint.kind.resource == kPods ? ApiResponse{200, endpoint.render(**removed)} : success();
+  auto removed = answer(
+      endpoint, store_.remove(endpoint.kind.resource, key_of(endpoint, route), preconditions));
+  if (!removed || endpoint.kind.resource == kPods) return removed;
+  return ApiResponse{200, to_status_json({200, "", ""})};
 }
 
 ApiResult<ApiResponse> ApiHandler::remove_pod_gracefully(const Endpoint& endpoint,
@@ -493,40 +312,18 @@ ApiResult<ApiResponse> ApiHandler::remove_pod_gracefully(const Endpoint& endpoin
       found != options.end() && found->is_number_integer()) {
     grace = found->get<std::int64_t>();
   }
-  const auto asked = query_number(route, "gracePeriodSeconds");
+  const auto asked = route.number("gracePeriodSeconds");
   if (!asked) return ApiFailure(asked.error());
-  if (!query_text(route, "gracePeriodSeconds").empty()) grace = static_cast<std::int64_t>(*asked);
+  if (!route.text("gracePeriodSeconds").empty()) grace = static_cast<std::int64_t>(*asked);
   if (grace <= 0 || text_at(spec, "nodeName").empty() || is_terminal(pod)) {
-    const auto removed = store_.remove(kPods, key, preconditions);
-    if (!removed) return ApiFailure(removed.error());
-    return ApiResponse{200, endpoint.render(**removed)};
+    return answer(endpoint, store_.remove(kPods, key, preconditions));
   }
-  const auto marked =
-      store_.modify(kPods, key, preconditions, [grace](json& object) -> ApiResult<void> {
-        json& metadata = object["metadata"];
-        if (!metadata.contains("deletionTimestamp")) {
-          metadata["deletionTimestamp"] = timestamp_now();
-          metadata["deletionGracePeriodSeconds"] = grace;
-        }
-        return {};
-      });
-  if (!marked) return ApiFailure(marked.error());
-  const std::lock_guard lock(pages_->mutex);
-  pages_->removals.push_back({key, (*marked)->uid, std::chrono::seconds(grace)});
-  return ApiResponse{200, endpoint.render(**marked)};
-}
-
-ApiResult<ApiResponse> ApiHandler::remove_collection(const Endpoint& endpoint, const Route& route) {
-  const auto selection = selection_of(endpoint, route);
-  if (!selection) return ApiFailure(selection.error());
-  const auto all = store_.list(endpoint.kind.resource);
-  if (!all) return ApiFailure(all.error());
-  for (const ObjectPtr& object : all->objects) {
-    if (!selection->matches(*object)) continue;
-    const auto removed = store_.remove(endpoint.kind.resource, object->key);
-    if (!removed && removed.error().code != 404) return ApiFailure(removed.error());
+  const auto marked = store_.mark_deleted(kPods, key, preconditions, std::chrono::seconds(grace));
+  if (marked) {
+    const std::lock_guard lock(removals_mutex_);
+    removals_.push_back({key, (*marked)->uid, std::chrono::seconds(grace)});
   }
-  return success();
+  return answer(endpoint, marked);
 }
 
 }  // namespace plimsoll::sandbox

@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -47,6 +49,10 @@ struct Route {
 
   // "pods", "pods/binding": the name for counters and fault rules.
   [[nodiscard]] std::string resource_and_subresource() const;
+  // A parameter of the query; empty, false or 0 if it is missing.
+  [[nodiscard]] std::string text(const char* key) const;
+  [[nodiscard]] bool flag(const char* key) const;
+  [[nodiscard]] ApiResult<std::uint64_t> number(const char* key) const;
 };
 
 // Percent-decodes and splits. Anything outside /api and /apis is kHealth, kVersion or kUnknown.
@@ -113,6 +119,13 @@ class ApiHandler {
   [[nodiscard]] ApiResult<Endpoint> resolve(const Route& route, bool may_create);
   [[nodiscard]] ApiResult<ApiResponse> dispatch(const Endpoint& endpoint, const Route& route,
                                                 const ApiRequest& request);
+  // The objects that are selected now, at `version` or later.
+  struct Snapshot {
+    std::vector<ObjectPtr> objects;
+    std::uint64_t version = 0;
+  };
+  [[nodiscard]] ApiResult<Snapshot> snapshot(const Endpoint& endpoint, const Selection& selection,
+                                             std::uint64_t version) const;
   [[nodiscard]] ApiResult<WatchPlan> plan_watch(const Endpoint& endpoint, const Route& route) const;
   [[nodiscard]] ApiResult<Selection> selection_of(const Endpoint& endpoint,
                                                   const Route& route) const;
@@ -125,6 +138,11 @@ class ApiHandler {
   [[nodiscard]] ApiResult<ApiResponse> patch(const Endpoint& endpoint, const Route& route,
                                              const ApiRequest& request,
                                              const nlohmann::json& patch);
+  // Replaces an object by what `next` makes of the stored one, if that still has the UID and the
+  // resource version in `metadata`.
+  using Next = std::function<ApiResult<nlohmann::json>(const nlohmann::json& stored)>;
+  [[nodiscard]] ApiResult<ApiResponse> replace(const Endpoint& endpoint, const Route& route,
+                                               const nlohmann::json& metadata, const Next& next);
   [[nodiscard]] ApiResult<ApiResponse> remove(const Endpoint& endpoint, const Route& route,
                                               const nlohmann::json& options);
   [[nodiscard]] ApiResult<ApiResponse> remove_pod_gracefully(const Endpoint& endpoint,
@@ -139,6 +157,8 @@ class ApiHandler {
   ObjectStore& store_;
   HandlerOptions options_;
   std::unique_ptr<ListPages> pages_;
+  std::mutex removals_mutex_;
+  std::vector<PendingRemoval> removals_;
 };
 
 }  // namespace plimsoll::sandbox

@@ -79,38 +79,4 @@ std::string to_status_json(const ApiStatus& status) {
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Error to_error(const ApiStatus& status) {
-  ErrorCode code = ErrorCode::kInternal;
-  switch (status.code) {
-    case 400:
-    case 415:
-    case 422:
-      code = ErrorCode::kInvalid;
-      break;
-    case 401:
-    case 403:
-      code = ErrorCode::kUnauthorized;
-      break;
-    case 404:
-      code = ErrorCode::kNotFound;
-      break;
-    case 409:
-      code = ErrorCode::kConflict;
-      break;
-    case 410:
-      code = ErrorCode::kGone;
-      break;
-    case 429:
-      code = ErrorCode::kThrottled;
-      break;
-    case 503:
-    case 504:
-      code = ErrorCode::kUnavailable;
-      break;
-    default:
-      break;
-  }
-  return Error{code, status.message};
-}
-
 }  // namespace plimsoll::sandbox

@@ -3,7 +3,6 @@
 //
 // The sandbox's clients decide by HTTP code, `reason` and sometimes the text of kube-apiserver.
 // Result<T> has no room for these, so the store and the request handler return ApiResult<T>.
-// Callers inside the process turn a failure into an Error with to_error().
 
 #include <cstdint>
 #include <string>
@@ -45,7 +44,5 @@ using ApiFailure = tl::unexpected<ApiStatus>;
 
 // The Status object as JSON text.
 [[nodiscard]] std::string to_status_json(const ApiStatus& status);
-
-[[nodiscard]] Error to_error(const ApiStatus& status);
 
 }  // namespace plimsoll::sandbox

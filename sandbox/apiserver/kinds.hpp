@@ -39,9 +39,20 @@ struct KindInfo {
 inline const ResourceName kPods{"", "pods"};
 inline const ResourceName kNodes{"", "nodes"};
 inline const ResourceName kNamespaces{"", "namespaces"};
+inline const ResourceName kServices{"", "services"};
+inline const ResourceName kReplicationControllers{"", "replicationcontrollers"};
+inline const ResourceName kReplicaSets{"apps", "replicasets"};
+inline const ResourceName kStatefulSets{"apps", "statefulsets"};
 inline const ResourceName kEvents{"", "events"};
 inline const ResourceName kLeases{"coordination.k8s.io", "leases"};
 inline const ResourceName kDisruptionBudgets{"policy", "poddisruptionbudgets"};
+inline const ResourceName kPersistentVolumes{"", "persistentvolumes"};
+inline const ResourceName kPersistentVolumeClaims{"", "persistentvolumeclaims"};
+inline const ResourceName kStorageClasses{"storage.k8s.io", "storageclasses"};
+inline const ResourceName kCsiNodes{"storage.k8s.io", "csinodes"};
+inline const ResourceName kCsiDrivers{"storage.k8s.io", "csidrivers"};
+inline const ResourceName kCsiStorageCapacities{"storage.k8s.io", "csistoragecapacities"};
+inline const ResourceName kVolumeAttachments{"storage.k8s.io", "volumeattachments"};
 inline const ResourceName kNodeResourceTopologies{"topology.node.k8s.io", "noderesourcetopologies"};
 inline const ResourceName kDevices{"scheduling.koordinator.sh", "devices"};
 

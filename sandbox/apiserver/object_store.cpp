@@ -1,57 +1,21 @@
 #include "sandbox/apiserver/object_store.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "sandbox/apiserver/simulated_clock.hpp"
+
 namespace plimsoll::sandbox {
 namespace {
 
 using nlohmann::json;
 
-// A placeholder for the resource version in a text that is serialised before the version is known.
-constexpr std::string_view kVersionMark = "@plimsoll-resource-version@";
 constexpr std::string_view kNameAlphabet = "bcdfghjklmnpqrstvwxz2456789";
-
-std::string dump(const json& object) {
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-std::string text_of(const json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
-  return value.is_null() ? std::string() : value.dump();
-}
-
-Fields labels_of(const json& object) {
-  Fields labels;
-  const auto& metadata = object.at("metadata");
-  if (const auto found = metadata.find("labels"); found != metadata.end() && found->is_object()) {
-    for (const auto& [key, value] : found->items()) labels.emplace_back(key, text_of(value));
-  }
-  return labels;  // nlohmann keeps keys sorted
-}
-
-// "spec.nodeName" -> object["spec"]["nodeName"], "" if it is missing.
-std::string field_value(const json& object, std::string_view path) {
-  const json* at = &object;
-  while (!path.empty()) {
-    const std::size_t dot = path.find('.');
-    const std::string_view part = path.substr(0, dot);
-    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
-    if (!at->is_object()) return {};
-    const auto found = at->find(std::string(part));
-    if (found == at->end()) return {};
-    at = &*found;
-  }
-  return text_of(*at);
-}
 
 bool valid_name(std::string_view name) {
   if (name.empty() || name.size() > 253) return false;
@@ -61,68 +25,7 @@ bool valid_name(std::string_view name) {
                      [&](char c) { return alphanumeric(c) || c == '-' || c == '.'; });
 }
 
-bool has_finalizers(const json& object) {
-  const auto& metadata = object.at("metadata");
-  const auto found = metadata.find("finalizers");
-  return found != metadata.end() && found->is_array() && !found->empty();
-}
-
-std::string member(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() ? std::string() : text_of(*found);
-}
-
-// Serialises with the placeholder for the resource version.
-ObjectPtr render(const ResourceName& resource, json& object) {
-  auto stored = std::make_shared<StoredObject>();
-  json& metadata = object["metadata"];
-  metadata["resourceVersion"] = kVersionMark;
-  stored->key = {member(metadata, "namespace"), member(metadata, "name")};
-  stored->uid = member(metadata, "uid");
-  stored->labels = labels_of(object);
-  for (const std::string& field : selectable_fields(resource)) {
-    stored->fields.emplace_back(field, field_value(object, field));
-  }
-  stored->text = dump(object);
-  stored->version_offset = stored->text.find(kVersionMark);
-  return stored;
-}
-
-// Replaces the placeholder by the version; the object is not shared yet.
-ObjectPtr stamp(ObjectPtr rendered, std::uint64_t version) {
-  auto& object = const_cast<StoredObject&>(*rendered);
-  object.resource_version = version;
-  object.text.replace(object.version_offset, kVersionMark.size(), std::to_string(version));
-  return rendered;
-}
-
-bool same_apart_from_version(const StoredObject& rendered, const StoredObject& current) {
-  const std::size_t digits = std::to_string(current.resource_version).size();
-  const std::string_view a = rendered.text;
-  const std::string_view b = current.text;
-  return rendered.version_offset == current.version_offset &&
-         a.size() - kVersionMark.size() == b.size() - digits &&
-         a.substr(0, rendered.version_offset) == b.substr(0, current.version_offset) &&
-         a.substr(rendered.version_offset + kVersionMark.size()) ==
-             b.substr(current.version_offset + digits);
-}
-
 }  // namespace
-
-std::string StoredObject::text_at(std::uint64_t version) const {
-  std::string copy = text;
-  copy.replace(version_offset, std::to_string(resource_version).size(), std::to_string(version));
-  return copy;
-}
-
-json StoredObject::parse() const {
-  return json::parse(text);
-}
-
-std::string StoredObject::field(std::string_view name) const {
-  const std::string* value = find_field(fields, name);
-  return value == nullptr ? std::string() : *value;
-}
 
 struct ObjectStore::Table {
   KindInfo kind;
@@ -145,6 +48,19 @@ struct ObjectStore::State {
     return found == tables.end() ? nullptr : &found->second;
   }
 
+  // Where an object is.
+  struct Place {
+    Table& table;
+    std::map<ObjectKey, ObjectPtr>::iterator at;
+  };
+  ApiResult<Place> place_of(const ResourceName& resource, const ObjectKey& key) {
+    Table* table = find(resource);
+    if (table == nullptr) return not_found(resource.qualified(), key.name);
+    const auto at = table->objects.find(key);
+    if (at == table->objects.end()) return not_found(resource.qualified(), key.name);
+    return Place{*table, at};
+  }
+
   // All members are used with the mutex held.
   void publish(Table& table, StoreEvent event) {
     table.history.push_back(std::move(event));
@@ -155,10 +71,10 @@ struct ObjectStore::State {
     for (const auto& [id, wake] : table.watchers) wake();
   }
 
-  ObjectPtr erase(Table& table, std::map<ObjectKey, ObjectPtr>::iterator at, ObjectPtr last) {
-    ObjectPtr previous = at->second;
-    table.objects.erase(at);
-    publish(table, {EventType::kDeleted, ++version, last, std::move(previous)});
+  ObjectPtr erase(const Place& place, ObjectPtr last) {
+    ObjectPtr previous = place.at->second;
+    place.table.objects.erase(place.at);
+    publish(place.table, {EventType::kDeleted, ++version, last, std::move(previous)});
     return last;
   }
 
@@ -248,20 +164,21 @@ ApiResult<ObjectPtr> ObjectStore::create(const ResourceName& resource, json obje
   convert_object(object, info->storage_api_version());
   if (!object.contains("kind")) object["kind"] = info->kind;
   if (!info->namespaced) metadata.erase("namespace");
-  if (info->namespaced && member(metadata, "namespace").empty()) metadata["namespace"] = "default";
+  if (info->namespaced && scalar_at(metadata, "namespace").empty())
+    metadata["namespace"] = "default";
   if (!metadata.contains("generation")) metadata["generation"] = 1;
   if (!keep_identity || !metadata.contains("creationTimestamp") ||
       metadata["creationTimestamp"].is_null()) {
     metadata["creationTimestamp"] = timestamp_now();
   }
-  const std::string base = member(metadata, "generateName");
-  const bool generate = member(metadata, "name").empty() && !base.empty();
+  const std::string base = scalar_at(metadata, "generateName");
+  const bool generate = scalar_at(metadata, "name").empty() && !base.empty();
   {
     const std::lock_guard lock(state_->mutex);
     if (generate) metadata["name"] = base + state_->name_suffix();
-    if (!keep_identity || member(metadata, "uid").empty()) metadata["uid"] = state_->new_uid();
+    if (!keep_identity || scalar_at(metadata, "uid").empty()) metadata["uid"] = state_->new_uid();
   }
-  const std::string name = member(metadata, "name");
+  const std::string name = scalar_at(metadata, "name");
   if (name.empty()) {
     return invalid(info->qualified_kind(), "",
                    "metadata.name: Required value: name or generateName is required");
@@ -273,7 +190,7 @@ ApiResult<ObjectPtr> ObjectStore::create(const ResourceName& resource, json obje
             "\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
             "characters, '-' or '.', and must start and end with an alphanumeric character");
   }
-  ObjectPtr rendered = render(resource, object);
+  auto rendered = render(resource, object);
   const std::lock_guard lock(state_->mutex);
   Table* table = state_->find(resource);
   if (table == nullptr) return not_found(resource.qualified(), name);
@@ -286,11 +203,9 @@ ApiResult<ObjectPtr> ObjectStore::create(const ResourceName& resource, json obje
 
 ApiResult<ObjectPtr> ObjectStore::get(const ResourceName& resource, const ObjectKey& key) const {
   const std::lock_guard lock(state_->mutex);
-  const Table* table = state_->find(resource);
-  if (table == nullptr) return not_found(resource.qualified(), key.name);
-  const auto found = table->objects.find(key);
-  if (found == table->objects.end()) return not_found(resource.qualified(), key.name);
-  return found->second;
+  const auto place = state_->place_of(resource, key);
+  if (!place) return ApiFailure(place.error());
+  return place->at->second;
 }
 
 ApiResult<ListResult> ObjectStore::list(const ResourceName& resource,
@@ -325,34 +240,6 @@ ApiResult<void> check(const ResourceName& resource, const StoredObject& object,
   return {};
 }
 
-// Restores the fields that no update may change, and sets the generation, which counts changes of
-// the spec.
-void keep_identity_of(const StoredObject& current, const json& before, json& object) {
-  json& metadata = object["metadata"];
-  if (!metadata.is_object()) metadata = json::object();
-  metadata["name"] = current.key.name;
-  if (!current.key.ns.empty()) metadata["namespace"] = current.key.ns;
-  metadata["uid"] = current.uid;
-  for (const char* field : {"creationTimestamp", "deletionTimestamp", "generation"}) {
-    const auto& old = before.at("metadata");
-    const bool being_set = std::string_view(field) == "deletionTimestamp" && !old.contains(field);
-    if (old.contains(field)) metadata[field] = old[field];
-    if (!old.contains(field) && !being_set) metadata.erase(field);
-  }
-  const auto spec_of = [](const json& whole) {
-    const auto spec = whole.find("spec");
-    return spec == whole.end() ? nullptr : &*spec;
-  };
-  const json* was = spec_of(before);
-  const json* is = spec_of(object);
-  const bool same_spec = was != nullptr && is != nullptr ? *was == *is : was == is;
-  if (!same_spec) {
-    const auto old = before.at("metadata").find("generation");
-    const bool counted = old != before.at("metadata").end() && old->is_number_integer();
-    metadata["generation"] = (counted ? old->get<std::int64_t>() : 0) + 1;
-  }
-}
-
 }  // namespace
 
 ApiResult<ObjectPtr> ObjectStore::modify(const ResourceName& resource, const ObjectKey& key,
@@ -373,22 +260,21 @@ ApiResult<ObjectPtr> ObjectStore::modify(const ResourceName& resource, const Obj
     keep_identity_of(**current, before, object);
     const bool vanishes = object["metadata"].contains("deletionTimestamp") &&
                           has_finalizers(before) && !has_finalizers(object);
-    ObjectPtr rendered = render(resource, object);
+    auto rendered = render(resource, object);
     if (!vanishes && same_apart_from_version(*rendered, **current)) return current;
 
     const std::lock_guard lock(state_->mutex);
-    Table* table = state_->find(resource);
-    if (table == nullptr) return not_found(resource.qualified(), key.name);
-    const auto found = table->objects.find(key);
-    if (found == table->objects.end()) return not_found(resource.qualified(), key.name);
-    if (found->second != *current) continue;  // another writer was faster: try again
+    const auto place = state_->place_of(resource, key);
+    if (!place) return ApiFailure(place.error());
+    ObjectPtr& stored = place->at->second;
+    if (stored != *current) continue;  // another writer was faster: try again
     if (vanishes) {
-      return state_->erase(*table, found, stamp(std::move(rendered), state_->version + 1));
+      return state_->erase(*place, stamp(std::move(rendered), state_->version + 1));
     }
-    found->second = stamp(std::move(rendered), ++state_->version);
-    state_->publish(*table,
-                    {EventType::kModified, state_->version, found->second, std::move(*current)});
-    return found->second;
+    stored = stamp(std::move(rendered), ++state_->version);
+    state_->publish(place->table,
+                    {EventType::kModified, state_->version, stored, std::move(*current)});
+    return stored;
   }
 }
 
@@ -403,26 +289,30 @@ ApiResult<ObjectPtr> ObjectStore::remove(const ResourceName& resource, const Obj
     // Search for the word before parsing: finalizers are rare.
     if ((*current)->text.find("\"finalizers\"") != std::string::npos &&
         has_finalizers((*current)->parse())) {
-      return modify(resource, key, preconditions, [](json& object) -> ApiResult<void> {
-        json& metadata = object["metadata"];
-        if (!metadata.contains("deletionTimestamp")) {
-          metadata["deletionTimestamp"] = timestamp_now();
-          metadata["deletionGracePeriodSeconds"] = 0;
-        }
-        return {};
-      });
+      return mark_deleted(resource, key, preconditions, std::chrono::seconds(0));
     }
     const std::lock_guard lock(state_->mutex);
-    Table* table = state_->find(resource);
-    if (table == nullptr) return not_found(resource.qualified(), key.name);
-    const auto found = table->objects.find(key);
-    if (found == table->objects.end()) return not_found(resource.qualified(), key.name);
-    if (found->second != *current) continue;
+    const auto place = state_->place_of(resource, key);
+    if (!place) return ApiFailure(place.error());
+    if (place->at->second != *current) continue;
     auto last = std::make_shared<StoredObject>(**current);
     last->resource_version = state_->version + 1;
     last->text = (*current)->text_at(last->resource_version);
-    return state_->erase(*table, found, std::move(last));
+    return state_->erase(*place, std::move(last));
   }
+}
+
+ApiResult<ObjectPtr> ObjectStore::mark_deleted(const ResourceName& resource, const ObjectKey& key,
+                                               const Preconditions& preconditions,
+                                               std::chrono::seconds grace) {
+  return modify(resource, key, preconditions, [grace](json& object) -> ApiResult<void> {
+    json& metadata = object["metadata"];
+    if (!metadata.contains("deletionTimestamp")) {
+      metadata["deletionTimestamp"] = timestamp_now();
+      metadata["deletionGracePeriodSeconds"] = grace.count();
+    }
+    return {};
+  });
 }
 
 ApiResult<EventBatch> ObjectStore::events_after(const ResourceName& resource, std::uint64_t version,
@@ -488,82 +378,6 @@ void ObjectStore::compact(const ResourceName& resource) {
   if (table == nullptr) return;
   table->history.clear();
   table->forgotten = state_->version;
-}
-
-namespace {
-
-std::string format_utc(std::chrono::system_clock::time_point now, const char* format) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[40];
-  const std::size_t length = std::strftime(text, sizeof text, format, &parts);
-  return {text, length};
-}
-
-// The clock of the timestamps.
-struct Stamping {
-  std::mutex mutex;
-  std::shared_ptr<const SimulatedClock> clock;
-
-  std::chrono::system_clock::time_point now() {
-    const std::lock_guard lock(mutex);
-    if (!clock) return std::chrono::system_clock::now();
-    return std::chrono::system_clock::time_point(std::chrono::milliseconds(clock->epoch_ms()));
-  }
-};
-
-Stamping& stamping() {
-  static Stamping instance;
-  return instance;
-}
-
-}  // namespace
-
-TimestampScope::TimestampScope(std::shared_ptr<const SimulatedClock> clock) {
-  const std::lock_guard lock(stamping().mutex);
-  stamping().clock = std::move(clock);
-}
-
-TimestampScope::~TimestampScope() {
-  const std::lock_guard lock(stamping().mutex);
-  stamping().clock = nullptr;
-}
-
-std::string timestamp_now() {
-  return format_utc(stamping().now(), "%Y-%m-%dT%H:%M:%SZ");
-}
-
-std::string micro_timestamp_now() {
-  const auto now = stamping().now();
-  const auto micros =
-      std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() %
-      1'000'000;
-  char fraction[16];
-  std::snprintf(fraction, sizeof fraction, ".%06dZ", static_cast<int>(micros));
-  return format_utc(now, "%Y-%m-%dT%H:%M:%S") + fraction;
-}
-
-const std::vector<std::string>& selectable_fields(const ResourceName& resource) {
-  static const std::vector<std::string> common{"metadata.name", "metadata.namespace"};
-  static const std::vector<std::string> pods{
-      "metadata.name",      "metadata.namespace", "spec.hostNetwork",        "spec.nodeName",
-      "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase"};
-  static const std::vector<std::string> nodes{"metadata.name", "metadata.namespace",
-                                              "spec.unschedulable"};
-  static const std::vector<std::string> events{"involvedObject.kind",
-                                               "involvedObject.name",
-                                               "involvedObject.namespace",
-                                               "involvedObject.uid",
-                                               "metadata.name",
-                                               "metadata.namespace",
-                                               "reason",
-                                               "reportingComponent",
-                                               "type"};
-  if (resource == kPods) return pods;
-  if (resource == kNodes) return nodes;
-  if (resource == kEvents) return events;
-  return common;
 }
 
 }  // namespace plimsoll::sandbox

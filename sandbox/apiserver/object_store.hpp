@@ -9,6 +9,7 @@
 // Any thread may call any function. None blocks longer than a map look-up or a copy of a list of
 // pointers. Returned objects are immutable and stay valid as long as they are held.
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,34 +21,9 @@
 
 #include "sandbox/apiserver/api_status.hpp"
 #include "sandbox/apiserver/kinds.hpp"
-#include "sandbox/apiserver/selectors.hpp"
-#include "sandbox/apiserver/simulated_clock.hpp"
+#include "sandbox/apiserver/stored_object.hpp"
 
 namespace plimsoll::sandbox {
-
-struct ObjectKey {
-  std::string ns;  // "" for cluster-scoped kinds
-  std::string name;
-  auto operator<=>(const ObjectKey&) const = default;
-};
-
-struct StoredObject {
-  ObjectKey key;
-  std::string uid;
-  std::uint64_t resource_version = 0;
-  std::string text;  // JSON in the kind's storage version
-  Fields labels;     // sorted by key
-  Fields fields;     // the fields that field selectors may use; sorted by name
-
-  // The same text with another resourceVersion, as in a DELETED event.
-  [[nodiscard]] std::string text_at(std::uint64_t version) const;
-  [[nodiscard]] nlohmann::json parse() const;
-  // The value in `fields`; empty if it is missing.
-  [[nodiscard]] std::string field(std::string_view name) const;
-
-  std::size_t version_offset = 0;  // where the digits of resourceVersion start in `text`
-};
-using ObjectPtr = std::shared_ptr<const StoredObject>;
 
 enum class EventType { kAdded, kModified, kDeleted };
 
@@ -121,6 +97,9 @@ class ObjectStore {
   // Removes an object; one with finalizers is only marked with a deletionTimestamp.
   ApiResult<ObjectPtr> remove(const ResourceName& resource, const ObjectKey& key,
                               const Preconditions& preconditions = {});
+  // Gives the object a deletionTimestamp if it has none, with this grace period.
+  ApiResult<ObjectPtr> mark_deleted(const ResourceName& resource, const ObjectKey& key,
+                                    const Preconditions& preconditions, std::chrono::seconds grace);
 
   // The events of a kind after a resource version, in order. Fails: 404 unknown kind, 410 the
   // history does not reach back that far.
@@ -158,22 +137,5 @@ class ObjectStore {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// While it exists, objects of this process get timestamps from this clock instead of the machine's;
-// at most one exists at a time.
-class TimestampScope {
- public:
-  explicit TimestampScope(std::shared_ptr<const SimulatedClock> clock);
-  ~TimestampScope();
-  TimestampScope(const TimestampScope&) = delete;
-  TimestampScope& operator=(const TimestampScope&) = delete;
-};
-
-// The current time in the format of metav1.Time (seconds) and of metav1.MicroTime.
-[[nodiscard]] std::string timestamp_now();
-[[nodiscard]] std::string micro_timestamp_now();
-
-// The fields that a field selector of this kind may use.
-[[nodiscard]] const std::vector<std::string>& selectable_fields(const ResourceName& resource);
 
 }  // namespace plimsoll::sandbox

@@ -4,7 +4,7 @@
 
 #include "framework/base/json_field.hpp"
 #include "node/machine/amounts.hpp"
-#include "sandbox/apiserver/object_store.hpp"
+#include "sandbox/apiserver/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -1,6 +1,11 @@
 // Request targets: routes, queries, and the discovery documents.
 
+#include <curl/curl.h>
+
 #include <algorithm>
+#include <charconv>
+#include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "sandbox/apiserver/api_handler.hpp"
@@ -10,26 +15,15 @@ namespace {
 
 using nlohmann::json;
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-std::string percent_decode(std::string_view text, bool plus_is_space) {
-  std::string decoded;
-  decoded.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
-        hex_digit(text[i + 2]) >= 0) {
-      decoded += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
-      i += 2;
-    } else {
-      decoded += text[i] == '+' && plus_is_space ? ' ' : text[i];
-    }
-  }
-  return decoded;
+std::string percent_decode(std::string_view part, bool plus_is_space) {
+  std::string text(part);
+  if (text.empty()) return text;
+  if (plus_is_space) std::replace(text.begin(), text.end(), '+', ' ');
+  int size = 0;
+  const std::unique_ptr<char, decltype(&curl_free)> decoded(
+      curl_easy_unescape(nullptr, text.data(), static_cast<int>(text.size()), &size), curl_free);
+  if (decoded == nullptr) throw std::bad_alloc();
+  return {decoded.get(), static_cast<std::size_t>(size)};
 }
 
 std::vector<std::string> split_path(std::string_view path) {
@@ -58,15 +52,10 @@ std::map<std::string, std::string> parse_query(std::string_view text) {
   return query;
 }
 
-bool is_true(const std::map<std::string, std::string>& query, const char* key) {
-  const auto found = query.find(key);
-  return found != query.end() && (found->second == "true" || found->second == "1");
-}
-
 std::string verb_of(std::string_view method, const Route& route) {
   if (method == "GET") {
     if (!route.name.empty()) return "get";
-    return is_true(route.query, "watch") ? "watch" : "list";
+    return route.flag("watch") ? "watch" : "list";
   }
   if (method == "POST") return "create";
   if (method == "PUT") return "update";
@@ -79,6 +68,28 @@ std::string verb_of(std::string_view method, const Route& route) {
 
 std::string Route::resource_and_subresource() const {
   return subresource.empty() ? plural : plural + "/" + subresource;
+}
+
+std::string Route::text(const char* key) const {
+  const auto found = query.find(key);
+  return found == query.end() ? std::string() : found->second;
+}
+
+bool Route::flag(const char* key) const {
+  const std::string value = text(key);
+  return value == "true" || value == "1";
+}
+
+ApiResult<std::uint64_t> Route::number(const char* key) const {
+  const std::string value = text(key);
+  std::uint64_t number = 0;
+  if (value.empty()) return number;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size()) {
+    return bad_request(std::string(key) + ": Invalid value: \"" + value +
+                       "\": expected a non-negative integer");
+  }
+  return number;
 }
 
 Route parse_route(std::string_view method, std::string_view target) {

@@ -1,9 +1,11 @@
 #pragma once
-// A clock that moves only by advance().
+// A clock that moves only by advance(), and the timestamps of objects, which may follow it.
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <string>
 
 namespace plimsoll::sandbox {
 
@@ -28,5 +30,18 @@ class SimulatedClock {
                                      .count();
   std::atomic<double> seconds_{0};
 };
+
+// While it exists, objects of this process get timestamps from this clock instead of the machine's;
+// at most one exists at a time.
+class TimestampScope {
+ public:
+  explicit TimestampScope(std::shared_ptr<const SimulatedClock> clock);
+  ~TimestampScope();
+  TimestampScope(const TimestampScope&) = delete;
+  TimestampScope& operator=(const TimestampScope&) = delete;
+};
+
+// The current time in the format of metav1.Time (seconds).
+[[nodiscard]] std::string timestamp_now();
 
 }  // namespace plimsoll::sandbox

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "framework/base/json_field.hpp"
 #include "framework/base/log.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
 #include "sandbox/kubelet/kubelet_impl.hpp"

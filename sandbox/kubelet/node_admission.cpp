@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <unordered_map>
 
 #include "framework/base/log.hpp"
@@ -252,6 +251,7 @@ class KubeletAdmission : public NodeAdmission {
   }
 
   void charge_as_listed(std::vector<node::ZoneReport>& zones) const;
+  [[nodiscard]] std::vector<kubelet::PodHolding> holdings() const;
   void add_policy(node::NodeReport& report) const;
 
   std::shared_ptr<Shared> shared_;
@@ -295,6 +295,13 @@ void KubeletAdmission::charge_as_listed(std::vector<node::ZoneReport>& zones) co
   }
 }
 
+std::vector<kubelet::PodHolding> KubeletAdmission::holdings() const {
+  std::vector<kubelet::PodHolding> pods;
+  for (const auto& [uid, held] : held_) pods.push_back({uid, held.admission.allocation});
+  std::sort(pods.begin(), pods.end(), [](const auto& a, const auto& b) { return a.uid < b.uid; });
+  return pods;
+}
+
 void KubeletAdmission::add_policy(node::NodeReport& report) const {
   const kubelet::Managers& managers = model().managers;
   report.attributes.emplace_back("topologyManagerPolicy", topology::to_string(managers.policy));
@@ -325,7 +332,7 @@ node::NodeReport KubeletAdmission::report(node::ReportKind kind) const {
     charge_as_listed(report.zones);
   }
   if (kind == node::ReportKind::kFacts)
-    node::add_facts(report, *kind_, free_, resources);
+    node::add_facts(report, *kind_, free_, holdings(), resources);
   else
     add_policy(report);
   return report;

@@ -6,10 +6,10 @@
 #include <plimsoll/plugin.hpp>
 #include <unordered_map>
 
-#include "plugins/topology/ledger_access.hpp"
+#include "plugins/topology/ledger/ledger_access.hpp"
 #include "plugins/topology/pod_request.hpp"
-#include "plugins/topology/predict.hpp"
 #include "plugins/topology/signature.hpp"
+#include "plugins/topology/zones_annotation.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sandbox/apiserver/object_store.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
+#include "sandbox/apiserver/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

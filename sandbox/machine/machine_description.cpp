@@ -1,9 +1,10 @@
 #include "sandbox/machine/machine_description.hpp"
 
+#include <plimsoll/join.hpp>
+
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 
 #include "node/machine/hwloc_reader.hpp"
@@ -34,9 +35,7 @@ class Reader {
       const bool is_known = std::any_of(known.begin(), known.end(),
                                         [&, &key = name](const char* k) { return key == k; });
       if (is_known) continue;
-      std::string all;
-      for (const char* k : known) all += (all.empty() ? "" : ", ") + std::string(k);
-      problem(where + name, "unknown field; there are " + all);
+      problem(where + name, "unknown field; there are " + sdk::join(known));
     }
   }
 
@@ -70,11 +69,8 @@ class Reader {
         if (zones[i].id == wanted) return static_cast<int>(i);
       }
     }
-    std::string ids;
-    for (const node::MachineZone& zone : machine_.hardware.zones) {
-      ids += (ids.empty() ? "" : ", ") + std::to_string(zone.id);
-    }
-    problem(field, "must be the id of a NUMA node of the machine: " + ids);
+    problem(field, "must be the id of a NUMA node of the machine: " +
+                       sdk::join(machine_.hardware.zones, ", ", &node::MachineZone::id));
     return -1;
   }
 
@@ -257,9 +253,7 @@ Result<node::Machine> read_machine(const std::string& text,
     reader.problem("kubelet", "must be an object, part of a KubeletConfiguration");
   if (problems.empty()) problems = problems_of(machine);
   if (problems.empty()) return machine;
-  std::string message;
-  for (const std::string& problem : problems) message += (message.empty() ? "" : "; ") + problem;
-  return fail(ErrorCode::kInvalid, std::move(message));
+  return fail(ErrorCode::kInvalid, sdk::join(problems, "; "));
 } catch (const json::exception& error) {
   return fail(ErrorCode::kInvalid, error.what());
 }

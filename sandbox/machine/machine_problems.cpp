@@ -1,5 +1,7 @@
 // The checks of a kubelet on its configuration and its machine before it starts.
 
+#include <plimsoll/join.hpp>
+
 #include <algorithm>
 #include <set>
 
@@ -41,12 +43,8 @@ class Check {
 
   void one_of(const char* field, const std::string& value,
               std::initializer_list<const char*> choices) {
-    std::string all;
-    for (const char* choice : choices) {
-      if (value == choice) return;
-      all += (all.empty() ? "" : ", ") + std::string(choice);
-    }
-    problem(field, "is \"" + value + "\"; a kubelet knows " + all);
+    if (std::find(choices.begin(), choices.end(), value) != choices.end()) return;
+    problem(field, "is \"" + value + "\"; a kubelet knows " + sdk::join(choices));
   }
 
   void known_options(const char* field, const Options& options,

@@ -103,6 +103,43 @@ TEST(DecodePod, ReadsEveryFieldThatSchedulingUses) {
   EXPECT_EQ(view(List<plimsoll_str>(pod.scheduling_gates)[0]), "g");
 }
 
+// kind, target and details of the only volume of a pod, as "kind|target|detail|detail".
+std::string read_volume(std::string_view source) {
+  SymbolTable symbols;
+  const auto decoded =
+      decode_pod(R"({"metadata": {"name": "p"}, "spec": {"volumes": [{"name": "v", )" +
+                     std::string(source) + "}]}}",
+                 symbols);
+  if (!decoded) return decoded.error().message;
+  const plimsoll_volume& volume = List<plimsoll_volume>((*decoded)->volumes)[0];
+  std::string text = std::string(view(volume.kind)) + "|" + std::string(view(volume.target));
+  for (const plimsoll_str& detail : List<plimsoll_str>(volume.details)) {
+    text += "|" + std::string(view(detail));
+  }
+  return text;
+}
+
+TEST(DecodePod, SaysWhichVolumeASourceNames) {
+  EXPECT_EQ(read_volume(R"("gcePersistentDisk": {"pdName": "d", "kind": "x"})"),
+            "gcePersistentDisk|d");
+  EXPECT_EQ(read_volume(R"("awsElasticBlockStore": {"volumeID": "vol-1"})"),
+            "awsElasticBlockStore|vol-1");
+  EXPECT_EQ(read_volume(R"("iscsi": {"iqn": "q", "lun": 1})"), "iscsi|q");
+  EXPECT_EQ(read_volume(R"("rbd": {"image": "i", "monitors": ["a", "b"], "pool": "p"})"),
+            "rbd|p/i|p|i|a|b");
+  EXPECT_EQ(read_volume(R"("rbd": {"image": "i"})"), "rbd|rbd/i|rbd|i");
+  EXPECT_EQ(read_volume(R"("azureDisk": {"diskURI": "u", "diskName": "n"})"), "azureDisk|u");
+  EXPECT_EQ(read_volume(R"("azureDisk": {"diskURI": "u", "kind": "Managed"})"),
+            "azureDisk|u|Managed");
+  EXPECT_EQ(read_volume(R"("cinder": {"volumeID": "c"})"), "cinder|c");
+  EXPECT_EQ(read_volume(R"("portworxVolume": {"volumeID": "x"})"), "portworxVolume|x");
+  EXPECT_EQ(read_volume(R"("vsphereVolume": {"volumePath": "[ds] v"})"), "vsphereVolume|[ds] v");
+  EXPECT_EQ(read_volume(R"("azureFile": {"shareName": "s"})"), "azureFile|");
+  EXPECT_EQ(read_volume(R"("csi": {"driver": "d"})"), "csi|d");
+  EXPECT_THAT(read_volume(R"("rbd": {"monitors": "a"})"),
+              HasSubstr("spec.volumes[0].rbd.monitors"));
+}
+
 TEST(DecodeNode, ReadsEveryFieldThatSchedulingUses) {
   SymbolTable symbols;
   auto decoded = decode_node(R"({"metadata": {"name": "n1", "labels": {"zone": "a"}},

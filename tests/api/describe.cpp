@@ -129,6 +129,7 @@ class Writer {
     put("kind", value.kind);
     put("target", value.target);
     number("read_only", value.read_only);
+    list<plimsoll_str>("details", value.details);
   }
   void write(const plimsoll_image& value) {
     list<plimsoll_str>("names", value.names);
@@ -191,6 +192,7 @@ std::string describe(const plimsoll_pod& pod) {
   out.number("start", pod.start_ms);
   out.put("disruption", pod.disruption_reason);
   out.put("status_reason", pod.status_reason);
+  out.number("uses", pod.uses);
   return out.text();
 }
 

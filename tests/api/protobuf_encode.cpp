@@ -1,5 +1,7 @@
 #include "tests/api/protobuf_encode.hpp"
 
+#include <plimsoll/time_text.hpp>
+
 #include <nlohmann/json.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <stdexcept>
@@ -35,11 +37,11 @@ void add(protozero::pbf_writer& writer, uint32_t number, const ProtoField& field
       writer.add_message(number, quantity(value));
       return;
     case ProtoKind::kTime: {
-      int64_t ms = 0;
-      if (!parse_time(value.get<std::string>(), &ms)) throw std::runtime_error("not a time");
+      const auto ms = sdk::parse_time(value.get<std::string>());
+      if (!ms) throw std::runtime_error("not a time");
       std::string bytes;
       protozero::pbf_writer time(bytes);
-      time.add_int64(1, ms / 1000);
+      time.add_int64(1, *ms / 1000);
       time.add_int32(2, 0);
       writer.add_message(number, bytes);
       return;
@@ -90,7 +92,9 @@ json whole_pod() {
       "priorityClassName": "high", "runtimeClassName": "kata", "preemptionPolicy": "Never",
       "nodeSelector": {"disk": "ssd"}, "overhead": {"cpu": "10m"},
       "resources": {"requests": {"cpu": "3"}, "limits": {"cpu": "4"}},
+      "hostUsers": false,
       "initContainers": [{"name": "proxy", "restartPolicy": "Always",
+                          "restartPolicyRules": [{"action": "RestartAllContainers"}],
                           "resources": {"requests": {"cpu": "100m"}}}],
       "containers": [{"name": "main", "image": "web:1",
         "ports": [{"containerPort": 80, "hostPort": 8080, "hostIP": "10.0.0.1", "protocol": "UDP"}],
@@ -113,7 +117,14 @@ json whole_pod() {
         "nodeTaintsPolicy": "Honor", "matchLabelKeys": ["h"],
         "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}],
       "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "c", "readOnly": true}},
-                  {"name": "disk", "rbd": {"image": "i", "pool": "p"}},
+                  {"name": "files", "image": {"reference": "files:1"}},
+                  {"name": "disk", "rbd": {"image": "i", "pool": "p", "monitors": ["m1", "m2"],
+                                           "readOnly": true}},
+                  {"name": "azure", "azureDisk": {"diskURI": "u", "kind": "Managed"}},
+                  {"name": "cinder", "cinder": {"volumeID": "v", "readOnly": true}},
+                  {"name": "px", "portworxVolume": {"volumeID": "v"}},
+                  {"name": "vs", "vsphereVolume": {"volumePath": "p"}},
+                  {"name": "inline", "csi": {"driver": "d", "readOnly": true}},
                   {"name": "cfg", "configMap": {"name": "m"}}],
       "schedulingGates": [{"name": "g"}], "resourceClaims": [{"name": "gpu"}]},
     "status": {"phase": "Running", "reason": "NodeLost", "qosClass": "Burstable", "nominatedNodeName": "n9",

@@ -54,7 +54,7 @@ TEST(Protobuf, EveryRecordedObjectReadsLikeItsJson) {
   size_t pods = 0;
   size_t nodes = 0;
   size_t lines = 0;
-  for (const char* file : {"fit", "selectors", "qos_requests", "device"}) {
+  for (const char* file : {"fit", "selectors", "qos_requests", "device", "volumes"}) {
     const auto read = conformance::for_each_line(
         std::string(PLIMSOLL_VECTORS) + "/" + file + ".jsonl.gz", [&](std::string_view line) {
           if (lines++ % 5 != 0) return true;  // enough of each kind

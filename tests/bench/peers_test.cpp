@@ -19,12 +19,22 @@ Programs programs() {
           .peers = find_peers().value_or("")};
 }
 
+Load shaped(const char* name, Shape shape) {
+  return {.name = name,
+          .fleet = {.nodes = 51, .pods = 100, .zones = 0},
+          .shape = shape,
+          .peer_pods = {}};
+}
+
 std::vector<Load> small_loads() {
   return {{.name = "default", .fleet = {.nodes = 50, .pods = 100, .zones = 0}, .peer_pods = {}},
           {.name = "topology",
            .profile = Profile::kTopology,
            .fleet = {.nodes = 50, .pods = 100, .zones = 2},
            .peer_pods = 20},
+          shaped("spreading", Shape::kSpread),
+          shaped("affinity", Shape::kAffinity),
+          shaped("volumes", Shape::kCsiVolumes),
           {.name = "arrival",
            .fleet = {.nodes = 50, .pods = 100, .zones = 0},
            .arrival = 100,

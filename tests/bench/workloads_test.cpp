@@ -80,6 +80,11 @@ TEST(Workloads, SayWhatIsWrongWithAFileAndWhere) {
   EXPECT_NE(wrong_of(head + "  - createPods: {count: 1, template: node, measure: true}\n")
                 .find("template \"node\" is of kind Node"),
             std::string::npos);
+  EXPECT_NE(
+      wrong_of(head + "  - createPods: {count: 1, template: pod, with: [node], measure: true}\n")
+          .find("template \"node\" is of kind Node"),
+      std::string::npos)
+      << "what goes with a pod is neither a node nor a pod";
   EXPECT_NE(wrong_of(head + "  - dance: {}\n").find("there is no such op"), std::string::npos);
   EXPECT_NE(wrong_of(head + "  - churn: {templates: [node], everyMilliseconds: 5}\n"
                             "  - createPods: {count: 1, template: pod, measure: true}\n")
@@ -100,6 +105,31 @@ TEST(Workloads, ClockPassesAsPodsAreBound) {
   clock.stop_all();
   clock.pass(1'000'000);
   EXPECT_EQ(rang.size(), 2U);
+}
+
+TEST(Workloads, ObjectsOfTemplatesFitTogetherByNumber) {
+  const auto file = parse_workloads(
+      "templates:\n"
+      "  claim: {kind: PersistentVolumeClaim, spec: {volumeName: volume-$number}}\n"
+      "  volume-of-pod: {kind: PersistentVolume, name: volume-$number}\n"
+      "  marked: {kind: CSINode, annotations: {mark: 'yes'}}\n",
+      "w.yaml");
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  SymbolTable symbols;
+  ObjectMaker maker(*file, symbols);
+  (void)maker.object("claim", "team");
+  const RawRef claim = maker.object("claim", "team");
+  EXPECT_EQ(claim->resource, "persistentvolumeclaims");
+  EXPECT_EQ(claim->ns + "/" + claim->name, "team/claim-1");
+  const auto json = nlohmann::json::parse(claim->json);
+  EXPECT_EQ(json.at("metadata").at("namespace"), "team");
+  EXPECT_EQ(json.at("spec").at("volumeName"), "volume-1");
+  (void)maker.object("volume-of-pod", "team");
+  const RawRef volume = maker.object("volume-of-pod", "team");
+  EXPECT_EQ(volume->ns + "/" + volume->name, "/volume-1") << "volumes have no namespace";
+  const RawRef node = maker.object("marked");
+  EXPECT_EQ(node->resource, "csinodes.v1.storage.k8s.io");
+  EXPECT_EQ(nlohmann::json::parse(node->json).at("metadata").at("annotations").at("mark"), "yes");
 }
 
 // Hears of everything, does nothing.

@@ -64,6 +64,30 @@ kubeletRejections: 0
   EXPECT_THAT(check_expectations(*expected, {}, 0).size(), 3U);
 }
 
+TEST_F(ExpectationsTest, CountPodsOverGroupsOfNodes) {
+  const auto expected = load(R"(
+spread:
+- pods: [ns/a, ns/b, ns/c]
+  over: [[n1, n2], [n3], [n4]]
+  counts: [2, 1]
+- pods: [ns/a, ns/b]
+  counts: [1, 1]
+)");
+  ASSERT_TRUE(expected.has_value()) << expected.error().message;
+  const auto broken = [&](const char* a, const char* b, const char* c) {
+    return check_expectations(*expected, {placed("ns/a", a), placed("ns/b", b), placed("ns/c", c)},
+                              0);
+  };
+  EXPECT_THAT(broken("n1", "n2", "n3"), IsEmpty());
+  EXPECT_THAT(broken("n3", "n2", "n3"), IsEmpty());
+  EXPECT_THAT(broken("n1", "n3", "n4"),
+              ElementsAre("pods should be spread as 1, 2, but are ns/a on n1, ns/b on n3, "
+                          "ns/c on n4"));
+  EXPECT_THAT(broken("n1", "n1", "n3"),
+              ElementsAre("pods should be spread as 1, 1, but are ns/a on n1, ns/b on n1"));
+  EXPECT_THAT(broken("n1", "n2", ""), ElementsAre("ns/c is on no node"));
+}
+
 TEST_F(ExpectationsTest, BadFilesAreRefusedWithEveryProblem) {
   const auto expected = load("placed:\n- pod: a\n  node: n1\nunplaced: 3\nplacd: []\n");
   ASSERT_FALSE(expected.has_value());
@@ -73,6 +97,11 @@ TEST_F(ExpectationsTest, BadFilesAreRefusedWithEveryProblem) {
   EXPECT_THAT(expected.error().message, HasSubstr("unplaced: a list is expected"));
   EXPECT_THAT(expected.error().message,
               HasSubstr("placd: unknown field, did you mean \"placed\"?"));
+  const auto spread = load("spread:\n- pod: [ns/a]\n  counts: [many]\n");
+  ASSERT_FALSE(spread.has_value());
+  EXPECT_THAT(spread.error().message, HasSubstr("spread[0].pod: unknown field, did you mean"));
+  EXPECT_THAT(spread.error().message, HasSubstr("spread[0].counts: not a whole number"));
+  EXPECT_THAT(spread.error().message, HasSubstr("spread[0]: pods and counts are expected"));
   EXPECT_FALSE(load("placed: []\n").has_value())
       << "an empty file expects nothing and would always hold";
   EXPECT_FALSE(load_expectations("/no/such/file").has_value());

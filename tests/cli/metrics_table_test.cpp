@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <regex>
+#include <set>
 #include <sstream>
 
 #include "cli/observability.hpp"
 #include "cli/wiring.hpp"
 #include "framework/metrics/rest_client_metrics.hpp"
 #include "framework/metrics/scheduler_metrics.hpp"
+#include "serving/serving_metrics.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -48,6 +52,7 @@ std::map<std::string, std::string> documented() {
 TEST(MetricsTable, IsComplete) {
   metrics::Registry registry;
   metrics::SchedulerMetrics scheduler(registry);
+  const serving::ServingMetrics serving(registry);
   metrics::RestClientMetrics client(registry, "https://127.0.0.1:6443");
   const std::string config = "examples/profiles/topology.yaml";
   const auto modules = load_modules({});
@@ -70,6 +75,44 @@ TEST(MetricsTable, IsComplete) {
     registered.emplace(metric.name, std::string(type) + " " + labels);
   }
   EXPECT_EQ(documented(), registered);
+}
+
+std::string text_of(const std::string& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::set<std::string> found_in(const std::string& text, const char* pattern) {
+  const std::regex regex(pattern);
+  std::set<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end; ++at) {
+    found.insert((*at)[1]);
+  }
+  return found;
+}
+
+// Series of histograms have endings.
+TEST(MetricsTable, HasWhatDashboardAndAlertsShow) {
+  const std::map<std::string, std::string> metrics = documented();
+  for (const char* file : {"deploy/monitoring/dashboard.json", "deploy/monitoring/rules.yaml"}) {
+    const std::set<std::string> names =
+        found_in(text_of(file),
+                 "\\b((?:plimsoll|scheduler|process|rest_client|leader_election)_[a-z_]+)\\b");
+    EXPECT_GT(names.size(), 9U) << file;
+    for (const std::string& name : names) {
+      const std::string base = std::regex_replace(name, std::regex("_(bucket|sum|count)$"), "");
+      const bool series = metrics.contains(base) && metrics.at(base).starts_with("histogram");
+      EXPECT_TRUE(name == base ? metrics.contains(name) && !series : series)
+          << file << ": " << name;
+    }
+  }
+}
+
+TEST(MetricsTable, IsFollowedByWhatToDoAboutEachAlert) {
+  const std::set<std::string> alerts =
+      found_in(text_of("deploy/monitoring/rules.yaml"), "alert: ([A-Za-z]+)");
+  EXPECT_GT(alerts.size(), 9U);
+  EXPECT_EQ(found_in(text_of("docs/operations.md"), "\n\\| `(Plimsoll[A-Za-z]+)` \\|"), alerts);
 }
 
 }  // namespace

@@ -67,6 +67,24 @@ TEST(PlimsollSimulate, KnowsAllWithTheOracle) {
   EXPECT_EQ(result["report"]["heldBack"].size(), 0U);
 }
 
+TEST(PlimsollSimulate, BindsAndMakesVolumes) {
+  const std::string sample = "examples/clusters/volumes/";
+  const Answer answer =
+      plimsoll({"simulate", "--config", kProfile, "--cluster", sample + "cluster.yaml", "--pods",
+                sample + "pods.yaml", "--expect", sample + "expected.yaml"});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+}
+
+// The only scheduler of a cluster: every default plugin decides about some pod.
+TEST(PlimsollSimulate, SchedulesAClusterWithoutKubeScheduler) {
+  const std::string sample = "examples/clusters/default/";
+  const Answer answer =
+      plimsoll({"simulate", "--config", "examples/profiles/default-scheduler.yaml", "--cluster",
+                sample + "cluster.yaml", "--pods", sample + "pods.yaml", "--expect",
+                sample + "expected.yaml"});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+}
+
 TEST(PlimsollSimulate, PreemptsWhereNothingElseHelps) {
   const std::string sample = "examples/clusters/preemption/";
   const Answer answer =
@@ -283,6 +301,17 @@ profiles:
       cache:
         foreignPodDetect: All
       preemptionMode: Sometimes
+  - name: NodeResourcesFit
+    args:
+      scoringStrategy:
+        type: Best
+        resources:
+        - name: cpu
+          weight: 101
+  - name: NodeResourcesBalancedAllocation
+    args:
+      kind: NodeResourcesFitArgs
+      resource: []
 )"));
   const Answer answer = plimsoll({"validate", file.string()});
   EXPECT_EQ(answer.code, 1);
@@ -297,7 +326,21 @@ profiles:
   EXPECT_THAT(answer.err,
               HasSubstr("profile.yaml:18:23: profiles[0].pluginConfig[0].args.preemptionMode: "
                         "must be Enabled or Disabled, not \"Sometimes\""));
-  EXPECT_THAT(answer.err, HasSubstr("5 errors"));
+  EXPECT_THAT(
+      answer.err,
+      HasSubstr("profile.yaml:22:15: profiles[0].pluginConfig[1].args.scoringStrategy.type: "
+                "must be LeastAllocated, MostAllocated or RequestedToCapacityRatio, not "
+                "\"Best\""));
+  EXPECT_THAT(answer.err, HasSubstr("profile.yaml:25:19: profiles[0].pluginConfig[1].args."
+                                    "scoringStrategy.resources[0].weight: must be a number from 0 "
+                                    "to 100, not 101"));
+  EXPECT_THAT(answer.err, HasSubstr("profile.yaml:28:13: profiles[0].pluginConfig[2].args.kind: "
+                                    "must be NodeResourcesBalancedAllocationArgs, not "
+                                    "\"NodeResourcesFitArgs\""));
+  EXPECT_THAT(answer.err, HasSubstr("profile.yaml:29:7: unknown field "
+                                    "\"profiles[0].pluginConfig[2].args.resource\", did you mean "
+                                    "\"resources\"?"));
+  EXPECT_THAT(answer.err, HasSubstr("9 errors"));
 }
 
 TEST(PlimsollValidate, PluginsWarnOfFieldsThatHaveNoEffect) {

@@ -13,11 +13,6 @@ TEST(ArgsErrors, OneALine) {
       (Errors{{"a.b[0].c", "wrong"}, {"", "no path here: wrong"}, {"", "args are not JSON"}}));
 }
 
-TEST(ArgsErrors, TheirPluginIsNotRepeated) {
-  EXPECT_EQ(split_args_errors("initializing plugin \"X\": scoringStrategy.type: wrong"),
-            (Errors{{"scoringStrategy.type", "wrong"}}));
-}
-
 TEST(ArgsErrors, AggregatesAreTakenApart) {
   EXPECT_EQ(
       split_args_errors("[scoringStrategy.type: Invalid value: \"x\": one, two, invalid, unknown "

@@ -104,12 +104,12 @@ std::ostream& operator<<(std::ostream& out, const ExpandRow& row) {
 
 class ExpandMultiPoint : public testing::TestWithParam<ExpandRow> {};
 
-std::string shown(const EffectiveProfile& profile) {
+std::string shown(const ProfileSpec& profile) {
   std::string out;
   for (const ExtensionPoint point : all_extension_points()) {
     if (profile.points[point].empty()) continue;
     out += (out.empty() ? "" : "; ") + std::string(field_name(point)) + ':';
-    for (const EffectivePlugin& plugin : profile.points[point]) {
+    for (const PluginEntry& plugin : profile.points[point]) {
       out += ' ' + plugin.name;
       if (point == kScore) out += '=' + std::to_string(plugin.weight);
     }
@@ -126,7 +126,7 @@ TEST_P(ExpandMultiPoint, AsKubeScheduler) {
     if (found != GetParam().points.end()) profile.plugins.points[point] = set_of(found->second);
   }
   Problems errors, warnings;
-  const EffectiveProfile expanded = expand_profile(profile, framework_registry(), errors, warnings);
+  const ProfileSpec expanded = expand_profile(profile, framework_registry(), errors, warnings);
   std::string found = shown(expanded);
   for (const Problem& error : errors) found += "\nerror: " + error.message;
   EXPECT_EQ(found, GetParam().expected);
@@ -235,7 +235,7 @@ TEST(ExpandMultiPoint, PluginsAtNoPointAreStillMade) {
   profile.plugins.multi_point = set_of("Sort Bind S2");
   profile.plugins.points[kScore] = set_of("-S2");
   Problems errors, warnings;
-  const EffectiveProfile expanded = expand_profile(profile, framework_registry(), errors, warnings);
+  const ProfileSpec expanded = expand_profile(profile, framework_registry(), errors, warnings);
   EXPECT_EQ(shown(expanded), "queueSort: Sort; bind: Bind");
   EXPECT_EQ(expanded.plugins, (std::vector<std::string>{"Sort", "Bind", "S2"}));
 }

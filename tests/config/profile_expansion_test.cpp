@@ -25,7 +25,7 @@ PluginRegistry small_registry() {
 }
 
 struct Outcome {
-  EffectiveProfile profile;
+  ProfileSpec profile;
   Problems errors;
   Problems warnings;
 };
@@ -48,12 +48,12 @@ Outcome expand(const std::string& plugins, const PluginRegistry& registry) {
 }
 
 // "filter: A B; score: A=2", for the points that are named.
-std::string shown(const EffectiveProfile& profile, std::initializer_list<ExtensionPoint> points) {
+std::string shown(const ProfileSpec& profile, std::initializer_list<ExtensionPoint> points) {
   std::string out;
   for (const ExtensionPoint point : points) {
     if (!out.empty()) out += "; ";
     out += std::string(field_name(point)) + ':';
-    for (const EffectivePlugin& plugin : profile.points[point]) {
+    for (const PluginEntry& plugin : profile.points[point]) {
       out += ' ' + plugin.name;
       if (point == kScore) out += '=' + std::to_string(plugin.weight);
     }
@@ -332,7 +332,6 @@ TEST(Expansion, NamesWhatChangesNothing) {
       "\"Other\"\n"
       "f:8:32: profiles[0].plugins.preBind.enabled[0]: has no effect: DeviceShare has nothing to "
       "do at preBind here\n"
-      "f:10:32: profiles[0].pluginConfig[0].args: have no effect: PrioritySort takes no args\n"
       "f:12:37: profiles[0].pluginConfig[2].args: have no effect: this build does not have "
       "DefaultPreemption\n");
 }
@@ -356,10 +355,10 @@ TEST(Expansion, EveryPluginGetsArgs) {
       config_of("- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: A}, {name: B}]}}\n"
                 "  pluginConfig: [{name: A, args: {x: 1}}, {name: C, args: {y: 2}}]\n"),
       small_registry());
-  const EffectiveProfile& profile = expansion.profiles.at(0);
-  EXPECT_EQ(profile.args_of("A").json, R"({"x":1})");
-  EXPECT_EQ(profile.args_of("B").json, "{}");
-  EXPECT_EQ(profile.args_of("NodeAffinity").json, "{}");
+  const ProfileSpec& profile = expansion.profiles.at(0);
+  EXPECT_EQ(profile.args.at("A"), R"({"x":1})");
+  EXPECT_EQ(profile.args.at("B"), "{}");
+  EXPECT_EQ(profile.args.at("NodeAffinity"), "{}");
   EXPECT_EQ(
       to_string(expansion.warnings, "f"),
       "f:6:59: profiles[0].pluginConfig[1].args: have no effect: this profile does not enable C\n");

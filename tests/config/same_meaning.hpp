@@ -13,8 +13,8 @@ namespace plimsoll::config {
 inline std::string difference(const Validation& a, const Validation& b) {
   if (a.profiles.size() != b.profiles.size()) return "the number of profiles";
   for (std::size_t i = 0; i < a.profiles.size(); ++i) {
-    const EffectiveProfile& one = a.profiles[i];
-    const EffectiveProfile& other = b.profiles[i];
+    const ProfileSpec& one = a.profiles[i];
+    const ProfileSpec& other = b.profiles[i];
     if (one.scheduler_name != other.scheduler_name) return "the name of " + one.scheduler_name;
     for (const ExtensionPoint point : all_extension_points()) {
       if (one.points[point] != other.points[point]) {
@@ -26,9 +26,8 @@ inline std::string difference(const Validation& a, const Validation& b) {
     std::sort(other_names.begin(), other_names.end());
     if (names != other_names) return "the plugins of " + one.scheduler_name;
     for (const std::string& plugin : names) {
-      if (one.args_of(plugin).json != other.args_of(plugin).json) {
-        return "args of " + plugin + ": " + one.args_of(plugin).json + " or " +
-               other.args_of(plugin).json;
+      if (one.args.at(plugin) != other.args.at(plugin)) {
+        return "args of " + plugin + ": " + one.args.at(plugin) + " or " + other.args.at(plugin);
       }
     }
   }

@@ -28,10 +28,11 @@ class Example : public testing::TestWithParam<std::string> {
   }
 };
 
-// What each example's warnings are about; a field that has no effect is named, nothing else is. The
-// plugins' own warnings are in program_test.cpp.
+// What each example's warnings are about: a field that has no effect, or a name that kube-scheduler
+// serves too, nothing else. The plugins' own warnings are in program_test.cpp.
 TEST_P(Example, LoadsAndNamesWhatHasNoEffect) {
   const std::map<std::string, std::vector<std::string>> expected = {
+      {"default-scheduler.yaml", {"profiles[0].schedulerName"}},
       {"hami.yaml", {}},
       {"koordinator-deviceshare.yaml", {"profiles[0].plugins.preBind.enabled[0]"}},
       {"koordinator-migrated.yaml", {}},
@@ -50,7 +51,9 @@ TEST_P(Example, LoadsAndNamesWhatHasNoEffect) {
   std::vector<std::string> paths;
   for (const Problem& warning : validation.warnings) {
     paths.push_back(warning.path);
-    EXPECT_TRUE(warning.message.find("no effect") != std::string::npos) << warning.message;
+    const bool is_name = warning.path == "profiles[0].schedulerName";
+    const char* why = is_name ? "unless it is stopped" : "no effect";
+    EXPECT_TRUE(warning.message.find(why) != std::string::npos) << warning.message;
   }
   EXPECT_EQ(paths, found->second) << validation.report();
 }
@@ -73,14 +76,51 @@ INSTANTIATE_TEST_SUITE_P(Profiles, Example, testing::ValuesIn(examples()));
 TEST(Validate, TheTopologyExampleRunsTheTopologyPlugins) {
   const Validation validation = validate_file("examples/profiles/topology.yaml", test_registry());
   ASSERT_TRUE(validation.ok());
-  const EffectiveProfile& profile = validation.profiles.at(0);
+  const ProfileSpec& profile = validation.profiles.at(0);
   EXPECT_EQ(profile.scheduler_name, "topo-aware-scheduler");
   const auto& score = profile.points[ExtensionPoint::kScore];
-  const std::vector<EffectivePlugin> expected = {
+  const std::vector<PluginEntry> expected = {
       {"TaintToleration", 3},  {"NodeAffinity", 2},
       {"NodeResourcesFit", 1}, {"NodeResourcesBalancedAllocation", 1},
       {"TopologyScore", 2},    {"NodeDevice", 1}};
   EXPECT_EQ(score, expected);
+}
+
+TEST(Validate, ExtendersAreReadAndIgnorableOnesComeLast) {
+  const Validation validation = validate_text(R"(apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+extenders:
+- urlPrefix: http://second/
+  ignorable: true
+  filterVerb: filter
+- urlPrefix: https://first
+  bindVerb: bind
+  prioritizeVerb: prioritize
+  weight: 3
+  httpTimeout: 1500ms
+  nodeCacheCapable: true
+  enableHTTPS: true
+  tlsConfig: {serverName: first, caData: aGVsbG8=}
+  managedResources:
+  - {name: example.com/foo, ignoredByScheduler: true}
+  - {name: example.com/bar}
+)",
+                                              "f.yaml", test_registry());
+  ASSERT_TRUE(validation.ok()) << validation.report();
+  const std::vector<ExtenderSpec>& extenders = validation.config.extenders;
+  ASSERT_EQ(extenders.size(), 2U);
+  EXPECT_EQ(extenders[1].url_prefix, "http://second/");
+  EXPECT_EQ(extenders[1].timeout, std::chrono::seconds(5));
+  const ExtenderSpec& first = extenders[0];
+  EXPECT_EQ(first.bind_verb, "bind");
+  EXPECT_EQ(first.weight, 3);
+  EXPECT_EQ(first.timeout, std::chrono::milliseconds(1500));
+  EXPECT_TRUE(first.node_cache_capable && first.enable_https && first.tls.given);
+  EXPECT_EQ(first.tls.ca_pem, "hello");
+  ASSERT_EQ(first.managed_resources.size(), 2U);
+  EXPECT_EQ(first.managed_resources[1].name, "example.com/bar");
+  const std::string& args = validation.profiles.at(0).args.at("NodeResourcesFit");
+  EXPECT_NE(args.find(R"("ignoredResources":["example.com/foo"])"), std::string::npos) << args;
 }
 
 TEST(Validate, AsksPluginsAboutTheirArgsAndMapsTheirPaths) {
@@ -149,7 +189,67 @@ TEST(Validate, PointsAreThoseOfThePluginThatIsMade) {
   }
   const auto& filters = validation.profiles.at(0).points[ExtensionPoint::kFilter];
   EXPECT_TRUE(std::any_of(filters.begin(), filters.end(),
-                          [](const EffectivePlugin& one) { return one.name == "Berths"; }));
+                          [](const PluginEntry& one) { return one.name == "Berths"; }));
+}
+
+TEST(Validate, TheMergedViewShowsDefaultArgsWhereTheFileSaysNothing) {
+  const std::string head =
+      "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+      "leaderElection: {leaderElect: false}\nprofiles:\n- schedulerName: a\n  pluginConfig:\n";
+  const auto make = [](const std::string&, const std::string& plugin, const std::string&) {
+    MadePlugin made{test_registry().at(plugin), {}, {}};
+    if (plugin == "NodeName") {
+      made.default_args = R"({"a":1,"list":["x"],"inner":{"b":true,"c":"word"}})";
+    }
+    return made;
+  };
+  const auto shown = [&](const std::string& args) {
+    const Validation validation = validate_text(head + "  - {name: NodeName, args: " + args + "}\n",
+                                                "f", test_registry(), make);
+    EXPECT_TRUE(validation.ok()) << validation.report();
+    EXPECT_EQ(validation.profiles.at(0).args.at("NodeName"),
+              validation.config.profiles.at(0).plugin_args.at(0).json)
+        << "as written";
+    const std::string yaml = validation.effective_yaml();
+    const Validation again = validate_text(yaml, "g", test_registry(), make);
+    EXPECT_EQ(again.effective_yaml(), yaml);
+    const std::size_t begin = yaml.find("  - name: NodeName\n    args:\n");
+    EXPECT_NE(begin, std::string::npos) << yaml;
+    return yaml.substr(begin);
+  };
+  EXPECT_EQ(shown("{list: [], inner: {c: other, d: 2}, more: 3}"),
+            "  - name: NodeName\n    args:\n      a: 1\n      list:\n      - x\n      inner:\n"
+            "        b: true\n        c: other\n        d: 2\n      more: 3\n");
+  EXPECT_EQ(shown("{a: null, list: [z], inner: null}"),
+            "  - name: NodeName\n    args:\n      a: 1\n      list:\n      - z\n      inner:\n"
+            "        b: true\n        c: word\n");
+}
+
+TEST(Validate, SaysWhatToQuoteInArgs) {
+  const auto make = [](const std::string&, const std::string& plugin, const std::string&) {
+    MadePlugin made{test_registry().at(plugin), {}, {}};
+    if (plugin == "NodeName") {
+      made.errors = {{"a[0]", "must be a string, not true"},
+                     {"a[1]", "must be a name, not 1"},
+                     {"b", "must be a number from 1 on, not \"2\""},
+                     {"b.c", "must be a string, not 1"}};
+    }
+    return made;
+  };
+  EXPECT_EQ(to_string(validate_text("apiVersion: kubescheduler.config.k8s.io/v1\n"
+                                    "kind: KubeSchedulerConfiguration\nprofiles:\n"
+                                    "- schedulerName: a\n  pluginConfig:\n"
+                                    "  - {name: NodeName, args: {a: [on, 1], b: '2'}}\n",
+                                    "f", test_registry(), make)
+                          .errors,
+                      "f"),
+            "f:6:33: profiles[0].pluginConfig[0].args.a[0]: must be a string, not true (YAML reads "
+            "the unquoted word on as a boolean: put it in quotes)\n"
+            "f:6:37: profiles[0].pluginConfig[0].args.a[1]: must be a name, not 1: put it in "
+            "quotes\n"
+            "f:6:41: profiles[0].pluginConfig[0].args.b.c: must be a string, not 1\n"
+            "f:6:44: profiles[0].pluginConfig[0].args.b: must be a number from 1 on, not \"2\": "
+            "write it without quotes\n");
 }
 
 TEST(Validate, ReportsErrorsOfEveryStep) {

@@ -124,14 +124,9 @@ INSTANTIATE_TEST_SUITE_P(
             "    bind",
             "profiles[1].plugins.queueSort: Invalid value: none: must be the same for all "
             "profiles\n"},
-        Row{"percentage of candidates", "minCandidateNodesPercentage: 10",
-            "minCandidateNodesPercentage: 200",
-            "profiles[0].pluginConfig[0].args.minCandidateNodesPercentage: Invalid value: 200: not "
-            "in valid range [0, 100]\n"},
-        Row{"args of another type", "args: {minC", "args: {kind: InterPodAffinityArgs, minC",
-            "profiles[0].pluginConfig[0].args.kind: args for plugin DefaultPreemption were not of "
-            "type DefaultPreemptionArgs.kubescheduler.config.k8s.io, got "
-            "InterPodAffinityArgs.kubescheduler.config.k8s.io\n"},
+        Row{"args of another version", "args: {minC", "args: {apiVersion: v1, minC",
+            "profiles[0].pluginConfig[0].args.apiVersion: Unsupported value: \"v1\": supported "
+            "values: \"kubescheduler.config.k8s.io/v1\"\n"},
         Row{"config for one plugin twice", "[{name: DefaultPreemption,",
             "[{name: config}, {name: config}, {name: DefaultPreemption,",
             "profiles[0].pluginConfig[1]: Duplicate value: \"config\"\n"},
@@ -149,16 +144,19 @@ INSTANTIATE_TEST_SUITE_P(
             "podInitialBackoffSeconds: 5",
             "podMaxBackoffSeconds: Invalid value: 1: must be greater than or equal to "
             "PodInitialBackoffSeconds\n"},
-        Row{"an extender without weight", "", "extenders: [{prioritizeVerb: p, weight: -1}]\n",
-            "extenders[0]: Forbidden: HTTP extenders are not supported: write what it does as a "
-            "plugin, or remove it\n"
+        Row{"an extender without weight", "",
+            "extenders: [{urlPrefix: 'http://e', prioritizeVerb: p, weight: -1}]\n",
             "extenders[0].weight: Invalid value: -1: must have a positive weight applied to it\n"},
         Row{"an extender's resource twice", "",
-            "extenders: [{managedResources: [{name: example.com/foo}, {name: example.com/foo}]}]\n",
-            "extenders[0]: Forbidden: HTTP extenders are not supported: write what it does as a "
-            "plugin, or remove it\n"
+            "extenders: [{urlPrefix: 'http://e', managedResources: [{name: example.com/foo}, "
+            "{name: example.com/foo}]}]\n",
             "extenders[0].managedResources[1].name: Invalid value: \"example.com/foo\": duplicate "
             "extender managed resource name\n"},
+        Row{"two extenders that bind, one of them nowhere", "",
+            "extenders: [{urlPrefix: e, bindVerb: b}, {urlPrefix: 'https://f', bindVerb: b}]\n",
+            "extenders: Invalid value: \"found 2 extenders implementing bind\": only one extender "
+            "can implement bind\n"
+            "extenders[0].urlPrefix: Invalid value: \"e\": must begin with http:// or https://\n"},
         Row{"nothing binds", "bind: {enabled: [{name: CustomBind}]}",
             "bind: {disabled: [{name: '*'}]}",
             "profiles[1].plugins.bind: at least one bind plugin is needed for profile with "
@@ -193,8 +191,7 @@ TEST(ValidateConfiguration, EmptyArgsAreTheDefaults) {
       "leaderElection: {leaderElect: false}\nprofiles: "
       "[{schedulerName: a}]\n");
   for (const std::string& plugin : defaults.profiles.at(0).plugins) {
-    EXPECT_EQ(validation.profiles.at(0).args_of(plugin).json,
-              defaults.profiles.at(0).args_of(plugin).json)
+    EXPECT_EQ(validation.profiles.at(0).args.at(plugin), defaults.profiles.at(0).args.at(plugin))
         << plugin;
   }
 }
@@ -204,7 +201,7 @@ TEST(ValidateConfiguration, ArgsOfPluginsThatAreNotInTheTreeStayAsTheyAre) {
       "profiles:\n- schedulerName: a\n  plugins: {multiPoint: {enabled: [{name: TopologyScore}]}}\n"
       "  pluginConfig:\n  - name: TopologyScore\n    args: {foo: bar, list: [1, 2.50, yes]}\n");
   ASSERT_TRUE(validation.ok()) << validation.report();
-  EXPECT_EQ(validation.profiles.at(0).args_of("TopologyScore").json,
+  EXPECT_EQ(validation.profiles.at(0).args.at("TopologyScore"),
             R"({"foo":"bar","list":[1,2.5,true]})");
 }
 

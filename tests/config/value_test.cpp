@@ -66,6 +66,13 @@ TEST(YamlDocument, JsonKeepsLineAndColumn) {
   EXPECT_EQ(locate(parsed.documents[0], "a[1].b"), (Position{3, 11}));
 }
 
+TEST(Value, AJsonNumberWithoutAFractionIsWhole) {
+  Problem problem;
+  const auto parsed = parse_json("[10.0, 1e2, -0.0, 1.5, 1e300, 9007199254740993.0]", problem);
+  ASSERT_TRUE(parsed) << problem.message;
+  EXPECT_EQ(to_json(*parsed), "[10,100,0,1.5,1e300,9007199254740992]");
+}
+
 TEST(YamlDocument, ReadsFlowStyleThatOnlyLooksLikeJson) {
   EXPECT_EQ(json_of("{a: b, c: [1, x]}\n"), R"({"a":"b","c":[1,"x"]})");
 }
@@ -175,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Json, RoundTrips) {
   const std::string text =
-      R"({"a":[1,-2,3.5,1e9,true,false,null],"b":{"c":"x\n\"y\"\\ \u0001"},"d":[],"e":{}})";
+      R"({"a":[1,-2,3.5,1e300,true,false,null],"b":{"c":"x\n\"y\"\\ \u0001"},"d":[],"e":{}})";
   EXPECT_EQ(json_of(text), text);
   EXPECT_EQ(json_of(R"(["\ud83d\ude00\/\u00e9"])"), "[\"\U0001F600/\u00e9\"]");
 }

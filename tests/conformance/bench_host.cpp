@@ -67,7 +67,9 @@ plimsoll_host bench_host(BenchContext& context) {
   host.abi_major = PLIMSOLL_ABI_MAJOR;
   host.abi_minor = PLIMSOLL_ABI_MINOR;
   host.ctx = reinterpret_cast<plimsoll_host_ctx*>(&context);
-  host.log = [](Context*, uint32_t, plimsoll_str) {};
+  host.log = [](Context* c, uint32_t level, plimsoll_str text) {
+    if (level == PLIMSOLL_LOG_WARN) of(c).warnings.emplace_back(view(text));
+  };
   host.set_error = [](Context* c, plimsoll_str text) { of(c).error = view(text); };
   host.intern = [](Context* c, plimsoll_str text) { return of(c).symbols.intern(view(text)); };
   host.resource_index = [](Context* c, plimsoll_str name) {
@@ -84,9 +86,7 @@ plimsoll_host bench_host(BenchContext& context) {
   };
   host.slot_count = [](Context* c) { return static_cast<uint32_t>(of(c).nodes.size()); };
   host.touch_node = [](Context*, uint32_t, uint32_t) {};
-  host.watch = [](Context*, plimsoll_str, plimsoll_str, plimsoll_str) -> int32_t {
-    return PLIMSOLL_ERROR;
-  };
+  host.watch = [](Context*, plimsoll_str, plimsoll_str, plimsoll_str) -> int32_t { return 0; };
   host.publish = [](Context*, plimsoll_str, uint32_t, const void*) -> int32_t {
     return PLIMSOLL_ERROR;
   };

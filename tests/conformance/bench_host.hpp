@@ -35,6 +35,7 @@ struct BenchContext {
   const std::vector<const plimsoll_node_info*>& nodes;  // by slot
   std::string error;
   std::vector<std::vector<std::string>> reasons{{}};  // by id; 0 is none
+  std::vector<std::string> warnings;                  // that plugins logged
 };
 
 [[nodiscard]] plimsoll_host bench_host(BenchContext& context);

@@ -1,10 +1,11 @@
 #include "tests/conformance/default_profile.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "config/known_plugins.hpp"
-#include "config/plugin_args.hpp"
 #include "framework/api/decode.hpp"
+#include "framework/placement/cluster_backend.hpp"
 #include "framework/placement/what_if.hpp"
 #include "plugins/builtin/builtin.hpp"
 
@@ -19,15 +20,21 @@ T value_or_throw(Result<T> result) {
   return std::move(*result);
 }
 
-ProfileSpec default_spec(const Modules& modules) {
+bool is_needed(std::string_view plugin) {
+  return plugin == "PrioritySort" || plugin == "DefaultBinder";
+}
+
+ProfileSpec default_spec(const Modules& modules, const std::set<std::string, std::less<>>& only,
+                         const DefaultProfile::Args& own_args) {
   ProfileSpec spec;
   spec.scheduler_name = kSchedulerName;
   for (const config::DefaultPlugin& plugin : config::default_plugins()) {
     if (modules.find(plugin.name) == nullptr) continue;
-    const std::string args = config::default_args(plugin.name);
+    if (!only.empty() && !only.contains(plugin.name) && !is_needed(plugin.name)) continue;
+    const auto own = own_args.find(plugin.name);
+    const std::string args = own == own_args.end() ? "{}" : own->second;
     for (const ExtensionPoint point : value_or_throw(modules.extension_points(plugin.name, args))) {
-      const bool score = point == ExtensionPoint::kScore;
-      spec.at(point).push_back({std::string(plugin.name), score ? plugin.weight : 0});
+      spec.at(point).push_back({std::string(plugin.name), std::max(plugin.weight, 1)});
     }
     spec.args[std::string(plugin.name)] = args;
   }
@@ -37,61 +44,42 @@ ProfileSpec default_spec(const Modules& modules) {
 }  // namespace
 
 // A host that knows the cluster and writes nothing.
-class DefaultProfile::Backend final : public HostBackend {
+class DefaultProfile::Backend final : public ClusterBackend {
  public:
-  explicit Backend(DefaultProfile& profile) : profile_(profile), cluster_(profile.cluster_) {}
+  explicit Backend(DefaultProfile& profile)
+      : ClusterBackend(profile.cluster_, profile.nominator_), profile_(profile) {}
 
-  const plimsoll_node_info* node_by_name(std::string_view node_name) override {
-    const NodeInfo* info = cluster_.node(node_name);
-    return info == nullptr ? nullptr : info->abi();
+  const plimsoll_pod* pod_by_uid(std::string_view uid) override {
+    return outside().pod_by_uid ? outside().pod_by_uid(uid) : ClusterBackend::pod_by_uid(uid);
   }
-  const plimsoll_node_info* node_by_slot(uint32_t slot) override {
-    const NodeInfo* info = cluster_.node_at(slot);
-    return info == nullptr ? nullptr : info->abi();
-  }
-  uint32_t slot_count() override { return cluster_.slot_count(); }
-  void touch_node(uint32_t slot, uint32_t aspects) override { cluster_.touch(slot, aspects); }
-  Result<void> watch(std::string_view, std::string_view, std::string_view) override { return {}; }
-  void requeue_rejected(std::string_view) override {}
-  void emit_event(std::string_view, const plimsoll_pod&, bool, std::string_view, std::string_view,
-                  std::string_view) override {}
-  const plimsoll_pod* pod_by_uid(std::string_view uid) override { return cluster_.pod(uid).get(); }
-  std::vector<WaitingPod> waiting_pods() override { return {}; }
   std::unique_ptr<WhatIf> what_if(const CycleContext& cycle, const plimsoll_pod& pod,
                                   uint32_t slot) override {
-    const NodeInfo* node = cluster_.node_at(slot);
+    const NodeInfo* node = profile_.cluster_.node_at(slot);
     if (node == nullptr) return nullptr;
     auto made = make_what_if(*profile_.framework_, cycle, pod, *node, profile_.nominator_);
     return profile_.wrap_ ? profile_.wrap_(std::move(made)) : std::move(made);
   }
-  void nominate(const plimsoll_pod&, std::string_view) override {}
-  std::vector<const plimsoll_pod*> nominated_pods(std::string_view node_name) override {
-    std::vector<const plimsoll_pod*> pods;
-    for (const PodRef& pod : profile_.nominator_.pods_of(node_name)) pods.push_back(pod.get());
-    return pods;
+  int64_t now_ms() override { return outside().now_ms ? outside().now_ms() : 0; }
+  void run_on_loop(int64_t delay_ms, std::function<void()> task) override {
+    if (outside().run_on_loop) outside().run_on_loop(delay_ms, std::move(task));
   }
-  void allow_waiting(std::string_view, std::string_view) override {}
-  void reject_waiting(std::string_view, std::string_view, std::string_view) override {}
-  void post_binding(BindingPost, std::function<void(Result<void>)> done) override {
-    done(fail(ErrorCode::kUnavailable, "vectors are not bound"));
+  void api_request(PluginRequest request, ApiAnswer done) override {
+    if (outside().api_request) return outside().api_request(std::move(request), std::move(done));
+    HostBackend::api_request(std::move(request), std::move(done));
   }
-  int64_t now_ms() override { return 0; }
-  bool cancel_binding(std::string_view, std::string_view) override { return false; }
-  void activate(std::string_view) override {}
-  void run_on_loop(int64_t, std::function<void()>) override {}
-  void api_request(PluginRequest, ApiAnswer done) override { done(0, "there is no API server"); }
 
  private:
+  [[nodiscard]] const Outside& outside() const { return profile_.outside_; }
+
   DefaultProfile& profile_;
-  ClusterState& cluster_;
 };
 
-DefaultProfile::DefaultProfile()
+DefaultProfile::DefaultProfile(const std::set<std::string, std::less<>>& only, const Args& args)
     : backend_(std::make_unique<Backend>(*this)),
       environment_(symbols_, *backend_),
       policy_(environment_.reasons) {
   modules_.add_builtin(builtin_modules());
-  auto made = Framework::create(default_spec(modules_), modules_, environment_);
+  auto made = Framework::create(default_spec(modules_, only, args), modules_, environment_);
   if (!made) throw std::runtime_error(made.error().front().message);
   framework_ = std::move(*made);
   if (auto started = framework_->start(); !started) {
@@ -112,14 +100,50 @@ NodeRef DefaultProfile::node(const Json& object) {
 
 void DefaultProfile::add_node(const Json& object) {
   const NodeRef added = node(object);
+  const bool is_new = cluster_.node(view(added->meta.name)) == nullptr;
   const uint32_t aspects = cluster_.upsert_node(added);
-  framework_->node_event(PLIMSOLL_NODE_ADDED, *cluster_.node(view(added->meta.name))->abi(),
-                         aspects);
+  framework_->node_event(is_new ? PLIMSOLL_NODE_ADDED : PLIMSOLL_NODE_CHANGED,
+                         *cluster_.node(view(added->meta.name))->abi(), aspects);
 }
 
-void DefaultProfile::add_pod(PodRef pod_on_a_node) {
+void DefaultProfile::remove_node(std::string_view name) {
+  const NodeInfo* info = cluster_.node(name);
+  if (info == nullptr) return;
+  framework_->node_event(PLIMSOLL_NODE_REMOVED, *info->abi(), 0);
+  cluster_.remove_node(name);
+}
+
+void DefaultProfile::add_pod(const PodRef& pod_on_a_node) {
   cluster_.upsert_pod(pod_on_a_node);
   framework_->pod_event(PLIMSOLL_POD_ASSIGNED, *pod_on_a_node, view(pod_on_a_node->node_name));
+}
+
+void DefaultProfile::add_watched(const Json& test_case) {
+  for (const auto& [list, resource] :
+       {std::pair("namespaces", "namespaces"), std::pair("services", "services")}) {
+    for (const Json& object : member(test_case, list)) {
+      const Json& meta = object.at("metadata");
+      framework_->object_event(PLIMSOLL_OBJECT_UPSERT, resource, meta.at("name").get<std::string>(),
+                               meta.value("namespace", ""), object.dump());
+    }
+  }
+}
+
+ClusterEvent DefaultProfile::put_object(const RawRef& object) {
+  const bool is_new =
+      objects_.insert(object->resource + "|" + object->ns + "|" + object->name).second;
+  framework_->object_event(PLIMSOLL_OBJECT_UPSERT, object->resource, object->name, object->ns,
+                           object->json);
+  ClusterEvent event = object_event(is_new ? nullptr : object, object);
+  event.old_object = nullptr;  // as the scheduler: it does not keep the old text
+  return event;
+}
+
+ClusterEvent DefaultProfile::delete_object(const RawRef& object) {
+  objects_.erase(object->resource + "|" + object->ns + "|" + object->name);
+  framework_->object_event(PLIMSOLL_OBJECT_DELETE, object->resource, object->name, object->ns,
+                           object->json);
+  return object_event(object, nullptr);
 }
 
 PluginIndex DefaultProfile::find(std::string_view plugin) const {

@@ -3,7 +3,9 @@
 // and default args, on the real runtime and the real cluster state. Nothing is ever bound.
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -11,8 +13,10 @@
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/cycle/profiles_policy.hpp"
 #include "framework/placement/nominator.hpp"
+#include "framework/queue/events.hpp"
 #include "framework/runtime/environment.hpp"
 #include "framework/runtime/framework.hpp"
+#include "framework/runtime/host_backend.hpp"
 #include "framework/runtime/modules.hpp"
 #include "framework/runtime/what_if.hpp"
 #include "tests/conformance/findings.hpp"
@@ -21,8 +25,13 @@ namespace plimsoll::conformance {
 
 class DefaultProfile {
  public:
-  // Throws std::runtime_error if the profile cannot be made.
-  DefaultProfile();
+  // Args of plugins that have others than the default ones.
+  using Args = std::map<std::string, std::string, std::less<>>;
+
+  // `only`: the plugins that there are besides the two that every profile needs; empty: all. Throws
+  // std::runtime_error if the profile cannot be made.
+  explicit DefaultProfile(const std::set<std::string, std::less<>>& only = {},
+                          const Args& args = {});
   ~DefaultProfile();
   DefaultProfile(const DefaultProfile&) = delete;
   DefaultProfile& operator=(const DefaultProfile&) = delete;
@@ -33,7 +42,25 @@ class DefaultProfile {
 
   // Brings the cluster up to date and tells the plugins, as the scheduler does.
   void add_node(const Json& object);
-  void add_pod(PodRef pod_on_a_node);
+  void add_pod(const PodRef& pod_on_a_node);
+  // Namespaces and services of a case, for plugins that watch them.
+  void add_watched(const Json& test_case);
+  // An object that plugins watch: another version of it, or that it is gone. Returns the event that
+  // the queue would get.
+  ClusterEvent put_object(const RawRef& object);
+  ClusterEvent delete_object(const RawRef& object);
+
+  void remove_node(std::string_view name);
+
+  // What lies outside of the loop. What is not set: no time passes, nothing runs later, there is no
+  // API server.
+  struct Outside {
+    std::function<int64_t()> now_ms;
+    std::function<void(int64_t delay_ms, std::function<void()>)> run_on_loop;
+    std::function<void(PluginRequest, HostBackend::ApiAnswer)> api_request;
+    std::function<const plimsoll_pod*(std::string_view uid)> pod_by_uid;
+  };
+  void set_outside(Outside outside) { outside_ = std::move(outside); }
 
   [[nodiscard]] Framework& framework() { return *framework_; }
   [[nodiscard]] ProfilesPolicy& policy() { return policy_; }
@@ -57,9 +84,11 @@ class DefaultProfile {
   ClusterState cluster_;
   Nominator nominator_{[](std::string_view) {}};
   Wrap wrap_;
+  Outside outside_;
   std::unique_ptr<Backend> backend_;
   Environment environment_;
   Modules modules_;
+  std::set<std::string> objects_;  // that exist: resource, namespace, name
   ProfilesPolicy policy_;
   std::unique_ptr<Framework> framework_;
 };

@@ -1,10 +1,8 @@
 // DefaultPreemption: who may preempt, on which nodes it would help, whom it would cost, which node
 // is chosen and what the pod is told. All potential nodes are looked at, from the first one on.
 //
-// Everything that a vector states is compared. Skipped, by what the input has, are cases in which a
-// plugin takes part that does not exist here: PodTopologySpread (the pod has DoNotSchedule
-// constraints) and InterPodAffinity (the pod has required terms, or another pod has required
-// anti-affinity that selects it). Of clusters that cannot be, in which two pods of a node hold the
+// Everything that a vector states is compared. Skipped are cases in which the pod has volumes over
+// which pods may conflict. Of clusters that cannot be, in which two pods of a node hold the
 // host port that the pod wants and one of them may be evicted, only the verdicts of Filter are
 // compared.
 
@@ -22,8 +20,8 @@
 namespace plimsoll::conformance {
 namespace {
 
-using builtin::Candidate;
 using builtin::DryRun;
+using builtin::Trial;
 
 // What the first filter of a what-if said, by node.
 using FirstVerdicts = std::map<std::string, Status>;
@@ -47,16 +45,6 @@ class WitnessedWhatIf final : public WhatIf {
   FirstVerdicts& seen_;
 };
 
-bool is_about(const plimsoll_pod_affinity_term& term, const plimsoll_pod& owner,
-              const plimsoll_pod& pod) {
-  if (!matches(term.selector, pod.meta.labels)) return false;
-  if (term.namespace_selector.present != 0) return true;
-  const auto names = items<plimsoll_str>(term.namespaces);
-  if (names.empty()) return equal(owner.meta.ns, pod.meta.ns);
-  return std::any_of(names.begin(), names.end(),
-                     [&](const plimsoll_str& name) { return equal(name, pod.meta.ns); });
-}
-
 // Ports that the pod holds for as long as it runs.
 std::vector<plimsoll_host_port> ports_of(const plimsoll_pod& pod) {
   std::vector<plimsoll_host_port> ports;
@@ -74,6 +62,7 @@ class PreemptCase {
   PreemptCase(const Json& test_case, Findings& findings) : case_(test_case), findings_(findings) {
     pod_ = profile_.pod(case_.at("pod"));
     for (const Json& node : case_.at("nodes")) profile_.add_node(node);
+    profile_.add_watched(case_);
     for (const Json& pod : member(case_, "existingPods")) {
       others_.push_back(profile_.pod(pod));
       profile_.add_pod(others_.back());
@@ -92,27 +81,6 @@ class PreemptCase {
       profile_.framework().object_event(PLIMSOLL_OBJECT_UPSERT, "poddisruptionbudgets.v1.policy",
                                         name, ns, budget.dump());
     }
-  }
-
-  // Which plugin that does not exist here takes part; empty: none.
-  [[nodiscard]] std::string missing_plugin() const {
-    for (const auto& constraint : items<plimsoll_spread_constraint>(pod_->spread_constraints)) {
-      if (constraint.do_not_schedule != 0) return "PodTopologySpread";
-    }
-    const bool own =
-        (pod_->pod_affinity != nullptr && pod_->pod_affinity->required.count != 0) ||
-        (pod_->pod_anti_affinity != nullptr && pod_->pod_anti_affinity->required.count != 0);
-    const bool theirs = std::any_of(others_.begin(), others_.end(), [&](const PodRef& other) {
-      if (other->pod_anti_affinity == nullptr) return false;
-      const auto terms = items<plimsoll_pod_affinity_term>(other->pod_anti_affinity->required);
-      return std::any_of(terms.begin(), terms.end(),
-                         [&](const auto& term) { return is_about(term, *other, *pod_); });
-    });
-    if (own || theirs) return "InterPodAffinity";
-    for (const auto& volume : items<plimsoll_volume>(pod_->volumes)) {
-      if (volume.target.len != 0) return "volumes";
-    }
-    return {};
   }
 
   void check() {
@@ -188,7 +156,7 @@ class PreemptCase {
       refused[name] = described(verdict);
       if (codes_[i] != PLIMSOLL_UNSCHEDULABLE) continue;
       potential.push_back(name);
-      potential_.emplace_back(rows[i]);
+      potential_.push_back({sdk::Node(rows[i]), rows[i]->slot});
     }
     std::sort(feasible.begin(), feasible.end());
     std::sort(potential.begin(), potential.end());
@@ -210,26 +178,27 @@ class PreemptCase {
         &profile_.environment(), "DefaultPreemption", "default-scheduler", {}};
     const plimsoll_host table = make_host_table(&context);
     const sdk::Host host(&table, "DefaultPreemption");
-    const DryRun found = builtin::PreemptionDryRun(host, budgets_)
-                             .run(*cycle_, sdk::Pod(pod_.get()), potential_, 0, potential_.size());
+    const DryRun found =
+        builtin::PreemptionDryRun(host, budgets_)
+            .run(*cycle_, sdk::Pod(pod_.get()), potential_, {0, potential_.size()});
     profile_.wrap_what_ifs({});
     Json candidates = Json::object();
-    for (const Candidate& candidate : found.candidates) {
+    for (const Trial* candidate : found.candidates) {
       Names victims;
-      for (sdk::Pod victim : candidate.victims) victims.push_back(full_name(*victim));
-      candidates[candidate.node] = {{"victims", victims},
-                                    {"numPDBViolations", candidate.violations}};
+      for (sdk::Pod victim : candidate->victims) victims.push_back(full_name(*victim));
+      candidates[candidate->node] = {{"victims", victims},
+                                     {"numPDBViolations", candidate->rank.violations}};
       findings_.tally("victims compared", victims.size());
     }
     Json others = Json::object();
-    for (const auto& other : found.others) {
+    for (const Trial* other : found.others) {
       Status status;
-      status.code = static_cast<Code>(other.status.code);
-      status.reason = other.status.reason;
-      if (const auto seen = first.find(other.node); seen != first.end()) {
+      status.code = static_cast<Code>(other->status.code);
+      status.reason = other->status.reason;
+      if (const auto seen = first.find(other->node); seen != first.end()) {
         status.plugin_index = seen->second.plugin_index;
       }
-      others[other.node] = described(status);
+      others[other->node] = described(status);
     }
     findings_.expect("candidates", member(case_, "candidates"), candidates);
     findings_.expect("notCandidates", member(case_, "notCandidates"), others);
@@ -270,16 +239,13 @@ class PreemptCase {
   builtin::DisruptionBudgets budgets_;
   std::shared_ptr<CycleContext> cycle_;
   std::vector<uint8_t> codes_;
-  std::vector<sdk::Node> potential_;
+  std::vector<builtin::PotentialNode> potential_;
 };
 
 }  // namespace
 
 void check_preempt(const Json& test_case, Findings& findings) {
   PreemptCase preempt(test_case, findings);
-  if (const std::string missing = preempt.missing_plugin(); !missing.empty()) {
-    return findings.skip(missing);
-  }
   preempt.check();
 }
 

@@ -24,23 +24,6 @@ constexpr Registration kRegistrations[] = {
      PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL |
          PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE},
     {"DynamicResources", kResourcePod, PLIMSOLL_ACTION_UPDATE_POD_GENERATED_CLAIM},
-    {"InterPodAffinity", kResourceNode, PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL},
-    {"InterPodAffinity", kResourcePod,
-     PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_POD_LABEL | PLIMSOLL_ACTION_DELETE},
-    {"NodeDeclaredFeatures", kResourceNode,
-     PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_DECLARED_FEATURE},
-    {"NodeDeclaredFeatures", kResourcePod, PLIMSOLL_ACTION_UPDATE},
-    {"NodeVolumeLimits", kResourcePod, PLIMSOLL_ACTION_DELETE},
-    {"PodTopologySpread", kResourceNode,
-     PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE_NODE_LABEL |
-         PLIMSOLL_ACTION_UPDATE_NODE_TAINT},
-    {"PodTopologySpread", kResourcePod,
-     PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE_POD_LABEL |
-         PLIMSOLL_ACTION_UPDATE_POD_TOLERATION},
-    {"VolumeBinding", kResourceNode, PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL},
-    {"VolumeRestrictions", kResourceNode, PLIMSOLL_ACTION_ADD},
-    {"VolumeRestrictions", kResourcePod, PLIMSOLL_ACTION_DELETE},
-    {"VolumeZone", kResourceNode, PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL},
 };
 
 // The profile's policy, and stand-ins for plugins that do not exist here. They come after all real
@@ -76,7 +59,12 @@ class TracePolicy final : public QueuePolicy {
     return plugins;
   }
   QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent& event) override {
-    if (plugin < kMaxPlugins) return profile_.policy().hint(pod, plugin, event);
+    if (plugin < kMaxPlugins) {
+      const bool missed = profile_.name(static_cast<PluginIndex>(plugin)) == "InterPodAffinity" &&
+                          rests_on_namespace_labels(pod);
+      const QueueHint real = profile_.policy().hint(pod, plugin, event);
+      return missed && event.resource == kResourceAssignedPod ? QueueHint::kSkip : real;
+    }
     const std::string& name = stand_ins_[plugin - kMaxPlugins];
     if (name == "DefaultPreemption") return QueueHint::kSkip;  // whatever it is asked
     if (only_by_default(name, event)) return QueueHint::kQueue;
@@ -117,6 +105,7 @@ class Trace {
         start_ms_(test_case.at("startUnixMs").get<int64_t>()),
         policy_(profile_),
         queue_(policy_, config_of(test_case.at("config"))) {
+    profile_.add_watched(test_case);
     // Who is interested in an event is noted when it happens, so all rejectors are known before.
     for (const Json& step : steps_) {
       for (const Json& plugin : member(step, "unschedulablePlugins")) policy_.index_of(plugin);

@@ -29,6 +29,7 @@ class Decisions {
  public:
   Decisions(const Json& test_case, Findings& findings) : findings_(findings) {
     for (const Json& node : test_case.at("nodes")) profile_.add_node(node);
+    profile_.add_watched(test_case);
     for (const Json& pod : member(test_case, "existingPods")) profile_.add_pod(profile_.pod(pod));
   }
 

@@ -9,10 +9,12 @@ std::span<const Kind> kinds() {
       {"selectors", "", "label and node selectors, and the plugins that read them",
        check_selectors},
       {"fit", "", "NodeResourcesFit and NodeResourcesBalancedAllocation", check_fit},
+      {"spread_affinity", "", "PodTopologySpread and InterPodAffinity", check_spread_affinity},
       {"nrt_filter", "", "NodeResourceTopologyMatch: Filter on one node", check_nrt_filter},
       {"nrt_score", "", "NodeResourceTopologyMatch: Score of one node, all strategies",
        check_nrt_score},
-      {"queue", "", "requeue events and hints, and traces of the scheduling queue", check_queue},
+      {"queue", "", "requeue events and hints, and traces of the scheduling queue", check_queue, 0,
+       0.005},
       {"preempt", "", "DefaultPreemption: candidates, victims, the chosen node, texts",
        check_preempt},
       {"schedule", "", "whole scheduling decisions with the default profile", check_schedule},
@@ -23,6 +25,8 @@ std::span<const Kind> kinds() {
        check_admit_counts, 0.028},
       {"device", "", "NodeDevice: device requests, and allocations on one node", check_device, 0,
        0.08},
+      {"volumes", "", "VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone",
+       check_volumes, 0, 0.005},
   };
   return kTable;
 }

@@ -26,6 +26,7 @@ struct Kind {
 void check_quantity(const Json& test_case, Findings& findings);
 void check_qos_requests(const Json& test_case, Findings& findings);
 void check_selectors(const Json& test_case, Findings& findings);
+void check_spread_affinity(const Json& test_case, Findings& findings);
 void check_fit(const Json& test_case, Findings& findings);
 void check_nrt_filter(const Json& test_case, Findings& findings);
 void check_nrt_score(const Json& test_case, Findings& findings);
@@ -36,5 +37,6 @@ void check_merge(const Json& test_case, Findings& findings);
 void check_admit_exact(const Json& test_case, Findings& findings);
 void check_admit_counts(const Json& test_case, Findings& findings);
 void check_device(const Json& test_case, Findings& findings);
+void check_volumes(const Json& test_case, Findings& findings);
 
 }  // namespace plimsoll::conformance

@@ -12,6 +12,20 @@
 namespace plimsoll::conformance {
 namespace {
 
+// An object of a kind that plugins watch.
+struct WatchedObject {
+  std::string resource;
+  std::string ns;
+  std::string name;
+  std::string json;
+};
+
+constexpr std::pair<const char*, const char*> kWatchedLists[] = {
+    {"namespaces", "namespaces"},
+    {"services", "services"},
+    {"replicaSets", "replicasets.v1.apps"},
+};
+
 // A node with what is on it, kept as NodeInfo keeps it.
 struct BenchNode {
   NodeRef node;
@@ -90,15 +104,36 @@ struct PluginBench::Impl {
   PodRef pod;
   std::vector<PodRef> existing;
   std::vector<std::unique_ptr<BenchNode>> nodes;
+  std::vector<WatchedObject> objects;
   std::vector<const plimsoll_node_info*> rows;
-  BenchContext context{symbols, rows, {}, {{}}};
+  std::vector<const plimsoll_node_info*> scored;  // those that Score is asked about
+  BenchContext context{symbols, rows, {}, {{}}, {}};
 
-  [[nodiscard]] plimsoll_nodes all() const {
-    return {sizeof(plimsoll_nodes), static_cast<uint32_t>(rows.size()), rows.data(), nullptr,
+  [[nodiscard]] static plimsoll_nodes of(const std::vector<const plimsoll_node_info*>& some) {
+    return {sizeof(plimsoll_nodes), static_cast<uint32_t>(some.size()), some.data(), nullptr,
             nullptr};
   }
-  [[nodiscard]] std::string name(size_t i) const {
-    return std::string(view(rows[i]->node->meta.name));
+  [[nodiscard]] static std::string name(const plimsoll_node_info& row) {
+    return std::string(view(row.node->meta.name));
+  }
+
+  // As the scheduler does: nodes, other kinds, pods.
+  void tell_of_cluster(const plimsoll_plugin& plugin) const {
+    if (plugin.start != nullptr) plugin.start(plugin.self);
+    for (const plimsoll_node_info* row : rows) {
+      if (plugin.node_event != nullptr) {
+        plugin.node_event(plugin.self, PLIMSOLL_NODE_ADDED, row, UINT32_MAX);
+      }
+    }
+    for (const WatchedObject& object : objects) {
+      if (plugin.object_event == nullptr) continue;
+      plugin.object_event(plugin.self, PLIMSOLL_OBJECT_UPSERT, str(object.resource),
+                          str(object.name), str(object.ns), str(object.json));
+    }
+    for (const PodRef& each : existing) {
+      if (plugin.pod_event == nullptr) continue;
+      plugin.pod_event(plugin.self, PLIMSOLL_POD_ASSIGNED, each.get(), each->node_name);
+    }
   }
 
   [[nodiscard]] Json status(int32_t code, uint32_t reason) const {
@@ -130,27 +165,30 @@ struct PluginBench::Impl {
     return code == PLIMSOLL_SUCCESS;
   }
 
-  Json filter(const plimsoll_plugin& plugin, const plimsoll_cycle& cycle) {
+  Json filter(const plimsoll_plugin& plugin, const plimsoll_cycle& cycle, bool only_rejected) {
     std::vector<uint8_t> codes(rows.size());
     std::vector<uint32_t> reasons(rows.size());
-    const plimsoll_nodes nodes_view = all();
+    const plimsoll_nodes nodes_view = of(rows);
     const int32_t code =
         plugin.filter(plugin.self, &cycle, pod.get(), &nodes_view, codes.data(), reasons.data());
     if (code != PLIMSOLL_SUCCESS) throw std::runtime_error("filter: " + context.error);
     Json outcome = Json::object();
-    for (size_t i = 0; i < rows.size(); ++i) outcome[name(i)] = status(codes[i], reasons[i]);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (only_rejected && codes[i] == PLIMSOLL_SUCCESS) continue;
+      outcome[name(*rows[i])] = status(codes[i], reasons[i]);
+    }
     return outcome;
   }
 
   Json scores_json(const std::vector<int64_t>& scores) const {
     Json result = Json::object();
-    for (size_t i = 0; i < rows.size(); ++i) result[name(i)] = scores[i];
+    for (size_t i = 0; i < scored.size(); ++i) result[name(*scored[i])] = scores[i];
     return result;
   }
 
   void score(const plimsoll_plugin& plugin, plimsoll_cycle& cycle, const Json& expected,
              Findings& findings, const std::string& what) {
-    const plimsoll_nodes nodes_view = all();
+    const plimsoll_nodes nodes_view = of(scored);
     int32_t code = PLIMSOLL_SUCCESS;
     if (plugin.pre_score != nullptr) {
       code = plugin.pre_score(plugin.self, &cycle, pod.get(), &nodes_view);
@@ -160,7 +198,7 @@ struct PluginBench::Impl {
     if (wanted.is_object() && wanted["code"] == "Error") wanted = status(PLIMSOLL_ERROR, 0);
     findings.expect(what + ".preScore", wanted, status(code, 0));
     if (code != PLIMSOLL_SUCCESS || !expected.contains("raw")) return;
-    std::vector<int64_t> scores(rows.size());
+    std::vector<int64_t> scores(scored.size());
     code = plugin.score(plugin.self, &cycle, pod.get(), &nodes_view, scores.data());
     if (code != PLIMSOLL_SUCCESS) throw std::runtime_error("score: " + context.error);
     findings.expect(what + ".raw", expected.at("raw"), scores_json(scores));
@@ -193,6 +231,17 @@ PluginBench::PluginBench(const Json& test_case) : impl_(std::make_unique<Impl>()
     finish(*node, static_cast<uint32_t>(impl.rows.size()));
     impl.rows.push_back(&node->info);
   }
+  const Json& scored = member(test_case, "scoredNodes");
+  for (const plimsoll_node_info* row : impl.rows) {
+    const bool named = std::find(scored.begin(), scored.end(), Impl::name(*row)) != scored.end();
+    if (scored.is_null() || named) impl.scored.push_back(row);
+  }
+  for (const auto& [list, resource] : kWatchedLists) {
+    for (const Json& json : member(test_case, list)) {
+      const Json& meta = json.at("metadata");
+      impl.objects.push_back({resource, meta.value("namespace", ""), meta.at("name"), json.dump()});
+    }
+  }
 }
 
 PluginBench::~PluginBench() = default;
@@ -209,16 +258,18 @@ void PluginBench::check(const std::string& name, const std::string& args_json, c
   if (module->create(&host, str(args_json), &plugin) != PLIMSOLL_SUCCESS) {
     return findings.add(name + ": not created: " + impl_->context.error);
   }
+  impl_->tell_of_cluster(plugin);
   {
     BenchCycle bench_cycle;
     plimsoll_cycle& cycle = bench_cycle.abi();
     const bool run =
         impl_->pre_filter(plugin, cycle, member(expected, "preFilter"), findings, name);
-    const Json& filter = member(expected, "filter");
+    const bool only_rejected = expected.contains("filterRejected");
+    const Json& filter = member(expected, only_rejected ? "filterRejected" : "filter");
     if (run != filter.is_object() && plugin.filter != nullptr) {
       findings.add(name + ".filter: " + (run ? "ran and should not have" : "did not run"));
     } else if (filter.is_object()) {
-      findings.expect(name + ".filter", filter, impl_->filter(plugin, cycle));
+      findings.expect(name + ".filter", filter, impl_->filter(plugin, cycle, only_rejected));
     }
     const Json& score = member(expected, "score");
     if (score.is_object()) impl_->score(plugin, cycle, score, findings, name + ".score");

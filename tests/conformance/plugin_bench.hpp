@@ -20,8 +20,9 @@ class PluginBench {
   PluginBench(const PluginBench&) = delete;
   PluginBench& operator=(const PluginBench&) = delete;
 
-  // Makes the plugin, runs it for the pod and compares with `expected` ({preFilter, filter,
-  // score}).
+  // Makes the plugin, tells it of the cluster, runs it for the pod and compares with `expected`
+  // ({preFilter, filter, score}). Of a pod that is not rejected by PreFilter, filterRejected may
+  // name the rejecting nodes only; scoredNodes of the case, those that are scored.
   void check(const std::string& plugin, const std::string& args_json, const Json& expected,
              Findings& findings);
 

@@ -25,6 +25,26 @@ TEST_F(BindingCycle, RunsInOrderAndWritesOnce) {
   EXPECT_TRUE(api_.patches().empty()) << "nothing takes long, so no nomination is written";
 }
 
+TEST_F(BindingCycle, OnlyPodsThatWaitedGetAnEventIfTheOperatorSaysSo) {
+  options_.scheduled_events = ScheduledEvents::kWaited;
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("bind a n"));
+  add_pod("b");
+  settle();
+  add_node("m", "1");
+  EXPECT_TRUE(journal_.await("event b Normal Scheduled Binding: Successfully assigned ns/b to m"));
+  EXPECT_EQ(journal_.count(kScheduled), 0);
+}
+
+TEST_F(BindingCycle, NoPodGetsAnEventIfTheOperatorSaysSo) {
+  options_.scheduled_events = ScheduledEvents::kNever;
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("bind a n"));
+  settle();
+  ASSERT_EQ(scheduler_->stats().scheduled, 1U);
+  EXPECT_EQ(journal_.count(kScheduled), 0);
+}
+
 TEST_F(BindingCycle, NominatesBeforeASlowPreBindAndGoesOn) {
   p().pre_bind = succeeds();
   api_.hold_nominations();

@@ -14,6 +14,7 @@
 #include "tests/cycle/full_scheduler.hpp"
 #include "tests/cycle/random_cluster.hpp"
 #include "tests/cycle/random_objects.hpp"
+#include "tests/cycle/random_storage.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/seed.hpp"
@@ -44,6 +45,7 @@ class CrowdedLife {
       cluster_.report(node_name(i));
       if (dice_.below(2) > 0) cluster_.put(Kind::kDevices, random_devices(dice_, node_name(i)));
     }
+    put_first_storage(dice_, cluster_, kNodeNames);
     for (size_t i = 0; i < kShapes; ++i) shapes_.push_back(shape());
     deliver_all();
     living_.sync();
@@ -62,6 +64,7 @@ class CrowdedLife {
     come_to_rest();
   }
   [[nodiscard]] ClassCache::Stats classes() const { return living_.stats().classes; }
+  [[nodiscard]] int storage_writes() const { return cluster_.totals().storage_writes; }
   [[nodiscard]] bool stuck() const { return stuck_; }
 
  private:
@@ -80,7 +83,11 @@ class CrowdedLife {
   void happen() {
     const std::string node = node_name(dice_.below(kNodeNames));
     const Json* known = cluster_.find(Kind::kNodes, node);
-    switch (dice_.below(12)) {
+    switch (dice_.below(15)) {
+      case 13:
+      case 14:
+        for (int i = 0; i < 4; ++i) change_storage(dice_, cluster_, kNodeNames);
+        return;
       case 0:
         if (known == nullptr) break;
         {
@@ -109,8 +116,11 @@ class CrowdedLife {
         shapes_[dice_.below(kShapes)] = shape();
         return;
       case 4:
+        change_budgets();
+        return;
       case 5:
       case 6:
+      case 7:
         end_some();
         return;
       default:
@@ -122,6 +132,14 @@ class CrowdedLife {
       Json pod = like;
       pod["metadata"]["name"] = "p" + std::to_string(++names_);
       cluster_.put(Kind::kPods, std::move(pod));
+    }
+  }
+  void change_budgets() {
+    const std::string name = "b" + std::to_string(dice_.below(2));
+    if (dice_.one_in(3)) {
+      cluster_.remove(Kind::kBudgets, name);
+    } else {
+      cluster_.put(Kind::kBudgets, random_budget(dice_, name));
     }
   }
   void end_some() {
@@ -171,6 +189,7 @@ TEST(ClassDecisions, AreThoseOfAWalkOverAllNodes) {
       "PLIMSOLL_CLASS_DECISIONS", std::getenv("CI") == nullptr ? kDecisions : kDecisionsInCi);
   uint64_t seed = test::test_seed(kSeed);
   ClassCache::Stats total;
+  int storage_writes = 0;
   for (; total.checked < wanted; ++seed) {
     CrowdedLife life(seed);
     for (int steps = 0; steps < 200 && total.checked + life.classes().checked < wanted; ++steps) {
@@ -182,10 +201,13 @@ TEST(ClassDecisions, AreThoseOfAWalkOverAllNodes) {
     total.hits += seen.hits;
     total.misses += seen.misses;
     total.checked += seen.checked;
+    storage_writes += life.storage_writes();
   }
   std::cout << total.checked << " decisions made twice, " << total.hits
-            << " attempts with a table, " << total.misses << " without" << std::endl;
+            << " attempts with a table, " << total.misses << " without; " << storage_writes
+            << " writes to claims and volumes" << std::endl;
   EXPECT_GT(total.hits, total.misses);
+  EXPECT_GT(storage_writes, 0);
 }
 
 }  // namespace

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "framework/cycle/go_duration.hpp"
-
 namespace plimsoll {
 namespace {
 
@@ -131,16 +129,6 @@ TEST(FitErrorMessage, NoReasonAtAll) {
   Diagnosis diagnosis;
   diagnosis.node_count = 1;
   EXPECT_EQ(fit_error_message(diagnosis, reasons), "0/1 nodes are available:");
-}
-
-TEST(GoDuration, PrintsAsGoDoes) {
-  EXPECT_EQ(go_duration(0), "0s");
-  EXPECT_EQ(go_duration(350), "350ms");
-  EXPECT_EQ(go_duration(1500), "1.5s");
-  EXPECT_EQ(go_duration(60'000), "1m0s");
-  EXPECT_EQ(go_duration(900'000), "15m0s");
-  EXPECT_EQ(go_duration(3'600'050), "1h0m0.05s");
-  EXPECT_EQ(go_duration(-1000), "-1s");
 }
 
 }  // namespace

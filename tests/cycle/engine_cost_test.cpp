@@ -61,7 +61,7 @@ class CountingWriter final : public ApiWriter {
 
 class Engine {
  public:
-  Engine(size_t nodes, bool topology, bool classes) : topology_(topology) {
+  Engine(size_t nodes, bool topology, bool classes) : nodes_(nodes), topology_(topology) {
     log_to_stderr(LogLevel::kError, LogFormat::kText);
     modules_.add_builtin(builtin_modules());
     std::vector<std::string> further;
@@ -111,7 +111,13 @@ class Engine {
   }
   void place(Shape shape, size_t pods) {
     shape_ = shape;
-    for (; pods > 0; --pods) place(bench::make_pod(posted_, shape, topology_, symbols));
+    for (; pods > 0; --pods) {
+      if (bench::has_volumes(shape)) {
+        loop().post(ObjectUpserted{bench::make_volume(posted_, shape, nodes_)});
+        loop().post(ObjectUpserted{bench::make_claim(posted_)});
+      }
+      place(bench::make_pod(posted_, shape, topology_, symbols));
+    }
   }
   // Until every pod has a node or a message, and the loop knows.
   [[nodiscard]] bool settle() { return writer_.await(posted_) && allocations() != 0; }
@@ -134,6 +140,7 @@ class Engine {
 
   [[nodiscard]] Scheduler& loop() const { return **scheduler_; }
 
+  size_t nodes_;
   bool topology_;
   std::atomic<Shape> shape_ = Shape::kIdentical;
   Modules modules_;
@@ -168,7 +175,9 @@ class Allocations : public ::testing::TestWithParam<Case> {
       engine.place(of.shape, 1);
       EXPECT_TRUE(engine.settle());
     }
-    return static_cast<double>(engine.allocations() - before) / static_cast<double>(kPods);
+    const uint64_t after = engine.allocations();
+    EXPECT_EQ(engine.stats().scheduled, 2 * kPods);
+    return static_cast<double>(after - before) / static_cast<double>(kPods);
   }
 };
 
@@ -190,6 +199,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"identical_no_classes", Shape::kIdentical, false, false},
                       Case{"different", Shape::kDifferent, false, true},
                       Case{"mixed", Shape::kMixed, false, true},
+                      Case{"volumes", Shape::kVolumes, false, true},
+                      Case{"local_volumes", Shape::kLocalVolumes, false, true},
+                      Case{"spread", Shape::kSpread, false, true},
+                      Case{"affinity", Shape::kAffinity, false, true},
+                      Case{"affinity_no_classes", Shape::kAffinity, false, false},
                       Case{"topology_identical", Shape::kIdentical, true, true},
                       Case{"topology_different", Shape::kDifferent, true, true}),
     [](const auto& test) { return std::string(test.param.name); });

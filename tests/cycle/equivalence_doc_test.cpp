@@ -120,6 +120,7 @@ std::string event_table() {
   node_change("node: conditions", "/status/conditions",
               Json::array({{{"type", "Ready"}, {"status", "False"}}}));
   node_change("node: annotations", "/metadata/annotations", {{"a", "b"}});
+  node_change("node: declared features", "/status/declaredFeatures", {"F"});
   node_change("node: anything else", "/metadata/resourceVersion", "2");
   Json with_port = pod_json();
   with_port["spec"]["containers"][0]["ports"] = {{{"containerPort", 1}, {"hostPort", 80}}};
@@ -163,10 +164,27 @@ std::string plugin_table() {
   }
   ProfileSpec spec;
   spec.scheduler_name = "all";
-  for (const char* plugin :
-       {"PrioritySort", "UnsupportedFeatures", "NodeUnschedulable", "NodeName", "TaintToleration",
-        "NodeAffinity", "NodePorts", "NodeResourcesFit", "NodeResourcesBalancedAllocation",
-        "DefaultBinder", "NodeResourceTopologyMatch", "TopologyScore", "NodeDevice"}) {
+  for (const char* plugin : {"PrioritySort",
+                             "UnsupportedFeatures",
+                             "NodeUnschedulable",
+                             "NodeName",
+                             "TaintToleration",
+                             "NodeAffinity",
+                             "NodePorts",
+                             "NodeResourcesFit",
+                             "NodeResourcesBalancedAllocation",
+                             "ImageLocality",
+                             "NodeDeclaredFeatures",
+                             "PodTopologySpread",
+                             "InterPodAffinity",
+                             "VolumeRestrictions",
+                             "NodeVolumeLimits",
+                             "VolumeBinding",
+                             "VolumeZone",
+                             "DefaultBinder",
+                             "NodeResourceTopologyMatch",
+                             "TopologyScore",
+                             "NodeDevice"}) {
     EXPECT_TRUE(enable_at_every_point(spec, world.modules, plugin).has_value()) << plugin;
   }
   const Framework& framework = world.make(spec);

@@ -105,13 +105,29 @@ SymbolTable& symbols() {
 ProfileSpec profile_of(FullScheduler::Role role, const FullScheduler::Setup& setup) {
   ProfileSpec profile;
   profile.scheduler_name = "topo";
-  std::vector<std::string> plugins = {
-      "SchedulingGates", "PrioritySort",        "NodeUnschedulable",
-      "NodeName",        "TaintToleration",     "NodeAffinity",
-      "NodePorts",       "NodeResourcesFit",    "NodeResourcesBalancedAllocation",
-      "DefaultBinder",   "UnsupportedFeatures", "NodeResourceTopologyMatch",
-      "TopologyScore",   "NodeDevice"};
-  if (setup.devices_first) std::rotate(plugins.end() - 3, plugins.end() - 1, plugins.end());
+  std::vector<std::string> plugins = {"SchedulingGates",
+                                      "PrioritySort",
+                                      "NodeUnschedulable",
+                                      "NodeName",
+                                      "TaintToleration",
+                                      "NodeAffinity",
+                                      "NodePorts",
+                                      "NodeResourcesFit",
+                                      "NodeResourcesBalancedAllocation",
+                                      "ImageLocality",
+                                      "NodeDeclaredFeatures",
+                                      "DefaultBinder",
+                                      "UnsupportedFeatures",
+                                      "VolumeRestrictions",
+                                      "NodeVolumeLimits",
+                                      "VolumeBinding",
+                                      "VolumeZone",
+                                      "NodeResourceTopologyMatch",
+                                      "TopologyScore",
+                                      "PodTopologySpread",
+                                      "InterPodAffinity",
+                                      "NodeDevice"};
+  if (setup.devices_first) std::rotate(plugins.end() - 5, plugins.end() - 1, plugins.end());
   profile.args["NodeDevice"] = setup.device_args;
   const bool living = role == FullScheduler::Role::kLiving;
   if (living) {
@@ -124,6 +140,27 @@ ProfileSpec profile_of(FullScheduler::Role role, const FullScheduler::Setup& set
     if (!enabled) throw std::runtime_error(enabled.error().message);
   }
   return profile;
+}
+
+const char* resource_of(Kind kind) {
+  switch (kind) {
+    case Kind::kTopologies:
+      return "noderesourcetopologies.v1alpha2.topology.node.k8s.io";
+    case Kind::kDevices:
+      return "devices.v1alpha1.scheduling.koordinator.sh";
+    case Kind::kBudgets:
+      return "poddisruptionbudgets.v1.policy";
+    case Kind::kClasses:
+      return "storageclasses.v1.storage.k8s.io";
+    case Kind::kCsiNodes:
+      return "csinodes.v1.storage.k8s.io";
+    case Kind::kVolumes:
+      return "persistentvolumes";
+    case Kind::kClaims:
+      return "persistentvolumeclaims";
+    default:
+      throw std::logic_error("pods and nodes are no raw objects");
+  }
 }
 
 void trim(std::vector<int64_t>& amounts) {
@@ -209,10 +246,7 @@ void FullScheduler::post(const Change& change) {
       break;
   }
   RawObject raw;
-  raw.resource = change.kind == Kind::kTopologies
-                     ? "noderesourcetopologies.v1alpha2.topology.node.k8s.io"
-                 : change.kind == Kind::kDevices ? "devices.v1alpha1.scheduling.koordinator.sh"
-                                                 : "poddisruptionbudgets.v1.policy";
+  raw.resource = resource_of(change.kind);
   raw.ns = object["metadata"].value("namespace", "");
   raw.name = name;
   raw.uid = object["metadata"]["uid"];

@@ -90,7 +90,7 @@ class Cpu {
   }
   std::vector<plimsoll_event_interest> events() {
     return {{sdk::str("Node"), PLIMSOLL_ACTION_ADD, 0},
-            {sdk::str("Pod"), PLIMSOLL_ACTION_DELETE, 0}};
+            {sdk::str("Pod"), PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE_POD_SCALE_DOWN, 0}};
   }
   // A pod that ran nowhere leaves nothing.
   sdk::Hint hint(sdk::Pod, const plimsoll_event& event) {

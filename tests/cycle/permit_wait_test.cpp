@@ -58,17 +58,34 @@ TEST_F(PermitWait, OneRejectionIsEnough) {
   EXPECT_EQ(scheduler_->stats().attempts, 1U) << "what it gave back does not wake the pod itself";
 }
 
-TEST_F(PermitWait, ARejectedPodWakesTheOthers) {
-  p().permit = [](const Host&, Pod pod, int64_t& timeout_ms) {
-    timeout_ms = 60'000;
-    return pod.name() == "a" ? Status::wait() : Status();
-  };
-  one_node_one_pod();
-  ASSERT_TRUE(journal_.await("P permit a"));
-  add_pod("b");
-  ASSERT_TRUE(
-      journal_.await("condition b Unschedulable: 0/1 nodes are available: 1 Insufficient cpu."));
+// Pod "a" waits on Permit, and "b" for the room that it takes.
+class PermitWaitOfTwo : public PermitWait {
+ protected:
+  void wait_both() {
+    p().permit = [](const Host&, Pod pod, int64_t& timeout_ms) {
+      timeout_ms = 60'000;
+      return pod.name() == "a" ? Status::wait() : Status();
+    };
+    one_node_one_pod();
+    ASSERT_TRUE(journal_.await("P permit a"));
+    add_pod("b");
+    ASSERT_TRUE(
+        journal_.await("condition b Unschedulable: 0/1 nodes are available: 1 Insufficient cpu."));
+  }
+};
+
+TEST_F(PermitWaitOfTwo, ARejectedPodWakesTheOthers) {
+  ASSERT_NO_FATAL_FAILURE(wait_both());
   host("P").reject_waiting("u-a", "not today");
+  EXPECT_TRUE(journal_.await("bind b n"));
+}
+
+// It was assumed as it was: what it no longer needs is free once the watch shows it bound.
+TEST_F(PermitWaitOfTwo, APodThatShrankWhileItWaitedWakesTheOthers) {
+  ASSERT_NO_FATAL_FAILURE(wait_both());
+  host("P").allow_waiting("u-a");
+  ASSERT_TRUE(journal_.await(kScheduled));
+  scheduler_->post(PodUpserted{pod("a", "n", "0")});
   EXPECT_TRUE(journal_.await("bind b n"));
 }
 

@@ -16,8 +16,10 @@
 #include "framework/cycle/scheduler.hpp"
 #include "framework/port/api_writer.hpp"
 #include "framework/runtime/modules.hpp"
+#include "informer/http/http_extenders.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "plugins/builtin/events.hpp"
+#include "tests/informer/scripted_server.hpp"
 
 namespace plimsoll {
 namespace {
@@ -168,13 +170,14 @@ class PodStore final : public ApiWriter {
   void request(ApiRequest request, Answered done) override {
     const std::lock_guard lock(mutex_);
     requests_.push_back(request.method + " " + request.path);
-    const Json body = Json::parse(request.body);
+    const Json body = request.body.empty() ? Json() : Json::parse(request.body);
     const std::string path = request.path.ends_with("/status")
                                  ? request.path.substr(0, request.path.size() - 7)
                                  : request.path;
     const auto found = pods_.find(path.substr(path.rfind('/') + 1));
     if (found == pods_.end()) return done(404, "{}");
     Json pod = found->second;
+    if (request.method == "GET") return done(200, pod.dump());
     if (request.method == "PATCH") {
       EXPECT_EQ(body["metadata"]["uid"], pod["metadata"]["uid"]);
       pod["status"].merge_patch(body["status"]);
@@ -243,6 +246,7 @@ class PreemptionTest : public ::testing::Test {
     options.queue.max_backoff_ms = 20;
     options.binder_threads = 2;
     options.profiles.push_back(profile);
+    extend(options);
     auto made = Scheduler::create(std::move(options), modules_, symbols_, api_);
     ASSERT_TRUE(made.has_value()) << made.error().message;
     scheduler_ = std::move(*made);
@@ -254,6 +258,7 @@ class PreemptionTest : public ::testing::Test {
     if (scheduler_) scheduler_->stop();
     if (loop_.joinable()) loop_.join();
   }
+  virtual void extend(SchedulerOptions&) {}
   void synced() {
     for (const char* kind : {"nodes", "poddisruptionbudgets.v1.policy", "pods"}) {
       scheduler_->post(KindSynced{kind, true});
@@ -326,6 +331,112 @@ class PreemptionTest : public ::testing::Test {
   std::unique_ptr<Scheduler> scheduler_;
   std::thread loop_;
 };
+
+// With an extender that says which pods may be evicted.
+class ExtendedPreemptionTest : public PreemptionTest {
+ protected:
+  // Of the body of a call; the answer, or nothing: 500.
+  using Answer = std::function<std::optional<Json>(const Json& asked)>;
+
+  void extend(SchedulerOptions& options) override {
+    ExtenderSpec extender;
+    extender.url_prefix = server_.url();
+    extender.preempt_verb = "preempt";
+    extender.node_cache_capable = true;
+    ExtenderSpec with_pods = extender;
+    with_pods.preempt_verb = "with-pods";
+    with_pods.node_cache_capable = false;
+    with_pods.ignorable = true;
+    options.extenders = {extender, with_pods};
+    auto made = informer::HttpExtenders::create(options.extenders);
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    client_ = std::move(*made);
+    options.extender_client = client_.get();
+  }
+  // Two nodes are full; the dry run prefers "cheap" on n2.
+  void fill() {
+    add_node("n1", "2");
+    add_node("n2", "2");
+    api_.add(pod("dear", "2", 5, "n1"));
+    api_.add(pod("cheap", "2", 1, "n2"));
+    synced();
+    api_.add(pod("p", "2", 10));
+  }
+  void TearDown() override {
+    PreemptionTest::TearDown();
+    if (client_) client_->stop();  // no answer comes once the scheduler is gone
+    scheduler_.reset();
+  }
+
+  std::mutex mutex_;
+  Answer answer_;            // guarded by mutex_, as the next
+  std::vector<Json> asked_;  // of the one with pods
+  informer::test::ScriptedServer server_{
+      [this](const informer::test::Received& request, informer::test::Exchange& exchange) {
+        const std::lock_guard lock(mutex_);
+        const Json body = Json::parse(request.body);
+        if (request.target == "/with-pods") {
+          asked_.push_back(body);
+          return void(exchange.reply(500, ""));
+        }
+        const auto said = answer_(body);
+        exchange.reply(said ? 200 : 500, said ? said->dump() : "");
+      }};
+  std::unique_ptr<informer::HttpExtenders> client_;
+};
+
+TEST_F(ExtendedPreemptionTest, ItLeavesOneNode) {
+  answer_ = [](const Json& asked) {
+    EXPECT_EQ(asked["Pod"]["metadata"]["uid"], "u-p");
+    EXPECT_TRUE(asked["NodeNameToVictims"].is_null());
+    EXPECT_EQ(asked["NodeNameToMetaVictims"]["n2"],
+              Json::parse(R"({"NumPDBViolations": 0, "Pods": [{"UID": "u-cheap"}]})"));
+    return Json{{"NodeNameToMetaVictims", {{"n1", asked["NodeNameToMetaVictims"]["n1"]}}}};
+  };
+  fill();
+  EXPECT_TRUE(eventually_on("p", "n1"));
+  EXPECT_EQ(api_.node_of("cheap"), "n2");
+  EXPECT_TRUE(api_.pod("dear").is_null());
+  const std::lock_guard lock(mutex_);
+  ASSERT_FALSE(asked_.empty());
+  EXPECT_TRUE(asked_[0]["NodeNameToMetaVictims"].is_null());
+  EXPECT_EQ(asked_[0]["NodeNameToVictims"]["n1"]["Pods"][0]["metadata"]["name"], "dear");
+}
+
+TEST_F(ExtendedPreemptionTest, WhenItFailsNobodyIsEvicted) {
+  int call = 0;
+  answer_ = [&call](const Json&) -> std::optional<Json> {
+    switch (call++) {
+      case 0:
+        return std::nullopt;
+      case 1:
+        return Json::parse(R"({"NodeNameToMetaVictims": {"n1": {"Pods": [{"UID": "u-other"}]}}})");
+      case 2:
+        return Json::parse(R"({"NodeNameToMetaVictims": {"n1": {"Pods": []}}})");
+      default:
+        return Json::parse(R"({"NodeNameToMetaVictims": {}})");
+    }
+  };
+  fill();
+  const std::string by = "extender " + server_.url() + ": preempt: ";
+  EXPECT_TRUE(eventually([&] {
+    return api_.has_event(
+        "p", by + "failed preempt with extender at URL " + server_.url() + "/preempt, code 500");
+  }));
+  EXPECT_TRUE(eventually([&] {
+    return api_.has_event("p", by + "it claims to preempt pod (UID: u-other) on node n1, but "
+                                    "there is no such pod of a lower priority");
+  }));
+  EXPECT_TRUE(eventually(
+      [&] { return api_.has_event("p", by + "expected at least one victim pod on node \"n1\""); }));
+  EXPECT_TRUE(eventually([&] {
+    return api_.has_event("p",
+                          "0/2 nodes are available: 2 Insufficient cpu. preemption: extenders left "
+                          "no node on which pods may be evicted");
+  }));
+  EXPECT_EQ(api_.node_of("dear"), "n1");
+  EXPECT_EQ(api_.node_of("cheap"), "n2");
+}
 
 TEST_F(PreemptionTest, AVictimMakesRoomAndIsTold) {
   api_.graceful = true;
@@ -508,12 +619,12 @@ TEST_F(PreemptionTest, UnsupportedFeaturesPreemptNobody) {
   api_.add(pod("old", "4", 0, "n"));
   synced();
   Json claims = pod("claims", "3", 100);
-  claims["spec"]["volumes"] = {{{"name", "v"}, {"persistentVolumeClaim", {{"claimName", "c"}}}}};
+  claims["spec"]["resourceClaims"] = {{{"name", "c"}}};
   api_.add(claims);
   EXPECT_TRUE(eventually([&] {
     return api_.message("claims") ==
-           "0/1 nodes are available: pod uses persistent volume claims, which this scheduler does "
-           "not support yet. preemption: 0/1 nodes are available: 1 Preemption is not helpful for "
+           "0/1 nodes are available: pod uses resource claims, which this scheduler does not "
+           "support yet. preemption: 0/1 nodes are available: 1 Preemption is not helpful for "
            "scheduling.";
   })) << api_.message("claims");
   EXPECT_EQ(api_.node_of("old"), "n");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plugins/topology/fingerprint.hpp"
+#include "tests/cycle/random_storage.hpp"
 
 namespace plimsoll::testing {
 namespace {
@@ -46,10 +47,17 @@ Json resource(const char* name, int64_t allocatable, int64_t available, const ch
           {"available", amount(available)}};
 }
 
+std::optional<Kind> storage_kind(std::string_view path) {
+  if (path.find("/persistentvolumes/") != path.npos) return Kind::kVolumes;
+  if (path.find("/persistentvolumeclaims/") != path.npos) return Kind::kClaims;
+  return std::nullopt;
+}
+
 }  // namespace
 
 const char* name_of(Kind kind) {
-  constexpr std::array kNames = {"node", "topology", "device", "budget", "pod"};
+  constexpr std::array kNames = {"node",     "topology", "device", "budget", "class",
+                                 "CSI node", "volume",   "claim",  "pod"};
   return kNames.at(static_cast<size_t>(kind));
 }
 
@@ -81,7 +89,11 @@ void RandomCluster::put(Kind kind, Json object) {
 void RandomCluster::remove(Kind kind, const std::string& name) {
   const auto found = objects_[kind].find(name);
   if (found == objects_[kind].end()) return;
-  if (kind == Kind::kPods) note_gone(found->second);
+  if (kind == Kind::kPods) {
+    note_gone(found->second);
+    // Pods behind it were promised what it would leave them.
+    if (auto place = nominated_.extract(uid_of(found->second))) disturb(place.mapped());
+  }
   if (kind == Kind::kNodes || kind == Kind::kTopologies) disturb(name);
   feeds_[kind].push_back({kind, true, std::move(found->second)});
   objects_[kind].erase(found);
@@ -253,6 +265,11 @@ bool RandomCluster::report_if_changed(const std::string& node) {
 
 // ---- the watch
 
+size_t RandomCluster::undelivered(Kind kind) const {
+  const auto feed = feeds_.find(kind);
+  return feed == feeds_.end() ? 0 : feed->second.size();
+}
+
 std::optional<Change> RandomCluster::next(Kind kind) {
   std::deque<Change>& feed = feeds_[kind];
   if (feed.empty()) return std::nullopt;
@@ -307,7 +324,8 @@ void RandomCluster::patch_condition(ConditionPatch patch, Done done) {
 }
 
 void RandomCluster::request(ApiRequest request, Answered done) {
-  add({{request.method + " " + request.path, request.path},
+  const bool storage = storage_kind(request.path).has_value();
+  add({{request.method + " " + request.path, request.path, storage, storage},
        {},
        {},
        std::move(request),
@@ -347,6 +365,11 @@ void RandomCluster::answer(size_t index, Outcome outcome) {
     const int status = carried_out ? carry_out(*call.request, body) : 500;
     return call.answered(outcome == Outcome::kLost ? 0 : status, body);
   }
+  // The scheduler does not wait for this one, so it is on its way whatever comes of the write.
+  if (call.patch && call.patch->set_nominated) {
+    nominated_[call.patch->uid] = call.patch->nominated_node;
+  }
+  if (call.bind) nominated_.erase(call.bind->uid);
   Result<void> result;
   if (carried_out) result = call.bind ? carry_out(*call.bind) : carry_out(*call.patch);
   if (call.bind && result && outcome == Outcome::kLost) {
@@ -380,12 +403,21 @@ Result<void> RandomCluster::carry_out(const BindRequest& request) {
     return fail(ErrorCode::kConflict, "pod " + request.name + " cannot be bound");
   }
   // Of several that are on their way to one node, the kubelet may see a later one first.
-  for (const Call& other : calls_) {
-    if (other.bind && other.bind->node == request.node) disturb(request.node);
-  }
+  if (others_on_their_way(request)) disturb(request.node);
   for (const auto& [key, value] : request.annotations) pod["metadata"]["annotations"][key] = value;
   start_on(pod, request.node, true);
   return {};
+}
+
+// Their bindings are asked for, or they wait on Permit or for volumes: such a pod is nominated.
+bool RandomCluster::others_on_their_way(const BindRequest& request) const {
+  for (const Call& other : calls_) {
+    if (other.bind && other.bind->node == request.node) return true;
+    if (other.patch && other.patch->nominated_node == request.node) return true;
+  }
+  return std::any_of(nominated_.begin(), nominated_.end(), [&](const auto& pod) {
+    return pod.second == request.node && pod.first != request.uid;
+  });
 }
 
 Result<void> RandomCluster::carry_out(const ConditionPatch& patch) {
@@ -415,6 +447,30 @@ Result<void> RandomCluster::carry_out(const ConditionPatch& patch) {
 }
 
 int RandomCluster::carry_out(const ApiRequest& request, std::string& body) {
+  const auto kind = storage_kind(request.path);
+  return kind ? change_storage_object(*kind, request, body) : change_pod(request, body);
+}
+
+// The controller acts at once: after the last write of a binding nothing is missing.
+int RandomCluster::change_storage_object(Kind kind, const ApiRequest& request, std::string& body) {
+  const Json* found = find(kind, request.path.substr(request.path.rfind('/') + 1));
+  if (found == nullptr) return 404;
+  Json object = *found;
+  const Json patch = Json::parse(request.body);
+  if (patch["metadata"]["resourceVersion"] != object["metadata"]["resourceVersion"]) {
+    body = R"({"message":"the object has been modified"})";
+    return 409;
+  }
+  ++totals_.storage_writes;
+  object.merge_patch(patch);
+  const std::string name = name_of(object);
+  put(kind, std::move(object));
+  body = find(kind, name)->dump();
+  bind_claims(*this);
+  return 200;
+}
+
+int RandomCluster::change_pod(const ApiRequest& request, std::string& body) {
   constexpr std::string_view kStatus = "/status";
   const bool status = request.path.ends_with(kStatus);
   const std::string path =

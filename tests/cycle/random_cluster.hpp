@@ -23,9 +23,20 @@ namespace plimsoll::testing {
 
 using Json = nlohmann::json;
 
-enum class Kind { kNodes, kTopologies, kDevices, kBudgets, kPods };
-inline constexpr std::array kAllKinds = {Kind::kNodes, Kind::kTopologies, Kind::kDevices,
-                                         Kind::kBudgets, Kind::kPods};
+enum class Kind {
+  kNodes,
+  kTopologies,
+  kDevices,
+  kBudgets,
+  kClasses,
+  kCsiNodes,
+  kVolumes,
+  kClaims,
+  kPods
+};
+inline constexpr std::array kAllKinds = {Kind::kNodes,   Kind::kTopologies, Kind::kDevices,
+                                         Kind::kBudgets, Kind::kClasses,    Kind::kCsiNodes,
+                                         Kind::kVolumes, Kind::kClaims,     Kind::kPods};
 [[nodiscard]] const char* name_of(Kind kind);
 
 // One watch event.
@@ -61,7 +72,7 @@ class RandomCluster final : public ApiWriter {
   bool report_if_changed(const std::string& node);
 
   // ---- the watch
-  [[nodiscard]] size_t undelivered(Kind kind) const { return feeds_.at(kind).size(); }
+  [[nodiscard]] size_t undelivered(Kind kind) const;
   [[nodiscard]] std::optional<Change> next(Kind kind);
   // The watch of a kind ends and the kind is listed again: of all that was not delivered only the
   // difference counts.
@@ -69,9 +80,10 @@ class RandomCluster final : public ApiWriter {
 
   // ---- what the scheduler has asked for and has no answer to
   struct Asked {
-    std::string what;  // "bind ns/p1", for the journal; the same order in every run
-    std::string pod;   // the UID, or the path
-    bool binding = false;
+    std::string what;      // "bind ns/p1", for the journal; the same order in every run
+    std::string pod;       // the UID, or the path
+    bool binding = false;  // a pod's binding waits for the answer
+    bool storage = false;  // a claim or a volume is written
   };
   [[nodiscard]] std::vector<Asked> asked();
   void answer(size_t index, Outcome outcome);  // by position in asked()
@@ -95,7 +107,7 @@ class RandomCluster final : public ApiWriter {
 
   struct Totals {
     int binds = 0, failed_binds = 0, conflicts = 0, patches = 0, preempted = 0, refused_pods = 0,
-        in_one_zone = 0;
+        in_one_zone = 0, storage_writes = 0;
   };
   [[nodiscard]] const Totals& totals() const { return totals_; }
 
@@ -110,8 +122,11 @@ class RandomCluster final : public ApiWriter {
   };
   void add(Call call);
   Result<void> carry_out(const BindRequest& request);
+  [[nodiscard]] bool others_on_their_way(const BindRequest& request) const;
   Result<void> carry_out(const ConditionPatch& patch);
   int carry_out(const ApiRequest& request, std::string& body);
+  int change_pod(const ApiRequest& request, std::string& body);
+  int change_storage_object(Kind kind, const ApiRequest& request, std::string& body);
   void start_on(Json& pod, const std::string& node, bool ours);
   void note_gone(const Json& pod);
   void check_devices(const std::string& node);
@@ -119,16 +134,13 @@ class RandomCluster final : public ApiWriter {
   [[nodiscard]] Json topology_of(const std::string& node);
 
   std::map<Kind, std::map<std::string, Json>> objects_;
-  std::map<Kind, std::deque<Change>> feeds_{{Kind::kNodes, {}},
-                                            {Kind::kTopologies, {}},
-                                            {Kind::kDevices, {}},
-                                            {Kind::kBudgets, {}},
-                                            {Kind::kPods, {}}};
+  std::map<Kind, std::deque<Change>> feeds_;
   std::map<Kind, std::map<std::string, Json>> told_;  // what the watch has delivered
   std::map<std::string, RandomKubelet> kubelets_;
   std::set<std::string> disturbed_;  // nodes
   std::set<std::string> confirmed_;  // UIDs whose bind was answered with success
   std::set<std::string> lost_;       // UIDs that were bound though the scheduler heard of an error
+  std::map<std::string, std::string> nominated_;  // UID -> node, of pods that are not bound
   std::map<std::string, int> names_used_;
   std::vector<std::string> wrongs_;
   Totals totals_;

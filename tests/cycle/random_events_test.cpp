@@ -53,6 +53,7 @@ bool live(uint64_t seed, QuietPoint::Totals& checked, RandomCluster::Totals& wri
   written.preempted += writes.preempted;
   written.refused_pods += writes.refused_pods;
   written.in_one_zone += writes.in_one_zone;
+  written.storage_writes += writes.storage_writes;
   if (life.wrongs().empty()) return true;
   std::string text = "PLIMSOLL_TEST_SEED=" + std::to_string(seed) + "\n";
   for (const std::string& wrong : life.wrongs()) text += "  " + wrong + "\n";
@@ -81,7 +82,8 @@ TEST(RandomEvents, AtEveryQuietPointItIsWhatAFreshOneWouldBe) {
             << " zone amounts; " << written.binds << " binds, " << written.failed_binds
             << " of them failed, " << written.patches << " conditions, " << written.preempted
             << " pods preempted, " << written.refused_pods << " refused by kubelets, "
-            << written.in_one_zone << " with devices where their CPUs had to be; " << cached.hits
+            << written.in_one_zone << " with devices where their CPUs had to be, "
+            << written.storage_writes << " writes to claims and volumes; " << cached.hits
             << " attempts from what was kept of the pod's class, all " << cached.checked
             << " decisions made again, " << cached.misses << " without" << std::endl;
   // What is never drawn shows nothing.
@@ -90,6 +92,7 @@ TEST(RandomEvents, AtEveryQuietPointItIsWhatAFreshOneWouldBe) {
   EXPECT_GT(checked.texts, 0);
   EXPECT_GT(written.failed_binds, 0);
   EXPECT_GT(written.preempted, 0);
+  EXPECT_GT(written.storage_writes, 0);
   EXPECT_GT(cached.checked, 0U);
 }
 

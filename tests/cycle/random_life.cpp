@@ -5,6 +5,8 @@
 #include <iostream>
 #include <utility>
 
+#include "tests/cycle/random_storage.hpp"
+
 namespace plimsoll::testing {
 namespace {
 
@@ -33,6 +35,7 @@ RandomLife::RandomLife(uint64_t seed)
     cluster_.report(node_name(i));
     if (i < 2) cluster_.put(Kind::kDevices, random_devices(dice_, node_name(i)));
   }
+  put_first_storage(dice_, cluster_, kNodeNames);
   for (int i = 0; i < 4; ++i) create_pod();
   deliver_all();
   living_.sync();
@@ -60,12 +63,28 @@ void RandomLife::settle() {
                     std::to_string(cluster_.asked().size()));
 }
 
+// A binding that has written its volumes waits until it sees them bound: nothing else is under way
+// then that settle() could wait for.
+void RandomLife::answer(size_t index, Outcome outcome, const char* word) {
+  const RandomCluster::Asked asked = cluster_.asked()[index];
+  note("answer " + asked.what + ": " + word);
+  cluster_.answer(index, outcome);
+  if (asked.storage) {
+    deliver_all(Kind::kVolumes);
+    deliver_all(Kind::kClaims);
+  }
+  settle();
+}
+
+void RandomLife::deliver_all(Kind kind) {
+  std::vector<Change> changes;
+  while (auto change = cluster_.next(kind)) changes.push_back(std::move(*change));
+  if (!changes.empty()) living_.deliver(changes);
+}
+
 void RandomLife::deliver_all() {
   for (const Kind kind : kAllKinds) {
-    std::vector<Change> changes;
-    while (auto change = cluster_.next(kind)) changes.push_back(std::move(*change));
-    if (changes.empty()) continue;
-    living_.deliver(changes);
+    deliver_all(kind);
     settle();
   }
 }
@@ -77,9 +96,7 @@ void RandomLife::come_to_rest() {
     // Once around: a pod that is gone without the scheduler's knowing would be bound for ever.
     for (size_t left = cluster_.asked().size(); left > 0 && !cluster_.asked().empty(); --left) {
       moved = true;
-      note("answer " + cluster_.asked()[0].what + ": done");
-      cluster_.answer(0, Outcome::kDone);
-      settle();
+      answer(0, Outcome::kDone, "done");
     }
     for (const std::string& uid : living_.waiting()) {
       moved = true;
@@ -142,8 +159,9 @@ void RandomLife::step() {
       {1, &RandomLife::remove_zones},   {1, &RandomLife::put_devices},
       {1, &RandomLife::remove_devices}, {1, &RandomLife::put_budget},
       {1, &RandomLife::remove_budget},  {2, &RandomLife::end_terminating},
-      {12, &RandomLife::deliver_some},  {1, &RandomLife::cut_watch},
-      {10, &RandomLife::answer_some},   {2, &RandomLife::allow_pod}};
+      {3, &RandomLife::alter_storage},  {12, &RandomLife::deliver_some},
+      {1, &RandomLife::cut_watch},      {10, &RandomLife::answer_some},
+      {2, &RandomLife::allow_pod}};
   living_.pass(1 + static_cast<int64_t>(dice_.below(100)));
   size_t total = 0;
   for (const auto& [weight, draw] : kDraws) total += weight;
@@ -343,6 +361,10 @@ void RandomLife::remove_budget() {
   cluster_.remove(Kind::kBudgets, "b" + std::to_string(dice_.below(2)));
 }
 
+void RandomLife::alter_storage() {
+  note(change_storage(dice_, cluster_, kNodeNames));
+}
+
 void RandomLife::end_terminating() {
   note("kubelets end what is terminating");
   cluster_.end_terminating();
@@ -379,9 +401,7 @@ void RandomLife::answer_some() {
     const size_t drawn = dice_.below(12);
     const Outcome outcome = drawn < kOutcomes.size() ? kOutcomes.at(drawn) : Outcome::kDone;
     constexpr std::array kWords = {"done", "refused", "conflict", "lost"};
-    note("answer " + asked[index].what + ": " + kWords.at(static_cast<size_t>(outcome)));
-    cluster_.answer(index, outcome);
-    settle();
+    answer(index, outcome, kWords.at(static_cast<size_t>(outcome)));
   }
 }
 

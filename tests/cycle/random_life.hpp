@@ -36,6 +36,8 @@ class RandomLife {
   using Draw = void (RandomLife::*)();
   void note(std::string line);
   void settle();
+  void answer(size_t index, Outcome outcome, const char* word);
+  void deliver_all(Kind kind);
   void come_to_rest();
   void deliver_all();
   [[nodiscard]] std::vector<std::string> pods_where(bool on_node) const;
@@ -61,6 +63,7 @@ class RandomLife {
   void remove_devices();
   void put_budget();
   void remove_budget();
+  void alter_storage();
   void end_terminating();
   void deliver_some();
   void cut_watch();

@@ -22,7 +22,24 @@ const lint::Words& words() {
       {"limits": "=part", "requests": {"+": ["==part", {"cpu": "100m"}]}},
       "=guaranteed", "=guaranteed", "=guaranteed"]},
     "app": "{web|batch|db}",
-    "disk": "{ssd|hdd}"
+    "image": "app{0-2}:1",
+    "images": [{"*2": {"names": ["=image"], "sizeBytes": "#{100-3000/100}000000"}}],
+    "disk": "{ssd|hdd}",
+    "area": "{a|b}",
+    "key": "{zone|zone|kubernetes.io/hostname|disk}",
+    "selector": {"|": [{"matchLabels": {"app": "=app"}},
+      {"matchExpressions": [{"key": "app", "operator": "{In|NotIn}", "values": ["=app"]}]},
+      {"matchExpressions": [{"key": "wait", "operator": "DoesNotExist"}]}]},
+    "claim": {"claimName": "c{0-5}"},
+    "storage": {"name": "data{0-999}", "persistentVolumeClaim": "=claim"},
+    "term": {"topologyKey": "=key", "labelSelector": "=selector"},
+    "preference": {"weight": "#{1-100}", "podAffinityTerm": "=term"},
+    "terms": {"requiredDuringSchedulingIgnoredDuringExecution?2": ["=term", {"?4": "=term"}],
+              "preferredDuringSchedulingIgnoredDuringExecution?2": ["=preference"]},
+    "constraint": {"maxSkew": "#{1-2}", "topologyKey": "=key", "labelSelector": "=selector",
+                   "whenUnsatisfiable": "{DoNotSchedule|ScheduleAnyway}",
+                   "nodeTaintsPolicy?3": "Honor", "nodeAffinityPolicy?3": "Ignore",
+                   "matchLabelKeys?4": ["app"]}
   })")};
   return kWords;
 }
@@ -35,10 +52,13 @@ Json random_pod(Dice& dice, const std::string& name, size_t node_names) {
     "spec": {
       "schedulerName": "topo",
       "priority": "#{0|0|0|10|10|1000}",
-      "containers": [{"name": "main", "image": "i", "resources": "=resources",
+      "containers": [{"name": "main", "image": "=image", "resources": "=resources",
                       "ports?8": [{"containerPort": 80, "hostPort": "#{8080-8081}"}]}],
       "preemptionPolicy?10": "Never",
       "nodeSelector?4": {"disk": "=disk"},
+      "affinity?4": {"podAffinity?2": "=terms", "podAntiAffinity?2": "=terms"},
+      "topologySpreadConstraints?4": ["=constraint", {"?2": "=constraint"}],
+      "volumes?3": ["=storage", {"?3": "=storage"}],
       "tolerations?3": [{"key": "dedicated", "operator": "Exists"}],
       "schedulingGates?10": [{"name": "example.com/hold"}]},
     "status": {"phase": "Pending"}
@@ -61,14 +81,16 @@ Json random_pod(Dice& dice, const std::string& name, size_t node_names) {
 
 Json random_node(Dice& dice, const std::string& name) {
   static const Json kNode = Json::parse(R"({
-    "metadata": {"labels": {"disk": "=disk"}},
+    "metadata": {"labels": {"disk": "=disk", "zone?5/6": "=area", "topology.kubernetes.io/zone?2": "=area"}},
     "spec": {},
     "status": {"allocatable": {
       "cpu": "8", "memory": "16Gi", "pods": "{4-8}", "nvidia.com/gpu": "2",
-      "koordinator.sh/gpu-core": "200", "koordinator.sh/gpu-memory-ratio": "200"}}
+      "koordinator.sh/gpu-core": "200", "koordinator.sh/gpu-memory-ratio": "200"},
+      "images": "=images"}
   })");
   Json node = draw(dice, kNode, words());
   node["metadata"]["name"] = name;
+  node["metadata"]["labels"]["kubernetes.io/hostname"] = name;
   if (dice.one_in(4)) change_node(dice, node);
   return node;
 }
@@ -89,7 +111,10 @@ void change_node(Dice& dice, Json& node) {
         {"status": {"allocatable": {"cpu": "{5-8}"}}},
         {"status": {"allocatable": {"memory": "{10-16}Gi"}}},
         {"status": {"allocatable": {"pods": "{3-8}"}}},
+        {"status": {"images": "=images"}},
+        {"status": {"images": "=images"}},
         {"metadata": {"labels": {"disk": "=disk"}}},
+        {"metadata": {"labels": {"zone": "=area"}}},
         {"metadata": {"labels": {"note": "{0-999}"}}}
       ]})");  // nobody reads the note
       node.merge_patch(draw(dice, kChanges, words()));

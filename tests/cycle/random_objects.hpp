@@ -9,6 +9,8 @@ namespace plimsoll::testing {
 
 inline constexpr const char* kNumaAnnotation = "scheduling.koordinator.sh/numa-topology-spec";
 
+inline constexpr size_t kClaimNames = 6;  // c0, c1, ...
+
 using lint::Dice;
 
 [[nodiscard]] nlohmann::json random_pod(Dice& dice, const std::string& name, size_t node_names);

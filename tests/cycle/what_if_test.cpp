@@ -20,10 +20,10 @@ namespace plimsoll {
 namespace {
 
 using Json = nlohmann::json;
-using builtin::Candidate;
 using builtin::DisruptionBudgets;
 using builtin::DryRun;
 using builtin::PreemptionDryRun;
+using builtin::Trial;
 using testing::World;
 
 // A plugin whose only part is to tell the test of its host.
@@ -212,7 +212,7 @@ class RandomPreemptions : public WhatIfTest {
       ASSERT_TRUE(budgets_.upsert("ns", "b" + std::to_string(b), budget.dump()));
     }
   }
-  void check_candidate(const plimsoll_pod& wanted, const Candidate& candidate) {
+  void check_candidate(const plimsoll_pod& wanted, const Trial& candidate) {
     ASSERT_FALSE(candidate.victims.empty());
     EXPECT_EQ(verdict_without(wanted, candidate.node, candidate.victims), Code::kSuccess);
     for (sdk::Pod victim : candidate.victims) {
@@ -254,22 +254,23 @@ TEST_F(RandomPreemptions, VictimsMakeRoomAndNoneIsSuperfluous) {
     text.priority += 20;
     const PodRef wanted = pod(text);
     const auto cycle = cycle_for(*wanted);
-    std::vector<sdk::Node> potential;
+    std::vector<builtin::PotentialNode> potential;
     const std::vector<Code> codes = verdicts(*wanted);
     for (size_t i = 0; i < codes.size(); ++i) {
-      if (codes[i] == Code::kUnschedulable) potential.emplace_back(cluster_->rows()[i]);
+      if (codes[i] != Code::kUnschedulable) continue;
+      potential.push_back({sdk::Node(cluster_->rows()[i]), cluster_->row_slots()[i]});
     }
     if (potential.empty()) continue;
     const uint64_t log = cluster_->log_end();
     const PreemptionDryRun dry_run(*g_host, budgets_);
     const DryRun found =
-        dry_run.run(*cycle, sdk::Pod(wanted.get()), potential, seed, potential.size());
+        dry_run.run(*cycle, sdk::Pod(wanted.get()), potential, {seed, potential.size()});
     EXPECT_FALSE(found.failed);
     EXPECT_EQ(found.candidates.size() + found.others.size(), potential.size());
     EXPECT_EQ(cluster_->log_end(), log);
     EXPECT_EQ(verdicts(*wanted), codes);
-    for (const Candidate& candidate : found.candidates) check_candidate(*wanted, candidate);
-    for (const auto& other : found.others) check_other(*wanted, other.node);
+    for (const Trial* candidate : found.candidates) check_candidate(*wanted, *candidate);
+    for (const Trial* other : found.others) check_other(*wanted, other->node);
     candidates += found.candidates.size();
     others += found.others.size();
     if (HasFailure()) break;

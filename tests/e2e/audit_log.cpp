@@ -1,5 +1,6 @@
 #include "tests/e2e/audit_log.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -13,10 +14,11 @@ namespace {
 
 using nlohmann::json;
 
-// Writes to pods, and everything that is forbidden, one line each when it is done.
+// Writes to pods, and everything that the users do whose rights tests look at, one line each when
+// it is done or, of a watch, begun.
 constexpr const char* kPolicy = R"(apiVersion: audit.k8s.io/v1
 kind: Policy
-omitStages: [RequestReceived, ResponseStarted]
+omitStages: [RequestReceived]
 omitManagedFields: true
 rules:
 - level: Metadata
@@ -25,6 +27,8 @@ rules:
   resources: [{group: "", resources: [pods, "pods/*"]}]
 - level: Metadata
   users: [plimsoll-limited]
+- level: Metadata
+  userGroups: ["system:serviceaccounts"]
 - level: None
 )";
 
@@ -49,17 +53,30 @@ bool lost(const json& record) {
   return code_of(record) == 0 || code_of(record) == 499 || code_of(record) >= 500;
 }
 
-// "2026-01-31T12:00:00.123456Z", as the API server writes it.
-std::chrono::system_clock::time_point time_of(const json& record, const char* field) {
-  const std::string text = record.value(field, "");
-  std::tm parts{};
-  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  if (rest == nullptr || *rest != '.') throw std::runtime_error("no time in " + record.dump());
-  return std::chrono::system_clock::from_time_t(timegm(&parts)) +
-         std::chrono::microseconds(std::stoi(std::string(rest + 1, 6)));
+std::string right_of(const json& record) {
+  const json object = record.value("objectRef", json::object());
+  const std::string group = object.value("apiGroup", "");
+  const std::string part = object.value("subresource", "");
+  return record["verb"].get<std::string>() + " " + object.value("resource", "") +
+         (group.empty() ? "" : "." + group) + (part.empty() ? "" : "/" + part);
+}
+
+PodTimes::Time time_of(const json& record, const char* field) {
+  return utc_time(record.value(field, ""));
 }
 
 }  // namespace
+
+PodTimes::Time utc_time(const std::string& text) {
+  std::tm parts{};
+  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (rest == nullptr || *rest != '.') throw std::runtime_error("no time: " + text);
+  std::string digits(rest + 1);
+  digits.resize(std::min(digits.size(), digits.find_first_not_of("0123456789")));
+  digits.resize(6, '0');
+  return std::chrono::system_clock::from_time_t(timegm(&parts)) +
+         std::chrono::microseconds(std::stoi(digits));
+}
 
 AuditLog::AuditLog(const std::filesystem::path& folder)
     : policy_(folder / "audit-policy.yaml"), log_(folder / "audit.log") {
@@ -123,15 +140,47 @@ std::map<std::string, PodTimes> AuditLog::pod_times() const {
   return times;
 }
 
-std::vector<std::string> AuditLog::forbidden(const std::string& user) const {
-  std::set<std::string> all;
+std::vector<BindingRecord> AuditLog::binding_records() const {
+  std::vector<BindingRecord> records;
   for_records(log_, 0, [&](const std::string& line) {
+    if (line.find("\"subresource\":\"binding\"") == std::string::npos) return;
     const json record = json::parse(line);
-    if (record["user"]["username"] != user) return;
-    if (code_of(record) != 403) return;
-    all.insert(record["verb"].get<std::string>() + " " + record["requestURI"].get<std::string>());
+    const json& object = record["objectRef"];
+    records.push_back({object.value("namespace", "") + "/" + object.value("name", ""),
+                       time_of(record, "requestReceivedTimestamp"),
+                       time_of(record, "stageTimestamp"),
+                       succeeded(record) ? BindingRecord::End::kDone
+                       : lost(record)    ? BindingRecord::End::kLost
+                                         : BindingRecord::End::kRefused});
   });
-  return {all.begin(), all.end()};
+  std::ranges::stable_sort(records, {}, &BindingRecord::received);
+  return records;
+}
+
+std::set<std::string> AuditLog::forbidden(const std::string& user, std::size_t from) const {
+  return rights(user, from, false);
+}
+
+std::set<std::string> AuditLog::used(const std::string& user, std::size_t from) const {
+  return rights(user, from, true);
+}
+
+std::size_t AuditLog::size() const {
+  std::error_code missing;
+  const auto bytes = std::filesystem::file_size(log_, missing);
+  return missing ? 0 : bytes;
+}
+
+std::set<std::string> AuditLog::rights(const std::string& user, std::size_t from,
+                                       bool granted) const {
+  std::set<std::string> all;
+  for_records(log_, from, [&](const std::string& line) {
+    if (line.find(user) == line.npos) return;
+    const json record = json::parse(line, nullptr, false);
+    if (record.is_discarded() || record["user"]["username"] != user) return;
+    if ((code_of(record) != 403) == granted) all.insert(right_of(record));
+  });
+  return all;
 }
 
 }  // namespace plimsoll::test

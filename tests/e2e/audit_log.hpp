@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,17 @@ struct PodTimes {
   std::optional<Time> binding, bound;  // the request to bind it, and the answer
 };
 
+// What begins as "2026-01-31T12:00:00.123456Z", with any number of digits behind the point.
+[[nodiscard]] PodTimes::Time utc_time(const std::string& text);
+
+// A request to bind a pod, and how it ended.
+struct BindingRecord {
+  enum class End { kDone, kLost, kRefused };
+  std::string pod;  // namespace/name
+  PodTimes::Time received, answered;
+  End end = End::kDone;  // kLost: a client or server died over it: done or not, nobody heard
+};
+
 class AuditLog {
  public:
   // Writes the policy file into the folder, which must outlive the API server.
@@ -46,10 +58,19 @@ class AuditLog {
   [[nodiscard]] int bindings();
   // By "namespace/name", whoever wrote.
   [[nodiscard]] std::map<std::string, PodTimes> pod_times() const;
-  // "list nodes: 403", each once: what the user was forbidden.
-  [[nodiscard]] std::vector<std::string> forbidden(const std::string& user) const;
+  // In the order in which the requests arrived, whoever wrote.
+  [[nodiscard]] std::vector<BindingRecord> binding_records() const;
+  // What the user was forbidden, and what it did, by the rights that this takes: "list nodes",
+  // "create pods/binding", "watch replicasets.apps". `from`: what size() said before.
+  [[nodiscard]] std::set<std::string> forbidden(const std::string& user,
+                                                std::size_t from = 0) const;
+  [[nodiscard]] std::set<std::string> used(const std::string& user, std::size_t from = 0) const;
+  [[nodiscard]] std::size_t size() const;
 
  private:
+  [[nodiscard]] std::set<std::string> rights(const std::string& user, std::size_t from,
+                                             bool granted) const;
+
   std::filesystem::path policy_;
   std::filesystem::path log_;
   std::size_t counted_bytes_ = 0;

@@ -60,7 +60,7 @@ class BlindTest : public E2eTest {
       for (const char* each : {"-0", "-1", "-2"}) bound += node_of("gpu-" + node + each) == node;
       return bound;
     };
-    EXPECT_TRUE(eventually(30s, [&] { return bound_gpus() == 2; })) << bound_gpus();
+    EXPECT_TRUE(eventually(60s, [&] { return bound_gpus() == 2; })) << bound_gpus();
     EXPECT_EQ(wait_bound("zones-" + node), node);
     EXPECT_EQ(wait_bound("plain-" + node), node);
     EXPECT_TRUE(pod("zones-" + node)["metadata"]["annotations"].contains(kZones));
@@ -79,7 +79,7 @@ class BlindTest : public E2eTest {
   // Waits until a pod's condition says that it waits for this kind.
   void expect_waits_for(const std::string& name, const std::string& kind) {
     std::string message;
-    EXPECT_TRUE(eventually(30s, [&] {
+    EXPECT_TRUE(eventually(60s, [&] {
       message = wait_refused(name);
       return message.find("waiting for " + kind + ", which is not followed") != message.npos;
     })) << message;
@@ -193,7 +193,7 @@ profiles:
   ASSERT_TRUE(leader) << leader.error().message;
   ASSERT_TRUE(leader->wait_for_output("acquired the leader lease", 30s)) << leader->output();
   const std::string livez = "http://127.0.0.1:" + std::to_string(probed.port) + "/livez";
-  ASSERT_TRUE(eventually(30s, [&] { return web_get(livez).status == 200; }));
+  ASSERT_TRUE(eventually(60s, [&] { return web_get(livez).status == 200; }));
   for (const char* name : {"probed", "leads"}) {
     json halting = pod_object(
         {.name = std::string("halts-") + name, .scheduler = name, .requests = {{"cpu", "1"}}});

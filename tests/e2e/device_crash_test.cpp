@@ -228,7 +228,7 @@ TEST_P(DeviceCrashTest, TheAccountsAreThoseOfTheApiObjects) {
   ASSERT_TRUE(proxy) << proxy.error().message;
   ASSERT_NO_FATAL_FAILURE(start(through(**proxy, spec(kScheduler, step.halt), folder_)));
   ASSERT_NO_FATAL_FAILURE(add_pods());
-  EXPECT_TRUE(eventually(10s, [&] { return dumped_use(accounts()) == recounted(); }))
+  EXPECT_TRUE(eventually(60s, [&] { return dumped_use(accounts()) == recounted(); }))
       << dumped_use(accounts()).dump(1) << "\n"
       << recounted().dump(1);
 
@@ -243,7 +243,7 @@ TEST_P(DeviceCrashTest, TheAccountsAreThoseOfTheApiObjects) {
   if (step.watch_is_held) {
     (*proxy)->hold_watches("/api/v1/pods");
     ASSERT_TRUE((*proxy)->pass_on(15s));
-    ASSERT_TRUE(eventually(15s, [&] {
+    ASSERT_TRUE(eventually(60s, [&] {
       return !lines_with(log(), {"pod bound", "/victim"}).empty();
     })) << tail(log(), 30);
   }
@@ -261,10 +261,10 @@ TEST_P(DeviceCrashTest, TheAccountsAreThoseOfTheApiObjects) {
   ASSERT_NE(wait_bound("victim", 20s), "") << tail(log(), 30);
   create(pods_path(), asking("next", {{"nvidia.com/gpu", "1"}}));
   ASSERT_NE(wait_bound("next", 20s), "") << tail(log(), 30);
-  EXPECT_TRUE(eventually(10s, [&] { return dumped_use(accounts()) == recounted(); }))
+  EXPECT_TRUE(eventually(60s, [&] { return dumped_use(accounts()) == recounted(); }))
       << dumped_use(accounts()).dump(1) << "\n"
       << recounted().dump(1);
-  EXPECT_TRUE(eventually(10s, [&] {
+  EXPECT_TRUE(eventually(60s, [&] {
     return accounts().dump().find("assumed") == std::string::npos;
   })) << accounts().dump(1);
   const json living = accounts();

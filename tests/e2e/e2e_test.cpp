@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include "tests/kube/yaml_json.hpp"
+
 namespace plimsoll::test {
 namespace {
 
@@ -50,7 +52,7 @@ void E2eTest::TearDown() {
 std::filesystem::path E2eTest::keep_evidence(const std::map<std::string, std::string>& texts) {
   std::string folder = (std::filesystem::temp_directory_path() / "plimsoll-failed-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) return {};
-  const std::filesystem::path path(folder);
+  std::filesystem::path path(folder);
   std::error_code ignored;
   std::filesystem::copy_file(audit().file(), path / "audit.log", ignored);
   for (const char* log : {"kube-apiserver.log", "etcd.log"}) {
@@ -77,12 +79,18 @@ void E2eTest::start() {
 }
 
 void E2eTest::start(const RunSpec& spec) {
+  const Result<ChildOptions> command = run_command(spec);
+  ASSERT_TRUE(command) << command.error().message;
+  start_command(*command);
+}
+
+void E2eTest::start_command(const ChildOptions& command) {
   if (scheduler_) {
     scheduler_->kill();
     earlier_logs_ += scheduler_->output();
   }
   scheduler_.reset();
-  Result<ChildProcess> started = start_scheduler(spec);
+  Result<ChildProcess> started = ChildProcess::start(command);
   ASSERT_TRUE(started) << started.error().message;
   scheduler_.emplace(std::move(*started));
   ASSERT_TRUE(scheduler_->wait_for_output("the first lists are complete", 30s))
@@ -119,6 +127,22 @@ void E2eTest::change(const std::string& path, const json& merge_patch) {
 void E2eTest::remove(const std::string& path) {
   const KubeReply reply = client().del(path, {{"gracePeriodSeconds", 0}});
   EXPECT_EQ(reply.status, 200) << path << ": " << reply.body;
+}
+
+std::vector<std::string> E2eTest::create_shipped_roles(const std::string& user) {
+  const auto documents = read_yaml("deploy/base/rbac.yaml");
+  EXPECT_TRUE(documents) << documents.error().message;
+  std::vector<std::string> created;
+  for (json document : documents.value_or(std::vector<json>())) {
+    const std::string kind = document["kind"];
+    const bool binds = kind.ends_with("RoleBinding");
+    if (!binds && !kind.ends_with("Role")) continue;
+    if (binds) document["subjects"] = {{{"kind", "User"}, {"name", user}}};
+    const std::string collection = collection_of(document);
+    create(collection, document);
+    created.push_back(collection + "/" + document["metadata"]["name"].get<std::string>());
+  }
+  return created;
 }
 
 std::string E2eTest::node_of(const std::string& pod) {

@@ -52,6 +52,7 @@ class E2eTest : public KubeTest {
   // Starts a scheduler (kill -9 of an earlier one) and waits until it has read the cluster.
   void start();
   void start(const RunSpec& spec);
+  void start_command(const ChildOptions& command);
   [[nodiscard]] ChildProcess& scheduler() { return *scheduler_; }
   // One that acts as kSchedulerUser.
   [[nodiscard]] static Result<std::unique_ptr<ApiProxy>> start_proxy();
@@ -67,6 +68,9 @@ class E2eTest : public KubeTest {
   nlohmann::json create_pod(const PodSpec& spec) { return create(pods_path(), pod_object(spec)); }
   void change(const std::string& path, const nlohmann::json& merge_patch);
   void remove(const std::string& path);  // at once
+  // Creates the roles of deploy/base/rbac.yaml and binds those of the scheduler to the user.
+  // Returns the paths of all that it created.
+  std::vector<std::string> create_shipped_roles(const std::string& user);
 
   // The pod's node; empty: not bound (yet).
   [[nodiscard]] std::string node_of(const std::string& pod);

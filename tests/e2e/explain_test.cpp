@@ -81,7 +81,7 @@ TEST_F(ExplainE2eTest, APendingPodAndABoundOne) {
 
   // The watch may still be on its way to the scheduler.
   json fits;
-  EXPECT_TRUE(eventually(30s, [&] {
+  EXPECT_TRUE(eventually(60s, [&] {
     fits = ask({"explain", ns() + "/fits", "-o", "json"}).parsed();
     return fits.value("state", "") == "bound";
   })) << fits;

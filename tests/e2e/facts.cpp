@@ -9,24 +9,8 @@ namespace {
 
 using nlohmann::json;
 
-// The value at a JSON pointer, or null.
-json at(const json& object, const char* pointer) {
-  return object.value(json::json_pointer(pointer), json());
-}
-
-std::string text_at(const json& object, const char* pointer) {
-  const json value = at(object, pointer);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
-std::map<std::string, std::string> texts_at(const json& object, const char* pointer) {
-  const json value = at(object, pointer);
-  return value.is_object() ? value.get<std::map<std::string, std::string>>()
-                           : std::map<std::string, std::string>();
-}
-
 json annotation(const json& pod, const char* key) {
-  const json annotations = at(pod, "/metadata/annotations");
+  const json annotations = value_at(pod, "/metadata/annotations");
   if (!annotations.is_object() || !annotations.contains(key)) return json::object();
   return json::parse(annotations[key].get<std::string>());
 }
@@ -35,7 +19,7 @@ ContainerFacts container_facts(const json& container, bool init_list) {
   ContainerFacts facts;
   facts.name = container["name"];
   facts.init = init_list && container.value("restartPolicy", "") != "Always";
-  facts.requests = amounts_of(at(container, "/resources/requests"));
+  facts.requests = amounts_of(value_at(container, "/resources/requests"));
   return facts;
 }
 
@@ -104,6 +88,21 @@ void read_topology(const json& nrt, NodeFacts& node) {
 
 }  // namespace
 
+json value_at(const json& object, const char* pointer) {
+  return object.is_object() ? object.value(json::json_pointer(pointer), json()) : json();
+}
+
+std::string text_at(const json& object, const char* pointer) {
+  const json value = value_at(object, pointer);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::map<std::string, std::string> texts_at(const json& object, const char* pointer) {
+  const json value = value_at(object, pointer);
+  return value.is_object() ? value.get<std::map<std::string, std::string>>()
+                           : std::map<std::string, std::string>();
+}
+
 Result<ClusterObjects> read_cluster(KubeClient& client) {
   ClusterObjects objects;
   const std::pair<std::string, std::vector<json>*> kinds[] = {
@@ -135,7 +134,7 @@ PodFacts pod_facts(const json& pod) {
   for (const json& container : pod["spec"]["containers"]) {
     facts.containers.push_back(container_facts(container, false));
   }
-  facts.requests = pod_requests(facts.containers, amounts_of(at(pod, "/spec/overhead")));
+  facts.requests = pod_requests(facts.containers, amounts_of(value_at(pod, "/spec/overhead")));
   facts.devices = device_needs(facts.requests);
   facts.zones = annotation(pod, "topology.plimsoll.io/zones");
   facts.allocated = annotation(pod, "scheduling.koordinator.sh/device-allocated");
@@ -152,8 +151,8 @@ std::map<std::string, NodeFacts> node_facts(const ClusterObjects& objects) {
     NodeFacts node;
     node.name = text_at(object, "/metadata/name");
     node.labels = texts_at(object, "/metadata/labels");
-    node.unschedulable = at(object, "/spec/unschedulable") == true;
-    node.stock.all = amounts_of(at(object, "/status/allocatable"));
+    node.unschedulable = value_at(object, "/spec/unschedulable") == true;
+    node.stock.all = amounts_of(value_at(object, "/status/allocatable"));
     nodes.emplace(node.name, std::move(node));
   }
   for (const json& nrt : objects.nrts) {

@@ -15,6 +15,12 @@
 
 namespace plimsoll::test {
 
+// What is at a JSON pointer; null, or an empty text or map, where there is no such thing.
+[[nodiscard]] nlohmann::json value_at(const nlohmann::json& object, const char* pointer);
+[[nodiscard]] std::string text_at(const nlohmann::json& object, const char* pointer);
+[[nodiscard]] std::map<std::string, std::string> texts_at(const nlohmann::json& object,
+                                                          const char* pointer);
+
 struct ContainerFacts {
   std::string name;
   bool init = false;  // runs to its end before the others start; sidecars count as others

@@ -230,33 +230,39 @@ TEST_F(PendingTest, AnInvalidDeviceRequestIsExplainedAndHarmsNobody) {
   for (const char* pod : {"odd", "mixed", "hinted"}) EXPECT_EQ(node_of(pod), "") << pod;
 }
 
-TEST_F(PendingTest, WhatIsNotThereYetIsSaidAndNotIgnored) {
+TEST_F(PendingTest, WhatCannotBeHadIsSaidAndNotIgnored) {
   add_node("n", {{"cpu", "8"}, {"memory", "16Gi"}});
   ASSERT_NO_FATAL_FAILURE(start());
-  json volume = pod_object({.name = "volume", .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
+  const auto make = [](const std::string& name) {
+    return pod_object({.name = name, .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
+  };
+  json volume = make("volume");
   volume["spec"]["volumes"] = {
       {{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data"}}}}};
   create(pods_path(), volume);
-  json apart = pod_object({.name = "apart", .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
-  const json term = {{"topologyKey", "kubernetes.io/hostname"},
-                     {"labelSelector", {{"matchLabels", {{"app", "a"}}}}}};
-  apart["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = {
-      term};
-  create(pods_path(), apart);
-  json spread = pod_object({.name = "spread", .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
-  spread["spec"]["topologySpreadConstraints"] = {
-      {{"maxSkew", 1},
-       {"topologyKey", "kubernetes.io/hostname"},
-       {"whenUnsatisfiable", "DoNotSchedule"},
-       {"labelSelector", {{"matchLabels", {{"app", "a"}}}}}}};
+  json claim = make("claim");
+  claim["spec"]["resourceClaims"] = {{{"name", "gpu"}, {"resourceClaimName", "gpu"}}};
+  create(pods_path(), claim);
+  const json selector = {{"matchLabels", {{"app", "nobody"}}}};
+  json beside = make("beside");
+  beside["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = {
+      {{"topologyKey", "kubernetes.io/hostname"}, {"labelSelector", selector}}};
+  create(pods_path(), beside);
+  json spread = make("spread");
+  spread["spec"]["topologySpreadConstraints"] = {{{"maxSkew", 1},
+                                                  {"topologyKey", "rack"},
+                                                  {"whenUnsatisfiable", "DoNotSchedule"},
+                                                  {"labelSelector", selector}}};
   create(pods_path(), spread);
   create_pod({.name = "plain", .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
 
   EXPECT_EQ(wait_bound("plain"), "n");
-  EXPECT_THAT(wait_refused("volume"), HasSubstr("olume"));
-  EXPECT_THAT(wait_refused("apart"), HasSubstr("ffinity"));
-  EXPECT_THAT(wait_refused("spread"), HasSubstr("pread"));
-  for (const char* pod : {"volume", "apart", "spread"}) EXPECT_EQ(node_of(pod), "") << pod;
+  EXPECT_THAT(wait_refused("volume"), HasSubstr("persistentvolumeclaim \"data\" not found"));
+  EXPECT_THAT(wait_refused("claim"), HasSubstr("resource claims"));
+  EXPECT_THAT(wait_refused("beside"), HasSubstr("didn't match pod affinity rules"));
+  EXPECT_THAT(wait_refused("spread"), HasSubstr("(missing required label)"));
+  for (const char* pod : {"volume", "claim", "beside", "spread"})
+    EXPECT_EQ(node_of(pod), "") << pod;
 }
 
 TEST_F(PendingTest, AGatedPodWaitsForItsGates) {
@@ -326,7 +332,7 @@ TEST_F(PendingTest, WhatFailsAgainIsOneEventWithACount) {
   const std::string name = events("big", "FailedScheduling").front()["metadata"]["name"];
   change(std::string(kNodes) + "/n", {{"spec", {{"taints", nullptr}}}});
 
-  EXPECT_TRUE(eventually(20s, [&] {
+  EXPECT_TRUE(eventually(60s, [&] {
     const std::vector<json> all = events("big", "FailedScheduling");
     return all.size() != 1 || all[0].value("series", json()).is_object();
   }));

@@ -95,7 +95,7 @@ TEST_F(PreemptionTest, AZoneIsClearedAndTheBudgetRespected) {
   ASSERT_NE(zones, "");
 
   add_pod("urgent", "high", whole);
-  ASSERT_TRUE(eventually(30s, [&] { return terminating("free"); })) << tail(log(), 30);
+  ASSERT_TRUE(eventually(60s, [&] { return terminating("free"); })) << tail(log(), 30);
   ASSERT_NO_FATAL_FAILURE(expect_told("free", "urgent", "n"));
   EXPECT_TRUE(eventually(
       30s, [&] { return pod("urgent")["status"].value("nominatedNodeName", "") == "n"; }));
@@ -122,7 +122,7 @@ TEST_F(PreemptionTest, ADeviceIsCleared) {
   ASSERT_EQ(wait_bound("b"), "g");
   const std::string allocated = annotation("a", "scheduling.koordinator.sh/device-allocated");
   add_pod("urgent", "high", one);
-  ASSERT_TRUE(eventually(30s, [&] { return terminating("a"); })) << tail(log(), 30);
+  ASSERT_TRUE(eventually(60s, [&] { return terminating("a"); })) << tail(log(), 30);
   ASSERT_NO_FATAL_FAILURE(expect_told("a", "urgent", "g"));
   remove(pods_path("a"));
   EXPECT_EQ(wait_bound("urgent"), "g") << tail(log(), 30);
@@ -164,7 +164,7 @@ TEST_F(PreemptionTest, APartitionIsCleared) {
       if (terminating(name)) found.insert(minor);
     return found;
   };
-  ASSERT_TRUE(eventually(30s, [&] { return evicted().size() == 2; })) << tail(log(), 30);
+  ASSERT_TRUE(eventually(60s, [&] { return evicted().size() == 2; })) << tail(log(), 30);
   const std::set<int> victims = evicted();
   EXPECT_TRUE(victims == (std::set<int>{0, 1}) || victims == (std::set<int>{2, 3}))
       << ::testing::PrintToString(victims);

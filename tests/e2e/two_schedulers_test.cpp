@@ -21,7 +21,7 @@ TEST_F(TwoSchedulersTest, WhatIsSeenIsNeverGivenAgain) {
     const int before = bound();
     ASSERT_NO_FATAL_FAILURE(create_pods_of(peer, from, from + size));
     if (wave == 2 || wave == 3) {
-      ASSERT_TRUE(eventually(30s, [&] { return bound() >= before + 10; }));
+      ASSERT_TRUE(eventually(60s, [&] { return bound() >= before + 10; }));
       peer.kill();
       ASSERT_NO_FATAL_FAILURE(peer.start());
     }

@@ -42,7 +42,7 @@ TEST_F(WaitingTest, OthersSeeWhereAWaitingPodIsGoingToBe) {
   create(kNodes, node_object("n", {{"cpu", "4"}, {"memory", "4Gi"}, {"pods", "10"}}));
   ASSERT_NO_FATAL_FAILURE(start_patient());
   create_pod({.name = "a", .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
-  EXPECT_TRUE(eventually(5s, [&] { return nominated("a") == "n"; })) << tail(log(), 20);
+  EXPECT_TRUE(eventually(60s, [&] { return nominated("a") == "n"; })) << tail(log(), 20);
   EXPECT_EQ(node_of("a"), "");
 
   const std::string expected =
@@ -65,10 +65,10 @@ TEST_F(WaitingTest, APodThatIsDeletedWhileItWaitsGivesItsPlaceBack) {
   create(kNodes, node_object("n", {{"cpu", "1"}, {"memory", "4Gi"}, {"pods", "10"}}));
   ASSERT_NO_FATAL_FAILURE(start_patient());
   create_pod({.name = "a", .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
-  ASSERT_TRUE(eventually(5s, [&] { return nominated("a") == "n"; })) << tail(log(), 20);
+  ASSERT_TRUE(eventually(60s, [&] { return nominated("a") == "n"; })) << tail(log(), 20);
   remove(pods_path("a"));
   create_pod({.name = "b", .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
-  EXPECT_TRUE(eventually(5s, [&] { return nominated("b") == "n"; })) << "it waits in a's place";
+  EXPECT_TRUE(eventually(60s, [&] { return nominated("b") == "n"; })) << "it waits in a's place";
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Leader election on a clock and a lease of the test's own: every way to come to lead, to go on
 // leading, and to stop.
 
+#include <plimsoll/time_text.hpp>
+
 #include "informer/lease/leader_elector.hpp"
 
 #include <gmock/gmock.h>
@@ -15,7 +17,6 @@
 #include <vector>
 
 #include "framework/base/log.hpp"
-#include "informer/wire/time_text.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll::informer {
@@ -171,7 +172,7 @@ class LeaderElectorTest : public ::testing::Test {
 
   // Somebody else holds the lease and renews it now.
   void renew_other(const std::string& holder, std::int64_t duration_seconds = 15) {
-    const std::string now = time_text(clock.wall_now(), true);
+    const std::string now = sdk::time_text(clock.wall_now(), true);
     lease.put({holder, duration_seconds, "2026-01-01T00:00:00.000000Z", now, 3});
   }
 

@@ -124,7 +124,7 @@ TEST(ProtobufWatch, FramesAreEvents) {
         if (!event) {
           seen.push_back(event.error().message);
         } else if (event->type == WatchEventType::kError) {
-          seen.push_back(std::to_string(event->error_code) + " " + event->error_message);
+          seen.push_back(std::to_string(event->error.code) + " " + event->error.message);
         } else {
           seen.push_back(std::to_string(static_cast<int>(event->type)) + " " +
                          std::string(event->key.name) + " " +

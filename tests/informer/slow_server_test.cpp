@@ -50,6 +50,7 @@ class SlowServer : public ApiWriterTest {
       BindRequest request = some_bind();
       request.name = "pod-" + std::to_string(i);
       request.uid = "uid-" + std::to_string(i);
+      request.node = "node-" + std::to_string(i);  // those of one node are sent one by one
       writer_->bind(std::move(request), [this](const Result<void>& done) {
         EXPECT_TRUE(done) << done.error().message;
         smallest_window = std::min(smallest_window.load(), window());

@@ -181,8 +181,8 @@ TEST(ObjectReader, ReadsEveryKindOfWatchEvent) {
   event = reader.read_event(error.view());
   ASSERT_TRUE(event);
   EXPECT_EQ(event->type, WatchEventType::kError);
-  EXPECT_EQ(event->error_code, 410);
-  EXPECT_EQ(event->error_message, "too old");
+  EXPECT_EQ(event->error.code, 410);
+  EXPECT_EQ(event->error.message, "too old");
 
   for (const char* bad :
        {R"({"type":"ODD","object":{}})", R"({"type":"ADDED"})", R"({"object":{}})",

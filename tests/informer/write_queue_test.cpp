@@ -31,7 +31,7 @@ class WriteQueueTest : public ::testing::Test {
     });
     client_ = test::client_for(server_->url());
     WriteOptions options;
-    options.in_flight = {1, 1, 1, 1};
+    options.in_flight = {1, 1, 1, 4};
     options.tries = 1;  // what is tried on gives its place up while it waits
     options.first_delay = options.max_delay = 10ms;
     queue_ = std::make_shared<WriteQueue>(*client_, *client_, options);
@@ -46,17 +46,29 @@ class WriteQueueTest : public ::testing::Test {
 
   void add(const std::string& path, const std::string& merge = {},
            std::function<bool()> superseded = nullptr) {
+    add(WriteClass::kStatus, path, [&](WriteJob& job) {
+      job.merge = merge;
+      job.superseded = std::move(superseded);
+    });
+  }
+
+  template <typename Set>
+  void add(WriteClass write_class, const std::string& path, const Set& set) {
     auto job = std::make_shared<WriteJob>();
     job->what = path;
     job->request.method = "PATCH";
     job->request.path = path;
-    job->merge = merge;
     job->definite = answers_write;
-    job->superseded = std::move(superseded);
     job->done = [this, path](const Result<HttpResponse>& result) {
       journal.add(path + (result && result->ok() ? " done" : " failed"));
     };
-    queue_->add(WriteClass::kStatus, std::move(job));
+    set(*job);
+    queue_->add(write_class, job);
+  }
+
+  // Up to four requests at a time.
+  void add_in_order(const std::string& path, const std::string& order) {
+    add(WriteClass::kOther, path, [&](WriteJob& job) { job.in_order = order; });
   }
 
   // Until a timer that is set now would have expired: all that were set before with less time have.
@@ -123,6 +135,64 @@ TEST_F(WriteQueueTest, DrainDoesNotWaitForDroppedJobs) {
   EXPECT_TRUE(drained.get());
   EXPECT_LT(std::chrono::steady_clock::now() - begun, 5s);
   EXPECT_EQ(server_->count("/dropped"), 0u);
+}
+
+// Two Bindings to one node: the kubelet sees them in the order in which they were carried out.
+TEST_F(WriteQueueTest, WhatHasAnOrderIsSentOneAfterTheOther) {
+  std::atomic<bool> refused{false};
+  status = [&](const Received& request) {
+    if (request.asks("/a1")) hold_while_closed(open);
+    return request.asks("/a2") && !refused.exchange(true) ? 503 : 200;
+  };
+  for (const char* path : {"/a1", "/a2", "/a3"}) add_in_order(path, "a");
+  add_in_order("/b1", "b");
+  ASSERT_TRUE(journal.wait_for("/b1 done")) << "another order is not held up";
+  ASSERT_TRUE(server_->wait_for("/a1", 1));
+  EXPECT_EQ(server_->count("/a2"), 0u);
+  EXPECT_EQ(queue_->load(WriteClass::kOther).waiting, 2u);
+  EXPECT_FALSE(queue_->is_empty());
+  open = true;
+  EXPECT_TRUE(queue_->drain(10s));
+  EXPECT_EQ(server_->count("/a2"), 2u);
+  const auto lines = journal.lines();
+  EXPECT_THAT(lines, ElementsAre("/b1 done", "/a1 done", "/a3 done", "/a2 done"))
+      << "whoever has to be tried again holds nobody up";
+}
+
+// What waited for one before it goes when its turn comes, not before all that wait. Otherwise a
+// Binding overtakes those of pods that were placed before, and after a crash only it is there.
+TEST_F(WriteQueueTest, WhatWasHeldUpOvertakesNobody) {
+  std::atomic<bool> first_open{false};
+  status = [&](const Received& request) {
+    hold_while_closed(request.asks("/a1") ? first_open : open);
+    return 200;
+  };
+  add_in_order("/a1", "a");
+  for (const char* path : {"/b", "/c", "/d"}) add_in_order(path, path);
+  for (const char* path : {"/a1", "/b", "/c", "/d"}) ASSERT_TRUE(server_->wait_for(path, 1));
+  add_in_order("/e", "e");  // the window is full
+  add_in_order("/a2", "a");
+  first_open = true;
+  ASSERT_TRUE(journal.wait_for("/a1 done"));
+  EXPECT_TRUE(server_->wait_for("/e", 1)) << "it was there before /a2";
+  EXPECT_EQ(server_->count("/a2"), 0u);
+  open = true;
+  EXPECT_TRUE(queue_->drain(10s));
+  EXPECT_EQ(server_->count("/a2"), 1u);
+}
+
+TEST_F(WriteQueueTest, WhatIsHeldUpEndsWhenTheQueueStops) {
+  status = [&](const Received&) {
+    hold_while_closed(open);
+    return 200;
+  };
+  for (const char* path : {"/a1", "/a2"}) add_in_order(path, "a");
+  ASSERT_TRUE(server_->wait_for("/a1", 1));
+  queue_->stop();
+  EXPECT_TRUE(journal.wait_for("/a2 failed"));
+  open = true;
+  EXPECT_TRUE(journal.wait_for("/a1 done"));
+  while (!queue_->is_empty()) std::this_thread::sleep_for(1ms);  // its place is given back last
 }
 
 TEST_F(WriteQueueTest, WhatIsSupersededIsNotTriedAgain) {

@@ -1,5 +1,9 @@
 #include "tests/kube/kube_objects.hpp"
 
+#include <gtest/gtest.h>
+
+#include <map>
+
 namespace plimsoll::test {
 namespace {
 
@@ -12,6 +16,30 @@ json resource_list(const Resources& resources) {
 }
 
 }  // namespace
+
+std::string collection_of(const json& object) {
+  static const std::map<std::string, std::string> kPlurals = {
+      {"ServiceAccount", "serviceaccounts"},
+      {"ConfigMap", "configmaps"},
+      {"Service", "services"},
+      {"Deployment", "deployments"},
+      {"DaemonSet", "daemonsets"},
+      {"PodDisruptionBudget", "poddisruptionbudgets"},
+      {"NetworkPolicy", "networkpolicies"},
+      {"Role", "roles"},
+      {"RoleBinding", "rolebindings"},
+      {"ClusterRole", "clusterroles"},
+      {"ClusterRoleBinding", "clusterrolebindings"},
+      {"ValidatingAdmissionPolicy", "validatingadmissionpolicies"},
+      {"ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"}};
+  const std::string version = object.at("apiVersion");
+  const auto plural = kPlurals.find(object.at("kind").get<std::string>());
+  EXPECT_NE(plural, kPlurals.end()) << object.at("kind");
+  if (plural == kPlurals.end()) return {};
+  const std::string ns = object.at("metadata").value("namespace", "");
+  return (version == "v1" ? "/api/v1" : "/apis/" + version) +
+         (ns.empty() ? "" : "/namespaces/" + ns) + "/" + plural->second;
+}
 
 json node_object(const std::string& name, const Resources& allocatable) {
   const json resources = resource_list(allocatable);

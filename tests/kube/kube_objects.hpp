@@ -18,6 +18,10 @@ inline constexpr std::string_view kDevices = "/apis/scheduling.koordinator.sh/v1
 // Resource names and quantities, in the order that is given: {{"cpu", "2"}, {"memory", "4Gi"}}.
 using Resources = std::vector<std::pair<std::string, std::string>>;
 
+// The collection that an object of deploy/ belongs to, by its apiVersion, kind and namespace. A
+// kind that is not there fails the test.
+[[nodiscard]] std::string collection_of(const nlohmann::json& object);
+
 // A node whose status has these as capacity and allocatable, and is Ready.
 [[nodiscard]] nlohmann::json node_object(const std::string& name, const Resources& allocatable);
 

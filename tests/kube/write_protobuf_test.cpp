@@ -7,6 +7,7 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
+#include "informer/wire/protobuf_wire.hpp"
 #include "informer/write/api_writer.hpp"
 #include "informer/write/write_protobuf.hpp"
 #include "tests/kube/kube_objects.hpp"

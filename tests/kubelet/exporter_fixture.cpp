@@ -83,19 +83,10 @@ void ExporterTest::SetUp() {
 
 // As kubectl apply -f deploy/node.yaml. No controller makes pods of the DaemonSet here.
 void ExporterTest::install() {
-  const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/";
-  const std::string admission = "/apis/admissionregistration.k8s.io/v1/";
-  const std::map<std::string, std::string> collections = {
-      {"ServiceAccount", std::string(kSystem) + "serviceaccounts"},
-      {"ClusterRole", rbac + "clusterroles"},
-      {"ClusterRoleBinding", rbac + "clusterrolebindings"},
-      {"ValidatingAdmissionPolicy", admission + "validatingadmissionpolicies"},
-      {"ValidatingAdmissionPolicyBinding", admission + "validatingadmissionpolicybindings"},
-      {"DaemonSet", "/apis/apps/v1/namespaces/kube-system/daemonsets"}};
   const auto documents = read_yaml(PLIMSOLL_SOURCE_DIR "/deploy/node.yaml");
   ASSERT_TRUE(documents) << documents.error().message;
   for (const json& document : *documents) {
-    const std::string& collection = collections.at(document["kind"]);
+    const std::string collection = collection_of(document);
     KubeReply reply;
     ASSERT_TRUE(eventually([&] {  // the namespace comes a moment after the server
       reply = client().post(collection, document);
@@ -220,7 +211,9 @@ void ExporterTest::settle() {
     for (const auto& [name, each] : pods()) {
       const std::string phase = each["status"].value("phase", "");
       const bool going = each["metadata"].contains("deletionTimestamp");
-      if (going || (phase != "Running" && phase != "Failed")) open += " " + name + " " + phase;
+      if (going || (phase != "Running" && phase != "Failed")) {
+        open.append(" ").append(name).append(" ").append(phase);
+      }
     }
     return open.empty();
   })) << "not settled:"
@@ -257,8 +250,12 @@ std::string ExporterTest::truly_free(const RealKubelet& kubelet) {
   return "cpu: " + joined(free_cpus) + ", gpu: " + joined(free_gpus);
 }
 
+json ExporterTest::report_of(const std::string& node) {
+  return client().get(std::string(kNrts) + "/" + node).json();
+}
+
 std::string ExporterTest::reported_free(const std::string& node) {
-  const json report = client().get(std::string(kNrts) + "/" + node).json();
+  const json report = report_of(node);
   if (!report.is_object() || !report.contains("zones")) return "no report";
   std::vector<int> cpus;
   std::vector<int> gpus;

@@ -57,6 +57,7 @@ class ExporterTest : public KubeletTest {
   // the report.
   [[nodiscard]] std::string truly_free(const RealKubelet& kubelet);
   [[nodiscard]] std::string reported_free(const std::string& node);
+  [[nodiscard]] nlohmann::json report_of(const std::string& node);
   // The reports of all nodes come to the truth.
   void expect_true_reports();
   // The zones of the CPUs of each container that has its own: "main-0:1 main-1:0".

@@ -91,6 +91,7 @@ TEST(Lint, FindsNothingInHonestPlugins) {
   expect_clean<Touching>(with_gates());
   expect_clean<SkipsSome>();
   expect_clean<HonestMean>();
+  expect_clean<SignsState>(with_gates());
 }
 
 TEST(Lint, SaysHowMuchItTried) {

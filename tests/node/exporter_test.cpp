@@ -110,6 +110,11 @@ class ExporterTest : public ::testing::Test {
     }
     return all;
   }
+  // The report says that the kubelet is away.
+  [[nodiscard]] static bool is_away(const json& report) {
+    const auto parsed = topology::parse_nrt(report.dump());
+    return parsed && parsed->kubelet_away;
+  }
   // What a reader of the node facts complains of.
   std::vector<std::string> problems() const {
     const auto parsed = topology::parse_nrt(object().dump());
@@ -189,7 +194,7 @@ TEST_F(ExporterTest, WritesWhenAPodComesAndGoesAndOnlyThen) {
   ASSERT_TRUE(eventually([&] { return amounts("cpu") == "3 3"; }));
   ASSERT_TRUE(settled());
   const std::string before = version();
-  kubelet_.start();  // everything is written again, and says the same
+  kubelet_.write_again();
   ASSERT_TRUE(looked_again());
   ASSERT_TRUE(settled());
   EXPECT_EQ(version(), before);
@@ -236,17 +241,51 @@ TEST_F(ExporterTest, AKubeletThatComesBackIsAwaited) {
   run("web", {1, 2}, "gpu-0");
   start_running();
   ASSERT_TRUE(settled());
-  const std::string before = version();
+  json before = object();
   kubelet_.kill();
+  ASSERT_TRUE(eventually([&] { return is_away(object()); }));
   ASSERT_TRUE(in_trouble("cannot be read"));
+  const std::string told = version();
   kubelet_.start();
   ASSERT_TRUE(in_trouble("runs, but the kubelet does not list it"));
   kubelet_.list_all();
   ASSERT_TRUE(in_trouble("has not registered again"));
-  EXPECT_EQ(version(), before) << "what it does not know yet is not published";
+  EXPECT_EQ(version(), told) << "what it does not know yet is not published";
+  EXPECT_EQ(amounts("cpu"), "1 3");
   kubelet_.add_gpu("gpu-0");
   ASSERT_TRUE(settled());
-  EXPECT_EQ(version(), before) << "everything is as it was";
+  json after = object();
+  for (json* each : {&before, &after}) (*each)["metadata"].erase("resourceVersion");
+  EXPECT_EQ(after, before) << "everything is as it was";
+}
+
+// Its CPUs are in the file until the next pod comes or the CPU manager looks again.
+TEST_F(ExporterTest, AKubeletWithoutPodsIsAwaitedUntilItsStateHasNone) {
+  run("web", {1, 2});
+  start_running();
+  ASSERT_TRUE(settled());
+  kubelet_.kill();
+  ASSERT_TRUE(eventually([&] { return is_away(object()); }));
+  remove_pod("web");
+  kubelet_.start();
+  ASSERT_TRUE(in_trouble("it lists no pods, but its state has pods with CPUs"));
+  EXPECT_TRUE(is_away(object()));
+  kubelet_.clean();
+  ASSERT_TRUE(settled());
+  EXPECT_FALSE(is_away(object()));
+  EXPECT_EQ(amounts("cpu"), "3 3");
+}
+
+// Whoever serves the socket may close a connection on which nothing is asked.
+TEST_F(ExporterTest, AConnectionThatEndsIsNoKubeletThatEnds) {
+  run("web", {1, 2});
+  start_running();
+  ASSERT_TRUE(settled());
+  const std::string before = version();
+  kubelet_.drop_connections();
+  ASSERT_TRUE(looked_again());
+  ASSERT_TRUE(settled());
+  EXPECT_EQ(version(), before);
 }
 
 TEST_F(ExporterTest, AKubeletIsNotAwaitedForEver) {

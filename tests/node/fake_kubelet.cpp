@@ -87,6 +87,21 @@ void FakeKubelet::end(const std::string& name) {
   }
 }
 
+void FakeKubelet::drop_connections() {
+  server_->drop_connections();
+}
+
+void FakeKubelet::write_again() {
+  const std::lock_guard lock(mutex_);
+  write_files();
+}
+
+void FakeKubelet::clean() {
+  const std::lock_guard lock(mutex_);
+  cpus_.clear();
+  write_files();
+}
+
 void FakeKubelet::list_all() {
   const std::lock_guard lock(mutex_);
   listed_ = pods_;

@@ -37,6 +37,12 @@ class FakeKubelet {
              const std::string& gpu = {});
   // The API lists it no more; the files stay as they are.
   void end(const std::string& name);
+  // It closes every connection, and takes new ones.
+  void drop_connections();
+  // Its files are written again, and say the same.
+  void write_again();
+  // Nobody holds CPUs any more, by the files.
+  void clean();
   // The API lists the pods that it knew before it was killed.
   void list_all();
 

@@ -17,7 +17,7 @@ namespace {
 constexpr int kPollMs = 20;
 
 struct Connection {
-  GrpcServer::Handler* handler = nullptr;
+  const GrpcServer::Handler* handler = nullptr;
   int fd = -1;
   std::string method;
   std::string request;
@@ -118,6 +118,7 @@ GrpcServer::GrpcServer(const std::filesystem::path& socket, Handler handler)
 GrpcServer::~GrpcServer() {
   stopping_ = true;
   thread_.join();
+  for (std::thread& connection : connections_) connection.join();
   ::close(listener_);
 }
 
@@ -127,14 +128,21 @@ void GrpcServer::run() {
     if (::poll(&ready, 1, kPollMs) <= 0) continue;
     const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) continue;
-    serve(fd);
-    ::close(fd);
+    connections_.emplace_back([this, fd] {
+      serve(fd);
+      ::close(fd);
+    });
   }
 }
 
 void GrpcServer::serve(int fd) {
+  const GrpcServer::Handler one_by_one = [this](const auto& method, const auto& request) {
+    const std::lock_guard lock(calling_);
+    return handler_(method, request);
+  };
+  const int drops = drops_;
   Connection connection;
-  connection.handler = &handler_;
+  connection.handler = &one_by_one;
   connection.fd = fd;
   nghttp2_session_callbacks* callbacks = nullptr;
   nghttp2_session_callbacks_new(&callbacks);
@@ -147,7 +155,7 @@ void GrpcServer::serve(int fd) {
   nghttp2_session_callbacks_del(callbacks);
   nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, nullptr, 0);
   std::array<std::uint8_t, 4096> buffer;
-  while (!stopping_ && !connection.cut) {
+  while (!stopping_ && !connection.cut && drops == drops_) {
     if (nghttp2_session_send(session) != 0) break;
     pollfd ready{fd, POLLIN, 0};
     if (::poll(&ready, 1, kPollMs) <= 0) continue;

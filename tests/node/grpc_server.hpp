@@ -4,8 +4,10 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace plimsoll::node::test {
 
@@ -21,11 +23,14 @@ class GrpcServer {
  public:
   using Handler = std::function<GrpcAnswer(const std::string& method, const std::string& request)>;
 
-  // Listens at once. Calls `handler` on a thread of its own, one call after the other.
+  // Listens at once. Calls `handler` on threads of its own, one call after the other.
   GrpcServer(const std::filesystem::path& socket, Handler handler);
   ~GrpcServer();
   GrpcServer(const GrpcServer&) = delete;
   GrpcServer& operator=(const GrpcServer&) = delete;
+
+  // Closes every connection.
+  void drop_connections() { ++drops_; }
 
  private:
   void run();
@@ -34,6 +39,9 @@ class GrpcServer {
   Handler handler_;
   int listener_ = -1;
   std::atomic<bool> stopping_{false};
+  std::atomic<int> drops_{0};
+  std::mutex calling_;
+  std::vector<std::thread> connections_;  // of thread_ until it ends
   std::thread thread_;
 };
 

@@ -44,7 +44,7 @@ class Snapshot : public ::testing::Test {
     for (const std::uint32_t cpu : cpus) view_.cpus.held[uid]["main"].add(cpu);
     hold_memory(uid, {zone}, memory);
     view_.devices.entries.push_back({uid, "main", kGpu, {gpu}});
-    uids_[{ns, name}] = {uid};
+    uids_[{ns, name}].uid = uid;
   }
   void hold_memory(const std::string& uid, const std::vector<int>& zones, std::int64_t bytes) {
     view_.memory.held[uid]["main"].push_back({zones, "memory", bytes});
@@ -136,13 +136,47 @@ TEST_F(Snapshot, LeftoversOfInitContainersCount) {
   EXPECT_TRUE(is_consistent(view_, uids_));
 }
 
+std::string text_of(const std::vector<topology::kubelet::PodHolding>& pods) {
+  std::string text;
+  for (const auto& [uid, held] : pods) {
+    text += uid + " c=" + held.cpu_ids.text();
+    for (const auto& [container, init, block] : held.blocks) {
+      text += (init ? " i.m=" : " m=") + std::to_string(block.zones) + ":" +
+              std::to_string(block.bytes / kGi);
+    }
+    for (const auto& grant : held.devices) text += " d=" + std::to_string(grant.ids.at(0));
+    text += '\n';
+  }
+  return text;
+}
+
+TEST_F(Snapshot, WhatEachPodHoldsIsNamed) {
+  view_.cpus.held["uid-1"]["init"].add(3);
+  view_.memory.held["uid-1"]["init"].push_back({{1}, "memory", kGi});
+  view_.devices.entries.push_back({"uid-1", "init", kGpu, {"gpu-1"}});
+  report();
+  EXPECT_EQ(text_of(holdings_of(kind_, view_, uids_, resources_)),
+            "uid-1 c=1-3 i.m=2:1 m=1:4 d=3\n");
+  // A static pod is in the files by the hash that its mirror names.
+  uids_[{"a", "web"}] = {"uid-of-mirror", "uid-1", {}};
+  EXPECT_EQ(text_of(holdings_of(kind_, view_, uids_, resources_)),
+            "uid-of-mirror c=1-3 i.m=2:1 m=1:4 d=3\n");
+  // One of the same name is gone at the API server, and its kubelet still has it.
+  uids_[{"a", "web"}] = {"uid-2", "", {"uid-1"}};
+  view_.cpus.held["uid-2"]["main"].add(5);
+  EXPECT_EQ(text_of(holdings_of(kind_, view_, uids_, resources_)),
+            "uid-2 c=5\nuid-1 c=1-3 i.m=2:1 m=1:4 d=3\n");
+  uids_.clear();
+  EXPECT_EQ(text_of(holdings_of(kind_, view_, uids_, resources_)), "") << "no UID is known";
+}
+
 // A pod that the kubelet lists and the API server has not told of yet may be any that the files
 // name.
 TEST_F(Snapshot, WhileAPodIsNotKnownNothingIsTakenFromTheFiles) {
   uids_.clear();
   EXPECT_THAT(available(report(), "cpu"), ElementsAre(1000, 3000));
   // Another pod of that UID is known not to be there.
-  uids_[{"a", "old"}] = {"uid-1"};
+  uids_[{"a", "old"}].uid = "uid-1";
   view_.pods[0].containers.clear();
   EXPECT_THAT(available(report(), "cpu"), ElementsAre(3000, 3000));
 }

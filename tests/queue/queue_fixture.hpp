@@ -41,6 +41,7 @@ class FakePolicy : public QueuePolicy {
     return closed_for.contains(std::string(view(pod.meta.name))) ? std::optional(kClosed)
                                                                  : std::nullopt;
   }
+  bool wakes_whom_it_gates(PluginKey gate) override { return wakes == gate; }
   SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override {
     SortKey key{};
     const uint64_t priority =
@@ -69,6 +70,7 @@ class FakePolicy : public QueuePolicy {
   std::map<PluginIndex, QueueHint> says;  // those that are not here say Queue
   std::set<std::string> closed_for;       // pods that plugin Closed holds back
   std::vector<std::pair<std::string, PluginIndex>> asked;
+  std::optional<PluginKey> wakes;  // the plugin that wakes the pods that it gates
   int gates_run = 0;
 };
 

@@ -338,6 +338,19 @@ TEST_F(Rules, ARejectedPodMayBeGatedWhenItIsWoken) {
   EXPECT_EQ(place("a"), "backoff") << "the attempt before is not forgotten";
 }
 
+TEST_F(Rules, NoEventLooksAtAPodWhoseGateWakesIt) {
+  policy_.wakes = plugin_key(0, kClosed);
+  policy_.closed_for = {"a"};
+  queue_.add(pod("a"), now_);
+  policy_.closed_for.clear();
+  policy_.gates_run = 0;
+  delete_node();
+  EXPECT_EQ(place("a"), "gated");
+  EXPECT_EQ(policy_.gates_run, 0);
+  queue_.activate("uid-a", now_);
+  EXPECT_EQ(place("a"), "active");
+}
+
 TEST_F(Rules, AFailedPodThatIsGatedComesBackToTheOrdinaryBackoff) {
   queue_.add(pod("a"), now_);
   ASSERT_EQ(pop(), "a");

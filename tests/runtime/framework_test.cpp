@@ -24,7 +24,7 @@ using testing::World;
 using PluginStatus = sdk::Status;
 
 // A function that answers with one code and, for a rejection, one reason.
-auto answers(int32_t code, std::string reason = "") {
+auto answers(int32_t code, const std::string& reason = "") {
   return [code, reason](const Host& host, auto&&...) {
     if (code == PLIMSOLL_ERROR) return host.error(reason);
     return PluginStatus{code, reason.empty() ? 0 : host.reason(reason)};
@@ -67,7 +67,6 @@ TEST_F(FrameworkTest, SaysEverythingThatIsWrongWithAProfile) {
       ElementsAre("FilterPlugin \"Missing\" does not exist",
                   "plugin \"A\" already registered as \"FilterPlugin\"",
                   "plugin \"Idle\" does not extend FilterPlugin plugin",
-                  "score plugin \"B\" is not configured with weight",
                   "only one queue sort plugin required for profile with scheduler name \"s\", but "
                   "got 0",
                   "at least one bind plugin is needed for profile with scheduler name \"s\""));
@@ -101,7 +100,7 @@ TEST_F(FrameworkTest, OneInstanceServesAllPoints) {
   ProfileSpec spec = minimal_profile();
   spec.at(ExtensionPoint::kFilter) = {{"A"}};
   spec.at(ExtensionPoint::kScore) = {{"A", 7}, {"B"}};
-  spec.others = {"Idle", "A"};
+  spec.plugins = {"Idle", "A"};
   Framework& framework = world_.make(spec);
   EXPECT_EQ(framework.plugin_count(), 5U);  // Sort, A, B, Binder, Idle
   const auto scores = framework.at(ExtensionPoint::kScore);
@@ -211,6 +210,19 @@ TEST_F(FrameworkTest, PreFilterStopsAtUnresolvable) {
   EXPECT_THAT(calls(), ElementsAre("A.pre_filter", "B.pre_filter"));
 }
 
+TEST_F(FrameworkTest, PreFilterRejectsWithATextOfItsOwn) {
+  Framework& framework = abc({ExtensionPoint::kPreFilter});
+  a().pre_filter = [](const Host& host, plimsoll_cycle&, sdk::NodeNames&) {
+    return host.failed(PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE, "claim \"a\" not found");
+  };
+  auto cycle = framework.new_cycle();
+  const PreFilterOutcome out = framework.run_pre_filter(*cycle, pod());
+  EXPECT_EQ(out.status.code, Code::kUnschedulableAndUnresolvable);
+  EXPECT_EQ(out.status.plugin, "A");
+  EXPECT_EQ(out.status.reason, 0U) << "it is not kept for ever";
+  EXPECT_EQ(world_.message(out.status), "claim \"a\" not found");
+}
+
 TEST_F(FrameworkTest, PreFilterErrorStopsTheCycle) {
   Framework& framework = abc({ExtensionPoint::kPreFilter});
   a().pre_filter = answers(PLIMSOLL_ERROR, "no connection");
@@ -223,7 +235,7 @@ TEST_F(FrameworkTest, PreFilterErrorStopsTheCycle) {
             "running PreFilter plugin \"C\": it returned Wait, which it must not return here");
 }
 
-auto narrows_to(std::vector<std::string> names) {
+auto narrows_to(const std::vector<std::string>& names) {
   return [names](const Host&, plimsoll_cycle&, sdk::NodeNames& narrow) {
     narrow.only();
     for (const std::string& name : names) narrow.add(name);
@@ -302,7 +314,7 @@ struct Columns {
 };
 
 // Refuses the node of that name.
-auto refuses(std::string name, int32_t code = PLIMSOLL_UNSCHEDULABLE) {
+auto refuses(const std::string& name, int32_t code = PLIMSOLL_UNSCHEDULABLE) {
   return [name, code](const Host& host, const plimsoll_cycle&, sdk::Node node) {
     if (node.name() != name) return PluginStatus();
     return PluginStatus{code, host.reason("not " + name)};
@@ -375,7 +387,7 @@ TEST_F(FrameworkTest, AddPodFailureNamesPluginAndPoint) {
 
 // ---- PostFilter
 
-auto nominates(int32_t code, std::string node, std::string reason = "") {
+auto nominates(int32_t code, const std::string& node, const std::string& reason = "") {
   return [=](const Host& host, std::span<const uint8_t>, sdk::Nomination& nomination) {
     nomination.nominate(node);
     return PluginStatus{code, reason.empty() ? 0 : host.reason(reason)};
@@ -434,7 +446,7 @@ TEST_F(FrameworkTest, PostFilterWithoutReasonsAddsNothing) {
 
 TEST_F(FrameworkTest, PostFilterTextsMayNameAnything) {
   Framework& framework = abc({ExtensionPoint::kPostFilter});
-  const auto says = [](int32_t code, std::string text) {
+  const auto says = [](int32_t code, const std::string& text) {
     return [code, text](const Host& host, std::span<const uint8_t>, sdk::Nomination&) {
       return host.failed(code, text);
     };
@@ -529,6 +541,17 @@ TEST_F(FrameworkTest, ScoresAreNormalizedWeightedAndSummed) {
   EXPECT_THAT(table.parts[1].weighted, ElementsAre(100, 0, 0));
   ASSERT_TRUE(framework.run_score(*cycle, pod(), rows(), table).ok());
   EXPECT_THAT(table.parts, IsEmpty());
+}
+
+TEST_F(FrameworkTest, ANegativeWeightTurnsThePreferenceAround) {
+  ProfileSpec spec = minimal_profile();
+  spec.at(ExtensionPoint::kScore) = {{"A", -2}};
+  Framework& framework = world_.make(spec);
+  a().score_node = [](const Host&, sdk::Node node) { return node.name() == "n1" ? 100 : 0; };
+  auto cycle = framework.new_cycle();
+  ScoreTable table;
+  ASSERT_TRUE(framework.run_score(*cycle, pod(), rows(), table).ok());
+  EXPECT_THAT(table.totals, ElementsAre(-200, 0, 0));
 }
 
 TEST_F(FrameworkTest, ScoreOutOfRangeNamesThePlugin) {

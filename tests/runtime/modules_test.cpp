@@ -42,7 +42,7 @@ class ModulesTest : public ::testing::Test {
   }
 
   fs::path write(const std::string& name, std::string_view bytes) {
-    const fs::path path = folder_ / name;
+    fs::path path = folder_ / name;
     std::ofstream(path, std::ios::binary) << bytes;
     ::chmod(path.c_str(), 0644);
     return path;
@@ -388,20 +388,17 @@ TEST_F(ModulesTest, ConstructionErrorsAreTheirs) {
     const auto made = PreparedPlugins(symbols).make(modules, {}, std::string(name), "7");
     return made ? "no error" : made.error().message;
   };
-  EXPECT_EQ(error("CreateThrows"),
-            "initializing plugin \"CreateThrows\": args.seats: must be a number, is 7");
-  EXPECT_EQ(error("CreateThrowsOddly"),
-            "initializing plugin \"CreateThrowsOddly\": an exception that is no std::exception");
-  EXPECT_EQ(error("CreateWithoutText"),
-            "initializing plugin \"CreateWithoutText\": it failed without saying why");
+  EXPECT_EQ(error("CreateThrows"), "args.seats: must be a number, is 7");
+  EXPECT_EQ(error("CreateThrowsOddly"), "an exception that is no std::exception");
+  EXPECT_EQ(error("CreateWithoutText"), "it failed without saying why");
   EXPECT_EQ(error("FillsShortTable"),
-            "initializing plugin \"FillsShortTable\": it filled in a table of 16 bytes, ABI 1.0 "
+            "it filled in a table of 16 bytes, ABI 1.0 "
             "has 232: build it with this scheduler's SDK");
   EXPECT_EQ(error("FillsNoSize"),
-            "initializing plugin \"FillsNoSize\": it filled in a table of 0 bytes, ABI 1.0 has "
+            "it filled in a table of 0 bytes, ABI 1.0 has "
             "232: build it with this scheduler's SDK");
   EXPECT_EQ(error("NoDestroy"),
-            "initializing plugin \"NoDestroy\": it has no destroy function: build it with the "
+            "it has no destroy function: build it with the "
             "SDK's macro");
   EXPECT_EQ(error("Nobody"), "plugin \"Nobody\" does not exist");
 }

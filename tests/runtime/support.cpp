@@ -26,10 +26,9 @@ const plimsoll_node_info* RecordingBackend::node_by_slot(uint32_t slot) {
   return slot < nodes.size() ? &nodes[slot]->get() : nullptr;
 }
 
-Result<void> RecordingBackend::watch(std::string_view group, std::string_view version,
-                                     std::string_view plural) {
-  if (plural.empty()) return fail(ErrorCode::kInvalid, "no kind");
-  watched.push_back(std::string(plural) + "." + std::string(version) + "." + std::string(group));
+Result<void> RecordingBackend::watch(const WantedKind& kind) {
+  if (kind.plural.empty()) return fail(ErrorCode::kInvalid, "no kind");
+  watched.push_back(kind.plural + "." + kind.version + "." + kind.group);
   return {};
 }
 

@@ -21,8 +21,7 @@ class RecordingBackend final : public HostBackend {
   const plimsoll_node_info* node_by_slot(uint32_t slot) override;
   uint32_t slot_count() override { return static_cast<uint32_t>(nodes.size()); }
   void touch_node(uint32_t slot, uint32_t aspects) override { touched.emplace_back(slot, aspects); }
-  Result<void> watch(std::string_view group, std::string_view version,
-                     std::string_view plural) override;
+  Result<void> watch(const WantedKind& kind) override;
   void requeue_rejected(std::string_view plugin) override { requeued.emplace_back(plugin); }
   void emit_event(std::string_view scheduler_name, const plimsoll_pod& pod, bool warning,
                   std::string_view reason, std::string_view action, std::string_view note) override;

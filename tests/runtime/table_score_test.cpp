@@ -61,17 +61,17 @@ TEST_F(ScoreTableTest, PreScore) {
 }
 
 struct Scorer {
-  int32_t weight = 0;
+  int32_t weight = 1;
   int64_t score = 0;
   std::optional<int64_t> normalized;  // unset: normalize changes nothing
   bool score_fails = false;
   bool normalize_fails = false;
 };
 
-constexpr Scorer scores(int64_t score, int32_t weight = 0) {
+constexpr Scorer scores(int64_t score, int32_t weight = 1) {
   return {weight, score, {}, false, false};
 }
-constexpr Scorer normalizes(int64_t score, int64_t to, int32_t weight = 0) {
+constexpr Scorer normalizes(int64_t score, int64_t to, int32_t weight = 1) {
   return {weight, score, to, false, false};
 }
 constexpr Scorer fails() {

@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <fstream>
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
-#include "tests/support/child_process.hpp"
-#include "tests/support/temp_dir.hpp"
 #include "tests/support/web_client.hpp"
 
 namespace plimsoll::serving {
@@ -53,6 +52,13 @@ TEST(HttpServer, DecodesParameters) {
   EXPECT_TRUE(request.has("x"));
   EXPECT_FALSE(request.has("y"));
   EXPECT_THAT((Request{"GET", "/", "&&=&%", ""}).parameters("y"), IsEmpty());
+}
+
+TEST(HttpServer, KnowsWhatOnlyThisMachineReaches) {
+  for (const char* here : {"127.0.0.1", "127.9.8.7", "::1"}) EXPECT_TRUE(is_loopback(here)) << here;
+  for (const char* anywhere : {"0.0.0.0", "::", "10.0.0.1", "fe80::1", "localhost", "", "127.1"}) {
+    EXPECT_FALSE(is_loopback(anywhere)) << anywhere;
+  }
 }
 
 TEST(HttpServer, KeepsConnectionsAndAnswersHeadWithoutABody) {
@@ -150,6 +156,33 @@ TEST(HttpServer, IsNotHeldByClientsThatDoNotRead) {
   EXPECT_TRUE(closed);
 }
 
+TEST(HttpServer, AnswersOthersThoughAllItsConnectionsDoNotRead) {
+  ServerOptions options;
+  options.max_connections = 4;
+  options.write_timeout = 600s;
+  const std::string large(16 << 20, 'x');
+  const auto server = serve(options, [&large](const Request& request) {
+    return request.path == "/large" ? Response{200, large} : Response{200, "ok"};
+  });
+  std::vector<std::unique_ptr<RawConnection>> silent;
+  for (int i = 0; i < 8; ++i) {
+    silent.push_back(std::make_unique<RawConnection>(server->port()));
+    ASSERT_TRUE(silent.back()->send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n"));
+    EXPECT_EQ(web_get(server->url() + "/").body, "ok") << i;
+  }
+}
+
+// A chunk's size is no header and no body.
+TEST(HttpServer, KeepsNoChunkSizeThatNeverEnds) {
+  const auto server = serve();
+  RawConnection connection(server->port());
+  ASSERT_TRUE(connection.send("PUT /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"));
+  const std::string ones(1 << 20, '1');
+  int sent = 0;
+  while (sent < 256 && connection.send(ones)) ++sent;
+  EXPECT_LT(sent, 64) << "MiB were taken";
+}
+
 TEST(HttpServer, SaysWhatToDoAboutAnAddressThatCannotBeHad) {
   const auto first = serve();
   ServerOptions options;
@@ -225,6 +258,7 @@ TEST(HttpServer, AnswersManyAtOnce) {
   const auto server = serve();
   std::atomic<int> answered{0};
   std::vector<std::thread> clients;
+  clients.reserve(8);
   for (int i = 0; i < 8; ++i) {
     clients.emplace_back([&] {
       for (int n = 0; n < 20; ++n) answered += web_get(server->url() + "/").status == 200 ? 1 : 0;
@@ -232,52 +266,6 @@ TEST(HttpServer, AnswersManyAtOnce) {
   }
   for (std::thread& client : clients) client.join();
   EXPECT_EQ(answered, 160);
-}
-
-class TlsTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const auto made = plimsoll::test::run(
-        {.argv = {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-                  "-nodes", "-keyout", file("key.pem"), "-out", file("cert.pem"), "-days", "2",
-                  "-subj", "/CN=plimsoll", "-addext", "subjectAltName=IP:127.0.0.1"}});
-    if (!made) GTEST_SKIP() << "SKIPPED: no openssl program, TLS is not tested here";
-    ASSERT_EQ(made->status, plimsoll::test::ExitStatus::exited(0)) << made->out;
-  }
-  std::string file(const std::string& name) { return (folder_ / name).string(); }
-  plimsoll::test::TempDir folder_;
-};
-
-TEST_F(TlsTest, ServesUnderItsCertificate) {
-  ServerOptions options;
-  options.tls_cert_file = file("cert.pem");
-  options.tls_private_key_file = file("key.pem");
-  const auto server = serve(options);
-  EXPECT_THAT(server->url(), StartsWith("https://"));
-  const auto answer = web_get(server->url() + "/a", file("cert.pem"));
-  EXPECT_EQ(answer.status, 200) << answer.error;
-  EXPECT_EQ(answer.body, "GET /a  ");
-  EXPECT_EQ(web_get("http://127.0.0.1:" + std::to_string(server->port()) + "/").status, 0);
-  EXPECT_EQ(web_get(server->url() + "/b", file("cert.pem")).status, 200);
-}
-
-TEST_F(TlsTest, SaysWhichFileIsWrong) {
-  std::ofstream(file("broken.pem")) << "no certificate";
-  struct Case {
-    std::string cert, key, error;
-  };
-  for (const Case& c : std::vector<Case>{
-           {file("cert.pem"), "", "--tls-cert-file and --tls-private-key-file go together"},
-           {file("missing.pem"), file("key.pem"), "the certificate " + file("missing.pem")},
-           {file("broken.pem"), file("key.pem"), "the certificate " + file("broken.pem")},
-           {file("cert.pem"), file("broken.pem"), "the private key " + file("broken.pem")}}) {
-    ServerOptions options;
-    options.tls_cert_file = c.cert;
-    options.tls_private_key_file = c.key;
-    const auto server = HttpServer::start(options, echo);
-    ASSERT_FALSE(server.has_value());
-    EXPECT_THAT(server.error().message, HasSubstr(c.error));
-  }
 }
 
 }  // namespace

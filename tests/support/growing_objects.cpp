@@ -212,6 +212,10 @@ std::vector<GrowingObject> growing_pods() {
                           {"configMap", {{"name", name_of("m", round, i)}}}};
             });
           }),
+      pod("monitors of a volume", "/spec/volumes/0/rbd/monitors",
+          [](size_t entries, size_t round) {
+            return list_of(entries, [&](size_t i) { return Json(name_of("m", round, i)); });
+          }),
       pod("scheduling gates", "/spec/schedulingGates",
           [](size_t entries, size_t round) {
             return list_of(entries, [&](size_t i) {

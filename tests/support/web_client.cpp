@@ -12,7 +12,7 @@
 namespace plimsoll::test {
 
 WebAnswer web_request(const std::string& method, const std::string& url, const std::string& body,
-                      const std::string& ca_file) {
+                      const std::string& ca_file, const WebCaller& caller) {
   WebAnswer answer;
   CURL* curl = curl_easy_init();
   std::array<char, CURL_ERROR_SIZE> error{};
@@ -28,6 +28,17 @@ WebAnswer web_request(const std::string& method, const std::string& url, const s
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, static_cast<long>(body.size()));
   }
   if (!ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, ca_file.c_str());
+  curl_slist* headers = nullptr;
+  for (const std::string& header : caller.headers) {
+    headers = curl_slist_append(headers, header.c_str());
+  }
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+  if (!caller.cert_file.empty()) {
+    curl_easy_setopt(curl, CURLOPT_SSLCERT, caller.cert_file.c_str());
+    curl_easy_setopt(curl, CURLOPT_SSLKEY, caller.key_file.c_str());
+  }
+  curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, caller.trusts_anybody ? 0L : 1L);
+  curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, caller.trusts_anybody ? 0L : 2L);
   curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
   curl_easy_setopt(curl, CURLOPT_TIMEOUT, 20L);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, append);
@@ -44,6 +55,7 @@ WebAnswer web_request(const std::string& method, const std::string& url, const s
     answer.error = error.data();
   }
   curl_easy_cleanup(curl);
+  curl_slist_free_all(headers);
   return answer;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace plimsoll::test {
 
@@ -13,9 +14,18 @@ struct WebAnswer {
   std::string error;
 };
 
+// Who asks, besides.
+struct WebCaller {
+  std::vector<std::string> headers = {};  // "Authorization: Bearer x"
+  std::string cert_file = {};             // of a client certificate
+  std::string key_file = {};
+  bool trusts_anybody = false;  // with https, without a CA
+};
+
 // `ca_file`: whom to trust with https.
 WebAnswer web_request(const std::string& method, const std::string& url,
-                      const std::string& body = {}, const std::string& ca_file = {});
+                      const std::string& body = {}, const std::string& ca_file = {},
+                      const WebCaller& caller = {});
 inline WebAnswer web_get(const std::string& url, const std::string& ca_file = {}) {
   return web_request("GET", url, {}, ca_file);
 }

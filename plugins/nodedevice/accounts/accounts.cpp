@@ -311,34 +311,4 @@ void Accounts::each_node(
   for (const auto& [name, state] : ordered) use(*state, pods_on(*state));
 }
 
-std::string Accounts::dump() const {
-  std::map<std::string_view, const NodeState*> ordered;
-  for (const auto& [name, node] : nodes_) ordered.emplace(name, &node->state);
-  std::string text;
-  for (const auto& [name, state] : ordered) {
-    std::string lines;
-    for (int t = 0; t < types_.count(); ++t) {
-      const TypeState& type = state->type(t);
-      if (type.unknown_whole != 0 || type.blocked != 0)
-        lines += "  " + types_.type(t).name + " unknown=" + std::to_string(type.unknown_whole) +
-                 " blocked=" + std::to_string(type.blocked) + "\n";
-      for (const DeviceState& device : type.devices) {
-        lines += "  " + types_.type(t).name + " " + std::to_string(device.minor) +
-                 (device.present ? "" : " absent") + (device.healthy ? "" : " unhealthy") +
-                 (device.withheld ? " withheld" : "") +
-                 " whole=" + std::to_string(device.whole_users);
-        for (size_t dim = 0; dim < types_.type(t).dims.size(); ++dim)
-          lines += " " + std::to_string(device.used.value[dim]) + "/" +
-                   std::to_string(device.total.value[dim]) + ":" +
-                   std::to_string(device.free.value[dim]);
-        for (const std::string& vf : device.vfs_in_use) lines += " vf=" + vf;
-        lines += "\n";
-      }
-    }
-    if (!lines.empty() || state->malformed)
-      text += std::string(name) + (state->malformed ? " malformed\n" : "\n") + lines;
-  }
-  return text;
-}
-
 }  // namespace plimsoll::devices

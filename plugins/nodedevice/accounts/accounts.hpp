@@ -111,10 +111,6 @@ class Accounts {
   [[nodiscard]] const Allocation* allocation_of(std::string_view uid) const;
   // The node of a pod that holds devices; null: it holds none.
   [[nodiscard]] const NodeState* node_of(std::string_view uid) const;
-  // Some device is held by the pod, whether or not it is known which.
-  [[nodiscard]] bool holds_devices(std::string_view uid) const {
-    return pods_.find(uid) != pods_.end();
-  }
   // Calls `use` with the UID and the devices of every pod that holds devices known by minor on the
   // node in this slot.
   template <typename Use>
@@ -130,9 +126,6 @@ class Accounts {
   using PodsOfNode = std::vector<std::pair<std::string_view, const PodRecord*>>;
   void each_node(const std::function<void(const NodeState&, const PodsOfNode&)>& use) const;
   [[nodiscard]] PodsOfNode pods_on(const NodeState& node) const;
-
-  // A text of everything that is used, in a fixed order: equal texts are equal accounts.
-  [[nodiscard]] std::string dump() const;
 
   [[nodiscard]] const DeviceTypes& types() const { return types_; }
   // Of the Device objects that came so far.

@@ -6,8 +6,9 @@
 #include <set>
 #include <tuple>
 
+#include "plugins/nodedevice/devices/json_fields.hpp"
+#include "plugins/nodedevice/requests/device_request.hpp"
 #include "plugins/nodedevice/text/bounded_json.hpp"
-#include "plugins/nodedevice/text/quantity_text.hpp"
 
 namespace plimsoll::devices {
 namespace {
@@ -20,9 +21,7 @@ OrderedJson resources_json(const DeviceType& type, const Amounts& amounts) {
   for (size_t dim = 0; dim < type.dims.size(); ++dim) {
     const int index = static_cast<int>(dim);
     if (!amounts.has(index)) continue;
-    const int64_t amount = amounts.get(index);
-    resources[type.dims[dim]] =
-        index == type.memory_dim ? binary_text(amount) : decimal_text(amount);
+    resources[type.dims[dim]] = amount_text(type, index, amounts.get(index));
   }
   return resources;
 }
@@ -50,11 +49,7 @@ std::optional<Amounts> read_resources(const DeviceTypes& types, int type, const 
   if (resources == entry.end() || !resources->is_object()) return std::nullopt;
   Amounts amounts;
   for (const auto& [name, value] : resources->items()) {
-    std::optional<int64_t> amount;
-    if (value.is_string())
-      amount = parse_quantity(value.get_ref<const std::string&>());
-    else if (value.is_number())
-      amount = parse_quantity(value.dump());
+    const std::optional<int64_t> amount = fields::quantity_of(value);
     if (!amount || *amount < 0) return std::nullopt;
     const int dim = types.find_dim(type, name);
     if (dim >= 0) amounts.set(dim, std::min(*amount, kMaxAmount));

@@ -1,7 +1,5 @@
 #include "plugins/nodedevice/accounts/device_metrics.hpp"
 
-#include <algorithm>
-
 namespace plimsoll::devices {
 namespace {
 

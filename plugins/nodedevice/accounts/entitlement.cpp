@@ -7,12 +7,13 @@ namespace {
 
 // As the allocator counts (Attempt::apply_hint).
 void apply_hint(const DeviceType& type, const TypeHint& hint, Entitlement& entitled) {
-  if (type.is_topology_aware || entitled.count != 1 || !entitled.each) return;
-  if (hint.strategy == TypeHint::Strategy::kApplyForAll) {
+  if (!entitled.each) return;
+  const auto strategy = hint.strategy_for(type, entitled.count);
+  if (strategy == TypeHint::Strategy::kApplyForAll) {
     entitled.at_most = kAnyNumber;
-  } else if (hint.strategy == TypeHint::Strategy::kRequestsAsCount) {
-    entitled.count = entitled.at_most = entitled.each->get(0);
-    entitled.each->set(0, hint.exclusive == TypeHint::Exclusive::kDevice ? 100 : 1);
+  } else if (strategy == TypeHint::Strategy::kRequestsAsCount) {
+    hint.count_requests(entitled.count, *entitled.each);
+    entitled.at_most = entitled.count;
   }
 }
 
@@ -22,8 +23,7 @@ void apply_joint(const JointAllocate& joint, const DeviceHints& hints, Entitleme
   for (const int type : joint.types) {
     Entitlement& of_type = entitled[static_cast<size_t>(type)];
     const TypeHint* hint = hints.hint(type);
-    const bool is_for_all = hint != nullptr && hint->strategy == TypeHint::Strategy::kApplyForAll;
-    if (of_type.count == 0 || is_for_all) continue;
+    if (of_type.count == 0 || (hint != nullptr && hint->is_for_all())) continue;
     if (primary == nullptr)
       primary = &of_type;
     else

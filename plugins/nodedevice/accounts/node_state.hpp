@@ -58,6 +58,8 @@ struct DeviceState {
   Amounts free;     // total minus these two, never below 0: what may be given away
   std::vector<std::string> vfs_in_use;  // bus ids
   const DeviceInfo* info = nullptr;     // in NodeState::object; null when it is not present
+
+  [[nodiscard]] bool unused() const { return available && !in_use; }
 };
 
 struct TypeState {

@@ -15,6 +15,11 @@ namespace plimsoll::devices {
 
 inline constexpr std::string_view kIsolationLabel = "koordinator.sh/gpu-isolation-provider";
 
+// "namespace/name".
+[[nodiscard]] inline std::string full_name(sdk::Pod pod) {
+  return std::string(pod.ns()) + "/" + std::string(pod.name());
+}
+
 // What a pod asks for of devices, under whatever name, as the pure parts take it; valid as long as
 // the pod.
 [[nodiscard]] std::vector<ResourceQuantity> requests_of(const DeviceTypes& types, sdk::Pod pod);

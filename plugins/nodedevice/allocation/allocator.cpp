@@ -10,20 +10,13 @@ namespace plimsoll::devices {
 
 Verdict Attempt::apply_hint(Want& want) const {
   const TypeState& state = node_.type(want.type);
-  const bool is_default_type = !types_.type(want.type).is_topology_aware;
-  if (is_default_type && want.hint != nullptr && want.count == 1) {
-    const int64_t asked = want.per_device.get(0);
-    if (want.hint->strategy == TypeHint::Strategy::kApplyForAll) {
-      want.count =
-          std::count_if(state.devices.begin(), state.devices.end(), [&](const DeviceState& device) {
-            return device.info != nullptr &&
-                   (!want.hint->selector || want.hint->selector->matches(device.info->labels));
-          });
-      if (want.count == 0) return refuse(Reason::kInsufficientDevices, want.type, true);
-    } else if (want.hint->strategy == TypeHint::Strategy::kRequestsAsCount) {
-      want.count = asked;
-      want.per_device.set(0, want.hint->exclusive == TypeHint::Exclusive::kDevice ? 100 : 1);
-    }
+  if (want.hint == nullptr) return {};
+  const auto strategy = want.hint->strategy_for(types_.type(want.type), want.count);
+  if (strategy == TypeHint::Strategy::kApplyForAll) {
+    want.count = static_cast<int64_t>(selected(want).size());
+    if (want.count == 0) return refuse(Reason::kInsufficientDevices, want.type, true);
+  } else if (strategy == TypeHint::Strategy::kRequestsAsCount) {
+    want.hint->count_requests(want.count, want.per_device);
   }
   if (want.needs_vf() &&
       std::none_of(state.devices.begin(), state.devices.end(), [](const DeviceState& device) {
@@ -37,8 +30,7 @@ Verdict Attempt::collect_wants(Wants& wants) const {
   for (const TypeRequest& request : demand_.request.types) {
     if (!node_.has_devices(request.type))
       return refuse(Reason::kInsufficientDevices, request.type, true);
-    Want want{request.type, request.per_device, request.count, request.is_shared,
-              demand_.hints.hint(request.type)};
+    Want want = want_of(request, demand_.hints);
     if (Verdict verdict = apply_hint(want); !verdict.fits()) return verdict;
     wants.push_back(want);
   }
@@ -298,16 +290,13 @@ Verdict Allocator::check(const NodeState& node, const NodeLabels& labels,
   for (const TypeRequest& request : demand.request.types) {
     const DeviceType& type = types_.type(request.type);
     const TypeState& state = node.type(request.type);
-    const Want want{request.type, request.per_device, request.count, request.is_shared, nullptr};
-    int64_t missing = request.count;
+    const Want want = want_of(request, demand.hints);
+    int64_t missing = want.count;
     for (const DeviceState& device : state.devices) {
       if (missing <= 0) break;
       missing -= fits(type, want, device) ? 1 : 0;
     }
-    if (missing <= 0) continue;
-    const bool by_tree =
-        type.is_topology_aware && state.has_tree && !(request.is_shared && request.count > 1);
-    return refuse(by_tree ? Reason::kInsufficientGpu : Reason::kInsufficientDevices, request.type);
+    if (missing > 0) return too_few(type, state, want);
   }
   return {};
 }

@@ -52,6 +52,10 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
+[[nodiscard]] inline Verdict refuse(Reason reason, int type, bool unresolvable = false) {
+  return {reason, static_cast<int8_t>(type), unresolvable};
+}
+
 [[nodiscard]] std::string reason_text(const DeviceTypes& types, Reason reason, int type);
 
 // Everything that a pod asks for, parsed once.

@@ -9,10 +9,6 @@
 
 namespace plimsoll::devices {
 
-inline Verdict refuse(Reason reason, int type, bool unresolvable = false) {
-  return {reason, static_cast<int8_t>(type), unresolvable};
-}
-
 class Attempt {
  public:
   // All of it outlives the attempt.

@@ -53,6 +53,12 @@ int short_dim(const DeviceType& type, const Amounts& per_device, const DeviceSta
   return -1;
 }
 
+bool takes_all(const Amounts& amounts, const DeviceState& device) {
+  for (int dim = 0; dim < kMaxDims; ++dim)
+    if (amounts.get(dim) > 0 && amounts.get(dim) >= device.total.get(dim)) return true;
+  return false;
+}
+
 bool fits(const DeviceType& type, const Want& want, const DeviceState& device) {
   return device.available && !device.total.is_zero() &&
          short_dim(type, want.per_device, device) < 0;
@@ -79,6 +85,12 @@ bool allowed(const TypeState& state, const Want& want, const DeviceState& device
   return std::none_of(state.devices.begin(), state.devices.end(), [&](const DeviceState& other) {
     return other.in_use && other.pcie == device.pcie;
   });
+}
+
+Verdict too_few(const DeviceType& type, const TypeState& state, const Want& want) {
+  const bool by_tree =
+      type.is_topology_aware && state.has_tree && !(want.is_shared && want.count > 1);
+  return refuse(by_tree ? Reason::kInsufficientGpu : Reason::kInsufficientDevices, want.type);
 }
 
 bool same_group(Scope level, const DeviceState& a, const DeviceState& b) {

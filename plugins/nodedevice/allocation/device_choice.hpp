@@ -22,6 +22,11 @@ struct Want {
   }
   [[nodiscard]] bool needs_vf() const { return hint != nullptr && hint->vf_selector.has_value(); }
 };
+// Before hints change its count.
+[[nodiscard]] inline Want want_of(const TypeRequest& request, const DeviceHints& hints) {
+  return {request.type, request.per_device, request.count, request.is_shared,
+          hints.hint(request.type)};
+}
 
 using Positions = std::vector<int>;
 
@@ -36,6 +41,9 @@ using Positions = std::vector<int>;
 [[nodiscard]] int short_dim(const DeviceType& type, const Amounts& per_device,
                             const DeviceState& device);
 
+// Some amount is all that the device has of it.
+[[nodiscard]] bool takes_all(const Amounts& amounts, const DeviceState& device);
+
 // The device may be given, and has what is asked of it.
 [[nodiscard]] bool fits(const DeviceType& type, const Want& want, const DeviceState& device);
 
@@ -44,6 +52,10 @@ using Positions = std::vector<int>;
 
 // The device's labels and its PCIe neighbours allow it.
 [[nodiscard]] bool allowed(const TypeState& state, const Want& want, const DeviceState& device);
+
+// The refusal where fewer devices fit than are wanted, and neither annotations nor partitions have
+// a say.
+[[nodiscard]] Verdict too_few(const DeviceType& type, const TypeState& state, const Want& want);
 
 // They share a switch, a zone or (always) the node.
 [[nodiscard]] bool same_group(Scope level, const DeviceState& a, const DeviceState& b);

@@ -8,12 +8,6 @@
 namespace plimsoll::devices {
 namespace {
 
-bool takes_all(const DeviceShare& share, const DeviceState& device) {
-  for (int dim = 0; dim < kMaxDims; ++dim)
-    if (share.amounts.get(dim) > 0 && share.amounts.get(dim) >= device.total.get(dim)) return true;
-  return false;
-}
-
 std::string rate_text(int64_t bytes) {
   return binary_text(bytes) + "/s";
 }
@@ -50,8 +44,7 @@ std::string explain_devices(const DeviceTypes& types, const NodeState& node,
   for (const TypeRequest& request : demand.request.types) {
     const DeviceType& type = types.type(request.type);
     const TypeState& state = node.type(request.type);
-    const Want want{request.type, request.per_device, request.count, request.is_shared,
-                    demand.hints.hint(request.type)};
+    const Want want = want_of(request, demand.hints);
     int64_t fitting = 0;
     std::string lines;
     for (const DeviceState& device : state.devices) {
@@ -86,7 +79,7 @@ std::string explain_links(const DeviceTypes& types, const NodeState& node,
     const TypeLinks* links = node.links(type);
     std::vector<int32_t> minors;
     for (const DeviceShare& share : chosen)
-      if (share.type == type && takes_all(share, *node.type(type).find(share.minor)))
+      if (share.type == type && takes_all(share.amounts, *node.type(type).find(share.minor)))
         minors.push_back(share.minor);
     if (minors.empty() || links == nullptr || !links->matter() || !links->graph->is_exact())
       continue;

@@ -16,7 +16,7 @@ namespace plimsoll::devices {
 namespace {
 
 bool is_for_all(const Want& want) {
-  return want.hint != nullptr && want.hint->strategy == TypeHint::Strategy::kApplyForAll;
+  return want.hint != nullptr && want.hint->is_for_all();
 }
 
 }  // namespace

@@ -8,10 +8,6 @@ namespace {
 
 using Set = LinkGraph::Set;
 
-bool is_unused(const DeviceState& device) {
-  return device.available && !device.in_use;
-}
-
 // Where a set lies, as choose_by_topology compares; smaller is better.
 using Place = std::tuple<int, int, int, int>;  // level, minus used ancestors, zone, PCIe id
 
@@ -49,7 +45,7 @@ class LinkSearch {
       turns_.push_back(turn_of(by_place_ ? candidates : order, position));
     }
     for (const DeviceState& device : state.devices)
-      if (is_unused(device)) unused_.push_back(links.vertex(device.minor));
+      if (device.unused()) unused_.push_back(links.vertex(device.minor));
   }
 
   Positions exact() {
@@ -180,10 +176,7 @@ bool links_decide(const DeviceType& type, const TypeState& state, const TypeLink
   if (links == nullptr || !links->matter() || want.is_shared || want.needs_vf()) return false;
   return std::all_of(candidates.begin(), candidates.end(), [&](int position) {
     const DeviceState& device = state.at(position);
-    const Amounts due = due_amounts(type, want.per_device, device);
-    for (int dim = 0; dim < kMaxDims; ++dim)
-      if (due.has(dim) && due.get(dim) > 0 && due.get(dim) >= device.total.get(dim)) return true;
-    return false;
+    return takes_all(due_amounts(type, want.per_device, device), device);
   });
 }
 
@@ -193,7 +186,7 @@ LinkRank rank_by_links(const TypeState& state, const TypeLinks& links,
   for (const int32_t minor : minors) taken |= Set{1} << links.vertex(minor);
   Set rest = 0;
   for (const DeviceState& device : state.devices)
-    if (is_unused(device)) rest |= Set{1} << links.vertex(device.minor);
+    if (device.unused()) rest |= Set{1} << links.vertex(device.minor);
   rest &= ~taken;
   const LinkGraph& graph = *links.graph;
   return {graph.ring(taken), graph.pair_sum(taken), graph.offer(rest), graph.pair_sum(rest)};

@@ -69,7 +69,7 @@ class Agreement {
   }
 
   [[nodiscard]] Verdict refusal(Reason reason, bool unresolvable = false) const {
-    return {reason, static_cast<int8_t>(short_), unresolvable};
+    return refuse(reason, short_, unresolvable);
   }
 
   // All devices are in these zones, or without one.
@@ -276,7 +276,7 @@ std::string explain_zones(const NodeState& node, const PodDemand& demand, const 
   for (const TypeRequest& request : demand.request.types) {
     ZoneSet zones = 0;
     for (const DeviceState& device : node.type(request.type).devices)
-      if (device.available && !device.in_use) zones |= zone_of(device);
+      if (device.unused()) zones |= zone_of(device);
     text += "  " + node.device_types().type(request.type).name + ": " +
             (zones == 0 ? "no unused device has a zone" : "unused devices in " + zone_list(zones));
     if (terms.pod.near(request.type) != terms.pod.all)

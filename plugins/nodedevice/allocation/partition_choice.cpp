@@ -55,7 +55,7 @@ bool overlaps(const Partition& a, const Partition& b) {
 bool nobody_uses(const TypeState& state, const Partition& partition) {
   return std::all_of(partition.minors.begin(), partition.minors.end(), [&](int32_t minor) {
     const DeviceState* device = state.find(minor);
-    return device != nullptr && device->available && !device->in_use;
+    return device != nullptr && device->unused();
   });
 }
 
@@ -129,12 +129,9 @@ PartitionRules partition_rules(const NodeState& node, const NodeLabels& labels,
 Verdict choose_partition(const NodeState& node, const Want& want, const PartitionRules& rules,
                          const DeviceHints& hints, const Positions& candidates, Positions& chosen,
                          const std::function<bool(const Positions&)>& accepts) {
-  const auto refuse = [&](Reason reason, bool unresolvable) {
-    return Verdict{reason, static_cast<int8_t>(want.type), unresolvable};
-  };
-  if (rules.table == nullptr) return refuse(Reason::kMissingPartitionTable, true);
+  if (rules.table == nullptr) return refuse(Reason::kMissingPartitionTable, want.type, true);
   const auto of_count = rules.table->find(want.count);
-  if (of_count == rules.table->end()) return refuse(Reason::kUnsupportedCount, true);
+  if (of_count == rules.table->end()) return refuse(Reason::kUnsupportedCount, want.type, true);
   const TypeState& state = node.type(want.type);
   const auto positions_of = [&](const Partition& partition) {
     Positions positions;
@@ -165,7 +162,7 @@ Verdict choose_partition(const NodeState& node, const Want& want, const Partitio
     }
     if (hints.partition && hints.partition->restricted) break;
   }
-  return refuse(Reason::kInsufficientPartitioned, false);
+  return refuse(Reason::kInsufficientPartitioned, want.type);
 }
 
 }  // namespace plimsoll::devices

@@ -16,10 +16,6 @@ constexpr uint32_t kMostShapes = 32;
 constexpr int kMostPcieIds = 16;
 constexpr size_t kMostKinds = 4096;
 
-bool is_for_all(const TypeHint* hint) {
-  return hint != nullptr && hint->strategy == TypeHint::Strategy::kApplyForAll;
-}
-
 uint64_t matching(const Selector& selector, const std::vector<DeviceInfo>& devices) {
   uint64_t bits = 0;
   for (size_t i = 0; i < std::min(devices.size(), kMaxSummarised); ++i)
@@ -77,7 +73,8 @@ void find_joint(const PodDemand& demand, QuickPlan& plan) {
   int followers = 0;
   for (const int type : joint->types) {
     for (size_t i = 0; i < plan.types.size(); ++i) {
-      if (plan.types[i].want.type != type || is_for_all(plan.types[i].want.hint)) continue;
+      const TypeHint* hint = plan.types[i].want.hint;
+      if (plan.types[i].want.type != type || (hint != nullptr && hint->is_for_all())) continue;
       (plan.joint_primary < 0 ? plan.joint_primary : plan.joint_follower) = static_cast<int>(i);
       ++followers;
     }
@@ -93,16 +90,12 @@ QuickPlan QuickCheck::prepare(const PodDemand& demand) {
   bool small = demand.request.types.size() <= VerdictMemo::kMaxTypesAsked;
   for (const TypeRequest& request : demand.request.types) {
     QuickPlan::Type type;
-    const TypeHint* hint = demand.hints.hint(request.type);
-    type.want = {request.type, request.per_device, request.count, request.is_shared, hint};
-    if (hint != nullptr) {
-      if (!types_.type(request.type).is_topology_aware && request.count == 1) {
-        type.for_all = is_for_all(hint);
-        if (hint->strategy == TypeHint::Strategy::kRequestsAsCount) {
-          type.want.count = request.per_device.get(0);
-          type.want.per_device.set(0, hint->exclusive == TypeHint::Exclusive::kDevice ? 100 : 1);
-        }
-      }
+    type.want = want_of(request, demand.hints);
+    if (const TypeHint* hint = type.want.hint) {
+      const auto strategy = hint->strategy_for(types_.type(request.type), request.count);
+      type.for_all = strategy == TypeHint::Strategy::kApplyForAll;
+      if (strategy == TypeHint::Strategy::kRequestsAsCount)
+        hint->count_requests(type.want.count, type.want.per_device);
       type.selects = hint->selector.has_value();
       plan.selects = plan.selects || type.selects;
       type.looks_closer = type.want.needs_vf() || hint->exclusive == TypeHint::Exclusive::kPcie;
@@ -208,16 +201,12 @@ std::optional<uint64_t> QuickCheck::candidates(const NodeState& node,
 std::optional<Verdict> QuickCheck::by_count(const NodeState& node, const QuickPlan& plan) const {
   for (const QuickPlan::Type& type : plan.types)
     if (!node.type(type.want.type).summary.reported)
-      return Verdict{Reason::kInsufficientDevices, static_cast<int8_t>(type.want.type), true};
+      return refuse(Reason::kInsufficientDevices, type.want.type, true);
   for (const QuickPlan::Type& type : plan.types) {
     const auto found = candidates(node, type);
     if (!found) return std::nullopt;
-    if (std::popcount(*found) >= type.want.count) continue;
-    const bool by_tree = types_.type(type.want.type).is_topology_aware &&
-                         node.type(type.want.type).has_tree &&
-                         !(type.want.is_shared && type.want.count > 1);
-    return Verdict{by_tree ? Reason::kInsufficientGpu : Reason::kInsufficientDevices,
-                   static_cast<int8_t>(type.want.type), false};
+    if (std::popcount(*found) < type.want.count)
+      return too_few(types_.type(type.want.type), node.type(type.want.type), type.want);
   }
   return Verdict{};
 }

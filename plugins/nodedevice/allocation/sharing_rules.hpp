@@ -19,6 +19,11 @@ class SharingRules {
   // `store` outlives it.
   SharingRules(const sdk::Host& host, const DeviceStore& store, const Models& unsupported);
 
+  // Whether a pod that asks for this has to do with them.
+  [[nodiscard]] bool concern(const DeviceRequest& request) const {
+    const TypeRequest* gpu = request.find(gpu_);
+    return gpu != nullptr && gpu->is_shared;
+  }
   // `isolation_provider`: the pod's label; empty: it asks for none.
   [[nodiscard]] sdk::Status judge(std::string_view isolation_provider, uint32_t slot) const;
 
@@ -27,6 +32,7 @@ class SharingRules {
                                          const DeviceStore::Facts& facts) const;
 
   const DeviceStore& store_;
+  int gpu_ = store_.accounts().types().find_type("gpu");
   uint32_t no_isolation_ = 0;
   // vendor -> model -> reason
   std::map<std::string, std::map<std::string, uint32_t, std::less<>>, std::less<>> reasons_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "plugins/nodedevice/devices/device_types.hpp"
 #include "plugins/nodedevice/text/bounded_json.hpp"
@@ -63,12 +62,14 @@ int32_t int_member(const Json& object, const char* key, const std::string& field
   return value == nullptr ? absent : int_value(*value, field + "." + key);
 }
 
+std::optional<int64_t> quantity_of(const Json& value) {
+  if (value.is_string()) return parse_quantity(value.get_ref<const std::string&>());
+  if (value.is_number()) return parse_quantity(value.dump());
+  return std::nullopt;
+}
+
 int64_t quantity_value(const Json& value, const std::string& field) {
-  std::optional<int64_t> amount;
-  if (value.is_string())
-    amount = parse_quantity(value.get_ref<const std::string&>());
-  else if (value.is_number())
-    amount = parse_quantity(value.dump());
+  const std::optional<int64_t> amount = quantity_of(value);
   if (!amount) wrong(field, value.dump() + " is not a quantity");
   if (*amount < 0) wrong(field, "must not be negative");
   return std::min(*amount, kMaxAmount);

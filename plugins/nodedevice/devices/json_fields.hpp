@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,9 @@ const nlohmann::json* array_member(const nlohmann::json& object, const char* key
 std::string string_member(const nlohmann::json& object, const char* key, const std::string& field);
 int32_t int_member(const nlohmann::json& object, const char* key, const std::string& field,
                    int32_t absent);
+
+// A quantity in whole units; nothing: it is none.
+std::optional<int64_t> quantity_of(const nlohmann::json& value);
 
 int32_t int_value(const nlohmann::json& value, const std::string& field);
 // A quantity in whole units, not negative, at most kMaxAmount.

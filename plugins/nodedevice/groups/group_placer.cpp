@@ -1,7 +1,6 @@
 #include "plugins/nodedevice/groups/group_placer.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "plugins/nodedevice/accounts/pod_reading.hpp"
@@ -67,14 +66,26 @@ void drop_placed(const Placement& placement, std::vector<Seeker>& seekers) {
 }  // namespace
 
 GroupPlacer::GroupPlacer(const sdk::Host& host, DeviceStore& store, const Allocator& allocator,
-                         DemandOf demand_of, Excluded excluded)
+                         const DemandReader& demands, const SharingRules& sharing)
     : host_(host),
       store_(store),
       allocator_(allocator),
-      demand_of_(std::move(demand_of)),
-      excluded_(std::move(excluded)),
+      demands_(demands),
+      sharing_(sharing),
       plans_(host.counter("pod_group_plans_total",
                           "How often all nodes were looked at for room for a pod group", {})) {}
+
+// Null: no device by minor, or something that is not valid.
+std::shared_ptr<const PodDemand> GroupPlacer::demand_of(Pod pod) const {
+  auto demand = demands_.read(pod);
+  return demand != nullptr && demand->request.empty() ? nullptr : demand;
+}
+
+// Labels of the node do not allow it to share GPUs there.
+bool GroupPlacer::kept_away(Pod pod, const PodDemand& demand, uint32_t slot) const {
+  return sharing_.concern(demand.request) &&
+         !sharing_.judge(pod.label(kIsolationLabel).value_or(""), slot).ok();
+}
 
 Seeker GroupPlacer::seeker(Pod pod, std::shared_ptr<const PodDemand> demand) const {
   Seeker made;
@@ -125,7 +136,7 @@ std::shared_ptr<GroupAttempt> GroupPlacer::begin(Pod pod,
     if (member.state != State::kPending || member.hold || uid == pod.uid()) continue;
     const Pod other = host_.pod_by_uid(uid);
     if (!other) continue;
-    auto asked = demand_of_(other);
+    auto asked = demand_of(other);
     if (asked == nullptr)
       ++without_devices;
     else if (!group.complete())
@@ -186,7 +197,7 @@ Placement GroupPlacer::place(const GroupAttempt& group, Pod pod, uint32_t slot,
   const Node node = host_.node(slot);
   const Seeker& first = seekers.front();
   if (!node || node.object().unschedulable != 0) return {};
-  if (first.demand != nullptr && excluded_(pod, *first.demand, slot)) return {};
+  if (first.demand != nullptr && kept_away(pod, *first.demand, slot)) return {};
   // Most nodes have no room for even one.
   const NodeState* state = store_.accounts().at_slot(slot);
   if (!evicting && alike && state != nullptr && first.demand != nullptr &&
@@ -309,7 +320,7 @@ void GroupPlacer::hold_for_others(const GroupAttempt& group, Pod pod, Node node)
       });
       if (!lost) continue;
       const Pod other = host_.pod_by_uid(uid);
-      if (other) others.push_back(seeker(other, demand_of_(other)));
+      if (other) others.push_back(seeker(other, demand_of(other)));
     }
     for (const Seeker& other : others) groups.drop_hold(group.key, other.uid);
   }

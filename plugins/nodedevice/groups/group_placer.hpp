@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "plugins/nodedevice/allocation/sharing_rules.hpp"
+#include "plugins/nodedevice/demand_reader.hpp"
 #include "plugins/nodedevice/device_store.hpp"
 #include "plugins/nodedevice/groups/group_keeper.hpp"
 #include "plugins/nodedevice/groups/group_plan.hpp"
@@ -35,13 +37,9 @@ struct GroupAttempt {
 
 class GroupPlacer {
  public:
-  // What a pod asks for, as the profile sees it; null: nothing, or something that is not valid.
-  using DemandOf = std::function<std::shared_ptr<const PodDemand>(sdk::Pod)>;
-  // Whether labels of the node keep the pod away.
-  using Excluded = std::function<bool(sdk::Pod, const PodDemand&, uint32_t slot)>;
   // All of it outlives the placer.
   GroupPlacer(const sdk::Host& host, DeviceStore& store, const Allocator& allocator,
-              DemandOf demand_of, Excluded excluded);
+              const DemandReader& demands, const SharingRules& sharing);
 
   // Null: the pod belongs to no group.
   [[nodiscard]] std::shared_ptr<GroupAttempt> begin(sdk::Pod pod,
@@ -65,6 +63,8 @@ class GroupPlacer {
 
  private:
   using Seekers = std::vector<Seeker>;
+  [[nodiscard]] std::shared_ptr<const PodDemand> demand_of(sdk::Pod pod) const;
+  [[nodiscard]] bool kept_away(sdk::Pod pod, const PodDemand& demand, uint32_t slot) const;
   [[nodiscard]] Seeker seeker(sdk::Pod pod, std::shared_ptr<const PodDemand> demand) const;
   [[nodiscard]] NodeRoom room(const GroupAttempt& group, sdk::Node node,
                               const sdk::Pod* evicting) const;
@@ -77,8 +77,8 @@ class GroupPlacer {
   sdk::Host host_;
   DeviceStore& store_;
   const Allocator& allocator_;
-  DemandOf demand_of_;
-  Excluded excluded_;
+  const DemandReader& demands_;
+  const SharingRules& sharing_;
   sdk::CounterMetric plans_;
 };
 

@@ -1,5 +1,7 @@
 #include "plugins/nodedevice/groups/pod_group.hpp"
 
+#include <plimsoll/duration.hpp>
+
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -71,9 +73,10 @@ std::optional<GroupRef> group_of(sdk::Pod pod) {
     if (!ref.min_available) ref.problem = std::string(key) + " is not a number";
   }
   if (const std::string_view wait = annotation_or_label(pod, kGangWait); !wait.empty()) {
-    const auto parsed = parse_go_duration(wait);
-    if (parsed)
-      ref.wait_ms = *parsed;
+    using std::chrono::milliseconds;
+    const auto parsed = sdk::parse_duration(wait);
+    if (parsed && parsed->count() >= 0)
+      ref.wait_ms = std::chrono::duration_cast<milliseconds>(*parsed).count();
     else
       ref.problem = std::string(kGangWait) + " is not a duration";
   }
@@ -104,37 +107,6 @@ Result<PodGroupSpec> parse_pod_group(std::string_view json) {
   out.min_member = static_cast<int>(members);
   out.wait_ms = seconds * 1000;
   return out;
-}
-
-std::optional<int64_t> parse_go_duration(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, double>, 7> kUnits = {{{"ns", 1e-6},
-                                                                          {"us", 1e-3},
-                                                                          {"µs", 1e-3},
-                                                                          {"ms", 1},
-                                                                          {"s", 1e3},
-                                                                          {"m", 60e3},
-                                                                          {"h", 3600e3}}};
-  double total = 0;
-  if (text.empty()) return std::nullopt;
-  while (!text.empty()) {
-    if (text[0] != '.' && (text[0] < '0' || text[0] > '9')) return std::nullopt;
-    double value = 0;
-    const auto [end, error] =
-        std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-    if (error != std::errc()) return std::nullopt;
-    text.remove_prefix(static_cast<size_t>(end - text.data()));
-    const size_t length = std::min(text.find_first_of("0123456789."), text.size());
-    bool known = false;
-    for (const auto& [unit, ms] : kUnits) {
-      if (text.substr(0, length) != unit) continue;
-      total += value * ms;
-      known = true;
-    }
-    if (!known) return std::nullopt;
-    text.remove_prefix(length);
-  }
-  if (total > 1e15) return std::nullopt;
-  return static_cast<int64_t>(total);
 }
 
 }  // namespace plimsoll::devices

@@ -47,7 +47,4 @@ struct PodGroupSpec {
 };
 [[nodiscard]] Result<PodGroupSpec> parse_pod_group(std::string_view json);
 
-// "1h30m", "90s", "500ms" (Go's time.ParseDuration) in milliseconds; nothing: it is no duration.
-[[nodiscard]] std::optional<int64_t> parse_go_duration(std::string_view text);
-
 }  // namespace plimsoll::devices

@@ -44,6 +44,18 @@ struct TypeHint {
   Strategy strategy = Strategy::kUnset;
   Scope required_scope = Scope::kUnset;
   Exclusive exclusive = Exclusive::kNone;
+
+  [[nodiscard]] bool is_for_all() const { return strategy == Strategy::kApplyForAll; }
+  // The strategy as far as it has an effect: on requests for one device, of a type that is not
+  // chosen by topology.
+  [[nodiscard]] Strategy strategy_for(const DeviceType& type, int64_t count) const {
+    return type.is_topology_aware || count != 1 ? Strategy::kUnset : strategy;
+  }
+  // RequestsAsCount: what is asked of one device is a number of devices.
+  void count_requests(int64_t& count, Amounts& per_device) const {
+    count = per_device.get(0);
+    per_device.set(0, exclusive == Exclusive::kDevice ? 100 : 1);
+  }
 };
 
 struct JointAllocate {

@@ -77,7 +77,7 @@ inline constexpr int64_t kAnyNumber = INT64_MAX;  // nobody knows how many
 // card.
 [[nodiscard]] int64_t bytes_to_ratio(int64_t bytes, int64_t total_bytes);
 
-// An amount of a dimension, for people: bytes with binary suffixes.
+// An amount of a dimension, as annotations have it: bytes with binary suffixes.
 [[nodiscard]] std::string amount_text(const DeviceType& type, int dim, int64_t amount);
 
 // What the request takes from a device whose totals are `total`: where a type has both bytes and

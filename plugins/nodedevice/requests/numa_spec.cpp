@@ -3,14 +3,11 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
 
-#include "plugins/nodedevice/text/bounded_json.hpp"
+#include "plugins/nodedevice/requests/annotation_fields.hpp"
 
 namespace plimsoll::devices {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::array<std::string_view, 4> kPolicies = {"None", "BestEffort", "Restricted",
                                                        "SingleNUMANode"};
@@ -22,39 +19,22 @@ std::optional<NumaPolicy> policy_named(std::string_view name) {
   return std::nullopt;
 }
 
-Result<std::string> text_of(const Json& object, const char* key) {
-  const auto it = object.find(key);
-  if (it == object.end() || it->is_null()) return std::string();
-  if (!it->is_string()) return fail(std::string(key) + " must be a string");
-  return it->get<std::string>();
-}
-
-Result<NumaSpec> parse(std::string_view annotation) {
-  const Json object = parse_bounded_json(annotation);
-  if (object.is_discarded()) return fail("it is not JSON");
-  if (object.is_null()) return NumaSpec{};
-  if (!object.is_object()) return fail("it must be a JSON object");
-  NumaSpec spec;
-  const auto policy_text = text_of(object, "numaTopologyPolicy");
-  if (!policy_text) return fail(policy_text.error());
-  const auto policy = policy_named(*policy_text);
+NumaSpec read_spec(const nlohmann::json& object) {
+  const auto policy = policy_named(fields::text_of(object, "numaTopologyPolicy"));
   if (!policy)
-    return fail("numaTopologyPolicy must be one of SingleNUMANode, Restricted, BestEffort");
-  spec.policy = *policy;
-  const auto exclusive = text_of(object, "singleNUMANodeExclusive");
-  if (!exclusive) return fail(exclusive.error());
-  if (!exclusive->empty() && *exclusive != "Required" && *exclusive != "Preferred")
-    return fail("singleNUMANodeExclusive must be one of Required, Preferred");
-  spec.exclusive_required = *exclusive == "Required";
-  return spec;
+    fields::wrong("", "numaTopologyPolicy must be one of SingleNUMANode, Restricted, BestEffort");
+  const int exclusive =
+      fields::choice_of(object, "singleNUMANodeExclusive", {"Required", "Preferred"});
+  return {*policy, exclusive == 1};
 }
 
 }  // namespace
 
 Result<NumaSpec> parse_numa_spec(std::string_view annotation) {
-  if (annotation.empty()) return NumaSpec{};
-  auto spec = parse(annotation);
-  if (!spec) return fail("invalid NUMATopologySpec annotation, err: " + spec.error());
+  NumaSpec spec;
+  const auto read = fields::read_annotation(annotation, "NUMATopologySpec",
+                                            [&](const auto& object) { spec = read_spec(object); });
+  if (!read) return fail(read.error());
   return spec;
 }
 

@@ -13,11 +13,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "plugins/topology/kubelet/admit.hpp"
 #include "plugins/topology/kubelet/node.hpp"
 #include "plugins/topology/kubelet/shared_by_text.hpp"
 #include "plugins/topology/nrt_object.hpp"
@@ -41,18 +43,59 @@ using ResourceName = std::function<std::string_view(uint32_t index)>;
 // written while the text stays within 6 KiB, else only how many there are.
 [[nodiscard]] std::string encode_machine(const NodeModel& model, const ResourceName& name_of);
 
+// What one pod holds of its node, what plain init containers left it included.
+struct PodHolding {
+  std::string uid;
+  Allocation held;
+};
+
 // The text of kFreeAnnotation; empty if nothing beyond the counts is known. It names the machine
 // text and the zones that it belongs to, so that a reader notices if another writer changed them:
 // `machine` is the result of encode_machine, `zones` are the object's zones (`available` counts).
+// `pods`: all pods that hold something of what is not free; null: that is not known.
 [[nodiscard]] std::string encode_free(const NodeModel& model, const NodeState& state,
                                       const ResourceName& name_of, std::string_view machine,
-                                      std::span<const NrtZone> zones);
+                                      std::span<const NrtZone> zones,
+                                      const std::vector<PodHolding>* pods = nullptr);
 
 // ---- for readers
+
+// Which pods a report counts, and what each of them holds. Kept as text: what a pod holds is asked
+// for when it leaves.
+class PodHoldings {
+ public:
+  // `text`: the lines of pods; `state`: what is free, which none of them may hold; `device_rows`:
+  // the model's row of each line of devices in order; `memory_names`: the word for each of the
+  // model's types of memory. Returns what is wrong, and then this object is of no use; empty:
+  // nothing.
+  [[nodiscard]] std::string read(std::string_view text, const NodeModel& model,
+                                 const NodeState& state, std::vector<uint32_t> device_rows,
+                                 std::vector<std::string> memory_names);
+
+  [[nodiscard]] size_t size() const { return lines_.size(); }
+  [[nodiscard]] std::string_view uid(size_t i) const {
+    return std::string_view(text_).substr(lines_[i].begin, lines_[i].uid);
+  }
+  // `model`: the one that the text was read with.
+  [[nodiscard]] Allocation held(const NodeModel& model, size_t i) const;
+  // Whether some of it is memory that comes free when the pod's init containers have ended.
+  [[nodiscard]] bool holds_for_init(size_t i) const { return lines_[i].init; }
+
+ private:
+  struct Line {
+    uint32_t begin, uid, end;  // in text_; `uid` is a length
+    bool init;
+  };
+  std::string text_;
+  std::vector<Line> lines_;
+  std::vector<uint32_t> device_rows_;
+  std::vector<std::string> memory_names_;
+};
 
 struct NodeFacts {
   std::shared_ptr<const NodeModel> model;  // prepared; never null
   NodeState state;
+  std::optional<PodHoldings> pods;  // if the report says it, and all of it can be read
   // What was ignored, one sentence each: where, what, and what decides instead. The same object
   // gives the same texts, so a caller that logs every report should drop repetitions.
   std::vector<std::string> problems;

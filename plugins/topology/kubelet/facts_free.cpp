@@ -4,6 +4,7 @@
 //   cpus 2-15,66-79
 //   zone 0 assignments=2 cells=0,1 memory=34359738368 hugepages-1Gi=0
 //   devices example.com/gpu 0,2-3
+//   pods 0
 
 #include <algorithm>
 #include <optional>
@@ -64,13 +65,14 @@ void write_devices(const NodeModel& model, const NodeState& state, const Resourc
 class FreeReading {
  public:
   FreeReading(const NrtObject& nrt, const Columns& columns, const NodeModel& model,
-              const InternResource& index, NodeState& state, std::vector<std::string>& problems)
+              const InternResource& index, NodeFacts& facts)
       : nrt_(nrt),
         columns_(columns),
         model_(model),
         index_(index),
-        state_(state),
-        problems_("annotation " + std::string(kFreeAnnotation), problems),
+        facts_(facts),
+        state_(facts.state),
+        problems_("annotation " + std::string(kFreeAnnotation), facts.problems),
         groups_(model.zones()) {}
 
   void read() {
@@ -82,6 +84,7 @@ class FreeReading {
       std::string_view rest = cut(text, '\n');
       ++line_;
       const std::string_view key = next_word(rest);
+      if (key == "pods") read_pods(next_word(rest), text);
       if (key != "cpus" && key != "zone" && key != "devices") continue;
       std::string subject(key);
       if (key != "cpus") subject += ' ' + std::string(rest.substr(0, rest.find(' ')));
@@ -256,7 +259,40 @@ class FreeReading {
     }
   }
 
+  // `text`: what follows; the lines of pods are taken from it.
+  void read_pods(std::string_view number, std::string_view& text) {
+    const size_t first = line_ + 1;
+    const auto fail = [&](std::string_view what, size_t line) {
+      problems_.add(line, what, "which pods the report counts is guessed");
+      facts_.pods.reset();
+    };
+    const auto count = read_number(number, kMaxAmount);
+    if (!count) return fail(quoted(number) + " is not a number of pods", line_);
+    if (!seen_.insert("pods").second) return fail("a second line of pods", line_);
+    const std::string_view all = text;
+    for (int64_t i = 0; i < *count; ++i) {
+      if (text.empty()) return fail("there are fewer pods than " + std::string(number), line_);
+      (void)cut(text, '\n');
+    }
+    std::vector<std::string> memory_names(model_.memory.size());
+    for (const Column& zone : columns_) {
+      for (const ZoneResource* resource : zone.by_name) {
+        if (!is_memory(resource->name)) continue;
+        const uint32_t row = model_.memory_row(index_(resource->name));
+        if (row == kNoResourceRow) continue;
+        memory_names[row] = resource->name == "memory" ? "m" : resource->name;
+      }
+    }
+    PodHoldings pods;
+    const std::string problem = pods.read(all.substr(0, all.size() - text.size()), model_, state_,
+                                          device_rows_, std::move(memory_names));
+    line_ += static_cast<size_t>(*count);
+    if (!problem.empty()) return fail(problem, first + pods.size());
+    facts_.pods = std::move(pods);
+  }
+
   void read_devices(std::string_view rest) {
+    device_rows_.push_back(kNoResourceRow);
     const std::string_view name = next_word(rest);
     const std::string_view list = next_word(rest);
     const auto fail = [&](std::string_view what) {
@@ -299,6 +335,7 @@ class FreeReading {
       }
     }
     state_.set_device_ids(model_, row, bits);
+    device_rows_.back() = row;
   }
 
   int64_t available_in(uint32_t column, std::string_view resource) const {
@@ -315,11 +352,13 @@ class FreeReading {
   const Columns& columns_;
   const NodeModel& model_;
   const InternResource& index_;
+  NodeFacts& facts_;
   NodeState& state_;
   Problems problems_;
   size_t line_ = 1;
   std::set<std::string> seen_;
   size_t device_lines_ = 0;
+  std::vector<uint32_t> device_rows_;  // by line of devices; kNoResourceRow: it could not be read
   std::vector<std::optional<Group>> groups_;
   bool groups_failed_ = false;
   std::set<std::pair<uint32_t, uint32_t>> exact_;  // row and column of free memory
@@ -347,7 +386,8 @@ std::string zones_digest(std::span<const NrtZone> zones) {
 }
 
 std::string encode_free(const NodeModel& model, const NodeState& state, const ResourceName& name_of,
-                        std::string_view machine, std::span<const NrtZone> zones) {
+                        std::string_view machine, std::span<const NrtZone> zones,
+                        const std::vector<PodHolding>* pods) {
   std::string out;
   if (model.cpu_static && state.knows_cpus()) {
     out += "cpus " + or_nothing(state.cpu_ids(model).text()) + '\n';
@@ -361,16 +401,15 @@ std::string encode_free(const NodeModel& model, const NodeState& state, const Re
     if (model.devices[row].listed()) write_devices(model, state, name_of, row, out);
   }
   if (out.empty()) return out;
+  if (pods != nullptr) out += encode_pods(model, *pods, name_of);
   std::string head(kFormVersion);
   if (!machine.empty()) head += " machine=" + digest_of(machine);
   return head + " zones=" + zones_digest(zones) + '\n' + out;
 }
 
 void read_free(const NrtObject& nrt, const Columns& columns, const NodeModel& model,
-               const InternResource& index, NodeState& state, std::vector<std::string>& problems) {
-  if (!nrt.free_facts.empty()) {
-    FreeReading(nrt, columns, model, index, state, problems).read();
-  }
+               const InternResource& index, NodeFacts& facts) {
+  if (!nrt.free_facts.empty()) FreeReading(nrt, columns, model, index, facts).read();
 }
 
 }  // namespace plimsoll::topology::kubelet

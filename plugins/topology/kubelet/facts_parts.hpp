@@ -60,7 +60,10 @@ void read_machine(std::string_view text, const Columns& columns, const InternRes
 void read_settings(const NrtObject& nrt, NodeModel& model, std::vector<std::string>& problems);
 
 void read_free(const NrtObject& nrt, const Columns& columns, const NodeModel& model,
-               const InternResource& index, NodeState& state, std::vector<std::string>& problems);
+               const InternResource& index, NodeFacts& facts);
+// Lines of what is free; with them what pods hold.
+[[nodiscard]] std::string encode_pods(const NodeModel& model, std::span<const PodHolding> pods,
+                                      const ResourceName& name_of);
 
 // Of the zones' ids and what is available in them.
 [[nodiscard]] std::string zones_digest(std::span<const NrtZone> zones);

@@ -85,7 +85,7 @@ NodeFacts FactsReader::read(const NrtObject& nrt) {
   facts.model = {known, &known->model};
   facts.problems = known->problems;
   facts.state = state_of_counts(columns, *facts.model, index_);
-  read_free(nrt, columns, *facts.model, index_, facts.state, facts.problems);
+  read_free(nrt, columns, *facts.model, index_, facts);
   return facts;
 }
 

@@ -57,7 +57,9 @@ class Reading {
       if (!read_flag(value, managers.prefer_closest)) wrong(attribute, "neither true nor false");
     } else if (attribute.name == kCpuPolicy) {
       const auto& totals = model_.cpu_totals;
-      const bool there = std::any_of(totals.begin(), totals.end(), is_some);
+      // By the counts it may be on with zones of less than one CPU each.
+      const bool there = managers.cpu == ManagerPolicy::kStatic ||
+                         std::any_of(totals.begin(), totals.end(), is_some);
       read_policy(attribute, "static", "none", there, "CPUs", managers.cpu);
     } else if (attribute.name == kMemoryPolicy) {
       const bool there =

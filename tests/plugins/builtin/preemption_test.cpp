@@ -74,21 +74,21 @@ TEST(PickCandidate, GoesByTheRulesInTheirOrder) {
       {"a budget broken", 1, {{-5, 900}}},
   };
   std::vector<std::unique_ptr<FakePod>> pods;
-  std::vector<Candidate> candidates;
+  std::vector<std::unique_ptr<Trial>> trials;
   for (const Row& row : rows) {
-    Candidate candidate;
-    candidate.node = row.node;
-    candidate.violations = row.violations;
+    std::vector<Pod> victims;
     for (const auto& [priority, start] : row.victims) {
       pods.push_back(std::make_unique<FakePod>("ns/v" + std::to_string(pods.size())));
       pods.back()->priority(priority).started(start);
-      candidate.victims.emplace_back(*pods.back());
+      victims.emplace_back(*pods.back());
     }
-    candidates.push_back(std::move(candidate));
+    trials.push_back(std::make_unique<Trial>(row.node, 0, std::move(victims), row.violations));
   }
+  Trials candidates;
+  for (const auto& trial : trials) candidates.push_back(trial.get());
   while (!candidates.empty()) {
-    const std::string expected = candidates.front().node;
-    std::vector<Candidate> reversed(candidates.rbegin(), candidates.rend());
+    const std::string expected = candidates.front()->node;
+    Trials reversed(candidates.rbegin(), candidates.rend());
     EXPECT_EQ(pick_candidate(candidates, 1000).node, expected);
     EXPECT_EQ(pick_candidate(reversed, 1000).node, expected);
     candidates.erase(candidates.begin());
@@ -111,8 +111,8 @@ class DryRunTest : public ::testing::Test {
   }
   DryRun run() {
     FakeCycle cycle;
-    const std::vector<Node> nodes{lost_, found_};
-    return dry_run_.run(*cycle.get(), preemptor_, nodes, 0, 2);
+    const std::array<PotentialNode, 2> nodes{{{lost_, 0}, {found_, 1}}};
+    return dry_run_.run(*cycle.get(), preemptor_, nodes, {0, 2});
   }
 
   FakeHost host_;
@@ -136,7 +136,7 @@ TEST_F(DryRunTest, TheTextOfAnErrorOutlivesTheNodesAfterIt) {
 TEST_F(DryRunTest, ACandidateCountsInSpiteOfAnErrorElsewhere) {
   const DryRun result = run();
   ASSERT_THAT(result.candidates, SizeIs(1));
-  EXPECT_EQ(result.candidates[0].node, "found");
+  EXPECT_EQ(result.candidates[0]->node, "found");
   EXPECT_FALSE(result.failed);
 }
 
@@ -150,6 +150,138 @@ TEST_F(DryRunTest, AnErrorThatHasPassedIsNone) {
   const DryRun result = run();
   EXPECT_FALSE(result.failed);
   EXPECT_THAT(result.others, SizeIs(2));
+}
+
+// ---- what is kept for the next pod of the class
+
+class Keeper final : public DryRunKeeper {
+ public:
+  [[nodiscard]] std::unique_ptr<KeptDryRuns>* kept() const override { return &kept_; }
+  [[nodiscard]] bool is_check() const override { return check; }
+  void differs(const plimsoll_node_info& node, std::string_view before,
+               std::string_view now) const override {
+    differences.push_back(std::string(Node(&node).name()) + ": " + std::string(before) + " | " +
+                          std::string(now));
+  }
+  void forget(uint32_t slot) { kept_->forget(slot); }
+
+  bool check = false;
+  mutable std::vector<std::string> differences;
+
+ private:
+  mutable std::unique_ptr<KeptDryRuns> kept_;
+};
+
+class KeptTrialsTest : public ::testing::Test {
+ protected:
+  KeptTrialsTest() {
+    victim_.label("app", "a");
+    for (FakeNode* node : {&first_, &second_}) host_.add(*node);
+    first_.add(victim_);
+    second_.add(other_victim_);
+    host_.what_if_verdict = [this](const FakeWhatIf& what_if) {
+      ++filters_;
+      return what_if.pods.empty() ? verdict_ : "too full";
+    };
+  }
+  DryRun run(int32_t priority = 100) {
+    filters_ = 0;
+    FakeCycle cycle;
+    FakePod preemptor("ns/urgent");
+    preemptor.priority(priority);
+    std::vector<PotentialNode> nodes;
+    for (FakeNode* node : nodes_) nodes.push_back({*node, node->slot()});
+    return dry_run_.run(*cycle.get(), preemptor, nodes, {0, nodes.size(), nullptr, &keeper_});
+  }
+
+  static constexpr int kOneNode = 2;  // filters: without the victim, and with it
+  FakeHost host_;
+  Host handle_{host_.handle("DefaultPreemption")};
+  DisruptionBudgets budgets_;
+  PreemptionDryRun dry_run_{handle_, budgets_};
+  Keeper keeper_;
+  FakePod victim_{"ns/victim"}, other_victim_{"ns/other"};
+  FakeNode first_{"first", 0}, second_{"second", 1};
+  std::vector<FakeNode*> nodes_{&first_, &second_};
+  std::string verdict_;  // without victims
+  int filters_ = 0;
+};
+
+TEST_F(KeptTrialsTest, OnlyNodesThatChangedAreTriedAgain) {
+  EXPECT_THAT(run().candidates, SizeIs(2));
+  EXPECT_EQ(filters_, 2 * kOneNode);
+  EXPECT_THAT(run().candidates, SizeIs(2));
+  EXPECT_EQ(filters_, 0);
+  keeper_.forget(1);
+  const DryRun again = run();
+  EXPECT_EQ(filters_, kOneNode);
+  ASSERT_THAT(again.candidates, SizeIs(2));
+  EXPECT_EQ(again.candidates[1]->node, "second");
+  EXPECT_EQ(again.candidates[1]->victims.front().name(), "other");
+}
+
+TEST_F(KeptTrialsTest, ARejectionIsKeptAndAnErrorIsNot) {
+  verdict_ = "hopeless";
+  EXPECT_THAT(run().others, SizeIs(2));
+  EXPECT_THAT(run().others, SizeIs(2));
+  EXPECT_EQ(filters_, 0);
+  FakeNode lost("lost", 2);
+  lost.add(victim_);
+  nodes_ = {&lost};
+  EXPECT_TRUE(run().failed);
+  host_.add(lost);
+  EXPECT_THAT(run().others, SizeIs(1));
+}
+
+TEST_F(KeptTrialsTest, AnotherPriorityBeginsAnew) {
+  static_cast<void>(run());
+  static_cast<void>(run(101));
+  EXPECT_EQ(filters_, 2 * kOneNode);
+}
+
+TEST_F(KeptTrialsTest, ABudgetConcernsThoseWhomItSelects) {
+  const auto allow = [this](int disruptions) {
+    ASSERT_TRUE(budgets_.upsert("ns", "b",
+                                R"({"spec":{"selector":{"matchLabels":{"app":"a"}}},
+        "status":{"disruptionsAllowed":)" +
+                                    std::to_string(disruptions) + "}}"));
+  };
+  static_cast<void>(run());
+  allow(0);
+  const DryRun guarded = run();
+  EXPECT_EQ(filters_, 2 * kOneNode) << "a new one may select anybody";
+  ASSERT_THAT(guarded.candidates, SizeIs(2));
+  EXPECT_EQ(guarded.candidates[0]->node, "second");
+  EXPECT_EQ(guarded.candidates[1]->rank.violations, 1);
+  allow(1);
+  EXPECT_EQ(run().candidates[0]->rank.violations, 0);
+  EXPECT_EQ(filters_, kOneNode) << "the other node's pod is none of its";
+  budgets_.remove("ns", "b");
+  static_cast<void>(run());
+  EXPECT_EQ(filters_, 2 * kOneNode);
+}
+
+// Which of two victims is spared may depend on the time then.
+TEST_F(KeptTrialsTest, WhatDependsOnTheTimeIsNotKept) {
+  FakePod late("ns/late");
+  late.started(handle_.now_ms() + 1000);
+  second_.add(late);
+  static_cast<void>(run());
+  static_cast<void>(run());
+  EXPECT_EQ(filters_, 1 + 2);  // without both, and with each
+}
+
+TEST_F(KeptTrialsTest, ACheckTriesAllAndTellsWhatDiffers) {
+  static_cast<void>(run());
+  keeper_.check = true;
+  EXPECT_THAT(run().candidates, SizeIs(2));
+  EXPECT_EQ(filters_, 2 * kOneNode);
+  EXPECT_THAT(keeper_.differences, IsEmpty());
+  first_.add(other_victim_);  // and nobody tells of it
+  EXPECT_EQ(run().candidates[0]->victims.size(), 2U);
+  EXPECT_THAT(keeper_.differences,
+              ElementsAre("first: 0 violations, victims victim | 0 violations, victims victim "
+                          "other"));
 }
 
 // ---- carrying it out

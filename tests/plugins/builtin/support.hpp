@@ -49,7 +49,7 @@ class Bench {
   SymbolTable symbols;
   std::vector<std::unique_ptr<TestNode>> nodes;
   std::vector<const plimsoll_node_info*> rows;
-  conformance::BenchContext context{symbols, rows, {}, {{}}};
+  conformance::BenchContext context{symbols, rows, {}, {{}}, {}};
   plimsoll_host host;
   plimsoll_plugin plugin{};
 };

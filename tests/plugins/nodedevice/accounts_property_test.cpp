@@ -9,6 +9,7 @@
 
 #include "plugins/nodedevice/accounts/accounts.hpp"
 #include "plugins/nodedevice/accounts/allocation_annotation.hpp"
+#include "tests/plugins/nodedevice/accounts_text.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 #include "tests/support/seed.hpp"
 
@@ -105,11 +106,12 @@ class Life {
     verify_fits(*node, given);
     const std::string uid = "pod-" + std::to_string(next_++);
     const std::string annotation = write_allocation(test::types(), given, *node);
-    const std::string before = accounts_->dump();
+    const std::string before = test::accounts_text(*accounts_);
     accounts_->reserve(uid, names_[n], given);
     if (!binds) {
       accounts_->unreserve(uid);
-      EXPECT_EQ(accounts_->dump(), before) << "reserve and unreserve are exact inverses";
+      EXPECT_EQ(test::accounts_text(*accounts_), before)
+          << "reserve and unreserve are exact inverses";
       return;
     }
     pods_.push_back({uid, names_[n], annotation, wanted});
@@ -194,11 +196,11 @@ class Life {
   // The accounts after a restart are the ones from before it.
   void crash() {
     for (const BoundPod& pod : pods_) show(pod);  // the watch catches up
-    const std::string before = accounts_->dump();
+    const std::string before = test::accounts_text(*accounts_);
     restart();
-    ASSERT_EQ(accounts_->dump(), before);
+    ASSERT_EQ(test::accounts_text(*accounts_), before);
     for (const BoundPod& pod : pods_) show(pod);
-    ASSERT_EQ(accounts_->dump(), before) << "telling it twice changes nothing";
+    ASSERT_EQ(test::accounts_text(*accounts_), before) << "telling it twice changes nothing";
   }
 
   void restart() {

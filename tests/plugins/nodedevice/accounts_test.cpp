@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plugins/nodedevice/accounts/allocation_annotation.hpp"
+#include "tests/plugins/nodedevice/accounts_text.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 
 namespace plimsoll::devices {
@@ -54,13 +55,13 @@ const Ask kOneGpu = {{"nvidia.com/gpu", 1}};
 
 TEST_F(AccountsTest, ReserveAndUnreserve) {
   cards(2);
-  const std::string before = accounts_.dump();
+  const std::string before = test::accounts_text(accounts_);
   const int changes = changes_;
   accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi)});
   EXPECT_EQ(give(kOneGpu), "gpu 1");
   accounts_.unreserve("a");
   accounts_.unreserve("a");
-  EXPECT_EQ(accounts_.dump(), before);
+  EXPECT_EQ(test::accounts_text(accounts_), before);
   EXPECT_EQ(changes_, changes + 2);
 }
 
@@ -90,15 +91,15 @@ TEST_F(AccountsTest, AServerThatDropsTheAnnotationDoesNotFreeTheDevice) {
 TEST_F(AccountsTest, APromiseWhoseBindingFailedEndsThoughThePodIsBound) {
   cards(2);
   pod("a", kOneGpu);
-  const std::string shown = accounts_.dump();
+  const std::string shown = test::accounts_text(accounts_);
   accounts_.pod_removed("a");
   accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi)});
   pod("a", kOneGpu);
-  EXPECT_NE(accounts_.dump(), shown);
+  EXPECT_NE(test::accounts_text(accounts_), shown);
   accounts_.unreserve("a");
-  EXPECT_EQ(accounts_.dump(), shown);
+  EXPECT_EQ(test::accounts_text(accounts_), shown);
   accounts_.unreserve("a");
-  EXPECT_EQ(accounts_.dump(), shown);
+  EXPECT_EQ(test::accounts_text(accounts_), shown);
 }
 
 TEST_F(AccountsTest, PodsBeforeDevicesAndDevicesBeforePodsAreTheSame) {
@@ -117,7 +118,7 @@ TEST_F(AccountsTest, PodsBeforeDevicesAndDevicesBeforePodsAreTheSame) {
   pod("a", kOneGpu, annotation);
   pod("b", kOneGpu);
   pod("b", kOneGpu);
-  EXPECT_EQ(accounts_.dump(), other.dump());
+  EXPECT_EQ(test::accounts_text(accounts_), test::accounts_text(other));
   EXPECT_EQ(give(kOneGpu), "gpu 0");
 }
 
@@ -148,15 +149,15 @@ TEST_F(AccountsTest, WhatIsKnownOfAPodOutlivesAnAnnotationThatCannotBeTrue) {
   const char* good = R"({"gpu":[{"minor":0,"resources":{"koordinator.sh/gpu-core":"100"}}]})";
   const char* lie = R"({"gpu":[{"minor":1,"resources":{"koordinator.sh/gpu-core":"1"}}]})";
   pod("a", kOneGpu, good);
-  const std::string known = accounts_.dump();
+  const std::string known = test::accounts_text(accounts_);
   for (const char* text : {"{", "[]", R"({"gpu":[{"minor":"one"}]})", lie}) {
     pod("a", kOneGpu, text);
     EXPECT_FALSE(problems_.empty()) << text;
-    EXPECT_EQ(accounts_.dump(), known) << text;
+    EXPECT_EQ(test::accounts_text(accounts_), known) << text;
   }
   pod("a", kOneGpu, good);
   EXPECT_TRUE(problems_.empty());
-  EXPECT_EQ(accounts_.dump(), known);
+  EXPECT_EQ(test::accounts_text(accounts_), known);
 }
 
 TEST_F(AccountsTest, APodThatAsksForNoDeviceHoldsNone) {
@@ -166,7 +167,7 @@ TEST_F(AccountsTest, APodThatAsksForNoDeviceHoldsNone) {
   for (const char* annotation : annotations) {
     pod("a", {{"cpu", 100}}, annotation);
     EXPECT_EQ(ignored_, std::vector<std::string>{"all of it"}) << annotation;
-    EXPECT_FALSE(accounts_.holds_devices("a"));
+    EXPECT_EQ(accounts_.node_of("a"), nullptr);
     EXPECT_EQ(give({{"nvidia.com/gpu", 8}}), "gpu 0 1 2 3 4 5 6 7");
     EXPECT_EQ(give({{"koordinator.sh/rdma", 400}}), "rdma 1 2 3 4");
   }
@@ -281,29 +282,29 @@ TEST_F(AccountsTest, ANodeWithoutDeviceObjectIsTheKubelets) {
 TEST_F(AccountsTest, APromiseOnAKubeletsNodeOutlivesItsFirstDeviceObject) {
   const Ask ask = {{"nvidia.com/gpu", 2}};
   const auto requests = test::quantities(ask);
-  const std::string before = accounts_.dump();
+  const std::string before = test::accounts_text(accounts_);
   accounts_.reserve_unknown({"a", "node-1", std::nullopt, requests});
   EXPECT_TRUE(node().unmanaged());
   EXPECT_EQ(give({{"nvidia.com/gpu", 9}}), "") << "still the kubelet's business";
   cards(3);
   EXPECT_EQ(give(kOneGpu), "gpu 0");
   EXPECT_EQ(give(ask), "Insufficient gpu devices");
-  const std::string promised = accounts_.dump();
+  const std::string promised = test::accounts_text(accounts_);
   pod("a", ask);
-  EXPECT_EQ(accounts_.dump(), promised);
+  EXPECT_EQ(test::accounts_text(accounts_), promised);
   accounts_.unreserve("a");
-  EXPECT_EQ(accounts_.dump(), promised) << "it is bound";
+  EXPECT_EQ(test::accounts_text(accounts_), promised) << "it is bound";
   const auto one = test::quantities(kOneGpu);
   accounts_.reserve_unknown({"b", "node-1", std::nullopt, one});
   EXPECT_EQ(give(kOneGpu), "Insufficient gpu devices");
   accounts_.unreserve("b");
   accounts_.pod_removed("a");
   accounts_.device_deleted("node-1");
-  EXPECT_EQ(accounts_.dump(), before);
+  EXPECT_EQ(test::accounts_text(accounts_), before);
   const test::Ask cpu = {{"cpu", 100}};
   const auto none = test::quantities(cpu);
   accounts_.reserve_unknown({"c", "node-1", std::nullopt, none});
-  EXPECT_FALSE(accounts_.holds_devices("c"));
+  EXPECT_EQ(accounts_.node_of("c"), nullptr);
 }
 
 TEST_F(AccountsTest, AMalformedDeviceObjectGivesNothingUntilItIsRight) {
@@ -342,12 +343,12 @@ TEST_F(AccountsTest, AReportThatIsAsWrongAsBeforeWakesNobody) {
 TEST_F(AccountsTest, WhatIfsLeaveTheAccountsAlone) {
   cards(1);
   accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi)});
-  const std::string before = accounts_.dump();
+  const std::string before = test::accounts_text(accounts_);
   NodeState copy = node();
   accounts_.take_from(copy, "a");
   EXPECT_EQ(outcome(copy, demand_of(kOneGpu)), "gpu 0");
   EXPECT_EQ(outcome(node(), demand_of(kOneGpu)), "Insufficient gpu devices");
-  EXPECT_EQ(accounts_.dump(), before);
+  EXPECT_EQ(test::accounts_text(accounts_), before);
 }
 
 TEST_F(AccountsTest, SlotsAreReused) {

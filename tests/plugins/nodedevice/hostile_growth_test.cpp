@@ -9,6 +9,7 @@
 #include "plugins/nodedevice/accounts/accounts.hpp"
 #include "plugins/nodedevice/accounts/accounts_json.hpp"
 #include "plugins/nodedevice/allocation/explain.hpp"
+#include "tests/plugins/nodedevice/accounts_text.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 #include "tests/support/growth.hpp"
 
@@ -48,7 +49,7 @@ void expect_linear_device(
         const auto requests = test::quantities(ask);
         accounts->pod_assigned({"pod-of-" + ask[0].first, "n", std::nullopt, requests});
       }
-      (void)accounts->dump();
+      (void)test::accounts_text(*accounts);
       (void)accounts_json(*accounts);
     };
     const auto drop = [accounts] {
@@ -173,7 +174,7 @@ void expect_linear_annotation(const std::string& what,
       const auto requests = test::quantities(ask);
       accounts->pod_assigned({uid, "n", text, requests});
       accounts->pod_assigned({uid, "n", text, requests});
-      (void)accounts->dump();
+      (void)test::accounts_text(*accounts);
       (void)explain_doubts(*accounts, *accounts->at_slot(0), 1);
     };
     return Growing{take, [accounts, uid] { accounts->pod_removed(uid); }};

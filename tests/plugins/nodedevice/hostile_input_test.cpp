@@ -13,6 +13,7 @@
 #include "plugins/nodedevice/accounts/allocation_annotation.hpp"
 #include "plugins/nodedevice/allocation/explain.hpp"
 #include "plugins/nodedevice/text/bounded_json.hpp"
+#include "tests/plugins/nodedevice/accounts_text.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/seed.hpp"
@@ -217,7 +218,7 @@ TEST(HostileInput, AllocationAnnotations) {
   Accounts accounts(test::types(), nullptr);
   accounts.node_added("node-1", 0);
   accounts.device_changed("node-1", sane_object().dump());
-  const std::string before = accounts.dump();
+  const std::string before = test::accounts_text(accounts);
   const Json sane = Json::parse(
       R"({"gpu":[{"minor":1,"resources":{"koordinator.sh/gpu-core":"100","koordinator.sh/gpu-memory":
       "16Gi","koordinator.sh/gpu-memory-ratio":"100"},"id":"GPU-1"},{"minor":2,"resources":
@@ -235,7 +236,7 @@ TEST(HostileInput, AllocationAnnotations) {
     if (i % 8 == 0) give_what_there_is(*accounts.at_slot(0));
   }
   for (const std::string& uid : uids) accounts.pod_removed(uid);
-  EXPECT_EQ(accounts.dump(), before) << "whatever was read of them, it is given back";
+  EXPECT_EQ(test::accounts_text(accounts), before) << "whatever was read of them, it is given back";
 }
 
 TEST(HostileInput, Hints) {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "plugins/nodedevice/device_store.hpp"
+#include "tests/plugins/nodedevice/accounts_text.hpp"
 #include "tests/plugins/nodedevice/plugin_instance.hpp"
 #include "tests/support/seed.hpp"
 
@@ -262,7 +263,7 @@ class DeviceWhatIfProperty : public DeviceWhatIf {
   std::string dump() {
     const auto* service = host_.handle().find_service<plimsoll_device_accounts>(
         PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION);
-    return static_cast<DeviceStore*>(service->self)->accounts().dump();
+    return test::accounts_text(static_cast<DeviceStore*>(service->self)->accounts());
   }
 
   std::vector<std::pair<size_t, FakePod*>> known_;

@@ -5,7 +5,7 @@
 #include <plimsoll/fake_host.hpp>
 
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
-#include "plugins/topology/ledger.hpp"
+#include "plugins/topology/ledger/ledger.hpp"
 #include "plugins/topologyscore/topologyscore.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
@@ -239,6 +239,26 @@ TEST_F(Waking, APodThatReserveTurnsAwayIsWokenToo) {
   EXPECT_EQ(verdict.code, PLIMSOLL_PENDING) << "preemption is no use";
   EXPECT_EQ(verdict.reasons, "cannot align pod for sure before the node's next report");
   EXPECT_EQ(seen(four, five), Hint::kQueue);
+}
+
+TEST_F(Waking, HowLongPodsWaitedForWhichNodeAndWhyIsTold) {
+  const PodRef two = waiting(2);
+  report(two, {8, 8}, {});
+  seen(two, on_n1("a", 6));
+  gone(two, on_n1("a", 6, "TopologyAffinityError"));
+  EXPECT_EQ(attempt(two, n1_), PLIMSOLL_PENDING);
+  host_.now += 12'000;
+  EXPECT_EQ(attempt(two, n1_), PLIMSOLL_PENDING);
+  report(two, {8, 8}, {});
+  EXPECT_EQ(host_.metrics.at("numa_uncertain_seconds{refusal}"), std::vector<double>{12});
+  EXPECT_EQ(attempt(two, n1_), PLIMSOLL_SUCCESS);
+  ASSERT_TRUE(reserve(two));
+  EXPECT_EQ(host_.metrics.at("numa_pod_wait_seconds"), std::vector<double>{12});
+  EXPECT_EQ(host_.events,
+            std::vector<std::string>{"Normal WaitedForZones: waited 12 s for a report of node n1: "
+                                     "its kubelet had refused a pod"});
+  ASSERT_TRUE(reserve(waiting(1)));
+  EXPECT_EQ(host_.events.size(), 1u) << "it did not wait";
 }
 
 // Nobody is evicted for a doubt, also beside pods that are nominated to the node.

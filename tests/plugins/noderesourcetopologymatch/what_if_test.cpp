@@ -8,7 +8,7 @@
 #include <random>
 
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
-#include "plugins/topology/predict.hpp"
+#include "plugins/topology/zones_annotation.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 #include "tests/support/seed.hpp"
 

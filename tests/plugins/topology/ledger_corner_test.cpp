@@ -5,7 +5,7 @@
 
 #include <plimsoll/views.hpp>
 
-#include "plugins/topology/ledger.hpp"
+#include "plugins/topology/ledger/ledger.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
 namespace plimsoll::topology {
@@ -25,6 +25,7 @@ class LedgerCorner : public ::testing::Test {
   void report(const std::vector<std::string>& cpus, const std::vector<std::string>& pods,
               const std::string& policy = "single-numa-node", bool gpu = false) {
     ReportSpec spec = cpu_report(++versions_, cpus, fingerprint_of(pods), policy);
+    spec.allocatable = allocatable_;
     for (ZoneSpec& zone : spec.zones) {
       if (gpu) zone.available.emplace_back("example.com/gpu", zone.id == 0 ? "1" : "0");
     }
@@ -47,19 +48,24 @@ class LedgerCorner : public ::testing::Test {
   Verdict verdict(const PodSpec& asked) {
     const PodRef pod = scene_.pod(asked);
     Inquiry inquiry(*pod);
-    return ledger_.judge(kSlot, inquiry).verdict;
+    return ledger_.ask().judge(kSlot, inquiry).verdict;
   }
   Verdict verdict(int cpus) { return verdict(spec("asked", cpus)); }
   bool reserve(const PodSpec& pod) {
     return ledger_.reserve(*scene_.pod(pod), kSlot, ++now_).complete;
   }
+  // Its binding is under way, whatever is known.
+  void insist(const PodSpec& pod) {
+    ASSERT_TRUE(ledger_.reserve(*scene_.pod(pod), kSlot, ++now_, Ledger::Insist::kYes).complete);
+  }
   void assigned(const PodSpec& pod) { ledger_.pod_assigned(*scene_.pod(pod), "n1", ++now_); }
   void gone(const PodSpec& pod) { ledger_.pod_removed(*scene_.pod(pod), ++now_); }
-  bool blurred() { return ledger_.likely_state(kSlot).blurred; }
-  int64_t free(uint32_t zone) { return ledger_.node(kSlot)->free[zone] / 1000; }
+  bool grows() { return ledger_.ask().likely_state(kSlot).grows; }
+  int64_t free(uint32_t zone) { return ledger_.ask().node(kSlot)->free[zone] / 1000; }
 
   TopologyScene scene_;
   Ledger ledger_{scene_.index()};
+  std::string allocatable_ = "16";
   int versions_ = 0;
   int64_t now_ = kYear2026Ms;
 };
@@ -82,7 +88,7 @@ TEST_F(LedgerCorner, MoreRoomMayBeWorseForPodsOfSeveralContainers) {
   EXPECT_EQ(verdict(spec("asked", {cpus_of(3), cpus_of(3)})), Verdict::kFits) << "in both states";
   EXPECT_FALSE(reserve(two));
   gone(leaving);
-  EXPECT_EQ(verdict(two), Verdict::kCannotAlignContainer);
+  EXPECT_EQ(verdict(two), Verdict::kUncertain);
   report({"5", "8"}, {}, "single-numa-node", true);
   EXPECT_EQ(verdict(two), Verdict::kCannotAlignContainer);
 }
@@ -95,7 +101,7 @@ TEST_F(LedgerCorner, MoreRoomMayBeWorseWhereNobodyKnowsHowMuchThereIs) {
   report({"3", "8"}, {"somewhere"}, "single-numa-node", true);
   EXPECT_EQ(verdict(two), Verdict::kFits);
   gone(somewhere);
-  EXPECT_TRUE(blurred());
+  EXPECT_TRUE(grows());
   EXPECT_EQ(verdict(two), Verdict::kUncertain);
   const PodSpec apart =
       spec("asked", {cpus_of(4), R"({"cpu":"500m","memory":"1Gi","example.com/gpu":"1"})"});
@@ -120,15 +126,15 @@ TEST_F(LedgerCorner, TheEndOfAPodThatHoldsNothingLeavesNoDoubt) {
   PodSpec leaving = fraction;
   leaving.terminating = true;
   assigned(leaving);
-  EXPECT_FALSE(blurred());
+  EXPECT_FALSE(grows());
   gone(fraction);
-  EXPECT_FALSE(blurred());
+  EXPECT_FALSE(grows());
   const PodSpec device =
       spec("device", {R"({"cpu":"500m","memory":"1Gi","example.com/other":"1"})"});
   assigned(device);
   report({"8"}, {"device"});
   gone(device);
-  EXPECT_FALSE(blurred()) << "the node does not have such devices";
+  EXPECT_FALSE(grows()) << "the node does not have such devices";
 }
 
 TEST_F(LedgerCorner, LeftoversOfInitContainersCountWhereAReportIsNotUnderstood) {
@@ -141,7 +147,7 @@ TEST_F(LedgerCorner, LeftoversOfInitContainersCountWhereAReportIsNotUnderstood) 
   EXPECT_EQ(verdict(3), Verdict::kCannotAlignContainer);
   assigned(spec("b", 1));
   report({"6"}, {"a", "nobody", "knows"});
-  EXPECT_TRUE(blurred());
+  EXPECT_TRUE(grows());
   EXPECT_EQ(verdict(3), Verdict::kCannotAlignContainer);
   EXPECT_EQ(verdict(1), Verdict::kFits);
 }
@@ -160,7 +166,7 @@ TEST_F(LedgerCorner, LeftoversOfInitContainersAreReadFromAnnotationsInAnyOrder) 
     EXPECT_EQ(verdict(2), Verdict::kFits);
     EXPECT_EQ(verdict(3), Verdict::kCannotAlignContainer);
     EXPECT_EQ(free(1), 2);
-    EXPECT_EQ(ledger_.pending_promises(), 0u);
+    EXPECT_EQ(ledger_.stats().promises, 0u);
   }
   // And promises that no report counts yet are where their annotations say.
   ledger_.report_deleted("n1");
@@ -170,7 +176,7 @@ TEST_F(LedgerCorner, LeftoversOfInitContainersAreReadFromAnnotationsInAnyOrder) 
   assigned(b);
   report({"8", "8"}, {});
   EXPECT_EQ(free(1), 4);
-  EXPECT_EQ(ledger_.pending_promises(), 1u);
+  EXPECT_EQ(ledger_.stats().promises, 1u);
 }
 
 TEST_F(LedgerCorner, APromiseCountsUntilANewOneIsMade) {
@@ -178,10 +184,10 @@ TEST_F(LedgerCorner, APromiseCountsUntilANewOneIsMade) {
   ASSERT_TRUE(reserve(spec("a", 6)));
   EXPECT_FALSE(reserve(spec("a", 9))) << "it does not fit anywhere";
   EXPECT_EQ(free(0), 2);
-  EXPECT_EQ(ledger_.pending_promises(), 1u);
+  EXPECT_EQ(ledger_.stats().promises, 1u);
   EXPECT_TRUE(reserve(spec("a", 3)));
   EXPECT_EQ(free(0), 5);
-  EXPECT_EQ(ledger_.pending_promises(), 1u);
+  EXPECT_EQ(ledger_.stats().promises, 1u);
   assigned(spec("a", 3));
   EXPECT_FALSE(reserve(spec("a", 1))) << "it is bound: it has its zones";
   EXPECT_EQ(free(0), 5);
@@ -209,15 +215,15 @@ TEST_F(LedgerCorner, WhatGoesFromUnknownPlacesDependsOnThePolicy) {
   const auto asked_fits = [&](int cpus) {
     const PodRef pod = scene_.pod(spec("asked", cpus));
     Inquiry inquiry(*pod);
-    return ledger_.judge_changed(kSlot, inquiry, uids, {}).fits();
+    return ledger_.ask().judge_changed(kSlot, inquiry, uids, {}).fits();
   };
   report({"10", "10"}, {"goes", "stays"}, "single-numa-node");
-  EXPECT_TRUE(ledger_.fits_without(kSlot, uids, some_zone_has(16)));
+  EXPECT_TRUE(ledger_.ask().fits_without(kSlot, uids, some_zone_has(16)));
   EXPECT_TRUE(asked_fits(16));
   for (const char* policy : {"best-effort", "none"}) {
     SCOPED_TRACE(policy);
     report({"10", "10"}, {"goes", "stays"}, policy);
-    EXPECT_FALSE(ledger_.fits_without(kSlot, uids, some_zone_has(16)));
+    EXPECT_FALSE(ledger_.ask().fits_without(kSlot, uids, some_zone_has(16)));
     EXPECT_TRUE(asked_fits(26)) << "wherever they come free";
     EXPECT_FALSE(asked_fits(27));
   }
@@ -276,6 +282,71 @@ TEST_F(LedgerCorner, WhatWasRefusedIsNotTriedAgainUntilSomethingComesFree) {
   now_ += 600'000;
   ledger_.pass_time(now_);
   EXPECT_EQ(verdict(4), Verdict::kFits);
+}
+
+// ---- nobody waits without need
+
+TEST_F(LedgerCorner, DeletionsNotYetReportedHoldNobodyBackOnAnEmptyNode) {
+  allocatable_ = "256";
+  std::vector<PodSpec> ending;
+  std::vector<std::string> names;
+  report({"256", "256"}, {});
+  for (int i = 0; i < 8; ++i) {
+    names.push_back("ending" + std::to_string(i));
+    ending.push_back(with_init(names.back(), 3, 1 + i));
+    ASSERT_TRUE(reserve(ending.back())) << i;
+    assigned(ending.back());
+  }
+  report({"212", "256"}, names);
+  const PodSpec asked = with_init("asked", 2, 4);
+  for (PodSpec& pod : ending) {
+    pod.terminating = true;
+    assigned(pod);
+    EXPECT_EQ(verdict(asked), Verdict::kFits);
+  }
+  assigned(with_init("foreign", 1, 3));
+  EXPECT_EQ(verdict(asked), Verdict::kFits);
+  ASSERT_TRUE(reserve(with_init("ours", 2, 5)));
+  for (const PodSpec& pod : ending) {
+    gone(pod);
+    EXPECT_EQ(verdict(asked), Verdict::kFits);
+  }
+  // A finished pod may stay in the report for long.
+  report({"207", "256"}, {"ending0", "ending1", "ending2", "ending3", "ending4", "ending5"});
+  EXPECT_EQ(verdict(asked), Verdict::kFits);
+  EXPECT_EQ(verdict(with_init("asked", 2, 300)), Verdict::kCannotAlignContainer);
+}
+
+TEST_F(LedgerCorner, ManyDifferentBindingsUnderWayHoldNobodyBackOnAnEmptyNode) {
+  allocatable_ = "64";
+  report({"64", "64"}, {});
+  for (int i = 1; i <= 6; ++i) {
+    const std::string name = "under-way" + std::to_string(i);
+    ASSERT_TRUE(reserve(spec(name, {cpus_of(i), cpus_of(1)}))) << i;
+    EXPECT_EQ(verdict(with_init("asked", 1, 2)), Verdict::kFits);
+  }
+  EXPECT_EQ(verdict(60), Verdict::kUncertain) << "nobody knows which zone it would leave to them";
+}
+
+// Each fits alone, all of them only if they are lucky.
+TEST_F(LedgerCorner, ManyDifferentBindingsUnderWayKeepTheirRoom) {
+  report({"8", "8"}, {});
+  for (int i = 1; i <= 4; ++i) {
+    const std::string name = "under-way" + std::to_string(i);
+    insist(spec(name, i));
+  }
+  EXPECT_NE(verdict(7), Verdict::kFits);
+  EXPECT_NE(verdict(9), Verdict::kFits);
+}
+
+TEST_F(LedgerCorner, PodsWithInitContainersFoundAtStartHoldNobodyBack) {
+  PodSpec found = with_init("found", 6, 2);
+  found.start_seconds = 7;
+  assigned(found);
+  report({"32", "40"}, {"found"});
+  EXPECT_EQ(verdict(with_init("asked", 2, 4)), Verdict::kFits);
+  report({"32", "40"}, {});  // the report is late
+  EXPECT_EQ(verdict(with_init("asked", 2, 4)), Verdict::kFits);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plugins/topology/ledger.hpp"
+#include "plugins/topology/ledger/ledger.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
 namespace plimsoll::topology {
@@ -35,7 +35,7 @@ class LedgerEasing : public ::testing::Test {
   Verdict verdict(int cpus) {
     const PodRef pod = scene_.pod(guaranteed("asked", cpus));
     Inquiry inquiry(*pod);
-    return ledger_.judge(kSlot, inquiry).verdict;
+    return ledger_.ask().judge(kSlot, inquiry).verdict;
   }
   bool eased() const { return ledger_.eased(kSlot); }
   std::vector<uint32_t> freed() { return ledger_.take_changes().freed; }
@@ -120,8 +120,8 @@ TEST_F(LedgerEasing, WhatIfsAreToldToWaitToo) {
   Inquiry inquiry(*pod);
   const Inquiry first(*nominated);
   const kubelet::PodDemand* with[] = {first.demand.get()};
-  ASSERT_EQ(ledger_.judge_changed(kSlot, inquiry, {}, {}).verdict, Verdict::kUncertain);
-  EXPECT_NE(ledger_.judge_changed(kSlot, inquiry, {}, with).verdict, Verdict::kFits);
+  ASSERT_EQ(ledger_.ask().judge_changed(kSlot, inquiry, {}, {}).verdict, Verdict::kUncertain);
+  EXPECT_NE(ledger_.ask().judge_changed(kSlot, inquiry, {}, with).verdict, Verdict::kFits);
   bound(spec("c", 1));
   EXPECT_TRUE(eased());
 }
@@ -144,7 +144,7 @@ TEST_F(LedgerEasing, ANodeThatRefusedAPodIsTriedAgainAfterAWhile) {
   EXPECT_TRUE(eased());
   EXPECT_EQ(freed(), Slots{kSlot});
   EXPECT_GT(ledger_.due_ms(), now_ + kDoubtMs) << "what it refused is remembered longer";
-  EXPECT_EQ(ledger_.doubts().refused, 0u);
+  EXPECT_EQ(ledger_.stats().uncertain_refused, 0u);
 }
 
 TEST_F(LedgerEasing, AReportComesBeforeTheTime) {
@@ -174,12 +174,12 @@ TEST_F(LedgerEasing, ANamesakeIsTakenForThePodOnceItsTimeHasCome) {
   second.uid = "another";
   bound(second);
   report({"2"}, {"web-0"});  // the old one, the new one?
-  ASSERT_EQ(ledger_.pending_promises(), 1u);
+  ASSERT_EQ(ledger_.stats().promises, 1u);
   EXPECT_NE(verdict(2), Verdict::kFits);
   EXPECT_EQ(ledger_.due_ms(), now_ + kDoubtMs);
   static_cast<void>(freed());
   pass_seconds(60);
-  EXPECT_EQ(ledger_.pending_promises(), 0u);
+  EXPECT_EQ(ledger_.stats().promises, 0u);
   EXPECT_EQ(verdict(2), Verdict::kFits);
   EXPECT_EQ(freed(), Slots{kSlot});
   EXPECT_EQ(ledger_.due_ms(), INT64_MAX);
@@ -197,7 +197,7 @@ TEST_F(LedgerEasing, ANamesakeThatNoKubeletHasTakenStaysPromised) {
   report({"2"}, {"web-0"});
   EXPECT_EQ(ledger_.due_ms(), INT64_MAX);
   pass_seconds(600);
-  EXPECT_EQ(ledger_.pending_promises(), 1u);
+  EXPECT_EQ(ledger_.stats().promises, 1u);
   started_ = true;
   second.start_seconds = spec("", 1).start_seconds;
   bound(second);
@@ -234,7 +234,7 @@ TEST_F(LedgerEasing, AReportFromBeforeThePodNeverCountsIt) {
   bound(spec("a", 6));
   pass_seconds(3600);
   EXPECT_EQ(ledger_.due_ms(), INT64_MAX);
-  EXPECT_EQ(ledger_.pending_promises(), 1u);
+  EXPECT_EQ(ledger_.stats().promises, 1u);
   EXPECT_NE(verdict(4), Verdict::kFits);
 }
 
@@ -249,7 +249,7 @@ TEST_F(LedgerEasing, NodesThatGoTakeTheirTimesWithThem) {
   EXPECT_EQ(ledger_.due_ms(), INT64_MAX);
   pass_seconds(120);
   EXPECT_TRUE(freed().empty());
-  EXPECT_EQ(ledger_.change_of(kSlot), 0u);
+  EXPECT_EQ(ledger_.ask().change_of(kSlot), 0u);
 }
 
 }  // namespace

@@ -4,9 +4,10 @@
 
 #include <map>
 
+#include "plugins/topology/arrival.hpp"
 #include "plugins/topology/kubelet/facts.hpp"
-#include "plugins/topology/ledger.hpp"
-#include "plugins/topology/worlds.hpp"
+#include "plugins/topology/ledger/ledger.hpp"
+#include "plugins/topology/zones_annotation.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
 namespace plimsoll::topology {
@@ -83,7 +84,12 @@ class LedgerFacts : public ::testing::Test {
     };
     nrt.attributes = kubelet::encode_settings(model_);
     nrt.machine_facts = kubelet::encode_machine(model_, name_of);
-    nrt.free_facts = kubelet::encode_free(model_, state_, name_of, nrt.machine_facts, nrt.zones);
+    std::vector<kubelet::PodHolding> holdings;
+    for (const std::string& pod : pods) {
+      if (held_.contains(pod)) holdings.push_back({"uid-" + pod, held_[pod]});
+    }
+    nrt.free_facts = kubelet::encode_free(model_, state_, name_of, nrt.machine_facts, nrt.zones,
+                                          names_pods_ ? &holdings : nullptr);
     ledger_.report(nrt, ++now_);
     EXPECT_TRUE(ledger_.take_notes().empty() || !quiet_);
   }
@@ -120,14 +126,15 @@ class LedgerFacts : public ::testing::Test {
     const kubelet::PodDemand demand(*scene_.pod(pod));
     kubelet::Admission given = kubelet::admit(model_, state_, demand, scratch_);
     EXPECT_TRUE(given.admitted());
+    held_[pod.name] = given.allocation;
     return given.allocation;
   }
   Verdict verdict(int cpus, int gpus = 0) {
     const PodRef pod = scene_.pod(spec("asked", cpus, gpus));
     Inquiry inquiry(*pod);
-    return ledger_.judge(kSlot, inquiry).verdict;
+    return ledger_.ask().judge(kSlot, inquiry).verdict;
   }
-  int64_t free(uint32_t zone) { return ledger_.node(kSlot)->free[zone] / 1000; }
+  int64_t free(uint32_t zone) { return ledger_.ask().node(kSlot)->free[zone] / 1000; }
 
   TopologyScene scene_;
   Ledger ledger_{scene_.index()};
@@ -137,6 +144,8 @@ class LedgerFacts : public ::testing::Test {
   int versions_ = 0;
   int64_t now_ = kYear2026Ms;
   bool quiet_ = true;
+  std::map<std::string, kubelet::Allocation> held_;
+  bool names_pods_ = true;   // reports say what each pod holds
   int64_t hidden_cpus_ = 0;  // of zone 0: allocated, but not shown in counts
 };
 
@@ -179,6 +188,67 @@ TEST_F(LedgerFacts, DevicesThatAreFreeAreNotGivenBackAgain) {
   EXPECT_NE(verdict(8), Verdict::kFits);
 }
 
+// The same report, from an exporter that names the pods.
+TEST_F(LedgerFacts, AReportThatNamesUnknownPodsMayHaveTooLittle) {
+  const PodSpec gpus = spec("gpus", 1, 2);
+  admit(gpus);
+  assigned(gpus);
+  const PodSpec unknown = spec("unknown", 7);
+  const kubelet::Allocation held = admit(unknown);
+  report({"gpus", "unknown"});
+  PodSpec pod = spec("asked", 8, 2);
+  pod.init = {R"({"cpu":"4","memory":"1Gi"})"};
+  const PodRef object = scene_.pod(pod);
+  Inquiry inquiry(*object);
+  EXPECT_EQ(ledger_.ask().judge(kSlot, inquiry).verdict, Verdict::kUncertain);
+  EXPECT_EQ(verdict(8, 2), Verdict::kFits) << "one container fits what is there at least";
+  assigned(unknown);
+  EXPECT_EQ(ledger_.ask().judge(kSlot, inquiry).verdict, Verdict::kFits);
+  gone(unknown);
+  EXPECT_EQ(verdict(7), Verdict::kFits);
+  kubelet::release(model_, state_, held);
+  const bool admitted = kubelet::admits(model_, state_, kubelet::PodDemand(*object), scratch_);
+  EXPECT_EQ(ledger_.ask().judge(kSlot, inquiry).fits(), admitted);
+}
+
+// What may come free is known, so that the pod is tried with it and without.
+TEST_F(LedgerFacts, MemoryOfInitContainersIsNoMatterWhereAPodFitsInEitherCase) {
+  model_.managers.policy = Policy::kRestricted;
+  manage_memory();
+  PodSpec init = spec("init", 1);
+  init.init = {R"({"cpu":"1","memory":"8Gi"})"};
+  admit(init);
+  assigned(init);
+  report({"init"});
+  PodSpec two = spec("asked", 0);
+  two.apps = {R"({"cpu":"2","memory":"3Gi"})", R"({"cpu":"2","memory":"3Gi"})"};
+  const PodRef object = scene_.pod(two);
+  Inquiry inquiry(*object);
+  EXPECT_TRUE(ledger_.ask().likely_state(kSlot).grows);
+  EXPECT_EQ(ledger_.ask().judge(kSlot, inquiry).verdict, Verdict::kFits);
+}
+
+// What a report says of pods counts only if it is not at odds with itself.
+TEST_F(LedgerFacts, PodsThatHoldWhatIsFreeOrOneAnothersAreNotBelieved) {
+  report({});
+  const PodSpec a = spec("a", 4);
+  assigned(a);
+  const kubelet::Allocation held = admit(a);
+  held_["b"] = held;
+  quiet_ = false;
+  report({"a", "b"});
+  gone(a);
+  EXPECT_EQ(free(0), 4) << "nobody knows what is a's";
+  held_.erase("b");
+  report({"a"});
+  EXPECT_EQ(free(0), 8);
+  kubelet::release(model_, state_, held);
+  report({"a"});
+  EXPECT_EQ(free(0), 8);
+  ASSERT_TRUE(ledger_.reserve(*scene_.pod(spec("c", 8)), kSlot, ++now_).complete);
+  EXPECT_EQ(free(0), 0);
+}
+
 // In which order a and b came is not known until the report says it.
 TEST_F(LedgerFacts, PodsAreChargedAndRefundedWhereReportsShowThem) {
   report({});
@@ -192,8 +262,8 @@ TEST_F(LedgerFacts, PodsAreChargedAndRefundedWhereReportsShowThem) {
   report({"a", "b"});
   EXPECT_EQ(free(0), 4);
   EXPECT_EQ(free(1), 3);
-  ASSERT_EQ(ledger_.charges_of("uid-a")->size(), 1u);
-  EXPECT_EQ(ledger_.charges_of("uid-a")->front().zone_id, 1u);
+  ASSERT_EQ(ledger_.ask().charges_of("uid-a")->size(), 1u);
+  EXPECT_EQ(ledger_.ask().charges_of("uid-a")->front().zone_id, 1u);
   gone(a);
   EXPECT_EQ(free(0), 4);
   EXPECT_EQ(free(1), 8);
@@ -222,6 +292,7 @@ TEST_F(LedgerFacts, WhereAPodIsThatWasFoundAfterARestartOnlyTheNextReportSays) {
 // The report counts a pod that nobody knows, which is gone: its CPUs may be free by now, so that an
 // init container takes them, and its pod then finds no zone that has the rest.
 TEST_F(LedgerFacts, AReportThatCountsUnknownPodsMayHaveTooLittle) {
+  names_pods_ = false;
   const PodSpec gpus = spec("gpus", 1, 2);
   admit(gpus);
   assigned(gpus);
@@ -236,57 +307,18 @@ TEST_F(LedgerFacts, AReportThatCountsUnknownPodsMayHaveTooLittle) {
   const kubelet::PodDemand demand(*object);
   ASSERT_FALSE(kubelet::admits(model_, state_, demand, scratch_));
   Inquiry inquiry(*object);
-  EXPECT_EQ(ledger_.judge(kSlot, inquiry).verdict, Verdict::kUncertain);
+  EXPECT_EQ(ledger_.ask().judge(kSlot, inquiry).verdict, Verdict::kUncertain);
   EXPECT_EQ(verdict(8, 2), Verdict::kFits) << "one container fits what is there at least";
   // No report came although the exporter has looked since: there was nothing to tell.
   now_ += kDoubtMs;
   ASSERT_LE(ledger_.due_ms(), now_);
   ledger_.pass_time(now_);
-  EXPECT_EQ(ledger_.judge(kSlot, inquiry).verdict, Verdict::kFits);
+  EXPECT_EQ(ledger_.ask().judge(kSlot, inquiry).verdict, Verdict::kFits);
   EXPECT_EQ(ledger_.due_ms(), INT64_MAX);
 }
 
-// The report counts a pod from before a restart: whether its init container is over, and where it
-// held how much memory, it does not say.
-TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeOfPodsThatAreNotLocated) {
-  manage_memory();
-  PodSpec init = spec("init", 1);
-  init.init = {R"({"cpu":"1","memory":"8Gi"})"};
-  kubelet::Allocation held = admit(init);
-  const PodSpec fill = spec("fill", 8);
-  admit(fill);  // all CPUs of zone 1
-  assigned(init);
-  assigned(fill);
-  report({"init", "fill"});
-  PodSpec big = spec("big", 0);
-  big.start_seconds = 0;
-  big.apps = {R"({"cpu":"500m","memory":"12Gi"})"};
-  assigned(big);  // in zone 1, or, once there is room, in zone 0
-  PodSpec pod = spec("asked", 0);
-  pod.apps = {R"({"cpu":"1","memory":"6Gi"})"};
-  const PodRef object = scene_.pod(pod);
-  const auto judge = [&] {
-    Inquiry inquiry(*object);
-    return ledger_.judge(kSlot, inquiry).verdict;
-  };
-  EXPECT_EQ(judge(), Verdict::kUncertain);
-  kubelet::started(model_, state_, held);
-  init.running = true;
-  assigned(init);
-  EXPECT_EQ(judge(), Verdict::kUncertain);
-  const int64_t due = now_ + kDoubtMs;
-  EXPECT_EQ(ledger_.due_ms(), due);
-  report({"init", "fill"});
-  EXPECT_EQ(judge(), Verdict::kUncertain) << "the report may be from before that";
-  // A report that is still to come cannot be.
-  ledger_.pass_time(due);
-  EXPECT_EQ(judge(), Verdict::kCannotAlignContainer) << "zone 0 has 3 GiB left";
-  admit(big);
-  EXPECT_FALSE(kubelet::admits(model_, state_, kubelet::PodDemand(*object), scratch_));
-}
-
-// The same where it makes no difference what comes free: each zone has more memory than the pod
-// requests in all.
+// It makes no difference what comes free where each zone has more memory than the pod requests in
+// all.
 TEST_F(LedgerFacts, MemoryOfInitContainersIsNoMatterWhereEachZoneHasEnough) {
   manage_memory();
   PodSpec init = spec("init", 1);
@@ -306,10 +338,10 @@ TEST_F(LedgerFacts, MemoryOfInitContainersIsNoMatterWhereEachZoneHasEnough) {
   const auto judge = [&](const std::string& memory) {
     const PodRef object = scene_.pod(two(memory));
     Inquiry inquiry(*object);
-    return ledger_.judge(kSlot, inquiry).verdict;
+    return ledger_.ask().judge(kSlot, inquiry).verdict;
   };
   EXPECT_EQ(judge("4Gi"), Verdict::kFits);
-  EXPECT_EQ(judge("5Gi"), Verdict::kUncertain) << "zone 0 has 8 GiB for both";
+  EXPECT_EQ(judge("5Gi"), Verdict::kFits) << "in either case";
   // By the report's counts both containers would go to zone 0. The facts know better.
   PodSpec placed = two("4Gi");
   placed.apps = {R"({"cpu":"4","memory":"4Gi"})", R"({"cpu":"2","memory":"4Gi"})"};
@@ -325,6 +357,23 @@ TEST_F(LedgerFacts, MemoryOfInitContainersIsNoMatterWhereEachZoneHasEnough) {
 
 // Each container finds room in a zone, but the first would go to another once memory comes free,
 // and take the second one's CPUs there. Together they are more than a zone has.
+// Memory of an init container in zone 0 may come free any time. Where a pod is that needs zone 1
+// does not depend on that, so nobody has to be held back from what it leaves.
+TEST_F(LedgerFacts, APodThatLandsAlikeWhateverComesFreeHoldsNobodyBack) {
+  manage_memory();
+  model_.managers.policy = Policy::kRestricted;
+  PodSpec init = spec("init", 1);
+  init.init = {R"({"cpu":"1","memory":"8Gi"})"};
+  admit(init);
+  assigned(init);
+  report({"init"});
+  const PodSpec large = spec("large", 8);
+  ASSERT_TRUE(ledger_.reserve(*scene_.pod(large), kSlot, ++now_).complete);
+  assigned(large);
+  EXPECT_EQ(verdict(7), Verdict::kFits);
+  EXPECT_NE(verdict(8), Verdict::kFits);
+}
+
 TEST_F(LedgerFacts, MemoryOfInitContainersMattersWhereAZoneHasRoomForSomeContainers) {
   manage_memory();
   kubelet::CpuSet foreign;
@@ -343,7 +392,7 @@ TEST_F(LedgerFacts, MemoryOfInitContainersMattersWhereAZoneHasRoomForSomeContain
   const kubelet::PodDemand demand(*object);
   Inquiry inquiry(*object);
   EXPECT_TRUE(kubelet::admits(model_, state_, demand, scratch_));
-  EXPECT_EQ(ledger_.judge(kSlot, inquiry).verdict, Verdict::kUncertain);
+  EXPECT_EQ(ledger_.ask().judge(kSlot, inquiry).verdict, Verdict::kUncertain);
   kubelet::started(model_, state_, held);
   EXPECT_FALSE(kubelet::admits(model_, state_, demand, scratch_));
 }
@@ -365,7 +414,7 @@ TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeOfAPodJustBound) {
   const PodRef object = scene_.pod(pod);
   const auto judge = [&] {
     Inquiry inquiry(*object);
-    return ledger_.judge(kSlot, inquiry).verdict;
+    return ledger_.ask().judge(kSlot, inquiry).verdict;
   };
   ASSERT_TRUE(ledger_.reserve(*scene_.pod(init), kSlot, ++now_).complete);
   assigned(init);
@@ -395,12 +444,11 @@ TEST_F(LedgerFacts, MemoryOfInitContainersMayComeFreeBeforeABindingUnderWayIsSee
   const auto judge = [&](const PodSpec& pod) {
     const PodRef object = scene_.pod(pod);
     Inquiry inquiry(*object);
-    return ledger_.judge(kSlot, inquiry).verdict;
+    return ledger_.ask().judge(kSlot, inquiry).verdict;
   };
   PodSpec init = spec("init", 0);
   init.start_seconds = 0;
   init.apps = {R"({"cpu":"1","memory":"1Gi"})"};
-  EXPECT_EQ(judge(init), Verdict::kFits) << "without the init container any order does";
   init.init = {R"({"cpu":"1","memory":"5Gi"})"};
   EXPECT_EQ(judge(init), Verdict::kUncertain);
   kubelet::Allocation held = admit(init);
@@ -420,7 +468,7 @@ TEST_F(LedgerFacts, APodThatCameAndWentUnreportedMayHaveMovedMemoryOfItsGroup) {
   const kubelet::PodDemand demand(*object);
   const auto judge = [&] {
     Inquiry inquiry(*object);
-    return ledger_.judge(kSlot, inquiry).verdict;
+    return ledger_.ask().judge(kSlot, inquiry).verdict;
   };
   EXPECT_EQ(judge(), Verdict::kFits);
   EXPECT_TRUE(kubelet::admits(model_, state_, demand, scratch_));
@@ -467,6 +515,7 @@ TEST(TakeEverywhere, CountsCpusThatInitContainersLeaveToNobody) {
 // A report from when it ran shows memory of its init container free: it is not taken for a pod that
 // holds nothing any more.
 TEST_F(LedgerFacts, APodThatIsGoneStillHeldWhatItsInitContainerDidNot) {
+  names_pods_ = false;
   manage_memory();
   PodSpec init = spec("init", 1);
   init.start_seconds = 0;
@@ -491,9 +540,10 @@ TEST_F(LedgerFacts, APodThatIsGoneStillHeldWhatItsInitContainerDidNot) {
   pod.apps = {R"({"cpu":"4","memory":"8Gi","example.com/gpu":"2"})"};
   const PodRef object = scene_.pod(pod);
   Inquiry inquiry(*object);
-  EXPECT_EQ(ledger_.judge(kSlot, inquiry).verdict, Verdict::kUncertain);
+  EXPECT_EQ(ledger_.ask().judge(kSlot, inquiry).verdict, Verdict::kFits)
+      << "in the zone without next";
   report({"next"});
-  EXPECT_EQ(ledger_.judge(kSlot, inquiry).verdict, Verdict::kFits);
+  EXPECT_EQ(ledger_.ask().judge(kSlot, inquiry).verdict, Verdict::kFits);
   EXPECT_TRUE(kubelet::admits(model_, state_, kubelet::PodDemand(*object), scratch_));
 }
 
@@ -549,7 +599,7 @@ TEST_F(LedgerFacts, WhatIsSettledDoesNotHoldBackThoseWhoComeAfterABindingUnderWa
   assigned(a);
   kubelet::release(model_, state_, held);
   gone(gpu);
-  ASSERT_EQ(ledger_.likely_state(kSlot).worlds, 1u);
+
   ASSERT_TRUE(ledger_.reserve(*scene_.pod(spec("b", 8)), kSlot, ++now_).complete);
   EXPECT_EQ(verdict(2), Verdict::kFits) << "a is in zone 0, so b in zone 1 whoever comes next";
 }
@@ -570,7 +620,7 @@ TEST_F(LedgerFacts, DevicesWithoutAZoneAreFollowedToo) {
   report({"four", "last"});
   EXPECT_NE(verdict(1, 1), Verdict::kFits);
   gone(last);
-  EXPECT_FALSE(ledger_.likely_state(kSlot).blurred);
+  EXPECT_FALSE(ledger_.ask().likely_state(kSlot).grows);
   EXPECT_EQ(verdict(1, 1), Verdict::kFits);
 }
 
@@ -593,6 +643,192 @@ TEST_F(LedgerFacts, PodsWithPodLevelManagersGetTheirDevicesWhenTheyStart) {
   pod.prepare();
   ASSERT_TRUE(admit_and_start(model_, state_, pod, scratch_).admitted());
   EXPECT_EQ(state_.devices(model_, 0)[0], 1);
+}
+
+// ---- what kubelets do
+
+// Its kubelet admits a static pod before the API server hears of it.
+TEST_F(LedgerFacts, WhenAStaticPodCameIsNotKnown) {
+  const PodSpec gpus = spec("gpus", 1, 2);  // those of zone 0
+  admit(gpus);
+  assigned(gpus);
+  report({"gpus"});
+  PodSpec a = spec("a", 6);
+  a.start_seconds = 0;
+  assigned(a);
+  PodSpec fixed = spec("static", 4);
+  fixed.start_seconds = 0;
+  fixed.mirror = true;
+  assigned(fixed);
+  EXPECT_EQ(ledger_.ask().likely_state(kSlot).unplaced, 2u);
+  EXPECT_EQ(verdict(4, 2), Verdict::kUncertain) << "if the static pod was first, a is in zone 1";
+  admit(fixed);
+  admit(a);
+  quiet_ = false;
+  report({"gpus", "a", "static"});
+  EXPECT_EQ(verdict(4, 2), Verdict::kCannotAlignContainer);
+}
+
+// Two pods that no kubelet has taken yet, bound in another order than created.
+class LedgerFactsOfTwo : public LedgerFacts {
+ protected:
+  std::pair<PodSpec, PodSpec> bind_young_before_old() {
+    PodSpec young = spec("young", 5);
+    PodSpec old = spec("old", 4);
+    young.start_seconds = old.start_seconds = 0;
+    young.created_seconds = 20;
+    old.created_seconds = 10;
+    assigned(young);
+    assigned(old);
+    return {young, old};
+  }
+};
+
+TEST_F(LedgerFactsOfTwo, AKubeletThatWasAwayTakesTheOldestFirst) {
+  const PodSpec gpus = spec("gpus", 1, 2);  // those of zone 0
+  admit(gpus);
+  assigned(gpus);
+  report({"gpus"});
+  const auto [young, old] = bind_young_before_old();
+  EXPECT_EQ(verdict(4, 2), Verdict::kFits) << "a kubelet takes pods as they are bound";
+  const int64_t due = ledger_.due_ms();
+  ASSERT_LE(due, now_ + kQuickKubeletMs + 1);
+  ledger_.pass_time(now_ = due);
+  EXPECT_EQ(verdict(4, 2), Verdict::kUncertain) << "if old is first, young is in zone 1";
+  admit(old);
+  admit(young);
+  quiet_ = false;
+  report({"gpus", "old", "young"});
+  EXPECT_EQ(verdict(4, 2), Verdict::kCannotAlignContainer);
+}
+
+// Some kubelets set no start times (simulated ones): their silence says nothing.
+TEST_F(LedgerFactsOfTwo, AKubeletThatNeverSaysWhenAPodStartedIsNotAway) {
+  PodSpec gpus = spec("gpus", 1, 2);
+  gpus.start_seconds = 0;
+  admit(gpus);
+  assigned(gpus);
+  report({"gpus"});
+  bind_young_before_old();
+  ledger_.pass_time(now_ += 10 * kQuickKubeletMs);
+  EXPECT_EQ(verdict(4, 2), Verdict::kFits);
+}
+
+TEST_F(LedgerFacts, OrdersThatAgreeHoldNobodyBackWhereAKubeletIsAway) {
+  const PodSpec gpus = spec("gpus", 0, 2);
+  admit(gpus);
+  assigned(gpus);
+  report({"gpus"});
+  for (int i = 1; i <= 3; ++i) {
+    PodSpec pod = spec("pod" + std::to_string(i), i);
+    pod.start_seconds = 0;
+    pod.created_seconds = i;
+    assigned(pod);
+  }
+  ledger_.pass_time(now_ += 10 * kQuickKubeletMs);
+  EXPECT_TRUE(ledger_.ask().likely_state(kSlot).unplaced == 0);
+  EXPECT_EQ(verdict(8), Verdict::kFits);
+}
+
+// The kubelet may refuse the resize, or not.
+TEST_F(LedgerFacts, WhatAPodIsResizedToIsKeptUntilAReportShowsWhatItHolds) {
+  report({});
+  PodSpec pod = spec("pod", 2);
+  admit(pod);
+  assigned(pod);
+  report({"pod"});
+  EXPECT_EQ(verdict(6), Verdict::kFits);
+  PodSpec more = spec("pod", 8);
+  assigned(more);
+  EXPECT_EQ(verdict(8), Verdict::kUncertain) << "nobody knows where it grows";
+  EXPECT_EQ(ledger_.ask().charges_of("uid-pod")->front().amount, 2000);
+  report({"pod"});
+  EXPECT_EQ(verdict(8), Verdict::kFits);
+  EXPECT_EQ(verdict(6), Verdict::kFits);
+  // And back again, before any report.
+  assigned(pod);
+  EXPECT_EQ(verdict(6), Verdict::kFits);
+  gone(pod);
+  EXPECT_EQ(free(0), 8);
+}
+
+// It asks for whole CPUs since it was resized, and has none: it is not charged for them for ever.
+TEST_F(LedgerFacts, APodThatWasResizedInVainHoldsNothing) {
+  PodSpec pod = spec("pod", 0);
+  pod.apps = {R"({"cpu":"3","memory":"1Gi"})"};
+  assigned(pod);
+  report({});
+  EXPECT_EQ(free(0), 5) << "the report may be from before the pod";
+  now_ += 10 * kStalenessMs;
+  report({});
+  EXPECT_EQ(free(0), 8);
+  EXPECT_EQ(ledger_.stats().promises, 0u);
+}
+
+TEST_F(LedgerFacts, AnInitContainerHasItsZoneAlsoIfLaterOnesReuseAllOfIt) {
+  manage_memory();
+  report({});
+  PodSpec pod = spec("p", 2);
+  pod.init = {R"({"cpu":"2","memory":"1Gi"})"};
+  const PodRef object = scene_.pod(pod);
+  const Placement placement = ledger_.reserve(*object, kSlot, ++now_);
+  ASSERT_TRUE(placement.complete);
+  EXPECT_EQ(zones_annotation(PodRequest(*object), placement.where),
+            R"({"c0":{"cpu":[0],"memory":[0]},"i0":{"cpu":[0],"memory":[0]}})");
+}
+
+TEST_F(LedgerFacts, PodsWhoseAnnotationIsWrongAreTold) {
+  report({});
+  PodSpec a = spec("a", 5);
+  PodSpec b = spec("b", 4);
+  PodSpec foreign = spec("foreign", 1);
+  insist(a);
+  insist(b);
+  admit(b);
+  admit(a);
+  admit(foreign);
+  assigned(foreign);
+  (void)ledger_.take_changes();
+  report({"a", "b", "foreign"});
+  EXPECT_EQ(ledger_.take_changes().misplaced, (std::vector<std::string>{"uid-a", "uid-b"}));
+  report({"a", "b", "foreign"});
+  EXPECT_TRUE(ledger_.take_changes().misplaced.empty());
+}
+
+// ---- nobody waits without need
+
+TEST_F(LedgerFacts, APodThatMustBeRefusedHoldsNobodyBack) {
+  report({});
+  PodSpec foreign = spec("foreign", 9);
+  foreign.start_seconds = 0;
+  assigned(foreign);
+  EXPECT_EQ(verdict(8), Verdict::kFits);
+  ASSERT_TRUE(ledger_.reserve(*scene_.pod(spec("ours", 3)), kSlot, ++now_).complete);
+  EXPECT_EQ(verdict(4), Verdict::kFits);
+  foreign.failed = "TopologyAffinityError";
+  gone(foreign);
+  EXPECT_EQ(verdict(4), Verdict::kFits);
+  // But one that should have fit shows that something is unknown.
+  PodSpec surprise = spec("surprise", 2);
+  surprise.start_seconds = 0;
+  assigned(surprise);
+  surprise.failed = "TopologyAffinityError";
+  gone(surprise);
+  EXPECT_EQ(verdict(4), Verdict::kUncertain);
+}
+
+TEST_F(LedgerFacts, PodsWithInitContainersAreBoundOneAfterTheOther) {
+  manage_memory();
+  report({});
+  std::vector<PodSpec> pods;
+  for (int i = 0; i < 7; ++i) {
+    pods.push_back(spec("with-init" + std::to_string(i), 1));
+    pods.back().init = {R"({"cpu":"500m","memory":"1Gi"})"};
+    pods.back().start_seconds = 0;
+    EXPECT_TRUE(ledger_.reserve(*scene_.pod(pods.back()), kSlot, ++now_).complete) << i;
+  }
+  for (const PodSpec& pod : pods) assigned(pod);
+  EXPECT_EQ(verdict(1), Verdict::kFits);
 }
 
 }  // namespace

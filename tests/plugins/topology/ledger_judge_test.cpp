@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "plugins/topology/ledger.hpp"
+#include "plugins/topology/ledger/ledger.hpp"
+#include "plugins/topology/zones_annotation.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
 namespace plimsoll::topology {
@@ -20,6 +21,12 @@ class LedgerJudge : public ::testing::Test {
               const std::string& policy = "single-numa-node") {
     ledger_.report(scene_.nrt(cpu_report(++versions_, cpus, fingerprint_of(pods), policy)), now_);
   }
+  void away(const std::vector<std::string>& cpus, const std::vector<std::string>& pods) {
+    NrtObject nrt =
+        scene_.nrt(cpu_report(++versions_, cpus, fingerprint_of(pods), "single-numa-node"));
+    nrt.kubelet_away = true;
+    ledger_.report(nrt, now_);
+  }
   PodSpec spec(const std::string& name, int cpus) {
     PodSpec made = guaranteed(name, cpus);
     made.node = "n1";
@@ -28,12 +35,12 @@ class LedgerJudge : public ::testing::Test {
   Verdict verdict(int cpus) {
     const PodRef pod = scene_.pod(guaranteed("asked", cpus));
     Inquiry inquiry(*pod);
-    return ledger_.judge(kSlot, inquiry).verdict;
+    return ledger_.ask().judge(kSlot, inquiry).verdict;
   }
   bool soon(int cpus) {
     const PodRef pod = scene_.pod(guaranteed("asked", cpus));
     Inquiry inquiry(*pod);
-    return ledger_.fits_soon(kSlot, inquiry);
+    return ledger_.ask().fits_soon(kSlot, inquiry);
   }
   bool reserve(const std::string& name, int cpus) {
     return ledger_.reserve(*scene_.pod(spec(name, cpus)), kSlot, ++now_).complete;
@@ -44,7 +51,8 @@ class LedgerJudge : public ::testing::Test {
   void gone(const std::string& name, int cpus) {
     ledger_.pod_removed(*scene_.pod(spec(name, cpus)), ++now_);
   }
-  size_t worlds() { return ledger_.likely_state(kSlot).worlds; }
+  // Pods whose order or zones are not known.
+  size_t unplaced() { return ledger_.ask().likely_state(kSlot).unplaced; }
 
   TopologyScene scene_;
   Ledger ledger_{scene_.index()};
@@ -67,11 +75,11 @@ TEST_F(LedgerJudge, BindingsUnderWayMayOvertakeOneAnother) {
 TEST_F(LedgerJudge, OrdersThatMakeNoDifferenceHoldNobodyBack) {
   report({"9", "8"}, {});
   ASSERT_TRUE(reserve("six", 6));
-  EXPECT_EQ(verdict(8), Verdict::kUncertain) << "if it comes first the six goes to zone 1";
+  EXPECT_EQ(verdict(8), Verdict::kFits) << "if it comes first the six goes to zone 1";
   EXPECT_EQ(verdict(9), Verdict::kCannotAlignContainer) << "the six is in zone 0 by then, or soon";
   EXPECT_EQ(verdict(3), Verdict::kFits) << "both are in zone 0 whoever comes first";
   ASSERT_TRUE(reserve("three", 3));
-  EXPECT_EQ(worlds(), 1u);
+  EXPECT_EQ(unplaced(), 0u);
   bound("six", 6);
   bound("three", 3);
   EXPECT_EQ(verdict(8), Verdict::kFits) << "it comes last now";
@@ -80,15 +88,14 @@ TEST_F(LedgerJudge, OrdersThatMakeNoDifferenceHoldNobodyBack) {
 TEST_F(LedgerJudge, PodsThatAskForTheSameMayChangePlaces) {
   report({"8", "8"}, {});
   for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(reserve(name, 4));
-  EXPECT_EQ(worlds(), 1u);
+  EXPECT_EQ(unplaced(), 0u);
   EXPECT_EQ(verdict(4), Verdict::kFits);
   bound("c", 4);  // overtook the others
-  EXPECT_EQ(worlds(), 1u);
+  EXPECT_EQ(unplaced(), 0u);
   EXPECT_EQ(verdict(4), Verdict::kFits);
   EXPECT_EQ(verdict(5), Verdict::kCannotAlignContainer);
 }
 
-// The kubelet may have admitted b before it let go of a, or after.
 // In whatever order like pods are bound, it is as if they had been reserved in that order, one
 // after the other.
 TEST_F(LedgerJudge, LikePodsAreGivenWhatTheOrderOfTheirBindingsSays) {
@@ -117,14 +124,15 @@ TEST_F(LedgerJudge, LikePodsAreGivenWhatTheOrderOfTheirBindingsSays) {
         if (std::find(order.begin(), bound_end, name) != bound_end) continue;
         ASSERT_TRUE(simple.reserve(*scene_.pod(spec(name, 2)), kSlot, ++now_).complete);
       }
-      const auto is = asked.likely_state(kSlot);
-      const auto should = simple.likely_state(kSlot);
-      EXPECT_EQ(is.worlds, should.worlds);
+      const auto is = asked.ask().likely_state(kSlot);
+      const auto should = simple.ask().likely_state(kSlot);
+      EXPECT_EQ(is.unplaced, should.unplaced);
+      EXPECT_EQ(is.under_way, should.under_way);
       EXPECT_TRUE(*is.state == *should.state);
       for (const std::string& name : reserved) {
         const std::string uid = "uid-" + name;
-        const auto& charged = *asked.charges_of(uid);
-        const auto& expected = *simple.charges_of(uid);
+        const auto& charged = *asked.ask().charges_of(uid);
+        const auto& expected = *simple.ask().charges_of(uid);
         ASSERT_EQ(charged.size(), expected.size());
         for (size_t i = 0; i < charged.size(); ++i) {
           EXPECT_EQ(charged[i].zone_id, expected[i].zone_id) << name << ", bound " << known;
@@ -134,11 +142,12 @@ TEST_F(LedgerJudge, LikePodsAreGivenWhatTheOrderOfTheirBindingsSays) {
       const PodRef other = scene_.pod(guaranteed("other", 1));
       Inquiry one(*other);
       Inquiry same(*other);
-      EXPECT_EQ(asked.judge(kSlot, one).verdict, simple.judge(kSlot, same).verdict);
+      EXPECT_EQ(asked.ask().judge(kSlot, one).verdict, simple.ask().judge(kSlot, same).verdict);
     }
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
+// The kubelet may have admitted b before it let go of a, or after.
 TEST_F(LedgerJudge, APodThatIsGoneMayHaveBeenThereForTheNext) {
   report({"8", "8"}, {});
   ASSERT_TRUE(reserve("a", 6));
@@ -146,13 +155,31 @@ TEST_F(LedgerJudge, APodThatIsGoneMayHaveBeenThereForTheNext) {
   report({"2", "8"}, {"a"});
   ASSERT_TRUE(reserve("b", 4));  // zone 1, since a is in zone 0
   bound("b", 4);
-  EXPECT_EQ(worlds(), 1u);
+  EXPECT_EQ(unplaced(), 0u);
   gone("a", 6);
-  EXPECT_EQ(worlds(), 2u);
-  EXPECT_EQ(verdict(8), Verdict::kFits) << "b is in one zone, the other is empty";
+  EXPECT_EQ(unplaced(), 1u);
   EXPECT_EQ(verdict(4), Verdict::kFits);
+  EXPECT_NE(verdict(8), Verdict::kFits);
+  EXPECT_TRUE(soon(8)) << "what a had is free with the next report";
   report({"8", "4"}, {"b"});
-  EXPECT_EQ(worlds(), 1u);
+  EXPECT_EQ(unplaced(), 0u);
+  EXPECT_EQ(verdict(8), Verdict::kFits);
+}
+
+// No report ever counted a. Most likely its kubelet took b before it heard that a is gone.
+TEST_F(LedgerJudge, APodThatCameAndWentWasLikelyThereForTheNext) {
+  report({"8", "8"}, {});
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE(reserve(name, 6));
+    bound(name, 6);
+  }
+  gone("a", 6);
+  EXPECT_EQ(ledger_.ask().charges_of("uid-b")->front().zone_id, 1);
+  ASSERT_TRUE(reserve("c", 6));
+  EXPECT_EQ(ledger_.ask().charges_of("uid-c")->front().zone_id, 0);
+  bound("c", 6);
+  EXPECT_EQ(ledger_.ask().charges_of("uid-b")->front().zone_id, 1);
+  EXPECT_EQ(ledger_.ask().charges_of("uid-c")->front().zone_id, 0);
 }
 
 TEST_F(LedgerJudge, ARefusedPodStopsItsNodeUntilItReports) {
@@ -163,7 +190,7 @@ TEST_F(LedgerJudge, ARefusedPodStopsItsNodeUntilItReports) {
   failed.failed = "TopologyAffinityError";
   ledger_.pod_removed(*scene_.pod(failed), ++now_);
   EXPECT_EQ(ledger_.stats().refused_affinity, 1u);
-  EXPECT_EQ(ledger_.doubts().refused, 1u);
+  EXPECT_EQ(ledger_.stats().uncertain_refused, 1u);
   EXPECT_EQ(verdict(1), Verdict::kUncertain);
   EXPECT_TRUE(soon(1));
   EXPECT_FALSE(reserve("b", 1));
@@ -173,16 +200,41 @@ TEST_F(LedgerJudge, ARefusedPodStopsItsNodeUntilItReports) {
     return scene_.pod(burstable);
   }();
   Inquiry inquiry(*plain);
-  EXPECT_TRUE(ledger_.judge(kSlot, inquiry).fits()) << "no kubelet ties it to zones";
+  EXPECT_TRUE(ledger_.ask().judge(kSlot, inquiry).fits()) << "no kubelet ties it to zones";
   report({"8", "8"}, {});
   EXPECT_EQ(verdict(1), Verdict::kFits);
-  EXPECT_EQ(ledger_.doubts().refused, 0u);
+  EXPECT_EQ(ledger_.stats().uncertain_refused, 0u);
   // A pod that failed for another reason is none of this.
   bound("c", 2);
   failed = spec("c", 2);
   failed.failed = "OutOfcpu";
   ledger_.pod_removed(*scene_.pod(failed), ++now_);
   EXPECT_EQ(verdict(8), Verdict::kFits);
+}
+
+// A pod that ended meanwhile still holds its CPUs when the next kubelet admits its first pods.
+TEST_F(LedgerJudge, ANodeWhoseKubeletIsAwayTakesNobody) {
+  report({"8", "8"}, {});
+  bound("a", 8);
+  report({"0", "8"}, {"a"});
+  away({"0", "8"}, {"a"});
+  EXPECT_EQ(ledger_.stats().uncertain_away, 1u);
+  gone("a", 8);
+  EXPECT_EQ(verdict(8), Verdict::kUncertain);
+  EXPECT_EQ(verdict(1), Verdict::kUncertain) << "it might come before another that is bound";
+  EXPECT_TRUE(soon(8));
+  EXPECT_FALSE(reserve("b", 8));
+  now_ += 3'600'000;
+  ledger_.pass_time(now_);
+  EXPECT_EQ(verdict(8), Verdict::kUncertain) << "no time brings it back";
+  report({"8", "8"}, {});
+  EXPECT_TRUE(ledger_.eased(kSlot));
+  EXPECT_EQ(verdict(8), Verdict::kFits);
+  EXPECT_EQ(ledger_.stats().uncertain_away, 0u);
+  away({"8", "8"}, {});
+  ledger_.report_deleted("n1");
+  EXPECT_EQ(ledger_.stats().uncertain_away, 0u);
+  EXPECT_EQ(verdict(8), Verdict::kFits) << "nobody says anything of the node";
 }
 
 TEST_F(LedgerJudge, PoliciesDecideAsTheirKubeletsDo) {
@@ -206,7 +258,7 @@ TEST_F(LedgerJudge, SeveralZonesAreChargedAndNamed) {
   const Placement placement = ledger_.reserve(*pod, kSlot, now_);
   ASSERT_TRUE(placement.complete);
   EXPECT_EQ(zones_annotation(PodRequest(*pod), placement.where), R"({"c0":{"cpu":[0,1]}})");
-  const plimsoll_numa_node* node = ledger_.node(kSlot);
+  const plimsoll_numa_node* node = ledger_.ask().node(kSlot);
   EXPECT_EQ(node->free[0] + node->free[1], 2000);
   // After a restart the annotation says the same.
   Ledger again(scene_.index());
@@ -220,8 +272,8 @@ TEST_F(LedgerJudge, SeveralZonesAreChargedAndNamed) {
   empty.zones = {{0, {{"cpu", "4"}}}, {1, {{"cpu", "4"}}}};
   again.report(scene_.nrt(empty), now_);
   again.pod_assigned(*scene_.pod(told), "n1", now_);
-  EXPECT_EQ(again.node(kSlot)->free[0], node->free[0]);
-  EXPECT_EQ(again.node(kSlot)->free[1], node->free[1]);
+  EXPECT_EQ(again.ask().node(kSlot)->free[0], node->free[0]);
+  EXPECT_EQ(again.ask().node(kSlot)->free[1], node->free[1]);
 }
 
 // Of what a report counts nobody may know the place; what is free at least is known all the same.
@@ -229,14 +281,14 @@ TEST_F(LedgerJudge, WhatIsFreeAtLeastDecidesWhereTheRestIsUnknown) {
   bound("a", 6);
   report({"2", "8"}, {"a"});
   gone("a", 6);
-  EXPECT_TRUE(ledger_.likely_state(kSlot).blurred);
+  EXPECT_TRUE(ledger_.ask().likely_state(kSlot).grows);
   EXPECT_EQ(verdict(8), Verdict::kFits);
   ASSERT_TRUE(reserve("b", 4));
   EXPECT_EQ(verdict(4), Verdict::kFits) << "beside b in zone 1";
   EXPECT_EQ(verdict(2), Verdict::kFits);
-  EXPECT_EQ(verdict(5), Verdict::kUncertain) << "if a was in zone 0, b is there now";
+  EXPECT_NE(verdict(5), Verdict::kFits) << "if a was in zone 1, b is there";
   report({"8", "8"}, {});
-  EXPECT_FALSE(ledger_.likely_state(kSlot).blurred);
+  EXPECT_FALSE(ledger_.ask().likely_state(kSlot).grows);
 }
 
 }  // namespace

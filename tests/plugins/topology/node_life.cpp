@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "plugins/topology/predict.hpp"
 #include "plugins/topology/room.hpp"
+#include "plugins/topology/zones_annotation.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -11,6 +11,14 @@ namespace {
 constexpr uint32_t kSlot = 0;
 constexpr int64_t kGi = int64_t{1} << 30;
 constexpr const char* kGpu = "example.com/gpu";
+
+std::string time_text(int64_t ms) {
+  const int64_t s = (ms - 1'767'225'600'000) / 1000;
+  char text[40];
+  std::snprintf(text, sizeof text, "2026-01-01T%02d:%02d:%02dZ", static_cast<int>(s / 3600 % 24),
+                static_cast<int>(s / 60 % 60), static_cast<int>(s % 60));
+  return text;
+}
 
 }  // namespace
 
@@ -78,7 +86,7 @@ void NodeLife::make_machine() {
 }
 
 void NodeLife::make_ledger() {
-  ledger_ = std::make_unique<Ledger>(
+  ledger_ = std::make_unique<TwoLedgers>(
       [this](std::string_view name) { return symbols_.resource_index(name); });
   ledger_->node_added("n1", kSlot);
 }
@@ -108,27 +116,29 @@ std::string NodeLife::random_containers() {
 
 PodRef NodeLife::object_of(const Pod& pod, std::string_view failed) {
   std::string json = R"({"metadata":{"name":")" + pod.name + R"(","namespace":"ns","uid":"uid-)" +
-                     pod.name + R"(","resourceVersion":")" + std::to_string(pod.version) + "\"";
+                     pod.id + R"(","resourceVersion":")" + std::to_string(pod.version) +
+                     R"(","creationTimestamp":")" + time_text(pod.created_ms) + "\"";
   if (pod.terminating != Pod::kNo) json += R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")";
+  if (pod.mirror) json += R"(,"annotations":{"kubernetes.io/config.mirror":"hash"})";
   if (!pod.annotation.empty()) {
     std::string escaped;
     for (char c : pod.annotation) escaped += c == '"' ? "\\\"" : std::string(1, c);
     json += R"(,"annotations":{"topology.plimsoll.io/zones":")" + escaped + "\"}";
   }
-  json += R"(},"spec":{"nodeName":"n1",)" + pod.json + R"(},"status":{)";
+  json += R"(},"spec":{"nodeName":"n1",)" + (pod.resized.empty() ? pod.json : pod.resized) +
+          R"(},"status":{)";
   if (!failed.empty()) json += R"("phase":"Failed","reason":")" + std::string(failed) + "\",";
-  const int64_t s = pod.start_ms == 0 ? 0 : (pod.start_ms - 1'767'225'600'000) / 1000;
-  char text[40];
-  std::snprintf(text, sizeof text, "2026-01-01T%02d:%02d:%02dZ", static_cast<int>(s / 3600 % 24),
-                static_cast<int>(s / 60 % 60), static_cast<int>(s % 60));
   if (pod.started) json += R"("phase":"Running",)";
-  if (pod.start_ms != 0) json += R"("startTime":")" + std::string(text) + "\",";
+  if (pod.start_ms != 0) json += R"("startTime":")" + time_text(pod.start_ms) + "\",";
   json += R"("message":""}})";
   return decode_pod(json, symbols_).value();
 }
 
 void NodeLife::step() {
   now_ += 200;
+  ledger_->pass_time(now_);
+  if (options_.strange && pick(6) == 0) return strange();
+  if (options_.finishes && pick(8) == 0) return finish();
   switch (pick(16)) {
     case 0:
     case 1:
@@ -164,14 +174,17 @@ void NodeLife::step() {
 
 void NodeLife::quiesce() {
   while (!reserved_.empty()) write_binding();
-  while (!to_admit_.empty()) admit();
+  away_until_ = std::min(away_until_, now_);
+  listed_.clear();
+  do admit();
+  while (!to_admit_.empty());
   while (!watch_.empty()) deliver_event();
   while (end()) deliver_event();
   reports_.clear();
   report_now();
   deliver_report();
-  if (options_.fingerprints) {
-    EXPECT_EQ(ledger_->pending_promises(), 0u);
+  if (options_.fingerprints && (options_.facts || !options_.strange)) {
+    EXPECT_EQ(ledger_->stats().promises, 0u);
   }
 }
 
@@ -189,18 +202,28 @@ bool NodeLife::gpus_left(const kubelet::PodDemand& pod) const {
                                [](const kubelet::Device& device) { return device.healthy; });
 }
 
-void NodeLife::place() {
+NodeLife::Pod NodeLife::new_pod() {
   Pod pod;
-  pod.name = "p" + std::to_string(++names_);
+  pod.id = pod.name = "p" + std::to_string(++names_);
+  if (options_.strange && !old_names_.empty() && pick(3) == 0) {
+    pod.name = old_names_.back();
+    old_names_.pop_back();
+  }
   pod.json = random_containers();
+  pod.created_ms = now_;
   pod.object = object_of(pod);
+  return pod;
+}
+
+void NodeLife::place() {
+  Pod pod = new_pod();
   ++totals_.asked;
   Inquiry inquiry(*pod.object);
   if (!gpus_left(*inquiry.demand)) return;
-  const Judgement judgement = ledger_->judge(kSlot, inquiry);
+  const Judgement judgement = ledger_->judge(*pod.object);
   Inquiry thorough(*pod.object);
   thorough.scratch.use_full_lists(true);
-  const Judgement same = ledger_->judge(kSlot, thorough);
+  const Judgement same = ledger_->ask().judge(kSlot, thorough);
   // Short ways say the same, but also where there are too many orders to play; whether that is
   // right the kubelet shows.
   const bool surer = judgement.fits() && same.verdict == Verdict::kUncertain;
@@ -222,13 +245,14 @@ void NodeLife::place() {
   }
   pod.annotation = zones_annotation(PodRequest(*pod.object), placement.where);
   pod.ends_before = ends_ - static_cast<int>(untold_.size());
+  pod.strangers_before = strangers_told_;
   pod.alone = reserved_.empty() && to_admit_.empty();
   // Those on their way are not alone any more either: it may overtake them.
   for (auto& [name, other] : reserved_) other.alone = false;
   for (const std::string& name : to_admit_) {
     if (const auto at = api_.find(name); at != api_.end()) at->second.alone = false;
   }
-  reserved_[pod.name] = std::move(pod);
+  reserved_[pod.id] = std::move(pod);
 }
 
 // Bindings overtake one another on their way.
@@ -240,19 +264,43 @@ void NodeLife::write_binding() {
   pod.version = ++versions_;
   pod.object = object_of(pod);
   watch_.push_back({Event::Kind::kBound, pod.object});
-  to_admit_.push_back(pod.name);
+  told_[pod.id] = pod.object;  // a list without a pod that was bound says that it is gone
+  to_admit_.push_back(pod.id);
   api_.insert(std::move(node));
 }
 
 void NodeLife::admit() {
-  if (to_admit_.empty()) return;
+  if (now_ < away_until_) return;
+  if (std::exchange(away_until_, 0) != 0) {  // it is back
+    at_first_ = to_admit_.size();
+    std::stable_sort(to_admit_.begin(), to_admit_.end(), [&](const auto& a, const auto& b) {
+      const auto second = [&](const std::string& id) {
+        const auto pod = api_.find(id);
+        return pod == api_.end() ? 0 : pod->second.created_ms / 1000;
+      };
+      return second(a) < second(b);
+    });
+    for (auto* pods : {&reserved_, &api_}) {
+      for (auto& [id, pod] : *pods) pod.reordered = true;
+    }
+  }
+  if (!to_admit_.empty()) admit_next();
+  if (at_first_ > 0) --at_first_;
+  if (at_first_ > 0) return;
+  for (const kubelet::Allocation& held : std::exchange(stale_, {})) {
+    kubelet::release(*model_, state_, held);
+  }
+  if (std::exchange(said_away_, false)) report_now();
+}
+
+void NodeLife::admit_next() {
   const auto at = api_.find(to_admit_.front());
   to_admit_.pop_front();
   if (at == api_.end()) return;
   Pod& pod = at->second;
   if (pod.terminating != Pod::kNo && pick(2) == 0) {
     ++ends_;
-    if (pod.terminating == Pod::kAsked) untold_.insert(pod.name);
+    if (pod.terminating == Pod::kAsked) untold_.insert(pod.id);
     return;
   }
   const kubelet::PodDemand demand(*pod.object);
@@ -260,17 +308,20 @@ void NodeLife::admit() {
   pod.version = ++versions_;
   pod.start_ms = now_ / 1000 * 1000;
   if (pod.given.admitted()) {
-    ++totals_.admitted;
+    ++(pod.foreign ? totals_.foreign : totals_.admitted);
     pod.held = pod.given.allocation;
     pod.running = true;
     pod.object = object_of(pod);
     watch_.push_back({Event::Kind::kStarted, pod.object});
     return;
   }
-  const bool overtaken = (options_.facts || options_.plain) && ends_ > pod.ends_before &&
-                         !(pod.alone && fits_with_more(*model_, demand));
-  ++(overtaken ? totals_.overtaken : totals_.refused);
-  ++totals_.reasons[kubelet::message_of(pod.given, kGpu)];
+  const bool strange = pod.reordered || strangers_ > pod.strangers_before;
+  const bool made_room = (options_.facts || options_.plain) && ends_ > pod.ends_before;
+  const bool overtaken = strange || (made_room && !(pod.alone && fits_with_more(*model_, demand)));
+  if (!pod.foreign) {
+    ++(overtaken ? totals_.overtaken : totals_.refused);
+    ++totals_.reasons[kubelet::message_of(pod.given, kGpu)];
+  }
   watch_.push_back({Event::Kind::kGone, object_of(pod, kubelet::to_string(pod.given.reason))});
   api_.erase(at);
 }
@@ -282,8 +333,7 @@ void NodeLife::start_containers() {
     if (pod.started) continue;
     pod.started = true;
     pod.version = ++versions_;
-    pod.object = object_of(pod);
-    watch_.push_back({Event::Kind::kRunning, pod.object});
+    watch_.push_back({Event::Kind::kRunning, object_of(pod)});
   }
 }
 
@@ -294,8 +344,7 @@ void NodeLife::terminate() {
   if (pod.terminating != Pod::kNo) return;
   pod.terminating = Pod::kAsked;
   pod.version = ++versions_;
-  pod.object = object_of(pod);
-  watch_.push_back({Event::Kind::kTerminating, pod.object});
+  watch_.push_back({Event::Kind::kTerminating, object_of(pod)});
 }
 
 // And ends: the kubelet lets go of it, then it is gone. A kubelet does not admit a pod that is to
@@ -305,10 +354,12 @@ bool NodeLife::end() {
   const auto at = std::find_if(api_.begin(), api_.end(), seen);
   if (at == api_.end()) return false;
   Pod& pod = at->second;
-  if (pod.running) kubelet::release(*model_, state_, pod.held);
+  if (pod.running && said_away_) stale_.push_back(pod.held);
+  if (pod.running && !said_away_) kubelet::release(*model_, state_, pod.held);
   ++ends_;
   pod.version = ++versions_;
   watch_.push_back({Event::Kind::kGone, object_of(pod)});
+  old_names_.push_back(pod.name);
   api_.erase(at);
   return true;
 }
@@ -319,11 +370,14 @@ void NodeLife::deliver_event() {
   watch_.pop_front();
   if (event.kind == Event::Kind::kGone) {
     ledger_->pod_removed(*event.pod, now_);
-    told_.erase(std::string(sdk::view(event.pod->meta.name)));
+    told_.erase(id_of(*event.pod));
   } else {
     ledger_->pod_assigned(*event.pod, "n1", now_);
-    told_[std::string(sdk::view(event.pod->meta.name))] = event.pod;
-    const auto at = api_.find(std::string(sdk::view(event.pod->meta.name)));
+    told_[id_of(*event.pod)] = event.pod;
+    const auto at = api_.find(id_of(*event.pod));
+    if (at != api_.end() && at->second.foreign && event.kind == Event::Kind::kBound) {
+      ++strangers_told_;
+    }
     if (event.kind == Event::Kind::kTerminating && at != api_.end()) {
       at->second.terminating = Pod::kSeen;
       untold_.erase(at->first);
@@ -357,9 +411,12 @@ NrtObject NodeLife::report_object() {
   gpus = healthy;
   std::vector<std::string> names;
   std::vector<uint64_t> hashes;
-  for (const auto& [name, pod] : api_) {
+  for (const std::string& name : listed_) hashes.push_back(pod_hash("ns", name));
+  for (const auto& [id, pod] : api_) {
     if (!pod.running) continue;
-    hashes.push_back(pod_hash("ns", name));
+    if (!options_.exclusive || PodRequest(*pod.object).has_pinned) {
+      hashes.push_back(pod_hash("ns", pod.name));
+    }
     const kubelet::PodDemand demand(*pod.object);
     for (size_t i = 0; i < pod.given.containers.size(); ++i) {
       if (demand.containers[i].kind == kubelet::ContainerKind::kInit) continue;
@@ -388,6 +445,7 @@ NrtObject NodeLife::report_object() {
     made.resources.push_back({kGpu, healthy[zone], healthy[zone], gpus[zone]});
     nrt.zones.push_back(std::move(made));
   }
+  if (options_.exclusive) nrt.method = FingerprintMethod::kExclusiveResources;
   if (options_.fingerprints) nrt.fingerprint = fingerprint_text(fingerprint_sum(hashes));
   if (!options_.facts) return nrt;
   const auto name_of = [this](uint32_t index) -> std::string_view {
@@ -395,11 +453,17 @@ NrtObject NodeLife::report_object() {
   };
   nrt.attributes = kubelet::encode_settings(m);
   nrt.machine_facts = kubelet::encode_machine(m, name_of);
-  nrt.free_facts = kubelet::encode_free(m, state_, name_of, nrt.machine_facts, nrt.zones);
+  std::vector<kubelet::PodHolding> pods;
+  for (const auto& [id, pod] : api_) {
+    if (pod.running) pods.push_back({"uid-" + id, pod.held});
+  }
+  nrt.free_facts = kubelet::encode_free(m, state_, name_of, nrt.machine_facts, nrt.zones,
+                                        options_.holdings ? &pods : nullptr);
   return nrt;
 }
 
 void NodeLife::report_now() {
+  if (said_away_) return;
   reports_.push_back(report_object());
 }
 
@@ -426,16 +490,138 @@ void NodeLife::crash() {
 void NodeLife::miss_events() {
   watch_.clear();
   untold_.clear();
+  strangers_told_ = strangers_;
   std::erase_if(told_, [&](const auto& entry) {
     if (api_.count(entry.first) != 0) return false;
     ledger_->pod_removed(*entry.second, now_);
     return true;
   });
-  for (auto& [name, pod] : api_) {
-    told_[name] = object_of(pod);
-    ledger_->pod_assigned(*told_[name], "n1", now_);
+  for (auto& [id, pod] : api_) {
+    told_[id] = object_of(pod);
+    ledger_->pod_assigned(*told_[id], "n1", now_);
     if (pod.terminating != Pod::kNo) pod.terminating = Pod::kSeen;
   }
+}
+
+// ---- what else may happen
+
+void NodeLife::strange() {
+  switch (pick(10)) {
+    case 0:
+    case 1:
+    case 2:
+      return come_unasked();
+    case 3:
+      return run_static_pod();
+    case 4:
+    case 5:
+      return finish();
+    case 6:
+      return resize();
+    case 7:
+      return lose_report();
+    case 8:
+      return change_policy();
+    default:
+      return stop_kubelet();
+  }
+}
+
+NodeLife::Pod* NodeLife::running_pod() {
+  if (api_.empty()) return nullptr;
+  Pod& pod = std::next(api_.begin(), pick(static_cast<uint32_t>(api_.size())))->second;
+  return pod.running && pod.terminating == Pod::kNo ? &pod : nullptr;
+}
+
+// Another scheduler binds a pod, and does not care for zones.
+void NodeLife::come_unasked() {
+  Pod pod = new_pod();
+  if (!gpus_left(kubelet::PodDemand(*pod.object))) return;
+  pod.foreign = true;
+  ++strangers_;
+  pod.version = ++versions_;
+  pod.object = object_of(pod);
+  watch_.push_back({Event::Kind::kBound, pod.object});
+  to_admit_.push_back(pod.id);
+  for (auto& [id, other] : reserved_) other.alone = false;
+  api_[pod.id] = std::move(pod);
+}
+
+// The kubelet has it before the API server hears of it.
+void NodeLife::run_static_pod() {
+  Pod pod = new_pod();
+  const kubelet::PodDemand demand(*pod.object);
+  if (!gpus_left(demand)) return;
+  pod.given = kubelet::admit(*model_, state_, demand, scratch_);
+  if (!pod.given.admitted()) return;
+  ++strangers_;
+  pod.held = pod.given.allocation;
+  pod.running = pod.foreign = pod.mirror = true;
+  pod.version = ++versions_;
+  pod.object = object_of(pod);
+  watch_.push_back({Event::Kind::kBound, pod.object});
+  api_[pod.id] = std::move(pod);
+}
+
+// It ends by itself; exporters may list it for a while.
+void NodeLife::finish() {
+  Pod* pod = running_pod();
+  if (pod == nullptr || pod->mirror) return;
+  kubelet::release(*model_, state_, pod->held);
+  ++ends_;
+  pod->version = ++versions_;
+  watch_.push_back({Event::Kind::kGone, object_of(*pod)});
+  if (pick(2) == 0) listed_.push_back(pod->name);
+  if (listed_.size() > 6) listed_.clear();
+  api_.erase(std::string(pod->id));
+}
+
+void NodeLife::resize() {
+  Pod* pod = running_pod();
+  if (pod == nullptr || pod->mirror) return;
+  Pod other = *pod;
+  other.resized = pick(3) != 0 ? random_containers() : std::string();
+  // A resize leaves the pod its QoS class, and this one asks for zones or not as before.
+  const auto holds = [&](const Pod& one) {
+    return may_hold(*model_, kubelet::PodDemand(*object_of(one)));
+  };
+  if (holds(other) != holds(*pod)) return;
+  pod->resized = other.resized;
+  pod->version = ++versions_;
+  watch_.push_back({Event::Kind::kRunning, object_of(*pod)});
+}
+
+void NodeLife::lose_report() {
+  if (said_away_) return;
+  ledger_->report_deleted("n1");
+  reports_.clear();
+  report_now();
+  deliver_report();
+}
+
+// Its kubelet is configured anew while nothing is on its way.
+void NodeLife::change_policy() {
+  if (!reserved_.empty() || !to_admit_.empty() || !watch_.empty() || said_away_) return;
+  auto other = std::make_shared<kubelet::NodeModel>(*model_);
+  other->managers.policy = static_cast<Policy>(pick(4));
+  other->managers.scope = static_cast<Scope>(pick(2));
+  other->prepare();
+  model_ = std::move(other);
+  reports_.clear();
+  report_now();
+  deliver_report();
+}
+
+// Some exporters say so. What pods held that end meanwhile is free only when the next kubelet has
+// admitted what it finds.
+void NodeLife::stop_kubelet() {
+  if (away_until_ != 0) return;
+  away_until_ = now_ + 1'000 + 1'000 * pick(8);
+  if (pick(2) == 0) return;
+  while (!reports_.empty()) deliver_report();
+  latest_.kubelet_away = said_away_ = true;
+  latest_.resource_version = std::to_string(++versions_);
+  ledger_->report(latest_, now_);
 }
 
 }  // namespace plimsoll::topology

@@ -5,7 +5,9 @@
 // What is simulated is what the API server and kubelets guarantee: bindings are written in any
 // order; a kubelet sees them in the order of their writing, and so does the scheduler's watch, in
 // which every event comes in that order too, late; a kubelet lets go of a pod before the API server
-// says that it is gone. Reports come late and in their order.
+// says that it is gone. Reports come late and in their order. With `strange`, other schedulers bind
+// pods without asking, static pods come, names are used again, pods finish, are resized in vain,
+// the report is deleted, the policy changes, and the kubelet is away for a while.
 
 #include <gtest/gtest.h>
 
@@ -19,16 +21,20 @@
 #include "framework/api/symbols.hpp"
 #include "plugins/topology/fingerprint.hpp"
 #include "plugins/topology/kubelet/facts.hpp"
-#include "plugins/topology/ledger.hpp"
+#include "tests/plugins/topology/two_ledgers.hpp"
 
 namespace plimsoll::topology {
 
 struct LifeOptions {
   bool facts = true;         // reports carry node facts
+  bool holdings = true;      // and with them what each pod holds
   bool fingerprints = true;  // or do not say which pods they count
+  bool exclusive = false;    // fingerprints count pods with exclusive resources only
+  bool finishes = false;     // pods finish by themselves, and reports list them for long
   bool deletions = true;
   bool crashes = false;
-  bool gaps = false;   // the watch ends, and what happened until the next one is not told
+  bool gaps = false;  // the watch ends, and what happened until the next one is not told
+  bool strange = false;
   bool plain = false;  // no options, no memory manager, no plain init containers
 };
 
@@ -38,8 +44,11 @@ struct LifeTotals {
   int refused = 0;
   // Refused because another was gone, or never came, that was there when the pod was placed: with
   // more room its first container, or a pod before it, took what it needs. Nobody can know.
-  // Only where nothing else is left open.
+  // Only where nothing else is left open. Or because a static pod or one of another scheduler had
+  // come of which the watch did not tell yet, or the kubelet had been away and took pods in another
+  // order.
   int overtaken = 0;
+  int foreign = 0;  // pods of others, admitted
   int asked = 0;
   int held_back = 0;  // the kubelet would have taken it at that moment, were it the next
   std::map<std::string, int> reasons;  // of those refused
@@ -56,9 +65,16 @@ class NodeLife {
 
  private:
   struct Pod {
-    std::string name;
-    std::string json;  // of its containers
-    PodRef object;
+    std::string id;
+    std::string name;     // of which there may be several, one after the other
+    std::string json;     // of its containers
+    std::string resized;  // the same, asked for since
+    PodRef object;        // as admitted
+    int64_t created_ms = 0;
+    bool foreign = false;
+    bool mirror = false;
+    bool reordered = false;  // the kubelet came back while it was on its way
+    int strangers_before = 0;
     uint64_t version = 0;
     int64_t start_ms = 0;
     std::string annotation;
@@ -79,11 +95,13 @@ class NodeLife {
   void make_ledger();
   std::string random_containers();
   PodRef object_of(const Pod& pod, std::string_view failed = {});
+  Pod new_pod();
 
   [[nodiscard]] bool gpus_left(const kubelet::PodDemand& pod) const;
   void place();
   void write_binding();
   void admit();
+  void admit_next();
   void start_containers();
   void terminate();
   bool end();  // false: none is to end
@@ -91,6 +109,18 @@ class NodeLife {
   void report_now();
   void deliver_report();
   void crash();
+  void strange();
+  void come_unasked();
+  void run_static_pod();
+  void finish();
+  void resize();
+  void lose_report();
+  void change_policy();
+  void stop_kubelet();
+  Pod* running_pod();
+  static std::string id_of(const plimsoll_pod& pod) {
+    return std::string(sdk::view(pod.meta.uid).substr(4));  // "uid-"
+  }
   void miss_events();
   NrtObject report_object();
 
@@ -104,7 +134,7 @@ class NodeLife {
   kubelet::NodeState state_;
   kubelet::Scratch scratch_;
   uint32_t zone_cpus_ = 0;
-  std::unique_ptr<Ledger> ledger_;
+  std::unique_ptr<TwoLedgers> ledger_;
   std::map<std::string, Pod> reserved_;  // their bindings are under way
   std::map<std::string, Pod> api_;       // bound
   std::deque<std::string> to_admit_;
@@ -114,7 +144,15 @@ class NodeLife {
   NrtObject latest_;
   uint64_t versions_ = 0;
   int names_ = 0;
-  int ends_ = 0;                  // pods that made room
+  std::vector<std::string> old_names_;
+  std::vector<std::string> listed_;  // finished pods that fingerprints still count
+  int strangers_ = 0;
+  int strangers_told_ = 0;
+  int64_t away_until_ = 0;  // of the kubelet
+  size_t at_first_ = 0;     // pods that it found when it came back, not admitted yet
+  std::vector<kubelet::Allocation> stale_;  // of pods that ended while it was away
+  bool said_away_ = false;                  // by the report
+  int ends_ = 0;                            // pods that made room
   std::set<std::string> untold_;  // of them: not admitted, and the ledger does not know why yet
   int64_t now_ = 1'767'225'600'000;
   LifeTotals totals_;

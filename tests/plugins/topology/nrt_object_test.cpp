@@ -47,6 +47,17 @@ TEST(ParseNrt, ReadsZonesCostsAmountsAndAttributes) {
   EXPECT_EQ(nrt->zones[0].resources[1].available, 1000);
 }
 
+TEST(ParseNrt, TellsThatTheKubeletIsAway) {
+  const auto away = [](const std::string& attributes) {
+    const auto nrt = parse_nrt(R"({"metadata": {"name": "n"}, "attributes": [)" + attributes +
+                               R"(], "zones": []})");
+    return nrt && nrt->kubelet_away;
+  };
+  EXPECT_TRUE(away(R"({"name": "kubeletState", "value": "away"})"));
+  EXPECT_FALSE(away(R"({"name": "kubeletState", "value": "there"})"));
+  EXPECT_FALSE(away(""));
+}
+
 TEST(ParseNrt, PoliciesHaveDefaultsAndTheAnnotationIsAFallback) {
   const auto nrt = parse_nrt(R"({"metadata": {"name": "n", "annotations":
       {"topology.node.k8s.io/fingerprint": "pfp0v001c673abf0b4ced2d6"}},

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "plugins/topology/ledger.hpp"
+#include "plugins/topology/ledger/ledger.hpp"
 #include "tests/support/growth.hpp"
 
 namespace plimsoll::topology {
@@ -177,6 +177,19 @@ const std::map<std::string, std::function<Parts(int)>>& lists() {
       {"free devices in a line",
        [](int n) {
          return facts("free", "devices a.b/x " + list(n, [](int i) { return std::to_string(i); }));
+       }},
+      {"lines of pods",
+       [](int n) {
+         return facts("free", "cpus -\\npods " + std::to_string(n) + "\\n" +
+                                  list(
+                                      n, [](int i) { return "uid-" + std::to_string(i) + " x=1"; },
+                                      R"(\n)"));
+       }},
+      {"words of a pod",
+       [](int n) {
+         return facts("free", "pods 1\\nuid-1 " +
+                                  list(
+                                      n, [](int i) { return "x=" + std::to_string(i); }, " "));
        }},
   };
   return kLists;

@@ -6,8 +6,8 @@
 
 #include <iostream>
 
+#include "plugins/topology/arrival.hpp"
 #include "plugins/topology/kubelet/admit.hpp"
-#include "plugins/topology/worlds.hpp"
 #include "tests/plugins/topology/kubelet/random_pod.hpp"
 #include "tests/support/seed.hpp"
 
@@ -97,6 +97,12 @@ struct Life {
     return state;
   }
 
+  NodeState with_all_gone() const {
+    NodeState state = node.state;
+    for (const kubelet::Allocation& one : held) release(node.model, state, one);
+    return state;
+  }
+
   std::mt19937 random;
   kubelet::Node node;
   kubelet::Scratch scratch;
@@ -136,34 +142,114 @@ TEST(Room, WhatIsSaidToFitWithMoreDoes) {
   EXPECT_GT(broken, 0) << "there is something to be said";
 }
 
-TEST(Room, PartsThatFitBesideAllMakeAPodThatFits) {
-  int parted = 0;
+TEST(Room, PodsThatAreSureOfRoomAreAdmittedInAnyOrderAndIfMoreIsFreed) {
+  int several = 0;
+  int whole_cores = 0;
   const uint32_t first = test::test_seed(1000);
   for (uint32_t seed = first; seed < first + kMachines && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Life life(seed);
     const NodeModel& model = life.node.model;
-    if (!counts_suffice(model, life.node.state)) continue;
     for (int i = 0; i < 40; ++i) {
       const PodDemand pod = small_pod(model, life.random);
       const PodDemand other = small_pod(model, life.random);
-      std::vector<PodDemand> parts = parts_of(model, pod);
-      const std::vector<PodDemand> others = parts_of(model, other);
-      if (parts.empty() || others.empty()) continue;
-      const bool several = parts.size() > 1;
-      parts.insert(parts.end(), others.begin(), others.end());
-      std::vector<const PodDemand*> all;
-      for (const PodDemand& part : parts) all.push_back(&part);
-      if (!fit_side_by_side(model, life.node.state, all, life.scratch)) continue;
-      parted += several ? 1 : 0;
+      const std::vector<const PodDemand*> all = {&pod, &other};
+      if (!are_sure_of_room(model, life.node.state, all, 2, life.scratch)) continue;
+      several += fits_with_more(model, pod) ? 0 : 1;
+      whole_cores += model.managers.cpu_options.full_pcpus_only ? 1 : 0;
       for (int k = 0; k < 4; ++k) {
         NodeState state = life.with_some_gone();
-        EXPECT_TRUE(admit(model, state, other, life.scratch).admitted());
-        EXPECT_TRUE(admits(model, state, pod, life.scratch));
+        EXPECT_TRUE(admit(model, state, k % 2 == 0 ? other : pod, life.scratch).admitted());
+        EXPECT_TRUE(admits(model, state, k % 2 == 0 ? pod : other, life.scratch));
       }
     }
   }
-  EXPECT_GT(parted, 50);
+  EXPECT_GT(several, 50);
+  EXPECT_GT(whole_cores, 10);
+}
+
+TEST(Room, APodFitsWhereEachZoneHasRoomForAllOfItOrNeverWill) {
+  int told = 0;
+  int more = 0;  // of which nothing else says that they fit with more
+  const uint32_t first = test::test_seed(2000);
+  for (uint32_t seed = first; seed < first + 4 * kMachines && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Life life(seed);
+    const NodeModel& model = life.node.model;
+    for (int i = 0; i < 40; ++i) {
+      const PodDemand pod = small_pod(model, life.random);
+      const PodDemand* const alone[] = {&pod};
+      if (!counts_suffice(model, life.node.state, alone) ||
+          !each_zone_has_room_or_never_will(model, life.node.state, pod)) {
+        continue;
+      }
+      ++told;
+      more += fits_with_more(model, pod) ? 0 : 1;
+      EXPECT_TRUE(admits(model, life.node.state, pod, life.scratch));
+      for (int k = 0; k < 6; ++k) {
+        EXPECT_TRUE(admits(model, life.with_some_gone(), pod, life.scratch));
+      }
+    }
+  }
+  std::cout << told << " pods have room in each zone or never, " << more
+            << " of them of several containers that share\n";
+  EXPECT_GT(told, 100);
+  EXPECT_GT(more, 10);
+}
+
+TEST(Room, APodThatLandsAlikeWithLeastAndWithMostLandsThereWithAnythingBetween) {
+  int told = 0;
+  int restricted = 0;
+  int moved = 0;
+  const uint32_t first = test::test_seed(3000);
+  for (uint32_t seed = first; seed < first + 4 * kMachines && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Life life(seed);
+    const NodeModel& model = life.node.model;
+    for (int i = 0; i < 20; ++i) {
+      const std::vector<PodDemand> pods = {small_pod(model, life.random),
+                                           small_pod(model, life.random)};
+      NodeState least = life.node.state;
+      NodeState most = life.with_all_gone();
+      for (size_t known = 0; known < pods.size(); ++known) {
+        if (!lands_alike(model, pods[known], least, most, life.scratch)) break;
+        ++told;
+        restricted += model.managers.policy == Policy::kRestricted ? 1 : 0;
+        NodeState sure = life.node.state;
+        std::vector<kubelet::ContainerGrant> grants;
+        for (size_t k = 0; k <= known; ++k) {
+          grants = admit_and_start(model, sure, pods[k], life.scratch).containers;
+        }
+        for (int k = 0; k < 4; ++k) {
+          NodeState state = life.with_some_gone();
+          kubelet::Admission admission;
+          for (size_t before = 0; before <= known; ++before) {
+            admission = admit_and_start(model, state, pods[before], life.scratch);
+          }
+          ASSERT_TRUE(admission.admitted());
+          for (size_t c = 0; c < grants.size(); ++c) {
+            EXPECT_EQ(admission.containers[c].hint, grants[c].hint);
+            EXPECT_EQ(admission.containers[c].cpus, grants[c].cpus);
+          }
+        }
+      }
+      const kubelet::Admission now = [&] {
+        NodeState state = life.node.state;
+        return admit_and_start(model, state, pods[0], life.scratch);
+      }();
+      NodeState state = life.with_all_gone();
+      const kubelet::Admission then = admit_and_start(model, state, pods[0], life.scratch);
+      if (!now.admitted() || !then.admitted()) continue;
+      for (size_t c = 0; c < now.containers.size(); ++c) {
+        moved += now.containers[c].hint == then.containers[c].hint ? 0 : 1;
+      }
+    }
+  }
+  std::cout << told << " pods land alike, " << restricted << " of them under restricted; " << moved
+            << " containers do not\n";
+  EXPECT_GT(told, 200);
+  EXPECT_GT(restricted, 50);
+  EXPECT_GT(moved, 50) << "there is something to be said";
 }
 
 // Memory is tied to zones only where a manager does it; fractions of a CPU nowhere.

@@ -31,6 +31,8 @@ struct PodSpec {
   std::string pod_requests;  // pod-level resources, a JSON object; limits are the same
   std::string failed;        // phase Failed, for this reason
   bool running = false;      // phase Running
+  bool mirror = false;       // of a static pod
+  int64_t created_seconds = 0;
 };
 
 inline PodSpec guaranteed(std::string name, int cpus, const std::string& memory = "1Gi") {
@@ -71,6 +73,11 @@ inline std::string pod_json(const PodSpec& spec) {
   std::string json = R"({"metadata":{"name":")" + spec.name + R"(","namespace":")" + spec.ns +
                      R"(","uid":")" + uid + "\"";
   if (spec.terminating) json += R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")";
+  if (spec.created_seconds != 0) {
+    json += R"(,"creationTimestamp":"2026-01-01T00:00:)" +
+            std::to_string(10 + spec.created_seconds) + "Z\"";
+  }
+  if (spec.mirror) json += R"(,"annotations":{"kubernetes.io/config.mirror":"hash"})";
   if (!spec.annotation.empty()) {
     std::string escaped;
     for (char c : spec.annotation) escaped += c == '"' ? "\\\"" : std::string(1, c);

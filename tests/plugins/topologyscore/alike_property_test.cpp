@@ -6,7 +6,7 @@
 #include <random>
 
 #include "plugins/topology/alike_scores.hpp"
-#include "plugins/topology/ledger.hpp"
+#include "plugins/topology/ledger/ledger.hpp"
 #include "plugins/topology/zone_score.hpp"
 #include "tests/plugins/topology/kubelet/random_pod.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
@@ -83,7 +83,7 @@ struct AlikeSeen {
 
 template <typename Put>
 void each_alike(const Ledger& ledger, Inquiry* pod, const Put& put) {
-  ledger.alike(
+  ledger.ask().alike(
       kNodes, pod,
       [](void* sink, const plimsoll_numa_alike* nodes) {
         (*static_cast<const Put*>(sink))(*nodes);
@@ -94,11 +94,11 @@ void each_alike(const Ledger& ledger, Inquiry* pod, const Put& put) {
 void compare_verdicts(const Ledger& ledger, std::span<const uint32_t> slots, Inquiry& asked,
                       Inquiry& thorough, AlikeSeen& seen) {
   std::vector<uint8_t> admitted(slots.size());
-  ledger.admits_many(slots, asked, admitted.data());
+  ledger.ask().admits_many(slots, asked, admitted.data());
   for (size_t i = 0; i < slots.size(); ++i) {
     if (admitted[i] == 0) continue;
     ++seen.admitted;
-    EXPECT_TRUE(ledger.judge(slots[i], thorough).fits()) << slots[i];
+    EXPECT_TRUE(ledger.ask().judge(slots[i], thorough).fits()) << slots[i];
   }
 }
 
@@ -125,9 +125,9 @@ void compare_scores(const Ledger& ledger, std::span<const uint32_t> slots, const
     for (size_t i = 0; i < slots.size(); ++i) {
       if (!known[i]) continue;
       ++seen.landed;
-      const plimsoll_numa_use* use = ledger.use(slots[i], thorough);
+      const plimsoll_numa_use* use = ledger.ask().use(slots[i], thorough);
       ASSERT_NE(use, nullptr);
-      EXPECT_EQ(scores[i], zone_score.on(ledger.node(slots[i]), use, NodeCpu())) << slots[i];
+      EXPECT_EQ(scores[i], zone_score.on(ledger.ask().node(slots[i]), use, NodeCpu())) << slots[i];
     }
     const NodeScore node_score(strategy, request);
     if (!node_score.covers_alike()) continue;
@@ -141,7 +141,7 @@ void compare_scores(const Ledger& ledger, std::span<const uint32_t> slots, const
       if (!known[i]) continue;
       ++seen.scored;
       seen.above_none += scores[i] > 0 ? 1 : 0;
-      EXPECT_EQ(scores[i], score_node(strategy, request, ledger.node(slots[i]), scratch))
+      EXPECT_EQ(scores[i], score_node(strategy, request, ledger.ask().node(slots[i]), scratch))
           << slots[i];
     }
   }

@@ -5,8 +5,8 @@
 #include <bit>
 #include <random>
 
-#include "plugins/topology/ledger.hpp"
-#include "plugins/topology/worlds.hpp"
+#include "plugins/topology/arrival.hpp"
+#include "plugins/topology/ledger/ledger.hpp"
 #include "plugins/topology/zone_use.hpp"
 #include "tests/plugins/topology/kubelet/random_pod.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
@@ -195,16 +195,16 @@ TEST_F(ZoneUseProperty, IsWhatReservePromises) {
     ledger.node_added("n1", 0);
     ledger.report(kubelet::parsed(report), kYear2026Ms);
     // Elsewhere a kubelet may give the same CPU away twice.
-    const kubelet::NodeModel& model = *ledger.likely_state(0).model;
+    const kubelet::NodeModel& model = *ledger.ask().likely_state(0).model;
     if (model.layout && !model.layout->even()) continue;
     for (int number = 0; number < 6; ++number) {
       const PodRef pod = scene.pod(random_pod(random_, number));
       Inquiry asked(*pod);
-      const plimsoll_numa_node* view = ledger.node(0);
+      const plimsoll_numa_node* view = ledger.ask().node(0);
       ASSERT_NE(view, nullptr);
-      const plimsoll_numa_use* use = ledger.use(0, asked);
+      const plimsoll_numa_use* use = ledger.ask().use(0, asked);
       if (use == nullptr) {
-        EXPECT_FALSE(ledger.judge(0, asked).fits()) << round << " " << number;
+        EXPECT_FALSE(ledger.ask().judge(0, asked).fits()) << round << " " << number;
         ++held_back;
         continue;
       }
@@ -215,7 +215,7 @@ TEST_F(ZoneUseProperty, IsWhatReservePromises) {
         continue;
       }
       ++promised;
-      const plimsoll_numa_node* then = ledger.node(0);
+      const plimsoll_numa_node* then = ledger.ask().node(0);
       for (uint32_t row = 0; row < then->resource_count; ++row) {
         const bool memory = then->resources[row] == scene.resource("memory") ||
                             then->resources[row] == scene.resource("hugepages-2Mi");

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "plugins/topology/ledger.hpp"
+#include "plugins/topology/ledger/ledger.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
 namespace plimsoll::topology {
@@ -57,7 +57,7 @@ class ZoneUseTest : public testing::Test {
   // False: refused.
   bool rate(const PodSpec& pod) {
     inquiry_.emplace(*scene_.pod(pod));
-    use_ = ledger_->use(0, *inquiry_);
+    use_ = ledger_->ask().use(0, *inquiry_);
     return use_ != nullptr;
   }
   bool rate(const NrtObject& nrt, const PodSpec& pod) {
@@ -65,11 +65,11 @@ class ZoneUseTest : public testing::Test {
     return rate(pod);
   }
   [[nodiscard]] int64_t left(std::string_view resource, uint32_t column) {
-    const plimsoll_numa_node& view = *ledger_->node(0);
+    const plimsoll_numa_node& view = *ledger_->ask().node(0);
     return use_->free[size_t{row_of(view, scene_.resource(resource))} * view.zone_count + column];
   }
   [[nodiscard]] uint64_t taken(std::string_view resource) {
-    return use_->taken[row_of(*ledger_->node(0), scene_.resource(resource))];
+    return use_->taken[row_of(*ledger_->ask().node(0), scene_.resource(resource))];
   }
 
   TopologyScene scene_;

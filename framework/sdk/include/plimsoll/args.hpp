@@ -15,14 +15,12 @@
 // each warning. Needs nlohmann_json; no other header of the SDK does.
 #pragma once
 
+#include <plimsoll/args_object.hpp>
 #include <plimsoll/host.hpp>
-#include <plimsoll/nearest.hpp>
 #include <plimsoll/quantity.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <concepts>
-#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -32,28 +30,6 @@
 #include <vector>
 
 namespace plimsoll::sdk {
-
-namespace detail {
-
-// `, did you mean "..."?` if one of `known` is spelled much like `word`, else nothing.
-inline std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
-  const std::string best = nearest(word, known);
-  return best.empty() ? std::string() : ", did you mean \"" + best + "\"?";
-}
-
-// What stands in the file instead of what must: `, not "x"`.
-inline std::string not_this(const nlohmann::json& value) {
-  constexpr size_t kLongest = 100;
-  if (value.is_array()) return ", not a list";
-  if (value.is_object()) return ", not an object";
-  std::string text = value.dump();
-  return text.size() > kLongest ? std::string() : ", not " + text;
-}
-
-}  // namespace detail
-
-// Takes a warning: "args.PATH: text".
-using ArgsWarn = std::function<void(std::string_view)>;
 
 class Args;
 
@@ -66,45 +42,8 @@ void read_args(std::string_view json, std::initializer_list<std::string_view> ki
 
 // One object of the args: the args themselves, or what is inside them. What is wrong is noted and
 // reading goes on. Functions that read say whether they found the field and nothing wrong with it.
-class Args {
+class Args : public ArgsObject {
  public:
-  using Json = nlohmann::json;
-
-  // A field in full, for problems: "a.b[2].c". Of "": this object.
-  [[nodiscard]] std::string path(std::string_view key) const {
-    if (key.empty() || path_.empty()) return path_ + printable(key);
-    return path_ + "." + printable(key);
-  }
-  // Notes that something else is wrong with a field; of "": with this object.
-  void problem(std::string_view key, std::string_view text) { problem_at(path(key), text); }
-  // The same for a path as each_name() gives it.
-  void problem_at(const std::string& path, std::string_view text) {
-    if (!errors_->empty()) *errors_ += '\n';
-    if (!path.empty()) errors_->append(path).append(": ");
-    *errors_ += printable(text);
-  }
-  void warn(std::string_view key, std::string_view text) {
-    if (*warn_) (*warn_)("args." + path(key) + ": " + printable(text));
-  }
-
-  // From here on null is a value in this object and those inside it, and none that fits a field.
-  void refuse_nulls() { refuses_nulls_ = true; }
-
-  [[nodiscard]] bool has(std::string_view key) { return member(key) != nullptr; }
-  // The names of all fields, for an object that is a table.
-  [[nodiscard]] std::vector<std::string> names() const {
-    std::vector<std::string> out;
-    for (const auto& field : object_->items()) out.push_back(field.key());
-    return out;
-  }
-  // The value as it is, or null if the field is absent.
-  [[nodiscard]] const Json* member(std::string_view key) {
-    asked_.emplace_back(key);
-    const auto found = object_->find(asked_.back());
-    if (found == object_->end() || (found->is_null() && !refuses_nulls_)) return nullptr;
-    return &*found;
-  }
-
   bool read(std::string_view key, std::string& out) {
     const Json* value = typed(key, Json::value_t::string, "a string");
     if (value != nullptr) out = value->get_ref<const std::string&>();
@@ -157,13 +96,8 @@ class Args {
       }
       if (!word.empty()) names.emplace_back(word);
     }
-    std::string wanted;
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (i > 0) wanted += i + 1 == names.size() ? " or " : ", ";
-      wanted += names[i];
-    }
     const std::string given = value->is_string() ? value->get<std::string>() : std::string();
-    return must_be(key, wanted, *value, detail::did_you_mean(given, names));
+    return must_be(key, detail::one_of(names), *value, detail::did_you_mean(given, names));
   }
   // A Kubernetes quantity, not negative, as text or number. `wanted` is for the error.
   bool quantity(std::string_view key, QuantityUnit unit, int64_t& out, std::string_view wanted) {
@@ -208,11 +142,6 @@ class Args {
     if (read(key, given) && given != usual) warn(key, "has no effect: " + std::string(why));
   }
 
-  // A field that must be there.
-  void require(std::string_view key) {
-    if (!has(key)) problem(key, "must be given");
-  }
-
  private:
   template <typename Read>
   friend void read_args(std::string_view, std::initializer_list<std::string_view>, const Read&,
@@ -221,44 +150,7 @@ class Args {
   static constexpr int64_t kMost = static_cast<int64_t>(std::min<uint64_t>(
       std::numeric_limits<T>::max(), uint64_t{std::numeric_limits<int64_t>::max()}));
 
-  Args(const Json& object, std::string path, std::string& errors, const ArgsWarn& warn)
-      : object_(&object), path_(std::move(path)), errors_(&errors), warn_(&warn) {}
-
-  // No line of an error ends within a name or a value.
-  static std::string printable(std::string_view text) {
-    std::string out(text);
-    for (char& c : out) {
-      if (std::iscntrl(static_cast<unsigned char>(c)) != 0) c = '?';
-    }
-    return out;
-  }
-
-  bool must_be(std::string_view key, std::string_view wanted, const Json& value,
-               const std::string& hint = {}) {
-    problem(key, "must be " + std::string(wanted) + detail::not_this(value) + hint);
-    return false;
-  }
-
-  const Json* typed(std::string_view key, Json::value_t type, std::string_view wanted) {
-    const Json* value = member(key);
-    if (value == nullptr || value->type() == type) return value;
-    must_be(key, wanted, *value);
-    return nullptr;
-  }
-
-  template <typename Take>
-  bool texts(std::string_view key, std::string_view wanted, const Take& take) {
-    const Json* list = typed(key, Json::value_t::array, "a list");
-    const size_t before = errors_->size();
-    for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
-      const std::string at = path(key) + "[" + std::to_string(i) + "]";
-      const Json& item = (*list)[i];
-      if (!item.is_string() || !take(at, item.get_ref<const std::string&>())) {
-        problem_at(at, "must be " + std::string(wanted) + detail::not_this(item));
-      }
-    }
-    return list != nullptr && errors_->size() == before;
-  }
+  using ArgsObject::ArgsObject;
 
   template <typename Read>
   bool inside(const Json& value, const std::string& path, const Read& read) {
@@ -266,36 +158,12 @@ class Args {
       problem_at(path, "must be an object" + detail::not_this(value));
       return false;
     }
-    const size_t before = errors_->size();
-    Args inner(value, path, *errors_, *warn_);
-    inner.refuses_nulls_ = refuses_nulls_;
+    const size_t before = errors_so_far();
+    Args inner(*this, value, path);
     read(inner);
     inner.refuse_others();
-    return errors_->size() == before;
+    return errors_so_far() == before;
   }
-
-  void refuse_others() {
-    for (const std::string& name : names()) {
-      if (std::find(asked_.begin(), asked_.end(), name) != asked_.end()) continue;
-      problem(name, "unknown field" + detail::did_you_mean(name, asked_));
-    }
-  }
-
-  void check_kind(std::initializer_list<std::string_view> kinds) {
-    asked_ = {"apiVersion", "kind"};
-    if (kinds.size() == 0) return;
-    std::string text;
-    read("apiVersion", text);
-    if (!read("kind", text) || std::find(kinds.begin(), kinds.end(), text) != kinds.end()) return;
-    problem("kind", "must be " + std::string(*kinds.begin()) + ", not \"" + text + "\"");
-  }
-
-  const Json* object_;
-  std::string path_;
-  std::string* errors_;  // of all objects, a line each
-  const ArgsWarn* warn_;
-  std::vector<std::string> asked_;
-  bool refuses_nulls_ = false;
 };
 
 template <typename Read>

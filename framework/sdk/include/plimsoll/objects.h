@@ -228,9 +228,14 @@ typedef struct plimsoll_volume {
   plimsoll_str name;
   plimsoll_str kind;   /* the volume source's field name: "configMap", "persistentVolumeClaim",
                           "ephemeral", ... */
-  plimsoll_str target; /* claimName, or the identity over which two pods may conflict; else empty */
+  plimsoll_str target; /* claimName, or the identity over which two pods may conflict; since 1.4 of
+                          image its reference, of azureDisk diskURI, of cinder and portworxVolume
+                          volumeID, of vsphereVolume volumePath, of csi the driver; else empty */
   uint32_t read_only;
   uint32_t reserved2;
+  /* since 1.4 */
+  plimsoll_list details; /* plimsoll_str; of rbd: pool, image, then the monitors; of azureDisk: its
+                            kind, if set; else empty */
 } plimsoll_volume;
 
 enum { PLIMSOLL_QOS_BEST_EFFORT = 0, PLIMSOLL_QOS_BURSTABLE = 1, PLIMSOLL_QOS_GUARANTEED = 2 };
@@ -242,6 +247,13 @@ enum {
   PLIMSOLL_PHASE_UNKNOWN = 4
 };
 enum { PLIMSOLL_PREEMPT_LOWER_PRIORITY = 0, PLIMSOLL_PREEMPT_NEVER = 1 };
+
+/* Bits of plimsoll_pod.uses; since 1.4. What only some kubelets can do, for few pods. */
+enum {
+  PLIMSOLL_USES_USER_NAMESPACE = 1 << 0,         /* spec.hostUsers is false */
+  PLIMSOLL_USES_RESTART_ALL_CONTAINERS = 1 << 1, /* a restart rule of a container or init container
+                                                    has the action RestartAllContainers */
+};
 
 typedef struct plimsoll_pod {
   uint32_t size;
@@ -287,6 +299,9 @@ typedef struct plimsoll_pod {
   /* since 1.3 */
   plimsoll_str unreadable; /* if not empty, names the part of the pod that cannot be read; the rest
                               is here, and no other pod is placed on its node */
+  /* since 1.4 */
+  uint32_t uses; /* PLIMSOLL_USES_* */
+  uint32_t reserved2;
 } plimsoll_pod;
 
 /* ---- nodes ---- */

@@ -55,13 +55,21 @@
 // static constexpr bool normalizes_by_extremes = true declares that the result of normalize for a
 // score depends only on that score and on the lowest and the highest of all scores.
 //
+// static constexpr bool counts_assumed_pods = true asks for pod_event about assumed pods too:
+// kAssigned when a pod is assumed, kRemoved when its place is given back. A pod that is confirmed
+// is told of again, as kAssigned. Schedulers older than 1.4 tell of confirmed pods only.
+//
+// static constexpr bool wakes_whom_it_gates = true declares that the plugin calls host.activate for
+// each pod that its pre_enqueue holds back, when it would let the pod in. Schedulers since 1.4 then
+// spare such pods all events.
+//
 // static constexpr uint16_t least_abi_minor = 1 declares that the plugin needs plugin ABI 1.1; an
 // older scheduler refuses the file. Without this member the plugin loads in every scheduler of this
 // major version. In a scheduler older than 1.1, the SDK functions that need 1.1 do nothing, and
 // report that where they can (docs/abi.md).
 #pragma once
 
-#include <plimsoll/create.hpp>
+#include <plimsoll/detail/create.hpp>
 #include <plimsoll/host.hpp>
 
 #include <algorithm>

@@ -317,13 +317,27 @@ typedef struct plimsoll_host {
   plimsoll_metric* (*metric)(plimsoll_host_ctx*, const plimsoll_metric_spec*);
   void (*metric_observe)(plimsoll_host_ctx*, plimsoll_metric*, const plimsoll_str* values,
                          uint32_t count, double value);
+
+  /* ---- since 1.4 ----
+   * Loop only. 1 if the binding of this pod is cancelled (by cancel_binding, or because the pod is
+   * deleted): a PreBind step that waits should end. */
+  uint32_t (*binding_cancelled)(plimsoll_host_ctx*, plimsoll_str pod_uid);
 } plimsoll_host;
 
 /* Bits of plimsoll_plugin.flags; since 1.1.
  * NORMALIZES_BY_EXTREMES: the result of `normalize` for a score depends only on that score and on
  * the lowest and the highest of the scores passed. The host may then pass only the scores that
- * changed, together with the two extremes. */
-enum { PLIMSOLL_FLAG_NORMALIZES_BY_EXTREMES = 1 };
+ * changed, together with the two extremes.
+ * COUNTS_ASSUMED_PODS, since 1.4: pod_event also tells of assumed pods, of all profiles: ASSIGNED
+ * when a pod is assumed, REMOVED when its place is given back. What the plugin counts then equals
+ * the pods in plimsoll_node_info.
+ * WAKES_WHOM_IT_GATES, since 1.4: the plugin calls activate for each pod that its pre_enqueue holds
+ * back, when it would let the pod in. No event then wakes such a pod. */
+enum {
+  PLIMSOLL_FLAG_NORMALIZES_BY_EXTREMES = 1,
+  PLIMSOLL_FLAG_COUNTS_ASSUMED_PODS = 2,
+  PLIMSOLL_FLAG_WAKES_WHOM_IT_GATES = 4
+};
 
 /* The functions of a plugin. plimsoll_plugin_create_v1 fills them into memory of the host; `size`
  * says how large that memory is. */
@@ -348,7 +362,8 @@ typedef struct plimsoll_plugin {
   int32_t (*hint)(void* self, const plimsoll_pod*, const plimsoll_event*); /* NULL: always QUEUE */
 
   /* One call per attempt. It may narrow the nodes: it sets *narrowed, and *names to a list of
-   * plimsoll_str that is valid until the next call. */
+   * plimsoll_str that is valid until the next call. Since 1.4: a rejection with *reason == 0 has
+   * the text of set_error as its reason; that text may contain any name. */
   int32_t (*pre_filter)(void* self, plimsoll_cycle*, const plimsoll_pod*, uint32_t* reason,
                         plimsoll_list* names, uint32_t* narrowed);
   /* What-if: `added` is put on the node, or `removed` is taken off it. The two functions are exact

@@ -181,6 +181,33 @@ TEST(FactsDamage, FreeTexts) {
   }
 }
 
+TEST(FactsDamage, PodsThatHoldWhatTheyCannot) {
+  const std::pair<std::string, std::string> kRows[] = {
+      {"pods x\n", ", line 6: \"x\" is not a number of pods"},
+      {"pods 2\nu1 c=2\n", ", line 6: there are fewer pods than 2"},
+      {"pods 1\nu1 c=2\npods 0\n", ", line 8: a second line of pods"},
+      {"pods 1\n\n", ", line 7: a line without a pod"},
+      {"pods 1\nu1 c=9\n", ", line 7: pod \"u1\": \"c=9\" is not what a pod can hold here"},
+      {"pods 1\nu1 m=7:4\n", ", line 7: pod \"u1\": \"m=7:4\" is not what a pod can hold here"},
+      {"pods 1\nu1 m=0:x\n", ", line 7: pod \"u1\": \"m=0:x\" is not what a pod can hold here"},
+      {"pods 1\nu1 d0=3\n", ", line 7: pod \"u1\": \"d0=3\" is not what a pod can hold here"},
+      {"pods 1\nu1 d1=0\n", ", line 7: pod \"u1\": \"d1=0\" is not what a pod can hold here"},
+      {"pods 1\nu1 c=3\n", ", line 7: pod \"u1\" holds what is free, or another pod's"},
+      {"pods 2\nu1 c=2\nu2 c=2\n", ", line 8: pod \"u2\" holds what is free, or another pod's"},
+  };
+  for (const auto& [lines, problem] : kRows) {
+    SCOPED_TRACE(lines);
+    Scene scene;
+    scene.report.free += lines;
+    const NodeFacts facts = scene.read();
+    ASSERT_EQ(facts.problems.size(), 1u);
+    EXPECT_EQ(facts.problems.front(),
+              std::string(kFree) + problem + "; which pods the report counts is guessed");
+    EXPECT_EQ(facts.state.cpu_ids(*facts.model).text(), "1,3-7") << "the rest counts";
+    EXPECT_FALSE(facts.pods);
+  }
+}
+
 TEST(FactsDamage, FactsThatContradictTheCounts) {
   Scene scene;
   for (ZoneResource& resource : scene.report.zones[1].resources) {
@@ -338,7 +365,7 @@ TEST(FactsDamage, NewerMinorVersions) {
   scene.report.machine += "caches 0:1 1:2\n\n";
   replace(scene.report.free, "v1.0", "v1.9 moon=full");
   replace(scene.report.free, "assignments=1", "colour=red assignments=1");
-  scene.report.free += "pods 7\n";
+  scene.report.free += "clouds 7\n";
   const NodeFacts facts = scene.read();
   EXPECT_TRUE(facts.problems.empty()) << facts.problems.front();
   EXPECT_TRUE(facts.model->managers.cpu_options.full_pcpus_only);

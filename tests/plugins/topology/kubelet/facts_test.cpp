@@ -4,7 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
 #include "tests/plugins/topology/kubelet/random_machine.hpp"
+#include "tests/plugins/topology/kubelet/random_pod.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll::topology::kubelet {
@@ -106,6 +112,109 @@ TEST(Facts, RandomMachinesComeBackAsTheyWere) {
     expect_same(machine, FactsReader(resources.intern()).read(parsed(report)),
                 expect_ids(machine, report));
   }
+}
+
+// By resource, since rows of a model that is read may come in another order.
+std::map<uint32_t, std::vector<uint64_t>> devices_of(const Allocation& held) {
+  std::map<uint32_t, std::vector<uint64_t>> devices;
+  for (const DeviceGrant& grant : held.devices) {
+    const bool any =
+        std::any_of(grant.ids.begin(), grant.ids.end(), [](auto word) { return word != 0; });
+    if (any) devices[grant.resource] = grant.ids;
+  }
+  return devices;
+}
+
+std::multiset<std::tuple<uint32_t, bool, ZoneMask, int64_t>> blocks_of(const Allocation& held) {
+  std::multiset<std::tuple<uint32_t, bool, ZoneMask, int64_t>> blocks;
+  for (const Allocation::Block& each : held.blocks) {
+    if (each.block.bytes == 0) continue;
+    blocks.emplace(each.block.resource, each.init, each.block.zones, each.block.bytes);
+  }
+  return blocks;
+}
+
+TEST(Facts, PodsComeBackWithWhatTheyHold) {
+  std::mt19937 random(test::test_seed());
+  size_t pods = 0;
+  for (int round = 0; round < 200 && !::testing::Test::HasFailure(); ++round) {
+    Resources resources;
+    MachineSpec spec = random_spec(random);
+    spec.hybrid = false;  // there a kubelet may give one CPU to two pods
+    Machine machine = random_machine(spec, resources, random);
+    Scratch scratch;
+    std::vector<PodHolding> holdings;
+    for (int i = 0; i < 8; ++i) {
+      const PodDemand pod = random_pod(machine.model, random, false);
+      const Admission given = admit(machine.model, machine.state, pod, scratch);
+      const std::string uid = "uid-" + std::to_string(i);
+      if (given.admitted() && !given.allocation.empty())
+        holdings.push_back({uid, given.allocation});
+    }
+    Report report = report_of(machine, resources);
+    report.free = encode_free(machine.model, machine.state, resources.name_of(), report.machine,
+                              machine.zones, &holdings);
+    SCOPED_TRACE("round " + std::to_string(round) + "\n" + report.machine + report.free);
+    const NodeFacts facts = FactsReader(resources.intern()).read(parsed(report));
+    for (const std::string& problem : facts.problems) ADD_FAILURE() << problem;
+    if (report.free.empty()) continue;
+    ASSERT_TRUE(facts.pods);
+    for (size_t i = 0; i < facts.pods->size(); ++i, ++pods) {
+      const auto written = std::find_if(holdings.begin(), holdings.end(), [&](const auto& each) {
+        return each.uid == facts.pods->uid(i);
+      });
+      ASSERT_NE(written, holdings.end());
+      const Allocation& held = written->held;
+      const Allocation read = facts.pods->held(*facts.model, i);
+      EXPECT_TRUE(read.cpu_ids == held.cpu_ids);
+      EXPECT_EQ(devices_of(read), devices_of(held));
+      EXPECT_EQ(blocks_of(read), blocks_of(held));
+      const auto of_init = [](const Allocation::Block& each) { return each.init; };
+      EXPECT_EQ(facts.pods->holds_for_init(i),
+                std::any_of(read.blocks.begin(), read.blocks.end(), of_init));
+      // What is freed is the same, too.
+      NodeState one = machine.state;
+      NodeState other = facts.state;
+      release(machine.model, one, held);
+      release(*facts.model, other, read);
+      EXPECT_TRUE(!facts.state.knows_cpus() ||
+                  one.cpu_ids(machine.model) == other.cpu_ids(*facts.model));
+    }
+  }
+  EXPECT_GT(pods, 100U);
+}
+
+TEST(Facts, ThePodsOfAFullNodeTakeLessThan16KiB) {
+  std::mt19937 random(test::test_seed());
+  Resources resources;
+  MachineSpec spec{.zones = 8, .cores_per_zone = 32, .threads = 2};
+  spec.devices = 250;
+  Machine machine;
+  do {
+    machine = random_machine(spec, resources, random);
+  } while (!machine.model.cpu_static || !machine.model.memory_static);
+  const NodeModel& model = machine.model;
+  std::vector<PodHolding> pods;
+  for (uint32_t i = 0; i < 250; ++i) {
+    PodHolding pod;
+    char uid[40];
+    std::snprintf(uid, sizeof uid, "6f1c0a8e-3c1d-4f0e-9a53-0d6f2b7c%04x", i);
+    pod.uid = uid;
+    pod.held.cpu_ids.add(i);
+    pod.held.cpu_ids.add(i + 256);
+    pod.held.known_cpu_ids = true;
+    pod.held.blocks.push_back(
+        {0, false, {kMemoryResource, model.memory_row(kMemoryResource), 1, int64_t{48} << 30}});
+    DeviceGrant grant;
+    grant.ids.resize(4);
+    grant.ids[i / 64] = uint64_t{1} << (i % 64);
+    pod.held.devices.push_back(std::move(grant));
+    pods.push_back(std::move(pod));
+  }
+  const std::string with = encode_free(model, machine.state, resources.name_of(), "", {}, &pods);
+  const std::string without = encode_free(model, machine.state, resources.name_of(), "", {});
+  EXPECT_LE(with.size() - without.size(), 16U << 10) << with;
+  EXPECT_NE(with.find("0d6f2b7c00f9 c=249,505 m=0:48Gi d0=249\n"), std::string::npos) << with;
 }
 
 size_t size_of(const Report& report) {

@@ -1,0 +1,145 @@
+#include "cli/access_reviews.hpp"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/wiring.hpp"
+#include "informer/http/http_client.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostOfAnAnswer = 256 * 1024;  // a user may be in thousands of groups
+constexpr auto kTimeout = std::chrono::seconds(5);
+
+json user_info(const serving::User& user) {
+  json info = {{"user", user.name}, {"groups", user.groups}};
+  if (!user.uid.empty()) info["uid"] = user.uid;
+  if (!user.extra.empty()) info["extra"] = user.extra;
+  return info;
+}
+
+// The answer's status, an object.
+Result<json> status_of(const std::string& body) {
+  json answer = json::parse(body, nullptr, false);
+  if (!answer.is_object() || !answer["status"].is_object()) {
+    return fail(ErrorCode::kInvalid, "the API server's answer is no review with a status");
+  }
+  return std::move(answer["status"]);
+}
+
+// A missing or null field is empty; one of another type is an error.
+template <typename Value>
+bool read_field(const json& object, const char* name, Value& into) {
+  const auto field = object.find(name);
+  if (field == object.end() || field->is_null()) return true;
+  try {
+    field->get_to(into);
+    return true;
+  } catch (const json::exception&) {
+    return false;
+  }
+}
+
+class ApiReviewer final : public serving::Reviewer {
+ public:
+  explicit ApiReviewer(std::unique_ptr<informer::HttpClient> client) : client_(std::move(client)) {}
+
+  void review_token(const std::string& token, TokenDone done) override {
+    ask("/apis/authentication.k8s.io/v1/tokenreviews",
+        {{"apiVersion", "authentication.k8s.io/v1"},
+         {"kind", "TokenReview"},
+         {"spec", {{"token", token}}}},
+        [done = std::move(done)](Result<std::string> body) {
+          done(body.and_then(read_token_review));
+        });
+  }
+
+  void review_access(const serving::User& user, const std::string& verb, const std::string& path,
+                     AccessDone done) override {
+    json spec = user_info(user);
+    spec["nonResourceAttributes"] = {{"verb", verb}, {"path", path}};
+    ask("/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        {{"apiVersion", "authorization.k8s.io/v1"},
+         {"kind", "SubjectAccessReview"},
+         {"spec", std::move(spec)}},
+        [done = std::move(done)](Result<std::string> body) {
+          done(body.and_then(read_access_review));
+        });
+  }
+
+ private:
+  void ask(const std::string& path, const json& question,
+           std::function<void(Result<std::string>)> done) {
+    informer::HttpRequest request;
+    request.method = "POST";
+    request.path = path;
+    request.body = question.dump();
+    request.timeout = kTimeout;
+    const std::string what = "POST " + path;
+    client_->submit(std::move(request),
+                    {.on_open = {},
+                     .on_data = {},
+                     .on_done = [what, done = std::move(done)](Result<informer::HttpResponse> got) {
+                       if (!got) return done(fail(got.error().within(what)));
+                       if (got->ok()) return done(std::move(got->body));
+                       Error error = informer::response_error(what, *got);
+                       if (got->status == 403) {
+                         error.message +=
+                             "; bind ClusterRole system:auth-delegator to this scheduler's user, "
+                             "or apply deploy/base/rbac.yaml";
+                       }
+                       done(fail(std::move(error)));
+                     }});
+  }
+
+  std::unique_ptr<informer::HttpClient> client_;
+};
+
+}  // namespace
+
+Result<std::optional<serving::User>> read_token_review(const std::string& body) {
+  const auto status = status_of(body);
+  if (!status) return fail(status.error());
+  const Error strange{ErrorCode::kInvalid, "the API server's TokenReview cannot be read"};
+  bool authenticated = false;
+  if (!read_field(*status, "authenticated", authenticated)) return fail(strange);
+  if (!authenticated) return std::optional<serving::User>();
+  serving::User user;
+  json info = json::object();
+  if (!read_field(*status, "user", info) || !info.is_object() ||
+      !read_field(info, "username", user.name) || !read_field(info, "uid", user.uid) ||
+      !read_field(info, "groups", user.groups) || !read_field(info, "extra", user.extra) ||
+      user.name.empty()) {
+    return fail(strange);
+  }
+  return user;
+}
+
+Result<bool> read_access_review(const std::string& body) {
+  const auto status = status_of(body);
+  if (!status) return fail(status.error());
+  bool allowed = false;
+  bool denied = false;
+  if (!read_field(*status, "allowed", allowed) || !read_field(*status, "denied", denied)) {
+    return fail(ErrorCode::kInvalid, "the API server's SubjectAccessReview cannot be read");
+  }
+  return allowed && !denied;
+}
+
+Result<std::unique_ptr<serving::Reviewer>> make_reviewer(const informer::ServerAccess& access,
+                                                         metrics::Registry* registry) {
+  informer::HttpClientOptions options;
+  options.thread_name = "plimsoll-review";
+  options.connect_timeout = kTimeout;
+  options.max_body = kMostOfAnAnswer;
+  if (registry != nullptr) options.on_exchange = request_metrics(*registry, access.server);
+  auto client = informer::HttpClient::create(
+      access, std::make_shared<informer::CredentialSource>(access), options);
+  if (!client) return fail(client.error());
+  return std::make_unique<ApiReviewer>(std::move(*client));
+}
+
+}  // namespace plimsoll::cli

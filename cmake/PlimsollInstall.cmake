@@ -1,0 +1,106 @@
+# What `cmake --install` and the Debian packages contain. Components: scheduler (package plimsoll), node (plimsoll-node)
+# and sdk (plimsoll-dev; framework/sdk/CMakeLists.txt).
+include(GNUInstallDirs)
+
+# Pages and completions come from the programs themselves, so that they name every option.
+set(made ${CMAKE_BINARY_DIR}/packaging)
+file(MAKE_DIRECTORY ${made})
+add_custom_command(OUTPUT ${made}/plimsoll.bash ${made}/_plimsoll DEPENDS plimsoll
+  COMMAND plimsoll completion bash > ${made}/plimsoll.bash
+  COMMAND plimsoll completion zsh > ${made}/_plimsoll)
+set(generated ${made}/plimsoll.bash ${made}/_plimsoll)
+find_program(HELP2MAN help2man)
+if(HELP2MAN)
+  foreach(program plimsoll plimsoll-node)
+    set(help --help)
+    if(program STREQUAL plimsoll)
+      set(help --help-all)
+    endif()
+    add_custom_command(OUTPUT ${made}/${program}.1.gz DEPENDS ${program} ${CMAKE_SOURCE_DIR}/packaging/${program}.h2m
+      COMMAND ${CMAKE_COMMAND} -E env SOURCE_DATE_EPOCH=0 ${HELP2MAN} --no-info --help-option=${help} --source=Plimsoll
+        --include=${CMAKE_SOURCE_DIR}/packaging/${program}.h2m --output=${made}/${program}.1 $<TARGET_FILE:${program}>
+      COMMAND gzip -9nf ${made}/${program}.1)
+    list(APPEND generated ${made}/${program}.1.gz)
+  endforeach()
+endif()
+add_custom_target(plimsoll_package_files ALL DEPENDS ${generated})
+
+install(TARGETS plimsoll RUNTIME COMPONENT scheduler)
+# Where the program looks for them: ../lib/plimsoll/plugins (cli/wiring.cpp).
+install(TARGETS NodeResourceTopologyMatch TopologyScore NodeDevice
+  LIBRARY DESTINATION lib/plimsoll/plugins COMPONENT scheduler)
+install(FILES ${made}/plimsoll.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME plimsoll
+  COMPONENT scheduler)
+install(FILES ${made}/_plimsoll DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT scheduler)
+install(FILES packaging/plimsoll.service DESTINATION lib/systemd/system COMPONENT scheduler)
+install(DIRECTORY examples/profiles deploy/crds DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/plimsoll/examples
+  COMPONENT scheduler)
+install(FILES deploy/base/rbac.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/plimsoll/examples COMPONENT scheduler)
+install(FILES examples/profiles/topology.yaml DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/plimsoll RENAME profile.yaml
+  COMPONENT scheduler)
+
+install(TARGETS plimsoll-node RUNTIME COMPONENT node)
+install(FILES packaging/plimsoll-node.service DESTINATION lib/systemd/system COMPONENT node)
+if(HELP2MAN)
+  install(FILES ${made}/plimsoll.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT scheduler)
+  install(FILES ${made}/plimsoll-node.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT node)
+endif()
+
+# ---- Debian packages: scripts/package
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME plimsoll)
+set(CPACK_PACKAGE_CONTACT "The Plimsoll developers <plimsoll@example.com>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL scheduler node sdk)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+
+set(CPACK_DEBIAN_SCHEDULER_PACKAGE_NAME plimsoll)
+set(CPACK_DEBIAN_SCHEDULER_PACKAGE_SECTION admin)
+set(CPACK_DEBIAN_SCHEDULER_PACKAGE_SHLIBDEPS ON)
+set(CPACK_COMPONENT_SCHEDULER_DESCRIPTION "Kubernetes scheduler that knows NUMA zones and devices
+Plimsoll places pods on nodes with several NUMA zones, GPUs, NICs and
+FPGAs where the kubelet will really take them, down to the zone and the
+device.")
+set(CPACK_DEBIAN_NODE_PACKAGE_NAME plimsoll-node)
+set(CPACK_DEBIAN_NODE_PACKAGE_SECTION admin)
+set(CPACK_DEBIAN_NODE_PACKAGE_SHLIBDEPS ON)
+set(CPACK_COMPONENT_NODE_DESCRIPTION "exporter of NUMA topology for Kubernetes nodes
+Publishes the NUMA zones of a node, what is free in them, and which pods
+hold what, as a NodeResourceTopology object.")
+set(CPACK_DEBIAN_SDK_PACKAGE_NAME plimsoll-dev)
+set(CPACK_DEBIAN_SDK_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_SDK_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_SDK_PACKAGE_DEPENDS "cmake, g++ (>= 4:12)")
+set(CPACK_COMPONENT_SDK_DESCRIPTION "headers for plugins of the Plimsoll scheduler
+C and C++20 headers, a fake host for unit tests, and CMake functions.")
+
+# Documents that Debian asks of every package.
+foreach(package plimsoll plimsoll-node plimsoll-dev)
+  set(component scheduler)
+  if(package STREQUAL plimsoll-node)
+    set(component node)
+  elseif(package STREQUAL plimsoll-dev)
+    set(component sdk)
+  endif()
+  configure_file(packaging/changelog.in ${made}/${package}/changelog @ONLY)
+  execute_process(COMMAND gzip -9nf ${made}/${package}/changelog)
+  install(FILES ${made}/${package}/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package}
+    RENAME changelog.Debian.gz COMPONENT ${component})
+  install(FILES packaging/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
+  string(TOUPPER ${component} upper)
+  if(NOT component STREQUAL sdk)
+    foreach(step postinst prerm)
+      configure_file(packaging/${step}.in ${made}/${package}/${step} @ONLY FILE_PERMISSIONS
+        OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+    endforeach()
+    set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA ${made}/${package}/postinst ${made}/${package}/prerm)
+  endif()
+endforeach()
+file(WRITE ${made}/conffiles "/etc/plimsoll/profile.yaml\n")
+list(APPEND CPACK_DEBIAN_SCHEDULER_PACKAGE_CONTROL_EXTRA ${made}/conffiles)
+include(CPack)

@@ -1,0 +1,93 @@
+#pragma once
+// The affinity terms of pods that are on nodes: equal terms of replicas are one term, with the
+// number of its pods in each domain of its topology key.
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "plugins/builtin/census/crowd.hpp"
+#include "plugins/builtin/census/match_index.hpp"
+#include "plugins/builtin/census/selection.hpp"
+
+namespace plimsoll::builtin {
+
+using AffinityTerms = sdk::List<plimsoll_pod_affinity_term>;
+// None without an affinity.
+[[nodiscard]] inline AffinityTerms required_terms(const plimsoll_pod_affinity* affinity) {
+  return affinity != nullptr ? AffinityTerms(affinity->required) : AffinityTerms();
+}
+
+enum class TermKind : uint8_t { kAffinity, kAntiAffinity, kPreferred, kPreferredAnti };
+
+// A term of a pod at hand.
+struct TermSpec {
+  TermKind kind;
+  const plimsoll_pod_affinity_term* term;
+
+  [[nodiscard]] bool required() const {
+    return kind == TermKind::kAffinity || kind == TermKind::kAntiAffinity;
+  }
+};
+// All terms of the pod, required ones and preferred ones.
+[[nodiscard]] std::vector<TermSpec> terms_of(const plimsoll_pod& pod);
+[[nodiscard]] bool has_terms(const plimsoll_pod& pod);
+
+class ExistingTerm : public Tally {
+ public:
+  ExistingTerm(const TermSpec& of, const SelectionSpec& selected, CountedNodesRef nodes)
+      : kind(of.kind), weight(of.term->weight), selection(selected), counts(std::move(nodes)) {
+    add_view(counts);
+  }
+  [[nodiscard]] const SelectionSpec& spec() const { return selection.spec(); }
+
+  const TermKind kind;
+  const int32_t weight;  // preferred terms
+  const Selection selection;
+  DomainCounts counts;  // of the pods that have the term
+  std::vector<uint64_t> anchors;
+  bool anchored = false;
+  std::string key;
+};
+
+// Pods with equal terms.
+struct OwnerCrowd : Crowd {
+  std::string_view key;
+};
+
+class ExistingTerms {
+ public:
+  // The nodes that have this label.
+  using NodesOf = std::function<std::vector<CountedNodesRef>(std::span<const std::string_view>)>;
+  explicit ExistingTerms(NodesOf nodes_of) : nodes_of_(std::move(nodes_of)) {}
+
+  // The crowd of pods with these terms; null: the pod has none.
+  [[nodiscard]] OwnerCrowd* owners_like(const plimsoll_pod& pod);
+  // Forgets an empty crowd, and terms that no pod has any more.
+  void drop(OwnerCrowd& crowd);
+
+  [[nodiscard]] bool empty() const { return terms_.empty(); }
+  // visit(term) for each that selects the pod.
+  template <typename Visit>
+  void for_each_about(const PodTraits& pod, const Namespaces& known, const Visit& visit) const {
+    index_.for_each_candidate(pod.labels, [&](const ExistingTerm& term) {
+      if (term.spec().select(pod, known)) visit(term);
+    });
+  }
+  // Whether a required anti-affinity may select the pod or not, depending on labels of its
+  // namespace.
+  [[nodiscard]] bool rest_on_namespaces(const PodTraits& pod) const;
+
+ private:
+  [[nodiscard]] ExistingTerm& term(const TermSpec& spec, const plimsoll_str& own_ns,
+                                   std::string key, const CountedNodesRef& nodes);
+
+  NodesOf nodes_of_;
+  std::unordered_map<std::string, std::unique_ptr<OwnerCrowd>> owners_;
+  std::unordered_map<std::string, std::unique_ptr<ExistingTerm>> terms_;
+  MatchIndex<ExistingTerm> index_;
+  size_t with_namespace_labels_ = 0;  // terms
+};
+
+}  // namespace plimsoll::builtin

@@ -1,0 +1,30 @@
+#pragma once
+// The namespaces of the cluster and their labels, for namespace selectors.
+
+#include <plimsoll/plugin.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "framework/api/objects.hpp"
+#include "framework/base/result.hpp"
+
+namespace plimsoll::builtin {
+
+class Namespaces {
+ public:
+  // Null: there is no such namespace, or it is not known.
+  [[nodiscard]] const plimsoll_list* labels(std::string_view name) const;
+  // Whether its labels are others now. Error: the object cannot be read; the namespace then has no
+  // labels.
+  Result<bool> put(std::string_view name, std::string_view json);
+  void remove(std::string_view name) { labels_.erase(std::string(name)); }
+
+ private:
+  // A selector's matchLabels are decoded, checked and sorted as labels are.
+  std::unordered_map<std::string, std::shared_ptr<const plimsoll_label_selector>> labels_;
+};
+
+}  // namespace plimsoll::builtin

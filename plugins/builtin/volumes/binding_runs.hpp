@@ -1,0 +1,71 @@
+#pragma once
+// PreBind of VolumeBinding: writes what Reserve decided, one object after the other, and waits
+// until the volumes are bound. Kubernetes: BindPodVolumes in
+// pkg/scheduler/framework/plugins/volumebinding/binder.go.
+//
+// No thread waits: answers of the API server, changes of objects and a timer move a run on. Each
+// write is a merge patch with the resourceVersion that was seen: it fails with a conflict if
+// anybody changed the object meanwhile, and touches nothing else.
+//
+// Loop only, but for begin().
+
+#include <plimsoll/host.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "plugins/builtin/volumes/storage_store.hpp"
+#include "plugins/builtin/volumes/volume_finder.hpp"
+
+namespace plimsoll::volumes {
+
+// What one pod's binding has to write and to wait for. The plan has the objects as they are
+// assumed; a written volume takes the version that the API server gave it.
+struct Reservation {
+  std::string node_name;
+  NodePlan plan;
+};
+
+class BindingRun;
+
+class BindingRuns {
+ public:
+  BindingRuns();
+  ~BindingRuns();
+
+  struct Request {
+    std::string pod_uid;
+    std::string pod_name;
+    std::shared_ptr<Reservation> reservation;
+    int64_t timeout_ms;
+    sdk::Token token;
+    sdk::CounterMetric stage_errors;  // by operation
+  };
+  // Starts a run, which completes the token. Any thread.
+  void begin(const sdk::Host& host, const StorageStore& store, Request request);
+
+  // A PersistentVolume or a claim changed.
+  void changed(std::string_view resource, const std::string& key);
+  // The pod's binding is given up: a run that is under way does nothing any more.
+  void abandon(std::string_view pod_uid);
+  [[nodiscard]] size_t size() const { return runs_.size(); }
+
+ private:
+  friend class BindingRun;
+  using RunRef = std::shared_ptr<BindingRun>;
+
+  void start(RunRef run);
+  void look_at(const BindingRun& run, bool look);
+  void tick(const sdk::Host& host);
+
+  std::unordered_map<std::string, RunRef> runs_;                  // by UID of the pod
+  std::multimap<std::string, BindingRun*, std::less<>> looking_;  // by kind and key: who waits
+  bool has_timer_ = false;
+};
+
+}  // namespace plimsoll::volumes

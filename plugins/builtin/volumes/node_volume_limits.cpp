@@ -1,0 +1,338 @@
+// NodeVolumeLimits: a node takes no more volumes of a CSI driver than the driver can attach there.
+// Kubernetes: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go.
+//
+// It differs from kube-scheduler where that is wrong (docs/volumes.md): a volume that is attached
+// to the node already is not counted twice, and a volume of another pod that nobody can count keeps
+// pods away from that pod's node only.
+#include <plimsoll/args.hpp>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/builtin/events.hpp"
+#include "plugins/builtin/plugins.hpp"
+#include "plugins/builtin/volumes/counted_volumes.hpp"
+#include "plugins/builtin/volumes/pod_volumes.hpp"
+#include "plugins/builtin/volumes/storage_store.hpp"
+#include "plugins/builtin/volumes/volume_ledger.hpp"
+
+namespace plimsoll::builtin {
+namespace {
+
+using namespace sdk;
+using namespace volumes;
+
+// What one attempt needs. The last two are of a what-if: how many volumes of pods it adds.
+struct Demand {
+  NewVolumes on_csi_node;
+  NewVolumes elsewhere;
+  std::map<CsiVolume, int64_t> added;
+  int64_t uncounted_added = 0;
+
+  [[nodiscard]] const NewVolumes& on(const CsiNode* node) const {
+    return node == nullptr ? elsewhere : on_csi_node;
+  }
+};
+
+// The volumes of a node as they are, or as they would be in a what-if.
+class Attached {
+ public:
+  Attached(const NodeVolumes* node, const Demand& demand) : node_(node), demand_(demand) {}
+
+  [[nodiscard]] bool has_uncounted() const {
+    return (node_ == nullptr ? 0 : static_cast<int64_t>(node_->uncounted)) +
+               demand_.uncounted_added >
+           0;
+  }
+  [[nodiscard]] bool has(const CsiVolume& volume) const {
+    const auto added = demand_.added.find(volume);
+    return is_used(volume, added == demand_.added.end() ? 0 : added->second);
+  }
+  [[nodiscard]] int64_t count(const std::string& driver) const {
+    int64_t sum = 0;
+    if (node_ != nullptr) {
+      const auto found = node_->count.find(driver);
+      if (found != node_->count.end()) sum = found->second;
+    }
+    auto added = demand_.added.lower_bound({driver, ""});
+    for (; added != demand_.added.end() && added->first.driver == driver; ++added) {
+      sum += is_used(added->first, added->second) - is_used(added->first, 0);
+    }
+    return sum;
+  }
+
+ private:
+  [[nodiscard]] bool is_used(const CsiVolume& volume, int64_t added) const {
+    NodeVolumes::Uses uses;
+    if (node_ != nullptr) {
+      const auto found = node_->attached.find(volume);
+      if (found != node_->attached.end()) uses = found->second;
+    }
+    return int64_t{uses.pods} + uses.attachments + added > 0;
+  }
+
+  const NodeVolumes* node_;
+  const Demand& demand_;
+};
+
+// Whether a driver's limit is higher than before; no limit and no driver count as 0. With
+// `or_driver` a driver is as good that was not there before.
+bool raises_limit(const CsiNode& before, const CsiNode& now, bool or_driver) {
+  std::map<std::string_view, int64_t> limits;
+  for (const CsiNode::Driver& driver : before.drivers) {
+    limits[driver.name] = driver.limit.value_or(0);
+  }
+  return std::any_of(now.drivers.begin(), now.drivers.end(), [&](const CsiNode::Driver& driver) {
+    const auto known = limits.find(driver.name);
+    const bool is_new = known == limits.end();
+    return (is_new && or_driver) || driver.limit.value_or(0) > (is_new ? 0 : known->second);
+  });
+}
+
+class NodeVolumeLimits {
+ public:
+  static constexpr const char* kName = "NodeVolumeLimits";
+  // Changes of the ledger are reported as changes of the node's volumes.
+  static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_VOLUMES;
+
+  NodeVolumeLimits(const Host& host, std::string_view args_json)
+      : host_(host),
+        exceeded_(host.reason("node(s) exceed max volume count")),
+        uncounted_(host.reason("node(s) had a pod with volumes that cannot be counted")),
+        unreadable_(host.reason("node(s) had a CSINode that cannot be read")) {
+    read_args(host, args_json, {"NodeVolumeLimitsArgs"}, [this](Args& args) {
+      args.object("featureGates",
+                  [this](Args& gates) { gates.read("VolumeLimitScaling", limit_scaling_); });
+    });
+  }
+  ~NodeVolumeLimits() {
+    if (store_ != nullptr) store_->leave(this);
+  }
+  NodeVolumeLimits(const NodeVolumeLimits&) = delete;
+  NodeVolumeLimits& operator=(const NodeVolumeLimits&) = delete;
+
+  void start() {
+    store_ = &StorageStore::get(host_);
+    ledger_ = &VolumeLedger::get(host_);
+    for (const std::string_view kind : kKinds) StorageStore::watch(host_, kind);
+    if (limit_scaling_) StorageStore::watch(host_, kCsiDrivers);
+  }
+
+  const auto& events() const { return events_; }
+  Hint hint(Pod pod, const plimsoll_event& event) {
+    const std::string_view resource = view(event.resource);
+    if (resource == kCsiNodes) return queue_if(raised_limit_);
+    if (resource == kClaims) {
+      const auto* change = store_->claims().change_to(view(event.new_json));
+      return queue_if(change == nullptr ||
+                      uses_claim(pod, change->now->meta.ns, change->now->meta.name));
+    }
+    if (resource == kVolumeAttachments) return queue_if(waits_for_detachment(pod));
+    if (event.old_pod == nullptr) return Hint::kQueue;
+    const bool had_node =
+        event.old_pod->node_name.len != 0 || event.old_pod->nominated_node_name.len != 0;
+    return queue_if(had_node && may_count(Pod(event.old_pod)));
+  }
+
+  // kube-scheduler tries a pod again only once a new node has its CSINode, and not when a CSINode,
+  // and so its limit, or something that counts there goes.
+  void node_event(NodeEvent type, Node, uint32_t) {
+    if (type == NodeEvent::kAdded) host_.requeue_rejected();
+  }
+  void object_event(const ObjectEvent& event) {
+    store_->apply(host_, this, event);
+    note_for_hints(event);
+    const auto nodes = ledger_->changed(event.resource, event.ns, event.name);
+    for (const std::string& name : nodes) touch(name);
+    if (event.type == ObjectEvent::kDelete && !nodes.empty()) host_.requeue_rejected();
+  }
+  void pod_event(PodEvent type, Pod pod, std::string_view node_name) {
+    if (type == PodEvent::kRemoved) {
+      ledger_->remove(pod.uid());
+    } else {
+      ledger_->assign(pod, node_name);
+    }
+  }
+  // A pod that is on its way to a node has its volumes there already.
+  Status reserve(plimsoll_cycle&, Pod pod, Node node) {
+    ledger_->reserve(pod, node.name());
+    return Status::success();
+  }
+  void unreserve(plimsoll_cycle&, Pod pod, std::string_view node_name) {
+    if (!may_count(pod)) return;
+    ledger_->release(pod.uid());  // unless another plugin has already done so
+    touch(node_name);
+    host_.requeue_rejected();
+  }
+
+  bool rests_on(Pod pod, std::string_view resource) const {
+    const bool is_own = std::find(kKinds.begin(), kKinds.end(), resource) != kKinds.end() ||
+                        (limit_scaling_ && resource == kCsiDrivers);
+    return is_own && may_count(pod);
+  }
+
+  Status pre_filter(plimsoll_cycle& cycle, Pod pod) {
+    if (!may_count(pod)) return Status::skip();
+    host_.set_state(cycle, demand_of(pod));
+    return Status::success();
+  }
+  Status add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node) { return simulate(cycle, added, 1); }
+  Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node) {
+    return simulate(cycle, removed, -1);
+  }
+  Status filter(const plimsoll_cycle& cycle, Pod, Nodes nodes, Verdicts verdicts) const {
+    const auto* demand = host_.state<Demand>(cycle);
+    if (demand == nullptr) return Status::success();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!verdicts.open(i)) continue;
+      const Status verdict = judge(*demand, nodes[i].name());
+      if (verdict.code == PLIMSOLL_ERROR) return verdict;
+      if (!verdict.ok()) verdicts.set(i, verdict);
+    }
+    return Status::success();
+  }
+
+  // Volumes that no node has are alike on every node: only their number matters.
+  Status sign(Pod pod, Sink& sink) {
+    if (!may_count(pod)) return Status::success();
+    const Demand demand = demand_of(pod);
+    if (demand.on_csi_node.fault || demand.elsewhere.fault) return Status::skip();
+    sign(demand.on_csi_node.volumes, sink);
+    sign(demand.elsewhere.volumes, sink);
+    return Status::success();
+  }
+
+ private:
+  static constexpr std::array kKinds{kClaims, kVolumes, kStorageClasses, kCsiNodes,
+                                     kVolumeAttachments};
+
+  void touch(std::string_view node_name) {
+    if (const Node node = host_.node(node_name)) {
+      host_.touch_node(node.slot(), PLIMSOLL_ASPECT_VOLUMES);
+    }
+  }
+
+  [[nodiscard]] Demand demand_of(Pod pod) const {
+    return {new_volumes(pod, *store_, true), new_volumes(pod, *store_, false), {}, 0};
+  }
+
+  Status simulate(plimsoll_cycle& cycle, Pod pod, int sign) const {
+    auto* demand = host_.state<Demand>(cycle);
+    if (demand == nullptr) return Status::success();
+    const HeldVolumes held = held_volumes(pod, *store_);
+    for (const CsiVolume& volume : held.volumes) demand->added[volume] += sign;
+    demand->uncounted_added += sign * static_cast<int64_t>(held.uncounted);
+    return Status::success();
+  }
+
+  [[nodiscard]] Status judge(const Demand& demand, std::string_view node_name) const {
+    const NodeVolumes* known = ledger_->node(node_name);
+    const CsiNode* csi_node = known == nullptr ? nullptr : known->csi_node.get();
+    const NewVolumes& wanted = demand.on(csi_node);
+    if (wanted.fault) {
+      return wanted.fault->is_error ? host_.error(wanted.fault->text)
+                                    : host_.unresolvable(wanted.fault->text);
+    }
+    if (limit_scaling_) {
+      for (const CsiVolume& volume : wanted.volumes) {
+        if (!requires_driver(volume.driver)) continue;
+        if (known != nullptr && known->drivers.contains(volume.driver)) continue;
+        return host_.unschedulable(volume.driver + " CSI driver is not installed on the node");
+      }
+    }
+    if (csi_node == nullptr || wanted.volumes.empty()) return Status::success();
+    if (!csi_node->meta.readable()) return Status::unresolvable(unreadable_);
+    return judge_limits(wanted.volumes, *known, Attached(known, demand));
+  }
+
+  // `wanted` is sorted by driver.
+  [[nodiscard]] Status judge_limits(const std::vector<CsiVolume>& wanted, const NodeVolumes& node,
+                                    const Attached& attached) const {
+    for (auto at = wanted.begin(); at != wanted.end();) {
+      const std::string& driver = at->driver;
+      const auto known = node.drivers.find(driver);
+      int64_t added = 0;
+      for (; at != wanted.end() && at->driver == driver; ++at) added += !attached.has(*at);
+      if (known == node.drivers.end() || !known->second || added == 0) continue;
+      if (attached.has_uncounted()) return Status::unresolvable(uncounted_);
+      if (attached.count(driver) + added > *known->second) return Status::unschedulable(exceeded_);
+    }
+    return Status::success();
+  }
+
+  [[nodiscard]] bool requires_driver(std::string_view driver) const {
+    const auto found = store_->csi_drivers().find(driver);
+    return found != nullptr && found->prevents_scheduling_if_missing;
+  }
+
+  void sign(const std::vector<CsiVolume>& wanted, Sink& sink) const {
+    std::vector<const CsiVolume*> attached;
+    std::map<std::string_view, uint64_t> unattached;
+    for (const CsiVolume& volume : wanted) {
+      if (ledger_->is_attached(volume)) {
+        attached.push_back(&volume);
+      } else {
+        ++unattached[volume.driver];
+      }
+    }
+    sink.put_value(attached.size());
+    for (const CsiVolume* volume : attached) sign(volume->driver, volume->handle, sink);
+    sink.put_value(unattached.size());
+    for (const auto& [driver, count] : unattached) sign(driver, std::to_string(count), sink);
+  }
+  void sign(std::string_view driver, std::string_view what, Sink& sink) const {
+    sink.put_field(driver);
+    sink.put_field(what);
+    if (limit_scaling_) sink.put_value(requires_driver(driver));
+  }
+
+  // The hints about an event come right after it. What it means is worked out once for all pods.
+  void note_for_hints(const ObjectEvent& event) {
+    if (event.resource == kCsiNodes) {
+      const auto* change = store_->csi_nodes().change_to(event.json);
+      raised_limit_ = change == nullptr || change->before == nullptr ||
+                      raises_limit(*change->before, *change->now, limit_scaling_);
+    }
+    if (event.resource == kVolumeAttachments && event.type == ObjectEvent::kDelete) {
+      detached_from_ = read_volume_attachment(event.name, event.json).attacher;
+    }
+  }
+
+  [[nodiscard]] bool waits_for_detachment(Pod pod) const {
+    const auto volumes = volumes_of(pod);
+    return std::any_of(volumes.begin(), volumes.end(), [&](const plimsoll_volume& volume) {
+      if (is_claim(volume)) return true;
+      if (in_tree_plugin_of(view(volume.kind)) == nullptr) return false;
+      const auto translated = translate(volume);
+      return !translated || translated->driver == detached_from_;
+    });
+  }
+
+  Host host_;
+  StorageStore* store_ = nullptr;
+  VolumeLedger* ledger_ = nullptr;
+  bool limit_scaling_ = false;
+  bool raised_limit_ = true;   // by the latest event of a CSINode
+  std::string detached_from_;  // the attacher of the VolumeAttachment that was deleted last
+  uint32_t exceeded_;
+  uint32_t uncounted_;
+  uint32_t unreadable_;
+  std::array<plimsoll_event_interest, 5> events_{
+      plimsoll_event_interest{str(kCsiNodes), PLIMSOLL_ACTION_ADD, 0},
+      plimsoll_event_interest{str(kCsiNodes), PLIMSOLL_ACTION_UPDATE, 0},
+      on_pod(PLIMSOLL_ACTION_DELETE), plimsoll_event_interest{str(kClaims), PLIMSOLL_ACTION_ADD, 0},
+      plimsoll_event_interest{str(kVolumeAttachments), PLIMSOLL_ACTION_DELETE, 0}};
+};
+
+}  // namespace
+
+StaticModule node_volume_limits() {
+  return linked_in<NodeVolumeLimits>();
+}
+
+}  // namespace plimsoll::builtin

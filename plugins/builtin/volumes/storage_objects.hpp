@@ -1,0 +1,175 @@
+#pragma once
+// What the volume plugins read of PersistentVolumes, PersistentVolumeClaims, StorageClasses,
+// CSINodes, CSIDrivers, CSIStorageCapacities and VolumeAttachments. Values; any thread.
+//
+// A field that is read and has the wrong type makes the object unreadable: `problem` names the
+// field, all other fields are as if absent, and whoever needs the object has to refuse. Fields that
+// nobody reads may be anything.
+
+#include <plimsoll/views.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/api/quantity.hpp"
+#include "plugins/builtin/volumes/volume_affinity.hpp"
+
+namespace plimsoll::volumes {
+
+// Labels in the form that selectors match, with the texts that they point to.
+class LabelSet {
+ public:
+  LabelSet() = default;
+  explicit LabelSet(std::vector<std::pair<std::string, std::string>> labels);
+  LabelSet(const LabelSet& other) : LabelSet(other.texts_) {}
+  LabelSet& operator=(const LabelSet& other) { return *this = LabelSet(other); }
+  LabelSet(LabelSet&&) noexcept = default;
+  LabelSet& operator=(LabelSet&&) noexcept = default;
+  ~LabelSet() = default;
+
+  [[nodiscard]] plimsoll_list list() const {
+    return sdk::list_of<plimsoll_label>(std::span<const plimsoll_label>(rows_));
+  }
+  // Null: there is no such label.
+  [[nodiscard]] const plimsoll_str* get(std::string_view key) const {
+    return sdk::Labels(list()).find(key);
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> texts_;  // by key
+  std::vector<plimsoll_label> rows_;
+};
+
+struct Meta {
+  std::string ns;  // empty: cluster-scoped
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  bool is_deleting = false;  // deletionTimestamp is set
+  std::string problem;       // not empty: the object cannot be read
+  [[nodiscard]] bool readable() const { return problem.empty(); }
+};
+
+struct ClaimReference {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  bool operator==(const ClaimReference&) const = default;
+};
+
+struct PersistentVolume {
+  Meta meta;
+  LabelSet labels;
+  std::string class_name;            // the annotation if it is there, else spec.storageClassName
+  std::string spec_class_name;       // spec.storageClassName
+  bool bound_by_controller = false;  // annotation pv.kubernetes.io/bound-by-controller is there
+  Quantity capacity;                 // "storage"
+  std::vector<std::string> access_modes;  // sorted, each once
+  std::string volume_mode;                // "Filesystem" if absent
+  std::string attributes_class;           // volumeAttributesClassName
+  std::string phase;
+  std::optional<ClaimReference> claim;
+  AffinityRef affinity;       // spec.nodeAffinity.required
+  std::string affinity_text;  // the same in JSON; empty: none
+  std::string csi_driver;     // of a CSI source
+  std::string csi_handle;
+  std::string source;       // of an in-tree volume whose plugin is migratable: the field's name,
+  std::string source_json;  // and what it has, as JSON
+};
+using VolumeRef = std::shared_ptr<const PersistentVolume>;
+
+// metav1.LabelSelector. Null: there is none. A selector that is not valid has a `problem`.
+struct Selector {
+  std::shared_ptr<const plimsoll_label_selector> parsed;
+  std::string problem;
+};
+
+struct PersistentVolumeClaim {
+  Meta meta;
+  std::string class_name;  // the annotation if it is there, else spec.storageClassName
+  std::optional<std::string> spec_class_name;
+  std::optional<std::string> selected_node;  // annotation volume.kubernetes.io/selected-node
+  bool has_annotations = false;
+  bool bind_completed = false;  // annotation pv.kubernetes.io/bind-completed is there
+  std::string volume_name;
+  std::optional<Quantity> request;        // "storage"
+  std::vector<std::string> access_modes;  // sorted, each once
+  std::string volume_mode;                // "Filesystem" if absent
+  std::string attributes_class;           // volumeAttributesClassName
+  Selector selector;
+  std::string phase;
+  bool has_controller = false;
+  std::string controller_uid;  // of the owner that is its controller
+
+  [[nodiscard]] bool is_fully_bound() const { return !volume_name.empty() && bind_completed; }
+};
+using ClaimRef = std::shared_ptr<const PersistentVolumeClaim>;
+
+struct StorageClass {
+  Meta meta;
+  std::string provisioner;
+  std::optional<std::string> binding_mode;
+  AffinityRef allowed_topologies;  // null: every node
+
+  [[nodiscard]] bool waits_for_consumer() const {
+    return binding_mode && *binding_mode == "WaitForFirstConsumer";
+  }
+};
+
+struct CsiNode {
+  struct Driver {
+    std::string name;
+    std::optional<int64_t> limit;  // allocatable.count
+  };
+  Meta meta;
+  std::vector<Driver> drivers;
+  std::string migrated_text;  // annotation storage.alpha.kubernetes.io/migrated-plugins
+  std::vector<std::string> migrated_plugins;  // what it names
+};
+
+struct CsiDriver {
+  Meta meta;
+  bool storage_capacity = false;
+  bool prevents_scheduling_if_missing = false;  // preventPodSchedulingIfMissing
+};
+
+struct CsiStorageCapacity {
+  Meta meta;
+  std::string class_name;
+  std::optional<Quantity> capacity;
+  std::optional<Quantity> maximum_size;
+  bool has_topology = false;  // no node without it
+  AffinityRef topology;       // null: every node
+
+  // The largest volume that it has room for; nothing: it does not say.
+  [[nodiscard]] const std::optional<Quantity>& limit() const {
+    return maximum_size ? maximum_size : capacity;
+  }
+};
+
+struct VolumeAttachment {
+  Meta meta;
+  std::string attacher;
+  std::string node_name;
+  std::string volume_name;  // source.persistentVolumeName; empty: none
+};
+
+// Each reads the JSON text of one object. `ns` and `name` are those that the event names.
+[[nodiscard]] PersistentVolume read_volume(std::string_view name, std::string_view json);
+[[nodiscard]] PersistentVolumeClaim read_claim(std::string_view ns, std::string_view name,
+                                               std::string_view json);
+[[nodiscard]] StorageClass read_storage_class(std::string_view name, std::string_view json);
+[[nodiscard]] CsiNode read_csi_node(std::string_view name, std::string_view json);
+[[nodiscard]] CsiDriver read_csi_driver(std::string_view name, std::string_view json);
+[[nodiscard]] CsiStorageCapacity read_csi_storage_capacity(std::string_view ns,
+                                                           std::string_view name,
+                                                           std::string_view json);
+[[nodiscard]] VolumeAttachment read_volume_attachment(std::string_view name, std::string_view json);
+
+}  // namespace plimsoll::volumes

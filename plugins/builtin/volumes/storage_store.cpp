@@ -1,0 +1,148 @@
+#include "plugins/builtin/volumes/storage_store.hpp"
+
+#include <stdexcept>
+
+namespace plimsoll::volumes {
+namespace {
+
+constexpr std::string_view kService = "plimsoll.io/storage-objects";
+constexpr uint32_t kServiceVersion = 1;
+
+template <typename Index>
+const auto& found_in(const Index& index, std::string_view key) {
+  static const typename Index::mapped_type kNone;
+  const auto found = index.find(key);
+  return found == index.end() ? kNone : found->second;
+}
+
+// Moves an object from where it was to where `by` puts it now.
+template <typename Index, typename Object>
+void reindex(Index& index, const StorageChange<Object>& change, const std::string Object::*by) {
+  if (change.before != nullptr) {
+    const auto found = index.find((*change.before).*by);
+    found->second.erase(key_of(change.before->meta));
+    if (found->second.empty()) index.erase(found);
+  }
+  if (change.now != nullptr) index[(*change.now).*by][key_of(change.now->meta)] = change.now;
+}
+
+// Kinds without namespaces are read by name only.
+template <typename Object, Object (*Read)(std::string_view, std::string_view)>
+Object read_by_name(std::string_view, std::string_view name, std::string_view json) {
+  return Read(name, json);
+}
+
+}  // namespace
+
+std::string key_of(std::string_view ns, std::string_view name) {
+  std::string key(ns);
+  if (!ns.empty()) key += '/';
+  return key.append(name);
+}
+
+std::string key_of(const Meta& meta) {
+  return key_of(meta.ns, meta.name);
+}
+
+StorageStore& StorageStore::get(const sdk::Host& host) {
+  // Services live as long as the process, and so does what they point to.
+  static std::vector<std::unique_ptr<StorageStore>> kept;
+  if (const auto* found = host.find_service<StorageStore>(kService, kServiceVersion)) {
+    return const_cast<StorageStore&>(*found);
+  }
+  StorageStore& store = *kept.emplace_back(std::make_unique<StorageStore>());
+  if (!host.publish(kService, kServiceVersion, &store)) {
+    throw std::runtime_error("cannot publish " + std::string(kService));
+  }
+  return store;
+}
+
+void StorageStore::watch(const sdk::Host& host, std::string_view resource) {
+  const size_t plural = resource.find('.');
+  if (plural == std::string_view::npos) return host.watch("", "v1", resource);
+  const size_t version = resource.find('.', plural + 1);
+  host.watch(resource.substr(version + 1), resource.substr(plural + 1, version - plural - 1),
+             resource.substr(0, plural));
+}
+
+void StorageStore::leave(const void* instance) {
+  for (auto& [kind, feeder] : feeders_) {
+    if (feeder == instance) feeder = nullptr;
+  }
+}
+
+template <typename Object>
+StorageChange<Object> StorageStore::change(StorageKind<Object>& kind, const sdk::Host& host,
+                                           const sdk::ObjectEvent& event,
+                                           Object (*read)(std::string_view, std::string_view,
+                                                          std::string_view)) {
+  const std::string key = key_of(event.ns, event.name);
+  if (event.type == sdk::ObjectEvent::kDelete) return {kind.erase(key), nullptr};
+  Object object = read(event.ns, event.name, event.json);
+  if (!object.meta.readable()) {
+    host.warn(std::string(event.resource) + " " + key +
+              " cannot be read; pods that need it wait: " + object.meta.problem);
+  }
+  if constexpr (std::is_same_v<Object, PersistentVolume>) share(object.affinity);
+  if constexpr (std::is_same_v<Object, StorageClass>) share(object.allowed_topologies);
+  if constexpr (std::is_same_v<Object, CsiStorageCapacity>) share(object.topology);
+  auto now = std::make_shared<const Object>(std::move(object));
+  return {kind.put(key, now, event.json), now};
+}
+
+// Equal affinities are one object, so that each is evaluated once.
+void StorageStore::share(AffinityRef& affinity) {
+  if (affinity == nullptr) return;
+  if (affinities_.size() >= affinities_to_sweep_) {
+    std::erase_if(affinities_, [](const auto& entry) { return entry.second.expired(); });
+    affinities_to_sweep_ = 2 * affinities_.size() + 1024;
+  }
+  auto& known = affinities_[affinity->json()];
+  if (auto same = known.lock()) {
+    affinity = std::move(same);
+  } else {
+    known = affinity;
+  }
+}
+
+void StorageStore::apply(const sdk::Host& host, const void* instance,
+                         const sdk::ObjectEvent& event) {
+  if (event.type == sdk::ObjectEvent::kSynced) return;
+  const auto feeder = feeders_.try_emplace(std::string(event.resource)).first;
+  if (feeder->second == nullptr) feeder->second = instance;
+  if (feeder->second != instance) return;
+  if (event.resource == kVolumes) {
+    change(volumes_, host, event, &read_by_name<PersistentVolume, &read_volume>);
+  } else if (event.resource == kClaims) {
+    change(claims_, host, event, &read_claim);
+  } else if (event.resource == kStorageClasses) {
+    change(classes_, host, event, &read_by_name<StorageClass, &read_storage_class>);
+  } else if (event.resource == kCsiNodes) {
+    change(csi_nodes_, host, event, &read_by_name<CsiNode, &read_csi_node>);
+  } else if (event.resource == kCsiDrivers) {
+    change(csi_drivers_, host, event, &read_by_name<CsiDriver, &read_csi_driver>);
+  } else if (event.resource == kCsiStorageCapacities) {
+    reindex(capacities_by_class_, change(capacities_, host, event, &read_csi_storage_capacity),
+            &CsiStorageCapacity::class_name);
+  } else if (event.resource == kVolumeAttachments) {
+    reindex(
+        attachments_by_node_,
+        change(attachments_, host, event, &read_by_name<VolumeAttachment, &read_volume_attachment>),
+        &VolumeAttachment::node_name);
+  }
+  if (listener_ && (event.resource == kVolumes || event.resource == kClaims)) {
+    listener_(event.resource, key_of(event.ns, event.name));
+  }
+}
+
+const StorageStore::Sorted<CsiStorageCapacity>& StorageStore::capacities_of_class(
+    std::string_view class_name) const {
+  return found_in(capacities_by_class_, class_name);
+}
+
+const StorageStore::Sorted<VolumeAttachment>& StorageStore::attachments_of_node(
+    std::string_view node) const {
+  return found_in(attachments_by_node_, node);
+}
+
+}  // namespace plimsoll::volumes

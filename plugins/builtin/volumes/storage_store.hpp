@@ -1,0 +1,157 @@
+#pragma once
+// The storage objects of the cluster. There is one store per process: the first plugin that asks
+// makes it and publishes it as a service; all instances of all volume plugins read it, and one
+// living instance per kind (its feeder) passes the events of that kind on to it.
+//
+// Changed on the loop only; Filter and Score read it from other threads while the loop waits.
+// Pointers and references are valid until the next event.
+
+#include <plimsoll/arguments.hpp>
+#include <plimsoll/host.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/string_map.hpp"
+#include "plugins/builtin/volumes/storage_objects.hpp"
+
+namespace plimsoll::volumes {
+
+// The kinds, as events name them.
+inline constexpr std::string_view kVolumes = "persistentvolumes";
+inline constexpr std::string_view kClaims = "persistentvolumeclaims";
+inline constexpr std::string_view kStorageClasses = "storageclasses.v1.storage.k8s.io";
+inline constexpr std::string_view kCsiNodes = "csinodes.v1.storage.k8s.io";
+inline constexpr std::string_view kCsiDrivers = "csidrivers.v1.storage.k8s.io";
+inline constexpr std::string_view kCsiStorageCapacities = "csistoragecapacities.v1.storage.k8s.io";
+inline constexpr std::string_view kVolumeAttachments = "volumeattachments.v1.storage.k8s.io";
+
+// "namespace/name", or the name of what has no namespace.
+[[nodiscard]] std::string key_of(std::string_view ns, std::string_view name);
+[[nodiscard]] std::string key_of(const Meta& meta);
+
+// Null where there is none: before, the object was added; now, it is gone.
+template <typename Object>
+struct StorageChange {
+  std::shared_ptr<const Object> before;
+  std::shared_ptr<const Object> now;
+};
+
+// The objects of one kind by key, and the latest update: requeue hints compare old and new.
+template <typename Object>
+class StorageKind {
+ public:
+  using Ref = std::shared_ptr<const Object>;
+
+  // Null: there is no such object.
+  [[nodiscard]] Ref find(std::string_view key) const {
+    const auto found = objects_.find(key);
+    return found == objects_.end() ? nullptr : found->second;
+  }
+  [[nodiscard]] const StringMap<Ref>& all() const { return objects_; }
+
+  using Change = StorageChange<Object>;
+  // The update whose text is `json`, if it is the latest one of this kind. Otherwise nothing is
+  // known of what it changed, and a pod had better be tried.
+  [[nodiscard]] const Change* change_to(std::string_view json) const {
+    const bool latest =
+        change_.now != nullptr && text_at_ == json.data() && text_size_ == json.size();
+    return latest ? &change_ : nullptr;
+  }
+
+  // Return what was there before; null: nothing.
+  Ref put(const std::string& key, Ref now, std::string_view json) {
+    Ref& at = objects_[key];
+    Ref before = std::exchange(at, now);
+    change_ = {before, std::move(now)};
+    text_at_ = json.data();
+    text_size_ = json.size();
+    return before;
+  }
+  Ref erase(std::string_view key) {
+    change_ = {};
+    const auto found = objects_.find(key);
+    if (found == objects_.end()) return nullptr;
+    Ref before = std::move(found->second);
+    objects_.erase(found);
+    return before;
+  }
+
+ private:
+  StringMap<Ref> objects_;
+  Change change_;
+  const char* text_at_ = nullptr;  // of the latest update; compared only
+  size_t text_size_ = 0;
+};
+
+class StorageStore {
+ public:
+  StorageStore() = default;
+  StorageStore(const StorageStore&) = delete;
+  StorageStore& operator=(const StorageStore&) = delete;
+  // The store of this process. For start() and later.
+  static StorageStore& get(const sdk::Host& host);
+
+  // Watches the kind for this instance; events then go to apply(). For start().
+  static void watch(const sdk::Host& host, std::string_view resource);
+
+  // Takes the event over if `instance` feeds this kind, or nobody does yet. Objects that cannot be
+  // read are logged.
+  void apply(const sdk::Host& host, const void* instance, const sdk::ObjectEvent& event);
+  // The instance is gone; another takes its part over.
+  void leave(const void* instance);
+
+  [[nodiscard]] const StorageKind<PersistentVolume>& volumes() const { return volumes_; }
+  [[nodiscard]] const StorageKind<PersistentVolumeClaim>& claims() const { return claims_; }
+  [[nodiscard]] const StorageKind<StorageClass>& classes() const { return classes_; }
+  [[nodiscard]] const StorageKind<CsiNode>& csi_nodes() const { return csi_nodes_; }
+  [[nodiscard]] const StorageKind<CsiDriver>& csi_drivers() const { return csi_drivers_; }
+  [[nodiscard]] const StorageKind<CsiStorageCapacity>& capacities() const { return capacities_; }
+  [[nodiscard]] const StorageKind<VolumeAttachment>& attachments() const { return attachments_; }
+
+  [[nodiscard]] ClaimRef claim(std::string_view ns, std::string_view name) const {
+    return claims_.find(key_of(ns, name));
+  }
+  [[nodiscard]] VolumeRef volume(std::string_view name) const { return volumes_.find(name); }
+  // By key.
+  template <typename Object>
+  using Sorted = std::map<std::string, std::shared_ptr<const Object>, std::less<>>;
+  [[nodiscard]] const Sorted<CsiStorageCapacity>& capacities_of_class(
+      std::string_view class_name) const;
+  [[nodiscard]] const Sorted<VolumeAttachment>& attachments_of_node(std::string_view node) const;
+
+  // Called after each change of a PersistentVolume or a claim, with its kind and key.
+  using Listener = std::function<void(std::string_view resource, const std::string& key)>;
+  void set_listener(Listener listener) { listener_ = std::move(listener); }
+
+ private:
+  template <typename Object>
+  using Index = std::map<std::string, Sorted<Object>, std::less<>>;
+
+  template <typename Object>
+  StorageChange<Object> change(StorageKind<Object>& kind, const sdk::Host& host,
+                               const sdk::ObjectEvent& event,
+                               Object (*read)(std::string_view ns, std::string_view name,
+                                              std::string_view json));
+  void share(AffinityRef& affinity);
+
+  StorageKind<PersistentVolume> volumes_;
+  StorageKind<PersistentVolumeClaim> claims_;
+  StorageKind<StorageClass> classes_;
+  StorageKind<CsiNode> csi_nodes_;
+  StorageKind<CsiDriver> csi_drivers_;
+  StorageKind<CsiStorageCapacity> capacities_;
+  StorageKind<VolumeAttachment> attachments_;
+  Index<CsiStorageCapacity> capacities_by_class_;
+  Index<VolumeAttachment> attachments_by_node_;
+  StringMap<std::weak_ptr<const VolumeAffinity>> affinities_;  // by JSON
+  size_t affinities_to_sweep_ = 1024;
+  std::map<std::string, const void*, std::less<>> feeders_;  // by kind
+  Listener listener_;
+};
+
+}  // namespace plimsoll::volumes

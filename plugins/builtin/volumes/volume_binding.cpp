@@ -1,0 +1,408 @@
+// VolumeBinding: a pod goes only where its bound volumes can be used, and where its unbound claims
+// find volumes or can get new ones; before it is bound, its claims are. Kubernetes:
+// pkg/scheduler/framework/plugins/volumebinding.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <unordered_set>
+
+#include "plugins/builtin/events.hpp"
+#include "plugins/builtin/plugins.hpp"
+#include "plugins/builtin/volumes/capacity_score.hpp"
+#include "plugins/builtin/volumes/csi_translation.hpp"
+#include "plugins/builtin/volumes/pod_claims.hpp"
+#include "plugins/builtin/volumes/pod_volumes.hpp"
+#include "plugins/builtin/volumes/volume_binding_args.hpp"
+#include "plugins/builtin/volumes/volume_state.hpp"
+#include "plugins/builtin/volumes/volume_writes.hpp"
+
+namespace plimsoll::builtin {
+namespace {
+
+using namespace sdk;
+using namespace volumes;
+
+// No node can attach more; a pod with more unbound claims than this would delay all others.
+constexpr size_t kMostDelayedClaims = 256;
+
+// What one attempt knows of the pod's claims.
+struct PodVolumes {
+  std::vector<std::string> claims;        // all; names
+  std::vector<VolumeRef> bound;           // null: there is no such volume
+  std::vector<DelayedClaim> delayed;      // wait for their first consumer
+  std::shared_ptr<Reservation> reserved;  // null: there is nothing to write
+};
+
+class VolumeBinding {
+ public:
+  static constexpr const char* kName = "VolumeBinding";
+  static constexpr const char* kDefaultArgs = VolumeBindingArgs::kDefaults;
+  static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_CLUSTER;
+  static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_CLUSTER;
+
+  VolumeBinding(const Host& host, std::string_view args_json)
+      : host_(host),
+        args_(read_volume_binding_args(host, args_json)),
+        stage_errors_(host.counter("scheduler_volume_scheduling_stage_error_total",
+                                   "[ALPHA] Errors of VolumeBinding; rejections are none.",
+                                   {"operation"})) {
+    constexpr std::array<std::string_view, 4> kTexts{
+        "node(s) didn't match PersistentVolume's node affinity",
+        "node(s) didn't find available persistent volumes to bind",
+        "node(s) did not have enough free storage",
+        "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"};
+    for (size_t faults = 1; faults < reasons_.size(); ++faults) {
+      std::vector<std::string_view> texts;
+      for (size_t i = 0; i < kTexts.size(); ++i) {
+        if ((faults >> i & 1U) != 0) texts.push_back(kTexts[i]);
+      }
+      reasons_[faults] = host.reason(texts);
+    }
+  }
+  ~VolumeBinding() {
+    if (state_ != nullptr) state_->store().leave(this);
+  }
+  VolumeBinding(const VolumeBinding&) = delete;
+  VolumeBinding& operator=(const VolumeBinding&) = delete;
+
+  void start() {
+    state_ = &VolumeState::get(host_);
+    for (const std::string_view kind : kKinds) StorageStore::watch(host_, kind);
+  }
+
+  void object_event(const ObjectEvent& event) { state_->store().apply(host_, this, event); }
+  bool rests_on(Pod pod, std::string_view resource) const {
+    return has_claims(pod) && std::find(kKinds.begin(), kKinds.end(), resource) != kKinds.end();
+  }
+
+  // ---- queue
+
+  const auto& events() const { return events_; }
+  Hint hint(Pod pod, const plimsoll_event& event) {
+    const std::string_view resource = view(event.resource);
+    const std::string_view json = view(event.new_json);
+    const StorageStore& store = state_->store();
+    if (resource == kClaims) {
+      const auto* change = store.claims().change_to(json);
+      return queue_if(change == nullptr ||
+                      uses_claim(pod, change->now->meta.ns, change->now->meta.name));
+    }
+    if ((event.actions & PLIMSOLL_ACTION_ADD) != 0) return Hint::kQueue;
+    if (resource == kStorageClasses) return queue_if(other_topologies(json));
+    if (resource == kCsiNodes) return queue_if(other_migration(json));
+    if (resource == kCsiDrivers) return queue_if(needs_no_space_now(pod, json));
+    if (resource == kCsiStorageCapacities) return queue_if(has_more_space(json));
+    return Hint::kQueue;  // volumes and nodes
+  }
+
+  // ---- scheduling cycle
+
+  Status pre_filter(plimsoll_cycle& cycle, Pod pod) {
+    if (!has_claims(pod)) return Status::skip();
+    PodVolumes found;
+    if (auto sorted = find_claims(pod, found); !sorted) {
+      const int32_t code = sorted.error().code == ErrorCode::kInternal
+                               ? PLIMSOLL_ERROR
+                               : PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE;
+      return host_.failed(code, sorted.error().message);
+    }
+    host_.set_state(cycle, std::move(found));
+    return Status::success();
+  }
+
+  Status filter(const plimsoll_cycle& cycle, Pod, Nodes nodes, Verdicts verdicts) const {
+    const auto* pod = host_.state<PodVolumes>(cycle);
+    if (pod == nullptr) return Status::success();
+    NodeSets sets(nodes);
+    std::vector<uint8_t> faults(nodes.size());
+    for (size_t row = 0; row < nodes.size(); ++row) {
+      if (!verdicts.open(row)) faults[row] = kClosed;
+    }
+    if (auto checked = check_bound(*pod, sets, faults); !checked) {
+      return failed("predicate", checked.error().message);
+    }
+    if (!pod->delayed.empty()) {
+      VolumeFinder finder(state_->store(), pod->delayed, sets);
+      for (uint32_t row = 0; row < nodes.size(); ++row) {
+        if (faults[row] == kClosed) continue;
+        const uint8_t found = finder.faults_on(row);
+        if (found == VolumeFinder::kFailed) return failed("predicate", finder.problem());
+        faults[row] |= found;
+      }
+    }
+    for (size_t row = 0; row < nodes.size(); ++row) {
+      if (faults[row] == 0 || faults[row] == kClosed) continue;
+      verdicts.set(row, Status::unresolvable(reasons_[faults[row]]));
+    }
+    return Status::success();
+  }
+
+  Status pre_score(plimsoll_cycle&, Pod, Nodes) {
+    return args_.scores_capacity ? Status::success() : Status::skip();
+  }
+  Status score(const plimsoll_cycle& cycle, Pod, Nodes nodes, std::span<int64_t> scores) const {
+    std::fill(scores.begin(), scores.end(), int64_t{0});
+    const auto* pod = host_.state<PodVolumes>(cycle);
+    if (pod == nullptr || pod->delayed.empty()) return Status::success();
+    NodeSets sets(nodes);
+    VolumeFinder finder(state_->store(), pod->delayed, sets);
+    for (uint32_t row = 0; row < nodes.size(); ++row) {
+      NodePlan plan;
+      if (finder.faults_on(row, &plan) == 0) scores[row] = capacity_score(plan, args_.shape);
+    }
+    return Status::success();
+  }
+
+  Status reserve(plimsoll_cycle& cycle, Pod pod, Node node) {
+    auto* found = host_.state<PodVolumes>(cycle);
+    if (found == nullptr || found->delayed.empty() || all_bound(pod, *found)) {
+      return Status::success();
+    }
+    auto reservation = std::make_shared<Reservation>();
+    reservation->node_name = node.name();
+    {
+      const OneNode one(node);
+      NodeSets sets(one.nodes());
+      VolumeFinder finder(state_->store(), found->delayed, sets);
+      if (finder.faults_on(0, &reservation->plan) != 0) {
+        return failed("assume", "the node does not take the pod's claims any more");
+      }
+    }
+    found->delayed.clear();  // the lists of volumes are about to change
+    if (auto done = state_->assume(reservation->plan, node.name()); !done) {
+      return failed("assume", done.error().message);
+    }
+    found->reserved = std::move(reservation);
+    return Status::success();
+  }
+
+  void unreserve(plimsoll_cycle& cycle, Pod pod, std::string_view) {
+    auto* found = host_.state<PodVolumes>(cycle);
+    if (found == nullptr || found->reserved == nullptr) return;
+    state_->runs().abandon(pod.uid());
+    state_->restore(found->reserved->plan);
+    found->reserved = nullptr;
+  }
+
+  // ---- binding
+
+  Status pre_bind_pre_flight(plimsoll_cycle& cycle, Pod, std::string_view, bool& allow_parallel) {
+    const auto* found = host_.state<PodVolumes>(cycle);
+    if (found == nullptr || found->reserved == nullptr) return Status::skip();
+    allow_parallel = true;
+    return Status::success();
+  }
+
+  Status pre_bind(plimsoll_cycle& cycle, Pod pod, std::string_view, Token token) {
+    const auto* found = host_.state<PodVolumes>(cycle);
+    if (found == nullptr || found->reserved == nullptr) return Status::success();
+    state_->runs().begin(host_, state_->store(),
+                         {std::string(pod.uid()), std::string(pod.name()), found->reserved,
+                          args_.bind_timeout_s * 1000, token, stage_errors_});
+    return Status::wait();
+  }
+
+  // Nothing of a verdict is reused, so nothing of the pod has to be told apart.
+  Status sign(Pod, Sink&) { return Status::success(); }
+
+ private:
+  static constexpr std::array kKinds{kVolumes,  kClaims,     kStorageClasses,
+                                     kCsiNodes, kCsiDrivers, kCsiStorageCapacities};
+  static constexpr uint8_t kClosed = 0x80;
+
+  [[nodiscard]] Status failed(std::string_view stage, std::string_view message) const {
+    stage_errors_.add(1, stage);
+    return host_.error(message);
+  }
+
+  // Kubernetes: podHasPVCs and GetPodVolumeClaims. An error of kind kInternal is one, any other
+  // rejects the pod.
+  Result<void> find_claims(Pod pod, PodVolumes& found) const {
+    std::unordered_set<std::string> known;  // a claim that two volumes name is taken once
+    for (const plimsoll_volume& volume : volumes_of(pod)) {
+      auto name = claim_name(pod, volume);
+      if (!name) continue;
+      if (auto usable = check_claim(pod, volume, *name); !usable) return usable;
+      if (known.insert(*name).second) found.claims.push_back(std::move(*name));
+    }
+    bool any_immediate = false;
+    for (const std::string& name : found.claims) {
+      ClaimRef claim = state_->claim(pod.ns(), name);
+      if (claim->is_fully_bound()) {
+        auto bound = state_->volume(claim->volume_name);
+        if (bound != nullptr && !bound->meta.readable()) {
+          return fail(ErrorCode::kInvalid, unreadable_text("persistentvolume", bound->meta));
+        }
+        if (bound != nullptr) NodeSets::look_ahead(host_, bound->affinity.get());
+        found.bound.push_back(std::move(bound));
+        continue;
+      }
+      auto delayed = is_delayed(*claim);
+      if (!delayed) return fail(std::move(delayed.error()));
+      if (*delayed) {
+        found.delayed.push_back(state_->delayed(std::move(claim)));
+      } else {
+        any_immediate = true;
+      }
+    }
+    if (any_immediate) {
+      return fail(ErrorCode::kInvalid, "pod has unbound immediate PersistentVolumeClaims");
+    }
+    if (found.delayed.size() > kMostDelayedClaims) {
+      return fail(ErrorCode::kInvalid, "pod has more than " + std::to_string(kMostDelayedClaims) +
+                                           " unbound PersistentVolumeClaims");
+    }
+    return {};
+  }
+
+  Result<void> check_claim(Pod pod, const plimsoll_volume& volume, const std::string& name) const {
+    const ClaimRef claim = state_->store().claim(pod.ns(), name);
+    const auto refuse = [](std::string text) { return fail(ErrorCode::kInvalid, std::move(text)); };
+    const std::string quoted = "persistentvolumeclaim \"" + name + "\"";
+    if (claim == nullptr) {
+      return refuse(is_ephemeral(volume)
+                        ? "waiting for ephemeral volume controller to create the " + quoted
+                        : quoted + " not found");
+    }
+    if (!claim->meta.readable()) {
+      return refuse(unreadable_text("persistentvolumeclaim", claim->meta));
+    }
+    if (claim->phase == "Lost") {
+      return refuse(quoted + " bound to non-existent persistentvolume \"" + claim->volume_name +
+                    "\"");
+    }
+    if (claim->meta.is_deleting) return refuse(quoted + " is being deleted");
+    if (is_ephemeral(volume) && !is_owned_by(*claim, pod)) {
+      return refuse(not_owner_text(*claim, pod));
+    }
+    return {};
+  }
+
+  // Whether the claim waits for its first consumer. One that names its volume already is not ours
+  // to bind.
+  Result<bool> is_delayed(const PersistentVolumeClaim& claim) const {
+    if (claim.class_name.empty()) return false;
+    const auto storage_class = state_->store().classes().find(claim.class_name);
+    if (storage_class == nullptr) return false;
+    if (!storage_class->meta.readable()) {
+      return fail(ErrorCode::kInvalid, unreadable_text("storageclass", storage_class->meta));
+    }
+    if (!storage_class->binding_mode) {
+      return fail(ErrorCode::kInternal,
+                  "VolumeBindingMode not set for StorageClass \"" + claim.class_name + "\"");
+    }
+    return storage_class->waits_for_consumer() && claim.volume_name.empty();
+  }
+
+  bool all_bound(Pod pod, const PodVolumes& found) const {
+    return std::all_of(found.claims.begin(), found.claims.end(), [&](const std::string& name) {
+      const ClaimRef claim = state_->claim(pod.ns(), name);
+      return claim != nullptr && claim->is_fully_bound();
+    });
+  }
+
+  // Kubernetes: checkBoundClaims. The first bad claim decides for a node.
+  Result<void> check_bound(const PodVolumes& pod, NodeSets& sets,
+                           std::vector<uint8_t>& faults) const {
+    for (const VolumeRef& volume : pod.bound) {
+      if (volume == nullptr) {
+        for (uint8_t& fault : faults) {
+          if (fault == 0) fault = kVolumeNotExist;
+        }
+        return {};
+      }
+      if (volume->source.empty()) {
+        keep(sets.of(volume->affinity.get()), faults);
+      } else if (auto checked = check_in_tree(*volume, sets, faults); !checked) {
+        return checked;
+      }
+    }
+    return {};
+  }
+
+  static void keep(const RowSet& rows, std::vector<uint8_t>& faults) {
+    if (rows.is_every()) return;
+    for (size_t row = 0; row < faults.size(); ++row) {
+      if (faults[row] == 0 && !rows.has(row)) faults[row] = kNodeConflict;
+    }
+  }
+
+  // On nodes where the volume's plugin is migrated, its driver's topology counts.
+  Result<void> check_in_tree(const PersistentVolume& volume, NodeSets& sets,
+                             std::vector<uint8_t>& faults) const {
+    const InTreePlugin* plugin = in_tree_plugin_of(volume.source);
+    const Result<TranslatedVolume> translated = translate(volume);
+    // Often both topologies are the same: then no node's CSINode matters.
+    if (translated && translated->affinity == volume.affinity) {
+      keep(sets.of(volume.affinity.get()), faults);
+      return {};
+    }
+    for (size_t row = 0; row < faults.size(); ++row) {
+      if (faults[row] != 0) continue;
+      const Node node = sets.nodes()[row];
+      const auto csi_node = state_->store().csi_nodes().find(node.name());
+      if (plugin == nullptr || !is_migrated_on(*plugin, csi_node.get())) {
+        if (!sets.of(volume.affinity.get()).has(row)) faults[row] = kNodeConflict;
+        continue;
+      }
+      if (!translated) return fail(translated.error().within("could not translate pv"));
+      const AffinityRef& affinity = translated->affinity;
+      if (affinity != nullptr && !affinity->matches(node)) faults[row] = kNodeConflict;
+    }
+    return {};
+  }
+
+  // ---- hints. What changed is not known any more: the pod is tried.
+
+  bool other_topologies(std::string_view json) const {
+    const auto* change = state_->store().classes().change_to(json);
+    if (change == nullptr || change->before == nullptr) return true;
+    return change->before->allowed_topologies != change->now->allowed_topologies;
+  }
+  bool other_migration(std::string_view json) const {
+    const auto* change = state_->store().csi_nodes().change_to(json);
+    if (change == nullptr || change->before == nullptr) return true;
+    return change->before->migrated_text != change->now->migrated_text;
+  }
+  bool needs_no_space_now(Pod pod, std::string_view json) const {
+    const auto* change = state_->store().csi_drivers().change_to(json);
+    if (change == nullptr || change->before == nullptr) return true;
+    if (!change->before->storage_capacity || change->now->storage_capacity) return false;
+    const auto of_driver = [&](const plimsoll_volume& volume) {
+      return view(volume.kind) == "csi" && view(volume.target) == change->now->meta.name;
+    };
+    const auto volumes = volumes_of(pod);
+    return std::any_of(volumes.begin(), volumes.end(), of_driver);
+  }
+  bool has_more_space(std::string_view json) const {
+    const auto* change = state_->store().capacities().change_to(json);
+    if (change == nullptr || change->before == nullptr) return true;
+    const std::optional<Quantity>& before = change->before->limit();
+    const std::optional<Quantity>& now = change->now->limit();
+    return now && (!before || now->cmp(*before) > 0);
+  }
+
+  Host host_;
+  VolumeBindingArgs args_;
+  CounterMetric stage_errors_;
+  std::array<uint32_t, 16> reasons_{};  // by faults
+  VolumeState* state_ = nullptr;
+  static constexpr uint32_t kAddUpdate = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE;
+  std::array<plimsoll_event_interest, 7> events_{{
+      {str(kStorageClasses), kAddUpdate, 0},
+      {str(kClaims), kAddUpdate, 0},
+      {str(kVolumes), kAddUpdate, 0},
+      on_node(PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL),
+      {str(kCsiNodes), kAddUpdate, 0},
+      {str(kCsiDrivers), PLIMSOLL_ACTION_UPDATE, 0},
+      {str(kCsiStorageCapacities), kAddUpdate, 0},
+  }};
+};
+
+}  // namespace
+
+StaticModule volume_binding() {
+  return linked_in<VolumeBinding>();
+}
+
+}  // namespace plimsoll::builtin

@@ -1,0 +1,95 @@
+#include "plugins/builtin/volumes/volume_state.hpp"
+
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "plugins/builtin/volumes/volume_match.hpp"
+
+namespace plimsoll::volumes {
+namespace {
+
+constexpr std::string_view kStateService = "plimsoll.io/volume-state";
+constexpr uint32_t kStateVersion = 1;
+
+}  // namespace
+
+VolumeState& VolumeState::get(const sdk::Host& host) {
+  static std::vector<std::unique_ptr<VolumeState>> kept;  // services live as long as the process
+  if (const auto* found = host.find_service<VolumeState>(kStateService, kStateVersion)) {
+    return const_cast<VolumeState&>(*found);
+  }
+  VolumeState& state = *kept.emplace_back(std::make_unique<VolumeState>(StorageStore::get(host)));
+  if (!host.publish(kStateService, kStateVersion, &state)) {
+    throw std::runtime_error("cannot publish " + std::string(kStateService));
+  }
+  return state;
+}
+
+VolumeState::VolumeState(StorageStore& store)
+    : store_(store),
+      volumes_(store.volumes(), "persistentvolume"),
+      claims_(store.claims(), "persistentvolumeclaim") {
+  for (const auto& [name, volume] : store.volumes().all()) lists_.update(name, volume);
+  store.set_listener([this](std::string_view resource, const std::string& key) {
+    VolumeRef volume;
+    if (resource == kVolumes) {
+      volumes_.changed(key);
+      volume = volumes_.find(key);
+      lists_.update(key, volume);
+    } else {
+      claims_.changed(key);
+    }
+    runs_.changed(resource, key);
+    // Whoever waits for a claim does not know the name of the volume that is made for it.
+    if (volume != nullptr && volume->claim) {
+      runs_.changed(kClaims, key_of(volume->claim->ns, volume->claim->name));
+    }
+  });
+}
+
+DelayedClaim VolumeState::delayed(ClaimRef claim) const {
+  DelayedClaim made{nullptr, lists_.free_of(claim->class_name), {}};
+  for (VolumeRef& volume : lists_.named_by(key_of(claim->meta))) {
+    if (volume->class_name == claim->class_name) made.pre_bound.push_back(std::move(volume));
+  }
+  made.claim = std::move(claim);
+  return made;
+}
+
+Result<void> VolumeState::assume(NodePlan& plan, std::string_view node) {
+  NodePlan assumed;
+  const auto undone = [&](Error error) {
+    restore(assumed);
+    return fail(std::move(error));
+  };
+  for (NodePlan::Binding& binding : plan.bindings) {
+    VolumeRef bound = bound_copy(*binding.volume, *binding.claim);
+    // It may be so by the decision for another pod, which is not written yet.
+    binding.changes =
+        bound != nullptr || store_.volume(binding.volume->meta.name) != binding.volume;
+    if (bound == nullptr) continue;
+    if (auto done = volumes_.assume(bound); !done) return undone(std::move(done.error()));
+    lists_.update(bound->meta.name, bound);
+    binding.volume = bound;
+    assumed.bindings.push_back(binding);
+  }
+  for (NodePlan::Provision& provision : plan.provisions) {
+    provision.claim = annotated_copy(*provision.claim, node);
+    if (auto done = claims_.assume(provision.claim); !done) return undone(std::move(done.error()));
+    assumed.provisions.push_back(provision);
+  }
+  return {};
+}
+
+void VolumeState::restore(const NodePlan& plan) {
+  for (const NodePlan::Binding& binding : plan.bindings) restore_volume(*binding.volume);
+  for (const NodePlan::Provision& provision : plan.provisions) claims_.restore(*provision.claim);
+}
+
+void VolumeState::restore_volume(const PersistentVolume& volume) {
+  volumes_.restore(volume);
+  lists_.update(volume.meta.name, volumes_.find(volume.meta.name));
+}
+
+}  // namespace plimsoll::volumes

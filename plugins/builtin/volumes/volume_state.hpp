@@ -1,0 +1,61 @@
+#pragma once
+// What VolumeBinding knows and has decided, once per process for all profiles: two pods of two
+// profiles must not be given one volume. Made by the first instance that asks, over the store.
+//
+// Loop only; Filter and Score read it from other threads while the loop waits.
+
+#include <plimsoll/host.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "plugins/builtin/volumes/assume_cache.hpp"
+#include "plugins/builtin/volumes/binding_runs.hpp"
+#include "plugins/builtin/volumes/node_sets.hpp"
+#include "plugins/builtin/volumes/storage_store.hpp"
+#include "plugins/builtin/volumes/volume_finder.hpp"
+#include "plugins/builtin/volumes/volume_lists.hpp"
+
+namespace plimsoll::volumes {
+
+class VolumeState {
+ public:
+  // The state of this process. For start() and later.
+  static VolumeState& get(const sdk::Host& host);
+
+  explicit VolumeState(StorageStore& store);
+  VolumeState(const VolumeState&) = delete;
+  VolumeState& operator=(const VolumeState&) = delete;
+
+  [[nodiscard]] StorageStore& store() { return store_; }
+  [[nodiscard]] const StorageStore& store() const { return store_; }
+  [[nodiscard]] BindingRuns& runs() { return runs_; }
+
+  // As they are assumed to be; null: there is none.
+  [[nodiscard]] VolumeRef volume(std::string_view name) const { return volumes_.find(name); }
+  [[nodiscard]] ClaimRef claim(std::string_view ns, std::string_view name) const {
+    return claims_.find(key_of(ns, name));
+  }
+  // The claim, which waits for its first consumer, with the volumes that it may take.
+  [[nodiscard]] DelayedClaim delayed(ClaimRef claim) const;
+
+  // Assumes what the plan says for the node, all or nothing: sets claimRefs and selected nodes in
+  // memory. The plan then has the objects as they are to be written.
+  Result<void> assume(NodePlan& plan, std::string_view node);
+  // Ends the assumptions of the plan that are still of the version that it has.
+  void restore(const NodePlan& plan);
+
+  [[nodiscard]] size_t assumed() const { return volumes_.size() + claims_.size(); }
+
+ private:
+  void restore_volume(const PersistentVolume& volume);
+
+  StorageStore& store_;
+  AssumeCache<PersistentVolume> volumes_;
+  AssumeCache<PersistentVolumeClaim> claims_;
+  VolumeLists lists_;
+  BindingRuns runs_;
+};
+
+}  // namespace plimsoll::volumes

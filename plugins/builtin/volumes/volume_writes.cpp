@@ -1,0 +1,81 @@
+#include "plugins/builtin/volumes/volume_writes.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "plugins/builtin/volumes/csi_translation.hpp"
+#include "plugins/builtin/volumes/storage_json.hpp"
+
+namespace plimsoll::volumes {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kMergePatch = "application/merge-patch+json";
+
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+sdk::Host::ApiRequest volume_write(const NodePlan::Binding& binding) {
+  const PersistentVolume& volume = *binding.volume;
+  Json body{{"metadata", {{"resourceVersion", volume.meta.resource_version}}}};
+  if (binding.changes) {
+    if (volume.bound_by_controller) {
+      body["metadata"]["annotations"] = {{"pv.kubernetes.io/bound-by-controller", "yes"}};
+    }
+    const ClaimReference& claim = *volume.claim;
+    Json& reference = body["spec"]["claimRef"];
+    reference = {{"kind", "PersistentVolumeClaim"},
+                 {"apiVersion", "v1"},
+                 {"namespace", claim.ns},
+                 {"name", claim.name}};
+    if (!claim.uid.empty()) reference["uid"] = claim.uid;
+    if (!claim.resource_version.empty()) reference["resourceVersion"] = claim.resource_version;
+  }
+  return {"PATCH", "/api/v1/persistentvolumes/" + volume.meta.name, kMergePatch, text_of(body)};
+}
+
+sdk::Host::ApiRequest claim_write(const PersistentVolumeClaim& claim) {
+  const Json body{{"metadata",
+                   {{"resourceVersion", claim.meta.resource_version},
+                    {"annotations",
+                     {{"volume.kubernetes.io/selected-node", claim.selected_node.value_or("")}}}}}};
+  return {"PATCH",
+          "/api/v1/namespaces/" + claim.meta.ns + "/persistentvolumeclaims/" + claim.meta.name,
+          kMergePatch, text_of(body)};
+}
+
+std::string version_in(std::string_view body) {
+  try {
+    const Json answer = fields::parsed_object(body);
+    return fields::Field(&answer, "").at("metadata").at("resourceVersion").text();
+  } catch (const fields::WrongField&) {
+    return {};
+  }
+}
+
+std::string failure_text(int status, std::string_view body) {
+  if (status == 0) return std::string(body);
+  try {
+    const Json answer = fields::parsed_object(body);
+    std::string message = fields::Field(&answer, "").at("message").text();
+    if (!message.empty()) return message;
+  } catch (const fields::WrongField&) {  // not a Status of Kubernetes
+  }
+  return "the API server answered " + std::to_string(status);
+}
+
+Result<AffinityRef> affinity_on(const PersistentVolume& volume, std::string_view node_name,
+                                const StorageStore& store) {
+  const InTreePlugin* plugin = volume.source.empty() ? nullptr : in_tree_plugin_of(volume.source);
+  if (plugin == nullptr) return volume.affinity;
+  const auto csi_node = store.csi_nodes().find(node_name);
+  if (!is_migrated_on(*plugin, csi_node.get())) return volume.affinity;
+  auto translated = translate(volume);
+  if (!translated) return fail(std::move(translated.error()));
+  return std::move(translated->affinity);
+}
+
+}  // namespace plimsoll::volumes

@@ -1,0 +1,136 @@
+#include "plugins/topology/ledger/ledger_owner.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "plugins/topology/ledger/ledger_access.hpp"
+
+namespace plimsoll::topology {
+
+using sdk::view;
+
+LedgerOwner::LedgerOwner(sdk::Host the_host)
+    : host(std::move(the_host)),
+      ledger([this](std::string_view name) { return host.resource_index(name); }),
+      metrics_(host),
+      annotations_(std::make_shared<AnnotationWriter>(host, ledger.ask())) {
+  fill_table();
+}
+
+LedgerOwner::~LedgerOwner() {
+  for (const plimsoll_numa_listener* listener : listeners) listener->closed(listener->ctx);
+}
+
+void LedgerOwner::tell_changes() {
+  Ledger::Changes changes = std::move(changes_room_);  // listeners may call back into this
+  ledger.take_changes(changes);
+  metrics_.update(ledger.stats(), changes);
+  for (const std::string& note : ledger.take_notes()) host.debug(note);
+  for (const std::string& warning : ledger.take_warnings()) host.warn(warning);
+  for (uint32_t slot : changes.slots) host.touch_node(slot);
+  for (std::string& uid : changes.misplaced) annotations_->add(std::move(uid));
+  for (uint32_t slot : changes.freed) {
+    for (const plimsoll_numa_listener* listener : listeners) listener->freed(listener->ctx, slot);
+  }
+  changes_room_ = std::move(changes);
+  keep_time();
+}
+
+// A timer for the earliest doubt. A timer that was set for a later time stays and does nothing.
+void LedgerOwner::keep_time() {
+  const int64_t due = ledger.due_ms();
+  if (due >= timer_ms_) return;
+  timer_ms_ = due;
+  const int64_t delay = std::max<int64_t>(0, due - host.now_ms());
+  host.run_on_loop(delay, [weak = weak_from_this(), due] {
+    const std::shared_ptr<LedgerOwner> self = weak.lock();
+    if (!self) return;
+    if (self->timer_ms_ == due) self->timer_ms_ = INT64_MAX;
+    self->ledger.pass_time(self->host.now_ms());
+    self->tell_changes();
+  });
+}
+
+void LedgerOwner::upsert(std::string_view name, std::string_view json, bool old_version) {
+  Parsed<NrtObject> nrt = parse_nrt(json);
+  if (nrt) {
+    // In the other version the same object has the same resource version, but more fields.
+    if (old_version) nrt->resource_version.insert(0, "v1alpha1/");
+    told_errors_.erase(std::string(name));
+    ledger.report(*nrt, host.now_ms());
+    return;
+  }
+  const bool nothing_known = ledger.report_malformed(name);
+  std::string& told = told_errors_[std::string(name)];
+  if (told == nrt.error()) return;  // exporters write every few seconds
+  told = nrt.error();
+  ++malformed_;
+  host.warn("NodeResourceTopology " + std::string(name) + " cannot be read, " +
+            (nothing_known ? "pods that need alignment stay off the node until it can: "
+                           : "its last good report stays: ") +
+            told + " (" + std::to_string(malformed_) + " so far)");
+}
+
+// An API server that serves both versions returns the same objects in both. In v1alpha1 they lack
+// the attributes with the policy, so v1alpha1 is used only while there is no v1alpha2.
+void LedgerOwner::object(const sdk::ObjectEvent& event) {
+  const std::string name(event.name);
+  const bool old_version = event.resource == kOldNrtResource;
+  const bool deleted = event.type == sdk::ObjectEvent::kDelete;
+  if (!old_version && !deleted) served_new_ = true;
+  if (old_version && served_new_) return;
+  if (old_version && !deleted) {
+    from_old_.insert(name);
+  } else {
+    from_old_.erase(name);
+  }
+  if (deleted) {
+    told_errors_.erase(name);
+    ledger.report_deleted(name);
+  } else {
+    upsert(event.name, event.json, old_version);
+  }
+}
+
+void LedgerOwner::synced(const sdk::ObjectEvent& event) {
+  const bool served = event.json.find("\"served\":false") == std::string_view::npos;
+  if (event.resource == kNrtResource) {
+    served_new_ = served;
+    if (served) {
+      // The list is complete: objects that only the old version had are gone.
+      for (const std::string& name : std::exchange(from_old_, {})) {
+        ledger.report_deleted(name);
+        tell_freed(name);
+      }
+    } else {
+      watch_old();
+    }
+  } else if (!served && !served_new_ && !told_missing_) {
+    told_missing_ = true;
+    host.warn(
+        "this cluster has no NodeResourceTopology (CRD "
+        "noderesourcetopologies.topology.node.k8s.io is not installed): every pod passes");
+  }
+}
+
+// For changes without an event about that node.
+void LedgerOwner::tell_freed(std::string_view name) {
+  const sdk::Node node = host.node(name);
+  if (!node) return;
+  for (const plimsoll_numa_listener* listener : listeners) {
+    listener->freed(listener->ctx, node.slot());
+  }
+}
+
+void LedgerOwner::watch_old() {
+  if (watching_old_) return;
+  watching_old_ = true;
+  try {
+    host.watch(kNrtGroup, "v1alpha1", kNrtPlural);
+  } catch (const std::exception& error) {
+    host.warn(std::string("NodeResourceTopology v1alpha2 is not served, and ") + error.what() +
+              ": every pod passes until v1alpha2 is there");
+  }
+}
+
+}  // namespace plimsoll::topology

@@ -1,0 +1,122 @@
+#pragma once
+// What the ledger knows of one node. Internal to the ledger.
+
+#include <atomic>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/ledger/lessons.hpp"
+#include "plugins/topology/ledger/since.hpp"
+#include "plugins/topology/numa_node.hpp"
+
+namespace plimsoll::topology {
+
+// A report written this long after a binding counts the pod: reports come at least every minute.
+inline constexpr int64_t kStalenessMs = 60'000;
+// The same for pods that no kubelet has accepted yet (no status.startTime).
+inline constexpr int64_t kUnstartedMs = 600'000;
+// An exporter may write only changes, so a doubt may never be ended by a report. After this time
+// without a report, the ledger settles what the next report would have settled: a live exporter
+// looks at least every minute, and would have reported a change.
+inline constexpr int64_t kDoubtMs = 60'000;
+// A kubelet that runs has taken a pod, and said so, after this time.
+inline constexpr int64_t kQuickKubeletMs = 2'000;
+// How many removed pods are remembered per node until the next report.
+inline constexpr size_t kMaxGone = 32;
+
+// What the node's NodeResourceTopology object says.
+struct NodeReport {
+  bool there = false;
+  NumaNode zones;
+  std::shared_ptr<const kubelet::NodeModel> model;   // if there
+  std::shared_ptr<const kubelet::NodeModel> counts;  // the model without ids
+  kubelet::NodeState state;
+  // The report has everything that its kubelet knows: all facts, and `holdings`.
+  bool exact = false;
+  std::optional<kubelet::PodHoldings> holdings;  // if exact: what the pods hold that it counts
+  boost::unordered_flat_map<PodKey, uint32_t, PodKeyHash> holders;  // their lines
+  std::string version;
+  std::string fingerprint;
+  FingerprintMethod method = FingerprintMethod::kAll;
+  bool kubelet_away = false;
+  bool explained = false;  // the fingerprint is that of the covered pods
+  // Problems of its facts and counts that were noted already.
+  std::vector<std::string> problems;
+  std::string contradiction;
+
+  // Nobody knows which pods it counts.
+  [[nodiscard]] bool unexplained() const { return !fingerprint.empty() && !explained; }
+  [[nodiscard]] uint32_t line_of(const PodKey& key) const {
+    const auto at = holders.find(key);
+    return at == holders.end() ? kNoLine : at->second;
+  }
+  [[nodiscard]] kubelet::Allocation held(uint32_t line) const {
+    return holdings->held(*model, line);
+  }
+};
+
+struct NodeRecord {
+  std::string name;
+  uint32_t slot = UINT32_MAX;
+  NodeReport report;
+  bool malformed = false;  // its object exists but cannot be read; never set if report.there
+  std::vector<PodRecord> pods;
+  std::vector<GonePod> gone;
+  Lessons lessons;
+  bool new_report = false;  // the report was not replayed yet
+  bool lost_track = false;  // some removed pods were forgotten since the report
+  // The report took its place from a pod that had one: more came free than is known, until a report
+  // shows it or the kubelet refuses the pod.
+  bool surprised = false;
+  // Until then an unexplained report may count removed pods; 0: it does not.
+  int64_t doubt_until_ms = 0;
+  Since since;
+
+  // ---- kept by the ledger about the above
+  mutable std::atomic<bool> told_uncertain{false};  // a pod waits for it
+  enum class Beside : uint8_t { kUnknown, kNo, kYes };
+  mutable std::atomic<Beside> beside{Beside::kUnknown};  // see others_land_side_by_side
+  uint64_t change = 0;                                   // number of its last change
+  uint64_t eased = 0;                                    // event by which pods may fit that did not
+  int64_t due_ms = INT64_MAX;                            // when a doubt ends by time
+  enum class Doubt : uint8_t {
+    kNone = PLIMSOLL_NUMA_DOUBT_NONE,
+    kOrder = PLIMSOLL_NUMA_DOUBT_ORDER,
+    kUnknown = PLIMSOLL_NUMA_DOUBT_UNKNOWN,
+    kRefused = PLIMSOLL_NUMA_DOUBT_REFUSED,
+    kAway = PLIMSOLL_NUMA_DOUBT_AWAY
+  };
+  Doubt doubt = Doubt::kNone;  // as counted in LedgerStats, like `promises`
+  int64_t doubt_since_ms = 0;
+  uint32_t promises = 0;
+
+  [[nodiscard]] PodRecord* find(const PodKey& key);
+  [[nodiscard]] const PodRecord* find(const PodKey& key) const {
+    return const_cast<NodeRecord*>(this)->find(key);
+  }
+  // No pod that its kubelet could refuse goes there until it reports. While the kubelet is away, by
+  // the report: what a new kubelet admits first it admits beside pods that ended meanwhile, whose
+  // room it takes back only afterwards (Kubernetes: pkg/kubelet/cm/cpumanager, removeStaleState
+  // waits for sourcesReady), and in the order in which pods were created, not bound.
+  [[nodiscard]] bool stopped() const { return report.kubelet_away || lessons.stopped(); }
+  // The node has one possible state, and nothing under way could change it.
+  [[nodiscard]] bool certain() const {
+    return !report.kubelet_away && !lessons.waits_for_room() && since.clear();
+  }
+  // Why it is not certain.
+  [[nodiscard]] Doubt doubt_now() const;
+  // It is unknown which pods the report counts.
+  [[nodiscard]] bool report_unclear() const;
+  // Its kubelet aligns what it admits.
+  [[nodiscard]] bool aligns() const {
+    const Policy policy = report.model->managers.policy;
+    return policy == Policy::kSingleNumaNode || policy == Policy::kRestricted;
+  }
+};
+
+}  // namespace plimsoll::topology

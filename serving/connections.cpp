@@ -1,0 +1,58 @@
+#include "serving/connections.hpp"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <exception>
+
+#include "framework/base/log.hpp"
+
+namespace plimsoll::serving {
+
+void Connections::make_room() {
+  if (open_.size() < options.max_connections) return;
+  const auto oldest = std::ranges::min_element(open_, {}, &Connection::stage);
+  Connection* gone = *oldest;
+  open_.erase(oldest);
+  gone->cut();
+}
+
+void Connections::ask_gate(const Request& request, std::shared_ptr<Connection> connection) {
+  const std::uint64_t id = now();
+  at_gate_.emplace(id, std::move(connection));
+  Verdict come_in = [this, id, door = door_](std::optional<Response> refusal) {
+    const std::lock_guard lock(door->mutex);
+    if (door->io == nullptr) return;  // the server has stopped, and `this` may be gone
+    boost::asio::post(*door->io, [this, id, refusal = std::move(refusal)]() mutable {
+      const auto waiting = at_gate_.extract(id);
+      if (!waiting.empty()) waiting.mapped()->checked(std::move(refusal));
+    });
+  };
+  try {
+    options.gate(request, come_in);
+  } catch (const std::exception& error) {
+    log_error("checking who asks failed", {{"path", request.path}, {"error", error.what()}});
+    come_in(Response{500, "internal server error\n"});
+  }
+}
+
+Response Connections::answer(const Request& request) const {
+  try {
+    return handler_(request);
+  } catch (const std::exception& error) {
+    log_error("answering a request failed", {{"path", request.path}, {"error", error.what()}});
+    return {500, "internal server error\n"};
+  }
+}
+
+void Connections::cut_all() {
+  at_gate_.clear();
+  const std::set<Connection*> open = open_;
+  for (Connection* connection : open) connection->cut();
+}
+
+void Connections::close_door() {
+  const std::lock_guard lock(door_->mutex);
+  door_->io = nullptr;
+}
+
+}  // namespace plimsoll::serving

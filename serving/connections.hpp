@@ -1,0 +1,74 @@
+#pragma once
+// What the connections of an HttpServer share; for serving/*.cpp only. Everything runs on the
+// server's thread unless it says otherwise.
+
+#include <boost/asio/io_context.hpp>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "serving/http_server.hpp"
+
+namespace plimsoll::serving {
+
+// A connection that can be cut from outside.
+class Connection {
+ public:
+  virtual ~Connection() = default;
+  virtual void cut() = 0;
+  // The gate's verdict on the request that it waits with.
+  virtual void checked(std::optional<Response> refusal) = 0;
+
+  // Who goes first when room must be made: who waits before who is being answered, and among those
+  // who has done it for the longest time.
+  struct Stage {
+    bool answered = false;    // otherwise there is no complete request, or the gate has it
+    std::uint64_t since = 0;  // serial number of the moment
+    auto operator<=>(const Stage&) const = default;
+  };
+  Stage stage;
+};
+
+// What all connections of a server share.
+class Connections {
+ public:
+  Connections(boost::asio::io_context& io, ServerOptions how, Handler handler)
+      : options(std::move(how)), handler_(std::move(handler)), door_(std::make_shared<Door>()) {
+    door_->io = &io;
+  }
+
+  const ServerOptions options;
+
+  void add(Connection* connection) { open_.insert(connection); }
+  void remove(Connection* connection) { open_.erase(connection); }
+  [[nodiscard]] std::uint64_t now() { return ++moments_; }
+  // Makes room for one more connection.
+  void make_room();
+  // Asks the gate; the connection is kept until the verdict is there.
+  void ask_gate(const Request& request, std::shared_ptr<Connection> connection);
+  // An exception of the handler is a 500.
+  [[nodiscard]] Response answer(const Request& request) const;
+  void cut_all();
+  // No verdict comes in after this. Any thread.
+  void close_door();
+
+ private:
+  // Where verdicts come in, from any thread and for as long as the gate keeps it.
+  struct Door {
+    std::mutex mutex;
+    boost::asio::io_context* io = nullptr;  // null: closed
+  };
+
+  Handler handler_;
+  std::shared_ptr<Door> door_;
+  std::set<Connection*> open_;
+  std::map<std::uint64_t, std::shared_ptr<Connection>> at_gate_;
+  std::uint64_t moments_ = 0;
+};
+
+}  // namespace plimsoll::serving

@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <cctype>
+
+#include "serving/http_session.hpp"
+
+namespace plimsoll::serving {
+
+std::string decode_url(std::string_view text, bool plus_is_space) {
+  std::string out;
+  const auto digit = [](char c) -> int {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 &&
+        digit(text[i + 2]) >= 0) {
+      out += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
+      i += 2;
+    } else {
+      out += plus_is_space && text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return out;
+}
+
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return small;
+}
+
+std::string bearer_token(std::string_view header) {
+  while (header.starts_with(' ')) header.remove_prefix(1);
+  const std::size_t space = header.find(' ');
+  if (space == std::string_view::npos || in_small_letters(header.substr(0, space)) != "bearer") {
+    return {};
+  }
+  const std::string_view rest = header.substr(space + 1);
+  return std::string(rest.substr(0, rest.find(' ')));
+}
+
+std::vector<std::string> Request::parameters(std::string_view name) const {
+  std::vector<std::string> values;
+  std::string_view rest = query;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('&'), rest.size());
+    const std::string_view part = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const size_t equals = std::min(part.find('='), part.size());
+    if (part.empty() || decode_url(part.substr(0, equals), true) != name) continue;
+    values.push_back(equals == part.size() ? "" : decode_url(part.substr(equals + 1), true));
+  }
+  return values;
+}
+
+}  // namespace plimsoll::serving

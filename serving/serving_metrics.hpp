@@ -1,0 +1,31 @@
+#pragma once
+// What the server counts about itself.
+
+#include "framework/metrics/registry.hpp"
+
+namespace plimsoll::serving {
+
+// Any thread. Made without a registry, it counts nothing.
+struct ServingMetrics {
+  ServingMetrics() = default;
+  explicit ServingMetrics(metrics::Registry& registry)
+      : access(registry.counters(
+            {"plimsoll_serving_access_total",
+             "Requests by what became of the check who asks: allowed, unauthenticated, forbidden, "
+             "failed (nobody could be asked), busy. Paths that are always allowed are left out.",
+             {"result"}})),
+        certificate_loads(registry.counters({"plimsoll_serving_certificate_loads_total",
+                                             "Certificates that were taken into use (loaded) or "
+                                             "could not be (failed).",
+                                             {"result"}})),
+        certificate_end(registry.gauges({"plimsoll_serving_certificate_expiration_seconds",
+                                         "When the certificate in use ends, in seconds since the "
+                                         "epoch.",
+                                         {}})) {}
+
+  metrics::Family<metrics::Counter> access;
+  metrics::Family<metrics::Counter> certificate_loads;
+  metrics::Family<metrics::Gauge> certificate_end;
+};
+
+}  // namespace plimsoll::serving

@@ -1,0 +1,282 @@
+// kubectl and helm bring a scheduler to life that binds a pod, and its rights follow its profile.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "tests/deploy/deploy_test.hpp"
+#include "tests/e2e/facts.hpp"
+#include "tests/kube/yaml_json.hpp"
+
+namespace plimsoll::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr const char* kChart = "deploy/chart/plimsoll";
+constexpr const char* kClusterRole = "/apis/rbac.authorization.k8s.io/v1/clusterroles/plimsoll";
+constexpr const char* kRoles = "/apis/rbac.authorization.k8s.io/v1/roles";
+
+// The folder with helm and kubectl, where tests/deploy/build has put it; empty: it is not there.
+std::filesystem::path find_programs() {
+  const auto found =
+      run({.argv = {"tests/deploy/build", "--if-present"}, .stderr_file = "/dev/null"});
+  if (!found || found->status != ExitStatus::exited(0)) return {};
+  return found->out.substr(0, found->out.find('\n'));
+}
+
+class ChartTest : public DeployTest {
+ protected:
+  void SetUp() override {
+    programs_ = find_programs();
+    const char* ci = std::getenv("CI");
+    if (programs_.empty() && ci != nullptr && std::string_view(ci) == "true") {
+      FAIL() << "CI=true forbids a skip: no helm and kubectl: run tests/deploy/build";
+    }
+    if (programs_.empty()) GTEST_SKIP() << "SKIPPED: no helm and kubectl: run tests/deploy/build";
+    DeployTest::SetUp();
+  }
+  void TearDown() override {
+    if (!IsSkipped()) {
+      (void)tool({"helm", "uninstall", "plimsoll", "--namespace", kHome, "--ignore-not-found"});
+      DeployTest::TearDown();
+    }
+  }
+
+  Finished tool(std::vector<std::string> argv) {
+    argv.front() = programs_ / argv.front();
+    argv.insert(argv.end(), {"--kubeconfig", cluster().kubeconfig()});
+    const auto done = run({.argv = argv, .env = {{"HOME", home_.path()}}}, 60s);
+    EXPECT_TRUE(done) << done.error().message;
+    return done.value_or(Finished{});
+  }
+  void do_tool(const std::vector<std::string>& argv) {
+    const Finished done = tool(argv);
+    ASSERT_EQ(done.status, ExitStatus::exited(0)) << done.out;
+  }
+  void helm(const std::string& what, const std::vector<std::string>& flags = {}) {
+    std::vector<std::string> argv{"helm", what, "plimsoll", kChart, "--namespace", kHome};
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    do_tool(argv);
+  }
+
+  std::vector<json> roles() {
+    std::vector<json> ours{client().get(kClusterRole).json()};
+    for (json& role : client().list(kRoles).value_or(std::vector<json>{})) {
+      if (text_at(role, "/metadata/name") != "plimsoll-leader-election") continue;
+      role["kind"] = "Role";  // lists leave it out
+      ours.push_back(role);
+    }
+    return ours;
+  }
+  // Starts the scheduler as it is deployed now; it binds a pod.
+  void expect_alive(const std::string& pod, const std::string& scheduler = kScheduler) {
+    ASSERT_NO_FATAL_FAILURE(wait_for_rights(roles()));
+    ASSERT_NO_FATAL_FAILURE(start_deployed());
+    client().post(kNodes, node_object("n", {{"cpu", "8"}, {"memory", "16Gi"}, {"pods", "20"}}));
+    create_pod({.name = pod, .scheduler = scheduler, .requests = {{"cpu", "1"}}});
+    EXPECT_EQ(wait_bound(pod), "n") << tail(log(), 20);
+    EXPECT_THAT(log(), Not(HasSubstr("forbidden: User")));
+  }
+  json deployment() {
+    return client().get("/apis/apps/v1/namespaces/kube-system/deployments/plimsoll").json();
+  }
+
+  TempDir home_;
+  std::filesystem::path programs_;
+};
+
+TEST_F(ChartTest, TheBaseIsTheChartsRendering) {
+  const auto done = run({.argv = {"scripts/render-manifests", "--check"}}, 60s);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->status, ExitStatus::exited(0)) << done->out;
+}
+
+TEST_F(ChartTest, TheVersionIsTheProgramsOwn) {
+  const auto program = plimsoll_program();
+  ASSERT_TRUE(program) << program.error().message;
+  const auto said = run({.argv = {program->string(), "--version"}}, 30s);
+  ASSERT_TRUE(said) << said.error().message;
+  const std::string version = said->out.substr(0, said->out.find('\n'));
+  const auto chart = read_yaml(std::string(kChart) + "/Chart.yaml");
+  ASSERT_TRUE(chart) << chart.error().message;
+  EXPECT_EQ(text_at(chart->front(), "/appVersion"), version);
+  EXPECT_EQ(text_at(chart->front(), "/version"), version);
+  EXPECT_THAT(read_file("deploy/node.yaml").value_or(""),
+              HasSubstr("image: plimsoll-node:" + version + "\n"));
+}
+
+TEST_F(ChartTest, KubectlAppliesTheBase) {
+  do_tool({"kubectl", "apply", "-k", "deploy/base", "--dry-run=server", "--validate=strict"});
+  do_tool({"kubectl", "apply", "-k", "deploy/base"});
+  ASSERT_NO_FATAL_FAILURE(expect_alive("first"));
+  EXPECT_EQ(scheduler().stop(20s), ExitStatus::exited(0));
+
+  // An overlay with a profile of one's own, as docs/operations.md has it.
+  const std::string profile = read_file("examples/profiles/topology.yaml").value_or("");
+  const std::string own = "topo-aware-scheduler";
+  std::string changed = profile;
+  for (std::size_t at = 0; (at = changed.find(own)) != changed.npos;)
+    changed.replace(at, own.size(), "ours");
+  const std::filesystem::path base = std::filesystem::absolute("deploy/base");
+  ASSERT_TRUE(write_file(home_ / "profile.yaml", changed));
+  ASSERT_TRUE(write_file(home_ / "kustomization.yaml",
+                         "resources: [" + std::filesystem::relative(base, home_.path()).string() +
+                             "]\nconfigMapGenerator:\n"
+                             "- {name: plimsoll-profile, namespace: kube-system, behavior: "
+                             "replace, files: [profile.yaml]}\n"));
+  do_tool({"kubectl", "apply", "-k", home_.path()});
+  EXPECT_THAT(text_at(deployment(), "/spec/template/spec/volumes/0/configMap/name"),
+              HasSubstr("plimsoll-profile-"));
+  ASSERT_NO_FATAL_FAILURE(expect_alive("second", "ours"));
+  do_tool({"kubectl", "delete", "-k", home_.path()});
+  do_tool({"kubectl", "delete", "--ignore-not-found", "-k", "deploy/base"});
+  EXPECT_EQ(client().get(kClusterRole).status, 404);
+}
+
+TEST_F(ChartTest, HelmInstallsUpgradesAndGoesBack) {
+  helm("install");
+  ASSERT_NO_FATAL_FAILURE(expect_alive("first"));
+  EXPECT_EQ(scheduler().stop(20s), ExitStatus::exited(0));
+  const char* kHash = "/spec/template/metadata/annotations/plimsoll.io~1profile-sha256";
+  const std::string before = text_at(deployment(), kHash);
+  const std::string profile = "examples/profiles/hami.yaml";
+  helm("upgrade", {"--set-file", "profile=" + profile});
+  EXPECT_NE(text_at(deployment(), kHash), before);
+  const auto config = read_yaml(profile);
+  ASSERT_TRUE(config);
+  ASSERT_NO_FATAL_FAILURE(
+      expect_alive("second", text_at(config->front(), "/profiles/0/schedulerName")));
+  do_tool({"helm", "rollback", "plimsoll", "--namespace", kHome});
+  EXPECT_EQ(text_at(deployment(), kHash), before);
+  do_tool({"helm", "uninstall", "plimsoll", "--namespace", kHome});
+  EXPECT_EQ(client().get(kClusterRole).status, 404);
+  EXPECT_EQ(deployment()["code"], 404);
+}
+
+TEST_F(ChartTest, ThePodIsAsRestrictedAsPodsCanBe) {
+  change("/api/v1/namespaces/" + ns(),
+         {{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", "restricted"}}}}}});
+  helm("install");
+  json pod{{"metadata", {{"name", "plimsoll"}}},
+           {"spec", deployment()["spec"]["template"]["spec"]}};
+  const KubeReply reply = client().post(pods_path() + "?dryRun=All&fieldValidation=Strict", pod);
+  EXPECT_EQ(reply.status, 201) << reply.body;
+  // That namespace does refuse others.
+  pod["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = true;
+  EXPECT_EQ(client().post(pods_path() + "?dryRun=All", pod).status, 403);
+}
+
+TEST_F(ChartTest, TheObjectsForThePrometheusOperatorAreValid) {
+  for (const char* kind : {"servicemonitors", "prometheusrules"}) {
+    const auto created =
+        cluster().create_from_yaml(programs_ / "crds" / (kind + std::string(".yaml")),
+                                   "/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
+    ASSERT_TRUE(created) << created.error().message;
+    ASSERT_TRUE(eventually(30s, [&] {
+      return client().get("/apis/monitoring.coreos.com/v1/" + std::string(kind)).status == 200;
+    })) << kind;
+  }
+  const std::vector<std::string> both{"--set",
+                                      "serviceMonitor.enabled=true,prometheusRule.enabled=true"};
+  helm("template", {both[0], both[1], "--kube-version", "1.36.0", "--output-dir", home_.path()});
+  do_tool({"kubectl", "apply", "--dry-run=server", "--validate=strict", "-f",
+           home_ / "plimsoll/templates/monitoring.yaml"});
+  helm("install", both);
+  const std::string objects = "/apis/monitoring.coreos.com/v1/namespaces/kube-system/";
+  const json rules = client().get(objects + "prometheusrules/plimsoll").json();
+  EXPECT_GT(rules.at("spec").at("groups").at(0).at("rules").size(), 9U);
+  // It selects the Service, and names one of its ports.
+  const json monitor = client().get(objects + "servicemonitors/plimsoll").json();
+  const json service = client().get("/api/v1/namespaces/kube-system/services/plimsoll").json();
+  EXPECT_EQ(monitor.at("spec").at("selector").at("matchLabels").size(), 2U);
+  for (const auto& [label, value] : monitor.at("spec").at("selector").at("matchLabels").items()) {
+    EXPECT_EQ(service.at("metadata").at("labels").at(label), value);
+  }
+  EXPECT_EQ(text_at(monitor, "/spec/endpoints/0/port"), text_at(service, "/spec/ports/0/name"));
+}
+
+TEST_F(ChartTest, ValuesThatCannotWorkAreRefused) {
+  const auto refused = [&](const std::vector<std::string>& flags) {
+    std::vector<std::string> argv{"helm", "install", "plimsoll", kChart, "--namespace", kHome};
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    const Finished done = tool(argv);
+    EXPECT_EQ(done.status, ExitStatus::exited(1)) << done.out;
+    return done.out;
+  };
+  EXPECT_THAT(refused({"--set", "leaderElection.enabled=false"}),
+              AllOf(HasSubstr("replicas:"), HasSubstr("leaderElection.enabled=true")));
+  EXPECT_THAT(refused({"--set-file", "profile=deploy/base/rbac.yaml"}),
+              AllOf(HasSubstr("profile:"), HasSubstr("plimsoll validate")));
+  EXPECT_THAT(
+      refused({"--set-file", "profile=examples/profiles/kube-scheduler.yaml"}),
+      HasSubstr("profile: clientConnection.kubeconfig names /etc/kubernetes/scheduler.conf"));
+  EXPECT_THAT(refused({"--set", "replica=3"}), HasSubstr("replica"));
+  EXPECT_EQ(client().get(kClusterRole).status, 404);
+}
+
+// What the scheduler watches with a profile is what it has the right to watch, and nothing more.
+class RightsByProfileTest : public ChartTest, public testing::WithParamInterface<std::string> {
+ protected:
+  // A profile of examples/profiles, or one that leaves everything out that it can.
+  static std::string profile(const std::string& name) {
+    if (name == "bare") {
+      return "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+             "profiles:\n- schedulerName: bare\n  plugins:\n    multiPoint:\n      disabled:\n"
+             "      - {name: VolumeBinding}\n      - {name: NodeVolumeLimits}\n"
+             "      - {name: VolumeZone}\n      - {name: VolumeRestrictions}\n"
+             "      - {name: PodTopologySpread}\n      - {name: InterPodAffinity}\n"
+             "      - {name: DefaultPreemption}\n";
+    }
+    std::string text = read_file("examples/profiles/" + name + ".yaml").value_or("");
+    const std::string line = "  kubeconfig: /etc/kubernetes/scheduler.conf\n";
+    if (const std::size_t at = text.find(line); at != text.npos) text.erase(at, line.size());
+    return text;
+  }
+  static std::set<std::string> watches(const std::set<std::string>& rights) {
+    std::set<std::string> found;
+    for (const std::string& right : rights) {
+      // Pod groups are watched once there is a pod of one.
+      if (right.starts_with("watch ") && right.find("podgroups") == right.npos) found.insert(right);
+    }
+    return found;
+  }
+};
+
+TEST_P(RightsByProfileTest, AreThoseThatItsPluginsUse) {
+  ASSERT_TRUE(write_file(home_ / "profile.yaml", profile(GetParam())));
+  // Where Koordinator's profiles have their lease; there already, after the first.
+  client().post("/api/v1/namespaces", {{"metadata", {{"name", "koordinator-system"}}}});
+  helm("install", {"--set-file", "profile=" + (home_ / "profile.yaml").string()});
+  const std::vector<json> granted = roles();
+  ASSERT_NO_FATAL_FAILURE(wait_for_rights(granted));
+  std::set<std::string> given;
+  for (const Right& right : rights_of(granted)) given.insert(right.text());
+  const std::size_t from = audit().size();
+  ASSERT_NO_FATAL_FAILURE(start_deployed());
+  EXPECT_TRUE(
+      eventually(30s, [&] { return watches(audit().used(kAccount, from)) == watches(given); }));
+  EXPECT_EQ(watches(audit().used(kAccount, from)), watches(given));
+  EXPECT_THAT(audit().forbidden(kAccount, from), IsEmpty());
+  EXPECT_EQ(given.contains("delete pods"), given.contains("watch poddisruptionbudgets.policy"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Profiles, RightsByProfileTest,
+                         testing::Values("bare", "default-scheduler", "hami",
+                                         "koordinator-deviceshare", "koordinator-migrated",
+                                         "kube-scheduler", "scheduler-plugins-nrt",
+                                         "scheduler-plugins-nrt-uncached", "topology", "wide-pods"),
+                         [](const auto& each) {
+                           std::string name = each.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace plimsoll::test

@@ -1,0 +1,123 @@
+// The role that we ship is enough for all that the scheduler does, and each of its rights is
+// needed.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "tests/deploy/deploy_test.hpp"
+
+namespace plimsoll::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class RightsTest : public DeployTest {
+ public:
+  // A server that streams lists needs no right to list; older ones do.
+  static void SetUpTestSuite() {
+    DeployTest::SetUpTestSuite();
+    options().apiserver_flags.push_back("--feature-gates=WatchList=false");
+  }
+};
+
+TEST_F(RightsTest, TheWholeWorkIsAllowed) {
+  const std::vector<json> base = base_objects();
+  ASSERT_NO_FATAL_FAILURE(install(base));
+  ASSERT_NO_FATAL_FAILURE(wait_for_rights(base));
+  const std::size_t from = audit().size();
+  ASSERT_NO_FATAL_FAILURE(start_deployed());
+  give_work();
+  expect_work_done();
+  EXPECT_NE(
+      client().get(kLeases + std::string("/plimsoll")).json()["spec"].value("holderIdentity", ""),
+      "");
+  EXPECT_EQ(scrape().status, 403) << "it asked who we are, and what we may";
+  EXPECT_THAT(log(), Not(HasSubstr("forbidden: User")));
+  // Without leader election it keeps a mark instead.
+  EXPECT_EQ(scheduler().stop(20s), ExitStatus::exited(0));
+  ChildOptions alone = deployed_command();
+  std::ranges::replace(alone.argv, "--leader-elect=true", "--leader-elect=false");
+  ASSERT_NO_FATAL_FAILURE(start_command(alone));
+  const std::string mark = kLeases + std::string("/plimsoll-") + kScheduler;
+  EXPECT_TRUE(eventually(30s, [&] { return client().get(mark).status == 200; }));
+  EXPECT_THAT(log(), Not(HasSubstr("forbidden: User")));
+  EXPECT_THAT(audit().forbidden(kAccount, from), IsEmpty());
+}
+
+std::string test_name(const Right& right) {
+  std::string name = right.text();
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+class WithoutARightTest : public RightsTest, public testing::WithParamInterface<Right> {
+ protected:
+  // The base, with roles that have all its rights but one.
+  static std::vector<json> base_without(const Right& taken) {
+    std::vector<json> objects = base_objects();
+    for (json& object : objects) {
+      if (!object.contains("rules")) continue;
+      const std::vector<Right> rights = rights_of({object});
+      json& rules = object["rules"] = json::array();
+      for (const Right& right : rights) {
+        if (right.text() == taken.text()) continue;
+        json rule{
+            {"apiGroups", {right.group}}, {"resources", {right.resource}}, {"verbs", {right.verb}}};
+        if (!right.name.empty()) rule["resourceNames"] = {right.name};
+        rules.push_back(rule);
+      }
+    }
+    return objects;
+  }
+};
+
+TEST_P(WithoutARightTest, ItIsMissed) {
+  const Right& taken = GetParam();
+  const std::vector<json> objects = base_without(taken);
+  ASSERT_EQ(rights_of(objects).size() + 1, rights_of(base_objects()).size());
+  ASSERT_NO_FATAL_FAILURE(install(objects));
+  ASSERT_NO_FATAL_FAILURE(wait_for_rights(objects));
+  ASSERT_TRUE(eventually(30s, [&] { return !may(taken); }));
+  const std::size_t from = audit().size();
+  // A pod is read when it has changed since it was decided on.
+  auto proxy = ApiProxy::start(account());
+  ASSERT_TRUE(proxy) << proxy.error().message;
+  const bool reads = taken.text() == "get pods";
+  if (reads) (*proxy)->hold(ApiProxy::What::kRequest, "POST", "/aligned/binding");
+  ChildOptions command = deployed_command(reads ? (*proxy)->server() : "");
+  if (taken.name.starts_with("plimsoll-")) {
+    std::ranges::replace(command.argv, "--leader-elect=true", "--leader-elect=false");
+    create(kLeases, {{"metadata", {{"name", taken.name}}}});  // the mark of an earlier start
+  }
+  auto started = ChildProcess::start(command);
+  ASSERT_TRUE(started) << started.error().message;
+  give_work();
+  if (reads) {
+    ASSERT_TRUE((*proxy)->wait_held(30s)) << tail(started->output(), 30);
+    change(pods_path("aligned"), {{"metadata", {{"labels", {{"changed", "meanwhile"}}}}}});
+    EXPECT_TRUE((*proxy)->pass_on(30s));
+  }
+  EXPECT_TRUE(eventually(60s, [&] {
+    stir();
+    (void)scrape();
+    return !audit().forbidden(kAccount, from).empty();
+  })) << tail(started->output(), 30);
+  if (taken.name == "plimsoll") {  // nobody leads, and the log says why
+    EXPECT_TRUE(started->wait_for_output("the leader lease is refused", 30s)) << started->output();
+  }
+  const std::string text = taken.text().substr(0, taken.text().find(" ("));
+  EXPECT_THAT(audit().forbidden(kAccount, from), ElementsAre(text));
+}
+
+INSTANTIATE_TEST_SUITE_P(Rights, WithoutARightTest, testing::ValuesIn(rights_of(base_objects())),
+                         [](const auto& each) { return test_name(each.param); });
+
+}  // namespace
+}  // namespace plimsoll::test

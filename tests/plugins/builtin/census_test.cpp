@@ -1,0 +1,219 @@
+// The counts of PodTopologySpread and InterPodAffinity are kept up to date; here they are held
+// against a cluster that has the same objects and has just begun to count. Random events: nodes and
+// pods come, change and go, namespaces change their labels, pods are assumed and given up.
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "lint/draw.hpp"
+#include "tests/plugins/builtin/domain_cluster.hpp"
+#include "tests/support/seed.hpp"
+
+namespace plimsoll::builtin_test {
+namespace {
+
+using lint::Dice;
+using lint::draw;
+using Json = nlohmann::json;
+
+const lint::Words& words() {
+  static const lint::Words kWords = {.lists = {}, .parts = Json::parse(R"({
+    "app": "{web|batch|db}",
+    "ns": "{blue|green|grey}",
+    "key": "{zone|zone|kubernetes.io/hostname|disk|nobody-has-it}",
+    "requirement": {"|": [
+      {"key": "app", "operator": "{In|NotIn}", "values": ["=app", "=app"]},
+      {"key": "{app|tier}", "operator": "{Exists|DoesNotExist}"}]},
+    "selector": {"|": [null, {}, {"matchLabels": {"app": "=app"}},
+      {"matchLabels": {"app": "=app"}, "matchExpressions": ["=requirement"]},
+      {"matchExpressions": ["=requirement"]}]},
+    "nsSelector": {"|": [{}, {"matchLabels": {"team": "{x|y}"}},
+      {"matchExpressions": [{"key": "team", "operator": "{NotIn|In}", "values": ["x"]}]}]},
+    "term": {"topologyKey": "=key", "labelSelector": "=selector",
+             "namespaces?4": ["=ns"], "namespaceSelector?3": "=nsSelector"},
+    "preference": {"weight": "#{1-100}", "podAffinityTerm": "=term"},
+    "terms": {"requiredDuringSchedulingIgnoredDuringExecution?2": [{"*2": "=term"}],
+              "preferredDuringSchedulingIgnoredDuringExecution?2": [{"*2": "=preference"}]},
+    "constraint": {"maxSkew": "#{1-2}", "topologyKey": "=key", "labelSelector": "=selector",
+                   "whenUnsatisfiable": "{DoNotSchedule|ScheduleAnyway}",
+                   "minDomains?5": "#{1-4}", "nodeTaintsPolicy?3": "Honor",
+                   "nodeAffinityPolicy?3": "Ignore", "matchLabelKeys?4": ["tier"]},
+    "spec": {"containers": [{"name": "c", "image": "i"}],
+             "nodeSelector?4": {"disk": "{ssd|hdd}"},
+             "tolerations?4": [{"key": "dedicated", "operator": "Exists"}],
+             "affinity?2": {"podAffinity?2": "=terms", "podAntiAffinity?2": "=terms"},
+             "topologySpreadConstraints?2": [{"*3": "=constraint"}]},
+    "labels": {"app?5/6": "=app", "tier?2": "{front|back}"}
+  })")};
+  return kWords;
+}
+
+// A cluster with its history, and the objects that are there.
+class CensusTest : public ::testing::Test {
+ protected:
+  CensusTest() : dice_(test::test_seed()), cluster_(new_cluster()) {}
+
+  Json some_pod() {
+    Json pod = {{"metadata", {{"labels", draw(dice_, "=labels", words())}}},
+                {"spec", draw(dice_, "=spec", words())}};
+    const std::string name = "p" + std::to_string(++pods_made_);
+    pod["metadata"]["name"] = pod["metadata"]["uid"] = name;
+    pod["metadata"]["namespace"] = draw(dice_, "=ns", words());
+    return pod;
+  }
+  Json some_node() {
+    const std::string name = "n" + std::to_string(dice_.below(8));
+    Json node = draw(dice_, Json::parse(R"({
+      "metadata": {"labels": {"zone?5/6": "{a|b|c}", "disk?2/3": "{ssd|hdd}"}},
+      "spec": {"taints?4": [{"key": "dedicated", "effect": "NoSchedule"}]}})"));
+    node["metadata"]["name"] = name;
+    node["metadata"]["labels"]["kubernetes.io/hostname"] = dice_.one_in(6) ? "shared" : name;
+    return node;
+  }
+  void put_pod(const Json& pod) {
+    cluster_->put_pod(decoded_pod(*cluster_, pod));
+    pods_[pod["metadata"]["uid"]] = pod;
+  }
+  void remove_pod(const std::string& uid) {
+    cluster_->remove_pod(uid);
+    pods_.erase(uid);
+  }
+  const std::string& some_uid() {
+    auto at = pods_.begin();
+    std::advance(at, dice_.below(pods_.size()));
+    return at->first;
+  }
+
+  void something_happens() {
+    switch (dice_.below(10)) {
+      case 0: {
+        const Json node = some_node();
+        put_node(*cluster_, node);
+        nodes_[node["metadata"]["name"]] = node;
+        return;
+      }
+      case 1: {
+        const std::string name = "n" + std::to_string(dice_.below(8));
+        if (nodes_.erase(name) != 0) cluster_->remove_node(name);
+        return;
+      }
+      case 2: {
+        const std::string name = draw(dice_, "=ns", words());
+        namespaces_[name] = draw(dice_, Json::parse(R"({"team?2/3": "{x|y}"})"));
+        return put_namespace(*cluster_, name, namespaces_[name]);
+      }
+      case 3:
+        if (!pods_.empty()) remove_pod(std::string(some_uid()));
+        return;
+      case 4:
+        return change_pod();
+      case 5:
+        return assume_pod();
+      default: {
+        Json pod = some_pod();
+        pod["spec"]["nodeName"] = "n" + std::to_string(dice_.below(8));  // it may not be there yet
+        return put_pod(pod);
+      }
+    }
+  }
+  void change_pod() {
+    if (pods_.empty()) return;
+    Json pod = pods_[some_uid()];
+    if (dice_.one_in(2)) {
+      pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+    } else {
+      pod["metadata"]["labels"] = draw(dice_, "=labels", words());
+    }
+    put_pod(pod);
+  }
+  // Taken and given back, or confirmed by the watch.
+  void assume_pod() {
+    const auto& rows = cluster_->state().rows();
+    if (rows.empty()) return;
+    Json pod = some_pod();
+    const plimsoll_node_info& node = *rows[dice_.below(rows.size())];
+    const auto cycle = cluster_->framework().new_cycle();
+    const PodRef assumed = cluster_->reserve(*cycle, decoded_pod(*cluster_, pod), node);
+    ASSERT_NE(assumed, nullptr);
+    if (dice_.one_in(2)) return cluster_->unreserve(*cycle, assumed);
+    pod["spec"]["nodeName"] = std::string(view(node.node->meta.name));
+    pods_[pod["metadata"]["uid"]] = pod;
+    if (dice_.one_in(2)) put_pod(pod);
+  }
+
+  // The same objects, and no history.
+  std::unique_ptr<lint::TrialCluster> fresh() const {
+    auto cluster = new_cluster();
+    for (const auto& [name, labels] : namespaces_) put_namespace(*cluster, name, labels);
+    for (const auto& [name, node] : nodes_) put_node(*cluster, node);
+    for (const auto& [uid, pod] : pods_) cluster->put_pod(decoded_pod(*cluster, pod));
+    return cluster;
+  }
+
+  Dice dice_;
+  std::unique_ptr<lint::TrialCluster> cluster_;
+  std::map<std::string, Json> nodes_, pods_, namespaces_;
+  std::vector<Json> asked_;
+  size_t pods_made_ = 0;
+};
+
+TEST_F(CensusTest, CountsAsOneThatBeginsAnew) {
+  for (int round = 0; round < 60; ++round) {
+    for (size_t events = dice_.below(20); events > 0; --events) something_happens();
+    if (dice_.one_in(10)) cluster_->pass_time(3'600'000);  // nobody asked for long: it forgets
+    const auto anew = fresh();
+    for (int asked = 0; asked < 6; ++asked) {
+      // Mostly one that was asked about before: its tables are there.
+      if (asked_.empty() || dice_.one_in(3)) asked_.push_back(some_pod());
+      const Json& pod = asked_[dice_.below(asked_.size())];
+      ASSERT_EQ(answer_of(*cluster_, decoded_pod(*cluster_, pod)),
+                answer_of(*anew, decoded_pod(*anew, pod)))
+          << "round " << round << ", pod " << pod.dump();
+    }
+  }
+}
+
+// A pod that is added in a what-if and removed again leaves no trace, and one that is removed
+// counts as if it were gone.
+TEST_F(CensusTest, WhatIfsEqualWhatHappens) {
+  const auto verdict_on = [](lint::TrialCluster& cluster, CycleContext& cycle, const PodRef& pod,
+                             const plimsoll_node_info& node) {
+    return cluster.reason_text(cluster.framework().run_filters_on(cycle, *pod, node).reason);
+  };
+  size_t compared = 0;
+  for (int round = 0; round < 200; ++round) {
+    for (size_t events = dice_.below(6) + 1; events > 0; --events) something_happens();
+    if (pods_.empty()) continue;
+    const Json gone = pods_[some_uid()];
+    const std::string node_name = gone["spec"]["nodeName"];
+    const NodeInfo* node = cluster_->state().node(node_name);
+    if (node == nullptr) continue;
+    const Json asking = some_pod();
+    const PodRef pod = decoded_pod(*cluster_, asking);
+    const PodRef other = cluster_->state().pod(gone["metadata"]["uid"].get<std::string>());
+    const auto cycle = cluster_->framework().new_cycle();
+    if (!cluster_->framework().run_pre_filter(*cycle, *pod).status.ok()) continue;
+    const std::string before = verdict_on(*cluster_, *cycle, pod, *node->abi());
+    const auto what_if = cycle->clone();
+    ASSERT_TRUE(cluster_->framework().run_remove_pod(*what_if, *pod, *other, *node->abi()).ok());
+    const std::string without = verdict_on(*cluster_, *what_if, pod, *node->abi());
+    ASSERT_TRUE(cluster_->framework().run_add_pod(*what_if, *pod, *other, *node->abi()).ok());
+    ASSERT_EQ(verdict_on(*cluster_, *what_if, pod, *node->abi()), before);
+
+    remove_pod(gone["metadata"]["uid"]);
+    const auto after = cluster_->framework().new_cycle();
+    ASSERT_TRUE(cluster_->framework().run_pre_filter(*after, *pod).status.ok());
+    const plimsoll_node_info& now = *cluster_->state().node(node_name)->abi();
+    ASSERT_EQ(without, verdict_on(*cluster_, *after, pod, now))
+        << "round " << round << ", pod " << asking.dump() << ", gone " << gone.dump();
+    ++compared;
+  }
+  EXPECT_GT(compared, 20U);
+}
+
+}  // namespace
+}  // namespace plimsoll::builtin_test

@@ -1,0 +1,70 @@
+// In-tree volumes as CSI volumes where the recorded calls say nothing.
+
+#include "plugins/builtin/volumes/csi_translation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace plimsoll::volumes {
+namespace {
+
+using Json = nlohmann::json;
+
+// The handle, or the error with a "!" in front.
+std::string handle_of(const std::string& spec, const std::string& labels = "{}") {
+  const auto volume =
+      read_volume("pv", R"({"metadata": {"labels": )" + labels + R"(}, "spec": )" + spec + "}");
+  const auto translated = translate(volume);
+  return translated ? translated->handle : "!" + translated.error().message;
+}
+
+std::string ebs(const std::string& id) {
+  return handle_of(Json{{"awsElasticBlockStore", {{"volumeID", id}}}}.dump());
+}
+
+TEST(CsiTranslation, ReadsTheIdsOfEbsVolumes) {
+  EXPECT_EQ(ebs("vol-1"), "vol-1");
+  EXPECT_EQ(ebs("anything at all"), "anything at all");
+  EXPECT_EQ(ebs("aws://zone/vol-1"), "vol-1");
+  EXPECT_EQ(ebs("aws:///vol-1/"), "vol-1");
+  EXPECT_EQ(ebs("aws://zone/vol%2d1?x=y#z"), "vol-1");
+  for (const char* wrong : {"aws://", "aws://vol-1", "aws://zone/x", "aws://zone/vol-1/more",
+                            "aws://zone/vol-%", "aws://zone/vol-%4", "aws://zone/vol-%zz"}) {
+    EXPECT_EQ(ebs(wrong).substr(0, 1), "!") << wrong;
+  }
+}
+
+TEST(CsiTranslation, PutsGceDisksIntoTheirZoneOrRegion) {
+  const std::string disk = R"({"gcePersistentDisk": {"pdName": "d"}})";
+  EXPECT_EQ(handle_of(disk), "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d");
+  EXPECT_EQ(handle_of(disk, R"({"topology.kubernetes.io/zone": "a-b-c__a-b-d"})"),
+            "projects/UNSPECIFIED/regions/a-b/disks/d");
+  EXPECT_EQ(handle_of(disk, R"({"topology.kubernetes.io/zone": "a-b-c__a-x-d"})").substr(0, 1),
+            "!");
+}
+
+TEST(CsiTranslation, LeavesAloneWhatNobodyMigrates) {
+  EXPECT_EQ(handle_of(R"({"azureFile": {"shareName": "s"}})").substr(0, 1), "!");
+  EXPECT_EQ(handle_of(R"({"nfs": {}})").substr(0, 1), "!");
+  EXPECT_EQ(handle_of("{}").substr(0, 1), "!");
+}
+
+// Whatever an affinity is made of, there is an answer and no crash.
+TEST(CsiTranslation, SurvivesOddAffinities) {
+  const std::string labels = R"({"topology.kubernetes.io/zone": "z"})";
+  for (const char* required :
+       {R"({"nodeSelectorTerms": []})", R"({"nodeSelectorTerms": [{}]})", "{}",
+        R"({"nodeSelectorTerms": [{"matchExpressions": [{"key": "topology.kubernetes.io/zone",
+            "operator": "In"}]}]})",
+        R"({"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In",
+            "values": ["n"]}]}]})"}) {
+    const std::string spec = R"({"cinder": {"volumeID": "v"}, "nodeAffinity": {"required": )" +
+                             std::string(required) + "}}";
+    EXPECT_EQ(handle_of(spec, labels), "v") << required;
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::volumes

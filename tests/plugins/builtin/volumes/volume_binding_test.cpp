@@ -1,0 +1,373 @@
+// VolumeBinding where single cases cannot show it: several pods over one volume, writes that are
+// cut off, objects that go meanwhile, and objects of strangers.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "plugins/builtin/plugins.hpp"
+#include "plugins/builtin/volumes/volume_state.hpp"
+#include "tests/plugins/builtin/volumes/plugin_on_fake_host.hpp"
+
+namespace plimsoll::volumes_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using volumes::kClaims;
+using volumes::kStorageClasses;
+using volumes::kVolumes;
+using Json = nlohmann::json;
+
+constexpr const char* kNoVolume = "node(s) didn't find available persistent volumes to bind";
+constexpr const char* kConflict = "node(s) didn't match PersistentVolume's node affinity";
+
+Json volume_json(const std::string& name, const std::string& version = "1") {
+  return {{"metadata", {{"name", name}, {"resourceVersion", version}}},
+          {"spec",
+           {{"accessModes", {"ReadWriteOnce"}},
+            {"capacity", {{"storage", "1Gi"}}},
+            {"storageClassName", "local"}}},
+          {"status", {{"phase", "Available"}}}};
+}
+
+Json claim_json(const std::string& name, const std::string& version = "1") {
+  return {{"metadata",
+           {{"name", name},
+            {"namespace", "team"},
+            {"uid", "uid of " + name},
+            {"resourceVersion", version}}},
+          {"spec",
+           {{"accessModes", {"ReadWriteOnce"}},
+            {"resources", {{"requests", {{"storage", "1Gi"}}}}},
+            {"storageClassName", "local"}}},
+          {"status", {{"phase", "Pending"}}}};
+}
+
+Json bound_claim(const std::string& name, const std::string& volume) {
+  Json claim = claim_json(name, "9");
+  claim["metadata"]["annotations"]["pv.kubernetes.io/bind-completed"] = "yes";
+  claim["spec"]["volumeName"] = volume;
+  return claim;
+}
+
+FakePod& with_claim(FakePod& pod, const std::string& claim) {
+  return pod.volume("persistentVolumeClaim", claim);
+}
+
+class VolumeBindingTest : public testing::Test {
+ protected:
+  VolumeBindingTest() {
+    host_.add(node_);
+    host_.add(other_);
+    put_class("kubernetes.io/no-provisioner");
+  }
+
+  void put_class(const std::string& provisioner) {
+    plugin_.put(kStorageClasses, "", "local",
+                Json{{"metadata", {{"name", "local"}}},
+                     {"provisioner", provisioner},
+                     {"volumeBindingMode", "WaitForFirstConsumer"}}
+                    .dump());
+  }
+  void put(const Json& object) {
+    const Json& meta = object.at("metadata");
+    const std::string ns = meta.value("namespace", "");
+    plugin_.put(ns.empty() ? kVolumes : kClaims, ns, meta.at("name").get<std::string>(),
+                object.dump());
+  }
+  const volumes::VolumeState& state() {
+    return *static_cast<const volumes::VolumeState*>(
+        host_.services.at("plimsoll.io/volume-state").second);
+  }
+
+  // One attempt up to Reserve; the text of what ended it, or nothing.
+  std::string reserve(FakeCycle& cycle, FakePod& pod) {
+    std::string text = plugin_.pre_filter(cycle, pod);
+    if (text.empty()) text = plugin_.filter(cycle, pod, node_);
+    uint32_t reason = 0;
+    if (text.empty() && plugin_.slots().reserve(plugin_.slots().self, cycle.get(), &pod.get(),
+                                                &node_.get(), &reason) != PLIMSOLL_SUCCESS) {
+      text = "reserve: " + host_.error;
+    }
+    return text;
+  }
+  void unreserve(FakeCycle& cycle, FakePod& pod) {
+    plugin_.slots().unreserve(plugin_.slots().self, cycle.get(), &pod.get(), str("n1"));
+  }
+  void pre_bind(FakeCycle& cycle, FakePod& pod) {
+    host_.pods = {&pod.get()};
+    EXPECT_EQ(plugin_.slots().pre_bind(plugin_.slots().self, cycle.get(), &pod.get(), str("n1"),
+                                       reinterpret_cast<plimsoll_token*>(&host_)),
+              PLIMSOLL_WAIT);
+  }
+  // Tasks of the loop that are due now, in order; `most` of them.
+  void run_tasks(size_t most = 100) {
+    for (size_t i = 0; i < host_.deferred.size() && most > 0; ++i) {
+      auto task = host_.deferred[i];
+      if (task.fn == nullptr || task.delay_ms > 0) continue;
+      host_.deferred[i].fn = nullptr;
+      --most;
+      task.run();
+    }
+  }
+  // The tasks that there are, those that wait for their time included.
+  // The pod's claim "a" is provisioned: all is written, and PreBind waits until it is bound.
+  void begin_provisioning(FakeCycle& cycle, FakePod& pod) {
+    put_class("driver.example.com");
+    put(claim_json("a"));
+    with_claim(pod, "a");
+    ASSERT_EQ(reserve(cycle, pod), "");
+    answer_version("2");
+    pre_bind(cycle, pod);
+    run_tasks();
+  }
+  void tick() {
+    const size_t count = host_.deferred.size();
+    for (size_t i = 0; i < count; ++i) {
+      auto task = host_.deferred[i];
+      if (task.fn == nullptr) continue;
+      host_.deferred[i].fn = nullptr;
+      task.run();
+    }
+  }
+  void answer_version(const std::string& version) {
+    host_.answer_body = Json{{"metadata", {{"resourceVersion", version}}}}.dump();
+  }
+
+  FakeHost host_;
+  FakeNode node_{"n1"};
+  FakeNode other_{"n2"};
+  PluginOnFakeHost plugin_{host_, builtin::volume_binding()};
+};
+
+TEST_F(VolumeBindingTest, TwoPodsNeverGetOneVolume) {
+  put(volume_json("pv"));
+  put(claim_json("a"));
+  put(claim_json("b"));
+  FakePod first("team/first"), second("team/second");
+  with_claim(first, "a");
+  with_claim(second, "b");
+  FakeCycle one, two, three;
+  EXPECT_EQ(reserve(one, first), "");
+  EXPECT_EQ(reserve(two, second), kNoVolume);
+  unreserve(one, first);
+  EXPECT_EQ(reserve(three, second), "") << "what is given back is free again";
+}
+
+TEST_F(VolumeBindingTest, TwoProfilesShareWhatIsAssumed) {
+  PluginOnFakeHost profile(host_, builtin::volume_binding());
+  put(volume_json("pv"));
+  put(claim_json("a"));
+  put(claim_json("b"));
+  FakePod first("team/first"), second("team/second");
+  with_claim(first, "a");
+  with_claim(second, "b");
+  FakeCycle cycle;
+  EXPECT_EQ(reserve(cycle, first), "");
+  EXPECT_EQ(profile.verdict(second, node_), kNoVolume);
+}
+
+TEST_F(VolumeBindingTest, WritesAndWaitsUntilBound) {
+  put(volume_json("pv", "5"));
+  put(claim_json("a", "7"));
+  FakePod pod("team/pod");
+  with_claim(pod, "a");
+  FakeCycle cycle;
+  ASSERT_EQ(reserve(cycle, pod), "");
+  answer_version("12");
+  pre_bind(cycle, pod);
+  run_tasks();
+  ASSERT_THAT(host_.requests, SizeIs(1));
+  EXPECT_THAT(host_.requests[0], HasSubstr("PATCH /api/v1/persistentvolumes/pv "));
+  EXPECT_THAT(host_.requests[0], HasSubstr(R"("resourceVersion":"5")"));
+  EXPECT_THAT(host_.requests[0], HasSubstr(R"("uid":"uid of a")"));
+  EXPECT_THAT(host_.completed, IsEmpty());
+  Json written = volume_json("pv", "12");
+  written["spec"]["claimRef"] = {{"name", "a"}, {"namespace", "team"}, {"uid", "uid of a"}};
+  put(bound_claim("a", "pv"));
+  EXPECT_THAT(host_.completed, IsEmpty()) << "the volume is seen as it was before the write";
+  put(written);
+  put(bound_claim("a", "pv"));
+  ASSERT_THAT(host_.completed, SizeIs(1));
+  EXPECT_EQ(host_.completed[0].code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(state().assumed(), 0U) << "the events ended what was assumed";
+}
+
+TEST_F(VolumeBindingTest, UnreserveWhileAWriteIsUnderWay) {
+  put(volume_json("pv"));
+  put(claim_json("a"));
+  FakePod pod("team/pod");
+  with_claim(pod, "a");
+  FakeCycle cycle;
+  ASSERT_EQ(reserve(cycle, pod), "");
+  answer_version("2");
+  pre_bind(cycle, pod);
+  run_tasks(1);  // the request is sent; the loop has not heard the answer
+  ASSERT_THAT(host_.requests, SizeIs(1));
+  unreserve(cycle, pod);
+  EXPECT_EQ(state().assumed(), 0U);
+  run_tasks();
+  EXPECT_THAT(host_.completed, IsEmpty());
+  EXPECT_THAT(host_.requests, SizeIs(1)) << "nothing more is written";
+}
+
+TEST_F(VolumeBindingTest, AfterACrashBetweenTwoWritesTheRestIsWritten) {
+  // The volume was written, the other claim not yet.
+  Json volume = volume_json("pv", "12");
+  volume["spec"]["claimRef"] = {
+      {"name", "a"}, {"namespace", "team"}, {"uid", "uid of a"}, {"kind", "PersistentVolumeClaim"}};
+  put(volume);
+  put_class("driver.example.com");
+  put(claim_json("a"));
+  put(claim_json("b"));
+  FakePod pod("team/pod");
+  with_claim(pod, "a");
+  with_claim(pod, "b");
+  FakeCycle cycle;
+  ASSERT_EQ(reserve(cycle, pod), "");
+  answer_version("13");
+  pre_bind(cycle, pod);
+  run_tasks();
+  ASSERT_THAT(host_.requests, SizeIs(2));
+  EXPECT_EQ(host_.requests[0],
+            R"(PATCH /api/v1/persistentvolumes/pv {"metadata":{"resourceVersion":"12"}})")
+      << "it is the claim's already";
+  EXPECT_THAT(host_.requests[1], HasSubstr("/api/v1/namespaces/team/persistentvolumeclaims/b {"));
+  EXPECT_THAT(host_.requests[1], HasSubstr(R"("volume.kubernetes.io/selected-node":"n1")"));
+}
+
+TEST_F(VolumeBindingTest, ClaimDeletedWhileAssumed) {
+  put_class("driver.example.com");
+  put(claim_json("a"));
+  FakePod pod("team/pod");
+  with_claim(pod, "a");
+  FakeCycle cycle;
+  ASSERT_EQ(reserve(cycle, pod), "");
+  EXPECT_EQ(state().assumed(), 1U);
+  answer_version("2");
+  pre_bind(cycle, pod);
+  run_tasks();
+  plugin_.erase(kClaims, "team", "a");
+  EXPECT_EQ(state().assumed(), 0U);
+  ASSERT_THAT(host_.completed, SizeIs(1));
+  EXPECT_EQ(host_.completed[0].message,
+            "binding volumes: failed to check provisioning pvc: persistentvolumeclaims \"team/a\" "
+            "not found");
+}
+
+// Claims and volumes come on watches of their own.
+TEST_F(VolumeBindingTest, AClaimThatIsSeenBoundBeforeItsVolumeWaitsForTheVolumeOnly) {
+  FakePod pod("team/pod");
+  FakeCycle cycle;
+  ASSERT_NO_FATAL_FAILURE(begin_provisioning(cycle, pod));
+  Json claim = bound_claim("a", "made");
+  claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] = "n1";
+  put(claim);
+  EXPECT_THAT(host_.completed, IsEmpty()) << "the volume may be out of the node's reach";
+  Json volume = volume_json("made", "8");
+  volume["spec"]["claimRef"] = {{"name", "a"}, {"namespace", "team"}, {"uid", "uid of a"}};
+  put(volume);
+  ASSERT_THAT(host_.completed, SizeIs(1)) << "and not at the next look, a second later";
+  EXPECT_EQ(host_.completed[0].code, PLIMSOLL_SUCCESS) << host_.completed[0].message;
+}
+
+TEST_F(VolumeBindingTest, ACancelledBindingEndsItsWait) {
+  FakePod pod("team/pod");
+  FakeCycle cycle;
+  ASSERT_NO_FATAL_FAILURE(begin_provisioning(cycle, pod));
+  tick();
+  EXPECT_THAT(host_.completed, IsEmpty());
+  host_.bindings_cancelled = {std::string(sdk::view(pod.get().meta.uid))};
+  tick();
+  EXPECT_THAT(host_.completed, SizeIs(1));
+  unreserve(cycle, pod);
+  EXPECT_EQ(state().assumed(), 0U);
+}
+
+TEST_F(VolumeBindingTest, TheTimeIsUp) {
+  FakePod pod("team/pod");
+  FakeCycle cycle;
+  ASSERT_NO_FATAL_FAILURE(begin_provisioning(cycle, pod));
+  host_.now = 599'999;
+  tick();
+  EXPECT_THAT(host_.completed, IsEmpty());
+  host_.now = 600'000;
+  tick();
+  ASSERT_THAT(host_.completed, SizeIs(1));
+  EXPECT_EQ(host_.completed[0].message, "binding volumes: context deadline exceeded");
+  EXPECT_EQ(host_.metrics["scheduler_volume_scheduling_stage_error_total{bind}"],
+            std::vector<double>{1});
+}
+
+TEST_F(VolumeBindingTest, ObjectsThatCannotBeReadKeepTheirPodsBack) {
+  FakePod pod("team/pod"), with_bound("team/bound"), calm("team/calm");
+  with_claim(pod, "a");
+  with_claim(with_bound, "b");
+  Json broken = claim_json("a");
+  broken["spec"]["accessModes"] = "ReadWriteOnce";
+  put(broken);
+  EXPECT_EQ(plugin_.verdict(pod, node_),
+            "persistentvolumeclaim \"a\" cannot be read: spec.accessModes: must be a list");
+  put(bound_claim("b", "pv"));
+  Json volume = volume_json("pv");
+  volume["spec"]["nodeAffinity"] = {{"required", {{"nodeSelectorTerms", "n1"}}}};
+  put(volume);
+  EXPECT_THAT(plugin_.verdict(with_bound, node_),
+              HasSubstr("persistentvolume \"pv\" cannot be read: spec.nodeAffinity.required"));
+  plugin_.put(kVolumes, "", "pv", std::string(100'000, '['));
+  EXPECT_THAT(plugin_.verdict(with_bound, node_), HasSubstr("nested more than 64 deep"));
+  EXPECT_EQ(plugin_.verdict(calm, node_), "skip");
+  put(volume_json("pv"));
+  EXPECT_EQ(plugin_.verdict(with_bound, node_), "") << "it can be read now";
+}
+
+TEST_F(VolumeBindingTest, AVolumeWithThousandsOfTerms) {
+  node_.label("rank", "4999");
+  other_.label("rank", "7000");
+  Json terms = Json::array();
+  for (int i = 0; i < 5000; ++i) {
+    terms.push_back({{"matchExpressions",
+                      {{{"key", "rank"}, {"operator", "In"}, {"values", {std::to_string(i)}}}}}});
+  }
+  Json volume = volume_json("pv");
+  volume["spec"]["nodeAffinity"] = {{"required", {{"nodeSelectorTerms", terms}}}};
+  put(volume);
+  put(bound_claim("a", "pv"));
+  FakePod pod("team/pod");
+  with_claim(pod, "a");
+  EXPECT_EQ(plugin_.verdict(pod, node_), "");
+  EXPECT_EQ(plugin_.verdict(pod, other_), kConflict);
+}
+
+TEST_F(VolumeBindingTest, APodWithThousandsOfClaims) {
+  FakePod bound("team/bound"), unbound("team/unbound");
+  put(volume_json("pv"));
+  for (int i = 0; i < 3000; ++i) {
+    const std::string name = std::to_string(i);
+    put(bound_claim("b" + name, "pv"));
+    put(claim_json("u" + name));
+    with_claim(bound, "b" + name);
+    with_claim(unbound, "u" + name);
+  }
+  EXPECT_EQ(plugin_.verdict(bound, node_), "");
+  EXPECT_EQ(plugin_.verdict(unbound, node_),
+            "pod has more than 256 unbound PersistentVolumeClaims");
+}
+
+TEST_F(VolumeBindingTest, DependsOnStorageForPodsWithClaimsOnly) {
+  FakePod with("team/with"), without("team/without"), ephemeral("team/ephemeral");
+  with_claim(with, "a");
+  ephemeral.volume("ephemeral", "");
+  without.volume("configMap", "");
+  EXPECT_TRUE(plugin_.rests_on(with, kVolumes));
+  EXPECT_TRUE(plugin_.rests_on(ephemeral, kClaims));
+  EXPECT_FALSE(plugin_.rests_on(without, kClaims));
+  EXPECT_FALSE(plugin_.rests_on(with, "poddisruptionbudgets.v1.policy"));
+}
+
+}  // namespace
+}  // namespace plimsoll::volumes_test
