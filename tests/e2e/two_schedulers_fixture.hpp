@@ -117,10 +117,40 @@ class TwoSchedulersTest : public LoadTest {
     return waiting;
   }
 
+  // The nodes of a scheduler's pods, by pod.
+  std::map<std::string, std::string> places_of(const Peer& peer) {
+    read();
+    std::map<std::string, std::string> places;
+    for (const PodFacts& pod : result_.pods) {
+      if (pod.scheduler == peer.name() && !pod.node.empty()) places[pod.name] = pod.node;
+    }
+    return places;
+  }
+
+  // Kills a scheduler that has bound pods since `before`. Of two pods that it had decided to put on
+  // a node, the later one may be bound and the earlier one not: then the later one's annotation
+  // names a zone beside a pod that never comes, and its kubelet has better ones. Nobody can know
+  // that before the kubelet reports.
+  void kill_in_the_middle(Peer& peer, const std::map<std::string, std::string>& before) {
+    peer.kill();
+    for (const auto& [pod, node] : places_of(peer)) {
+      if (!before.contains(pod)) half_bound_.insert(node);
+    }
+  }
+
   // As expect_admitted, and where it was promised.
   void expect_admitted_as_promised() {
     ASSERT_NO_FATAL_FAILURE(expect_admitted());
-    EXPECT_EQ(admissions_.elsewhere.size(), 0U) << lines(admissions_.elsewhere);
+    std::map<std::string, std::string> nodes;
+    read();
+    for (const PodFacts& pod : result_.pods) nodes[pod.name] = pod.node;
+    std::vector<std::string> wrong = admissions_.elsewhere;
+    std::erase_if(wrong, [&](const std::string& pod) { return half_bound_.contains(nodes[pod]); });
+    if (wrong.size() < admissions_.elsewhere.size()) {
+      std::cout << admissions_.elsewhere.size() - wrong.size()
+                << " pods are in other zones than promised on nodes of a killed scheduler\n";
+    }
+    EXPECT_EQ(wrong.size(), 0U) << lines(wrong);
   }
 
   // What the kubelets have reported makes both certain of every node. One after the other acts on
@@ -169,6 +199,7 @@ class TwoSchedulersTest : public LoadTest {
   }
 
   TempDir folder_{"plimsoll-two"};
+  std::set<std::string> half_bound_;  // nodes: see kill_in_the_middle
   std::vector<Peer> peers_;
 };
 

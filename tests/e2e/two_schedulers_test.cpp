@@ -19,10 +19,11 @@ TEST_F(TwoSchedulersTest, WhatIsSeenIsNeverGivenAgain) {
     Peer& peer = peers_[wave % 2];
     const std::size_t from = wave / 2 * size;
     const int before = bound();
+    const auto places = places_of(peer);
     ASSERT_NO_FATAL_FAILURE(create_pods_of(peer, from, from + size));
     if (wave == 2 || wave == 3) {
       ASSERT_TRUE(eventually(60s, [&] { return bound() >= before + 10; }));
-      peer.kill();
+      kill_in_the_middle(peer, places);
       ASSERT_NO_FATAL_FAILURE(peer.start());
     }
     ASSERT_NO_FATAL_FAILURE(settle());
