@@ -23,7 +23,7 @@ namespace plimsoll::testing {
 namespace {
 
 constexpr uint64_t kDecisions = test::cases(30'000);
-constexpr uint64_t kDecisionsInCi = test::kSanitized ? kDecisions : 200'000;  // where CI is set
+constexpr uint64_t kDecisionsInFull = 200'000;
 constexpr uint32_t kSeed = 7;
 constexpr size_t kNodeNames = 10;
 constexpr size_t kShapes = 8;
@@ -186,7 +186,7 @@ class CrowdedLife {
 TEST(ClassDecisions, AreThoseOfAWalkOverAllNodes) {
   log_to_stderr(LogLevel::kError, LogFormat::kText);
   const uint64_t wanted = test::number_from_environment(
-      "PLIMSOLL_CLASS_DECISIONS", std::getenv("CI") == nullptr ? kDecisions : kDecisionsInCi);
+      "PLIMSOLL_CLASS_DECISIONS", test::in_full_length() ? kDecisionsInFull : kDecisions);
   uint64_t seed = test::test_seed(kSeed);
   ClassCache::Stats total;
   int storage_writes = 0;

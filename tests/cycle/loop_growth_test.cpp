@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cycle/full_scheduler.hpp"
+#include "tests/support/environment.hpp"
 #include "tests/support/growing_objects.hpp"
 #include "tests/support/growth.hpp"
 
@@ -74,7 +75,7 @@ TEST_P(LoopGrowth, IsLinearAndReturns) {
   ASSERT_TRUE(scheduler.settle());
   test::GrowthLimits limits;
   limits.few = 200;
-  limits.many = 6'000;
+  limits.many = test::in_full_length() ? 6'000 : 3'000;
   // Plugins remember a bounded number of kinds of pods (PodMemo), and parts of the last object may
   // be kept until the next one comes.
   limits.left_floor = 512 << 10;

@@ -3,10 +3,9 @@
 // annotations say. They refuse nothing, no device is given beyond what it has, and nothing that
 // fits waits.
 //
-// PLIMSOLL_CHAOS=long runs it in full length (docs/architecture.md, section 10).
+// PLIMSOLL_LONG=1 runs it in full length (docs/architecture.md, section 10).
 
 #include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <set>
 #include <thread>
@@ -14,17 +13,13 @@
 #include "tests/e2e/kubelets.hpp"
 #include "tests/e2e/load_fixture.hpp"
 #include "tests/e2e/replica.hpp"
+#include "tests/support/environment.hpp"
 
 namespace plimsoll::test {
 namespace {
 
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
-
-bool in_full_length() {
-  const char* wanted = std::getenv("PLIMSOLL_CHAOS");
-  return wanted != nullptr && std::string_view(wanted) == "long";
-}
 
 enum class Blow { kKillScheduler, kCrashApiServer, kMoveNodes };
 
@@ -38,7 +33,7 @@ class KubeletChaosTest : public LoadTest {
 
   [[nodiscard]] LoadShape shape() const override {
     return in_full_length() ? LoadShape{.nodes = 300, .pods = 3000, .gpus_every = 5}
-                            : LoadShape{.nodes = 50, .pods = 300, .gpus_every = 5};
+                            : LoadShape{.nodes = 30, .pods = 180, .gpus_every = 5};
   }
 
   void SetUp() override {
@@ -358,7 +353,7 @@ TEST_F(KubeletChaosTest, KubeletsRefuseNothingWhateverDies) {
                             "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s",
                             "--leader-elect-retry-period=300ms"}));
   const bool full = in_full_length();
-  ASSERT_NO_FATAL_FAILURE(live(full ? blows(30, 10, 40) : blows(4, 2, 5), full ? 60 : 40));
+  ASSERT_NO_FATAL_FAILURE(live(full ? blows(30, 10, 40) : blows(2, 1, 2), full ? 60 : 40));
   ASSERT_NO_FATAL_FAILURE(come_to_rest());
   check();
 }
@@ -369,7 +364,7 @@ TEST_F(KubeletChaosTest, NothingIsGivenTwiceUnderFullLoad) {
   ASSERT_NO_FATAL_FAILURE(keep_the_cores_busy());
   ASSERT_NO_FATAL_FAILURE(start_replicas({"only"}, {"--leader-elect=false"}));
   const bool full = in_full_length();
-  ASSERT_NO_FATAL_FAILURE(live(full ? blows(200, 20, 0) : blows(8, 2, 0), full ? 40 : 30));
+  ASSERT_NO_FATAL_FAILURE(live(full ? blows(200, 20, 0) : blows(4, 1, 0), full ? 40 : 30));
   ASSERT_NO_FATAL_FAILURE(come_to_rest());
   check();
 }

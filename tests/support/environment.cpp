@@ -21,4 +21,8 @@ std::uint64_t number_from_environment(const char* variable, std::uint64_t otherw
   return number;
 }
 
+bool in_full_length() {
+  return number_from_environment("PLIMSOLL_LONG", 0) != 0;
+}
+
 }  // namespace plimsoll::test
