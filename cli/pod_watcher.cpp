@@ -60,8 +60,8 @@ double PodWatcher::seconds() const {
   return std::chrono::duration<double>(*last_bound_ - *first_created_).count();
 }
 
-void PodWatcher::expect(const std::string& uid) {
-  created(uid);
+void PodWatcher::expect(const sandbox::StoredObject& pod) {
+  take(pod, true);
 }
 
 void PodWatcher::wake() {

@@ -25,8 +25,9 @@ class PodWatcher {
   PodWatcher(sandbox::ObjectStore& store, std::set<std::string> scheduler_names,
              std::set<std::string> bound_before);
 
-  // Adds a pod that already waits; it counts as arriving now.
-  void expect(const std::string& uid);
+  // Adds a pod that already waits; it counts as arriving now. Its condition counts: nobody writes
+  // that of a gated pod again.
+  void expect(const sandbox::StoredObject& pod);
 
   // Handles the events of all pods so far. If there are none, blocks until the next one; returns
   // false if none arrives within `timeout`.
@@ -37,6 +38,9 @@ class PodWatcher {
   [[nodiscard]] std::size_t bound() const { return bound_.size(); }
   [[nodiscard]] std::size_t refused() const { return refused_.size(); }
   [[nodiscard]] bool all_decided() const { return bound() + refused() >= arrived(); }
+  [[nodiscard]] bool decided(const std::string& uid) const {
+    return bound_.contains(uid) || refused_.contains(uid);
+  }
   // From creation to binding; null unless both were seen.
   [[nodiscard]] std::optional<double> bind_ms(const std::string& uid) const;
   // From the first creation to the last binding, including deleted pods; 0 if there was none.

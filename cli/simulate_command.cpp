@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -142,6 +143,17 @@ sandbox::KubeletOptions kubelet_options(const SimulateArguments& arguments) {
   return options;
 }
 
+// What kept a simulation from ending, by name.
+std::string what_moves(const SimulationResult& result) {
+  constexpr size_t kNamed = 5;
+  const std::vector<std::string>& pods = result.undecided;
+  if (pods.empty()) return "pods or volumes were still changing, though each pod was decided on";
+  std::string text = "no decision was final for ";
+  for (size_t i = 0; i < std::min(pods.size(), kNamed); ++i) text += (i == 0 ? "" : ", ") + pods[i];
+  if (pods.size() > kNamed) text += " and " + std::to_string(pods.size() - kNamed) + " more";
+  return text;
+}
+
 }  // namespace
 
 int simulate(const SimulateArguments& arguments) {
@@ -182,7 +194,7 @@ int simulate(const SimulateArguments& arguments) {
   }
   if (!result->settled) {
     return failure("simulate", "gave up after " + std::to_string(arguments.timeout_s) +
-                                   " s while pods were still moving; see --timeout");
+                                   " s while " + what_moves(*result) + "; see --timeout");
   }
   const std::vector<std::string> broken =
       check_expectations(expectations, result->placements, result->kubelets.rejected);

@@ -55,7 +55,7 @@ void expect_waiting_pods(const sandbox::ObjectStore& store, const std::set<std::
     if (!names.contains(object->field("spec.schedulerName"))) continue;
     const bool over =
         sandbox::is_terminal(*object) || object->parse()["metadata"].contains("deletionTimestamp");
-    if (!over) watcher.expect(object->uid);
+    if (!over) watcher.expect(*object);
   }
 }
 
@@ -85,6 +85,7 @@ void collect(const sandbox::ObjectStore& store, const std::set<std::string>& nam
     Placement placement = placement_of(object->parse());
     placement.bind_ms = watcher.bind_ms(object->uid);
     if (!placement.node.empty()) ++result.bound;
+    if (!watcher.decided(object->uid)) result.undecided.push_back(placement.pod);
     result.placements.push_back(std::move(placement));
   }
 }

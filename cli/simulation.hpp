@@ -44,7 +44,8 @@ struct SimulationResult {
   uint64_t events = 0;
   uint64_t conditions = 0;
   sandbox::KubeletStats kubelets;
-  bool settled = false;  // false: the timeout came first
+  bool settled = false;                // false: the timeout came first
+  std::vector<std::string> undecided;  // pods neither bound nor found unschedulable, by name
   std::vector<HeldBackPod> held_back;
   std::map<std::string, sandbox::ZoneUse> zone_use;  // by resource
   // Seconds of the simulated clock since the scheduler was ready.

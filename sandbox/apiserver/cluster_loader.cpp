@@ -98,6 +98,18 @@ KindInfo kind_for(ObjectStore& store, const json& object) {
   return fresh;
 }
 
+// Drops the verdict of the scheduler that the export was taken from. A scheduler that comes to the
+// same verdict would write nothing, and nobody could tell that it has judged the pod.
+void drop_old_verdict(json& pod) {
+  if (!text_at(pod["spec"], "nodeName").empty()) return;
+  const auto status = pod.find("status");
+  if (status == pod.end() || !status->is_object()) return;
+  const auto conditions = status->find("conditions");
+  if (conditions == status->end() || !conditions->is_array()) return;
+  std::erase_if(conditions->get_ref<json::array_t&>(),
+                [](const json& condition) { return text_at(condition, "type") == "PodScheduled"; });
+}
+
 void make_namespace(ObjectStore& store, const std::string& name) {
   // An existing namespace is fine.
   (void)store.create(
@@ -127,7 +139,10 @@ Result<LoadReport> load_cluster(ObjectStore& store,
       else
         namespaces.insert(ns);
     }
-    if (kind.resource == kPods) set_pod_defaults(object);
+    if (kind.resource == kPods) {
+      drop_old_verdict(object);
+      set_pod_defaults(object);
+    }
     const auto created = store.create(kind.resource, std::move(object), /*keep_identity=*/true);
     if (created) {
       ++report.by_kind[kind.kind];

@@ -46,7 +46,7 @@ class PodWatcherTest : public testing::Test {
 TEST_F(PodWatcherTest, CountsWhatBecomesOfOurPods) {
   const std::string waiting = add("waiting");
   PodWatcher watcher(store, {"plimsoll"}, {});
-  watcher.expect(waiting);
+  watcher.expect(**store.get(kPods, {"d", "waiting"}));
   add("foreign", "", "default-scheduler");
   const std::string a = add("a");
   ASSERT_TRUE(watcher.follow(0ms));
@@ -68,6 +68,19 @@ TEST_F(PodWatcherTest, CountsWhatBecomesOfOurPods) {
   EXPECT_EQ(watcher.bound(), 0U);
   EXPECT_EQ(watcher.seconds(), seconds) << "a pod that is gone was bound all the same";
   EXPECT_FALSE(watcher.follow(0ms));
+}
+
+// Nobody writes the condition of a gated pod again.
+TEST_F(PodWatcherTest, AWaitingPodIsJudgedByItsCondition) {
+  add("gated");
+  refuse("gated");
+  const std::string waiting = add("waiting");
+  PodWatcher watcher(store, {"plimsoll"}, {});
+  for (const char* name : {"gated", "waiting"}) watcher.expect(**store.get(kPods, {"d", name}));
+  EXPECT_EQ(watcher.arrived(), 2U);
+  EXPECT_EQ(watcher.refused(), 1U);
+  EXPECT_TRUE(watcher.decided((*store.get(kPods, {"d", "gated"}))->uid));
+  EXPECT_FALSE(watcher.decided(waiting));
 }
 
 // They start, end and are deleted while the simulation runs.

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "tests/informer/scripted_server.hpp"
 #include "tests/support/child_process.hpp"
@@ -57,6 +59,59 @@ TEST(PlimsollSimulation, GoesOnWhileAPodIsInBackoff) {
   EXPECT_EQ(status->code, 0) << process->error_output();
   EXPECT_EQ(extender.count("POST"), 2U);
   EXPECT_EQ(nlohmann::json::parse(process->output())["bound"], 1) << process->output();
+}
+
+// An export of a cluster in which a scheduler has judged the pod already: it would write the same
+// condition again, and so writes nothing.
+TEST(PlimsollSimulation, EndsWhereAWaitingPodHasItsConditionAlready) {
+  const TempDir dir;
+  const std::string profile = dir.path() / "profile.yaml";
+  const std::string cluster = dir.path() / "cluster.json";
+  ASSERT_TRUE(write_file(profile,
+                         "apiVersion: kubescheduler.config.k8s.io/v1\n"
+                         "kind: KubeSchedulerConfiguration\n"));
+  const auto simulate = [&](const std::vector<nlohmann::json>& objects) {
+    EXPECT_TRUE(write_file(
+        cluster,
+        nlohmann::json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", objects}}.dump()));
+    ChildOptions options;
+    options.argv = {std::string(std::getenv("PLIMSOLL_BIN_DIR")) + "/plimsoll",
+                    "simulate",
+                    "--config",
+                    profile,
+                    "--cluster",
+                    cluster,
+                    "-o",
+                    "json"};
+    options.stderr_file = dir.path() / "stderr";
+    auto process = ChildProcess::start(options);
+    if (!process) return nlohmann::json();
+    const auto status = process->wait(180s);
+    EXPECT_TRUE(status && status->code == 0) << process->error_output();
+    return nlohmann::json::parse(process->output(), nullptr, false);
+  };
+  const nlohmann::json node = {{"apiVersion", "v1"},
+                               {"kind", "Node"},
+                               {"metadata", {{"name", "n"}}},
+                               {"status", {{"allocatable", {{"cpu", "1"}, {"pods", "9"}}}}}};
+  nlohmann::json pod = nlohmann::json::parse(R"({"apiVersion": "v1", "kind": "Pod",
+      "metadata": {"name": "p", "namespace": "d"},
+      "spec": {"containers": [{"name": "c", "image": "i",
+                               "resources": {"requests": {"cpu": "2"}}}]}})");
+  nlohmann::json gated = pod;
+  gated["metadata"]["name"] = "q";
+  gated["spec"]["schedulingGates"] = {{{"name", "g"}}};
+  const nlohmann::json first = simulate({node, pod, gated});
+  ASSERT_TRUE(first.is_object());
+  const std::string message = first.at("pods").at(0).at("message");
+  pod["status"]["conditions"] = {{{"type", "PodScheduled"},
+                                  {"status", "False"},
+                                  {"reason", "Unschedulable"},
+                                  {"message", message}}};
+  const nlohmann::json second = simulate({node, pod, gated});
+  ASSERT_TRUE(second.is_object());
+  EXPECT_EQ(second.at("settled"), true);
+  EXPECT_EQ(second.at("pods"), first.at("pods"));
 }
 
 }  // namespace

@@ -49,6 +49,34 @@ TEST(ClusterLoader, KeepsIdentityAndGivesVersionsAnew) {
   EXPECT_TRUE(store.get(kNamespaces, {"", "team"}));
 }
 
+// A verdict of another run would pass for one of this run's scheduler.
+TEST(ClusterLoader, APodWithoutANodeLosesItsVerdict) {
+  const auto pod = [](const char* name, const json& spec, const char* status) {
+    return json{{"apiVersion", "v1"},
+                {"kind", "Pod"},
+                {"metadata", {{"name", name}}},
+                {"spec", spec},
+                {"status",
+                 {{"conditions",
+                   {{{"type", "Ours"}, {"status", "True"}},
+                    {{"type", "PodScheduled"}, {"status", status}, {"message", "old"}}}}}}}
+        .dump();
+  };
+  ObjectStore store;
+  ASSERT_TRUE(load_cluster(
+      store, {pod("waits", {{"priority", 1}}, "False"), pod("runs", {{"nodeName", "n"}}, "True"),
+              pod("gated", {{"schedulingGates", {{{"name", "g"}}}}}, "False")}));
+  const auto conditions = [&](const char* name) {
+    return (*store.get(kPods, {"default", name}))->parse()["status"]["conditions"];
+  };
+  ASSERT_EQ(conditions("waits").size(), 1U);
+  EXPECT_EQ(conditions("waits")[0]["type"], "Ours");
+  ASSERT_EQ(conditions("runs").size(), 2U);
+  EXPECT_EQ(conditions("runs")[1]["message"], "old");
+  ASSERT_EQ(conditions("gated").size(), 2U);
+  EXPECT_EQ(conditions("gated")[1]["reason"], "SchedulingGated") << "the API server writes it";
+}
+
 TEST(ClusterLoader, TypedListsAndSingleObjects) {
   ObjectStore store;
   const auto report =
