@@ -109,7 +109,6 @@ bool PodDecoder::spec(WireValue& value, plimsoll_pod* out) {
     }
     if (key == "overhead") return decode_.amounts(field, &resources_.overhead);
     if (key == "resources") {
-      resources_.has_pod_level = !field.is_null();
       return requests_and_limits(field, &resources_.pod_requests, &resources_.pod_limits);
     }
     if (key == "nodeSelector") return decode_.labels(field, &out->node_selector, Keep::kShared);
@@ -281,7 +280,6 @@ bool PodDecoder::container_status(WireValue& value) {
     if (key == "name") return field.text(&status.name);
     if (key == "allocatedResources") return decode_.amounts(field, &status.resources.allocated);
     if (key != "resources") return true;
-    status.resources.has_status = !field.is_null();
     return requests_and_limits(field, &status.resources.actuated_requests,
                                &status.resources.actuated_limits);
   };
@@ -291,9 +289,11 @@ bool PodDecoder::container_status(WireValue& value) {
 }
 
 void PodDecoder::join_statuses() {
-  std::map<std::string_view, ContainerStatus*> by_name;  // the last entry with a name counts
+  std::map<std::string_view, ContainerStatus*> by_name;  // the first entry with a name counts
   for (ContainerStatus& status : statuses_) {
-    if (status.resources.has_status) by_name[status.name] = &status;
+    const ContainerResources& said = status.resources;
+    if (!said.actuated_requests.empty() || !said.actuated_limits.empty() || !said.allocated.empty())
+      by_name.emplace(status.name, &status);
   }
   if (by_name.empty()) return;
   for (auto* list : {&resources_.containers, &resources_.init_containers}) {

@@ -23,7 +23,7 @@ class PodDecoder {
  private:
   struct ContainerStatus {
     std::string_view name;
-    ContainerResources resources;  // only the three lists of the status, and has_status
+    ContainerResources resources;  // only the three lists of the status
   };
 
   bool spec(WireValue& value, plimsoll_pod* out);

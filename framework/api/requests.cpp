@@ -84,16 +84,6 @@ bool has_pod_level(const ResourceList& list) {
                      [](const Amount& amount) { return is_pod_level(view(amount.name)); });
 }
 
-// During a resize, a pod counts as the largest of its requested, allocated and actuated amounts. A
-// resize that is infeasible does not count.
-Sums effective(bool infeasible, const ResourceList& spec, const ResourceList& actuated,
-               const ResourceList& allocated) {
-  Sums result(actuated);
-  result.raise_all(allocated);
-  if (!infeasible) result.raise_all(spec);
-  return result;
-}
-
 // The peak over a pod's life. Containers and sidecars run together; each init container runs
 // together with the sidecars before it. `each(container, visit)` calls visit(const Amount&) for
 // each amount of a container.
@@ -124,56 +114,105 @@ Sums aggregate(const PodResources& pod, Each&& each) {
   return total;
 }
 
-bool status_counts(const ContainerResources& container, const ResourceOptions& options) {
-  return options.use_status && container.has_status && container.kind != PLIMSOLL_CONTAINER_INIT;
-}
-
-}  // namespace
-
-const Quantity* find_amount(const ResourceList& list, std::string_view name) {
-  return find_in(list, name);
-}
-
-namespace {
-
 bool any_resource(std::string_view) {
   return true;
+}
+
+// What one container has by the spec, by what the kubelet granted, and by what runs.
+enum class By { kSpec, kAllocated, kActuated };
+
+// A container that the kubelet said nothing about counts with its spec. While a resize is
+// infeasible, the spec counts for nothing.
+const ResourceList& requests_by(By by, const PodResources& pod,
+                                const ContainerResources& container) {
+  static const ResourceList none;
+  if (by == By::kActuated && !container.actuated_requests.empty())
+    return container.actuated_requests;
+  if (by != By::kSpec && !container.allocated.empty()) return container.allocated;
+  return by != By::kSpec && pod.resize_infeasible ? none : container.requests;
+}
+
+const ResourceList& limits_by(By by, const PodResources& pod, const ContainerResources& container) {
+  static const ResourceList none;
+  if (by == By::kActuated && !container.actuated_limits.empty()) return container.actuated_limits;
+  return by != By::kSpec && pod.resize_infeasible ? none : container.limits;
+}
+
+// Whether a kubelet has said anything, or the spec does not count. Otherwise the sums of all three
+// are the same.
+bool status_counts(const PodResources& pod, const ResourceOptions& options) {
+  if (!options.use_status) return false;
+  if (pod.resize_infeasible || pod.has_pod_status || !pod.pod_allocated.empty()) return true;
+  const auto said = [](const ContainerResources& container) { return container.has_status; };
+  return std::any_of(pod.containers.begin(), pod.containers.end(), said) ||
+         std::any_of(pod.init_containers.begin(), pod.init_containers.end(), said);
+}
+
+// The sums over the containers. With the status: of the spec, of what is granted and of what runs,
+// each by itself, and then the largest. So what one container gives up and another takes counts
+// once. A kubelet that reports the sums of the pod (1.36 and later) is believed.
+template <typename Wanted>
+Sums container_requests(const PodResources& pod, const ResourceOptions& options, Wanted&& wanted) {
+  const auto sums = [&](By by) {
+    return aggregate(pod, [&](const ContainerResources& container, const auto& visit) {
+      const ResourceList& requests = requests_by(by, pod, container);
+      for (const Amount& amount : requests) {
+        if (wanted(view(amount.name))) visit(amount);
+      }
+      if (options.non_missing == nullptr) return;
+      for (const Amount& amount : *options.non_missing) {
+        if (find_in(requests, view(amount.name)) == nullptr) visit(amount);
+      }
+    });
+  };
+  if (!status_counts(pod, options)) return sums(By::kSpec);
+  Sums total = pod.resize_infeasible ? Sums() : sums(By::kSpec);
+  if (pod.pod_allocated.empty() || pod.pod_actuated_requests.empty()) {
+    total.raise_all(sums(By::kAllocated).list());
+    total.raise_all(sums(By::kActuated).list());
+    return total;
+  }
+  for (const ResourceList* list : {&pod.pod_allocated, &pod.pod_actuated_requests}) {
+    for (const Amount& amount : *list) {
+      if (wanted(view(amount.name))) total.raise(amount);
+    }
+  }
+  return total;
+}
+
+Sums container_limits(const PodResources& pod, const ResourceOptions& options) {
+  const auto sums = [&](By by) {
+    return aggregate(pod, [&](const ContainerResources& container, const auto& visit) {
+      for (const Amount& amount : limits_by(by, pod, container)) visit(amount);
+    });
+  };
+  if (!status_counts(pod, options)) return sums(By::kSpec);
+  Sums total = pod.resize_infeasible ? Sums() : sums(By::kSpec);
+  total.raise_all(pod.pod_actuated_limits.empty() ? sums(By::kActuated).list()
+                                                  : pod.pod_actuated_limits);
+  return total;
+}
+
+// At pod level, with the status: the largest of all three, also of a resource that only the status
+// names.
+Sums pod_level(const PodResources& pod, const ResourceOptions& options, const ResourceList& spec,
+               const ResourceList& actuated, const ResourceList& allocated) {
+  if (!options.use_status || !pod.has_pod_status) return Sums(spec);
+  Sums result = pod.resize_infeasible ? Sums() : Sums(spec);
+  result.raise_all(actuated);
+  result.raise_all(allocated);
+  return result;
 }
 
 // pod_requests, limited to the resources that are `wanted`.
 template <typename Wanted>
 ResourceList requests_of(const PodResources& pod, const ResourceOptions& options, Wanted&& wanted) {
-  Sums total = aggregate(pod, [&](const ContainerResources& container, const auto& visit) {
-    const auto visit_wanted = [&](const ResourceList& list) {
-      for (const Amount& amount : list) {
-        if (wanted(view(amount.name))) visit(amount);
-      }
-    };
-    const auto visit_all = [&](const ResourceList& requests) {
-      visit_wanted(requests);
-      if (options.non_missing == nullptr) return;
-      for (const Amount& amount : *options.non_missing) {
-        if (find_amount(requests, view(amount.name)) == nullptr) visit(amount);
-      }
-    };
-    if (status_counts(container, options)) {
-      visit_all(effective(pod.resize_infeasible, container.requests, container.actuated_requests,
-                          container.allocated)
-                    .list());
-    } else {
-      visit_all(container.requests);
-    }
-  });
+  Sums total = container_requests(pod, options, wanted);
   if (!options.skip_pod_level && has_pod_level(pod.pod_requests)) {
-    const bool status = options.use_status && pod.has_pod_status;
-    Sums resized = status ? effective(pod.resize_infeasible, pod.pod_requests,
-                                      pod.pod_actuated_requests, pod.pod_allocated)
-                          : Sums();
-    for (const Amount& amount : pod.pod_requests) {
-      const std::string_view name = view(amount.name);
-      if (!is_pod_level(name) || !wanted(name)) continue;
-      const Quantity* value = status ? resized.find(name) : &amount.quantity;
-      total.set({amount.name, value != nullptr ? *value : Quantity()});
+    const Sums level =
+        pod_level(pod, options, pod.pod_requests, pod.pod_actuated_requests, pod.pod_allocated);
+    for (const Amount& amount : level.list()) {
+      if (is_pod_level(view(amount.name)) && wanted(view(amount.name))) total.set(amount);
     }
   }
   if (!options.exclude_overhead) {
@@ -186,31 +225,21 @@ ResourceList requests_of(const PodResources& pod, const ResourceOptions& options
 
 }  // namespace
 
+const Quantity* find_amount(const ResourceList& list, std::string_view name) {
+  return find_in(list, name);
+}
+
 ResourceList pod_requests(const PodResources& pod, const ResourceOptions& options) {
   return requests_of(pod, options, any_resource);
 }
 
 ResourceList pod_limits(const PodResources& pod, const ResourceOptions& options) {
-  const ResourceList none;
-  Sums total = aggregate(pod, [&](const ContainerResources& container, const auto& visit) {
-    if (status_counts(container, options)) {
-      const Sums limits =
-          effective(pod.resize_infeasible, container.limits, container.actuated_limits, none);
-      for (const Amount& amount : limits.list()) visit(amount);
-    } else {
-      for (const Amount& amount : container.limits) visit(amount);
-    }
-  });
+  Sums total = container_limits(pod, options);
   if (!options.skip_pod_level &&
       (has_pod_level(pod.pod_requests) || has_pod_level(pod.pod_limits))) {
-    const bool status = options.use_status && pod.has_pod_status;
-    Sums resized =
-        status ? effective(pod.resize_infeasible, pod.pod_limits, pod.pod_actuated_limits, none)
-               : Sums();
-    for (const Amount& amount : pod.pod_limits) {
-      if (!is_pod_level(view(amount.name))) continue;
-      const Quantity* value = status ? resized.find(view(amount.name)) : &amount.quantity;
-      total.set({amount.name, value != nullptr ? *value : Quantity()});
+    const Sums level = pod_level(pod, options, pod.pod_limits, pod.pod_actuated_limits, {});
+    for (const Amount& amount : level.list()) {
+      if (is_pod_level(view(amount.name))) total.set(amount);
     }
   }
   if (!options.exclude_overhead) {
@@ -239,7 +268,9 @@ uint8_t compute_qos(const PodResources& pod) {
     }
     return limits_found == 2;
   };
-  if (pod.has_pod_level) {
+  // spec.resources that names nothing of a pod's own leaves the containers to decide, since 1.37.
+  // The API server decides when it takes the pod in, and writes it: this is only for pods without.
+  if (has_pod_level(pod.pod_requests) || has_pod_level(pod.pod_limits)) {
     if (!count(pod.pod_requests, pod.pod_limits) && !pod.pod_limits.empty()) guaranteed = false;
   } else {
     for (const auto* list : {&pod.containers, &pod.init_containers}) {
@@ -266,12 +297,12 @@ NonZero nonzero_requests(const PodResources& pod) {
   ResourceList requests = requests_of(pod, options, wanted);
   // Pod-level resources cover all containers. Then only a resource that is named nowhere gets the
   // default.
-  const bool pod_level = has_pod_level(pod.pod_requests);
+  const bool by_pod = has_pod_level(pod.pod_requests);
   ResourceList defaults;
-  if (!pod_level || find_amount(requests, "cpu") == nullptr) {
+  if (!by_pod || find_amount(requests, "cpu") == nullptr) {
     defaults.push_back({str("cpu"), Quantity::milli(kDefaultMilliCpu)});
   }
-  if (!pod_level || find_amount(requests, "memory") == nullptr) {
+  if (!by_pod || find_amount(requests, "memory") == nullptr) {
     defaults.push_back({str("memory"), Quantity(kDefaultMemory, Quantity::Format::kDecimalSI)});
   }
   if (!defaults.empty()) {

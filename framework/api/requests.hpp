@@ -1,7 +1,7 @@
 #pragma once
-// The resources of a pod: PodRequests and PodLimits of component-helpers, the QoS class, and what
-// NodeInfo counts for a pod on its node. All with exact quantities; decode_pod stores the results
-// in the pod in base units.
+// The resources of a pod: PodRequests and PodLimits of component-helpers 0.37, the QoS class, and
+// what NodeInfo counts for a pod on its node. All with exact quantities; decode_pod stores the
+// results in the pod in base units.
 //
 // Pure functions; any thread.
 
@@ -33,7 +33,9 @@ struct ContainerResources {
   std::string_view name;  // while decoding only: it joins spec and status
   ResourceList requests;
   ResourceList limits;
-  bool has_status = false;  // status.containerStatuses[].resources is set
+  // The kubelet said what it has: resources or allocatedResources of the container's status. A list
+  // that is empty there was not said.
+  bool has_status = false;
   ResourceList actuated_requests;
   ResourceList actuated_limits;
   ResourceList allocated;
@@ -44,7 +46,6 @@ struct PodResources {
   std::vector<ContainerResources> init_containers;  // including sidecars, in spec order
   std::vector<ContainerResources> containers;
   ResourceList overhead;
-  bool has_pod_level = false;  // spec.resources is set
   ResourceList pod_requests;
   ResourceList pod_limits;
   bool has_pod_status = false;  // status.resources is set

@@ -96,6 +96,18 @@ QosView qos_of(const json& resources) {
   return view;
 }
 
+// Whether spec.resources names something that a pod can have of its own.
+bool has_pod_level(const json& resources) {
+  for (const char* list : {"requests", "limits"}) {
+    const json amounts = resources.is_object() ? resources.value(list, json()) : json();
+    if (!amounts.is_object()) continue;
+    for (const auto& [name, quantity] : amounts.items()) {
+      if (name == "cpu" || name == "memory" || name.starts_with("hugepages-")) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string qos_class(const json& pod) {
@@ -103,7 +115,7 @@ std::string qos_class(const json& pod) {
   QosView total;
   bool containers = false;
   const auto pod_level = spec.find("resources");
-  if (pod_level != spec.end() && pod_level->is_object() && !pod_level->empty()) {
+  if (pod_level != spec.end() && has_pod_level(*pod_level)) {
     total = qos_of(*pod_level);
     containers = true;
   } else {

@@ -54,6 +54,38 @@ constexpr Case kCases[] = {
          "containerStatuses": [{"name": "a", "allocatedResources": {"cpu": "1"},
          "resources": {"requests": {"cpu": "1"}}}]})",
      8000, 1000, 0, 1000, PLIMSOLL_QOS_BURSTABLE},
+    {"what one container gives up and another takes counts once", R"({"containers": [
+       {"name": "a", "resources": {"requests": {"cpu": "1"}}},
+       {"name": "b", "resources": {"requests": {"cpu": "2"}}}]})",
+     R"({"containerStatuses": [
+         {"name": "a", "allocatedResources": {"cpu": "2"}, "resources": {"requests": {"cpu": "2"}}},
+         {"name": "b", "allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "1"}}}]})",
+     3000, 3000, 0, 3000, PLIMSOLL_QOS_BURSTABLE},
+    {"what is granted counts without what runs", R"({
+       "containers": [{"name": "a", "resources": {"requests": {"cpu": "1"}}}]})",
+     R"({"containerStatuses": [{"name": "a", "allocatedResources": {"cpu": "2"}}]})", 1000, 2000, 0,
+     2000, PLIMSOLL_QOS_BURSTABLE},
+    {"init containers are resized too", R"({
+       "initContainers": [{"name": "i", "resources": {"requests": {"cpu": "1"}}}],
+       "containers": [{"name": "a"}]})",
+     R"({"initContainerStatuses": [{"name": "i", "allocatedResources": {"cpu": "3"}}]})", 1000,
+     3000, 0, 3000, PLIMSOLL_QOS_BURSTABLE},
+    // A kubelet of 1.36 or later reports the pod's sums with the overhead, which counts again then.
+    {"the pod's own sums count instead of the containers'", R"({
+       "overhead": {"cpu": "250m"},
+       "containers": [{"name": "a", "resources": {"requests": {"cpu": "500m"}}}]})",
+     R"({"allocatedResources": {"cpu": "750m"}, "resources": {"requests": {"cpu": "750m"}},
+         "containerStatuses": [{"name": "a", "allocatedResources": {"cpu": "4"}}]})",
+     750, 1000, 0, 1000, PLIMSOLL_QOS_BURSTABLE},
+    {"a pod level that only the status names", R"({
+       "resources": {"requests": {"cpu": "1"}},
+       "containers": [{"name": "a", "resources": {"requests": {"cpu": "1", "memory": "1Ki"}}}]})",
+     R"({"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "1"}})", 1000, 2000,
+     1024, 2000, PLIMSOLL_QOS_BURSTABLE},
+    {"empty pod-level resources leave the containers to decide", R"({"resources": {},
+       "containers": [{"name": "a", "resources": {
+         "requests": {"cpu": "2", "memory": "1Ki"}, "limits": {"cpu": "2", "memory": "1Ki"}}}]})",
+     "{}", 2000, 2000, 1024, 2000, PLIMSOLL_QOS_GUARANTEED},
 };
 
 TEST(Requests, FollowPodRequests) {

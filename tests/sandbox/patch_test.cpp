@@ -92,6 +92,20 @@ TEST(PodRules, QosClass) {
     EXPECT_EQ(qos_class(containers(list)), expected) << list;
 }
 
+TEST(PodRules, PodLevelResourcesThatNameNothingLeaveTheClassToTheContainers) {
+  const std::pair<const char*, const char*> rows[] = {
+      {R"({})", "Guaranteed"},
+      {R"({"requests":{}})", "Guaranteed"},
+      {R"({"requests":{"cpu":"2"}})", "Burstable"},
+      {R"({"limits":{"hugepages-2Mi":"2Mi"}})", "BestEffort"},
+  };
+  for (const auto& [resources, expected] : rows) {
+    json pod = containers(R"([{"resources":{"limits":{"cpu":"1","memory":"1Gi"}}}])");
+    pod["spec"]["resources"] = json::parse(resources);
+    EXPECT_EQ(qos_class(pod), expected) << resources;
+  }
+}
+
 TEST(PodRules, DefaultsFillInAndKeep) {
   json pod =
       containers(R"([{"resources":{"limits":{"cpu":"2","memory":"1Gi"},"requests":{"cpu":"1"}}}])");
