@@ -9,8 +9,8 @@ const std::vector<DefaultPlugin>& default_plugins() {
   static const std::vector<DefaultPlugin> kPlugins = {
       {"SchedulingGates", 0},
       {"PrioritySort", 0},
-      {"NodeUnschedulable", 0},
       {"NodeName", 0},
+      {"NodeUnschedulable", 0},
       {"TaintToleration", 3},
       {"NodeAffinity", 2},
       {"NodePorts", 0},
@@ -53,8 +53,13 @@ constexpr std::string_view kKoordinator = "it is a plugin of Koordinator";
 constexpr std::string_view kSchedulerPlugins = "it is a plugin of scheduler-plugins";
 constexpr std::string_view kBoth = "it is a plugin of scheduler-plugins and of Koordinator";
 constexpr std::string_view kRetired = "kube-scheduler dropped it before configuration version v1";
-constexpr std::string_view kAlpha =
-    "it belongs to an alpha feature of kube-scheduler (pod groups) that is not supported";
+constexpr std::string_view kGroups =
+    "it belongs to a feature of kube-scheduler that is off by default (pod groups) and not "
+    "supported";
+constexpr std::string_view kResizes =
+    "it belongs to an alpha feature of kube-scheduler (preemption for pods that are resized) that "
+    "is "
+    "not supported";
 constexpr std::string_view kRemove = "remove it from the profile";
 
 struct ElsewherePlugin {
@@ -95,9 +100,10 @@ const std::map<std::string_view, ElsewherePlugin>& elsewhere_plugins() {
       {"SySched", {kSchedulerPlugins, kRemove}},
       {"TargetLoadPacking", {kSchedulerPlugins, kRemove}},
       {"TopologicalSort", {kSchedulerPlugins, "use PrioritySort, or remove it"}},
-      {"GangScheduling", {kAlpha, kRemove}},
-      {"TopologyPlacementGenerator", {kAlpha, kRemove}},
-      {"PodGroupPodsCount", {kAlpha, kRemove}},
+      {"GangScheduling", {kGroups, kRemove}},
+      {"TopologyPlacementGenerator", {kGroups, kRemove}},
+      {"PodGroupPodsCount", {kGroups, kRemove}},
+      {"DeferredPodScheduling", {kResizes, kRemove}},
       {"NodeLabel", {kRetired, "use NodeAffinity"}},
       {"NodePreferAvoidPods", {kRetired, kRemove}},
       {"NodeResourcesLeastAllocated",
@@ -128,9 +134,9 @@ ExtensionPoints reference_points(std::string_view name) {
   static const std::map<std::string_view, ExtensionPoints> kPoints = {
       {"SchedulingGates", {kPreEnqueue}},
       {"PrioritySort", {kQueueSort}},
-      {"NodeUnschedulable", {kFilter}},
-      {"NodeName", {kFilter}},
-      {"TaintToleration", {kFilter, kPreScore, kScore}},
+      {"NodeName", {kPreFilter, kFilter}},
+      {"NodeUnschedulable", {kPreFilter, kFilter}},
+      {"TaintToleration", {kPreFilter, kFilter, kPreScore, kScore}},
       {"NodeAffinity", {kPreFilter, kFilter, kPreScore, kScore}},
       {"NodePorts", {kPreFilter, kFilter}},
       {"NodeResourcesFit", {kPreFilter, kFilter, kPreScore, kScore}},

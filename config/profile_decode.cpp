@@ -75,14 +75,20 @@ Plugins decode_plugins(Fields& profile, Problems& errors, Problems& warnings) {
     out.points[point] = decode_plugin_set(plugins, field_name(point), errors, warnings);
   }
   out.multi_point = decode_plugin_set(plugins, "multiPoint", errors, warnings);
-  for (const std::string_view alpha : {"placementGenerate", "placementScore"}) {
-    const PluginSet set = decode_plugin_set(plugins, alpha, errors, warnings);
+  // kube-scheduler's own pod groups, which are off by default there (GenericWorkload).
+  for (const std::string_view point :
+       {"placementGenerate", "placementScore", "podGroupPostFilter"}) {
+    const PluginSet set = decode_plugin_set(plugins, point, errors, warnings);
     for (const PluginRef& plugin : set.enabled) {
-      errors.push_back(
-          {plugin.path, plugin.at,
-           forbidden(std::string(alpha) +
-                     " belongs to an alpha feature (pod groups) that is not supported: "
-                     "remove it")});
+      if (point == "podGroupPostFilter" && is_default_plugin(plugin.name)) {
+        warnings.push_back(
+            {plugin.path, plugin.at, "has no effect: there is no " + std::string(point) + " here"});
+        continue;
+      }
+      errors.push_back({plugin.path, plugin.at,
+                        forbidden(std::string(point) +
+                                  " belongs to a feature that is off by default (pod groups) and "
+                                  "not supported: remove it")});
     }
   }
   plugins.finish();

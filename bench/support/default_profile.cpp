@@ -8,7 +8,7 @@ namespace plimsoll::bench {
 namespace {
 
 constexpr std::array kPlugins = {"SchedulingGates",    "PrioritySort",
-                                 "NodeUnschedulable",  "NodeName",
+                                 "NodeName",           "NodeUnschedulable",
                                  "TaintToleration",    "NodeAffinity",
                                  "NodePorts",          "NodeResourcesFit",
                                  "VolumeRestrictions", "NodeVolumeLimits",

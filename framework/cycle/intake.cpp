@@ -301,7 +301,7 @@ void Intake::pending_pod(const PodRef& pod) {
   if (state_.cluster.is_assumed(uid)) return;  // bound by us; the watch has not caught up
   const PodRef before = state_.queue.find(uid);
   if (state_.queue_metrics) {
-    state_.queue_metrics->happened(before ? "UnschedulablePodUpdate" : "UnschedulablePodAdd");
+    state_.queue_metrics->happened(before ? "UnscheduledPodUpdate" : "UnscheduledPodAdd");
   }
   if (!before) {
     // Whoever nominated it, an earlier scheduler perhaps. A gated pod keeps no room.

@@ -32,7 +32,8 @@ constexpr std::array kActionNames{
 };
 
 std::string label_of(std::string_view resource, uint32_t action) {
-  std::string label(resource);
+  // What plugins know as UnschedulablePod is only ever a change of the very pod that waits.
+  std::string label(resource == kResourceUnschedulablePod ? kResourceTargetPod : resource);
   for (const ActionName& known : kActionNames) {
     if (known.action == action) label += known.name;
   }
@@ -184,9 +185,9 @@ bool matches(const plimsoll_event_interest& interest, const ClusterEvent& event)
   if (event.actions == PLIMSOLL_ACTION_UPDATE && common != event.actions) return false;
   const std::string_view wanted = view(interest.resource);
   if (wanted == kResourceAny || wanted == event.resource) return true;
-  const bool pod_event =
-      event.resource == kResourceAssignedPod || event.resource == kResourceUnschedulablePod;
-  return wanted == kResourcePod && pod_event;
+  const bool own = event.resource == kResourceUnschedulablePod;
+  if (own && wanted == kResourceTargetPod) return true;
+  return wanted == kResourcePod && (own || event.resource == kResourceAssignedPod);
 }
 
 }  // namespace plimsoll

@@ -18,7 +18,11 @@ namespace plimsoll {
 inline constexpr std::string_view kResourceNode = "Node";
 inline constexpr std::string_view kResourcePod = "Pod";  // what plugins register
 inline constexpr std::string_view kResourceAssignedPod = "AssignedPod";
+// The pod itself that waits. Plugins see and may register it under the name of Kubernetes 1.36 and
+// may register it under that of 1.37 (TargetPod); labels have the latter. There are no events for a
+// pod that another waiting pod changed (UnscheduledPod of 1.37).
 inline constexpr std::string_view kResourceUnschedulablePod = "UnschedulablePod";
+inline constexpr std::string_view kResourceTargetPod = "TargetPod";
 inline constexpr std::string_view kResourceAny = "*";
 
 struct ClusterEvent {

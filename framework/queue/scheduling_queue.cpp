@@ -8,7 +8,7 @@ namespace plimsoll {
 namespace {
 
 // Labels of queue_incoming_pods_total besides those of cluster events.
-constexpr std::string_view kPodAdd = "UnschedulablePodAdd";
+constexpr std::string_view kPodAdd = "UnscheduledPodAdd";
 constexpr std::string_view kScheduleAttemptFailure = "ScheduleAttemptFailure";
 constexpr std::string_view kPopFromBackoffQ = "PopFromBackoffQ";
 

@@ -99,7 +99,7 @@ ContainerUse container_use(pbf_reader in) {
   return use;
 }
 
-// PodResources{name=1, namespace=2, containers=3}
+// PodResources{name=1, namespace=2, containers=3, cpu_ids=4, memory=5}
 PodUse pod_use(pbf_reader in) {
   PodUse pod;
   while (in.next()) {
@@ -113,10 +113,14 @@ PodUse pod_use(pbf_reader in) {
       case 3:
         pod.containers.push_back(container_use(in.get_message()));
         break;
+      case 4:
+        add_cpus(in, pod.cpus);
+        break;
       default:
         in.skip();
     }
   }
+  sort_out(pod.cpus);
   std::sort(pod.containers.begin(), pod.containers.end(),
             [](const ContainerUse& a, const ContainerUse& b) { return a.name < b.name; });
   return pod;

@@ -20,7 +20,9 @@ namespace plimsoll::node {
 
 struct ContainerUse {
   std::string name;
-  std::vector<std::uint32_t> cpus;  // of its own; ascending
+  // Ascending. Kubelets from 1.37 on name only what is the container's alone, those before also
+  // what it shares with others of its pod (gate PodLevelResourceManagers).
+  std::vector<std::uint32_t> cpus;
   // By resource name, the ids of its devices; ascending, each once.
   std::map<std::string, std::vector<std::string>> devices;
 };
@@ -29,6 +31,9 @@ struct PodUse {
   std::string ns;
   std::string name;
   std::vector<ContainerUse> containers;  // sidecars and app containers, by name
+  // What the pod as a whole holds, what single containers have of it included; ascending. From 1.37
+  // on, with the gate PodLevelResourceManagers.
+  std::vector<std::uint32_t> cpus = {};
 };
 
 // Healthy devices, and the CPUs and memory of the managers that are on.

@@ -47,6 +47,7 @@ CpuSet free_cpus(const KubeletView& view, const std::set<std::string>& counted) 
   }
   // A pod that was admitted since the files were read.
   for (const PodUse& pod : view.pods) {
+    free -= set_of(pod.cpus);
     for (const ContainerUse& container : pod.containers) free -= set_of(container.cpus);
   }
   return free;
@@ -207,6 +208,15 @@ bool is_consistent(const KubeletView& view, const PodUids& uids) {
     const auto known = uids.find({pod.ns, pod.name});
     if (known == uids.end()) continue;
     const std::vector<std::string> all = known->second.all();
+    const CpuSet whole = set_of(pod.cpus);
+    if (!whole.empty()) {
+      CpuSet in_files;
+      for (const std::string& uid : all) {
+        const auto held = view.cpus.held_by_pods.find(uid);
+        if (held != view.cpus.held_by_pods.end()) in_files |= held->second;
+      }
+      if (!(in_files == whole)) return false;
+    }
     for (const ContainerUse& container : pod.containers) {
       CpuSet in_files;
       std::map<std::string, std::set<std::string>> devices;
@@ -216,7 +226,9 @@ bool is_consistent(const KubeletView& view, const PodUids& uids) {
         const auto cpus = held->second.find(container.name);
         if (cpus != held->second.end()) in_files |= cpus->second;
       }
-      if (!(in_files == set_of(container.cpus))) return false;
+      // A container that shares the pod's CPUs is in the files with them, and in the list without.
+      const bool shares = !whole.empty() && container.cpus.empty();
+      if (!shares && !(in_files == set_of(container.cpus))) return false;
       for (const DeviceState::Entry& entry : view.devices.entries) {
         const bool of_pod = std::find(all.begin(), all.end(), entry.pod_uid) != all.end();
         if (!of_pod || entry.container != container.name) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "node/kubelet/json_at.hpp"
 
@@ -53,10 +54,26 @@ std::vector<std::string> ids(const At& at) {
   return all;
 }
 
+// Kubelets from 1.37 on repeat all of a file as a text in `data`, for kubelets before them beside
+// it. Only there it is whole (the rest lacks podEntries), and only that they read themselves.
+template <typename State, typename Read>
+Result<State> read_checkpoint(std::string_view json, const Read& read) {
+  std::optional<std::string> data;
+  auto state = read_json<State>(json, [&](const At& file, State& into) {
+    const At inner = file["data"];
+    if (inner.absent()) return read(file, into);
+    data = inner.text();
+  });
+  if (!state || !data) return state;
+  state = read_json<State>(*data, read);
+  if (!state) return fail(state.error().within("data"));
+  return state;
+}
+
 }  // namespace
 
 Result<CpuState> parse_cpu_state(std::string_view json) {
-  return read_json<CpuState>(json, [](const At& file, CpuState& state) {
+  return read_checkpoint<CpuState>(json, [](const At& file, CpuState& state) {
     state.policy = file["policyName"].text();
     state.default_cpus = cpus(file["defaultCpuSet"]);
     file["entries"].members([&](const std::string& pod, const At& containers) {
@@ -70,7 +87,7 @@ Result<CpuState> parse_cpu_state(std::string_view json) {
 }
 
 Result<MemoryState> parse_memory_state(std::string_view json) {
-  return read_json<MemoryState>(json, [](const At& file, MemoryState& state) {
+  return read_checkpoint<MemoryState>(json, [](const At& file, MemoryState& state) {
     state.policy = file["policyName"].text();
     file["machineState"].members([&](const std::string& id, const At& node) {
       MemoryZone& zone = state.zones[zone_id(number_of(id, node.path), node.path)];

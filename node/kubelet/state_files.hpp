@@ -23,7 +23,7 @@ namespace plimsoll::node {
 template <typename Held>
 using HeldBy = std::map<std::string, std::map<std::string, Held>>;
 
-// cpu_manager_state
+// cpu_manager_state, V2 to V4
 struct CpuState {
   std::string policy;                      // "none", "static"
   topology::kubelet::CpuSet default_cpus;  // nobody's own
@@ -50,7 +50,7 @@ struct MemoryZone {
   std::map<std::string, Amount> amounts;  // by type, bytes
 };
 
-// memory_manager_state
+// memory_manager_state, V1 to V3
 struct MemoryState {
   std::string policy;               // "None", "Static"
   std::map<int, MemoryZone> zones;  // by id

@@ -78,7 +78,7 @@ void DisruptionBudgets::for_each_beside(sdk::Pod pod, const Visit& visit) const 
   const std::string ns(pod.ns());
   for (auto at = budgets_.lower_bound(std::pair(ns, std::string()));
        at != budgets_.end() && at->first.first == ns; ++at) {
-    visit(at->second);
+    if (!visit(at->second)) return;
   }
 }
 
@@ -88,9 +88,10 @@ std::vector<bool> DisruptionBudgets::violations(const std::vector<sdk::Pod>& pod
   std::map<const Budget*, int64_t> left;
   for (size_t i = 0; i < pods.size(); ++i) {
     for_each_beside(pods[i], [&](const Budget& budget) {
-      if (!budget.counts(pods[i])) return;
+      if (!budget.counts(pods[i])) return true;
       int64_t& remaining = left.try_emplace(&budget, budget.allowed).first->second;
       if (--remaining < 0) result[i] = true;
+      return !result[i];
     });
   }
   return result;
@@ -102,6 +103,7 @@ DisruptionBudgets::Mark DisruptionBudgets::mark(const std::vector<sdk::Pod>& pod
   for (const sdk::Pod pod : pods) {
     for_each_beside(pod, [&](const Budget& budget) {
       if (budget.selects(pod)) mark.statuses = statuses_;
+      return true;
     });
   }
   return mark;

@@ -1,6 +1,6 @@
 #pragma once
 // The PodDisruptionBudgets of the cluster, and which victims would break one. Kubernetes:
-// filterPodsWithPDBViolation in pkg/scheduler/framework/plugins/defaultpreemption. Loop only.
+// FilterVictimsWithPDBViolation in pkg/scheduler/framework/preemption. Loop only.
 
 #include <plimsoll/views.hpp>
 
@@ -26,7 +26,9 @@ class DisruptionBudgets {
   [[nodiscard]] size_t size() const { return budgets_.size(); }
 
   // For each pod, whether evicting it, after those before it, breaks a budget. Pods that a budget
-  // counts as disrupted already (status.disruptedPods) do not count again.
+  // counts as disrupted already (status.disruptedPods) do not count again. Budgets are asked by
+  // name and up to the first that breaks; as since Kubernetes 1.37, those behind it are not
+  // charged.
   [[nodiscard]] std::vector<bool> violations(const std::vector<sdk::Pod>& pods) const;
 
   // How long an answer about some pods holds. Every eviction changes the status of the budgets that
@@ -52,7 +54,7 @@ class DisruptionBudgets {
     [[nodiscard]] bool counts(sdk::Pod pod) const;
   };
   static Result<Budget> read(std::string_view json);
-  // Calls `visit(const Budget&)` for those of the pod's namespace.
+  // Calls `visit(const Budget&)` for those of the pod's namespace until it returns false.
   template <typename Visit>
   void for_each_beside(sdk::Pod pod, const Visit& visit) const;
 

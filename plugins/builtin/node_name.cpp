@@ -18,6 +18,10 @@ class NodeName {
 
   const auto& events() const { return events_; }
   Hint hint(Pod, const plimsoll_event&) { return Hint::kQueue; }
+  Status pre_filter(plimsoll_cycle&, Pod pod, NodeNames& narrow) {
+    if (pod->node_name.len != 0) narrow.add(pod.node_name());
+    return Status::success();
+  }
   Status filter(const plimsoll_cycle&, Pod pod, Nodes nodes, Verdicts verdicts) const {
     if (pod->node_name.len == 0) return Status::success();
     for (size_t i = 0; i < nodes.size(); ++i) {

@@ -144,6 +144,13 @@ TEST(Load, WarnsAboutWhatHasNoEffect) {
       "pod\n"
       "f:7:29: profiles[0].percentageOfNodesToScore: has no effect: Plimsoll evaluates every node "
       "for every pod\n");
+  // The defaults of kube-scheduler 1.37, as its file may name them.
+  EXPECT_EQ(
+      warnings("leaderElection: {leaderElect: false}\nprofiles:\n- schedulerName: a\n  plugins:\n"
+               "    podGroupPostFilter:\n      enabled: [{name: DefaultPreemption}]\n"
+               "      disabled: [{name: '*'}]\n"),
+      "f:8:24: profiles[0].plugins.podGroupPostFilter.enabled[0]: has no effect: there is no "
+      "podGroupPostFilter here\n");
 }
 
 TEST(Load, TheLeaseIsOurOwnUnlessThePodsAreNot) {

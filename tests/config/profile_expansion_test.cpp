@@ -1,6 +1,6 @@
 #include "config/profile_expansion.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "config/load.hpp"
 #include "tests/config/test_registry.hpp"
@@ -163,7 +163,8 @@ TEST(Expansion, FillsTheOtherPoints) {
       expand("multiPoint: {enabled: [{name: C}, {name: Gate}]}", small_registry());
   EXPECT_EQ(shown(outcome.profile, {kPreEnqueue, kQueueSort, kPreFilter, kPostFilter, kPreScore,
                                     kReserve, kPermit, kPreBind, kBind, kPostBind}),
-            "preEnqueue: Gate; queueSort: PrioritySort; preFilter: NodeAffinity; postFilter:; "
+            "preEnqueue: Gate; queueSort: PrioritySort; preFilter: TaintToleration NodeAffinity; "
+            "postFilter:; "
             "preScore: TaintToleration NodeAffinity; reserve:; permit:; preBind: C; "
             "bind: DefaultBinder; postBind: C");
   EXPECT_EQ(outcome.profile.plugins,
@@ -186,12 +187,39 @@ TEST(Expansion, LeavesOutDefaultsThatDoNotExist) {
   EXPECT_EQ(shown(outcome.profile, {kFilter}), "filter: TaintToleration");
 }
 
-TEST(Expansion, TheWholeDefaultProfileHasKubeSchedulersWeights) {
+PluginRegistry whole_registry() {
   PluginRegistry registry;
   for (const DefaultPlugin& plugin : default_plugins()) {
     registry[std::string(plugin.name)] = reference_points(plugin.name);
   }
-  const Outcome outcome = expand("{}", registry);
+  return registry;
+}
+
+// default_plugins.go and the extension points of Kubernetes 1.37.
+TEST(Expansion, TheDefaultProfileAsksForTheNodesNameFirst) {
+  const Outcome outcome = expand("{}", whole_registry());
+  EXPECT_EQ(shown(outcome.profile, {kPreFilter, kFilter}),
+            "preFilter: NodeName NodeUnschedulable TaintToleration NodeAffinity NodePorts "
+            "NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone "
+            "PodTopologySpread InterPodAffinity DynamicResources NodeDeclaredFeatures; "
+            "filter: NodeName NodeUnschedulable TaintToleration NodeAffinity NodePorts "
+            "NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone "
+            "PodTopologySpread InterPodAffinity DynamicResources NodeDeclaredFeatures");
+}
+
+// A file of 1.37 may name them at preFilter, where they have nothing to do.
+TEST(Expansion, NodeUnschedulableAndTaintTolerationMayStandAtPreFilter) {
+  PluginRegistry registry = whole_registry();
+  registry["TaintToleration"] = {kFilter, kPreScore, kScore};
+  const Outcome outcome =
+      expand("preFilter: {enabled: [{name: TaintToleration}, {name: NodeName}]}", registry);
+  EXPECT_EQ(to_string(outcome.errors, "f"), "");
+  EXPECT_THAT(to_string(outcome.warnings, "f"),
+              testing::HasSubstr("TaintToleration has nothing to do at preFilter here"));
+}
+
+TEST(Expansion, TheWholeDefaultProfileHasKubeSchedulersWeights) {
+  const Outcome outcome = expand("{}", whole_registry());
   EXPECT_EQ(shown(outcome.profile, {kScore}),
             "score: TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 VolumeBinding=1 "
             "PodTopologySpread=2 InterPodAffinity=2 DynamicResources=2 "

@@ -374,11 +374,10 @@ void check_volume_chain(const Json& test_case, Findings& findings) {
 void check_volume_binding_args(const Json& test_case, Findings& findings) {
   const Json& validation = test_case.at("argsValidation");
   Json args = validation.at("args");
-  if (member(validation, "storageCapacityScoring") == true) {
-    // The reference judges args that defaults were not filled into.
-    if (!args.contains("shape")) args["shape"] = Json::array();
-    args["featureGates"] = {{"StorageCapacityScoring", true}};
-  }
+  const bool scoring = member(validation, "storageCapacityScoring") == true;
+  // The reference judges args that defaults were not filled into.
+  if (scoring && !args.contains("shape")) args["shape"] = Json::array();
+  args["featureGates"] = {{"StorageCapacityScoring", scoring}};
   bool refused = false;
   try {
     DefaultProfile profile({"VolumeBinding"}, {{"VolumeBinding", args.dump()}});

@@ -22,20 +22,15 @@ constexpr std::array<ObjectKind, 7> kObjectKinds{{
     {"VolumeAttachment", "volumeAttachments", "volumeattachments.v1.storage.k8s.io"},
 }};
 
-// Gates that a case switches on, as args of the plugins that know them.
+// The gates of a case, as args of the plugins that know them. Both were off in 1.36.
 DefaultProfile::Args args_of(const Json& test_case) {
   DefaultProfile::Args args;
   const Json& features = member(test_case, "features");
-  for (const auto& [plugin, gate] : {std::pair("NodeVolumeLimits", "VolumeLimitScaling")}) {
-    if (member(features, gate) == true) {
-      args[plugin] = Json{{"featureGates", {{gate, true}}}}.dump();
-    }
-  }
+  const auto gate = [&](const char* name) { return Json{{name, member(features, name) == true}}; };
+  args["NodeVolumeLimits"] = Json{{"featureGates", gate("VolumeLimitScaling")}}.dump();
   Json binding = member(test_case, "volumeBindingArgs");
   if (binding.is_null()) binding = Json::object();
-  if (member(features, "StorageCapacityScoring") == true) {
-    binding["featureGates"] = {{"StorageCapacityScoring", true}};
-  }
+  binding["featureGates"] = gate("StorageCapacityScoring");
   args["VolumeBinding"] = binding.dump();
   return args;
 }

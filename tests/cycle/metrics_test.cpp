@@ -230,8 +230,8 @@ TEST_F(MetricsTest, FollowsThePodsThroughTheQueues) {
   };
   const std::string name = "scheduler_queue_incoming_pods_total";
   ASSERT_TRUE(reaches(name, incoming("unschedulable", "ScheduleAttemptFailure"), 1));
-  EXPECT_EQ(seen_.value(name, incoming("unschedulable", "UnschedulablePodAdd")), 1);
-  EXPECT_EQ(seen_.value(name, incoming("active", "UnschedulablePodAdd")), 1);
+  EXPECT_EQ(seen_.value(name, incoming("unschedulable", "UnscheduledPodAdd")), 1);
+  EXPECT_EQ(seen_.value(name, incoming("active", "UnscheduledPodAdd")), 1);
   ASSERT_TRUE(reaches("scheduler_pending_pods", {{"queue", "unschedulable"}}, 1));
   ASSERT_TRUE(reaches("scheduler_pending_pods", {{"queue", "gated"}}, 1));
   EXPECT_EQ(seen_.value("scheduler_pending_pods", {{"queue", "active"}}), 0);
@@ -251,7 +251,7 @@ TEST_F(MetricsTest, FollowsThePodsThroughTheQueues) {
   EXPECT_GE(seen_.sum("scheduler_event_handling_duration_seconds_count", {{"event", "NodeAdd"}}),
             2);
   EXPECT_EQ(seen_.sum("scheduler_event_handling_duration_seconds_count",
-                      {{"event", "UnschedulablePodAdd"}}),
+                      {{"event", "UnscheduledPodAdd"}}),
             2);
 }
 

@@ -47,6 +47,7 @@ inline std::string list_bytes(const std::vector<PodUse>& pods) {
       }
       inner.add_packed_int64(3, container.cpus.begin(), container.cpus.end());
     }
+    message.add_packed_int64(4, pod.cpus.begin(), pod.cpus.end());
   }
   return out;
 }

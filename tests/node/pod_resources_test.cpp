@@ -74,6 +74,24 @@ TEST_F(PodResourcesTest, ListsWhatPodsHold) {
   EXPECT_THAT(held.devices, ElementsAre(Pair("example.com/gpu", ElementsAre("g0", "g1"))));
 }
 
+// Fields 4 and 5, since 1.37.
+TEST_F(PodResourcesTest, ListsWhatPodsHoldAsAWhole) {
+  std::string bytes;
+  {
+    pbf_writer list(bytes);
+    pbf_writer whole(list, 1);
+    whole.add_string(1, "whole");
+    const std::vector<std::int64_t> cpus{9, 4, 8};
+    whole.add_packed_int64(4, cpus.begin(), cpus.end());
+    pbf_writer memory(whole, 5);
+    memory.add_string(1, "memory");
+  }
+  const auto pods = decode_pod_list(bytes);
+  ASSERT_TRUE(pods) << pods.error().message;
+  EXPECT_THAT(pods->at(0).cpus, ElementsAre(4, 8, 9));
+  EXPECT_EQ(pods->at(0).name, "whole");
+}
+
 TEST_F(PodResourcesTest, SaysWhatCanBeGiven) {
   std::string message;
   pbf_writer answer(message);

@@ -136,6 +136,38 @@ TEST_F(Snapshot, LeftoversOfInitContainersCount) {
   EXPECT_TRUE(is_consistent(view_, uids_));
 }
 
+// A pod that holds CPUs as a whole (gate PodLevelResourceManagers): a has some of them alone, b and
+// c share the rest. The files name all of it; the list names the pod's and a's from 1.37 on, and
+// before that each container's.
+TEST_F(Snapshot, WhatAPodHoldsAsAWholeIsNotFree) {
+  for (const char* name : {"a", "b", "c"}) {
+    for (const std::uint32_t cpu : {5U, 6U, 7U}) {
+      if ((cpu == 5) == (name[0] == 'a')) view_.cpus.held["uid-2"][name].add(cpu);
+    }
+  }
+  for (const std::uint32_t cpu : {5U, 6U, 7U}) view_.cpus.held_by_pods["uid-2"].add(cpu);
+  uids_[{"a", "whole"}].uid = "uid-2";
+  const std::vector<ContainerUse> before{{"a", {5}, {}}, {"b", {6, 7}, {}}, {"c", {6, 7}, {}}};
+  view_.pods.push_back({"a", "whole", before});
+  EXPECT_TRUE(is_consistent(view_, uids_)) << "a kubelet 1.36";
+  view_.pods.back() = {"a", "whole", {{"a", {5}, {}}, {"b", {}, {}}, {"c", {}, {}}}, {5, 6, 7}};
+  EXPECT_TRUE(is_consistent(view_, uids_)) << "a kubelet 1.37";
+  EXPECT_THAT(available(report(), "cpu"), ElementsAre(1000, 0));
+
+  // The list is ahead of the files, or they of it.
+  const KubeletView whole = view_;
+  view_.cpus.held_by_pods.clear();
+  view_.cpus.held.erase("uid-2");
+  EXPECT_FALSE(is_consistent(view_, uids_));
+  EXPECT_THAT(available(report(), "cpu"), ElementsAre(1000, 0)) << "the list counts as well";
+  view_ = whole;
+  view_.pods.back().cpus.clear();
+  EXPECT_FALSE(is_consistent(view_, uids_));
+  view_ = whole;
+  view_.pods.back().containers[0].cpus = {6};
+  EXPECT_FALSE(is_consistent(view_, uids_)) << "what a container has alone is compared";
+}
+
 std::string text_of(const std::vector<topology::kubelet::PodHolding>& pods) {
   std::string text;
   for (const auto& [uid, held] : pods) {

@@ -54,6 +54,29 @@ TEST(StateFiles, MemoryWithGroups) {
   EXPECT_THAT(state->held_by_pods.at("uid-2"), ElementsAre(MemoryBlock{{0}, "memory", 5}));
 }
 
+// V4 and V3, as kubelets 1.37 write them: all of it is in a text, and in part beside that.
+TEST(StateFiles, TheTextInsideCounts) {
+  const auto cpus = parse_cpu_state(
+      R"({"policyName":"static","defaultCpuSet":"0-15","entries":{"u":{"old":"9"}},"checksum":1,
+          "data":"{\"policyName\":\"static\",\"defaultCpuSet\":\"0,4-15\",)"
+      R"(\"entries\":{\"u\":{\"a\":\"1-2\",\"b\":\"3\"}},\"podEntries\":{\"u\":{\"cpuSet\":\"1-3\"}},)"
+      R"(\"baselines\":{\"u\":{\"a\":{\"baseline\":\"1-2\"}}}}","dataChecksum":2})");
+  ASSERT_TRUE(cpus) << cpus.error().message;
+  EXPECT_EQ(cpus->default_cpus.text(), "0,4-15");
+  EXPECT_THAT(cpus->held.at("u"), testing::SizeIs(2));
+  EXPECT_EQ(cpus->held.at("u").at("a").text(), "1-2");
+  EXPECT_EQ(cpus->held_by_pods.at("u").text(), "1-3");
+  const auto memory = parse_memory_state(
+      R"({"policyName":"Static","machineState":{},"entries":{},"checksum":1,"data":)"
+      R"("{\"policyName\":\"Static\",\"machineState\":{\"0\":{\"numberOfAssignments\":1,)"
+      R"(\"memoryMap\":{\"memory\":{\"allocatable\":9,\"free\":4}},\"cells\":[0]}},)"
+      R"(\"podEntries\":{\"u\":{\"memoryBlocks\":[{\"numaAffinity\":[0],\"type\":\"memory\",)"
+      R"(\"size\":5}]}}}","dataChecksum":2})");
+  ASSERT_TRUE(memory) << memory.error().message;
+  EXPECT_EQ(memory->zones.at(0).amounts.at("memory").free, 4);
+  EXPECT_THAT(memory->held_by_pods.at("u"), ElementsAre(MemoryBlock{{0}, "memory", 5}));
+}
+
 TEST(StateFiles, ADeviceNearTwoZonesIsOneDevice) {
   const auto state = parse_device_state(
       R"({"Data":{"PodDeviceEntries":[{"PodUID":"uid-1","ContainerName":"main",
@@ -72,6 +95,12 @@ TEST(StateFiles, WhatIsWrongIsNamed) {
   const auto error = [](const auto& parsed) { return parsed ? "" : parsed.error().message; };
   EXPECT_THAT(error(parse_cpu_state("{")), HasSubstr("no JSON object"));
   EXPECT_THAT(error(parse_cpu_state("[]")), HasSubstr("no JSON object"));
+  // The kubelet does not fall back to the old part either.
+  EXPECT_EQ(error(parse_cpu_state(R"({"defaultCpuSet":"1","data":"{"})")),
+            "data: is no JSON object");
+  EXPECT_THAT(error(parse_cpu_state(R"({"data":"{\"defaultCpuSet\":\"3-1\"}"})")),
+              HasSubstr("data: defaultCpuSet"));
+  EXPECT_THAT(error(parse_memory_state(R"({"data":7})")), HasSubstr("data: must be a string"));
   EXPECT_THAT(error(parse_cpu_state(R"({"defaultCpuSet":"3-1"})")), HasSubstr("defaultCpuSet"));
   EXPECT_THAT(error(parse_cpu_state(R"({"entries":{"u":{"c":7}}})")), HasSubstr("entries.u.c"));
   EXPECT_THAT(error(parse_memory_state(R"({"machineState":{"x":{}}})")),

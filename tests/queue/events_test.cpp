@@ -88,17 +88,17 @@ TEST_F(Events, EachPropertyOfAPodHasItsEventAndTheRestIsAPlainUpdate) {
   const auto requests = [](const std::string& cpu) {
     return R"("containers":[{"name":"c","resources":{"requests":{"cpu":")" + cpu + R"("}}}])";
   };
-  EXPECT_EQ(pod_change("", ""), Labels{"UnschedulablePodUpdate"});
-  EXPECT_EQ(pod_change("", R"("priority":7)"), Labels{"UnschedulablePodUpdate"});
-  EXPECT_EQ(pod_change(requests("2"), requests("1")), Labels{"UnschedulablePodUpdatePodScaleDown"});
-  EXPECT_EQ(pod_change(requests("1"), requests("2")), Labels{"UnschedulablePodUpdate"});
+  EXPECT_EQ(pod_change("", ""), Labels{"TargetPodUpdate"});
+  EXPECT_EQ(pod_change("", R"("priority":7)"), Labels{"TargetPodUpdate"});
+  EXPECT_EQ(pod_change(requests("2"), requests("1")), Labels{"TargetPodUpdatePodScaleDown"});
+  EXPECT_EQ(pod_change(requests("1"), requests("2")), Labels{"TargetPodUpdate"});
   EXPECT_EQ(pod_change(R"("schedulingGates":[{"name":"a"},{"name":"b"}])",
                        R"("schedulingGates":[{"name":"b"}])"),
-            Labels{"UnschedulablePodUpdate"});
+            Labels{"TargetPodUpdate"});
   EXPECT_EQ(pod_change(R"("schedulingGates":[{"name":"a"}])", ""),
-            Labels{"UnschedulablePodUpdatePodSchedulingGatesEliminated"});
+            Labels{"TargetPodUpdatePodSchedulingGatesEliminated"});
   EXPECT_EQ(pod_change("", R"("tolerations":[{"operator":"Exists"}])"),
-            Labels{"UnschedulablePodUpdatePodToleration"});
+            Labels{"TargetPodUpdatePodToleration"});
   const auto assigned = pod_updated(kResourceAssignedPod, pod("", requests("2")),
                                     pod(R"(,"labels":{"a":"b"})", requests("1")));
   EXPECT_EQ(labels(assigned),
@@ -114,7 +114,17 @@ TEST_F(Events, AnInterestCoversWhatIsTheSameOrMoreSpecific) {
   EXPECT_FALSE(matches(interest("Pod", PLIMSOLL_ACTION_UPDATE), taint));
   const ClusterEvent deleted = assigned_pod_deleted(pod("", ""));
   EXPECT_TRUE(matches(interest("Pod", PLIMSOLL_ACTION_DELETE), deleted));
-  EXPECT_FALSE(matches(interest("UnschedulablePod", PLIMSOLL_ACTION_DELETE), deleted));
+  EXPECT_TRUE(matches(interest("AssignedPod", PLIMSOLL_ACTION_DELETE), deleted));
+  for (const char* other : {"UnschedulablePod", "TargetPod", "UnscheduledPod"})
+    EXPECT_FALSE(matches(interest(other, PLIMSOLL_ACTION_DELETE), deleted)) << other;
+  // A change of the waiting pod itself has a name in 1.36, and another in 1.37.
+  const ClusterEvent own =
+      pod_updated(kResourceUnschedulablePod, pod("", ""), pod(R"(,"labels":{"a":"b"})", ""))[0];
+  EXPECT_EQ(own.label, "TargetPodUpdatePodLabel");
+  for (const char* name : {"Pod", "UnschedulablePod", "TargetPod"})
+    EXPECT_TRUE(matches(interest(name, PLIMSOLL_ACTION_UPDATE_POD_LABEL), own)) << name;
+  for (const char* other : {"AssignedPod", "UnscheduledPod"})
+    EXPECT_FALSE(matches(interest(other, PLIMSOLL_ACTION_UPDATE_POD_LABEL), own)) << other;
 }
 
 // updatePodOther "should only trigger plugins registering a generic Pod/Update event".

@@ -316,7 +316,7 @@ class NodeVolumeLimits {
   Host host_;
   StorageStore* store_ = nullptr;
   VolumeLedger* ledger_ = nullptr;
-  bool limit_scaling_ = false;
+  bool limit_scaling_ = true;  // the feature gate; off up to Kubernetes 1.36
   bool raised_limit_ = true;   // by the latest event of a CSINode
   std::string detached_from_;  // the attacher of the VolumeAttachment that was deleted last
   uint32_t exceeded_;

@@ -137,8 +137,9 @@ class VolumeBinding {
     return Status::success();
   }
 
-  Status pre_score(plimsoll_cycle&, Pod, Nodes) {
-    return args_.scores_capacity ? Status::success() : Status::skip();
+  Status pre_score(plimsoll_cycle& cycle, Pod, Nodes) {
+    const bool scores = args_.scores_capacity && host_.state<PodVolumes>(cycle) != nullptr;
+    return scores ? Status::success() : Status::skip();
   }
   Status score(const plimsoll_cycle& cycle, Pod, Nodes nodes, std::span<int64_t> scores) const {
     std::fill(scores.begin(), scores.end(), int64_t{0});

@@ -16,7 +16,7 @@ VolumeBindingArgs read_volume_binding_args(const sdk::Host& host, std::string_vi
     });
     if (!args.has("shape")) return;
     if (!made.scores_capacity) {
-      return args.problem("shape", "needs the feature gate StorageCapacityScoring");
+      return args.problem("shape", "needs the feature gate StorageCapacityScoring, which is off");
     }
     builtin::read_shape(args, made.shape);
   };

@@ -14,9 +14,9 @@ namespace plimsoll::volumes {
 struct VolumeBindingArgs {
   static constexpr const char* kDefaults = R"({"bindTimeoutSeconds":600})";
   int64_t bind_timeout_s = 0;
-  // Feature gate StorageCapacityScoring (alpha, off): nodes are scored by the storage that is used
-  // there, along `shape`.
-  bool scores_capacity = false;
+  // Feature gate StorageCapacityScoring, on since 1.37: nodes are scored by the storage that is
+  // used there, along `shape`.
+  bool scores_capacity = true;
   std::vector<builtin::ShapePoint> shape{{0, 100}, {100, 0}};
 };
 

@@ -181,15 +181,14 @@ TEST(BuiltinArgs, OfPreemptionAndVolumes) {
       {"DefaultPreemption", R"({"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 0})",
        "minCandidateNodesPercentage: must not be 0 together with minCandidateNodesAbsolute"},
       {"VolumeBinding", R"({"bindTimeoutSeconds": 0})"},
-      {"VolumeBinding", R"({"featureGates": {"StorageCapacityScoring": true},
-        "shape": [{"utilization": 0, "score": 5}]})"},
-      {"VolumeBinding", R"({"bindTimeoutSeconds": -1, "shape": []})",
+      {"VolumeBinding", R"({"shape": [{"utilization": 0, "score": 5}]})"},
+      {"VolumeBinding", R"({"bindTimeoutSeconds": -1, "shape": [],
+        "featureGates": {"StorageCapacityScoring": false}})",
        "bindTimeoutSeconds: must be a number from 0 to 9223372036854775, not -1\n"
-       "shape: needs the feature gate StorageCapacityScoring"},
+       "shape: needs the feature gate StorageCapacityScoring, which is off"},
       {"VolumeBinding", R"({"bindTimeoutSeconds": 1.5})",
        "bindTimeoutSeconds: must be a number from 0 to 9223372036854775, not 1.5"},
-      {"VolumeBinding", R"({"featureGates": {"StorageCapacityScoring": true}, "shape": []})",
-       "shape: must have a point"},
+      {"VolumeBinding", R"({"shape": []})", "shape: must have a point"},
       {"NodeVolumeLimits", R"({"featureGates": {"VolumeLimitScaling": true}})"},
   });
 }

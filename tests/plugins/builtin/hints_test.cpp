@@ -24,6 +24,26 @@ TEST(Hints, NodeUnschedulable) {
   EXPECT_FALSE(bench.queues(pod, pod, bench.pod("p", R"({"tolerations": [{"key": "x"}]})")));
 }
 
+// Since Kubernetes 1.37 the pod's own node is the only one there is to look at.
+TEST(NodeName, LooksAtThatNodeOnly) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("NodeName"));
+  const auto narrowed_to = [&](const std::string& spec) {
+    const PodRef pod = bench.pod("p", spec);
+    uint32_t reason = 0;
+    uint32_t narrowed = 0;
+    plimsoll_list names{};
+    EXPECT_EQ(
+        bench.plugin.pre_filter(bench.plugin.self, nullptr, pod.get(), &reason, &names, &narrowed),
+        PLIMSOLL_SUCCESS);
+    std::vector<std::string> texts;
+    for (const plimsoll_str& name : sdk::Strings(names)) texts.emplace_back(view(name));
+    return std::pair(narrowed != 0, texts);
+  };
+  EXPECT_EQ(narrowed_to("{}"), std::pair(false, std::vector<std::string>{}));
+  EXPECT_EQ(narrowed_to(R"({"nodeName": "n"})"), std::pair(true, std::vector<std::string>{"n"}));
+}
+
 TEST(Hints, TaintToleration) {
   Bench bench;
   ASSERT_FALSE(bench.create("TaintToleration"));

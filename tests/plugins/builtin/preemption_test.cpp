@@ -40,6 +40,25 @@ TEST(Budgets, CountEachPodThatTheySelect) {
   EXPECT_THAT(budgets.violations({first, second}), ElementsAre(false, false));
 }
 
+// Since 1.37: a pod that breaks one budget charges no further one, so that one is left for others.
+TEST(Budgets, ChargeNothingBehindTheFirstThatBreaks) {
+  const auto budget = [](const char* label, int allowed) {
+    return R"({"spec":{"selector":{"matchLabels":{")" + std::string(label) +
+           R"(":"yes"}}},"status":{"disruptionsAllowed":)" + std::to_string(allowed) + "}}";
+  };
+  FakePod first("ns/first"), second("ns/second");
+  first.label("a", "yes").label("b", "yes");
+  second.label("b", "yes");
+  DisruptionBudgets budgets;
+  ASSERT_TRUE(budgets.upsert("ns", "a-allows-none", budget("a", 0)));
+  ASSERT_TRUE(budgets.upsert("ns", "b-allows-one", budget("b", 1)));
+  EXPECT_THAT(budgets.violations({first, second}), ElementsAre(true, false));
+  // Budgets are asked by name: one in front is charged although the next one breaks.
+  ASSERT_TRUE(budgets.upsert("ns", "B-allows-one", budget("b", 1)));
+  budgets.remove("ns", "b-allows-one");
+  EXPECT_THAT(budgets.violations({first, second}), ElementsAre(true, true));
+}
+
 TEST(Budgets, ProtectNothingWithoutASelectorThatCanBeRead) {
   FakePod pod("ns/pod");
   pod.label("app", "a");

@@ -80,6 +80,16 @@ class PluginOnFakeHost {
     }
     return code == PLIMSOLL_SUCCESS ? "" : host_.reasons(reason);
   }
+  // The score of one node; nothing where PreScore skips.
+  std::optional<int64_t> score(FakeCycle& cycle, FakePod& pod, FakeNode& node) {
+    const plimsoll_node_info* row = &node.get();
+    const plimsoll_nodes nodes{sizeof nodes, 1, &row, nullptr, nullptr};
+    if (slots_.pre_score(slots_.self, cycle.get(), &pod.get(), &nodes) != PLIMSOLL_SUCCESS)
+      return std::nullopt;
+    int64_t score = -1;
+    slots_.score(slots_.self, cycle.get(), &pod.get(), &nodes, &score);
+    return score;
+  }
   // A whole attempt: PreFilter, then Filter.
   std::string verdict(FakePod& pod, FakeNode& node) {
     FakeCycle cycle;

@@ -144,6 +144,31 @@ class VolumeBindingTest : public testing::Test {
   PluginOnFakeHost plugin_{host_, builtin::volume_binding()};
 };
 
+// As since Kubernetes 1.37: the more of the node's storage is left, the better.
+TEST_F(VolumeBindingTest, ScoresNodesByTheStorageThatIsLeft) {
+  put_class("driver.example.com");
+  plugin_.put(volumes::kCsiDrivers, "", "driver.example.com",
+              R"({"metadata": {"name": "driver.example.com"}, "spec": {"storageCapacity": true}})");
+  for (const auto& [node, capacity] : {std::pair("n1", "10Gi"), std::pair("n2", "2Gi")}) {
+    const Json object{{"metadata", {{"name", node}, {"namespace", "team"}}},
+                      {"storageClassName", "local"},
+                      {"capacity", capacity},
+                      {"nodeTopology", {{"matchLabels", {{"name", node}}}}}};
+    plugin_.put(volumes::kCsiStorageCapacities, "team", node, object.dump());
+  }
+  node_.label("name", "n1");
+  other_.label("name", "n2");
+  put(claim_json("a"));
+  FakePod pod("team/p"), bare("team/bare");
+  with_claim(pod, "a");
+  FakeCycle cycle, bare_cycle;
+  ASSERT_EQ(plugin_.pre_filter(cycle, pod), "");
+  EXPECT_EQ(plugin_.score(cycle, pod, node_), 90);
+  EXPECT_EQ(plugin_.score(cycle, pod, other_), 50);
+  EXPECT_EQ(plugin_.pre_filter(bare_cycle, bare), "skip");
+  EXPECT_EQ(plugin_.score(bare_cycle, bare, node_), std::nullopt);
+}
+
 TEST_F(VolumeBindingTest, TwoPodsNeverGetOneVolume) {
   put(volume_json("pv"));
   put(claim_json("a"));
