@@ -234,17 +234,19 @@ struct Exporter::Impl {
   }
 
   // The policies in the state files are what the kubelet works by; its configuration file lacks
-  // what flags say.
-  [[nodiscard]] KubeletSettings effective(const KubeletView& view) const {
+  // what flags say. Its version is in the Node.
+  [[nodiscard]] KubeletSettings effective(const KubeletView& view,
+                                          const ClusterView& cluster) const {
     KubeletSettings effective = *settings;
     if (!view.cpus.policy.empty()) effective.cpu_manager_policy = view.cpus.policy;
     if (!view.memory.policy.empty()) effective.memory_manager_policy = view.memory.policy;
+    effective.version = cluster.kubelet_version;
     return effective;
   }
 
   Outcome publish(const KubeletView& view, const ClusterView& cluster,
                   const std::stop_token& stop) {
-    const NodeReport report = compose(*hardware, effective(view), view, cluster, devices);
+    const NodeReport report = compose(*hardware, effective(view, cluster), view, cluster, devices);
     if (not_echoed(cluster)) return {trouble_now(), kEcho, false};
     const json published = json::parse(cluster.report, nullptr, false);
     json object = published.is_object() ? published : json::object();

@@ -100,6 +100,7 @@ struct NodeWatch::Impl {
         [this](const json& object, std::string_view, const ObjectKey& key) {
           state.node_uid = key.uid;
           state.capacity.clear();
+          state.kubelet_version = text_at(object, {"status", "nodeInfo", "kubeletVersion"});
           if (!object.is_object() || !object.contains("status")) return;
           const json& status = object["status"];
           if (!status.is_object() || !status.contains("capacity")) return;

@@ -20,10 +20,11 @@ using PodNames = std::set<std::pair<std::string, std::string>>;
 
 // Everything known at one moment.
 struct ClusterView {
-  bool complete = false;       // all three kinds were listed
-  bool report_served = false;  // the API server knows NodeResourceTopology objects
-  std::string node_uid;        // empty: there is no such node
-  Amounts capacity;            // Node.status.capacity
+  bool complete = false;        // all three kinds were listed
+  bool report_served = false;   // the API server knows NodeResourceTopology objects
+  std::string node_uid;         // empty: there is no such node
+  Amounts capacity;             // Node.status.capacity
+  std::string kubelet_version;  // Node.status.nodeInfo.kubeletVersion
   PodUids uids;
   // Pods by namespace and name. Starting: the kubelet has not said yet that it admitted the pod
   // (status.startTime). Replaced: starting, and one of the same name was there a moment ago.

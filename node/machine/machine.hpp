@@ -56,6 +56,8 @@ struct KubeletSettings {
   std::map<int, Amounts> reserved_memory;    // by zone id
   bool pod_level_resource_managers = false;  // the feature gate PodLevelResourceManagers
   std::int64_t max_pods = 110;
+  // Not of the configuration: Node.status.nodeInfo.kubeletVersion, "v1.37.2"; empty: not known.
+  std::string version;
 
   // max-allowable-numa-nodes: 8 if it is not set; null if the value is invalid. Values above 65535,
   // more than any machine has, are cut to that.

@@ -144,6 +144,7 @@ kubelet::Managers managers_of(const KubeletSettings& settings) {
   managers.memory = settings.memory_manager_policy == "Static" ? kubelet::ManagerPolicy::kStatic
                                                                : kubelet::ManagerPolicy::kNone;
   managers.pod_level_resource_managers = settings.pod_level_resource_managers;
+  managers.kubelet_minor = kubelet::kubelet_minor(settings.version);
   return managers;
 }
 

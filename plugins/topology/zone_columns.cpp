@@ -89,6 +89,7 @@ std::vector<uint64_t> ZoneColumns::key_of(const NodeModel& model, const kubelet:
   flag(options.distribute_cpus_across_cores);
   flag(options.prefer_align_cpus_by_uncorecache);
   flag(managers.pod_level_resource_managers);
+  flag(managers.since_1_37());
   flag(brief.cpu_ids);
   std::vector<uint64_t> key{static_cast<uint64_t>(managers.policy),
                             static_cast<uint64_t>(managers.scope),

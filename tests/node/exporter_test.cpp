@@ -31,7 +31,9 @@ using namespace std::chrono_literals;
 class ExporterTest : public ::testing::Test {
  protected:
   ExporterTest() {
-    make(kNodes, {{"metadata", {{"name", "n"}}}, {"status", {{"capacity", {{kGpu, "2"}}}}}});
+    make(kNodes, {{"metadata", {{"name", "n"}}},
+                  {"status",
+                   {{"capacity", {{kGpu, "2"}}}, {"nodeInfo", {{"kubeletVersion", "v1.37.2"}}}}}});
   }
   ~ExporterTest() override { stop(); }
 
@@ -176,6 +178,7 @@ TEST_F(ExporterTest, PublishesWhatTheKubeletSays) {
   std::map<std::string, std::string> attributes;
   for (const json& each : made["attributes"]) attributes[each["name"]] = each["value"];
   EXPECT_EQ(attributes["topologyManagerPolicy"], "single-numa-node");
+  EXPECT_EQ(attributes["kubeletVersion"], "v1.37");
   EXPECT_EQ(attributes["cpuManagerPolicy"], "static") << "the file says none, the kubelet static";
   EXPECT_EQ(attributes[std::string(topology::kFingerprintMethodAttribute)], "all");
   EXPECT_EQ(attributes[std::string(topology::kFingerprintAttribute)],

@@ -51,21 +51,20 @@ bool too_few(Run& run, int64_t need, int64_t have) {
 
 bool take_ids(Run& run, int64_t cpus, const Hint& hint, Cpus& got) {
   const NodeModel& model = run.model;
-  const CpuOptions& options = model.managers.cpu_options;
   const CpuSet free = run.state->cpu_ids(model);
   CpuSet available = free | run.work.reusable.cpu_ids;
   got.ids = {};
   if (!hint.any) {
     const CpuSet aligned = aligned_cpus(model, available, hint.mask);
     const int64_t part = std::min<int64_t>(cpus, aligned.size());
-    if (!take_cpus(*model.layout, options, aligned, part, got.ids)) {
+    if (!take_cpus(*model.layout, model.managers, aligned, part, got.ids)) {
       return too_few(run, part, aligned.size());
     }
     available -= got.ids;
     cpus -= got.ids.size();
   }
   CpuSet rest;
-  if (!take_cpus(*model.layout, options, available, cpus, rest)) {
+  if (!take_cpus(*model.layout, model.managers, available, cpus, rest)) {
     return too_few(run, cpus, available.size());
   }
   got.ids |= rest;
@@ -147,8 +146,7 @@ bool take_from_node(Run& run, int64_t cpus, const Hint& hint, Cpus& got) {
 bool take_from_pod(const Run& run, const Cpus& available, int64_t cpus, Cpus& got) {
   got.ids = {};
   if (run.state->knows_cpus()) {
-    if (!take_cpus(*run.model.layout, run.model.managers.cpu_options, available.ids, cpus,
-                   got.ids)) {
+    if (!take_cpus(*run.model.layout, run.model.managers, available.ids, cpus, got.ids)) {
       return false;
     }
     count_columns(run.model, got);

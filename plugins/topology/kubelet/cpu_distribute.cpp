@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -49,6 +50,7 @@ void for_each_choice(size_t of, size_t count, Visit&& visit) {
 
 struct Split {
   double balance = kNone;
+  bool one_socket = false;        // asked only by socket
   std::vector<size_t> zones;      // positions in the order of zones
   std::vector<size_t> remainder;  // those that take what does not divide, one group at a time
 };
@@ -106,13 +108,33 @@ void spread(std::vector<int64_t>& after, const std::vector<size_t>& zones, int64
   }
 }
 
+// What each of the zones picked can carry evenly, in whole groups.
+int64_t even_share(const Zones& zones, const std::vector<size_t>& picked, int64_t count,
+                   int64_t group, bool lowered) {
+  int64_t share = count / static_cast<int64_t>(picked.size()) / group * group;
+  for (size_t zone : picked) {
+    if (lowered) share = std::min(share, zones.free[zone] / group * group);
+  }
+  return share;
+}
+
+bool in_one_socket(const CpuLayout& layout, const Zones& zones, const std::vector<size_t>& picked) {
+  uint64_t sockets = 0;
+  for (size_t zone : picked) sockets |= layout.sockets_of(zones.columns[zone]);
+  return std::has_single_bit(sockets);
+}
+
+bool is_better(const Split& mine, const Split& best) {
+  return mine.one_socket != best.one_socket ? mine.one_socket : mine.balance < best.balance;
+}
+
 // The best use of the zones picked, if they can carry an even share each.
 void weigh(const Zones& zones, const std::vector<size_t>& picked, int64_t count, int64_t group,
-           Split& best) {
+           bool by_socket, bool one_socket, Split& best) {
   int64_t sum = 0;
   int64_t whole = 0;
   const auto k = static_cast<int64_t>(picked.size());
-  const int64_t share = count / k / group * group;
+  const int64_t share = even_share(zones, picked, count, group, by_socket);
   for (size_t zone : picked) {
     if (zones.free[zone] < share) return;
     sum += zones.free[zone];
@@ -123,15 +145,15 @@ void weigh(const Zones& zones, const std::vector<size_t>& picked, int64_t count,
   for (size_t zone : picked) after[zone] -= share;
   const int64_t rest = count - share * k;
   if (rest == 0) {
-    const double balance = deviation(after);
-    if (balance < best.balance) best = {balance, picked, {}};
+    Split even{deviation(after), one_socket, picked, {}};
+    if (is_better(even, best)) best = std::move(even);
     return;
   }
   std::vector<size_t> takers;
   for (size_t zone : picked) {
     if (after[zone] >= group) takers.push_back(zone);
   }
-  Split mine{kNone, picked, {}};
+  Split mine{kNone, one_socket, picked, {}};
   for (size_t size = takers.size(); size > 0; --size) {
     for_each_choice(takers.size(), size, [&](const std::vector<size_t>& choice) {
       std::vector<size_t> subset;
@@ -151,13 +173,13 @@ void weigh(const Zones& zones, const std::vector<size_t>& picked, int64_t count,
       return true;
     });
   }
-  if (mine.balance < best.balance) best = mine;
+  if (is_better(mine, best)) best = std::move(mine);
 }
 
 }  // namespace
 
 bool take_distributed(const CpuLayout& layout, bool spread_over_cores, int64_t group,
-                      const CpuSet& available, int64_t count, CpuSet& taken) {
+                      bool by_socket, const CpuSet& available, int64_t count, CpuSet& taken) {
   taken = {};
   if (count < 1) return true;
   if (count > available.size()) return false;
@@ -174,8 +196,9 @@ bool take_distributed(const CpuLayout& layout, bool spread_over_cores, int64_t g
   for (int64_t k = fewest; k <= most && best.zones.empty(); ++k) {
     for_each_choice(zones.columns.size(), static_cast<size_t>(k),
                     [&](const std::vector<size_t>& picked) {
-                      weigh(zones, picked, count, group, best);
-                      return best.balance != 0;
+                      const bool one_socket = by_socket && in_one_socket(layout, zones, picked);
+                      weigh(zones, picked, count, group, by_socket, one_socket, best);
+                      return best.balance != 0 || best.one_socket != by_socket;
                     });
   }
   if (best.zones.empty()) {
@@ -196,7 +219,7 @@ bool take_distributed(const CpuLayout& layout, bool spread_over_cores, int64_t g
     return true;
   };
   const auto k = static_cast<int64_t>(best.zones.size());
-  const int64_t share = count / k / group * group;
+  const int64_t share = even_share(zones, best.zones, count, group, by_socket);
   for (size_t zone : best.zones) {
     if (!take_from(zone, share)) return false;
   }

@@ -206,12 +206,14 @@ bool take_packed(const CpuLayout& layout, bool spread_over_cores, bool align_unc
   return done();
 }
 
-bool take_cpus(const CpuLayout& layout, const CpuOptions& options, const CpuSet& available,
+bool take_cpus(const CpuLayout& layout, const Managers& managers, const CpuSet& available,
                int64_t count, CpuSet& taken) {
+  const CpuOptions& options = managers.cpu_options;
   const bool spread = options.distribute_cpus_across_cores;
   if (options.distribute_cpus_across_numa) {
     const int64_t group = options.full_pcpus_only ? std::max<int64_t>(layout.per_core(), 1) : 1;
-    return take_distributed(layout, spread, group, available, count, taken);
+    const bool by_socket = options.align_by_socket && managers.since_1_37();
+    return take_distributed(layout, spread, group, by_socket, available, count, taken);
   }
   return take_packed(layout, spread, options.prefer_align_cpus_by_uncorecache, available, count,
                      taken);

@@ -10,10 +10,10 @@
 
 namespace plimsoll::topology::kubelet {
 
-// Takes `count` of `available` into `taken`; false if there are too few. `available` lies within
-// the layout. Whole zones first, then sockets, [uncore caches,] cores, then single CPUs; among
-// equals those that leave the least behind, then the lowest id.
-[[nodiscard]] bool take_cpus(const CpuLayout& layout, const CpuOptions& options,
+// Takes `count` of `available` into `taken`, by the managers' options; false if there are too few.
+// `available` lies within the layout. Whole zones first, then sockets, [uncore caches,] cores, then
+// single CPUs; among equals those that leave the least behind, then the lowest id.
+[[nodiscard]] bool take_cpus(const CpuLayout& layout, const Managers& managers,
                              const CpuSet& available, int64_t count, CpuSet& taken);
 
 // takeByTopologyNUMAPacked alone.
@@ -21,9 +21,12 @@ namespace plimsoll::topology::kubelet {
                                const CpuSet& available, int64_t count, CpuSet& taken);
 
 // takeByTopologyNUMADistributed: an even split over as few zones as possible, the one that leaves
-// the zones most alike. `group` CPUs are never split (threads of a core).
+// the zones most alike. `group` CPUs are never split (threads of a core). `by_socket`
+// (align-by-socket since 1.37): zones of one socket come before others, and where a zone cannot
+// carry its even share, all carry less.
 [[nodiscard]] bool take_distributed(const CpuLayout& layout, bool spread_over_cores, int64_t group,
-                                    const CpuSet& available, int64_t count, CpuSet& taken);
+                                    bool by_socket, const CpuSet& available, int64_t count,
+                                    CpuSet& taken);
 
 // The same if only counts per column are known: whole zones first, then zones with the least left,
 // the lowest first. Adds to `taken`; `available` is limited to the allowed zones already.

@@ -32,12 +32,14 @@ using ResourceName = std::function<std::string_view(uint32_t index)>;
 
 // ---- for exporters
 
-// topologyManager*, cpuManager*, memoryManagerPolicy, kubeletFeatureGates and reservedCPUs, for
-// the object's `attributes`. What is unknown is left out.
+// topologyManager*, cpuManager*, memoryManagerPolicy, kubeletFeatureGates, reservedCPUs and
+// kubeletVersion, for the object's `attributes`. What is unknown is left out.
 [[nodiscard]] std::vector<NrtAttribute> encode_settings(const NodeModel& model);
 // Whether an attribute of this name is one of those; an exporter removes those that it does not
 // write.
 [[nodiscard]] bool is_setting(std::string_view attribute);
+// 37 of "v1.37.2", as Node.status.nodeInfo.kubeletVersion has it; 0: it is no such text.
+[[nodiscard]] uint16_t kubelet_minor(std::string_view version);
 
 // The text of kMachineAnnotation; empty if neither layout nor devices are known. Device ids are
 // written while the text stays within 6 KiB, else only how many there are.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "plugins/topology/kubelet/facts_parts.hpp"
 #include "plugins/topology/kubelet/facts_text.hpp"
@@ -18,12 +19,13 @@ constexpr std::string_view kCpuOptions = "cpuManagerPolicyOptions";
 constexpr std::string_view kMemoryPolicy = "memoryManagerPolicy";
 constexpr std::string_view kFeatureGates = "kubeletFeatureGates";
 constexpr std::string_view kReservedCpus = "reservedCPUs";
+constexpr std::string_view kVersion = "kubeletVersion";
 constexpr std::string_view kPodLevelGate = "PodLevelResourceManagers";
 
 // The first three are read with the object itself.
-constexpr std::array kSettings{kPolicy,        kScope,        kMaxNumaNodes,
-                               kPreferClosest, kCpuPolicy,    kCpuOptions,
-                               kMemoryPolicy,  kFeatureGates, kReservedCpus};
+constexpr std::array kSettings{kPolicy,       kScope,      kMaxNumaNodes, kPreferClosest,
+                               kCpuPolicy,    kCpuOptions, kMemoryPolicy, kFeatureGates,
+                               kReservedCpus, kVersion};
 
 struct Option {
   std::string_view name;
@@ -81,6 +83,9 @@ class Reading {
       });
     } else if (attribute.name == kReservedCpus) {
       read_reserved(attribute);
+    } else if (attribute.name == kVersion) {
+      managers.kubelet_minor = kubelet_minor(value);
+      if (managers.kubelet_minor == 0) wrong(attribute, "no version such as v1.37.2");
     }
   }
 
@@ -146,6 +151,15 @@ class Reading {
 
 }  // namespace
 
+uint16_t kubelet_minor(std::string_view version) {
+  constexpr std::string_view kMajor = "v1.";
+  if (!version.starts_with(kMajor)) return 0;
+  version.remove_prefix(kMajor.size());
+  uint16_t minor = 0;
+  const auto read = std::from_chars(version.data(), version.data() + version.size(), minor);
+  return read.ec == std::errc() ? minor : uint16_t{0};
+}
+
 bool is_setting(std::string_view attribute) {
   for (const std::string_view name : kSettings) {
     if (name == attribute) return true;
@@ -181,6 +195,7 @@ std::vector<NrtAttribute> encode_settings(const NodeModel& model) {
     add(kFeatureGates, std::string(kPodLevelGate) + "=true");
   }
   if (model.reserved) add(kReservedCpus, model.reserved->text());
+  if (managers.kubelet_minor != 0) add(kVersion, "v1." + std::to_string(managers.kubelet_minor));
   return out;
 }
 

@@ -55,6 +55,8 @@ struct Managers {
   CpuOptions cpu_options;
   ManagerPolicy memory = ManagerPolicy::kUnknown;
   bool pod_level_resource_managers = false;  // feature gate PodLevelResourceManagers
+  uint16_t kubelet_minor = 0;                // 36 of 1.36.3; 0: not known, as 36
+  [[nodiscard]] bool since_1_37() const { return kubelet_minor >= 37; }
   bool operator==(const Managers&) const = default;
 };
 

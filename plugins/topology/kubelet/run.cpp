@@ -81,10 +81,14 @@ void clear(Request& request) {
 void Run::request_of(const ContainerDemand& container, Request& request) const {
   clear(request);
   add_devices(model, container.devices, request.devices);
-  request.memory_acts = memory_acts;
-  if (pod_level && !container.equal_requests_and_limits()) return;
-  if (cpu_acts) request.cpus = container.whole_cpus();
-  if (memory_acts) add_memory(model, container.memory, request.memory);
+  if (!pod_level || container.equal_requests_and_limits()) {
+    if (cpu_acts) request.cpus = container.whole_cpus();
+    if (memory_acts) add_memory(model, container.memory, request.memory);
+  }
+  // With pod-level resources a container may need no memory. Up to 1.36 the kubelet refuses it for
+  // want of an affinity.
+  const bool passed_over = pod_level && request.memory.empty() && model.managers.since_1_37();
+  request.memory_acts = memory_acts && !passed_over;
 }
 
 void Run::request_of_pod(Request& request) const {

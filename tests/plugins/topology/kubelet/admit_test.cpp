@@ -1,6 +1,7 @@
 // Admissions on nodes at the edge of what there is.
 
 #include "plugins/topology/kubelet/admit.hpp"
+#include "plugins/topology/kubelet/cpu_take.hpp"
 
 #include <gtest/gtest.h>
 
@@ -110,6 +111,64 @@ TEST(Admit, AppContainersReuseWhatInitContainersHeld) {
 }
 
 // 64 zones: single zones and pairs are found, and nothing takes a time that doubles with each.
+// Only with pod-level resources there is such a container.
+TEST(Admit, AContainerWithoutMemoryIsRefusedUpTo1_36) {
+  for (const uint16_t minor : std::initializer_list<uint16_t>{0, 36, 37}) {
+    Scene scene(Policy::kSingleNumaNode, Scope::kContainer, 2);
+    scene.model.managers.pod_level_resource_managers = true;
+    scene.model.managers.kubelet_minor = minor;
+    ContainerDemand bare;
+    bare.name = "b";
+    PodDemand pod = pod_of({container(2, 4, -1), bare});
+    pod.pod_level = true;
+    pod.pod_cpu_milli = 4000;
+    pod.pod_memory = {{kMemoryResource, 8 * kGibibyte}};
+    pod.prepare();
+    const Admission got = scene.admit(pod);
+    if (minor < 37) {
+      EXPECT_EQ(got.stage, Stage::kMemory) << minor;
+      EXPECT_EQ(got.container, 1U) << minor;
+      continue;
+    }
+    ASSERT_TRUE(got.admitted());
+    EXPECT_EQ(got.containers[0].memory.size(), 1U);
+    EXPECT_TRUE(got.containers[1].memory.empty());
+    EXPECT_EQ(scene.state.memory(scene.model, 0)[0], 4 * kGibibyte);
+  }
+}
+
+// Two sockets of two zones of 8 CPUs each, of which 2, 8, 6 and 6 are free; 10 are asked for.
+// kubernetes 1.37: cpu_assignment.go, takeByTopologyNUMADistributed.
+TEST(Admit, ZonesOfOneSocketComeFirstSince1_37) {
+  std::vector<CpuPlace> places;
+  for (uint32_t cpu = 0; cpu < 32; ++cpu) places.push_back({cpu, cpu / 8, cpu / 16, cpu, cpu / 8});
+  const CpuLayout layout(places);
+  CpuSet available;
+  for (const auto& [zone, count] : {std::pair(0, 2), {1, 8}, {2, 6}, {3, 6}}) {
+    for (int i = 0; i < count; ++i) available.add(static_cast<uint32_t>(8 * zone + i));
+  }
+  Managers managers;
+  managers.cpu_options.distribute_cpus_across_numa = true;
+  const auto by_zone = [&](bool align, uint16_t minor) {
+    managers.cpu_options.align_by_socket = align;
+    managers.kubelet_minor = minor;
+    CpuSet taken;
+    EXPECT_TRUE(take_cpus(layout, managers, available, 10, taken));
+    std::vector<int> counts(4);
+    taken.for_each([&](uint32_t cpu) { ++counts[cpu / 8]; });
+    return counts;
+  };
+  EXPECT_EQ(by_zone(true, 37), (std::vector{0, 0, 5, 5}));
+  const std::vector<int> most_alike = by_zone(true, 36);
+  EXPECT_EQ(most_alike[1], 5);
+  EXPECT_EQ(most_alike[2] + most_alike[3], 5);
+  EXPECT_EQ(by_zone(false, 37), most_alike);
+  // Where only the first socket is left, its zones carry what the smaller one can, and the rest
+  // comes from the larger one. Up to 1.36 there is no even split, and zones are packed.
+  for (uint32_t cpu = 16; cpu < 32; ++cpu) available -= CpuSet::parse(std::to_string(cpu)).value();
+  EXPECT_EQ(by_zone(true, 37), (std::vector{2, 8, 0, 0}));
+}
+
 TEST(Admit, ManyZonesStayAffordable) {
   for (const Policy policy : {Policy::kBestEffort, Policy::kRestricted, Policy::kSingleNumaNode}) {
     Scene scene(policy, Scope::kContainer, 64);

@@ -343,6 +343,8 @@ TEST(FactsDamage, Settings) {
        "it is as if it were not there"},
       {"reservedCPUs", "0,99",
        "\"0,99\" is not within the CPU layout, which lacks 99; it is as if it were not there"},
+      {"kubeletVersion", "1.37",
+       "\"1.37\" is no version such as v1.37.2; it is as if it were not there"},
   };
   for (const auto& [name, value, problem] : kRows) {
     Scene scene;

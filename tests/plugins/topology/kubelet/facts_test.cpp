@@ -302,6 +302,7 @@ TEST(Facts, TextsAreReadable) {
   model.prepare();
   machine.state = NodeState(model);
   machine.state.set_cpu_ids(model, *CpuSet::parse("2-15,18-31"));
+  model.managers.kubelet_minor = 37;
   machine.state.memory(model, 0)[0] = 29259464704;
   machine.state.memory(model, 0)[1] = 34359738368;
   machine.state.set_group(model, 0, 1, 1);
@@ -329,7 +330,8 @@ TEST(Facts, TextsAreReadable) {
             "cpuManagerPolicy=static\n"
             "cpuManagerPolicyOptions=full-pcpus-only=true\n"
             "memoryManagerPolicy=Static\n"
-            "reservedCPUs=0,16\n");
+            "reservedCPUs=0,16\n"
+            "kubeletVersion=v1.37\n");
   EXPECT_EQ(report.machine,
             "v1.0\n"
             "cpus 0/0/0 0-3+16-19\n"

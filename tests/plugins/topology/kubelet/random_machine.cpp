@@ -85,6 +85,7 @@ Managers random_managers(std::mt19937& random) {
     managers.cpu_options.*option = chance(random, 30);
   }
   managers.pod_level_resource_managers = chance(random, 20);
+  managers.kubelet_minor = chance(random, 50) ? 37 : 0;
   return managers;
 }
 
