@@ -105,7 +105,7 @@ void Leadership::stop(bool ended, bool earlier_ended) {
   thread_.request_stop();
   if (!ended && client_) client_->stop();  // ends a request under way
   if (thread_.joinable()) thread_.join();
-  if (ended && elector_ && (earlier_ended || elector_->took_released_lease())) {
+  if (ended && elector_ && (earlier_ended || elector_->took_free_lease())) {
     if (const auto released = elector_->release(); !released) {
       log_warn("the leader lease was not released: the next replica waits for its end",
                {{"error", released.error().message}});

@@ -48,7 +48,7 @@ class Leadership {
 
   // Stops leading; nothing may be written from here on. `ended`: every write has been answered.
   // `earlier_ended`: writes of an earlier leader can no longer be carried out either. With `ended`,
-  // and `earlier_ended` or a lease that the previous leader had released, the lease is released, so
+  // and `earlier_ended` or a lease that nobody held before, the lease is released, so
   // that the next leader can start at once. Idempotent.
   void stop(bool ended, bool earlier_ended);
 

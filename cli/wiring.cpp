@@ -236,7 +236,7 @@ void Session::lead() {
   event.note = leadership_->identity() + " became leader";
   writer_->record_event(std::move(event));
   if (delay_cache_) informer_->start();
-  take_over(leadership_->elector().took_released_lease());
+  take_over(leadership_->elector().took_free_lease());
 }
 
 // `ended_well`: of the scheduler before this one, whose lease or mark this is now.

@@ -176,7 +176,7 @@ LeaderElector::Try LeaderElector::try_acquire_or_renew() {
   if (current) observe(*current);
   if (leading_ && clock_.now() >= deadline()) return Try::kFailed;
   record.renew_time = record_now().renew_time;
-  if (!holds()) took_released_ = current && observed_.holder.empty();
+  if (!holds()) took_free_ = observed_.holder.empty();  // also if there is none
   if (!current) return write(record, true) ? Try::kHeld : Try::kFailed;
   if (!holds() && leading_) return Try::kTaken;
   if (!holds() && !observed_.holder.empty() && still_valid()) return Try::kFailed;

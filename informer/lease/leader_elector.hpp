@@ -97,9 +97,9 @@ class LeaderElector {
 
   [[nodiscard]] const std::string& loss() const { return loss_; }
 
-  // Whether the lease had been released when we took it. If so, the previous leader has no write
-  // under way. On the thread of run().
-  [[nodiscard]] bool took_released_lease() const { return took_released_; }
+  // Whether nobody held the lease when we took it: it was released, or there never was one. If so,
+  // no earlier leader has a write under way. On the thread of run().
+  [[nodiscard]] bool took_free_lease() const { return took_free_; }
 
   // Any thread.
   [[nodiscard]] LeadershipStatus status() const;
@@ -136,7 +136,7 @@ class LeaderElector {
   BootClock::time_point renewed_{};  // when the last successful write was sent
   bool leading_ = false;
   bool claimed_ = false;        // the lease may hold a write of ours
-  bool took_released_ = false;  // as found before the write that took it
+  bool took_free_ = false;  // as found before the write that took it
   std::string last_error_;
   std::string loss_;
   std::minstd_rand random_{std::random_device{}()};

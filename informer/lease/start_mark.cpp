@@ -27,7 +27,7 @@ std::optional<bool> StartMark::take(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     switch (try_take()) {
       case Try::kTaken:
-        return released_;
+        return ended_well_;
       case Try::kImpossible:
         log_warn(
             "the mark of a clean stop cannot be kept: every start is as after a crash, and touches "
@@ -45,13 +45,13 @@ std::optional<bool> StartMark::take(const std::stop_token& stop) {
 StartMark::Try StartMark::try_take() {
   const auto current = store_.get(kPatience);
   if (!current && current.error().code == ErrorCode::kNotFound) {
-    released_ = false;
+    ended_well_ = true;  // nobody was here before
     return written(store_.create(record(0), kPatience));
   }
   if (!current) return written(fail(current.error()));
-  // The write was ours but its answer was lost: `released_` is from before.
+  // The write was ours but its answer was lost: `ended_well_` is from before.
   if (current->holder == identity_) return Try::kTaken;
-  released_ = current->holder.empty();
+  ended_well_ = current->holder.empty();
   return written(store_.update(record(current->transitions + 1), kPatience));
 }
 

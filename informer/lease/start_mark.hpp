@@ -4,7 +4,7 @@
 // has ended. The mark is never renewed and excludes nobody.
 //
 // If the mark is found released, the previous scheduler has nothing under way any more. If it is
-// held or missing, that is unknown.
+// missing, no scheduler of this name ever ran. If it is held, the previous one may have been killed.
 
 #include <chrono>
 #include <optional>
@@ -23,7 +23,7 @@ class StartMark {
   StartMark(LeaseStore& store, std::string identity, std::string lease,
             ElectionClock& clock = real_election_clock());
 
-  // Takes the mark and returns whether it was released. Blocks until the API server has answered.
+  // Takes the mark and returns whether it was released or missing. Blocks until the API server has answered.
   // If the mark cannot be kept, logs a warning and returns false. Returns nothing if `stop` was
   // requested before that.
   [[nodiscard]] std::optional<bool> take(const std::stop_token& stop);
@@ -43,7 +43,7 @@ class StartMark {
   const std::string identity_;
   const std::string lease_;
   ElectionClock& clock_;
-  bool released_ = false;  // as found before our first write
+  bool ended_well_ = false;  // as found before our first write
   std::string error_;
 };
 

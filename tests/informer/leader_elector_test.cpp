@@ -193,7 +193,7 @@ TEST_F(LeaderElectorTest, WhoFindsNoLeaseCreatesItAndRenewsWithoutReading) {
   EXPECT_FALSE(may_write());
   EXPECT_EQ(run(7s), LeaderElector::End::kStopped);
   EXPECT_THAT(led_at, ElementsAre(0ns));
-  EXPECT_FALSE(elector->took_released_lease()) << "who knows who led before it was there";
+  EXPECT_TRUE(elector->took_free_lease()) << "nobody led before";
   EXPECT_THAT(store.asked, ElementsAre("get", "create", "update", "update", "update"));
   EXPECT_THAT(store.asked_at, ElementsAre(0s, 0s, 2s, 4s, 6s));
   EXPECT_EQ(lease.record->holder, "me");
@@ -225,7 +225,7 @@ TEST_F(LeaderElectorTest, ASilentHolderIsReplacedAfterItsDurationAsSeenFromHere)
   ASSERT_EQ(led_at.size(), 1u);
   EXPECT_THAT(led_at[0], AllOf(Ge(20s), Lt(20s + 4400ms))) << "the next try after its end";
   EXPECT_EQ(lease.record->transitions, 4);
-  EXPECT_FALSE(elector->took_released_lease());
+  EXPECT_FALSE(elector->took_free_lease());
   EXPECT_EQ(lease.record->duration_seconds, 15) << "our own from here on";
   EXPECT_NE(lease.record->acquire_time, "2026-01-01T00:00:00.000000Z");
   EXPECT_THAT(holders, ElementsAre("dead", "me"));
@@ -256,8 +256,17 @@ TEST_F(LeaderElectorTest, AReleasedLeaseIsTakenAtOnce) {
   renew_other("", 1);
   EXPECT_EQ(run(1s), LeaderElector::End::kStopped);
   EXPECT_THAT(led_at, ElementsAre(0ns));
-  EXPECT_TRUE(elector->took_released_lease());
+  EXPECT_TRUE(elector->took_free_lease());
   EXPECT_EQ(lease.record->transitions, 4);
+}
+
+// Somebody has deleted it: its holder may still be writing.
+TEST_F(LeaderElectorTest, ALeaseThatVanishesUnderItsHolderWasNotFree) {
+  renew_other("alive", 20);
+  clock.plan(5s, [this] { lease.record.reset(); });
+  EXPECT_EQ(run(12s), LeaderElector::End::kStopped);
+  ASSERT_EQ(led_at.size(), 1u);
+  EXPECT_FALSE(elector->took_free_lease());
 }
 
 TEST_F(LeaderElectorTest, OfTwoThatTakeAnExpiredLeaseOneDoes) {
@@ -296,7 +305,7 @@ TEST_F(LeaderElectorTest, HowTheOneBeforeEndedIsKnownFromBeforeAWriteWhoseAnswer
   store.faults = {Fault::kNone, Fault::kLostAnswer};
   EXPECT_EQ(run(7s), LeaderElector::End::kStopped);
   ASSERT_EQ(led_at.size(), 1u);
-  EXPECT_TRUE(elector->took_released_lease());
+  EXPECT_TRUE(elector->took_free_lease());
 }
 
 TEST_F(LeaderElectorTest, ARenewalThatMeetsAnotherVersionIsReadAndMadeAgain) {
