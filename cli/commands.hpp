@@ -59,8 +59,7 @@ struct SimulateArguments {
   std::string expect;                 // empty: no expectations
   std::string output = "text";        // or json
   bool report = false;                // print the topology report
-  double speed = 1;                   // of the clock of arrivals, kubelets and exporters
-  bool wait_for_scheduler = false;    // stop that clock while the scheduler works
+  double speed = 0;                   // highest, of the simulated clock; 0: as fast as possible
   bool oracle = false;                // ask the kubelets themselves instead of reports
   uint64_t seed = 1;                  // of random variations and faults
   std::string report_kind = "facts";  // or counts

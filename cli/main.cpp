@@ -259,19 +259,20 @@ int main_with_exceptions(int argc, char** argv) {
   simulate_command->add_flag("--report", simulate_arguments.report,
                              "Print what became of topology: refusals, held-back pods, zones");
   simulate_command
-      ->add_option("--speed", simulate_arguments.speed,
-                   "How many times as fast arrivals, kubelets and exporters live")
+      ->add_option(
+          "--speed", simulate_arguments.speed,
+          "Highest speed of the simulated clock; without it, as fast as it can be computed")
       ->check(CLI::Range(0.001, 10000.0));
-  simulate_command->add_flag("--wait-for-scheduler", simulate_arguments.wait_for_scheduler,
-                             "That clock stands still while the scheduler has something to do, and "
-                             "the scheduler lives by it too");
+  // What every simulation does now; older scripts still say it.
+  simulate_command->add_flag("--wait-for-scheduler")->group("");
   simulate_command->add_flag("--oracle", simulate_arguments.oracle,
                              "In place of NodeResourceTopologyMatch, a plugin that asks the "
                              "kubelets themselves: what perfect knowledge would make of it");
   simulate_command->add_option("--seed", simulate_arguments.seed,
                                "Decides what varies and what goes wrong");
   simulate_command
-      ->add_option("--timeout", simulate_arguments.timeout_s, "Give up after so many seconds")
+      ->add_option("--timeout", simulate_arguments.timeout_s,
+                   "Give up after so many seconds of the real time")
       ->check(CLI::PositiveNumber);
   add_plugin_option(*simulate_command, simulate_arguments.plugin_directories);
   LogLevel quiet = LogLevel::kWarn;

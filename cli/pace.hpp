@@ -1,51 +1,88 @@
 #pragma once
-// Advances a simulated clock when no component has anything left to do.
+// Runs a simulation step by step, so that the same input gives the same result on every machine.
 //
-// Kubelets, the API server's watches and the scheduler run at the speed of this machine; arrivals,
-// delays and backoffs follow the clock. If the clock advanced while one of them lags, a slow
-// machine would leave resources unused that a fast one uses.
+// Kubelets, the volume controllers, the API server, its watches and the scheduler run at the speed
+// of this machine. Whoever is faster must not decide what comes out. So nothing begins before
+// everything that went before has had all its effects: one decision, the pods of one moment, or the
+// next moment of the simulated clock. A decision takes no time of that clock.
 
+#include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <tuple>
+#include <future>
+#include <memory>
+#include <optional>
 
-#include "framework/cycle/scheduler.hpp"
+#include "cli/wiring.hpp"
+#include "sandbox/apiserver/object_store.hpp"
 #include "sandbox/apiserver/simulated_clock.hpp"
 #include "sandbox/kubelet/kubelet.hpp"
+#include "sandbox/storage/volume_controller.hpp"
 
 namespace plimsoll::cli {
 
-// Belongs to one thread; its arguments must outlive it.
+// What takes part. All must outlive the Pace.
+struct SimulatedParts {
+  sandbox::ObjectStore& store;
+  sandbox::SimulatedKubelets& kubelets;
+  sandbox::SimulatedVolumes& volumes;
+  Session& session;                // its scheduler is stepwise
+  sandbox::SimulatedClock& clock;  // of the kubelets and of timestamps
+  // The scheduler's, in milliseconds since the epoch: it follows once the kubelets rest, so that
+  // what is due for both at the same moment comes in one order.
+  std::atomic<std::int64_t>& scheduler_ms;
+};
+
+// Belongs to one thread.
 class Pace {
  public:
-  // `speed`: the maximum speed of the clock, relative to the real one.
-  Pace(sandbox::SimulatedClock& clock, sandbox::SimulatedKubelets& kubelets, Scheduler& scheduler,
-       double speed);
+  // `speed`: the highest speed of the clock, relative to the real one; 0: there is none.
+  Pace(SimulatedParts parts, double speed);
 
-  // Advances the clock by up to kStep, or waits briefly if a component is busy. `waiting`: the
-  // number of pods in the store that have arrived and are not bound.
-  void go_on(std::size_t waiting);
+  // Waits until everything rests. Returns false if something was still under way after a moment of
+  // the real time: call it again.
+  [[nodiscard]] bool rests();
 
-  static constexpr double kStep = 0.05;  // seconds of the simulated clock
+  // The scheduler's numbers when everything came to rest.
+  [[nodiscard]] const SchedulerStats& scheduler() const { return stats_; }
+
+  // Lets the scheduler decide on one pod. Only while everything rests. Returns false if it has none
+  // to decide on.
+  bool decide();
+
+  // The next moment at which something is due, in seconds of the clock.
+  [[nodiscard]] double next_due() const;
+
+  // Moves the clock to that moment, or by kLeast if it is not later.
+  void advance_to(double seconds);
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Values that change while any component works.
-  using Progress = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::size_t>;
+  // Values that change while anything works.
+  struct Progress {
+    std::uint64_t version = 0;  // of the store
+    std::uint64_t attempts = 0;
+    std::uint64_t delivered = 0;
+    std::uint64_t lists = 0;
+    bool operator==(const Progress&) const = default;
+  };
 
-  [[nodiscard]] bool quiet(std::size_t waiting);
+  [[nodiscard]] bool look();
+  [[nodiscard]] bool watches_are_complete();
+  [[nodiscard]] bool scheduler_has_heard();
+  void note_progress();
 
-  sandbox::SimulatedClock& clock_;
-  sandbox::SimulatedKubelets& kubelets_;
-  Scheduler& scheduler_;
-  double speed_;
-  static constexpr std::chrono::microseconds kShortestPause{100};
-
-  std::chrono::microseconds pause_ = kShortestPause;
-  Clock::time_point moved_ = Clock::now();
-  Progress progress_{};
+  SimulatedParts parts_;
+  const double speed_;
+  const Clock::time_point began_ = Clock::now();
+  const double began_seconds_;
+  SchedulerStats stats_;
+  Progress progress_;
   Clock::time_point progressed_ = Clock::now();
+  bool behind_ = false;  // the scheduler's clock has yet to follow
+  std::optional<std::pair<std::uint64_t, std::size_t>> decided_at_;  // see decide()
+  std::future<void> heard_;
+  int fences_ = 0;  // of those that the scheduler must still pass
 };
 
 }  // namespace plimsoll::cli

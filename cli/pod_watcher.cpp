@@ -20,10 +20,11 @@ bool is_refused(const sandbox::StoredObject& object) {
 }  // namespace
 
 PodWatcher::PodWatcher(sandbox::ObjectStore& store, std::set<std::string> scheduler_names,
-                       std::set<std::string> bound_before)
+                       std::set<std::string> bound_before, std::function<double()> clock)
     : store_(store),
       scheduler_names_(std::move(scheduler_names)),
       bound_before_(std::move(bound_before)),
+      clock_(std::move(clock)),
       version_(store.resource_version()),
       subscription_(store.subscribe(sandbox::kPods, [this] { wake(); })) {}
 
@@ -52,12 +53,12 @@ std::optional<double> PodWatcher::bind_ms(const std::string& uid) const {
   const auto at = bound_.find(uid);
   const auto from = created_.find(uid);
   if (at == bound_.end() || from == created_.end()) return std::nullopt;
-  return std::chrono::duration<double, std::milli>(at->second - from->second).count();
+  return (at->second - from->second) * 1000;
 }
 
 double PodWatcher::seconds() const {
   if (!first_created_ || !last_bound_) return 0;
-  return std::chrono::duration<double>(*last_bound_ - *first_created_).count();
+  return *last_bound_ - *first_created_;
 }
 
 void PodWatcher::expect(const sandbox::StoredObject& pod) {
@@ -73,7 +74,7 @@ void PodWatcher::wake() {
 }
 
 void PodWatcher::created(const std::string& uid) {
-  const Clock::time_point now = Clock::now();
+  const double now = clock_();
   created_.emplace(uid, now);
   if (!first_created_) first_created_ = now;
 }
@@ -94,7 +95,7 @@ void PodWatcher::take(const sandbox::StoredObject& object, bool arrived) {
   if (!scheduler_names_.contains(object.field("spec.schedulerName"))) return;
   if (arrived) created(object.uid);
   if (!object.field("spec.nodeName").empty()) {
-    const auto [bound, fresh] = bound_.emplace(object.uid, Clock::now());
+    const auto [bound, fresh] = bound_.emplace(object.uid, clock_());
     if (fresh) last_bound_ = bound->second;
     refused_.erase(object.uid);
   } else if (is_refused(object)) {

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -21,9 +22,9 @@ namespace plimsoll::cli {
 class PodWatcher {
  public:
   // Follows pods that name one of the schedulers from now on. `bound_before`: UIDs of pods that ran
-  // before; they are ignored.
+  // before; they are ignored. `clock`: the time in seconds.
   PodWatcher(sandbox::ObjectStore& store, std::set<std::string> scheduler_names,
-             std::set<std::string> bound_before);
+             std::set<std::string> bound_before, std::function<double()> clock);
 
   // Adds a pod that already waits; it counts as arriving now. Its condition counts: nobody writes
   // that of a gated pod again.
@@ -41,14 +42,12 @@ class PodWatcher {
   [[nodiscard]] bool decided(const std::string& uid) const {
     return bound_.contains(uid) || refused_.contains(uid);
   }
-  // From creation to binding; null unless both were seen.
+  // Of the clock, from creation to binding; null unless both were seen.
   [[nodiscard]] std::optional<double> bind_ms(const std::string& uid) const;
   // From the first creation to the last binding, including deleted pods; 0 if there was none.
   [[nodiscard]] double seconds() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void wake();
   void take(const sandbox::StoreEvent& event);
   void take(const sandbox::StoredObject& object, bool arrived);
@@ -58,12 +57,13 @@ class PodWatcher {
   sandbox::ObjectStore& store_;
   const std::set<std::string> scheduler_names_;
   const std::set<std::string> bound_before_;
+  const std::function<double()> clock_;
   std::uint64_t version_;
-  std::unordered_map<std::string, Clock::time_point> created_;
-  std::unordered_map<std::string, Clock::time_point> bound_;
+  std::unordered_map<std::string, double> created_;
+  std::unordered_map<std::string, double> bound_;
   std::unordered_set<std::string> refused_;
-  std::optional<Clock::time_point> first_created_;
-  std::optional<Clock::time_point> last_bound_;
+  std::optional<double> first_created_;
+  std::optional<double> last_bound_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool dirty_ = true;                                // guarded by mutex_

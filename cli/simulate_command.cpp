@@ -60,11 +60,10 @@ double per_pod(uint64_t writes, size_t pods) {
 }
 
 void print_text(const SimulationResult& result) {
-  Table placed({"POD", "NODE", "ZONES", "DEVICES", "BIND MS", "PHASE"});
+  Table placed({"POD", "NODE", "ZONES", "DEVICES", "PHASE"});
   for (const Placement& placement : result.placements) {
     if (placement.node.empty()) continue;
     placed.add({placement.pod, placement.node, zones_text(placement), devices_text(placement),
-                placement.bind_ms ? decimal(*placement.bind_ms, 1) : "-",
                 placement.failure.empty() ? placement.phase : placement.failure});
   }
   std::cout << placed.text();
@@ -81,10 +80,7 @@ void print_text(const SimulationResult& result) {
   for (const std::string& note : result.notes) std::cout << "note: " << note << "\n";
   const size_t unplaced = result.placements.size() - result.bound;
   std::cout << "\n"
-            << result.bound << " pods bound in " << decimal(result.seconds, 2) << " s ("
-            << decimal(result.seconds > 0 ? static_cast<double>(result.bound) / result.seconds : 0,
-                       0)
-            << " pods/s), " << unplaced << " without a place\n"
+            << result.bound << " pods bound, " << unplaced << " without a place\n"
             << "API writes per bound pod: " << decimal(per_pod(result.bindings, result.bound), 2)
             << " bindings, " << decimal(per_pod(result.events, result.bound), 2) << " events, "
             << decimal(per_pod(result.conditions, result.bound), 2) << " conditions\n"
@@ -125,7 +121,6 @@ void print_json(const SimulationResult& result, bool report) {
 sandbox::KubeletOptions kubelet_options(const SimulateArguments& arguments) {
   using std::chrono::milliseconds;
   sandbox::KubeletOptions options;
-  options.speed = arguments.speed;
   options.seed = arguments.seed;
   // XML exports of machines are relative to the file that names them.
   options.machines = std::make_shared<sandbox::MachineLibrary>(
@@ -180,7 +175,7 @@ int simulate(const SimulateArguments& arguments) {
   options.pods = std::move(*pods);
   options.kubelets = kubelet_options(arguments);
   options.timeout = std::chrono::seconds(arguments.timeout_s);
-  options.wait_for_scheduler = arguments.wait_for_scheduler;
+  options.speed = arguments.speed;
   options.oracle = arguments.oracle;
   ProgressLine progress;
   const auto result = run_simulation(*configuration, *modules, options, std::ref(progress));

@@ -1,6 +1,8 @@
 #include "cli/simulation.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <plimsoll/note.hpp>
 #include <set>
@@ -23,21 +25,12 @@ using Clock = std::chrono::steady_clock;
 using namespace nlohmann::literals;
 using namespace std::chrono_literals;
 
-// The run ends after this long without changes: longer than the queue's first backoff, after which
-// a pod is retried.
-constexpr auto kQuiet = 1500ms;
-// And after this long while pods are in backoff, as after a write that failed, or on their way from
-// it: longer than the queue's longest backoff, so that a pod that fails every time ends the run
-// too.
-constexpr auto kQuietInBackoff = 12s;
-
-Clock::duration quiet_time(const Scheduler& scheduler) {
-  const SchedulerStats stats = scheduler.stats();
-  const SchedulingQueue::Sizes& queue = stats.queue;
-  const bool rests =
-      stats.inbox + queue.active + queue.in_flight + queue.backoff + stats.binding == 0;
-  return rests ? Clock::duration(kQuiet) : Clock::duration(kQuietInBackoff);
-}
+// The run ends after so many seconds of the simulated clock without changes: longer than the
+// queue's first backoff, after which a pod is retried.
+constexpr double kQuiet = 1.5;
+// And after so many while pods are in backoff, as after a write that failed: longer than the
+// queue's longest backoff, so that a pod that fails every time ends the run too.
+constexpr double kQuietInBackoff = 12;
 
 std::set<std::string> scheduler_names(const config::Validation& configuration) {
   std::set<std::string> names;
@@ -112,7 +105,8 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
                                         const Modules& modules, const SimulationOptions& options,
                                         const Progress& progress) {
   SimulationResult result;
-  sandbox::ObjectStore store;
+  // Names and UIDs that are made up are the same for the same seed, 0 too.
+  sandbox::ObjectStore store({.seed = 2 * options.kubelets.seed + 1});
   auto loaded = sandbox::load_cluster(store, options.cluster);
   if (!loaded) return fail(loaded.error().within("loading the cluster"));
   result.notes = std::move(loaded->notes);
@@ -125,15 +119,10 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
       !installed) {
     return fail(installed.error());
   }
-  std::shared_ptr<sandbox::SimulatedClock> clock;
-  std::optional<sandbox::TimestampScope> stamps;
-  std::function<int64_t()> scheduler_clock;
-  if (options.wait_for_scheduler) {
-    clock = std::make_shared<sandbox::SimulatedClock>();
-    stamps.emplace(clock);
-    kubelet_options.clock = clock;
-    scheduler_clock = [clock] { return clock->epoch_ms(); };
-  }
+  const auto clock = std::make_shared<sandbox::SimulatedClock>();
+  const sandbox::TimestampScope stamps(clock);
+  kubelet_options.clock = clock;
+  const auto scheduler_ms = std::make_shared<std::atomic<int64_t>>(clock->epoch_ms());
   const std::set<std::string> names = scheduler_names(configuration);
   const std::set<std::string> bound_before = bound_pods(store);
 
@@ -154,61 +143,60 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   alone.config.client_connection.content_type = "application/json";  // the only type served
   std::optional<sandbox::OracleScope> oracle;
   if (options.oracle) oracle.emplace(store, kubelets);
-  auto session = Session::create(alone, modules, access, nullptr, Session::Mode::kAlone,
-                                 std::move(scheduler_clock));
+  auto session = Session::create(alone, modules, access, nullptr, Session::Mode::kSimulated,
+                                 [scheduler_ms] { return scheduler_ms->load(); });
   if (!session) return fail(session.error());
 
   note_foreign_pods(options.pods, names, result.notes);
 
-  PodWatcher watcher(store, names, bound_before);
+  PodWatcher watcher(store, names, bound_before, [&kubelets] { return kubelets.seconds(); });
   expect_waiting_pods(store, names, watcher);
   (*session)->start();
   const auto deadline = Clock::now() + options.timeout;
   // Wait for the sync, so that pods arrive in the order of their file and not in a first list,
   // which is sorted by name.
   while (!(*session)->scheduler().stats().synced && Clock::now() < deadline)
-    std::this_thread::sleep_for(5ms);
+    std::this_thread::sleep_for(1ms);
   Arrivals arrivals(options.pods, result.notes);
-  const auto begin = Clock::now();
-  const double begin_seconds = kubelets.seconds();
-  std::optional<Pace> pace;
-  if (clock) pace.emplace(*clock, kubelets, (*session)->scheduler(), kubelet_options.speed);
-  auto last_change = begin;
-  auto decided_at = begin;  // since when every pod is bound or was found unschedulable
+  Pace pace({store, kubelets, volumes, **session, *clock, *scheduler_ms}, options.speed);
+  const double begin = clock->seconds();
+  double last_change = begin;
+  double decided_at = begin;  // since when every pod is bound or was found unschedulable
+  std::vector<std::string> come;
   while (!result.settled && Clock::now() < deadline) {
-    const double now = kubelets.seconds() - begin_seconds;
-    if (options.until && now >= *options.until) {
+    if (!pace.rests()) continue;
+    const double now = clock->seconds();
+    while (watcher.follow(0ms)) last_change = now;
+    if (progress) progress(watcher.arrived(), watcher.bound(), watcher.refused());
+    if (options.until && now - begin >= *options.until) {
       result.settled = true;
       break;
     }
-    const std::vector<std::string> come = arrivals.take(now);
+    if (pace.decide()) continue;
+    come = arrivals.take(now - begin);
     if (!come.empty()) {
       auto arriving = sandbox::load_cluster(store, come);
       if (!arriving) return fail(arriving.error().within("loading the pods"));
       result.notes.insert(result.notes.end(), arriving->notes.begin(), arriving->notes.end());
-    }
-    if (pace) {
-      while (watcher.follow(0ms)) last_change = Clock::now();
-      pace->go_on(watcher.arrived() - watcher.bound());
-    } else if (watcher.follow(arrivals.next() ? 5ms : 50ms)) {
-      last_change = Clock::now();
-    }
-    if (progress) progress(watcher.arrived(), watcher.bound(), watcher.refused());
-    if (arrivals.next() || !watcher.all_decided()) {
-      decided_at = Clock::now();
       continue;
     }
-    const sandbox::KubeletStats kubelet_stats = kubelets.stats();
-    if (kubelet_stats.pending_finishes == 0) {
-      result.settled = Clock::now() - last_change > quiet_time((*session)->scheduler()) &&
-                       volumes.quiet() && kubelets.wait_idle(50ms);
+    double next = pace.next_due();
+    if (const auto arrival = arrivals.next()) next = std::min(next, begin + *arrival);
+    if (options.until) next = std::min(next, begin + *options.until);
+    if (arrivals.next() || !watcher.all_decided()) {
+      decided_at = next;
+    } else if (const sandbox::KubeletStats running = kubelets.stats();
+               running.pending_finishes == 0) {
+      const SchedulingQueue::Sizes& queue = pace.scheduler().queue;
+      const double quiet = queue.active + queue.backoff == 0 ? kQuiet : kQuietInBackoff;
+      result.settled = now - last_change >= quiet && kubelets.idle();
     } else if (watcher.refused() == 0) {
       // Pods may still end, but nothing waits for their resources.
-      result.settled = Clock::now() - decided_at > kQuiet && kubelets.wait_handled(50ms) &&
-                       kubelets.stats().pending_moves == 0;
+      result.settled = now - decided_at >= kQuiet && running.pending_moves == 0;
     }
+    if (!result.settled) pace.advance_to(next);
   }
-  result.simulated_seconds = kubelets.seconds() - begin_seconds;
+  result.simulated_seconds = clock->seconds() - begin;
   (*session)->stop();
   result.scheduler = (*session)->scheduler().stats();
   watcher.follow(0ms);
@@ -221,8 +209,8 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   result.zone_use = kubelets.zone_use();
   result.lives = kubelets.lives();
   for (sandbox::PodLife& life : result.lives) {
-    life.admitted -= begin_seconds;
-    if (life.ended >= 0) life.ended -= begin_seconds;
+    life.admitted -= begin;
+    if (life.ended >= 0) life.ended -= begin;
   }
   result.held_back = held_back_pods(store, kubelets, names);
   (*server)->stop();

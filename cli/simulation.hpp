@@ -24,10 +24,10 @@ struct SimulationOptions {
   std::vector<std::string> cluster;  // objects as JSON texts
   std::vector<std::string> pods;     // pods that arrive once the scheduler runs (cli/arrivals.hpp)
   sandbox::KubeletOptions kubelets;
-  std::chrono::seconds timeout{120};
-  // The simulated clock stops while the scheduler works, so the speed of this machine does not
-  // affect the result. The scheduler uses that clock too; kubelets.speed is its maximum speed.
-  bool wait_for_scheduler = false;
+  std::chrono::seconds timeout{120};  // of the real time
+  // The highest speed of the simulated clock relative to the real one; 0: as fast as it can be
+  // computed. It does not affect the result (cli/pace.hpp).
+  double speed = 0;
   // `modules` were loaded with oracle_modules(), which ask these kubelets.
   bool oracle = false;
   // Ends the run at this moment of the simulated clock, even if pods wait; null: see
@@ -39,7 +39,7 @@ struct SimulationResult {
   std::vector<Placement> placements;  // of the pods that name one of our schedulers, by name
   std::vector<std::string> notes;     // what was left out, and why
   size_t bound = 0;
-  double seconds = 0;  // from the first pod's creation to the last binding
+  double seconds = 0;  // of the simulated clock, from the first pod's creation to the last binding
   uint64_t bindings = 0;
   uint64_t events = 0;
   uint64_t conditions = 0;

@@ -137,6 +137,11 @@ Result<std::unique_ptr<Session>> Session::create(
   scheduling.classes = choices.classes;
   scheduling.scheduled_events = choices.scheduled_events;
   scheduling.extenders = configuration.config.extenders;
+  if (mode == Mode::kSimulated) {
+    writes.in_flight.fill(1);
+    scheduling.binder_threads = 1;
+    scheduling.stepwise = true;
+  }
   const bool observes = mode == Mode::kObserve;
   if (observes) scheduling.standby = true;
   for (const ProfileSpec& profile : configuration.profiles)

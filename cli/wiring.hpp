@@ -73,7 +73,9 @@ class Session {
   enum class Mode {
     kSchedule,
     kObserve,  // reads the cluster and decides nothing
-    kAlone,    // schedules where no other process ever did or will: no running mark
+    // Schedules in a simulation, one pod at a time (Scheduler::step) and one write after the other.
+    // No other process ever did or will: no running mark.
+    kSimulated,
   };
 
   // `registry` receives the metrics and must outlive the session; null: no metrics. Does not

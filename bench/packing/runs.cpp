@@ -74,7 +74,7 @@ Result<Figures> run(const Way& way, const Load& load, const RunOptions& options)
   cli::SimulationOptions simulation;
   simulation.cluster = load.cluster;
   simulation.pods = load.pods;
-  simulation.kubelets.speed = options.speed;
+  simulation.speed = options.speed;
   simulation.kubelets.seed = options.seed;
   simulation.kubelets.reports.kind = way.reports;
   simulation.kubelets.reports.delay =
@@ -82,7 +82,6 @@ Result<Figures> run(const Way& way, const Load& load, const RunOptions& options)
   simulation.kubelets.reports.jitter = options.report_jitter;
   simulation.timeout = std::chrono::seconds(1200);
   simulation.oracle = way.oracle;
-  simulation.wait_for_scheduler = true;
   simulation.until = load.last_arrival;
   const auto begin = std::chrono::steady_clock::now();
   const auto result = cli::run_simulation(*configuration, *modules, simulation, options.progress);

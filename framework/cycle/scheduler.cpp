@@ -165,6 +165,10 @@ void Scheduler::lead() {
   post(Task{[this] { state_.standby = false; }});
 }
 
+void Scheduler::step() {
+  post(Task{[this] { step_ = true; }});
+}
+
 void Scheduler::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -223,7 +227,8 @@ bool Scheduler::turn(bool may_schedule) {
   int scheduled = 0;
   if (state_.synced && !state_.standby && may_schedule && !state_.lost_kinds.blind()) {
     auto handed_over = std::chrono::steady_clock::now();
-    while (scheduled < kPodsPerTurn && has_room() && schedule_one()) {
+    const int most = state_.options.stepwise ? (step_ ? 1 : 0) : kPodsPerTurn;
+    while (scheduled < most && has_room() && schedule_one()) {
       state_.begin_step();
       ++scheduled;
       if (!bindings_.has_jobs()) continue;
@@ -233,6 +238,7 @@ bool Scheduler::turn(bool may_schedule) {
       handed_over = time;
     }
   }
+  step_ = false;
   bindings_.hand_over();
   publish_stats();
   return !messages.empty() || scheduled != 0;
@@ -260,12 +266,15 @@ void Scheduler::run_timers() {
   }
 }
 
+int64_t Scheduler::next_due_ms() const {
+  if (state_.timers.empty()) return next_flush_ms_;
+  return std::min(next_flush_ms_, state_.timers.begin()->first);
+}
+
 void Scheduler::wait_for_work() {
   state_.step_began.store(0, std::memory_order_relaxed);
-  int64_t next = next_flush_ms_;
-  if (!state_.timers.empty()) next = std::min(next, state_.timers.begin()->first);
-  const auto longest =
-      std::chrono::milliseconds(std::clamp<int64_t>(next - state_.now_ms(), 1, kLongestWaitMs));
+  const auto longest = std::chrono::milliseconds(
+      std::clamp<int64_t>(next_due_ms() - state_.now_ms(), 1, kLongestWaitMs));
   std::unique_lock lock(mutex_);
   // During a stop the flag is set for good, so only messages and the clock end the wait.
   if (stopping_) {
@@ -303,6 +312,7 @@ void Scheduler::publish_stats() {
   state_.counters.synced = state_.synced;
   state_.counters.blind = state_.lost_kinds.blind();
   state_.counters.waiting_for_kinds = state_.lost_kinds.waiting();
+  state_.counters.next_due_ms = next_due_ms();
   const std::lock_guard lock(mutex_);
   published_ = state_.counters;
 }

@@ -72,6 +72,9 @@ class Scheduler final : public Inbox {
   void post(Message message) override;  // any thread
   // Ends the standby: what was posted before is heard first. Any thread.
   void lead();
+  // With SchedulerOptions::stepwise: decides on the next pod, once what was posted before is heard.
+  // Does nothing if none may be decided on then. Any thread.
+  void step();
   void run();   // the calling thread is the loop until stop()
   void stop();  // any thread, idempotent; binds in flight are waited for by run()
   [[nodiscard]] SchedulerStats stats() const;  // any thread; as of the last turn of the loop
@@ -94,6 +97,7 @@ class Scheduler final : public Inbox {
   // ---- the loop (scheduler.cpp)
   bool turn(bool may_schedule);  // handles messages, timers and some pods; false: nothing was done
   void wait_for_work();
+  [[nodiscard]] int64_t next_due_ms() const;
   void run_timers();
   [[nodiscard]] bool has_room();
   void publish_stats();
@@ -120,6 +124,7 @@ class Scheduler final : public Inbox {
   ExtenderWaits* extenders_ = nullptr;  // as well; null: there are no extenders
   int64_t next_flush_ms_ = 0;
   bool paused_ = false;  // there is no room for a further pod; see has_room()
+  bool step_ = false;    // see step()
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -45,6 +45,8 @@ struct SchedulerOptions {
   // Milliseconds since the epoch, never falling; any thread. Null: the machine's clock. One that
   // the caller moves must be followed by a message: the loop sleeps by the machine's.
   std::function<int64_t()> clock;
+  // Decides on a pod only when told to: see Scheduler::step().
+  bool stepwise = false;
 };
 
 // Totals since the start; a copy.
@@ -68,6 +70,7 @@ struct SchedulerStats {
   size_t waiting_for_extenders = 0;
   size_t waiting_for_kinds = 0;  // pods that rest on a kind that is not followed
   bool blind = false;            // pods or nodes are not followed: nothing is decided
+  int64_t next_due_ms = 0;       // of the clock: when a timer or a backoff is looked at next
 };
 
 }  // namespace plimsoll

@@ -135,7 +135,7 @@ class LeaderElector {
   BootClock::time_point observed_at_{};
   BootClock::time_point renewed_{};  // when the last successful write was sent
   bool leading_ = false;
-  bool claimed_ = false;        // the lease may hold a write of ours
+  bool claimed_ = false;    // the lease may hold a write of ours
   bool took_free_ = false;  // as found before the write that took it
   std::string last_error_;
   std::string loss_;

@@ -4,7 +4,8 @@
 // has ended. The mark is never renewed and excludes nobody.
 //
 // If the mark is found released, the previous scheduler has nothing under way any more. If it is
-// missing, no scheduler of this name ever ran. If it is held, the previous one may have been killed.
+// missing, no scheduler of this name ever ran. If it is held, the previous one may have been
+// killed.
 
 #include <chrono>
 #include <optional>
@@ -23,9 +24,9 @@ class StartMark {
   StartMark(LeaseStore& store, std::string identity, std::string lease,
             ElectionClock& clock = real_election_clock());
 
-  // Takes the mark and returns whether it was released or missing. Blocks until the API server has answered.
-  // If the mark cannot be kept, logs a warning and returns false. Returns nothing if `stop` was
-  // requested before that.
+  // Takes the mark and returns whether it was released or missing. Blocks until the API server has
+  // answered. If the mark cannot be kept, logs a warning and returns false. Returns nothing if
+  // `stop` was requested before that.
   [[nodiscard]] std::optional<bool> take(const std::stop_token& stop);
 
   // Releases the mark, after every write has ended. Blocks for at most the time of two requests; on

@@ -379,6 +379,7 @@ std::vector<KindStatus> ApiServerInformer::status() const {
     status.delivered = watched.reflector->stats().delivered.load();
     status.watches = watched.reflector->stats().watches.load();
     status.failures = watched.reflector->stats().failures.load();
+    status.position = watched.reflector->stats().position.load();
     all.push_back(std::move(status));
   }
   return all;

@@ -44,6 +44,7 @@ struct KindStatus {
   std::uint64_t delivered = 0;
   std::uint64_t watches = 0;   // started
   std::uint64_t failures = 0;  // tries that ended with a wait
+  std::uint64_t position = 0;  // see ReflectorStats
 };
 
 // Posts into the inbox, for each kind in the order of its events:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "informer/watch/reflector_impl.hpp"
 
@@ -77,6 +78,13 @@ void Reflector::Impl::lost(std::string_view why) {
   followed = false;
   list_from_store();
   sink.on_followed(false, why);
+}
+
+void Reflector::Impl::show_position() {
+  std::uint64_t number = 0;
+  const char* end = resource_version.data() + resource_version.size();
+  const auto read = std::from_chars(resource_version.data(), end, number);
+  stats.position = read.ec == std::errc() && read.ptr == end ? number : 0;
 }
 
 void Reflector::Impl::list_from_store() {

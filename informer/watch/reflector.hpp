@@ -138,6 +138,9 @@ struct ReflectorStats {
   std::atomic<std::uint64_t> unchanged{0};  // received again with the same UID and resource version
   std::atomic<std::uint64_t> malformed{0};  // skipped
   std::atomic<std::uint64_t> failures{0};   // tries that ended with a wait
+  // Everything up to this resource version has reached the sink, as a number (KEP-5504); 0:
+  // unknown.
+  std::atomic<std::uint64_t> position{0};
 };
 
 class Reflector {

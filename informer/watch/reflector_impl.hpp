@@ -123,6 +123,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   void page_done(Result<HttpResponse> result);
   void list_refused(const HttpResponse& response);
   void list_complete();
+  void show_position();  // for stats
   void drop_vanished();
   void tell_relisted();
   // The server chooses the encoding: JSON begins with a brace, protobuf with "k8s" or with a

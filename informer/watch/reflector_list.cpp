@@ -94,6 +94,7 @@ void Reflector::Impl::page_done(Result<HttpResponse> result) {
   list_version = resource_version;
   paging = true;
   list_complete();
+  show_position();
   begin_watch();
 }
 

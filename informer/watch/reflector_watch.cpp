@@ -89,11 +89,13 @@ void Reflector::Impl::watch_event(const Result<WatchEvent>& event) {
   if (!event->key.resource_version.empty()) {
     resource_version = event->key.resource_version;
     list_version = resource_version;
+    if (!streamed_list) show_position();
   }
   watch_errors = 0;
   if (streamed_list) {
     streamed_list = false;
     list_complete();
+    show_position();
     watch_open();
   }
 }

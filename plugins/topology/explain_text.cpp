@@ -101,6 +101,41 @@ std::string text_of_shortage(const plimsoll_pod& object, const kubelet::PodDeman
   return text;
 }
 
+// How many zones each resource needs at least, if that differs: "cpu needs 3 zones and memory 2".
+// Then no zones are the best for all of them. Empty: it does not differ.
+std::string text_of_unequal_zones(const plimsoll_pod& object, const kubelet::PodDemand& pod,
+                                  const kubelet::NodeModel& model, uint32_t container) {
+  const bool one = container < pod.containers.size();
+  const kubelet::ContainerDemand* only = one ? &pod.containers[container] : nullptr;
+  std::string text;
+  uint32_t least = UINT32_MAX;
+  uint32_t most = 0;
+  const auto add = [&](uint32_t resource, const kubelet::Totals& totals, int64_t need) {
+    if (need <= 0 || totals.count == 0) return;
+    const uint32_t zones = totals.fewest(need, totals.count);
+    least = std::min(least, zones);
+    most = std::max(most, zones);
+    text += text.empty() ? "" : ", ";
+    text += std::string(resource_name(object, resource)) + " needs " + std::to_string(zones) +
+            (zones == 1 ? " zone" : " zones");
+  };
+  if (model.cpu_static && pod.guaranteed) {
+    add(kubelet::kCpuResource, model.cpu, one ? only->whole_cpus() : pod.totals.cpus);
+  }
+  const kubelet::Needs& memory = one ? only->memory : pod.totals.memory;
+  for (const kubelet::Need& need :
+       model.memory_static&& pod.guaranteed ? memory : kubelet::Needs()) {
+    const uint32_t row = model.memory_row(need.resource);
+    if (row != kubelet::kNoResourceRow) add(need.resource, model.memory_by_type[row], need.amount);
+  }
+  for (const kubelet::Need& need : one ? only->devices : pod.totals.devices) {
+    const uint32_t row = model.device_row(need.resource);
+    if (row != kubelet::kNoResourceRow)
+      add(need.resource, model.device_facts[row].totals, need.amount);
+  }
+  return least < most ? text : std::string();
+}
+
 }  // namespace
 
 std::string_view resource_name(const plimsoll_pod& object, uint32_t resource) {
@@ -156,7 +191,10 @@ std::string explain_judgement(const plimsoll_pod& object, const kubelet::PodDema
     text += text_of_shortage(object, pod, model, state,
                              by_container ? refusal.container : kubelet::kWholePod, short_of);
   } else {
-    text += "no zones have everything that is asked for at once";
+    const std::string unequal = text_of_unequal_zones(
+        object, pod, model, by_container ? refusal.container : kubelet::kWholePod);
+    text += unequal.empty() ? "no zones have everything that is asked for at once"
+                            : unequal + ": the policy wants zones that are the fewest for each";
   }
   return text + "; " + text_of_age(*view, now_ms) + ")";
 }

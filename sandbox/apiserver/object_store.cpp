@@ -372,6 +372,13 @@ std::size_t ObjectStore::count(const ResourceName& resource) const {
   return table == nullptr ? 0 : table->objects.size();
 }
 
+std::uint64_t ObjectStore::last_change(const ResourceName& resource) const {
+  const std::lock_guard lock(state_->mutex);
+  const Table* table = state_->find(resource);
+  if (table == nullptr) return 0;
+  return table->history.empty() ? table->forgotten : table->history.back().resource_version;
+}
+
 void ObjectStore::compact(const ResourceName& resource) {
   const std::lock_guard lock(state_->mutex);
   Table* table = state_->find(resource);

@@ -126,6 +126,8 @@ class ObjectStore {
   [[nodiscard]] Subscription subscribe(const ResourceName& resource, std::function<void()> wake);
 
   [[nodiscard]] std::uint64_t resource_version() const;
+  // That of the newest event of a kind; 0: there was none, or the kind is unknown.
+  [[nodiscard]] std::uint64_t last_change(const ResourceName& resource) const;
   [[nodiscard]] std::size_t count(const ResourceName& resource) const;
 
   // Drops the event history of a kind, like etcd's compaction: watches from an older version get

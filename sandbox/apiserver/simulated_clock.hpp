@@ -17,7 +17,9 @@ class SimulatedClock {
   SimulatedClock& operator=(const SimulatedClock&) = delete;
 
   [[nodiscard]] double seconds() const { return seconds_.load(); }  // since it was created
-  // Milliseconds since the epoch: the machine's time when the clock was created, plus seconds().
+  // Milliseconds since the epoch: the machine's time when the clock was created, in whole seconds
+  // (so that timestamps, which are of seconds, change at the same moments in each run), plus
+  // seconds().
   [[nodiscard]] std::int64_t epoch_ms() const {
     return begin_ms_ + static_cast<std::int64_t>(seconds() * 1000);
   }
@@ -25,9 +27,9 @@ class SimulatedClock {
   void advance(double seconds) { seconds_.store(seconds_.load() + (seconds > 0 ? seconds : 0)); }
 
  private:
-  const std::int64_t begin_ms_ = std::chrono::duration_cast<std::chrono::milliseconds>(
-                                     std::chrono::system_clock::now().time_since_epoch())
-                                     .count();
+  const std::int64_t begin_ms_ = 1000 * std::chrono::duration_cast<std::chrono::seconds>(
+                                            std::chrono::system_clock::now().time_since_epoch())
+                                            .count();
   std::atomic<double> seconds_{0};
 };
 

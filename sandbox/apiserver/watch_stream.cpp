@@ -17,7 +17,7 @@ void WatchStream::append(std::string& out, const char* type, const std::string& 
 }
 
 // A selector can turn a change into ADDED or DELETED (the cacher's watch filter).
-void WatchStream::append_event(std::string& out, const StoreEvent& event) const {
+bool WatchStream::append_event(std::string& out, const StoreEvent& event) const {
   const bool is = event.type != EventType::kDeleted && plan_.selection.matches(*event.object);
   const bool was = event.previous != nullptr && plan_.selection.matches(*event.previous);
   if (is) {
@@ -26,7 +26,10 @@ void WatchStream::append_event(std::string& out, const StoreEvent& event) const 
     append(out, "DELETED", plan_.endpoint.render(*event.object));
   } else if (was) {
     append(out, "DELETED", plan_.endpoint.render(*event.previous, event.resource_version));
+  } else {
+    return false;
   }
+  return true;
 }
 
 void WatchStream::append_bookmark(std::string& out, bool initial_events_end) const {
@@ -60,7 +63,8 @@ bool WatchStream::fill(std::string& out) {
     append_bookmark(out, true);
     return true;
   }
-  // Events that the selector drops count as sent: continue until there is output.
+  // Events that the selector drops count as sent. A bookmark tells the client, if it wants any: so
+  // it always knows how far it is.
   while (out.empty()) {
     const auto batch =
         store_.events_after(plan_.endpoint.kind.resource, plan_.from, kEventsPerFill);
@@ -68,9 +72,13 @@ bool WatchStream::fill(std::string& out) {
       if (batch.error().code == 410) append(out, "ERROR", to_status_json(batch.error()));
       return false;
     }
-    for (const StoreEvent& event : batch->events) append_event(out, event);
+    bool selected = true;  // the last one
+    for (const StoreEvent& event : batch->events) selected = append_event(out, event);
     plan_.from = batch->position;
-    if (!batch->more) break;
+    if (!batch->more) {
+      if (!selected) bookmark(out);
+      break;
+    }
   }
   return true;
 }

@@ -23,7 +23,7 @@ class WatchStream {
 
  private:
   void append(std::string& out, const char* type, const std::string& object) const;
-  void append_event(std::string& out, const StoreEvent& event) const;
+  bool append_event(std::string& out, const StoreEvent& event) const;  // false: not selected
   void append_bookmark(std::string& out, bool initial_events_end) const;
 
   const ObjectStore& store_;

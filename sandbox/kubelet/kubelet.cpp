@@ -97,6 +97,8 @@ void SimulatedKubelets::Impl::run_due_actions() {
   }
   const std::lock_guard lock(mutex);
   done_until = until;
+  next_due.reset();
+  if (!actions.empty()) next_due = Seconds(actions.top().due - begin).count();
 }
 
 void SimulatedKubelets::Impl::perform(const Action& action) {
@@ -272,6 +274,16 @@ bool SimulatedKubelets::quiet() const {
   return impl_->handled >= version && impl_->done_until >= impl_->seconds();
 }
 
+bool SimulatedKubelets::idle() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->short_actions == 0 && impl_->nodes_behind == 0;
+}
+
+std::optional<double> SimulatedKubelets::next_due() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->next_due;
+}
+
 std::vector<PodLife> SimulatedKubelets::lives() const {
   return impl_->lives;
 }
@@ -294,8 +306,9 @@ bool SimulatedKubelets::wait_idle(std::chrono::milliseconds timeout) const {
     const std::uint64_t version = impl_->store.resource_version();
     {
       const std::lock_guard lock(impl_->mutex);
-      const bool quiet = impl_->short_actions == 0 && impl_->nodes_behind == 0;
-      if (impl_->handled >= version && quiet) return true;
+      if (impl_->handled >= version && impl_->short_actions == 0 && impl_->nodes_behind == 0) {
+        return true;
+      }
     }
     impl_->signal();  // writes of other kinds do not wake the thread
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

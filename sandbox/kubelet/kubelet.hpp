@@ -123,10 +123,18 @@ class SimulatedKubelets {
   // (running pods do not count). Returns false on timeout.
   [[nodiscard]] bool wait_idle(std::chrono::milliseconds timeout) const;
 
+  // Whether no start, stop or report is under way (running pods do not count), as of the last event
+  // that was handled.
+  [[nodiscard]] bool idle() const;
+
   // Call it after the clock of the options was moved.
   void wake();
   // Whether every event of the store has been handled and every due action is done.
   [[nodiscard]] bool quiet() const;
+
+  // When the next delayed action is due, in seconds(); null: there is none. As of the last time
+  // that it was quiet().
+  [[nodiscard]] std::optional<double> next_due() const;
 
   // Waits until every event of the store so far has been handled.
   [[nodiscard]] bool wait_handled(std::chrono::milliseconds timeout) const;

@@ -84,6 +84,7 @@ struct SimulatedKubelets::Impl {
   KubeletStats stats;
   std::uint64_t handled = 0;        // every event up to this resource version is handled
   double done_until = -1;           // seconds(): everything due until then is done
+  std::optional<double> next_due;   // seconds()
   std::uint64_t short_actions = 0;  // starts, stops and reports under way
   std::uint64_t nodes_behind = 0;   // nodes whose last report was lost
 

@@ -41,11 +41,13 @@ class PodWatcherTest : public testing::Test {
   }
 
   sandbox::ObjectStore store{{.seed = 1}};
+  double seconds = 0;  // each question takes one
+  std::function<double()> clock = [this] { return ++seconds; };
 };
 
 TEST_F(PodWatcherTest, CountsWhatBecomesOfOurPods) {
   const std::string waiting = add("waiting");
-  PodWatcher watcher(store, {"plimsoll"}, {});
+  PodWatcher watcher(store, {"plimsoll"}, {}, clock);
   watcher.expect(**store.get(kPods, {"d", "waiting"}));
   add("foreign", "", "default-scheduler");
   const std::string a = add("a");
@@ -75,7 +77,7 @@ TEST_F(PodWatcherTest, AWaitingPodIsJudgedByItsCondition) {
   add("gated");
   refuse("gated");
   const std::string waiting = add("waiting");
-  PodWatcher watcher(store, {"plimsoll"}, {});
+  PodWatcher watcher(store, {"plimsoll"}, {}, clock);
   for (const char* name : {"gated", "waiting"}) watcher.expect(**store.get(kPods, {"d", name}));
   EXPECT_EQ(watcher.arrived(), 2U);
   EXPECT_EQ(watcher.refused(), 1U);
@@ -87,7 +89,7 @@ TEST_F(PodWatcherTest, AWaitingPodIsJudgedByItsCondition) {
 TEST_F(PodWatcherTest, PodsThatRanBeforeDoNotCount) {
   std::set<std::string> before;
   for (const char* name : {"old", "ended", "gone"}) before.insert(add(name, "n"));
-  PodWatcher watcher(store, {"plimsoll"}, before);
+  PodWatcher watcher(store, {"plimsoll"}, before, clock);
   change("old", [](json& pod) { pod["status"]["phase"] = "Running"; });
   change("ended", [](json& pod) { pod["status"]["phase"] = "Succeeded"; });
   ASSERT_TRUE(store.remove(kPods, {"d", "gone"}));
@@ -109,7 +111,7 @@ TEST_F(PodWatcherTest, ALostHistoryIsMadeUpForByAList) {
                 {"status", {{"phase", "Pending"}}}};
   };
   const std::string before = (*small.create(kPods, pod(0, "n")))->uid;
-  PodWatcher watcher(small, {"plimsoll"}, {before});
+  PodWatcher watcher(small, {"plimsoll"}, {before}, [] { return 0.0; });
   for (int i = 1; i <= 20; ++i) ASSERT_TRUE(small.create(kPods, pod(i, i % 2 == 0 ? "n" : "")));
   ASSERT_TRUE(watcher.follow(0ms));
   EXPECT_EQ(watcher.arrived(), 20U);

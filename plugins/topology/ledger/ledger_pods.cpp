@@ -102,7 +102,10 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
   record.noted = true;
   record.trusted = node->report.there;  // else the first report decides where it is charged
   nodes_.add_pod(*node, std::move(record));
-  if (node->report.there) planner_.append(*node, placement);
+  if (node->report.there) {
+    planner_.append(*node, placement);
+    node->pods.back().foretold = node->pods.back().charges;
+  }
   placement.complete = true;
   touch(*node, Ease::kNo);
   return placement;

@@ -10,9 +10,10 @@ struct LedgerStats {
   uint64_t settled_by_uid = 0;
   uint64_t settled_by_fingerprint = 0;
   uint64_t settled_by_age = 0;
-  uint64_t predictions_confirmed = 0;  // a report showed a pod's amounts where they were predicted
-  uint64_t predictions_refuted = 0;    // a report showed them elsewhere, and was believed
-  uint64_t unexplained_reports = 0;    // its fingerprint fits no set of pods that was tried
+  // Pods that were promised zones here: the first report that names them shows them there, or not.
+  uint64_t predictions_confirmed = 0;
+  uint64_t predictions_refuted = 0;
+  uint64_t unexplained_reports = 0;  // its fingerprint fits no set of pods that was tried
   // Pods that a kubelet rejected because no zones had room, by its reason.
   uint64_t refused_affinity = 0;    // TopologyAffinityError
   uint64_t refused_smt = 0;         // SMTAlignmentError

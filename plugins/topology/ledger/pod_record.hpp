@@ -57,6 +57,9 @@ struct PodRecord {
   bool leaving = false;        // being deleted: its kubelet may release its resources at any time
   uint32_t line = kNoLine;     // of the report's holdings
   std::vector<Charge> charges;
+  // As promised here, whatever has become of the charges since; empty once a report has shown what
+  // the pod holds.
+  std::vector<Charge> foretold;
   std::vector<plimsoll_numa_charge> named;    // by its annotation, until the first report
   std::shared_ptr<const PodRequest> request;  // if it pins anything: for what-ifs
   // For the kubelet's algorithm; set if a kubelet has to align the pod.

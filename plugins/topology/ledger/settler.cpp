@@ -76,14 +76,18 @@ void Settler::hold(NodeRecord& node, PodRecord& pod) {
     pod.covered = false;
     return;
   }
-  const bool news = pod.promised() && pod.located();
   cover(pod, stats_.settled_by_uid, false);
   if (!pod.located()) return;
   std::vector<Charge> held =
       charges_held(*report.model, report.held(pod.line), report.zones.view());
   const bool there = same_zones(pod.charges, held);
-  if (news) ++(there ? stats_.predictions_confirmed : stats_.predictions_refuted);
-  if (!there && pod.noted) misplaced_.emplace_back(report.holdings->uid(pod.line));
+  bool as_noted = there;
+  if (!pod.foretold.empty()) {
+    as_noted = same_zones(pod.foretold, held);
+    ++(as_noted ? stats_.predictions_confirmed : stats_.predictions_refuted);
+    pod.foretold = {};
+  }
+  if (!as_noted && pod.noted) misplaced_.emplace_back(report.holdings->uid(pod.line));
   if (!there) pod.charges = std::move(held);
   for (Charge& charge : pod.charges) charge.held = 0;  // the report shows everything
   pod.trusted = true;

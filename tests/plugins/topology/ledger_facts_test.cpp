@@ -5,6 +5,7 @@
 #include <map>
 
 #include "plugins/topology/arrival.hpp"
+#include "plugins/topology/explain_text.hpp"
 #include "plugins/topology/kubelet/facts.hpp"
 #include "plugins/topology/ledger/ledger.hpp"
 #include "plugins/topology/zones_annotation.hpp"
@@ -777,6 +778,25 @@ TEST_F(LedgerFacts, AnInitContainerHasItsZoneAlsoIfLaterOnesReuseAllOfIt) {
             R"({"c0":{"cpu":[0],"memory":[0]},"i0":{"cpu":[0],"memory":[0]}})");
 }
 
+// All is free, and all that the pod wants is there. But its CPUs need two zones at least, and its
+// memory one: no zones are the fewest for both.
+TEST_F(LedgerFacts, AnExplanationNamesTheNumbersOfZonesThatDiffer) {
+  manage_memory(2);
+  model_.managers.policy = Policy::kRestricted;
+  report({});
+  PodSpec asks = spec("asks", 10);
+  asks.apps = {R"({"cpu":"10","memory":"8Gi"})"};
+  const PodRef pod = scene_.pod(asks);
+  const Inquiry inquiry(*pod);
+  Inquiry asked(*pod);
+  const Judgement judgement = ledger_.ask().judge(kSlot, asked);
+  EXPECT_NE(judgement.verdict, Verdict::kFits);
+  const std::string text =
+      explain_judgement(*pod, *inquiry.demand, ledger_.ask().likely_state(kSlot),
+                        ledger_.ask().node(kSlot), judgement.verdict, now_);
+  EXPECT_NE(text.find("cpu needs 2 zones, memory needs 1 zone"), std::string::npos) << text;
+}
+
 TEST_F(LedgerFacts, PodsWhoseAnnotationIsWrongAreTold) {
   report({});
   PodSpec a = spec("a", 5);
@@ -796,6 +816,36 @@ TEST_F(LedgerFacts, PodsWhoseAnnotationIsWrongAreTold) {
 }
 
 // ---- nobody waits without need
+
+// The ledger follows the order in which pods are bound; what was promised, and stands in their
+// annotations, does not change with it.
+TEST_F(LedgerFacts, APredictionIsWhatWasPromisedAtTheTime) {
+  report({});
+  const auto fresh = [](const std::string& name, int cpus) {
+    PodSpec made = spec(name, cpus);
+    made.start_seconds = 0;
+    return made;
+  };
+  const PodSpec first = fresh("first", 5);
+  const PodSpec second = fresh("second", 4);
+  insist(first);   // is promised zone 0
+  insist(second);  // and this one zone 1
+  assigned(second);
+  assigned(first);
+  admit(second);  // the kubelet hears of it first
+  admit(first);
+  report({"first", "second"});
+  EXPECT_EQ(ledger_.stats().predictions_confirmed, 0U);
+  EXPECT_EQ(ledger_.stats().predictions_refuted, 2U);
+  const PodSpec third = fresh("third", 2);
+  insist(third);
+  assigned(third);
+  admit(third);
+  report({"first", "second", "third"});
+  report({"first", "second", "third"});
+  EXPECT_EQ(ledger_.stats().predictions_confirmed, 1U);
+  EXPECT_EQ(ledger_.stats().predictions_refuted, 2U) << "each pod is judged once";
+}
 
 TEST_F(LedgerFacts, APodThatMustBeRefusedHoldsNobodyBack) {
   report({});
