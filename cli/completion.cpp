@@ -41,6 +41,19 @@ std::string choose_words(const std::vector<Level>& levels, const std::string& wo
   return script + "  esac\n";
 }
 
+std::string fish_script(const std::vector<Level>& levels, const std::string& name) {
+  const std::string function = "__" + name + "_offered";
+  std::string script = "function " + function +
+                       "\n  set -l command ''\n  for word in (commandline -opc)[2..-1]\n"
+                       "    switch \"$command $word\"\n      case";
+  for (size_t i = 1; i < levels.size(); ++i) script += " '" + levels[i].path + "'";
+  script += "\n        set command \"$command $word\"\n    end\n  end\n  switch \"$command\"\n";
+  for (const Level& level : levels) {
+    script += "    case '" + level.path + "'\n      string split ' ' -- '" + level.words + "'\n";
+  }
+  return script + "  end\nend\ncomplete -c " + name + " -a '(" + function + ")'\n";
+}
+
 }  // namespace
 
 std::string completion_script(const CLI::App& app, const std::string& shell) {
@@ -53,6 +66,7 @@ std::string completion_script(const CLI::App& app, const std::string& shell) {
            choose_words(levels, "\"${(@)words[2,CURRENT-1]}\"") +
            "  compadd -- ${=offered}\n  _files\n}\n" + function + " \"$@\"\n";
   }
+  if (shell == "fish") return fish_script(levels, name);
   return function + "() {\n" + choose_words(levels, "\"${COMP_WORDS[@]:1:COMP_CWORD-1}\"") +
          "  local current=${COMP_WORDS[COMP_CWORD]}\n"
          "  mapfile -t COMPREPLY < <(compgen -W \"$offered\" -- \"$current\"; compgen -f -- "

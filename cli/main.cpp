@@ -5,11 +5,13 @@
 #include <exception>
 #include <iostream>
 #include <map>
-#include <string_view>
+#include <string>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/completion.hpp"
 #include "cli/lint_command.hpp"
+#include "cli/usage.hpp"
 #include "framework/base/log.hpp"
 
 namespace {
@@ -18,22 +20,38 @@ using namespace plimsoll;
 using namespace plimsoll::cli;
 
 void add_plugin_option(CLI::App& command, std::vector<std::string>& directories) {
-  command.add_option("--plugin-dir", directories,
-                     "Folder with plugin .so files; may be repeated (default: the folder installed "
-                     "with the program)");
+  command.add_option(
+      "--plugin-dir", directories,
+      "Folder with plugin .so files besides the one installed with the program; may be "
+      "repeated; what comes first wins");
+}
+
+// An option whose value is one of a few words. `words` lives as long as the program.
+template <typename Value>
+void add_choice(CLI::App& command, const std::string& flag, Value& into,
+                const std::map<std::string, Value>& words, const std::string& text) {
+  std::vector<std::string> known;
+  std::string now;
+  for (const auto& [word, value] : words) {
+    known.push_back(word);
+    if (value == into) now = word;
+  }
+  command
+      .add_option_function<std::string>(
+          flag, [&into, &words](const std::string& word) { into = words.at(word); }, text)
+      ->check(CLI::IsMember(known))
+      ->default_str(now);
 }
 
 void add_log_options(CLI::App& command, LogLevel& level, LogFormat& format) {
-  const std::map<std::string, LogLevel> levels{{"debug", LogLevel::kDebug},
-                                               {"info", LogLevel::kInfo},
-                                               {"warn", LogLevel::kWarn},
-                                               {"error", LogLevel::kError}};
-  const std::map<std::string, LogFormat> formats{{"text", LogFormat::kText},
-                                                 {"json", LogFormat::kJson}};
-  command.add_option("--log-level", level, "debug, info, warn or error")
-      ->transform(CLI::CheckedTransformer(levels));
-  command.add_option("--log-format", format, "text or json")
-      ->transform(CLI::CheckedTransformer(formats));
+  static const std::map<std::string, LogLevel> kLevels{{"debug", LogLevel::kDebug},
+                                                       {"info", LogLevel::kInfo},
+                                                       {"warn", LogLevel::kWarn},
+                                                       {"error", LogLevel::kError}};
+  static const std::map<std::string, LogFormat> kFormats{{"text", LogFormat::kText},
+                                                         {"json", LogFormat::kJson}};
+  add_choice(command, "--log-level", level, kLevels, "How much is written to standard error");
+  add_choice(command, "--log-format", format, kFormats, "How");
 }
 
 // kube-scheduler's flags.
@@ -191,11 +209,40 @@ void add_simulated_reports(CLI::App& command, SimulateArguments& arguments) {
       ->check(CLI::NonNegativeNumber);
 }
 
+// Two lines that work as they are, for each command.
+void add_examples(CLI::App& app) {
+  const std::vector<std::pair<const char*, std::vector<const char*>>> examples{
+      {"run",
+       {"plimsoll run --config examples/profiles/topology.yaml",
+        "plimsoll run --config profile.yaml --kubeconfig ~/.kube/config --log-format json"}},
+      {"simulate",
+       {"plimsoll simulate --config profile.yaml --cluster cluster.json --pods my-pods.yaml",
+        "plimsoll simulate --config profile.yaml --cluster cluster.json --pods my-pods.yaml "
+        "--report -o json"}},
+      {"validate",
+       {"plimsoll validate profile.yaml", "plimsoll validate profile.yaml --show-effective"}},
+      {"explain",
+       {"plimsoll explain default/my-pod",
+        "plimsoll explain default/my-pod --config profile.yaml --cluster cluster.json"}},
+      {"debug", {"plimsoll debug dump", "plimsoll debug compare --settle 5"}},
+      {"plugins", {"plimsoll plugins", "plimsoll plugins --plugin-dir build/my-plugins -o json"}},
+      {"completion",
+       {"source <(plimsoll completion bash)",
+        "plimsoll completion fish > ~/.config/fish/completions/plimsoll.fish"}},
+  };
+  for (const auto& [command, lines] : examples) {
+    std::string text = "Examples:";
+    for (const char* line : lines) text += std::string("\n  ") + line;
+    app.get_subcommand(command)->footer(text);
+  }
+}
+
 int main_with_exceptions(int argc, char** argv) {
   CLI::App app{"Plimsoll: a topology-aware secondary Kubernetes scheduler.", "plimsoll"};
   app.set_version_flag("--version", PLIMSOLL_VERSION);
   app.set_help_all_flag("--help-all", "Print help for all commands and exit");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
+  app.option_defaults()->always_capture_default();
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kText;
 
@@ -219,16 +266,11 @@ int main_with_exceptions(int argc, char** argv) {
                    "(0: none, 1: all)")
       ->capture_default_str()
       ->group("Like pods");
-  run_command
-      ->add_option("--scheduled-events", run_arguments.scheduled_events,
-                   "Which pods get an event Scheduled: always, waited (not bound at their first "
-                   "attempt) or never")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, ScheduledEvents>{{"always", ScheduledEvents::kAlways},
-                                                 {"waited", ScheduledEvents::kWaited},
-                                                 {"never", ScheduledEvents::kNever}},
-          CLI::ignore_case))
-      ->default_str("always");
+  static const std::map<std::string, ScheduledEvents> kEvents{{"always", ScheduledEvents::kAlways},
+                                                              {"waited", ScheduledEvents::kWaited},
+                                                              {"never", ScheduledEvents::kNever}};
+  add_choice(*run_command, "--scheduled-events", run_arguments.scheduled_events, kEvents,
+             "Which pods get an event Scheduled (waited: those not bound at their first attempt)");
   run_command->add_option("--write-config-to", run_arguments.write_config_to,
                           "Write the profile file with all defaults to this file (-: standard "
                           "output) and end");
@@ -302,17 +344,24 @@ int main_with_exceptions(int argc, char** argv) {
   std::string shell;
   CLI::App* completion_command =
       app.add_subcommand("completion", "Print a script that completes commands and options");
-  completion_command->add_option("shell", shell, "bash or zsh")
-      ->check(CLI::IsMember({"bash", "zsh"}))
+  completion_command->add_option("shell", shell, "The shell")
+      ->check(CLI::IsMember({"bash", "fish", "zsh"}))
       ->required();
+  std::vector<std::string> topic;
+  CLI::App* help_command = app.add_subcommand("help", "Print what a command does and takes");
+  help_command->add_option("command", topic, "The command, as it is typed");
+  CLI::App* version_command = app.add_subcommand("version", "Print the version");
+  add_examples(app);
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int status = app.exit(error);
-    const bool lints =
-        argc > 2 && std::string_view(argv[1]) == "plugins" && std::string_view(argv[2]) == "lint";
-    return status != 0 && lints ? 2 : status;
+    return end_parsing(app, error);
+  }
+  if (help_command->parsed() || app.get_subcommands().empty()) return print_help(app, topic);
+  if (version_command->parsed()) {
+    std::cout << "plimsoll " << PLIMSOLL_VERSION << "\n";
+    return 0;
   }
   if (completion_command->parsed()) {
     std::cout << completion_script(app, shell);

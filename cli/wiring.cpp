@@ -16,7 +16,7 @@ namespace plimsoll::cli {
 namespace fs = std::filesystem;
 
 std::vector<fs::path> plugin_directories(const std::vector<std::string>& given) {
-  if (!given.empty()) return {given.begin(), given.end()};
+  std::vector<fs::path> all(given.begin(), given.end());
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   // Without /proc it is taken for installed: never a folder beneath the one it happens to run in.
@@ -24,9 +24,13 @@ std::vector<fs::path> plugin_directories(const std::vector<std::string>& given) 
   // build/<preset>/bin and build/<preset>/plugins; /usr/bin and /usr/lib/plimsoll/plugins.
   for (const fs::path& candidate :
        {bin.parent_path() / "plugins", bin.parent_path() / "lib/plimsoll/plugins"}) {
-    if (fs::is_directory(candidate, error)) return {candidate};
+    if (!fs::is_directory(candidate, error)) continue;
+    const bool known = std::ranges::any_of(
+        given, [&](const std::string& each) { return fs::equivalent(each, candidate, error); });
+    if (!known) all.push_back(candidate);
+    break;
   }
-  return {};
+  return all;
 }
 
 Result<Modules> load_modules(const std::vector<std::string>& given_directories,
@@ -34,9 +38,11 @@ Result<Modules> load_modules(const std::vector<std::string>& given_directories,
   Modules modules;
   modules.add_builtin(instead);
   modules.add_builtin(builtin_modules());
+  size_t position = 0;
   for (const fs::path& directory : plugin_directories(given_directories)) {
     auto loaded = modules.load_directory(directory, instead);
-    if (!loaded && !given_directories.empty()) return fail(loaded.error());
+    const bool named = position++ < given_directories.size();
+    if (!loaded && named) return fail(loaded.error());
     if (!loaded) log_warn("plugin folder left out", {{"error", loaded.error().message}});
   }
   for (const auto& record : modules.records()) {

@@ -27,7 +27,7 @@
 
 namespace plimsoll::cli {
 
-// The plugin folders to load: the given ones, or the folder "plugins" next to the program's folder.
+// The plugin folders to load: the given ones, then the one installed with the program.
 [[nodiscard]] std::vector<std::filesystem::path> plugin_directories(
     const std::vector<std::string>& given);
 

@@ -416,9 +416,49 @@ TEST(PlimsollRun, SaysWhyItCannotStart) {
       plimsoll({"run", "--config", kProfile, "--kubeconfig", "/no/such/kubeconfig"});
   EXPECT_EQ(no_kubeconfig.code, 1);
   EXPECT_THAT(no_kubeconfig.err, HasSubstr("/no/such/kubeconfig"));
-  EXPECT_EQ(plimsoll({"run"}).code, 106) << "a required option is missing";
-  EXPECT_NE(plimsoll({"fly"}).code, 0);
-  EXPECT_THAT(plimsoll({"--version"}).out, Not(testing::IsEmpty()));
+}
+
+TEST(PlimsollUsage, ALineThatIsWrongEndsWithTwoAndNamesTheNearest) {
+  const auto wrong = [](const std::vector<std::string>& line) {
+    const Answer answer = plimsoll(line);
+    EXPECT_EQ(answer.code, 2) << answer.err;
+    EXPECT_EQ(answer.out, "");
+    return answer.err;
+  };
+  EXPECT_THAT(wrong({"run"}), HasSubstr("--config"));
+  EXPECT_THAT(wrong({"simulat"}),
+              HasSubstr("unknown command \"simulat\", did you mean \"simulate\"?"));
+  EXPECT_THAT(wrong({"run", "--kubconfig=x"}),
+              HasSubstr("unknown flag \"--kubconfig\", did you mean \"--kubeconfig\"?"));
+  EXPECT_THAT(wrong({"plugins", "lintt"}), HasSubstr("did you mean \"lint\"?"));
+  EXPECT_THAT(wrong({"simulate", "--config", "a", "--cluster", "b", "--log-level", "loud"}),
+              AllOf(HasSubstr("loud"), HasSubstr("warn")));
+  EXPECT_THAT(wrong({"help", "simulat"}), HasSubstr("did you mean \"simulate\"?"));
+}
+
+TEST(PlimsollUsage, HelpIsThereWithoutAWordAndForEachCommand) {
+  const auto told = [](const std::vector<std::string>& line) {
+    const Answer answer = plimsoll(line);
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    EXPECT_EQ(answer.err, "");
+    return answer.out;
+  };
+  EXPECT_THAT(told({}), AllOf(HasSubstr("simulate"), HasSubstr("explain")));
+  EXPECT_EQ(told({}), told({"help"}));
+  EXPECT_THAT(told({"help", "plugins", "lint"}), HasSubstr("--rounds"));
+  EXPECT_THAT(told({"version"}), testing::MatchesRegex("plimsoll [0-9.]+\n"));
+  EXPECT_THAT(told({"--version"}), Not(testing::IsEmpty()));
+  for (const std::string command :
+       {"run", "simulate", "validate", "explain", "debug", "plugins", "completion"}) {
+    const std::string text = told({command, "--help"});
+    EXPECT_EQ(text, told({"help", command}));
+    EXPECT_THAT(text, HasSubstr("\nExamples:\n  ")) << command;
+    EXPECT_THAT(text, Not(HasSubstr("->"))) << "no types of this program";
+  }
+  EXPECT_THAT(told({"simulate", "--help"}), AllOf(HasSubstr("=500"), HasSubstr("=warn")));
+  for (const char* shell : {"bash", "fish", "zsh"}) {
+    EXPECT_THAT(told({"completion", shell}), HasSubstr("--cluster")) << shell;
+  }
 }
 
 }  // namespace
