@@ -57,6 +57,7 @@ struct SimulateArguments {
   std::string cluster;
   std::string pods;
   std::string expect;                 // empty: no expectations
+  bool lenient = false;               // what is not understood is noted, not refused
   std::string output = "text";        // or json
   bool report = false;                // print the topology report
   double speed = 0;                   // highest, of the simulated clock; 0: as fast as possible
@@ -71,6 +72,8 @@ struct SimulateArguments {
   double agent_restarts = 0;          // probability that the agent restarts instead of reporting
   int64_t agent_pause_ms = 10000;     // how long a restart takes
   int64_t timeout_s = 120;
+  std::string nodes = "20";          // how many of them are shown, or "all"
+  std::vector<std::string> explain;  // pods to be explained at the end
   std::vector<std::string> plugin_directories;
 };
 [[nodiscard]] int simulate(const SimulateArguments& arguments);
@@ -92,6 +95,7 @@ struct ExplainArguments {
   std::string nodes;            // number of nodes shown, or "all"; empty: depends on the output
   std::string output = "text";  // or json
   std::vector<std::string> plugin_directories;
+  bool lenient = false;  // see SimulateArguments
 };
 [[nodiscard]] int explain(const ExplainArguments& arguments);
 

@@ -8,8 +8,8 @@
 #include "cli/commands.hpp"
 #include "cli/control_socket.hpp"
 #include "cli/explain_text.hpp"
+#include "cli/input_files.hpp"
 #include "cli/wiring.hpp"
-#include "config/manifest.hpp"
 #include "sandbox/apiserver/api_server.hpp"
 #include "sandbox/apiserver/cluster_loader.hpp"
 #include "sandbox/apiserver/object_store.hpp"
@@ -40,15 +40,15 @@ Result<Limits> limits_of(const ExplainArguments& arguments) {
   return Limits{std::stoul(given), kTextsShown};
 }
 
-Result<void> load_objects(sandbox::ObjectStore& store, const std::string& path) {
-  if (path.empty()) return {};
-  auto objects = config::load_manifests(path);
-  if (!objects) return fail(objects.error());
-  std::vector<std::string> texts;
-  for (config::ManifestObject& object : *objects) texts.push_back(std::move(object.json));
-  const auto loaded = sandbox::load_cluster(store, texts);
+Result<void> load_objects(sandbox::ObjectStore& store, const std::string& path, InputRole role,
+                          bool lenient) {
+  std::vector<std::string> notes;
+  const auto texts = read_objects(path, role, lenient, notes);
+  if (!texts) return fail(texts.error());
+  const auto loaded = sandbox::load_cluster(store, *texts);
   if (!loaded) return fail(loaded.error().within("loading " + path));
-  for (const std::string& note : loaded->notes) std::cerr << "note: " << note << "\n";
+  notes.insert(notes.end(), loaded->notes.begin(), loaded->notes.end());
+  for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
   return {};
 }
 
@@ -63,8 +63,11 @@ Result<std::string> ask_about_files(const ExplainArguments& arguments,
     return fail(configuration.error().within("the profile file is not usable:\n"));
   }
   sandbox::ObjectStore store;
-  if (auto loaded = load_objects(store, arguments.cluster); !loaded) return fail(loaded.error());
-  if (auto loaded = load_objects(store, arguments.pods); !loaded) return fail(loaded.error());
+  for (const auto& [path, role] : {std::pair(arguments.cluster, InputRole::kCluster),
+                                   std::pair(arguments.pods, InputRole::kPods)}) {
+    auto loaded = load_objects(store, path, role, arguments.lenient);
+    if (!loaded) return fail(loaded.error());
+  }
   sandbox::MachineLibrary machines(
       std::filesystem::path(arguments.cluster == "-" ? "" : arguments.cluster).parent_path());
   if (auto installed = sandbox::install_machine_nodes(store, machines); !installed) {

@@ -116,6 +116,12 @@ void add_socket_option(CLI::App& command, std::string& socket) {
   command.add_option("--socket", socket, "Local socket of the scheduler, as given to run");
 }
 
+void add_lenient_flag(CLI::App& command, bool& lenient) {
+  command.add_flag("--lenient", lenient,
+                   "Take files with unknown fields of pods, with controllers among the pods, or "
+                   "without any object");
+}
+
 void add_explain_command(CLI::App& app, ExplainArguments& arguments) {
   CLI::App* command = app.add_subcommand(
       "explain",
@@ -126,6 +132,7 @@ void add_explain_command(CLI::App& app, ExplainArguments& arguments) {
   command->add_option("--config", arguments.config, "Profile file, with --cluster");
   command->add_option("--cluster", arguments.cluster, "Exported objects, YAML or JSON");
   command->add_option("--pods", arguments.pods, "Further pods, YAML or JSON, with --cluster");
+  add_lenient_flag(*command, arguments.lenient);
   command->add_option("--nodes", arguments.nodes,
                       "How many nodes to show, or all (default: 10; with -o json all)");
   command->add_option("-o,--output", arguments.output, "text or json")
@@ -291,6 +298,7 @@ int main_with_exceptions(int argc, char** argv) {
       ->required();
   simulate_command->add_option("--pods", simulate_arguments.pods, "Pods to schedule, YAML or JSON");
   simulate_command->add_option("--expect", simulate_arguments.expect, "What must hold at the end");
+  add_lenient_flag(*simulate_command, simulate_arguments.lenient);
   simulate_command->add_option("-o,--output", simulate_arguments.output, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
   simulate_command
@@ -312,6 +320,12 @@ int main_with_exceptions(int argc, char** argv) {
                              "kubelets themselves: what perfect knowledge would make of it");
   simulate_command->add_option("--seed", simulate_arguments.seed,
                                "Decides what varies and what goes wrong");
+  simulate_command->add_option("--explain", simulate_arguments.explain,
+                               "NAMESPACE/NAME of a pod to explain at the end; may be repeated");
+  simulate_command
+      ->add_option("--nodes", simulate_arguments.nodes,
+                   "How many nodes to show, or all (-o json: all)")
+      ->check(CLI::PositiveNumber | CLI::IsMember({"all"}));
   simulate_command
       ->add_option("--timeout", simulate_arguments.timeout_s,
                    "Give up after so many seconds of the real time")

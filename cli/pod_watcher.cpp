@@ -82,6 +82,11 @@ void PodWatcher::created(const std::string& uid) {
 void PodWatcher::take(const sandbox::StoreEvent& event) {
   if (event.type == sandbox::EventType::kDeleted) {
     const std::string& uid = event.object->uid;
+    const std::string& node = event.object->field("spec.nodeName");
+    const bool preempted = event.object->text.find("PreemptionByScheduler") != std::string::npos;
+    if (preempted && !node.empty()) {
+      evicted_.push_back({event.object->key.ns + "/" + event.object->key.name, node});
+    }
     created_.erase(uid);
     bound_.erase(uid);
     refused_.erase(uid);

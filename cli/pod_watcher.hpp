@@ -13,10 +13,17 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "sandbox/apiserver/object_store.hpp"
 
 namespace plimsoll::cli {
+
+// A pod that preemption removed from its node.
+struct EvictedPod {
+  std::string pod;  // "namespace/name"
+  std::string node;
+};
 
 // Belongs to one thread; others may write to the store, which must outlive it.
 class PodWatcher {
@@ -42,6 +49,7 @@ class PodWatcher {
   [[nodiscard]] bool decided(const std::string& uid) const {
     return bound_.contains(uid) || refused_.contains(uid);
   }
+  [[nodiscard]] const std::vector<EvictedPod>& evicted() const { return evicted_; }
   // Of the clock, from creation to binding; null unless both were seen.
   [[nodiscard]] std::optional<double> bind_ms(const std::string& uid) const;
   // From the first creation to the last binding, including deleted pods; 0 if there was none.
@@ -62,6 +70,7 @@ class PodWatcher {
   std::unordered_map<std::string, double> created_;
   std::unordered_map<std::string, double> bound_;
   std::unordered_set<std::string> refused_;
+  std::vector<EvictedPod> evicted_;
   std::optional<double> first_created_;
   std::optional<double> last_bound_;
   std::mutex mutex_;

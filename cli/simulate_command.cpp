@@ -3,29 +3,22 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/commands.hpp"
 #include "cli/expectations.hpp"
+#include "cli/explain_text.hpp"
+#include "cli/input_files.hpp"
 #include "cli/simulation.hpp"
 #include "cli/simulation_report.hpp"
 #include "cli/table.hpp"
-#include "config/manifest.hpp"
 
 namespace plimsoll::cli {
 namespace {
 
 using nlohmann::json;
-
-Result<std::vector<std::string>> objects_of(const std::string& path) {
-  std::vector<std::string> texts;
-  if (path.empty()) return texts;
-  auto objects = config::load_manifests(path);
-  if (!objects) return fail(objects.error());
-  for (config::ManifestObject& object : *objects) texts.push_back(std::move(object.json));
-  return texts;
-}
 
 std::string decimal(double value, int digits) {
   std::ostringstream out;
@@ -59,7 +52,7 @@ double per_pod(uint64_t writes, size_t pods) {
   return pods == 0 ? 0 : static_cast<double>(writes) / static_cast<double>(pods);
 }
 
-void print_text(const SimulationResult& result) {
+void print_text(const SimulationResult& result, size_t nodes) {
   Table placed({"POD", "NODE", "ZONES", "DEVICES", "PHASE"});
   for (const Placement& placement : result.placements) {
     if (placement.node.empty()) continue;
@@ -77,6 +70,13 @@ void print_text(const SimulationResult& result) {
               << (parts.front().empty() ? "no decision yet" : parts.front()) << "\n";
     for (size_t i = 1; i < parts.size(); ++i) std::cout << "      " << parts[i] << "\n";
   }
+  first = true;
+  for (const EvictedPod& pod : result.evicted) {
+    if (first) std::cout << "\nEvicted:\n";
+    first = false;
+    std::cout << "  " << pod.pod << " from " << pod.node << "\n";
+  }
+  std::cout << node_use_text(result.nodes, nodes);
   for (const std::string& note : result.notes) std::cout << "note: " << note << "\n";
   const size_t unplaced = result.placements.size() - result.bound;
   std::cout << "\n"
@@ -87,6 +87,21 @@ void print_text(const SimulationResult& result) {
             << "kubelets: " << result.kubelets.admitted << " pods admitted, "
             << result.kubelets.rejected << " refused (" << result.kubelets.topology_rejections
             << " with TopologyAffinityError), " << result.kubelets.reports << " topology reports\n";
+}
+
+size_t nodes_shown(const std::string& given) {
+  return given == "all" ? std::numeric_limits<size_t>::max() : std::stoul(given);
+}
+
+void print_explanations(const SimulationResult& result) {
+  for (const std::string& text : result.explanations) {
+    const json answer = json::parse(text, nullptr, false);
+    if (!answer.is_object() || !answer.value("ok", false)) {
+      std::cout << "\n" << (answer.is_object() ? answer.value("error", text) : text) << "\n";
+      continue;
+    }
+    std::cout << "\n" << explain_text(answer["result"].dump(), result.nodes.size());
+  }
 }
 
 void print_json(const SimulationResult& result, bool report) {
@@ -113,7 +128,15 @@ void print_json(const SimulationResult& result, bool report) {
              {"rejected", result.kubelets.rejected},
              {"topologyAffinityErrors", result.kubelets.topology_rejections},
              {"reports", result.kubelets.reports}}},
-           {"settled", result.settled}};
+           {"settled", result.settled},
+           {"evicted", json::array()},
+           {"nodes", node_use_json(result.nodes)}};
+  for (const EvictedPod& pod : result.evicted) {
+    out["evicted"].push_back({{"pod", pod.pod}, {"node", pod.node}});
+  }
+  for (const std::string& answer : result.explanations) {
+    out["explanations"].push_back(json::parse(answer, nullptr, false));
+  }
   if (report) out["report"] = report_json(result);
   std::cout << out.dump(2) << "\n";
 }
@@ -159,9 +182,10 @@ int simulate(const SimulateArguments& arguments) {
   const auto configuration = load_configuration(arguments.config, *modules);
   if (!configuration)
     return failure("simulate", "the profile file is not usable:\n" + configuration.error().message);
-  auto cluster = objects_of(arguments.cluster);
+  std::vector<std::string> notes;
+  auto cluster = read_objects(arguments.cluster, InputRole::kCluster, arguments.lenient, notes);
   if (!cluster) return failure("simulate", cluster.error().message);
-  auto pods = objects_of(arguments.pods);
+  auto pods = read_objects(arguments.pods, InputRole::kPods, arguments.lenient, notes);
   if (!pods) return failure("simulate", pods.error().message);
   Expectations expectations;
   if (!arguments.expect.empty()) {
@@ -177,15 +201,18 @@ int simulate(const SimulateArguments& arguments) {
   options.timeout = std::chrono::seconds(arguments.timeout_s);
   options.speed = arguments.speed;
   options.oracle = arguments.oracle;
+  options.explain = arguments.explain;
   ProgressLine progress;
-  const auto result = run_simulation(*configuration, *modules, options, std::ref(progress));
+  auto result = run_simulation(*configuration, *modules, options, std::ref(progress));
   progress.finish();
   if (!result) return failure("simulate", result.error().message);
+  result->notes.insert(result->notes.begin(), notes.begin(), notes.end());
   if (arguments.output == "json") {
     print_json(*result, arguments.report);
   } else {
-    print_text(*result);
+    print_text(*result, nodes_shown(arguments.nodes));
     if (arguments.report) std::cout << report_text(*result);
+    print_explanations(*result);
   }
   if (!result->settled) {
     return failure("simulate", "gave up after " + std::to_string(arguments.timeout_s) +

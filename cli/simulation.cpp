@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <plimsoll/note.hpp>
 #include <set>
@@ -31,6 +32,9 @@ constexpr double kQuiet = 1.5;
 // And after so many while pods are in backoff, as after a write that failed: longer than the
 // queue's longest backoff, so that a pod that fails every time ends the run too.
 constexpr double kQuietInBackoff = 12;
+
+constexpr size_t kNodesExplained = 10;
+constexpr size_t kTextsExplained = 3;
 
 std::set<std::string> scheduler_names(const config::Validation& configuration) {
   std::set<std::string> names;
@@ -91,6 +95,24 @@ std::set<std::string> bound_pods(const sandbox::ObjectStore& store) {
     }
   }
   return bound;
+}
+
+StateSnapshot snapshot_of(Scheduler& scheduler) {
+  const auto promise = std::make_shared<std::promise<StateSnapshot>>();
+  std::future<StateSnapshot> state = promise->get_future();
+  scheduler.post(Task{[&scheduler, promise] { promise->set_value(scheduler.snapshot()); }});
+  return state.get();
+}
+
+std::string explain(Session& session, const std::string& pod) {
+  const auto promise = std::make_shared<std::promise<std::string>>();
+  std::future<std::string> answer = promise->get_future();
+  const nlohmann::json question{
+      {"command", "explain"}, {"pod", pod}, {"nodes", kNodesExplained}, {"texts", kTextsExplained}};
+  session.inspection().ask(
+      question.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+      [promise](const std::function<std::string()>& make) { promise->set_value(make()); });
+  return answer.get();
 }
 
 }  // namespace
@@ -197,6 +219,10 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
     if (!result.settled) pace.advance_to(next);
   }
   result.simulated_seconds = clock->seconds() - begin;
+  const StateSnapshot state = snapshot_of((*session)->scheduler());
+  for (const std::string& pod : options.explain) {
+    result.explanations.push_back(explain(**session, pod));
+  }
   (*session)->stop();
   result.scheduler = (*session)->scheduler().stats();
   watcher.follow(0ms);
@@ -207,6 +233,8 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   result.kubelets = kubelets.stats();
   kubelets.stop();
   result.zone_use = kubelets.zone_use();
+  result.nodes = node_use(state, kubelets.zones());
+  result.evicted = watcher.evicted();
   result.lives = kubelets.lives();
   for (sandbox::PodLife& life : result.lives) {
     life.admitted -= begin;

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "cli/held_back.hpp"
+#include "cli/node_use.hpp"
 #include "cli/placements.hpp"
+#include "cli/pod_watcher.hpp"
 #include "cli/wiring.hpp"
 #include "sandbox/apiserver/api_server.hpp"
 #include "sandbox/apiserver/object_store.hpp"
@@ -33,6 +35,7 @@ struct SimulationOptions {
   // Ends the run at this moment of the simulated clock, even if pods wait; null: see
   // run_simulation.
   std::optional<double> until;
+  std::vector<std::string> explain;  // pods, "namespace/name", to be explained at the end
 };
 
 struct SimulationResult {
@@ -44,7 +47,11 @@ struct SimulationResult {
   uint64_t events = 0;
   uint64_t conditions = 0;
   sandbox::KubeletStats kubelets;
-  bool settled = false;                // false: the timeout came first
+  bool settled = false;             // false: the timeout came first
+  std::vector<EvictedPod> evicted;  // in the order of their ends
+  std::vector<NodeUse> nodes;       // at the end, by name
+  // Of each pod of SimulationOptions::explain: the answer as of `plimsoll explain -o json`.
+  std::vector<std::string> explanations;
   std::vector<std::string> undecided;  // pods neither bound nor found unschedulable, by name
   std::vector<HeldBackPod> held_back;
   std::map<std::string, sandbox::ZoneUse> zone_use;  // by resource

@@ -68,9 +68,8 @@ int print_help(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* command = &app;
   for (const std::string& word : words) {
     const std::vector<const CLI::App*> commands = command->get_subcommands({});
-    const auto named = std::find_if(commands.begin(), commands.end(), [&](const CLI::App* each) {
-      return each->get_name() == word;
-    });
+    const auto named = std::find_if(commands.begin(), commands.end(),
+                                    [&](const CLI::App* each) { return each->get_name() == word; });
     if (named == commands.end()) return complain(unknown(word, *command), *command);
     command = *named;
   }

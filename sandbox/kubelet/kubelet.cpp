@@ -292,6 +292,12 @@ std::map<std::string, ZoneUse> SimulatedKubelets::zone_use() const {
   return impl_->use.result();
 }
 
+std::map<std::string, std::vector<node::ZoneReport>> SimulatedKubelets::zones() const {
+  std::map<std::string, std::vector<node::ZoneReport>> zones;
+  for (const auto& [name, node] : impl_->nodes) zones[name] = node.admission->zones().zones;
+  return zones;
+}
+
 std::optional<std::string> SimulatedKubelets::first_taker(
     const json& pod, const std::function<bool(const std::string& node)>& allowed) const {
   for (const auto& [name, node] : impl_->nodes) {

@@ -160,6 +160,8 @@ class SimulatedKubelets {
   // would admit the pod.
   [[nodiscard]] std::vector<PodLife> lives() const;
   [[nodiscard]] std::map<std::string, ZoneUse> zone_use() const;
+  // What the zones of each node have, and have left.
+  [[nodiscard]] std::map<std::string, std::vector<node::ZoneReport>> zones() const;
   [[nodiscard]] std::optional<std::string> first_taker(
       const nlohmann::json& pod, const std::function<bool(const std::string& node)>& allowed) const;
 

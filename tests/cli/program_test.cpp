@@ -15,6 +15,7 @@ namespace plimsoll::test {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -86,6 +87,62 @@ TEST(PlimsollSimulate, SaysTheSameEachTime) {
     const std::string first = run(sample, profile);
     for (int i = 0; i < 2; ++i) EXPECT_EQ(run(sample, profile), first) << sample;
   }
+}
+
+TEST(PlimsollSimulate, RefusesWhatItDoesNotUnderstand) {
+  const TempDir dir;
+  const std::string pods = dir.path() / "pods.yaml";
+  const auto run = [&](const std::string& text, const std::vector<std::string>& more = {}) {
+    EXPECT_TRUE(write_file(pods, text));
+    std::vector<std::string> line{
+        "simulate", "--config", kProfile, "--cluster", kSample + "cluster.yaml", "--pods", pods};
+    line.insert(line.end(), more.begin(), more.end());
+    return plimsoll(line);
+  };
+  const std::string pod =
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
+      "spec:\n  nodeSelectr: {disk: ssd}\n  containers: [{name: c, image: i, resource: {}}]\n";
+  const Answer misspelt = run(pod);
+  EXPECT_EQ(misspelt.code, 1);
+  EXPECT_THAT(misspelt.err, HasSubstr(pods + ":1: unknown field \"spec.nodeSelectr\", did you mean "
+                                             "\"nodeSelector\"?"));
+  EXPECT_THAT(misspelt.err,
+              HasSubstr("\"spec.containers[0].resource\", did you mean \"resources\""));
+  const Answer lenient = run(pod, {"--lenient"});
+  EXPECT_EQ(lenient.code, 0) << lenient.err;
+  EXPECT_THAT(lenient.out, HasSubstr("note: " + pods + ":1: unknown field \"spec.nodeSelectr\""));
+  const Answer maker = run("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n");
+  EXPECT_EQ(maker.code, 1);
+  EXPECT_THAT(maker.err, HasSubstr("a Deployment makes its pods in a cluster"));
+  const Answer empty = run("\n");
+  EXPECT_EQ(empty.code, 1);
+  EXPECT_THAT(empty.err, HasSubstr("there is no object in it"));
+}
+
+TEST(PlimsollSimulate, ShowsNodesEvictionsAndWhy) {
+  const std::string sample = "examples/clusters/preemption/";
+  const std::vector<std::string> line{
+      "simulate", "--config",          kProfile, "--cluster", sample + "cluster.yaml",
+      "--pods",   sample + "pods.yaml"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), line.begin(), line.end());
+    Answer answer = plimsoll(more);
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    return answer.out;
+  };
+  const auto result = nlohmann::json::parse(with({"-o", "json"}));
+  ASSERT_FALSE(result["evicted"].empty());
+  const std::string victim = result["evicted"][0]["pod"];
+  const std::string node = result["evicted"][0]["node"];
+  ASSERT_FALSE(result["nodes"].empty());
+  int64_t used = 0;
+  for (const auto& each : result["nodes"]) used += each["resources"]["cpu"]["used"].get<int64_t>();
+  EXPECT_GT(used, 0);
+  const std::string placed = result["pods"][0]["pod"];
+  const std::string text = with({"--explain", placed, "--nodes", "1"});
+  EXPECT_THAT(text, HasSubstr("Evicted:\n  " + victim + " from " + node));
+  EXPECT_THAT(text, HasSubstr("Used of what there is:\nNODE"));
+  EXPECT_THAT(text, HasSubstr("Pod " + placed)) << "explained";
 }
 
 TEST(PlimsollSimulate, BindsAndMakesVolumes) {

@@ -1,0 +1,116 @@
+#include "cli/node_use.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/table.hpp"
+#include "framework/api/objects.hpp"
+#include "plugins/topology/explain_text.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+using nlohmann::json;
+
+// What every node has and nobody looks for: shown only where pods use it, in JSON always.
+bool is_plain(const std::string& resource) {
+  return resource == "pods" || resource == "ephemeral-storage" ||
+         resource.rfind("hugepages-", 0) == 0;
+}
+
+std::set<std::string> columns_of(const std::vector<NodeUse>& nodes) {
+  std::set<std::string> names;
+  for (const NodeUse& node : nodes) {
+    for (const auto& [name, use] : node.all) {
+      if (use.allocatable > 0 && (!is_plain(name) || (name != "pods" && use.used > 0)))
+        names.insert(name);
+    }
+    for (const auto& [id, uses] : node.zones) {
+      for (const auto& [name, use] : uses) {
+        if (use.used > 0) names.insert(name);
+      }
+    }
+  }
+  return names;
+}
+
+std::string cell(const AmountUses& uses, const std::string& name) {
+  const auto found = uses.find(name);
+  if (found == uses.end()) return "-";
+  return topology::amount_text(name, found->second.used) + "/" +
+         topology::amount_text(name, found->second.allocatable);
+}
+
+json json_of(const AmountUses& uses) {
+  json out = json::object();
+  for (const auto& [name, use] : uses) {
+    out[name] = {{"used", use.used}, {"allocatable", use.allocatable}};
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<NodeUse> node_use(const StateSnapshot& scheduler,
+                              const std::map<std::string, std::vector<node::ZoneReport>>& zones) {
+  std::vector<NodeUse> nodes;
+  for (const StateSnapshot::Node& node : scheduler.nodes) {
+    NodeUse use;
+    use.node = std::string(view(node.node->meta.name));
+    for (size_t i = 0; i < scheduler.resource_names.size(); ++i) {
+      const int64_t allocatable = i < node.allocatable.size() ? node.allocatable[i] : 0;
+      const int64_t used = i < node.requested.size() ? node.requested[i] : 0;
+      if (allocatable != 0 || used != 0) use.all[scheduler.resource_names[i]] = {used, allocatable};
+    }
+    if (const auto found = zones.find(use.node); found != zones.end()) {
+      for (const node::ZoneReport& zone : found->second) {
+        AmountUses& uses = use.zones[zone.id];
+        for (const auto& [name, allocatable] : zone.allocatable) {
+          const auto left = zone.available.find(name);
+          const int64_t free = left == zone.available.end() ? 0 : left->second;
+          uses[name] = {allocatable - free, allocatable};
+        }
+      }
+    }
+    nodes.push_back(std::move(use));
+  }
+  std::ranges::sort(nodes, {}, &NodeUse::node);
+  return nodes;
+}
+
+std::string node_use_text(const std::vector<NodeUse>& nodes, size_t most) {
+  const std::set<std::string> columns = columns_of(nodes);
+  std::vector<std::string> header{"NODE", "ZONE"};
+  header.insert(header.end(), columns.begin(), columns.end());
+  Table table(header);
+  for (size_t i = 0; i < std::min(nodes.size(), most); ++i) {
+    const NodeUse& node = nodes[i];
+    std::vector<std::string> row{node.node, ""};
+    for (const std::string& name : columns) row.push_back(cell(node.all, name));
+    table.add(std::move(row));
+    for (const auto& [id, uses] : node.zones) {
+      std::vector<std::string> zone{"", "node-" + std::to_string(id)};
+      for (const std::string& name : columns) zone.push_back(cell(uses, name));
+      table.add(std::move(zone));
+    }
+  }
+  if (table.empty()) return {};
+  std::string text = "\nUsed of what there is:\n" + table.text();
+  if (nodes.size() > most) {
+    text += "and " + std::to_string(nodes.size() - most) + " more nodes (--nodes all)\n";
+  }
+  return text;
+}
+
+json node_use_json(const std::vector<NodeUse>& nodes) {
+  json out = json::array();
+  for (const NodeUse& node : nodes) {
+    json zones = json::object();
+    for (const auto& [id, uses] : node.zones) zones["node-" + std::to_string(id)] = json_of(uses);
+    out.push_back({{"node", node.node}, {"resources", json_of(node.all)}, {"zones", zones}});
+  }
+  return out;
+}
+
+}  // namespace plimsoll::cli

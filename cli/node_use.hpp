@@ -1,0 +1,38 @@
+#pragma once
+// What nodes and their zones have, and how much of it is used at the end of a simulation.
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "framework/cycle/snapshot.hpp"
+#include "node/report/node_report.hpp"
+
+namespace plimsoll::cli {
+
+struct AmountUse {
+  int64_t used = 0;
+  int64_t allocatable = 0;
+};
+
+// By resource, in base units; CPUs in thousandths.
+using AmountUses = std::map<std::string, AmountUse>;
+
+struct NodeUse {
+  std::string node;
+  AmountUses all;                   // as the scheduler counts: what pods request
+  std::map<int, AmountUses> zones;  // as the kubelet counts: what it has given to containers
+};
+
+// By name. `zones`: what the kubelets' machines have and had left, by node.
+[[nodiscard]] std::vector<NodeUse> node_use(
+    const StateSnapshot& scheduler,
+    const std::map<std::string, std::vector<node::ZoneReport>>& zones);
+
+// A table of at most `most` nodes, each with its zones below; a note says how many more there are.
+[[nodiscard]] std::string node_use_text(const std::vector<NodeUse>& nodes, size_t most);
+[[nodiscard]] nlohmann::json node_use_json(const std::vector<NodeUse>& nodes);
+
+}  // namespace plimsoll::cli
