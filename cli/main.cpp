@@ -10,6 +10,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/completion.hpp"
+#include "cli/crash_report.hpp"
 #include "cli/lint_command.hpp"
 #include "cli/usage.hpp"
 #include "framework/base/log.hpp"
@@ -381,6 +382,8 @@ int main_with_exceptions(int argc, char** argv) {
     std::cout << completion_script(app, shell);
     return 0;
   }
+  // The lint follows its plugins from another process, and says itself what became of them.
+  if (!plugins_command->got_subcommand("lint")) report_crashes();
   if (run_command->parsed()) {
     log_to_stderr(level, format);
     return run(run_arguments);

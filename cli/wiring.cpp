@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "framework/base/log.hpp"
+#include "framework/base/signal_stack.hpp"
 #include "framework/metrics/rest_client_metrics.hpp"
 #include "plugins/builtin/builtin.hpp"
 
@@ -204,6 +205,7 @@ Session::~Session() {
 
 void Session::start(Leadership::OnLost on_lost) {
   loop_ = std::thread([this] {
+    add_signal_stack();  // plugins run here
     try {
       scheduler_->run();
     } catch (const std::exception& error) {

@@ -73,6 +73,10 @@ void log_to_stderr(LogLevel level, LogFormat format) {
   logger().flush_on(spdlog::level::warn);
 }
 
+LogFormat log_format() {
+  return g_json ? LogFormat::kJson : LogFormat::kText;
+}
+
 void set_log_level(LogLevel level) {
   g_level = static_cast<int>(level);
 }

@@ -36,6 +36,7 @@ class LogField {
 
 // Starts to log to standard error. Call this once, before threads are started.
 void log_to_stderr(LogLevel level, LogFormat format);
+[[nodiscard]] LogFormat log_format();
 
 // Changes the level at run time; any thread.
 void set_log_level(LogLevel level);

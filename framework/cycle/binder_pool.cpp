@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "framework/base/log.hpp"
+#include "framework/base/signal_stack.hpp"
 
 namespace plimsoll {
 
@@ -58,6 +59,7 @@ void BinderPool::stop() {
 }
 
 void BinderPool::work() {
+  add_signal_stack();  // plugins run here
   for (;;) {
     Job job;
     bool wake = false;

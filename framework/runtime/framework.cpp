@@ -167,14 +167,14 @@ bool Framework::rests_on(PluginIndex plugin, const plimsoll_pod& pod,
                          std::string_view resource) const {
   const PluginInstance& asked = *plugins_[plugin];
   if (asked.slots().rests_on == nullptr) return asked.watches(resource);
-  return asked.slots().rests_on(asked.self(), &pod, str(resource)) != 0;
+  return call_slot(asked, "RestsOn", asked.slots().rests_on, &pod, str(resource)) != 0;
 }
 
 Result<void> Framework::start() {
   for (const auto& plugin : plugins_) {
     if (plugin->slots().start == nullptr) continue;
     forget_plugin_error();
-    if (plugin->slots().start(plugin->self()) != PLIMSOLL_SUCCESS) {
+    if (call_slot(*plugin, "Start", plugin->slots().start) != PLIMSOLL_SUCCESS) {
       return fail(ErrorCode::kInternal, "profile " + in_quotes(scheduler_name_) +
                                             ": starting plugin " + in_quotes(plugin->name()) +
                                             ": " + take_plugin_error());
@@ -236,7 +236,7 @@ Status Framework::run_pre_enqueue(const plimsoll_pod& pod) {
     uint32_t reason = 0;
     const int32_t code = call_plugin(
         {metrics_.get(), metrics_ && metrics_->sample(), slot.plugin, metrics::Point::kPreEnqueue},
-        pre_enqueue.slots().pre_enqueue, pre_enqueue.self(), &pod, &reason);
+        pre_enqueue, pre_enqueue.slots().pre_enqueue, &pod, &reason);
     if (code != PLIMSOLL_SUCCESS) {
       return rejection(slot.plugin, code, reason,
                        "running PreEnqueue plugin " + in_quotes(pre_enqueue.name()));
@@ -250,7 +250,8 @@ bool Framework::sort_key(const plimsoll_pod& pod, int64_t queued_ms, std::array<
   const Slot& slot = at(ExtensionPoint::kQueueSort).front();
   PluginInstance& sort = plugin(slot);
   forget_plugin_error();
-  const int32_t code = sort.slots().sort_key(sort.self(), &pod, queued_ms, key.data());
+  const int32_t code =
+      call_slot(sort, "QueueSort", sort.slots().sort_key, &pod, queued_ms, key.data());
   if (code == PLIMSOLL_SUCCESS) return true;
   key.fill(0);
   const Status failed =
@@ -262,7 +263,7 @@ bool Framework::sort_key(const plimsoll_pod& pod, int64_t queued_ms, std::array<
 int32_t Framework::hint(PluginIndex index, const plimsoll_pod& pod, const plimsoll_event& event) {
   PluginInstance& asked = *plugins_[index];
   if (asked.slots().hint == nullptr) return PLIMSOLL_HINT_QUEUE;
-  const int32_t hint = asked.slots().hint(asked.self(), &pod, &event);
+  const int32_t hint = call_slot(asked, "QueueingHint", asked.slots().hint, &pod, &event);
   return hint == PLIMSOLL_HINT_SKIP ? PLIMSOLL_HINT_SKIP : PLIMSOLL_HINT_QUEUE;
 }
 
@@ -273,9 +274,9 @@ PluginMask Framework::run_sign(const plimsoll_pod& pod, std::string& signature) 
     PluginInstance& signer = *plugins_[i];
     const size_t start = signature.size();
     append_size(signature, 0);
-    const bool ok =
-        signer.slots().sign != nullptr &&
-        signer.slots().sign(signer.self(), &pod, append_bytes, &signature) == PLIMSOLL_SUCCESS;
+    const bool ok = signer.slots().sign != nullptr &&
+                    call_slot(signer, "Sign", signer.slots().sign, &pod, append_bytes,
+                              static_cast<void*>(&signature)) == PLIMSOLL_SUCCESS;
     if (!ok) {
       signature.resize(start);
       append_size(signature, std::numeric_limits<size_t>::max());
@@ -292,7 +293,7 @@ PluginMask Framework::run_sign(const plimsoll_pod& pod, std::string& signature) 
 void Framework::node_event(uint32_t type, const plimsoll_node_info& node, uint32_t aspects) {
   for (const auto& told : plugins_) {
     if (told->slots().node_event != nullptr) {
-      told->slots().node_event(told->self(), type, &node, aspects);
+      call_slot(*told, "NodeEvent", told->slots().node_event, type, &node, aspects);
     }
   }
 }
@@ -300,7 +301,7 @@ void Framework::node_event(uint32_t type, const plimsoll_node_info& node, uint32
 void Framework::pod_event(uint32_t type, const plimsoll_pod& pod, std::string_view node_name) {
   for (const auto& told : plugins_) {
     if (told->slots().pod_event != nullptr) {
-      told->slots().pod_event(told->self(), type, &pod, str(node_name));
+      call_slot(*told, "PodEvent", told->slots().pod_event, type, &pod, str(node_name));
     }
   }
 }
@@ -311,7 +312,7 @@ void Framework::assumed_pod_event(uint32_t type, const plimsoll_pod& pod) {
     if ((slots.flags & PLIMSOLL_FLAG_COUNTS_ASSUMED_PODS) == 0 || slots.pod_event == nullptr) {
       continue;
     }
-    slots.pod_event(told->self(), type, &pod, pod.node_name);
+    call_slot(*told, "PodEvent", slots.pod_event, type, &pod, pod.node_name);
   }
 }
 
@@ -319,7 +320,8 @@ void Framework::object_event(uint32_t type, std::string_view resource, std::stri
                              std::string_view ns, std::string_view json) {
   for (const auto& told : plugins_) {
     if (told->slots().object_event != nullptr && told->watches(resource)) {
-      told->slots().object_event(told->self(), type, str(resource), str(name), str(ns), str(json));
+      call_slot(*told, "ObjectEvent", told->slots().object_event, type, str(resource), str(name),
+                str(ns), str(json));
     }
   }
 }
@@ -329,7 +331,8 @@ std::string Framework::explain(PluginIndex index, const CycleContext& cycle,
   std::string text;
   const PluginInstance& asked = *plugins_[index];
   if (asked.slots().explain != nullptr) {
-    asked.slots().explain(asked.self(), &cycle, &pod, &node, append_bytes, &text);
+    call_slot(asked, "Explain", asked.slots().explain, &cycle, &pod, &node, append_bytes,
+              static_cast<void*>(&text));
   }
   return text;
 }

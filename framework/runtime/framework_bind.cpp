@@ -18,14 +18,14 @@ using StepEnd = std::function<void(int32_t code, std::string text)>;
 
 // Calls a plugin's pre_bind or bind. `end` hears of it once: at once, or when the token is
 // completed.
-void run_step(Environment& env, const PluginInstance& plugin, BindSlot slot,
+void run_step(Environment& env, const PluginInstance& plugin, const char* name, BindSlot slot,
               const BindTarget& target, StepEnd end) {
   plimsoll_token* token = env.tokens.issue(
       plugin.name(),
       [end](int32_t code, std::string_view message) { end(code, std::string(message)); });
   forget_plugin_error();
-  const int32_t code =
-      slot(plugin.self(), target.cycle.get(), target.pod.get(), str(target.node_name), token);
+  const int32_t code = call_slot(plugin, name, slot, target.cycle.get(), target.pod.get(),
+                                 str(target.node_name), token);
   if (code == PLIMSOLL_WAIT) return;
   std::string text = take_plugin_error();
   if (env.tokens.withdraw(token)) {
@@ -72,8 +72,8 @@ Status Framework::run_pre_bind_pre_flight(CycleContext& cycle, const plimsoll_po
     }
     uint32_t parallel = 0;
     const int32_t code = call_plugin(
-        {metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPreBindPreFlight},
-        run.slots().pre_bind_pre_flight, run.self(), &cycle, &pod, str(node_name), &parallel);
+        {metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPreBindPreFlight}, run,
+        run.slots().pre_bind_pre_flight, &cycle, &pod, str(node_name), &parallel);
     if (parallel != 0) cycle.parallel_pre_bind.set(slot.plugin);
     if (code == PLIMSOLL_SUCCESS) {
       outcome.code = Code::kSuccess;
@@ -130,7 +130,7 @@ void Framework::next_pre_bind(std::shared_ptr<BindRun> run) {
       const PluginInstance& step = plugin(slot);
       const metrics::PluginTimer timer(metrics_.get(), run->target.cycle->time_plugins, slot.plugin,
                                        metrics::Point::kPreBind);
-      run_step(env_, step, step.slots().pre_bind, run->target,
+      run_step(env_, step, "PreBind", step.slots().pre_bind, run->target,
                [this, run, slot, timer](int32_t code, std::string text) {
                  timer.end(code);
                  pre_bind_ended(run, slot.plugin, code, std::move(text));
@@ -169,7 +169,7 @@ void Framework::next_bind(std::shared_ptr<BindRun> run) {
     const PluginInstance& step = plugin(slot);
     const metrics::PluginTimer timer(metrics_.get(), run->target.cycle->time_plugins, slot.plugin,
                                      metrics::Point::kBind);
-    run_step(env_, step, step.slots().bind, run->target,
+    run_step(env_, step, "Bind", step.slots().bind, run->target,
              [this, run, slot, timer](int32_t code, std::string text) {
                timer.end(code);
                if (code == PLIMSOLL_SKIP) return next_bind(run);
@@ -202,7 +202,8 @@ void Framework::run_post_bind(const BindTarget& target) {
     PluginInstance& run = plugin(slot);
     const metrics::PluginTimer timer(metrics_.get(), target.cycle->time_plugins, slot.plugin,
                                      metrics::Point::kPostBind);
-    run.slots().post_bind(run.self(), target.cycle.get(), target.pod.get(), str(target.node_name));
+    call_slot(run, "PostBind", run.slots().post_bind, target.cycle.get(), target.pod.get(),
+              str(target.node_name));
     timer.end(PLIMSOLL_SUCCESS);
   }
 }

@@ -120,7 +120,7 @@ PreFilterOutcome Framework::run_pre_filter(CycleContext& cycle, const plimsoll_p
     plimsoll_list names{};
     const int32_t code =
         call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPreFilter},
-                    run.slots().pre_filter, run.self(), &cycle, &pod, &reason, &names, &narrowed);
+                    run, run.slots().pre_filter, &cycle, &pod, &reason, &names, &narrowed);
     if (metrics_) metrics_->plugin_evaluation(slot.plugin, metrics::Point::kPreFilter, 1);
     if (code == PLIMSOLL_SKIP) {
       cycle.skip_filter.set(slot.plugin);
@@ -157,9 +157,9 @@ Status Framework::run_filter(PluginIndex index, const CycleContext& cycle, const
   std::fill(codes.begin(), codes.end(), uint8_t{PLIMSOLL_SUCCESS});
   std::fill(reasons.begin(), reasons.end(), 0U);
   const plimsoll_nodes nodes = rows.abi();
-  const int32_t code = call_plugin(
-      {metrics_.get(), cycle.time_plugins, index, metrics::Point::kFilter}, run.slots().filter,
-      run.self(), &cycle, &pod, &nodes, codes.data(), reasons.data());
+  const int32_t code =
+      call_plugin({metrics_.get(), cycle.time_plugins, index, metrics::Point::kFilter}, run,
+                  run.slots().filter, &cycle, &pod, &nodes, codes.data(), reasons.data());
   if (metrics_) metrics_->plugin_evaluation(index, metrics::Point::kFilter, rows.size());
   if (code != PLIMSOLL_SUCCESS) {
     return failure(index, code, "running " + in_quotes(run.name()) + " filter plugin");
@@ -259,8 +259,8 @@ Status Framework::run_change(CycleContext& cycle, const plimsoll_pod& pod,
     const auto call = run.slots().*change.slot;
     if (call == nullptr || cycle.skip_filter.test(slot.plugin)) continue;
     const int32_t code =
-        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, change.point}, call,
-                    run.self(), &cycle, &pod, &changed, &node);
+        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, change.point}, run, call,
+                    &cycle, &pod, &changed, &node);
     if (code != PLIMSOLL_SUCCESS) {
       return failure(
           slot.plugin, code,
@@ -283,10 +283,9 @@ PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsol
     PluginInstance& run = plugin(slot);
     plimsoll_str nominated{};
     uint32_t reason = 0;
-    const int32_t code =
-        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPostFilter},
-                    run.slots().post_filter, run.self(), &cycle, &pod, &nodes, codes.data(),
-                    &nominated, &reason);
+    const int32_t code = call_plugin(
+        {metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPostFilter}, run,
+        run.slots().post_filter, &cycle, &pod, &nodes, codes.data(), &nominated, &reason);
     Status status;
     if (code == PLIMSOLL_ERROR) {
       // The one point whose errors kube-scheduler shows as they are: they end the sentence that

@@ -25,7 +25,7 @@ Status Framework::run_pre_score(CycleContext& cycle, const plimsoll_pod& pod, No
     PluginInstance& run = plugin(slot);
     const int32_t code =
         call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPreScore},
-                    run.slots().pre_score, run.self(), &cycle, &pod, &nodes);
+                    run, run.slots().pre_score, &cycle, &pod, &nodes);
     if (metrics_) metrics_->plugin_evaluation(slot.plugin, metrics::Point::kPreScore, 1);
     if (code == PLIMSOLL_SKIP) {
       cycle.skip_score.set(slot.plugin);
@@ -43,8 +43,8 @@ Status Framework::run_raw_score(PluginIndex index, const CycleContext& cycle,
   const plimsoll_nodes nodes = rows.abi();
   std::fill(scores.begin(), scores.end(), int64_t{0});
   const int32_t code =
-      call_plugin({metrics_.get(), cycle.time_plugins, index, metrics::Point::kScore},
-                  run.slots().score, run.self(), &cycle, &pod, &nodes, scores.data());
+      call_plugin({metrics_.get(), cycle.time_plugins, index, metrics::Point::kScore}, run,
+                  run.slots().score, &cycle, &pod, &nodes, scores.data());
   if (metrics_) metrics_->plugin_evaluation(index, metrics::Point::kScore, rows.size());
   if (code == PLIMSOLL_SUCCESS) return {};
   return failure(index, code,
@@ -57,8 +57,8 @@ Status Framework::normalize(PluginIndex index, const CycleContext& cycle, const 
   if (run.slots().normalize == nullptr) return {};
   const plimsoll_nodes nodes = rows.abi();
   const int32_t code =
-      call_plugin({metrics_.get(), cycle.time_plugins, index, metrics::Point::kNormalize},
-                  run.slots().normalize, run.self(), &cycle, &pod, &nodes, scores.data());
+      call_plugin({metrics_.get(), cycle.time_plugins, index, metrics::Point::kNormalize}, run,
+                  run.slots().normalize, &cycle, &pod, &nodes, scores.data());
   if (code == PLIMSOLL_SUCCESS) return {};
   return failure(
       index, code,
@@ -142,7 +142,7 @@ Status Framework::run_reserve(CycleContext& cycle, const plimsoll_pod& pod,
     uint32_t reason = 0;
     const int32_t code =
         call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kReserve},
-                    run.slots().reserve, run.self(), &cycle, &pod, &node, &reason);
+                    run, run.slots().reserve, &cycle, &pod, &node, &reason);
     if (code != PLIMSOLL_SUCCESS) {
       return rejection(slot.plugin, code, reason,
                        "running Reserve plugin " + in_quotes(run.name()));
@@ -159,7 +159,7 @@ void Framework::run_unreserve(CycleContext& cycle, const plimsoll_pod& pod,
     if (run.slots().unreserve != nullptr) {
       const metrics::PluginTimer timer(metrics_.get(), cycle.time_plugins, slot->plugin,
                                        metrics::Point::kUnreserve);
-      run.slots().unreserve(run.self(), &cycle, &pod, str(node_name));
+      call_slot(run, "Unreserve", run.slots().unreserve, &cycle, &pod, str(node_name));
       timer.end(PLIMSOLL_SUCCESS);
     }
   }
@@ -173,8 +173,8 @@ PermitOutcome Framework::run_permit(CycleContext& cycle, const plimsoll_pod& pod
     uint32_t reason = 0;
     int64_t timeout_ms = 0;
     const int32_t code =
-        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPermit},
-                    run.slots().permit, run.self(), &cycle, &pod, &node, &timeout_ms, &reason);
+        call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPermit}, run,
+                    run.slots().permit, &cycle, &pod, &node, &timeout_ms, &reason);
     if (code == PLIMSOLL_WAIT) {
       out.waits.push_back({run.name(), std::clamp(timeout_ms, int64_t{0}, kMaxPermitMs)});
     } else if (code != PLIMSOLL_SUCCESS) {

@@ -126,15 +126,22 @@ int32_t host_post_binding(plimsoll_host_ctx* ctx, plimsoll_cycle* cycle, const p
 // cancelled, so that the plugin can free what it owns.
 class Deferred {
  public:
-  Deferred(void (*fn)(void*, uint32_t), void* user) : fn_(fn), user_(user) {}
+  Deferred(plimsoll_host_ctx* ctx, void (*fn)(void*, uint32_t), void* user)
+      : plugin_(ctx->running()), fn_(fn), user_(user) {}
   Deferred(const Deferred&) = delete;
   Deferred& operator=(const Deferred&) = delete;
   ~Deferred() {
-    if (fn_ != nullptr) fn_(user_, 1);
+    if (fn_ != nullptr) call(1);
   }
-  void run() { std::exchange(fn_, nullptr)(user_, 0); }
+  void run() { call(0); }
 
  private:
+  void call(uint32_t cancelled) {
+    const RunningCall running(plugin_, "run_on_loop");
+    std::exchange(fn_, nullptr)(user_, cancelled);
+  }
+
+  RunningCall::Plugin plugin_;
   void (*fn_)(void*, uint32_t);
   void* user_;
 };
@@ -142,7 +149,7 @@ class Deferred {
 void host_run_on_loop(plimsoll_host_ctx* ctx, int64_t delay_ms, void (*fn)(void*, uint32_t),
                       void* user) {
   ctx->env->backend().run_on_loop(
-      delay_ms, [deferred = std::make_shared<Deferred>(fn, user)] { deferred->run(); });
+      delay_ms, [deferred = std::make_shared<Deferred>(ctx, fn, user)] { deferred->run(); });
 }
 
 plimsoll_list host_waiting_pods(plimsoll_host_ctx* ctx) {
@@ -177,7 +184,10 @@ void host_api_request(plimsoll_host_ctx* ctx, const plimsoll_api_request* reques
   ctx->env->backend().api_request(
       {std::string(view(request->method)), std::string(view(request->path)),
        std::string(view(request->content_type)), std::string(view(request->body))},
-      [done, user](int status, std::string_view body) { done(user, status, str(body)); });
+      [plugin = ctx->running(), done, user](int status, std::string_view body) {
+        const RunningCall running(plugin, "the answer to api_request");
+        done(user, status, str(body));
+      });
 }
 
 plimsoll_metric* host_metric(plimsoll_host_ctx* ctx, const plimsoll_metric_spec* spec) {

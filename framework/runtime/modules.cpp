@@ -7,6 +7,7 @@
 #include "framework/runtime/plugin_file.hpp"
 #include "framework/runtime/plugin_instance.hpp"
 #include "framework/runtime/prepared_plugins.hpp"
+#include "framework/runtime/running_call.hpp"
 
 namespace plimsoll {
 
@@ -103,6 +104,8 @@ const ModuleRecord& Modules::load_file(const fs::path& file) {
                   (other->path.empty() ? "built in" : "loaded from " + other->path) +
                   ": remove or rename one of the two");
   }
+  const RunningCall running({record.name.c_str(), record.version.c_str(), record.path.c_str()},
+                            "the loading of its file");
   auto create = opened.load();
   if (!create) return refuse(create.error().message);
   record.create = *create;

@@ -31,13 +31,15 @@ Result<void> check_table(const plimsoll_plugin& table) {
 
 PluginInstance::PluginInstance(const ModuleRecord& module, std::string_view scheduler_name,
                                Environment& env)
-    : ctx_{&env, module.name, std::string(scheduler_name), {}, module.path.empty()},
-      version_(module.version) {
+    : ctx_{&env,           module.name, std::string(scheduler_name), {}, module.path.empty(),
+           module.version, module.path} {
   host_ = make_host_table(&ctx_);
 }
 
 PluginInstance::~PluginInstance() {
-  if (slots_.destroy != nullptr) slots_.destroy(slots_.self);
+  if (slots_.destroy == nullptr) return;
+  const RunningCall running(ctx_.running(), "Destroy");
+  slots_.destroy(slots_.self);
 }
 
 Result<std::unique_ptr<PluginInstance>> PluginInstance::create(const ModuleRecord& module,
@@ -48,6 +50,7 @@ Result<std::unique_ptr<PluginInstance>> PluginInstance::create(const ModuleRecor
   plimsoll_plugin table{};
   table.size = sizeof table;
   forget_plugin_error();
+  const RunningCall running(instance->running(), "Create");
   const int32_t code = module.create(&instance->host_, str(args_json), &table);
   if (code != PLIMSOLL_SUCCESS) {
     std::string text = take_plugin_error();

@@ -15,6 +15,7 @@
 #include "framework/runtime/environment.hpp"
 #include "framework/runtime/modules.hpp"
 #include "framework/runtime/profile_spec.hpp"
+#include "framework/runtime/running_call.hpp"
 
 // Identifies the plugin that calls the host.
 struct plimsoll_host_ctx {
@@ -23,6 +24,12 @@ struct plimsoll_host_ctx {
   std::string scheduler_name;
   std::set<std::string, std::less<>> watched;  // "<plural>.<version>.<group>", or a core plural
   bool builtin = false;
+  std::string version = {};
+  std::string file = {};  // empty: built in
+
+  [[nodiscard]] plimsoll::RunningCall::Plugin running() const {
+    return {plugin.c_str(), version.c_str(), file.c_str()};
+  }
 };
 
 namespace plimsoll {
@@ -63,7 +70,8 @@ class PluginInstance {
   [[nodiscard]] const plimsoll_plugin& slots() const { return slots_; }
   [[nodiscard]] void* self() const { return slots_.self; }
   [[nodiscard]] const std::string& name() const { return ctx_.plugin; }
-  [[nodiscard]] const std::string& version() const { return version_; }
+  // What a RunningCall says of it.
+  [[nodiscard]] RunningCall::Plugin running() const { return ctx_.running(); }
   [[nodiscard]] bool implements(ExtensionPoint point) const;
   [[nodiscard]] bool watches(std::string_view resource) const {
     return ctx_.watched.contains(resource);
@@ -77,7 +85,6 @@ class PluginInstance {
   plimsoll_host_ctx ctx_;
   plimsoll_host host_{};
   plimsoll_plugin slots_{};
-  std::string version_;
   std::vector<plimsoll_event_interest> interests_;
 };
 
