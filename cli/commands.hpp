@@ -35,6 +35,7 @@ struct ServingArguments {
 };
 
 struct RunArguments {
+  std::string given;  // the command line behind "run", for the log
   std::string config;
   std::string
       kubeconfig;  // empty: the file's clientConnection.kubeconfig, otherwise kubectl's rules

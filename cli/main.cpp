@@ -386,6 +386,9 @@ int main_with_exceptions(int argc, char** argv) {
   if (!plugins_command->got_subcommand("lint")) report_crashes();
   if (run_command->parsed()) {
     log_to_stderr(level, format);
+    for (int i = 2; i < argc; ++i) {
+      run_arguments.given += (i == 2 ? "" : " ") + std::string(argv[i]);
+    }
     return run(run_arguments);
   }
   if (simulate_command->parsed()) {

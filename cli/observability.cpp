@@ -257,6 +257,7 @@ Result<std::unique_ptr<Observability>> Observability::start(const ServingArgumen
                                 if (session.scheduler().stats().synced) return std::nullopt;
                                 return "handlers are not fully synchronized";
                               }});
+  endpoints.readyz.push_back({"writes-accepted", [&session] { return session.write_refusal(); }});
   endpoints.readyz.push_back({"kinds-followed", [&session]() -> std::optional<std::string> {
                                 if (!session.scheduler().stats().blind) return std::nullopt;
                                 return "pods or nodes are not followed: nothing is scheduled";

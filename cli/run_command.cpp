@@ -88,6 +88,10 @@ int write_configuration(const std::string& path, const std::string& yaml) {
 
 int run(const RunArguments& arguments) {
   Signals signals;  // before any other thread is created
+  log_info("plimsoll starts", {{"version", PLIMSOLL_VERSION},
+                               {"build", PLIMSOLL_BUILD},
+                               {"profile", arguments.config},
+                               {"flags", arguments.given}});
   const auto modules = load_modules(arguments.plugin_directories);
   if (!modules) return failure("run", modules.error().message);
   SymbolTable symbols;
@@ -131,8 +135,6 @@ int run(const RunArguments& arguments) {
   if (!observability) return failure("run", observability.error().message);
   const auto socket = listen_for_questions(arguments, **session);
   if (!socket) return failure("run", socket.error().message);
-  const std::string names = sdk::join(configuration->profiles, ",", &ProfileSpec::scheduler_name);
-  log_info("scheduling", {{"server", access->server}, {"scheduler_names", names}});
   (*session)->start(lost_leadership);
   // Like kube-scheduler: writes the state and its comparison to the log.
   while (signals.next() == SIGUSR2) (*session)->inspection().write_to_log();

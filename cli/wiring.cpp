@@ -7,6 +7,8 @@
 #include <exception>
 #include <utility>
 
+#include <plimsoll/join.hpp>
+
 #include "framework/base/log.hpp"
 #include "framework/base/signal_stack.hpp"
 #include "framework/metrics/rest_client_metrics.hpp"
@@ -121,6 +123,7 @@ Result<std::unique_ptr<Session>> Session::create(
     std::unique_ptr<PreparedPlugins> prepared) {
   std::unique_ptr<Session> session(new Session);
   if (symbols == nullptr) symbols = &session->own_symbols_;
+  session->server_ = access.server;
   const auto credentials = std::make_shared<informer::CredentialSource>(access);
   const std::array<std::pair<std::unique_ptr<informer::HttpClient>*, const char*>, 3> clients{
       {{&session->reads_, "plimsoll-watch"},
@@ -284,6 +287,8 @@ void Session::void_earlier_bindings(const std::vector<PodRef>& unbound) {
 }
 
 void Session::begin_to_schedule() {
+  log_info("scheduling",
+           {{"server", server_}, {"scheduler_names", sdk::join(scheduler_names_, ",")}});
   earlier_ended_ = true;
   scheduler_->lead();
 }

@@ -106,6 +106,7 @@ class Session {
   // Answers questions from start() to stop().
   [[nodiscard]] Inspection& inspection() { return *inspection_; }
   [[nodiscard]] const informer::WriteStats& writes() const { return writer_->stats(); }
+  [[nodiscard]] std::optional<std::string> write_refusal() const { return writer_->refusal(); }
   [[nodiscard]] informer::WriteLoad write_load(informer::WriteClass write_class) const {
     return writer_->load(write_class);
   }
@@ -119,6 +120,7 @@ class Session {
   void void_earlier_bindings(const std::vector<PodRef>& unbound);
   void begin_to_schedule();
 
+  std::string server_;
   bool delay_cache_ = false;  // delayCacheUntilActive
   bool stopped_ = false;
   std::vector<std::string> scheduler_names_;  // the first one reports that it leads

@@ -46,12 +46,44 @@ ObjectName name_in(const RawRef& object) {
   return {object->ns, object->name};
 }
 
+// Says in the log that kinds are not followed: what all of them suffer from once, what is one
+// kind's own once for each, and both again every minute while they last.
+class Troubles {
+ public:
+  void tell(const std::string& resource, ReflectorState state, std::string_view text) {
+    const bool everybody = state == ReflectorState::kUnreachable;
+    const auto now = std::chrono::steady_clock::now();
+    const std::lock_guard lock(mutex_);
+    lost_ = lost_ || everybody;
+    auto& said = said_[everybody ? std::string() : resource];
+    if (said && now - *said < kPause) return;
+    said = now;
+    log_warn(everybody ? "the API server cannot be reached; trying again"
+                       : "the API server refuses a kind; trying again",
+             {{"resource", resource}, {"error", text}});
+  }
+  // A kind is watched.
+  void answered(const std::string& resource) {
+    const std::lock_guard lock(mutex_);
+    said_.erase(resource);
+    if (!std::exchange(lost_, false)) return;
+    log_info("the API server answers again", {{"resource", resource}});
+  }
+
+ private:
+  static constexpr std::chrono::minutes kPause{1};
+  std::mutex mutex_;  // guards all below
+  std::map<std::string, std::optional<std::chrono::steady_clock::time_point>> said_;
+  bool lost_ = false;
+};
+
 // The common part of all kinds: what is remembered of each posted object, and the kind's status.
 // `Object` is a shared handle.
 template <typename Object>
 class KindSink : public ReflectorSink {
  public:
-  KindSink(Inbox& inbox, std::string resource) : inbox_(inbox), resource_(std::move(resource)) {
+  KindSink(Inbox& inbox, Troubles& troubles, std::string resource)
+      : inbox_(inbox), troubles_(troubles), resource_(std::move(resource)) {
     status_.resource = resource_;
   }
 
@@ -116,12 +148,13 @@ class KindSink : public ReflectorSink {
       if (newly_missing) status.synced = status.followed = true;
     });
     if (state == ReflectorState::kRefused || state == ReflectorState::kUnreachable) {
-      log_warn("cannot follow a kind; trying again",
-               {{"resource", resource_}, {"state", to_string(state)}, {"error", text}});
+      troubles_.tell(resource_, state, text);
     } else if (state == ReflectorState::kNotServed) {
-      log_warn("the API server does not serve this kind; is its CRD installed?",
-               {{"resource", resource_}, {"answer", text}});
+      if (newly_missing)
+        log_warn("the API server does not serve this kind; is its CRD installed?",
+                 {{"resource", resource_}, {"answer", text}});
     } else {
+      if (state == ReflectorState::kWatching) troubles_.answered(resource_);
       log_debug("reflector", {{"resource", resource_}, {"state", to_string(state)}});
     }
     if (newly_missing) inbox_.post(KindSynced{resource_, false});
@@ -174,6 +207,7 @@ class KindSink : public ReflectorSink {
   }
 
   Inbox& inbox_;
+  Troubles& troubles_;
   const std::string resource_;
   // I/O thread only: objects_, unreadable_ and told_missing_.
   std::unordered_map<ObjectName, Object, ObjectNameHash> objects_;
@@ -185,7 +219,8 @@ class KindSink : public ReflectorSink {
 
 class PodSink final : public KindSink<PodRef> {
  public:
-  PodSink(Inbox& inbox, SymbolTable& symbols) : KindSink(inbox, "pods"), symbols_(symbols) {}
+  PodSink(Inbox& inbox, Troubles& troubles, SymbolTable& symbols)
+      : KindSink(inbox, troubles, "pods"), symbols_(symbols) {}
 
   // The pods that might be bound. On the I/O thread.
   [[nodiscard]] std::vector<PodRef> unbound() const {
@@ -214,7 +249,8 @@ class PodSink final : public KindSink<PodRef> {
 
 class NodeSink final : public KindSink<NodeRef> {
  public:
-  NodeSink(Inbox& inbox, SymbolTable& symbols) : KindSink(inbox, "nodes"), symbols_(symbols) {}
+  NodeSink(Inbox& inbox, Troubles& troubles, SymbolTable& symbols)
+      : KindSink(inbox, troubles, "nodes"), symbols_(symbols) {}
 
  private:
   Result<NodeRef> decode(const WireObject& wire, const ObjectKey&) override {
@@ -268,6 +304,7 @@ struct ApiServerInformer::Impl {
   Inbox& inbox;
   SymbolTable& symbols;
   InformerOptions options;
+  Troubles troubles;
   mutable std::mutex mutex;  // guards all members from here on
   std::vector<Watched> kinds;
   const PodSink* pods = nullptr;  // the sink of pods, owned by `kinds`
@@ -302,13 +339,13 @@ struct ApiServerInformer::Impl {
       if (watched.resource == resource) return;
     }
     if (resource == "pods") {
-      auto sink = std::make_unique<PodSink>(inbox, symbols);
+      auto sink = std::make_unique<PodSink>(inbox, troubles, symbols);
       pods = sink.get();
       add(kind, std::string(kUnfinishedPods), std::move(sink));
     } else if (resource == "nodes") {
-      add(kind, {}, std::make_unique<NodeSink>(inbox, symbols));
+      add(kind, {}, std::make_unique<NodeSink>(inbox, troubles, symbols));
     } else {
-      add(kind, {}, std::make_unique<RawSink>(inbox, resource));
+      add(kind, {}, std::make_unique<RawSink>(inbox, troubles, resource));
     }
   }
 };

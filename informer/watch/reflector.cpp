@@ -31,7 +31,8 @@ std::string Reflector::Impl::first_list_version() const {
 // ---- whether the kind is followed
 
 void Reflector::Impl::enter(ReflectorState next, std::string_view text) {
-  if (state == next && state_text == text) return;
+  const bool trouble = next == ReflectorState::kRefused || next == ReflectorState::kUnreachable;
+  if (state == next && state_text == text && !trouble) return;
   state = next;
   state_text = text;
   sink.on_state(next, text);

@@ -81,8 +81,8 @@ class ReflectorSink {
   // An object that cannot be identified was skipped.
   virtual void on_malformed(std::string_view error) = 0;
 
-  // The reflector entered a state, or the reason for its state changed. `text` says what happened,
-  // with the server's own message.
+  // The reflector entered a state, or the reason for its state changed, or a try failed again.
+  // `text` says what happened, with the server's own message.
   virtual void on_state(ReflectorState state, std::string_view text) = 0;
 };
 

@@ -88,6 +88,8 @@ class ServerWriter final : public ApiWriter {
   void stop();
 
   [[nodiscard]] const WriteStats& stats() const;
+  // Why the API server refuses all that is written; nothing: it does not.
+  [[nodiscard]] std::optional<std::string> refusal() const { return queue_->refused().problem(); }
   [[nodiscard]] WriteLoad load(WriteClass write_class) const;
 
  private:

@@ -1,6 +1,7 @@
 #include "informer/write/write_queue.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,14 @@
 #include "informer/http/http_transfer.hpp"
 
 namespace plimsoll::informer {
+
+namespace {
+
+// By WriteClass, for messages.
+constexpr std::array<std::string_view, kWriteClasses> kWhat{"bindings", "pod status", "events",
+                                                            "other writes"};
+
+}  // namespace
 
 using std::chrono::milliseconds;
 
@@ -179,13 +188,17 @@ void WriteQueue::answered(WriteClass write_class, const WriteJobRef& job,
   finish(write_class, *job, std::move(result));
 }
 
-// Reports to the window what a try says about the server's capacity.
+// Reports to the window what a try says about the server's capacity, and whether it was refused.
 void WriteQueue::note_end(WriteClass write_class, const WriteJob& job,
                           const Result<HttpResponse>& result) {
   if (!result && result.error().code == ErrorCode::kCancelled) return;
   TryEnd how = TryEnd::kAnswered;
   if (!result || result->status >= 500 || result->status == 408) how = TryEnd::kFailed;
   if (result && result->status == 429) how = TryEnd::kThrottled;
+  if (result && how == TryEnd::kAnswered) {
+    refused_.answered(kWhat.at(static_cast<std::size_t>(write_class)), result->status, result->body,
+                      std::chrono::steady_clock::now());
+  }
   const std::lock_guard lock(mutex_);
   Lane& of = lane(write_class);
   of.window.ended(how, job.sent, std::chrono::steady_clock::now(), !of.next_line().empty());

@@ -23,6 +23,7 @@
 
 #include "informer/http/http_client.hpp"
 #include "informer/http/write_fence.hpp"
+#include "informer/write/refused_writes.hpp"
 #include "informer/write/write_window.hpp"
 
 namespace plimsoll::informer {
@@ -145,6 +146,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
 
   [[nodiscard]] const WriteOptions& options() const { return options_; }
   [[nodiscard]] WriteStats& stats() { return stats_; }
+  [[nodiscard]] const RefusedWrites& refused() const { return refused_; }
 
  private:
   // By place.
@@ -197,6 +199,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   const WriteOptions options_;
   std::atomic<bool> protobuf_;
   WriteStats stats_;
+  RefusedWrites refused_;
   mutable std::mutex mutex_;  // guards all members from here on, and their content
   std::array<Lane, kWriteClasses> lanes_;
   std::condition_variable changed_;  // a lane may have become empty, or the queue is stopped

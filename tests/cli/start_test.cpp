@@ -182,7 +182,7 @@ TEST_F(Start, APluginWithARequiredArgumentDecides) {
 
 TEST_F(Start, EachPluginIsMadeOnceForEachProfileThatUsesIt) {
   ChildProcess scheduler = running(kubeconfig("http://127.0.0.1:1"), profile());
-  ASSERT_TRUE(scheduler.wait_for_output("scheduling server=", 60s)) << scheduler.output();
+  ASSERT_TRUE(scheduler.wait_for_output("does not answer yet", 60s)) << scheduler.output();
   EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
   EXPECT_EQ(*read_file(journal()), "made\nmade\nstarted\nstarted\n");
 }
@@ -227,13 +227,13 @@ TEST_F(Start, EndsAtOnceWhilstAPluginIsBeingMade) {
 TEST_F(Start, EndsWhilstTheFirstListsAreUnanswered) {
   MuteServer server;
   ChildProcess scheduler = running(kubeconfig(server.url()), plain_profile());
-  ASSERT_TRUE(scheduler.wait_for_output("scheduling server=", 60s)) << scheduler.output();
+  ASSERT_TRUE(server.wait_for_a_connection()) << scheduler.output();
   EXPECT_EQ(scheduler.stop(60s), ExitStatus::exited(0)) << scheduler.output();
 }
 
 TEST_F(Start, AHangUpIsSurvived) {
   ChildProcess scheduler = running(kubeconfig("http://127.0.0.1:1"), plain_profile());
-  ASSERT_TRUE(scheduler.wait_for_output("scheduling server=", 60s)) << scheduler.output();
+  ASSERT_TRUE(scheduler.wait_for_output("does not answer yet", 60s)) << scheduler.output();
   scheduler.signal(SIGHUP);
   EXPECT_TRUE(scheduler.wait_for_output("SIGHUP is ignored", 60s)) << scheduler.output();
   EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();

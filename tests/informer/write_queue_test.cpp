@@ -137,6 +137,20 @@ TEST_F(WriteQueueTest, DrainDoesNotWaitForDroppedJobs) {
   EXPECT_EQ(server_->count("/dropped"), 0u);
 }
 
+// Without rights every pod waits. That is said, and over once something is carried out.
+TEST_F(WriteQueueTest, KnowsThatAllWritesAreRefused) {
+  std::atomic<int> answer{403};
+  status = [&](const Received&) { return answer.load(); };
+  EXPECT_EQ(queue_->refused().problem(), std::nullopt);
+  for (int i = 0; i < 3; ++i) add(WriteClass::kBind, "/bind", [](WriteJob&) {});
+  ASSERT_TRUE(journal.wait_for("/bind", 3));
+  EXPECT_EQ(queue_->refused().problem(), "the API server refuses bindings (403): {}");
+  answer = 404;  // it may write, but the pod is gone
+  add(WriteClass::kBind, "/bind", [](WriteJob&) {});
+  ASSERT_TRUE(journal.wait_for("/bind", 4));
+  EXPECT_EQ(queue_->refused().problem(), std::nullopt);
+}
+
 // Two Bindings to one node: the kubelet sees them in the order in which they were carried out.
 TEST_F(WriteQueueTest, WhatHasAnOrderIsSentOneAfterTheOther) {
   std::atomic<bool> refused{false};
