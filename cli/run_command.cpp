@@ -45,8 +45,11 @@ Result<void> check_server(const informer::ServerAccess& access, const std::stop_
 
 // Another replica may already lead and promise the same resources: exit at once, whatever is still
 // running. Nothing waits to be written: the fence is closed.
-[[noreturn]] void lost_leadership(const std::string& why) {
-  log_error("lost the leader lease; ending, so that another replica can lead", {{"reason", why}});
+[[noreturn]] void lost_leadership(bool elected, const std::string& why) {
+  log_error(elected
+                ? "lost the leader lease; ending, so that another replica can lead"
+                : "another scheduler of this name was started, and none elects a leader; ending",
+            {{"reason", why}});
   std::_Exit(1);
 }
 
@@ -135,7 +138,9 @@ int run(const RunArguments& arguments) {
   if (!observability) return failure("run", observability.error().message);
   const auto socket = listen_for_questions(arguments, **session);
   if (!socket) return failure("run", socket.error().message);
-  (*session)->start(lost_leadership);
+  (*session)->start([elected = (*session)->leadership() != nullptr](const std::string& why) {
+    lost_leadership(elected, why);
+  });
   // Like kube-scheduler: writes the state and its comparison to the log.
   while (signals.next() == SIGUSR2) (*session)->inspection().write_to_log();
   if (*socket) (*socket)->stop();

@@ -27,9 +27,15 @@ RunningMark::~RunningMark() {
   stop(false);
 }
 
-void RunningMark::start(std::function<void(bool ended_well)> on_taken) {
-  thread_ = std::jthread([this, on_taken = std::move(on_taken)](const std::stop_token& stop) {
-    if (const auto ended_well = mark_.take(stop)) on_taken(*ended_well);
+void RunningMark::start(std::function<void(bool ended_well)> on_taken,
+                        std::function<void(const std::string& holder)> on_lost) {
+  thread_ = std::jthread([this, on_taken = std::move(on_taken),
+                          on_lost = std::move(on_lost)](const std::stop_token& stop) {
+    const auto ended_well = mark_.take(stop);
+    if (!ended_well) return;
+    on_taken(*ended_well);
+    if (!mark_.taken()) return;
+    if (const auto holder = mark_.wait_for_another(stop)) on_lost(*holder);
   });
 }
 

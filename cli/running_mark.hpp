@@ -26,8 +26,9 @@ class RunningMark {
   [[nodiscard]] const std::string& identity() const { return identity_; }
 
   // Takes the mark and reports, on a separate thread, whether the scheduler before this one ended
-  // well. Call it at most once.
-  void start(std::function<void(bool ended_well)> on_taken);
+  // well. Reports later if another scheduler has taken it. Call it at most once.
+  void start(std::function<void(bool ended_well)> on_taken,
+             std::function<void(const std::string& holder)> on_lost);
 
   // `release`: every write has been answered. Idempotent.
   void stop(bool release);

@@ -219,10 +219,14 @@ void Session::start(Leadership::OnLost on_lost) {
   });
   if (mark_) {
     // The pods are read after the mark: whoever released it had bound its last one.
-    mark_->start([this](bool ended_well) {
-      informer_->start();
-      take_over(ended_well);
-    });
+    mark_->start(
+        [this](bool ended_well) {
+          informer_->start();
+          take_over(ended_well);
+        },
+        [on_lost = std::move(on_lost)](const std::string& holder) {
+          if (on_lost) on_lost("the running mark is held by " + holder);
+        });
     return;
   }
   if (!leadership_ || !delay_cache_) informer_->start();

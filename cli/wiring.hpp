@@ -92,7 +92,8 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // `on_lost`: this process has lost the leadership; no further write leaves it. It cannot
+  // `on_lost`: this process has lost the leadership or, without election, its running mark; with a
+  // lease no further write leaves it. It cannot
   // continue, because another leader may use what it has promised. Called on another thread; it
   // should end the process.
   void start(Leadership::OnLost on_lost = {});

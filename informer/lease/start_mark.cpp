@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{2'000};
 constexpr std::chrono::milliseconds kPause{500};
+constexpr std::chrono::seconds kLook{5};  // how often the holder is looked at
 
 bool may_pass(ErrorCode code) {
   return code == ErrorCode::kUnavailable || code == ErrorCode::kThrottled ||
@@ -27,6 +28,7 @@ std::optional<bool> StartMark::take(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     switch (try_take()) {
       case Try::kTaken:
+        taken_ = true;
         return ended_well_;
       case Try::kImpossible:
         log_warn(
@@ -60,6 +62,15 @@ StartMark::Try StartMark::written(const Result<void>& done) {
   error_ = done.error().message;
   const ErrorCode code = done.error().code;
   return may_pass(code) || code == ErrorCode::kConflict ? Try::kAgain : Try::kImpossible;
+}
+
+std::optional<std::string> StartMark::wait_for_another(const std::stop_token& stop) {
+  while (clock_.sleep_until(clock_.now() + kLook, stop)) {
+    const auto current = store_.get(kPatience);
+    if (!current || current->holder == identity_) continue;
+    return current->holder.empty() ? "nobody, it was released" : current->holder;
+  }
+  return std::nullopt;
 }
 
 Result<void> StartMark::release() {

@@ -1,7 +1,8 @@
 #pragma once
 // The running mark tells a scheduler without leader election whether the one before it ended well.
 // It is a Lease that a scheduler holds from its start until it has stopped and every write of it
-// has ended. The mark is never renewed and excludes nobody.
+// has ended. The mark is never renewed and excludes nobody. But whoever finds that another has
+// taken it since must end: two that decide for the same pods give the same room away twice.
 //
 // If the mark is found released, the previous scheduler has nothing under way any more. If it is
 // missing, no scheduler of this name ever ran. If it is held, the previous one may have been
@@ -29,6 +30,13 @@ class StartMark {
   // `stop` was requested before that.
   [[nodiscard]] std::optional<bool> take(const std::stop_token& stop);
 
+  // Whether take() could keep it.
+  [[nodiscard]] bool taken() const { return taken_; }
+
+  // Blocks until somebody else holds the mark, and returns who; nothing if `stop` was requested
+  // before. A mark that is gone or cannot be read says nothing.
+  [[nodiscard]] std::optional<std::string> wait_for_another(const std::stop_token& stop);
+
   // Releases the mark, after every write has ended. Blocks for at most the time of two requests; on
   // an error the mark stays held.
   Result<void> release();
@@ -45,6 +53,7 @@ class StartMark {
   const std::string lease_;
   ElectionClock& clock_;
   bool ended_well_ = false;  // as found before our first write
+  bool taken_ = false;
   std::string error_;
 };
 

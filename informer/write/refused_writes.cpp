@@ -18,8 +18,7 @@ std::string message_of(std::string_view answer) {
 
 }  // namespace
 
-void RefusedWrites::answered(std::string_view kind, int status, std::string_view answer,
-                             Time now) {
+void RefusedWrites::answered(std::string_view kind, int status, std::string_view answer, Time now) {
   const bool refused = status == kRefusals[0] || status == kRefusals[1];
   const std::lock_guard lock(mutex_);
   if (!refused) {
@@ -33,11 +32,12 @@ void RefusedWrites::answered(std::string_view kind, int status, std::string_view
   Cause& cause = causes_[{kind, status}];
   ++cause.since_said;
   if (cause.said && now - *cause.said < kPause) return;
-  log_warn("the API server refuses what this scheduler writes; its pods wait (deploy/base/rbac.yaml)",
-           {{"what", kind},
-            {"status", status},
-            {"times", cause.since_said},
-            {"answer", message_of(answer)}});
+  log_warn(
+      "the API server refuses what this scheduler writes; its pods wait (deploy/base/rbac.yaml)",
+      {{"what", kind},
+       {"status", status},
+       {"times", cause.since_said},
+       {"answer", message_of(answer)}});
   cause.said = now;
   cause.since_said = 0;
 }

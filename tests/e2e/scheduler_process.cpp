@@ -28,6 +28,11 @@ Result<ChildOptions> run_command(const RunSpec& spec) {
                "--log-level", "debug", "--port", std::to_string(spec.port)},
       .stdout_file = spec.log_file};
   options.argv.insert(options.argv.end(), spec.flags.begin(), spec.flags.end());
+  // Who is killed and started again should not wait for a lease.
+  if (std::ranges::none_of(
+          spec.flags, [](const std::string& flag) { return flag.starts_with("--leader-elect"); })) {
+    options.argv.push_back("--leader-elect=false");
+  }
   if (std::ranges::find(spec.flags, "--socket") == spec.flags.end()) {
     options.argv.insert(options.argv.end(), {"--socket", "none"});  // no traces on the machine
   }

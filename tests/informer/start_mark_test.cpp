@@ -128,6 +128,20 @@ TEST_F(StartMarkTest, WhatIsForbiddenMeansTheWorst) {
   }
 }
 
+// A second scheduler of the same name, without leader election: the first one ends.
+TEST_F(StartMarkTest, WhoeverLosesTheMarkIsTold) {
+  StartMark first = mark("first");
+  EXPECT_FALSE(first.taken());
+  EXPECT_EQ(first.take({}), true);
+  EXPECT_TRUE(first.taken());
+  EXPECT_EQ(take("second"), false);
+  store_.faults = {Fault{ErrorCode::kUnavailable}, Fault{ErrorCode::kNotFound}};
+  EXPECT_EQ(first.wait_for_another({}), "second") << "what cannot be read says nothing";
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(mark("second").wait_for_another(stop.get_token()), std::nullopt);
+}
+
 TEST_F(StartMarkTest, AStopEndsTheWait) {
   std::stop_source stop;
   stop.request_stop();
