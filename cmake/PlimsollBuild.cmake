@@ -7,6 +7,9 @@ set(CMAKE_C_STANDARD 11)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(PLIMSOLL_PLUGIN_DIR ${CMAKE_BINARY_DIR}/plugins)
+# What tests are told of paths is relative to the source folder, where they run: an absolute path would keep ccache from
+# finding what another clone has compiled.
+file(RELATIVE_PATH PLIMSOLL_BUILD_PATH ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()

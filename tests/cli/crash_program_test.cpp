@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -18,7 +19,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 const std::string kSample = "examples/clusters/quickstart/";
-const std::string kModules = PLIMSOLL_CRASH_MODULES;
+const std::string kModules = std::filesystem::absolute(PLIMSOLL_CRASH_MODULES).string();
 
 struct End {
   ExitStatus status;

@@ -15,7 +15,7 @@ using testing::World;
 
 TEST(InstalledPlugin, FiltersAndScores) {
   World world;
-  const ModuleRecord& record = world.modules.load_file(PLIMSOLL_EXAMPLE_PLUGIN);
+  const ModuleRecord& record = world.modules.load_file(std::filesystem::absolute(PLIMSOLL_EXAMPLE_PLUGIN));
   ASSERT_TRUE(record.loaded) << record.refusal;
   EXPECT_EQ(record.name, "ZoneBalance");
   EXPECT_EQ(record.version, "1.0.0");
@@ -67,7 +67,7 @@ TEST(InstalledPlugin, FiltersAndScores) {
 
 TEST(InstalledPlugin, SaysWhatIsWrongWithItsArgs) {
   World world;
-  ASSERT_TRUE(world.modules.load_file(PLIMSOLL_EXAMPLE_PLUGIN).loaded);
+  ASSERT_TRUE(world.modules.load_file(std::filesystem::absolute(PLIMSOLL_EXAMPLE_PLUGIN)).loaded);
   ProfileSpec spec = minimal_profile();
   spec.at(ExtensionPoint::kFilter) = {{"ZoneBalance"}};
   spec.args["ZoneBalance"] = R"({"maxPerZone": 0})";

@@ -28,7 +28,7 @@ constexpr const char* kLimitedToken = "plimsoll-limited-token-0123456789abcdef";
 constexpr const char* kCrdCollection = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 const std::filesystem::path& source_dir() {
-  static const std::filesystem::path dir(PLIMSOLL_SOURCE_DIR);
+  static const std::filesystem::path dir = std::filesystem::absolute(PLIMSOLL_SOURCE_DIR);
   return dir;
 }
 

@@ -84,7 +84,7 @@ std::string name_of_pod(const json& pod) {
 
 Result<std::filesystem::path> find_real_kubelet() {
   const std::filesystem::path build =
-      std::filesystem::path(PLIMSOLL_SOURCE_DIR) / "tests/kubelet/build";
+      std::filesystem::absolute(PLIMSOLL_SOURCE_DIR) / "tests/kubelet/build";
   const Result<Finished> finished =
       run({.argv = {build.string(), "--if-present"}, .stderr_file = "/dev/null"});
   if (!finished) return fail(finished.error().within("looking for real-kubelet"));

@@ -26,7 +26,7 @@ struct LogTable {
 class FirstSdkTest : public ::testing::Test {
  protected:
   FirstSdkTest() {
-    const ModuleRecord& record = world_.modules.load_file(PLIMSOLL_FIRST_SDK_PLUGIN);
+    const ModuleRecord& record = world_.modules.load_file(std::filesystem::absolute(PLIMSOLL_FIRST_SDK_PLUGIN));
     EXPECT_TRUE(record.loaded) << record.refusal;
     EXPECT_EQ(record.sdk_version, "1.0.0");
     ProfileSpec spec = minimal_profile();
@@ -60,7 +60,7 @@ class FirstSdkTest : public ::testing::Test {
 };
 
 TEST_F(FirstSdkTest, IsOfTheFirstVersion) {
-  const auto note = read_plugin_note(PLIMSOLL_FIRST_SDK_PLUGIN);
+  const auto note = read_plugin_note(std::filesystem::absolute(PLIMSOLL_FIRST_SDK_PLUGIN));
   ASSERT_TRUE(note) << note.error().message;
   EXPECT_EQ(note->abi_major, 1);
   EXPECT_EQ(note->abi_minor, 0);

@@ -12,7 +12,7 @@ using sdk::FakePod;
 using testing::minimal_profile;
 using testing::World;
 
-const std::filesystem::path kModules = PLIMSOLL_BROKEN_MODULES;
+const std::filesystem::path kModules = std::filesystem::absolute(PLIMSOLL_BROKEN_MODULES);
 
 class MisbehaviourTest : public ::testing::Test {
  protected:

@@ -26,7 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const fs::path kModules = PLIMSOLL_BROKEN_MODULES;
+const fs::path kModules = fs::absolute(PLIMSOLL_BROKEN_MODULES);
 
 class ModulesTest : public ::testing::Test {
  protected:

@@ -33,7 +33,7 @@ class PluginFiles : public ::testing::Test {
     ProfileSpec spec = minimal_profile();
     for (const std::string& name : names) {
       const ModuleRecord& record =
-          world_.modules.load_file(std::filesystem::path(PLIMSOLL_PLUGINS) / (name + ".so"));
+          world_.modules.load_file(std::filesystem::absolute(PLIMSOLL_PLUGINS) / (name + ".so"));
       EXPECT_TRUE(record.loaded) << record.refusal;
       const auto points = world_.modules.extension_points(name);
       for (ExtensionPoint point : points.value()) spec.at(point).push_back({name, 1});
