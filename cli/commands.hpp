@@ -86,6 +86,14 @@ struct ValidateArguments {
 };
 [[nodiscard]] int validate_profile(const ValidateArguments& arguments);
 
+struct ExportArguments {
+  std::string kubeconfig;  // empty: kubectl's rules
+  std::string context;
+  std::string output = "-";  // a file; "-": standard output
+  bool anonymise = false;
+};
+[[nodiscard]] int export_cluster(const ExportArguments& arguments);
+
 struct ExplainArguments {
   std::string pod;     // NAMESPACE/NAME
   std::string socket;  // of a running scheduler; empty: default_socket_path()

@@ -227,6 +227,8 @@ void add_examples(CLI::App& app) {
        {"plimsoll simulate --config profile.yaml --cluster cluster.json --pods my-pods.yaml",
         "plimsoll simulate --config profile.yaml --cluster cluster.json --pods my-pods.yaml "
         "--report -o json"}},
+      {"export",
+       {"plimsoll export -o cluster.json", "plimsoll export --anonymise -o cluster.json"}},
       {"validate",
        {"plimsoll validate profile.yaml", "plimsoll validate profile.yaml --show-effective"}},
       {"explain",
@@ -335,6 +337,16 @@ int main_with_exceptions(int argc, char** argv) {
   LogLevel quiet = LogLevel::kWarn;
   add_log_options(*simulate_command, quiet, format);
 
+  ExportArguments export_arguments;
+  CLI::App* export_command = app.add_subcommand(
+      "export", "Write what simulate and explain need of a cluster: it only reads there");
+  export_command->add_option("--kubeconfig", export_arguments.kubeconfig,
+                             "Kubeconfig file (default: $KUBECONFIG, ~/.kube/config)");
+  export_command->add_option("--context", export_arguments.context, "Context in the kubeconfig");
+  export_command->add_option("-o,--output", export_arguments.output, "File (-: standard output)");
+  export_command->add_flag("--anonymise", export_arguments.anonymise,
+                           "Replace names, label values and keys that are the cluster's own");
+
   ValidateArguments validate_arguments;
   CLI::App* validate_command = app.add_subcommand("validate", "Check a profile file");
   validate_command->add_option("file", validate_arguments.config, "Profile file")->required();
@@ -394,6 +406,10 @@ int main_with_exceptions(int argc, char** argv) {
   if (simulate_command->parsed()) {
     log_to_stderr(quiet, format);
     return simulate(simulate_arguments);
+  }
+  if (export_command->parsed()) {
+    log_to_stderr(LogLevel::kWarn, format);
+    return export_cluster(export_arguments);
   }
   if (app.got_subcommand("explain")) {
     log_to_stderr(LogLevel::kWarn, format);

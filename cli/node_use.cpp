@@ -54,6 +54,10 @@ json json_of(const AmountUses& uses) {
 
 std::vector<NodeUse> node_use(const StateSnapshot& scheduler,
                               const std::map<std::string, std::vector<node::ZoneReport>>& zones) {
+  std::map<std::string, int64_t, std::less<>> pods;
+  for (const StateSnapshot::PlacedPod& placed : scheduler.placed) {
+    ++pods[std::string(view(placed.pod->node_name))];
+  }
   std::vector<NodeUse> nodes;
   for (const StateSnapshot::Node& node : scheduler.nodes) {
     NodeUse use;
@@ -62,6 +66,10 @@ std::vector<NodeUse> node_use(const StateSnapshot& scheduler,
       const int64_t allocatable = i < node.allocatable.size() ? node.allocatable[i] : 0;
       const int64_t used = i < node.requested.size() ? node.requested[i] : 0;
       if (allocatable != 0 || used != 0) use.all[scheduler.resource_names[i]] = {used, allocatable};
+    }
+    // No pod asks for it: the accounts have no use of it.
+    if (const auto found = use.all.find("pods"); found != use.all.end()) {
+      found->second.used = pods[use.node];
     }
     if (const auto found = zones.find(use.node); found != zones.end()) {
       for (const node::ZoneReport& zone : found->second) {

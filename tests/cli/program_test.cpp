@@ -135,9 +135,13 @@ TEST(PlimsollSimulate, ShowsNodesEvictionsAndWhy) {
   const std::string victim = result["evicted"][0]["pod"];
   const std::string node = result["evicted"][0]["node"];
   ASSERT_FALSE(result["nodes"].empty());
-  int64_t used = 0;
-  for (const auto& each : result["nodes"]) used += each["resources"]["cpu"]["used"].get<int64_t>();
+  int64_t used = 0, pods = 0;
+  for (const auto& each : result["nodes"]) {
+    used += each["resources"]["cpu"]["used"].get<int64_t>();
+    pods += each["resources"]["pods"]["used"].get<int64_t>();
+  }
   EXPECT_GT(used, 0);
+  EXPECT_GE(pods, result["bound"].get<int64_t>()) << "running pods count too";
   const std::string placed = result["pods"][0]["pod"];
   const std::string text = with({"--explain", placed, "--nodes", "1"});
   EXPECT_THAT(text, HasSubstr("Evicted:\n  " + victim + " from " + node));

@@ -15,7 +15,8 @@ using testing::World;
 
 TEST(InstalledPlugin, FiltersAndScores) {
   World world;
-  const ModuleRecord& record = world.modules.load_file(std::filesystem::absolute(PLIMSOLL_EXAMPLE_PLUGIN));
+  const ModuleRecord& record =
+      world.modules.load_file(std::filesystem::absolute(PLIMSOLL_EXAMPLE_PLUGIN));
   ASSERT_TRUE(record.loaded) << record.refusal;
   EXPECT_EQ(record.name, "ZoneBalance");
   EXPECT_EQ(record.version, "1.0.0");

@@ -26,7 +26,8 @@ struct LogTable {
 class FirstSdkTest : public ::testing::Test {
  protected:
   FirstSdkTest() {
-    const ModuleRecord& record = world_.modules.load_file(std::filesystem::absolute(PLIMSOLL_FIRST_SDK_PLUGIN));
+    const ModuleRecord& record =
+        world_.modules.load_file(std::filesystem::absolute(PLIMSOLL_FIRST_SDK_PLUGIN));
     EXPECT_TRUE(record.loaded) << record.refusal;
     EXPECT_EQ(record.sdk_version, "1.0.0");
     ProfileSpec spec = minimal_profile();
