@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "plugins/topology/amount.hpp"
+#include "plugins/topology/koordlet.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -263,8 +264,13 @@ void apply_attribute(const std::string& name, const std::string& value, NrtObjec
   }
 }
 
-// The annotation counts only where the attribute is not there: it is kept apart.
-void read_metadata(od::value value, NrtObject& nrt, std::string& annotated_fingerprint) {
+// Annotations that count only where attributes are not there.
+struct Annotated {
+  std::string fingerprint;
+  std::optional<std::string> koordlet;
+};
+
+void read_metadata(od::value value, NrtObject& nrt, Annotated& annotated) {
   for_object(value, "metadata", [&](std::string_view key, od::value field) {
     if (key == "name") nrt.name = text_of(field, "metadata.name");
     if (key == "resourceVersion") {
@@ -274,7 +280,9 @@ void read_metadata(od::value value, NrtObject& nrt, std::string& annotated_finge
       const Path annotations("metadata.annotations");
       for_object(field, annotations, [&](std::string_view name, od::value text) {
         if (name == kFingerprintAnnotation) {
-          annotated_fingerprint = text_of(text, Path(annotations, name));
+          annotated.fingerprint = text_of(text, Path(annotations, name));
+        } else if (name == kKoordletCpuAnnotation) {
+          annotated.koordlet = text_of(text, Path(annotations, name));
         } else if (name == kMachineAnnotation) {
           nrt.machine_facts = text_of(text, Path(annotations, name));
         } else if (name == kFreeAnnotation) {
@@ -303,6 +311,11 @@ NrtAttribute read_attribute(od::value value, const Path& path) {
   return attribute;
 }
 
+void contradict(NrtObject& nrt, const std::string& what) {
+  if (what.empty()) return;
+  nrt.contradiction += (nrt.contradiction.empty() ? "" : "; ") + what;
+}
+
 // Exporters that do not know what is allocatable say 0, or nothing. With that no manager would hand
 // anything out, and nothing would be aligned.
 void mend_allocatable(NrtObject& nrt) {
@@ -315,18 +328,18 @@ void mend_allocatable(NrtObject& nrt) {
   for (NrtZone& zone : nrt.zones)
     for (ZoneResource& each : zone.resources)
       if (each.allocatable <= 0 && unsaid.contains(each.name)) each.allocatable = each.capacity;
-  nrt.contradiction = "zones have " + std::string(unsaid.begin()->substr(0, kMaxQuoted)) +
+  contradict(nrt, "zones have " + std::string(unsaid.begin()->substr(0, kMaxQuoted)) +
                       (unsaid.size() > 1 ? " and other resources" : "") +
-                      " available, but allocatable is 0 or missing; their capacity counts instead";
+                      " available, but allocatable is 0 or missing; their capacity counts instead");
 }
 
 NrtObject read_object(od::value root) {
   NrtObject nrt;
   std::string policy;
   Names names;
-  std::string annotated_fingerprint;
+  Annotated annotated;
   for_object(root, "the object", [&](std::string_view key, od::value field) {
-    if (key == "metadata") read_metadata(field, nrt, annotated_fingerprint);
+    if (key == "metadata") read_metadata(field, nrt, annotated);
     if (key == "topologyPolicies") {
       bool first = true;
       for_list(field, key, [&](od::value item, const Path& at) {
@@ -356,12 +369,14 @@ NrtObject read_object(od::value root) {
   if (nrt.name.empty()) throw FieldError("metadata.name", "is missing");
   apply_policy_name(policy, nrt.manager);
   mend_allocatable(nrt);
+  if (annotated.koordlet)
+    contradict(nrt, add_koordlet_settings(*annotated.koordlet, nrt.attributes));
   for (const auto& [name, value] : nrt.attributes) {
     apply_attribute(name, value, nrt);
     if (name == kFingerprintAttribute && nrt.fingerprint.empty()) nrt.fingerprint = value;
   }
-  if (nrt.fingerprint.empty() && !annotated_fingerprint.empty()) {
-    nrt.fingerprint = annotated_fingerprint;
+  if (nrt.fingerprint.empty() && !annotated.fingerprint.empty()) {
+    nrt.fingerprint = annotated.fingerprint;
     nrt.method = FingerprintMethod::kAll;
   }
   return nrt;

@@ -92,10 +92,11 @@ struct NrtObject {
   std::string fingerprint;  // "pfp0v001..."; empty: none
   FingerprintMethod method = FingerprintMethod::kAll;
   bool kubelet_away = false;             // kKubeletStateAttribute
-  std::vector<NrtAttribute> attributes;  // in the order of the object
+  std::vector<NrtAttribute> attributes;  // in the order of the object, koordlet's settings last
   std::string machine_facts;             // text of kMachineAnnotation; empty: not there
   std::string free_facts;                // text of kFreeAnnotation
-  std::string contradiction;             // in the counts, and how it is handled; empty: none
+  // In the counts, or in what koordlet says (koordlet.hpp), and how it is handled; empty: none.
+  std::string contradiction;
 };
 
 // `json` is one object, as an API server sends it in a watch event or a list.

@@ -130,8 +130,9 @@ Result<LoadReport> load_cluster(ObjectStore& store,
     json& object = input.object;
     const KindInfo kind = kind_for(store, object);
     json& metadata = object["metadata"];
-    for (const char* field : {"managedFields", "resourceVersion", "selfLink"})
-      metadata.erase(field);
+    for (const char* field : {"resourceVersion", "selfLink"}) metadata.erase(field);
+    // The time of a report says which pods it may count.
+    if (kind.resource != kNodeResourceTopologies) metadata.erase("managedFields");
     if (kind.namespaced) {
       const std::string ns = text_at(metadata, "namespace");
       if (ns.empty())

@@ -18,10 +18,10 @@ struct LoadReport {
 
 // Stores the objects of some JSON texts. Each text is an object, a List, or a typed list
 // ("PodList"). UIDs and creation times are kept where given. Resource versions are assigned anew,
-// managedFields are dropped, pods get the API server's defaults and stay on their node. A pod
-// without a node loses its PodScheduled condition: that was another run's verdict, on another
-// state, and this run's scheduler writes its own. Kinds that the store does not serve yet are
-// added; namespaces that are mentioned are created.
+// managedFields are dropped except those of reports, pods get the API server's defaults and stay on
+// their node. A pod without a node loses its PodScheduled condition: that was another run's
+// verdict, on another state, and this run's scheduler writes its own. Kinds that the store does not
+// serve yet are added; namespaces that are mentioned are created.
 //
 // An object that already exists is left unchanged and noted. Fails with kInvalid before anything is
 // stored, naming every faulty text and item: JSON that does not parse, an object without

@@ -57,6 +57,7 @@ std::uint64_t publish_report(ObjectStore& store, const std::string& node,
   const auto written =
       store.modify(kNodeResourceTopologies, {"", node}, {}, [&](json& nrt) -> ApiResult<void> {
         node::write_report(nrt, report);
+        nrt["metadata"].erase("managedFields");  // of a report from a file: when it was written
         return {};
       });
   if (written) return (*written)->resource_version;

@@ -306,6 +306,17 @@ void KubeletAdmission::add_policy(node::NodeReport& report) const {
   const kubelet::Managers& managers = model().managers;
   report.attributes.emplace_back("topologyManagerPolicy", topology::to_string(managers.policy));
   report.attributes.emplace_back("topologyManagerScope", topology::to_string(managers.scope));
+  // Where zones list what a manager that is off does not hand out, only attributes tell.
+  const auto listed = [&](const std::string& name) {
+    return std::any_of(kind_->allocatable.begin(), kind_->allocatable.end(),
+                       [&](const auto& zone) { return node::amount_of(zone, name) > 0; });
+  };
+  if (managers.cpu == kubelet::ManagerPolicy::kNone && listed("cpu")) {
+    report.attributes.emplace_back("cpuManagerPolicy", "none");
+  }
+  if (managers.memory == kubelet::ManagerPolicy::kNone && listed("memory")) {
+    report.attributes.emplace_back("memoryManagerPolicy", "None");
+  }
   // Facts left by another exporter would describe another moment.
   report.annotations.emplace_back(topology::kMachineAnnotation, "");
   report.annotations.emplace_back(topology::kFreeAnnotation, "");

@@ -36,6 +36,8 @@ struct NodeDescription {
   std::vector<ZoneDescription> zones;  // by id; empty: no NodeResourceTopology, no machine
   std::string policy = "none";         // none, best-effort, restricted, single-numa-node
   std::string scope = "container";     // container, pod
+  bool cpu_manager_off = false;        // although zones may list CPUs
+  bool memory_manager_off = false;     // although zones may list memory
   std::shared_ptr<const node::Machine> machine;  // null: only the zones' counts are known
 
   // Compares everything except the available amounts, which change with every report.
@@ -43,9 +45,10 @@ struct NodeDescription {
 };
 
 // Reads a Node and its NodeResourceTopology (null: it has none). Policy and scope are taken from
-// the attributes or, if these are missing, from the legacy topologyPolicies. Zones of another type
-// than "Node", or not named node-<n> (n below 64), are ignored. With a machine, everything but the
-// name is taken from the machine. Fails if a quantity is malformed or a zone is listed twice.
+// the attributes or, if these are missing, from the legacy topologyPolicies; which managers are
+// off, from the attributes or koordlet's annotation. Zones of another type than "Node", or not
+// named node-<n> (n below 64), are ignored. With a machine, everything but the name is taken from
+// the machine. Fails if a quantity is malformed or a zone is listed twice.
 [[nodiscard]] Result<NodeDescription> describe_node(
     const nlohmann::json& node, const nlohmann::json& nrt,
     const std::shared_ptr<const node::Machine>& machine = nullptr);

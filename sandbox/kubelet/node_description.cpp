@@ -4,6 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "plugins/topology/koordlet.hpp"
 #include "sandbox/kubelet/node_admission.hpp"
 
 namespace plimsoll::sandbox {
@@ -49,16 +50,26 @@ void read_policy(const json& nrt, NodeDescription& node) {
       node.scope = known.scope;
     }
   }
-  const auto attributes = nrt.find("attributes");
-  if (attributes == nrt.end() || !attributes->is_array()) return;
-  for (const json& attribute : *attributes) {
-    const std::string name = attribute.value("name", "");
-    const std::string value = attribute.value("value", "");
+  std::vector<topology::NrtAttribute> attributes;
+  if (const auto own = nrt.find("attributes"); own != nrt.end() && own->is_array()) {
+    for (const json& attribute : *own) {
+      attributes.push_back({attribute.value("name", ""), attribute.value("value", "")});
+    }
+  }
+  const json annotations = nrt.value("metadata", json::object()).value("annotations", json());
+  const std::string key(topology::kKoordletCpuAnnotation);
+  if (annotations.is_object() && annotations.contains(key)) {
+    // What is wrong with it the scheduler says.
+    (void)topology::add_koordlet_settings(annotations.value(key, ""), attributes);
+  }
+  for (const auto& [name, value] : attributes) {
     if (name == "topologyManagerPolicy" &&
         one_of(value, {"none", "best-effort", "restricted", "single-numa-node"})) {
       node.policy = value;
     }
     if (name == "topologyManagerScope" && one_of(value, {"container", "pod"})) node.scope = value;
+    if (name == "cpuManagerPolicy") node.cpu_manager_off = value == "none";
+    if (name == "memoryManagerPolicy") node.memory_manager_off = value == "None";
   }
 }
 
@@ -112,6 +123,8 @@ bool NodeDescription::same_machine(const NodeDescription& other) const {
   };
   return name == other.name && machine == other.machine && allocatable == other.allocatable &&
          policy == other.policy && scope == other.scope &&
+         cpu_manager_off == other.cpu_manager_off &&
+         memory_manager_off == other.memory_manager_off &&
          std::equal(zones.begin(), zones.end(), other.zones.begin(), other.zones.end(), same_zone);
 }
 

@@ -70,9 +70,10 @@ NodeKind kind_of_counts(const NodeDescription& node, ResourceIndex& resources) {
     model.layout = std::make_shared<const kubelet::CpuLayout>(places);
   else
     model.reserved.reset();
-  model.managers.cpu = has_cpus ? kubelet::ManagerPolicy::kStatic : kubelet::ManagerPolicy::kNone;
-  model.managers.memory =
-      has_memory ? kubelet::ManagerPolicy::kStatic : kubelet::ManagerPolicy::kNone;
+  model.managers.cpu = has_cpus && !node.cpu_manager_off ? kubelet::ManagerPolicy::kStatic
+                                                         : kubelet::ManagerPolicy::kNone;
+  model.managers.memory = has_memory && !node.memory_manager_off ? kubelet::ManagerPolicy::kStatic
+                                                                 : kubelet::ManagerPolicy::kNone;
   if (has_memory) builder.add_memory(resources);
   for (const std::string& name : devices) {
     kubelet::DeviceType type;
@@ -104,7 +105,8 @@ std::shared_ptr<const NodeKind> NodeKinds::of(const NodeDescription& node) {
     }
     return kind;
   }
-  std::string key = node.policy + "/" + node.scope;
+  std::string key = node.policy + "/" + node.scope + (node.cpu_manager_off ? "/no cpu" : "") +
+                    (node.memory_manager_off ? "/no memory" : "");
   for (const ZoneDescription& zone : node.zones) {
     key += "\n" + std::to_string(zone.id);
     for (const auto& [name, amount] : zone.capacity) {

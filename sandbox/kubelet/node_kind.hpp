@@ -30,8 +30,8 @@ class NodeKinds {
 
 // From a NodeResourceTopology. Assumes one thread per core, one socket per zone, the CPUs that are
 // not allocatable as reserved (the lowest ids), the CPU manager static where zones have CPUs, and
-// the memory manager Static where they have memory. Nodes with more than 2,048 CPUs have no CPU
-// ids.
+// the memory manager Static where they have memory, unless the description says that it is off.
+// Nodes with more than 2,048 CPUs have no CPU ids.
 [[nodiscard]] NodeKind kind_of_counts(const NodeDescription& node, ResourceIndex& resources);
 
 }  // namespace plimsoll::sandbox

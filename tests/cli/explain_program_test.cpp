@@ -111,6 +111,30 @@ TEST(PlimsollExplain, JsonHasTheDocumentedShape) {
       1U);
 }
 
+// tests/cli/koordlet: nodes as koordlet reports them. The CPU manager is off, koordlet says so, and
+// its zones list CPUs and memory nevertheless.
+TEST(PlimsollExplain, ManagersThatKoordletSaysAreOffPinNothing) {
+  const std::string folder = "tests/cli/koordlet/";
+  for (const auto& [pod, cluster] : {std::pair("team/wide-cpu", "managers_off.yaml"),
+                                     std::pair("team/wide-memory", "managers_off.yaml"),
+                                     std::pair("team/new", "managers_off_gpu.yaml")}) {
+    const Answer answer =
+        plimsoll({"explain", pod, "--config", "examples/profiles/koordinator-migrated.yaml",
+                  "--cluster", folder + cluster});
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    EXPECT_THAT(answer.out, HasSubstr("1 of 1 node fits")) << pod;
+  }
+}
+
+// Two pods of 20 CPUs run in zones of 32, and koordlet shows all of both as free.
+TEST(PlimsollExplain, WhatKoordletShowsAsFreeKnownPodsHold) {
+  const Answer answer =
+      plimsoll({"explain", "team/new", "--config", "examples/profiles/koordinator-migrated.yaml",
+                "--cluster", "tests/cli/koordlet/always_free.yaml"});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("0 of 1 node fit"));
+}
+
 TEST(PlimsollExplain, SaysWhatIsWrong) {
   EXPECT_THAT(explain("default/foreign").err, HasSubstr("waits for another scheduler"));
   EXPECT_THAT(explain("little").err, HasSubstr("NAMESPACE/NAME"));

@@ -19,7 +19,8 @@ constexpr const char* kExport =
   {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p1","namespace":"team","uid":"u-pod",
     "resourceVersion":"12345"},"spec":{"nodeName":"n1","containers":[{"name":"c"}]},
     "status":{"phase":"Running"}},
-  {"apiVersion":"topology.node.k8s.io/v1alpha1","kind":"NodeResourceTopology","metadata":{"name":"n1"},
+  {"apiVersion":"topology.node.k8s.io/v1alpha1","kind":"NodeResourceTopology","metadata":{"name":"n1",
+    "managedFields":[{"manager":"koordlet","time":"2024-01-02T04:00:00Z"}]},
     "zones":[]},
   {"apiVersion":"scheduling.koordinator.sh/v1alpha1","kind":"Device","metadata":{"name":"n1"},"spec":{}},
   {"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"b","namespace":"team"}},
@@ -37,6 +38,10 @@ TEST(ClusterLoader, KeepsIdentityAndGivesVersionsAnew) {
   EXPECT_EQ((*node)->uid, "u-node");
   EXPECT_EQ(object["metadata"]["creationTimestamp"], "2024-01-02T03:04:05Z");
   EXPECT_FALSE(object["metadata"].contains("managedFields"));
+  // But a report says when it was written.
+  EXPECT_EQ((*store.get(kNodeResourceTopologies, {"", "n1"}))
+                ->parse()["metadata"]["managedFields"][0]["time"],
+            "2024-01-02T04:00:00Z");
   EXPECT_NE(object["metadata"]["resourceVersion"], "991");
   const json pod = (*store.get(kPods, {"team", "p1"}))->parse();
   EXPECT_EQ(pod["spec"]["nodeName"], "n1");

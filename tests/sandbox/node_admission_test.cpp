@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "node/report/node_report.hpp"
 #include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/nrt_object.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -182,6 +185,34 @@ TEST(NodeDescription, ReadsPolicyScopeAndZones) {
   ASSERT_FALSE(broken);
   EXPECT_NE(broken.error().message.find("zone node-1: cpu"), std::string::npos)
       << broken.error().message;
+}
+
+// And its reports say so, since they list what koordlet's do.
+TEST(NodeDescription, ManagersThatKoordletSaysAreOffPinNothing) {
+  json topology = {
+      {"metadata",
+       {{"name", "n"},
+        {"annotations", {{"kubelet.koordinator.sh/cpu-manager-policy", R"({"policy":"none"})"}}}}},
+      {"topologyPolicies", {"SingleNUMANodeContainerLevel"}},
+      {"zones", {zone(0, "8", "16Gi"), zone(1, "8", "16Gi")}}};
+  const auto node = make(topology);
+  EXPECT_EQ(show(node->admit(pod("wide", {container("12", "20Gi")}))), "ok");
+  EXPECT_EQ(cpus(*node, 0), 8);
+  node::write_report(topology, node->report(node::ReportKind::kCounts));
+  const auto again = describe_node(kNode, topology).value();
+  EXPECT_TRUE(again.cpu_manager_off && again.memory_manager_off);
+  const auto read = topology::parse_nrt(topology.dump()).value();
+  for (const topology::NrtAttribute& said :
+       {topology::NrtAttribute{"cpuManagerPolicy", "none"}, {"memoryManagerPolicy", "None"}}) {
+    EXPECT_EQ(std::count(read.attributes.begin(), read.attributes.end(), said), 1) << said.name;
+  }
+  // koordlet says nothing of the memory manager: the kubelet's default.
+  topology["attributes"] = json::array();
+  topology["metadata"]["annotations"]["kubelet.koordinator.sh/cpu-manager-policy"] =
+      R"({"policy":"static"})";
+  const auto pinning = make(topology);
+  EXPECT_EQ(show(pinning->admit(pod("wide", {container("12", "1Gi")}))), "TopologyAffinityError");
+  EXPECT_EQ(show(pinning->admit(pod("big", {container("6", "20Gi")}))), "ok");
 }
 
 TEST(NodeDescription, AZoneIsListedOnce) {

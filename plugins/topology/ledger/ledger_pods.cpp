@@ -179,6 +179,7 @@ void Ledger::resize(NodeRecord& node, PodRecord& pod, const PodKind& kind) {
   const bool as_before = same_demand(*asks, *pod.demand);
   if (as_before ? !pod.resized : pod.resized && same_demand(*asks, *pod.resized)) return;
   pod.resized = as_before ? nullptr : asks;
+  pod.was_resized = true;
   planner_.replan(node);
   touch(node, as_before ? Ease::kYes : Ease::kNo);
 }

@@ -51,10 +51,12 @@ struct PodRecord {
   int64_t alias_until_ms = 0;  // until then a pod of the same name may replace it in fingerprints
   bool covered = false;        // the last report counts it
   bool weak = false;           // covered by age only: an explained fingerprint may say otherwise
+  bool denied = false;         // old enough for the report, which shows too little in use for it
   bool trusted = false;        // the charges come from a promise, an annotation or a report
   bool annotated = false;      // promised before a restart: placed as its annotation says
   bool noted = false;          // its annotation names zones
   bool leaving = false;        // being deleted: its kubelet may release its resources at any time
+  bool was_resized = false;    // it may hold less than it asks for
   uint32_t line = kNoLine;     // of the report's holdings
   std::vector<Charge> charges;
   // As promised here, whatever has become of the charges since; empty once a report has shown what

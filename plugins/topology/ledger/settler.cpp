@@ -1,8 +1,11 @@
 #include "plugins/topology/ledger/settler.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "plugins/topology/amount.hpp"
 #include "plugins/topology/ledger/matcher.hpp"
 #include "plugins/topology/room.hpp"
 
@@ -23,12 +26,115 @@ bool same_zones(const std::vector<Charge>& a, const std::vector<Charge>& b) {
 // for a pod that its kubelet has accepted: otherwise an earlier report would not be the last.
 int64_t due_of(const NodeRecord& node, const PodRecord& pod) {
   const NodeReport& report = node.report;
-  if (pod.covered || !pod.bound() || pod.start_ms == 0 || report.holdings) return INT64_MAX;
+  if (pod.covered || pod.denied || !pod.bound()) return INT64_MAX;
+  if (pod.start_ms == 0 || report.holdings) return INT64_MAX;
   // The fingerprint counts this pod or one of the same name. An exporter need not have written a
   // change from one to the other.
   if (pod.alias_until_ms != 0) return std::max(pod.alias_until_ms, pod.start_ms + kDoubtMs);
   const bool may_count = !report.explained && report.zones.view().reported_ms >= pod.start_ms;
   return may_count ? pod.start_ms + kDoubtMs : INT64_MAX;
+}
+
+// What a report shows in use of a node's CPUs (milli) and memory, and what pods have of it. Devices
+// are left out, since some have no zone.
+struct InUse {
+  int64_t cpus = 0;
+  int64_t memory = 0;
+
+  // Whether so much of what `other` has is here.
+  [[nodiscard]] bool has(const InUse& other) const {
+    return (other.cpus == 0 || other.cpus <= cpus) && (other.memory == 0 || other.memory <= memory);
+  }
+  void add(const InUse& other) {
+    cpus = add_amounts(cpus, other.cpus);
+    memory = add_amounts(memory, other.memory);
+  }
+  void take(const InUse& other) { add({-other.cpus, -other.memory}); }
+};
+
+// The least that an exporter shows for a pod that it counts: what the managers give to its sidecars
+// and app containers.
+InUse least_use(const kubelet::NodeModel& model, const PodRecord& pod) {
+  InUse use;
+  if (!pod.demand || !pod.demand->guaranteed || pod.demand->pod_level || pod.was_resized)
+    return use;
+  for (const kubelet::ContainerDemand& container : pod.demand->containers) {
+    if (container.kind == kubelet::ContainerKind::kInit) continue;
+    if (model.cpu_static) use.add({container.whole_cpus() * 1000, 0});
+    if (model.memory_static) {
+      use.add({0, kubelet::amount_of(container.memory, kubelet::kMemoryResource)});
+    }
+  }
+  return use;
+}
+
+// What the report shows of a resource, in all zones together.
+int64_t shown_use(const NumaNode& zones, uint32_t resource) {
+  const plimsoll_numa_node& view = zones.view();
+  const uint32_t row = row_of(view, resource);
+  int64_t use = 0;
+  for (uint32_t column = 0; row != kNoRow && column < view.zone_count; ++column) {
+    const uint32_t cell = row * view.zone_count + column;
+    use = add_amounts(use, std::max<int64_t>(0, view.allocatable[cell] - zones.available()[cell]));
+  }
+  return use;
+}
+
+// What the report shows beyond the pods that it is thought to count. Those that are leaving may
+// have let go of theirs already.
+InUse unaccounted(const NodeRecord& node) {
+  const NodeReport& report = node.report;
+  InUse left{shown_use(report.zones, kubelet::kCpuResource),
+             shown_use(report.zones, kubelet::kMemoryResource)};
+  for (const PodRecord& pod : node.pods) {
+    if (pod.covered && !pod.leaving) left.take(least_use(*report.model, pod));
+  }
+  return left;
+}
+
+// Whether the report shows as much in use as the pod has, beyond those that it counts.
+bool is_shown(const NodeRecord& node, PodRecord& pod, InUse& left) {
+  const InUse use = least_use(*node.report.model, pod);
+  pod.denied = !left.has(use);
+  if (!pod.denied) left.take(use);
+  return !pod.denied;
+}
+
+// The pod is forgotten. Where those are that came before it went, and that no report counts, cannot
+// be played through any more.
+void lose_places(NodeRecord& node, const GonePod& gone) {
+  if (!gone.pod.bound() || gone.pod.covered || gone.refused || !gone.pod.demand) return;
+  for (PodRecord& pod : node.pods) {
+    if (pod.denied && pod.moment.bound < gone.pod.moment.gone) pod.moment.fresh = false;
+  }
+}
+
+// Earlier reports counted these pods, and this one shows less in use: it is by an exporter that
+// leaves out what runs. Those that came last are the first that it does not count.
+void uncover(NodeRecord& node, InUse& left) {
+  if (left.cpus >= 0 && left.memory >= 0) return;
+  std::vector<PodRecord*> counted;
+  for (PodRecord& pod : node.pods) {
+    if (pod.covered && !pod.leaving) counted.push_back(&pod);
+  }
+  std::stable_sort(counted.begin(), counted.end(), [](const PodRecord* a, const PodRecord* b) {
+    return a->order_ms > b->order_ms;
+  });
+  for (PodRecord* pod : counted) {
+    const InUse use = least_use(*node.report.model, *pod);
+    const bool helps = (left.cpus < 0 && use.cpus > 0) || (left.memory < 0 && use.memory > 0);
+    if (!helps) continue;
+    left.add(use);
+    pod->covered = pod->weak = pod->moment.fresh = false;
+    pod->denied = true;
+  }
+}
+
+// Whether the report is old enough to count the pod.
+bool is_due(const NodeRecord& node, const PodRecord& pod, int64_t now_ms) {
+  if (pod.covered || pod.denied || !pod.bound()) return false;
+  const int64_t due = pod.start_ms != 0 ? pod.start_ms + kStalenessMs : pod.since_ms + kUnstartedMs;
+  return node.report.zones.view().reported_ms >= due || due_of(node, pod) <= now_ms;
 }
 
 // Limits the removed pods while no report comes. Those that a report could still count are kept for
@@ -37,13 +143,16 @@ int64_t due_of(const NodeRecord& node, const PodRecord& pod) {
 void trim_gone(NodeRecord& node, int64_t now_ms) {
   std::erase_if(node.gone, [&](const GonePod& gone) {
     const int64_t age = now_ms - gone.gone_ms;
-    return !gone.pod.located() && age > (gone.counted ? kUnstartedMs : kStalenessMs);
+    const bool over = !gone.pod.located() && age > (gone.counted ? kUnstartedMs : kStalenessMs);
+    if (over) lose_places(node, gone);
+    return over;
   });
   while (node.gone.size() > kMaxGone) {
     const auto plain = std::find_if(node.gone.begin(), node.gone.end(),
                                     [](const GonePod& gone) { return !gone.pod.located(); });
     const auto last = plain != node.gone.end() ? plain : node.gone.begin();
     if (last->pod.demand) node.lost_track = true;
+    lose_places(node, *last);
     node.gone.erase(last);
   }
 }
@@ -52,6 +161,7 @@ void trim_gone(NodeRecord& node, int64_t now_ms) {
 
 void Settler::cover(PodRecord& pod, uint64_t& counter, bool weak) {
   pod.weak = weak;
+  pod.denied = false;
   if (pod.covered) return;
   pod.covered = true;
   if (pod.charges.empty()) return;
@@ -134,13 +244,6 @@ bool Settler::settle_by_fingerprint(NodeRecord& node, int64_t now_ms) {
   return true;
 }
 
-void Settler::settle_by_age(NodeRecord& node, PodRecord& pod, int64_t now_ms) {
-  if (pod.covered || !pod.bound()) return;
-  const int64_t due = pod.start_ms != 0 ? pod.start_ms + kStalenessMs : pod.since_ms + kUnstartedMs;
-  const bool covers = node.report.zones.view().reported_ms >= due || due_of(node, pod) <= now_ms;
-  if (covers) cover(pod, stats_.settled_by_age, true);
-}
-
 void Settler::settle_report(NodeRecord& node, int64_t now_ms) {
   settle_pods(node, now_ms);
   for (PodRecord& pod : node.pods) {
@@ -149,16 +252,26 @@ void Settler::settle_report(NodeRecord& node, int64_t now_ms) {
 }
 
 void Settler::settle_pods(NodeRecord& node, int64_t now_ms) {
+  for (PodRecord& pod : node.pods) pod.denied = false;
   if (node.report.holdings) return settle_by_holdings(node, now_ms);
   for (PodRecord& pod : node.pods) pod.line = kNoLine;
   for (GonePod& gone : node.gone) gone.pod.line = kNoLine;
   if (settle_by_fingerprint(node, now_ms)) return;
   if (!node.report.fingerprint.empty()) ++stats_.unexplained_reports;
-  for (PodRecord& pod : node.pods) settle_by_age(node, pod, now_ms);
+  InUse left = unaccounted(node);
+  if (node.report.fingerprint.empty()) uncover(node, left);
+  for (PodRecord& pod : node.pods) {
+    if (is_due(node, pod, now_ms) && is_shown(node, pod, left)) {
+      cover(pod, stats_.settled_by_age, true);
+    }
+  }
   // The report may already leave out these pods: then their amounts are in its available amounts.
   for (GonePod& gone : node.gone) gone.pod.covered = false;
-  std::erase_if(node.gone,
-                [&](const GonePod& gone) { return now_ms - gone.gone_ms > kStalenessMs; });
+  std::erase_if(node.gone, [&](const GonePod& gone) {
+    const bool over = now_ms - gone.gone_ms > kStalenessMs;
+    if (over) lose_places(node, gone);
+    return over;
+  });
 }
 
 bool Settler::settle_pod(NodeRecord& node, PodRecord& pod, int64_t now_ms) {
@@ -169,7 +282,10 @@ bool Settler::settle_pod(NodeRecord& node, PodRecord& pod, int64_t now_ms) {
   }
   if (node.report.explained) return false;
   if (settle_by_fingerprint(node, now_ms)) return true;
-  settle_by_age(node, pod, now_ms);
+  if (is_due(node, pod, now_ms)) {
+    InUse left = unaccounted(node);
+    if (is_shown(node, pod, left)) cover(pod, stats_.settled_by_age, true);
+  }
   return pod.covered;
 }
 
@@ -184,8 +300,11 @@ bool Settler::settle_gone(NodeRecord& node, GonePod gone, int64_t now_ms) {
 
 void Settler::pass_time(NodeRecord& node, int64_t now_ms) {
   if (node.doubt_until_ms <= now_ms) node.doubt_until_ms = 0;
+  std::optional<InUse> left;
   for (PodRecord& pod : node.pods) {
-    if (due_of(node, pod) <= now_ms) cover(pod, stats_.settled_by_age, true);
+    if (due_of(node, pod) > now_ms) continue;
+    if (!left) left = unaccounted(node);
+    if (is_shown(node, pod, *left)) cover(pod, stats_.settled_by_age, true);
   }
 }
 

@@ -4,7 +4,9 @@
 //   - The report's pod fingerprint is that of a set of pods that contains this pod (matcher.hpp).
 //     That is final: pods outside the set stay promised, however old they are.
 //   - Or the report has no fingerprint, or no set of pods explains it, and it was written
-//     kStalenessMs after the kubelet accepted the pod.
+//     kStalenessMs after the kubelet accepted the pod. Except that it counts no more pods than it
+//     shows in use: exporters such as koordlet leave out what runs, and then nobody else holds the
+//     pods' zones.
 // Internal to the ledger.
 
 #include "plugins/topology/ledger/ledger_stats.hpp"
@@ -37,7 +39,6 @@ class Settler {
   void hold(NodeRecord& node, PodRecord& pod);
   void settle_by_holdings(NodeRecord& node, int64_t now_ms);
   bool settle_by_fingerprint(NodeRecord& node, int64_t now_ms);
-  void settle_by_age(NodeRecord& node, PodRecord& pod, int64_t now_ms);
 
   LedgerStats& stats_;
   std::vector<std::string>& misplaced_;

@@ -33,6 +33,20 @@ class LedgerTest : public ::testing::Test {
     }
     ledger_.report(scene_.nrt(spec), now_);
   }
+  // Of zones with 32 CPUs, by an exporter that says nothing of pods.
+  void report_of_32(const std::vector<std::string>& cpus, const std::string& written,
+                    const std::vector<std::string>& pods = {}) {
+    ReportSpec spec;
+    spec.allocatable = "32";
+    spec.written = written;
+    if (!pods.empty()) spec.fingerprint = fingerprint_of(pods);
+    send(spec, cpus);
+  }
+  bool fits(int cpus) {
+    const bool fits = reserve("probe", cpus);
+    if (fits) ledger_.unreserve(*scene_.pod(guaranteed("probe", cpus)));
+    return fits;
+  }
   // Free whole CPUs of each zone.
   std::vector<int64_t> free() const {
     const plimsoll_numa_node* node = ledger_.ask().node(kSlot);
@@ -161,6 +175,81 @@ TEST_F(LedgerTest, AReportWrittenLongAfterTheStartEndsThePromise) {
   report_without_fingerprint({"8"}, "2026-01-01T00:01:20Z");
   EXPECT_EQ(free(), (Cpus{8}));
   EXPECT_EQ(ledger_.stats().settled_by_age, 1u);
+}
+
+// koordlet's reports show everything as free, whatever runs.
+TEST_F(LedgerTest, AReportThatShowsNothingInUseCountsNoPod) {
+  bound("a", 20, 10);
+  bound("b", 20, 20);
+  now_ += 7'200'000;
+  report_of_32({"32", "32"}, "2026-01-01T02:00:00Z");
+  EXPECT_EQ(free(), (Cpus{12, 12}));
+  EXPECT_FALSE(fits(20));
+  EXPECT_TRUE(fits(12));
+  ledger_.pass_time(now_);
+  EXPECT_GT(ledger_.due_ms(), now_) << "or the clock would be asked for ever";
+  EXPECT_EQ(free(), (Cpus{12, 12}));
+  report_of_32({"32", "32"}, "2026-01-01T02:00:01Z");
+  EXPECT_EQ(free(), (Cpus{12, 12}));
+  EXPECT_EQ(ledger_.stats().settled_by_age, 0u);
+  gone("a", 20);
+  now_ += 2 * kStalenessMs;
+  report_of_32({"32", "32"}, "2026-01-01T02:02:00Z");
+  EXPECT_TRUE(fits(32));
+  report_of_32({"12", "32"}, "2026-01-01T02:02:01Z");  // another exporter
+  EXPECT_EQ(free(), (Cpus{12, 32}));
+  EXPECT_EQ(ledger_.stats().settled_by_age, 1u);
+}
+
+TEST_F(LedgerTest, AReportCountsNoMorePodsThanItShowsInUse) {
+  report_of_32({"32", "32"}, "2026-01-01T00:00:00Z");
+  bound("a", 20, 10);
+  bound("b", 20, 20);
+  bound("late", 4, 7'190);
+  now_ += 7'200'000;
+  report_of_32({"12", "32"}, "2026-01-01T02:00:00Z");
+  EXPECT_EQ(ledger_.stats().settled_by_age, 1u);
+  EXPECT_EQ(ledger_.stats().promises, 2u);
+  EXPECT_FALSE(fits(20));
+  report_of_32({"12", "12"}, "2026-01-01T02:00:01Z");
+  EXPECT_EQ(ledger_.stats().settled_by_age, 2u);
+  EXPECT_FALSE(fits(20));
+  EXPECT_TRUE(fits(12)) << "the late one is in one zone at most";
+}
+
+// Another exporter wrote the reports before.
+TEST_F(LedgerTest, WhatEarlierReportsCountedStaysInUse) {
+  bound("a", 20, 10);
+  bound("b", 20, 20);
+  now_ += 7'200'000;
+  report_of_32({"12", "12"}, "2026-01-01T01:00:00Z", {"a", "b"});
+  EXPECT_EQ(ledger_.stats().promises, 0u);
+  report_of_32({"32", "32"}, "2026-01-01T02:00:00Z");
+  EXPECT_EQ(free(), (Cpus{12, 12}));
+  EXPECT_FALSE(fits(20));
+  report_of_32({"12", "12"}, "2026-01-01T02:00:01Z", {"a", "b"});
+  EXPECT_EQ(ledger_.stats().promises, 0u);
+  EXPECT_EQ(free(), (Cpus{12, 12}));
+}
+
+// What came after a pod that is gone lies where it would not without that one.
+TEST_F(LedgerTest, APodThatIsForgottenLeavesTheOthersWhereTheyMayBe) {
+  report_of_32({"32", "32"}, "2026-01-01T00:00:00Z");
+  for (const auto& [name, cpus] : {std::pair("a", 20), std::pair("b", 20), std::pair("c", 12)}) {
+    EXPECT_TRUE(reserve(name, cpus));
+    bound(name, cpus);
+    bound(name, cpus, 1);
+  }
+  EXPECT_EQ(free(), (Cpus{0, 12}));
+  now_ += 2 * kStalenessMs;
+  report_of_32({"32", "32"}, "2026-01-01T00:02:00Z");
+  EXPECT_EQ(free(), (Cpus{0, 12}));
+  EXPECT_TRUE(fits(12)) << "their order is known";
+  gone("a", 20);
+  now_ += 2 * kStalenessMs;
+  report_of_32({"32", "32"}, "2026-01-01T00:04:00Z");
+  EXPECT_FALSE(fits(32));
+  EXPECT_TRUE(fits(12));
 }
 
 TEST_F(LedgerTest, AgeDoesNotOverruleAnExplainedFingerprint) {

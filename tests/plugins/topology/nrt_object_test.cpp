@@ -123,6 +123,65 @@ TEST(ParseNrt, CapacityCountsWhereAllocatableIsNotSaid) {
   EXPECT_EQ(said->contradiction, "");
 }
 
+// An object as koordlet writes it, with this text about the kubelet's CPU manager.
+NrtObject of_koordlet(const std::string& cpus, const std::string& attributes = "") {
+  std::string escaped;
+  for (char c : cpus) escaped += (c == '"' || c == '\\' ? "\\" : "") + std::string(1, c);
+  return parse_nrt(
+             R"({"metadata":{"name":"n","annotations":{"kubelet.koordinator.sh/cpu-manager-policy":")" +
+             escaped + R"("}},"topologyPolicies":["SingleNUMANodeContainerLevel"],"attributes":[)" +
+             attributes + R"(],"zones":[{"name":"node-0","type":"Node","resources":[
+               {"name":"cpu","capacity":"8","allocatable":"8","available":"8"}]}]})")
+      .value();
+}
+
+TEST(ParseNrt, WhatKoordletSaysOfTheKubeletCountsAsAttributes) {
+  EXPECT_EQ(
+      of_koordlet(R"({"policy":"none"})").attributes,
+      (std::vector<NrtAttribute>{{"cpuManagerPolicy", "none"}, {"memoryManagerPolicy", "None"}}));
+  const NrtObject all = of_koordlet(
+      R"({"policy":"static","options":{"full-pcpus-only":"true","x=1,y":"true","z":"5"},"reservedCPUs":"0-1"})");
+  EXPECT_EQ(all.attributes,
+            (std::vector<NrtAttribute>{{"cpuManagerPolicy", "static"},
+                                       {"cpuManagerPolicyOptions", "full-pcpus-only=true"},
+                                       {"reservedCPUs", "0-1"},
+                                       {"memoryManagerPolicy", "None"}}));
+  EXPECT_EQ(all.contradiction, "");
+  // koordlet may not ask the kubelet.
+  EXPECT_EQ(of_koordlet("{}").attributes,
+            (std::vector<NrtAttribute>{{"memoryManagerPolicy", "None"}}));
+}
+
+TEST(ParseNrt, AttributesWinOverWhatKoordletSays) {
+  const NrtObject own =
+      of_koordlet(R"({"policy":"none"})", R"({"name":"memoryManagerPolicy","value":"Static"})");
+  EXPECT_EQ(own.attributes, (std::vector<NrtAttribute>{{"memoryManagerPolicy", "Static"},
+                                                       {"cpuManagerPolicy", "none"}}));
+  // koordlet writes none: the annotation was left on another exporter's object.
+  const NrtObject another =
+      of_koordlet(R"({"policy":"none"})", R"({"name":"topologyManagerPolicy","value":"none"})");
+  EXPECT_EQ(another.attributes, (std::vector<NrtAttribute>{{"topologyManagerPolicy", "none"}}));
+}
+
+TEST(ParseNrt, ADamagedWordOfKoordletCostsAWarning) {
+  for (const char* text :
+       {"", "none", "null", "[]", R"({"policy":"none")", R"({"policy":1})", R"({"policy":"none"}})",
+        R"({"options":{"full-pcpus-only":true}})", R"({"reservedCPUs":["0"]})"}) {
+    const NrtObject nrt = of_koordlet(text);
+    EXPECT_TRUE(nrt.attributes.empty()) << text;
+    EXPECT_EQ(nrt.zones.size(), 1U) << text;
+    EXPECT_EQ(nrt.contradiction,
+              "annotation kubelet.koordinator.sh/cpu-manager-policy is not an object such as "
+              R"({"policy":"none"}; what the zones list decides which managers are on)")
+        << text;
+  }
+  const NrtObject odd = of_koordlet(R"({"policy":"sometimes"})");
+  EXPECT_TRUE(odd.attributes.empty());
+  EXPECT_EQ(odd.contradiction,
+            "annotation kubelet.koordinator.sh/cpu-manager-policy has the policy \"sometimes\", "
+            "neither none nor static; what the zones list decides which managers are on");
+}
+
 TEST(ParseNrt, MoreNamesThanAnyKubeletHasAreRefused) {
   const auto report = [](size_t names) {
     ReportSpec spec;

@@ -57,6 +57,41 @@ TEST(Counts, AManagerThatHandsNothingOutIsOff) {
   EXPECT_TRUE(full.model->cpu_static && full.model->memory_static);
 }
 
+// koordlet lists CPUs and memory whether or not managers hand them out, and says so beside them.
+TEST(Counts, AManagerThatKoordletSaysIsOffIsOff) {
+  Resources resources;
+  FactsReader reader(resources.intern());
+  const auto node = [&](const std::string& policy) {
+    const auto zone = [](int id) {
+      return R"({"name":"node-)" + std::to_string(id) + R"(","type":"Node","resources":[
+        {"name":"cpu","capacity":"32","allocatable":"32","available":"32"},
+        {"name":"memory","capacity":"128Gi","allocatable":"128Gi","available":"128Gi"}]})";
+    };
+    return reader.read(
+        parse_nrt(
+            R"({"metadata":{"name":"n","annotations":{"kubelet.koordinator.sh/cpu-manager-policy":")" +
+            policy + R"("}},"topologyPolicies":["SingleNUMANodeContainerLevel"],"zones":[)" +
+            zone(0) + "," + zone(1) + "]}")
+            .value());
+  };
+  PodDemand wide;
+  wide.guaranteed = true;
+  wide.containers.emplace_back().cpu_milli = 40'000;
+  wide.containers[0].cpu_limit_milli = 40'000;
+  wide.containers[0].memory = {{kMemoryResource, int64_t{140} << 30}};
+  wide.prepare();
+  Scratch scratch;
+  const auto takes = [&](NodeFacts facts) {
+    EXPECT_TRUE(facts.problems.empty());
+    return admits(*facts.model, facts.state, wide, scratch);
+  };
+  EXPECT_TRUE(takes(node(R"({\"policy\":\"none\"})")));
+  EXPECT_FALSE(takes(node(R"({\"policy\":\"static\"})")));
+  EXPECT_FALSE(takes(node("damaged")));
+  EXPECT_FALSE(node(R"({\"policy\":\"static\"})").model->memory_static);
+  EXPECT_TRUE(node("damaged").model->memory_static);
+}
+
 TEST(Counts, OnlyExtendedResourcesAreDevices) {
   Resources resources;
   const NodeFacts facts = read({{0,
