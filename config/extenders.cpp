@@ -159,6 +159,8 @@ std::string with_ignored_resources(const std::string& fit_args_json,
   Problem problem;
   std::optional<Value> args = parse_json(fit_args_json, problem);
   if (ignored.items.empty() || !args) return fit_args_json;
+  std::erase_if(args->members,
+                [](const Member& member) { return member.key == "ignoredResources"; });
   args->set("ignoredResources", std::move(ignored));
   return to_json(*args);
 }

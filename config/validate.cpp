@@ -3,6 +3,7 @@
 #include "config/extenders.hpp"
 #include "config/fields.hpp"
 #include "config/print.hpp"
+#include "config/request_hints.hpp"
 
 namespace plimsoll::config {
 namespace {
@@ -60,6 +61,8 @@ Validation validate_loaded(LoadedConfig loaded, const PluginRegistry& registry,
     const auto fit = profile.args.find("NodeResourcesFit");
     if (fit == profile.args.end()) continue;
     fit->second = with_ignored_resources(fit->second, out.config.extenders);
+    if (const auto devices = profile.args.find("NodeDevice"); devices != profile.args.end())
+      fit->second = with_hints_ignored(fit->second, devices->second);
   }
   append(out.errors, std::move(expansion.errors));
   append(out.warnings, std::move(expansion.warnings));

@@ -123,6 +123,38 @@ extenders:
   EXPECT_NE(args.find(R"("ignoredResources":["example.com/foo"])"), std::string::npos) << args;
 }
 
+// nvidia.com/priority is no amount of anything: who maps HAMi's requests leaves it out.
+TEST(Validate, AHintOfMappedRequestsIsIgnored) {
+  const auto ignored = [](const std::string& plugin, const std::string& request,
+                          const std::string& fit) {
+    const Validation validation = validate_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "leaderElection: {leaderElect: false}\nprofiles:\n- schedulerName: a\n  plugins:\n"
+        "    multiPoint: {enabled: [{name: " +
+            plugin +
+            "}]}\n  pluginConfig:\n"
+            "  - {name: " +
+            plugin +
+            ", args: {deviceTypes: [{name: gpu, combinations: [{requests: ["
+            "nvidia.com/gpu, " +
+            request + "]}]}]}}\n" + fit,
+        "f.yaml", test_registry());
+    EXPECT_TRUE(validation.ok()) << validation.report();
+    return validation.ok() ? validation.profiles.at(0).args.at("NodeResourcesFit") : "";
+  };
+  const std::string others =
+      "  - {name: NodeResourcesFit, args: {ignoredResources: [example.com/a]}}\n";
+  EXPECT_EQ(ignored("NodeDevice", "nvidia.com/gpumem", ""),
+            R"({"ignoredResources":["nvidia.com/priority"]})");
+  EXPECT_EQ(ignored("DeviceShare", "nvidia.com/gpucores", others),
+            R"({"ignoredResources":["example.com/a","nvidia.com/priority"]})");
+  EXPECT_EQ(ignored("NodeDevice", "example.com/gpumem", ""), "{}");
+  EXPECT_EQ(
+      ignored("NodeDevice", "nvidia.com/gpumem",
+              "  - {name: NodeResourcesFit, args: {ignoredResources: [nvidia.com/priority]}}\n"),
+      R"({"ignoredResources":["nvidia.com/priority"]})");
+}
+
 TEST(Validate, AsksPluginsAboutTheirArgsAndMapsTheirPaths) {
   const std::string text =
       "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

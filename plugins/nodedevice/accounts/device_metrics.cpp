@@ -3,8 +3,9 @@
 namespace plimsoll::devices {
 namespace {
 
-constexpr std::array<std::string_view, 6> kStateNames{"free",      "partly_used", "used",
-                                                      "set_aside", "unhealthy",   "gone"};
+constexpr std::array<std::string_view, 7> kStateNames{
+    "free", "partly_used", "used", "set_aside", "unhealthy", "gone", "without_minor"};
+constexpr size_t kWithoutMinor = 6;
 constexpr std::array<std::string_view, 2> kObjectNames{"read", "unreadable"};
 
 size_t state_of(const DeviceType& type, const DeviceState& device) {
@@ -38,9 +39,13 @@ DeviceMetrics::Counts DeviceMetrics::count(const NodeState* node) const {
   else if (node->object != nullptr)
     counts.objects[0] = 1;
   const DeviceTypes& types = accounts_.types();
-  for (int t = 0; t < types.count(); ++t)
+  for (int t = 0; t < types.count(); ++t) {
+    auto& by_state = counts.devices[static_cast<size_t>(t)];
     for (const DeviceState& device : node->type(t).devices)
-      ++counts.devices[static_cast<size_t>(t)][state_of(types.type(t), device)];
+      ++by_state[state_of(types.type(t), device)];
+    if (node->object != nullptr)
+      by_state[kWithoutMinor] = node->object->without_minor[static_cast<size_t>(t)];
+  }
   return counts;
 }
 

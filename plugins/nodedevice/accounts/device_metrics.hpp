@@ -22,7 +22,7 @@ class DeviceMetrics {
   // What is wrong with an object, once for each new thing.
   enum class Problem {
     kDeviceUnreadable,      // a Device object: no device of that node is given
-    kEntryUnreadable,       // an entry of it: that device, or its type, is not given
+    kEntryUnreadable,       // an entry of it: that device is not given
     kPartitionsIgnored,     // its annotation gpu-partitions
     kCheckpointsIgnored,    // its annotation devices-checkpoints, or the other spelling
     kLinksIgnored,          // its annotation device-links
@@ -36,7 +36,7 @@ class DeviceMetrics {
   [[nodiscard]] static Problem of_warning(std::string_view warning);
 
  private:
-  static constexpr size_t kStates = 6;   // of a device
+  static constexpr size_t kStates = 7;   // of a device
   static constexpr size_t kObjects = 2;  // Device objects: read, unreadable
   struct Counts {
     std::array<std::array<int64_t, kStates>, kMaxTypes> devices{};

@@ -3,6 +3,7 @@
 #include "plugins/nodedevice/accounts/allocation_annotation.hpp"
 #include "plugins/nodedevice/requests/device_hints.hpp"
 #include "plugins/nodedevice/requests/numa_spec.hpp"
+#include "plugins/nodedevice/requests/second_names.hpp"
 
 namespace plimsoll::devices {
 
@@ -14,13 +15,39 @@ bool concerns_devices(const DeviceTypes& types, std::string_view resource) {
   return types.find_request(resource) || types.find_same_hardware(resource).any();
 }
 
+ContainerAsk::Kind lifetime_of(const plimsoll_container& container) {
+  if (container.kind == PLIMSOLL_CONTAINER_INIT) return ContainerAsk::Kind::kInit;
+  if (container.kind == PLIMSOLL_CONTAINER_SIDECAR) return ContainerAsk::Kind::kSidecar;
+  return ContainerAsk::Kind::kApp;
+}
+
+// By container, init containers first.
+std::vector<ContainerAsk> asks_of_containers(const DeviceTypes& types, Pod pod) {
+  std::vector<ContainerAsk> asks;
+  for (const auto& containers : {pod.init_containers(), pod.containers()}) {
+    for (const plimsoll_container& container : containers) {
+      ContainerAsk ask{lifetime_of(container), {}};
+      for (const plimsoll_resource& resource : sdk::Resources(container.requests))
+        if (concerns_devices(types, sdk::view(resource.name)))
+          ask.requests.push_back({sdk::view(resource.name), resource.value});
+      if (!ask.requests.empty()) asks.push_back(std::move(ask));
+    }
+  }
+  return asks;
+}
+
 }  // namespace
 
 std::vector<ResourceQuantity> requests_of(const DeviceTypes& types, Pod pod) {
   std::vector<ResourceQuantity> requests;
-  for (const plimsoll_resource& resource : pod.requests())
-    if (concerns_devices(types, sdk::view(resource.name)))
-      requests.push_back({sdk::view(resource.name), resource.value});
+  bool other_names = false;
+  for (const plimsoll_resource& resource : pod.requests()) {
+    const std::string_view name = sdk::view(resource.name);
+    if (!concerns_devices(types, name)) continue;
+    requests.push_back({name, resource.value});
+    other_names = other_names || !types.find_request(name);
+  }
+  if (other_names) leave_out_second_names(types, asks_of_containers(types, pod), requests);
   if (pod->resource_claims.count != 0)
     requests.push_back({kClaimsName, static_cast<int64_t>(pod->resource_claims.count)});
   return requests;

@@ -20,8 +20,8 @@ inline constexpr std::string_view kIsolationLabel = "koordinator.sh/gpu-isolatio
   return std::string(pod.ns()) + "/" + std::string(pod.name());
 }
 
-// What a pod asks for of devices, under whatever name, as the pure parts take it; valid as long as
-// the pod.
+// What a pod asks for of devices, under whatever name, as the pure parts take it: what a container
+// asks for by two names is there once (second_names.hpp). Valid as long as the pod.
 [[nodiscard]] std::vector<ResourceQuantity> requests_of(const DeviceTypes& types, sdk::Pod pod);
 
 [[nodiscard]] bool asks_for_devices(const DeviceTypes& types, sdk::Pod pod);

@@ -120,8 +120,9 @@ DeviceInfo unreadable_device(int32_t minor, std::string problem) {
 
 constexpr std::string_view kNotGiven = " is not given until it is right";
 
-// The devices of an object. What is wrong with an entry costs that device; its type, if it is not
-// known which device it is.
+// The devices of an object. What is wrong with an entry costs that device and no other. An entry
+// without a minor is no device that could be given; if its id is another device's, nobody knows
+// which entry is right about that one.
 class DeviceReader {
  public:
   DeviceReader(const DeviceTypes& types, NodeDevices& node) : types_(types), node_(node) {}
@@ -154,8 +155,10 @@ class DeviceReader {
       if (type < 0) return problems_.add(text + "; it counts as no device");
       const std::string& name = types_.type(type).name;
       if (minor < 0) {
-        problems_.add(text + "; no " + name + " is given until it is right");
-        nameless_[static_cast<size_t>(type)] = text;
+        problems_.add(text + "; this " + name + std::string(kNotGiven));
+        ++node_.without_minor[static_cast<size_t>(type)];
+        if (const std::string id = id_of(device); !id.empty())
+          nameless_[static_cast<size_t>(type)].emplace(id, text);
         return;
       }
       problems_.add(text + "; " + name + " " + std::to_string(minor) + std::string(kNotGiven));
@@ -185,14 +188,28 @@ class DeviceReader {
       problems_.add(text + "; " + name + " " + std::to_string(info.minor) + std::string(kNotGiven));
       devices.back() = unreadable_device(info.minor, text);
     }
-    if (const std::string& text = nameless_[static_cast<size_t>(type)]; !text.empty())
-      for (DeviceInfo& info : devices) info = unreadable_device(info.minor, text);
+    const auto& nameless = nameless_[static_cast<size_t>(type)];
+    if (nameless.empty()) return;
+    for (DeviceInfo& info : devices) {
+      const auto same = nameless.find(info.id);
+      if (same == nameless.end()) continue;
+      const std::string text = same->second + ", and its id is that of another entry";
+      problems_.add(text + "; " + name + " " + std::to_string(info.minor) + std::string(kNotGiven));
+      info = unreadable_device(info.minor, text);
+    }
+  }
+
+  // Of an entry that may be anything.
+  static std::string id_of(const Json& device) {
+    const auto id = device.find("id");
+    return id != device.end() && id->is_string() ? id->get<std::string>() : std::string();
   }
 
   const DeviceTypes& types_;
   NodeDevices& node_;
   std::array<std::vector<Placed>, kMaxTypes> read_;
-  std::array<std::string, kMaxTypes> nameless_;  // what is wrong with an entry without a minor
+  // By id: what is wrong with an entry without a minor.
+  std::array<std::map<std::string, std::string>, kMaxTypes> nameless_;
   ProblemList problems_;
 };
 

@@ -79,6 +79,8 @@ struct NodeDevices {
   std::vector<CheckpointEntry> checkpoints;
   // What these say, by pod UID: type and minor, ascending.
   std::map<std::string, std::vector<std::pair<int, int32_t>>, std::less<>> held_by_pod;
+  // Entries whose minor cannot be read: nobody can be given such a device.
+  std::array<int64_t, kMaxTypes> without_minor{};
   // What is wrong with entries of spec.devices, and which devices that costs.
   std::vector<std::string> unreadable;
   // Parts that could not be read but do not make the devices unusable: for a warning. A partition
@@ -93,8 +95,7 @@ struct NodeDevices {
 
 // Reads a Device object. Fails with the field that is wrong: "Device node-1: spec.devices: must be
 // a list". The devices of such a node must be treated as used. An entry that cannot be read costs
-// that device; its whole type, if it is not known which device it is. Types that the table does not
-// know are left out.
+// that device and no other. Types that the table does not know are left out.
 [[nodiscard]] Result<NodeDevices> parse_device_object(const DeviceTypes& types,
                                                       std::string_view json);
 

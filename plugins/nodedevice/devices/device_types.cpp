@@ -101,14 +101,31 @@ std::vector<Combination> gpu_combinations() {
 SameHardware gpus_elsewhere() {
   return {{"nvidia.com/gpu.*",     "nvidia.com/mig-*",         "nvidia.com/vgpu*",
            "nvidia.com/GRID*",     "nvidia.com/NVIDIA*",       "nvidia.com/*GL_*",
-           "amd.com/*_nps*",       "hygon.com/dcunum*",        "huawei.com/Ascend*",
-           "huawei.com/npu",       "cambricon.com/mlu*",       "cambricon.com/vmlu",
-           "metax-tech.com/*gpu",  "iluvatar.*/*gpu",          "kunlunxin.com/*xpu",
-           "mthreads.com/*gpu",    "enflame.com/*gcu",         "gpu.intel.com/*",
+           "amd.com/*_nps*",       "hygon.com/dcunum*",        "hygon.com/hcunum*",
+           "huawei.com/Ascend*",   "huawei.com/npu",           "cambricon.com/mlu*",
+           "cambricon.com/vmlu",   "metax-tech.com/*gpu",      "iluvatar.*/*gpu",
+           "kunlunxin.com/*xpu",   "mthreads.com/*gpu",        "enflame.com/*gcu",
+           "birentech.com/*gpu",   "vastaitech.com/va",        "gpu.intel.com/*",
            "volcano.sh/*gpu-num*", "alibabacloud.com/gpu-c*t", "aliyun.com/gpu-count"},
-          {"nvidia.com/gpu*", "hygon.com/dcu*", "huawei.com/npu*", "cambricon.com/*",
-           "metax-tech.com/*", "iluvatar.*/*", "kunlunxin.com/*", "mthreads.com/*", "enflame.com/*",
-           "volcano.sh/*gpu-*", "alibabacloud.com/gpu-*", "aliyun.com/gpu-*", "tencent.com/vcuda-*",
+          {"nvidia.com/gpu*",
+           "amd.com/gpu*",
+           "hygon.com/dcu*",
+           "hygon.com/hcu*",
+           "huawei.com/Ascend*-memory",
+           "huawei.com/Ascend*-core",
+           "huawei.com/npu*",
+           "cambricon.com/*",
+           "cambricon.com/mlu*.smlu.v*",
+           "metax-tech.com/*",
+           "iluvatar.*/*",
+           "kunlunxin.com/*",
+           "mthreads.com/*",
+           "enflame.com/*",
+           "birentech.com/*",
+           "volcano.sh/*gpu-*",
+           "alibabacloud.com/gpu-*",
+           "aliyun.com/gpu-*",
+           "tencent.com/vcuda-*",
            "tke.cloud.tencent.com/qgpu-*"},
           true};
 }
@@ -116,16 +133,11 @@ SameHardware gpus_elsewhere() {
 DeviceType gpu_type() {
   DeviceType type;
   type.name = "gpu";
-  type.names = {{"nvidia.com/gpu"},
-                {"amd.com/gpu"},
-                {"dcu.com/gpu"},
-                {"koordinator.sh/gpu", true},
-                {"koordinator.sh/gpu.shared"},
-                {"koordinator.sh/gpu-core"},
-                {"koordinator.sh/gpu-memory"},
-                {"koordinator.sh/gpu-memory-ratio"},
-                {"huawei.com/npu-core"},
-                {"huawei.com/npu-cpu"},
+  type.names = {{"nvidia.com/gpu", false, true}, {"amd.com/gpu", false, true},
+                {"dcu.com/gpu", false, true},    {"koordinator.sh/gpu", true},
+                {"koordinator.sh/gpu.shared"},   {"koordinator.sh/gpu-core"},
+                {"koordinator.sh/gpu-memory"},   {"koordinator.sh/gpu-memory-ratio"},
+                {"huawei.com/npu-core"},         {"huawei.com/npu-cpu"},
                 {"huawei.com/npu-dvpp"}};
   type.dims = {
       "koordinator.sh/gpu-core", "koordinator.sh/gpu-memory", "koordinator.sh/gpu-memory-ratio",
@@ -194,19 +206,27 @@ DeviceTypes::Uses DeviceTypes::find_same_hardware(std::string_view resource) con
   Uses uses;
   const bool is_claim = resource == kClaimsName;
   if (!is_claim && resource.find('/') == std::string_view::npos) return uses;
-  const auto any_matches = [resource](const std::vector<std::string>& patterns) {
-    return std::any_of(patterns.begin(), patterns.end(), [resource](const std::string& pattern) {
-      return matches_pattern(pattern, resource);
-    });
+  // How much of the name the best pattern spells out; -1: none matches.
+  const auto spelt_out = [resource](const std::vector<std::string>& patterns) {
+    std::ptrdiff_t most = -1;
+    for (const std::string& pattern : patterns) {
+      const auto letters = std::ssize(pattern) - std::count(pattern.begin(), pattern.end(), '*');
+      if (letters > most && matches_pattern(pattern, resource)) most = letters;
+    }
+    return most;
   };
   for (int t = 0; t < count(); ++t) {
     const SameHardware& same = type(t).same_hardware;
     const uint32_t bit = 1U << t;
-    if (is_claim)
+    if (is_claim) {
       uses.claims |= same.claims ? bit : 0;
-    else if (any_matches(same.devices))
+      continue;
+    }
+    const auto devices = spelt_out(same.devices);
+    const auto amounts = spelt_out(same.amounts);
+    if (devices >= 0 && devices >= amounts)
       uses.devices |= bit;
-    else if (any_matches(same.amounts))
+    else if (amounts >= 0)
       uses.amounts |= bit;
   }
   return uses;

@@ -61,6 +61,8 @@ struct RequestName {
   std::string name;
   // Above 100 it must be a multiple of 100, else "invalid resource unit <name>: <quantity>".
   bool percent_with_own_text = false;
+  // A device plugin hands it out: another name beside it (SameHardware) is for other devices.
+  bool by_device_plugin = false;
   bool operator==(const RequestName&) const = default;
 };
 
@@ -104,7 +106,8 @@ struct Combination {
 };
 
 // Other names under which pods use the same hardware: it is handed out by a kubelet or another
-// scheduler, and nobody says here which devices. "*" in a name stands for any text.
+// scheduler, and nobody says here which devices. "*" in a name stands for any text; of those that
+// match, the one with the most other characters counts.
 struct SameHardware {
   std::vector<std::string> devices;  // a pod that asks for n of it uses n devices at most
   std::vector<std::string> amounts;  // says nothing of how many devices it uses

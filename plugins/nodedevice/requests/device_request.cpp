@@ -194,30 +194,19 @@ std::array<AskedOfType, kMaxTypes> asked_by_type(const DeviceTypes& types,
 
 Elsewhere devices_elsewhere(const DeviceTypes& types, std::span<const ResourceQuantity> requests) {
   Elsewhere elsewhere{};
-  uint32_t known = 0;
-  uint32_t amounts = 0;
-  uint32_t claims = 0;
+  uint32_t unbounded = 0;
   for (const ResourceQuantity& request : requests) {
-    if (request.value <= 0) continue;
-    if (const auto asked = types.find_request(request.name)) {
-      known |= 1U << asked->first;
-      continue;
-    }
+    if (request.value <= 0 || types.find_request(request.name)) continue;
     const DeviceTypes::Uses uses = types.find_same_hardware(request.name);
-    amounts |= uses.amounts;
-    claims |= uses.claims;
+    unbounded |= uses.amounts | uses.claims;
     for (int t = 0; t < types.count(); ++t) {
       if ((uses.devices >> t & 1U) == 0) continue;
       int64_t& count = elsewhere[static_cast<size_t>(t)];
       count = std::min(count + std::min(request.value, kMaxAmount), kMaxAmount);
     }
   }
-  for (int t = 0; t < types.count(); ++t) {
-    int64_t& count = elsewhere[static_cast<size_t>(t)];
-    // An amount belongs to the devices that are asked for beside it.
-    const bool amount_alone = (amounts >> t & 1U) != 0 && (known >> t & 1U) == 0 && count == 0;
-    if (amount_alone || (claims >> t & 1U) != 0) count = kAnyNumber;
-  }
+  for (int t = 0; t < types.count(); ++t)
+    if ((unbounded >> t & 1U) != 0) elsewhere[static_cast<size_t>(t)] = kAnyNumber;
   return elsewhere;
 }
 

@@ -62,7 +62,8 @@ struct AskedOfType {
 [[nodiscard]] std::array<AskedOfType, kMaxTypes> asked_by_type(
     const DeviceTypes& types, std::span<const ResourceQuantity> requests);
 
-// Devices that a pod uses under other names (SameHardware), by type: at most so many.
+// Devices that a pod uses under other names (SameHardware), by type: at most so many. Of requests
+// without second names (second_names.hpp): an amount among them is of nobody knows what.
 using Elsewhere = std::array<int64_t, kMaxTypes>;
 inline constexpr int64_t kAnyNumber = INT64_MAX;  // nobody knows how many
 [[nodiscard]] Elsewhere devices_elsewhere(const DeviceTypes& types,

@@ -1,5 +1,6 @@
 #include "plugins/nodedevice/devices/device_object.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -10,6 +11,7 @@ namespace plimsoll::devices {
 namespace {
 
 using test::Json;
+using testing::ElementsAre;
 
 std::string problem_of(const Json& object) {
   const auto parsed = parse_device_object(test::types(), object.dump());
@@ -85,7 +87,7 @@ TEST(DeviceObject, NamesTheFieldThatIsWrong) {
     object[Json::json_pointer(pointer)] = std::move(value);
     return problem_of(object);
   };
-  const std::string no_gpu = "; no gpu is given until it is right";
+  const std::string no_gpu = "; this gpu is not given until it is right";
   const std::string not_0 = "; gpu 0 is not given until it is right";
   EXPECT_EQ(with("/spec/devices/1/minor", nullptr),
             "Device n: spec.devices[1].minor: missing" + no_gpu);
@@ -144,7 +146,8 @@ TEST(DeviceObject, ABadEntryCostsThatDeviceOnly) {
   EXPECT_EQ(given(no_bus_id, {{"koordinator.sh/rdma", 300}}), "rdma 2 3 4");
   const auto no_minor = [](Json& devices) { devices[kNic].erase("minor"); };
   EXPECT_EQ(given(no_minor, {{"nvidia.com/gpu", 8}}), "gpu 0 1 2 3 4 5 6 7");
-  EXPECT_EQ(given(no_minor, {{"koordinator.sh/rdma", 100}}), "Insufficient rdma devices");
+  EXPECT_EQ(given(no_minor, {{"koordinator.sh/rdma", 300}}), "rdma 2 3 4");
+  EXPECT_EQ(given(no_minor, {{"koordinator.sh/rdma", 400}}), "Insufficient rdma devices");
   const auto bad_gpu = [](Json& devices) { devices[0]["resources"] = 7; };
   EXPECT_EQ(given(bad_gpu, {{"nvidia.com/gpu", 7}}), "gpu 1 2 3 4 5 6 7");
   EXPECT_EQ(given(bad_gpu, {{"nvidia.com/gpu", 8}}), "Insufficient GPU Devices");
@@ -154,6 +157,36 @@ TEST(DeviceObject, ABadEntryCostsThatDeviceOnly) {
   EXPECT_EQ(given(twice, {{"nvidia.com/gpu", 7}}), "Insufficient GPU Devices");
   const auto no_type = [](Json& devices) { devices[0].erase("type"); };
   EXPECT_EQ(given(no_type, {{"nvidia.com/gpu", 7}}), "gpu 1 2 3 4 5 6 7");
+}
+
+// However many there are, whatever else is wrong: the devices that have a minor of their own are
+// given, and those that may be meant are not.
+TEST(DeviceObject, EntriesWithoutAMinorCostNoOtherDevice) {
+  std::vector<Json> devices;
+  for (int i = 0; i < 8; ++i) devices.push_back(test::gpu(i, "1Gi"));
+  devices[1].erase("minor");
+  devices[2]["minor"] = -2;
+  devices[3]["minor"] = "3";
+  devices[4]["minor"] = 5;     // twice
+  devices[6]["id"] = "GPU-1";  // whose minor is missing
+  const Json object = test::device_object("n", devices);
+  EXPECT_EQ(test::outcome(test::node_of(object), test::demand_of({{"nvidia.com/gpu", 2}})),
+            "gpu 0 7");
+  EXPECT_EQ(test::outcome(test::node_of(object), test::demand_of({{"nvidia.com/gpu", 3}})),
+            "Insufficient gpu devices");
+  const auto parsed = parse_device_object(test::types(), object.dump());
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->without_minor[0], 3);
+  EXPECT_THAT(parsed->unreadable,
+              ElementsAre("spec.devices[1].minor: missing; this gpu is not given until it is right",
+                          "spec.devices[2].minor: must not be negative; this gpu is not given "
+                          "until it is right",
+                          "spec.devices[3].minor: must be an integer; this gpu is not given until "
+                          "it is right",
+                          "spec.devices[5].minor: 5 is already the minor of another gpu; gpu 5 is "
+                          "not given until it is right",
+                          "spec.devices[1].minor: missing, and its id is that of another entry; "
+                          "gpu 6 is not given until it is right"));
 }
 
 TEST(DeviceObject, APartitionHasEachDeviceOnce) {

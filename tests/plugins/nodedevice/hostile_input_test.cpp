@@ -309,7 +309,7 @@ TEST(HostileInput, NumbersBeyondAllSense) {
   EXPECT_EQ(problem(std::numeric_limits<int32_t>::max(), "16Gi"), "");
   EXPECT_EQ(problem(0, "99999999999999999999Ei"), "") << "as much as anybody can count";
   const std::string where = "Device n: spec.devices[0]";
-  const std::string no_gpu = "; no gpu is given until it is right";
+  const std::string no_gpu = "; this gpu is not given until it is right";
   const std::string not_0 = "; gpu 0 is not given until it is right";
   EXPECT_EQ(problem(int64_t{1} << 31, "1"), where + ".minor: is too large" + no_gpu);
   EXPECT_EQ(problem(std::numeric_limits<uint64_t>::max(), "1"),

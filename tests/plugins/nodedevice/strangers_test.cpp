@@ -26,6 +26,22 @@ void with_claim_of(Instance& plugin, FakePod& pod) {
   plugin.slots().pod_event(plugin.slots().self, PLIMSOLL_POD_ASSIGNED, &object, object.node_name);
 }
 
+// The pod as it is, with these containers.
+void with_containers(Instance& plugin, FakePod& pod,
+                     const std::vector<std::map<std::string, int64_t>>& asks) {
+  sdk::detail::Storage storage;
+  std::vector<plimsoll_container> containers;
+  for (const auto& ask : asks) {
+    plimsoll_container& one = containers.emplace_back();
+    one.size = sizeof one;
+    one.requests = storage.resources(ask);
+  }
+  plimsoll_pod object = pod.get();
+  object.containers = {containers.data(), static_cast<uint32_t>(containers.size()),
+                       sizeof(plimsoll_container)};
+  plugin.slots().pod_event(plugin.slots().self, PLIMSOLL_POD_ASSIGNED, &object, object.node_name);
+}
+
 constexpr const char* kRefused = "Insufficient gpu devices";
 
 class Strangers : public ::testing::Test {
@@ -80,6 +96,12 @@ TEST_F(Strangers, HoldAsManyDevicesAsTheyMayUse) {
       {{{"nvidia.com/gpumem", 3000}}, 0},  // nobody knows of how many
       {{{"volcano.sh/vgpu-number", 1}, {"volcano.sh/vgpu-memory", 3000}}, 3},
       {{{"huawei.com/Ascend910", 1}}, 3},
+      {{{"huawei.com/Ascend910B3", 1}, {"huawei.com/Ascend910B3-memory", 16384}}, 3},
+      {{{"cambricon.com/vmlu", 1},
+        {"cambricon.com/mlu.smlu.vmemory", 20},
+        {"cambricon.com/mlu.smlu.vcore", 10}},
+       3},
+      {{{"cambricon.com/mlu370", 2}}, 2},
       {{{"tencent.com/vcuda-core", 30}}, 0},
       {{{"example.com/gpu", 4}}, 4},  // somebody else's hardware
       {{{"rdma/hca_shared", 1}}, 4},  // no GPU
@@ -91,6 +113,37 @@ TEST_F(Strangers, HoldAsManyDevicesAsTheyMayUse) {
     plugin_.pod(pod, PLIMSOLL_POD_REMOVED);
     EXPECT_EQ(whole_left(), 4);
   }
+}
+
+// The device plugin of some vendors wants its own name beside Koordinator's.
+TEST_F(Strangers, TwoNamesForOneShareAreOneShare) {
+  const std::map<std::string, int64_t> tenth = {{"koordinator.sh/gpu.shared", 1},
+                                                {"koordinator.sh/gpu-memory", int64_t{1} << 30},
+                                                {"koordinator.sh/gpu-core", 10},
+                                                {"metax-tech.com/sgpu", 1}};
+  for (int i = 0; i < 40; ++i) {
+    FakePod pod("ns/part-" + std::to_string(i));
+    for (const auto& [resource, amount] : tenth) pod.request(resource, amount);
+    const std::string given = plugin_.place(pod, node_);
+    ASSERT_THAT(given, HasSubstr("\"koordinator.sh/gpu-core\":\"10\"")) << i;
+    pod.on_node("node-1").annotation(kAllocated, given);
+    plugin_.pod(pod);
+  }
+  FakePod one_more("ns/one-more");
+  for (const auto& [resource, amount] : tenth) one_more.request(resource, amount);
+  EXPECT_NE(plugin_.filter_once(one_more, node_), "ok");
+}
+
+TEST_F(Strangers, NamesInTwoContainersAreTwoDevices) {
+  FakePod pod("ns/two");
+  pod.request("koordinator.sh/gpu", 100).request("metax-tech.com/sgpu", 1).on_node("node-1");
+  pod.annotation(kAllocated, R"({"gpu":[{"minor":0}]})");
+  plugin_.pod(pod);
+  EXPECT_EQ(whole_left(), 3) << "both names in one container";
+  with_containers(plugin_, pod, {{{"koordinator.sh/gpu", 100}}, {{"metax-tech.com/sgpu", 1}}});
+  EXPECT_EQ(whole_left(), 2);
+  plugin_.pod(pod, PLIMSOLL_POD_REMOVED);
+  EXPECT_EQ(whole_left(), 4);
 }
 
 TEST_F(Strangers, FourSharedAndFourWholePodsDoNotGetTheSameFour) {

@@ -208,6 +208,33 @@ TEST_F(Surfacing, AnEntryOfADeviceObjectThatCannotBeRead) {
   EXPECT_THAT(accounts()["unreadable"], SizeIs(1));
 }
 
+// A running pod keeps what it has of a device whose entry loses its minor, and the others are
+// given.
+TEST_F(Surfacing, AnEntryWithoutAMinor) {
+  plugin_.device("node-1", cards(3));
+  holder("a", R"({"gpu":[{"minor":1}]})");
+  EXPECT_EQ(metric("devices{gpu,used}"), 1);
+  Json broken = cards(3);
+  broken["spec"]["devices"][1].erase("minor");
+  plugin_.device("node-1", broken);
+  EXPECT_EQ(metric("devices{gpu,without_minor}"), 1);
+  EXPECT_EQ(metric("devices{gpu,gone}"), 1) << "gpu 1, which the pod has";
+  EXPECT_EQ(metric("devices{gpu,free}"), 2);
+  ASSERT_THAT(host_.requests, SizeIs(1));
+  EXPECT_THAT(host_.requests[0],
+              AllOf(HasSubstr("DeviceObjectUnreadable"),
+                    HasSubstr("Device node-1: spec.devices[1].minor: missing; this gpu is not "
+                              "given until it is right")));
+  FakePod two("ns/two");
+  two.request("nvidia.com/gpu", 2);
+  EXPECT_EQ(plugin_.filter_once(two, node_), "ok");
+  EXPECT_THAT(explained(3), HasSubstr("of the Device object cannot be read: spec.devices[1]"));
+
+  plugin_.device("node-1", cards(3));
+  EXPECT_EQ(metric("devices{gpu,without_minor}"), 0);
+  EXPECT_EQ(metric("devices{gpu,used}"), 1) << "what is used on it stays used";
+}
+
 TEST_F(Surfacing, PartsOfADeviceObjectThatAreIgnored) {
   const Json annotations{{"scheduling.koordinator.sh/gpu-partitions", R"({"1":3})"},
                          {"node.koordinator.sh/devices-checkpoints", "{"},
@@ -290,7 +317,8 @@ TEST_F(Surfacing, DevicesThatFailGoAndComeBackWhileTheyAreUsed) {
   EXPECT_EQ(metric("devices{gpu,partly_used}"), 1);
 
   plugin_.node(node_, PLIMSOLL_NODE_REMOVED);
-  for (const char* state : {"free", "partly_used", "used", "gone", "unhealthy", "set_aside"})
+  for (const char* state :
+       {"free", "partly_used", "used", "gone", "unhealthy", "set_aside", "without_minor"})
     EXPECT_EQ(metric("devices{gpu," + std::string(state) + "}"), 0) << state;
 }
 
