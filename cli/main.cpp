@@ -62,9 +62,10 @@ void add_leader_election_options(CLI::App& command, LeaderElectionArguments& int
     command.add_option(flag, value, text)->group("Leader election (wins over the profile file)");
   };
   command
-      .add_flag("--leader-elect{true}", into.leader_elect,
-                "Schedule only while holding a lease that all replicas share "
-                "(--leader-elect=false: always)")
+      .add_flag_function(
+          "--leader-elect{true}", [&into](std::int64_t yes) { into.leader_elect = yes > 0; },
+          "Schedule only while holding a lease that all replicas share "
+          "(--leader-elect=false: always)")
       ->group("Leader election (wins over the profile file)");
   add("--leader-elect-lease-duration", into.lease_duration,
       "How long a standby waits after the last renewal that it saw, before it takes over");
