@@ -28,7 +28,8 @@ class DemandReader {
   }
 
  private:
-  [[nodiscard]] std::string not_supported(const DeviceRequest& request) const;
+  [[nodiscard]] std::string not_supported(const DeviceRequest& request,
+                                          const DeviceHints& hints) const;
 
   const DeviceTypes& types_;
   const NumaPart& numa_;

@@ -151,8 +151,9 @@ void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_
   const auto allocated = pod.annotation(kAllocatedAnnotation);
   const std::string name = requests.empty() && !allocated ? std::string() : full_name(pod);
   const auto hints = requests.empty() ? std::nullopt : hints_of(accounts_.types(), pod);
+  const auto containers = containers_of(accounts_.types(), pod);
   AnnotationProblems problems = accounts_.pod_assigned(
-      {pod.uid(), node_name, allocated, requests, name, hints ? &*hints : nullptr});
+      {pod.uid(), node_name, allocated, requests, name, hints ? &*hints : nullptr, containers});
   const auto known = complained_.find(pod.uid());
   if (problems.empty()) {
     if (known != complained_.end()) complained_.erase(known);

@@ -238,6 +238,14 @@ class NodeDevice {
       sink.put_value(request.value);
     }
     if (!asks) return {};
+    for (const ContainerRequests& container : containers_of(types_, pod)) {
+      sink.put_field(container.name);
+      sink.put_value(static_cast<int64_t>(container.kind));
+      for (const ResourceQuantity& request : container.requests) {
+        sink.put_field(request.name);
+        sink.put_value(request.value);
+      }
+    }
     for (std::string_view wish : wishes_of(pod)) sink.put_field(wish);
     numa_.sign(pod, sink);
     return {};
@@ -331,8 +339,9 @@ class NodeDevice {
       }
       const std::string name = full_name(pod);
       const auto requests = requests_of(types_, pod);
-      store_.accounts().reserve_unknown(
-          {pod.uid(), node.name(), std::nullopt, requests, name, &attempt.demand->hints});
+      const auto containers = containers_of(types_, pod);
+      store_.accounts().reserve_unknown({pod.uid(), node.name(), std::nullopt, requests, name,
+                                         &attempt.demand->hints, containers});
       // What the pod's author wrote there is not what it is going to be given.
       if (pod.annotation(kAllocatedAnnotation)) host_.annotate(cycle, kAllocatedAnnotation, "{}");
       return {};

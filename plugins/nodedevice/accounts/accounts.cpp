@@ -194,7 +194,7 @@ void Accounts::reserve(std::string_view uid, std::string_view node, Allocation a
 }
 
 void Accounts::reserve_unknown(const AssignedPod& pod) {
-  const Entitlements entitled = entitlements_of(types_, pod.requests, pod.hints);
+  const Entitlements entitled = entitlements_of(types_, pod.requests, pod.hints, pod.containers);
   if (!any_of(entitled)) return;
   PodRecord record = record_of_requests(pod, entitled, entry(pod.node).state);
   record.assumed = true;
@@ -252,7 +252,7 @@ PodRecord Accounts::record_of_requests(const AssignedPod& pod, const Entitlement
 AnnotationProblems Accounts::pod_assigned(const AssignedPod& pod) {
   AnnotationProblems problems;
   const auto before = pods_.find(pod.uid);
-  const Entitlements entitled = entitlements_of(types_, pod.requests, pod.hints);
+  const Entitlements entitled = entitlements_of(types_, pod.requests, pod.hints, pod.containers);
   if (!any_of(entitled)) {
     if (pod.allocated) problems.ignored.emplace_back("all of it");
     if (before != pods_.end()) erase(before);

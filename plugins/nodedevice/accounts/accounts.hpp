@@ -33,6 +33,7 @@ struct AssignedPod {
   std::span<const ResourceQuantity> requests;
   std::string_view name = {};          // "namespace/name", for people
   const DeviceHints* hints = nullptr;  // null: it has none
+  std::span<const ContainerRequests> containers = {};
 };
 
 // What is wrong with a pod's device-allocated annotation.

@@ -22,6 +22,7 @@ struct Entitlement {
   bool unbounded = false;       // it may use any number of devices under other names
   int64_t at_most = 0;          // devices that an annotation may name: hints can make it more
   std::optional<Amounts> each;  // of each of these; not set: nobody knows, so all of it
+  std::vector<ContainerPart> parts;  // TypeRequest::parts: they decide how much of which
 
   [[nodiscard]] bool any() const { return count > 0 || unbounded; }
 };
@@ -31,7 +32,8 @@ using Entitlements = std::array<Entitlement, kMaxTypes>;
 // `hints` may be null: the pod has none.
 [[nodiscard]] Entitlements entitlements_of(const DeviceTypes& types,
                                            std::span<const ResourceQuantity> requests,
-                                           const DeviceHints* hints);
+                                           const DeviceHints* hints,
+                                           std::span<const ContainerRequests> containers = {});
 [[nodiscard]] bool any_of(const Entitlements& entitled);
 
 // What an annotation says, within what its pod asks for.

@@ -24,6 +24,10 @@ inline constexpr std::string_view kIsolationLabel = "koordinator.sh/gpu-isolatio
 // asks for by two names is there once (second_names.hpp). Valid as long as the pod.
 [[nodiscard]] std::vector<ResourceQuantity> requests_of(const DeviceTypes& types, sdk::Pod pod);
 
+// What each of its containers that ask for devices asks for; empty: containers need not be told
+// apart, for fewer than two ask, or none says how much of each device.
+[[nodiscard]] std::vector<ContainerRequests> containers_of(const DeviceTypes& types, sdk::Pod pod);
+
 [[nodiscard]] bool asks_for_devices(const DeviceTypes& types, sdk::Pod pod);
 
 // What its annotations say of how devices are chosen; nothing: that cannot be read.

@@ -32,7 +32,7 @@ Verdict Attempt::collect_wants(Wants& wants) const {
       return refuse(Reason::kInsufficientDevices, request.type, true);
     Want want = want_of(request, demand_.hints);
     if (Verdict verdict = apply_hint(want); !verdict.fits()) return verdict;
-    wants.push_back(want);
+    if (request.parts.empty()) wants.push_back(want);
   }
   return {};
 }
@@ -195,6 +195,9 @@ Verdict Attempt::run(Allocation& allocation) {
     verdict = choose(want, candidates(want), chosen);
     if (verdict.fits()) record(want, chosen, allocation);
   }
+  for (const TypeRequest& request : demand_.request.types)
+    if (verdict.fits() && !request.parts.empty())
+      verdict = choose_by_container(request, allocation);
   if (!verdict.fits()) {
     allocation.clear();
     return verdict;
@@ -280,7 +283,7 @@ Verdict Allocator::check(const NodeState& node, const NodeLabels& labels,
                          const PodDemand& demand) const {
   if (const auto settled = settle(node, demand)) return *settled;
   const bool enforced = partition_rules(node, labels, demand.hints).enforced;
-  if (enforced || !demand.hints.empty()) {
+  if (enforced || !demand.hints.empty() || demand.request.by_container()) {
     Allocation ignored;
     return Attempt(types_, scorer_, node, labels, demand).run(ignored);
   }

@@ -1,8 +1,10 @@
 #pragma once
 // One attempt to choose a pod's devices on one node (private to the allocator). Several types are
 // chosen one after the other, or jointly (joint_choice.cpp) if the pod wants them at the same
-// place.
+// place; of one type, those of several containers together (container_choice.cpp) if each asks for
+// itself.
 
+#include <array>
 #include <vector>
 
 #include "plugins/nodedevice/allocation/device_choice.hpp"
@@ -59,6 +61,17 @@ class Attempt {
   [[nodiscard]] Positions selected(const Want& want) const;
   void record(const Want& want, const Positions& chosen, Allocation& allocation) const;
   [[nodiscard]] Positions pcie_ids(int type, const Positions& chosen) const;
+
+  [[nodiscard]] Positions open_to(const Want& want) const;
+  [[nodiscard]] bool is_bound_to_sets(const Want& want) const;
+  [[nodiscard]] std::array<Positions, 3> room_for(const ContainerPart& part, size_t index,
+                                                  const Want& want, const Positions& open,
+                                                  const PartLoad& load) const;
+  Verdict choose_for_part(const Want& want, const std::array<Positions, 3>& room,
+                          Positions& chosen) const;
+  // Part by part; what each gets is laid on `load`, which is about the devices at `open`.
+  Verdict choose_in_turn(const TypeRequest& request, const Positions& open, PartLoad& load) const;
+  Verdict choose_by_container(const TypeRequest& request, Allocation& allocation);
 
   // Chooses the types that joint-allocate lists, the first of which decides where, and takes them
   // out of `wants`.

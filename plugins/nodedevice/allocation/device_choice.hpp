@@ -27,6 +27,9 @@ struct Want {
   return {request.type, request.per_device, request.count, request.is_shared,
           hints.hint(request.type)};
 }
+[[nodiscard]] inline Want want_of(const ContainerPart& part, int type, const DeviceHints& hints) {
+  return {type, part.per_device, part.count, part.is_shared, hints.hint(type)};
+}
 
 using Positions = std::vector<int>;
 

@@ -35,6 +35,45 @@ std::string obstacle(const DeviceType& type, const TypeState& state, const Want&
   return {};
 }
 
+// `whose`: empty, or whose devices these are. Adds to `missing` what the node has too few of.
+std::string explain_want(const DeviceType& type, const TypeState& state, const Want& want,
+                         const std::string& whose, int64_t& missing) {
+  int64_t fitting = 0;
+  std::string lines;
+  for (const DeviceState& device : state.devices) {
+    const std::string why = obstacle(type, state, want, device);
+    if (why.empty())
+      ++fitting;
+    else
+      lines += "  minor " + std::to_string(device.minor) + ": " + why + "\n";
+  }
+  const int64_t short_by = std::max<int64_t>(want.count - fitting, 0);
+  missing += short_by;
+  return type.name + whose + ": " + std::to_string(want.count) + " wanted, " +
+         (short_by > 0 ? std::to_string(short_by) + " short" : "enough") + ": of " +
+         std::to_string(state.devices.size()) + " devices " + std::to_string(fitting) +
+         (fitting == 1 ? " fits\n" : " fit\n") + lines;
+}
+
+// A line for each container, and whether there is room for all of them together.
+std::string explain_parts(const DeviceTypes& types, const NodeState& node, const PodDemand& demand,
+                          const TypeRequest& request) {
+  const DeviceType& type = types.type(request.type);
+  std::string text;
+  int64_t missing = 0;
+  for (const ContainerPart& part : request.parts)
+    text += explain_want(type, node.type(request.type), want_of(part, request.type, demand.hints),
+                         " of container " + part.name, missing);
+  if (missing > 0) return text;
+  PodDemand alone;
+  alone.request.types.push_back(request);
+  alone.hints = demand.hints;
+  alone.hints.joint.reset();
+  return text + (Allocator(types, nullptr).check(node, {}, alone).fits()
+                     ? type.name + ": there is room for all containers together\n"
+                     : type.name + ": there is no room for all containers together\n");
+}
+
 }  // namespace
 
 std::string explain_devices(const DeviceTypes& types, const NodeState& node,
@@ -42,23 +81,10 @@ std::string explain_devices(const DeviceTypes& types, const NodeState& node,
   if (node.malformed) return "the node's Device object cannot be read: " + node.problem + "\n";
   std::string text;
   for (const TypeRequest& request : demand.request.types) {
-    const DeviceType& type = types.type(request.type);
-    const TypeState& state = node.type(request.type);
-    const Want want = want_of(request, demand.hints);
-    int64_t fitting = 0;
-    std::string lines;
-    for (const DeviceState& device : state.devices) {
-      const std::string why = obstacle(type, state, want, device);
-      if (why.empty())
-        ++fitting;
-      else
-        lines += "  minor " + std::to_string(device.minor) + ": " + why + "\n";
-    }
-    const int64_t short_by = std::max<int64_t>(request.count - fitting, 0);
-    text += type.name + ": " + std::to_string(request.count) + " wanted, " +
-            (short_by > 0 ? std::to_string(short_by) + " short" : "enough") + ": of " +
-            std::to_string(state.devices.size()) + " devices " + std::to_string(fitting) +
-            (fitting == 1 ? " fits\n" : " fit\n") + lines;
+    int64_t missing = 0;
+    text += request.parts.empty() ? explain_want(types.type(request.type), node.type(request.type),
+                                                 want_of(request, demand.hints), "", missing)
+                                  : explain_parts(types, node, demand, request);
   }
   for (int t = 0; t < types.count(); ++t) {
     const int64_t elsewhere = demand.elsewhere[static_cast<size_t>(t)];

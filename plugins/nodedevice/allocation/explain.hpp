@@ -11,6 +11,8 @@ namespace plimsoll::devices {
 // for each device what keeps it from being one of them:
 //   gpu: 2 wanted, 1 short: of 2 devices 1 fits
 //     minor 0: has koordinator.sh/gpu-core 40 free, 100 wanted
+// The same for each container, if each asks for itself ("gpu of container a: ..."), and where each
+// finds enough, whether all of them do.
 std::string explain_devices(const DeviceTypes& types, const NodeState& node,
                             const PodDemand& demand);
 

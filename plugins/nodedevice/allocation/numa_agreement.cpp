@@ -210,7 +210,8 @@ class Agreement {
       const auto& types = demand_.request.types;
       return std::all_of(types.begin(), types.end(), [&](const TypeRequest& request) {
         const auto& devices = node_.type(request.type).devices;
-        return request.count <= std::count_if(devices.begin(), devices.end(), [&](const auto& d) {
+        return request.least_count() <=
+               std::count_if(devices.begin(), devices.end(), [&](const auto& d) {
                  return d.present && (d.numa < 0 || zone_of(d) == zone);
                });
       });

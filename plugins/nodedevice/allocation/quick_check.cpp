@@ -87,7 +87,8 @@ void find_joint(const PodDemand& demand, QuickPlan& plan) {
 QuickPlan QuickCheck::prepare(const PodDemand& demand) {
   QuickPlan plan;
   plan.by_count = demand.hints.empty() && !uses_any(demand.elsewhere);
-  bool small = demand.request.types.size() <= VerdictMemo::kMaxTypesAsked;
+  plan.by_container = demand.request.by_container();
+  bool small = !plan.by_container && demand.request.types.size() <= VerdictMemo::kMaxTypesAsked;
   for (const TypeRequest& request : demand.request.types) {
     QuickPlan::Type type;
     type.want = want_of(request, demand.hints);
@@ -270,12 +271,14 @@ std::optional<Verdict> QuickCheck::check_state(const NodeState& node, const Node
   if (node.object == nullptr) return allocator_.check(node, labels, demand);
   if (demand.request.empty() || partition_rules(node, labels, demand.hints).enforced)
     return std::nullopt;
+  if (plan.by_container) return allocator_.check(node, labels, demand);
   return by_count(node, plan);
 }
 
 Verdict QuickCheck::check(const NodeState& node, const NodeLabels& labels, const PodDemand& demand,
                           const QuickPlan& plan) const {
-  if (node.object == nullptr || demand.request.empty() || uses_any(demand.elsewhere))
+  if (node.object == nullptr || demand.request.empty() || plan.by_container ||
+      uses_any(demand.elsewhere))
     return allocator_.check(node, labels, demand);
   const PartitionRules rules = partition_rules(node, labels, demand.hints);
   if (plan.by_count && !rules.enforced) {

@@ -35,9 +35,10 @@ struct QuickPlan {
   uint32_t asked = 0;  // the types, as bits
   // What else decides of the demand, as a number; 0: more than the quick answer can tell.
   uint32_t kind = 0;
-  bool by_count = false;    // no annotations: how many devices fit decides
-  bool selects = false;     // some type has a selector
-  int joint_primary = -1;   // by position in `types`; -1: nothing is joint
+  bool by_count = false;      // no annotations: how many devices fit decides
+  bool selects = false;       // some type has a selector
+  bool by_container = false;  // the allocator lays containers on devices, every time
+  int joint_primary = -1;     // by position in `types`; -1: nothing is joint
   int joint_follower = -1;  // of a required same PCIe id the only other type; -1: none, or several
 };
 

@@ -166,7 +166,12 @@ DeviceType percent_type(std::string name, std::vector<std::string> elsewhere) {
 
 }  // namespace
 
-DeviceTypes::DeviceTypes(std::vector<DeviceType> types) : types_(std::move(types)) {}
+DeviceTypes::DeviceTypes(std::vector<DeviceType> types) : types_(std::move(types)) {
+  for (size_t t = 0; t < std::min(types_.size(), per_device_names_.size()); ++t)
+    for (const Combination& combination : types_[t].combinations)
+      for (const Mapping& mapping : combination.mappings)
+        if (mapping.per_device) per_device_names_[t] |= 1U << mapping.name;
+}
 
 const DeviceTypes& DeviceTypes::standard() {
   static const DeviceTypes kTable(

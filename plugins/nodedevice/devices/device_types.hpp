@@ -149,6 +149,10 @@ class DeviceTypes {
   [[nodiscard]] int find_dim(int type, std::string_view resource) const;
   // The type and the index of a resource name in pods' requests, deprecated names included.
   [[nodiscard]] std::optional<std::pair<int, int>> find_request(std::string_view resource) const;
+  // The names of a type that say how much of each device (Mapping::per_device), by bit.
+  [[nodiscard]] uint32_t per_device_names(int type) const {
+    return per_device_names_[static_cast<size_t>(type)];
+  }
   // Which types (by bit) a pod uses under another name (SameHardware); kClaimsName: its resource
   // claims.
   struct Uses {
@@ -161,6 +165,7 @@ class DeviceTypes {
 
  private:
   std::vector<DeviceType> types_;
+  std::array<uint32_t, kMaxTypes> per_device_names_{};
 };
 
 // "kubernetes.io/gpu-core" and the like are old spellings of "koordinator.sh/gpu-core"; other names

@@ -58,6 +58,20 @@ std::vector<Outcome> outcomes(const DeviceType& type, const TypeState& devices,
   Outcome outcome{before};
   outcome.left.cpu_milli -= cpu_milli;
   if (gpus == nullptr) return {outcome};
+  if (!gpus->parts.empty()) {
+    // One container after the other; which devices they share is not foreseen.
+    for (const ContainerPart& part : gpus->parts) {
+      if (!part.stays()) continue;
+      const Want of_part{gpus->type, part.per_device, part.count, part.is_shared, nullptr};
+      int32_t of_each = kWholeGpu;
+      for (const DeviceState& device : devices.devices)
+        if (fits(type, of_part, device))
+          of_each = std::min({of_each, asked_milli(part.per_device, device), free_milli(device)});
+      outcome.left.place(0, static_cast<int32_t>(std::min<int64_t>(part.count, FreeGpus::kMaxGpus)),
+                         of_each);
+    }
+    return {outcome};
+  }
   const Want want{gpus->type, gpus->per_device, gpus->count, gpus->is_shared, nullptr};
   const bool one_share = gpus->is_shared && gpus->count == 1;
   int32_t of_each = kWholeGpu;

@@ -54,7 +54,7 @@ Placement place_in_order(const Allocator& allocator, const NodeRoom& room,
 
 // Whether the demands of several members can be chosen as if they were one pod's.
 bool can_be_added_up(const PodDemand& demand) {
-  if (!demand.hints.empty()) return false;
+  if (!demand.hints.empty() || demand.request.by_container()) return false;
   return std::none_of(demand.request.types.begin(), demand.request.types.end(),
                       [](const TypeRequest& request) { return request.is_shared; });
 }

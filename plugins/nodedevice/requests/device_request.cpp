@@ -130,7 +130,8 @@ TypeRequest normalise(const DeviceType& type, int index, const Combination& comb
   return request;
 }
 
-Result<TypeRequest> parse_type(const DeviceTypes& types, int index, const Asked& asked) {
+// What a pod, or one of its containers, asks for by itself.
+Result<TypeRequest> parse_whole(const DeviceTypes& types, int index, const Asked& asked) {
   const DeviceType& type = types.type(index);
   for (size_t i = 0; i < type.names.size(); ++i) {
     if ((asked.names >> i & 1U) == 0 || !type.names[i].percent_with_own_text) continue;
@@ -154,16 +155,61 @@ Result<TypeRequest> parse_type(const DeviceTypes& types, int index, const Asked&
   return fail(invalid_requests(type, asked) + ": " + legal_instead(type, asked));
 }
 
+// An amount of each device is the container's: added up over containers it would mean nothing.
+Result<TypeRequest> parse_type(const DeviceTypes& types, int index, const Asked& asked,
+                               std::span<const ContainerRequests> containers) {
+  if (containers.size() < 2 || (asked.names & types.per_device_names(index)) == 0)
+    return parse_whole(types, index, asked);
+  std::vector<std::pair<const ContainerRequests*, Asked>> asking;
+  for (const ContainerRequests& container : containers) {
+    const Asked own = collect(types, container.requests)[static_cast<size_t>(index)];
+    if (own.names != 0) asking.emplace_back(&container, own);
+  }
+  if (asking.size() < 2) return parse_whole(types, index, asked);
+  if (asking.size() > kMostParts)
+    return fail(std::to_string(asking.size()) + " containers ask for devices of type " +
+                types.type(index).name + ": must be at most " + std::to_string(kMostParts));
+  std::vector<ContainerPart> parts;
+  for (const auto& [container, own] : asking) {
+    const auto request = parse_whole(types, index, own);
+    if (!request) return fail("container " + std::string(container->name) + ": " + request.error());
+    ContainerPart part;
+    part.name = std::string(container->name);
+    part.kind = container->kind;
+    part.count = request->count;
+    part.per_device = request->per_device;
+    part.is_shared = request->is_shared;
+    parts.push_back(std::move(part));
+  }
+  arrange_parts(types.type(index), parts);
+  TypeRequest request;
+  request.type = index;
+  request.count = most_at_once(parts, [](const ContainerPart& part) { return part.count; });
+  for (const ContainerPart& part : parts) {
+    request.is_shared = request.is_shared || part.is_shared;
+    raise_to(request.per_device, part.per_device);
+  }
+  for (int dim = 0; dim < kMaxDims; ++dim)
+    if (request.per_device.has(dim))
+      request.total.set(dim, most_at_once(parts, [dim](const ContainerPart& part) {
+                          const int64_t each = part.per_device.get(dim);
+                          return each > kMaxAmount / part.count ? kMaxAmount : each * part.count;
+                        }));
+  if (parts.size() > 1) request.parts = std::move(parts);
+  return request;
+}
+
 }  // namespace
 
 Result<DeviceRequest> parse_device_request(const DeviceTypes& types,
-                                           std::span<const ResourceQuantity> requests) {
+                                           std::span<const ResourceQuantity> requests,
+                                           std::span<const ContainerRequests> containers) {
   const AskedByType asked = collect(types, requests);
   DeviceRequest parsed;
   for (int t = 0; t < types.count(); ++t) {
     const Asked& of_type = asked[static_cast<size_t>(t)];
     if (of_type.names == 0) continue;
-    auto request = parse_type(types, t, of_type);
+    auto request = parse_type(types, t, of_type, containers);
     if (!request) return fail(request.error());
     parsed.types.push_back(*request);
   }
@@ -171,7 +217,8 @@ Result<DeviceRequest> parse_device_request(const DeviceTypes& types,
 }
 
 std::array<AskedOfType, kMaxTypes> asked_by_type(const DeviceTypes& types,
-                                                 std::span<const ResourceQuantity> requests) {
+                                                 std::span<const ResourceQuantity> requests,
+                                                 std::span<const ContainerRequests> containers) {
   std::array<AskedOfType, kMaxTypes> all;
   if (requests.empty()) return all;
   const AskedByType asked = collect(types, requests);
@@ -179,7 +226,7 @@ std::array<AskedOfType, kMaxTypes> asked_by_type(const DeviceTypes& types,
     const Asked& of_type = asked[static_cast<size_t>(t)];
     if (of_type.names == 0) continue;
     AskedOfType& found = all[static_cast<size_t>(t)];
-    if (auto request = parse_type(types, t, of_type)) {
+    if (auto request = parse_type(types, t, of_type, containers)) {
       found = {request->count, *request};
       continue;
     }

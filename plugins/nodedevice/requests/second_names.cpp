@@ -56,10 +56,10 @@ class Beside {
 // As Kubernetes counts a pod: the most that is asked for at the same time.
 class Peak {
  public:
-  void add(ContainerAsk::Kind kind, int64_t value) {
+  void add(ContainerKind kind, int64_t value) {
     const int64_t now = std::min(stays_ + std::min(value, kMaxAmount), kMaxAmount);
     most_ = std::max(most_, now);
-    if (kind != ContainerAsk::Kind::kInit) stays_ = now;
+    if (kind != ContainerKind::kInit) stays_ = now;
   }
   [[nodiscard]] int64_t value() const { return most_; }
 
@@ -70,14 +70,14 @@ class Peak {
 
 }  // namespace
 
-void leave_out_second_names(const DeviceTypes& types, std::span<const ContainerAsk> containers,
+void leave_out_second_names(const DeviceTypes& types, std::span<const ContainerRequests> containers,
                             std::vector<ResourceQuantity>& requests) {
   struct Peaks {
     Peak all;
     Peak its_own;
   };
   std::map<std::string_view, Peaks> by_name;
-  for (const ContainerAsk& container : containers) {
+  for (const ContainerRequests& container : containers) {
     const Beside beside(types, container.requests);
     for (const ResourceQuantity& request : container.requests) {
       if (request.value <= 0 || types.find_request(request.name)) continue;

@@ -7,21 +7,13 @@
 #include <span>
 #include <vector>
 
-#include "plugins/nodedevice/requests/device_request.hpp"
+#include "plugins/nodedevice/requests/container_parts.hpp"
 
 namespace plimsoll::devices {
 
-// A container's place in the life of its pod: init containers end before the next one starts,
-// sidecars among them stay.
-struct ContainerAsk {
-  enum class Kind { kApp, kInit, kSidecar };
-  Kind kind = Kind::kApp;
-  std::vector<ResourceQuantity> requests;
-};
-
 // Takes what is a second name in its container out of the pod's requests. `containers` are in the
 // order of the pod, init containers first. What no container explains stays.
-void leave_out_second_names(const DeviceTypes& types, std::span<const ContainerAsk> containers,
+void leave_out_second_names(const DeviceTypes& types, std::span<const ContainerRequests> containers,
                             std::vector<ResourceQuantity>& requests);
 
 }  // namespace plimsoll::devices

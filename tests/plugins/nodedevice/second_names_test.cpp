@@ -12,7 +12,7 @@ namespace {
 
 using test::Ask;
 using testing::UnorderedElementsAre;
-using Kind = ContainerAsk::Kind;
+using Kind = ContainerKind;
 
 struct Container {
   Kind kind = Kind::kApp;
@@ -21,8 +21,8 @@ struct Container {
 
 // What is left of the names that are not the types' own, as "name=value".
 std::vector<std::string> left(const std::vector<Container>& containers, const Ask& pod) {
-  std::vector<ContainerAsk> asks;
-  for (const Container& one : containers) asks.push_back({one.kind, test::quantities(one.ask)});
+  std::vector<ContainerRequests> asks;
+  for (const Container& one : containers) asks.push_back({"", one.kind, test::quantities(one.ask)});
   auto requests = test::quantities(pod);
   leave_out_second_names(test::types(), asks, requests);
   std::vector<std::string> out;

@@ -33,6 +33,13 @@ class FakePod {
     requests_[std::string(resource)] = amount;
     return *this;
   }
+  // Containers instead of that one, `kind` being PLIMSOLL_CONTAINER_...; what they come to for the
+  // pod is still said with request().
+  FakePod& container(std::string_view name, std::map<std::string, int64_t> requests,
+                     uint32_t kind = PLIMSOLL_CONTAINER_APP) {
+    containers_.push_back({std::string(name), std::move(requests), kind});
+    return *this;
+  }
   // A volume with this source: `kind` is the source's field name, `target` what identifies it.
   FakePod& volume(std::string_view kind, std::string_view target, bool read_only = false,
                   std::vector<std::string> details = {}) {
@@ -99,12 +106,7 @@ class FakePod {
     pod_.requests = storage_.resources(requests_);
     pod_.used = pod_.requests;
     fill_volumes();
-    container_ = {};
-    container_.size = sizeof container_;
-    container_.kind = PLIMSOLL_CONTAINER_APP;
-    container_.name = storage_.text("main");
-    container_.requests = pod_.requests;
-    pod_.containers = {&container_, 1, sizeof container_};
+    fill_containers();
     return pod_;
   }
   // NOLINTNEXTLINE: a FakePod converts to a Pod
@@ -116,6 +118,30 @@ class FakePod {
     std::vector<std::string> details;
     bool read_only;
   };
+
+  struct Container {
+    std::string name;
+    std::map<std::string, int64_t> requests;
+    uint32_t kind;
+  };
+
+  void fill_containers() {
+    app_views_.clear();
+    init_views_.clear();
+    const auto add = [this](std::string_view name, uint32_t kind, plimsoll_list requests) {
+      plimsoll_container filled{};
+      filled.size = sizeof filled;
+      filled.kind = kind;
+      filled.name = storage_.text(name);
+      filled.requests = requests;
+      (kind == PLIMSOLL_CONTAINER_APP ? app_views_ : init_views_).push_back(filled);
+    };
+    if (containers_.empty()) add("main", PLIMSOLL_CONTAINER_APP, pod_.requests);
+    for (const Container& container : containers_)
+      add(container.name, container.kind, storage_.resources(container.requests));
+    pod_.containers = list_of<plimsoll_container>(app_views_);
+    pod_.init_containers = list_of<plimsoll_container>(init_views_);
+  }
 
   // The volumes are called "v0", "v1", ...
   void fill_volumes() {
@@ -150,7 +176,8 @@ class FakePod {
   std::vector<plimsoll_volume> volume_views_;
   std::deque<std::vector<plimsoll_str>> details_;
   detail::Storage storage_;
-  plimsoll_container container_{};
+  std::vector<Container> containers_;
+  std::vector<plimsoll_container> app_views_, init_views_;
   plimsoll_pod pod_{};
 };
 
