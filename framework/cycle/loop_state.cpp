@@ -23,10 +23,14 @@ LoopState::LoopState(SchedulerOptions given, SymbolTable& symbols, ApiWriter& ap
         if (node != nullptr) cluster.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);
       }),
       placer(cluster, nominator, environment.reasons, options.classes),
+      group_trial(cluster, nominator,
+                  [this](const plimsoll_pod& pod) { return framework_for(pod); }),
       queue(policy, options.queue),
       unsynced_kinds{"pods", "nodes"},
       standby(options.standby) {
   environment.services.publish(DryRunKeeper::kService, 1, &placer.dry_run_keeper());
+  const GroupDryRun* dry_run = &group_trial;
+  environment.services.publish(GroupDryRun::kService, 1, dry_run);
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;
   const auto since = [](auto clock_now) {

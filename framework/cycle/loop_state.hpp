@@ -20,6 +20,7 @@
 #include "framework/cycle/lost_kinds.hpp"
 #include "framework/cycle/profiles_policy.hpp"
 #include "framework/cycle/scheduler_options.hpp"
+#include "framework/placement/group_trial.hpp"
 #include "framework/placement/placer.hpp"
 #include "framework/port/api_writer.hpp"
 #include "framework/port/inbox.hpp"
@@ -90,6 +91,7 @@ struct LoopState {
   ClusterState cluster;
   Nominator nominator;
   Placer placer;
+  GroupTrial group_trial;
   SchedulingQueue queue;
   LostKinds lost_kinds;
   Timers timers;

@@ -13,6 +13,7 @@
 #include "plugins/builtin/default_args.hpp"
 #include "plugins/builtin/disruption_budgets.hpp"
 #include "plugins/builtin/events.hpp"
+#include "plugins/builtin/group_preemption.hpp"
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/preemption_candidates.hpp"
 #include "plugins/builtin/preemption_executor.hpp"
@@ -94,6 +95,9 @@ class DefaultPreemption {
   void start() {
     extenders_ = host_.find_service<PreemptionExtenders>(PreemptionExtenders::kService, 1);
     keeper_ = host_.find_service<DryRunKeeper>(DryRunKeeper::kService, 1);
+    groups_ = host_.find_service<plimsoll_pod_groups>(PLIMSOLL_POD_GROUPS_SERVICE,
+                                                      PLIMSOLL_POD_GROUPS_VERSION);
+    group_dry_run_ = host_.find_service<GroupDryRun>(GroupDryRun::kService, 1);
   }
 
   Status pre_enqueue(Pod pod) {
@@ -128,15 +132,37 @@ class DefaultPreemption {
       nomination.clear();
       return refuse("extenders left no node on which pods may be evicted");
     }
-    const Trial& best = pick_candidate(found.candidates, host_.now_ms());
-    executor_.start(pod, best.node, best.victims);
-    nomination.nominate(best.node);
+    const Trial* best = &pick_candidate(found.candidates, host_.now_ms());
+    if (WholeGroup group(groups_, group_dry_run_, pod); group.counts()) {
+      best = with_group(cycle, pod, group, best, found);
+      if (best == nullptr) {
+        nomination.clear();
+        return refuse(group.why());
+      }
+    }
+    executor_.start(pod, best->node, best->victims);
+    nomination.nominate(best->node);
     return Status::success();
   }
 
  private:
   Status refuse(std::string_view why) const {
     return host_.failed(PLIMSOLL_UNSCHEDULABLE, "preemption: " + std::string(why));
+  }
+
+  // Room for the others is left by the best candidate, or by another node; null: by none. `found`
+  // is what the candidate is of.
+  const Trial* with_group(plimsoll_cycle& cycle, Pod pod, WholeGroup& group, const Trial* best,
+                          DryRun& found) {
+    if (!group.place(best->node).empty()) return best;
+    const std::string node = group.place();
+    if (node.empty()) return nullptr;
+    for (const Trial* candidate : found.candidates)
+      if (candidate->node == node) return candidate;
+    // Not looked at before: enough others were.
+    std::erase_if(potential_, [&](const PotentialNode& each) { return each.node.name() != node; });
+    found = dry_run_.run(cycle, pod, potential_, {0, 1, nullptr, nullptr});
+    return found.candidates.empty() ? nullptr : found.candidates.front();
   }
 
   // True: they do not know yet. Otherwise, what they left.
@@ -236,6 +262,8 @@ class DefaultPreemption {
   std::vector<PotentialNode> potential_;            // of one call; its room is kept
   const PreemptionExtenders* extenders_ = nullptr;  // null: there are none
   const DryRunKeeper* keeper_ = nullptr;            // null: nothing is kept
+  const plimsoll_pod_groups* groups_ = nullptr;     // null: nobody keeps groups
+  const GroupDryRun* group_dry_run_ = nullptr;
   CounterMetric attempts_total_;
   uint32_t held_;
   size_t attempts_ = 0;

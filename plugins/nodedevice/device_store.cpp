@@ -54,7 +54,8 @@ DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
                   metrics_.node_changed(slot);
                 }),
       metrics_(host, accounts_),
-      groups_(host, accounts_) {
+      groups_(host, accounts_),
+      group_service_(groups_, types_) {
   state_.size = sizeof state_;
   state_.self = this;
   state_.describe = &describe;
@@ -89,6 +90,8 @@ DeviceStore& DeviceStore::get(const sdk::Host& host, const std::vector<DeviceTyp
     throw std::runtime_error("cannot publish " PLIMSOLL_DEVICE_ACCOUNTS_SERVICE);
   (void)host.publish(PLIMSOLL_STATE_SERVICE_PREFIX "NodeDevice", PLIMSOLL_STATE_SERVICE_VERSION,
                      &store.state_);
+  (void)host.publish(PLIMSOLL_POD_GROUPS_SERVICE, PLIMSOLL_POD_GROUPS_VERSION,
+                     store.group_service_.table());
   return store;
 }
 

@@ -19,7 +19,7 @@
 #include "plugins/nodedevice/accounts/state_numbers.hpp"
 #include "plugins/nodedevice/allocation/allocator.hpp"
 #include "plugins/nodedevice/device_service.h"
-#include "plugins/nodedevice/groups/group_keeper.hpp"
+#include "plugins/nodedevice/groups/group_service.hpp"
 
 namespace plimsoll::devices {
 
@@ -93,6 +93,7 @@ class DeviceStore {
   std::map<std::string, size_t, std::less<>> news_;  // by node: hash of the last text with any
   DeviceMetrics metrics_;
   GroupKeeper groups_;
+  GroupService group_service_;
   const void* feeder_ = nullptr;
   plimsoll_device_accounts service_{};
   plimsoll_state_source state_{};

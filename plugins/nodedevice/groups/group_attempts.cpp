@@ -57,11 +57,18 @@ void GroupKeeper::found_no_place(Pod pod, const std::string& whole_group) {
   if (known == by_pod_.end() || find(known->second)->complete()) return;
   if (refuses(pod)) return;  // nobody has looked for a place
   // After this attempt: another plugin may yet nominate it.
+  const auto same = std::find_if(ended_.begin(), ended_.end(),
+                                 [&](const Ended& ended) { return ended.uid == pod.uid(); });
+  if (same != ended_.end()) {
+    if (!whole_group.empty()) same->whole_group = whole_group;
+    return;
+  }
   ended_.push_back({known->second, std::string(pod.uid()), whole_group});
   host_.run_on_loop(0, [this] { attempts_ended(); });
 }
 
 void GroupKeeper::attempts_ended() {
+  if (deciding_) return;
   for (const Ended& attempt : std::exchange(ended_, {})) attempt_ended(attempt);
 }
 
@@ -83,6 +90,16 @@ void GroupKeeper::attempt_ended(const Ended& attempt) {
           "PodGroup " + attempt.key + " gets rejected due to Pod " +
               (pod ? full_name(pod) : attempt.uid) + " is unschedulable",
           attempt.whole_group);
+}
+
+std::vector<Pod> GroupKeeper::without_place(const Group& group) const {
+  std::vector<Pod> pods;
+  for (const auto& [uid, member] : group.members) {
+    if (member.state != State::kPending) continue;
+    const Pod pod = host_.pod_by_uid(uid);
+    if (pod && !pod.terminating()) pods.push_back(pod);
+  }
+  return pods;
 }
 
 bool GroupKeeper::is_nominated(std::string_view uid) const {

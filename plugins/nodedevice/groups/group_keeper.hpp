@@ -61,6 +61,9 @@ class GroupKeeper {
   void reserved(sdk::Pod pod, std::string_view node);
   // Success, or Wait for the rest of the group.
   sdk::Status permit(sdk::Pod pod, int64_t& timeout_ms);
+  // While room is looked for on behalf of a whole group, attempts of its members are no attempts:
+  // those that ended before count afterwards.
+  void decides(bool on) { deciding_ = on; }
   // Idempotent. To be called before the accounts forget what the pod had: if only its own binding
   // failed, its devices are held until it is tried again.
   void unreserved(sdk::Pod pod);
@@ -134,6 +137,9 @@ class GroupKeeper {
   // The group of this name; null: none.
   [[nodiscard]] const Group* find(std::string_view key) const;
 
+  // Members that wait for a place, and are not being deleted.
+  [[nodiscard]] std::vector<sdk::Pod> without_place(const Group& group) const;
+
   // Keeps devices for a member that has no place yet; replaces what was held for it.
   void hold(std::string_view key, std::string_view uid, std::string_view node,
             Allocation allocation);
@@ -188,6 +194,7 @@ class GroupKeeper {
   std::vector<Ended> ended_;  // attempts that found no place
   size_t next_clean_up_ = 64;
   bool looking_round_ = false;
+  bool deciding_ = false;
 };
 
 }  // namespace plimsoll::devices
