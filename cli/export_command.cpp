@@ -1,6 +1,5 @@
 #include <array>
 #include <fstream>
-#include <future>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <plimsoll/join.hpp>
@@ -47,19 +46,6 @@ const std::vector<std::vector<ResourceType>>& exported_kinds() {
   return kKinds;
 }
 
-Result<informer::HttpResponse> get(informer::HttpClient& client, const std::string& path) {
-  const auto promise = std::make_shared<std::promise<Result<informer::HttpResponse>>>();
-  auto answer = promise->get_future();
-  informer::HttpRequest request;
-  request.path = path;
-  informer::HttpHandlers handlers;
-  handlers.on_done = [promise](Result<informer::HttpResponse> response) {
-    promise->set_value(std::move(response));
-  };
-  client.submit(std::move(request), std::move(handlers));
-  return answer.get();
-}
-
 // What no decision depends on and nobody wants to hand out: commands, environments, who changed
 // what.
 void strip(json& object) {
@@ -91,7 +77,9 @@ Result<bool> list_kind(informer::HttpClient& client, const ResourceType& kind, j
   do {
     const std::string path = kind.path() + "?limit=" + kPageSize +
                              (next.empty() ? "" : "&continue=" + informer::url_encode(next));
-    auto answer = get(client, path);
+    informer::HttpRequest request;
+    request.path = path;
+    const auto answer = informer::call(client, std::move(request), {});
     if (!answer) return fail(answer.error().within("listing " + kind.text()));
     if (answer->status == 404) return false;
     if (!answer->ok()) {
