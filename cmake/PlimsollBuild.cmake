@@ -156,11 +156,11 @@ if(PLIMSOLL_SANITIZE MATCHES "undefined")
   list(APPEND PLIMSOLL_TEST_OPTIONS -fno-sanitize=undefined)
 endif()
 
-# plimsoll_test(NAME LABEL unit [threads] SOURCES... [LIBS...] [TIMEOUT seconds] [SERIAL] [OPTIMISED]): a
+# plimsoll_test(NAME LABEL unit [threads] SOURCES... [LIBS...] [TIMEOUT seconds] [OPTIMISED]): a
 # GoogleTest program. It is one ctest entry; its working directory is the root of the tree, so that fixtures are
 # found. OPTIMISED: compiled like the product, for tests that compute much themselves or compile a plugin's sources.
 function(plimsoll_test name)
-  cmake_parse_arguments(ARG "SERIAL;OPTIMISED" "TIMEOUT" "LABEL;SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED" "TIMEOUT" "LABEL;SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${PLIMSOLL_WARNINGS})
@@ -180,9 +180,6 @@ function(plimsoll_test name)
   endif()
   if(NOT "kube" IN_LIST ARG_LABEL AND NOT "install" IN_LIST ARG_LABEL)
     add_dependencies(tests_without_cluster ${name})
-  endif()
-  if(ARG_SERIAL)
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   endif()
 endfunction()
 

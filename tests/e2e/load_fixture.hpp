@@ -14,6 +14,7 @@
 #include "tests/e2e/kubelets.hpp"
 #include "tests/e2e/load.hpp"
 #include "tests/e2e/recount.hpp"
+#include "tests/support/environment.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll::test {
@@ -45,7 +46,9 @@ class LoadTest : public E2eTest {
   // By file name: what is kept besides, should the test fail.
   [[nodiscard]] virtual std::map<std::string, std::string> logs() const { return {}; }
 
-  [[nodiscard]] virtual LoadShape shape() const { return {}; }
+  [[nodiscard]] virtual LoadShape shape() const {
+    return in_full_length() ? LoadShape{} : LoadShape{.nodes = 80, .pods = 400};
+  }
 
   void create_pods() {
     const auto created = create_all(cluster().admin(), load_.pods);
@@ -53,6 +56,9 @@ class LoadTest : public E2eTest {
   }
 
   int bound() { return audit().bindings() - before_; }
+  [[nodiscard]] int percent(int part) const {
+    return static_cast<int>(load_.pods.size()) * part / 100;
+  }
 
   void wait_until_bound(int count) {
     ASSERT_TRUE(eventually(60s, [&] { return bound() >= count; }))

@@ -1,5 +1,5 @@
 #pragma once
-// A TCP port on 127.0.0.1 for a program that cannot be told to choose one itself.
+// A TCP port for a program that cannot be told to choose one itself.
 
 #include <cstdint>
 
@@ -7,9 +7,10 @@
 
 namespace plimsoll::test {
 
-// A port that was free a moment ago: bound on 127.0.0.1 with port 0, read back, and closed again.
-// Another process may take it in between, so whoever starts a program on it tries again with
-// another one if that program cannot bind. What can bind port 0 by itself should.
+// A port that was free on all addresses a moment ago: drawn at random below those that Linux takes
+// for outgoing connections, bound and closed again. Another process may take it in between, so
+// whoever starts a program on it tries again with another one if that program cannot bind. What
+// can bind port 0 by itself should.
 [[nodiscard]] Result<std::uint16_t> free_port();
 
 }  // namespace plimsoll::test
