@@ -92,26 +92,13 @@ class Contest {
   Result<void> prepare() {
     FleetShape fleet = load_.fleet;
     fleet.pods = load_.arrival > 0 ? 0 : pods_;
-    return create_shaped(*cluster_, load_.shape, fleet)
-        .and_then([this] { return leave_mark(); })
-        .and_then([this]() -> Result<void> {
-          auto watch = BindingWatch::start(*cluster_);
-          if (!watch) return fail(watch.error());
-          watch_ = std::move(*watch);
-          server_ = child_named("kube-apiserver");
-          return {};
-        });
-  }
-
-  // As a Plimsoll before this one leaves it that stopped cleanly. Without the mark it would begin
-  // with a write for each pod that waits, to make void what a killed one may still have sent.
-  Result<void> leave_mark() {
-    const std::string mark = std::string("plimsoll-") + kSchedulerName;
-    return test::create_all(
-        cluster_->admin(),
-        {{"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases",
-          R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":")" + mark +
-              R"("},"spec":{"holderIdentity":""}})"}});
+    return create_shaped(*cluster_, load_.shape, fleet).and_then([this]() -> Result<void> {
+      auto watch = BindingWatch::start(*cluster_);
+      if (!watch) return fail(watch.error());
+      watch_ = std::move(*watch);
+      server_ = child_named("kube-apiserver");
+      return {};
+    });
   }
 
   Result<void> start_scheduler() {

@@ -100,22 +100,44 @@ std::vector<Contestant> contestants(const Load& load, const Arguments& arguments
   return list;
 }
 
-// "Kubernetes v1.36.3"
+// "Kubernetes v1.37.2"
 std::string version_of(const std::filesystem::path& program) {
   const auto ran = test::run({.argv = {program.string(), "--version"}});
   if (!ran) return "of unknown version";
   return ran->out.substr(0, ran->out.find('\n'));
 }
 
+// Which of the feature gates that decide how fast a kube-scheduler is are on, as its help says:
+// "OpportunisticBatching on, SchedulerAsyncAPICalls off". A gate that it does not name is always
+// on, or is not there yet, and is left out.
+std::string features_of(const std::filesystem::path& program) {
+  constexpr const char* kGates[] = {"OpportunisticBatching",     "SchedulerAsyncAPICalls",
+                                    "SchedulerAsyncPreemption",  "SchedulerPopFromBackoffQ",
+                                    "SchedulerPreQueueingHints", "InterPodAffinityHostnameFastPath",
+                                    "StorageCapacityScoring"};
+  const auto ran = test::run({.argv = {program.string(), "--help"}});
+  if (!ran) return "features not known";
+  std::string text;
+  for (const std::string gate : kGates) {
+    const std::size_t at = ran->out.find(gate + "=true|false");
+    if (at == std::string::npos) continue;
+    const std::string line = ran->out.substr(at, ran->out.find('\n', at) - at);
+    text += (text.empty() ? "" : ", ") + gate +
+            (line.find("default=true") != std::string::npos ? " on" : " off");
+  }
+  return text.empty() ? "no feature gates named" : text;
+}
+
 void print_terms(const Arguments& arguments) {
   if (!arguments.without_peer) {
     const std::filesystem::path& peers = arguments.programs.peers;
     std::printf(
-        "kube-scheduler: %s; for loads with zones %s with NodeResourceTopologyMatch. It may send "
-        "%d "
-        "requests a\nsecond (clientConnection.qps and burst; by default 50 and 100). ",
-        version_of(peers / "kube-scheduler").c_str(),
-        version_of(peers / "kube-scheduler-nrt").c_str(), kPeerQps);
+        "kube-scheduler: %s\n  (%s);\nfor loads with zones %s\n  (%s) with "
+        "NodeResourceTopologyMatch.\nIt may send %d requests a second (clientConnection.qps and "
+        "burst; by default 50 and 100).\n",
+        version_of(peers / "kube-scheduler").c_str(), features_of(peers / "kube-scheduler").c_str(),
+        version_of(peers / "kube-scheduler-nrt").c_str(),
+        features_of(peers / "kube-scheduler-nrt").c_str(), kPeerQps);
   }
   std::printf(
       "Plimsoll and the ceiling have no such limit, only one of what is under way.\nMedians of %d "

@@ -1,8 +1,8 @@
 # Sourced by scripts that build programs from their published Go modules: finds a Go that is new enough, builds into a
 # cache outside the source tree, once for each set of pinned versions, and never twice at a time.
 #
-# The script sets: script (its name, for messages), programs (what it builds), modules (folders with a go.mod; the
-# first one says which Go is needed) and recipe (raised when build flags change, so that all is built again), and
+# The script sets: script (its name, for messages), programs (what it builds), pins (folders with a go.mod and a go.sum;
+# the first one says which Go is needed) and recipe (raised when build flags change, so that all is built again), and
 # defines build_all, which calls build_program for each program. shellcheck shell=bash
 
 go_fallback=1.26.6 # for machines without a fitting Go; go-toolchain.txt pins the same version by its hash
@@ -11,7 +11,29 @@ go_toolchain=$(dirname "${BASH_SOURCE[0]}")/go-toolchain.txt
 say() { printf '%s: %s\n' "$script" "$*" >&2; }
 die() { local status=$1; shift; say "$*"; exit "$status"; }
 
-# The version of k8s.io/kubernetes that module $1 is built with: what it is replaced by, or else what is required.
+# The folder whose go.mod and go.sum pin what module $1 is built with: $1 itself, or, if PLIMSOLL_KUBE_VERSION names another
+# version of Kubernetes than the one that tests usually run against, the folder of that name in it.
+pins_of() {
+  local usual
+  usual=$(kube_version "$1")
+  if [[ ${PLIMSOLL_KUBE_VERSION:-$usual} == "$usual" ]]; then
+    echo "$1"
+  elif [[ $PLIMSOLL_KUBE_VERSION != */* && -f $1/$PLIMSOLL_KUBE_VERSION/go.mod ]]; then
+    echo "$1/$PLIMSOLL_KUBE_VERSION"
+  else
+    die 2 "PLIMSOLL_KUBE_VERSION is '$PLIMSOLL_KUBE_VERSION'; there are $(kube_versions "$1")"
+  fi
+}
+
+# All versions of Kubernetes that module $1 can be built with, the usual one first.
+kube_versions() {
+  local file all
+  all=$(kube_version "$1")
+  for file in "$1"/*/go.mod; do [[ -f $file ]] && all+=", $(basename "$(dirname "$file")")"; done
+  echo "$all"
+}
+
+# The version of k8s.io/kubernetes that the pins in folder $1 name: what it is replaced by, or else what is required.
 kube_version() {
   local version
   version=$(sed -n 's/^.*k8s\.io\/kubernetes => k8s\.io\/kubernetes v\([0-9][^ ]*\).*/\1/p' "$1/go.mod" | head -n 1)
@@ -89,19 +111,29 @@ find_go() {
     "${elsewhere-}"
 }
 
-# build_program MODULE NAME PACKAGE [LDFLAGS]: builds one program into the folder that is published at the end.
+# build_program MODULE PINS NAME PACKAGE [LDFLAGS]: builds one program into the folder that is published at the end. Files of
+# Go that stand beside other pins than the module's own take the place of those of the same name in the module.
 build_program() {
-  say "building $2 (a few minutes the first time)"
-  (cd "$1" && nice "$go" build -p 2 -trimpath -buildvcs=false -ldflags "-s -w ${4-}" -o "$part/$2" "$3") ||
-    die 1 "building $2 failed; the messages above are Go's"
+  local module=$1 pins=$2 name=$3 package=$4 file
+  local -a other=()
+  say "building $name (a few minutes the first time)"
+  if [[ $pins != "$module" ]]; then
+    for file in "$pins"/*.go; do [[ -f $file ]] && printf '"%s": "%s"\n' "$module/${file##*/}" "$file"; done |
+      paste -sd, - | sed 's/.*/{"Replace": {&}}/' >"$part/overlay.json"
+    other=(-modfile "$pins/go.mod" -overlay "$part/overlay.json")
+  fi
+  (cd "$module" &&
+    nice "$go" build -p 2 -trimpath -buildvcs=false "${other[@]}" -ldflags "-s -w ${5-}" -o "$part/$name" "$package") ||
+    die 1 "building $name failed; the messages above are Go's"
+  rm -f "$part/overlay.json"
 }
 
 # provide NAME IF_PRESENT: prints the folder with the programs, NAME-<hash of the pins> in the cache. If they are not
 # there yet: exit status 3 if IF_PRESENT is true, or else builds them.
 provide() {
-  local name=$1 if_present=$2 pins folder module
-  go_needed=$(sed -n 's/^go \([0-9][0-9.]*\)$/\1/p' "${modules[0]}/go.mod")
-  [[ -n $go_needed ]] || die 1 "${modules[0]}/go.mod names no go version"
+  local name=$1 if_present=$2 hash folder one
+  go_needed=$(sed -n 's/^go \([0-9][0-9.]*\)$/\1/p' "${pins[0]}/go.mod")
+  [[ -n $go_needed ]] || die 1 "${pins[0]}/go.mod names no go version"
   if [[ -n ${PLIMSOLL_CACHE_DIR-} ]]; then
     cache=$PLIMSOLL_CACHE_DIR
   elif [[ -n ${XDG_CACHE_HOME-} ]]; then
@@ -109,8 +141,8 @@ provide() {
   else
     cache=${HOME:?"HOME is not set: set PLIMSOLL_CACHE_DIR to a folder for built programs"}/.cache/plimsoll
   fi
-  pins=$({ echo "recipe $recipe"; for module in "${modules[@]}"; do cat "$module/go.sum"; done; } | sha256sum | cut -c1-12)
-  folder=$cache/$name-$pins
+  hash=$({ echo "recipe $recipe"; for one in "${pins[@]}"; do cat "$one/go.sum"; done; } | sha256sum | cut -c1-12)
+  folder=$cache/$name-$hash
   if has_programs "$folder"; then
     echo "$folder"
     return

@@ -7,12 +7,9 @@ import (
 	"path/filepath"
 	"syscall"
 
-	cadvisorapi "github.com/google/cadvisor/info/v1"
-	cadvisorapiv2 "github.com/google/cadvisor/info/v2"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
-	cadvisortest "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
 	"k8s.io/kubernetes/pkg/kubelet/kubeletconfig/configfiles"
 	utilfs "k8s.io/kubernetes/pkg/util/filesystem"
 	"k8s.io/kubernetes/pkg/util/oom"
@@ -22,27 +19,6 @@ import (
 )
 
 const stateFolder = "/var/lib/kubelet" // parts of it are constants in the kubelet
-
-// machine is what cAdvisor would have found out.
-type machine struct {
-	cadvisortest.Fake
-	info *cadvisorapi.MachineInfo
-}
-
-func (m *machine) MachineInfo() (*cadvisorapi.MachineInfo, error) { return m.info, nil }
-
-// Plenty of disk: no pod is evicted for want of it.
-func (m *machine) RootFsInfo() (cadvisorapiv2.FsInfo, error) {
-	return cadvisorapiv2.FsInfo{Capacity: 1 << 40, Available: 1 << 39, Usage: 1 << 39}, nil
-}
-func (m *machine) ImagesFsInfo(context.Context) (cadvisorapiv2.FsInfo, error) { return m.RootFsInfo() }
-func (m *machine) ContainerFsInfo(context.Context) (cadvisorapiv2.FsInfo, error) {
-	return m.RootFsInfo()
-}
-func (m *machine) GetDirFsInfo(string) (cadvisorapiv2.FsInfo, error) { return m.RootFsInfo() }
-func (m *machine) VersionInfo() (*cadvisorapi.VersionInfo, error) {
-	return &cadvisorapi.VersionInfo{KernelVersion: "6.12.0", ContainerOsVersion: "synthetic"}, nil
-}
 
 // The kernel settings that a kubelet insists on. It sees files that are mounted over them, so that
 // the machine's own stay what they are.
@@ -129,7 +105,7 @@ func runKubelet(ctx context.Context, node *nodeFile) {
 	deps, err := app.UnsecuredDependencies(ctx, server, gate)
 	check(err, "dependencies")
 	// Nothing that touches the machine; all that decides stays the kubelet's own.
-	deps.CAdvisorInterface = &machine{Fake: cadvisortest.Fake{NodeName: node.Name}, info: &node.Machine}
+	deps.CAdvisorInterface = newMachine(node.Name, &node.Machine)
 	deps.Mounter = mount.NewFakeMounter([]mount.MountPoint{{Device: "cgroup", Path: "/sys/fs/cgroup/cpu",
 		Type: "cgroup", Opts: []string{"rw", "cpu", "cpuacct", "cpuset", "memory"}}})
 	deps.Subpather = &subpath.FakeSubpath{}

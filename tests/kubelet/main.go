@@ -20,17 +20,16 @@ import (
 	"path/filepath"
 	"syscall"
 
-	cadvisorapi "github.com/google/cadvisor/info/v1"
 	"k8s.io/klog/v2"
 )
 
 type nodeFile struct {
-	Name       string                  `json:"name"`
-	Dir        string                  `json:"dir"` // Dir/kubelet is its /var/lib/kubelet
-	Kubeconfig string                  `json:"kubeconfig"`
-	Machine    cadvisorapi.MachineInfo `json:"machine"` // what cAdvisor would find out
-	Kubelet    json.RawMessage         `json:"kubelet"` // a KubeletConfiguration
-	Plugins    []pluginFile            `json:"plugins"`
+	Name       string          `json:"name"`
+	Dir        string          `json:"dir"` // Dir/kubelet is its /var/lib/kubelet
+	Kubeconfig string          `json:"kubeconfig"`
+	Machine    machineInfo     `json:"machine"` // what cAdvisor would find out
+	Kubelet    json.RawMessage `json:"kubelet"` // a KubeletConfiguration
+	Plugins    []pluginFile    `json:"plugins"`
 }
 
 // check ends the program if there is an error.
