@@ -64,6 +64,9 @@ config::Validation validate(const std::string& file, const Modules& modules,
   for (const auto& record : modules.records()) {
     if (record->loaded) registry.emplace(record->name, config::ExtensionPoints{});
   }
+  for (const fs::path& folder : modules.folders()) {
+    registry.folders += (registry.folders.empty() ? "" : ", ") + folder.string();
+  }
   return config::validate_file(
       file, registry,
       [&](const std::string& scheduler_name, const std::string& plugin, const std::string& args) {

@@ -20,9 +20,10 @@ std::string PluginChecks::missing_message(const std::string& type, const PluginR
     return message + about;
   }
   const std::string close = nearest_existing(plugin.name);
-  return message + (close.empty() ? ": no built-in plugin and no file in the plugin directory has "
-                                    "this name"
-                                  : ", did you mean " + go_quoted(close) + "?");
+  if (!close.empty()) return message + ", did you mean " + go_quoted(close) + "?";
+  return message + ": no built-in plugin has this name, and no file in " +
+         (registry_.folders.empty() ? "a plugin folder" : registry_.folders) +
+         "; --plugin-dir adds one";
 }
 
 void PluginChecks::keep_existing(std::vector<PluginRef>& enabled, const std::string& type) {

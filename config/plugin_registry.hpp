@@ -13,7 +13,10 @@
 namespace plimsoll::config {
 
 // Plugin name -> the extension points that it implements, for built-in and loaded plugins.
-using PluginRegistry = std::map<std::string, ExtensionPoints, std::less<>>;
+struct PluginRegistry : std::map<std::string, ExtensionPoints, std::less<>> {
+  using map::map;
+  std::string folders;  // where plugin files were looked for, for messages
+};
 
 // Creates a plugin of a profile with its args and returns its extension points; without this
 // function, the points in the registry apply. Returns nothing, with problems, if it cannot be

@@ -131,6 +131,13 @@ class Expander {
     PluginArgs args;
     args.name = args.written = name;
     args.json = "{}";
+    const auto look = [&](const std::vector<PluginRef>& plugins) {
+      for (const PluginRef& plugin : plugins) {
+        if (plugin.name == name) args.named_at = plugin.at;
+      }
+    };
+    for (const PluginSet& set : specific_.values) look(set.enabled);
+    look(multi_point_.enabled);
     return args;
   }
 

@@ -38,7 +38,7 @@ Problem PluginArgs::problem(std::string_view path_in_args, std::string message) 
   } else if (!path_in_args.empty()) {
     full = child_path(full, path_in_args);
   }
-  const Position at = path.empty() ? Position{} : locate(source, path_in_args);
+  const Position at = path.empty() ? named_at : locate(source, path_in_args);
   return {std::move(full), at, std::move(message)};
 }
 

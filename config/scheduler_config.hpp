@@ -57,6 +57,7 @@ struct PluginArgs {
   std::string written;  // the plugin's name in the file
   std::string path;     // profiles[0].pluginConfig[1].args; empty for args that are not in the file
   Value source;
+  Position named_at = {};  // where the plugin is enabled; of args that are not in the file
 
   // A problem that the plugin found at `path_in_args` (such as scoringStrategy.type), with its
   // place.

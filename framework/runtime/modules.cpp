@@ -67,6 +67,7 @@ Result<void> Modules::load_directory(const fs::path& directory,
     return fail(ErrorCode::kUnavailable,
                 "plugin directory " + directory.string() + ": cannot be read: " + error.message());
   }
+  folders_.push_back(directory);
   std::sort(files.begin(), files.end());
   const auto is_replaced = [instead](const fs::path& file) {
     if (instead.empty()) return false;  // avoids reading every note twice

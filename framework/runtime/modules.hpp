@@ -73,6 +73,8 @@ class Modules {
   [[nodiscard]] const std::vector<std::unique_ptr<ModuleRecord>>& records() const {
     return records_;
   }
+  // The directories that were read.
+  [[nodiscard]] const std::vector<std::filesystem::path>& folders() const { return folders_; }
 
   // The extension points of a loaded plugin, from its note. If the note does not state them, the
   // plugin is created with `args_json` on a host that answers nothing, inspected and destroyed;
@@ -84,6 +86,7 @@ class Modules {
   ModuleRecord& add(ModuleRecord record);
 
   std::vector<std::unique_ptr<ModuleRecord>> records_;
+  std::vector<std::filesystem::path> folders_;
   std::map<std::string, const ModuleRecord*, std::less<>> by_name_;
 };
 

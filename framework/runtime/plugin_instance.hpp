@@ -73,6 +73,11 @@ class PluginInstance {
   // What a RunningCall says of it.
   [[nodiscard]] RunningCall::Plugin running() const { return ctx_.running(); }
   [[nodiscard]] bool implements(ExtensionPoint point) const;
+  // Whether it is told that it starts, or of nodes, pods or objects.
+  [[nodiscard]] bool is_told() const {
+    return slots_.start != nullptr || slots_.node_event != nullptr || slots_.pod_event != nullptr ||
+           slots_.object_event != nullptr;
+  }
   [[nodiscard]] bool watches(std::string_view resource) const {
     return ctx_.watched.contains(resource);
   }

@@ -37,6 +37,12 @@ Result<std::vector<ExtensionPoint>> PreparedPlugins::make(const Modules& modules
     const auto point = static_cast<ExtensionPoint>(i);
     if (instance->implements(point)) points.push_back(point);
   }
+  if (points.empty() && !instance->is_told()) {
+    instance = nullptr;
+    return fail(ErrorCode::kInvalid,
+                "the plugin would do nothing: it has none of the functions that a scheduler calls. "
+                "Are their names misspelt? docs/plugins.md has them");
+  }
   return points;
 }
 

@@ -29,7 +29,8 @@ class PreparedPlugins {
   PreparedPlugins& operator=(const PreparedPlugins&) = delete;
 
   // The extension points of the plugin, made for this profile with these args if it was not yet.
-  // Fails in the words of the plugin's constructor. What that warns about its args, "path: text"
+  // Fails in the words of the plugin's constructor, and where the scheduler would never call the
+  // plugin. What the constructor warns about its args, "path: text"
   // each, is put into `args_warnings`; null: it is logged.
   [[nodiscard]] Result<std::vector<ExtensionPoint>> make(
       const Modules& modules, const std::string& scheduler_name, const std::string& plugin,

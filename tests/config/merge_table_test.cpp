@@ -200,8 +200,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "Sort Bind",
                   {{"score", "None"}},
                   "queueSort: Sort; bind: Bind\n"
-                  "error: ScorePlugin \"None\" does not exist: no built-in plugin and no file in "
-                  "the plugin directory has this name"},
+                  "error: ScorePlugin \"None\" does not exist: no built-in plugin has this name, "
+                  "and no file in a plugin folder; --plugin-dir adds one"},
         ExpandRow{"a score plugin that does not score",
                   "Sort Bind",
                   {{"score", "Sort"}},

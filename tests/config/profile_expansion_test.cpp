@@ -289,11 +289,13 @@ INSTANTIATE_TEST_SUITE_P(
             "everything at once",
             "filter: {enabled: [{name: X}]}\n    score: {enabled: [{name: Gate}, {name: Z}]}",
             "f:7:31: profiles[0].plugins.filter.enabled[0]: FilterPlugin \"X\" does not "
-            "exist: no built-in plugin and no file in the plugin directory has this name\n"
+            "exist: no built-in plugin has this name, and no file in a plugin folder; --plugin-dir "
+            "adds one\n"
             "f:8:30: profiles[0].plugins.score.enabled[0]: plugin \"Gate\" does not extend "
             "ScorePlugin plugin\n"
             "f:8:44: profiles[0].plugins.score.enabled[1]: ScorePlugin \"Z\" does not exist: no "
-            "built-in plugin and no file in the plugin directory has this name\n"}));
+            "built-in plugin has this name, and no file in a plugin folder; --plugin-dir adds "
+            "one\n"}));
 
 TEST(Expansion, AcceptsPointsThatThePluginHasElsewhere) {
   // Koordinator's DeviceShare works at preBind; here the allocation travels in the Binding.

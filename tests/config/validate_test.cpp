@@ -180,7 +180,7 @@ TEST(Validate, AsksPluginsAboutTheirArgsAndMapsTheirPaths) {
   const Validation validation = validate_text(text, "f", test_registry(), checker);
   EXPECT_EQ(
       validation.report(),
-      "error: f: args of plugin NodeDevice.scoringStrategy: needed\n"
+      "error: f:7:58: args of plugin NodeDevice.scoringStrategy: needed\n"
       "error: f:12:15: profiles[0].pluginConfig[0].args.scoringStrategy.type: no such strategy\n"
       "error: f:13:9: unknown field \"profiles[0].pluginConfig[0].args.scoringStrategy.typ\", did "
       "you mean \"type\"?\n"
@@ -214,7 +214,7 @@ TEST(Validate, PointsAreThoseOfThePluginThatIsMade) {
     return MadePlugin{{ExtensionPoint::kFilter}, {}, {}};
   };
   const Validation validation = validate_text(text, "f", registry, make);
-  EXPECT_EQ(validation.report(), "error: f: args of plugin Cranes: broken\nf: 1 error\n")
+  EXPECT_EQ(validation.report(), "error: f:8:31: args of plugin Cranes: broken\nf: 1 error\n")
       << "and not that it does not extend a point, which nobody can know";
   for (const std::string name : {"Berths", "Cranes", "NodeResourcesFit"}) {
     EXPECT_EQ(std::count(made.begin(), made.end(), name), 1) << name;
@@ -294,7 +294,8 @@ TEST(Validate, ReportsErrorsOfEveryStep) {
       validation.report(),
       "error: f:6:39: profiles[0].plugins.filter.enabled[0]: FilterPlugin \"Courting\" does "
       "not "
-      "exist: no built-in plugin and no file in the plugin directory has this name\n"
+      "exist: no built-in plugin has this name, and no file in a plugin folder; --plugin-dir adds "
+      "one\n"
       "warning: f:3:27: percentageOfNodesToScore: has no effect: Plimsoll evaluates every node for "
       "every pod\n"
       "f: 1 error, 1 warning\n");

@@ -17,6 +17,10 @@ endforeach()
 run(${CMAKE_COMMAND} -S ${EXAMPLE} -B ${OUT}/build -G ${GENERATOR}
   -DCMAKE_PREFIX_PATH=${OUT}/sdk -DCMAKE_CXX_COMPILER=${CXX}
   -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+file(STRINGS ${OUT}/build/CMakeCache.txt build_type REGEX "^CMAKE_BUILD_TYPE:")
+if(NOT build_type MATCHES "=RelWithDebInfo$")
+  message(FATAL_ERROR "without a build type a plugin is built without optimising: ${build_type}")
+endif()
 run(${CMAKE_COMMAND} --build ${OUT}/build)
 run(${CMAKE_CTEST_COMMAND} --test-dir ${OUT}/build --output-on-failure)
 

@@ -380,7 +380,7 @@ TEST_F(ModulesTest, NoteReaderSurvivesAnyDamage) {
 TEST_F(ModulesTest, ConstructionErrorsAreTheirs) {
   Modules modules;
   for (const char* file : {"create_throws", "create_throws_oddly", "create_without_text",
-                           "fills_short_table", "fills_no_size", "no_destroy"}) {
+                           "fills_short_table", "fills_no_size", "no_destroy", "does_nothing"}) {
     ASSERT_TRUE(modules.load_file(kModules / (std::string(file) + ".so")).loaded) << file;
   }
   const auto error = [&](std::string_view name) {
@@ -400,6 +400,9 @@ TEST_F(ModulesTest, ConstructionErrorsAreTheirs) {
   EXPECT_EQ(error("NoDestroy"),
             "it has no destroy function: build it with the "
             "SDK's macro");
+  EXPECT_EQ(error("DoesNothing"),
+            "the plugin would do nothing: it has none of the functions that a scheduler calls. Are "
+            "their names misspelt? docs/plugins.md has them");
   EXPECT_EQ(error("Nobody"), "plugin \"Nobody\" does not exist");
 }
 

@@ -70,6 +70,7 @@
 #pragma once
 
 #include <plimsoll/detail/create.hpp>
+#include <plimsoll/detail/near_names.hpp>
 #include <plimsoll/host.hpp>
 
 #include <algorithm>
@@ -90,7 +91,8 @@
   extern "C" [[gnu::visibility("default")]] int32_t plimsoll_plugin_create_v1(              \
       const plimsoll_host* host, plimsoll_str args_json, plimsoll_plugin* out) noexcept {   \
     return ::plimsoll::sdk::detail::create<Class>(host, args_json, out, name_);             \
-  }
+  }                                                                                         \
+  static_assert(::plimsoll::sdk::detail::check_names<Class>());
 
 namespace plimsoll::sdk {
 
