@@ -26,6 +26,7 @@ namespace {
 
 constexpr int kFound = 1;
 constexpr int kUnusable = 2;
+constexpr int kNotTried = 3;
 
 int fails(std::string_view message) {
   std::cerr << "plimsoll plugins lint: " << message << "\n";
@@ -191,6 +192,7 @@ int lint_here(const LintArguments& arguments, SharedNote& note) {
   options.objects = std::move(*objects);
   std::vector<lint::Report> reports;
   bool clean = true;
+  bool tried = true;
   for (const std::string& name : *names) {
     if (!is_meant(arguments, name)) continue;
     options.words = arguments.words;
@@ -207,11 +209,13 @@ int lint_here(const LintArguments& arguments, SharedNote& note) {
     auto report = lint::lint_plugin(modules, name, options);
     if (!report) return fails(report.error().message);
     clean = clean && report->findings.empty();
+    tried = tried && report->untried.empty();
     reports.push_back(std::move(*report));
   }
   std::cout << (arguments.output == "json" ? lint_json(reports, arguments)
                                            : lint_text(reports, arguments));
-  return clean ? 0 : kFound;
+  if (!clean) return kFound;
+  return tried ? 0 : kNotTried;
 }
 
 // The plugin took its process with it.

@@ -37,16 +37,21 @@ std::string lint_text(const std::vector<lint::Report>& reports, const LintArgume
   std::string text;
   size_t findings = 0;
   for (const lint::Report& report : reports) {
-    text += report.plugin + ": " +
-            (report.findings.empty() ? "nothing found"
-                                     : std::to_string(report.findings.size()) + " found") +
-            "\n";
+    text += report.plugin + ": ";
+    text += report.findings.empty() ? "nothing found"
+                                    : std::to_string(report.findings.size()) + " found";
+    text += report.untried.empty() ? "\n" : ", and not all of it was tried\n";
     if (report.filter.present) text += part_text("filter", report.filter, true);
     if (report.score.present) text += part_text("score", report.score, false);
     for (const lint::Finding& finding : report.findings) {
       ++findings;
       text += "  FOUND: " + finding.what + " (" + times_text(finding.times) +
               ")\n    seen: " + finding.example + "\n    do: " + finding.advice + "\n";
+    }
+    for (const std::string& same : report.untried) {
+      text += "  NOT TRIED: " + same +
+              "\n    do: give args, objects and words that it takes notice of (--args, --objects, "
+              "--words), or more --rounds\n";
     }
     for (const std::string& hint : report.hints) text += "  hint: " + hint + "\n";
     text += "\n";
@@ -74,6 +79,7 @@ std::string lint_json(const std::vector<lint::Report>& reports, const LintArgume
                        {"normalizesByExtremes", report.by_extremes},
                        {"podFieldsThatMatter", report.matters},
                        {"findings", std::move(findings)},
+                       {"notTried", report.untried},
                        {"hints", report.hints}});
   }
   const ordered_json all = {

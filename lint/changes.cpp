@@ -58,10 +58,15 @@ Result<void> Changes::fill() {
       return fail(ErrorCode::kInvalid, "node " + name_of(node) + " cannot be read");
     }
   }
-  for (const Object& object : options_.objects) {
-    if (!cluster_.watched().contains(object.resource)) continue;
-    objects_.push_back({object, !dice.one_in(8)});
-    if (objects_.back().present) tell(objects_.back());
+  for (const std::string& resource : cluster_.watched()) {
+    const size_t before = objects_.size();
+    for (const Object& object : options_.objects) {
+      if (object.resource == resource) objects_.push_back({object, object, !dice.one_in(8)});
+    }
+    if (objects_.size() == before) draw_objects(resource);
+  }
+  for (const Watched& watched : objects_) {
+    if (watched.present) tell(watched);
   }
   note_.about_to("object_event (synced)");
   cluster_.synced();
@@ -249,6 +254,16 @@ void Changes::tell(const Watched& watched) {
   watched.present ? cluster_.put_object(watched.object) : cluster_.remove_object(watched.object);
 }
 
+// Nobody gave an object of this kind: some are made up, one for each node, and a few others.
+void Changes::draw_objects(const std::string& resource) {
+  std::vector<std::string> names = {"a", "b", "default"};
+  for (const auto& [node, json] : nodes_) names.push_back(node);
+  for (const std::string& name : names) {
+    const Object object{resource, "default", name, world_.object(name).dump()};
+    objects_.push_back({object, object, !world_.dice.one_in(8)});
+  }
+}
+
 std::optional<Change> Changes::change_object() {
   if (objects_.empty()) return std::nullopt;
   Watched& watched = objects_[world_.dice.below(objects_.size())];
@@ -274,12 +289,7 @@ std::optional<Change> Changes::remove_or_restore_object() {
   Object& object = watched.object;
   watched.present = !watched.present;
   // What came of random changes may be beyond use: it comes back as it was given.
-  for (const Object& given : options_.objects) {
-    if (watched.present && given.resource == object.resource && given.name == object.name &&
-        given.ns == object.ns) {
-      object = given;
-    }
-  }
+  if (watched.present) object = watched.given;
   tell(watched);
   return Change{Kind::kObject,
                 {},

@@ -54,6 +54,7 @@ class Changes {
   };
   struct Watched {
     Object object;
+    Object given;
     bool present;
   };
 
@@ -62,6 +63,7 @@ class Changes {
   }
   void relabel();
   void tell(const Watched& watched);
+  void draw_objects(const std::string& resource);
   std::optional<Change> change_node(const Field& field);
   std::optional<Change> add_node();
   std::optional<Change> remove_node();

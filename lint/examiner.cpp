@@ -138,8 +138,12 @@ Answer Examiner::ask(const PodRef& pod, uint32_t without) {
   for (const Part part : kBothParts) {
     if (!answer.called[at(part)]) continue;
     for (const Said& said : answer.said[at(part)]) {
-      notes_.of(part).answers += said.asked ? 1 : 0;
-      if (part == Part::kFilter && said.value != PLIMSOLL_SUCCESS) ++notes_.report.filter.refused;
+      if (!said.asked) continue;
+      PartReport& of = notes_.of(part);
+      const auto [first, is_first] = notes_.first_said.try_emplace(part, said.value);
+      of.varied = of.varied || said.value != first->second;
+      ++of.answers;
+      if (part == Part::kFilter && said.value != PLIMSOLL_SUCCESS) ++of.refused;
     }
   }
   return answer;

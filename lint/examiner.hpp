@@ -37,6 +37,7 @@ struct Notes {
   std::set<std::string> signed_fields;  // whose change changed the signature
   std::set<std::string> watched;
   std::map<std::string, size_t> errors;
+  std::map<Part, int64_t> first_said;
   bool normalizes_by_more = false;  // than the extremes
   size_t normalized = 0;            // trials of that
   bool needs_cluster[2] = {};       // by Part: it rests on more than the node

@@ -7,7 +7,10 @@ namespace plimsoll::lint {
 inline constexpr const char* kParts = R"json({
   "few": {"{key}*4": "=label_value"},
   "many": {"@key?2": "=label_value"},
-  "label_value": {"|": ["{true|false|yes|no|0|1|2|4|10|web}", "{value}"]},
+  "label_value": {"|": ["{true|false|yes|no|0|1|2|4|10|web}", "{value}", "{value}", ""]},
+  "scalar": {"|": ["{value}", "{key}", "#{0-9}", "#{true|false}", "{1-64}", "{1-64}Gi"]},
+  "tree": {"{field}*4": {"|": ["=scalar", ["=scalar", "=scalar"], {"{field}*3": "=scalar"},
+    [{"name": "{key}", "value": "{value}", "{field}*3": "=scalar"}]]}},
   "labels": {"|": ["=many", "=few", "=few"]},
   "annotations": {"+": ["=labels", {"|": [null, "=given", "=given"]}]},
   "asked": {"cpu?5/6": "{250-4000/250}m", "memory?5/6": "{1-8}Gi", "ephemeral-storage?6": "{1-8}Gi",

@@ -67,12 +67,7 @@ void hint_at_aspects(Part part, Notes& notes, std::vector<std::string>& hints) {
   const PartReport& of = notes.of(part);
   const std::string name = part_name(part);
   if (!of.present) return;
-  if (of.answers == 0) {
-    hints.push_back(name +
-                    " was never asked: PreFilter, or PreScore, turned every pod away; give "
-                    "objects that the plugin takes notice of");
-    return;
-  }
+  if (of.answers == 0) return;
   const bool cluster = (of.declared & PLIMSOLL_ASPECT_CLUSTER) != 0;
   const bool needs_cluster = notes.needs_cluster[static_cast<int>(part)];
   if (of.declared == 0) {
@@ -89,12 +84,16 @@ void hint_at_aspects(Part part, Notes& notes, std::vector<std::string>& hints) {
     hints.push_back(name + " declares " + aspect_names(idle) +
                     ", whose changes never changed an answer");
   }
-  if (part == Part::kFilter && (of.refused == 0 || of.refused == of.answers)) {
-    hints.push_back("filter " + std::string(of.refused == 0 ? "passed" : "refused") + " all " +
-                    std::to_string(of.answers) +
-                    " times: little was tried; give objects and words "
-                    "that it takes notice of");
-  }
+}
+
+// What a part always said, whatever was tried; empty: it said different things.
+std::string monotony(Part part, const PartReport& of) {
+  if (!of.present || of.varied) return {};
+  const std::string times = std::to_string(of.answers) + " times";
+  if (of.answers == 0)
+    return part_name(part) + " was never asked: PreFilter, or PreScore, turned every pod away";
+  if (part == Part::kScore) return "score gave the same " + times;
+  return "filter " + std::string(of.refused == 0 ? "passed" : "refused") + " all " + times;
 }
 
 void add_hints(Notes& notes, const Options& options) {
@@ -129,7 +128,8 @@ void add_hints(Notes& notes, const Options& options) {
   for (const std::string& resource : notes.watched) {
     const auto is_given = [&](const Object& object) { return object.resource == resource; };
     if (std::none_of(options.objects.begin(), options.objects.end(), is_given)) {
-      hints.push_back("it watches " + resource + ", and no such object was given");
+      hints.push_back("it watches " + resource +
+                      ", and no such object was given: some were made up of the texts in its file");
     }
   }
   for (const auto& [error, times] : notes.errors) {
@@ -172,6 +172,10 @@ Result<Report> lint_plugin(const Modules& modules, const std::string& plugin,
   }
   note.about_to("destroy");
   add_hints(notes, options);
+  for (const Part part : kBothParts) {
+    std::string same = monotony(part, notes.of(part));
+    if (!same.empty()) notes.report.untried.push_back(std::move(same));
+  }
   notes.report.findings = notes.findings();
   return std::move(notes.report);
 }

@@ -67,7 +67,8 @@ struct PartReport {
   uint32_t declared = 0;  // PLIMSOLL_ASPECT_*; 0: nothing, never kept
   uint32_t rests_on = 0;  // aspects whose change alone changed an answer
   size_t answers = 0;
-  size_t refused = 0;  // Filter: of the answers
+  size_t refused = 0;   // Filter: of the answers
+  bool varied = false;  // not all answers were the same
   size_t compared = 0;
 };
 
@@ -80,7 +81,9 @@ struct Report {
   bool by_extremes = false;
   std::vector<std::string> matters;  // pod fields whose change changed an answer
   std::vector<Finding> findings;     // the most frequent first
-  std::vector<std::string> hints;    // not wrong, but worth a look
+  // Parts that said the same whatever was tried, a sentence each: nothing is known about them.
+  std::vector<std::string> untried;
+  std::vector<std::string> hints;  // not wrong, but worth a look
 };
 
 // The names of aspects as the documentation has them, joined by ", "; "nothing" for 0.

@@ -1,6 +1,7 @@
 #include "lint/world.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <iterator>
 #include <set>
@@ -61,10 +62,17 @@ void take_keys(const Json& map, Texts& keys, Texts* values = nullptr) {
 }
 
 // Of args: each text may be a label's key or value.
-void take_texts(const Json& value, Texts& keys) {
-  if (value.is_string() && is_label_key(value.get<std::string>())) keys.insert(value);
+void take_texts(const Json& value, Texts& texts) {
+  if (value.is_string()) texts.insert(value.get<std::string>().substr(0, 63));
   if (!value.is_structured()) return;
-  for (const Json& part : value) take_texts(part, keys);
+  for (const Json& part : value) take_texts(part, texts);
+}
+
+// A name that a field of an object may have.
+bool is_field(std::string_view text) {
+  return !text.empty() && text.size() <= 40 && text[0] >= 'a' && text[0] <= 'z' &&
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0; });
 }
 
 Json as_template(Json pod) {
@@ -109,11 +117,15 @@ Result<World> World::of(const Options& options) {
     is_pod ? world.pods.push_back(as_template(std::move(json)))
            : world.nodes.push_back(std::move(json));
   }
+  Texts of_args;
   for (const auto& [plugin, args] : options.args) {
-    take_texts(Json::parse(args, nullptr, false), keys);
+    take_texts(Json::parse(args, nullptr, false), of_args);
   }
+  values.insert(of_args.begin(), of_args.end());
+  Texts fields = {"name", "type", "value", "count"};
   for (const std::string& word : options.words) {
     values.insert(word.substr(0, 63));
+    if (is_field(word)) fields.insert(word);
     if (!is_label_key(word)) continue;
     keys.insert(word);
     // "nvidia.com/gpu", "hugepages-2Mi"
@@ -126,6 +138,11 @@ Result<World> World::of(const Options& options) {
   values.erase("");
   auto& lists = world.words.lists;
   lists["key"].assign(keys.begin(), keys.end());
+  // What args name is what the plugin looks at: as often as all else together, half the time.
+  for (const std::string& text : of_args) {
+    if (is_label_key(text)) lists["key"].insert(lists["key"].end(), 1 + keys.size() / 4, text);
+  }
+  lists["field"].assign(fields.begin(), fields.end());
   lists["value"].assign(values.begin(), values.end());
   lists["resource"].assign(resources.begin(), resources.end());
   world.words.parts = Json::parse(kParts);
@@ -186,6 +203,15 @@ Json World::node(size_t index) {
   }
   if (!given || !dice.one_in(2)) vary(node, node_fields(), given ? 4 : 1);
   return node;
+}
+
+Json World::object(const std::string& name) {
+  static const Json kObject = Json::parse(R"({"+": [{"{field}*3": "=scalar"},
+    {"metadata": {"labels": "=few", "annotations": "=few"}, "spec": "=tree", "status": "=tree"}]})");
+  Json object = draw(dice, kObject, words);
+  object["metadata"]["name"] = name;
+  object["metadata"]["uid"] = "uid-" + name;
+  return object;
 }
 
 const std::vector<Field>& pod_fields() {

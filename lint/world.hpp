@@ -25,7 +25,8 @@ struct Field {
 struct World {
   Dice dice{0};
   // "key" (labels, annotations, taints), "value" (none is empty), "resource" (beyond cpu, memory
-  // and ephemeral-storage), and of the cluster at hand "node" and "label" ("key=value").
+  // and ephemeral-storage), "field" (of objects), and of the cluster at hand "node" and "label"
+  // ("key=value").
   Words words;
   std::vector<Json> pods;    // templates: without a node, status and uid
   std::vector<Json> placed;  // pods that have a node, as they were given
@@ -38,6 +39,8 @@ struct World {
   [[nodiscard]] Json pod(const std::string& name);
   // With templates, `index` says which of them, with or without a variation.
   [[nodiscard]] Json node(size_t index);
+  // An object of any kind, of that name: its fields and values are the plugin's words.
+  [[nodiscard]] Json object(const std::string& name);
   // Gives the field another value. False: it has none.
   bool change(Json& object, const Field& field);
 

@@ -51,6 +51,19 @@ TEST(PlimsollPluginsLint, PassesPluginsThatDeclareWhatTheyRead) {
   EXPECT_THAT(answer.out, Not(HasSubstr("passed all")));  // its words are in its file
 }
 
+// Nothing was found, because nothing was tried: that is not "passed".
+TEST(PlimsollPluginsLint, SaysWhatItDidNotTry) {
+  const Answer answer = lint({kModules + "agrees.so", "--rounds", "2"});
+  EXPECT_EQ(answer.code, 3) << answer.out << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("Agrees: nothing found, and not all of it was tried\n"));
+  EXPECT_THAT(answer.out, HasSubstr("  NOT TRIED: filter passed all "));
+  EXPECT_THAT(answer.out, HasSubstr("  NOT TRIED: score gave the same "));
+  EXPECT_THAT(answer.out, HasSubstr("    do: give args, objects and words"));
+  const auto json =
+      nlohmann::json::parse(lint({kModules + "agrees.so", "--rounds", "2", "-o", "json"}).out);
+  EXPECT_EQ(json["plugins"][0]["notTried"].size(), 2);
+}
+
 TEST(PlimsollPluginsLint, NamesWhatIsNotDeclared) {
   const Answer answer = lint({kModules + "undeclared.so"});
   EXPECT_EQ(answer.code, 1) << answer.out << answer.err;
@@ -104,7 +117,7 @@ TEST(PlimsollPluginsLint, TakesArgsAsInAProfile) {
 
 TEST(PlimsollPluginsLint, FindsNothingInTheBuiltinPlugins) {
   const Answer answer = lint({"--builtin", "all", "--rounds", "4"});
-  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  EXPECT_EQ(answer.code, 3) << "without objects not all is tried\n" << answer.out << answer.err;
   EXPECT_THAT(answer.out, HasSubstr("NodeResourcesFit: nothing found"));
 }
 

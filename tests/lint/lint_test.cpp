@@ -109,6 +109,25 @@ TEST(Lint, SaysHowMuchItTried) {
   EXPECT_THAT(report.matters, Contains("metadata.labels"));
 }
 
+TEST(Lint, SaysWhatItDidNotTry) {
+  EXPECT_THAT(lint_of<Honest>().untried, IsEmpty());
+  EXPECT_THAT(lint_of<Touching>().untried, IsEmpty()) << "objects are made up, of nodes' names too";
+  const Report report = lint_of<Agrees>();
+  ASSERT_EQ(report.untried.size(), 2U);
+  EXPECT_THAT(report.untried[0], HasSubstr("filter passed all "));
+  EXPECT_THAT(report.untried[1], HasSubstr("score gave the same "));
+}
+
+// What args name is tried with several values and the empty one, whatever else there is.
+TEST(Lint, TriesWhatArgsName) {
+  Options options = few_rounds();
+  for (int i = 0; i < 500; ++i) options.words.push_back("word-" + std::to_string(i));
+  options.args[EmptyMeansNo::kName] = R"({"label":"example.com/open"})";
+  const Report report = lint_of<EmptyMeansNo>(options);
+  EXPECT_THAT(report.untried, IsEmpty());
+  EXPECT_THAT(texts_of(report), Contains(HasSubstr("metadata.labels[\"example.com/open\"]")));
+}
+
 TEST(Lint, FindsFieldsOfPodsThatAreNotSigned) {
   expect_found<UnsignedLabel>(
       "filter reads the pod's metadata.labels[\"app\"], which sign leaves out");
@@ -155,7 +174,8 @@ TEST(Lint, HintsAtWhatIsIdle) {
   EXPECT_THAT(lint_of<UnsignedPriority>().hints,
               Contains("score declares labels, whose changes never changed an answer"));
   EXPECT_THAT(lint_of<Touching>().hints,
-              Contains("it watches gates.v1.example.com, and no such object was given"));
+              Contains("it watches gates.v1.example.com, and no such object was given: some were "
+                       "made up of the texts in its file"));
   Options options = few_rounds();
   options.rounds = 20;
   EXPECT_THAT(lint_of<HonestMean>(options).hints, Not(Contains(HasSubstr("spares it most calls"))));

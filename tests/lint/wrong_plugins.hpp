@@ -38,7 +38,7 @@ struct Honest : Base {
   static constexpr bool normalizes_by_extremes = true;
   using Base::Base;
   Said sign(Pod pod, Sink& sink) {
-    sink.put_field(pod.label("app").value_or(""));
+    sink.put_value(uint8_t{pod.label("app").has_value()});
     sink.put_value(pod.request("cpu"));
     return {};
   }
@@ -241,6 +241,27 @@ struct OutOfRange : Base {
   int64_t score_node(const Cycle&, Pod, Node node) const {
     return node.allocatable(PLIMSOLL_RESOURCE_CPU);
   }
+};
+
+// Never refuses anybody, and likes all nodes alike.
+struct Agrees : Base {
+  static constexpr const char* kName = "Agrees";
+  using Base::Base;
+  Said filter_node(const Cycle&, Pod, Node) const { return {}; }
+  int64_t score_node(const Cycle&, Pod, Node) const { return 7; }
+};
+
+// A label that its args name keeps pods away unless it is empty. Its signature leaves it out.
+struct EmptyMeansNo : Base {
+  static constexpr const char* kName = "EmptyMeansNo";
+  EmptyMeansNo(Host given, std::string_view args)
+      : Base(given), label(args.substr(10, args.size() - 12)) {}
+  Said filter_node(const Cycle&, Pod pod, Node) const {
+    const auto value = pod.label(label);
+    return if_not(!value || value->empty());
+  }
+
+  std::string label;
 };
 
 }  // namespace plimsoll::lint
