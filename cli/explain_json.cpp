@@ -153,11 +153,28 @@ std::string explanation_problem(const Explanation& explanation) {
     return "the scheduler has not read the cluster completely yet; its log says what it waits for";
   }
   if (explanation.state != ExplainedState::kUnknown) return "";
-  return "pod " + explanation.ns + "/" + explanation.name +
-         " is not known here: it does not exist, has finished, or waits for another scheduler "
-         "(here: " +
-         sdk::join(explanation.profiles) + ")";
+  std::string problem = "pod " + explanation.ns + "/" + explanation.name +
+                        " is not known here: it does not exist, has finished, or waits for another "
+                        "scheduler (here: " +
+                        sdk::join(explanation.profiles) + ")";
+  for (const ExplainedLoss& loss : explanation.outdated) {
+    problem += "; " + loss.kind + " have not been followed for " +
+               std::to_string(loss.lost_for_ms / 1000) + " s" +
+               (loss.why.empty() ? "" : " (" + loss.why + ")");
+  }
+  return problem;
 }
+
+namespace {
+
+ordered_json loss_json(const ExplainedLoss& loss) {
+  return {{"kind", loss.kind},
+          {"plugin", loss.plugin},
+          {"why", loss.why},
+          {"secondsLost", seconds(loss.lost_for_ms)}};
+}
+
+}  // namespace
 
 std::string explanation_json(const Explanation& explanation, size_t max_fitting) {
   ordered_json out{{"pod",
@@ -180,11 +197,9 @@ std::string explanation_json(const Explanation& explanation, size_t max_fitting)
     }
   }
   for (const ExplainedLoss& loss : explanation.losses) {
-    out["waitsForKinds"].push_back({{"kind", loss.kind},
-                                    {"plugin", loss.plugin},
-                                    {"why", loss.why},
-                                    {"secondsLost", seconds(loss.lost_for_ms)}});
+    out["waitsForKinds"].push_back(loss_json(loss));
   }
+  for (const ExplainedLoss& loss : explanation.outdated) out["outdated"].push_back(loss_json(loss));
   if (explanation.queue) out["queue"] = queue_json(*explanation.queue);
   if (explanation.placement) {
     out["placement"] = placement_json(*explanation.placement, explanation.node, max_fitting);

@@ -77,6 +77,14 @@ class ExplainText {
       out_ << "  Another scheduler's pod: the plugins of " << all_["profile"].get<std::string>()
            << " are asked about it.\n";
     }
+    if (all_.contains("outdated")) {
+      for (const ordered_json& loss : all_["outdated"]) {
+        const std::string why = loss["why"];
+        out_ << "  This is as of " << duration(loss["secondsLost"].get<double>())
+             << " ago: " << loss["kind"].get<std::string>() << " have not been followed since"
+             << (why.empty() ? "" : " (" + why + ")") << ".\n";
+      }
+    }
     if (pod["terminating"].get<bool>()) out_ << "  It is being deleted.\n";
     if (all_["standby"].get<bool>()) {
       out_ << "  This replica is on standby: another one leads, and decides.\n";

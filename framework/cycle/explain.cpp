@@ -108,6 +108,8 @@ Explanation Scheduler::explain_now(const ExplainRequest& request) {
   for (const auto& framework : state_.frameworks)
     result.profiles.push_back(framework->scheduler_name());
   if (!state_.synced) return result;
+  for (const LostKinds::Need& lost : state_.lost_kinds.needs_of_all())
+    result.outdated.push_back({lost.kind, "", lost.why, state_.now_ms() - lost.since_ms});
   PodRef pod = find_pod(request);
   if (!pod) return result;
 

@@ -69,6 +69,8 @@ struct Explanation {
   ExplainedState state = ExplainedState::kUnknown;
   bool synced = false;  // false: the cluster was not read completely yet, nothing else is filled in
   bool standby = false;  // another replica leads: this one schedules nothing
+  // Of pods and nodes, those that are not followed: what is said is of that time.
+  std::vector<ExplainedLoss> outdated;
   std::string ns;
   std::string name;
   std::string uid;

@@ -20,6 +20,16 @@ std::optional<LostKinds::Loss> LostKinds::found(const std::string& kind) {
   return known.mapped();
 }
 
+std::vector<LostKinds::Need> LostKinds::needs_of_all() const {
+  std::vector<Need> needs;
+  for (const std::string_view kind : kAlwaysNeeded) {
+    const auto lost = kinds_.find(kind);
+    if (lost == kinds_.end()) continue;
+    needs.push_back({std::string(kind), lost->second.why, lost->second.since_ms});
+  }
+  return needs;
+}
+
 std::vector<LostKinds::Need> LostKinds::needs_of(const Framework& framework,
                                                  const plimsoll_pod& pod) const {
   std::vector<Need> needs;

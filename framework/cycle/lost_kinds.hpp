@@ -39,6 +39,8 @@ class LostKinds {
   [[nodiscard]] bool none() const { return kinds_.empty(); }
   // Pods or nodes: nothing at all can be decided.
   [[nodiscard]] bool blind() const { return blind_; }
+  // Of pods and nodes, those that are not followed.
+  [[nodiscard]] std::vector<Need> needs_of_all() const;
   // All that the pod would have to wait for.
   [[nodiscard]] std::vector<Need> needs_of(const Framework& framework,
                                            const plimsoll_pod& pod) const;

@@ -1,6 +1,8 @@
 // What is not known is not promised: while NodeResourceTopologies or Devices are not followed, pods
 // that need them wait, whoever leads; and a scheduler whose loop hangs does not keep the lease.
 
+#include <gmock/gmock.h>
+
 #include <cstdio>
 #include <optional>
 
@@ -115,6 +117,32 @@ TEST_F(BlindTest, PodsWaitForAKindThatIsNotServedForAWhile) {
       << explained->output();
   (*proxy)->refuse("");
   check("one");
+}
+
+// An explanation says that it is old, and an unknown pod may be one that nobody told of.
+TEST_F(BlindTest, AnExplanationSaysThatTheServerIsAway) {
+  auto proxy = start_proxy();
+  ASSERT_TRUE(proxy) << proxy.error().message;
+  const std::string socket = (folder_.path() / "own" / "s.sock").string();
+  ASSERT_NO_FATAL_FAILURE(start(through(**proxy, {.flags = {"--socket", socket}}, folder_)));
+  add_node("seen");
+  create_pod({.name = "seen", .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
+  ASSERT_EQ(wait_bound("seen"), "seen");
+  const auto explained = [&](const std::string& pod) {
+    const auto done = run(
+        {.argv = {plimsoll_program()->string(), "explain", ns() + "/" + pod, "--socket", socket}},
+        30s);
+    return done ? done->out + done->err : done.error().message;
+  };
+  (*proxy)->refuse("/pods");
+  ASSERT_TRUE(scheduler().wait_for_output("a kind is not followed", 30s)) << tail(log(), 30);
+  EXPECT_THAT(explained("seen"), testing::ContainsRegex("State: bound to seen"));
+  EXPECT_THAT(
+      explained("seen"),
+      testing::ContainsRegex("This is as of [0-9]+ s ago: pods have not been followed since"));
+  EXPECT_THAT(explained("unseen"),
+              testing::ContainsRegex("not known here.*; pods have not been followed for [0-9]+ s"));
+  (*proxy)->refuse("");
 }
 
 // A replica that takes over may have lost sight of a kind long before.

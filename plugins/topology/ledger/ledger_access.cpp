@@ -37,6 +37,8 @@ LedgerAccess::LedgerAccess(sdk::Host host, Freed on_freed)
                              std::to_string(PLIMSOLL_NUMA_LEDGER_VERSION) +
                              ": use plugins of one release");
   }
+  (void)host_.publish(PLIMSOLL_STATE_SERVICE_PREFIX "NodeResourceTopologyMatch",
+                      PLIMSOLL_STATE_SERVICE_VERSION, &owned_->state);
   subscribe();
 }
 

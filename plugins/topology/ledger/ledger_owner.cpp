@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plugins/topology/ledger/ledger_access.hpp"
+#include "plugins/topology/ledger/ledger_dump.hpp"
 
 namespace plimsoll::topology {
 
@@ -15,6 +16,13 @@ LedgerOwner::LedgerOwner(sdk::Host the_host)
       metrics_(host),
       annotations_(std::make_shared<AnnotationWriter>(host, ledger.ask())) {
   fill_table();
+  state.size = sizeof state;
+  state.self = this;
+  state.describe = [](void* self, void (*put)(void*, const void*, size_t), void* sink) {
+    const auto& owner = *static_cast<LedgerOwner*>(self);
+    const std::string text = ledger_json(owner.ledger.ask(), owner.host);
+    put(sink, text.data(), text.size());
+  };
 }
 
 LedgerOwner::~LedgerOwner() {

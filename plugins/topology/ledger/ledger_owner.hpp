@@ -2,6 +2,7 @@
 // The one ledger of the process: its service, and its events, metrics and timers. Internal to
 // LedgerAccess. Loop only, except the functions of the table.
 
+#include <plimsoll/state_source.h>
 #include <exception>
 #include <map>
 #include <memory>
@@ -47,6 +48,7 @@ class LedgerOwner : public std::enable_shared_from_this<LedgerOwner> {
   sdk::Host host;
   Ledger ledger;
   plimsoll_numa_ledger table{};
+  plimsoll_state_source state{};  // for `plimsoll debug dump`
   std::vector<const plimsoll_numa_listener*> listeners;
 
  private:

@@ -23,10 +23,10 @@ bool Questions::holds(uint32_t slot, std::string_view pod_uid) const {
   return node != nullptr && nodes_.of(PodKey::of(pod_uid)) == node;
 }
 
-const std::vector<Charge>* Questions::charges_of(std::string_view pod_uid) const {
-  const PodKey key = PodKey::of(pod_uid);
+const PodRecord* Questions::pod(std::string_view uid) const {
+  const PodKey key = PodKey::of(uid);
   const NodeRecord* node = nodes_.of(key);
-  return node == nullptr ? nullptr : &node->find(key)->charges;
+  return node == nullptr ? nullptr : node->find(key);
 }
 
 OccupiedZones Questions::occupied(uint32_t slot, std::span<const plimsoll_str> without) const {

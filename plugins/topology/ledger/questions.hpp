@@ -59,7 +59,12 @@ class Questions {
   }
   // The pod is recorded on the node in this slot.
   [[nodiscard]] bool holds(uint32_t slot, std::string_view pod_uid) const;
-  [[nodiscard]] const std::vector<Charge>* charges_of(std::string_view pod_uid) const;
+  // Null if the pod is on no node.
+  [[nodiscard]] const PodRecord* pod(std::string_view uid) const;
+  [[nodiscard]] const std::vector<Charge>* charges_of(std::string_view pod_uid) const {
+    const PodRecord* record = pod(pod_uid);
+    return record == nullptr ? nullptr : &record->charges;
+  }
   [[nodiscard]] OccupiedZones occupied(uint32_t slot, std::span<const plimsoll_str> without) const;
   [[nodiscard]] LikelyState likely_state(uint32_t slot) const;
 

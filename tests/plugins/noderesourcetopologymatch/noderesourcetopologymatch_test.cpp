@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <plimsoll/state_source.h>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <plimsoll/fake_host.hpp>
 
 #include "plugins/topology/zones_annotation.hpp"
@@ -155,6 +157,38 @@ TEST_F(MatchTest, ReservePromisesTheZoneAndWritesIt) {
   EXPECT_EQ(host_.requeued, 0) << "the scheduler tells of it, as of a deleted pod";
   EXPECT_EQ(plugin.reserve(cycle_, Pod(second.get()), sdk::Node(&n1_.get())).code,
             PLIMSOLL_SUCCESS);
+}
+
+// As `plimsoll debug dump` has it.
+TEST_F(MatchTest, ShowsItsPromises) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "4", "8")));
+  const PodRef pod = scene_.pod(guaranteed("p", 6));
+  ASSERT_EQ(plugin.reserve(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  sdk::FakePod on_node("ns/p");
+  n1_.add(on_node);
+
+  const auto* source = static_cast<const plimsoll_state_source*>(host_.table()->find_service(
+      host_.table()->ctx, sdk::str("plimsoll.io/state/NodeResourceTopologyMatch"), 1));
+  ASSERT_NE(source, nullptr);
+  std::string text;
+  source->describe(
+      source->self,
+      [](void* sink, const void* bytes, size_t length) {
+        static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), length);
+      },
+      &text);
+  const auto dump = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json& node = dump["nodes"]["n1"];
+  EXPECT_EQ(node["report"], "read") << text;
+  EXPECT_EQ(node["promises"], 1);
+  EXPECT_EQ(node["zones"]["node-1"]["cpu"]["free"], "2");
+  EXPECT_EQ(node["zones"]["node-0"]["memory"]["free"], "64Gi");
+  EXPECT_EQ(node["pods"]["uid-p"],
+            nlohmann::json::parse(R"({"pod":"ns/p","state":"promised","bound":false,
+                                      "zones":{"node-1":{"cpu":"6","memory":"1Gi"}}})"));
+  EXPECT_FALSE(dump["nodes"].contains("n2")) << "it has no report and no pod that pins anything";
 }
 
 // What passes Filter, Reserve can place: the reference looks at sidecars one by one.
@@ -332,7 +366,7 @@ TEST_F(MatchTest, OneLedgerForAllInstances) {
   FakePlugin<TopologyScore> score(host_);
   FakePlugin<Match> first(host_);
   FakePlugin<Match> second(host_);
-  EXPECT_EQ(host_.services.size(), 1u);
+  EXPECT_EQ(host_.services.size(), 2u) << "the ledger, and what it shows of itself";
   EXPECT_EQ(host_.watched.size(), 1u);
   for (FakeNode* node : {&n1_, &n2_}) {
     score.plugin().node_event(sdk::NodeEvent::kAdded, sdk::Node(&node->get()), 0);
