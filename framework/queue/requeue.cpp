@@ -162,8 +162,10 @@ void SchedulingQueue::move_all(const ClusterEvent& event, int64_t now_ms,
 void SchedulingQueue::move(const std::vector<QueuedPod*>& pods, SeenEvent seen, int64_t now_ms) {
   const Cause cause(*this, seen.event.label);
   for (QueuedPod* pod : pods) {
-    // Only an event that the gating plugin registered can ungate the pod.
-    if (pod->gated_by && !is_interested(seen, *pod, *pod->gated_by)) continue;
+    // Only an event that the gating plugin registered can ungate the pod; or the flush, since
+    // Kubernetes 1.37.
+    if (pod->gated_by && !seen.event.wildcard && !is_interested(seen, *pod, *pod->gated_by))
+      continue;
     const Strategy strategy = worth_requeuing(*pod, seen);
     if (strategy != Strategy::kSkip) requeue(*pod, strategy, now_ms);
   }
@@ -205,12 +207,17 @@ void SchedulingQueue::flush_backoff(int64_t now_ms) {
 // flushUnschedulablePodsLeftover. Pods in flight get this event too, like any other.
 void SchedulingQueue::flush_unschedulable(int64_t now_ms) {
   std::vector<QueuedPod*> stale;
+  bool any = false;
   for (const auto& [sequence, pod] : unschedulable_) {
     if (now_ms - pod->queued_ms <= config_.max_in_unschedulable_ms) continue;
+    any = true;
+    // A pod whose gate stayed closed is asked about again as long after.
+    if (now_ms - pod->flushed_ms <= config_.max_in_unschedulable_ms) continue;
     pod->flushed = true;
+    pod->flushed_ms = now_ms;
     stale.push_back(pod);
   }
-  if (stale.empty()) return;
+  if (!any) return;
   ClusterEvent timeout = unschedulable_timeout_event();
   std::vector<PluginKey> interested = policy_.interested(timeout);
   move(stale, {std::move(timeout), std::move(interested)}, now_ms);

@@ -89,6 +89,7 @@ struct QueuedPod {
   std::set<PluginIndex> rejectors;  // answered Unschedulable..., or gated the pod
   std::set<PluginIndex> pending;    // answered Pending
   std::optional<PluginIndex> gated_by;
+  int64_t flushed_ms = INT64_MIN / 2;  // when the timeout last moved it, or tried to
   bool flushed = false;  // WasFlushedFromUnschedulable: moved by the timeout, not by an event
   QueuePlace place = QueuePlace::kActive;
   uint64_t looked_at = 0;                // the last event that it was checked for

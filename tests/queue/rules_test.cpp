@@ -407,6 +407,25 @@ TEST_F(Rules, LeftoversAreFlushedWhenTheyWaitedLongerThanFiveMinutes) {
   EXPECT_FALSE(queue_.entry("uid-a")->flushed);
 }
 
+// Kubernetes 1.37: a gate that opened without an event, or whose plugin missed it, is found open.
+TEST_F(Rules, AGatedPodIsLookedAtAgainWithTheLeftovers) {
+  policy_.closed_for = {"a"};
+  queue_.add(pod("a"), now_);
+  now_ += 5 * 60'000 + 1;
+  policy_.gates_run = 0;
+  queue_.flush_unschedulable(now_);
+  EXPECT_GT(policy_.gates_run, 0);
+  EXPECT_EQ(place("a"), "gated") << "still closed";
+  policy_.closed_for.clear();
+  policy_.gates_run = 0;
+  now_ += 5 * 60'000;
+  queue_.flush_unschedulable(now_);
+  EXPECT_EQ(policy_.gates_run, 0) << "the next time is as long after";
+  now_ += 1;
+  queue_.flush_unschedulable(now_);
+  EXPECT_EQ(place("a"), "active");
+}
+
 TEST(Leftovers, StillWaitOutTheirBackoff) {
   SymbolTable symbols;
   FakePolicy policy(symbols);
