@@ -67,7 +67,7 @@ std::variant<ApiResponse, WatchPlan> ApiHandler::handle(const Route& route,
       return ApiResponse{200, "ok", "text/plain; charset=utf-8"};
     case Route::Area::kVersion:
       return ApiResponse{200,
-                         R"({"major":"1","minor":"36","gitVersion":"v1.36.0-plimsoll-sandbox"})"};
+                         R"({"major":"1","minor":"37","gitVersion":"v1.37.0-plimsoll-sandbox"})"};
     case Route::Area::kDiscovery:
       return discovery(route);
     case Route::Area::kUnknown:

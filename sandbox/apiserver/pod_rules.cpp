@@ -4,6 +4,7 @@
 
 #include "framework/base/json_field.hpp"
 #include "node/machine/amounts.hpp"
+#include "sandbox/apiserver/pod_level_defaults.hpp"
 #include "sandbox/apiserver/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
@@ -143,7 +144,7 @@ void set_pod_defaults(json& pod) {
       for (json& container : *found) default_requests(container);
     }
   }
-  default_requests(spec);
+  default_pod_level_resources(spec);
   set_default(spec, "schedulerName", "default-scheduler");
   set_default(spec, "restartPolicy", "Always");
   set_default(spec, "terminationGracePeriodSeconds", 30);

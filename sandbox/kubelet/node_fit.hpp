@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "sandbox/kubelet/pod_amounts.hpp"
+#include "sandbox/apiserver/pod_amounts.hpp"
 
 namespace plimsoll::sandbox {
 

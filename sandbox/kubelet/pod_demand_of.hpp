@@ -4,8 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "plugins/topology/kubelet/pod_demand.hpp"
+#include "sandbox/apiserver/pod_amounts.hpp"
 #include "sandbox/kubelet/node_kind.hpp"
-#include "sandbox/kubelet/pod_amounts.hpp"
 
 namespace plimsoll::sandbox {
 

@@ -1,4 +1,4 @@
-#include "sandbox/kubelet/pod_amounts.hpp"
+#include "sandbox/apiserver/pod_amounts.hpp"
 
 #include <nlohmann/json.hpp>
 
