@@ -11,8 +11,8 @@
 #include "framework/api/lists.hpp"
 #include "framework/api/selectors.hpp"
 #include "framework/api/symbols.hpp"
+#include "sandbox/apiserver/pod_amounts.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
-#include "sandbox/kubelet/pod_amounts.hpp"
 
 namespace plimsoll::cli {
 namespace {

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <future>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <plimsoll/note.hpp>
 #include <set>
@@ -56,18 +57,26 @@ void expect_waiting_pods(const sandbox::ObjectStore& store, const std::set<std::
   }
 }
 
-// Notes pods that name none of our schedulers; they would wait for ever without an explanation.
+// Notes pods that name none of our schedulers, one note for each scheduler; they would wait for
+// ever without an explanation.
 void note_foreign_pods(const std::vector<std::string>& pods, const std::set<std::string>& names,
                        std::vector<std::string>& notes) {
+  std::map<std::string, std::vector<std::string>> foreign;
   for (const std::string& text : pods) {
     const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
     if (!object.is_object() || object.value("kind", "") != "Pod") continue;
     const std::string wanted =
         object.value("/spec/schedulerName"_json_pointer, "default-scheduler");
-    if (names.contains(wanted)) continue;
-    notes.push_back("pod " + object.value("/metadata/name"_json_pointer, "?") +
-                    " names scheduler \"" + wanted +
-                    "\", which the profile file does not have: it is not scheduled");
+    if (!names.contains(wanted))
+      foreign[wanted].push_back(object.value("/metadata/name"_json_pointer, "?"));
+  }
+  for (const auto& [wanted, waiting] : foreign) {
+    const bool one = waiting.size() == 1;
+    notes.push_back(
+        (one ? "pod " + waiting.front() + " names"
+             : std::to_string(waiting.size()) + " pods (" + waiting.front() + ", ...) name") +
+        " scheduler \"" + wanted + "\", which the profile file does not have: " +
+        (one ? "it is" : "they are") + " not scheduled");
   }
 }
 

@@ -313,11 +313,16 @@ TEST(PlimsollSimulate, NotesPodsOfOtherSchedulers) {
   const auto pods = dir.path() / "pods.yaml";
   ASSERT_TRUE(write_file(pods,
                          "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\n"
-                         "spec: {containers: [{name: c, image: i}]}\n"));
+                         "spec: {containers: [{name: c, image: i}]}\n---\n"
+                         "apiVersion: v1\nkind: Pod\nmetadata: {name: q, namespace: default}\n"
+                         "spec: {schedulerName: their, containers: [{name: c, image: i}]}\n---\n"
+                         "apiVersion: v1\nkind: Pod\nmetadata: {name: r, namespace: default}\n"
+                         "spec: {schedulerName: their, containers: [{name: c, image: i}]}\n"));
   const Answer answer = plimsoll({"simulate", "--config", kProfile, "--cluster",
                                   kSample + "cluster.yaml", "--pods", pods.string()});
   EXPECT_EQ(answer.code, 0) << answer.err;
-  EXPECT_THAT(answer.out, HasSubstr("pod p names scheduler \"default-scheduler\""));
+  EXPECT_THAT(answer.out, HasSubstr("note: pod p names scheduler \"default-scheduler\", "));
+  EXPECT_THAT(answer.out, HasSubstr("note: 2 pods (q, ...) name scheduler \"their\", "));
 }
 
 TEST(PlimsollValidate, ExamplesAreGood) {
