@@ -140,6 +140,48 @@ TEST_F(ChartTest, KubectlAppliesTheBase) {
   EXPECT_EQ(client().get(kClusterRole).status, 404);
 }
 
+// Policy, scope, zones and free CPUs; a node's cards and the one that is not well.
+TEST_F(ChartTest, KubectlGetShowsZonesAndDevices) {
+  const json zone = {{"name", "node-0"},
+                     {"type", "Node"},
+                     {"resources",
+                      {{{"name", "memory"}, {"capacity", 1}, {"allocatable", 1}, {"available", 1}},
+                       {{"name", "cpu"}, {"capacity", 8}, {"allocatable", 8}, {"available", 5}}}}};
+  json second = zone;
+  second["name"] = "node-1";
+  second["resources"][1]["available"] = "3500m";
+  const json attributes = {{{"name", "topologyManagerScope"}, {"value", "pod"}},
+                           {{"name", "topologyManagerPolicy"}, {"value", "single-numa-node"}}};
+  create("/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
+         {{"apiVersion", "topology.node.k8s.io/v1alpha2"},
+          {"kind", "NodeResourceTopology"},
+          {"metadata", {{"name", "seen"}}},
+          {"attributes", attributes},
+          {"zones", {zone, second}}});
+  create("/apis/scheduling.koordinator.sh/v1alpha1/devices",
+         {{"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
+          {"kind", "Device"},
+          {"metadata", {{"name", "seen"}, {"labels", {{"node.koordinator.sh/gpu-model", "A100"}}}}},
+          {"spec",
+           {{"devices",
+             {{{"type", "gpu"},
+               {"id", "GPU-a"},
+               {"minor", 0},
+               {"health", true},
+               {"resources", {{"koordinator.sh/gpu-memory", "40Gi"}}}},
+              {{"type", "gpu"}, {"id", "GPU-b"}, {"minor", 1}, {"health", false}}}}}}});
+  const Finished topologies = tool({"kubectl", "get", "noderesourcetopologies"});
+  EXPECT_THAT(topologies.out,
+              testing::ContainsRegex("NAME +POLICY +SCOPE +LAST ZONE +FREE CPU 0 +FREE CPU 1 +AGE\n"
+                                     "seen +single-numa-node +pod +node-1 +5 +3500m +[0-9]"));
+  const Finished devices = tool({"kubectl", "get", "devices"});
+  EXPECT_THAT(devices.out, testing::ContainsRegex(
+                               "NAME +GPU MODEL +GPU MEMORY +LAST DEVICE +MINOR +UNHEALTHY +AGE\n"
+                               "seen +A100 +40Gi +gpu +1 +GPU-b +[0-9]"));
+  remove("/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies/seen");
+  remove("/apis/scheduling.koordinator.sh/v1alpha1/devices/seen");
+}
+
 TEST_F(ChartTest, HelmInstallsUpgradesAndGoesBack) {
   helm("install");
   ASSERT_NO_FATAL_FAILURE(expect_alive("first"));
