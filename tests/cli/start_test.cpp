@@ -126,7 +126,7 @@ TEST_F(Start, APluginWithARequiredArgumentIsValidatedWithIt) {
   const Finished bad = finished({"validate", profile({}, false), "--plugin-dir", kBerths});
   EXPECT_EQ(bad.status, ExitStatus::exited(1));
   EXPECT_THAT(bad.out, AllOf(HasSubstr("args of plugin Berths.journal: Required value"),
-                             HasSubstr("1 error"), Not(HasSubstr("does not exist"))));
+                             HasSubstr("2 errors"), Not(HasSubstr("does not exist"))));
 }
 
 // What ./test and ./quickstart ask before they build plugins that would be refused.
