@@ -84,6 +84,7 @@ inline constexpr const char* kPodFields = R"json([
   ["spec.preemptionPolicy", 5, "{Never|PreemptLowerPriority}"],
   ["spec.runtimeClassName", 6, "{value}"],
   ["spec.hostNetwork", 3, "#{true|false}"],
+  ["spec.schedulingGroup", 12, {"podGroupName": "group-{0-2}"}],
   ["spec.hostUsers", 3, "#{true|false}"],
   ["spec.containers[0].restartPolicyRules", 3, [{"action": "{Restart|RestartAllContainers}",
     "exitCodes": {"operator": "In", "values": [1]}}]],

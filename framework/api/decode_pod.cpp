@@ -122,6 +122,7 @@ bool PodDecoder::spec(WireValue& value, plimsoll_pod* out) {
     }
     if (key == "schedulingGates") return names(field, &out->scheduling_gates);
     if (key == "resourceClaims") return names(field, &out->resource_claims);
+    if (key == "schedulingGroup") return scheduling_group(field);
     if (key == "volumes") return decode_.list<plimsoll_volume>(field, &out->volumes, one_volume);
     bool found = false;
     return spec_text(key, field, out, &found);
@@ -174,6 +175,7 @@ bool PodDecoder::container(WireValue& value, plimsoll_container* out,
       return requests_and_limits(field, &resources->requests, &resources->limits);
     }
     if (key == "restartPolicyRules") return restart_rules(field);
+    if (key == "volumeMounts") return volume_mounts(field);
     if (key != "restartPolicy" || out->kind == PLIMSOLL_CONTAINER_APP) return true;
     std::string_view policy;
     if (!field.text(&policy)) return false;
@@ -191,6 +193,28 @@ bool PodDecoder::restart_rules(WireValue& value) {
       if (action == "RestartAllContainers") uses_ |= PLIMSOLL_USES_RESTART_ALL_CONTAINERS;
       return true;
     });
+  });
+}
+
+bool PodDecoder::volume_mounts(WireValue& value) {
+  return value.items([this](WireValue& item) {
+    return item.fields([this](std::string_view key, WireValue& field) {
+      if (key != "bindMountOptions") return true;
+      return field.items([this](WireValue&) {
+        uses_ |= PLIMSOLL_USES_BIND_MOUNT_OPTIONS;
+        return true;
+      });
+    });
+  });
+}
+
+bool PodDecoder::scheduling_group(WireValue& value) {
+  return value.fields([this](std::string_view key, WireValue& field) {
+    if (key != "podGroupName") return true;
+    std::string_view group;
+    if (!field.text(&group)) return false;
+    if (!group.empty()) uses_ |= PLIMSOLL_USES_SCHEDULING_GROUP;
+    return true;
   });
 }
 

@@ -34,6 +34,8 @@ class PodDecoder {
   bool containers(WireValue& value, plimsoll_list* out, bool init);
   bool container(WireValue& value, plimsoll_container* out, ContainerResources* resources);
   bool restart_rules(WireValue& value);
+  bool volume_mounts(WireValue& value);
+  bool scheduling_group(WireValue& value);
   bool ports(WireValue& value, plimsoll_list* out);
   bool affinity(WireValue& value, plimsoll_pod* out);
   bool pod_affinity(WireValue& value, const plimsoll_pod_affinity** out);

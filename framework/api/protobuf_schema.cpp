@@ -61,10 +61,15 @@ constexpr std::array kPortFields{integer(2, "hostPort"), text(4, "protocol"), te
 constexpr ProtoMessage kPort{kPortFields};
 constexpr std::array kRestartRuleFields{text(1, "action")};
 constexpr ProtoMessage kRestartRule{kRestartRuleFields};
-constexpr std::array kContainerFields{
-    text(1, "name"),           text(2, "image"),
-    many(6, "ports", kPort),   one(8, "resources", kResources),
-    text(24, "restartPolicy"), many(25, "restartPolicyRules", kRestartRule)};
+constexpr std::array kVolumeMountFields{texts(8, "bindMountOptions")};
+constexpr ProtoMessage kVolumeMount{kVolumeMountFields};
+constexpr std::array kContainerFields{text(1, "name"),
+                                      text(2, "image"),
+                                      many(6, "ports", kPort),
+                                      one(8, "resources", kResources),
+                                      many(9, "volumeMounts", kVolumeMount),
+                                      text(24, "restartPolicy"),
+                                      many(25, "restartPolicyRules", kRestartRule)};
 constexpr ProtoMessage kContainer{kContainerFields};
 
 // ---- pods: placement rules
@@ -104,6 +109,9 @@ constexpr ProtoMessage kSpread{kSpreadFields};
 // PodSchedulingGate and PodResourceClaim.
 constexpr std::array kNamedFields{text(1, "name")};
 constexpr ProtoMessage kNamed{kNamedFields};
+
+constexpr std::array kSchedulingGroupFields{text(1, "podGroupName")};
+constexpr ProtoMessage kSchedulingGroup{kSchedulingGroupFields};
 
 // ---- pods: volumes
 
@@ -185,7 +193,8 @@ constexpr std::array kPodSpecFields{many(1, "volumes", kVolume),
                                     integer(37, "hostUsers"),
                                     many(38, "schedulingGates", kNamed),
                                     many(39, "resourceClaims", kNamed),
-                                    one(40, "resources", kResources)};
+                                    one(40, "resources", kResources),
+                                    one(43, "schedulingGroup", kSchedulingGroup)};
 constexpr ProtoMessage kPodSpec{kPodSpecFields};
 constexpr std::array kPodConditionFields{text(1, "type"), text(2, "status"), text(5, "reason"),
                                          text(6, "message")};

@@ -8,10 +8,11 @@ namespace {
 
 using namespace sdk;
 
-// The features that are inferred from a pod for scheduling (kube-scheduler 1.36); those of others
+// The features that are inferred from a pod for scheduling (kube-scheduler 1.37); those of others
 // matter for updates only.
 constexpr uint32_t kUserNamespacesHostNetwork = 1;
 constexpr uint32_t kRestartAllContainers = 2;
+constexpr uint32_t kBindMountOptions = 4;
 
 uint32_t needs_of(const plimsoll_pod& pod) {
   if (!PLIMSOLL_HAS(&pod, uses)) return 0;
@@ -20,6 +21,7 @@ uint32_t needs_of(const plimsoll_pod& pod) {
     needs |= kUserNamespacesHostNetwork;
   }
   if ((pod.uses & PLIMSOLL_USES_RESTART_ALL_CONTAINERS) != 0) needs |= kRestartAllContainers;
+  if ((pod.uses & PLIMSOLL_USES_BIND_MOUNT_OPTIONS) != 0) needs |= kBindMountOptions;
   return needs;
 }
 
@@ -28,6 +30,7 @@ uint32_t declared_by(const plimsoll_node& node) {
   for (const plimsoll_str& feature : Strings(node.declared_features)) {
     if (view(feature) == "UserNamespacesHostNetworkSupport") declared |= kUserNamespacesHostNetwork;
     if (view(feature) == "RestartAllContainersOnContainerExits") declared |= kRestartAllContainers;
+    if (view(feature) == "VolumeBindMountOptions") declared |= kBindMountOptions;
   }
   return declared;
 }

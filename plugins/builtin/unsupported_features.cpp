@@ -16,6 +16,10 @@ using namespace sdk;
 constexpr std::string_view kNoResourceClaims =
     "pod uses resource claims, which this scheduler does not support yet";
 
+// A PodGroup of scheduling.k8s.io (KEP-4671): its members are to be placed together.
+constexpr std::string_view kNoSchedulingGroups =
+    "pod belongs to a scheduling group, which this scheduler does not support yet";
+
 constexpr std::string_view kUnreadable =
     "pod has a field that this scheduler cannot read; its log says which";
 
@@ -27,6 +31,8 @@ bool is_unreadable(const plimsoll_pod& pod) {
 // The first thing about the pod that cannot be honoured; empty if there is none.
 std::string_view unsupported(Pod pod) {
   if (is_unreadable(*pod)) return kUnreadable;
+  if (PLIMSOLL_HAS(&*pod, uses) && (pod->uses & PLIMSOLL_USES_SCHEDULING_GROUP) != 0)
+    return kNoSchedulingGroups;
   return pod->resource_claims.count != 0 ? kNoResourceClaims : std::string_view();
 }
 

@@ -55,7 +55,9 @@ TEST_F(DeclaredFeatures, MostPodsNeedNone) {
                            R"({"hostNetwork": true, "hostUsers": true})",
                            R"({"hostNetwork": true, "hostUsers": null})",
                            R"({"containers": [{"name": "c", "restartPolicyRules": [
-                               {"action": "Restart"}]}]})"}) {
+                               {"action": "Restart"}]}]})",
+                           R"({"containers": [{"name": "c", "volumeMounts": [
+                               {"name": "v", "bindMountOptions": []}, {"name": "w"}]}]})"}) {
     EXPECT_EQ(verdict(spec, ""), "skip") << spec;
   }
 }
@@ -68,6 +70,10 @@ TEST_F(DeclaredFeatures, EachMustBeDeclared) {
   EXPECT_EQ(verdict(kUserNamespace, "\"Other\"," + network), "");
   EXPECT_EQ(verdict(kRestartsAll, network), kRefused);
   EXPECT_EQ(verdict(kRestartsAll, restart), "");
+  const std::string mounts = R"({"initContainers": [{"name": "i", "volumeMounts": [
+    {"name": "v"}, {"name": "w", "bindMountOptions": ["noexec"]}]}]})";
+  EXPECT_EQ(verdict(mounts, restart), kRefused);
+  EXPECT_EQ(verdict(mounts, R"("VolumeBindMountOptions")"), "");
   EXPECT_EQ(verdict(kBoth, restart), kRefused);
   EXPECT_EQ(verdict(kBoth, restart + "," + network), "");
 }

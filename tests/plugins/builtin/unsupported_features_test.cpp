@@ -26,6 +26,8 @@ TEST(UnsupportedFeatures, NamesWhatThePodNeeds) {
   } const cases[] = {
       {R"({"resourceClaims": [{"name": "c"}]})",
        "pod uses resource claims, which this scheduler does not support yet"},
+      {R"({"schedulingGroup": {"podGroupName": "g"}})",
+       "pod belongs to a scheduling group, which this scheduler does not support yet"},
   };
   for (const auto& each : cases) {
     Bench bench;
@@ -41,7 +43,8 @@ TEST(UnsupportedFeatures, NamesWhatThePodNeeds) {
 
 TEST(UnsupportedFeatures, LetsOtherPodsPass) {
   for (const char* spec :
-       {"{}", R"({"volumes": [{"name": "v", "configMap": {"name": "m"}}, {"name": "e"}]})",
+       {"{}", R"({"schedulingGroup": {}})",
+        R"({"volumes": [{"name": "v", "configMap": {"name": "m"}}, {"name": "e"}]})",
         R"({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}},
                         {"name": "d", "rbd": {"image": "i"}}]})",
         R"({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z",

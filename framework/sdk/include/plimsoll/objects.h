@@ -253,6 +253,8 @@ enum {
   PLIMSOLL_USES_USER_NAMESPACE = 1 << 0,         /* spec.hostUsers is false */
   PLIMSOLL_USES_RESTART_ALL_CONTAINERS = 1 << 1, /* a restart rule of a container or init container
                                                     has the action RestartAllContainers */
+  PLIMSOLL_USES_BIND_MOUNT_OPTIONS = 1 << 2,     /* a volume mount of one has bindMountOptions */
+  PLIMSOLL_USES_SCHEDULING_GROUP = 1 << 3        /* spec.schedulingGroup names a PodGroup */
 };
 
 typedef struct plimsoll_pod {
