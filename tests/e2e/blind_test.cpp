@@ -134,9 +134,13 @@ TEST_F(BlindTest, AnExplanationSaysThatTheServerIsAway) {
         30s);
     return done ? done->out + done->err : done.error().message;
   };
+  // Not before it is told of its own binding: until then the pod is "on its way".
+  ASSERT_TRUE(eventually(30s, [&] {
+    return explained("seen").find("State: bound to seen") != std::string::npos;
+  })) << explained("seen");
   (*proxy)->refuse("/pods");
   ASSERT_TRUE(scheduler().wait_for_output("a kind is not followed", 30s)) << tail(log(), 30);
-  EXPECT_THAT(explained("seen"), testing::ContainsRegex("State: bound to seen"));
+  EXPECT_THAT(explained("seen"), testing::HasSubstr("State: bound to seen"));
   EXPECT_THAT(
       explained("seen"),
       testing::ContainsRegex("This is as of [0-9]+ s ago: pods have not been followed since"));
