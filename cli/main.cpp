@@ -292,6 +292,9 @@ int main_with_exceptions(int argc, char** argv) {
                           "Local socket for explain and debug, or none (default: in "
                           "$XDG_RUNTIME_DIR/plimsoll, /run/plimsoll or /tmp/plimsoll-UID)");
   add_log_options(*run_command, level, format);
+  // The check of a changed profile file says these once more (profile_reload.hpp).
+  for (const char* flag : {"--write-config-to", "--log-level", "--log-format"})
+    run_command->get_option(flag)->take_last();
 
   SimulateArguments simulate_arguments;
   CLI::App* simulate_command =

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/access_reviews.hpp"
+#include "cli/profile_reload.hpp"
 #include "cli/wiring.hpp"
 #include "framework/base/log.hpp"
 #include "framework/metrics/process_metrics.hpp"
@@ -200,6 +201,7 @@ std::vector<Registry::Collector> add_session_metrics(Registry& registry, const S
       .with({PLIMSOLL_VERSION})
       .set(1);
   show_plugins(registry, modules);
+  const ProfileMetrics profile(registry);
   std::vector<Registry::Collector> collectors;
   collectors.push_back(metrics::add_process_metrics(registry));
   collectors.push_back(registry.on_collect(

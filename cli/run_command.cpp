@@ -2,11 +2,13 @@
 
 #include <csignal>
 #include <fstream>
+#include <functional>
 #include <iostream>
 
 #include "cli/commands.hpp"
 #include "cli/control_socket.hpp"
 #include "cli/observability.hpp"
+#include "cli/profile_reload.hpp"
 #include "cli/signals.hpp"
 #include "cli/wiring.hpp"
 #include "framework/base/log.hpp"
@@ -42,6 +44,9 @@ Result<void> check_server(const informer::ServerAccess& access, const std::stop_
                   "): " + error.message +
                   "; check the credential's expiry and its RBAC role (deploy/base/rbac.yaml)");
 }
+
+// How often it is looked whether the profile file has changed.
+constexpr std::chrono::seconds kProfileLook{1};
 
 // Another replica may already lead and promise the same resources: exit at once, whatever is still
 // running. Nothing waits to be written: the fence is closed.
@@ -87,31 +92,67 @@ int write_configuration(const std::string& path, const std::string& yaml) {
   return 0;
 }
 
-}  // namespace
+// Whether the profile file as it is now is to be taken into use. `in_force`: the one that runs.
+bool usable(const std::string& file, const std::string& in_force, const ProfileMetrics& metrics,
+            Session& session, const std::stop_token& stop) {
+  using Result = ProfileCheck::Result;
+  const ProfileCheck check = check_profile_file(in_force, stop);
+  if (check.result == Result::kStopped) return false;
+  metrics.count(check.result);
+  if (check.result == Result::kUsable) {
+    log_info("taking the changed profile file into use", {{"file", file}});
+    session.tell(false, "ProfileReload", "taking the changed profile file into use");
+  } else if (check.result == Result::kUnchanged) {
+    log_info("the profile file means what it meant before", {{"file", file}});
+  } else {
+    log_error("the changed profile file is refused; the one from before stays in force",
+              {{"file", file}, {"reason", check.reason}});
+    session.tell(true, "ProfileRefused",
+                 "the profile file from before stays in force: " + check.reason);
+  }
+  return check.result == Result::kUsable;
+}
 
-int run(const RunArguments& arguments) {
-  Signals signals;  // before any other thread is created
+struct RunEnd {
+  int status = 0;
+  bool again = false;  // with the profile file as it is now
+};
+
+// Returns when a signal ends it (false), or a changed profile file is to be taken into use.
+bool serve(Signals& signals, FileWatch& watch, const std::function<bool()>& usable,
+           Inspection& inspection) {
+  while (true) {
+    const int signal = signals.next(kProfileLook);
+    if (signal == SIGINT || signal == SIGTERM) return false;
+    // Like kube-scheduler: writes the state and its comparison to the log.
+    if (signal == SIGUSR2) inspection.write_to_log();
+    if ((signal == SIGHUP || watch.changed()) && usable()) return true;
+  }
+}
+
+RunEnd run_once(const RunArguments& arguments, Signals& signals) {
+  FileWatch watch(arguments.config);  // before it is read
   log_info("plimsoll starts", {{"version", PLIMSOLL_VERSION},
                                {"build", PLIMSOLL_BUILD},
                                {"profile", arguments.config},
                                {"flags", arguments.given}});
   const auto modules = load_modules(arguments.plugin_directories);
-  if (!modules) return failure("run", modules.error().message);
+  if (!modules) return {failure("run", modules.error().message)};
   SymbolTable symbols;
   metrics::Registry registry;
   metrics::Registry* const measured = arguments.serving.port != 0 ? &registry : nullptr;
   auto plugins = std::make_unique<PreparedPlugins>(symbols, measured);
   auto configuration = load_configuration(arguments.config, *modules, plugins.get());
   if (!configuration)
-    return failure("run", "the profile file is not usable:\n" + configuration.error().message);
+    return {failure("run", "the profile file is not usable:\n" + configuration.error().message)};
   auto election =
       leader_election_settings(configuration->config.leader_election, arguments.leader_election);
   if (!election)
-    return failure("run", "leader election cannot be set up:\n" + election.error().message);
+    return {failure("run", "leader election cannot be set up:\n" + election.error().message)};
   configuration->config.leader_election = std::move(*election);
 
   if (!arguments.write_config_to.empty())
-    return write_configuration(arguments.write_config_to, configuration->effective_yaml());
+    return {write_configuration(arguments.write_config_to, configuration->effective_yaml())};
 
   informer::KubeconfigOptions kubeconfig;
   kubeconfig.path = arguments.kubeconfig.empty()
@@ -119,10 +160,10 @@ int run(const RunArguments& arguments) {
                         : arguments.kubeconfig;
   kubeconfig.context = arguments.context;
   const auto access = informer::load_server_access(kubeconfig);
-  if (!access) return failure("run", access.error().message);
+  if (!access) return {failure("run", access.error().message)};
   if (auto usable = check_server(*access, signals.start_given_up()); !usable) {
-    if (usable.error().code == ErrorCode::kCancelled) return 0;
-    return failure("run", usable.error().message);
+    if (usable.error().code == ErrorCode::kCancelled) return {};
+    return {failure("run", usable.error().message)};
   }
   SessionChoices choices;
   choices.classes.enabled = !arguments.no_classes;
@@ -131,24 +172,36 @@ int run(const RunArguments& arguments) {
   auto session =
       Session::create(*configuration, *modules, *access, measured, Session::Mode::kSchedule, {},
                       choices, &symbols, std::move(plugins));
-  if (!session) return failure("run", session.error().message);
-  if (!signals.started()) return 0;
+  if (!session) return {failure("run", session.error().message)};
+  if (!signals.started()) return {};
   auto observability = Observability::start(arguments.serving, *configuration, *access, registry,
                                             **session, *modules);
-  if (!observability) return failure("run", observability.error().message);
+  if (!observability) return {failure("run", observability.error().message)};
   const auto socket = listen_for_questions(arguments, **session);
-  if (!socket) return failure("run", socket.error().message);
+  if (!socket) return {failure("run", socket.error().message)};
   (*session)->start([elected = (*session)->leadership() != nullptr](const std::string& why) {
     lost_leadership(elected, why);
   });
-  // Like kube-scheduler: writes the state and its comparison to the log.
-  while (signals.next() == SIGUSR2) (*session)->inspection().write_to_log();
+  const auto usable_now = [&, in_force = configuration->effective_yaml(),
+                           metrics = ProfileMetrics(registry)] {
+    return usable(arguments.config, in_force, metrics, **session, signals.ending());
+  };
+  const bool again = serve(signals, watch, usable_now, (*session)->inspection());
   if (*socket) (*socket)->stop();
   (*observability)->shutting_down();
   (*session)->stop();
   const SchedulerStats stats = (*session)->scheduler().stats();
   log_info("stopped", {{"bound", stats.scheduled}, {"attempts", stats.attempts}});
-  return 0;
+  return {0, again && !signals.ending().stop_requested()};
+}
+
+}  // namespace
+
+int run(const RunArguments& arguments) {
+  Signals signals;  // before any other thread is created
+  const RunEnd end = run_once(arguments, signals);
+  if (!end.again) return end.status;
+  return failure("run", "cannot start anew with the changed profile file: " + start_anew());
 }
 
 }  // namespace plimsoll::cli

@@ -32,17 +32,19 @@ struct Signals::State {
   std::deque<int> arrived;
   std::condition_variable changed;
   std::stop_source given_up;
+  std::stop_source ending;
 
   void take(int signal) {
     std::unique_lock lock(mutex);
-    if (signal == SIGUSR2) {
-      if (phase == Phase::kRunning) arrived.push_back(signal);
+    if (signal == SIGUSR2 || signal == SIGHUP) {
+      if (phase == Phase::kRunning || signal == SIGHUP) arrived.push_back(signal);
       return changed.notify_all();
     }
     const Phase now = std::exchange(phase, Phase::kStopping);
     if (now == Phase::kStopping) std::_Exit(128 + signal);
     if (now == Phase::kRunning) {
       arrived.push_back(signal);
+      ending.request_stop();
       return changed.notify_all();
     }
     lock.unlock();
@@ -61,13 +63,7 @@ Signals::Signals() : state_(std::make_shared<State>()) {
   std::thread([state = state_, signals] {
     pthread_setname_np(pthread_self(), "plimsoll-signal");
     int signal = 0;
-    while (sigwait(&signals, &signal) == 0) {
-      if (signal == SIGHUP) {
-        log_info("SIGHUP is ignored: restart to read the profile file again");
-      } else {
-        state->take(signal);
-      }
-    }
+    while (sigwait(&signals, &signal) == 0) state->take(signal);
   }).detach();
 }
 
@@ -82,12 +78,18 @@ bool Signals::started() {
   return true;
 }
 
-int Signals::next() {
+std::stop_token Signals::ending() const {
+  return state_->ending.get_token();
+}
+
+int Signals::next(std::chrono::milliseconds longest) {
   std::unique_lock lock(state_->mutex);
-  state_->changed.wait(lock, [this] { return !state_->arrived.empty(); });
+  if (!state_->changed.wait_for(lock, longest, [this] { return !state_->arrived.empty(); })) {
+    return 0;
+  }
   const int signal = state_->arrived.front();
   state_->arrived.pop_front();
-  if (signal != SIGUSR2) log_info("stopping", {{"signal", name_of(signal)}});
+  if (signal == SIGINT || signal == SIGTERM) log_info("stopping", {{"signal", name_of(signal)}});
   return signal;
 }
 

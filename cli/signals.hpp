@@ -6,9 +6,10 @@
 //   SIGTERM, SIGINT  During the start they end the process at once, because nothing has been
 //                    promised yet. Later next() returns them for an orderly stop. A second one
 //                    ends the process at once.
-//   SIGHUP           asks to reload the profile, which needs a restart: it is only logged.
+//   SIGHUP           next() returns it, also one that arrived during the start.
 //   SIGUSR2          next() returns it; ignored during the start.
 
+#include <chrono>
 #include <memory>
 #include <stop_token>
 
@@ -26,9 +27,11 @@ class Signals {
   // The start is over: from here on next() returns the signals that end the process. False: one
   // arrived before, and the caller should return.
   [[nodiscard]] bool started();
-  // Blocks until SIGUSR2, SIGINT or SIGTERM arrives. Must not be called again after SIGINT or
-  // SIGTERM.
-  [[nodiscard]] int next();
+  // Requested once next() has SIGINT or SIGTERM to return.
+  [[nodiscard]] std::stop_token ending() const;
+  // Blocks until SIGHUP, SIGUSR2, SIGINT or SIGTERM arrives, at most for `longest`: 0 then. Must
+  // not be called again after SIGINT or SIGTERM.
+  [[nodiscard]] int next(std::chrono::milliseconds longest);
 
  private:
   struct State;

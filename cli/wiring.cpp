@@ -159,10 +159,12 @@ Result<std::unique_ptr<Session>> Session::create(
   if (observes) scheduling.standby = true;
   for (const ProfileSpec& profile : configuration.profiles)
     session->scheduler_names_.push_back(profile.scheduler_name);
+  session->lease_namespace_ = election.resource_namespace;
+  session->lease_name_ = election.leader_elect ? election.resource_name
+                                               : "plimsoll-" + session->scheduler_names_.front();
   if (mode == Mode::kSchedule && !election.leader_elect) {
-    auto mark =
-        RunningMark::create(election.resource_namespace,
-                            "plimsoll-" + session->scheduler_names_.front(), access, credentials);
+    auto mark = RunningMark::create(session->lease_namespace_, session->lease_name_, access,
+                                    credentials);
     if (!mark) return fail(mark.error());
     session->mark_ = std::move(*mark);
     scheduling.standby = true;
@@ -171,8 +173,6 @@ Result<std::unique_ptr<Session>> Session::create(
     auto leadership = Leadership::create(election, access, credentials);
     if (!leadership) return fail(leadership.error());
     session->leadership_ = std::move(*leadership);
-    session->lease_namespace_ = election.resource_namespace;
-    session->lease_name_ = election.resource_name;
     session->delay_cache_ = configuration.config.delay_cache_until_active;
     writes.fence = &session->leadership_->fence();
     scheduling.standby = true;
@@ -246,18 +246,24 @@ std::optional<std::string> Session::loop_problem() const {
          std::to_string(seconds) + " s";
 }
 
-// On the election's thread, which must go on renewing.
-void Session::lead() {
+void Session::tell(bool warning, const std::string& reason, const std::string& note) {
+  if (leadership_ && !leadership_->elector().status().leading) return;
   EventRecord event;
+  event.warning = warning;
   event.api_version = "coordination.k8s.io/v1";
   event.kind = "Lease";
   event.ns = lease_namespace_;
   event.name = lease_name_;
   event.scheduler_name = scheduler_names_.front();
-  event.reason = "LeaderElection";
-  event.action = "LeaderElection";
-  event.note = leadership_->identity() + " became leader";
+  event.reason = reason;
+  event.action = reason;
+  event.note = note;
   writer_->record_event(std::move(event));
+}
+
+// On the election's thread, which must go on renewing.
+void Session::lead() {
+  tell(false, "LeaderElection", leadership_->identity() + " became leader");
   if (delay_cache_) informer_->start();
   take_over(leadership_->elector().took_free_lease());
 }

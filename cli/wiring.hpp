@@ -100,6 +100,9 @@ class Session {
   void stop();  // waits for binds in flight, then releases lease or mark; idempotent
   [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
   [[nodiscard]] const Scheduler& scheduler() const { return *scheduler_; }
+  // Writes an event about this scheduler, which stands at its lease or mark. Nothing while another
+  // replica leads. Any thread.
+  void tell(bool warning, const std::string& reason, const std::string& note);
   // The problem of the scheduler loop, if it hangs. Any thread.
   [[nodiscard]] std::optional<std::string> loop_problem() const;
   // The state of the watched kinds; any thread.
@@ -126,7 +129,7 @@ class Session {
   bool stopped_ = false;
   std::vector<std::string> scheduler_names_;  // the first one reports that it leads
   std::string lease_namespace_;
-  std::string lease_name_;
+  std::string lease_name_;  // the mark's, where no leader is elected
   SymbolTable own_symbols_;
   std::unique_ptr<Leadership> leadership_;  // outlives the writer that its fence limits
   std::unique_ptr<RunningMark> mark_;       // used if no leader is elected

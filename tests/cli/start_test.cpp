@@ -231,12 +231,73 @@ TEST_F(Start, EndsWhilstTheFirstListsAreUnanswered) {
   EXPECT_EQ(scheduler.stop(60s), ExitStatus::exited(0)) << scheduler.output();
 }
 
-TEST_F(Start, AHangUpIsSurvived) {
-  ChildProcess scheduler = running(kubeconfig("http://127.0.0.1:1"), plain_profile());
+// The number of lines that have the text.
+int count_lines(const ChildProcess& of, std::string_view text) {
+  int lines = 0;
+  const std::string output = of.output();
+  for (size_t at = output.find(text); at != std::string::npos; at = output.find(text, at + 1))
+    ++lines;
+  return lines;
+}
+
+bool wait_for_lines(ChildProcess& of, std::string_view text, int wanted) {
+  for (int i = 0; i < 6000 && of.running(); ++i) {
+    if (count_lines(of, text) >= wanted) return true;
+    std::this_thread::sleep_for(10ms);
+  }
+  return false;
+}
+
+TEST_F(Start, AHangUpReadsTheProfileAgain) {
+  const std::string file = plain_profile();
+  ChildProcess scheduler = running(kubeconfig("http://127.0.0.1:1"), file);
   ASSERT_TRUE(scheduler.wait_for_output("does not answer yet", 60s)) << scheduler.output();
   scheduler.signal(SIGHUP);
-  EXPECT_TRUE(scheduler.wait_for_output("SIGHUP is ignored", 60s)) << scheduler.output();
+  EXPECT_TRUE(wait_for_lines(scheduler, "means what it meant before", 1)) << scheduler.output();
   EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
+  EXPECT_EQ(count_lines(scheduler, "plimsoll starts"), 1) << scheduler.output();
+}
+
+// Nobody has to say that the file is another one: a ConfigMap changes it without a word.
+TEST_F(Start, AChangedProfileIsTakenIntoUseAndABadOneIsNot) {
+  const std::string file = plain_profile();
+  const std::string good = *read_file(file);
+  ChildProcess scheduler = running(kubeconfig("http://127.0.0.1:1"), file);
+  ASSERT_TRUE(scheduler.wait_for_output("does not answer yet", 60s)) << scheduler.output();
+  const pid_t process = scheduler.pid();
+
+  write("plain.yaml", good + "parallelism: many\n");
+  EXPECT_TRUE(wait_for_lines(scheduler, "is refused; the one from before stays in force", 1))
+      << scheduler.output();
+  EXPECT_THAT(scheduler.output(), HasSubstr("parallelism"));
+
+  write("plain.yaml", good + "percentageOfNodesToScore: 50\n");
+  EXPECT_TRUE(wait_for_lines(scheduler, "plimsoll starts", 2)) << scheduler.output();
+  EXPECT_TRUE(wait_for_lines(scheduler, "does not answer yet", 2)) << scheduler.output();
+  EXPECT_EQ(scheduler.pid(), process);
+
+  // As kubelets do it: the name stands for another folder at once.
+  const std::string other = write("other.yaml", good);
+  const std::string link = (dir_ / "link").string();
+  std::filesystem::create_symlink(other, link);
+  std::filesystem::rename(link, file);
+  EXPECT_TRUE(wait_for_lines(scheduler, "plimsoll starts", 3)) << scheduler.output();
+  EXPECT_TRUE(wait_for_lines(scheduler, "does not answer yet", 3)) << scheduler.output();
+  EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
+}
+
+// What a plugin does to itself over a new profile, it does to the check.
+TEST_F(Start, AProfileThatAPluginHangsOnIsGivenUpWithTheProcess) {
+  const std::string file = profile();
+  ChildProcess scheduler = running(kubeconfig("http://127.0.0.1:1"), file);
+  ASSERT_TRUE(scheduler.wait_for_output("does not answer yet", 60s)) << scheduler.output();
+  const size_t made = read_file(journal()).value_or("").size();
+  profile(", hangs: true");
+  while (read_file(journal()).value_or("").size() <= made) {
+    ASSERT_TRUE(scheduler.running()) << scheduler.output();
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_EQ(scheduler.stop(60s), ExitStatus::exited(0)) << scheduler.output();
 }
 
 }  // namespace

@@ -84,6 +84,51 @@ TEST_F(LoadTest, KillingTheSchedulerChangesNothing) {
   check_writes(false);
 }
 
+// A profile file changes under a running scheduler: bad ones and good ones, in the middle of the
+// load.
+TEST_F(LoadTest, ChangingTheProfileLosesNothing) {
+  const TempDir folder("plimsoll-profile");
+  const std::string shipped = read_file("examples/profiles/topology.yaml").value_or("");
+  const std::filesystem::path file = folder / "profile.yaml";
+  ASSERT_TRUE(write_file(file, shipped));
+  const auto port = free_port();
+  ASSERT_TRUE(port) << port.error().message;
+  ASSERT_NO_FATAL_FAILURE(start_kubelets());
+  ASSERT_NO_FATAL_FAILURE(create_pods());
+  ASSERT_NO_FATAL_FAILURE(
+      start({.kubeconfig = cluster().kubeconfig_token(), .config = file, .port = *port}));
+  ASSERT_NO_FATAL_FAILURE(wait_until_bound(percent(15)));
+  ASSERT_TRUE(write_file(file, shipped + "noSuchField: 1\n"));
+  ASSERT_TRUE(scheduler().wait_for_output("the one from before stays in force", 60s)) << log();
+  const auto seen = [&](const char* reason) {
+    const auto found = client().get("/apis/events.k8s.io/v1/events?fieldSelector=reason=" +
+                                    std::string(reason));
+    return found.status == 200 && !found.json()["items"].empty() &&
+           found.json()["items"][0]["regarding"]["kind"] == "Lease";
+  };
+  EXPECT_TRUE(eventually(30s, [&] { return seen("ProfileRefused"); }));
+  const auto metric = [&](const std::string& name, const Labels& labels) {
+    const WebAnswer scraped = web_get("http://127.0.0.1:" + std::to_string(*port) + "/metrics");
+    return parse_metrics(scraped.body).sum(name, labels);
+  };
+  EXPECT_EQ(metric("plimsoll_profile_refused", {}), 1);
+  for (int change = 1; change <= 2; ++change) {
+    ASSERT_TRUE(write_file(
+        file, shipped + "percentageOfNodesToScore: " + std::to_string(100 - change) + "\n"));
+    ASSERT_TRUE(eventually(60s, [&] {
+      return lines_with(log(), {"plimsoll starts"}).size() == static_cast<size_t>(change) + 1;
+    })) << log();
+    ASSERT_TRUE(eventually(60s, [&] {
+      return metric("plimsoll_profile_reloads_total", {{"result", "loaded"}}) == change;
+    })) << log();
+  }
+  EXPECT_EQ(metric("plimsoll_profile_refused", {}), 0);
+  EXPECT_TRUE(seen("ProfileReload"));
+  ASSERT_NO_FATAL_FAILURE(settle_with_reports());
+  check_recount();
+  check_writes(false);
+}
+
 TEST_F(LoadTest, RestartingTheApiServerChangesNothing) {
   ASSERT_NO_FATAL_FAILURE(start_kubelets());
   ASSERT_NO_FATAL_FAILURE(create_pods());
