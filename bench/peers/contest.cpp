@@ -105,10 +105,12 @@ class Contest {
     const std::filesystem::path config = cluster_->dir() / "profile.yaml";
     std::ofstream(config) << profile_text(load_.profile, cluster_->kubeconfig().string());
     test::ChildOptions command;
-    if (contestant_ == Contestant::kPlimsoll) {
+    if (contestant_ == Contestant::kPlimsoll || contestant_ == Contestant::kSilent) {
       command.argv = {
           programs_.plimsoll.string(), "run",    "--config", config.string(), "--plugin-dir",
           programs_.plugins.string(),  "--port", "0",        "--socket",      "none"};
+      if (contestant_ == Contestant::kSilent)
+        command.argv.insert(command.argv.end(), {"--scheduled-events", "never"});
     } else {
       const char* program =
           load_.profile == Profile::kTopology ? "kube-scheduler-nrt" : "kube-scheduler";
@@ -186,7 +188,8 @@ class Contest {
   Result<void> run_waiting() {
     return start_scheduler()
         .and_then([this] { return wait_bound(static_cast<std::size_t>(pods_)); })
-        .and_then([this] { return wait_events(pods_); })
+        .and_then(
+            [this] { return wait_events(contestant_ == Contestant::kSilent ? 0 : pods_); })
         .map([this] {
           rates();
           finish();

@@ -10,7 +10,8 @@
 
 namespace plimsoll::bench {
 
-enum class Contestant { kPlimsoll, kPeer, kCeiling };
+// kSilent: Plimsoll with --scheduled-events never.
+enum class Contestant { kPlimsoll, kSilent, kPeer, kCeiling };
 
 // The default plugins, or additionally NodeResourceTopologyMatch with its reservation cache. Both
 // schedulers get the same profile file.

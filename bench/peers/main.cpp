@@ -95,6 +95,10 @@ std::vector<Load> chosen_loads(const Arguments& arguments) {
 
 std::vector<Contestant> contestants(const Load& load, const Arguments& arguments) {
   std::vector<Contestant> list{Contestant::kPlimsoll};
+  // The event Scheduled is one of the two writes that a bound pod costs.
+  if (load.arrival == 0 && load.shape == Shape::kPlain && load.profile == Profile::kDefault) {
+    list.push_back(Contestant::kSilent);
+  }
   if (!arguments.without_peer) list.push_back(Contestant::kPeer);
   if (load.arrival == 0) list.push_back(Contestant::kCeiling);
   return list;
