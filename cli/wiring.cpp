@@ -151,7 +151,7 @@ Result<std::unique_ptr<Session>> Session::create(
   scheduling.scheduled_events = choices.scheduled_events;
   scheduling.extenders = configuration.config.extenders;
   if (mode == Mode::kSimulated) {
-    writes.in_flight.fill(1);
+    writes.one_at_a_time = true;
     scheduling.binder_threads = 1;
     scheduling.stepwise = true;
   }

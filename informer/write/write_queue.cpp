@@ -1,6 +1,7 @@
 #include "informer/write/write_queue.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,8 +30,8 @@ WriteQueue::WriteQueue(HttpClient& binds, HttpClient& others, WriteOptions optio
     : options_(std::move(options)), protobuf_(options_.protobuf) {
   for (std::size_t i = 0; i < kWriteClasses; ++i) {
     lanes_[i].client = static_cast<WriteClass>(i) == WriteClass::kBind ? &binds : &others;
-    lanes_[i].window =
-        WriteWindow({options_.least_in_flight, options_.first_in_flight, options_.in_flight[i]});
+    const std::size_t most = options_.one_at_a_time ? 1 : options_.in_flight[i];
+    lanes_[i].window = WriteWindow({options_.least_in_flight, options_.first_in_flight, most});
   }
 }
 
@@ -73,7 +74,7 @@ WriteJobRef WriteQueue::enqueue(Lane& into, const WriteJobRef& job) {
       return job;
     }
   }
-  job->place = into.places++;
+  job->place = places_++;
   if (!job->in_order.empty()) {
     const auto [behind, first] = into.behind.try_emplace(job->in_order);
     if (!first) {
@@ -112,13 +113,28 @@ WriteJob::Answer WriteQueue::withdraw(WriteClass write_class, const std::string&
   return std::exchange(waiting.mapped()->done, nullptr);
 }
 
+// Of which class the next job is. Called with mutex_ held.
+WriteClass WriteQueue::next_class(WriteClass write_class) {
+  if (!options_.one_at_a_time) return write_class;
+  std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
+  for (std::size_t i = 0; i < kWriteClasses; ++i) {
+    if (lanes_[i].under_way > 0) return static_cast<WriteClass>(i);  // its window is full
+    const Line& line = lanes_[i].next_line();
+    if (line.empty() || line.begin()->first > oldest) continue;
+    oldest = line.begin()->first;
+    write_class = static_cast<WriteClass>(i);
+  }
+  return write_class;
+}
+
 // Sends jobs as far as the window allows.
 void WriteQueue::pump(WriteClass write_class) {
-  Lane& from = lane(write_class);
   while (true) {
     WriteJobRef job;
     {
       const std::lock_guard lock(mutex_);
+      write_class = next_class(write_class);
+      Lane& from = lane(write_class);
       Line& line = from.next_line();
       if (stopped_ || line.empty() || from.under_way >= from.window.size()) return;
       job = std::move(line.begin()->second);
@@ -250,7 +266,7 @@ bool WriteQueue::repeat_after(milliseconds delay, WriteClass write_class, const 
       if (to.retrying.erase(job) == 0) return;  // cancelled by stop()
       if (without_place) {
         --to.given_way;
-        job->place = to.places++;
+        job->place = self->places_++;
         to.line_up(job);
       }
     }

@@ -36,6 +36,9 @@ struct WriteOptions {
   // window finds the best number between this and the minimum, starting from `first_in_flight`; see
   // WriteWindow.
   std::array<std::size_t, kWriteClasses> in_flight{64, 16, 32, 16};
+  // One write after the other, of whatever class, the oldest first: a simulation's, in which the
+  // answers must not come in another order each time.
+  bool one_at_a_time = false;
   std::size_t least_in_flight = 4;
   std::size_t first_in_flight = 16;
   // The maximum number of waiting events; further ones are dropped and counted. It is enough for a
@@ -163,8 +166,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
     std::size_t given_way = 0;                               // retrying jobs outside of the window
     // By WriteJob::in_order, while the first try of a job is awaited: the jobs behind it.
     std::unordered_map<std::string, std::deque<WriteJobRef>> behind;
-    std::size_t held_up = 0;   // their number
-    std::uint64_t places = 0;  // given so far
+    std::size_t held_up = 0;  // their number
     void line_up(const WriteJobRef& job) {
       (job->urgent ? urgent : queue).insert_or_assign(job->place, job);
     }
@@ -175,7 +177,8 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
 
   [[nodiscard]] bool idle(std::initializer_list<WriteClass> classes);  // with mutex_ held
   [[nodiscard]] Lane& lane(WriteClass c) { return lanes_[static_cast<std::size_t>(c)]; }
-  static WriteJobRef enqueue(Lane& into, const WriteJobRef& job);
+  WriteJobRef enqueue(Lane& into, const WriteJobRef& job);
+  [[nodiscard]] WriteClass next_class(WriteClass write_class);
   void let_next(WriteClass write_class, WriteJob& job);
   void pump(WriteClass write_class);
   [[nodiscard]] std::chrono::milliseconds allowed_time(const WriteJob& job) const;
@@ -202,6 +205,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   RefusedWrites refused_;
   mutable std::mutex mutex_;  // guards all members from here on, and their content
   std::array<Lane, kWriteClasses> lanes_;
+  std::uint64_t places_ = 0;  // given so far
   std::condition_variable changed_;  // a lane may have become empty, or the queue is stopped
   bool stopped_ = false;
   std::minstd_rand random_{std::random_device{}()};

@@ -195,6 +195,32 @@ TEST_F(WriteQueueTest, WhatWasHeldUpOvertakesNobody) {
   EXPECT_EQ(server_->count("/a2"), 1u);
 }
 
+// In a simulation the nomination of a pod comes before its volumes are bound, and the binding last,
+// whoever is faster.
+TEST_F(WriteQueueTest, OneAtATimeGoesByAgeWhateverTheClass) {
+  WriteOptions options;
+  options.one_at_a_time = true;
+  queue_ = std::make_shared<WriteQueue>(*client_, *client_, options);
+  const auto add_to = [&](WriteClass write_class, const std::string& path) {
+    add(write_class, path, [](WriteJob&) {});
+  };
+  add_to(WriteClass::kOther, "/block");
+  add_to(WriteClass::kStatus, "/1-nomination");
+  add_to(WriteClass::kEvent, "/2-event");
+  add_to(WriteClass::kOther, "/3-claim");
+  add_to(WriteClass::kBind, "/4-binding");
+  ASSERT_TRUE(server_->wait_for("/block", 1));
+  std::size_t waiting = 0;
+  for (std::size_t i = 0; i < kWriteClasses; ++i)
+    waiting += queue_->load(static_cast<WriteClass>(i)).waiting;
+  EXPECT_EQ(waiting, 4U);
+  open = true;
+  EXPECT_TRUE(queue_->drain(10s));
+  EXPECT_TRUE(journal.wait_for("/4-binding done"));
+  EXPECT_THAT(journal.lines(), ElementsAre("/block done", "/1-nomination done", "/2-event done",
+                                           "/3-claim done", "/4-binding done"));
+}
+
 TEST_F(WriteQueueTest, WhatIsHeldUpEndsWhenTheQueueStops) {
   status = [&](const Received&) {
     hold_while_closed(open);
