@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/asking.hpp"
 #include "framework/cycle/scheduler_options.hpp"
 #include "serving/access.hpp"
 #include "serving/tls_options.hpp"
@@ -95,8 +96,7 @@ struct ExportArguments {
 [[nodiscard]] int export_cluster(const ExportArguments& arguments);
 
 struct ExplainArguments {
-  std::string pod;     // NAMESPACE/NAME
-  std::string socket;  // of a running scheduler; empty: default_socket_path()
+  std::string pod;  // NAMESPACE/NAME
   // Files to use instead of a running scheduler, read as by `simulate`. Nothing is bound.
   std::string config;
   std::string cluster;
@@ -106,7 +106,17 @@ struct ExplainArguments {
   std::vector<std::string> plugin_directories;
   bool lenient = false;  // see SimulateArguments
 };
-[[nodiscard]] int explain(const ExplainArguments& arguments);
+// `ask`: a running scheduler.
+[[nodiscard]] int explain(const ExplainArguments& arguments, const Ask& ask);
+
+struct ShowArguments {
+  std::string limit;            // how many nodes or pods, or "all"; empty: 50
+  std::string output = "text";  // or json
+};
+// What nodes, zones and devices have and how much of it is used, as the scheduler counts.
+[[nodiscard]] int show_use(const ShowArguments& arguments, const Ask& ask);
+// The pods that wait.
+[[nodiscard]] int show_queue(const ShowArguments& arguments, const Ask& ask);
 
 struct DebugArguments {
   std::string socket;   // empty: default_socket_path()

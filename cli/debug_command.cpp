@@ -3,8 +3,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "cli/asking.hpp"
 #include "cli/commands.hpp"
-#include "cli/control_socket.hpp"
 #include "cli/table.hpp"
 
 namespace plimsoll::cli {
@@ -22,17 +22,9 @@ int debug_failure(const std::string& message) {
 }
 
 Result<ordered_json> ask(const std::string& socket, const ordered_json& question) {
-  const auto line =
-      ask_scheduler(socket.empty() ? default_socket_path() : socket, question.dump(), kForTheLists);
-  if (!line) return fail(line.error());
-  ordered_json answer = ordered_json::parse(*line, nullptr, false);
-  if (!answer.is_object() || !answer.contains("ok")) {
-    return fail(ErrorCode::kInternal, "the answer makes no sense");
-  }
-  if (!answer["ok"].get<bool>()) {
-    return fail(ErrorCode::kUnavailable, answer.value("error", "no reason was given"));
-  }
-  return answer["result"];
+  const auto result = ask_on_socket(socket, kForTheLists)(question.dump());
+  if (!result) return fail(result.error());
+  return ordered_json::parse(*result);
 }
 
 std::string compared_text(const ordered_json& compared) {

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "cli/commands.hpp"
-#include "cli/control_socket.hpp"
 #include "cli/explain_text.hpp"
 #include "cli/input_files.hpp"
 #include "cli/wiring.hpp"
@@ -94,15 +93,15 @@ Result<std::string> ask_about_files(const ExplainArguments& arguments,
   (*session)->inspection().ask(question, [promise](const std::function<std::string()>& make) {
     promise->set_value(make());
   });
-  std::string text = answer.get();
+  const std::string line = answer.get();
   (*session)->stop();
   (*server)->stop();
-  return text;
+  return result_of(line);
 }
 
 }  // namespace
 
-int explain(const ExplainArguments& arguments) {
+int explain(const ExplainArguments& arguments, const Ask& ask) {
   const auto limits = limits_of(arguments);
   if (!limits) return failure("explain", limits.error().message);
   const bool from_files = !arguments.cluster.empty();
@@ -119,20 +118,15 @@ int explain(const ExplainArguments& arguments) {
       {"pod", arguments.pod},
       {"nodes", limits->nodes},
       {"texts", limits->texts}}.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  const std::string socket = arguments.socket.empty() ? default_socket_path() : arguments.socket;
-  const auto line =
-      from_files ? ask_about_files(arguments, question) : ask_scheduler(socket, question, 60s);
-  if (!line) return failure("explain", line.error().message);
-  ordered_json answer = ordered_json::parse(*line, nullptr, false);
-  if (!answer.is_object() || !answer.contains("ok"))
-    return failure("explain", "the answer makes no sense");
-  if (!answer["ok"].get<bool>())
-    return failure("explain", answer.value("error", "no reason was given"));
-  if (from_files) answer["result"]["standby"] = false;  // with files there is no other leader
+  const auto answer = from_files ? ask_about_files(arguments, question) : ask(question);
+  if (!answer) return failure("explain", answer.error().message);
+  ordered_json result = ordered_json::parse(*answer, nullptr, false);
+  if (!result.is_object()) return failure("explain", "the answer makes no sense");
+  if (from_files) result["standby"] = false;  // with files there is no other leader
   if (arguments.output == "json") {
-    std::cout << answer["result"].dump(2) << "\n";
+    std::cout << result.dump(2) << "\n";
   } else {
-    std::cout << explain_text(answer["result"].dump(), limits->nodes);
+    std::cout << explain_text(result.dump(), limits->nodes);
   }
   return 0;
 }

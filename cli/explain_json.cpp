@@ -207,6 +207,32 @@ std::string explanation_json(const Explanation& explanation, size_t max_fitting)
   return dump(out);
 }
 
+namespace {
+
+ordered_json queued_json(const StateSnapshot& snapshot) {
+  ordered_json queue = ordered_json::array();
+  for (const auto& queued : snapshot.queued) {
+    ordered_json entry{{"pod", full_name(*queued.pod)},
+                       {"uid", view(queued.pod->meta.uid)},
+                       {"place", queued.place},
+                       {"attempts", queued.attempts},
+                       {"secondsQueued", seconds(queued.queued_for_ms)},
+                       {"backoffSecondsLeft", seconds(queued.backoff_left_ms)},
+                       {"rejectedBy", queued.rejected_by}};
+    if (queued.pod->nominated_node_name.len != 0) {
+      entry["nominatedNode"] = view(queued.pod->nominated_node_name);
+    }
+    queue.push_back(std::move(entry));
+  }
+  return queue;
+}
+
+}  // namespace
+
+std::string queue_json(const StateSnapshot& snapshot) {
+  return dump({{"standby", snapshot.standby}, {"queue", queued_json(snapshot)}});
+}
+
 std::string snapshot_json(const StateSnapshot& snapshot) {
   std::map<std::string_view, std::vector<const StateSnapshot::PlacedPod*>> pods;
   for (const auto& placed : snapshot.placed) pods[view(placed.pod->node_name)].push_back(&placed);
@@ -229,7 +255,7 @@ std::string snapshot_json(const StateSnapshot& snapshot) {
                    {"schedulerNames", snapshot.scheduler_names},
                    {"nodes", ordered_json::array()},
                    {"nodesGone", ordered_json::array()},
-                   {"queue", ordered_json::array()},
+                   {"queue", ordered_json()},
                    {"kinds", ordered_json::object()}};
   std::vector<const StateSnapshot::Node*> nodes;
   for (const auto& node : snapshot.nodes) nodes.push_back(&node);
@@ -250,19 +276,7 @@ std::string snapshot_json(const StateSnapshot& snapshot) {
   for (auto& [node, left] : pods) {
     out["nodesGone"].push_back({{"node", node}, {"pods", pods_json(left)}});
   }
-  for (const auto& queued : snapshot.queued) {
-    ordered_json entry{{"pod", full_name(*queued.pod)},
-                       {"uid", view(queued.pod->meta.uid)},
-                       {"place", queued.place},
-                       {"attempts", queued.attempts},
-                       {"secondsQueued", seconds(queued.queued_for_ms)},
-                       {"backoffSecondsLeft", seconds(queued.backoff_left_ms)},
-                       {"rejectedBy", queued.rejected_by}};
-    if (queued.pod->nominated_node_name.len != 0) {
-      entry["nominatedNode"] = view(queued.pod->nominated_node_name);
-    }
-    out["queue"].push_back(std::move(entry));
-  }
+  out["queue"] = queued_json(snapshot);
   for (const auto& [resource, kind] : snapshot.kinds) {
     std::vector<std::string> names;
     for (const std::string& name : kind.names) {

@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "cli/cluster_use.hpp"
 #include "cli/explain_json.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/explain.hpp"
@@ -174,10 +175,11 @@ struct Inspection::Impl {
         }});
   }
 
-  void dump(Reply reply) {
-    scheduler.post(Task{[&loop = scheduler, reply = std::move(reply)] {
-      auto result = std::make_shared<const StateSnapshot>(loop.snapshot(true));
-      reply([result = std::move(result)] { return ok(snapshot_json(*result)); });
+  // The state, as `text` writes it; `plugins`: with what plugins keep themselves.
+  void state(bool plugins, std::string (*text)(const StateSnapshot&), Reply reply) {
+    scheduler.post(Task{[&loop = scheduler, plugins, text, reply = std::move(reply)] {
+      auto result = std::make_shared<const StateSnapshot>(loop.snapshot(plugins));
+      reply([result = std::move(result), text] { return ok(text(*result)); });
     }});
   }
 
@@ -287,9 +289,11 @@ void Inspection::ask(std::string_view question, Reply reply) {
     if (pod == parsed.end() || !pod->is_string()) return refuse(reply, "\"pod\" is missing");
     return impl_->explain(parsed, std::move(reply));
   }
-  if (command == "dump") return impl_->dump(std::move(reply));
+  if (command == "dump") return impl_->state(true, &snapshot_json, std::move(reply));
+  if (command == "queue") return impl_->state(false, &queue_json, std::move(reply));
+  if (command == "top") return impl_->state(true, &use_json, std::move(reply));
   if (command == "compare") return impl_->compare(parsed, reply);
-  refuse(reply, "there is no command \"" + command + "\"; there are explain, dump and compare");
+  refuse(reply, "there is no command \"" + command + "\"; there are explain, queue, top, dump and compare");
 }
 
 void Inspection::write_to_log() {

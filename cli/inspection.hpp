@@ -39,6 +39,8 @@ class Inspection {
 
   // Any thread; returns at once. Questions, as JSON objects:
   //   {"command":"explain","pod":"NAMESPACE/NAME","nodes":10,"texts":3}
+  //   {"command":"queue"}
+  //   {"command":"top"}
   //   {"command":"dump"}
   //   {"command":"compare","settleSeconds":5}
   // Answers: {"ok":true,"result":{...}}, or {"ok":false,"error":"..."}.

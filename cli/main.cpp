@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <string>
@@ -11,7 +12,9 @@
 #include "cli/commands.hpp"
 #include "cli/completion.hpp"
 #include "cli/crash_report.hpp"
+#include "cli/kubectl_main.hpp"
 #include "cli/lint_command.hpp"
+#include "cli/show_options.hpp"
 #include "cli/usage.hpp"
 #include "framework/base/log.hpp"
 
@@ -124,21 +127,18 @@ void add_lenient_flag(CLI::App& command, bool& lenient) {
                    "without any object");
 }
 
-void add_explain_command(CLI::App& app, ExplainArguments& arguments) {
+void add_explain_command(CLI::App& app, ExplainArguments& arguments, std::string& socket) {
   CLI::App* command = app.add_subcommand(
       "explain",
       "Say why a pod waits, or why it is where it is; asks a running scheduler, or "
       "reads a cluster from files");
   command->add_option("pod", arguments.pod, "NAMESPACE/NAME")->required();
-  add_socket_option(*command, arguments.socket);
+  add_socket_option(*command, socket);
   command->add_option("--config", arguments.config, "Profile file, with --cluster");
   command->add_option("--cluster", arguments.cluster, "Exported objects, YAML or JSON");
   command->add_option("--pods", arguments.pods, "Further pods, YAML or JSON, with --cluster");
   add_lenient_flag(*command, arguments.lenient);
-  command->add_option("--nodes", arguments.nodes,
-                      "How many nodes to show, or all (default: 10; with -o json all)");
-  command->add_option("-o,--output", arguments.output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+  add_explain_output(*command, arguments);
   add_plugin_option(*command, arguments.plugin_directories);
 }
 
@@ -235,6 +235,8 @@ void add_examples(CLI::App& app) {
       {"explain",
        {"plimsoll explain default/my-pod",
         "plimsoll explain default/my-pod --config profile.yaml --cluster cluster.json"}},
+      {"top", {"plimsoll top", "plimsoll top --limit all -o json"}},
+      {"queue", {"plimsoll queue", "plimsoll queue --socket /run/plimsoll/control.sock"}},
       {"debug", {"plimsoll debug dump", "plimsoll debug compare --settle 5"}},
       {"plugins", {"plimsoll plugins", "plimsoll plugins --plugin-dir build/my-plugins -o json"}},
       {"completion",
@@ -358,8 +360,18 @@ int main_with_exceptions(int argc, char** argv) {
                              "Print the merged result");
   add_plugin_option(*validate_command, validate_arguments.plugin_directories);
 
+  std::string socket;
   ExplainArguments explain_arguments;
-  add_explain_command(app, explain_arguments);
+  add_explain_command(app, explain_arguments, socket);
+  ShowArguments show_arguments;
+  for (const auto& [name, text] :
+       {std::pair("top", "Show what nodes, zones and devices have and how much of it pods use, as a "
+                         "running scheduler counts"),
+        std::pair("queue", "Show the pods that wait in a running scheduler, and why")}) {
+    CLI::App* command = app.add_subcommand(name, text);
+    add_socket_option(*command, socket);
+    add_show_options(*command, show_arguments);
+  }
   DebugArguments debug_arguments;
   add_debug_commands(app, debug_arguments);
 
@@ -417,8 +429,10 @@ int main_with_exceptions(int argc, char** argv) {
   }
   if (app.got_subcommand("explain")) {
     log_to_stderr(LogLevel::kWarn, format);
-    return explain(explain_arguments);
+    return explain(explain_arguments, ask_on_socket(socket));
   }
+  if (app.got_subcommand("top")) return show_use(show_arguments, ask_on_socket(socket));
+  if (app.got_subcommand("queue")) return show_queue(show_arguments, ask_on_socket(socket));
   if (app.got_subcommand("debug")) {
     const bool compares = app.get_subcommand("debug")->got_subcommand("compare");
     return compares ? debug_compare(debug_arguments) : debug_dump(debug_arguments);
@@ -439,7 +453,8 @@ int main(int argc, char** argv) {
   // A peer or an output reader that disconnects is a write error; it must not end the process.
   std::signal(SIGPIPE, SIG_IGN);
   try {
-    return main_with_exceptions(argc, argv);
+    const std::string name = std::filesystem::path(argc > 0 ? argv[0] : "").filename().string();
+    return name == kKubectlName ? kubectl_main(argc, argv) : main_with_exceptions(argc, argv);
   } catch (const std::exception& error) {
     std::cerr << "plimsoll: " << error.what() << "\n";
     return 1;

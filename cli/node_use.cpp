@@ -50,6 +50,14 @@ json json_of(const AmountUses& uses) {
   return out;
 }
 
+AmountUses read_uses(const json& uses) {
+  AmountUses out;
+  for (const auto& [name, use] : uses.items()) {
+    out[name] = {use.at("used").get<int64_t>(), use.at("allocatable").get<int64_t>()};
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<NodeUse> node_use(const StateSnapshot& scheduler,
@@ -117,6 +125,20 @@ json node_use_json(const std::vector<NodeUse>& nodes) {
     json zones = json::object();
     for (const auto& [id, uses] : node.zones) zones["node-" + std::to_string(id)] = json_of(uses);
     out.push_back({{"node", node.node}, {"resources", json_of(node.all)}, {"zones", zones}});
+  }
+  return out;
+}
+
+std::vector<NodeUse> read_node_use(const json& nodes) {
+  std::vector<NodeUse> out;
+  for (const json& node : nodes) {
+    NodeUse use;
+    use.node = node.at("node").get<std::string>();
+    use.all = read_uses(node.at("resources"));
+    for (const auto& [zone, uses] : node.at("zones").items()) {
+      use.zones[std::stoi(zone.substr(5))] = read_uses(uses);  // behind "node-"
+    }
+    out.push_back(std::move(use));
   }
   return out;
 }

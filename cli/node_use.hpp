@@ -1,5 +1,6 @@
 #pragma once
-// What nodes and their zones have, and how much of it is used at the end of a simulation.
+// What nodes and their zones have, and how much of it is used at the end of a
+// simulation, or in a running scheduler's view.
 
 #include <cstdint>
 #include <map>
@@ -23,7 +24,7 @@ using AmountUses = std::map<std::string, AmountUse>;
 struct NodeUse {
   std::string node;
   AmountUses all;                   // as the scheduler counts: what pods request
-  std::map<int, AmountUses> zones;  // as the kubelet counts: what it has given to containers
+  std::map<int, AmountUses> zones;  // as whoever said it counts
 };
 
 // By name. `zones`: what the kubelets' machines have and had left, by node.
@@ -34,5 +35,7 @@ struct NodeUse {
 // A table of at most `most` nodes, each with its zones below; a note says how many more there are.
 [[nodiscard]] std::string node_use_text(const std::vector<NodeUse>& nodes, size_t most);
 [[nodiscard]] nlohmann::json node_use_json(const std::vector<NodeUse>& nodes);
+// What node_use_json made. Throws nlohmann::json::exception on anything else.
+[[nodiscard]] std::vector<NodeUse> read_node_use(const nlohmann::json& nodes);
 
 }  // namespace plimsoll::cli

@@ -6,6 +6,7 @@
 
 #include "cli/access_reviews.hpp"
 #include "cli/profile_reload.hpp"
+#include "cli/served_questions.hpp"
 #include "cli/wiring.hpp"
 #include "framework/base/log.hpp"
 #include "framework/metrics/process_metrics.hpp"
@@ -234,7 +235,7 @@ Result<std::unique_ptr<Observability>> Observability::start(const ServingArgumen
                                                             const config::Validation& configuration,
                                                             const informer::ServerAccess& access,
                                                             Registry& registry,
-                                                            const Session& session,
+                                                            Session& session,
                                                             const Modules& modules) {
   std::unique_ptr<Observability> made(new Observability);
   if (arguments.port == 0) return made;
@@ -282,6 +283,10 @@ Result<std::unique_ptr<Observability>> Observability::start(const ServingArgumen
                                                    serving::Verdict done) {
       control->check(request, std::move(done));
     };
+    if (configuration.config.enable_profiling) {
+      options.gate = answer_questions(std::move(options.gate), session.inspection());
+      endpoints.by_the_gate = question_paths();
+    }
   }
   auto server =
       serving::HttpServer::start(std::move(options), serving::make_handler(std::move(endpoints)));

@@ -30,14 +30,15 @@ class Session;
 // The server, configured by the flags of group "Metrics and health". Null if it is switched off.
 //
 // On loopback it serves everybody over plain HTTP (TLS if there is a certificate). On any other
-// address, and with --secure-loopback, it serves over TLS only and asks the API server who may ask.
+// address, and with --secure-loopback, it serves over TLS only and asks the API server who may ask;
+// there it answers questions too (served_questions.hpp).
 class Observability {
  public:
   // Starts the server. `session` and `registry` must outlive it. `access`: the API server to ask.
   // The error says how to fix a port in use, or which flag is wrong.
   [[nodiscard]] static Result<std::unique_ptr<Observability>> start(
       const ServingArguments& arguments, const config::Validation& configuration,
-      const informer::ServerAccess& access, metrics::Registry& registry, const Session& session,
+      const informer::ServerAccess& access, metrics::Registry& registry, Session& session,
       const Modules& modules);
 
   // /readyz fails from here on, so that clients stop sending requests here.

@@ -11,10 +11,10 @@ add_custom_command(OUTPUT ${made}/plimsoll.bash ${made}/_plimsoll DEPENDS plimso
 set(generated ${made}/plimsoll.bash ${made}/_plimsoll)
 find_program(HELP2MAN help2man)
 if(HELP2MAN)
-  foreach(program plimsoll plimsoll-node)
-    set(help --help)
-    if(program STREQUAL plimsoll)
-      set(help --help-all)
+  foreach(program plimsoll kubectl-plimsoll plimsoll-node)
+    set(help --help-all)
+    if(program STREQUAL plimsoll-node)
+      set(help --help)
     endif()
     add_custom_command(OUTPUT ${made}/${program}.1.gz DEPENDS ${program} ${CMAKE_SOURCE_DIR}/packaging/${program}.h2m
       COMMAND ${CMAKE_COMMAND} -E env SOURCE_DATE_EPOCH=0 ${HELP2MAN} --no-info --help-option=${help} --source=Plimsoll
@@ -26,6 +26,8 @@ endif()
 add_custom_target(plimsoll_package_files ALL DEPENDS ${generated})
 
 install(TARGETS plimsoll RUNTIME COMPONENT scheduler)
+# The name under which kubectl finds it (cli/kubectl_main.hpp).
+install(FILES $<TARGET_FILE_DIR:plimsoll>/kubectl-plimsoll DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT scheduler)
 # Where the program looks for them: ../lib/plimsoll/plugins (cli/wiring.cpp).
 install(TARGETS NodeResourceTopologyMatch TopologyScore NodeDevice
   LIBRARY DESTINATION lib/plimsoll/plugins COMPONENT scheduler)

@@ -133,8 +133,8 @@ bool AccessControl::is_always_allowed(std::string_view path) const {
 }
 
 void AccessControl::check(const Request& request, Verdict done) {
-  if (is_always_allowed(request.path)) return done(std::nullopt);
-  if (!is_utf8(request.path)) return done(Response{404, "404 page not found\n"});
+  if (is_always_allowed(request.path)) return done({});
+  if (!is_utf8(request.path)) return done(ready({404, "404 page not found\n"}));
   auto question = std::make_shared<Question>();
   question->verb = request.verb;
   question->path = request.path;
@@ -240,7 +240,7 @@ void AccessControl::end(const QuestionRef& question, std::string_view result,
                                         {"user", question->user ? question->user->name : ""},
                                         {"because", result}});
   }
-  question->done(std::move(refusal));
+  question->done(refusal ? ready(std::move(*refusal)) : nullptr);
   if (std::exchange(question->has_turn, false)) give_turn();
 }
 

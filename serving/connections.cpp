@@ -19,25 +19,26 @@ void Connections::make_room() {
 void Connections::ask_gate(const Request& request, std::shared_ptr<Connection> connection) {
   const std::uint64_t id = now();
   at_gate_.emplace(id, std::move(connection));
-  Verdict come_in = [this, id, door = door_](std::optional<Response> refusal) {
+  Verdict come_in = [this, id, door = door_](std::function<Response()> instead) {
     const std::lock_guard lock(door->mutex);
     if (door->io == nullptr) return;  // the server has stopped, and `this` may be gone
-    boost::asio::post(*door->io, [this, id, refusal = std::move(refusal)]() mutable {
+    boost::asio::post(*door->io, [this, id, instead = std::move(instead)] {
       const auto waiting = at_gate_.extract(id);
-      if (!waiting.empty()) waiting.mapped()->checked(std::move(refusal));
+      if (!waiting.empty()) waiting.mapped()->checked(instead);
     });
   };
   try {
     options.gate(request, come_in);
   } catch (const std::exception& error) {
     log_error("checking who asks failed", {{"path", request.path}, {"error", error.what()}});
-    come_in(Response{500, "internal server error\n"});
+    come_in(ready({500, "internal server error\n"}));
   }
 }
 
-Response Connections::answer(const Request& request) const {
+Response Connections::answer(const Request& request,
+                             const std::function<Response()>& instead) const {
   try {
-    return handler_(request);
+    return instead ? instead() : handler_(request);
   } catch (const std::exception& error) {
     log_error("answering a request failed", {{"path", request.path}, {"error", error.what()}});
     return {500, "internal server error\n"};

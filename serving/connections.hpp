@@ -5,10 +5,10 @@
 #include <boost/asio/io_context.hpp>
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -22,7 +22,7 @@ class Connection {
   virtual ~Connection() = default;
   virtual void cut() = 0;
   // The gate's verdict on the request that it waits with.
-  virtual void checked(std::optional<Response> refusal) = 0;
+  virtual void checked(const std::function<Response()>& instead) = 0;
 
   // Who goes first when room must be made: who waits before who is being answered, and among those
   // who has done it for the longest time.
@@ -51,8 +51,9 @@ class Connections {
   void make_room();
   // Asks the gate; the connection is kept until the verdict is there.
   void ask_gate(const Request& request, std::shared_ptr<Connection> connection);
-  // An exception of the handler is a 500.
-  [[nodiscard]] Response answer(const Request& request) const;
+  // The handler's answer, or that of `instead` if it is there. An exception is a 500.
+  [[nodiscard]] Response answer(const Request& request,
+                                const std::function<Response()>& instead) const;
   void cut_all();
   // No verdict comes in after this. Any thread.
   void close_door();

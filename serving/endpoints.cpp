@@ -65,6 +65,7 @@ class Handlers {
       paths_.push_back(std::string("/") + name);
     };
     if (!endpoints_.configz.empty()) paths_.emplace_back("/configz");
+    for (const std::string& path : endpoints_.by_the_gate) paths_.push_back(path);
     if (endpoints_.change_level) paths_.emplace_back("/debug/flags/v");
     group("healthz", endpoints_.healthz);
     group("livez", endpoints_.livez);
@@ -79,7 +80,10 @@ class Handlers {
     if (request.path == "/debug/flags/v" && endpoints_.change_level) {
       return log_level_answer(request);
     }
-    const bool known = std::find(paths_.begin(), paths_.end(), request.path) != paths_.end();
+    const auto listed = [&](const std::vector<std::string>& paths) {
+      return std::ranges::find(paths, request.path) != paths.end();
+    };
+    const bool known = listed(paths_) && !listed(endpoints_.by_the_gate);
     if (!known && request.path != "/") return {404, "404 page not found\n"};
     if (request.method != "GET") return {405, "only GET\n"};
     if (request.path == "/metrics") {

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/base/result.hpp"
@@ -56,11 +57,17 @@ struct Response {
 
 using Handler = std::function<Response(const Request&)>;
 
-// Decides who may ask for what before the handler is called. `done` is called once, on any thread:
-// nothing lets the request in, a response refuses it. `done` may outlive the server. The request is
-// only there during the call. Called on the server's thread; must not block.
-using Verdict = std::function<void(std::optional<Response> refusal)>;
+// Decides before the handler is called: who may ask for what, and what somebody else answers.
+// `done` is called once, on any thread: nothing lets the request in; otherwise what `instead`
+// returns is the answer, and it is called on the server's thread. `done` may outlive the server. The
+// request is only there during the call. Called on the server's thread; must not block.
+using Verdict = std::function<void(std::function<Response()> instead)>;
 using Gate = std::function<void(const Request&, Verdict done)>;
+
+// An answer that is there already.
+[[nodiscard]] inline std::function<Response()> ready(Response response) {
+  return [response = std::move(response)] { return response; };
+}
 
 struct ServerOptions {
   std::string address = "127.0.0.1";   // an IP address; "0.0.0.0" and "::": all

@@ -8,6 +8,7 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,8 +60,8 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
 
   void cut() override { boost::beast::get_lowest_layer(stream_).close(); }
 
-  void checked(std::optional<Response> refusal) override {
-    answer(refusal ? std::move(*refusal) : shared_.answer(request_), keep_alive_);
+  void checked(const std::function<Response()>& instead) override {
+    answer(shared_.answer(request_, instead), keep_alive_);
   }
 
  private:
@@ -104,7 +105,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     }
     if (error) return;
     take_request();
-    if (!shared_.options.gate) return checked(std::nullopt);
+    if (!shared_.options.gate) return checked({});
     stage = {.since = shared_.now()};
     shared_.ask_gate(request_, this->shared_from_this());
   }

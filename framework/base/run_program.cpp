@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <thread>
@@ -83,7 +84,7 @@ class Collector {
   Collector(const Program& program, const std::stop_token& stop)
       : stop_(stop),
         deadline_(std::chrono::steady_clock::now() + program.limit),
-        most_output_(program.most_output) {}
+        program_(program) {}
 
   // Reads both outputs to their ends; true: the program is to be killed.
   bool collect(int out_fd, int err_fd, ProgramEnd& end) {
@@ -94,9 +95,12 @@ class Collector {
       std::array<pollfd, 2> fds{pollfd{out_open ? out_fd : -1, POLLIN, 0},
                                 pollfd{err_open ? err_fd : -1, POLLIN, 0}};
       if (::poll(fds.data(), fds.size(), 50) <= 0) continue;
-      if (fds[0].revents != 0) out_open = drain(out_fd, end.out);
+      if (fds[0].revents != 0) {
+        out_open = drain(out_fd, end.out);
+        if (out_open && program_.on_output) program_.on_output(end.out);
+      }
       if (fds[1].revents != 0) err_open = drain(err_fd, end.err);
-      if (end.out.size() <= most_output_ && end.err.size() <= most_output_) continue;
+      if (std::max(end.out.size(), end.err.size()) <= program_.most_output) continue;
       end.how = How::kPrintedTooMuch;
       return true;
     }
@@ -138,7 +142,7 @@ class Collector {
 
   const std::stop_token& stop_;
   const std::chrono::steady_clock::time_point deadline_;
-  const std::size_t most_output_;
+  const Program& program_;
 };
 
 }  // namespace

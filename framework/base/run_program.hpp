@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@ struct Program {
   std::vector<std::string> environment = {};  // all of it, NAME=VALUE
   std::chrono::milliseconds limit{60'000};    // it is killed after that
   std::size_t most_output = 1 << 20;          // bytes of each of its two outputs; more: it is killed
+  // Called with all of its standard output whenever it has written more, on the waiting thread.
+  std::function<void(const std::string& out)> on_output = {};
 };
 
 struct ProgramEnd {

@@ -92,6 +92,72 @@ class ChartTest : public DeployTest {
   std::filesystem::path programs_;
 };
 
+// kubectl as a user has it, with the plugin in PATH. Forwarding a port takes a kubelet: a script says
+// what kubectl says, and the port is the scheduler's own.
+TEST_F(ChartTest, KubectlPlimsollAsksTheLeader) {
+  ASSERT_NO_FATAL_FAILURE(helm("install"));
+  ASSERT_NO_FATAL_FAILURE(expect_alive("p"));
+  create_pod({.name = "giant", .scheduler = kScheduler, .requests = {{"cpu", "64"}}});
+  EXPECT_NE(wait_refused("giant"), "");
+  ASSERT_TRUE(write_file(home_ / "kubectl",
+                         "#!/bin/sh\necho \"$@\" >> " + (home_ / "calls").string() +
+                             "\necho 'Forwarding from 127.0.0.1:" + std::to_string(port()) +
+                             " -> 10259'\nexec sleep 600\n",
+                         0755));
+  const std::string bin = std::getenv("PLIMSOLL_BIN_DIR");
+  const auto ask = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {(programs_ / "kubectl").string(), "plimsoll"});
+    words.insert(words.end(), {"--kubeconfig", cluster().kubeconfig().string()});
+    const auto done =
+        run({.argv = words,
+             .env = {{"HOME", home_.path()},
+                     {"PATH", home_.path().string() + ":" + bin + ":" + std::getenv("PATH")}}},
+            60s);
+    EXPECT_TRUE(done) << done.error().message;
+    return done.value_or(Finished{});
+  };
+  const Finished nobody = ask({"top"});
+  EXPECT_EQ(nobody.status, ExitStatus::exited(1));
+  EXPECT_THAT(nobody.out, HasSubstr("--service-account NAMESPACE/NAME"));
+
+  create("/api/v1/namespaces/" + ns() + "/serviceaccounts", {{"metadata", {{"name", "viewer"}}}});
+  const std::vector<std::string> viewer{"--service-account", ns() + "/viewer"};
+  const auto as_viewer = [&](std::vector<std::string> words) {
+    words.insert(words.end(), viewer.begin(), viewer.end());
+    return ask(std::move(words));
+  };
+  const Finished refused = as_viewer({"queue"});
+  EXPECT_EQ(refused.status, ExitStatus::exited(1));
+  EXPECT_THAT(refused.out, HasSubstr(R"(cannot get path "/debug/queue")"));
+
+  const std::string bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+  create(bindings,
+         {{"metadata", {{"name", "plimsoll-viewer"}}},
+          {"roleRef",
+           {{"apiGroup", "rbac.authorization.k8s.io"},
+            {"kind", "ClusterRole"},
+            {"name", "plimsoll-viewer"}}},
+          {"subjects", {{{"kind", "ServiceAccount"}, {"name", "viewer"}, {"namespace", ns()}}}}});
+  // Refusals are kept for 10 s.
+  EXPECT_TRUE(eventually(60s, [&] { return as_viewer({"queue"}).status.code == 0; }));
+  EXPECT_THAT(as_viewer({"queue"}).out,
+              AllOf(HasSubstr(ns() + "/giant"), HasSubstr("NodeResourcesFit"),
+                    HasSubstr("1 pod waits: 1 unschedulable")));
+  EXPECT_THAT(as_viewer({"top"}).out, AllOf(HasSubstr("NODE"), HasSubstr("1/8")));
+  EXPECT_THAT(as_viewer({"explain", "giant", "-n", ns()}).out, HasSubstr("Insufficient cpu"));
+  const Finished unknown = as_viewer({"explain", ns() + "/nothing"});
+  EXPECT_EQ(unknown.status, ExitStatus::exited(1));
+  EXPECT_THAT(unknown.out, HasSubstr("is not known here"));
+
+  // The way led to the pod of the leader.
+  const std::string holder =
+      text_at(client().get(kLeases + std::string("/plimsoll")).json(), "/spec/holderIdentity");
+  EXPECT_THAT(read_file(home_ / "calls").value_or(""),
+              HasSubstr("port-forward --address 127.0.0.1 --namespace kube-system pod/" +
+                        holder.substr(0, holder.rfind('_')) + " :10259"));
+  remove(bindings + "/plimsoll-viewer");
+}
+
 TEST_F(ChartTest, TheBaseIsTheChartsRendering) {
   const auto done = run({.argv = {"scripts/render-manifests", "--check"}}, 60s);
   ASSERT_TRUE(done) << done.error().message;

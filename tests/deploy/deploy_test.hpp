@@ -58,6 +58,8 @@ class DeployTest : public E2eTest {
   void start_deployed();
   // A token of the service account, made by the API server.
   [[nodiscard]] KubeAccess account();
+  // Where the one that was started serves.
+  [[nodiscard]] std::uint16_t port() const { return port_; }
   // Asks the scheduler for its metrics, as its own account: that may not read them.
   [[nodiscard]] WebAnswer scrape();
 

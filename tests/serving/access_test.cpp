@@ -83,9 +83,10 @@ class AccessTest : public ::testing::Test {
   // 200: let in; 0: no verdict yet.
   int ask(const Request& asked) {
     int status = 0;
-    control_->check(asked, [&](std::optional<Response> refusal) {
-      status = refusal ? refusal->status : 200;
-      body_ = refusal ? refusal->body : "";
+    control_->check(asked, [&](const std::function<Response()>& instead) {
+      const Response answer = instead ? instead() : Response{};
+      status = answer.status;
+      body_ = answer.body;
     });
     return status;
   }
@@ -211,8 +212,8 @@ TEST_F(AccessTest, QuestionsAreLimited) {
   state_.holds = true;
   std::map<std::string, int> verdicts;
   const auto begin = [&](const std::string& token) {
-    control_->check(request("/metrics", token), [&, token](std::optional<Response> refusal) {
-      verdicts[token] = refusal ? refusal->status : 200;
+    control_->check(request("/metrics", token), [&, token](const std::function<Response()>& instead) {
+      verdicts[token] = instead ? instead().status : 200;
     });
   };
   for (const char* token : {"a", "b", "good", "c", "other", "d"}) begin(token);
@@ -248,7 +249,7 @@ TEST_F(AccessTest, EndsWithQuestionsUnderWay) {
   int verdicts = 0;
   for (const char* token : {"a", "b"}) {
     control_->check(request("/metrics", token),
-                    [&](const std::optional<Response>&) { ++verdicts; });
+                    [&](const std::function<Response()>&) { ++verdicts; });
   }
   control_.reset();
   EXPECT_EQ(verdicts, 0);

@@ -76,6 +76,35 @@ TEST(HttpServer, KeepsConnectionsAndAnswersHeadWithoutABody) {
   EXPECT_THAT(all, ::testing::Not(HasSubstr("/2")));
 }
 
+// Somebody else has the answer, and says so later, from another thread; the text of it is made on
+// the server's.
+TEST(HttpServer, AnswersWhatTheGateHasTheAnswerTo) {
+  std::promise<Verdict> asked;
+  ServerOptions options;
+  options.gate = [&asked](const Request& request, Verdict done) {
+    if (request.path != "/elsewhere") return done({});
+    asked.set_value(std::move(done));
+  };
+  const auto server = serve(std::move(options));
+  std::promise<std::thread::id> made_on;
+  std::thread somebody([&] {
+    const Verdict done = asked.get_future().get();
+    done([&made_on]() -> Response {
+      made_on.set_value(std::this_thread::get_id());
+      return {203, "from elsewhere"};
+    });
+  });
+  const auto answer = web_get(server->url() + "/elsewhere");
+  const std::thread::id other = somebody.get_id();
+  somebody.join();
+  EXPECT_EQ(answer.status, 203);
+  EXPECT_EQ(answer.body, "from elsewhere");
+  const std::thread::id made = made_on.get_future().get();
+  EXPECT_NE(made, other);
+  EXPECT_NE(made, std::this_thread::get_id());
+  EXPECT_EQ(web_get(server->url() + "/here").body, "GET /here  ");
+}
+
 TEST(HttpServer, TellsNobodyWhyAHandlerFailed) {
   const auto server = serve();
   const auto answer = web_get(server->url() + "/throws");

@@ -1,0 +1,247 @@
+#include "cli/asking.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "cli/control_socket.hpp"
+#include "cli/port_forward.hpp"
+#include "informer/http/credentials.hpp"
+#include "informer/http/http_client.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr std::chrono::seconds kLongestAnswer{60};
+
+std::string dumped(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+// The path and query of a question: {"command":"explain","pod":"a/b"} is /debug/explain?pod=a%2Fb.
+std::string path_of(const std::string& question) {
+  const json asked = json::parse(question);
+  std::string path = "/debug/" + asked.at("command").get<std::string>();
+  char before = '?';
+  for (const auto& [name, value] : asked.items()) {
+    if (name == "command") continue;
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    path += std::exchange(before, '&') + name + "=" + informer::url_encode(text);
+  }
+  return path;
+}
+
+Result<std::unique_ptr<informer::HttpClient>> client_of(const informer::ServerAccess& access) {
+  return informer::HttpClient::create(access, std::make_shared<informer::CredentialSource>(access),
+                                      {});
+}
+
+Result<json> call_api(informer::HttpClient& client, informer::HttpRequest request,
+                      const std::string& what) {
+  const auto answer = informer::call(client, std::move(request));
+  if (!answer) return fail(answer.error().within(what));
+  if (!answer->ok()) return fail(informer::response_error(what, *answer));
+  json body = json::parse(answer->body, nullptr, false);
+  if (!body.is_object()) return fail(ErrorCode::kInvalid, what + ": the answer is no object");
+  return body;
+}
+
+// TokenRequest (authentication.k8s.io/v1).
+Result<std::string> token_of(informer::HttpClient& client, const std::string& account) {
+  const std::size_t slash = account.find('/');
+  if (slash == std::string::npos || slash == 0 || slash + 1 == account.size()) {
+    return fail(ErrorCode::kInvalid,
+                "--service-account wants NAMESPACE/NAME, not \"" + account + "\"");
+  }
+  informer::HttpRequest request;
+  request.method = "POST";
+  request.path = "/api/v1/namespaces/" + informer::url_encode(account.substr(0, slash)) +
+                 "/serviceaccounts/" + informer::url_encode(account.substr(slash + 1)) + "/token";
+  request.body = json{{"apiVersion", "authentication.k8s.io/v1"},
+                      {"kind", "TokenRequest"},
+                      {"spec", {{"expirationSeconds", 600}}}}
+                     .dump();
+  const auto answer =
+      call_api(client, std::move(request), "asking for a token of service account " + account);
+  if (!answer) return fail(answer.error());
+  const json status = answer->value("status", json::object());
+  const std::string token = status.is_object() ? status.value("token", "") : "";
+  if (token.empty()) return fail(ErrorCode::kInvalid, "the API server sent no token");
+  return token;
+}
+
+// The leader's pod, by its lease; where that cannot be read, whatever the Service leads to.
+std::string target_of(informer::HttpClient& client, const RemoteArguments& arguments) {
+  informer::HttpRequest request;
+  request.path = "/apis/coordination.k8s.io/v1/namespaces/" +
+                 informer::url_encode(arguments.scheduler_namespace) + "/leases/" +
+                 informer::url_encode(arguments.lease);
+  const std::string what =
+      "reading the lease " + arguments.scheduler_namespace + "/" + arguments.lease;
+  const auto lease = call_api(client, std::move(request), what);
+  const json spec = lease ? lease->value("spec", json::object()) : json::object();
+  const std::string holder = spec.is_object() ? spec.value("holderIdentity", "") : "";
+  // As client-go has it: the host's name, which is the pod's, and a UUID.
+  const std::size_t end = holder.rfind('_');
+  if (end != std::string::npos && end > 0) return "pod/" + holder.substr(0, end);
+  std::cerr << "note: "
+            << (lease ? "nobody holds the lease " + arguments.scheduler_namespace + "/" +
+                            arguments.lease
+                      : lease.error().message)
+            << "; asking any replica\n";
+  return "service/" + arguments.lease;
+}
+
+// Without the credentials and settings that are for the API server's address.
+informer::ServerAccess access_to(const informer::ServerAccess& api, const std::string& server) {
+  informer::ServerAccess access = api;
+  access.server = server;
+  access.peer = "the scheduler";
+  access.certificate_authority_pem.clear();
+  access.certificate_authority_file.clear();
+  access.tls_server_name.clear();
+  access.proxy_url.clear();
+  access.insecure_skip_tls_verify = false;
+  access.impersonation_headers.clear();
+  access.username.clear();
+  access.password.clear();
+  return access;
+}
+
+void use_token(informer::ServerAccess& access, const std::string& token) {
+  access.token = token;
+  access.token_file.clear();
+  access.exec.reset();
+  access.client_certificate_pem.clear();
+  access.client_key_pem.clear();
+  access.client_certificate_file.clear();
+  access.client_key_file.clear();
+}
+
+// Only a service account's or a user's token tells the scheduler who asks, unless it was told whose
+// certificates to believe.
+constexpr const char* kHowToSayWho =
+    "; the scheduler was told neither a token nor a certificate that it knows: use "
+    "--service-account NAMESPACE/NAME or --token";
+
+}  // namespace
+
+Result<std::string> result_of(const std::string& line) {
+  ordered_json answer = ordered_json::parse(line, nullptr, false);
+  if (!answer.is_object() || !answer.contains("ok")) {
+    return fail(ErrorCode::kInternal, "the answer makes no sense");
+  }
+  if (!answer["ok"].get<bool>()) {
+    return fail(ErrorCode::kUnavailable, answer.value("error", "no reason was given"));
+  }
+  return dumped(answer["result"]);
+}
+
+Ask ask_on_socket(const std::string& socket, std::chrono::milliseconds patience) {
+  return [path = socket.empty() ? default_socket_path() : socket,
+          patience](const std::string& question) -> Result<std::string> {
+    const auto line = ask_scheduler(path, question, patience);
+    if (!line) return fail(line.error());
+    return result_of(*line);
+  };
+}
+
+struct RemoteScheduler::Impl {
+  std::string default_namespace;
+  std::unique_ptr<PortForward> forward;
+  std::unique_ptr<informer::HttpClient> client;
+};
+
+RemoteScheduler::RemoteScheduler(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+RemoteScheduler::~RemoteScheduler() {
+  if (impl_->client) impl_->client->stop();
+}
+
+const std::string& RemoteScheduler::default_namespace() const {
+  return impl_->default_namespace;
+}
+
+Result<std::unique_ptr<RemoteScheduler>> RemoteScheduler::reach(const RemoteArguments& arguments) {
+  const bool forwards = arguments.server.empty();
+  if (!forwards && !arguments.server.starts_with("https://")) {
+    return fail(ErrorCode::kInvalid, "--server wants https://HOST:PORT, not \"" +
+                                         arguments.server +
+                                         "\": questions are answered over TLS only");
+  }
+  if (forwards &&
+      (!arguments.certificate_authority.empty() || arguments.insecure_skip_tls_verify)) {
+    return fail(ErrorCode::kInvalid,
+                "--certificate-authority and --insecure-skip-tls-verify belong to --server");
+  }
+  informer::KubeconfigOptions kubeconfig;
+  kubeconfig.path = arguments.kubeconfig;
+  kubeconfig.context = arguments.context;
+  const auto api = informer::load_server_access(kubeconfig);
+  if (!api) return fail(api.error());
+  auto impl = std::make_unique<Impl>();
+  impl->default_namespace = api->default_namespace;
+  std::string server = arguments.server;
+  std::string token = arguments.token;
+  if (forwards || !arguments.service_account.empty()) {
+    const auto client = client_of(*api);
+    if (!client) return fail(client.error());
+    if (!arguments.service_account.empty()) {
+      auto given = token_of(**client, arguments.service_account);
+      if (!given) return fail(given.error());
+      token = std::move(*given);
+    }
+    if (forwards) {
+      std::vector<std::string> flags;
+      if (!arguments.kubeconfig.empty()) flags.insert(flags.end(), {"--kubeconfig", arguments.kubeconfig});
+      if (!arguments.context.empty()) flags.insert(flags.end(), {"--context", arguments.context});
+      auto forward = PortForward::start(arguments.scheduler_namespace,
+                                        target_of(**client, arguments), arguments.port, flags);
+      if (!forward) return fail(forward.error());
+      impl->forward = std::move(*forward);
+      server = "https://127.0.0.1:" + std::to_string(impl->forward->port());
+    }
+    (*client)->stop();
+  }
+  informer::ServerAccess access = access_to(*api, server);
+  // The API server and the kubelet vouch for the pod behind the forwarded port; its certificate is
+  // for other names.
+  access.insecure_skip_tls_verify = forwards || arguments.insecure_skip_tls_verify;
+  if (!arguments.certificate_authority.empty()) {
+    auto pem = informer::read_file(arguments.certificate_authority, "--certificate-authority");
+    if (!pem) return fail(pem.error());
+    access.certificate_authority_pem = std::move(*pem);
+  }
+  if (!token.empty()) {
+    if (auto sound = informer::check_header_text(token, "the token"); !sound)
+      return fail(sound.error());
+    use_token(access, token);
+  }
+  auto client = client_of(access);
+  if (!client) return fail(client.error());
+  impl->client = std::move(*client);
+  return std::unique_ptr<RemoteScheduler>(new RemoteScheduler(std::move(impl)));
+}
+
+Result<std::string> RemoteScheduler::ask(const std::string& question) {
+  informer::HttpRequest request;
+  request.path = path_of(question);
+  request.timeout = kLongestAnswer;
+  const auto answer = informer::call(*impl_->client, std::move(request));
+  if (!answer) return fail(answer.error());
+  if (answer->ok()) return answer->body;
+  std::string said = answer->body;
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  if (answer->status == 401) said += kHowToSayWho;
+  return fail(ErrorCode::kUnavailable, said.empty() ? "the scheduler answered with status " +
+                                                          std::to_string(answer->status)
+                                                    : said);
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,60 @@
+#pragma once
+// How a running scheduler is asked: on its local socket, or over HTTP from wherever the API server
+// can be reached (`kubectl plimsoll`).
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "framework/base/result.hpp"
+#include "informer/http/kubeconfig.hpp"
+
+namespace plimsoll::cli {
+
+// Sends a question (a JSON object, see Inspection) and returns the result (JSON) of its answer. A
+// refusal is an error. Blocks.
+using Ask = std::function<Result<std::string>(const std::string& question)>;
+
+// `socket`: empty: default_socket_path().
+[[nodiscard]] Ask ask_on_socket(const std::string& socket,
+                                std::chrono::milliseconds patience = std::chrono::minutes(1));
+
+// The result in an answer of Inspection.
+[[nodiscard]] Result<std::string> result_of(const std::string& answer);
+
+// What `kubectl plimsoll` is told about the way.
+struct RemoteArguments {
+  std::string kubeconfig;
+  std::string context;
+  std::string server;  // https://HOST:PORT; empty: `kubectl port-forward` to the leader's pod
+  std::string certificate_authority;      // file (PEM) with which to check the server; with server
+  bool insecure_skip_tls_verify = false;  // with server
+  std::string token;
+  std::string service_account;  // NAMESPACE/NAME: a token of it is asked for
+  std::string scheduler_namespace = "kube-system";
+  std::string lease = "plimsoll";
+  unsigned port = 10259;
+};
+
+// A way to a scheduler's HTTP server, with a credential of the kubeconfig.
+class RemoteScheduler {
+ public:
+  // Reads the kubeconfig; asks for a token, and begins to forward a port, where that is wanted.
+  // Blocks until then.
+  [[nodiscard]] static Result<std::unique_ptr<RemoteScheduler>> reach(
+      const RemoteArguments& arguments);
+  ~RemoteScheduler();
+  RemoteScheduler(const RemoteScheduler&) = delete;
+  RemoteScheduler& operator=(const RemoteScheduler&) = delete;
+
+  [[nodiscard]] const std::string& default_namespace() const;
+  [[nodiscard]] Result<std::string> ask(const std::string& question);
+
+ private:
+  struct Impl;
+  explicit RemoteScheduler(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,22 @@
+#pragma once
+// What `plimsoll top` and `plimsoll queue` show of a running scheduler: its own view of nodes, zones
+// and devices, and of the pods that wait.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "framework/cycle/snapshot.hpp"
+
+namespace plimsoll::cli {
+
+// {"standby": ..., "nodes": [...]}: of each node what node_use_json has, and by type and minor its
+// "devices". Zones and devices are as the plugins count them (StateSnapshot::plugins): with
+// everything that is promised. Nothing of them without the plugins.
+[[nodiscard]] std::string use_json(const StateSnapshot& snapshot);
+
+// Tables for people, of what use_json and queue_json return. `most`: nodes, or pods.
+[[nodiscard]] std::string use_text(std::string_view json, size_t most);
+[[nodiscard]] std::string queue_text(std::string_view json, size_t most);
+
+}  // namespace plimsoll::cli
