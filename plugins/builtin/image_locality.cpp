@@ -11,7 +11,7 @@ using namespace sdk;
 
 constexpr int64_t kMiB = 1024 * 1024;
 constexpr int64_t kLeast = 23 * kMiB;  // less is not worth a point
-constexpr int64_t kMostOfContainer = 1000 * kMiB;
+constexpr int64_t kMostOfImage = 1000 * kMiB;
 
 // visit(name) for each image that the pod uses; image volumes count too.
 template <typename Visit>
@@ -23,8 +23,11 @@ void for_each_image(Pod pod, const Visit& visit) {
   }
 }
 
-int64_t container_count(Pod pod) {
-  return static_cast<int64_t>(pod.init_containers().size() + pod.containers().size());
+// Since Kubernetes 1.37 image volumes are among them.
+int64_t image_count(Pod pod) {
+  int64_t count = 0;
+  for_each_image(pod, [&](std::string_view) { ++count; });
+  return count;
 }
 
 // A node's score depends on its images, on how many nodes have them, and on how many nodes there
@@ -63,7 +66,7 @@ class ImageLocality {
       if (image != nullptr) images.push_back(image);
     });
     index_.sum(images, nodes, scores);
-    const int64_t most = kMostOfContainer * container_count(pod);
+    const int64_t most = kMostOfImage * image_count(pod);
     for (int64_t& score : scores) {
       const int64_t sum = score < kLeast ? kLeast : std::min(score, most);
       score = 100 * (sum - kLeast) / (most - kLeast);
@@ -72,7 +75,7 @@ class ImageLocality {
   }
 
   Status sign(Pod pod, Sink& sink) {
-    sink.put_value(container_count(pod));
+    sink.put_value(image_count(pod));
     for_each_image(pod, [&](std::string_view name) { sink.put_field(name); });
     return Status::success();
   }

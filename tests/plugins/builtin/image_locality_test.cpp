@@ -85,8 +85,8 @@ class ImageCluster {
     return by_slot;
   }
 
-  // Counted afresh: `names` with as many containers.
-  std::map<uint32_t, int64_t> expected(const std::vector<std::string>& names, int64_t containers) {
+  // Counted afresh: `names`, of as many images in all.
+  std::map<uint32_t, int64_t> expected(const std::vector<std::string>& names, int64_t of) {
     std::map<uint32_t, int64_t> by_slot;
     for (const auto& [slot, images] : images_) {
       int64_t sum = 0;
@@ -98,7 +98,7 @@ class ImageCluster {
         const double spread = static_cast<double>(nodes) / static_cast<double>(images_.size());
         sum += static_cast<int64_t>(static_cast<double>(here->second) * spread);
       }
-      const int64_t most = 1000 * kMiB * containers;
+      const int64_t most = 1000 * kMiB * of;
       sum = std::clamp(sum, 23 * kMiB, most);
       by_slot[slot] = 100 * (sum - 23 * kMiB) / (most - 23 * kMiB);
     }
@@ -133,10 +133,25 @@ TEST(ImageLocality, CountsInitContainersAndImageVolumes) {
     "containers": [{"name": "c", "image": "app:1"}],
     "initContainers": [{"name": "i", "image": "init"}],
     "volumes": [{"name": "v", "image": {"reference": "files:2"}}, {"name": "w", "emptyDir": {}}]})");
-  const auto expected = cluster.expected({"app:1", "init:latest", "files:2"}, 2);
+  const auto expected = cluster.expected({"app:1", "init:latest", "files:2"}, 3);
   EXPECT_GT(expected.at(0), 0);
   EXPECT_EQ(cluster.scores(pod, true), expected);
   EXPECT_EQ(cluster.scores(pod, false), expected);
+}
+
+// Since Kubernetes 1.37: an image volume that a node lacks is as far from it as a container's
+// image.
+TEST(ImageLocality, AnImageVolumeThatIsMissingCounts) {
+  ImageCluster cluster;
+  cluster.put(0, {{"app:1", 800 * kMiB}});
+  const auto score = [&](const std::string& volumes) {
+    const PodRef pod = cluster.bench().pod(
+        "p", R"({"containers": [{"name": "c", "image": "app:1"}], "volumes": [)" + volumes + "]}");
+    return cluster.scores(pod, true).at(0);
+  };
+  EXPECT_EQ(score(""), 79);
+  EXPECT_EQ(score(R"({"name": "v", "image": {"reference": "files:2"}})"), 39);
+  EXPECT_EQ(score(R"({"name": "w", "emptyDir": {}})"), 79);
 }
 
 TEST(ImageLocality, KeepsUpWithNodesThatChange) {
