@@ -37,9 +37,15 @@ void QueueMetrics::entered(QueuePlace place, std::string_view event) {
     case QueuePlace::kInFlight:
       return;
   }
-  metrics::Counter& counter = of(event).incoming[queue];
-  if (!counter) counter = metrics_.queue_incoming_pods.with({kQueues[queue], event});
-  counter.add();
+  ByEvent& by_event = of(event);
+  metrics::Counter& pods = by_event.incoming[queue];
+  metrics::Counter& entities = by_event.incoming_entities[queue];
+  if (!pods) {
+    pods = metrics_.queue_incoming_pods.with({kQueues[queue], event});
+    entities = metrics_.queue_incoming_entities.with({kQueues[queue], event, metrics::kEntity});
+  }
+  pods.add();
+  entities.add();
 }
 
 void QueueMetrics::held_by(const plimsoll_pod& pod, uint16_t plugin, int change) {

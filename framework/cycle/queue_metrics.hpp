@@ -37,6 +37,7 @@ class QueueMetrics final : public QueueObserver {
  private:
   struct ByEvent {
     std::array<metrics::Counter, 3> incoming;  // active, backoff, unschedulable
+    std::array<metrics::Counter, 3> incoming_entities;
     metrics::Gauge inflight;
     metrics::Histogram handling;
   };

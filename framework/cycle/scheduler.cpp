@@ -32,6 +32,7 @@ void Scheduler::show_gauges() const {
   const SchedulerStats now = stats();
   const auto pending = [this](std::string_view queue, size_t pods) {
     state_.metrics->pending_pods.with({queue}).set(static_cast<double>(pods));
+    state_.metrics->queued_entities.with({queue, metrics::kEntity}).set(static_cast<double>(pods));
   };
   pending("active", now.queue.active);
   pending("backoff", now.queue.backoff);

@@ -57,7 +57,7 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
                         {"extension_point", "status", "profile"}},
                        exponential_buckets(0.0001, 2, 12))),
       plugin_execution_duration(r.histograms({"scheduler_plugin_execution_duration_seconds",
-                                              "[ALPHA] Time of one plugin at an extension point; "
+                                              "[BETA] Time of one plugin at an extension point; "
                                               "Filter and Score: for all nodes of the "
                                               "pod at once. Measured in a tenth of the attempts.",
                                               {"plugin", "extension_point", "status"}},
@@ -71,7 +71,7 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
                                    "counts for each of its plugins.",
                                    {"plugin", "profile"}})),
       algorithm_duration(r.histograms({"scheduler_scheduling_algorithm_duration_seconds",
-                                       "[ALPHA] Time from the queue to the choice of a node.",
+                                       "[BETA] Time from the queue to the choice of a node.",
                                        {}},
                                       exponential_buckets(0.001, 2, 15))
                              .with({})),
@@ -99,9 +99,17 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
                              "[STABLE] Pods that wait, by queue: active, backoff, unschedulable, "
                              "gated.",
                              {"queue"}})),
+      queued_entities(r.gauges({"scheduler_queued_entities",
+                                "[ALPHA] What waits, by queue and type: pods, each by itself.",
+                                {"queue", "type"}})),
       queue_incoming_pods(r.counters({"scheduler_queue_incoming_pods_total",
                                       "[STABLE] Pods put into a queue, by the event that did it.",
                                       {"queue", "event"}})),
+      queue_incoming_entities(
+          r.counters({"scheduler_queue_incoming_entities_total",
+                      "[ALPHA] What was put into a queue, by the event that did it and by type: "
+                      "pods, each by itself.",
+                      {"queue", "event", "type"}})),
       inflight_events(r.gauges({"scheduler_inflight_events",
                                 "[ALPHA] Events kept for pods in flight, by event; PodPopped: the "
                                 "pods themselves.",
@@ -134,7 +142,8 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
                exponential_buckets(1, 2, 7))
               .with({})),
       preemption_duration(r.histograms({"scheduler_preemption_goroutines_duration_seconds",
-                                        "[ALPHA] Time of a preemption's writes.",
+                                        "[ALPHA] (Deprecated since 1.37.0) Time of a "
+                                        "preemption's writes.",
                                         {"result"}},
                                        exponential_buckets(0.01, 2, 20))),
       preemption_executions(r.counters({"scheduler_preemption_goroutines_execution_total",

@@ -40,6 +40,9 @@ inline constexpr size_t kCodes = 7;  // PLIMSOLL_SUCCESS .. PLIMSOLL_PENDING
 
 enum class AttemptResult : uint8_t { kScheduled, kUnschedulable, kError };
 
+// The type of all that waits: no entity of the queue is a group here.
+inline constexpr std::string_view kEntity = "pod";
+
 // Registers everything. Any thread.
 struct SchedulerMetrics {
   explicit SchedulerMetrics(Registry& registry);
@@ -66,7 +69,9 @@ struct SchedulerMetrics {
 
   // ---- queue
   Family<Gauge> pending_pods;                 // queue
+  Family<Gauge> queued_entities;              // queue, type: kEntity
   Family<Counter> queue_incoming_pods;        // queue, event
+  Family<Counter> queue_incoming_entities;    // queue, event, type: kEntity
   Family<Gauge> inflight_events;              // event
   Family<Histogram> queueing_hint_duration;   // plugin, event, hint
   Family<Histogram> event_handling_duration;  // event

@@ -48,7 +48,7 @@ PreemptionExecutor::PreemptionExecutor(const Host& host, std::string_view plugin
                               {1, 2, 4, 8, 16, 32, 64})),
       duration_(host.histogram(
           "scheduler_preemption_goroutines_duration_seconds",
-          "[ALPHA] Time of a preemption's writes.",
+          "[ALPHA] (Deprecated since 1.37.0) Time of a preemption's writes.",
           {0.01,  0.02,  0.04,  0.08,  0.16,   0.32,   0.64,   1.28,    2.56,    5.12,
            10.24, 20.48, 40.96, 81.92, 163.84, 327.68, 655.36, 1310.72, 2621.44, 5242.88},
           {"result"})),

@@ -235,6 +235,11 @@ TEST_F(MetricsTest, FollowsThePodsThroughTheQueues) {
   ASSERT_TRUE(reaches("scheduler_pending_pods", {{"queue", "unschedulable"}}, 1));
   ASSERT_TRUE(reaches("scheduler_pending_pods", {{"queue", "gated"}}, 1));
   EXPECT_EQ(seen_.value("scheduler_pending_pods", {{"queue", "active"}}), 0);
+  // Each pod is an entity of its own.
+  EXPECT_EQ(seen_.value("scheduler_queued_entities", {{"queue", "gated"}, {"type", "pod"}}), 1);
+  EXPECT_EQ(seen_.value("scheduler_queue_incoming_entities_total",
+                        {{"queue", "active"}, {"event", "UnscheduledPodAdd"}, {"type", "pod"}}),
+            1);
   const Labels held{{"plugin", "Rules"}, {"profile", "topo"}};
   EXPECT_EQ(seen_.value("scheduler_unschedulable_pods", held), 2);
   // A node wakes both: the gate holds one back again, the other is tried in its backoff.
