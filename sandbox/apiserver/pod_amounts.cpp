@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "framework/api/requests.hpp"
+#include "framework/api/symbols.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
 
 namespace plimsoll::sandbox {
@@ -46,6 +48,19 @@ node::Amounts peak_of(const std::vector<ContainerAmounts>& containers,
   }
   node::max_amounts(peak, running);
   return peak;
+}
+
+Result<node::Amounts> running_requests(const json& pod) {
+  SymbolTable symbols;
+  const auto resources =
+      decode_pod_resources(pod.dump(-1, ' ', false, json::error_handler_t::replace), symbols);
+  if (!resources) return fail(resources.error());
+  ResourceOptions options;
+  options.use_status = true;
+  node::Amounts requests;
+  for (const auto& [name, quantity] : pod_requests(*resources, options))
+    requests[std::string(view(name))] = base_units(view(name), quantity);
+  return requests;
 }
 
 Result<PodAmounts> pod_amounts(const json& pod) try {

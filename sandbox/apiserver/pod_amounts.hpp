@@ -27,6 +27,10 @@ struct PodAmounts {
 // Fails with kInvalid if a quantity is malformed.
 [[nodiscard]] Result<PodAmounts> pod_amounts(const nlohmann::json& pod);
 
+// What a running pod takes beside others in the kubelet's fit check (PodRequests with the status):
+// one that is resized in place, by the largest of its sums. Fails as pod_amounts does.
+[[nodiscard]] Result<node::Amounts> running_requests(const nlohmann::json& pod);
+
 // max( max over init containers of (it + sidecars before it), apps + all sidecars ), with one
 // amount per container.
 [[nodiscard]] node::Amounts peak_of(const std::vector<ContainerAmounts>& containers,

@@ -86,7 +86,7 @@ class KubeletAdmission : public NodeAdmission {
     }
     const auto demand = pod_demand_of(pod, *amounts, shared_->kinds.resources());
     Held held;
-    held.requests = amounts->requests;
+    held.requests = running_requests(pod).value_or(amounts->requests);
     // A running pod first claims what the last report shows as used; what the report does not show
     // yet is taken from the free resources. If pods overlap with unexplained use, the kubelet that
     // admitted them knew better: then they hold nothing here.

@@ -150,6 +150,35 @@ TEST(NodeAdmission, ResourcesMustFitWithoutATopologyToo) {
   EXPECT_EQ(show(node->admit(pod("x", {container("lots", "1Gi")}))), "UnexpectedAdmissionError");
 }
 
+// Kubernetes 1.37: by the sums of what the pod asks for, was granted and has, and the largest.
+TEST(NodeAdmission, RunningPodsCountAsResized) {
+  const auto node = make(json());
+  json resized = pod("a", {container("12", "1Gi")});
+  resized["status"]["containerStatuses"] = {
+      {{"name", "c"}, {"allocatedResources", {{"cpu", "4"}, {"memory", "1Gi"}}}}};
+  const auto room = [&](json status, const char* cpu) {
+    json running = resized;
+    running["status"].update(status);
+    node->restore(running);
+    const std::string said = show(node->try_admit(pod("b", {container(cpu, "1Gi")})));
+    node->release("a");
+    return said;
+  };
+  EXPECT_EQ(room(json::object(), "5"), "OutOfcpu") << "it grows, and what it asks for is more";
+  const json never = {{"conditions", {{{"type", "PodResizePending"}, {"reason", "Infeasible"}}}}};
+  EXPECT_EQ(room(never, "12"), "ok") << "it never gets what it asks for";
+  EXPECT_EQ(room(never, "13"), "OutOfcpu");
+  EXPECT_EQ(show(node->admit(pod("c", {container("16", "1Gi")}))), "ok") << "all was given back";
+}
+
+// A kubelet counts other pods once they are admitted (1.37), so a refused one takes no room.
+TEST(NodeAdmission, RefusedPodsCountForNothing) {
+  const auto node = make(json());
+  EXPECT_EQ(show(node->admit(pod("a", {container("2", "1Gi")}))), "ok");
+  EXPECT_EQ(show(node->admit(pod("b", {container("15", "1Gi")}))), "OutOfcpu");
+  EXPECT_EQ(show(node->admit(pod("c", {container("14", "1Gi")}))), "ok");
+}
+
 TEST(NodeAdmission, RunningPodsExplainWhatTheReportShowsAsUsed) {
   json topology =
       nrt("single-numa-node", "container", {zone(0, "8", "16Gi"), zone(1, "8", "16Gi")});
