@@ -1,5 +1,5 @@
 #pragma once
-// Plugin names known to kube-scheduler 1.36 and to the projects whose profile files are accepted.
+// Plugin names known to kube-scheduler 1.37 and to the projects whose profile files are accepted.
 //
 // A plugin named here need not exist in this build: the registry says which ones do. Constant
 // tables, any thread.

@@ -504,5 +504,35 @@ TEST_F(Rules, APodThatWasDoneAndComesBackStartsAnew) {
   EXPECT_EQ(place("a"), "active");
 }
 
+// Who holds which pods back, as the metric unschedulable_pods has it.
+class Holders : public QueueObserver {
+ public:
+  void entered(QueuePlace, std::string_view) override {}
+  void held_by(const plimsoll_pod&, uint16_t plugin, int change) override {
+    pods[plugin] += change;
+  }
+  void event_kept(std::string_view, int) override {}
+  std::map<uint16_t, int> pods;
+};
+
+// In kube-scheduler up to 1.36 only from where they are unschedulable.
+TEST_F(Rules, NobodyHoldsAPodBackThatIsDeletedFromAnyQueue) {
+  Holders holders;
+  queue_.observe(&holders);
+  for (const char* name : {"a", "b", "c"}) rejected(name, {kFit});
+  EXPECT_EQ(holders.pods[kFit], 3);
+  queue_.remove("uid-a");
+  EXPECT_EQ(holders.pods[kFit], 2);
+  add_node();
+  ASSERT_EQ(place("b"), "backoff");
+  queue_.remove("uid-b");
+  EXPECT_EQ(holders.pods[kFit], 1);
+  queue_.activate("uid-c", now_);
+  ASSERT_EQ(place("c"), "active");
+  queue_.remove("uid-c");
+  EXPECT_EQ(holders.pods[kFit], 0);
+  queue_.observe(nullptr);
+}
+
 }  // namespace
 }  // namespace plimsoll

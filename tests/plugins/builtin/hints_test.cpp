@@ -98,6 +98,36 @@ TEST(Hints, NodePorts) {
   EXPECT_TRUE(bench.queues(pod, kNoNode, bench.node("n", R"("spec": {})")));
 }
 
+// One of several anti-affinity terms is enough, as since Kubernetes 1.37; affinity needs all of
+// them.
+TEST(Hints, InterPodAffinityOfSeveralTerms) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("InterPodAffinity"));
+  const auto with_terms = [&](const std::string& kind) {
+    const auto term = [](const char* app) {
+      return R"({"topologyKey": "zone", "labelSelector": {"matchLabels": {")" + std::string(app) +
+             R"(": "yes"}}})";
+    };
+    return bench.pod("p", R"({"affinity": {")" + kind +
+                              R"(": {"requiredDuringSchedulingIgnoredDuringExecution": [)" +
+                              term("a") + ", " + term("b") + "]}}}");
+  };
+  const auto on_node = [&](const std::string& labels) {
+    return bench.pod("other", R"({"nodeName": "n"})", labels);
+  };
+  const PodRef one = on_node(R"({"a": "yes"})");
+  const PodRef both = on_node(R"({"a": "yes", "b": "yes"})");
+  const PodRef none = on_node(R"({"c": "yes"})");
+  const PodRef repelled = with_terms("podAntiAffinity");
+  EXPECT_TRUE(bench.queues(repelled, one, kNoPod));
+  EXPECT_TRUE(bench.queues(repelled, one, none));
+  EXPECT_FALSE(bench.queues(repelled, none, kNoPod));
+  EXPECT_FALSE(bench.queues(repelled, both, one));
+  const PodRef attracted = with_terms("podAffinity");
+  EXPECT_TRUE(bench.queues(attracted, kNoPod, both));
+  EXPECT_FALSE(bench.queues(attracted, kNoPod, one));
+}
+
 TEST(Hints, NodeName) {
   Bench bench;
   ASSERT_FALSE(bench.create("NodeName"));
