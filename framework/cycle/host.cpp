@@ -24,7 +24,7 @@ Result<void> Host::watch(const WantedKind& kind) {
   if (!state_.synced) {
     state_.unsynced_kinds.insert(kind.resource());
   } else {
-    state_.lost_kinds.lost(kind.resource(), "it is being listed for the first time",
+    state_.lost_kinds.lost(kind.resource(), "it is being listed for the first time", false,
                            state_.now_ms());
   }
   if (state_.started && state_.kind_wanted) state_.kind_wanted(kind);

@@ -158,10 +158,6 @@ void Intake::handle(ObjectDeleted& message) {
 }
 
 void Intake::handle(KindSynced& message) {
-  if (!message.served) {
-    log_warn("this API server does not serve a kind that plugins use; is its CRD installed?",
-             {{"kind", message.resource}});
-  }
   for (const auto& framework : state_.frameworks) {
     framework->object_event(PLIMSOLL_OBJECT_SYNCED, message.resource, "", "",
                             message.served ? "" : kNotServed);
@@ -173,9 +169,13 @@ void Intake::handle(KindSynced& message) {
 
 void Intake::handle(KindFollowed& message) {
   if (message.followed) return kind_found(message.resource);
-  log_warn("a kind is not followed: pods that rest on it wait",
-           {{"kind", message.resource}, {"why", message.why}});
-  state_.lost_kinds.lost(message.resource, message.why, state_.now_ms());
+  if (message.wanted) {
+    log_debug("a kind is listed afresh", {{"kind", message.resource}});
+  } else {
+    log_warn("a kind is not followed: pods that rest on it wait",
+             {{"kind", message.resource}, {"why", message.why}});
+  }
+  state_.lost_kinds.lost(message.resource, message.why, message.wanted, state_.now_ms());
 }
 
 // All that wait are tried at once: what they need besides, they are told again.
@@ -183,9 +183,10 @@ void Intake::kind_found(const std::string& resource) {
   const auto loss = state_.lost_kinds.found(resource);
   if (!loss) return;
   const std::unordered_set<std::string> waiting = state_.lost_kinds.take_waiting();
-  log_info("a kind is followed again", {{"kind", resource},
-                                        {"lost_for_ms", state_.now_ms() - loss->since_ms},
-                                        {"pods_that_waited", waiting.size()}});
+  (loss->wanted ? log_debug : log_info)("a kind is followed again",
+                                        {{"kind", resource},
+                                         {"lost_for_ms", state_.now_ms() - loss->since_ms},
+                                         {"pods_that_waited", waiting.size()}});
   for (const std::string& uid : waiting) state_.queue.activate(uid, state_.now_ms());
 }
 

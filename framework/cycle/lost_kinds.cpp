@@ -7,8 +7,10 @@ constexpr std::string_view kAlwaysNeeded[] = {"pods", "nodes"};
 
 }  // namespace
 
-void LostKinds::lost(const std::string& kind, const std::string& why, int64_t now_ms) {
-  kinds_.try_emplace(kind, Loss{{}, now_ms}).first->second.why = why;
+void LostKinds::lost(const std::string& kind, const std::string& why, bool wanted, int64_t now_ms) {
+  Loss& loss = kinds_.try_emplace(kind, Loss{{}, wanted, now_ms}).first->second;
+  loss.why = why;
+  loss.wanted = wanted;
   for (const std::string_view needed : kAlwaysNeeded) blind_ = blind_ || kind == needed;
 }
 

@@ -21,6 +21,7 @@ class LostKinds {
  public:
   struct Loss {
     std::string why;
+    bool wanted = false;  // it is listed afresh, and nothing failed meanwhile
     int64_t since_ms = 0;
   };
   // A kind that a pod waits for.
@@ -32,7 +33,7 @@ class LostKinds {
   };
 
   // Remembered with the time of the first loss and the newest reason.
-  void lost(const std::string& kind, const std::string& why, int64_t now_ms);
+  void lost(const std::string& kind, const std::string& why, bool wanted, int64_t now_ms);
   // Nothing: it was not lost.
   std::optional<Loss> found(const std::string& kind);
 

@@ -42,7 +42,8 @@ struct KindSynced {
 struct KindFollowed {
   std::string resource;
   bool followed;
-  std::string why;  // it is not
+  std::string why;      // it is not
+  bool wanted = false;  // it is listed afresh because the scheduler begins to lead: no fault
 };
 // An object that could not be decoded: counted. `error` says which field. Of a pod, what can be
 // read follows as PodUpserted (plimsoll_pod.unreadable); others are skipped.

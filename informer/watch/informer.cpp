@@ -60,7 +60,7 @@ class Troubles {
     auto& said = said_[everybody ? std::string() : resource];
     if (said && now - *said < kPause) return;
     said = now;
-    log_warn(everybody ? "the API server cannot be reached; trying again"
+    log_warn(everybody ? "a list or watch fails; trying again"
                        : "the API server refuses a kind; trying again",
              {{"resource", resource}, {"error", text}});
   }
@@ -130,9 +130,9 @@ class KindSink : public ReflectorSink {
     inbox_.post(KindSynced{resource_, true});
   }
 
-  void on_followed(bool followed, std::string_view why) override {
+  void on_followed(bool followed, std::string_view why, bool wanted) override {
     note([followed](KindStatus& status) { status.followed = followed; });
-    inbox_.post(KindFollowed{resource_, followed, std::string(why)});
+    inbox_.post(KindFollowed{resource_, followed, std::string(why), wanted});
   }
 
   void on_malformed(std::string_view error) override {

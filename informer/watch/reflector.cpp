@@ -41,7 +41,8 @@ void Reflector::Impl::enter(ReflectorState next, std::string_view text) {
 void Reflector::Impl::follow() {
   if (followed) return;
   followed = true;
-  sink.on_followed(true, "");
+  listed_afresh = false;
+  sink.on_followed(true, "", false);
 }
 
 void Reflector::Impl::watch_open() {
@@ -73,12 +74,14 @@ void Reflector::Impl::end_moment() {
   moment = 0;
 }
 
-void Reflector::Impl::lost(std::string_view why) {
+void Reflector::Impl::lost(std::string_view why, bool wanted) {
   end_moment();
-  if (!followed) return;
+  // A list that was wanted may fail.
+  if (!followed && (wanted || !listed_afresh)) return;
   followed = false;
+  listed_afresh = wanted;
   list_from_store();
-  sink.on_followed(false, why);
+  sink.on_followed(false, why, wanted);
 }
 
 void Reflector::Impl::show_position() {
@@ -134,7 +137,10 @@ void Reflector::Impl::retry(const Error& error, std::optional<milliseconds> aske
   stats.failures.fetch_add(1, std::memory_order_relaxed);
   missing_since.reset();
   const bool refused = error.code == ErrorCode::kUnauthorized;
-  enter(refused ? ReflectorState::kRefused : ReflectorState::kUnreachable, error.message);
+  // Whoever is asked to wait once, as at the first list of a kind that was just installed, waits.
+  const bool just_asked_to_wait = error.code == ErrorCode::kThrottled && failures == 0;
+  if (!just_asked_to_wait)
+    enter(refused ? ReflectorState::kRefused : ReflectorState::kUnreachable, error.message);
   if (++failures > 1) {
     lost(error.message);
   } else {
@@ -162,7 +168,7 @@ void Reflector::Impl::relist(std::function<void()> done) {
   if (!running) return;
   relisted.push_back(std::move(done));
   drop_attempt();
-  lost("it is being listed afresh");
+  lost("it is being listed afresh", true);
   list_from_store();
   begin();
 }

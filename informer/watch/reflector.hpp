@@ -75,8 +75,9 @@ class ReflectorSink {
   // served. The kind counts as followed from here on.
   virtual void on_synced() = 0;
 
-  // The kind is no longer followed, or is followed again. `why`: the cause.
-  virtual void on_followed(bool followed, std::string_view why) = 0;
+  // The kind is no longer followed, or is followed again. `why`: the cause. `wanted`: it is only
+  // listed afresh, by relist(). If that fails, the cause follows.
+  virtual void on_followed(bool followed, std::string_view why, bool wanted) = 0;
 
   // An object that cannot be identified was skipped.
   virtual void on_malformed(std::string_view error) = 0;

@@ -30,8 +30,9 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
 
   bool running = false;
   bool synced = false;
-  bool followed = false;  // as last reported to the sink
-  int failures = 0;       // since the watch was last open
+  bool followed = false;       // as last reported to the sink
+  bool listed_afresh = false;  // not followed since somebody wanted that
+  int failures = 0;            // since the watch was last open
   // When the server first answered that it does not serve the kind.
   std::optional<Clock::time_point> missing_since;
   bool server_ready = false;  // /readyz succeeded after the last such answer
@@ -85,8 +86,8 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   void end_moment();
   void follow();
   // A resumed watch does not say when it has delivered everything that was missed, so a lost kind
-  // is listed again, from the store.
-  void lost(std::string_view why);
+  // is listed again, from the store. `wanted`: that is what somebody asked for.
+  void lost(std::string_view why, bool wanted = false);
   void list_from_store();
   [[nodiscard]] std::string first_list_version() const;
 

@@ -58,7 +58,7 @@ struct NodeWatch::Impl {
     void on_synced() override {
       impl.change([&] { listed = true; });
     }
-    void on_followed(bool, std::string_view) override {}
+    void on_followed(bool, std::string_view, bool) override {}
     void on_malformed(std::string_view error) override {
       log_warn("an object cannot be read", {{"kind", name}, {"error", error}});
     }

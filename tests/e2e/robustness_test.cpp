@@ -252,6 +252,26 @@ TEST_F(RobustnessTest, TheRoleThatWeShipIsEnough) {
   for (const std::string& path : created) remove(path);
 }
 
+// Neither the first, nor one after a clean stop, by a lease or by a mark. Whoever begins to lead
+// lists all kinds afresh.
+TEST_F(RobustnessTest, AHealthyStartHasNoWarning) {
+  create(kNodes, plain_node("n"));
+  const std::vector<std::string> by_lease{"--leader-elect", "--leader-elect-resource-name=healthy"};
+  const std::vector<std::vector<std::string>> flags_of_starts{by_lease, by_lease, {}, {}};
+  client().del(
+      "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/plimsoll-topo-aware-scheduler");
+  int starts = 0;
+  for (const auto& flags : flags_of_starts) {
+    if (starts != 0) EXPECT_EQ(scheduler().stop(20s), ExitStatus::exited(0));
+    start({.kubeconfig = cluster().kubeconfig_token(), .flags = flags});
+    ASSERT_TRUE(scheduler().wait_for_output("scheduling server=", 60s)) << log();
+    const std::string pod = "p" + std::to_string(starts++);
+    create(pods_path(), plain_pod(pod));
+    EXPECT_EQ(wait_bound(pod), "n");
+    EXPECT_THAT(lines_with(log(), {" W "}), IsEmpty());
+  }
+}
+
 TEST_F(RobustnessTest, OddTopologiesAndDevicesHarmNobodyElse) {
   for (const char* name : {"good", "odd-zone", "odd-policy", "negative", "huge", "no-minor"}) {
     json node = plain_node(name);
@@ -357,9 +377,9 @@ TEST_F(BareClusterTest, MissingCustomResourcesAreSaidAndPickedUpLater) {
   ASSERT_TRUE(scheduler) << scheduler.error().message;
   create(kPods, plain_pod("plain"));
   EXPECT_EQ(bound_to("plain"), "n") << scheduler->output();
-  for (const char* kind : {"noderesourcetopologies", "devices"}) {
-    EXPECT_THAT(lines_with(scheduler->output(), {"CRD", kind}), Not(IsEmpty()))
-        << "nothing is said about " << kind << ":\n"
+  for (const char* kind : {"noderesourcetopologies.v1alpha2", "devices"}) {
+    EXPECT_THAT(lines_with(scheduler->output(), {"is its CRD installed?", kind}), SizeIs(1))
+        << kind << ":\n"
         << scheduler->output();
   }
 

@@ -25,6 +25,7 @@ using test::ScriptedServer;
 using ::testing::_;
 using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -45,8 +46,8 @@ class WritingSink final : public ReflectorSink {
     objects.add("- " + text(key) + (last.bytes.empty() ? "" : " with its last state"));
   }
   void on_synced() override { objects.add("synced"); }
-  void on_followed(bool followed, std::string_view why) override {
-    follows.add(followed ? "followed" : "lost: " + std::string(why));
+  void on_followed(bool followed, std::string_view why, bool wanted) override {
+    follows.add(followed ? "followed" : (wanted ? "wanted: " : "lost: ") + std::string(why));
   }
   void on_malformed(std::string_view error) override {
     objects.add("malformed " + std::string(error));
@@ -500,7 +501,20 @@ TEST_F(ReflectorTest, AKindIsNotFollowedWhileItIsListedAfresh) {
   reflector_->relist([this] { sink.follows.add("relisted"); });
   ASSERT_TRUE(sink.follows.wait_for("followed"));
   EXPECT_THAT(sink.follows.lines(),
-              ElementsAre("lost: it is being listed afresh", "relisted", "followed"));
+              ElementsAre("wanted: it is being listed afresh", "relisted", "followed"));
+}
+
+// Nobody warns of a list that was wanted, so its failure has to be told.
+TEST_F(ReflectorTest, AListAfreshThatFailsIsALoss) {
+  on_list = [](int call, const Received&, Exchange& exchange) {
+    call == 2 || call == 3 ? exchange.reply(503, "starting") : exchange.reply(200, list({}, call));
+  };
+  start();
+  ASSERT_TRUE(sink.states.wait_for("watching"));
+  reflector_->relist([this] { sink.follows.add("relisted"); });
+  ASSERT_TRUE(sink.follows.wait_for("followed"));
+  EXPECT_THAT(sink.follows.lines(), ElementsAre("wanted: it is being listed afresh",
+                                                HasSubstr("lost: "), "relisted", "followed"));
 }
 
 TEST_F(ReflectorTest, ARelistEndsForAKindThatIsNotServed) {
@@ -522,6 +536,26 @@ TEST_F(ReflectorTest, RetryAfterIsBounded) {
   };
   start();
   EXPECT_TRUE(sink.objects.wait_for("synced"));
+}
+
+// As an API server answers the first list of a kind that was just installed.
+TEST_F(ReflectorTest, WhoIsAskedToWaitOnceIsInNoTrouble) {
+  on_list = [](int call, const Received&, Exchange& exchange) {
+    call == 1 ? exchange.reply(429, "storage is (re)initializing")
+              : exchange.reply(200, list({}, 1));
+  };
+  start();
+  ASSERT_TRUE(sink.states.wait_for("watching"));
+  EXPECT_THAT(sink.states.lines(), Each(Not(HasSubstr("429"))));
+}
+
+TEST_F(ReflectorTest, WhoIsAskedToWaitAgainIsInTrouble) {
+  on_list = [](int call, const Received&, Exchange& exchange) {
+    call <= 2 ? exchange.reply(429, "storage is (re)initializing")
+              : exchange.reply(200, list({}, 1));
+  };
+  start();
+  EXPECT_TRUE(sink.states.wait_for("429"));
 }
 
 // What cannot be reached may be there at any moment; a refusal stays for long.
