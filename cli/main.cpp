@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,7 @@ void add_log_options(CLI::App& command, LogLevel& level, LogFormat& format) {
   static const std::map<std::string, LogFormat> kFormats{{"text", LogFormat::kText},
                                                          {"json", LogFormat::kJson}};
   add_choice(command, "--log-level", level, kLevels, "How much is written to standard error");
-  add_choice(command, "--log-format", format, kFormats, "How");
+  add_choice(command, "--log-format", format, kFormats, "How it is written");
 }
 
 // kube-scheduler's flags.
@@ -238,7 +239,14 @@ void add_examples(CLI::App& app) {
       {"top", {"plimsoll top", "plimsoll top --limit all -o json"}},
       {"queue", {"plimsoll queue", "plimsoll queue --socket /run/plimsoll/control.sock"}},
       {"debug", {"plimsoll debug dump", "plimsoll debug compare --settle 5"}},
+      {"debug dump",
+       {"plimsoll debug dump > state.json",
+        "plimsoll debug dump --socket /run/plimsoll/scheduler.sock"}},
+      {"debug compare", {"plimsoll debug compare --settle 5", "plimsoll debug compare -o json"}},
       {"plugins", {"plimsoll plugins", "plimsoll plugins --plugin-dir build/my-plugins -o json"}},
+      {"plugins lint",
+       {"plimsoll plugins lint build/my-plugin.so",
+        "plimsoll plugins lint build/my-plugin.so --args my-args.yaml --objects cluster.json"}},
       {"completion",
        {"source <(plimsoll completion bash)",
         "plimsoll completion fish > ~/.config/fish/completions/plimsoll.fish"}},
@@ -246,8 +254,19 @@ void add_examples(CLI::App& app) {
   for (const auto& [command, lines] : examples) {
     std::string text = "Examples:";
     for (const char* line : lines) text += std::string("\n  ") + line;
-    app.get_subcommand(command)->footer(text);
+    CLI::App* named = &app;
+    std::istringstream words(command);
+    for (std::string word; words >> word;) named = named->get_subcommand(word);
+    named->footer(text);
   }
+}
+
+// A list that is empty has no default to show.
+void hide_empty_defaults(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_default_str() == "[]") option->default_str("");
+  }
+  for (CLI::App* below : command.get_subcommands({})) hide_empty_defaults(*below);
 }
 
 int main_with_exceptions(int argc, char** argv) {
@@ -395,6 +414,7 @@ int main_with_exceptions(int argc, char** argv) {
   help_command->add_option("command", topic, "The command, as it is typed");
   CLI::App* version_command = app.add_subcommand("version", "Print the version");
   add_examples(app);
+  hide_empty_defaults(app);
 
   try {
     app.parse(argc, argv);

@@ -520,6 +520,13 @@ TEST(PlimsollUsage, HelpIsThereWithoutAWordAndForEachCommand) {
     EXPECT_EQ(text, told({"help", command}));
     EXPECT_THAT(text, HasSubstr("\nExamples:\n  ")) << command;
     EXPECT_THAT(text, Not(HasSubstr("->"))) << "no types of this program";
+    EXPECT_THAT(text, Not(HasSubstr("=[]"))) << "nor what it writes for nothing";
+  }
+  for (const std::vector<std::string>& below :
+       {std::vector<std::string>{"plugins", "lint"}, {"debug", "dump"}, {"debug", "compare"}}) {
+    const std::string text = told({below[0], below[1], "--help"});
+    EXPECT_THAT(text, HasSubstr("\nExamples:\n  plimsoll " + below[0] + " " + below[1]));
+    EXPECT_THAT(text, Not(HasSubstr("=[]")));
   }
   EXPECT_THAT(told({"simulate", "--help"}), AllOf(HasSubstr("=500"), HasSubstr("=warn")));
   for (const char* shell : {"bash", "fish", "zsh"}) {
