@@ -12,6 +12,7 @@ namespace {
 constexpr std::chrono::milliseconds kPatience{2'000};
 constexpr std::chrono::milliseconds kPause{500};
 constexpr std::chrono::seconds kLook{5};  // how often the holder is looked at
+constexpr std::chrono::minutes kSay{1};   // how often a server that does not answer is named
 
 bool may_pass(ErrorCode code) {
   return code == ErrorCode::kUnavailable || code == ErrorCode::kThrottled ||
@@ -25,6 +26,7 @@ StartMark::StartMark(LeaseStore& store, std::string identity, std::string lease,
     : store_(store), identity_(std::move(identity)), lease_(std::move(lease)), clock_(clock) {}
 
 std::optional<bool> StartMark::take(const std::stop_token& stop) {
+  auto say = clock_.now() + kSay;  // that it does not answer was said just before
   while (!stop.stop_requested()) {
     switch (try_take()) {
       case Try::kTaken:
@@ -37,6 +39,10 @@ std::optional<bool> StartMark::take(const std::stop_token& stop) {
             {{"lease", lease_}, {"error", error_}});
         return false;
       case Try::kAgain:
+        if (clock_.now() < say) break;
+        say = clock_.now() + kSay;
+        log_warn("nothing is scheduled before the mark of a clean stop can be written",
+                 {{"lease", lease_}, {"error", error_}});
         break;
     }
     if (!clock_.sleep_until(clock_.now() + kPause, stop)) break;

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
+
+#include "framework/base/log.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -107,6 +110,17 @@ TEST_F(StartMarkTest, AServerInTroubleIsAskedAgain) {
                    Fault{ErrorCode::kConflict},    Fault{ErrorCode::kThrottled}};
   EXPECT_EQ(take("me"), true);
   EXPECT_EQ(store_.lease->holder, "me");
+}
+
+TEST_F(StartMarkTest, AServerThatNeverAnswersIsNamedEachMinute) {
+  store_.lease = held_by("");
+  store_.faults.assign(2 * 60 * 3, Fault{ErrorCode::kUnavailable});  // two tries a second
+  log_to_stderr(LogLevel::kWarn, LogFormat::kText);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(take("me"), true);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2) << said;
+  EXPECT_NE(said.find("lease=ns/name error=fault"), said.npos) << said;
 }
 
 TEST_F(StartMarkTest, AWriteWhoseAnswerWasLostIsFound) {
