@@ -51,4 +51,16 @@ std::optional<double> Arrivals::next() const {
   return coming_.front().seconds;
 }
 
+std::vector<std::string> Arrivals::coming() const {
+  std::vector<std::string> names;
+  for (const Arrival& arrival : coming_) {
+    const nlohmann::json object = nlohmann::json::parse(arrival.text, nullptr, false);
+    const nlohmann::json metadata =
+        object.is_object() ? object.value("metadata", nlohmann::json::object()) : nlohmann::json();
+    if (!metadata.is_object()) continue;
+    names.push_back(metadata.value("namespace", "default") + "/" + metadata.value("name", ""));
+  }
+  return names;
+}
+
 }  // namespace plimsoll::cli

@@ -21,6 +21,8 @@ class Arrivals {
   [[nodiscard]] std::vector<std::string> take(double seconds);
   // When the next object arrives; null: all have arrived.
   [[nodiscard]] std::optional<double> next() const;
+  // Of those that have not arrived yet: NAMESPACE/NAME, in order.
+  [[nodiscard]] std::vector<std::string> coming() const;
 
  private:
   struct Arrival {

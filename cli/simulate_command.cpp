@@ -164,9 +164,10 @@ sandbox::KubeletOptions kubelet_options(const SimulateArguments& arguments) {
 // What kept a simulation from ending, by name.
 std::string what_moves(const SimulationResult& result) {
   constexpr size_t kNamed = 5;
-  const std::vector<std::string>& pods = result.undecided;
+  const bool decided = result.undecided.empty();
+  const std::vector<std::string>& pods = decided ? result.coming : result.undecided;
   if (pods.empty()) return "pods or volumes were still changing, though each pod was decided on";
-  std::string text = "no decision was final for ";
+  std::string text = decided ? "these had not arrived yet: " : "no decision was final for ";
   for (size_t i = 0; i < std::min(pods.size(), kNamed); ++i) text += (i == 0 ? "" : ", ") + pods[i];
   if (pods.size() > kNamed) text += " and " + std::to_string(pods.size() - kNamed) + " more";
   return text;

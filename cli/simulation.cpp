@@ -227,6 +227,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
     }
     if (!result.settled) pace.advance_to(next);
   }
+  result.coming = arrivals.coming();
   result.simulated_seconds = clock->seconds() - begin;
   const StateSnapshot state = snapshot_of((*session)->scheduler());
   for (const std::string& pod : options.explain) {

@@ -53,6 +53,7 @@ struct SimulationResult {
   // Of each pod of SimulationOptions::explain: the answer as of `plimsoll explain -o json`.
   std::vector<std::string> explanations;
   std::vector<std::string> undecided;  // pods neither bound nor found unschedulable, by name
+  std::vector<std::string> coming;     // pods that have not arrived yet
   std::vector<HeldBackPod> held_back;
   std::map<std::string, sandbox::ZoneUse> zone_use;  // by resource
   // Seconds of the simulated clock since the scheduler was ready.

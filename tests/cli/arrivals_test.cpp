@@ -22,8 +22,11 @@ TEST(Arrivals, ComeInTheirTimeAndThenInTheirOrder) {
   EXPECT_THAT(arrivals.take(0), testing::ElementsAre(now));
   EXPECT_THAT(arrivals.take(0.5), testing::IsEmpty());
   EXPECT_EQ(arrivals.next(), 1.0);
+  EXPECT_THAT(arrivals.coming(),
+              testing::ElementsAre("default/early", "default/late", "default/also"));
   EXPECT_THAT(arrivals.take(10), testing::ElementsAre(early, late, also));
   EXPECT_EQ(arrivals.next(), std::nullopt);
+  EXPECT_THAT(arrivals.coming(), testing::IsEmpty());
   EXPECT_THAT(notes, testing::IsEmpty());
 }
 
