@@ -164,6 +164,7 @@ TEST_F(BlindTest, AStandbyThatTakesOverBeginsWithEveryKindFresh) {
   auto standby = start_scheduler(spec);
   ASSERT_TRUE(standby) << standby.error().message;
   ASSERT_TRUE(standby->wait_for_output("the first lists are complete", 30s)) << standby->output();
+  EXPECT_THAT(standby->output(), testing::Not(testing::HasSubstr("scheduling server=")));
   (*proxy)->refuse("/noderesourcetopologies");
   ASSERT_TRUE(standby->wait_for_output("a kind is not followed", 30s)) << standby->output();
   add_node("two");

@@ -269,6 +269,10 @@ TEST_F(RobustnessTest, AHealthyStartHasNoWarning) {
     create(pods_path(), plain_pod(pod));
     EXPECT_EQ(wait_bound(pod), "n");
     EXPECT_THAT(lines_with(log(), {" W "}), IsEmpty());
+    EXPECT_THAT(log().substr(0, log().find('\n')),
+                AllOf(HasSubstr("plimsoll starts version="), HasSubstr(" build="),
+                      HasSubstr(" profile=examples/profiles/topology.yaml "),
+                      HasSubstr(" flags=\"--config ")));
   }
 }
 
