@@ -270,7 +270,7 @@ GroupDryRun::Answer GroupTrial::place(const Query& query) const {
       return std::ranges::find(answer.places, member.pod, &Place::pod) == answer.places.end();
     };
     if (std::ranges::is_partitioned(members, has_none)) break;
-    std::ranges::stable_partition(members, has_none);
+    std::stable_partition(members.begin(), members.end(), has_none);
   }
   return answer;
 }

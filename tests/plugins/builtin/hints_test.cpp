@@ -33,9 +33,10 @@ TEST(NodeName, LooksAtThatNodeOnly) {
     uint32_t reason = 0;
     uint32_t narrowed = 0;
     plimsoll_list names{};
-    EXPECT_EQ(
-        bench.plugin.pre_filter(bench.plugin.self, nullptr, pod.get(), &reason, &names, &narrowed),
-        PLIMSOLL_SUCCESS);
+    conformance::BenchCycle cycle;
+    EXPECT_EQ(bench.plugin.pre_filter(bench.plugin.self, &cycle.abi(), pod.get(), &reason, &names,
+                                      &narrowed),
+              PLIMSOLL_SUCCESS);
     std::vector<std::string> texts;
     for (const plimsoll_str& name : sdk::Strings(names)) texts.emplace_back(view(name));
     return std::pair(narrowed != 0, texts);
