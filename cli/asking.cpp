@@ -171,8 +171,7 @@ const std::string& RemoteScheduler::default_namespace() const {
 Result<std::unique_ptr<RemoteScheduler>> RemoteScheduler::reach(const RemoteArguments& arguments) {
   const bool forwards = arguments.server.empty();
   if (!forwards && !arguments.server.starts_with("https://")) {
-    return fail(ErrorCode::kInvalid, "--server wants https://HOST:PORT, not \"" +
-                                         arguments.server +
+    return fail(ErrorCode::kInvalid, "--server wants https://HOST:PORT, not \"" + arguments.server +
                                          "\": questions are answered over TLS only");
   }
   if (forwards &&
@@ -199,7 +198,8 @@ Result<std::unique_ptr<RemoteScheduler>> RemoteScheduler::reach(const RemoteArgu
     }
     if (forwards) {
       std::vector<std::string> flags;
-      if (!arguments.kubeconfig.empty()) flags.insert(flags.end(), {"--kubeconfig", arguments.kubeconfig});
+      if (!arguments.kubeconfig.empty())
+        flags.insert(flags.end(), {"--kubeconfig", arguments.kubeconfig});
       if (!arguments.context.empty()) flags.insert(flags.end(), {"--context", arguments.context});
       auto forward = PortForward::start(arguments.scheduler_namespace,
                                         target_of(**client, arguments), arguments.port, flags);
@@ -239,9 +239,9 @@ Result<std::string> RemoteScheduler::ask(const std::string& question) {
   std::string said = answer->body;
   while (!said.empty() && said.back() == '\n') said.pop_back();
   if (answer->status == 401) said += kHowToSayWho;
-  return fail(ErrorCode::kUnavailable, said.empty() ? "the scheduler answered with status " +
-                                                          std::to_string(answer->status)
-                                                    : said);
+  return fail(
+      ErrorCode::kUnavailable,
+      said.empty() ? "the scheduler answered with status " + std::to_string(answer->status) : said);
 }
 
 }  // namespace plimsoll::cli

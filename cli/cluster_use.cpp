@@ -63,10 +63,10 @@ json devices_of(const json& node) {
     for (const auto& [minor, device] : state.at("minors").items()) {
       json& one = devices[type][minor];
       for (const char* field : {"total", "used", "free"}) one[field] = device.at(field);
-      one["state"] = !device.value("present", false)    ? "gone"
-                     : !device.value("healthy", false)  ? "unhealthy"
+      one["state"] = !device.value("present", false)   ? "gone"
+                     : !device.value("healthy", false) ? "unhealthy"
                      : device.value("setAside", false) ? "set aside"
-                                                        : "healthy";
+                                                       : "healthy";
     }
   }
   return devices;
@@ -163,9 +163,11 @@ std::string queue_text(std::string_view text, size_t most) {
     out += "and " + std::to_string(queue.size() - most) + " more pods (--limit all)\n";
   }
   out += std::to_string(queue.size()) + (queue.size() == 1 ? " pod waits: " : " pods wait: ");
-  return out + sdk::join(places, ", ", [](const auto& place) {
-           return std::to_string(place.second) + " " + place.first;
-         }) + "\n";
+  return out +
+         sdk::join(
+             places, ", ",
+             [](const auto& place) { return std::to_string(place.second) + " " + place.first; }) +
+         "\n";
 }
 
 }  // namespace plimsoll::cli

@@ -1,6 +1,6 @@
 #pragma once
-// What `plimsoll top` and `plimsoll queue` show of a running scheduler: its own view of nodes, zones
-// and devices, and of the pods that wait.
+// What `plimsoll top` and `plimsoll queue` show of a running scheduler: its own view of nodes,
+// zones and devices, and of the pods that wait.
 
 #include <cstddef>
 #include <string>

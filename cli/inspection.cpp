@@ -293,7 +293,8 @@ void Inspection::ask(std::string_view question, Reply reply) {
   if (command == "queue") return impl_->state(false, &queue_json, std::move(reply));
   if (command == "top") return impl_->state(true, &use_json, std::move(reply));
   if (command == "compare") return impl_->compare(parsed, reply);
-  refuse(reply, "there is no command \"" + command + "\"; there are explain, queue, top, dump and compare");
+  refuse(reply, "there is no command \"" + command +
+                    "\"; there are explain, queue, top, dump and compare");
 }
 
 void Inspection::write_to_log() {

@@ -24,10 +24,12 @@ void add_remote_options(CLI::App& command, RemoteArguments& into) {
   add("--token", into.token, "Ask with this bearer token");
   add("--scheduler-namespace", into.scheduler_namespace, "Where the scheduler runs")
       ->capture_default_str();
-  add("--lease", into.lease, "Its lease, which names the leader's pod; also the name of its Service")
+  add("--lease", into.lease,
+      "Its lease, which names the leader's pod; also the name of its Service")
       ->capture_default_str();
   add("--port", into.port, "The port of the pod")->capture_default_str();
-  add("--server", into.server, "https://HOST:PORT, instead of a forwarded port of the leader's pod");
+  add("--server", into.server,
+      "https://HOST:PORT, instead of a forwarded port of the leader's pod");
   add("--certificate-authority", into.certificate_authority,
       "PEM file with which to check the server (with --server)");
   command
@@ -49,6 +51,7 @@ int ask_remotely(const char* command, const RemoteArguments& way,
 int kubectl_main(int argc, char** argv) {
   CLI::App app{"Ask the Plimsoll scheduler of a cluster.", "kubectl plimsoll"};
   app.set_version_flag("--version", PLIMSOLL_VERSION);
+  app.set_help_all_flag("--help-all", "Print help for all commands and exit");
   app.require_subcommand(0, 1);
   app.option_defaults()->always_capture_default();
   RemoteArguments way;

@@ -1,7 +1,7 @@
 #pragma once
 // `kubectl plimsoll`: what the program is under the name kubectl-plimsoll, by which kubectl finds
-// its plugins. Asks a scheduler in a cluster over the HTTP server that it runs there, as the user of
-// the kubeconfig, or with the token of a service account.
+// its plugins. Asks a scheduler in a cluster over the HTTP server that it runs there, as the user
+// of the kubeconfig, or with the token of a service account.
 
 namespace plimsoll::cli {
 

@@ -384,8 +384,9 @@ int main_with_exceptions(int argc, char** argv) {
   add_explain_command(app, explain_arguments, socket);
   ShowArguments show_arguments;
   for (const auto& [name, text] :
-       {std::pair("top", "Show what nodes, zones and devices have and how much of it pods use, as a "
-                         "running scheduler counts"),
+       {std::pair("top",
+                  "Show what nodes, zones and devices have and how much of it pods use, as a "
+                  "running scheduler counts"),
         std::pair("queue", "Show the pods that wait in a running scheduler, and why")}) {
     CLI::App* command = app.add_subcommand(name, text);
     add_socket_option(*command, socket);

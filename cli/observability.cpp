@@ -234,8 +234,7 @@ std::vector<Registry::Collector> add_session_metrics(Registry& registry, const S
 Result<std::unique_ptr<Observability>> Observability::start(const ServingArguments& arguments,
                                                             const config::Validation& configuration,
                                                             const informer::ServerAccess& access,
-                                                            Registry& registry,
-                                                            Session& session,
+                                                            Registry& registry, Session& session,
                                                             const Modules& modules) {
   std::unique_ptr<Observability> made(new Observability);
   if (arguments.port == 0) return made;

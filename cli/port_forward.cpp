@@ -56,15 +56,15 @@ Result<std::unique_ptr<PortForward>> PortForward::start(const std::string& ns,
     promise->set_value(found);
   };
   std::unique_ptr<PortForward> made(new PortForward);
-  made->kubectl_ = std::jthread(
-      [promise, program = std::move(program)](const std::stop_token& stop) mutable {
+  made->kubectl_ =
+      std::jthread([promise, program = std::move(program)](const std::stop_token& stop) mutable {
         const ProgramEnd end = run_program(std::move(program), stop);
         if (port_in(end.out) != 0) return;
         promise->set_value(fail(ErrorCode::kUnavailable, end_of(end)));
       });
   if (ready.wait_for(kUntilForwarded) != std::future_status::ready) {
-    return fail(ErrorCode::kUnavailable, "kubectl port-forward to " + target + " in " + ns +
-                                             " says nothing for 30 s");
+    return fail(ErrorCode::kUnavailable,
+                "kubectl port-forward to " + target + " in " + ns + " says nothing for 30 s");
   }
   const Result<std::uint16_t> forwarded = ready.get();
   if (!forwarded) return fail(forwarded.error().within(target + " in namespace " + ns));

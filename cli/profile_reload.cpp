@@ -45,13 +45,16 @@ std::vector<std::string> own_command_line() {
 // What a person should read of it.
 std::string refusal(const ProgramEnd& end) {
   switch (end.how) {
-    case ProgramEnd::How::kExited: break;
+    case ProgramEnd::How::kExited:
+      break;
     case ProgramEnd::How::kKilled:
       return "the check was ended by signal " + std::to_string(end.code) + ": " + end.err;
     case ProgramEnd::How::kNotStarted:
       return std::string("the check could not be started: ") + std::strerror(end.code);
-    case ProgramEnd::How::kTimedOut: return "the check took longer than a minute: a plugin hangs";
-    default: return "the check printed too much";
+    case ProgramEnd::How::kTimedOut:
+      return "the check took longer than a minute: a plugin hangs";
+    default:
+      return "the check printed too much";
   }
   std::string text = end.err;
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -65,7 +68,7 @@ FileWatch::FileWatch(std::string path) : path_(std::move(path)), taken_(look()),
 FileWatch::State FileWatch::look() const {
   struct stat found {};
   if (::stat(path_.c_str(), &found) != 0) return {};
-  return {true,           found.st_dev,          found.st_ino,
+  return {true,          found.st_dev,         found.st_ino,
           found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec};
 }
 
@@ -81,7 +84,8 @@ ProfileCheck check_profile_file(const std::string& in_force, const std::stop_tok
   std::vector<std::string> words = own_command_line();
   if (!words.empty()) words.erase(words.begin());
   // Only what is wrong is wanted of its log.
-  for (const char* word : {"--log-level", "error", "--log-format", "text", "--write-config-to", "-"})
+  for (const char* word :
+       {"--log-level", "error", "--log-format", "text", "--write-config-to", "-"})
     words.emplace_back(word);
   Program program{kProgram, std::move(words), own_environment()};
   program.most_output = kLongestProfile;

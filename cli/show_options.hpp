@@ -15,8 +15,9 @@ inline void add_explain_output(CLI::App& command, ExplainArguments& arguments) {
 }
 
 inline void add_show_options(CLI::App& command, ShowArguments& arguments) {
-  command.add_option("--limit", arguments.limit,
-                     "How many nodes or pods to show, or all (default: 50; -o json: all)")
+  command
+      .add_option("--limit", arguments.limit,
+                  "How many nodes or pods to show, or all (default: 50; -o json: all)")
       ->check(CLI::PositiveNumber | CLI::IsMember({"all"}));
   command.add_option("-o,--output", arguments.output, "text or json")
       ->check(CLI::IsMember({"text", "json"}));

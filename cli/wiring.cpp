@@ -163,8 +163,8 @@ Result<std::unique_ptr<Session>> Session::create(
   session->lease_name_ = election.leader_elect ? election.resource_name
                                                : "plimsoll-" + session->scheduler_names_.front();
   if (mode == Mode::kSchedule && !election.leader_elect) {
-    auto mark = RunningMark::create(session->lease_namespace_, session->lease_name_, access,
-                                    credentials);
+    auto mark =
+        RunningMark::create(session->lease_namespace_, session->lease_name_, access, credentials);
     if (!mark) return fail(mark.error());
     session->mark_ = std::move(*mark);
     scheduling.standby = true;

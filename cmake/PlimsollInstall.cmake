@@ -13,12 +13,14 @@ find_program(HELP2MAN help2man)
 if(HELP2MAN)
   foreach(program plimsoll kubectl-plimsoll plimsoll-node)
     set(help --help-all)
+    set(target plimsoll)
     if(program STREQUAL plimsoll-node)
       set(help --help)
+      set(target plimsoll-node)
     endif()
-    add_custom_command(OUTPUT ${made}/${program}.1.gz DEPENDS ${program} ${CMAKE_SOURCE_DIR}/packaging/${program}.h2m
+    add_custom_command(OUTPUT ${made}/${program}.1.gz DEPENDS ${target} ${CMAKE_SOURCE_DIR}/packaging/${program}.h2m
       COMMAND ${CMAKE_COMMAND} -E env SOURCE_DATE_EPOCH=0 ${HELP2MAN} --no-info --help-option=${help} --source=Plimsoll
-        --include=${CMAKE_SOURCE_DIR}/packaging/${program}.h2m --output=${made}/${program}.1 $<TARGET_FILE:${program}>
+        --include=${CMAKE_SOURCE_DIR}/packaging/${program}.h2m --output=${made}/${program}.1 $<TARGET_FILE_DIR:${target}>/${program}
       COMMAND gzip -9nf ${made}/${program}.1)
     list(APPEND generated ${made}/${program}.1.gz)
   endforeach()
@@ -44,7 +46,8 @@ install(FILES examples/profiles/topology.yaml DESTINATION ${CMAKE_INSTALL_FULL_S
 install(TARGETS plimsoll-node RUNTIME COMPONENT node)
 install(FILES packaging/plimsoll-node.service DESTINATION lib/systemd/system COMPONENT node)
 if(HELP2MAN)
-  install(FILES ${made}/plimsoll.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT scheduler)
+  install(FILES ${made}/plimsoll.1.gz ${made}/kubectl-plimsoll.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+    COMPONENT scheduler)
   install(FILES ${made}/plimsoll-node.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT node)
 endif()
 

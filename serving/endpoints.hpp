@@ -26,7 +26,8 @@ struct Endpoints {
   std::vector<HealthCheck> readyz;
   std::string configz;        // JSON; empty: none
   bool change_level = false;  // whether /debug/flags/v is served
-  std::vector<std::string> by_the_gate = {};  // further paths to list: the server's gate answers them
+  std::vector<std::string> by_the_gate =
+      {};  // further paths to list: the server's gate answers them
 };
 
 // The handler of all endpoints. The data that `endpoints` points to must outlive it.

@@ -59,8 +59,8 @@ using Handler = std::function<Response(const Request&)>;
 
 // Decides before the handler is called: who may ask for what, and what somebody else answers.
 // `done` is called once, on any thread: nothing lets the request in; otherwise what `instead`
-// returns is the answer, and it is called on the server's thread. `done` may outlive the server. The
-// request is only there during the call. Called on the server's thread; must not block.
+// returns is the answer, and it is called on the server's thread. `done` may outlive the server.
+// The request is only there during the call. Called on the server's thread; must not block.
 using Verdict = std::function<void(std::function<Response()> instead)>;
 using Gate = std::function<void(const Request&, Verdict done)>;
 

@@ -188,8 +188,7 @@ class Contest {
   Result<void> run_waiting() {
     return start_scheduler()
         .and_then([this] { return wait_bound(static_cast<std::size_t>(pods_)); })
-        .and_then(
-            [this] { return wait_events(contestant_ == Contestant::kSilent ? 0 : pods_); })
+        .and_then([this] { return wait_events(contestant_ == Contestant::kSilent ? 0 : pods_); })
         .map([this] {
           rates();
           finish();

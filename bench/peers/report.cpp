@@ -76,8 +76,8 @@ std::string bound_text(const Measure& measure) {
 
 std::string waiting_rows(const Outcome& outcome) {
   std::string rows;
-  for (const Contestant who : {Contestant::kPlimsoll, Contestant::kSilent, Contestant::kPeer,
-                               Contestant::kCeiling}) {
+  for (const Contestant who :
+       {Contestant::kPlimsoll, Contestant::kSilent, Contestant::kPeer, Contestant::kCeiling}) {
     const auto measure = of(outcome, who);
     if (!measure) continue;
     const bool is_scheduler = who != Contestant::kCeiling;

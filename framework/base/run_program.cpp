@@ -72,8 +72,9 @@ int spawn(Program& program, Pipe& out, Pipe& err, pid_t& child) {
   sigemptyset(&pipe);
   sigaddset(&pipe, SIGPIPE);
   posix_spawnattr_setsigdefault(&attributes, &pipe);
-  const int failure = posix_spawnp(&child, program.command.c_str(), &actions, &attributes,
-                                   pointers(arguments).data(), pointers(program.environment).data());
+  const int failure =
+      posix_spawnp(&child, program.command.c_str(), &actions, &attributes,
+                   pointers(arguments).data(), pointers(program.environment).data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   return failure;

@@ -15,7 +15,7 @@ struct Program {
   std::vector<std::string> arguments = {};
   std::vector<std::string> environment = {};  // all of it, NAME=VALUE
   std::chrono::milliseconds limit{60'000};    // it is killed after that
-  std::size_t most_output = 1 << 20;          // bytes of each of its two outputs; more: it is killed
+  std::size_t most_output = 1 << 20;  // bytes of each of its two outputs; more: it is killed
   // Called with all of its standard output whenever it has written more, on the waiting thread.
   std::function<void(const std::string& out)> on_output = {};
 };

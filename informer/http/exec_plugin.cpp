@@ -64,19 +64,20 @@ std::string problem_of(const ProgramEnd& end, const ServerAccess& access,
   const std::string& hint = access.exec->install_hint;
   switch (end.how) {
     case ProgramEnd::How::kNotStarted: {
-      std::string text = ": cannot run it: " + std::string(std::strerror(end.code)) + " (" +
-                         access.source + ")";
+      std::string text =
+          ": cannot run it: " + std::string(std::strerror(end.code)) + " (" + access.source + ")";
       if (end.code == ENOENT)
         text += "; " + (hint.empty() ? "install it or correct exec.command" : hint);
       return text;
     }
     case ProgramEnd::How::kTimedOut:
-      return " did not finish within " + std::to_string(limit.count() / 1000) +
-             " s; it was killed";
-    case ProgramEnd::How::kPrintedTooMuch: return " printed more than 1 MiB; it was killed";
+      return " did not finish within " + std::to_string(limit.count() / 1000) + " s; it was killed";
+    case ProgramEnd::How::kPrintedTooMuch:
+      return " printed more than 1 MiB; it was killed";
     case ProgramEnd::How::kKilled:
       return " was killed by signal " + std::to_string(end.code) + ": " + tail(end.err);
-    default: break;
+    default:
+      break;
   }
   return " failed with exit status " + std::to_string(end.code) + ": " + tail(end.err) +
          (end.code == 127 && !hint.empty() ? "; " + hint : "");

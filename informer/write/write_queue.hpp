@@ -205,7 +205,7 @@ class WriteQueue : public std::enable_shared_from_this<WriteQueue> {
   RefusedWrites refused_;
   mutable std::mutex mutex_;  // guards all members from here on, and their content
   std::array<Lane, kWriteClasses> lanes_;
-  std::uint64_t places_ = 0;  // given so far
+  std::uint64_t places_ = 0;         // given so far
   std::condition_variable changed_;  // a lane may have become empty, or the queue is stopped
   bool stopped_ = false;
   std::minstd_rand random_{std::random_device{}()};

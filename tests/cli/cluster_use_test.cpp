@@ -91,7 +91,8 @@ TEST(QueueText, ShowsWhoWaitsAndWhy) {
   state["queue"][2]["rejectedBy"] = json::array();
   EXPECT_EQ(
       queue_text(state.dump(), kAll),
-      "POD        PLACE          ATTEMPTS  WAITED  BACKOFF  REJECTED BY                    NOMINATED\n"
+      "POD        PLACE          ATTEMPTS  WAITED  BACKOFF  REJECTED BY                    "
+      "NOMINATED\n"
       "team/p1    backoff        1         60s     4s       NodeResourcesFit,NodeAffinity  -\n"
       "team/p3    unschedulable  3         3m      -        NodeResourcesFit,NodeAffinity  n\n"
       "team/p200  backoff        200       3h      -        -                              -\n"

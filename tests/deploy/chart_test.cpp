@@ -92,8 +92,8 @@ class ChartTest : public DeployTest {
   std::filesystem::path programs_;
 };
 
-// kubectl as a user has it, with the plugin in PATH. Forwarding a port takes a kubelet: a script says
-// what kubectl says, and the port is the scheduler's own.
+// kubectl as a user has it, with the plugin in PATH. Forwarding a port takes a kubelet: a script
+// says what kubectl says, and the port is the scheduler's own.
 TEST_F(ChartTest, KubectlPlimsollAsksTheLeader) {
   ASSERT_NO_FATAL_FAILURE(helm("install"));
   ASSERT_NO_FATAL_FAILURE(expect_alive("p"));

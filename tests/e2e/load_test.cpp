@@ -101,8 +101,8 @@ TEST_F(LoadTest, ChangingTheProfileLosesNothing) {
   ASSERT_TRUE(write_file(file, shipped + "noSuchField: 1\n"));
   ASSERT_TRUE(scheduler().wait_for_output("the one from before stays in force", 60s)) << log();
   const auto seen = [&](const char* reason) {
-    const auto found = client().get("/apis/events.k8s.io/v1/events?fieldSelector=reason=" +
-                                    std::string(reason));
+    const auto found =
+        client().get("/apis/events.k8s.io/v1/events?fieldSelector=reason=" + std::string(reason));
     return found.status == 200 && !found.json()["items"].empty() &&
            found.json()["items"][0]["regarding"]["kind"] == "Lease";
   };

@@ -262,7 +262,9 @@ TEST_F(RobustnessTest, AHealthyStartHasNoWarning) {
       "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/plimsoll-topo-aware-scheduler");
   int starts = 0;
   for (const auto& flags : flags_of_starts) {
-    if (starts != 0) EXPECT_EQ(scheduler().stop(20s), ExitStatus::exited(0));
+    if (starts != 0) {
+      EXPECT_EQ(scheduler().stop(20s), ExitStatus::exited(0));
+    }
     start({.kubeconfig = cluster().kubeconfig_token(), .flags = flags});
     ASSERT_TRUE(scheduler().wait_for_output("scheduling server=", 60s)) << log();
     const std::string pod = "p" + std::to_string(starts++);

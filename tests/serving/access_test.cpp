@@ -212,9 +212,10 @@ TEST_F(AccessTest, QuestionsAreLimited) {
   state_.holds = true;
   std::map<std::string, int> verdicts;
   const auto begin = [&](const std::string& token) {
-    control_->check(request("/metrics", token), [&, token](const std::function<Response()>& instead) {
-      verdicts[token] = instead ? instead().status : 200;
-    });
+    control_->check(request("/metrics", token),
+                    [&, token](const std::function<Response()>& instead) {
+                      verdicts[token] = instead ? instead().status : 200;
+                    });
   };
   for (const char* token : {"a", "b", "good", "c", "other", "d"}) begin(token);
   EXPECT_THAT(take_asked(), ElementsAre("token a", "token b"));
