@@ -5,10 +5,11 @@ include(GNUInstallDirs)
 # Pages and completions come from the programs themselves, so that they name every option.
 set(made ${CMAKE_BINARY_DIR}/packaging)
 file(MAKE_DIRECTORY ${made})
-add_custom_command(OUTPUT ${made}/plimsoll.bash ${made}/_plimsoll DEPENDS plimsoll
+set(generated ${made}/plimsoll.bash ${made}/_plimsoll ${made}/plimsoll.fish)
+add_custom_command(OUTPUT ${generated} DEPENDS plimsoll
   COMMAND plimsoll completion bash > ${made}/plimsoll.bash
-  COMMAND plimsoll completion zsh > ${made}/_plimsoll)
-set(generated ${made}/plimsoll.bash ${made}/_plimsoll)
+  COMMAND plimsoll completion zsh > ${made}/_plimsoll
+  COMMAND plimsoll completion fish > ${made}/plimsoll.fish)
 find_program(HELP2MAN help2man)
 if(HELP2MAN)
   foreach(program plimsoll kubectl-plimsoll plimsoll-node)
@@ -36,6 +37,7 @@ install(TARGETS NodeResourceTopologyMatch TopologyScore NodeDevice
 install(FILES ${made}/plimsoll.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME plimsoll
   COMPONENT scheduler)
 install(FILES ${made}/_plimsoll DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT scheduler)
+install(FILES ${made}/plimsoll.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT scheduler)
 install(FILES packaging/plimsoll.service DESTINATION lib/systemd/system COMPONENT scheduler)
 install(DIRECTORY examples/profiles deploy/crds DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/plimsoll/examples
   COMPONENT scheduler)
@@ -55,6 +57,7 @@ endif()
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME plimsoll)
 set(CPACK_PACKAGE_CONTACT "The Plimsoll developers <plimsoll@example.com>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "") # each component says what it is in its first line
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL scheduler node sdk)
