@@ -114,12 +114,14 @@ find_go() {
 # build_program MODULE PINS NAME PACKAGE [LDFLAGS]: builds one program into the folder that is published at the end. Files of
 # Go that stand beside other pins than the module's own take the place of those of the same name in the module.
 build_program() {
-  local module=$1 pins=$2 name=$3 package=$4 file
+  local module=$1 pins=$2 name=$3 package=$4 file replaced=
   local -a other=()
   say "building $name (a few minutes the first time)"
   if [[ $pins != "$module" ]]; then
-    for file in "$pins"/*.go; do [[ -f $file ]] && printf '"%s": "%s"\n' "$module/${file##*/}" "$file"; done |
-      paste -sd, - | sed 's/.*/{"Replace": {&}}/' >"$part/overlay.json"
+    for file in "$pins"/*.go; do
+      if [[ -f $file ]]; then replaced+=${replaced:+, }"\"$module/${file##*/}\": \"$file\""; fi
+    done
+    printf '{"Replace": {%s}}\n' "$replaced" >"$part/overlay.json"
     other=(-modfile "$pins/go.mod" -overlay "$part/overlay.json")
   fi
   (cd "$module" &&
