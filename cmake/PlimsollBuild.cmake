@@ -111,8 +111,11 @@ endif()
 # so that two builds of one commit are the same.
 option(PLIMSOLL_HARDEN "Harden what is built, as packages are" OFF)
 if(PLIMSOLL_HARDEN)
-  add_compile_options(-fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=2
-    -ffile-prefix-map=${CMAKE_SOURCE_DIR}=/usr/src/plimsoll -ffile-prefix-map=${CMAKE_BINARY_DIR}=/usr/src/plimsoll/build)
+  # Paths as ccache names them, which makes them relative to the build folder; the last that fits counts. Debug
+  # information has more of them. It would be stripped, but the build id is computed with it.
+  file(RELATIVE_PATH to_source ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+  add_compile_options(-g0 -fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=2
+    -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=${to_source} -ffile-prefix-map=${CMAKE_BINARY_DIR}/=)
   add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,--build-id=sha1)
 endif()
 
