@@ -353,7 +353,7 @@ TEST_F(KubeletChaosTest, KubeletsRefuseNothingWhateverDies) {
                             "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s",
                             "--leader-elect-retry-period=300ms"}));
   const bool full = in_full_length();
-  ASSERT_NO_FATAL_FAILURE(live(full ? blows(30, 10, 40) : blows(2, 1, 2), full ? 60 : 40));
+  ASSERT_NO_FATAL_FAILURE(live(full ? blows(14, 4, 16) : blows(2, 1, 2), full ? 60 : 40));
   ASSERT_NO_FATAL_FAILURE(come_to_rest());
   check();
 }
@@ -364,7 +364,7 @@ TEST_F(KubeletChaosTest, NothingIsGivenTwiceUnderFullLoad) {
   ASSERT_NO_FATAL_FAILURE(keep_the_cores_busy());
   ASSERT_NO_FATAL_FAILURE(start_replicas({"only"}, {"--leader-elect=false"}));
   const bool full = in_full_length();
-  ASSERT_NO_FATAL_FAILURE(live(full ? blows(200, 20, 0) : blows(4, 1, 0), full ? 40 : 30));
+  ASSERT_NO_FATAL_FAILURE(live(full ? blows(60, 8, 0) : blows(4, 1, 0), full ? 40 : 30));
   ASSERT_NO_FATAL_FAILURE(come_to_rest());
   check();
 }
