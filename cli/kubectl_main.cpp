@@ -5,8 +5,8 @@
 #include <string>
 
 #include "cli/asking.hpp"
+#include "cli/command_options.hpp"
 #include "cli/commands.hpp"
-#include "cli/show_options.hpp"
 #include "cli/usage.hpp"
 #include "framework/base/log.hpp"
 

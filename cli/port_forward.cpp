@@ -50,17 +50,18 @@ Result<std::unique_ptr<PortForward>> PortForward::start(const std::string& ns,
   program.arguments.insert(program.arguments.end(), flags.begin(), flags.end());
   auto promise = std::make_shared<std::promise<Result<std::uint16_t>>>();
   auto ready = promise->get_future();
-  program.on_output = [promise, told = false](const std::string& out) mutable {
+  // Of the thread that runs the program.
+  auto told = std::make_shared<bool>(false);
+  program.on_output = [promise, told](const std::string& out) {
     const std::uint16_t found = port_in(out);
-    if (found == 0 || std::exchange(told, true)) return;
+    if (found == 0 || std::exchange(*told, true)) return;
     promise->set_value(found);
   };
   std::unique_ptr<PortForward> made(new PortForward);
-  made->kubectl_ =
-      std::jthread([promise, program = std::move(program)](const std::stop_token& stop) mutable {
+  made->kubectl_ = std::jthread(
+      [promise, told, program = std::move(program)](const std::stop_token& stop) mutable {
         const ProgramEnd end = run_program(std::move(program), stop);
-        if (port_in(end.out) != 0) return;
-        promise->set_value(fail(ErrorCode::kUnavailable, end_of(end)));
+        if (!*told) promise->set_value(fail(ErrorCode::kUnavailable, end_of(end)));
       });
   if (ready.wait_for(kUntilForwarded) != std::future_status::ready) {
     return fail(ErrorCode::kUnavailable,

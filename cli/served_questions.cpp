@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "cli/asking.hpp"
@@ -63,13 +64,13 @@ serving::Gate answer_questions(serving::Gate check, Inspection& inspection) {
     if (!is_question(request)) return check(request, std::move(done));
     std::string problem;
     std::string question = question_of(request, problem);
-    if (request.method != "GET") problem = "only GET";
-    check(request, [&inspection, problem = std::move(problem), question = std::move(question),
+    std::optional<Response> wrong;
+    if (!problem.empty()) wrong = {400, problem + "\n"};
+    if (request.method != "GET") wrong = {405, "only GET\n"};
+    check(request, [&inspection, wrong = std::move(wrong), question = std::move(question),
                     done = std::move(done)](std::function<Response()> refusal) {
       if (refusal) return done(std::move(refusal));
-      if (!problem.empty()) {
-        return done(serving::ready({problem == "only GET" ? 405 : 400, problem + "\n"}));
-      }
+      if (wrong) return done(serving::ready(*wrong));
       inspection.ask(question, [done](const std::function<std::string()>& line) {
         done([line] { return answer_of(line()); });
       });
