@@ -104,7 +104,8 @@ class Host : public HostBinding {
   }
 
   // ---- services: tables of functions that plugins publish for each other; loop only
-  // False if the name is taken. `table` must live as long as the process.
+  // False if the name is taken. `table` must live until the file's last instance ends, and nobody
+  // calls it after that.
   bool publish(std::string_view name, uint32_t version, const void* table) const {
     return call(&plimsoll_host::publish, name, version, table) == PLIMSOLL_SUCCESS;
   }

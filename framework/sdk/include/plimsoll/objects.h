@@ -1,4 +1,5 @@
-/* Plimsoll plugin ABI, part 1: the Kubernetes objects that plugins see. Plain C11.
+/* Plimsoll plugin ABI, part 1: the Kubernetes objects that plugins see. Plain C11. One header,
+ * however long: plugin_abi.h includes all of it, and its structs are frozen.
  *
  * Rules for the whole file:
  *  - Objects are immutable. A pointer is valid for the call that passed it. A plugin copies what it

@@ -1,5 +1,7 @@
 /* Plimsoll plugin ABI, part 2: the calls between the scheduler ("host") and a plugin. Plain C11.
  * docs/abi.md has the compatibility policy.
+ * One header, however long: the order of its tables is frozen, and a plugin in C includes nothing
+ * else.
  *
  * A plugin is a shared object. It exports one symbol, plimsoll_plugin_create_v1, and carries one
  * ELF note, which the host reads before it runs any code of the object. Host and plugin give each
