@@ -102,8 +102,8 @@ void Bindings::proceed(Attempt& attempt) {
   bind(attempt);
 }
 
-// The attempt stays where it is until the loop has heard that its binding has ended, so the steps
-// get along with a pointer to it.
+// The loop keeps the attempt until it receives the binding's end, so the steps may hold a plain
+// pointer.
 void Bindings::bind(Attempt& attempt) {
   attempt.binding = true;
   attempt.cycle->pod_version = view(attempt.current()->meta.resource_version);

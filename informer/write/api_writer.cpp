@@ -118,25 +118,6 @@ void ServerWriter::request(ApiRequest request, Answered done) {
   queue_->add(WriteClass::kOther, job);
 }
 
-void ServerWriter::delete_pod(const std::string& ns, const std::string& name, std::string uid,
-                              Done done) {
-  HttpRequest request;
-  request.method = "DELETE";
-  request.path = pod_path(ns, name);
-  request.body =
-      nlohmann::json{
-          {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", uid}}}}
-          .dump();
-  request.timeout = queue_->options().timeout;
-  send(WriteClass::kOther, std::move(request),
-       [done = std::move(done)](const Result<HttpResponse>& result) {
-         if (!result && result.error().code != ErrorCode::kNotFound) {
-           return done(fail(result.error()));
-         }
-         done({});
-       });
-}
-
 bool ServerWriter::drain(milliseconds timeout) {
   return queue_->drain(timeout);
 }

@@ -65,10 +65,6 @@ class ServerWriter final : public ApiWriter {
   using Answer = std::function<void(Result<HttpResponse>)>;
   void send(WriteClass write_class, HttpRequest request, Answer done);
 
-  // DELETE of a pod with a UID precondition. kConflict if the name belongs to another pod by now.
-  // It succeeds if the pod is already gone.
-  void delete_pod(const std::string& ns, const std::string& name, std::string uid, Done done);
-
   // Makes void all Bindings for these pods that another process may still have under way. It
   // touches each pod, so that none has the version named here any more. `note` is written into the
   // pods and must be unique to this process. `done` is called (on an I/O thread) once this is

@@ -1,4 +1,4 @@
-/* The service "plimsoll.io/device-accounts", version 1: what other plugins can ask about devices.
+/* The service "plimsoll.io/device-accounts", version 2: what other plugins can ask about devices.
  * Plain C, so that it can be used from any module. Loop only. Found with host->find_service.
  */
 #ifndef PLIMSOLL_DEVICE_SERVICE_H_
@@ -11,14 +11,12 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_DEVICE_ACCOUNTS_SERVICE "plimsoll.io/device-accounts"
-#define PLIMSOLL_DEVICE_ACCOUNTS_VERSION 1
+#define PLIMSOLL_DEVICE_ACCOUNTS_VERSION 2
 
 typedef struct plimsoll_device_accounts {
   uint32_t size; /* bytes filled; grows only at the end */
   uint32_t reserved;
   void* self; /* first argument of every function */
-  /* Names the module that keeps the accounts: only the same module looks behind `self`. */
-  const void* module;
 
   /* How many devices of a type ("gpu") on a node are not used at all, healthy and not set aside;
    * -1: nothing is known of that node's devices. */

@@ -15,8 +15,6 @@
 namespace plimsoll::devices {
 namespace {
 
-const char kModule = 0;  // its address is this module's name
-
 int64_t unused_devices(void* self, uint32_t slot, plimsoll_str type) {
   const Accounts& accounts = static_cast<DeviceStore*>(self)->accounts();
   const NodeState* node = accounts.at_slot(slot);
@@ -61,37 +59,25 @@ DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
   state_.describe = &describe;
   service_.size = sizeof service_;
   service_.self = this;
-  service_.module = &kModule;
   service_.unused_devices = &unused_devices;
   service_.zones_of_pod = &zones_of_pod;
+  if (!host.publish(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION, &service_))
+    throw std::runtime_error("cannot publish " PLIMSOLL_DEVICE_ACCOUNTS_SERVICE
+                             ": another plugin keeps the device accounts already");
+  (void)host.publish(PLIMSOLL_STATE_SERVICE_PREFIX "NodeDevice", PLIMSOLL_STATE_SERVICE_VERSION,
+                     &state_);
+  (void)host.publish(PLIMSOLL_POD_GROUPS_SERVICE, PLIMSOLL_POD_GROUPS_VERSION,
+                     group_service_.table());
 }
 
-DeviceStore& DeviceStore::get(const sdk::Host& host, const std::vector<DeviceType>& types) {
-  // Services live as long as the process, and so does what they point to.
-  static std::vector<std::unique_ptr<DeviceStore>> kept;
-  const auto* found = host.find_service<plimsoll_device_accounts>(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE,
-                                                                  PLIMSOLL_DEVICE_ACCOUNTS_VERSION);
-  if (found != nullptr) {
-    if (found->module != &kModule)
-      throw std::runtime_error(
-          "another plugin file keeps the device accounts already; load only one of them");
-    auto& store = *static_cast<DeviceStore*>(found->self);
-    if (store.types_.all() != types)
-      throw std::runtime_error(
-          "deviceTypes: differ from another profile's; devices are accounted once for all "
-          "profiles, "
-          "so give each NodeDevice the same deviceTypes");
-    return store;
-  }
-  kept.push_back(std::unique_ptr<DeviceStore>(new DeviceStore(host, types)));
-  DeviceStore& store = *kept.back();
-  if (!host.publish(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION,
-                    &store.service_))
-    throw std::runtime_error("cannot publish " PLIMSOLL_DEVICE_ACCOUNTS_SERVICE);
-  (void)host.publish(PLIMSOLL_STATE_SERVICE_PREFIX "NodeDevice", PLIMSOLL_STATE_SERVICE_VERSION,
-                     &store.state_);
-  (void)host.publish(PLIMSOLL_POD_GROUPS_SERVICE, PLIMSOLL_POD_GROUPS_VERSION,
-                     store.group_service_.table());
+DeviceStore::Shared DeviceStore::shared(const sdk::Host& host,
+                                        const std::vector<DeviceType>& types) {
+  Shared store(host, "plimsoll.io/device-store",
+               [&] { return std::make_unique<DeviceStore>(host, types); });
+  if (store->types_.all() != types)
+    throw std::runtime_error(
+        "deviceTypes: differ from another profile's; devices are accounted once for all profiles, "
+        "so give each NodeDevice the same deviceTypes");
   return store;
 }
 
@@ -101,15 +87,6 @@ DeviceStore::Facts DeviceStore::Facts::of(sdk::Labels labels) {
   };
   return {text(kGpuVendorLabel), text(kGpuModelLabel), text(kPolicyLabel), text(kIsolationLabel),
           numa_policy_of_label(text(kNumaPolicyLabel))};
-}
-
-bool DeviceStore::feeds(const void* instance) {
-  if (feeder_ == nullptr) feeder_ = instance;
-  return feeder_ == instance;
-}
-
-void DeviceStore::leave(const void* instance) {
-  if (feeder_ == instance) feeder_ = nullptr;
 }
 
 void DeviceStore::node_event(const sdk::Host& host, sdk::Node node, bool removed) {

@@ -1,12 +1,12 @@
 #pragma once
-// The state that exists once per process, however many profiles use the plugin: the accounts, and
-// what node labels say about GPUs. The first instance makes it and publishes it as a service; later
-// ones find it there. One living instance (the feeder) passes the scheduler's events on to it.
+// What all instances of the plugin share: the accounts, and what node labels say about GPUs. It
+// offers services to other plugins. One instance passes the scheduler's events on to it.
 //
 // Changed on the loop only; Filter and Score read it from other threads while the loop waits.
 
 #include <plimsoll/state_source.h>
 #include <plimsoll/host.hpp>
+#include <plimsoll/shared.hpp>
 
 #include <map>
 #include <optional>
@@ -25,13 +25,14 @@ namespace plimsoll::devices {
 
 class DeviceStore {
  public:
-  // The store of this process; the first call says which device types there are. Throws if another
-  // module keeps the accounts, or the types are not those of the first call.
-  static DeviceStore& get(const sdk::Host& host, const std::vector<DeviceType>& types);
+  // The store of this scheduler; the first call says which device types there are. Throws if
+  // another plugin file keeps the accounts, or the types are not those of the first call.
+  using Shared = sdk::Shared<DeviceStore>;
+  [[nodiscard]] static Shared shared(const sdk::Host& host, const std::vector<DeviceType>& types);
 
-  // Whether `instance` is the one whose events count; takes the part over if nobody has it.
-  bool feeds(const void* instance);
-  void leave(const void* instance);
+  DeviceStore(const sdk::Host& host, std::vector<DeviceType> types);
+  DeviceStore(const DeviceStore&) = delete;
+  DeviceStore& operator=(const DeviceStore&) = delete;
 
   void node_event(const sdk::Host& host, sdk::Node node, bool removed);
   void pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_view node_name);
@@ -76,7 +77,6 @@ class DeviceStore {
 
  private:
   [[nodiscard]] bool is_news(std::string_view node_name, std::string_view json) const;
-  DeviceStore(const sdk::Host& host, std::vector<DeviceType> types);
   void complain_of_node(const sdk::Host& host, std::string_view node, std::string_view json,
                         const std::vector<std::string>& problems, bool malformed);
 
@@ -94,7 +94,6 @@ class DeviceStore {
   DeviceMetrics metrics_;
   GroupKeeper groups_;
   GroupService group_service_;
-  const void* feeder_ = nullptr;
   plimsoll_device_accounts service_{};
   plimsoll_state_source state_{};
 };

@@ -1,24 +1,14 @@
-// NodeDevice: gives pods devices of a node (GPUs, shares of GPUs, RDMA NICs, FPGAs), by minor.
-// The decisions are in the pure files beside this one; here they meet the scheduler.
+#include "plugins/nodedevice/nodedevice.hpp"
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <optional>
-#include <plimsoll/plugin.hpp>
 #include <stdexcept>
-#include <string>
-#include <string_view>
+#include <utility>
 
 #include "plugins/nodedevice/accounts/allocation_annotation.hpp"
 #include "plugins/nodedevice/accounts/pod_reading.hpp"
 #include "plugins/nodedevice/accounts/state_answers.hpp"
-#include "plugins/nodedevice/args/device_args.hpp"
-#include "plugins/nodedevice/demand_reader.hpp"
-#include "plugins/nodedevice/device_store.hpp"
-#include "plugins/nodedevice/fragmentation/fragmentation_strategy.hpp"
-#include "plugins/nodedevice/groups/group_placer.hpp"
-#include "plugins/nodedevice/node_judge.hpp"
 
 namespace plimsoll::devices {
 namespace {
@@ -35,377 +25,339 @@ using sdk::Status;
 constexpr std::string_view kUnschedulablePod = "UnschedulablePod";
 constexpr std::string_view kDevices = "devices.v1alpha1.scheduling.koordinator.sh";
 
-class NodeDevice {
- public:
-  static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_PLUGIN | PLIMSOLL_ASPECT_LABELS;
-  static constexpr uint16_t least_abi_minor = 1;  // groups look for pods by UID
-  // FragmentationGradient ranks all nodes together.
-  const uint32_t score_aspects;
-  const bool normalizes_by_extremes;
+}  // namespace
 
-  NodeDevice(Host host, std::string_view args_json) : NodeDevice(host, args_of(host, args_json)) {}
-  NodeDevice(Host host, DeviceArgs args)
-      : score_aspects(args.fragmentation ? PLIMSOLL_ASPECT_CLUSTER : PLIMSOLL_ASPECT_PLUGIN),
-        normalizes_by_extremes(!args.fragmentation),
-        host_(host),
-        args_(std::move(args)),
-        store_(DeviceStore::get(host, args_.types)),
-        types_(store_.accounts().types()),
-        sharing_(host, store_, args_.unsupported_models),
-        scorer_(make_scorer()),
-        allocator_(types_, &scorer_),
-        numa_(host, store_, allocator_, args_.disable_numa_alignment),
-        demands_(types_, numa_, args_.template_resources),
-        placer_(host_, store_, allocator_, demands_, sharing_),
-        judge_(host_, store_, allocator_, scorer_, numa_, sharing_, placer_),
-        nothing_to_add_(host_.reason({})) {
-    if (args_.fragmentation)
-      fragmentation_ =
-          std::make_unique<FragmentationStrategy>(host_, store_, allocator_, *args_.fragmentation);
-    host_.watch("scheduling.koordinator.sh", "v1alpha1", "devices");
-  }
-  NodeDevice(const NodeDevice&) = delete;
-  NodeDevice& operator=(const NodeDevice&) = delete;
-  ~NodeDevice() { store_.leave(this); }
+NodeDevice::NodeDevice(Host host, DeviceArgs args)
+    : score_aspects(args.fragmentation ? PLIMSOLL_ASPECT_CLUSTER : PLIMSOLL_ASPECT_PLUGIN),
+      normalizes_by_extremes(!args.fragmentation),
+      host_(host),
+      args_(std::move(args)),
+      shared_store_(DeviceStore::shared(host, args_.types)),
+      store_(*shared_store_),
+      types_(store_.accounts().types()),
+      sharing_(host, store_, args_.unsupported_models),
+      scorer_(make_scorer()),
+      allocator_(types_, &scorer_),
+      numa_(host, store_, allocator_, args_.disable_numa_alignment),
+      demands_(types_, numa_, args_.template_resources),
+      placer_(host_, store_, allocator_, demands_, sharing_),
+      judge_(host_, store_, allocator_, scorer_, numa_, sharing_, placer_),
+      nothing_to_add_(host_.reason({})) {
+  if (args_.fragmentation)
+    fragmentation_ =
+        std::make_unique<FragmentationStrategy>(host_, store_, allocator_, *args_.fragmentation);
+  host_.watch("scheduling.koordinator.sh", "v1alpha1", "devices");
+}
 
-  void start() { numa_.begin(); }
+bool NodeDevice::rests_on(Pod pod, std::string_view resource) const {
+  if (resource == kDevices || numa_.rests_on(resource)) return asks_for_devices(types_, pod);
+  const auto group = group_of(pod);
+  return group && !group->min_available && resource == pod_group_resource(group->api);
+}
 
-  // Its devices, the zones that they have to agree with, and what says how large its group is.
-  bool rests_on(Pod pod, std::string_view resource) const {
-    if (resource == kDevices || numa_.rests_on(resource)) return asks_for_devices(types_, pod);
-    const auto group = group_of(pod);
-    return group && !group->min_available && resource == pod_group_resource(group->api);
-  }
+Status NodeDevice::pre_enqueue(Pod pod) {
+  store_.groups().pod_waits(pod);
+  return {};
+}
 
-  // Nobody else tells of pods without a node; none is held back here.
-  Status pre_enqueue(Pod pod) {
-    store_.groups().pod_waits(pod);
-    return {};
-  }
+Status NodeDevice::pre_filter(plimsoll_cycle& cycle, Pod pod) {
+  numa_.begin();
+  store_.groups().attempts_ended();
+  if (const auto refusal = store_.groups().refuses(pod)) return host_.unresolvable(*refusal);
+  std::string invalid;
+  PodAttempt attempt = attempt_of(pod, invalid);
+  if (!invalid.empty()) return host_.unresolvable(invalid);
+  if (fragmentation_ && pod.node_name().empty())
+    fragmentation_->waits(pod, attempt.demand ? &attempt.demand->request : nullptr);
+  if (attempt.demand == nullptr) return Status::skip();
+  store_.refresh_numbers();
+  attempt.plan = std::make_shared<const QuickPlan>(judge_.plan(*attempt.demand));
+  if (!attempt.demand->request.empty()) attempt.group = placer_.begin(pod, attempt.demand);
+  const std::string refusal = attempt.group != nullptr ? attempt.group->refusal : std::string();
+  host_.set_state(cycle, std::move(attempt));
+  return refusal.empty() ? Status::success() : host_.unresolvable(refusal);
+}
 
-  // What a group lacks is not worth evicting anybody for: the rejection is unresolvable.
-  Status pre_filter(plimsoll_cycle& cycle, Pod pod) {
-    numa_.begin();
-    store_.groups().attempts_ended();
-    if (const auto refusal = store_.groups().refuses(pod)) return host_.unresolvable(*refusal);
-    std::string invalid;
-    PodAttempt attempt = attempt_of(pod, invalid);
-    if (!invalid.empty()) return host_.unresolvable(invalid);
-    if (fragmentation_ && pod.node_name().empty())
-      fragmentation_->waits(pod, attempt.demand ? &attempt.demand->request : nullptr);
-    if (attempt.demand == nullptr) return Status::skip();
-    store_.refresh_numbers();
-    attempt.plan = std::make_shared<const QuickPlan>(judge_.plan(*attempt.demand));
-    if (!attempt.demand->request.empty()) attempt.group = placer_.begin(pod, attempt.demand);
-    const std::string refusal = attempt.group != nullptr ? attempt.group->refusal : std::string();
-    host_.set_state(cycle, std::move(attempt));
-    return refusal.empty() ? Status::success() : host_.unresolvable(refusal);
-  }
+Status NodeDevice::add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
+  PodAttempt* attempt = host_.state<PodAttempt>(cycle);
+  if (attempt == nullptr) return {};
+  numa_.add_pod(attempt->numa, *attempt->demand, added, node);
+  if (!asks_for_devices(types_, added)) return {};
+  attempt->changes.add(node.slot(), *added, [&] { return demands_.read(added); });
+  return {};
+}
 
-  // Pods that ask for no device hold none, whatever their annotations say.
-  Status add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
-    PodAttempt* attempt = host_.state<PodAttempt>(cycle);
-    if (attempt == nullptr) return {};
-    numa_.add_pod(attempt->numa, *attempt->demand, added, node);
-    if (!asks_for_devices(types_, added)) return {};
-    attempt->changes.add(node.slot(), *added, [&] { return demands_.read(added); });
-    return {};
-  }
+Status NodeDevice::remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node node) {
+  PodAttempt* attempt = host_.state<PodAttempt>(cycle);
+  if (attempt == nullptr) return {};
+  numa_.remove_pod(attempt->numa, *attempt->demand, removed, node);
+  if (asks_for_devices(types_, removed)) attempt->changes.remove(node.slot(), *removed);
+  return {};
+}
 
-  Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node node) {
-    PodAttempt* attempt = host_.state<PodAttempt>(cycle);
-    if (attempt == nullptr) return {};
-    numa_.remove_pod(attempt->numa, *attempt->demand, removed, node);
-    if (asks_for_devices(types_, removed)) attempt->changes.remove(node.slot(), *removed);
-    return {};
-  }
-
-  Status filter(const plimsoll_cycle& cycle, Pod pod, Nodes nodes, sdk::Verdicts verdicts) const {
-    const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
-    if (attempt == nullptr) return {};
-    AskedPod asked{pod, std::nullopt};
-    StateAnswers<Status> known(store_.numbers());
-    const bool by_state = attempt->sees_real_nodes() && attempt->plan->by_count;
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      if (!verdicts.open(i)) continue;
-      if (by_state) {
-        const uint32_t slot = slot_of(nodes, i);
-        const Status* same = known.of(slot, [&] { return judge_.judge_state(*attempt, slot); });
-        if (same != nullptr) {
-          if (!same->ok()) verdicts.set(i, *same);
-          continue;
-        }
+Status NodeDevice::filter(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
+                          sdk::Verdicts verdicts) const {
+  const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
+  if (attempt == nullptr) return {};
+  AskedPod asked{pod, std::nullopt};
+  StateAnswers<Status> known(store_.numbers());
+  const bool by_state = attempt->sees_real_nodes() && attempt->plan->by_count;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!verdicts.open(i)) continue;
+    if (by_state) {
+      const uint32_t slot = slot_of(nodes, i);
+      const Status* same = known.of(slot, [&] { return judge_.judge_state(*attempt, slot); });
+      if (same != nullptr) {
+        if (!same->ok()) verdicts.set(i, *same);
+        continue;
       }
-      judge_.look_ahead(*attempt, nodes, i);
-      const Status status = judge_.judge(*attempt, nodes[i].slot(), asked);
-      if (!status.ok()) verdicts.set(i, status);
     }
-    return {};
+    judge_.look_ahead(*attempt, nodes, i);
+    const Status status = judge_.judge(*attempt, nodes[i].slot(), asked);
+    if (!status.ok()) verdicts.set(i, status);
   }
+  return {};
+}
 
-  // Nothing to add to what others say, but the pod's group may have to be given up.
-  Status post_filter(plimsoll_cycle& cycle, Pod pod, Nodes, std::span<const uint8_t>,
-                     sdk::Nomination&) {
-    const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
-    const bool of_group = attempt != nullptr && attempt->group != nullptr;
-    store_.groups().found_no_place(pod, of_group ? attempt->group->refusal : std::string());
-    return Status::unschedulable(nothing_to_add_);
-  }
+Status NodeDevice::post_filter(plimsoll_cycle& cycle, Pod pod, Nodes, std::span<const uint8_t>,
+                               sdk::Nomination&) {
+  const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
+  const bool of_group = attempt != nullptr && attempt->group != nullptr;
+  store_.groups().found_no_place(pod, of_group ? attempt->group->refusal : std::string());
+  return Status::unschedulable(nothing_to_add_);
+}
 
-  // A group's devices are held where this member could have been too.
-  Status pre_score(plimsoll_cycle& cycle, Pod pod, Nodes nodes) {
-    if (fragmentation_) fragmentation_->rank(cycle, pod, asked_in(cycle), nodes);
-    const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
-    // To a pod that asks for no device all nodes are the same.
-    if (attempt == nullptr) return fragmentation_ ? Status::success() : Status::skip();
-    if (attempt->group == nullptr) return {};
-    for (size_t i = 0; i < nodes.size(); ++i) attempt->group->feasible.push_back(nodes[i].slot());
-    std::sort(attempt->group->feasible.begin(), attempt->group->feasible.end());
-    return {};
-  }
+Status NodeDevice::pre_score(plimsoll_cycle& cycle, Pod pod, Nodes nodes) {
+  if (fragmentation_) fragmentation_->rank(cycle, pod, asked_in(cycle), nodes);
+  const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
+  // To a pod that asks for no device all nodes are the same.
+  if (attempt == nullptr) return fragmentation_ ? Status::success() : Status::skip();
+  if (attempt->group == nullptr) return {};
+  for (size_t i = 0; i < nodes.size(); ++i) attempt->group->feasible.push_back(nodes[i].slot());
+  std::sort(attempt->group->feasible.begin(), attempt->group->feasible.end());
+  return {};
+}
 
-  Status score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes, std::span<int64_t> scores) const {
-    const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
-    if (fragmentation_) {
-      fragmentation_->score(cycle, pod, asked_in(cycle), nodes, scores);
-      if (attempt != nullptr && attempt->group != nullptr)
-        placer_.score(*attempt->group, nodes, scores);
-      return {};
-    }
-    if (attempt == nullptr) {
-      std::fill(scores.begin(), scores.end(), 0);
-      return {};
-    }
-    StateAnswers<int64_t> known(store_.numbers());
-    const bool by_state = attempt->sees_real_nodes() && !attempt->plan->selects;
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      if (by_state) {
-        const uint32_t slot = slot_of(nodes, i);
-        const int64_t* same = known.of(slot, [&] { return judge_.score_state(*attempt, slot); });
-        if (same != nullptr) {
-          scores[i] = *same;
-          continue;
-        }
-      }
-      judge_.look_ahead(*attempt, nodes, i);
-      scores[i] = judge_.score(*attempt, nodes[i].slot());
-    }
-    if (attempt->group != nullptr) placer_.score(*attempt->group, nodes, scores);
-    return {};
-  }
-
-  Status normalize(const plimsoll_cycle&, Pod, Nodes nodes, std::span<int64_t> scores) const {
-    if (fragmentation_)
-      FragmentationStrategy::normalize(nodes, scores);
-    else
-      sdk::normalize_scores(scores, false);
-    return {};
-  }
-
-  Status reserve(plimsoll_cycle& cycle, Pod pod, Node node) {
-    const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
-    if (attempt != nullptr)
-      if (const Status status = take_devices(cycle, *attempt, pod, node); !status.ok())
-        return status;
-    store_.groups().reserved(pod, node.name());
+Status NodeDevice::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
+                         std::span<int64_t> scores) const {
+  const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
+  if (fragmentation_) {
+    fragmentation_->score(cycle, pod, asked_in(cycle), nodes, scores);
     if (attempt != nullptr && attempt->group != nullptr)
-      placer_.hold_for_others(*attempt->group, pod, node);
+      placer_.score(*attempt->group, nodes, scores);
     return {};
   }
-
-  Status permit(plimsoll_cycle&, Pod pod, Node, int64_t& timeout_ms) {
-    return store_.groups().permit(pod, timeout_ms);
+  if (attempt == nullptr) {
+    std::fill(scores.begin(), scores.end(), 0);
+    return {};
   }
-
-  // Whom that helps hears of it from the scheduler: to all others, an assumed pod that is forgotten
-  // is a pod that was deleted, and hint() says which of them it helps.
-  void unreserve(plimsoll_cycle&, Pod pod, std::string_view) {
-    store_.groups().unreserved(pod);
-    store_.accounts().unreserve(pod.uid());
-  }
-
-  // What is said of a member depends on where the others are.
-  Status sign(Pod pod, Sink& sink) {
-    if (group_of(pod)) return Status::skip();
-    bool asks = false;
-    if (fragmentation_) {
-      sink.put_value(pod.request("cpu"));
-      asks = true;
+  StateAnswers<int64_t> known(store_.numbers());
+  const bool by_state = attempt->sees_real_nodes() && !attempt->plan->selects;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (by_state) {
+      const uint32_t slot = slot_of(nodes, i);
+      const int64_t* same = known.of(slot, [&] { return judge_.score_state(*attempt, slot); });
+      if (same != nullptr) {
+        scores[i] = *same;
+        continue;
+      }
     }
-    for (const ResourceQuantity& request : requests_of(types_, pod)) {
-      asks = true;
+    judge_.look_ahead(*attempt, nodes, i);
+    scores[i] = judge_.score(*attempt, nodes[i].slot());
+  }
+  if (attempt->group != nullptr) placer_.score(*attempt->group, nodes, scores);
+  return {};
+}
+
+Status NodeDevice::normalize(const plimsoll_cycle&, Pod, Nodes nodes,
+                             std::span<int64_t> scores) const {
+  if (fragmentation_)
+    FragmentationStrategy::normalize(nodes, scores);
+  else
+    sdk::normalize_scores(scores, false);
+  return {};
+}
+
+Status NodeDevice::reserve(plimsoll_cycle& cycle, Pod pod, Node node) {
+  const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
+  if (attempt != nullptr)
+    if (const Status status = take_devices(cycle, *attempt, pod, node); !status.ok()) return status;
+  store_.groups().reserved(pod, node.name());
+  if (attempt != nullptr && attempt->group != nullptr)
+    placer_.hold_for_others(*attempt->group, pod, node);
+  return {};
+}
+
+Status NodeDevice::permit(plimsoll_cycle&, Pod pod, Node, int64_t& timeout_ms) {
+  return store_.groups().permit(pod, timeout_ms);
+}
+
+void NodeDevice::unreserve(plimsoll_cycle&, Pod pod, std::string_view) {
+  store_.groups().unreserved(pod);
+  store_.accounts().unreserve(pod.uid());
+}
+
+Status NodeDevice::sign(Pod pod, Sink& sink) {
+  if (group_of(pod)) return Status::skip();
+  bool asks = false;
+  if (fragmentation_) {
+    sink.put_value(pod.request("cpu"));
+    asks = true;
+  }
+  for (const ResourceQuantity& request : requests_of(types_, pod)) {
+    asks = true;
+    sink.put_field(request.name);
+    sink.put_value(request.value);
+  }
+  if (!asks) return {};
+  for (const ContainerRequests& container : containers_of(types_, pod)) {
+    sink.put_field(container.name);
+    sink.put_value(static_cast<int64_t>(container.kind));
+    for (const ResourceQuantity& request : container.requests) {
       sink.put_field(request.name);
       sink.put_value(request.value);
     }
-    if (!asks) return {};
-    for (const ContainerRequests& container : containers_of(types_, pod)) {
-      sink.put_field(container.name);
-      sink.put_value(static_cast<int64_t>(container.kind));
-      for (const ResourceQuantity& request : container.requests) {
-        sink.put_field(request.name);
-        sink.put_value(request.value);
-      }
-    }
-    for (std::string_view wish : wishes_of(pod)) sink.put_field(wish);
-    numa_.sign(pod, sink);
-    return {};
   }
+  for (std::string_view wish : wishes_of(pod)) sink.put_field(wish);
+  numa_.sign(pod, sink);
+  return {};
+}
 
-  [[nodiscard]] std::span<const plimsoll_event_interest> events() const {
-    constexpr uint32_t kAnyChange =
-        PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE;
-    static const std::array<plimsoll_event_interest, 5> kEvents{{
-        {sdk::str("Pod"), kAnyChange, 0},  // who comes may leave others another zone
-        {sdk::str("Node"), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL, 0},
-        {sdk::str(kDevices), kAnyChange, 0},
-        {sdk::str(NumaPart::kReports), kAnyChange, 0},
-        {sdk::str(NumaPart::kOldReports), kAnyChange, 0},
-    }};
-    return kEvents;
-  }
+std::span<const plimsoll_event_interest> NodeDevice::events() const {
+  constexpr uint32_t kAnyChange =
+      PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE;
+  static const std::array<plimsoll_event_interest, 5> kEvents{{
+      {sdk::str("Pod"), kAnyChange, 0},  // who comes may leave others another zone
+      {sdk::str("Node"), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL, 0},
+      {sdk::str(kDevices), kAnyChange, 0},
+      {sdk::str(NumaPart::kReports), kAnyChange, 0},
+      {sdk::str(NumaPart::kOldReports), kAnyChange, 0},
+  }};
+  return kEvents;
+}
 
-  // A change of the waiting pod itself always counts: it may have been refused for what it asks.
-  Hint hint(Pod pod, const plimsoll_event& event) {
-    const bool gone = (event.actions & PLIMSOLL_ACTION_DELETE) != 0;
-    if (!gone && event.new_pod != nullptr && sdk::view(event.resource) == kUnschedulablePod)
-      return Pod(event.new_pod).uid() == pod.uid() && asks_otherwise(types_, event) ? Hint::kQueue
-                                                                                    : Hint::kSkip;
-    const auto subject = store_.subject_of(event);
-    if (!subject) return Hint::kSkip;
-    if (store_.groups().refuses(pod)) return Hint::kSkip;  // woken by its group
-    const Node node = host_.node(subject->node);
-    if (!subject->devices && (!node || !numa_.may_matter(pod, node.slot()))) return Hint::kSkip;
-    if (!node) return Hint::kQueue;  // not known yet: rather one attempt too many
-    std::string invalid;
-    PodAttempt attempt = attempt_of(pod, invalid);
-    if (!invalid.empty()) return Hint::kSkip;  // only a change of the pod itself can help
-    if (attempt.demand == nullptr) return Hint::kQueue;
-    attempt.group = placer_.look(pod);
-    AskedPod asked{pod, std::nullopt};
-    return judge_.judge(attempt, node.slot(), asked).ok() ? Hint::kQueue : Hint::kSkip;
-  }
+Hint NodeDevice::hint(Pod pod, const plimsoll_event& event) {
+  const bool gone = (event.actions & PLIMSOLL_ACTION_DELETE) != 0;
+  if (!gone && event.new_pod != nullptr && sdk::view(event.resource) == kUnschedulablePod)
+    return Pod(event.new_pod).uid() == pod.uid() && asks_otherwise(types_, event) ? Hint::kQueue
+                                                                                  : Hint::kSkip;
+  const auto subject = store_.subject_of(event);
+  if (!subject) return Hint::kSkip;
+  if (store_.groups().refuses(pod)) return Hint::kSkip;  // woken by its group
+  const Node node = host_.node(subject->node);
+  if (!subject->devices && (!node || !numa_.may_matter(pod, node.slot()))) return Hint::kSkip;
+  if (!node) return Hint::kQueue;  // not known yet: rather one attempt too many
+  std::string invalid;
+  PodAttempt attempt = attempt_of(pod, invalid);
+  if (!invalid.empty()) return Hint::kSkip;  // only a change of the pod itself can help
+  if (attempt.demand == nullptr) return Hint::kQueue;
+  attempt.group = placer_.look(pod);
+  AskedPod asked{pod, std::nullopt};
+  return judge_.judge(attempt, node.slot(), asked).ok() ? Hint::kQueue : Hint::kSkip;
+}
 
-  void node_event(sdk::NodeEvent event, Node node, uint32_t) {
-    if (store_.feeds(this)) store_.node_event(host_, node, event == sdk::NodeEvent::kRemoved);
-  }
+void NodeDevice::node_event(sdk::NodeEvent event, Node node, uint32_t) {
+  if (shared_store_.feeds()) store_.node_event(host_, node, event == sdk::NodeEvent::kRemoved);
+}
 
-  void pod_event(sdk::PodEvent event, Pod pod, std::string_view node_name) {
-    const bool finished =
-        pod->phase == PLIMSOLL_PHASE_SUCCEEDED || pod->phase == PLIMSOLL_PHASE_FAILED;
-    const bool gone = event == sdk::PodEvent::kRemoved || finished;
-    if (store_.feeds(this)) {
-      if (gone)
-        store_.pod_removed(pod.uid());
-      else
-        store_.pod_assigned(host_, pod, node_name);
-    }
-    if (!fragmentation_) return;
+void NodeDevice::pod_event(sdk::PodEvent event, Pod pod, std::string_view node_name) {
+  const bool finished =
+      pod->phase == PLIMSOLL_PHASE_SUCCEEDED || pod->phase == PLIMSOLL_PHASE_FAILED;
+  const bool gone = event == sdk::PodEvent::kRemoved || finished;
+  if (shared_store_.feeds()) {
     if (gone)
-      fragmentation_->gone(pod.uid());
+      store_.pod_removed(pod.uid());
     else
-      fragmentation_->assigned(pod);
+      store_.pod_assigned(host_, pod, node_name);
   }
+  if (!fragmentation_) return;
+  if (gone)
+    fragmentation_->gone(pod.uid());
+  else
+    fragmentation_->assigned(pod);
+}
 
-  void object_event(const sdk::ObjectEvent& event) {
-    if (!store_.feeds(this)) return;
-    store_.groups().object_event(event);
-    if (event.resource != kDevices) return;
-    if (event.type == sdk::ObjectEvent::kSynced) return;
-    const bool deleted = event.type == sdk::ObjectEvent::kDelete;
-    store_.device_event(host_, event.name, deleted ? std::string_view() : event.json);
-  }
+void NodeDevice::object_event(const sdk::ObjectEvent& event) {
+  if (!shared_store_.feeds()) return;
+  store_.groups().object_event(event);
+  if (event.resource != kDevices) return;
+  if (event.type == sdk::ObjectEvent::kSynced) return;
+  const bool deleted = event.type == sdk::ObjectEvent::kDelete;
+  store_.device_event(host_, event.name, deleted ? std::string_view() : event.json);
+}
 
-  void explain(const plimsoll_cycle& cycle, Pod pod, Node node, Sink& sink) const {
-    const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
-    if (attempt != nullptr) sink.put(judge_.explain(*attempt, pod, node));
-  }
+void NodeDevice::explain(const plimsoll_cycle& cycle, Pod pod, Node node, Sink& sink) const {
+  const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
+  if (attempt != nullptr) sink.put(judge_.explain(*attempt, pod, node));
+}
 
- private:
-  [[nodiscard]] FragmentationStrategy::Asked asked_in(const plimsoll_cycle& cycle) const {
-    const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
-    if (attempt == nullptr) return {};
-    return {&attempt->demand->request, &attempt->changes};
-  }
+FragmentationStrategy::Asked NodeDevice::asked_in(const plimsoll_cycle& cycle) const {
+  const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
+  if (attempt == nullptr) return {};
+  return {&attempt->demand->request, &attempt->changes};
+}
 
-  // The pod's devices on the node, into the accounts and the Binding.
-  Status take_devices(plimsoll_cycle& cycle, const PodAttempt& attempt, Pod pod, Node node) {
-    const NodeState* state = store_.accounts().at_slot(node.slot());
-    const bool managed = state != nullptr && !state->unmanaged();
-    if (!managed || attempt.demand->request.empty()) {
-      if (managed) {
-        const Verdict verdict =
-            allocator_.check(*state, store_.facts(node.slot()).labels(), *attempt.demand);
-        if (!verdict.fits()) return judge_.status_of(verdict);
-      }
-      const std::string name = full_name(pod);
-      const auto requests = requests_of(types_, pod);
-      const auto containers = containers_of(types_, pod);
-      store_.accounts().reserve_unknown({pod.uid(), node.name(), std::nullopt, requests, name,
-                                         &attempt.demand->hints, containers});
-      // What the pod's author wrote there is not what it is going to be given.
-      if (pod.annotation(kAllocatedAnnotation)) host_.annotate(cycle, kAllocatedAnnotation, "{}");
-      return {};
+Status NodeDevice::take_devices(plimsoll_cycle& cycle, const PodAttempt& attempt, Pod pod,
+                                Node node) {
+  const NodeState* state = store_.accounts().at_slot(node.slot());
+  const bool managed = state != nullptr && !state->unmanaged();
+  if (!managed || attempt.demand->request.empty()) {
+    if (managed) {
+      const Verdict verdict =
+          allocator_.check(*state, store_.facts(node.slot()).labels(), *attempt.demand);
+      if (!verdict.fits()) return judge_.status_of(verdict);
     }
-    Allocation allocation;
-    if (fragmentation_) fragmentation_->reserve_on(node);
-    const auto choose = [&](const NodeState& devices, Allocation& chosen) {
-      return numa_.allocate(devices, node.slot(), pod, *attempt.demand, {}, chosen,
-                            fragmentation_.get());
-    };
-    const Verdict verdict = attempt.group != nullptr
-                                ? placer_.allocate(*attempt.group, pod, node, choose, allocation)
-                                : choose(*state, allocation);
-    if (fragmentation_) fragmentation_->reserve_on({});
-    if (!verdict.fits()) return judge_.status_of(verdict);
-    host_.annotate(cycle, kAllocatedAnnotation, write_allocation(types_, allocation, *state));
-    store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation), full_name(pod),
-                              attempt.demand->elsewhere);
+    const std::string name = full_name(pod);
+    const auto requests = requests_of(types_, pod);
+    const auto containers = containers_of(types_, pod);
+    store_.accounts().reserve_unknown(
+        {pod.uid(), node.name(), std::nullopt, requests, name, &attempt.demand->hints, containers});
+    // What the pod's author wrote there is not what it is going to be given.
+    if (pod.annotation(kAllocatedAnnotation)) host_.annotate(cycle, kAllocatedAnnotation, "{}");
     return {};
   }
+  Allocation allocation;
+  if (fragmentation_) fragmentation_->reserve_on(node);
+  const auto choose = [&](const NodeState& devices, Allocation& chosen) {
+    return numa_.allocate(devices, node.slot(), pod, *attempt.demand, {}, chosen,
+                          fragmentation_.get());
+  };
+  const Verdict verdict = attempt.group != nullptr
+                              ? placer_.allocate(*attempt.group, pod, node, choose, allocation)
+                              : choose(*state, allocation);
+  if (fragmentation_) fragmentation_->reserve_on({});
+  if (!verdict.fits()) return judge_.status_of(verdict);
+  host_.annotate(cycle, kAllocatedAnnotation, write_allocation(types_, allocation, *state));
+  store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation), full_name(pod),
+                            attempt.demand->elsewhere);
+  return {};
+}
 
-  static DeviceArgs args_of(const Host& host, std::string_view json) {
-    auto args = parse_device_args(json, [&host](std::string_view text) { host.warn(text); });
-    if (!args) throw std::runtime_error(args.error());
-    return *std::move(args);
-  }
+DeviceArgs NodeDevice::args_of(const Host& host, std::string_view json) {
+  auto args = parse_device_args(json, [&host](std::string_view text) { host.warn(text); });
+  if (!args) throw std::runtime_error(args.error());
+  return *std::move(args);
+}
 
-  [[nodiscard]] Scorer make_scorer() const {
-    if (!args_.weights.empty()) return {types_, args_.strategy, args_.weights};
-    return {types_, args_.strategy, Scorer::default_weights(types_)};
-  }
+Scorer NodeDevice::make_scorer() const {
+  if (!args_.weights.empty()) return {types_, args_.strategy, args_.weights};
+  return {types_, args_.strategy, Scorer::default_weights(types_)};
+}
 
-  // Without what only Filter and Score need. No demand: the pod asks for no device, or (then
-  // `invalid` says so) for something that is not valid.
-  [[nodiscard]] PodAttempt attempt_of(Pod pod, std::string& invalid) const {
-    PodAttempt attempt;
-    attempt.demand = demands_.read(pod, invalid);
-    if (attempt.demand == nullptr) return attempt;
-    attempt.isolation_provider = std::string(pod.label(kIsolationLabel).value_or(""));
-    attempt.shares_gpu = sharing_.concern(attempt.demand->request);
-    return attempt;
-  }
+PodAttempt NodeDevice::attempt_of(Pod pod, std::string& invalid) const {
+  PodAttempt attempt;
+  attempt.demand = demands_.read(pod, invalid);
+  if (attempt.demand == nullptr) return attempt;
+  attempt.isolation_provider = std::string(pod.label(kIsolationLabel).value_or(""));
+  attempt.shares_gpu = sharing_.concern(attempt.demand->request);
+  return attempt;
+}
 
-  [[nodiscard]] static uint32_t slot_of(Nodes nodes, size_t i) {
-    const auto slots = nodes.slots();
-    return slots.empty() ? nodes[i].slot() : slots[i];
-  }
+uint32_t NodeDevice::slot_of(Nodes nodes, size_t i) {
+  const auto slots = nodes.slots();
+  return slots.empty() ? nodes[i].slot() : slots[i];
+}
 
-  Host host_;
-  DeviceArgs args_;
-  DeviceStore& store_;
-  const DeviceTypes& types_;
-  SharingRules sharing_;
-  Scorer scorer_;
-  Allocator allocator_;
-  std::unique_ptr<FragmentationStrategy> fragmentation_;  // null: another strategy
-  NumaPart numa_;
-  DemandReader demands_;
-  GroupPlacer placer_;
-  NodeJudge judge_;
-  uint32_t nothing_to_add_;
-};
-
-}  // namespace
 }  // namespace plimsoll::devices
 
 PLIMSOLL_PLUGIN(plimsoll::devices::NodeDevice, "NodeDevice", PLIMSOLL_SDK_VERSION, "Apache-2.0")

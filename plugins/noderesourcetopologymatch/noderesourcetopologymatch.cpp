@@ -127,7 +127,7 @@ bool NodeResourceTopologyMatch::fits_beside_nominated(Pod pod, Node node) const 
   return judge(changes, asked, node).fits();
 }
 
-// Room for somebody, of which no event tells.
+// Requeues pods when room appears without a cluster event.
 void NodeResourceTopologyMatch::wake_for(uint32_t slot) {
   const bool wanted = refusals_.any_refused(slot, [&](const Refusals::Kind& kind) {
     return !by_kubelet() || kind.inquiry == nullptr || ledger_.judge(slot, kind.inquiry).fits();

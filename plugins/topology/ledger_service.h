@@ -1,11 +1,11 @@
 /* The NUMA ledger as a service, for topology plugins and others. Plain C11.
  *
- * There is one ledger per process, for all profiles and plugin instances. The first instance of
+ * There is one ledger per scheduler, for all profiles and plugin instances. The first instance of
  * NodeResourceTopologyMatch or TopologyScore publishes this table under
  * PLIMSOLL_NUMA_LEDGER_SERVICE and passes node, pod and NodeResourceTopology events to it. All
  * other instances look it up. `ctx` is the first argument of every function. No function blocks.
  *
- * Threads: `node`, `malformed`, `pending_promises`, `fits_without`, `holds`, `inquire`,
+ * Threads: `node`, `malformed`, `fits_without`, `holds`, `inquire`,
  * `judge`, `judge_many`, `judge_changed`, `fits_soon`, `explain`, `use`, `land_many`, `where`,
  * `occupied`, `admits_many` and `alike` are const; filters and scores may call them from several
  * threads at once. Call everything else on the scheduler loop only. The result of `node` is valid
@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_NUMA_LEDGER_SERVICE "plimsoll.io/numa-ledger"
-#define PLIMSOLL_NUMA_LEDGER_VERSION 11
+#define PLIMSOLL_NUMA_LEDGER_VERSION 12
 
 /* A subscriber to ledger events. Its address must not change until `unsubscribe` or `closed`. */
 typedef struct plimsoll_numa_listener {
@@ -51,8 +51,6 @@ typedef struct plimsoll_numa_ledger {
   int32_t (*unreserve)(void* ctx, const plimsoll_pod* pod);
   /* Puts the charges recorded for a pod, promised or covered by a report. 0: none are known. */
   int32_t (*promised)(void* ctx, plimsoll_str pod_uid, plimsoll_numa_put put, void* sink);
-  /* Promises in flight on all nodes. */
-  uint64_t (*pending_promises)(void* ctx);
   /* Only the plugin that rejected a pod can requeue it, so every instance that rejects pods
    * subscribes. */
   void (*subscribe)(void* ctx, const plimsoll_numa_listener* listener);

@@ -11,7 +11,7 @@
 
 namespace plimsoll::topology {
 
-// Names of containers have no part in verdicts, but in what is said and written of them.
+// Container names change no verdict; explanations and annotations use them.
 enum class Names : bool { kNo, kYes };
 
 // Calls `put(uint64_t)` with all that the rules read of the pod: QoS class, requests and limits of

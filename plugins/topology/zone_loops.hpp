@@ -1,7 +1,7 @@
 #pragma once
 // The inner loops over the zones of many nodes at once, compiled for several kinds of processor.
-// Amounts are whole numbers of a double, and every quotient is rounded to the whole number that
-// integers give: all of it says what the code that looks at one node says.
+// Amounts are integers held in doubles. Quotients round as integer division does, so results equal
+// those of the code that looks at one node.
 //
 // Nodes lie in blocks of kBlock: [block][cell][node of the block], where cell = row * zones +
 // column as in plimsoll_numa_node. Places of the last block that no node has hold kNobody.

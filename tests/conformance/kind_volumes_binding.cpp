@@ -1,6 +1,7 @@
 #include "tests/conformance/kind_volumes_binding.hpp"
 
 #include <algorithm>
+#include <plimsoll/fake_host.hpp>
 #include <set>
 
 #include "plugins/builtin/volumes/pod_claims.hpp"
@@ -125,8 +126,15 @@ class Attempt {
   // What would be written, as the vectors have it. Without Reserve, whose end would take away what
   // earlier pods have assumed.
   Json plan_on(const std::string& node) {
-    const auto& state = *static_cast<const volumes::VolumeState*>(
-        scene_.profile().environment().services.find("plimsoll.io/volume-state", 1));
+    const auto of_plugin = [this]<typename Shared>(Shared (*shared)(const sdk::Host&),
+                                                   const char* name) {
+      sdk::FakeHost host;
+      host.services[name] = {1, scene_.profile().environment().services.find(name, 1)};
+      return shared(host.handle());
+    };
+    const auto shared_state = of_plugin(&volumes::VolumeState::shared, "plimsoll.io/volume-state");
+    const auto store = of_plugin(&volumes::StorageStore::shared, "plimsoll.io/storage-objects");
+    const volumes::VolumeState& state = *shared_state;
     std::vector<volumes::DelayedClaim> delayed;
     std::set<std::string> known;
     for (const plimsoll_volume& volume : sdk::List<plimsoll_volume>(pod_->volumes)) {
@@ -138,7 +146,7 @@ class Attempt {
     const plimsoll_node_info* row = info(node).abi();
     const plimsoll_nodes one{sizeof one, 1, &row, nullptr, nullptr};
     volumes::NodeSets sets{sdk::Nodes(&one)};
-    volumes::VolumeFinder finder(state.store(), delayed, sets);
+    volumes::VolumeFinder finder(*store, delayed, sets);
     volumes::NodePlan found;
     (void)finder.faults_on(0, &found);
     Json plan;

@@ -443,23 +443,6 @@ TEST_F(ApiWriterTest, BindsDoNotWaitBehindEventsAndConditions) {
   EXPECT_EQ(journal.lines().size(), 3u) << "each is heard of once";
 }
 
-TEST_F(ApiWriterTest, DeletesNameTheUid) {
-  std::atomic<int> status{200};
-  start([&](int, const Received&, Exchange& exchange) { exchange.reply(status, "{}"); });
-  const auto erase = [&] {
-    std::promise<Result<void>> promise;
-    writer_->delete_pod("ns", "pod", "u", [&](Result<void> r) { promise.set_value(std::move(r)); });
-    return promise.get_future().get();
-  };
-  EXPECT_TRUE(erase());
-  EXPECT_EQ(json::parse(server_->received()[0].body)["preconditions"]["uid"], "u");
-  status = 404;
-  EXPECT_TRUE(erase()) << "already gone";
-  status = 409;
-  EXPECT_EQ(erase().error().code, ErrorCode::kConflict);
-  TearDown();
-}
-
 TEST_F(ApiWriterTest, AnyRequestCanBeSent) {
   start([](int, const Received& request, Exchange& exchange) {
     exchange.reply(request.method == "PUT" ? 409 : 200, R"({"message":"changed","x":1})");

@@ -68,14 +68,9 @@ class InterPodAffinity {
                  host.reason(std::string_view("node(s) didn't match pod anti-affinity rules")),
                  host.reason(std::string_view(
                      "node(s) didn't satisfy existing pods anti-affinity rules"))} {}
-  ~InterPodAffinity() {
-    if (shared_ != nullptr) shared_->leave(this);
-  }
-  InterPodAffinity(const InterPodAffinity&) = delete;
-  InterPodAffinity& operator=(const InterPodAffinity&) = delete;
 
   void start() {
-    shared_ = SharedCensus::get(host_);
+    shared_ = SharedCensus::of(host_);
     host_.watch("", "v1", "namespaces");
   }
   // Preferences do not wait for namespaces, requirements do: the pod's own, and those of existing
@@ -90,20 +85,20 @@ class InterPodAffinity {
   }
 
   void node_event(NodeEvent type, Node node, uint32_t aspects) {
-    if (shared_->feeds(SharedCensus::kNodesAndPods, this)) {
+    if (shared_.feeds(SharedCensus::kNodesAndPods)) {
       census().node_event(type, node, aspects);
     }
     // Its pods count no longer. kube-scheduler waits until they are gone, too.
     if (type == NodeEvent::kRemoved) host_.requeue_rejected();
   }
   void pod_event(PodEvent type, Pod pod, std::string_view node_name) {
-    if (shared_->feeds(SharedCensus::kNodesAndPods, this)) {
+    if (shared_.feeds(SharedCensus::kNodesAndPods)) {
       census().pod_event(type, pod, node_name);
     }
   }
   void object_event(const ObjectEvent& event) {
     synced_ = synced_ || event.type == ObjectEvent::kSynced;
-    if (shared_->feeds(SharedCensus::kNamespaces, this) && census().namespace_event(event)) {
+    if (shared_.feeds(SharedCensus::kNamespaces) && census().namespace_event(event)) {
       if (synced_) host_.requeue_rejected();
     }
   }
@@ -187,7 +182,7 @@ class InterPodAffinity {
   Host host_;
   AffinityArgs args_;
   AffinityReasons reasons_;
-  std::shared_ptr<SharedCensus> shared_;
+  sdk::Shared<SharedCensus> shared_;
   bool synced_ = false;  // the first list of namespaces is complete
   std::array<plimsoll_event_interest, 2> events_{
       on_pod(PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE_POD_LABEL),

@@ -1,38 +1,31 @@
 #pragma once
-// The one census of the process: the first plugin instance that asks makes it, later ones share it.
-// One instance passes the events on; of watched kinds, one that watches them.
+// The census that all instances of all plugins share. One instance passes the events on; of watched
+// kinds, one that watches them.
 
 #include <plimsoll/plugin.hpp>
+#include <plimsoll/shared.hpp>
 
-#include <array>
 #include <memory>
+#include <string_view>
 
 #include "plugins/builtin/census/census.hpp"
 #include "plugins/builtin/census/controllers.hpp"
 
 namespace plimsoll::builtin {
 
-class SharedCensus {
- public:
-  enum Feed : size_t { kNodesAndPods, kNamespaces, kControllers, kFeeds };
+struct SharedCensus {
+  // What is fed (sdk::Shared::feeds).
+  static constexpr std::string_view kNodesAndPods = "nodes and pods";
+  static constexpr std::string_view kNamespaces = "namespaces";
+  static constexpr std::string_view kControllers = "controllers";
 
   explicit SharedCensus(const sdk::Host& host) : census(host) {}
-  [[nodiscard]] static std::shared_ptr<SharedCensus> get(const sdk::Host& host);
-
-  // Whether this instance is the one that passes on such events.
-  [[nodiscard]] bool feeds(Feed what, const void* instance) {
-    if (feeders_[what] == nullptr) feeders_[what] = instance;
-    return feeders_[what] == instance;
-  }
-  void leave(const void* instance) {
-    for (const void*& feeder : feeders_) feeder = feeder == instance ? nullptr : feeder;
+  [[nodiscard]] static sdk::Shared<SharedCensus> of(const sdk::Host& host) {
+    return {host, "plimsoll.io/census", [&] { return std::make_unique<SharedCensus>(host); }};
   }
 
   Census census;
   Controllers controllers;
-
- private:
-  std::array<const void*, kFeeds> feeders_{};
 };
 
 }  // namespace plimsoll::builtin

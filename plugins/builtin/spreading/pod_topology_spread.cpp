@@ -37,15 +37,10 @@ class PodTopologySpread {
                                          "(missing required label)")),
             host.reason(std::string_view("node(s) didn't match pod topology spread constraints"))} {
   }
-  ~PodTopologySpread() {
-    if (shared_ != nullptr) shared_->leave(this);
-  }
-  PodTopologySpread(const PodTopologySpread&) = delete;
-  PodTopologySpread& operator=(const PodTopologySpread&) = delete;
 
   // Services and controllers say which pods belong together where a pod says nothing itself.
   void start() {
-    shared_ = SharedCensus::get(host_);
+    shared_ = SharedCensus::of(host_);
     if (args_.defaults.empty()) return;
     for (const Controllers::Kind& kind : Controllers::kinds()) {
       host_.watch(kind.group, kind.version, kind.plural);
@@ -58,19 +53,19 @@ class PodTopologySpread {
   }
 
   void node_event(NodeEvent type, Node node, uint32_t aspects) {
-    if (shared_->feeds(SharedCensus::kNodesAndPods, this)) {
+    if (shared_.feeds(SharedCensus::kNodesAndPods)) {
       shared_->census.node_event(type, node, aspects);
     }
   }
   void pod_event(PodEvent type, Pod pod, std::string_view node_name) {
-    if (shared_->feeds(SharedCensus::kNodesAndPods, this)) {
+    if (shared_.feeds(SharedCensus::kNodesAndPods)) {
       shared_->census.pod_event(type, pod, node_name);
     }
   }
   void object_event(const ObjectEvent& event) {
     synced_ = synced_ || event.type == ObjectEvent::kSynced;
     if (event.type == ObjectEvent::kSynced) return;
-    if (!shared_->feeds(SharedCensus::kControllers, this)) return;
+    if (!shared_.feeds(SharedCensus::kControllers)) return;
     Controllers& controllers = shared_->controllers;
     if (synced_ && args_.has_default(true)) host_.requeue_rejected();
     if (event.type == ObjectEvent::kDelete) {
@@ -151,7 +146,7 @@ class PodTopologySpread {
 
   Host host_;
   SpreadArgs args_;
-  std::shared_ptr<SharedCensus> shared_;
+  sdk::Shared<SharedCensus> shared_;
   SpreadReasons reasons_;
   bool synced_ = false;  // a first list of services or controllers is complete
   std::array<plimsoll_event_interest, 2> events_{

@@ -110,15 +110,10 @@ class NodeVolumeLimits {
                   [this](Args& gates) { gates.read("VolumeLimitScaling", limit_scaling_); });
     });
   }
-  ~NodeVolumeLimits() {
-    if (store_ != nullptr) store_->leave(this);
-  }
-  NodeVolumeLimits(const NodeVolumeLimits&) = delete;
-  NodeVolumeLimits& operator=(const NodeVolumeLimits&) = delete;
 
   void start() {
-    store_ = &StorageStore::get(host_);
-    ledger_ = &VolumeLedger::get(host_);
+    store_ = StorageStore::shared(host_);
+    ledger_ = VolumeLedger::shared(host_);
     for (const std::string_view kind : kKinds) StorageStore::watch(host_, kind);
     if (limit_scaling_) StorageStore::watch(host_, kCsiDrivers);
   }
@@ -145,7 +140,7 @@ class NodeVolumeLimits {
     if (type == NodeEvent::kAdded) host_.requeue_rejected();
   }
   void object_event(const ObjectEvent& event) {
-    store_->apply(host_, this, event);
+    StorageStore::pass_on(store_, host_, event);
     note_for_hints(event);
     const auto nodes = ledger_->changed(event.resource, event.ns, event.name);
     for (const std::string& name : nodes) touch(name);
@@ -314,8 +309,8 @@ class NodeVolumeLimits {
   }
 
   Host host_;
-  StorageStore* store_ = nullptr;
-  VolumeLedger* ledger_ = nullptr;
+  StorageStore::Shared store_;
+  VolumeLedger::Shared ledger_;
   bool limit_scaling_ = true;  // the feature gate; off up to Kubernetes 1.36
   bool raised_limit_ = true;   // by the latest event of a CSINode
   std::string detached_from_;  // the attacher of the VolumeAttachment that was deleted last

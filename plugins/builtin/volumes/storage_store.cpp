@@ -1,12 +1,9 @@
 #include "plugins/builtin/volumes/storage_store.hpp"
 
-#include <stdexcept>
+#include <memory>
 
 namespace plimsoll::volumes {
 namespace {
-
-constexpr std::string_view kService = "plimsoll.io/storage-objects";
-constexpr uint32_t kServiceVersion = 1;
 
 template <typename Index>
 const auto& found_in(const Index& index, std::string_view key) {
@@ -44,17 +41,8 @@ std::string key_of(const Meta& meta) {
   return key_of(meta.ns, meta.name);
 }
 
-StorageStore& StorageStore::get(const sdk::Host& host) {
-  // Services live as long as the process, and so does what they point to.
-  static std::vector<std::unique_ptr<StorageStore>> kept;
-  if (const auto* found = host.find_service<StorageStore>(kService, kServiceVersion)) {
-    return const_cast<StorageStore&>(*found);
-  }
-  StorageStore& store = *kept.emplace_back(std::make_unique<StorageStore>());
-  if (!host.publish(kService, kServiceVersion, &store)) {
-    throw std::runtime_error("cannot publish " + std::string(kService));
-  }
-  return store;
+StorageStore::Shared StorageStore::shared(const sdk::Host& host) {
+  return {host, "plimsoll.io/storage-objects", [] { return std::make_unique<StorageStore>(); }};
 }
 
 void StorageStore::watch(const sdk::Host& host, std::string_view resource) {
@@ -63,12 +51,6 @@ void StorageStore::watch(const sdk::Host& host, std::string_view resource) {
   const size_t version = resource.find('.', plural + 1);
   host.watch(resource.substr(version + 1), resource.substr(plural + 1, version - plural - 1),
              resource.substr(0, plural));
-}
-
-void StorageStore::leave(const void* instance) {
-  for (auto& [kind, feeder] : feeders_) {
-    if (feeder == instance) feeder = nullptr;
-  }
 }
 
 template <typename Object>
@@ -105,12 +87,8 @@ void StorageStore::share(AffinityRef& affinity) {
   }
 }
 
-void StorageStore::apply(const sdk::Host& host, const void* instance,
-                         const sdk::ObjectEvent& event) {
+void StorageStore::apply(const sdk::Host& host, const sdk::ObjectEvent& event) {
   if (event.type == sdk::ObjectEvent::kSynced) return;
-  const auto feeder = feeders_.try_emplace(std::string(event.resource)).first;
-  if (feeder->second == nullptr) feeder->second = instance;
-  if (feeder->second != instance) return;
   if (event.resource == kVolumes) {
     change(volumes_, host, event, &read_by_name<PersistentVolume, &read_volume>);
   } else if (event.resource == kClaims) {

@@ -1,13 +1,13 @@
 #pragma once
-// The storage objects of the cluster. There is one store per process: the first plugin that asks
-// makes it and publishes it as a service; all instances of all volume plugins read it, and one
-// living instance per kind (its feeder) passes the events of that kind on to it.
+// The storage objects of the cluster. All instances of all volume plugins share one store; one of
+// them per kind passes the events of that kind on to it.
 //
 // Changed on the loop only; Filter and Score read it from other threads while the loop waits.
 // Pointers and references are valid until the next event.
 
 #include <plimsoll/arguments.hpp>
 #include <plimsoll/host.hpp>
+#include <plimsoll/shared.hpp>
 
 #include <functional>
 #include <map>
@@ -93,17 +93,17 @@ class StorageStore {
   StorageStore() = default;
   StorageStore(const StorageStore&) = delete;
   StorageStore& operator=(const StorageStore&) = delete;
-  // The store of this process. For start() and later.
-  static StorageStore& get(const sdk::Host& host);
+  // The store of this scheduler. For start() and later.
+  using Shared = sdk::Shared<StorageStore>;
+  [[nodiscard]] static Shared shared(const sdk::Host& host);
 
-  // Watches the kind for this instance; events then go to apply(). For start().
+  // Watches the kind for this instance; events then go to pass_on(). For start().
   static void watch(const sdk::Host& host, std::string_view resource);
 
-  // Takes the event over if `instance` feeds this kind, or nobody does yet. Objects that cannot be
-  // read are logged.
-  void apply(const sdk::Host& host, const void* instance, const sdk::ObjectEvent& event);
-  // The instance is gone; another takes its part over.
-  void leave(const void* instance);
+  // Takes the event over if `store` feeds this kind. Objects that cannot be read are logged.
+  static void pass_on(const Shared& store, const sdk::Host& host, const sdk::ObjectEvent& event) {
+    if (store.feeds(event.resource)) store->apply(host, event);
+  }
 
   [[nodiscard]] const StorageKind<PersistentVolume>& volumes() const { return volumes_; }
   [[nodiscard]] const StorageKind<PersistentVolumeClaim>& claims() const { return claims_; }
@@ -132,6 +132,7 @@ class StorageStore {
   template <typename Object>
   using Index = std::map<std::string, Sorted<Object>, std::less<>>;
 
+  void apply(const sdk::Host& host, const sdk::ObjectEvent& event);
   template <typename Object>
   StorageChange<Object> change(StorageKind<Object>& kind, const sdk::Host& host,
                                const sdk::ObjectEvent& event,
@@ -150,7 +151,6 @@ class StorageStore {
   Index<VolumeAttachment> attachments_by_node_;
   StringMap<std::weak_ptr<const VolumeAffinity>> affinities_;  // by JSON
   size_t affinities_to_sweep_ = 1024;
-  std::map<std::string, const void*, std::less<>> feeders_;  // by kind
   Listener listener_;
 };
 

@@ -59,18 +59,14 @@ class VolumeBinding {
       reasons_[faults] = host.reason(texts);
     }
   }
-  ~VolumeBinding() {
-    if (state_ != nullptr) state_->store().leave(this);
-  }
-  VolumeBinding(const VolumeBinding&) = delete;
-  VolumeBinding& operator=(const VolumeBinding&) = delete;
 
   void start() {
-    state_ = &VolumeState::get(host_);
+    store_ = StorageStore::shared(host_);
+    state_ = VolumeState::shared(host_);
     for (const std::string_view kind : kKinds) StorageStore::watch(host_, kind);
   }
 
-  void object_event(const ObjectEvent& event) { state_->store().apply(host_, this, event); }
+  void object_event(const ObjectEvent& event) { StorageStore::pass_on(store_, host_, event); }
   bool rests_on(Pod pod, std::string_view resource) const {
     return has_claims(pod) && std::find(kKinds.begin(), kKinds.end(), resource) != kKinds.end();
   }
@@ -81,7 +77,7 @@ class VolumeBinding {
   Hint hint(Pod pod, const plimsoll_event& event) {
     const std::string_view resource = view(event.resource);
     const std::string_view json = view(event.new_json);
-    const StorageStore& store = state_->store();
+    const StorageStore& store = *store_;
     if (resource == kClaims) {
       const auto* change = store.claims().change_to(json);
       return queue_if(change == nullptr ||
@@ -122,7 +118,7 @@ class VolumeBinding {
       return failed("predicate", checked.error().message);
     }
     if (!pod->delayed.empty()) {
-      VolumeFinder finder(state_->store(), pod->delayed, sets);
+      VolumeFinder finder(*store_, pod->delayed, sets);
       for (uint32_t row = 0; row < nodes.size(); ++row) {
         if (faults[row] == kClosed) continue;
         const uint8_t found = finder.faults_on(row);
@@ -146,7 +142,7 @@ class VolumeBinding {
     const auto* pod = host_.state<PodVolumes>(cycle);
     if (pod == nullptr || pod->delayed.empty()) return Status::success();
     NodeSets sets(nodes);
-    VolumeFinder finder(state_->store(), pod->delayed, sets);
+    VolumeFinder finder(*store_, pod->delayed, sets);
     for (uint32_t row = 0; row < nodes.size(); ++row) {
       NodePlan plan;
       if (finder.faults_on(row, &plan) == 0) scores[row] = capacity_score(plan, args_.shape);
@@ -164,7 +160,7 @@ class VolumeBinding {
     {
       const OneNode one(node);
       NodeSets sets(one.nodes());
-      VolumeFinder finder(state_->store(), found->delayed, sets);
+      VolumeFinder finder(*store_, found->delayed, sets);
       if (finder.faults_on(0, &reservation->plan) != 0) {
         return failed("assume", "the node does not take the pod's claims any more");
       }
@@ -197,7 +193,7 @@ class VolumeBinding {
   Status pre_bind(plimsoll_cycle& cycle, Pod pod, std::string_view, Token token) {
     const auto* found = host_.state<PodVolumes>(cycle);
     if (found == nullptr || found->reserved == nullptr) return Status::success();
-    state_->runs().begin(host_, state_->store(),
+    state_->runs().begin(host_, *store_,
                          {std::string(pod.uid()), std::string(pod.name()), found->reserved,
                           args_.bind_timeout_s * 1000, token, stage_errors_});
     return Status::wait();
@@ -257,7 +253,7 @@ class VolumeBinding {
   }
 
   Result<void> check_claim(Pod pod, const plimsoll_volume& volume, const std::string& name) const {
-    const ClaimRef claim = state_->store().claim(pod.ns(), name);
+    const ClaimRef claim = store_->claim(pod.ns(), name);
     const auto refuse = [](std::string text) { return fail(ErrorCode::kInvalid, std::move(text)); };
     const std::string quoted = "persistentvolumeclaim \"" + name + "\"";
     if (claim == nullptr) {
@@ -283,7 +279,7 @@ class VolumeBinding {
   // to bind.
   Result<bool> is_delayed(const PersistentVolumeClaim& claim) const {
     if (claim.class_name.empty()) return false;
-    const auto storage_class = state_->store().classes().find(claim.class_name);
+    const auto storage_class = store_->classes().find(claim.class_name);
     if (storage_class == nullptr) return false;
     if (!storage_class->meta.readable()) {
       return fail(ErrorCode::kInvalid, unreadable_text("storageclass", storage_class->meta));
@@ -341,7 +337,7 @@ class VolumeBinding {
     for (size_t row = 0; row < faults.size(); ++row) {
       if (faults[row] != 0) continue;
       const Node node = sets.nodes()[row];
-      const auto csi_node = state_->store().csi_nodes().find(node.name());
+      const auto csi_node = store_->csi_nodes().find(node.name());
       if (plugin == nullptr || !is_migrated_on(*plugin, csi_node.get())) {
         if (!sets.of(volume.affinity.get()).has(row)) faults[row] = kNodeConflict;
         continue;
@@ -356,17 +352,17 @@ class VolumeBinding {
   // ---- hints. What changed is not known any more: the pod is tried.
 
   bool other_topologies(std::string_view json) const {
-    const auto* change = state_->store().classes().change_to(json);
+    const auto* change = store_->classes().change_to(json);
     if (change == nullptr || change->before == nullptr) return true;
     return change->before->allowed_topologies != change->now->allowed_topologies;
   }
   bool other_migration(std::string_view json) const {
-    const auto* change = state_->store().csi_nodes().change_to(json);
+    const auto* change = store_->csi_nodes().change_to(json);
     if (change == nullptr || change->before == nullptr) return true;
     return change->before->migrated_text != change->now->migrated_text;
   }
   bool needs_no_space_now(Pod pod, std::string_view json) const {
-    const auto* change = state_->store().csi_drivers().change_to(json);
+    const auto* change = store_->csi_drivers().change_to(json);
     if (change == nullptr || change->before == nullptr) return true;
     if (!change->before->storage_capacity || change->now->storage_capacity) return false;
     const auto of_driver = [&](const plimsoll_volume& volume) {
@@ -376,7 +372,7 @@ class VolumeBinding {
     return std::any_of(volumes.begin(), volumes.end(), of_driver);
   }
   bool has_more_space(std::string_view json) const {
-    const auto* change = state_->store().capacities().change_to(json);
+    const auto* change = store_->capacities().change_to(json);
     if (change == nullptr || change->before == nullptr) return true;
     const std::optional<Quantity>& before = change->before->limit();
     const std::optional<Quantity>& now = change->now->limit();
@@ -387,7 +383,8 @@ class VolumeBinding {
   VolumeBindingArgs args_;
   CounterMetric stage_errors_;
   std::array<uint32_t, 16> reasons_{};  // by faults
-  VolumeState* state_ = nullptr;
+  StorageStore::Shared store_;
+  VolumeState::Shared state_;
   static constexpr uint32_t kAddUpdate = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE;
   std::array<plimsoll_event_interest, 7> events_{{
       {str(kStorageClasses), kAddUpdate, 0},

@@ -1,7 +1,7 @@
 #include "plugins/builtin/volumes/volume_ledger.hpp"
 
 #include <algorithm>
-#include <stdexcept>
+#include <memory>
 #include <utility>
 
 #include "plugins/builtin/volumes/pod_volumes.hpp"
@@ -10,9 +10,6 @@ namespace plimsoll::volumes {
 namespace {
 
 using sdk::view;
-
-constexpr std::string_view kLedgerService = "plimsoll.io/volume-ledger";
-constexpr uint32_t kLedgerVersion = 1;
 
 void set_in(StringMap<std::set<std::string>>& index, std::string_view key,
             const std::string& member, bool is_added) {
@@ -54,18 +51,9 @@ bool same_drivers(const CsiNode* a, const CsiNode* b) {
 
 }  // namespace
 
-VolumeLedger& VolumeLedger::get(const sdk::Host& host) {
-  // Services live as long as the process, and so does what they point to.
-  static std::vector<std::unique_ptr<VolumeLedger>> kept;
-  if (const auto* found = host.find_service<VolumeLedger>(kLedgerService, kLedgerVersion)) {
-    return const_cast<VolumeLedger&>(*found);
-  }
-  VolumeLedger& ledger =
-      *kept.emplace_back(std::make_unique<VolumeLedger>(StorageStore::get(host)));
-  if (!host.publish(kLedgerService, kLedgerVersion, &ledger)) {
-    throw std::runtime_error("cannot publish " + std::string(kLedgerService));
-  }
-  return ledger;
+VolumeLedger::Shared VolumeLedger::shared(const sdk::Host& host) {
+  return {host, "plimsoll.io/volume-ledger",
+          [&] { return std::make_unique<VolumeLedger>(StorageStore::shared(host)); }};
 }
 
 // ---- pods

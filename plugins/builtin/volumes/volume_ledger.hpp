@@ -2,8 +2,9 @@
 // Which pods use which claims, and which volumes of CSI drivers are attached to which node. Kept up
 // to date by events, so that no pod of a node is looked at again when another is placed.
 //
-// There is one ledger per process, as of the store: what one profile has promised, the others see.
-// Every instance that uses it tells it all that it hears; what it knows already changes nothing.
+// All instances share one ledger, as they do the store: what one profile has promised, the others
+// see. Every instance that uses it tells it all that it hears; what it knows already changes
+// nothing.
 //
 // Changed on the loop only; Filter reads it from other threads while the loop waits.
 
@@ -40,11 +41,13 @@ struct NodeVolumes {
 
 class VolumeLedger {
  public:
-  explicit VolumeLedger(const StorageStore& store) : store_(store) {}
+  explicit VolumeLedger(StorageStore::Shared store)
+      : shared_store_(std::move(store)), store_(*shared_store_) {}
   VolumeLedger(const VolumeLedger&) = delete;
   VolumeLedger& operator=(const VolumeLedger&) = delete;
-  // The ledger of this process. For start() and later.
-  static VolumeLedger& get(const sdk::Host& host);
+  // The ledger of this scheduler. For start() and later.
+  using Shared = sdk::Shared<VolumeLedger>;
+  [[nodiscard]] static Shared shared(const sdk::Host& host);
 
   // Names of nodes.
   using Nodes = std::set<std::string>;
@@ -122,6 +125,7 @@ class VolumeLedger {
   void attachment_changed(const std::string& name, Nodes& touched);
   void csi_node_changed(std::string_view name, Nodes& touched);
 
+  StorageStore::Shared shared_store_;
   const StorageStore& store_;
   StringMap<PodRecord> pods_;  // by UID: those with volumes that matter
   StringMap<ClaimRecord> claims_;

@@ -107,15 +107,10 @@ class VolumeRestrictions {
         disk_taken_(host.reason("node(s) had no available disk")),
         claim_taken_(host.reason("node(s) unavailable due to PersistentVolumeClaim with "
                                  "ReadWriteOncePod access mode already in-use by another pod")) {}
-  ~VolumeRestrictions() {
-    if (store_ != nullptr) store_->leave(this);
-  }
-  VolumeRestrictions(const VolumeRestrictions&) = delete;
-  VolumeRestrictions& operator=(const VolumeRestrictions&) = delete;
 
   void start() {
-    store_ = &StorageStore::get(host_);
-    ledger_ = &VolumeLedger::get(host_);
+    store_ = StorageStore::shared(host_);
+    ledger_ = VolumeLedger::shared(host_);
     StorageStore::watch(host_, kClaims);
   }
 
@@ -132,7 +127,7 @@ class VolumeRestrictions {
     return queue_if(count_in(claims_of(pod), gone) > 0);
   }
 
-  void object_event(const ObjectEvent& event) { store_->apply(host_, this, event); }
+  void object_event(const ObjectEvent& event) { StorageStore::pass_on(store_, host_, event); }
   void pod_event(PodEvent type, Pod pod, std::string_view node_name) {
     if (type == PodEvent::kRemoved) {
       ledger_->remove(pod.uid());
@@ -259,8 +254,8 @@ class VolumeRestrictions {
   }
 
   Host host_;
-  StorageStore* store_ = nullptr;
-  VolumeLedger* ledger_ = nullptr;
+  StorageStore::Shared store_;
+  VolumeLedger::Shared ledger_;
   uint32_t disk_taken_;
   uint32_t claim_taken_;
   std::array<plimsoll_event_interest, 3> events_{

@@ -1,37 +1,23 @@
 #include "plugins/builtin/volumes/volume_state.hpp"
 
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "plugins/builtin/volumes/volume_match.hpp"
 
 namespace plimsoll::volumes {
-namespace {
-
-constexpr std::string_view kStateService = "plimsoll.io/volume-state";
-constexpr uint32_t kStateVersion = 1;
-
-}  // namespace
-
-VolumeState& VolumeState::get(const sdk::Host& host) {
-  static std::vector<std::unique_ptr<VolumeState>> kept;  // services live as long as the process
-  if (const auto* found = host.find_service<VolumeState>(kStateService, kStateVersion)) {
-    return const_cast<VolumeState&>(*found);
-  }
-  VolumeState& state = *kept.emplace_back(std::make_unique<VolumeState>(StorageStore::get(host)));
-  if (!host.publish(kStateService, kStateVersion, &state)) {
-    throw std::runtime_error("cannot publish " + std::string(kStateService));
-  }
-  return state;
+VolumeState::Shared VolumeState::shared(const sdk::Host& host) {
+  return {host, "plimsoll.io/volume-state",
+          [&] { return std::make_unique<VolumeState>(StorageStore::shared(host)); }};
 }
 
-VolumeState::VolumeState(StorageStore& store)
-    : store_(store),
-      volumes_(store.volumes(), "persistentvolume"),
-      claims_(store.claims(), "persistentvolumeclaim") {
-  for (const auto& [name, volume] : store.volumes().all()) lists_.update(name, volume);
-  store.set_listener([this](std::string_view resource, const std::string& key) {
+VolumeState::VolumeState(StorageStore::Shared store)
+    : shared_store_(std::move(store)),
+      store_(*shared_store_),
+      volumes_(store_.volumes(), "persistentvolume"),
+      claims_(store_.claims(), "persistentvolumeclaim") {
+  for (const auto& [name, volume] : store_.volumes().all()) lists_.update(name, volume);
+  store_.set_listener([this](std::string_view resource, const std::string& key) {
     VolumeRef volume;
     if (resource == kVolumes) {
       volumes_.changed(key);

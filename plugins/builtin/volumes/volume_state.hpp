@@ -1,6 +1,6 @@
 #pragma once
-// What VolumeBinding knows and has decided, once per process for all profiles: two pods of two
-// profiles must not be given one volume. Made by the first instance that asks, over the store.
+// What VolumeBinding knows and has decided, shared by all profiles: two pods of two profiles must
+// not be given one volume.
 //
 // Loop only; Filter and Score read it from other threads while the loop waits.
 
@@ -21,15 +21,15 @@ namespace plimsoll::volumes {
 
 class VolumeState {
  public:
-  // The state of this process. For start() and later.
-  static VolumeState& get(const sdk::Host& host);
+  // The state of this scheduler. For start() and later.
+  using Shared = sdk::Shared<VolumeState>;
+  [[nodiscard]] static Shared shared(const sdk::Host& host);
 
-  explicit VolumeState(StorageStore& store);
+  explicit VolumeState(StorageStore::Shared store);
+  ~VolumeState() { store_.set_listener(nullptr); }
   VolumeState(const VolumeState&) = delete;
   VolumeState& operator=(const VolumeState&) = delete;
 
-  [[nodiscard]] StorageStore& store() { return store_; }
-  [[nodiscard]] const StorageStore& store() const { return store_; }
   [[nodiscard]] BindingRuns& runs() { return runs_; }
 
   // As they are assumed to be; null: there is none.
@@ -51,6 +51,7 @@ class VolumeState {
  private:
   void restore_volume(const PersistentVolume& volume);
 
+  StorageStore::Shared shared_store_;
   StorageStore& store_;
   AssumeCache<PersistentVolume> volumes_;
   AssumeCache<PersistentVolumeClaim> claims_;

@@ -81,14 +81,9 @@ class VolumeZone {
 
   explicit VolumeZone(const Host& host)
       : host_(host), elsewhere_(host.reason("node(s) had no available volume zone")) {}
-  ~VolumeZone() {
-    if (store_ != nullptr) store_->leave(this);
-  }
-  VolumeZone(const VolumeZone&) = delete;
-  VolumeZone& operator=(const VolumeZone&) = delete;
 
   void start() {
-    store_ = &StorageStore::get(host_);
+    store_ = StorageStore::shared(host_);
     for (const std::string_view kind : kKinds) StorageStore::watch(host_, kind);
   }
 
@@ -113,7 +108,7 @@ class VolumeZone {
     return queue_if(before != now);
   }
 
-  void object_event(const ObjectEvent& event) { store_->apply(host_, this, event); }
+  void object_event(const ObjectEvent& event) { StorageStore::pass_on(store_, host_, event); }
 
   bool rests_on(Pod pod, std::string_view resource) const {
     const auto volumes = volumes_of(pod);
@@ -200,7 +195,7 @@ class VolumeZone {
   }
 
   Host host_;
-  StorageStore* store_ = nullptr;
+  StorageStore::Shared store_;
   uint32_t elsewhere_;
   std::array<plimsoll_event_interest, 4> events_{
       plimsoll_event_interest{str(kStorageClasses), PLIMSOLL_ACTION_ADD, 0},

@@ -1,7 +1,6 @@
 #pragma once
-// Nodes whose devices are in the same state: as many of them, of the same shape, with the same in
-// use, and the same said by the node's labels. What Filter and Score find out about one holds for
-// all of them, so that of thousands of nodes they look at a few. A number for each such state.
+// Numbers the distinct device states. Nodes with equal devices, equal use and equal GPU labels
+// share a number; Filter and Score evaluate one node per number, a few of thousands.
 //
 // One for all nodes (DeviceStore has it). Changed on the loop only; any thread may read `of` while
 // the loop waits.
@@ -18,7 +17,7 @@ namespace plimsoll::devices {
 
 class StateNumbers {
  public:
-  // What was found out about the node in this slot does not hold any more.
+  // The devices or labels of the node in this slot changed.
   void changed(uint32_t slot);
   // Brings the numbers of nodes that changed up to date. `state_of(slot)`: null: nothing is known
   // of its devices. `facts_of(slot)`: all that is read of its labels, as a text.
@@ -28,13 +27,13 @@ class StateNumbers {
     stale_.clear();
   }
 
-  // From 1 to last(); 0: not like any other for sure, to be asked about by itself.
+  // From 1 to last(); 0: this node has no number, evaluate it alone.
   [[nodiscard]] uint32_t of(uint32_t slot) const {
     return slot < numbers_.size() && numbers_[slot] != kStale ? numbers_[slot] : 0;
   }
   [[nodiscard]] uint32_t last() const { return static_cast<uint32_t>(users_.size()) - 1; }
 
-  // So many states are told apart; nodes in others have none of the numbers.
+  // At most so many states have numbers; nodes in others have none.
   static constexpr size_t kMost = 1024;
 
  private:

@@ -87,9 +87,9 @@ struct NodeLabels {
 
 struct Want;
 
-// Whoever hands out devices under other names does not know which are given here by minor. So as
-// many must be left as all pods that use them so may have; where nobody has one by minor, any
-// number may come.
+// The same devices may also be handed out under another resource name, by somebody who does not
+// know which minors are given here. Keep as many free as pods of that name may use; where no minor
+// is given, any number of such pods may come.
 struct ElsewhereRoom {
   int64_t given = 0;  // by minor
   int64_t left = 0;   // neither given nor set aside

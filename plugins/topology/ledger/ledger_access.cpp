@@ -13,6 +13,22 @@ using sdk::str;
 
 namespace {
 
+constexpr std::string_view kOwner = "plimsoll.io/numa-ledger-owner";
+
+std::shared_ptr<LedgerOwner> make_owner(const sdk::Host& host) {
+  auto owner = std::make_shared<LedgerOwner>(host);
+  // Comes last: nobody may find the table of an owner that could not be made.
+  if (!host.publish(PLIMSOLL_NUMA_LEDGER_SERVICE, PLIMSOLL_NUMA_LEDGER_VERSION, &owner->table)) {
+    throw std::runtime_error(std::string("service ") + PLIMSOLL_NUMA_LEDGER_SERVICE +
+                             " is published in a version before " +
+                             std::to_string(PLIMSOLL_NUMA_LEDGER_VERSION) +
+                             ": use plugins of one release");
+  }
+  (void)host.publish(PLIMSOLL_STATE_SERVICE_PREFIX "NodeResourceTopologyMatch",
+                     PLIMSOLL_STATE_SERVICE_VERSION, &owner->state);
+  return owner;
+}
+
 void append(void* sink, const plimsoll_numa_charge* charge) {
   static_cast<LedgerAccess::Charges*>(sink)->push_back(*charge);
 }
@@ -23,22 +39,14 @@ LedgerAccess::LedgerAccess(sdk::Host host, Freed on_freed)
     : host_(std::move(host)), on_freed_(std::move(on_freed)) {
   service_ = host_.find_service<plimsoll_numa_ledger>(PLIMSOLL_NUMA_LEDGER_SERVICE,
                                                       PLIMSOLL_NUMA_LEDGER_VERSION);
-  if (service_ != nullptr) {
-    subscribe();
-    return;
+  if (service_ == nullptr || sdk::Shared<LedgerOwner>::is_here(host_, kOwner)) {
+    owned_ = {host_, kOwner, [this] {
+                host_.watch(kNrtGroup, "v1alpha2", kNrtPlural);
+                return make_owner(host_);
+              }};
+    service_ = &owned_->table;
+    (void)feeds();  // who made it gets the events
   }
-  owned_ = std::make_shared<LedgerOwner>(host_);
-  service_ = &owned_->table;
-  host_.watch(kNrtGroup, "v1alpha2", kNrtPlural);
-  // Comes last: nobody may find the table of an instance whose constructor failed.
-  if (!host_.publish(PLIMSOLL_NUMA_LEDGER_SERVICE, PLIMSOLL_NUMA_LEDGER_VERSION, service_)) {
-    throw std::runtime_error(std::string("service ") + PLIMSOLL_NUMA_LEDGER_SERVICE +
-                             " is published in a version before " +
-                             std::to_string(PLIMSOLL_NUMA_LEDGER_VERSION) +
-                             ": use plugins of one release");
-  }
-  (void)host_.publish(PLIMSOLL_STATE_SERVICE_PREFIX "NodeResourceTopologyMatch",
-                      PLIMSOLL_STATE_SERVICE_VERSION, &owned_->state);
   subscribe();
 }
 
@@ -59,7 +67,7 @@ void LedgerAccess::subscribe() {
   service_->subscribe(service_->ctx, &listener_);
 }
 
-// Instances end in any order: the owner's end notifies the others.
+// Instances end in any order: the end of the last owner notifies the others.
 LedgerAccess::~LedgerAccess() {
   if (service_ != nullptr) service_->unsubscribe(service_->ctx, &listener_);
 }
@@ -153,14 +161,14 @@ std::string LedgerAccess::explain(uint32_t slot, const Inquiry& pod, const plims
 }
 
 void LedgerAccess::node_event(sdk::NodeEvent type, sdk::Node node) {
-  if (!owned_) return;
+  if (!feeds()) return;
   if (type == sdk::NodeEvent::kAdded) owned_->ledger.node_added(node.name(), node.slot());
   if (type == sdk::NodeEvent::kRemoved) owned_->ledger.node_removed(node.name());
   owned_->tell_changes();
 }
 
 void LedgerAccess::pod_event(sdk::PodEvent type, sdk::Pod pod, std::string_view node_name) {
-  if (!owned_) return;
+  if (!feeds()) return;
   const int64_t now = owned_->host.now_ms();
   if (type == sdk::PodEvent::kAssigned) owned_->ledger.pod_assigned(*pod, node_name, now);
   if (type == sdk::PodEvent::kRemoved) owned_->ledger.pod_removed(*pod, now);
@@ -168,7 +176,7 @@ void LedgerAccess::pod_event(sdk::PodEvent type, sdk::Pod pod, std::string_view 
 }
 
 void LedgerAccess::object_event(const sdk::ObjectEvent& event) {
-  if (!owned_) return;
+  if (!feeds()) return;
   if (event.resource != kNrtResource && event.resource != kOldNrtResource) return;
   if (event.type == sdk::ObjectEvent::kSynced) {
     owned_->synced(event);

@@ -1,7 +1,7 @@
 #pragma once
-// Gives a plugin instance access to the NUMA ledger of the process. The first instance owns the
-// ledger, publishes it as a service and passes events to it; all others look the service up. The
-// owner may belong to another plugin: NodeResourceTopologyMatch and TopologyScore work in any
+// Gives a plugin instance access to the NUMA ledger of the scheduler. The instances of the first
+// plugin file that asks own the ledger, publish it as a service and pass events to it; those of
+// other files look the service up: NodeResourceTopologyMatch and TopologyScore work in any
 // combination.
 //
 // This is a member of the plugin class, which forwards its events here. Loop only, except
@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <plimsoll/arguments.hpp>
+#include <plimsoll/shared.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,10 +51,10 @@ class LedgerOwner;
 
 class LedgerAccess {
  public:
-  // Create it in the plugin's constructor. The owner watches NodeResourceTopology v1alpha2, and
-  // v1alpha1 after it learns that v1alpha2 is not served. Throws if the host refuses. A plugin that
-  // rejects pods passes `on_freed`: pods that it rejected may fit on the node in this slot now, and
-  // no event shows it.
+  // Create it in the plugin's constructor. Who makes the ledger watches NodeResourceTopology
+  // v1alpha2, and v1alpha1 after it learns that v1alpha2 is not served. Throws if the host refuses.
+  // A plugin that rejects pods passes `on_freed`: pods that it rejected may fit on the node in this
+  // slot now, and no event shows it.
   using Freed = std::function<void(uint32_t slot)>;
   explicit LedgerAccess(sdk::Host host, Freed on_freed = nullptr);
   ~LedgerAccess();
@@ -61,7 +62,7 @@ class LedgerAccess {
   LedgerAccess& operator=(const LedgerAccess&) = delete;
 
   [[nodiscard]] const plimsoll_numa_ledger& service() const { return *service_; }
-  [[nodiscard]] bool owner() const { return owned_ != nullptr; }
+  [[nodiscard]] bool owner() const { return static_cast<bool>(owned_); }
 
   // The zones of a node; null: none reported. Any thread that filters or scores.
   [[nodiscard]] const plimsoll_numa_node* node(uint32_t slot) const {
@@ -150,17 +151,18 @@ class LedgerAccess {
     return service_->change_of(service_->ctx, slot);
   }
 
-  // ---- events; ignored if this instance is not the owner
+  // ---- events; ignored if this instance is not the owner that feeds the ledger
   void node_event(sdk::NodeEvent type, sdk::Node node);
   void pod_event(sdk::PodEvent type, sdk::Pod pod, std::string_view node_name);
   void object_event(const sdk::ObjectEvent& event);
 
  private:
   void subscribe();
+  [[nodiscard]] bool feeds() const { return owned_ && owned_.feeds(); }
 
   sdk::Host host_;
   Freed on_freed_;
-  std::shared_ptr<LedgerOwner> owned_;  // shared with nobody; timers check whether it still exists
+  sdk::Shared<LedgerOwner> owned_;                 // none: another plugin file owns the ledger
   const plimsoll_numa_ledger* service_ = nullptr;  // null: the owner is gone, the process ends
   plimsoll_numa_listener listener_{};
   mutable PodMemo<const Reading> readings_;

@@ -36,7 +36,6 @@ void fill_reads(plimsoll_numa_ledger& table) {
       return 1;
     });
   };
-  table.pending_promises = [](void* ctx) { return of(ctx).ledger.stats().promises; };
 }
 
 void fill_what_ifs(plimsoll_numa_ledger& table) {

@@ -18,8 +18,10 @@ Bench::~Bench() {
 std::optional<std::string> Bench::create(std::string_view name, std::string_view args_json) {
   for (const StaticModule& module : builtin_modules()) {
     if (module.name != name) continue;
-    if (module.create(&host, str(args_json), &plugin) == PLIMSOLL_SUCCESS) return std::nullopt;
-    return context.error;
+    if (module.create(&host, str(args_json), &plugin) != PLIMSOLL_SUCCESS) return context.error;
+    if (plugin.start != nullptr && plugin.start(plugin.self) != PLIMSOLL_SUCCESS)
+      return context.error;
+    return std::nullopt;
   }
   return "no such plugin";
 }

@@ -404,8 +404,8 @@ TEST_F(NodeDeviceTest, SignsWhatItReads) {
 
 TEST_F(NodeDeviceTest, OffersAService) {
   plugin_.device("node-1", test::fixture_a());
-  const auto* service = static_cast<const plimsoll_device_accounts*>(
-      host_.table()->find_service(host_.table()->ctx, str(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE), 1));
+  const auto* service = static_cast<const plimsoll_device_accounts*>(host_.table()->find_service(
+      host_.table()->ctx, str(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE), PLIMSOLL_DEVICE_ACCOUNTS_VERSION));
   ASSERT_NE(service, nullptr);
   EXPECT_EQ(service->unused_devices(service->self, 2, str("gpu")), 8);
   EXPECT_EQ(service->unused_devices(service->self, 99, str("gpu")), -1);
@@ -443,9 +443,8 @@ TEST(NodeDeviceArgs, DeviceTypesAreTheSameInAllProfiles) {
 }
 
 TEST(NodeDeviceArgs, EveryProblemWithItsPath) {
-  FakeHost host;
-  const auto problem = [&](const char* args) {
-    host.error.clear();
+  const auto problem = [](const char* args) {
+    FakeHost host;
     const Instance made(host, args);
     return made.made() ? "" : host.error;
   };

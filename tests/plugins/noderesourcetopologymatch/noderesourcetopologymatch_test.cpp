@@ -366,7 +366,7 @@ TEST_F(MatchTest, OneLedgerForAllInstances) {
   FakePlugin<TopologyScore> score(host_);
   FakePlugin<Match> first(host_);
   FakePlugin<Match> second(host_);
-  EXPECT_EQ(host_.services.size(), 2u) << "the ledger, and what it shows of itself";
+  EXPECT_EQ(host_.services.size(), 3u) << "the ledger, its owner, and what it shows of itself";
   EXPECT_EQ(host_.watched.size(), 1u);
   for (FakeNode* node : {&n1_, &n2_}) {
     score.plugin().node_event(sdk::NodeEvent::kAdded, sdk::Node(&node->get()), 0);

@@ -262,10 +262,11 @@ class MatchWhatIfProperty : public MatchWhatIf {
   std::string dump() {
     const auto* ledger = host_.handle().find_service<plimsoll_numa_ledger>(
         PLIMSOLL_NUMA_LEDGER_SERVICE, PLIMSOLL_NUMA_LEDGER_VERSION);
-    std::string text = std::to_string(ledger->pending_promises(ledger->ctx)) + " in flight\n";
+    std::string text;
     for (const auto& node : nodes_) {
       const plimsoll_numa_node* zones = ledger->node(ledger->ctx, node->slot());
-      text += std::string(node->name()) + ":";
+      text += std::string(node->name()) + ", change " +
+              std::to_string(ledger->change_of(ledger->ctx, node->slot())) + ":";
       for (size_t i = 0; zones != nullptr && i < size_t{zones->zone_count} * zones->resource_count;
            ++i) {
         text += " " + std::to_string(zones->free[i]);

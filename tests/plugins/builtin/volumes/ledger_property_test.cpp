@@ -60,7 +60,8 @@ class World {
       std::vector<std::string> names;
       for (const auto& [key, object] : kind.all()) names.push_back(object->meta.name);
       for (const std::string& name : names) {
-        store_.apply(host_.handle(), this, {sdk::ObjectEvent::kDelete, resource, name, ns, ""});
+        StorageStore::pass_on(shared_store_, host_.handle(),
+                              {sdk::ObjectEvent::kDelete, resource, name, ns, ""});
         ledger_.changed(resource, ns, name);
       }
     };
@@ -182,7 +183,7 @@ class World {
     const bool is_gone = pick(4) == 0;
     const std::string json = is_gone ? "" : pick(25) == 0 ? "[]" : make().dump();
     const auto type = is_gone ? sdk::ObjectEvent::kDelete : sdk::ObjectEvent::kUpsert;
-    store_.apply(host_.handle(), this, {type, resource, name, ns, json});
+    StorageStore::pass_on(shared_store_, host_.handle(), {type, resource, name, ns, json});
     const Book before = kept_by_node();
     const auto touched = ledger_.changed(resource, ns, name);
     const Book after = kept();
@@ -233,8 +234,9 @@ class World {
 
   std::mt19937 random_;
   FakeHost host_;
-  StorageStore store_;
-  VolumeLedger ledger_{store_};
+  StorageStore::Shared shared_store_ = StorageStore::shared(host_.handle());
+  const StorageStore& store_ = *shared_store_;
+  VolumeLedger ledger_{StorageStore::shared(host_.handle())};
   std::map<std::string, Placed> pods_;
   Book before_;
 };

@@ -79,10 +79,7 @@ class VolumeBindingTest : public testing::Test {
     plugin_.put(ns.empty() ? kVolumes : kClaims, ns, meta.at("name").get<std::string>(),
                 object.dump());
   }
-  const volumes::VolumeState& state() {
-    return *static_cast<const volumes::VolumeState*>(
-        host_.services.at("plimsoll.io/volume-state").second);
-  }
+  const volumes::VolumeState& state() { return *volumes::VolumeState::shared(host_.handle()); }
 
   // One attempt up to Reserve; the text of what ended it, or nothing.
   std::string reserve(FakeCycle& cycle, FakePod& pod) {
