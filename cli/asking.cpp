@@ -9,6 +9,7 @@
 
 #include "cli/control_socket.hpp"
 #include "cli/port_forward.hpp"
+#include "framework/base/quote.hpp"
 #include "informer/http/credentials.hpp"
 #include "informer/http/http_client.hpp"
 
@@ -236,8 +237,7 @@ Result<std::string> RemoteScheduler::ask(const std::string& question) {
   const auto answer = informer::call(*impl_->client, std::move(request));
   if (!answer) return fail(answer.error());
   if (answer->ok()) return answer->body;
-  std::string said = answer->body;
-  while (!said.empty() && said.back() == '\n') said.pop_back();
+  std::string said = without_last_newlines(answer->body);
   if (answer->status == 401) said += kHowToSayWho;
   return fail(
       ErrorCode::kUnavailable,

@@ -16,6 +16,7 @@
 #include "config/manifest.hpp"
 #include "config/plugin_args.hpp"
 #include "config/yaml_document.hpp"
+#include "framework/base/quote.hpp"
 #include "framework/runtime/modules.hpp"
 #include "lint/words.hpp"
 #include "plugins/builtin/builtin.hpp"
@@ -101,9 +102,8 @@ Result<std::string> args_of_file(const std::string& plugin, const std::string& f
   if (!text) return fail(text.error());
   const config::ParsedText parsed = config::parse_single_document(*text);
   if (!parsed.problems.empty()) {
-    std::string errors = config::to_string(parsed.problems, file);
-    while (!errors.empty() && errors.back() == '\n') errors.pop_back();
-    return fail(ErrorCode::kInvalid, errors);
+    return fail(ErrorCode::kInvalid,
+                without_last_newlines(config::to_string(parsed.problems, file)));
   }
   const config::Value* value = parsed.documents.empty() ? nullptr : &parsed.documents.front();
   return config::passed_on_args(plugin, plugin, value);

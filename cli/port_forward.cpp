@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "framework/base/quote.hpp"
 #include "framework/base/run_program.hpp"
 
 namespace plimsoll::cli {
@@ -32,9 +33,8 @@ std::string end_of(const ProgramEnd& end) {
     return "kubectl cannot be run: " + std::string(std::strerror(end.code)) +
            "; put it into PATH, or say with --server where the scheduler is served";
   }
-  std::string said = end.err.empty() ? "it ended without a word" : end.err;
-  while (!said.empty() && said.back() == '\n') said.pop_back();
-  return "kubectl port-forward: " + said;
+  return "kubectl port-forward: " +
+         (end.err.empty() ? "it ended without a word" : without_last_newlines(end.err));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/base/quote.hpp"
 #include "framework/base/run_program.hpp"
 
 namespace plimsoll::cli {
@@ -56,9 +57,7 @@ std::string refusal(const ProgramEnd& end) {
     default:
       return "the check printed too much";
   }
-  std::string text = end.err;
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
+  return without_last_newlines(end.err);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <plimsoll/join.hpp>
 
 #include "framework/base/log.hpp"
+#include "framework/base/quote.hpp"
 #include "framework/base/signal_stack.hpp"
 #include "framework/metrics/rest_client_metrics.hpp"
 #include "plugins/builtin/builtin.hpp"
@@ -90,9 +91,8 @@ Result<config::Validation> load_configuration(const std::string& file, const Mod
                                               PreparedPlugins* keep) {
   config::Validation configuration = validate(file, modules, keep);
   if (!configuration.ok()) {
-    std::string errors = config::to_string(configuration.errors, configuration.file);
-    while (!errors.empty() && errors.back() == '\n') errors.pop_back();
-    return fail(ErrorCode::kInvalid, std::move(errors));
+    return fail(ErrorCode::kInvalid,
+                without_last_newlines(config::to_string(configuration.errors, configuration.file)));
   }
   for (const config::Problem& warning : configuration.warnings) {
     log_warn(config::to_string(warning, configuration.file));

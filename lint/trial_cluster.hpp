@@ -39,6 +39,8 @@ class TrialCluster final : private ClusterBackend {
   [[nodiscard]] std::string reason_text(uint32_t reason) const {
     return environment_.reasons.message(reason);
   }
+  // What the plugins have published for each other.
+  [[nodiscard]] const ServiceTable& services() const { return environment_.services; }
   // Kinds that plugins asked for, as in Object::resource.
   [[nodiscard]] const std::set<std::string>& watched() const { return watched_; }
 

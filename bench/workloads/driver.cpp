@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <deque>
 #include <future>
 #include <memory>
@@ -27,12 +28,19 @@ constexpr std::chrono::milliseconds kPoll{1};
 constexpr std::chrono::milliseconds kStall{50};
 constexpr int64_t kStallPassesUs = 100'000;
 
+Params scaled(Params params, double scale) {
+  for (auto& [name, count] : params) {
+    count = std::max<int64_t>(1, std::llround(static_cast<double>(count) * scale));
+  }
+  return params;
+}
+
 class Run {
  public:
   Run(const WorkloadFile& file, const Workload& workload, const RunOptions& options)
       : workload_(workload),
         options_(options),
-        params_(options.small ? workload.small : workload.params),
+        params_(scaled(options.small ? workload.small : workload.params, options.scale)),
         maker_(file, symbols_),
         file_(file),
         api_(symbols_) {
@@ -346,7 +354,7 @@ class Run {
 
   const Workload& workload_;
   const RunOptions& options_;
-  const Params& params_;
+  const Params params_;
   SymbolTable symbols_;
   ObjectMaker maker_;
   const WorkloadFile& file_;

@@ -51,4 +51,9 @@ std::string go_quoted(std::string_view text) {
   return out;
 }
 
+std::string without_last_newlines(std::string text) {
+  text.erase(text.find_last_not_of('\n') + 1);
+  return text;
+}
+
 }  // namespace plimsoll

@@ -1,6 +1,6 @@
 #pragma once
-// Texts in double quotes. Quotes, backslashes and control characters are escaped; everything else
-// is unchanged.
+// Texts for messages. In double quotes: quotes, backslashes and control characters are escaped;
+// everything else is unchanged.
 
 #include <string>
 #include <string_view>
@@ -12,5 +12,8 @@ void append_json_string(std::string& out, std::string_view text);
 
 // As Go's %q shows it, for messages.
 [[nodiscard]] std::string go_quoted(std::string_view text);
+
+// Without the line ends that a program's output or a list of problems has last.
+[[nodiscard]] std::string without_last_newlines(std::string text);
 
 }  // namespace plimsoll

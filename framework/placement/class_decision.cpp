@@ -39,10 +39,10 @@ bool Placer::copy_class_verdicts(const PlacementQuery& query, NodeRows rows, Eva
   if (well && !result.contested.empty()) {
     Columns& beside = room_.beside;
     beside.reset(rows.size());
-    const bool keeps = !result.table->has_fresh_filters() && query.nominated_to.empty();
+    const KeptContested kept = result.table->contested();
     well = filter_contested(query.framework, query.cycle, query.pod, rows, beside.view(),
                             result.contested, cluster_.slot_count(), nominator_,
-                            keeps ? &result.table->contested() : nullptr)
+                            query.nominated_to.empty() ? &kept : nullptr)
                .ok();
     for (size_t i = 0; well && i < rows.size(); ++i) {
       if (beside.codes[i] == PLIMSOLL_SUCCESS) continue;

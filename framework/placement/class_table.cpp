@@ -340,12 +340,35 @@ Status ClassTable::run_on_some(const FreshFilter& filter, const CycleContext& cy
   return status;
 }
 
+KeptContested ClassTable::contested() {
+  KeptContested kept{contested_, {}, {}};
+  size_t first = SIZE_MAX;
+  for (const FreshFilter& filter : fresh_filters_) {
+    kept.fresh.set(filter.plugin);
+    first = std::min(first, filter.position);
+  }
+  for (const KeptFilter& filter : filters_) {
+    if (filter.position < first) kept.before.set(filter.plugin);
+  }
+  return kept;
+}
+
 std::unique_ptr<KeptDryRuns>* ClassTable::dry_runs() {
-  if (!fresh_filters_.empty()) return nullptr;
+  for (const FreshFilter& filter : fresh_filters_) {
+    if (fresh_.test(filter.plugin)) return nullptr;
+  }
   for (const Framework::Slot& slot : framework_.at(ExtensionPoint::kPostFilter)) {
     if (fresh_.test(slot.plugin)) return nullptr;
   }
   return &dry_runs_;
+}
+
+std::vector<std::string_view> ClassTable::look_beyond() const {
+  std::vector<std::string_view> names;
+  for (const FreshFilter& filter : fresh_filters_) {
+    names.push_back(framework_.plugin_name(filter.plugin));
+  }
+  return names;
 }
 
 size_t ClassTable::bytes() const {

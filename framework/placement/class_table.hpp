@@ -21,15 +21,16 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "framework/cluster/cluster_state.hpp"
-#include "framework/placement/contested_verdicts.hpp"
 #include "framework/placement/diagnosis.hpp"
 #include "framework/placement/kept_score.hpp"
 #include "framework/placement/narrow_column.hpp"
 #include "framework/placement/node_ranking.hpp"
+#include "framework/placement/what_if.hpp"
 #include "framework/runtime/dry_run_keeper.hpp"
 #include "framework/runtime/framework.hpp"
 
@@ -91,9 +92,11 @@ class ClassTable {
                ScoreTable& out) const;
 
   // With nominated pods on the nodes; kept by whoever filters these nodes (what_if.hpp).
-  [[nodiscard]] ContestedVerdicts& contested() { return contested_; }
+  [[nodiscard]] KeptContested contested();
   // What PostFilter found out about the nodes; null: nothing may be kept (DryRunKeeper).
   [[nodiscard]] std::unique_ptr<KeptDryRuns>* dry_runs();
+  // Names of the filters that are not kept (DryRunKeeper).
+  [[nodiscard]] std::vector<std::string_view> look_beyond() const;
 
   [[nodiscard]] size_t bytes() const;
 

@@ -5,8 +5,9 @@
 //
 // A verdict holds as long as neither the node nor its nominated pods change; both show in the
 // node's generation. Which nominated pods count depends on the pod's priority, so verdicts are kept
-// for one priority at a time. They must not be kept of filters that look beyond the node, nor for a
-// pod that is nominated itself, for which its own nomination does not count. Scheduler loop only.
+// for one priority at a time. They must not be kept of filters that look beyond the node
+// (what_if.hpp), nor for a pod that is nominated itself, for which its own nomination does not
+// count. Scheduler loop only.
 
 #include <cstdint>
 #include <vector>

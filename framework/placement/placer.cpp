@@ -199,6 +199,7 @@ void Placer::run_post_filters(const PlacementQuery& query, NodeRows rows,
   post_filtering_ = {};
   if (result.table != nullptr && query.nominated_to.empty()) {
     post_filtering_.kept = result.table->dry_runs();
+    post_filtering_.look_beyond = result.table->look_beyond();
     post_filtering_.check = result.check;
   }
   const PostFilterOutcome post = timed(query.framework, metrics::Point::kPostFilter, [&] {

@@ -119,12 +119,16 @@ class Placer final : private DryRunKeeper {
   // ---- DryRunKeeper, for the PostFilter that runs
   struct PostFiltering {
     std::unique_ptr<KeptDryRuns>* kept = nullptr;
+    std::vector<std::string_view> look_beyond;
     bool check = false;
     // What differs first.
     const plimsoll_node_info* node = nullptr;
     std::string before, now;
   };
   [[nodiscard]] std::unique_ptr<KeptDryRuns>* kept() const override { return post_filtering_.kept; }
+  [[nodiscard]] std::vector<std::string_view> look_beyond() const override {
+    return post_filtering_.look_beyond;
+  }
   [[nodiscard]] bool is_check() const override { return post_filtering_.check; }
   void differs(const plimsoll_node_info& node, std::string_view before,
                std::string_view now) const override;

@@ -26,11 +26,13 @@ std::vector<PodRef> ahead_of(const plimsoll_pod& pod, const std::vector<PodRef>&
   return ahead;
 }
 
-// The verdict with these nominated pods.
+// The verdict with these nominated pods, of all filters but some.
 Status filter_beside(Framework& framework, const CycleContext& cycle, const plimsoll_pod& pod,
-                     const NodeInfo& node, const std::vector<PodRef>& ahead) {
+                     const NodeInfo& node, const std::vector<PodRef>& ahead,
+                     const PluginMask& without = {}) {
   NodeInfo with(node);
   const auto state = cycle.clone();
+  state->skip_filter |= without;
   for (const PodRef& other : ahead) {
     with.add_pod(other);
     if (Status status = framework.run_add_pod(*state, pod, *other, *with.abi()); !status.ok()) {
@@ -109,26 +111,36 @@ std::vector<const NodeInfo*> contested_nodes(const plimsoll_pod& pod, const Clus
 Status filter_contested(Framework& framework, const CycleContext& cycle, const plimsoll_pod& pod,
                         NodeRows rows, FilterColumns out,
                         std::span<const NodeInfo* const> contested, uint32_t slot_count,
-                        const Nominator& nominator, ContestedVerdicts* kept) {
+                        const Nominator& nominator, const KeptContested* kept) {
   if (contested.empty()) return {};
-  if (kept != nullptr) kept->begin(pod.priority, cycle.skip_filter);
+  if (kept != nullptr) kept->verdicts.begin(pod.priority, cycle.skip_filter | kept->fresh);
   std::vector<const NodeInfo*> by_slot(slot_count);
   for (const NodeInfo* node : contested) by_slot[node->slot()] = node;
   for (size_t i = 0; i < rows.size(); ++i) {
     const NodeInfo* node = by_slot[rows[i]->slot];
     if (node == nullptr || out.codes[i] != PLIMSOLL_SUCCESS) continue;
-    const ContestedVerdicts::Verdict* known = kept == nullptr ? nullptr : kept->find(*node);
+    const ContestedVerdicts::Verdict* known =
+        kept == nullptr ? nullptr : kept->verdicts.find(*node);
     ContestedVerdicts::Verdict verdict;
-    if (known != nullptr) {
-      verdict = *known;
-    } else {
+    const auto find_out = [&](const PluginMask& without) {
       const Status status = filter_beside(framework, cycle, pod, *node,
-                                          ahead_of(pod, nominator.pods_of(node->name())));
-      if (status.is_error()) return status;
+                                          ahead_of(pod, nominator.pods_of(node->name())), without);
       verdict.code = static_cast<uint8_t>(status.code);
       verdict.reason = status.reason;
       verdict.rejector = status.plugin_index;
-      if (kept != nullptr) kept->keep(*node, verdict);
+      return status;
+    };
+    if (known != nullptr) {
+      verdict = *known;
+    } else if (kept != nullptr) {
+      if (Status status = find_out(kept->fresh); status.is_error()) return status;
+      kept->verdicts.keep(*node, verdict);
+    }
+    const bool is_final =
+        kept != nullptr && (kept->fresh.none() || (verdict.code != PLIMSOLL_SUCCESS &&
+                                                   kept->before.test(verdict.rejector)));
+    if (!is_final) {
+      if (Status status = find_out({}); status.is_error()) return status;
     }
     out.codes[i] = verdict.code;
     out.reasons[i] = verdict.reason;

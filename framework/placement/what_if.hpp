@@ -31,14 +31,21 @@ namespace plimsoll {
                                                            const ClusterState& cluster,
                                                            const Nominator& nominator);
 
+// Verdicts on such nodes that are kept for the pod's class.
+struct KeptContested {
+  ContestedVerdicts& verdicts;
+  PluginMask fresh;   // filters whose word is not kept; the others' is
+  PluginMask before;  // filters that come before all of these
+};
+
 // The verdicts on those of the rows that are such nodes, with these pods on them: the first of the
 // two that they must pass. Rows that are not 0 are left alone, as in Framework::run_filters.
-// `kept`: verdicts of the pod's class, used and added to; null: none may be kept.
+// `kept`: used and added to; null: none may be kept.
 [[nodiscard]] Status filter_contested(Framework& framework, const CycleContext& cycle,
                                       const plimsoll_pod& pod, NodeRows rows, FilterColumns out,
                                       std::span<const NodeInfo* const> contested,
                                       uint32_t slot_count, const Nominator& nominator,
-                                      ContestedVerdicts* kept = nullptr);
+                                      const KeptContested* kept = nullptr);
 
 // Framework::run_filters with nominated pods; only the nodes that have such pods cost more.
 [[nodiscard]] Status run_filters_with_nominated(Framework& framework, const CycleContext& cycle,

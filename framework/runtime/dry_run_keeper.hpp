@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 namespace plimsoll {
 
@@ -26,10 +27,12 @@ class DryRunKeeper {
 
   virtual ~DryRunKeeper() = default;
   // Of the class of the pod that PostFilter runs for; a null object if it is empty. Null: there is
-  // no class, or a filter looks beyond the node, or the pod is nominated, for which its own
-  // nomination does not count. All filters answer alike for the pods of a class, but these may
-  // differ in priority.
+  // no class, or the pod is nominated, for which its own nomination does not count. All filters but
+  // those of look_beyond() answer alike for the pods of a class, but these may differ in priority.
   [[nodiscard]] virtual std::unique_ptr<KeptDryRuns>* kept() const = 0;
+  // The filters that look beyond the node, of those that look at this pod. The owner of kept() must
+  // know itself what they rest on.
+  [[nodiscard]] virtual std::vector<std::string_view> look_beyond() const = 0;
   // Whether this decision is to be made again without what is kept, and compared.
   [[nodiscard]] virtual bool is_check() const = 0;
   // The two differ. Nothing is kept any more, from the end of this decision on.

@@ -58,7 +58,7 @@ std::string exec_cluster_config(const YAML::Node& cluster) {
 }
 
 Result<void> read_cluster(const KubeconfigEntry& entry, const std::string& name,
-                          const KubeconfigOptions& options, ServerAccess& access) {
+                          ServerAccess& access) {
   const std::string where = "cluster '" + name + "' in " + entry.file;
   access.server = text_of(entry.body, "server");
   while (!access.server.empty() && access.server.back() == '/') access.server.pop_back();
@@ -82,18 +82,11 @@ Result<void> read_cluster(const KubeconfigEntry& entry, const std::string& name,
   access.tls_server_name = text_of(entry.body, "tls-server-name");
   access.proxy_url = text_of(entry.body, "proxy-url");
   if (is_true(entry.body, "insecure-skip-tls-verify")) {
-    if (!options.allow_insecure_skip_tls_verify) {
-      return fail(ErrorCode::kInvalid,
-                  where +
-                      " sets insecure-skip-tls-verify: true, so anybody could pose as the API "
-                      "server; set certificate-authority instead, or allow it explicitly");
-    }
-    if (!access.certificate_authority_pem.empty()) {
-      return fail(ErrorCode::kInvalid, where +
-                                           " sets both insecure-skip-tls-verify and "
-                                           "certificate-authority; remove one of the two");
-    }
-    access.insecure_skip_tls_verify = true;
+    return fail(ErrorCode::kInvalid,
+                where +
+                    " sets insecure-skip-tls-verify: true, so anybody could pose as the API "
+                    "server, receive the credential and decide where pods run; remove it and set "
+                    "certificate-authority");
   }
   return {};
 }
@@ -141,7 +134,7 @@ Result<ServerAccess> select_context(const Kubeconfig& merged, const KubeconfigOp
   }
   ServerAccess access;
   access.source = "context '" + name + "' of kubeconfig " + context->file;
-  if (auto read = read_cluster(*cluster, cluster_name, options, access); !read) {
+  if (auto read = read_cluster(*cluster, cluster_name, access); !read) {
     return fail(read.error());
   }
   if (!user_name.empty()) {
@@ -157,8 +150,8 @@ Result<ServerAccess> select_context(const Kubeconfig& merged, const KubeconfigOp
   const std::string ns = text_of(context->body, "namespace");
   if (!ns.empty()) access.default_namespace = ns;
   if (access.server.find("://") == std::string::npos) {
-    const bool tls = !access.certificate_authority_pem.empty() ||
-                     !access.client_certificate_pem.empty() || access.insecure_skip_tls_verify;
+    const bool tls =
+        !access.certificate_authority_pem.empty() || !access.client_certificate_pem.empty();
     access.server = (tls ? "https://" : "http://") + access.server;
   }
   if (!access.server.starts_with("https://")) drop_credentials(access);

@@ -39,7 +39,7 @@ struct ServerAccess {
   std::string certificate_authority_file;  // set if it came from a file: read again when it changes
   std::string tls_server_name;             // empty: the host of `server`
   std::string proxy_url;
-  bool insecure_skip_tls_verify = false;  // only true if the caller allowed it
+  bool insecure_skip_tls_verify = false;  // never of a kubeconfig
 
   std::string client_certificate_pem;
   std::string client_key_pem;
@@ -61,17 +61,14 @@ struct KubeconfigOptions {
   std::string path;
   // A context by name. Empty: current-context.
   std::string context;
-  // `insecure-skip-tls-verify: true` is refused unless this is set too. Without verification,
-  // anyone who can answer in the server's place receives the token and decides where pods run.
-  bool allow_insecure_skip_tls_verify = false;
   // Where Kubernetes mounts the service account.
   std::string service_account_dir = "/var/run/secrets/kubernetes.io/serviceaccount";
 };
 
 // Reads what `options` describe. As in client-go, a server without a scheme is accessed over TLS if
-// any TLS setting is present (an authority, a client certificate, permission to skip verification).
-// Without TLS no credential is sent, and a warning is logged. Blocks on small files only. Errors
-// (kInvalid, kNotFound) name the file, the entry in it, and the remedy.
+// any TLS setting is present (an authority, a client certificate). `insecure-skip-tls-verify: true`
+// is refused. Without TLS no credential is sent, and a warning is logged. Blocks on small files
+// only. Errors (kInvalid, kNotFound) name the file, the entry in it, and the remedy.
 [[nodiscard]] Result<ServerAccess> load_server_access(const KubeconfigOptions& options);
 
 // Reads the service account of the pod we run in: KUBERNETES_SERVICE_HOST and _PORT, ca.crt, token,

@@ -9,6 +9,9 @@
 // changes only a condition of our own, and thereby the version. The versions known to the previous
 // scheduler are older than the one that was read, so its Bindings are refused from then on.
 // Bindings carried out earlier are seen by reading the pods once more.
+//
+// No pod is decided on before the last one is handled: a Binding that is still under way for any
+// pod may take room on any node, so the room of each pod is certain when all are, and not before.
 
 #include <cstddef>
 #include <functional>

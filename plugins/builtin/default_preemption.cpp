@@ -97,6 +97,7 @@ class DefaultPreemption {
     keeper_ = host_.find_service<DryRunKeeper>(DryRunKeeper::kService, 1);
     groups_ = host_.find_service<plimsoll_pod_groups>(PLIMSOLL_POD_GROUPS_SERVICE,
                                                       PLIMSOLL_POD_GROUPS_VERSION);
+    affinity_ = host_.find_service<AffinityBasis>(AffinityBasis::kService, 1);
     group_dry_run_ = host_.find_service<GroupDryRun>(GroupDryRun::kService, 1);
   }
 
@@ -118,8 +119,8 @@ class DefaultPreemption {
     }
     const size_t wanted =
         wanted_candidates(potential_.size(), candidates_.percentage, candidates_.absolute);
-    DryRun found =
-        dry_run_.run(cycle, pod, potential_, {next_offset(pod), wanted, nodes.columns(), keeper_});
+    DryRun found = dry_run_.run(cycle, pod, potential_,
+                                {next_offset(pod), wanted, nodes.columns(), keeper_, affinity_});
     if (found.candidates.empty()) {
       if (found.failed) return {PLIMSOLL_ERROR, 0};  // with the text of whoever failed
       nomination.clear();
@@ -161,7 +162,7 @@ class DefaultPreemption {
       if (candidate->node == node) return candidate;
     // Not looked at before: enough others were.
     std::erase_if(potential_, [&](const PotentialNode& each) { return each.node.name() != node; });
-    found = dry_run_.run(cycle, pod, potential_, {0, 1, nullptr, nullptr});
+    found = dry_run_.run(cycle, pod, potential_, {0, 1});
     return found.candidates.empty() ? nullptr : found.candidates.front();
   }
 
@@ -262,6 +263,7 @@ class DefaultPreemption {
   std::vector<PotentialNode> potential_;            // of one call; its room is kept
   const PreemptionExtenders* extenders_ = nullptr;  // null: there are none
   const DryRunKeeper* keeper_ = nullptr;            // null: nothing is kept
+  const AffinityBasis* affinity_ = nullptr;         // null: InterPodAffinity is not there
   const plimsoll_pod_groups* groups_ = nullptr;     // null: nobody keeps groups
   const GroupDryRun* group_dry_run_ = nullptr;
   CounterMetric attempts_total_;

@@ -25,9 +25,11 @@ class KeptTrials final : public KeptDryRuns {
     return kept;
   }
 
-  [[nodiscard]] const Trial* find(uint32_t slot, const DisruptionBudgets& budgets) const {
+  [[nodiscard]] const Trial* find(uint32_t slot, const DisruptionBudgets& budgets,
+                                  uint64_t basis) const {
     const Trial* trial = slot < trials_.size() ? trials_[slot].get() : nullptr;
-    return trial != nullptr && budgets.holds(trial->budgets) ? trial : nullptr;
+    const bool holds = trial != nullptr && trial->basis == basis && budgets.holds(trial->budgets);
+    return holds ? trial : nullptr;
   }
   const Trial* keep(std::unique_ptr<Trial> trial) {
     const size_t slot = trial->slot;

@@ -1,6 +1,7 @@
 #include "plugins/builtin/preemption_candidates.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -90,19 +91,28 @@ const Trial& pick_candidate(const Trials& candidates, int64_t now_ms) {
 // The nodes that one run has looked at.
 class PreemptionDryRun::Walk {
  public:
-  Walk(const PreemptionDryRun& dry_run, const plimsoll_cycle& cycle, Pod pod,
-       const DryRunKeeper* keeper)
+  Walk(const PreemptionDryRun& dry_run, const plimsoll_cycle& cycle, Pod pod, const Search& search)
       : dry_run_(dry_run),
         cycle_(cycle),
         pod_(pod),
         now_ms_(dry_run.host_.now_ms()),
-        keeper_(keeper),
-        kept_(KeptTrials::of(keeper, pod->priority)) {}
+        keeper_(search.keeper),
+        kept_(KeptTrials::of(search.keeper, pod->priority)) {
+    if (kept_ == nullptr) return;
+    const std::vector<std::string_view> look_beyond = keeper_->look_beyond();
+    if (look_beyond.empty()) return;
+    affinity_ = search.affinity;
+    const bool known = affinity_ != nullptr && look_beyond.size() == 1 &&
+                       look_beyond.front() == "InterPodAffinity";
+    if (!known) kept_ = nullptr;
+  }
 
   // False: a plugin failed.
   bool look_at(const PotentialNode& at) {
-    const Trial* known = kept_ == nullptr ? nullptr : kept_->find(at.slot, dry_run_.budgets_);
-    if (known == nullptr || keeper_->is_check()) known = try_now(at, known);
+    const uint64_t basis = kept_ == nullptr ? 0 : basis_of(at.node);
+    const Trial* known =
+        kept_ == nullptr ? nullptr : kept_->find(at.slot, dry_run_.budgets_, basis);
+    if (known == nullptr || keeper_->is_check()) known = try_now(at, known, basis);
     switch (known->status.code) {
       case PLIMSOLL_SUCCESS:
         (known->rank.violations == 0 ? result_.candidates : violating_).push_back(known);
@@ -129,7 +139,14 @@ class PreemptionDryRun::Walk {
   }
 
  private:
-  const Trial* try_now(const PotentialNode& at, const Trial* known) {
+  // What a dry run on the node rests on beyond it.
+  [[nodiscard]] uint64_t basis_of(Node node) const {
+    if (affinity_ == nullptr) return 0;
+    std::vector<Pod> nominated = dry_run_.host_.nominated_pods(node.name());
+    std::erase_if(nominated, [this](Pod other) { return other->priority < pod_->priority; });
+    return affinity_->of(cycle_, pod_, node, nominated);
+  }
+  const Trial* try_now(const PotentialNode& at, const Trial* known, uint64_t basis) {
     auto trial = std::make_unique<Trial>(dry_run_.try_node(cycle_, pod_, at.node, now_ms_));
     const bool failed = trial->status.code == PLIMSOLL_ERROR;
     if (known != nullptr && !failed && !trial->same_as(*known)) {
@@ -138,6 +155,7 @@ class PreemptionDryRun::Walk {
     }
     if (known != nullptr && !failed) return known;
     if (known == nullptr && kept_ != nullptr && trial->lasts && !failed) {
+      trial->basis = basis;
       return kept_->keep(std::move(trial));
     }
     return result_.own.emplace_back(std::move(trial)).get();
@@ -148,7 +166,8 @@ class PreemptionDryRun::Walk {
   Pod pod_;
   int64_t now_ms_;
   const DryRunKeeper* keeper_;
-  KeptTrials* kept_;  // null: nothing is kept
+  KeptTrials* kept_;                         // null: nothing is kept
+  const AffinityBasis* affinity_ = nullptr;  // null: no filter looks beyond the node
   DryRun result_;
   Trials violating_;
 };
@@ -160,7 +179,7 @@ PreemptionDryRun::PreemptionDryRun(const Host& host, const DisruptionBudgets& bu
 
 DryRun PreemptionDryRun::run(const plimsoll_cycle& cycle, Pod pod,
                              std::span<const PotentialNode> nodes, const Search& search) const {
-  Walk walk(*this, cycle, pod, search.keeper);
+  Walk walk(*this, cycle, pod, search);
   std::vector<PotentialNode> failing;
   size_t at = nodes.empty() ? 0 : search.offset % nodes.size();
   for (size_t looked_at = 0; looked_at < nodes.size(); ++looked_at) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/runtime/dry_run_keeper.hpp"
+#include "plugins/builtin/affinity/affinity_basis.hpp"
 #include "plugins/builtin/disruption_budgets.hpp"
 
 namespace plimsoll::builtin {
@@ -38,7 +39,8 @@ struct Trial {
   std::vector<sdk::Pod> victims;  // of a candidate: most important first, never empty
   CandidateRank rank;
   DisruptionBudgets::Mark budgets;
-  bool lasts = true;  // false: it depends on the time as well
+  uint64_t basis = 0;  // what it rests on beyond the node
+  bool lasts = true;   // false: it depends on the time as well
 
   [[nodiscard]] bool same_as(const Trial& other) const;
 };
@@ -68,6 +70,7 @@ struct Search {
   // Of the cluster. With them, nodes without pods of a lower priority are only counted.
   const plimsoll_columns* columns = nullptr;
   const DryRunKeeper* keeper = nullptr;  // null: every node is tried afresh
+  const AffinityBasis* affinity = nullptr;
 };
 
 class PreemptionDryRun {

@@ -187,19 +187,12 @@ TEST_F(Kubeconfig, ReadsTheServiceAccount) {
   EXPECT_THAT(access.error().message, HasSubstr("not inside a cluster"));
 }
 
-TEST_F(Kubeconfig, SkippingTlsVerificationMustBeAllowed) {
-  const std::string file = simple("{server: 'https://h', insecure-skip-tls-verify: true}", "{}");
-  const auto refused = load(file);
+TEST_F(Kubeconfig, SkippingTlsVerificationIsRefused) {
+  const auto refused = load(simple("{server: 'https://h', insecure-skip-tls-verify: true}", "{}"));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message,
               AllOf(HasSubstr("cluster 'k'"), HasSubstr("insecure-skip-tls-verify"),
                     HasSubstr("certificate-authority")));
-  KubeconfigOptions options;
-  options.path = file;
-  options.allow_insecure_skip_tls_verify = true;
-  const auto allowed = load_server_access(options);
-  ASSERT_TRUE(allowed) << allowed.error().message;
-  EXPECT_TRUE(allowed->insecure_skip_tls_verify);
 }
 
 TEST_F(Kubeconfig, SaysWhatIsMissing) {
@@ -288,13 +281,11 @@ TEST_F(Kubeconfig, AServerWithoutASchemeIsSpokenToOverTlsIfThereIsAnythingForIt)
       {"{server: 'h:6443'}", "{token: t}", "http://h:6443"},
       {"{server: 'h:6443', certificate-authority" + pem + "}", "{token: t}", "https://h:6443"},
       {"{server: h}", "{client-certificate" + pem + ", client-key" + pem + "}", "https://h"},
-      {"{server: 'h:6443', insecure-skip-tls-verify: true}", "{}", "https://h:6443"},
       {"{server: 'http://h', certificate-authority" + pem + "}", "{}", "http://h"},
   };
   for (const Case& c : cases) {
     KubeconfigOptions options;
     options.path = simple(c.cluster, c.user);
-    options.allow_insecure_skip_tls_verify = true;
     const auto access = load_server_access(options);
     ASSERT_TRUE(access) << access.error().message;
     EXPECT_EQ(access->server, c.server) << c.cluster << c.user;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "framework/base/mixed.hpp"
 #include "plugins/builtin/census/row_slots.hpp"
 
 namespace plimsoll::builtin {
@@ -169,6 +170,42 @@ void AffinityFilter::filter(Nodes nodes, Verdicts verdicts, const AffinityReason
     }
     judge(faults & counted, i, verdicts, reasons);
   }
+}
+
+void AffinityFilter::Key::find_pods_there() const {
+  std::vector<uint64_t> found(key->bound());
+  const auto add = [&found](uint64_t table, const DomainCounts& counts) {
+    counts.for_each([&](uint32_t domain, uint32_t pods) {
+      found[domain] += mixed(table, pods);  // in any order
+    });
+  };
+  if (affinity != nullptr) add(affinity->id, affinity->counts);
+  for (const SelectedCountsRef& table : anti) add(table->id, table->counts);
+  for (const ExistingTerm* term : existing) add(~term->id, term->counts);
+  pods_there = std::make_shared<const std::vector<uint64_t>>(std::move(found));
+}
+
+// Which of a node's pods its own terms select, and whose terms are about it, follows from the
+// tables that count a pod there. Keys are added up: their order says nothing, nor do those by which
+// nobody counts.
+uint64_t AffinityFilter::basis(uint32_t slot, uint64_t namespaces) const {
+  uint64_t all = 0;
+  for (const Key& key : keys_) {
+    if (key.pods_there == nullptr) key.find_pods_there();
+    const uint32_t domain = key.key->domain(slot);
+    uint64_t number = (*key.pods_there)[domain];
+    if (key.affinity != nullptr) {
+      number = mixed(mixed(number, key.affinity->id), key.affinity->counts.nonzero());
+      number = mixed(number, domain == TopologyKey::kNone ? 1 : 0);
+    }
+    for (const Change& change : key.changes) {
+      for (const int64_t pods : {change.affinity, change.anti, change.existing}) {
+        number = mixed(number, static_cast<uint64_t>(pods));
+      }
+    }
+    if (number != 0) all += mixed(number, 1);
+  }
+  return mixed(mixed(all, namespaces), matches_itself_ ? 1 : 0);
 }
 
 }  // namespace plimsoll::builtin

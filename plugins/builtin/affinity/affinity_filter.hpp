@@ -4,6 +4,7 @@
 
 #include <plimsoll/plugin.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,8 @@ class AffinityFilter {
   void change(const plimsoll_pod& pod, const plimsoll_pod& other, int64_t pods, uint32_t slot,
               Census& census);
   void filter(sdk::Nodes nodes, sdk::Verdicts verdicts, const AffinityReasons& reasons) const;
+  // AffinityBasis::of, with what changed on this node. `namespaces`: their version.
+  [[nodiscard]] uint64_t basis(uint32_t slot, uint64_t namespaces) const;
 
  private:
   // What a domain lacks or has too much of.
@@ -45,8 +48,11 @@ class AffinityFilter {
     std::vector<const ExistingTerm*> existing;
     std::shared_ptr<const std::vector<uint8_t>> faults;  // by domain, without changes
     std::vector<Change> changes;
+    // By domain: which pods count there. Made when it is first asked for.
+    mutable std::shared_ptr<const std::vector<uint64_t>> pods_there;
 
     void find_faults();
+    void find_pods_there() const;
     [[nodiscard]] uint8_t faults_with(const Change& change) const;
     [[nodiscard]] uint8_t faults_of(uint32_t domain) const;
     [[nodiscard]] Change& change_of(uint32_t domain);

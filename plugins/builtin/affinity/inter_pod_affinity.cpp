@@ -1,4 +1,5 @@
 // InterPodAffinity: keeps pods near other pods, or away from them.
+#include "plugins/builtin/affinity/affinity_basis.hpp"
 #include "plugins/builtin/affinity/affinity_filter.hpp"
 #include "plugins/builtin/affinity/affinity_hints.hpp"
 #include "plugins/builtin/affinity/affinity_score.hpp"
@@ -53,7 +54,7 @@ bool has_too_many_terms(const plimsoll_pod& pod) {
   return terms > kMostTerms;
 }
 
-class InterPodAffinity {
+class InterPodAffinity : private AffinityBasis {
  public:
   static constexpr const char* kName = "InterPodAffinity";
   static constexpr const char* kDefaultArgs = AffinityArgs::kDefaults;
@@ -67,7 +68,9 @@ class InterPodAffinity {
         reasons_{host.reason(std::string_view("node(s) didn't match pod affinity rules")),
                  host.reason(std::string_view("node(s) didn't match pod anti-affinity rules")),
                  host.reason(std::string_view(
-                     "node(s) didn't satisfy existing pods anti-affinity rules"))} {}
+                     "node(s) didn't satisfy existing pods anti-affinity rules"))} {
+    host_.publish(kService, 1, static_cast<const AffinityBasis*>(this));  // the first one's stays
+  }
 
   void start() {
     shared_ = SharedCensus::of(host_);
@@ -172,6 +175,16 @@ class InterPodAffinity {
   }
 
  private:
+  [[nodiscard]] uint64_t of(const plimsoll_cycle& cycle, Pod pod, Node node,
+                            std::span<const Pod> nominated) const override {
+    const auto* filter = host_.state<AffinityFilter>(cycle);
+    if (filter == nullptr) return 0;
+    const uint64_t namespaces = census().namespaces().version();
+    if (nominated.empty()) return filter->basis(node.slot(), namespaces);
+    AffinityFilter with = *filter;
+    for (Pod other : nominated) with.change(*pod, *other, 1, node.slot(), census());
+    return with.basis(node.slot(), namespaces);
+  }
   [[nodiscard]] Census& census() const { return shared_->census; }
   Status change(plimsoll_cycle& cycle, Pod pod, Pod other, int64_t pods, Node node) {
     auto* filter = host_.state<AffinityFilter>(cycle);

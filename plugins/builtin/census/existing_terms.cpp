@@ -72,6 +72,7 @@ ExistingTerm& ExistingTerms::term(const TermSpec& spec, const plimsoll_str& own_
   if (kept != nullptr) return *kept;
   kept = std::make_unique<ExistingTerm>(spec, SelectionSpec::of(*spec.term, own_ns), nodes);
   kept->key = std::move(key);
+  kept->id = ++last_id_;
   index_.add(*kept);
   with_namespace_labels_ += kept->spec().need_namespaces() ? 1 : 0;
   return *kept;

@@ -49,6 +49,7 @@ class ExistingTerm : public Tally {
   std::vector<uint64_t> anchors;
   bool anchored = false;
   std::string key;
+  uint64_t id = 0;  // of no other term, not even of one that is gone
 };
 
 // Pods with equal terms.
@@ -88,6 +89,7 @@ class ExistingTerms {
   std::unordered_map<std::string, std::unique_ptr<ExistingTerm>> terms_;
   MatchIndex<ExistingTerm> index_;
   size_t with_namespace_labels_ = 0;  // terms
+  uint64_t last_id_ = 0;
 };
 
 }  // namespace plimsoll::builtin

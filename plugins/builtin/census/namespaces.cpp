@@ -33,10 +33,12 @@ Result<bool> Namespaces::put(std::string_view name, std::string_view json) {
   auto labels = decode_label_selector(wanted.dump());
   auto& kept = labels_[std::string(name)];
   if (!labels) {
+    ++version_;
     kept = std::make_shared<const plimsoll_label_selector>();
     return fail(labels.error().within("metadata.labels"));
   }
   const bool same = kept != nullptr && same_labels(kept->match_labels, (*labels)->match_labels);
+  if (!same) ++version_;
   kept = std::move(*labels);
   return !same;
 }

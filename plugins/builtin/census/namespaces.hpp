@@ -20,11 +20,14 @@ class Namespaces {
   // Whether its labels are others now. Error: the object cannot be read; the namespace then has no
   // labels.
   Result<bool> put(std::string_view name, std::string_view json);
-  void remove(std::string_view name) { labels_.erase(std::string(name)); }
+  void remove(std::string_view name) { version_ += labels_.erase(std::string(name)); }
+  // Another number whenever labels() may have changed.
+  [[nodiscard]] uint64_t version() const { return version_; }
 
  private:
   // A selector's matchLabels are decoded, checked and sorted as labels are.
   std::unordered_map<std::string, std::shared_ptr<const plimsoll_label_selector>> labels_;
+  uint64_t version_ = 0;
 };
 
 }  // namespace plimsoll::builtin

@@ -22,6 +22,7 @@ SelectedCountsRef SelectedTables::find(std::string_view key, int64_t now_ms) {
 SelectedCountsRef SelectedTables::add(std::string key, SelectedPodsRef pods, CountedNodesRef nodes,
                                       int64_t now_ms) {
   auto table = std::make_shared<SelectedCounts>(std::move(pods), std::move(nodes));
+  table->id = ++last_id_;
   table->pods->add_view(table->counts);
   tables_.push_front({std::move(key), table, now_ms, 0});
   by_key_.emplace(tables_.front().key, tables_.begin());

@@ -31,6 +31,7 @@ struct SelectedCounts {
       : pods(std::move(of)), counts(std::move(nodes)) {}
   std::shared_ptr<SelectedPods> pods;
   DomainCounts counts;
+  uint64_t id = 0;  // of no other table, not even of one that is gone
 };
 // Still valid, but no longer up to date, when the table has been dropped: for one decision.
 using SelectedCountsRef = std::shared_ptr<const SelectedCounts>;
@@ -81,6 +82,7 @@ class SelectedTables {
   std::string bytes_of_selection_;                         // room for one, kept
   MatchIndex<SelectedPods> index_;
   size_t bytes_ = 0;
+  uint64_t last_id_ = 0;
 };
 
 }  // namespace plimsoll::builtin

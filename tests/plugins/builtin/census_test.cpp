@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lint/draw.hpp"
+#include "plugins/builtin/affinity/affinity_basis.hpp"
 #include "tests/plugins/builtin/domain_cluster.hpp"
 #include "tests/support/seed.hpp"
 
@@ -213,6 +214,84 @@ TEST_F(CensusTest, WhatIfsEqualWhatHappens) {
     ++compared;
   }
   EXPECT_GT(compared, 20U);
+}
+
+// Pods with the same basis for a node get the same verdict there, whichever of its pods are gone,
+// until something becomes of the node.
+TEST_F(CensusTest, ABasisStandsForAllThatADryRunFindsOut) {
+  Framework& framework = cluster_->framework();
+  PluginIndex affinity = 0;
+  while (framework.plugin_name(affinity) != "InterPodAffinity") ++affinity;
+  const auto* numbers = static_cast<const builtin::AffinityBasis*>(
+      cluster_->services().find(builtin::AffinityBasis::kService, 1));
+  ASSERT_NE(numbers, nullptr);
+  const auto verdict = [&](const CycleContext& cycle, const PodRef& pod, const auto& node) {
+    const plimsoll_node_info* row = &node;
+    uint8_t code = 0;
+    uint32_t reason = 0;
+    EXPECT_TRUE(framework
+                    .run_filter(affinity, cycle, *pod, NodeRows(&row, 1), std::span(&code, 1),
+                                std::span(&reason, 1))
+                    .ok());
+    return reason;
+  };
+  std::map<uint32_t, PodRef> nominated;  // by slot
+  // What becomes of the verdict when pods go, one by one; at first without the nominated pod.
+  const auto dry_run = [&](const CycleContext& cycle, const PodRef& pod, const NodeInfo& node) {
+    std::vector<uint32_t> found;
+    const auto& there = node.pods();
+    const PodRef& beside = nominated[node.slot()];
+    for (size_t first = 0; first <= there.size(); ++first) {
+      const auto what_if = cycle.clone();
+      found.push_back(verdict(*what_if, pod, *node.abi()));
+      if (beside != nullptr) {
+        EXPECT_TRUE(framework.run_add_pod(*what_if, *pod, *beside, *node.abi()).ok());
+        found.push_back(verdict(*what_if, pod, *node.abi()));
+      }
+      for (size_t i = 0; i < there.size(); ++i) {
+        const plimsoll_pod& gone = *there[(first + i) % there.size()];
+        EXPECT_TRUE(framework.run_remove_pod(*what_if, *pod, gone, *node.abi()).ok());
+        found.push_back(verdict(*what_if, pod, *node.abi()));
+      }
+    }
+    return found;
+  };
+  std::map<uint32_t, std::map<uint64_t, std::vector<uint32_t>>> known;  // by slot and basis
+  uint64_t mark = cluster_->log_end();
+  size_t shared = 0, others = 0;
+  for (int round = 0; round < 400; ++round) {
+    something_happens();
+    const std::vector<uint32_t> changed = cluster_->changed_since(mark);
+    mark = cluster_->log_end();
+    std::erase_if(
+        known, [&](const auto& at) { return at.first < changed.size() && changed[at.first] != 0; });
+    for (const uint32_t slot : cluster_->state().row_slots()) {
+      if (!dice_.one_in(12)) continue;
+      nominated[slot] = dice_.one_in(2) ? decoded_pod(*cluster_, some_pod()) : nullptr;
+      known.erase(slot);
+    }
+    if (asked_.empty() || dice_.one_in(6)) asked_.push_back(some_pod());
+    const Json& asking = asked_[dice_.below(asked_.size())];
+    const PodRef pod = decoded_pod(*cluster_, asking);
+    const auto cycle = framework.new_cycle();
+    if (!framework.run_pre_filter(*cycle, *pod).status.ok()) continue;
+    if (cycle->skip_filter.test(affinity)) continue;
+    for (const plimsoll_node_info* row : cluster_->state().rows()) {
+      const NodeInfo& node = *cluster_->state().node(view(row->node->meta.name));
+      std::vector<sdk::Pod> beside;
+      if (const PodRef& other = nominated[row->slot]) beside.emplace_back(other.get());
+      const uint64_t basis = numbers->of(*cycle, sdk::Pod(pod.get()), sdk::Node(row), beside);
+      auto& of_node = known[row->slot];
+      const auto [place, is_new] = of_node.try_emplace(basis, dry_run(*cycle, pod, node));
+      others += is_new && of_node.size() > 1 ? 1 : 0;
+      if (is_new) continue;
+      ASSERT_EQ(place->second, dry_run(*cycle, pod, node))
+          << "round " << round << ", pod " << asking.dump() << " on " << node.name();
+      ++shared;
+    }
+  }
+  EXPECT_GT(shared, 100U) << others;
+  EXPECT_GT(others, 100U);
 }
 
 }  // namespace

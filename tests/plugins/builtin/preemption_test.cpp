@@ -176,6 +176,7 @@ TEST_F(DryRunTest, AnErrorThatHasPassedIsNone) {
 class Keeper final : public DryRunKeeper {
  public:
   [[nodiscard]] std::unique_ptr<KeptDryRuns>* kept() const override { return &kept_; }
+  [[nodiscard]] std::vector<std::string_view> look_beyond() const override { return beyond; }
   [[nodiscard]] bool is_check() const override { return check; }
   void differs(const plimsoll_node_info& node, std::string_view before,
                std::string_view now) const override {
@@ -185,10 +186,19 @@ class Keeper final : public DryRunKeeper {
   void forget(uint32_t slot) { kept_->forget(slot); }
 
   bool check = false;
+  std::vector<std::string_view> beyond;
   mutable std::vector<std::string> differences;
 
  private:
   mutable std::unique_ptr<KeptDryRuns> kept_;
+};
+
+struct Affinity final : AffinityBasis {
+  [[nodiscard]] uint64_t of(const plimsoll_cycle&, Pod, Node,
+                            std::span<const Pod> nominated) const override {
+    return number + 10 * nominated.size();
+  }
+  uint64_t number = 0;
 };
 
 class KeptTrialsTest : public ::testing::Test {
@@ -210,7 +220,8 @@ class KeptTrialsTest : public ::testing::Test {
     preemptor.priority(priority);
     std::vector<PotentialNode> nodes;
     for (FakeNode* node : nodes_) nodes.push_back({*node, node->slot()});
-    return dry_run_.run(*cycle.get(), preemptor, nodes, {0, nodes.size(), nullptr, &keeper_});
+    return dry_run_.run(*cycle.get(), preemptor, nodes,
+                        {0, nodes.size(), nullptr, &keeper_, &affinity_});
   }
 
   static constexpr int kOneNode = 2;  // filters: without the victim, and with it
@@ -219,6 +230,7 @@ class KeptTrialsTest : public ::testing::Test {
   DisruptionBudgets budgets_;
   PreemptionDryRun dry_run_{handle_, budgets_};
   Keeper keeper_;
+  Affinity affinity_;
   FakePod victim_{"ns/victim"}, other_victim_{"ns/other"};
   FakeNode first_{"first", 0}, second_{"second", 1};
   std::vector<FakeNode*> nodes_{&first_, &second_};
@@ -288,6 +300,27 @@ TEST_F(KeptTrialsTest, WhatDependsOnTheTimeIsNotKept) {
   static_cast<void>(run());
   static_cast<void>(run());
   EXPECT_EQ(filters_, 1 + 2);  // without both, and with each
+}
+
+TEST_F(KeptTrialsTest, WhatInterPodAffinityRestsOnIsPartOfIt) {
+  keeper_.beyond = {"InterPodAffinity"};
+  static_cast<void>(run());
+  static_cast<void>(run());
+  EXPECT_EQ(filters_, 0);
+  affinity_.number = 1;
+  static_cast<void>(run());
+  EXPECT_EQ(filters_, 2 * kOneNode);
+  FakePod ahead("ns/ahead"), behind("ns/behind");
+  ahead.priority(100);
+  host_.nominated["first"] = {&ahead.get(), &behind.get()};
+  host_.nominated["second"] = {&behind.get()};
+  static_cast<void>(run());
+  EXPECT_EQ(filters_, kOneNode) << "such a pod may have terms, too";
+  static_cast<void>(run());
+  EXPECT_EQ(filters_, 0);
+  keeper_.beyond = {"InterPodAffinity", "PodTopologySpread"};
+  static_cast<void>(run());
+  EXPECT_EQ(filters_, 2 * kOneNode);
 }
 
 TEST_F(KeptTrialsTest, ACheckTriesAllAndTellsWhatDiffers) {
