@@ -259,7 +259,7 @@ TEST_F(CensusTest, ABasisStandsForAllThatADryRunFindsOut) {
   std::map<uint32_t, std::map<uint64_t, std::vector<uint32_t>>> known;  // by slot and basis
   uint64_t mark = cluster_->log_end();
   size_t shared = 0, others = 0;
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < 800; ++round) {
     something_happens();
     const std::vector<uint32_t> changed = cluster_->changed_since(mark);
     mark = cluster_->log_end();
@@ -290,8 +290,8 @@ TEST_F(CensusTest, ABasisStandsForAllThatADryRunFindsOut) {
       ++shared;
     }
   }
-  EXPECT_GT(shared, 100U) << others;
-  EXPECT_GT(others, 100U);
+  EXPECT_GT(shared, 20U);
+  EXPECT_GT(others, 20U);
 }
 
 }  // namespace

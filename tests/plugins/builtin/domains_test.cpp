@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "plugins/builtin/affinity/affinity_basis.hpp"
 #include "tests/plugins/builtin/domain_cluster.hpp"
 
 namespace plimsoll::builtin_test {
@@ -227,6 +228,23 @@ TEST_F(DomainsTest, TheFirstOfAGroupMayGoWhereTheKeysAre) {
             all(kAffinity, kAffinity, kAffinity));
   put(pod("web"), "a1");
   EXPECT_EQ(verdicts(pod("web", requires_near({term("zone")}))), all("", kAffinity, kAffinity));
+}
+
+// Far away somebody comes; here nothing changes but that.
+TEST_F(DomainsTest, TheBasisTellsTheFirstOfAGroup) {
+  const auto* numbers = static_cast<const builtin::AffinityBasis*>(
+      cluster_->services().find(builtin::AffinityBasis::kService, 1));
+  const auto number = [&] {
+    const PodRef asking = decoded_pod(*cluster_, pod("web", requires_near({term("zone")})));
+    const auto cycle = cluster_->framework().new_cycle();
+    EXPECT_TRUE(cluster_->framework().run_pre_filter(*cycle, *asking).status.ok());
+    return numbers->of(*cycle, sdk::Pod(asking.get()),
+                       sdk::Node(cluster_->state().node("a1")->abi()), {});
+  };
+  const uint64_t first = number();
+  EXPECT_EQ(number(), first);
+  put(pod("web"), "b1");
+  EXPECT_NE(number(), first);
 }
 
 TEST_F(DomainsTest, AntiAffinityWorksInBothDirections) {
