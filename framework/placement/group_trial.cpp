@@ -19,8 +19,12 @@ PodRef not_owned(const plimsoll_pod& pod) {
 class GroupRun {
  public:
   GroupRun(const GroupDryRun::Query& query, const ClusterState& cluster, const Nominator& nominator,
-           const GroupTrial::FrameworkOf& framework_of)
-      : query_(query), cluster_(cluster), framework_of_(framework_of), rows_(cluster.row_slots()) {
+           const GroupTrial::FrameworkOf& framework_of, size_t& looks_left)
+      : query_(query),
+        cluster_(cluster),
+        framework_of_(framework_of),
+        looks_left_(looks_left),
+        rows_(cluster.row_slots()) {
     for (const auto& member : query.members) {
       uids_.insert(view(member.pod->meta.uid));
       if (!may_evict(*member.pod)) continue;
@@ -180,6 +184,7 @@ class GroupRun {
     for (const Way way : {kAsItIs, kCleared}) {
       if (way == kCleared && !may_evict(pod)) break;
       for (size_t i = 0; i < rows_.size() && !kind.is_over[way]; ++i) {
+        if (looks_left_ == 0) return nullptr;
         const size_t row = (kind.row[way] + i) % rows_.size();
         if (!takes(kind, pod, row, way)) continue;
         kind.row[way] = row;
@@ -235,14 +240,16 @@ class GroupRun {
     return kind.is_possible;
   }
 
-  static bool passes(const Kind& kind, const CycleContext& cycle, const plimsoll_pod& pod,
-                     const NodeInfo& node) {
+  bool passes(const Kind& kind, const CycleContext& cycle, const plimsoll_pod& pod,
+              const NodeInfo& node) {
+    if (looks_left_ > 0) --looks_left_;
     return kind.framework->run_filters_on(cycle, pod, *node.abi()).ok();
   }
 
   const GroupDryRun::Query& query_;
   const ClusterState& cluster_;
   const GroupTrial::FrameworkOf& framework_of_;
+  size_t& looks_left_;
   const std::vector<uint32_t>& rows_;  // slots of the nodes
   std::vector<Spot> spots_;            // by row
   std::unordered_set<std::string_view> uids_;
@@ -261,10 +268,12 @@ GroupDryRun::Answer GroupTrial::place(const Query& query) const {
   Query ordered = query;
   ordered.members = members;
   Answer answer;
+  size_t looks_left = most_looks(cluster_.row_slots().size());
   for (int round = 0; round < kMaxRounds; ++round) {
-    answer = GroupRun(ordered, cluster_, nominator_, framework_of_).run();
+    answer = GroupRun(ordered, cluster_, nominator_, framework_of_, looks_left).run();
     const bool enough = answer.has_pod && answer.places.size() >= query.needed;
-    if (enough || answer.too_many_kinds) break;
+    answer.gave_up = !enough && looks_left == 0;
+    if (enough || answer.gave_up || answer.too_many_kinds) break;
     // Who found none goes first: others have taken the only place that was its.
     const auto has_none = [&](const Member& member) {
       return std::ranges::find(answer.places, member.pod, &Place::pod) == answer.places.end();

@@ -7,7 +7,8 @@
 // Who finds no place goes first in the next round, for a few rounds. It is exact in what it allows
 // and careful in what it refuses: there may be room that no round finds. Members that are alike to
 // all plugins share one cycle state and go on where the last of them stopped, so the cost is that
-// of one look at all nodes for each kind of member, and one step for each member.
+// of one look at all nodes for each kind of member, and one step for each member; and it gives up
+// after so many looks that the loop does not stand still for a second.
 
 #include <functional>
 
@@ -25,6 +26,9 @@ class GroupTrial final : public GroupDryRun {
   // More kinds than this in one group are not looked at: each costs a look at all nodes.
   static constexpr size_t kMaxKinds = 64;
   static constexpr int kMaxRounds = 4;
+  // Looks at one node by all filters, of all rounds together: enough for a few kinds to look at all
+  // nodes in each round.
+  [[nodiscard]] static constexpr size_t most_looks(size_t nodes) { return 50'000 + 10 * nodes; }
 
   // Both outlive it.
   GroupTrial(const ClusterState& cluster, const Nominator& nominator, FrameworkOf framework_of)

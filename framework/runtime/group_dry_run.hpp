@@ -36,6 +36,7 @@ class GroupDryRun {
     std::vector<Place> places;
     bool has_pod = false;         // one of them is the pod's
     bool too_many_kinds = false;  // not all members were looked at
+    bool gave_up = false;         // it would have taken too long
   };
 
   virtual ~GroupDryRun() = default;

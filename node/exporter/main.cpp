@@ -166,8 +166,7 @@ Result<std::unique_ptr<serving::HttpServer>> serve(const Arguments& arguments,
 }
 
 Result<void> work(const Arguments& arguments, const sigset_t& signals) {
-  const auto access =
-      informer::load_server_access({arguments.kubeconfig, arguments.context, false});
+  const auto access = informer::load_server_access({arguments.kubeconfig, arguments.context});
   if (!access) return fail(access.error());
   auto api_server = connect(*access);
   if (!api_server) return fail(api_server.error());

@@ -22,10 +22,12 @@ std::string WholeGroup::place(std::string_view node) {
     for (const auto& each : answer.places)
       if (each.pod == pod_) return each.node;
   }
-  why_ = answer.too_many_kinds
-             ? "the pod group has too many kinds of members to make room for."
-             : "there is no room for the whole pod group, not even without the pods that it may "
-               "evict.";
+  why_ =
+      answer.too_many_kinds ? "the pod group has too many kinds of members to make room for."
+      : answer.gave_up
+          ? "room for the whole pod group was not found soon enough: it has many kinds of members."
+          : "there is no room for the whole pod group, not even without the pods that it may "
+            "evict.";
   return {};
 }
 
