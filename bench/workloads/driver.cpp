@@ -7,6 +7,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -29,8 +30,11 @@ constexpr std::chrono::milliseconds kStall{50};
 constexpr int64_t kStallPassesUs = 100'000;
 
 Params scaled(Params params, double scale) {
+  constexpr std::array<std::string_view, 3> kNodes = {"nodes", "third", "tainted"};
   for (auto& [name, count] : params) {
-    count = std::max<int64_t>(1, std::llround(static_cast<double>(count) * scale));
+    const bool of_nodes = std::find(kNodes.begin(), kNodes.end(), name) != kNodes.end();
+    const double times = of_nodes ? scale : std::min(scale, 1.0);
+    count = std::max<int64_t>(1, std::llround(static_cast<double>(count) * times));
   }
   return params;
 }

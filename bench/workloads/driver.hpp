@@ -16,7 +16,7 @@ namespace plimsoll::bench {
 
 struct RunOptions {
   bool small = false;  // with the workload's `small` parameters
-  double scale = 1;    // each parameter is multiplied by it; at least 1 comes of that
+  double scale = 1;    // so many times the nodes; below 1, of the pods and other objects too
   // The run fails if nothing is bound for this much CPU time of the loop, or for ten times as long
   // by the wall clock. CPU time is used so that other work on the machine does not look like a
   // stall.

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   app.add_option("--file", path, "Workloads")->capture_default_str();
   app.add_option("--only", only, "Those whose names have one of these words");
   app.add_flag("--small", options.small, "A few nodes and pods each");
-  app.add_option("--scale", options.scale, "So many times the nodes, pods and other objects")
+  app.add_option("--scale", options.scale, "So many times the nodes; below 1, the pods too")
       ->check(CLI::Range(0.0001, 1000.0))
       ->capture_default_str();
   app.add_option("--class-check", options.check_every, "One decision in so many is made twice")

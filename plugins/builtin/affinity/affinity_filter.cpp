@@ -148,7 +148,7 @@ bool AffinityFilter::is_first_of_group() const {
 
 void AffinityFilter::judge(uint8_t faults, size_t row, Verdicts verdicts,
                            const AffinityReasons& reasons) const {
-  if (faults == kNone || !verdicts.open(row)) return;
+  if (!verdicts.open(row)) return;
   if ((faults & (kNoKey | kNobody)) != 0) {
     verdicts.set(row, Status::unresolvable(reasons.affinity));
   } else if ((faults & kAnti) != 0) {
@@ -159,16 +159,23 @@ void AffinityFilter::judge(uint8_t faults, size_t row, Verdicts verdicts,
 }
 
 void AffinityFilter::filter(Nodes nodes, Verdicts verdicts, const AffinityReasons& reasons) const {
-  const RowSlots slots(nodes);
+  thread_local std::vector<uint8_t> faults;  // by row; kept, so that a call allocates nothing
+  faults.assign(nodes.size(), kNone);
+  uint8_t* const out = faults.data();
+  for (const Key& key : keys_) {
+    if (key.changes.empty()) {
+      const uint8_t* const by_domain = key.faults->data();
+      for_each_domain(nodes, *key.key,
+                      [=](size_t row, uint32_t domain) { out[row] |= by_domain[domain]; });
+    } else {
+      for_each_domain(nodes, *key.key, [&key, out](size_t row, uint32_t domain) {
+        out[row] |= key.faults_of(domain);
+      });
+    }
+  }
   const auto counted = static_cast<uint8_t>(is_first_of_group() ? ~kNobody : ~kNone);
   for (size_t i = 0; i < nodes.size(); ++i) {
-    const uint32_t slot = slots[i];
-    uint8_t faults = kNone;
-    for (const Key& key : keys_) {
-      const uint32_t domain = key.key->domain(slot);
-      faults |= key.changes.empty() ? (*key.faults)[domain] : key.faults_of(domain);
-    }
-    judge(faults & counted, i, verdicts, reasons);
+    if ((out[i] & counted) != kNone) judge(out[i] & counted, i, verdicts, reasons);
   }
 }
 

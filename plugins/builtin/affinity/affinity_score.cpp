@@ -43,12 +43,12 @@ void AffinityScore::add(const TopologyKeyRef& key, const DomainCounts& counts, i
 }
 
 void AffinityScore::score(Nodes nodes, std::span<int64_t> scores) const {
-  const RowSlots slots(nodes);
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const uint32_t slot = slots[i];
-    int64_t sum = 0;
-    for (const Key& key : keys_) sum += key.sums[key.key->domain(slot)];
-    scores[i] = sum;
+  std::fill(scores.begin(), scores.end(), 0);
+  for (const Key& key : keys_) {
+    const int64_t* const sums = key.sums.data();
+    for_each_domain(nodes, *key.key, [out = scores.data(), sums](size_t row, uint32_t domain) {
+      out[row] += sums[domain];
+    });
   }
 }
 
@@ -58,10 +58,15 @@ void normalize_affinity(std::span<int64_t> scores) {
   const auto [least, most] = std::minmax_element(scores.begin(), scores.end());
   const int64_t lowest = *least;
   const int64_t range = *most - lowest;
+  int64_t last = lowest;  // most nodes in a row have the same
+  int64_t share_of_last = 0;
   for (int64_t& score : scores) {
-    const double share =
-        range > 0 ? static_cast<double>(score - lowest) / static_cast<double>(range) : 0;
-    score = static_cast<int64_t>(kBest * share);
+    if (score != last) {
+      last = score;
+      share_of_last = static_cast<int64_t>(
+          kBest * (static_cast<double>(score - lowest) / static_cast<double>(range)));
+    }
+    score = share_of_last;
   }
 }
 

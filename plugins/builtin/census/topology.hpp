@@ -27,6 +27,8 @@ class TopologyKey {
   [[nodiscard]] uint32_t domain(uint32_t slot) const {
     return slot < domains_.size() ? domains_[slot] : kNone;
   }
+  // The same for many: by slot; those beyond its end have none. Until the next event.
+  [[nodiscard]] std::span<const uint32_t> domains() const { return domains_; }
   // Every domain is less.
   [[nodiscard]] uint32_t bound() const { return static_cast<uint32_t>(nodes_.size()); }
   [[nodiscard]] size_t domains_in_use() const { return values_.size(); }

@@ -73,13 +73,13 @@ void SpreadFilter::Limit::filter_all(Nodes nodes, Verdicts verdicts,
   for (const CountChange& change : changes) {
     by_domain[change.domain] = exceeded_in(change.domain) ? kTooMany : kFits;
   }
-  const RowSlots slots(nodes);
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const uint8_t verdict = by_domain[key().domain(slots[i])];
-    if (verdict == kFits || !verdicts.open(i)) continue;
-    verdicts.set(i, verdict == kMissing ? Status::unresolvable(reasons.missing_label)
-                                        : Status::unschedulable(reasons.too_many));
-  }
+  const uint8_t* const verdict_of = by_domain.data();
+  for_each_domain(nodes, key(), [&, verdict_of](size_t row, uint32_t domain) {
+    const uint8_t verdict = verdict_of[domain];
+    if (verdict == kFits || !verdicts.open(row)) return;
+    verdicts.set(row, verdict == kMissing ? Status::unresolvable(reasons.missing_label)
+                                          : Status::unschedulable(reasons.too_many));
+  });
 }
 
 }  // namespace plimsoll::builtin

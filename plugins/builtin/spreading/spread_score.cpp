@@ -81,16 +81,24 @@ size_t SpreadScore::domains_among(Nodes nodes, const TopologyKey& key) const {
 }
 
 void SpreadScore::score(Nodes nodes, std::span<int64_t> scores) const {
+  thread_local std::vector<double> sums;  // by row; kept, so that a call allocates nothing
+  sums.assign(nodes.size(), 0);
+  double* const out = sums.data();
+  for (const Part& part : parts_) {
+    const double* const amounts = part.amounts.data();
+    if (part.label == part.index && part.label->nodes_with_it() == node_count_) {
+      for_each_domain(nodes, *part.index,
+                      [=](size_t row, uint32_t domain) { out[row] += amounts[domain]; });
+    } else {
+      const RowSlots slots(nodes);
+      for_each_domain(nodes, *part.index, [&, out](size_t row, uint32_t domain) {
+        if (part.label->domain(slots[row]) != TopologyKey::kNone) out[row] += amounts[domain];
+      });
+    }
+  }
   const RowSlots slots(nodes);
   for (size_t i = 0; i < nodes.size(); ++i) {
-    const uint32_t slot = slots[i];
-    double sum = 0;
-    for (const Part& part : parts_) {
-      if (part.label->domain(slot) != TopologyKey::kNone) {
-        sum += part.amounts[part.index->domain(slot)];
-      }
-    }
-    scores[i] = ignores_some_ && ignores(slot) ? 0 : rounded(sum);
+    scores[i] = ignores_some_ && ignores(slots[i]) ? 0 : rounded(out[i]);
   }
 }
 
