@@ -139,6 +139,14 @@ void ExporterTest::get_token(const std::string& node, KubeAccess& access) {
 void ExporterTest::start_exporter(const std::string& node) {
   KubeAccess access;
   ASSERT_NO_FATAL_FAILURE(get_token(node, access));
+  // Its pod is in the reports, too: one that the kubelet took up later would change them once more.
+  ASSERT_TRUE(eventually([&] {
+    const auto containers = kubelet_of(node).containers();
+    return containers && std::ranges::any_of(*containers, [&](const ContainerRecord& each) {
+             return each.pod == "kube-system/exporter-" + node;
+           });
+  })) << "the kubelet of "
+      << node << " does not run its exporter's pod";
   const std::filesystem::path kubeconfig = folder_ / node;
   const auto written = cluster().write_kubeconfig(kubeconfig, access);
   ASSERT_TRUE(written) << written.error().message;
