@@ -305,6 +305,7 @@ uint32_t ClusterState::upsert_node(NodeRef node) {
   info.set_node(std::move(node));
   if (is_new) {
     ++live_nodes_;
+    ++node_set_;
     rows_stale_ = true;
   }
   if (aspects != 0) changed(info, aspects);
@@ -317,6 +318,7 @@ bool ClusterState::remove_node(std::string_view name) {
   const uint32_t slot = found->second;
   slots_[slot]->set_node(nullptr);
   --live_nodes_;
+  ++node_set_;
   rows_stale_ = true;
   changed(*slots_[slot], kAllNodeAspects);
   release_if_empty(slot);

@@ -93,6 +93,8 @@ class ClusterState {
   static constexpr uint32_t kAnySlot = UINT32_MAX;
   [[nodiscard]] const NodeInfo* node(std::string_view name, uint32_t likely = kAnySlot) const;
   [[nodiscard]] const NodeInfo* node_at(uint32_t slot) const;  // null: free, or its Node is gone
+  // Another number, never 0, whenever a node came or went: until then node() answers the same.
+  [[nodiscard]] uint64_t node_set() const { return node_set_; }
   [[nodiscard]] uint32_t slot_count() const { return static_cast<uint32_t>(slots_.size()); }
   // All nodes that have a Node object, in slot order. Valid until the next change of the set of
   // nodes.
@@ -157,6 +159,7 @@ class ClusterState {
   mutable std::vector<uint32_t> row_slots_;
   mutable bool rows_stale_ = true;
   size_t live_nodes_ = 0;
+  uint64_t node_set_ = 1;
   size_t assumed_ = 0;
   uint64_t generation_ = 0;
   std::deque<NodeChange> log_;

@@ -23,8 +23,8 @@ void Placer::ask_class(const PlacementQuery& query, Evaluation& result) {
   if (table == nullptr) return;
   if (!table->update_verdicts(query.cycle, query.pod, cluster_).ok()) return;
   result.table = table;
-  result.contested = contested_nodes(query.pod, cluster_, nominator_);
-  result.whole = !table->has_fresh_filters() && result.contested.empty();
+  contested_.find(query.pod, cluster_, nominator_);
+  result.whole = !table->has_fresh_filters() && contested_.empty();
   result.check = classes_.check_now();
 }
 
@@ -36,13 +36,12 @@ bool Placer::copy_class_verdicts(const PlacementQuery& query, NodeRows rows, Eva
   result.table->copy_verdicts(rows, columns.view());
   if (result.whole) return true;
   bool well = result.table->run_fresh_filters(query.cycle, query.pod, rows, columns.view()).ok();
-  if (well && !result.contested.empty()) {
+  if (well && !contested_.empty()) {
     Columns& beside = room_.beside;
     beside.reset(rows.size());
     const KeptContested kept = result.table->contested();
     well = filter_contested(query.framework, query.cycle, query.pod, rows, beside.view(),
-                            result.contested, cluster_.slot_count(), nominator_,
-                            query.nominated_to.empty() ? &kept : nullptr)
+                            contested_, nominator_, query.nominated_to.empty() ? &kept : nullptr)
                .ok();
     for (size_t i = 0; well && i < rows.size(); ++i) {
       if (beside.codes[i] == PLIMSOLL_SUCCESS) continue;

@@ -21,7 +21,7 @@ void Nominator::add(PodRef pod, const Nominating& nominating) {
   if (node.empty()) return;
   const auto at = node_of_.emplace(view(pod->meta.uid), node).first;
   const auto [place, is_new] = place_of_.try_emplace(at->second, by_node_.size());
-  if (is_new) by_node_.push_back({at->second, {}, INT32_MIN});
+  if (is_new) by_node_.push_back({at->second, {}, INT32_MIN, nullptr, 0, 0});
   NominatedNode& nominated = by_node_[place->second];
   nominated.highest_priority = std::max(nominated.highest_priority, pod->priority);
   nominated.pods.push_back(std::move(pod));

@@ -18,6 +18,8 @@
 
 namespace plimsoll {
 
+class NodeInfo;
+
 // What an attempt says about its pod's nomination (fwk.NominatingInfo).
 struct Nominating {
   bool override_mode = false;  // false (ModeNoop): as the pod's status has it
@@ -33,7 +35,11 @@ struct NominatedNode {
   std::string name;
   std::vector<PodRef> pods;
   int32_t highest_priority = 0;  // of the pods
-  mutable uint32_t slot = 0;     // a hint: where the node was last found (what_if.cpp)
+  // The node, null if it is not there, and its slot, as long as the cluster has this set of nodes
+  // (what_if.cpp).
+  mutable const NodeInfo* node = nullptr;
+  mutable uint32_t slot = 0;
+  mutable uint64_t node_set = 0;
 };
 
 class Nominator {

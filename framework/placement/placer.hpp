@@ -19,6 +19,7 @@
 #include "framework/placement/diagnosis.hpp"
 #include "framework/placement/nominator.hpp"
 #include "framework/placement/report.hpp"
+#include "framework/placement/what_if.hpp"
 #include "framework/runtime/dry_run_keeper.hpp"
 #include "framework/runtime/framework.hpp"
 
@@ -65,12 +66,11 @@ class Placer final : private DryRunKeeper {
  private:
   // What the filters said.
   struct Evaluation {
-    NodeRows feasible;                       // not filled in if `whole`; in room_
-    ClassTable* table = nullptr;             // of the pod's class; null: all nodes are walked over
-    std::vector<const NodeInfo*> contested;  // with a table: see contested_nodes()
-    NodeRows looked_at;                      // what room_.verdicts is about, unless `whole`
-    bool whole = false;                      // the table's feasible nodes are those of this pod
-    bool check = false;                      // to be made again without the table
+    NodeRows feasible;            // not filled in if `whole`; in room_
+    ClassTable* table = nullptr;  // of the pod's class; null: all nodes are walked over
+    NodeRows looked_at;           // what room_.verdicts is about, unless `whole`
+    bool whole = false;           // the table's feasible nodes are those of this pod
+    bool check = false;           // to be made again without the table
     Diagnosis diagnosis;
     Status status;
     Nominating nominating = Nominating::clear();
@@ -129,6 +129,9 @@ class Placer final : private DryRunKeeper {
   [[nodiscard]] std::vector<std::string_view> look_beyond() const override {
     return post_filtering_.look_beyond;
   }
+  [[nodiscard]] bool has_nominated(uint32_t slot) const override {
+    return contested_.at(slot) != nullptr;
+  }
   [[nodiscard]] bool is_check() const override { return post_filtering_.check; }
   void differs(const plimsoll_node_info& node, std::string_view before,
                std::string_view now) const override;
@@ -139,7 +142,8 @@ class Placer final : private DryRunKeeper {
   ClassCache classes_;
   std::vector<uint64_t> last_chosen_;  // by slot: when a node was last chosen, for ties
   uint64_t choices_ = 0;
-  PlacementRoom room_;  // for one decision, kept
+  ContestedNodes contested_;  // of the pod that is looked at, if its class has a table
+  PlacementRoom room_;        // for one decision, kept
   mutable PostFiltering post_filtering_;
 };
 

@@ -93,31 +93,33 @@ Status filter_with_nominated(Framework& framework, const CycleContext& cycle,
   return filter_both(framework, cycle, pod, node, ahead_of(pod, nominator.pods_of(node.name())));
 }
 
-std::vector<const NodeInfo*> contested_nodes(const plimsoll_pod& pod, const ClusterState& cluster,
-                                             const Nominator& nominator) {
-  std::vector<const NodeInfo*> nodes;
+void ContestedNodes::find(const plimsoll_pod& pod, const ClusterState& cluster,
+                          const Nominator& nominator) {
+  for (const uint32_t slot : slots_) by_slot_[slot] = nullptr;
+  slots_.clear();
+  by_slot_.resize(cluster.slot_count());
   const std::string_view own = nominator.node_of(view(pod.meta.uid));
   for (const NominatedNode& nominated : nominator.by_node()) {
     if (nominated.highest_priority < pod.priority) continue;
     if (nominated.name == own && !yields_to_any(pod, nominated.pods)) continue;
-    const NodeInfo* node = cluster.node(nominated.name, nominated.slot);
-    if (node == nullptr) continue;
-    nominated.slot = node->slot();
-    nodes.push_back(node);
+    if (nominated.node_set != cluster.node_set()) {
+      nominated.node = cluster.node(nominated.name);
+      nominated.slot = nominated.node == nullptr ? 0 : nominated.node->slot();
+      nominated.node_set = cluster.node_set();
+    }
+    if (nominated.node == nullptr) continue;
+    by_slot_[nominated.slot] = nominated.node;
+    slots_.push_back(nominated.slot);
   }
-  return nodes;
 }
 
 Status filter_contested(Framework& framework, const CycleContext& cycle, const plimsoll_pod& pod,
-                        NodeRows rows, FilterColumns out,
-                        std::span<const NodeInfo* const> contested, uint32_t slot_count,
+                        NodeRows rows, FilterColumns out, const ContestedNodes& contested,
                         const Nominator& nominator, const KeptContested* kept) {
   if (contested.empty()) return {};
   if (kept != nullptr) kept->verdicts.begin(pod.priority, cycle.skip_filter | kept->fresh);
-  std::vector<const NodeInfo*> by_slot(slot_count);
-  for (const NodeInfo* node : contested) by_slot[node->slot()] = node;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const NodeInfo* node = by_slot[rows[i]->slot];
+    const NodeInfo* node = contested.at(rows.slot(i));
     if (node == nullptr || out.codes[i] != PLIMSOLL_SUCCESS) continue;
     const ContestedVerdicts::Verdict* known =
         kept == nullptr ? nullptr : kept->verdicts.find(*node);
@@ -152,9 +154,9 @@ Status filter_contested(Framework& framework, const CycleContext& cycle, const p
 Status run_filters_with_nominated(Framework& framework, const CycleContext& cycle,
                                   const plimsoll_pod& pod, NodeRows rows, FilterColumns out,
                                   const ClusterState& cluster, const Nominator& nominator) {
-  Status status =
-      filter_contested(framework, cycle, pod, rows, out, contested_nodes(pod, cluster, nominator),
-                       cluster.slot_count(), nominator);
+  ContestedNodes contested;
+  contested.find(pod, cluster, nominator);
+  Status status = filter_contested(framework, cycle, pod, rows, out, contested, nominator);
   if (!status.ok()) return status;
   return framework.run_filters(cycle, pod, rows, out);  // those that passed, now without them
 }

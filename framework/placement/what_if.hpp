@@ -26,10 +26,19 @@ namespace plimsoll {
                                            const plimsoll_pod& pod, const NodeInfo& node,
                                            const Nominator& nominator);
 
-// The nodes with nominated pods that `pod` has to leave room for.
-[[nodiscard]] std::vector<const NodeInfo*> contested_nodes(const plimsoll_pod& pod,
-                                                           const ClusterState& cluster,
-                                                           const Nominator& nominator);
+// The nodes with nominated pods that a pod has to leave room for. Valid until the cluster changes.
+class ContestedNodes {
+ public:
+  // Those of this pod, instead of those that are here.
+  void find(const plimsoll_pod& pod, const ClusterState& cluster, const Nominator& nominator);
+  [[nodiscard]] bool empty() const { return slots_.empty(); }
+  // Null: the node in this slot is none of them.
+  [[nodiscard]] const NodeInfo* at(uint32_t slot) const { return by_slot_[slot]; }
+
+ private:
+  std::vector<uint32_t> slots_;
+  std::vector<const NodeInfo*> by_slot_;  // of the whole cluster
+};
 
 // Verdicts on such nodes that are kept for the pod's class.
 struct KeptContested {
@@ -43,8 +52,7 @@ struct KeptContested {
 // `kept`: used and added to; null: none may be kept.
 [[nodiscard]] Status filter_contested(Framework& framework, const CycleContext& cycle,
                                       const plimsoll_pod& pod, NodeRows rows, FilterColumns out,
-                                      std::span<const NodeInfo* const> contested,
-                                      uint32_t slot_count, const Nominator& nominator,
+                                      const ContestedNodes& contested, const Nominator& nominator,
                                       const KeptContested* kept = nullptr);
 
 // Framework::run_filters with nominated pods; only the nodes that have such pods cost more.

@@ -33,6 +33,9 @@ class DryRunKeeper {
   // The filters that look beyond the node, of those that look at this pod. The owner of kept() must
   // know itself what they rest on.
   [[nodiscard]] virtual std::vector<std::string_view> look_beyond() const = 0;
+  // Whether pods are nominated to the node in this slot that the pod has to leave room for. For a
+  // pod of which something may be kept.
+  [[nodiscard]] virtual bool has_nominated(uint32_t slot) const = 0;
   // Whether this decision is to be made again without what is kept, and compared.
   [[nodiscard]] virtual bool is_check() const = 0;
   // The two differ. Nothing is kept any more, from the end of this decision on.

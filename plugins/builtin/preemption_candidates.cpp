@@ -109,7 +109,7 @@ class PreemptionDryRun::Walk {
 
   // False: a plugin failed.
   bool look_at(const PotentialNode& at) {
-    const uint64_t basis = kept_ == nullptr ? 0 : basis_of(at.node);
+    const uint64_t basis = kept_ == nullptr ? 0 : basis_of(at);
     const Trial* known =
         kept_ == nullptr ? nullptr : kept_->find(at.slot, dry_run_.budgets_, basis);
     if (known == nullptr || keeper_->is_check()) known = try_now(at, known, basis);
@@ -140,11 +140,14 @@ class PreemptionDryRun::Walk {
 
  private:
   // What a dry run on the node rests on beyond it.
-  [[nodiscard]] uint64_t basis_of(Node node) const {
+  [[nodiscard]] uint64_t basis_of(const PotentialNode& at) const {
     if (affinity_ == nullptr) return 0;
-    std::vector<Pod> nominated = dry_run_.host_.nominated_pods(node.name());
-    std::erase_if(nominated, [this](Pod other) { return other->priority < pod_->priority; });
-    return affinity_->of(cycle_, pod_, node, nominated);
+    std::vector<Pod> nominated;
+    if (keeper_->has_nominated(at.slot)) {
+      nominated = dry_run_.host_.nominated_pods(at.node.name());
+      std::erase_if(nominated, [this](Pod other) { return other->priority < pod_->priority; });
+    }
+    return affinity_->of(cycle_, pod_, at.node, nominated);
   }
   const Trial* try_now(const PotentialNode& at, const Trial* known, uint64_t basis) {
     auto trial = std::make_unique<Trial>(dry_run_.try_node(cycle_, pod_, at.node, now_ms_));

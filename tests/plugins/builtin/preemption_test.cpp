@@ -177,6 +177,7 @@ class Keeper final : public DryRunKeeper {
  public:
   [[nodiscard]] std::unique_ptr<KeptDryRuns>* kept() const override { return &kept_; }
   [[nodiscard]] std::vector<std::string_view> look_beyond() const override { return beyond; }
+  [[nodiscard]] bool has_nominated(uint32_t) const override { return nominated; }
   [[nodiscard]] bool is_check() const override { return check; }
   void differs(const plimsoll_node_info& node, std::string_view before,
                std::string_view now) const override {
@@ -186,6 +187,7 @@ class Keeper final : public DryRunKeeper {
   void forget(uint32_t slot) { kept_->forget(slot); }
 
   bool check = false;
+  bool nominated = false;
   std::vector<std::string_view> beyond;
   mutable std::vector<std::string> differences;
 
@@ -312,6 +314,7 @@ TEST_F(KeptTrialsTest, WhatInterPodAffinityRestsOnIsPartOfIt) {
   EXPECT_EQ(filters_, 2 * kOneNode);
   FakePod ahead("ns/ahead"), behind("ns/behind");
   ahead.priority(100);
+  keeper_.nominated = true;
   host_.nominated["first"] = {&ahead.get(), &behind.get()};
   host_.nominated["second"] = {&behind.get()};
   static_cast<void>(run());
