@@ -249,6 +249,7 @@ Status ClassTable::score(const CycleContext& cycle, const plimsoll_pod& pod, Nod
     return status;
   };
   for (const KeptScore& kept : scores_) {
+    if (!kept.normalizes && kept.add_raw(rows, out.totals.data())) continue;
     kept.raw.visit([&](const auto* raw) {
       for (size_t i = 0; i < rows.size(); ++i) scores[i] = raw[rows.slot(i)];
     });

@@ -1,5 +1,7 @@
 #include "framework/placement/kept_score.hpp"
 
+#include "framework/runtime/score_loops.hpp"
+
 namespace plimsoll {
 
 void KeptScore::count(int64_t value) {
@@ -34,6 +36,19 @@ void KeptScore::find_extremes(std::span<const uint32_t> slots) {
   raw.visit([&](const auto* scores) {
     for (const uint32_t slot : slots) count(scores[slot]);
   });
+}
+
+bool KeptScore::add_raw(NodeRows rows, int64_t* totals) const {
+  static_assert(kMinScore == 0);
+  uint64_t outside = 0;  // without a branch: nearly always none is
+  raw.visit([&](const auto* scores) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const int64_t score = scores[rows.slot(i)];
+      outside |= static_cast<uint64_t>(score) > kMaxScore ? 1 : 0;
+      totals[i] += weight * score;
+    }
+  });
+  return outside == 0;
 }
 
 }  // namespace plimsoll

@@ -33,6 +33,9 @@ struct KeptScore {
   void uncount(int64_t value);
   // These are all counted rows.
   void find_extremes(std::span<const uint32_t> slots);
+  // totals[i] += weight * raw score of the row. False, with no meaning of the totals, if one of
+  // them is no score: the plugin's error is still to be told.
+  [[nodiscard]] bool add_raw(NodeRows rows, int64_t* totals) const;
   [[nodiscard]] const NarrowColumn& weighed() const { return normalizes ? normalised : raw; }
 };
 

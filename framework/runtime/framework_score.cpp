@@ -11,8 +11,6 @@ namespace plimsoll {
 
 namespace {
 
-constexpr int64_t kMinScore = 0;
-constexpr int64_t kMaxScore = 100;
 constexpr size_t kPiece = 1024;  // nodes
 constexpr int64_t kMaxPermitMs = 15 * 60'000;
 

@@ -6,6 +6,10 @@
 
 namespace plimsoll {
 
+// After normalizing (fwk.MinNodeScore, MaxNodeScore).
+inline constexpr int64_t kMinScore = 0;
+inline constexpr int64_t kMaxScore = 100;
+
 // Whether every score is between 0 and `most`, inclusive.
 [[nodiscard]] bool all_within(const int64_t* scores, size_t count, int64_t most);
 // The highest score; `count` must be at least 1.

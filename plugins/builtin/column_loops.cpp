@@ -141,4 +141,24 @@ bool score_balanced(size_t nodes, const LoadColumn& first, const LoadColumn& sec
   return left_out != 0;
 }
 
+PLIMSOLL_EACH_PROCESSOR
+void round_all(const double* __restrict sums, size_t count, int64_t* __restrict scores) {
+  for (size_t i = 0; i < count; ++i) {
+    const auto whole = static_cast<int64_t>(sums[i]);
+    scores[i] = whole + (sums[i] - static_cast<double>(whole) >= 0.5 ? 1 : 0);
+  }
+}
+
+PLIMSOLL_EACH_PROCESSOR
+void fewer_is_better(int64_t least, int64_t most, size_t count, int64_t* __restrict scores) {
+  // As percent(): with most below kExact the quotient is not rounded up to a whole number.
+  const int64_t whole = most == 0 ? 1 : most;
+  const int64_t sum = most == 0 ? 1 : most + least;
+  if (most < kExact / 2) {
+    for (size_t i = 0; i < count; ++i) scores[i] = percent(sum - scores[i], whole);
+  } else {
+    for (size_t i = 0; i < count; ++i) scores[i] = 100 * (sum - scores[i]) / whole;
+  }
+}
+
 }  // namespace plimsoll::builtin

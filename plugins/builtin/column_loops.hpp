@@ -41,4 +41,9 @@ bool score_most_allocated(size_t nodes, const LoadColumn& first, const LoadColum
 bool score_balanced(size_t nodes, const LoadColumn& first, const LoadColumn& second,
                     int64_t* scores);
 
+// PodTopologySpread. Go's math.Round, of sums that are not negative.
+void round_all(const double* sums, size_t count, int64_t* scores);
+// From 100 for the least score down, in proportion to the most; 100 for all if that is 0.
+void fewer_is_better(int64_t least, int64_t most, size_t count, int64_t* scores);
+
 }  // namespace plimsoll::builtin

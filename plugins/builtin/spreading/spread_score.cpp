@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "plugins/builtin/census/row_slots.hpp"
+#include "plugins/builtin/column_loops.hpp"
 
 namespace plimsoll::builtin {
 
@@ -15,12 +16,6 @@ namespace {
 // topologyNormalizingWeight: the more domains, the less a pod more in one of them matters.
 double weight_for(size_t domains) {
   return std::log(static_cast<double>(domains + 2));
-}
-
-// math.Round, of a number that is not negative.
-int64_t rounded(double value) {
-  const auto whole = static_cast<int64_t>(value);
-  return value - static_cast<double>(whole) >= 0.5 ? whole + 1 : whole;
 }
 
 }  // namespace
@@ -96,14 +91,14 @@ void SpreadScore::score(Nodes nodes, std::span<int64_t> scores) const {
       });
     }
   }
+  round_all(out, nodes.size(), scores.data());
   const RowSlots slots(nodes);
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    scores[i] = ignores_some_ && ignores(slots[i]) ? 0 : rounded(out[i]);
+  for (size_t i = 0; ignores_some_ && i < nodes.size(); ++i) {
+    if (ignores(slots[i])) scores[i] = 0;
   }
 }
 
 void SpreadScore::normalize(Nodes nodes, std::span<int64_t> scores) const {
-  constexpr int64_t kBest = 100;
   const RowSlots slots(nodes);
   int64_t least = std::numeric_limits<int64_t>::max();
   int64_t most = 0;
@@ -112,12 +107,9 @@ void SpreadScore::normalize(Nodes nodes, std::span<int64_t> scores) const {
     least = std::min(least, scores[i]);
     most = std::max(most, scores[i]);
   }
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (ignores_some_ && ignores(slots[i])) {
-      scores[i] = 0;
-    } else {
-      scores[i] = most == 0 ? kBest : kBest * (most + least - scores[i]) / most;
-    }
+  fewer_is_better(least, most, nodes.size(), scores.data());
+  for (size_t i = 0; ignores_some_ && i < nodes.size(); ++i) {
+    if (ignores(slots[i])) scores[i] = 0;
   }
 }
 

@@ -114,6 +114,33 @@ TEST_F(ColumnLoops, LeaveOutOnlyWhatTheyMust) {
   EXPECT_EQ(score(1000, -1), kLeftOut);
 }
 
+TEST_F(ColumnLoops, SpreadScoresAreRoundedAndTurnedAsTheFormulasDo) {
+  for (size_t round = 0; round < kRounds; ++round) {
+    const uint64_t bound = uint64_t{1} << (1 + below(56));  // 100 times two of them fit an int64
+    std::vector<double> sums(kNodes);
+    for (double& sum : sums) {
+      sum = static_cast<double>(below(std::min(bound, uint64_t{1} << 50))) / 4;
+    }
+    sums[0] = 0.49999999999999994;  // adding a half would round it up
+    std::vector<int64_t> scores(kNodes);
+    round_all(sums.data(), kNodes, scores.data());
+    for (size_t i = 0; i < kNodes; ++i) ASSERT_EQ(scores[i], std::llround(sums[i])) << sums[i];
+
+    for (int64_t& score : scores) score = static_cast<int64_t>(below(bound));
+    const auto [least, most] = std::minmax_element(scores.begin(), scores.end());
+    const int64_t low = *least;
+    const int64_t high = *most;
+    std::vector<int64_t> turned = scores;
+    fewer_is_better(low, high, kNodes, turned.data());
+    for (size_t i = 0; i < kNodes; ++i) {
+      ASSERT_EQ(turned[i], high == 0 ? 100 : percent(high + low - scores[i], high)) << scores[i];
+    }
+  }
+  std::vector<int64_t> none(kNodes, 0);
+  fewer_is_better(0, 0, kNodes, none.data());
+  EXPECT_EQ(none, std::vector<int64_t>(kNodes, 100));
+}
+
 TEST_F(ColumnLoops, FindRunsAndMarks) {
   for (int round = 0; round < 500; ++round) {
     std::vector<uint32_t> numbers(1 + below(1'000));
