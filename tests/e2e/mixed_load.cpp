@@ -19,6 +19,7 @@ constexpr int kSmall = kZones * kSmallPerZone;
 constexpr int kSlotsOfSmall = 2;  // volumes that a small node attaches
 constexpr int kPods = 2000;
 constexpr int kLocalVolumes = 40;
+constexpr int kOnePodClaims = 24;
 
 std::string zone_name(int zone) {
   return "zone-" + std::to_string(zone);
@@ -67,7 +68,9 @@ class MixedMaker {
     add_sets();
     add_other_claims();
     add_room();
-    add_app("plain", kPods - static_cast<int>(load_.pods), [](json&, int) {});
+    add_holders();
+    add_app("plain", kPods - kOnePodClaims - static_cast<int>(load_.pods), [](json&, int) {});
+    add_takers();
     for (MixedLoad::Wave& wave : load_.waves) std::ranges::shuffle(wave.pods, random_);
     return std::move(load_);
   }
@@ -125,16 +128,19 @@ class MixedMaker {
     load_.apps[app] = {size(pods), size(least), size(most)};
     for (int i = 0; i < pods; ++i) {
       wave_ = &load_.waves[size(i) * load_.waves.size() / size(pods)];
-      json pod = pod_object({.name = numbered(app, i),
-                             .scheduler = scheduler_,
-                             .requests = {{"cpu", std::to_string(pick(1, 3) * 100) + "m"},
-                                          {"memory", std::to_string(pick(64, 512)) + "Mi"}},
-                             .guaranteed = false});
-      pod["metadata"]["labels"]["app"] = app;
-      change(pod, i);
-      put(wave_->pods, "/api/v1/namespaces/" + ns_ + "/pods", pod);
+      add_pod(app, i, change);
       ++load_.pods;
     }
+  }
+  void add_pod(const std::string& app, int ordinal, const Change& change) {
+    json pod = pod_object({.name = numbered(app, ordinal),
+                           .scheduler = scheduler_,
+                           .requests = {{"cpu", std::to_string(pick(1, 3) * 100) + "m"},
+                                        {"memory", std::to_string(pick(64, 512)) + "Mi"}},
+                           .guaranteed = false});
+    pod["metadata"]["labels"]["app"] = app;
+    change(pod, ordinal);
+    put(wave_->pods, "/api/v1/namespaces/" + ns_ + "/pods", pod);
   }
 
   // Numbers that the domains divide: in the end each has as many, whoever died in between.
@@ -237,6 +243,28 @@ class MixedMaker {
            {"csi", {{"driver", kDriver}, {"volumeHandle", "volume-of-" + claim}}},
            {"nodeAffinity", volume_affinity(kZoneLabel, {zone})},
            {"storageClassName", "zonal"}}}});
+  }
+
+  // No kubelet ends them, so they end at once.
+  void add_holders() {
+    add_app(kHolders, kOnePodClaims, [&](json& pod, int ordinal) {
+      json claim = claim_object(numbered("alone", ordinal), "zonal");
+      claim["spec"]["accessModes"] = {"ReadWriteOncePod"};
+      put(wave_->claims, claims_path_of(ns_), claim);
+      add_claim_to(pod, numbered("alone", ordinal));
+      pod["spec"]["terminationGracePeriodSeconds"] = 0;
+    });
+  }
+  void add_takers() {
+    put(load_.cluster, "/apis/scheduling.k8s.io/v1/priorityclasses",
+        {{"metadata", {{"name", kTakers}}}, {"value", 1000}});
+    wave_ = &load_.takers;
+    for (int i = 0; i < kOnePodClaims; ++i) {
+      add_pod(kTakers, i, [](json& pod, int ordinal) {
+        add_claim_to(pod, numbered("alone", ordinal));
+        pod["spec"]["priorityClassName"] = kTakers;
+      });
+    }
   }
 
   // A small node takes three pods by its CPUs and two by its volumes, and is full then.

@@ -1,7 +1,7 @@
 #pragma once
 // A cluster of three zones and 2,000 pods that want different things of it at once: spreading,
-// neighbours, volumes, room. A seed decides sizes and order; how many of each app fit does not
-// depend on it.
+// neighbours, volumes, room, and claims of one pod only. A seed decides sizes and order; how many
+// of each app fit does not depend on it.
 
 #include <cstdint>
 #include <map>
@@ -32,9 +32,15 @@ struct MixedLoad {
     std::vector<KubeObject> pods;
   };
   std::vector<Wave> waves;
-  std::map<std::string, Expected> apps;  // by label "app"
-  std::size_t pods = 0;
+  // Of higher priority than all of these: each wants the ReadWriteOncePod claim of the pod of app
+  // kHolders with the same ordinal, which has to go.
+  Wave takers;
+  std::map<std::string, Expected> apps;  // by label "app"; before the takers come
+  std::size_t pods = 0;                  // of the waves
 };
+
+inline constexpr const char* kHolders = "holder";
+inline constexpr const char* kTakers = "taker";
 
 inline constexpr const char* kZoneLabel = "topology.kubernetes.io/zone";
 inline constexpr const char* kHostLabel = "kubernetes.io/hostname";

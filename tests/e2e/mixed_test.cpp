@@ -1,6 +1,7 @@
 // Spreading, neighbours, volumes and plain pods at once against a real API server: 2,000 pods on
 // 150 nodes in three zones, by kube-scheduler's default profile, and a scheduler that dies again
-// and again. An independent recount finds every rule held, and nobody waiting who has a place.
+// and again. An independent recount finds every rule held, and nobody waiting who has a place. In
+// the end pods of higher priority want claims that only one pod may use, and get them.
 
 #include <gtest/gtest.h>
 
@@ -184,6 +185,36 @@ class MixedTest : public E2eTest {
     EXPECT_GE(replayed.judged, 300U);
   }
 
+  void check_rules() {
+    const std::vector<std::string> promised = recount(placement_.objects).faults;
+    EXPECT_EQ(promised.size(), 0U) << lines(promised);
+    const std::vector<std::string> faults = placement_faults(placement_);
+    EXPECT_EQ(faults.size(), 0U) << lines(faults);
+  }
+
+  // Each taker has a node, the holders alone are gone, and nobody else has moved.
+  void check_taken(const Placement& before) {
+    std::map<std::string, std::string> node_of;
+    for (const PlacedPod& pod : placement_.pods) node_of[pod.facts.uid] = pod.facts.node;
+    std::vector<std::string> wrong;
+    for (const PlacedPod& pod : before.pods) {
+      const auto now = node_of.find(pod.facts.uid);
+      const bool holds = pod.labels.at("app") == kHolders;
+      const bool moved =
+          now != node_of.end() && !pod.facts.node.empty() && now->second != pod.facts.node;
+      if (holds != (now == node_of.end()) || moved) wrong.push_back(pod.facts.name);
+    }
+    std::size_t takers = 0;
+    for (const PlacedPod& pod : placement_.pods) {
+      if (pod.labels.at("app") != kTakers) continue;
+      ++takers;
+      if (pod.facts.node.empty()) wrong.push_back(pod.facts.name);
+    }
+    EXPECT_EQ(wrong.size(), 0U) << lines(wrong);
+    EXPECT_EQ(takers, load_.takers.pods.size());
+    std::cout << takers << " pods took a claim from another\n";
+  }
+
   std::mt19937_64 random_;
   MixedLoad load_;
   TempDir folder_;
@@ -196,16 +227,19 @@ TEST_F(MixedTest, EveryRuleHoldsWheneverTheSchedulerDies) {
   ASSERT_NO_FATAL_FAILURE(start_again());
   for (const MixedLoad::Wave& wave : load_.waves) ASSERT_NO_FATAL_FAILURE(play(wave));
   ASSERT_NO_FATAL_FAILURE(settle());
-  std::cout << "the scheduler was killed " << lives_.size() - 1 << " times\n";
   EXPECT_EQ(placement_.pods.size(), load_.pods);
-  const std::vector<std::string> promised = recount(placement_.objects).faults;
-  EXPECT_EQ(promised.size(), 0U) << lines(promised);
-  const std::vector<std::string> faults = placement_faults(placement_);
-  EXPECT_EQ(faults.size(), 0U) << lines(faults);
+  check_rules();
   check_numbers();
   check_limits_bite();
-  check_writes();
   check_replay();
+
+  const Placement before = std::move(placement_);
+  ASSERT_NO_FATAL_FAILURE(play(load_.takers));
+  ASSERT_NO_FATAL_FAILURE(settle());
+  check_rules();
+  check_taken(before);
+  check_writes();
+  std::cout << "the scheduler was killed " << lives_.size() - 1 << " times\n";
 }
 
 }  // namespace

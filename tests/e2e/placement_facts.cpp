@@ -146,7 +146,10 @@ Placement placement_of(ClusterObjects objects, const StorageObjects& storage) {
         .uid = text_at(claim, "/metadata/uid"),
         .phase = text_at(claim, "/status/phase"),
         .storage_class = text_at(claim, "/spec/storageClassName"),
-        .volume = text_at(claim, "/spec/volumeName")};
+        .volume = text_at(claim, "/spec/volumeName"),
+        .selected_node =
+            text_at(claim, "/metadata/annotations/volume.kubernetes.io~1selected-node"),
+        .of_one_pod = text_at(claim, "/spec/accessModes/0") == "ReadWriteOncePod"};
   }
   for (const json& volume : storage.volumes) {
     placement.volumes[text_at(volume, "/metadata/name")] = volume_facts(volume);

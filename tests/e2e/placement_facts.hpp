@@ -49,7 +49,9 @@ struct ClaimFacts {
   std::string uid;
   std::string phase;
   std::string storage_class;
-  std::string volume;  // empty: none
+  std::string volume;         // empty: none
+  std::string selected_node;  // for which its volume is to be made; empty: none
+  bool of_one_pod = false;    // ReadWriteOncePod
 };
 struct VolumeFacts {
   std::string phase;

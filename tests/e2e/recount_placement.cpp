@@ -232,6 +232,7 @@ class Checker {
       for (const std::string& claim : pod.claims) check_claim(pod, *node, claim);
     }
     check_pairs();
+    check_single_users();
     check_limits();
     return std::move(faults_);
   }
@@ -288,7 +289,12 @@ class Checker {
     std::map<std::string, std::string> claim_of;   // by volume
     std::map<std::string, std::string> volume_of;  // by claim
     for (const auto& [name, claim] : placement_.claims) {
-      if (claim.volume.empty()) continue;
+      if (claim.volume.empty()) {
+        if (!claim.selected_node.empty()) {
+          fault(name + " is left for " + claim.selected_node + " without a volume");
+        }
+        continue;
+      }
       const auto [first, fresh] = claim_of.emplace(claim.volume, name);
       if (!fresh) fault(claim.volume + " is named by " + first->second + " and " + name);
     }
@@ -296,6 +302,19 @@ class Checker {
       if (volume.claim.empty()) continue;
       const auto [first, fresh] = volume_of.emplace(volume.claim, name);
       if (!fresh) fault(volume.claim + " is named by " + first->second + " and " + name);
+    }
+  }
+
+  void check_single_users() {
+    std::map<std::string, std::string> user_of;  // by claim
+    for (const PlacedPod& pod : placement_.pods) {
+      if (pod.facts.node.empty()) continue;
+      for (const std::string& name : pod.claims) {
+        const auto claim = placement_.claims.find(name);
+        if (claim == placement_.claims.end() || !claim->second.of_one_pod) continue;
+        const auto [first, fresh] = user_of.emplace(name, pod.facts.name);
+        if (!fresh) fault(name + " is used by " + first->second + " and " + pod.facts.name);
+      }
     }
   }
 

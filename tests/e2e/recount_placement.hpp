@@ -29,11 +29,14 @@ namespace plimsoll::test {
 //    could be innocent of that. Here no pod goes.)
 //  - a bound pod with a claim that is not Bound, or whose volume cannot be used on the node;
 //  - a volume that two claims name, or a claim that two volumes name;
+//  - a claim that a node was selected for and that has no volume;
+//  - two bound pods with one ReadWriteOncePod claim;
 //  - a node with more volumes of a driver than it attaches.
 [[nodiscard]] std::vector<std::string> placement_faults(const Placement& placement);
 
 // "ns/pod fits node-7", for every pending pod of the scheduler that some node takes by the rules
-// above, its allocatable resources included.
+// above, its allocatable resources included. A ReadWriteOncePod claim keeps only pods of its own
+// priority or a lower one waiting, and this load has none of these.
 [[nodiscard]] std::vector<std::string> kept_waiting(const Placement& placement,
                                                     const std::string& scheduler);
 

@@ -116,6 +116,24 @@ TEST_F(RecountPlacementTest, WhatIsBoundTwiceIsFound) {
   EXPECT_THAT(faults(), ElementsAre("t/one is named by volume-one and volume-two"));
 }
 
+TEST_F(RecountPlacementTest, AClaimThatIsLeftForANodeIsFound) {
+  json& claim = add_claim("one", "a");
+  claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] = "a1";
+  EXPECT_THAT(faults(), IsEmpty());
+  claim["spec"].erase("volumeName");
+  EXPECT_THAT(faults(), ElementsAre("t/one is left for a1 without a volume"));
+}
+
+TEST_F(RecountPlacementTest, AClaimOfOnePodWithTwoPodsIsFound) {
+  add_pod_with_claim("s", "a1", "a");
+  storage_.claims[0]["spec"]["accessModes"] = {"ReadWriteOncePod"};
+  EXPECT_THAT(faults(), IsEmpty());
+  add_pod("t", "app", "a1")["spec"]["volumes"] = objects_.pods[0]["spec"]["volumes"];
+  EXPECT_THAT(faults(), ElementsAre("t/data-s is used by t/s and t/t"));
+  storage_.claims[0]["spec"]["accessModes"] = {"ReadWriteOnce"};
+  EXPECT_THAT(faults(), IsEmpty());
+}
+
 TEST_F(RecountPlacementTest, TooManyVolumesOfANodeAreFound) {
   for (const char* name : {"s1", "s2", "s3"}) add_pod_with_claim(name, "a1", "a");
   EXPECT_THAT(faults(), ElementsAre("a1 has 3 volumes of disk and attaches 2"));
