@@ -10,6 +10,7 @@
 #include "tests/e2e/e2e_test.hpp"
 #include "tests/e2e/facts.hpp"
 #include "tests/e2e/provisioner.hpp"
+#include "tests/e2e/replica.hpp"
 
 namespace plimsoll::test {
 namespace {
@@ -133,6 +134,113 @@ TEST_F(VolumesTest, TwoPodsAndOneFreeVolume) {
   add_local_volume("another");
   EXPECT_NE(wait_bound("second"), "") << tail(log(), 30);
   expect_one_volume_each({"a", "b"});
+}
+
+// ---- what becomes of a decision when its objects change before it is written
+
+class ChangedBeforeTheWriteTest : public VolumesTest {
+ protected:
+  // The pod's decision is made, and its write to the object at this path does not arrive yet.
+  void decide_and_hold(const std::string& pod, const std::string& claim, const std::string& path) {
+    auto proxy = start_proxy();
+    ASSERT_TRUE(proxy) << proxy.error().message;
+    proxy_ = std::move(*proxy);
+    ASSERT_NO_FATAL_FAILURE(start(through(*proxy_, {}, folder_)));
+    proxy_->hold(ApiProxy::What::kRequest, "PATCH", path);
+    add_pod(pod, {claim});
+    ASSERT_TRUE(proxy_->wait_held(30s)) << tail(log(), 30);
+  }
+  // The first refusal may be another, of the write that failed.
+  void expect_refused(const std::string& pod, const std::string& why) {
+    EXPECT_TRUE(eventually(30s, [&] { return wait_refused(pod).find(why) != std::string::npos; }))
+        << wait_refused(pod) << "\n"
+        << tail(log(), 30);
+  }
+
+  std::unique_ptr<ApiProxy> proxy_;
+};
+
+TEST_F(ChangedBeforeTheWriteTest, SomebodyElseTakesTheVolume) {
+  const HostProvisioner provisioner(ns());
+  add_local_volume("disk-a");
+  for (const char* name : {"ours", "theirs"}) add_claim(name, "local");
+  ASSERT_NO_FATAL_FAILURE(decide_and_hold("pod", "ours", "/persistentvolumes/disk-a"));
+  const json theirs = client().get(claims_path() + "/theirs").json();
+  change(std::string(kVolumesPath) + "/disk-a",
+         {{"spec", {{"claimRef", claim_reference(theirs)}}}});
+  ASSERT_TRUE(proxy_->pass_on(30s));
+  expect_refused("pod", "3 node(s) didn't find available persistent volumes to bind");
+  add_local_volume("disk-b");
+  EXPECT_NE(wait_bound("pod"), "") << tail(log(), 30);
+  expect_one_volume_each({"ours", "theirs"});
+}
+
+TEST_F(ChangedBeforeTheWriteTest, TheClaimGoesAndAnotherComesOfItsName) {
+  const HostProvisioner provisioner(ns());
+  add_claim("data", "wait");
+  ASSERT_NO_FATAL_FAILURE(decide_and_hold("pod", "data", "/persistentvolumeclaims/data"));
+  strip_finalizers(claims_path());
+  remove(claims_path() + "/data");
+  ASSERT_TRUE(proxy_->pass_on(30s));
+  expect_refused("pod", "persistentvolumeclaim \"data\" not found");
+  add_claim("data", "wait");
+  EXPECT_NE(wait_bound("pod"), "") << tail(log(), 30);
+  expect_one_volume_each({"data"});
+}
+
+TEST_F(ChangedBeforeTheWriteTest, TheClassGoes) {
+  const HostProvisioner provisioner(ns());
+  for (const char* name : {"early", "late"}) add_claim(name, "wait");
+  ASSERT_NO_FATAL_FAILURE(decide_and_hold("first", "early", "/persistentvolumeclaims/early"));
+  remove(std::string(kClassesPath) + "/wait");
+  ASSERT_TRUE(proxy_->pass_on(30s));
+  EXPECT_NE(wait_bound("first"), "") << "the node is chosen\n" << tail(log(), 30);
+  add_pod("second", {"late"});
+  expect_refused("second", "pod has unbound immediate PersistentVolumeClaims");
+  create(kClassesPath, {{"metadata", {{"name", "wait"}}},
+                        {"provisioner", "driver.example.com"},
+                        {"volumeBindingMode", "WaitForFirstConsumer"}});
+  EXPECT_NE(wait_bound("second"), "") << tail(log(), 30);
+  expect_one_volume_each({"early", "late"});
+}
+
+// Each learns from the other's writes only: where both chose one volume, one of them chooses again.
+TEST_F(VolumesTest, TwoSchedulersTakeVolumesOfOneClass) {
+  constexpr int kVolumes = 12;
+  const std::string other = "another-scheduler";
+  ASSERT_TRUE(write_file(folder_ / "other.yaml",
+                         "apiVersion: kubescheduler.config.k8s.io/v1\n"
+                         "kind: KubeSchedulerConfiguration\n"
+                         "leaderElection: {leaderElect: false}\n"
+                         "profiles:\n"
+                         "- schedulerName: " +
+                             other + "\n"));
+  const HostProvisioner provisioner(ns());
+  std::set<std::string> claims;
+  for (int i = 0; i < kVolumes; ++i) {
+    add_local_volume("disk-" + std::to_string(i));
+    claims.insert("data-" + std::to_string(i));
+    add_claim("data-" + std::to_string(i), "local");
+  }
+  Replica second(other,
+                 {.kubeconfig = cluster().kubeconfig_token(), .config = folder_ / "other.yaml"});
+  ASSERT_NO_FATAL_FAILURE(start());
+  ASSERT_NO_FATAL_FAILURE(second.start());
+  for (int i = 0; i < kVolumes; ++i) {
+    const std::string number = std::to_string(i);
+    json pod = pod_object({.name = "pod-" + number,
+                           .scheduler = i % 2 == 0 ? kScheduler : other,
+                           .requests = {{"cpu", "1"}}});
+    add_claim_to(pod, "data-" + number);
+    create(pods_path(), pod);
+  }
+  for (int i = 0; i < kVolumes; ++i) {
+    EXPECT_NE(wait_bound("pod-" + std::to_string(i), 60s), "")
+        << i << "\n"
+        << tail(log(), 30) << second.end_of_log();
+  }
+  expect_one_volume_each(claims);
+  second.stop();
 }
 
 // A pod with two volumes to take and two to be made: four writes, and the Binding. The scheduler
