@@ -55,6 +55,20 @@ std::string text_of(const Value* value) {
   return value != nullptr && value->is_string() ? value->text : "";
 }
 
+// YAML reads a bare n as false and 1 as a number. Nobody means that by a name.
+void check_names(const Value& object, Collector& out) {
+  const Value* metadata = object.find("metadata");
+  if (metadata == nullptr || !metadata->is_mapping()) return;
+  for (const char* field : {"name", "namespace"}) {
+    const Value* value = metadata->find(field);
+    if (value == nullptr || value->is_null() || value->is_string()) continue;
+    out.problems.push_back({std::string("metadata.") + field, value->at,
+                            "expected a string, got " + describe(*value) +
+                                (value->written.empty() ? "" : " (" + value->written + ")") +
+                                ": put it in quotes"});
+  }
+}
+
 void collect(const Value& object, const Inherited& inherited, Collector& out) {
   if (object.is_null()) return;
   if (!object.is_mapping()) {
@@ -71,6 +85,7 @@ void collect(const Value& object, const Inherited& inherited, Collector& out) {
     for (const Value& item : items->items) collect(item, next, out);
     return;
   }
+  check_names(object, out);
   Value completed = Value::mapping();
   if (api_version.empty() && !inherited.api_version.empty()) {
     api_version = inherited.api_version;

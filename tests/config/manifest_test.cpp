@@ -75,6 +75,11 @@ TEST(Manifest, ReportsEveryProblemWithItsLine) {
   EXPECT_EQ(summary("{\"kind\": \"Pod\",\n \"x\": }"),
             "error: f:2:7: not valid JSON: not a JSON value: strings need double quotes");
   EXPECT_EQ(summary("[1, 2]"), "error: f:1:1: expected a Kubernetes object");
+  EXPECT_EQ(summary("apiVersion: v1\nkind: Pod\nmetadata:\n  name: n\n  namespace: 007\n"),
+            "error: f:4:9: metadata.name: expected a string, got the boolean false (n): put it in "
+            "quotes\n"
+            "f:5:14: metadata.namespace: expected a string, got the integer 7 (007): put it in "
+            "quotes");
   EXPECT_EQ(summary("a: b: c\n"), "error: f:1:5: not valid YAML: illegal map value");
 }
 
