@@ -129,10 +129,8 @@ class DefaultPreemption {
     if (extenders_ != nullptr && ask_extenders(pod, found)) {
       return refuse("extenders are asked which pods may be evicted");
     }
-    if (found.candidates.empty()) {
-      nomination.clear();
-      return refuse("extenders left no node on which pods may be evicted");
-    }
+    // The pod's nomination stays, as with kube-scheduler (Evaluator.Preempt).
+    if (found.candidates.empty()) return refuse("no candidate node for preemption");
     const Trial* best = &pick_candidate(found.candidates, host_.now_ms());
     if (WholeGroup group(groups_, group_dry_run_, pod); group.counts()) {
       best = with_group(cycle, pod, group, best, found);

@@ -431,8 +431,8 @@ TEST_F(ExtendedPreemptionTest, WhenItFailsNobodyIsEvicted) {
       [&] { return api_.has_event("p", by + "expected at least one victim pod on node \"n1\""); }));
   EXPECT_TRUE(eventually([&] {
     return api_.has_event("p",
-                          "0/2 nodes are available: 2 Insufficient cpu. preemption: extenders left "
-                          "no node on which pods may be evicted");
+                          "0/2 nodes are available: 2 Insufficient cpu. preemption: no candidate "
+                          "node for preemption");
   }));
   EXPECT_EQ(api_.node_of("dear"), "n1");
   EXPECT_EQ(api_.node_of("cheap"), "n2");

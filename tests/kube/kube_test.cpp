@@ -99,7 +99,11 @@ void KubeTest::TearDown() {
   const std::string now = "?gracePeriodSeconds=0";
   for (const std::string& collection :
        {pods_path(), std::string(kNodes), std::string(kNrts), std::string(kDevices)}) {
-    const KubeReply reply = client.del(collection + now);
+    // Thousands of pods take longer than one request may; what it deleted is gone.
+    KubeReply reply;
+    for (int tries = 0; tries < 20 && reply.status != 200; ++tries) {
+      reply = client.del(collection + now);
+    }
     EXPECT_EQ(reply.status, 200) << collection << ": " << reply.body;
     const auto left = client.list(collection);
     EXPECT_TRUE(left && left->empty()) << collection << " still holds objects, such as some with "
