@@ -155,6 +155,7 @@ bool judge_quickly(const NodeModel& model, const int64_t* counts, const kubelet:
 }
 
 Judgement judge(const NodeRecord& node, Inquiry& pod) {
+  if (node.awaited_until_ms != 0) return told(node, uncertain());
   if (!node.report.there) {
     return {node.malformed ? Verdict::kInvalidTopology : Verdict::kFits, Judgement::kNoResource};
   }

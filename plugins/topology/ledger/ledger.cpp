@@ -66,6 +66,7 @@ void Ledger::count(NodeRecord& node) {
 
 // When the node's next doubt ends by time; INT64_MAX: none does.
 int64_t Ledger::doubts_end(const NodeRecord& node) {
+  if (node.awaited_until_ms != 0) return node.awaited_until_ms;
   return node.report.there ? std::min(node.lessons.due_ms(), Settler::due_ms(node)) : INT64_MAX;
 }
 
@@ -126,13 +127,14 @@ void Ledger::take_changes(Changes& into) {
   into.slots.erase(std::unique(into.slots.begin(), into.slots.end()), into.slots.end());
 }
 
-void Ledger::node_added(std::string_view name, uint32_t slot) {
+void Ledger::node_added(std::string_view name, uint32_t slot, int64_t report_until_ms) {
   ++event_;
   if (const NodeRecord* known = nodes_.find(name); known != nullptr && known->slot != slot) {
     node_removed(name);
   }
   NodeRecord& node = nodes_.made(name);
   nodes_.put(node, slot);
+  node.awaited_until_ms = node.report.there || node.malformed ? 0 : report_until_ms;
   touch(node, Ease::kYes);
 }
 
@@ -141,6 +143,9 @@ void Ledger::node_removed(std::string_view name) {
   if (node == nullptr || node->slot == UINT32_MAX) return;
   glances_.remove(node->slot);
   nodes_.take_slot(*node);
+  node->awaited_until_ms = 0;
+  count(*node);
+  set_due(*node);
   forget_if_idle(*node);
 }
 
@@ -153,10 +158,12 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
     return;  // a relist: the same object again
   }
   ++stats_.reports;
-  const bool doubted = node.malformed || node.stopped() || node.lost_track;
+  const bool doubted =
+      node.malformed || node.stopped() || node.lost_track || node.awaited_until_ms != 0;
   const NodeReport before = std::move(node.report);
   const Since since = std::move(node.since);
   node.report = reader_.read(nrt, before, now_ms);
+  node.awaited_until_ms = 0;
   node.new_report = true;
   node.malformed = node.lost_track = false;
   if (!before.there) {
@@ -202,6 +209,7 @@ bool Ledger::report_malformed(std::string_view node_name) {
   if (node.report.there) return false;
   if (!node.malformed) {
     node.malformed = true;
+    node.awaited_until_ms = 0;
     touch(node, Ease::kNo);
   }
   return true;
@@ -213,6 +221,12 @@ void Ledger::pass_time(int64_t now_ms) {
   while (!due_.empty() && due_.begin()->first <= now_ms) {
     NodeRecord& node = *due_.begin()->second;
     const bool ends = doubts_end(node) <= now_ms;
+    if (node.awaited_until_ms != 0) {  // no report will come
+      node.awaited_until_ms = 0;
+      touch(node, Ease::kYes);
+      if (node.slot != UINT32_MAX) changes_.freed.push_back(node.slot);
+      continue;
+    }
     if (!doubt_order(node) && !ends) {
       set_due(node);
       continue;

@@ -47,7 +47,9 @@ class Ledger {
   void use_shortcuts(bool on) { planner_.use_shortcuts(on); }
 
   // ---- events, in any order
-  void node_added(std::string_view name, uint32_t slot);
+  // Until `report_until_ms` the node's report may be on its way: no pod that its kubelet could
+  // refuse goes there before it comes. 0: what has no report takes every pod.
+  void node_added(std::string_view name, uint32_t slot, int64_t report_until_ms = 0);
   void node_removed(std::string_view name);
   void report(const NrtObject& nrt, int64_t now_ms);
   void report_deleted(std::string_view node_name);

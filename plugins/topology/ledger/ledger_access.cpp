@@ -162,7 +162,9 @@ std::string LedgerAccess::explain(uint32_t slot, const Inquiry& pod, const plims
 
 void LedgerAccess::node_event(sdk::NodeEvent type, sdk::Node node) {
   if (!feeds()) return;
-  if (type == sdk::NodeEvent::kAdded) owned_->ledger.node_added(node.name(), node.slot());
+  if (type == sdk::NodeEvent::kAdded) {
+    owned_->ledger.node_added(node.name(), node.slot(), owned_->report_until_ms(node));
+  }
   if (type == sdk::NodeEvent::kRemoved) owned_->ledger.node_removed(node.name());
   owned_->tell_changes();
 }

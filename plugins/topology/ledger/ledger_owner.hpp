@@ -32,6 +32,9 @@ class LedgerOwner : public std::enable_shared_from_this<LedgerOwner> {
   void object(const sdk::ObjectEvent& event);
   // The list of one version is complete, or the version is not served.
   void synced(const sdk::ObjectEvent& event);
+  // For a node that was just added: until when its report may be on its way, on another watch; 0:
+  // it is not.
+  [[nodiscard]] int64_t report_until_ms(sdk::Node node) const;
   // After every change of the ledger: tells the host, listeners and metrics.
   void tell_changes();
 
@@ -65,6 +68,7 @@ class LedgerOwner : public std::enable_shared_from_this<LedgerOwner> {
   uint64_t malformed_ = 0;
   std::map<std::string, std::string> told_errors_;  // by node: not logged again
   bool served_new_ = false;                         // v1alpha2 is known to be there
+  bool listed_ = false;                             // a list of reports is complete
   bool watching_old_ = false;
   bool told_missing_ = false;
   std::set<std::string> from_old_;  // nodes whose report is a v1alpha1 object

@@ -26,6 +26,9 @@ inline constexpr int64_t kUnstartedMs = 600'000;
 inline constexpr int64_t kDoubtMs = 60'000;
 // A kubelet that runs has taken a pod, and said so, after this time.
 inline constexpr int64_t kQuickKubeletMs = 2'000;
+// A Node and its report come on two watches. For so long after a Node was made, its report may
+// still be on the way.
+inline constexpr int64_t kReportOnItsWayMs = 5'000;
 // How many removed pods are remembered per node until the next report.
 inline constexpr size_t kMaxGone = 32;
 
@@ -65,6 +68,8 @@ struct NodeRecord {
   uint32_t slot = UINT32_MAX;
   NodeReport report;
   bool malformed = false;  // its object exists but cannot be read; never set if report.there
+  // Until then a report of the new node may be on its way; 0: it is there, or there may be none.
+  int64_t awaited_until_ms = 0;
   std::vector<PodRecord> pods;
   std::vector<GonePod> gone;
   Lessons lessons;
@@ -106,7 +111,8 @@ struct NodeRecord {
   [[nodiscard]] bool stopped() const { return report.kubelet_away || lessons.stopped(); }
   // The node has one possible state, and nothing under way could change it.
   [[nodiscard]] bool certain() const {
-    return !report.kubelet_away && !lessons.waits_for_room() && since.clear();
+    return awaited_until_ms == 0 && !report.kubelet_away && !lessons.waits_for_room() &&
+           since.clear();
   }
   // Why it is not certain.
   [[nodiscard]] Doubt doubt_now() const;

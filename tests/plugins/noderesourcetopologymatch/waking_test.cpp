@@ -382,6 +382,41 @@ TEST_F(Waking, ADoubtThatHeldNobodyBackEndsInSilence) {
   EXPECT_EQ(host_.requeued, 0) << "it does not fit after that either";
 }
 
+// A Node that is made while the scheduler runs, and its report, come on two watches.
+TEST_F(Waking, ANewNodeIsWaitedForUntilItsReportCame) {
+  const auto add = [&](FakeNode& node, int64_t made_ms) {
+    plimsoll_node object = *node.get().node;
+    object.meta.creation_ms = made_ms;
+    plimsoll_node_info info = node.get();
+    info.node = &object;
+    plugin_.plugin().node_event(sdk::NodeEvent::kRemoved, sdk::Node(&info), 0);
+    plugin_.plugin().node_event(sdk::NodeEvent::kAdded, sdk::Node(&info), 0);
+  };
+  const PodRef pod = waiting(6);
+  add(n1_, host_.now - 1'000);
+  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_SUCCESS) << "the first reports are still to come";
+  plugin_.plugin().object_event(ObjectEvent{ObjectEvent::kSynced, kNrtResource, "", "", ""});
+  add(n2_, host_.now - kReportOnItsWayMs);
+  EXPECT_EQ(attempt(pod, n2_), PLIMSOLL_SUCCESS) << "it has no report";
+
+  add(n1_, host_.now - 1'000);
+  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_PENDING);
+  EXPECT_EQ(report(pod, {4, 4}, {}), Hint::kSkip);
+  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(attempt(waiting(4), n1_), PLIMSOLL_SUCCESS);
+
+  add(n2_, host_.now + 3'600'000);  // by a clock that is ahead
+  EXPECT_EQ(attempt(pod, n2_), PLIMSOLL_PENDING);
+  for (int64_t waited = 0; waited < kReportOnItsWayMs; waited += 1'000) {
+    EXPECT_EQ(attempt(pod, n2_), PLIMSOLL_PENDING) << waited;
+    EXPECT_FALSE(host_.deferred.empty());
+    host_.now += 1'000;
+    run_timers();
+  }
+  EXPECT_EQ(host_.requeued, 1);
+  EXPECT_EQ(attempt(pod, n2_), PLIMSOLL_SUCCESS) << "none came";
+}
+
 TEST_F(Waking, TimersOfAPluginThatIsGoneDoNothing) {
   auto ending = std::make_unique<FakeHost>();
   ending->add(n1_);

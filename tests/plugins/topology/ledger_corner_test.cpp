@@ -199,6 +199,46 @@ TEST_F(LedgerCorner, APromiseCountsUntilANewOneIsMade) {
   EXPECT_EQ(free(0), 3);
 }
 
+// A Node and its report come on two watches.
+TEST_F(LedgerCorner, ANewNodeIsUncertainUntilItsReportMayBeOnItsWayNoMore) {
+  const auto add_again = [&] {
+    ledger_.node_removed("n1");
+    ledger_.node_added("n1", kSlot, now_ + kReportOnItsWayMs);
+    (void)ledger_.take_changes();
+  };
+  EXPECT_EQ(verdict(1), Verdict::kFits) << "it was there before";
+  add_again();
+  EXPECT_EQ(verdict(1), Verdict::kUncertain);
+  EXPECT_FALSE(reserve(spec("a", 1)));
+  EXPECT_EQ(ledger_.stats().uncertain_unknown, 1u);
+  report({"2", "2"}, {});
+  EXPECT_TRUE(ledger_.eased(kSlot));
+  EXPECT_EQ(verdict(2), Verdict::kFits);
+  EXPECT_EQ(verdict(3), Verdict::kCannotAlignContainer);
+  EXPECT_EQ(ledger_.stats().uncertain_unknown, 0u);
+
+  ledger_.report_deleted("n1");
+  EXPECT_EQ(verdict(3), Verdict::kFits) << "it is known that there is none";
+  add_again();
+  EXPECT_TRUE(ledger_.report_malformed("n1"));
+  EXPECT_EQ(verdict(1), Verdict::kInvalidTopology);
+  ledger_.report_deleted("n1");
+
+  add_again();
+  EXPECT_EQ(verdict(3), Verdict::kUncertain);
+  EXPECT_EQ(ledger_.due_ms(), now_ + kReportOnItsWayMs);
+  now_ += kReportOnItsWayMs;
+  ledger_.pass_time(now_);
+  EXPECT_EQ(verdict(3), Verdict::kFits) << "none came";
+  EXPECT_EQ(ledger_.take_changes().freed, std::vector<uint32_t>{kSlot});
+  EXPECT_EQ(ledger_.due_ms(), INT64_MAX);
+
+  add_again();
+  ledger_.node_removed("n1");
+  EXPECT_EQ(ledger_.due_ms(), INT64_MAX);
+  EXPECT_EQ(ledger_.stats().uncertain_unknown, 0u);
+}
+
 // Under policies that do not align, a pod that goes may have been spread over all zones.
 TEST_F(LedgerCorner, WhatGoesFromUnknownPlacesDependsOnThePolicy) {
   const PodSpec goes = spec("goes", 6);
