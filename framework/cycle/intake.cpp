@@ -305,10 +305,10 @@ void Intake::pending_pod(const PodRef& pod) {
     state_.queue_metrics->happened(before ? "UnscheduledPodUpdate" : "UnscheduledPodAdd");
   }
   if (!before) {
-    // Whoever nominated it, an earlier scheduler perhaps. A gated pod keeps no room.
-    if (!state_.queue.add(pod, state_.now_ms()).gated_by) {
-      state_.nominator.add(pod, Nominating::keep());
-    }
+    // Whoever nominated it, an earlier scheduler perhaps. Since 1.37 a gated pod keeps its room
+    // too.
+    state_.nominator.add(pod, Nominating::keep());
+    (void)state_.queue.add(pod, state_.now_ms());
     return;
   }
   state_.queue.update(pod, state_.now_ms());

@@ -45,7 +45,8 @@ bool KeptScore::add_raw(NodeRows rows, int64_t* totals) const {
     for (size_t i = 0; i < rows.size(); ++i) {
       const int64_t score = scores[rows.slot(i)];
       outside |= static_cast<uint64_t>(score) > kMaxScore ? 1 : 0;
-      totals[i] += weight * score;
+      totals[i] +=
+          static_cast<int64_t>(static_cast<uint64_t>(weight) * static_cast<uint64_t>(score));
     }
   });
   return outside == 0;

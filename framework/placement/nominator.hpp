@@ -36,7 +36,7 @@ struct NominatedNode {
   std::vector<PodRef> pods;
   int32_t highest_priority = 0;  // of the pods
   // The node, null if it is not there, and its slot, as long as the cluster has this set of nodes
-  // (what_if.cpp).
+  // (what_if.cpp). A nominator belongs to one cluster.
   mutable const NodeInfo* node = nullptr;
   mutable uint32_t slot = 0;
   mutable uint64_t node_set = 0;

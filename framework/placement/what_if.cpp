@@ -97,7 +97,6 @@ void ContestedNodes::find(const plimsoll_pod& pod, const ClusterState& cluster,
                           const Nominator& nominator) {
   for (const uint32_t slot : slots_) by_slot_[slot] = nullptr;
   slots_.clear();
-  by_slot_.resize(cluster.slot_count());
   const std::string_view own = nominator.node_of(view(pod.meta.uid));
   for (const NominatedNode& nominated : nominator.by_node()) {
     if (nominated.highest_priority < pod.priority) continue;
@@ -108,6 +107,7 @@ void ContestedNodes::find(const plimsoll_pod& pod, const ClusterState& cluster,
       nominated.node_set = cluster.node_set();
     }
     if (nominated.node == nullptr) continue;
+    if (by_slot_.size() <= nominated.slot) by_slot_.resize(cluster.slot_count());
     by_slot_[nominated.slot] = nominated.node;
     slots_.push_back(nominated.slot);
   }

@@ -33,11 +33,13 @@ class ContestedNodes {
   void find(const plimsoll_pod& pod, const ClusterState& cluster, const Nominator& nominator);
   [[nodiscard]] bool empty() const { return slots_.empty(); }
   // Null: the node in this slot is none of them.
-  [[nodiscard]] const NodeInfo* at(uint32_t slot) const { return by_slot_[slot]; }
+  [[nodiscard]] const NodeInfo* at(uint32_t slot) const {
+    return slot < by_slot_.size() ? by_slot_[slot] : nullptr;
+  }
 
  private:
   std::vector<uint32_t> slots_;
-  std::vector<const NodeInfo*> by_slot_;  // of the whole cluster
+  std::vector<const NodeInfo*> by_slot_;  // empty before the first of them
 };
 
 // Verdicts on such nodes that are kept for the pod's class.

@@ -702,5 +702,24 @@ TEST_F(PreemptionTest, ANominationFromElsewhereIsHonoured) {
   EXPECT_TRUE(eventually_on("expected", "n1"));
 }
 
+// NominatedPods since Kubernetes 1.37: the room of a gated pod is kept too.
+TEST_F(PreemptionTest, AGatedPodKeepsTheRoomThatItIsNominatedTo) {
+  add_node("n1", "4");
+  Json gated = pod("gated", "3", 10);
+  gated["spec"]["schedulingGates"] = Json::parse(R"([{"name": "wait"}])");
+  gated["status"]["nominatedNodeName"] = "n1";
+  api_.add(gated);
+  api_.add(pod("low", "2", 0));
+  api_.add(pod("small", "1", 0));
+  synced();
+  EXPECT_TRUE(eventually_on("small", "n1"));
+  EXPECT_TRUE(eventually([&] {
+    return api_.has_event("low",
+                          "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are "
+                          "available: 1 No preemption victims found for incoming pod.");
+  }));
+  EXPECT_EQ(api_.node_of("low"), "");
+}
+
 }  // namespace
 }  // namespace plimsoll

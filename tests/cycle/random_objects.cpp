@@ -71,9 +71,7 @@ Json random_pod(Dice& dice, const std::string& name, size_t node_names) {
   if (spec["containers"][0].contains("/resources/limits/nvidia.com~1gpu"_json_pointer)) {
     pod["metadata"]["annotations"][kNumaAnnotation] = draw(dice, kNuma).dump();
   }
-  // Of a gated pod with a nomination, kube-scheduler's nominator hears only once the pod changes:
-  // such a pod is no fresh scheduler's business.
-  if (dice.one_in(20) && !spec.contains("schedulingGates")) {
+  if (dice.one_in(20)) {
     pod["status"]["nominatedNodeName"] = "n" + std::to_string(dice.below(node_names));
   }
   return pod;

@@ -204,7 +204,8 @@ TEST_F(ChangedBeforeTheWriteTest, TheClassGoes) {
   expect_one_volume_each({"early", "late"});
 }
 
-// Each learns from the other's writes only: where both chose one volume, one of them chooses again.
+// Each learns from the other's writes only. Where both choose one volume, which they do only if
+// they decide at the same moment, one of them chooses again.
 TEST_F(VolumesTest, TwoSchedulersTakeVolumesOfOneClass) {
   constexpr int kVolumes = 12;
   const std::string other = "another-scheduler";

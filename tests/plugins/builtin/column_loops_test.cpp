@@ -116,7 +116,7 @@ TEST_F(ColumnLoops, LeaveOutOnlyWhatTheyMust) {
 
 TEST_F(ColumnLoops, SpreadScoresAreRoundedAndTurnedAsTheFormulasDo) {
   for (size_t round = 0; round < kRounds; ++round) {
-    const uint64_t bound = uint64_t{1} << (1 + below(56));  // 100 times two of them fit an int64
+    const uint64_t bound = uint64_t{1} << (1 + below(56));  // 100 times one of them fits an int64
     std::vector<double> sums(kNodes);
     for (double& sum : sums) {
       sum = static_cast<double>(below(std::min(bound, uint64_t{1} << 50))) / 4;
