@@ -188,8 +188,11 @@ StringMap<PodRef> ExtenderWaits::possible_victims(const plimsoll_pod& pod,
   return pods;
 }
 
-bool ExtenderWaits::is_repetition() const {
-  return state_.current != nullptr && state_.current->victims.has_value();
+std::optional<std::unordered_set<std::string_view>> ExtenderWaits::answered() const {
+  if (state_.current == nullptr || !state_.current->victims) return std::nullopt;
+  std::unordered_set<std::string_view> nodes;
+  for (const ExtenderVictims& said : *state_.current->victims) nodes.insert(said.node);
+  return nodes;
 }
 
 PreemptionExtenders::Outcome ExtenderWaits::process(

@@ -62,7 +62,7 @@ class ExtenderWaits final : private PreemptionExtenders {
   // ---- PreemptionExtenders: within the attempt that is under way
   Outcome process(const plimsoll_pod& pod,
                   std::vector<PreemptionCandidate>& candidates) const override;
-  [[nodiscard]] bool is_repetition() const override;
+  [[nodiscard]] std::optional<std::unordered_set<std::string_view>> answered() const override;
   [[nodiscard]] StringMap<PodRef> possible_victims(const plimsoll_pod& pod,
                                                    std::string_view node) const;
 

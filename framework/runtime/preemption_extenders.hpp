@@ -5,8 +5,10 @@
 #include <plimsoll/objects.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace plimsoll {
@@ -29,8 +31,8 @@ class PreemptionExtenders {
   };
   virtual Outcome process(const plimsoll_pod& pod,
                           std::vector<PreemptionCandidate>& candidates) const = 0;
-  // Whether this attempt is such a repetition.
-  [[nodiscard]] virtual bool is_repetition() const = 0;
+  // The nodes that the answers name, if this attempt is such a repetition: the others are out.
+  [[nodiscard]] virtual std::optional<std::unordered_set<std::string_view>> answered() const = 0;
 };
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -107,7 +108,8 @@ class DefaultPreemption {
 
   Status post_filter(plimsoll_cycle& cycle, Pod pod, Nodes nodes, std::span<const uint8_t> codes,
                      Nomination& nomination) {
-    if (extenders_ == nullptr || !extenders_->is_repetition()) attempts_total_.add(1);
+    const auto answered = extenders_ == nullptr ? std::nullopt : extenders_->answered();
+    if (!answered) attempts_total_.add(1);
     if (const std::string_view why = not_eligible(pod, nodes, codes); !why.empty()) {
       return refuse(why);
     }
@@ -115,14 +117,18 @@ class DefaultPreemption {
     potential_.clear();
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (codes[i] != PLIMSOLL_UNSCHEDULABLE) continue;
+      if (answered && !answered->contains(nodes[i].name())) continue;
       potential_.push_back({nodes[i], slots.empty() ? nodes[i].slot() : slots[i]});
     }
-    const size_t wanted =
-        wanted_candidates(potential_.size(), candidates_.percentage, candidates_.absolute);
+    const size_t wanted = answered ? potential_.size()
+                                   : wanted_candidates(potential_.size(), candidates_.percentage,
+                                                       candidates_.absolute);
     DryRun found = dry_run_.run(cycle, pod, potential_,
                                 {next_offset(pod), wanted, nodes.columns(), keeper_, affinity_});
-    if (found.candidates.empty()) {
-      if (found.failed) return {PLIMSOLL_ERROR, 0};  // with the text of whoever failed
+    if (found.candidates.empty() && found.failed) {
+      return {PLIMSOLL_ERROR, 0};  // with the text of whoever failed
+    }
+    if (found.candidates.empty() && !answered) {
       nomination.clear();
       return refuse(not_helpful(found, nodes.size()));
     }

@@ -403,6 +403,27 @@ TEST_F(ExtendedPreemptionTest, ItLeavesOneNode) {
   EXPECT_EQ(asked_[0]["NodeNameToVictims"]["n1"]["Pods"][0]["metadata"]["name"], "dear");
 }
 
+class OneCandidateTest : public ExtendedPreemptionTest {
+ protected:
+  void extend(SchedulerOptions& options) override {
+    ExtendedPreemptionTest::extend(options);
+    options.profiles.front().args["DefaultPreemption"] =
+        R"({"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 1})";
+  }
+};
+
+// Each search begins at another node, but not the one with the answers.
+TEST_F(OneCandidateTest, WhatTheExtenderWasAskedAboutIsWhatCounts) {
+  answer_ = [](const Json& asked) {
+    EXPECT_EQ(asked["NodeNameToMetaVictims"].size(), 1U);
+    return Json{{"NodeNameToMetaVictims", asked["NodeNameToMetaVictims"]}};
+  };
+  fill();
+  EXPECT_TRUE(eventually([&] { return !api_.node_of("p").empty(); }));
+  const std::lock_guard lock(mutex_);
+  EXPECT_EQ(asked_.size(), 1U);
+}
+
 TEST_F(ExtendedPreemptionTest, WhenItFailsNobodyIsEvicted) {
   int call = 0;
   answer_ = [&call](const Json&) -> std::optional<Json> {
