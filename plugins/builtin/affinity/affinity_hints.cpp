@@ -31,6 +31,17 @@ bool any_selects(AffinityTerms terms, const plimsoll_pod& owner, const plimsoll_
                      [&](const auto& term) { return term_selects(term, owner, pod, namespaces); });
 }
 
+// One anti-affinity term of the pod that selects the other no longer is enough: each term keeps it
+// away from another domain.
+bool lets_go(Pod pod, const plimsoll_pod& before, const plimsoll_pod* after,
+             const Namespaces& namespaces) {
+  const AffinityTerms terms = required_terms(pod->pod_anti_affinity);
+  return std::any_of(terms.begin(), terms.end(), [&](const auto& term) {
+    return term_selects(term, *pod, before, namespaces) &&
+           (after == nullptr || !term_selects(term, *pod, *after, namespaces));
+  });
+}
+
 Hint after_pod(Pod pod, const plimsoll_event& event, const Namespaces& namespaces) {
   const plimsoll_pod* before = event.old_pod;
   const plimsoll_pod* after = event.new_pod;
@@ -41,12 +52,12 @@ Hint after_pod(Pod pod, const plimsoll_event& event, const Namespaces& namespace
     return other != nullptr &&
            all_select(required_terms(pod->pod_affinity), *pod, *other, namespaces);
   };
-  const auto repels = [&](const plimsoll_pod* other) {
-    return other != nullptr &&
-           (any_selects(required_terms(pod->pod_anti_affinity), *pod, *other, namespaces) ||
-            any_selects(required_terms(other->pod_anti_affinity), *other, *pod, namespaces));
-  };
-  return queue_if((attracts(after) && !attracts(before)) || (repels(before) && !repels(after)));
+  if (attracts(after) && !attracts(before)) return Hint::kQueue;
+  if (before == nullptr) return Hint::kSkip;
+  // The other pod's own terms are as they were until it goes.
+  return queue_if(lets_go(pod, *before, after, namespaces) ||
+                  (after == nullptr && any_selects(required_terms(before->pod_anti_affinity),
+                                                   *before, *pod, namespaces)));
 }
 
 bool has_key(const plimsoll_node& node, const plimsoll_str& key) {

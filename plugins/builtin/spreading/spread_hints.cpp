@@ -75,9 +75,9 @@ Hint after_node(const plimsoll_event& event, const SpreadConstraints& constraint
   const bool before = event.old_node != nullptr && constraints.keys_on(*event.old_node);
   const bool after = event.new_node != nullptr && constraints.keys_on(*event.new_node);
   if (event.old_node == nullptr || event.new_node == nullptr) return queue_if(before || after);
-  if (!same_taints(event.old_node->taints, event.new_node->taints)) return Hint::kQueue;
-  return queue_if(before != after ||
-                  (after && changes_domain(constraints, *event.old_node, *event.new_node)));
+  if (before != after) return Hint::kQueue;
+  return queue_if(after && (!same_taints(event.old_node->taints, event.new_node->taints) ||
+                            changes_domain(constraints, *event.old_node, *event.new_node)));
 }
 
 }  // namespace

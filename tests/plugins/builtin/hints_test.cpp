@@ -1,6 +1,7 @@
 // Which events bring a rejected pod back to the queue.
 #include <gtest/gtest.h>
 
+#include "framework/api/decode.hpp"
 #include "tests/plugins/builtin/support.hpp"
 
 namespace plimsoll::builtin_test {
@@ -123,10 +124,63 @@ TEST(Hints, InterPodAffinityOfSeveralTerms) {
   EXPECT_TRUE(bench.queues(repelled, one, kNoPod));
   EXPECT_TRUE(bench.queues(repelled, one, none));
   EXPECT_FALSE(bench.queues(repelled, none, kNoPod));
-  EXPECT_FALSE(bench.queues(repelled, both, one));
+  EXPECT_TRUE(bench.queues(repelled, both, one));
+  EXPECT_FALSE(bench.queues(repelled, one, both));
+  EXPECT_FALSE(bench.queues(repelled, one, one));
   const PodRef attracted = with_terms("podAffinity");
   EXPECT_TRUE(bench.queues(attracted, kNoPod, both));
   EXPECT_FALSE(bench.queues(attracted, kNoPod, one));
+}
+
+// What the other pod says about the waiting one keeps it away until the other goes, but perhaps
+// from a smaller domain than the waiting pod's own term did.
+TEST(Hints, InterPodAffinityOfTheOtherPodHidesNothing) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("InterPodAffinity"));
+  const auto against = [](const char* label, const char* key) {
+    return R"({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": ")" +
+           std::string(key) + R"(", "labelSelector": {"matchLabels": )" + label + "}}]}}";
+  };
+  const PodRef pod = bench.pod("p", R"({"affinity": )" + against(R"({"app": "a"})", "zone") + "}",
+                               R"({"role": "p"})");
+  const auto other = [&](const std::string& labels) {
+    return bench.pod("other",
+                     R"({"nodeName": "n", "affinity": )" +
+                         against(R"({"role": "p"})", "kubernetes.io/hostname") + "}",
+                     labels);
+  };
+  const PodRef before = other(R"({"app": "a"})");
+  const PodRef after = other(R"({"app": "b"})");
+  EXPECT_TRUE(bench.queues(pod, before, after));
+  EXPECT_FALSE(bench.queues(pod, after, before));
+  EXPECT_TRUE(bench.queues(pod, after, kNoPod));
+  EXPECT_FALSE(bench.queues(pod, kNoPod, before));
+}
+
+// A node without the key has no domain, whatever its taints are.
+TEST(Hints, PodTopologySpreadOfNodes) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("PodTopologySpread"));
+  const PodRef pod = bench.pod("p", R"({"topologySpreadConstraints": [{"maxSkew": 1,
+      "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+      "labelSelector": {"matchLabels": {"app": "a"}}}]})",
+                               R"({"app": "a"})");
+  const auto node = [&](const std::string& zone, bool tainted) {
+    const std::string taints = tainted ? R"([{"key": "k", "effect": "NoSchedule"}])" : "[]";
+    const std::string labels = zone.empty() ? "{}" : R"({"zone": ")" + zone + R"("})";
+    auto decoded = decode_node(R"({"metadata": {"name": "n", "labels": )" + labels +
+                                   R"(}, "spec": {"taints": )" + taints + "}}",
+                               bench.symbols);
+    return decoded ? *decoded : kNoNode;
+  };
+  EXPECT_TRUE(bench.queues(pod, node("a", true), node("a", false)));
+  EXPECT_TRUE(bench.queues(pod, node("a", false), node("b", false)));
+  EXPECT_TRUE(bench.queues(pod, node("", false), node("a", false)));
+  EXPECT_TRUE(bench.queues(pod, node("a", false), node("", false)));
+  EXPECT_TRUE(bench.queues(pod, kNoNode, node("a", false)));
+  EXPECT_FALSE(bench.queues(pod, node("", true), node("", false)));
+  EXPECT_FALSE(bench.queues(pod, node("a", false), node("a", false)));
+  EXPECT_FALSE(bench.queues(pod, kNoNode, node("", false)));
 }
 
 TEST(Hints, NodeName) {
