@@ -206,6 +206,9 @@ void Placer::run_post_filters(const PlacementQuery& query, NodeRows rows,
     return query.framework.run_post_filters(query.cycle, query.pod, rows, codes);
   });
   result.diagnosis.post_filter_message = post.status.message(reasons_);
+  for (PluginIndex plugin = 0; !post.status.ok() && plugin < kMaxPlugins; ++plugin) {
+    if (query.cycle.pending_in_what_ifs.test(plugin)) result.diagnosis.pending.insert(plugin);
+  }
   result.nominating =
       post.override_nomination ? Nominating::to(post.nominated_node) : Nominating::keep();
   end_post_filtering(query, result);

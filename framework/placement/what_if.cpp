@@ -60,6 +60,7 @@ class CycleWhatIf final : public WhatIf {
         pod_(pod),
         ahead_(ahead_of(pod, nominator.pods_of(node.name()))),
         node_(node),
+        origin_(cycle),
         cycle_(cycle.clone()) {}
 
   Status add_pod(const plimsoll_pod& added) override {
@@ -74,7 +75,12 @@ class CycleWhatIf final : public WhatIf {
     }
     return framework_.run_remove_pod(*cycle_, pod_, removed, *node_.abi());
   }
-  Status filter() override { return filter_both(framework_, *cycle_, pod_, node_, ahead_); }
+  Status filter() override {
+    Status status = filter_both(framework_, *cycle_, pod_, node_, ahead_);
+    if (status.code == Code::kPending && status.plugin_index < kMaxPlugins)
+      origin_.pending_in_what_ifs.set(status.plugin_index);
+    return status;
+  }
   [[nodiscard]] const plimsoll_node_info& node() const override { return *node_.abi(); }
 
  private:
@@ -82,6 +88,7 @@ class CycleWhatIf final : public WhatIf {
   const plimsoll_pod& pod_;
   std::vector<PodRef> ahead_;  // nominated pods that it leaves room for
   NodeInfo node_;
+  const CycleContext& origin_;
   std::unique_ptr<CycleContext> cycle_;
 };
 

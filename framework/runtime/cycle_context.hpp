@@ -57,6 +57,8 @@ struct plimsoll_cycle {
   // The newest known version of the pod when its binding begins; empty: the version of the attempt.
   std::string pod_version;
   bool time_plugins = false;  // recordPluginMetrics: this cycle is sampled
+  // Plugins that answered Pending in what-ifs of this cycle: what they wait for may make room too.
+  mutable plimsoll::PluginMask pending_in_what_ifs;
 
  private:
   struct Entry {

@@ -157,7 +157,9 @@ class PreemptionDryRun::Walk {
       known = nullptr;
     }
     if (known != nullptr && !failed) return known;
-    if (known == nullptr && kept_ != nullptr && trial->lasts && !failed) {
+    // What ends a Pending verdict wakes only pods whose attempt got it.
+    const bool lasts = trial->lasts && trial->status.code != PLIMSOLL_PENDING;
+    if (known == nullptr && kept_ != nullptr && lasts && !failed) {
       trial->basis = basis;
       return kept_->keep(std::move(trial));
     }

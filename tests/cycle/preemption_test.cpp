@@ -8,6 +8,7 @@
 #include <chrono>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "framework/api/decode.hpp"
@@ -32,6 +33,7 @@ struct Waits {
   std::mutex mutex;
   std::set<std::string> permit;   // pods; guarded by mutex
   std::set<std::string> pending;  // nodes; guarded by mutex
+  std::optional<sdk::Host> host;  // of the plugin
   void add(const std::string& pod) {
     const std::lock_guard lock(mutex);
     permit.insert(pod);
@@ -54,7 +56,9 @@ Waits* g_waits = nullptr;
 class Gatekeeper {
  public:
   static constexpr const char* kName = "Gatekeeper";
-  Gatekeeper(sdk::Host host, std::string_view) : later_(host.reason("not yet")) {}
+  Gatekeeper(sdk::Host host, std::string_view) : later_(host.reason("not yet")) {
+    g_waits->host = host;
+  }
   sdk::Status filter(const plimsoll_cycle&, sdk::Pod, sdk::Nodes nodes,
                      sdk::Verdicts verdicts) const {
     for (size_t i = 0; i < nodes.size(); ++i) {
@@ -721,6 +725,23 @@ TEST_F(PreemptionTest, ANominationFromElsewhereIsHonoured) {
   api_.add(expected);
   synced();
   EXPECT_TRUE(eventually_on("expected", "n1"));
+}
+
+// Where victims were of no use because a plugin did not know yet, its word that it knows brings the
+// preemptor back, although another plugin rejected the pod on the node as it is.
+TEST_F(PreemptionTest, APreemptorWaitsForThePluginThatDidNotKnowYet) {
+  add_node("n1", "4");
+  Json low = pod("low", "3", 0);
+  low["spec"]["nodeName"] = "n1";
+  api_.add(low);
+  waits_.set_pending({"n1"});
+  api_.add(pod("high", "3", 10));
+  synced();
+  ASSERT_TRUE(eventually([&] { return !api_.message("high").empty(); }));
+  EXPECT_NE(api_.node_of("low"), "");
+  waits_.set_pending({});
+  waits_.host->requeue_rejected();
+  EXPECT_TRUE(eventually_on("high", "n1"));
 }
 
 // NominatedPods since Kubernetes 1.37: the room of a gated pod is kept too.

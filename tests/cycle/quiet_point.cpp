@@ -40,15 +40,22 @@ std::string condition_of(const Json& pod) {
 
 }  // namespace
 
-std::vector<const Json*> QuietPoint::waiting_pods() const {
+std::vector<const Json*> QuietPoint::pods_without_node() const {
   std::vector<const Json*> pods;
   for (const auto& [name, pod] : cluster_.all(Kind::kPods)) {
     const Json& spec = pod["spec"];
     if (finished(pod) || !spec.value("nodeName", "").empty()) continue;
     if (spec["schedulerName"] != "topo") continue;
-    if (!spec.value("schedulingGates", Json::array()).empty()) continue;
     pods.push_back(&pod);
   }
+  return pods;
+}
+
+std::vector<const Json*> QuietPoint::waiting_pods() const {
+  std::vector<const Json*> pods = pods_without_node();
+  std::erase_if(pods, [](const Json* pod) {
+    return !(*pod)["spec"].value("schedulingGates", Json::array()).empty();
+  });
   return pods;
 }
 
@@ -153,7 +160,7 @@ void QuietPoint::check_zones(const std::string& node, const NodeView& ours, cons
 
 QuietPoint::Nominations QuietPoint::nominations() const {
   Nominations nominated;
-  for (const Json* pod : waiting_pods()) {
+  for (const Json* pod : pods_without_node()) {
     const std::string node = (*pod)["status"].value("nominatedNodeName", "");
     if (!node.empty()) nominated[node].insert((*pod)["metadata"]["uid"].get<std::string>());
   }

@@ -37,7 +37,8 @@ class QuietPoint {
   using Nominations = std::map<std::string, std::set<std::string>>;  // node -> UIDs
   [[nodiscard]] Nominations nominations() const;                     // as the API server has them
   [[nodiscard]] std::vector<std::string> nominations_differ(const ClusterView& ours);
-  [[nodiscard]] std::vector<const Json*> waiting_pods() const;
+  [[nodiscard]] std::vector<const Json*> pods_without_node() const;
+  [[nodiscard]] std::vector<const Json*> waiting_pods() const;  // those that no gate holds
 
   RandomCluster& cluster_;
   FullScheduler& living_;

@@ -103,13 +103,13 @@ void LedgerOwner::object(const sdk::ObjectEvent& event) {
 int64_t LedgerOwner::report_until_ms(sdk::Node node) const {
   const int64_t now = host.now_ms();
   const int64_t created = node.object().meta.creation_ms;
-  if (!listed_ || created == 0 || created + kReportOnItsWayMs <= now) return 0;
+  if (ledger.stats().reports == 0) return 0;  // nobody reports in this cluster
+  if (created == 0 || created + kReportOnItsWayMs <= now) return 0;
   return std::min(created, now) + kReportOnItsWayMs;  // clocks may differ
 }
 
 void LedgerOwner::synced(const sdk::ObjectEvent& event) {
   const bool served = event.json.find("\"served\":false") == std::string_view::npos;
-  listed_ = listed_ || served;
   if (event.resource == kNrtResource) {
     served_new_ = served;
     if (served) {

@@ -68,7 +68,6 @@ class LedgerOwner : public std::enable_shared_from_this<LedgerOwner> {
   uint64_t malformed_ = 0;
   std::map<std::string, std::string> told_errors_;  // by node: not logged again
   bool served_new_ = false;                         // v1alpha2 is known to be there
-  bool listed_ = false;                             // a list of reports is complete
   bool watching_old_ = false;
   bool told_missing_ = false;
   std::set<std::string> from_old_;  // nodes whose report is a v1alpha1 object

@@ -394,8 +394,8 @@ TEST_F(Waking, ANewNodeIsWaitedForUntilItsReportCame) {
   };
   const PodRef pod = waiting(6);
   add(n1_, host_.now - 1'000);
-  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_SUCCESS) << "the first reports are still to come";
-  plugin_.plugin().object_event(ObjectEvent{ObjectEvent::kSynced, kNrtResource, "", "", ""});
+  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_SUCCESS) << "nobody reports in this cluster";
+  report(pod, {16, 16}, {}, "elsewhere");
   add(n2_, host_.now - kReportOnItsWayMs);
   EXPECT_EQ(attempt(pod, n2_), PLIMSOLL_SUCCESS) << "it has no report";
 
