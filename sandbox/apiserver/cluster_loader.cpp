@@ -1,11 +1,13 @@
 #include "sandbox/apiserver/cluster_loader.hpp"
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "framework/base/json_field.hpp"
 #include "sandbox/apiserver/object_shape.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
+#include "sandbox/apiserver/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -13,6 +15,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kProblemsShown = 10;
+// Of nodes in a file that does not say when they were made.
+constexpr std::chrono::minutes kNodeAge{1};
 
 struct Input {
   json object;
@@ -143,6 +147,10 @@ Result<LoadReport> load_cluster(ObjectStore& store,
     if (kind.resource == kPods) {
       drop_old_verdict(object);
       set_pod_defaults(object);
+    }
+    // What report it has, it had before: nobody waits for it as for that of a new node.
+    if (kind.resource == kNodes && text_at(metadata, "creationTimestamp").empty()) {
+      metadata["creationTimestamp"] = timestamp_now(kNodeAge);
     }
     const auto created = store.create(kind.resource, std::move(object), /*keep_identity=*/true);
     if (created) {

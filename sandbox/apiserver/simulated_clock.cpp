@@ -36,8 +36,8 @@ TimestampScope::~TimestampScope() {
   stamping().clock = nullptr;
 }
 
-std::string timestamp_now() {
-  return sdk::time_text(stamping().now(), false);
+std::string timestamp_now(std::chrono::milliseconds ago) {
+  return sdk::time_text(stamping().now() - ago, false);
 }
 
 }  // namespace plimsoll::sandbox

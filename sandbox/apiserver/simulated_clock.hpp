@@ -43,7 +43,8 @@ class TimestampScope {
   TimestampScope& operator=(const TimestampScope&) = delete;
 };
 
-// The current time in the format of metav1.Time (seconds).
-[[nodiscard]] std::string timestamp_now();
+// The current time, or so long ago, in the format of metav1.Time (seconds).
+[[nodiscard]] std::string timestamp_now(
+    std::chrono::milliseconds ago = std::chrono::milliseconds(0));
 
 }  // namespace plimsoll::sandbox

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
+
+#include "sandbox/apiserver/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -52,6 +55,17 @@ TEST(ClusterLoader, KeepsIdentityAndGivesVersionsAnew) {
   EXPECT_TRUE(store.get({"policy", "poddisruptionbudgets"}, {"team", "b"}));
   EXPECT_TRUE(store.get({"storage.k8s.io", "storageclasses"}, {"", "fast"}));
   EXPECT_TRUE(store.get(kNamespaces, {"", "team"}));
+}
+
+// What waits for the first report of a new node does not wait for those of a file.
+TEST(ClusterLoader, NodesWereThereBefore) {
+  ObjectStore store;
+  const std::string before = timestamp_now(std::chrono::seconds(30));
+  ASSERT_TRUE(
+      load_cluster(store, {R"({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})"}));
+  const json node = (*store.get(kNodes, {"", "n"}))->parse();
+  EXPECT_LT(node["metadata"]["creationTimestamp"].get<std::string>(), before);
+  EXPECT_GT(node["metadata"]["creationTimestamp"].get<std::string>(), "2024");
 }
 
 // A verdict of another run would pass for one of this run's scheduler.
