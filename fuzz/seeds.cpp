@@ -137,6 +137,14 @@ void from_vectors(Seeds& out) {
       add(out, "storage_object", vector["translate"]["pv"].dump());
     }
   });
+  for (const char* kind : {"spread_affinity", "preempt"}) {
+    each(kind, 31, [&](const json& vector) {
+      for (const char* list : {"namespaces", "services", "replicaSets", "pdbs"}) {
+        if (!vector.contains(list) || vector[list].empty()) continue;
+        add(out, "decoded_kind", vector[list].front().dump());
+      }
+    });
+  }
   each("quantity", 11, [&](const json& vector) {
     if (vector.contains("in")) add(out, "quantity", vector["in"]);
     if (vector.contains("json")) add(out, "quantity", vector["json"]);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/api/decode.hpp"
+#include "framework/objects/kinds.hpp"
 
 namespace plimsoll::lint {
 namespace {
@@ -89,12 +90,16 @@ void TrialCluster::remove_pod(std::string_view uid) {
 }
 
 void TrialCluster::put_object(const Object& object) {
+  const auto before = environment_.objects.put(
+      *decoded({object.resource, object.ns, object.name, "", "", object.json}));
   framework_->object_event(PLIMSOLL_OBJECT_UPSERT, object.resource, object.name, object.ns,
                            object.json);
   settle();
 }
 
 void TrialCluster::remove_object(const Object& object) {
+  const auto before =
+      environment_.objects.erase({object.resource, object.ns, object.name, "", "", ""});
   framework_->object_event(PLIMSOLL_OBJECT_DELETE, object.resource, object.name, object.ns, "");
   settle();
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "framework/api/decode.hpp"
+#include "framework/objects/kinds.hpp"
 
 namespace plimsoll::bench {
 namespace {
@@ -81,8 +82,7 @@ RawRef ObjectMaker::object(const std::string& from, const std::string& ns) {
   const ObjectKind* kind = object_kind(file_.templates.at(from).kind);
   const std::string of = kind->in_namespace ? ns : "";
   const Made made = next(from, "{}", of);
-  return std::make_shared<RawObject>(
-      RawObject{std::string(kind->resource), of, made.name, uid_of(made.name), "1", made.json});
+  return decoded({std::string(kind->resource), of, made.name, uid_of(made.name), "1", made.json});
 }
 
 Result<NewPod> ObjectMaker::pod(const std::string& from, size_t group, const std::string& ns) {

@@ -4,6 +4,7 @@
 // Copying a handle costs an atomic increment. The thread that drops the last handle frees the
 // block.
 
+#include <plimsoll/kinds.h>
 #include <plimsoll/objects.h>
 #include <plimsoll/views.hpp>
 
@@ -17,7 +18,9 @@ namespace plimsoll {
 using PodRef = std::shared_ptr<const plimsoll_pod>;
 using NodeRef = std::shared_ptr<const plimsoll_node>;
 
-// An object of a kind that only plugins understand, with the text from the API server.
+using ObjectRef = std::shared_ptr<const plimsoll_object>;
+
+// An object of another kind, with the text from the API server.
 struct RawObject {
   std::string resource;  // "<plural>.<version>.<group>", as in plimsoll_event_interest
   std::string ns;
@@ -25,6 +28,7 @@ struct RawObject {
   std::string uid;
   std::string resource_version;
   std::string json;
+  ObjectRef decoded = nullptr;  // of the kinds in <plimsoll/kinds.h> (framework/objects)
 };
 using RawRef = std::shared_ptr<const RawObject>;
 

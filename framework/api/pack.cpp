@@ -195,6 +195,19 @@ class Packer {
     list<plimsoll_condition>(node.conditions);
     list<plimsoll_str>(node.declared_features);
   }
+  void walk(plimsoll_object& object) {
+    walk(object.meta);
+    walk(object.unreadable);
+  }
+  void walk(plimsoll_pod_selector& service) {
+    walk(service.object);
+    walk(service.selector);
+  }
+  void walk(plimsoll_disruption_budget& budget) {
+    walk(budget.object);
+    walk(budget.selector);
+    list<plimsoll_str>(budget.disrupted_pods);
+  }
 
   std::byte* block_ = nullptr;
   SymbolTable* symbols_ = nullptr;
@@ -227,6 +240,19 @@ PodRef pack_pod(const plimsoll_pod& pod, SymbolTable* symbols) {
 
 NodeRef pack_node(const plimsoll_node& node, SymbolTable* symbols) {
   return pack(node, symbols);
+}
+
+std::shared_ptr<const plimsoll_object> pack_object(const plimsoll_object& object) {
+  return pack(object, nullptr);
+}
+
+std::shared_ptr<const plimsoll_pod_selector> pack_object(const plimsoll_pod_selector& object) {
+  return pack(object, nullptr);
+}
+
+std::shared_ptr<const plimsoll_disruption_budget> pack_object(
+    const plimsoll_disruption_budget& object) {
+  return pack(object, nullptr);
 }
 
 std::shared_ptr<const plimsoll_node_affinity> pack_node_affinity(

@@ -136,25 +136,28 @@ void Intake::handle(NodeDeleted& message) {
 
 void Intake::handle(ObjectUpserted& message) {
   const RawRef object = std::move(message.object);
-  const bool is_new =
-      state_.known_objects[object->resource].insert(object->ns + "/" + object->name).second;
+  const ObjectStore::Before before = state_.environment.objects.put(*object);
   for (const auto& framework : state_.frameworks) {
     framework->object_event(PLIMSOLL_OBJECT_UPSERT, object->resource, object->name, object->ns,
                             object->json);
   }
-  ClusterEvent event = object_event(is_new ? nullptr : object, object);
+  ClusterEvent event = object_event(before.existed ? object : nullptr, object);
   event.old_object = nullptr;  // the old text is not kept: that would cost the cluster's size twice
+  event.old_decoded = before.object;
   state_.queue.move_all(event, state_.now_ms());
 }
 
 void Intake::handle(ObjectDeleted& message) {
   const RawRef object = std::move(message.last_known);
-  if (state_.known_objects[object->resource].erase(object->ns + "/" + object->name) == 0) return;
+  const ObjectStore::Before before = state_.environment.objects.erase(*object);
+  if (!before.existed) return;
   for (const auto& framework : state_.frameworks) {
     framework->object_event(PLIMSOLL_OBJECT_DELETE, object->resource, object->name, object->ns,
                             object->json);
   }
-  state_.queue.move_all(object_event(object, nullptr), state_.now_ms());
+  ClusterEvent event = object_event(object, nullptr);
+  event.old_decoded = before.object;
+  state_.queue.move_all(event, state_.now_ms());
 }
 
 void Intake::handle(KindSynced& message) {

@@ -99,8 +99,6 @@ struct LoopState {
 
   std::vector<WantedKind> wanted_kinds;
   std::function<void(const WantedKind&)> kind_wanted;  // hears of those that are asked for late
-  std::unordered_map<std::string, std::unordered_set<std::string>>
-      known_objects;  // kind -> "ns/name"
   std::unordered_set<std::string> unsynced_kinds;
   Attempt* current = nullptr;  // in its scheduling cycle
   bool started = false;        // every plugin was created and started

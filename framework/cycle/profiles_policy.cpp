@@ -32,6 +32,8 @@ plimsoll_event as_plugins_see_it(const ClusterEvent& event) {
   if (object) seen.name = str(object->name);
   if (event.old_object) seen.old_json = str(event.old_object->json);
   if (event.new_object) seen.new_json = str(event.new_object->json);
+  seen.old_object = event.old_decoded.get();
+  if (event.new_object) seen.new_object = event.new_object->decoded.get();
   return seen;
 }
 

@@ -75,10 +75,7 @@ StateSnapshot Scheduler::snapshot(bool with_plugins) {
     kind.version = wanted.version;
     kind.plural = wanted.plural;
     kind.synced = !state_.unsynced_kinds.contains(resource);
-    if (const auto known = state_.known_objects.find(resource);
-        known != state_.known_objects.end()) {
-      kind.names.assign(known->second.begin(), known->second.end());
-    }
+    kind.names = state_.environment.objects.names(resource);
   }
   for (const auto& framework : state_.frameworks) {
     for (PluginIndex plugin = 0; with_plugins && plugin < framework->plugin_count(); ++plugin) {

@@ -36,6 +36,7 @@ struct ClusterEvent {
   NodeRef new_node;
   RawRef old_object;
   RawRef new_object;
+  ObjectRef old_decoded;  // what the old object said; that of the new one is in new_object
   bool wildcard = false;  // requeues every pod, whatever its rejecting plugins registered
   // The event helps only pods of at most this priority: pods of higher priority could always have
   // used what a nominated pod releases.

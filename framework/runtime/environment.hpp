@@ -10,6 +10,7 @@
 #include <memory>
 #include <string_view>
 
+#include "framework/objects/object_store.hpp"
 #include "framework/runtime/host_backend.hpp"
 #include "framework/runtime/plugin_metrics.hpp"
 #include "framework/runtime/status.hpp"
@@ -65,6 +66,7 @@ struct Environment {
   ReasonTable reasons;
   ServiceTable services;
   TokenTable tokens;
+  ObjectStore objects;  // whoever runs the plugins keeps it; loop only
   PluginMetrics plugin_metrics;
   metrics::SchedulerMetrics* metrics = nullptr;  // null: nothing is measured
 

@@ -217,6 +217,12 @@ plimsoll_list host_nominated_pods(plimsoll_host_ctx* ctx, plimsoll_str node_name
   return list_of(pods);
 }
 
+plimsoll_list host_objects(plimsoll_host_ctx* ctx, plimsoll_str resource, plimsoll_str ns) {
+  thread_local std::vector<const plimsoll_object*> objects;
+  objects = ctx->env->objects.list(view(resource), view(ns));
+  return list_of(objects);
+}
+
 // Functions that need no scheduler.
 void add_own_functions(plimsoll_host& table) {
   using Ctx = plimsoll_host_ctx*;
@@ -244,6 +250,10 @@ void add_own_functions(plimsoll_host& table) {
   table.complete = [](Ctx c, plimsoll_token* token, int32_t code, plimsoll_str message) {
     c->env->tokens.complete(token, code, view(message));
   };
+  table.object = [](Ctx c, plimsoll_str resource, plimsoll_str ns, plimsoll_str name) {
+    return c->env->objects.find(view(resource), view(ns), view(name));
+  };
+  table.objects = host_objects;
   table.metric = host_metric;
   table.metric_observe = [](Ctx, plimsoll_metric* metric, const plimsoll_str* values,
                             uint32_t count, double value) {

@@ -11,6 +11,7 @@
 
 #include "framework/api/decode.hpp"
 #include "framework/base/log.hpp"
+#include "framework/objects/kinds.hpp"
 
 namespace plimsoll::informer {
 namespace {
@@ -266,17 +267,17 @@ class NodeSink final : public KindSink<NodeRef> {
   SymbolTable& symbols_;
 };
 
-// Kinds that only plugins understand: passed on as text. The plugins keep what they need; only the
-// names are remembered here.
+// Other kinds: passed on as text, and decoded if the framework knows the kind. The plugins keep
+// what they need of the text; only the names are remembered here.
 class RawSink final : public KindSink<RawRef> {
  public:
   using KindSink::KindSink;
 
  private:
   Result<RawRef> decode(const WireObject& wire, const ObjectKey& key) override {
-    return std::make_shared<const RawObject>(
-        RawObject{resource(), std::string(key.ns), std::string(key.name), std::string(key.uid),
-                  std::string(key.resource_version), std::string(wire.bytes)});
+    return decoded(RawObject{resource(), std::string(key.ns), std::string(key.name),
+                             std::string(key.uid), std::string(key.resource_version),
+                             std::string(wire.bytes)});
   }
   RawRef remembered(const RawRef& object) override {
     return std::make_shared<const RawObject>(RawObject{

@@ -61,7 +61,6 @@ class DefaultPreemption {
  public:
   static constexpr const char* kName = "DefaultPreemption";
   static constexpr const char* kDefaultArgs = kDefaults;
-  static constexpr std::string_view kBudgets = "poddisruptionbudgets.v1.policy";
 
   DefaultPreemption(const Host& host, std::string_view args_json)
       : host_(host),
@@ -71,7 +70,7 @@ class DefaultPreemption {
         attempts_total_(host.counter("scheduler_preemption_attempts_total",
                                      "[STABLE] Attempts to make room for a pod by preemption.")),
         held_(host.reason("waiting for the preemption for this pod to be finished")) {
-    host.watch("policy", "v1", "poddisruptionbudgets");
+    host.watch(kDisruptionBudgets);
   }
 
   // A pod that waits for its victims is woken by the plugins that will find room then.
@@ -81,12 +80,15 @@ class DefaultPreemption {
   static constexpr bool wakes_whom_it_gates = true;
 
   void object_event(const ObjectEvent& event) {
-    if (event.resource != kBudgets) return;
-    if (event.type == ObjectEvent::kDelete) budgets_.remove(event.ns, event.name);
-    if (event.type != ObjectEvent::kUpsert) return;
-    if (const auto read = budgets_.upsert(event.ns, event.name, event.json); !read) {
-      host_.warn("PodDisruptionBudget " + std::string(event.ns) + "/" + std::string(event.name) +
-                 " cannot be read and protects nothing: " + read.error().message);
+    if (event.resource != kDisruptionBudgets.resource) return;
+    if (event.type == ObjectEvent::kSynced) return;
+    const auto* budget = host_.object(kDisruptionBudgets, event.ns, event.name);
+    if (budget == nullptr) return budgets_.remove(event.ns, event.name);
+    budgets_.upsert(*budget);
+    if (budget->object.unreadable.len != 0) {
+      host_.warn(
+          "PodDisruptionBudget " + std::string(event.ns) + "/" + std::string(event.name) +
+          " cannot be read and protects nothing: " + std::string(view(budget->object.unreadable)));
     }
   }
 

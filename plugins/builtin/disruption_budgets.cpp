@@ -1,61 +1,31 @@
 #include "plugins/builtin/disruption_budgets.hpp"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/lists.hpp"
 #include "framework/api/selectors.hpp"
 
 namespace plimsoll::builtin {
 namespace {
 
-using Json = nlohmann::json;
-
-// The member, or an empty object.
-const Json& object_at(const Json& parent, const char* key) {
-  static const Json kEmpty = Json::object();
-  const auto found = parent.find(key);
-  return found != parent.end() && found->is_object() ? *found : kEmpty;
+bool protects(const plimsoll_disruption_budget& budget) {
+  const plimsoll_label_selector& selector = budget.selector;
+  const bool empty = selector.match_labels.count == 0 && selector.expressions.count == 0;
+  return selector.present != 0 && !empty && validate(selector).has_value();
 }
 
 }  // namespace
 
-Result<DisruptionBudgets::Budget> DisruptionBudgets::read(std::string_view json) {
-  const Json object = Json::parse(json, nullptr, false);
-  if (!object.is_object()) return fail(ErrorCode::kInvalid, "it is not a JSON object");
-  Budget budget;
-  const Json& spec = object_at(object, "spec");
-  if (const auto selector = spec.find("selector"); selector != spec.end()) {
-    budget.selector_text = selector->dump();
-    auto decoded = decode_label_selector(budget.selector_text);
-    if (!decoded) return fail(decoded.error().within("spec.selector"));
-    const plimsoll_label_selector& read = **decoded;
-    const bool empty = read.match_labels.count == 0 && read.expressions.count == 0;
-    if (read.present != 0 && !empty && validate(read)) budget.selector = std::move(*decoded);
-  }
-  const Json& status = object_at(object, "status");
-  const auto allowed = status.find("disruptionsAllowed");
-  if (allowed != status.end() && allowed->is_number_integer()) {
-    budget.allowed = allowed->get<int64_t>();
-  }
-  for (const auto& [pod, since] : object_at(status, "disruptedPods").items()) {
-    budget.disrupted.insert(pod);
-  }
-  return budget;
-}
-
-Result<void> DisruptionBudgets::upsert(std::string_view ns, std::string_view name,
-                                       std::string_view json) {
-  auto budget = read(json);
-  const std::pair key{std::string(ns), std::string(name)};
-  const auto before = budgets_.find(key);
-  const bool same_selector =
-      budget && before != budgets_.end() && before->second.selector_text == budget->selector_text;
+void DisruptionBudgets::upsert(const plimsoll_disruption_budget& object) {
+  const plimsoll_meta& meta = object.object.meta;
+  Budget& budget = budgets_[{std::string(view(meta.ns)), std::string(view(meta.name))}];
+  const Budget before = std::exchange(budget, {&object, protects(object)});
   ++statuses_;
-  if (!same_selector) ++selectors_;
-  if (before != budgets_.end()) budgets_.erase(before);
-  if (!budget) return fail(budget.error());
-  budgets_.emplace(key, std::move(*budget));
-  return {};
+  // Two that protect nothing are alike.
+  const bool same = before.object != nullptr && before.protects == budget.protects &&
+                    (!budget.protects ||
+                     selector_text(before.object->selector) == selector_text(object.selector));
+  if (!same) ++selectors_;
 }
 
 void DisruptionBudgets::remove(std::string_view ns, std::string_view name) {
@@ -65,11 +35,14 @@ void DisruptionBudgets::remove(std::string_view ns, std::string_view name) {
 }
 
 bool DisruptionBudgets::Budget::selects(sdk::Pod pod) const {
-  return selector != nullptr && matches(*selector, pod->meta.labels);
+  return protects && matches(object->selector, pod->meta.labels);
 }
 
 bool DisruptionBudgets::Budget::counts(sdk::Pod pod) const {
-  return selects(pod) && !disrupted.contains(pod.name());
+  const auto disrupted = items<plimsoll_str>(object->disrupted_pods);
+  return selects(pod) &&
+         !std::binary_search(disrupted.begin(), disrupted.end(), pod->meta.name,
+                             [](const auto& a, const auto& b) { return view(a) < view(b); });
 }
 
 template <typename Visit>
@@ -89,7 +62,8 @@ std::vector<bool> DisruptionBudgets::violations(const std::vector<sdk::Pod>& pod
   for (size_t i = 0; i < pods.size(); ++i) {
     for_each_beside(pods[i], [&](const Budget& budget) {
       if (!budget.counts(pods[i])) return true;
-      int64_t& remaining = left.try_emplace(&budget, budget.allowed).first->second;
+      int64_t& remaining =
+          left.try_emplace(&budget, budget.object->disruptions_allowed).first->second;
       if (--remaining < 0) result[i] = true;
       return !result[i];
     });

@@ -2,6 +2,7 @@
 // The PodDisruptionBudgets of the cluster, and which victims would break one. Kubernetes:
 // FilterVictimsWithPDBViolation in pkg/scheduler/framework/preemption. Loop only.
 
+#include <plimsoll/kinds.h>
 #include <plimsoll/views.hpp>
 
 #include <cstdint>
@@ -19,9 +20,9 @@ namespace plimsoll::builtin {
 
 class DisruptionBudgets {
  public:
-  // `json` is a policy/v1 PodDisruptionBudget. An error if it cannot be read; what was known of it
-  // is forgotten then. A budget whose selector is null, empty or not valid protects nothing.
-  Result<void> upsert(std::string_view ns, std::string_view name, std::string_view json);
+  // A budget that cannot be read, or whose selector is null, empty or not valid, protects nothing.
+  // The object stays until the next call for its name.
+  void upsert(const plimsoll_disruption_budget& object);
   void remove(std::string_view ns, std::string_view name);
   [[nodiscard]] size_t size() const { return budgets_.size(); }
 
@@ -45,15 +46,12 @@ class DisruptionBudgets {
 
  private:
   struct Budget {
-    std::shared_ptr<const plimsoll_label_selector> selector;  // null: protects nothing
-    std::string selector_text;
-    int64_t allowed = 0;                           // status.disruptionsAllowed
-    std::set<std::string, std::less<>> disrupted;  // names in status.disruptedPods
+    const plimsoll_disruption_budget* object = nullptr;
+    bool protects = false;
 
     [[nodiscard]] bool selects(sdk::Pod pod) const;
     [[nodiscard]] bool counts(sdk::Pod pod) const;
   };
-  static Result<Budget> read(std::string_view json);
   // Calls `visit(const Budget&)` for those of the pod's namespace until it returns false.
   template <typename Visit>
   void for_each_beside(sdk::Pod pod, const Visit& visit) const;

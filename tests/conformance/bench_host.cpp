@@ -77,6 +77,9 @@ plimsoll_host bench_host(BenchContext& context) {
   };
   host.reason = reason;
   host.now_ms = [](Context*) { return int64_t{0}; };
+  host.object = [](Context* c, plimsoll_str resource, plimsoll_str ns, plimsoll_str name) {
+    return of(c).objects.find(view(resource), view(ns), view(name));
+  };
   host.set_state = set_state;
   host.get_state = get_state;
   host.annotate = [](Context*, Cycle*, plimsoll_str, plimsoll_str) {};

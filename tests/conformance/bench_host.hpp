@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/api/symbols.hpp"
+#include "framework/objects/object_store.hpp"
 
 namespace plimsoll::conformance {
 
@@ -36,6 +37,7 @@ struct BenchContext {
   std::string error;
   std::vector<std::vector<std::string>> reasons{{}};  // by id; 0 is none
   std::vector<std::string> warnings;                  // that plugins logged
+  ObjectStore objects = {};
 };
 
 [[nodiscard]] plimsoll_host bench_host(BenchContext& context);

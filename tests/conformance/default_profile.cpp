@@ -5,6 +5,7 @@
 
 #include "config/known_plugins.hpp"
 #include "framework/api/decode.hpp"
+#include "framework/objects/kinds.hpp"
 #include "framework/placement/cluster_backend.hpp"
 #include "framework/placement/what_if.hpp"
 #include "plugins/builtin/builtin.hpp"
@@ -123,24 +124,23 @@ void DefaultProfile::add_watched(const Json& test_case) {
        {std::pair("namespaces", "namespaces"), std::pair("services", "services")}) {
     for (const Json& object : member(test_case, list)) {
       const Json& meta = object.at("metadata");
-      framework_->object_event(PLIMSOLL_OBJECT_UPSERT, resource, meta.at("name").get<std::string>(),
-                               meta.value("namespace", ""), object.dump());
+      put_object(
+          decoded({resource, meta.value("namespace", ""), meta.at("name"), "", "", object.dump()}));
     }
   }
 }
 
 ClusterEvent DefaultProfile::put_object(const RawRef& object) {
-  const bool is_new =
-      objects_.insert(object->resource + "|" + object->ns + "|" + object->name).second;
+  const ObjectStore::Before before = environment_.objects.put(*object);
   framework_->object_event(PLIMSOLL_OBJECT_UPSERT, object->resource, object->name, object->ns,
                            object->json);
-  ClusterEvent event = object_event(is_new ? nullptr : object, object);
+  ClusterEvent event = object_event(before.existed ? object : nullptr, object);
   event.old_object = nullptr;  // as the scheduler: it does not keep the old text
   return event;
 }
 
 ClusterEvent DefaultProfile::delete_object(const RawRef& object) {
-  objects_.erase(object->resource + "|" + object->ns + "|" + object->name);
+  const ObjectStore::Before before = environment_.objects.erase(*object);
   framework_->object_event(PLIMSOLL_OBJECT_DELETE, object->resource, object->name, object->ns,
                            object->json);
   return object_event(object, nullptr);

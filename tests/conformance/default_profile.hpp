@@ -88,7 +88,6 @@ class DefaultProfile {
   std::unique_ptr<Backend> backend_;
   Environment environment_;
   Modules modules_;
-  std::set<std::string> objects_;  // that exist: resource, namespace, name
   ProfilesPolicy policy_;
   std::unique_ptr<Framework> framework_;
 };

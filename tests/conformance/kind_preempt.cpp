@@ -11,11 +11,13 @@
 
 #include "framework/api/lists.hpp"
 #include "framework/api/selectors.hpp"
+#include "framework/objects/kinds.hpp"
 #include "framework/placement/what_if.hpp"
 #include "framework/runtime/plugin_instance.hpp"
 #include "plugins/builtin/preemption_candidates.hpp"
 #include "tests/conformance/default_profile.hpp"
 #include "tests/conformance/kinds.hpp"
+#include "tests/support/decoded_objects.hpp"
 
 namespace plimsoll::conformance {
 namespace {
@@ -73,13 +75,13 @@ class PreemptCase {
     }
     for (const Json& budget : member(case_, "pdbs")) {
       const Json& meta = budget.at("metadata");
-      const std::string ns = meta.at("namespace");
-      const std::string name = meta.at("name");
-      if (auto read = budgets_.upsert(ns, name, budget.dump()); !read) {
-        throw std::runtime_error(read.error().message);
+      const RawRef object = decoded({std::string(sdk::kDisruptionBudgets.resource),
+                                     meta.at("namespace"), meta.at("name"), "", "", budget.dump()});
+      if (object->decoded->unreadable.len != 0) {
+        throw std::runtime_error(std::string(view(object->decoded->unreadable)));
       }
-      profile_.framework().object_event(PLIMSOLL_OBJECT_UPSERT, "poddisruptionbudgets.v1.policy",
-                                        name, ns, budget.dump());
+      profile_.put_object(object);
+      budgets_.upsert(*reinterpret_cast<const plimsoll_disruption_budget*>(object->decoded.get()));
     }
   }
 
@@ -103,11 +105,12 @@ class PreemptCase {
       size_t over_it = 0;
       for (Json budget : member(case_, "pdbs")) {
         budget["status"]["disruptionsAllowed"] = 0;
+        test::DecodedObjects objects;
         builtin::DisruptionBudgets alone;
         const Json& meta = budget.at("metadata");
-        const bool read =
-            alone.upsert(meta.at("namespace").get<std::string>(), "b", budget.dump()).has_value();
-        if (read && alone.violations({sdk::Pod(info->pods[i])}).front()) ++over_it;
+        alone.upsert(objects(sdk::kDisruptionBudgets, meta.at("namespace").get<std::string>(), "b",
+                             budget.dump()));
+        if (alone.violations({sdk::Pod(info->pods[i])}).front()) ++over_it;
       }
       if (over_it > 1) return true;
     }

@@ -6,19 +6,12 @@
 
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
+#include "framework/objects/kinds.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "tests/conformance/bench_host.hpp"
 
 namespace plimsoll::conformance {
 namespace {
-
-// An object of a kind that plugins watch.
-struct WatchedObject {
-  std::string resource;
-  std::string ns;
-  std::string name;
-  std::string json;
-};
 
 constexpr std::pair<const char*, const char*> kWatchedLists[] = {
     {"namespaces", "namespaces"},
@@ -104,7 +97,7 @@ struct PluginBench::Impl {
   PodRef pod;
   std::vector<PodRef> existing;
   std::vector<std::unique_ptr<BenchNode>> nodes;
-  std::vector<WatchedObject> objects;
+  std::vector<RawRef> objects;
   std::vector<const plimsoll_node_info*> rows;
   std::vector<const plimsoll_node_info*> scored;  // those that Score is asked about
   BenchContext context{symbols, rows, {}, {{}}, {}};
@@ -125,10 +118,10 @@ struct PluginBench::Impl {
         plugin.node_event(plugin.self, PLIMSOLL_NODE_ADDED, row, UINT32_MAX);
       }
     }
-    for (const WatchedObject& object : objects) {
+    for (const RawRef& object : objects) {
       if (plugin.object_event == nullptr) continue;
-      plugin.object_event(plugin.self, PLIMSOLL_OBJECT_UPSERT, str(object.resource),
-                          str(object.name), str(object.ns), str(object.json));
+      plugin.object_event(plugin.self, PLIMSOLL_OBJECT_UPSERT, str(object->resource),
+                          str(object->name), str(object->ns), str(object->json));
     }
     for (const PodRef& each : existing) {
       if (plugin.pod_event == nullptr) continue;
@@ -239,7 +232,9 @@ PluginBench::PluginBench(const Json& test_case) : impl_(std::make_unique<Impl>()
   for (const auto& [list, resource] : kWatchedLists) {
     for (const Json& json : member(test_case, list)) {
       const Json& meta = json.at("metadata");
-      impl.objects.push_back({resource, meta.value("namespace", ""), meta.at("name"), json.dump()});
+      impl.objects.push_back(
+          decoded({resource, meta.value("namespace", ""), meta.at("name"), "", "", json.dump()}));
+      impl.context.objects.put(*impl.objects.back());
     }
   }
 }

@@ -11,6 +11,7 @@
 
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
+#include "framework/objects/kinds.hpp"
 #include "framework/runtime/every_point.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
@@ -252,7 +253,7 @@ void FullScheduler::post(const Change& change) {
   raw.uid = object["metadata"]["uid"];
   raw.resource_version = object["metadata"]["resourceVersion"];
   if (!change.deleted) raw.json = text;
-  const auto ref = std::make_shared<const RawObject>(std::move(raw));
+  const RawRef ref = decoded(std::move(raw));
   if (change.deleted) return scheduler_->post(ObjectDeleted{ref});
   scheduler_->post(ObjectUpserted{ref});
 }

@@ -15,6 +15,7 @@
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/explain.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/objects/kinds.hpp"
 #include "framework/port/api_writer.hpp"
 #include "framework/runtime/modules.hpp"
 #include "informer/http/http_extenders.hpp"
@@ -289,12 +290,8 @@ class PreemptionTest : public ::testing::Test {
   void add_budget(const std::string& name, const std::string& app, int allowed) {
     const Json budget = {{"spec", {{"selector", {{"matchLabels", {{"app", app}}}}}}},
                          {"status", {{"disruptionsAllowed", allowed}}}};
-    auto raw = std::make_shared<RawObject>();
-    raw->resource = "poddisruptionbudgets.v1.policy";
-    raw->ns = "ns";
-    raw->name = name;
-    raw->json = budget.dump();
-    scheduler_->post(ObjectUpserted{raw});
+    scheduler_->post(ObjectUpserted{
+        decoded({"poddisruptionbudgets.v1.policy", "ns", name, "", "", budget.dump()})});
   }
   template <typename Condition>
   bool eventually(Condition condition) {

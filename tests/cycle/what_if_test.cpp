@@ -14,6 +14,7 @@
 #include "plugins/builtin/builtin.hpp"
 #include "plugins/builtin/preemption_candidates.hpp"
 #include "tests/runtime/support.hpp"
+#include "tests/support/decoded_objects.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll {
@@ -209,7 +210,8 @@ class RandomPreemptions : public WhatIfTest {
            {{"selector",
              {{"matchLabels", {{"app", std::string(1, static_cast<char>('a' + pick(2)))}}}}}}},
           {"status", {{"disruptionsAllowed", pick(2)}}}};
-      ASSERT_TRUE(budgets_.upsert("ns", "b" + std::to_string(b), budget.dump()));
+      budgets_.upsert(
+          decoded_(sdk::kDisruptionBudgets, "ns", "b" + std::to_string(b), budget.dump()));
     }
   }
   void check_candidate(const plimsoll_pod& wanted, const Trial& candidate) {
@@ -236,6 +238,7 @@ class RandomPreemptions : public WhatIfTest {
   }
 
   std::mt19937 random_;
+  test::DecodedObjects decoded_;
   DisruptionBudgets budgets_;
 };
 

@@ -199,7 +199,7 @@ static_assert(sizeof(plimsoll_event_interest) == 24);
 static_assert(offsetof(plimsoll_event_interest, resource) == 0);
 static_assert(offsetof(plimsoll_event_interest, actions) == 16);
 static_assert(offsetof(plimsoll_event_interest, reserved) == 20);
-static_assert(sizeof(plimsoll_event) == 104);
+static_assert(sizeof(plimsoll_event) >= 104);  // more with provisional fields
 static_assert(offsetof(plimsoll_event, size) == 0);
 static_assert(offsetof(plimsoll_event, actions) == 4);
 static_assert(offsetof(plimsoll_event, resource) == 8);

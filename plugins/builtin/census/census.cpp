@@ -204,13 +204,16 @@ SelectedCountsRef Census::counts(const SelectedPodsRef& pods, std::string_view k
 
 bool Census::namespace_event(const ObjectEvent& event) {
   if (event.type == ObjectEvent::kSynced) return false;
+  const plimsoll_object* object = host_.object(kNamespaces, "", event.name);
   bool changed = true;
-  if (event.type == ObjectEvent::kDelete) {
+  if (object == nullptr) {
     namespaces_.remove(event.name);
-  } else if (auto read = namespaces_.put(event.name, event.json); read) {
-    changed = *read;
   } else {
-    host_.warn("namespace " + std::string(event.name) + ": " + read.error().message);
+    if (object->unreadable.len != 0) {
+      host_.warn("namespace " + std::string(event.name) +
+                 " counts as one without labels: " + std::string(view(object->unreadable)));
+    }
+    changed = namespaces_.put(event.name, *object);
   }
   if (changed) tables_.namespace_changed(event.name);
   return changed;

@@ -1,9 +1,7 @@
 #include "plugins/builtin/census/controllers.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "framework/api/decode.hpp"
 #include "framework/api/selectors.hpp"
 
 namespace plimsoll::builtin {
@@ -12,25 +10,18 @@ using namespace sdk;
 
 namespace {
 
-using Json = nlohmann::json;
 using Selectors = std::vector<const plimsoll_label_selector*>;
 
-constexpr Controllers::Kind kKinds[] = {
-    {"", "v1", "services"},
-    {"", "v1", "replicationcontrollers"},
-    {"apps", "v1", "replicasets"},
-    {"apps", "v1", "statefulsets"},
-};
-constexpr std::string_view kServices = "services";
-constexpr std::string_view kReplicationControllers = "replicationcontrollers";
+constexpr Controllers::Kind kKinds[] = {kServices, kReplicationControllers, kReplicaSets,
+                                        kStatefulSets};
 
 struct OwnerKind {
   std::string_view api_version, kind, resource;
 };
 constexpr OwnerKind kOwnerKinds[] = {
-    {"v1", "ReplicationController", kReplicationControllers},
-    {"apps/v1", "ReplicaSet", "replicasets.v1.apps"},
-    {"apps/v1", "StatefulSet", "statefulsets.v1.apps"},
+    {"v1", "ReplicationController", kReplicationControllers.resource},
+    {"apps/v1", "ReplicaSet", kReplicaSets.resource},
+    {"apps/v1", "StatefulSet", kStatefulSets.resource},
 };
 
 // Empty: it has no controller of these kinds.
@@ -56,36 +47,30 @@ std::span<const Controllers::Kind> Controllers::kinds() {
   return kKinds;
 }
 
-Result<void> Controllers::put(std::string_view resource, std::string_view ns, std::string_view name,
-                              std::string_view json) {
+Result<void> Controllers::put(std::string_view resource, const plimsoll_pod_selector& object) {
+  const std::string_view ns = view(object.object.meta.ns);
+  const std::string_view name = view(object.object.meta.name);
   remove(resource, ns, name);
-  const Json object = Json::parse(json, nullptr, false);
-  if (!object.is_object()) return fail(ErrorCode::kInvalid, "it is not a JSON object");
-  const auto spec = object.find("spec");
-  if (spec == object.end() || !spec->is_object()) return {};
-  const auto selector = spec->find("selector");
-  if (selector == spec->end() || selector->is_null()) return {};
-  const bool is_service = resource == kServices;
-  const bool is_map = is_service || resource == kReplicationControllers;
-  auto decoded =
-      decode_label_selector(is_map ? Json{{"matchLabels", *selector}}.dump() : selector->dump());
-  if (!decoded) return fail(decoded.error().within("spec.selector"));
-  if (is_empty(**decoded)) return {};  // adds nothing
-  if (auto valid = validate(**decoded); !valid) return valid;
+  if (object.object.unreadable.len != 0) {
+    return fail(ErrorCode::kInvalid, std::string(view(object.object.unreadable)));
+  }
+  const plimsoll_label_selector& selector = object.selector;
+  if (selector.present == 0 || is_empty(selector)) return {};  // adds nothing
+  if (auto valid = validate(selector); !valid) return fail(valid.error().within("spec.selector"));
   const Key key(ns, name);
-  if (is_service) {
-    put_service(key, *decoded);
+  if (resource == kServices.resource) {
+    put_service(key, selector);
   } else {
-    owners_[std::string(resource)].emplace(key, std::move(*decoded));
+    owners_[std::string(resource)].emplace(key, &selector);
   }
   return {};
 }
 
-void Controllers::put_service(const Key& key, const SelectorRef& selector) {
+void Controllers::put_service(const Key& key, const plimsoll_label_selector& selector) {
   SelectionSpec spec;
   ClauseSpec& clause = spec.clauses.emplace_back();
   clause.namespaces.names = {str(key.first)};
-  clause.selectors = {selector.get()};
+  clause.selectors = {&selector};
   auto& kept = services_[key];
   kept = std::make_unique<Service>(spec);
   index_.add(*kept);
@@ -100,7 +85,7 @@ void Controllers::remove_service(const Key& key) {
 
 void Controllers::remove(std::string_view resource, std::string_view ns, std::string_view name) {
   const Key key(ns, name);
-  if (resource == kServices) return remove_service(key);
+  if (resource == kServices.resource) return remove_service(key);
   const auto kind = owners_.find(resource);
   if (kind != owners_.end()) kind->second.erase(key);
 }
@@ -117,12 +102,12 @@ Selectors Controllers::selectors_of(Pod pod) const {
   const auto kind = owners_.find(resource_of(*owner));
   if (kind == owners_.end()) return selectors;
   const auto found = kind->second.find({std::string(pod.ns()), std::string(view(owner->name))});
-  if (found != kind->second.end()) selectors.push_back(found->second.get());
+  if (found != kind->second.end()) selectors.push_back(found->second);
   return selectors;
 }
 
 bool Controllers::rests_on(Pod pod, std::string_view resource) {
-  if (resource == kServices) return true;
+  if (resource == kServices.resource) return true;
   const plimsoll_owner* owner = controller_of(pod);
   return owner != nullptr && resource_of(*owner) == resource;
 }

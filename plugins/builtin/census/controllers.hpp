@@ -17,15 +17,13 @@ namespace plimsoll::builtin {
 
 class Controllers {
  public:
-  // What to watch: group, version, plural.
-  struct Kind {
-    std::string_view group, version, plural;
-  };
+  using Kind = sdk::Kind<plimsoll_pod_selector>;
+  // What to watch.
   [[nodiscard]] static std::span<const Kind> kinds();
 
-  // Of one of these kinds. An object that cannot be read selects nothing.
-  Result<void> put(std::string_view resource, std::string_view ns, std::string_view name,
-                   std::string_view json);
+  // Of one of these kinds. An object that cannot be read selects nothing. It stays until the next
+  // call for its name.
+  Result<void> put(std::string_view resource, const plimsoll_pod_selector& object);
   void remove(std::string_view resource, std::string_view ns, std::string_view name);
 
   // The selectors, ANDed, of all services of the pod and of its controller; none: nobody selects
@@ -35,7 +33,6 @@ class Controllers {
   [[nodiscard]] static bool rests_on(sdk::Pod pod, std::string_view resource);
 
  private:
-  using SelectorRef = std::shared_ptr<const plimsoll_label_selector>;
   struct Service {
     explicit Service(const SelectionSpec& selected) : selection(selected) {}
     [[nodiscard]] const SelectionSpec& spec() const { return selection.spec(); }
@@ -45,12 +42,13 @@ class Controllers {
   };
   using Key = std::pair<std::string, std::string>;  // namespace, name
 
-  void put_service(const Key& key, const SelectorRef& selector);
+  void put_service(const Key& key, const plimsoll_label_selector& selector);
   void remove_service(const Key& key);
 
   std::map<Key, std::unique_ptr<Service>> services_;
   MatchIndex<Service> index_;
-  std::map<std::string, std::map<Key, SelectorRef>, std::less<>> owners_;  // by resource
+  std::map<std::string, std::map<Key, const plimsoll_label_selector*>, std::less<>>
+      owners_;  // by resource
   Namespaces no_namespaces_;
 };
 

@@ -68,10 +68,12 @@ class PodTopologySpread {
     if (!shared_.feeds(SharedCensus::kControllers)) return;
     Controllers& controllers = shared_->controllers;
     if (synced_ && args_.has_default(true)) host_.requeue_rejected();
-    if (event.type == ObjectEvent::kDelete) {
-      return controllers.remove(event.resource, event.ns, event.name);
+    const plimsoll_pod_selector* object = nullptr;
+    for (const Controllers::Kind& kind : Controllers::kinds()) {
+      if (kind.resource == event.resource) object = host_.object(kind, event.ns, event.name);
     }
-    if (auto read = controllers.put(event.resource, event.ns, event.name, event.json); !read) {
+    if (object == nullptr) return controllers.remove(event.resource, event.ns, event.name);
+    if (auto read = controllers.put(event.resource, *object); !read) {
       host_.warn(std::string(event.resource) + " " + std::string(event.ns) + "/" +
                  std::string(event.name) + " selects no pod: " + read.error().message);
     }

@@ -8,6 +8,7 @@
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/preemption_candidates.hpp"
 #include "plugins/builtin/preemption_executor.hpp"
+#include "tests/support/decoded_objects.hpp"
 
 namespace plimsoll::builtin {
 namespace {
@@ -23,10 +24,14 @@ using ::testing::StartsWith;
 
 // TestFilterPodsWithPDBViolation, in what it checks.
 TEST(Budgets, CountEachPodThatTheySelect) {
+  test::DecodedObjects decoded;
   DisruptionBudgets budgets;
-  ASSERT_TRUE(budgets.upsert("ns", "two", R"({"spec":{"selector":{"matchLabels":{"app":"a"}}},
-      "status":{"disruptionsAllowed":1,"disruptedPods":{"gone":"2026-01-01T00:00:00Z"}}})"));
-  ASSERT_TRUE(budgets.upsert("other", "all", R"({"spec":{"selector":{"matchExpressions":[
+  budgets.upsert(decoded(kDisruptionBudgets, "ns", "two",
+                         R"({"spec":{"selector":{"matchLabels":{"app":"a"}}},"status":
+      {"disruptionsAllowed":1,"disruptedPods":{"later":"2026-01-01T00:00:00Z",
+      "gone":"2026-01-01T00:00:00Z"}}})"));
+  budgets.upsert(decoded(kDisruptionBudgets, "other", "all",
+                         R"({"spec":{"selector":{"matchExpressions":[
       {"key":"app","operator":"Exists"}]}},"status":{"disruptionsAllowed":0}})"));
   FakePod gone("ns/gone"), first("ns/first"), second("ns/second"), b("ns/b"), bare("other/bare"),
       elsewhere("other/elsewhere");
@@ -49,30 +54,33 @@ TEST(Budgets, ChargeNothingBehindTheFirstThatBreaks) {
   FakePod first("ns/first"), second("ns/second");
   first.label("a", "yes").label("b", "yes");
   second.label("b", "yes");
+  test::DecodedObjects decoded;
   DisruptionBudgets budgets;
-  ASSERT_TRUE(budgets.upsert("ns", "a-allows-none", budget("a", 0)));
-  ASSERT_TRUE(budgets.upsert("ns", "b-allows-one", budget("b", 1)));
+  budgets.upsert(decoded(kDisruptionBudgets, "ns", "a-allows-none", budget("a", 0)));
+  budgets.upsert(decoded(kDisruptionBudgets, "ns", "b-allows-one", budget("b", 1)));
   EXPECT_THAT(budgets.violations({first, second}), ElementsAre(true, false));
   // Budgets are asked by name: one in front is charged although the next one breaks.
-  ASSERT_TRUE(budgets.upsert("ns", "B-allows-one", budget("b", 1)));
+  budgets.upsert(decoded(kDisruptionBudgets, "ns", "B-allows-one", budget("b", 1)));
   budgets.remove("ns", "b-allows-one");
   EXPECT_THAT(budgets.violations({first, second}), ElementsAre(true, true));
 }
 
 TEST(Budgets, ProtectNothingWithoutASelectorThatCanBeRead) {
+  test::DecodedObjects decoded;
   FakePod pod("ns/pod");
   pod.label("app", "a");
   for (const char* spec :
        {"{}", R"({"selector":null})", R"({"selector":{}})",
         R"({"selector":{"matchExpressions":[{"key":"app","operator":"Near","values":["a"]}]}})"}) {
     DisruptionBudgets budgets;
-    const auto read = budgets.upsert(
-        "ns", "b", R"({"spec":)" + std::string(spec) + R"(,"status":{"disruptionsAllowed":0}})");
+    budgets.upsert(
+        decoded(kDisruptionBudgets, "ns", "b",
+                R"({"spec":)" + std::string(spec) + R"(,"status":{"disruptionsAllowed":0}})"));
     EXPECT_THAT(budgets.violations({pod}), ElementsAre(false)) << spec;
   }
   DisruptionBudgets budgets;
-  EXPECT_FALSE(budgets.upsert("ns", "b", "{"));
-  EXPECT_EQ(budgets.size(), 0U);
+  budgets.upsert(decoded(kDisruptionBudgets, "ns", "b", "{"));
+  EXPECT_THAT(budgets.violations({pod}), ElementsAre(false));
 }
 
 // ---- the choice of a node
@@ -229,6 +237,7 @@ class KeptTrialsTest : public ::testing::Test {
   static constexpr int kOneNode = 2;  // filters: without the victim, and with it
   FakeHost host_;
   Host handle_{host_.handle("DefaultPreemption")};
+  test::DecodedObjects decoded_;
   DisruptionBudgets budgets_;
   PreemptionDryRun dry_run_{handle_, budgets_};
   Keeper keeper_;
@@ -274,10 +283,10 @@ TEST_F(KeptTrialsTest, AnotherPriorityBeginsAnew) {
 
 TEST_F(KeptTrialsTest, ABudgetConcernsThoseWhomItSelects) {
   const auto allow = [this](int disruptions) {
-    ASSERT_TRUE(budgets_.upsert("ns", "b",
-                                R"({"spec":{"selector":{"matchLabels":{"app":"a"}}},
+    budgets_.upsert(decoded_(kDisruptionBudgets, "ns", "b",
+                             R"({"spec":{"selector":{"matchLabels":{"app":"a"}}},
         "status":{"disruptionsAllowed":)" +
-                                    std::to_string(disruptions) + "}}"));
+                                 std::to_string(disruptions) + "}}"));
   };
   static_cast<void>(run());
   allow(0);

@@ -10,6 +10,7 @@
 
 #include "framework/api/decode.hpp"
 #include "framework/cycle/explain.hpp"
+#include "framework/objects/kinds.hpp"
 #include "framework/runtime/every_point.hpp"
 #include "framework/runtime/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
@@ -110,11 +111,8 @@ void GroupCluster::on_loop(const std::function<void()>& task) {
 }
 
 void GroupCluster::tell(const std::string& resource, const Json& object, bool deleted) {
-  auto raw = std::make_shared<RawObject>();
-  raw->resource = resource;
-  raw->ns = object["metadata"].value("namespace", "");
-  raw->name = object["metadata"]["name"];
-  raw->json = object.dump();
+  const RawRef raw = decoded({resource, object["metadata"].value("namespace", ""),
+                              object["metadata"]["name"], "", "", object.dump()});
   if (deleted)
     scheduler_->post(ObjectDeleted{raw});
   else

@@ -6,6 +6,7 @@
 
 #include <plimsoll/detail/state_keys.hpp>
 #include <plimsoll/host_binding.hpp>
+#include <plimsoll/kinds.hpp>
 #include <plimsoll/metrics.hpp>
 #include <plimsoll/what_if.hpp>
 
@@ -94,6 +95,28 @@ class Host : public HostBinding {
     if (call(&plimsoll_host::watch, group, version, plural) == PLIMSOLL_SUCCESS) return;
     throw std::runtime_error("cannot watch " + std::string(plural) + "." + std::string(version) +
                              "." + std::string(group));
+  }
+  template <typename Object>
+  void watch(const Kind<Object>& kind) const {
+    watch(kind.group, kind.version, kind.plural);
+  }
+  // An object of a kind that some plugin watches, as it is now; null: there is none. Valid until
+  // object_event has told of its next change.
+  template <typename Object>
+  [[nodiscard]] const Object* object(const Kind<Object>& kind, std::string_view ns,
+                                     std::string_view name) const {
+    return reinterpret_cast<const Object*>(call(&plimsoll_host::object, kind.resource, ns, name));
+  }
+  // All of them, by namespace and name; of one namespace only if it is not empty.
+  template <typename Object>
+  [[nodiscard]] std::vector<const Object*> objects(const Kind<Object>& kind,
+                                                   std::string_view ns = {}) const {
+    std::vector<const Object*> all;
+    const auto list = call(&plimsoll_host::objects, kind.resource, ns);
+    for (const plimsoll_object* each : List<const plimsoll_object*>(list)) {
+      all.push_back(reinterpret_cast<const Object*>(each));
+    }
+    return all;
   }
   // Requeues the pods that this plugin rejected.
   void requeue_rejected() const { call(&plimsoll_host::requeue_rejected); }

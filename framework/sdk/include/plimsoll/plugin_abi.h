@@ -20,6 +20,7 @@
 #ifndef PLIMSOLL_PLUGIN_ABI_H_
 #define PLIMSOLL_PLUGIN_ABI_H_
 
+#include "kinds.h"
 #include "objects.h"
 
 #ifdef __cplusplus
@@ -99,6 +100,9 @@ typedef struct plimsoll_event {
   plimsoll_str name;     /* other kinds: the object's name; new_json is its JSON text */
   plimsoll_str old_json; /* empty in 1.0: the host does not keep old texts */
   plimsoll_str new_json;
+  /* since 1.4: of the kinds in kinds.h; NULL where there is none */
+  const plimsoll_object* old_object;
+  const plimsoll_object* new_object;
 } plimsoll_event;
 
 enum { PLIMSOLL_HINT_SKIP = 0, PLIMSOLL_HINT_QUEUE = 1 };
@@ -324,6 +328,14 @@ typedef struct plimsoll_host {
    * Loop only. 1 if the binding of this pod is cancelled (by cancel_binding, or because the pod is
    * deleted): a PreBind step that waits should end. */
   uint32_t (*binding_cancelled)(plimsoll_host_ctx*, plimsoll_str pod_uid);
+  /* Loop only. An object of a kind in kinds.h that some plugin watches, as it is now; a pointer to
+   * the struct of its kind. NULL: there is none. In object_event it is what the event brought, and
+   * what was there before is valid until the call returns. */
+  const plimsoll_object* (*object)(plimsoll_host_ctx*, plimsoll_str resource, plimsoll_str ns,
+                                   plimsoll_str name);
+  /* All of them, of one namespace or, if that is empty, of all: a list of `const plimsoll_object*`,
+   * by namespace and name. The list is valid until the next call into the host. */
+  plimsoll_list (*objects)(plimsoll_host_ctx*, plimsoll_str resource, plimsoll_str ns);
 } plimsoll_host;
 
 /* Bits of plimsoll_plugin.flags; since 1.1.

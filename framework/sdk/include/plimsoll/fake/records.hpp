@@ -57,8 +57,11 @@ struct FakeRecords {
   bool bindings_can_be_cancelled = false;
   std::vector<std::string> bindings_cancelled;  // pod UIDs whose binding is cancelled
   std::vector<const plimsoll_pod*> pods;        // found by UID
-  std::vector<plimsoll_waiting_pod> waiting;    // on Permit
-  int32_t answer_status = 200;                  // for every request to the API server
+  // Of the kinds in <plimsoll/kinds.hpp>, by resource, namespace and name.
+  std::map<std::string, std::map<std::pair<std::string, std::string>, const plimsoll_object*>>
+      objects;
+  std::vector<plimsoll_waiting_pod> waiting;  // on Permit
+  int32_t answer_status = 200;                // for every request to the API server
   std::string answer_body = "{}";
   int64_t now = 0;
 };

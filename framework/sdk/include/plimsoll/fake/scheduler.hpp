@@ -101,6 +101,19 @@ class FakeHost : public FakeRecords {
       if (found == of(c).services.end() || found->second.first < min_version) return nullptr;
       return found->second.second;
     };
+    t.object = [](Ctx c, plimsoll_str resource, plimsoll_str ns,
+                  plimsoll_str name) -> const plimsoll_object* {
+      const auto& kind = of(c).objects[text(resource)];
+      const auto found = kind.find({text(ns), text(name)});
+      return found == kind.end() ? nullptr : found->second;
+    };
+    t.objects = [](Ctx c, plimsoll_str resource, plimsoll_str ns) {
+      of(c).listed_.clear();
+      for (const auto& [key, object] : of(c).objects[text(resource)]) {
+        if (ns.len == 0 || key.first == view(ns)) of(c).listed_.push_back(object);
+      }
+      return list_of<const plimsoll_object*>(of(c).listed_);
+    };
     t.requeue_rejected = [](Ctx c) { ++of(c).requeued; };
     t.emit_event = [](Ctx c, const plimsoll_pod*, uint32_t warning, plimsoll_str reason,
                       plimsoll_str, plimsoll_str note) {
@@ -191,6 +204,7 @@ class FakeHost : public FakeRecords {
 
   plimsoll_host table_{};
   std::vector<FakeNode*> nodes_;
+  std::vector<const plimsoll_object*> listed_;
   FakeNames names_;
   FakeMetrics metric_specs_;
 };

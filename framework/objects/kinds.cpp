@@ -1,0 +1,119 @@
+#include "framework/objects/kinds.hpp"
+
+#include <algorithm>
+#include <plimsoll/kinds.hpp>
+#include <utility>
+#include <vector>
+
+#include "framework/api/decoder.hpp"
+#include "framework/api/pack.hpp"
+#include "framework/api/wire_value.hpp"
+
+namespace plimsoll {
+namespace {
+
+// Reads an object with `read(decoder, key, field, out)`, which is called for all fields but the
+// metadata. Nothing in it has a symbol.
+template <typename Object, typename Read>
+ObjectRef decode(std::string_view ns, std::string_view name, std::string_view json,
+                 const Read& read) {
+  thread_local Arena arena;
+  arena.clear();
+  Decoder decoder(nullptr, arena);
+  Object object{};
+  auto* head = reinterpret_cast<plimsoll_object*>(&object);
+  const Error error = read_json(json, [&](WireValue& root) {
+    return root.fields([&](std::string_view key, WireValue& field) {
+      if (key == "metadata") return decoder.meta(field, &head->meta, Keep::kPlain);
+      return read(decoder, key, field, object);
+    });
+  });
+  if (!error.message.empty()) {
+    object = Object{};
+    head->unreadable = str(error.message);
+  }
+  head->size = sizeof(Object);
+  head->meta.size = sizeof(plimsoll_meta);
+  head->meta.ns = str(ns);
+  head->meta.name = str(name);
+  const auto packed = pack_object(object);
+  return {packed, reinterpret_cast<const plimsoll_object*>(packed.get())};
+}
+
+bool ignored(Decoder&, std::string_view, WireValue&, plimsoll_object&) {
+  return true;
+}
+
+// A map of labels in the place of a selector.
+bool selector_map(Decoder& decoder, WireValue& value, plimsoll_label_selector* out) {
+  out->size = sizeof(plimsoll_label_selector);
+  if (value.is_null()) return true;
+  out->present = 1;
+  return decoder.labels(value, &out->match_labels, Keep::kPlain);
+}
+
+bool service(Decoder& decoder, std::string_view key, WireValue& value, plimsoll_pod_selector& out) {
+  if (key != "spec") return true;
+  return value.fields([&](std::string_view name, WireValue& field) {
+    return name != "selector" || selector_map(decoder, field, &out.selector);
+  });
+}
+
+bool controller(Decoder& decoder, std::string_view key, WireValue& value,
+                plimsoll_pod_selector& out) {
+  if (key != "spec") return true;
+  return value.fields([&](std::string_view name, WireValue& field) {
+    return name != "selector" || decoder.label_selector(field, &out.selector);
+  });
+}
+
+// The keys of an object, sorted.
+bool keys(Decoder& decoder, WireValue& value, plimsoll_list* out) {
+  std::vector<plimsoll_str> names;
+  const bool read = value.entries([&](std::string_view key, WireValue&) {
+    names.push_back(str(key));
+    return true;
+  });
+  std::sort(names.begin(), names.end(),
+            [](const plimsoll_str& a, const plimsoll_str& b) { return view(a) < view(b); });
+  *out = decoder.arena().list(names);
+  return read;
+}
+
+bool budget(Decoder& decoder, std::string_view key, WireValue& value,
+            plimsoll_disruption_budget& out) {
+  if (key != "spec" && key != "status") return true;
+  const bool is_spec = key == "spec";
+  return value.fields([&, is_spec](std::string_view name, WireValue& field) {
+    if (is_spec) return name != "selector" || decoder.label_selector(field, &out.selector);
+    if (name == "disruptionsAllowed") return field.integer(&out.disruptions_allowed);
+    if (name == "disruptedPods") return keys(decoder, field, &out.disrupted_pods);
+    return true;
+  });
+}
+
+}  // namespace
+
+ObjectRef decode_object(std::string_view resource, std::string_view ns, std::string_view name,
+                        std::string_view json) {
+  if (resource == sdk::kNamespaces.resource) {
+    return decode<plimsoll_object>(ns, name, json, ignored);
+  }
+  if (resource == sdk::kServices.resource || resource == sdk::kReplicationControllers.resource) {
+    return decode<plimsoll_pod_selector>(ns, name, json, service);
+  }
+  if (resource == sdk::kReplicaSets.resource || resource == sdk::kStatefulSets.resource) {
+    return decode<plimsoll_pod_selector>(ns, name, json, controller);
+  }
+  if (resource == sdk::kDisruptionBudgets.resource) {
+    return decode<plimsoll_disruption_budget>(ns, name, json, budget);
+  }
+  return nullptr;
+}
+
+RawRef decoded(RawObject object) {
+  object.decoded = decode_object(object.resource, object.ns, object.name, object.json);
+  return std::make_shared<const RawObject>(std::move(object));
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,78 @@
+// Cost and memory of the objects that the framework decodes grow as they do, and go when they go.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <plimsoll/kinds.hpp>
+#include <string>
+
+#include "framework/objects/kinds.hpp"
+#include "framework/objects/object_store.hpp"
+#include "tests/support/growth.hpp"
+
+namespace plimsoll {
+namespace {
+
+// `text(i)` joined by commas.
+std::string joined(size_t count, const std::function<std::string(const std::string&)>& text) {
+  std::string all;
+  for (size_t i = 0; i < count; ++i) all += (i == 0 ? "" : ",") + text(std::to_string(i));
+  return all;
+}
+
+void expect_linear_object(std::string_view resource, const std::string& begin,
+                          const std::function<std::string(const std::string&)>& entry,
+                          const std::string& end) {
+  ObjectStore store;
+  test::expect_linear(std::string(resource) + " " + begin, [&](size_t entries, size_t round) {
+    RawObject raw{std::string(resource),
+                  "ns",
+                  "n" + std::to_string(round),
+                  "",
+                  "",
+                  begin + joined(entries, entry) + end};
+    return test::Growing{[&store, raw] { store.put(*decoded(raw)); },
+                         [&store, raw] { store.erase(raw); }};
+  });
+}
+
+std::string label(const std::string& number) {
+  return "\"k" + number + "\": \"v" + number + "\"";
+}
+
+TEST(ObjectGrowth, Labels) {
+  expect_linear_object(sdk::kNamespaces.resource, R"({"metadata": {"labels": {)", label, "}}}");
+}
+
+TEST(ObjectGrowth, Selectors) {
+  expect_linear_object(sdk::kServices.resource, R"({"spec": {"selector": {)", label, "}}}");
+  expect_linear_object(
+      sdk::kStatefulSets.resource, R"({"spec": {"selector": {"matchExpressions": [)",
+      [](const std::string& number) {
+        return R"({"key": "k)" + number + R"(", "operator": "In", "values": ["v"]})";
+      },
+      "]}}}");
+}
+
+TEST(ObjectGrowth, DisruptedPods) {
+  expect_linear_object(sdk::kDisruptionBudgets.resource, R"({"status": {"disruptedPods": {)", label,
+                       "}}}");
+}
+
+// Not only large ones: many of them, each in a namespace of its own.
+TEST(ObjectGrowth, ManyObjects) {
+  ObjectStore store;
+  test::expect_linear("many services", [&](size_t entries, size_t round) {
+    const auto each = [=](const std::function<void(const RawObject&)>& visit) {
+      for (size_t i = 0; i < entries; ++i) {
+        const std::string ns = std::to_string(round) + "-" + std::to_string(i);
+        visit({"services", ns, "web", "", "", R"({"spec": {"selector": {"app": "a"}}})"});
+      }
+    };
+    return test::Growing{
+        [&store, each] { each([&](const RawObject& raw) { store.put(*decoded(raw)); }); },
+        [&store, each] { each([&](const RawObject& raw) { store.erase(raw); }); }};
+  });
+}
+
+}  // namespace
+}  // namespace plimsoll
