@@ -159,7 +159,11 @@ void ExtenderWaits::take_up(std::unique_ptr<Attempt> attempt) {
   attempt->pod = state_.as_nominated(now);
   attempt->latest = attempt->pod != now ? now : nullptr;
   attempt->nominated_to = state_.nominator.node_of(uid);
+  // The second look at victims leaves out the nodes that were undecided in the first.
+  PluginMask pending;
+  if (attempt->victims && attempt->cycle) pending = attempt->cycle->pending_in_what_ifs;
   attempt->cycle = attempt->framework.new_cycle();
+  attempt->cycle->pending_in_what_ifs = pending;
   go_on_(std::move(attempt));
 }
 

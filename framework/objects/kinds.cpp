@@ -24,7 +24,11 @@ ObjectRef decode(std::string_view ns, std::string_view name, std::string_view js
   auto* head = reinterpret_cast<plimsoll_object*>(&object);
   const Error error = read_json(json, [&](WireValue& root) {
     return root.fields([&](std::string_view key, WireValue& field) {
-      if (key == "metadata") return decoder.meta(field, &head->meta, Keep::kPlain);
+      if (key == "metadata") {
+        const bool readable = decoder.meta(field, &head->meta, Keep::kPlain);
+        head->meta.annotations = {nullptr, 0, sizeof(plimsoll_label)};
+        return readable;
+      }
       return read(decoder, key, field, object);
     });
   });

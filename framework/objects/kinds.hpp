@@ -8,7 +8,8 @@
 
 namespace plimsoll {
 
-// Of the JSON text of one object. Never fails: plimsoll_object.unreadable says what is wrong. Null:
+// Of the JSON text of one object, without its annotations: clusters have far more of them than
+// labels. Never fails: plimsoll_object.unreadable says what is wrong. Null:
 // the kind is not one of these.
 [[nodiscard]] ObjectRef decode_object(std::string_view resource, std::string_view ns,
                                       std::string_view name, std::string_view json);

@@ -37,9 +37,10 @@ bool only_adds(const auto& changes) {
 // Before anybody was refused anything there is nothing to correct.
 void NodeResourceTopologyMatch::note(const plimsoll_pod& pod, const Asked& asked,
                                      const FilterRound& round) const {
-  if (round.asked.empty() || (round.refused.empty() && refusals_.empty())) return;
+  if (round.asked.empty() && round.tried_without.empty()) return;
+  if (round.refused.empty() && round.doubted.empty() && refusals_.empty()) return;
   Wait wait;
-  if (round.no == round.open && round.uncertain != UINT32_MAX) {
+  if (!round.asked.empty() && round.no == round.open && round.uncertain != UINT32_MAX) {
     wait = {host_.now_ms(), round.uncertain, ledger_.doubt(round.uncertain)};
   }
   refusals_.note(hash_requests(pod), asked.inquiry, round, wait);
@@ -131,6 +132,9 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
     if (changes == nullptr || (!judgement.fits() && only_adds(*changes))) {
       round.asked.set(nodes[i].slot());
       if (!judgement.fits()) round.refused.set(nodes[i].slot());
+    } else if (!only_adds(*changes)) {
+      round.tried_without.set(nodes[i].slot());
+      if (judgement.verdict == Verdict::kUncertain) round.doubted.set(nodes[i].slot());
     }
     if (!judgement.fits()) refuse(i, judgement, changes != nullptr);
   }

@@ -91,6 +91,8 @@ Hint NodeResourceTopologyMatch::hint(Pod pod, const plimsoll_event& event) {
   if (new_node && (event.actions & PLIMSOLL_ACTION_ADD) == 0) return Hint::kQueue;
   Refusals::Kind* kind = refusals_.find(hash_requests(*pod));
   const uint32_t slot = told.node.slot();
+  // Filter does not know whether it takes the pod once others are evicted: now it may.
+  if (kind != nullptr && kind->doubted.test(slot)) return Hint::kQueue;
   // Filter was not asked about a node that is new.
   if (kind != nullptr && !new_node && !kind->refused.test(slot)) return Hint::kSkip;
   if (fits_again(kind, pod, told.node)) return Hint::kQueue;

@@ -41,13 +41,14 @@ void Refusals::note(const RequestsHash& requests, const LedgerAccess::Inquiry& i
   const std::scoped_lock lock(mutex_);
   auto known = look_up(requests);
   if (known == recent_.end()) {
-    if (round.refused.empty()) return;
+    if (round.refused.empty() && round.doubted.empty()) return;
     Kinds made;
     made.emplace(requests, Kind{});
     known = admit(made.extract(made.begin()));
   }
   if (known->second.inquiry == nullptr) known->second.inquiry = inquiry;
   known->second.refused.assign(round.asked, round.refused);
+  known->second.doubted.assign(round.tried_without, round.doubted);
   if (known->second.wait.since_ms == 0) known->second.wait = wait;
 }
 

@@ -59,7 +59,9 @@ class Slots {
 struct FilterRound {
   Slots asked;  // a verdict on the node as it is; or a refusal besides pods nominated to it
   Slots refused;
-  size_t open = 0;  // nodes that were asked about, and of them those that refused
+  Slots tried_without;  // asked about without some of their pods: preemption
+  Slots doubted;        // of these: uncertain
+  size_t open = 0;      // nodes that were asked about, and of them those that refused
   size_t no = 0;
   uint32_t uncertain = UINT32_MAX;  // one of these that is uncertain
 };
@@ -76,6 +78,7 @@ class Refusals {
   struct Kind {
     LedgerAccess::Inquiry inquiry;  // may be null
     Slots refused;
+    Slots doubted;  // uncertain without some of their pods: whether eviction helps is still open
     // The last judgement for a hint: of this node, when it had changed for the last time.
     uint32_t judged_slot = UINT32_MAX;
     uint64_t judged_change = 0;
@@ -91,14 +94,14 @@ class Refusals {
   [[nodiscard]] Wait end_wait(const RequestsHash& requests);
   // Null: nothing is known about such pods. Valid until the next non-const call.
   [[nodiscard]] Kind* find(const RequestsHash& requests);
-  // Whether `fits` holds for any pod to which this node was refused; also true if kinds were
-  // forgotten.
+  // Whether `fits` holds for any pod to which this node was refused, or the node was doubted; also
+  // true if kinds were forgotten.
   template <typename Fits>
   [[nodiscard]] bool any_refused(uint32_t slot, const Fits& fits) {
     if (forgotten_) return true;
     for (Kinds* kinds : {&recent_, &older_}) {
       for (auto& [requests, kind] : *kinds) {
-        if (kind.refused.test(slot) && fits(kind)) return true;
+        if (kind.doubted.test(slot) || (kind.refused.test(slot) && fits(kind))) return true;
       }
     }
     return false;

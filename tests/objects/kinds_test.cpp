@@ -44,6 +44,7 @@ TEST_F(KindsTest, ANamespaceHasItsMetadata) {
   EXPECT_EQ(view(object.meta.resource_version), "7");
   EXPECT_GT(object.meta.deletion_ms, 0);
   EXPECT_EQ(object.unreadable.len, 0U);
+  EXPECT_EQ(object.meta.annotations.count, 0U);
   const auto labels = items<plimsoll_label>(object.meta.labels);
   ASSERT_EQ(labels.size(), 2U);
   EXPECT_EQ(view(labels[0].key), "app");

@@ -209,11 +209,11 @@ bool Census::namespace_event(const ObjectEvent& event) {
   if (object == nullptr) {
     namespaces_.remove(event.name);
   } else {
+    changed = namespaces_.put(event.name, *object);
     if (object->unreadable.len != 0) {
       host_.warn("namespace " + std::string(event.name) +
                  " counts as one without labels: " + std::string(view(object->unreadable)));
     }
-    changed = namespaces_.put(event.name, *object);
   }
   if (changed) tables_.namespace_changed(event.name);
   return changed;

@@ -285,6 +285,27 @@ TEST_F(Waking, DoubtIsPendingInWhatIfsToo) {
   EXPECT_EQ(report(seven, {8, 2}, {"b"}), Hint::kQueue);
 }
 
+// As it is, the node is full, and no report shows room: what eviction would give is known again.
+TEST_F(Waking, APreemptorHearsThatANodeIsCertainAgain) {
+  const PodRef high = waiting(8);
+  report(high, {8, 8}, {});
+  const PodRef low = on_n1("low", 8);
+  seen(high, low);
+  report(high, {0, 6}, {"low"});
+  seen(high, on_n1("refused", 6));
+  gone(high, on_n1("refused", 6, "TopologyAffinityError"));
+  const auto without_low = [&] {
+    FakeCycle cycle;
+    const auto& slots = plugin_.slots();
+    slots.remove_pod(slots.self, cycle.get(), high.get(), low.get(), &n1_.get());
+    return plugin_.filter(cycle, Pod(high.get()), sdk::Node(&n1_.get())).code;
+  };
+  EXPECT_EQ(without_low(), PLIMSOLL_PENDING);
+  EXPECT_EQ(report(high, {0, 6}, {"low"}), Hint::kQueue);
+  EXPECT_EQ(without_low(), PLIMSOLL_SUCCESS);
+  EXPECT_EQ(report(high, {0, 6}, {"low"}), Hint::kSkip) << "that is known";
+}
+
 TEST_F(Waking, RoomBesideNominatedPodsIsWhatCounts) {
   PodSpec first = guaranteed("first", 10);
   first.priority = 10;
