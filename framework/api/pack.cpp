@@ -242,18 +242,14 @@ NodeRef pack_node(const plimsoll_node& node, SymbolTable* symbols) {
   return pack(node, symbols);
 }
 
-std::shared_ptr<const plimsoll_object> pack_object(const plimsoll_object& object) {
+template <typename Object>
+std::shared_ptr<const Object> pack_object(const Object& object) {
   return pack(object, nullptr);
 }
-
-std::shared_ptr<const plimsoll_pod_selector> pack_object(const plimsoll_pod_selector& object) {
-  return pack(object, nullptr);
-}
-
-std::shared_ptr<const plimsoll_disruption_budget> pack_object(
-    const plimsoll_disruption_budget& object) {
-  return pack(object, nullptr);
-}
+template std::shared_ptr<const plimsoll_object> pack_object(const plimsoll_object&);
+template std::shared_ptr<const plimsoll_pod_selector> pack_object(const plimsoll_pod_selector&);
+template std::shared_ptr<const plimsoll_disruption_budget> pack_object(
+    const plimsoll_disruption_budget&);
 
 std::shared_ptr<const plimsoll_node_affinity> pack_node_affinity(
     const plimsoll_node_affinity& affinity) {

@@ -16,11 +16,8 @@ inline constexpr plimsoll_symbol kToShare = UINT32_MAX;
 [[nodiscard]] PodRef pack_pod(const plimsoll_pod& pod, SymbolTable* symbols);
 [[nodiscard]] NodeRef pack_node(const plimsoll_node& node, SymbolTable* symbols);
 // Of the kinds in <plimsoll/kinds.h>. Nothing is marked.
-[[nodiscard]] std::shared_ptr<const plimsoll_object> pack_object(const plimsoll_object& object);
-[[nodiscard]] std::shared_ptr<const plimsoll_pod_selector> pack_object(
-    const plimsoll_pod_selector& object);
-[[nodiscard]] std::shared_ptr<const plimsoll_disruption_budget> pack_object(
-    const plimsoll_disruption_budget& object);
+template <typename Object>
+[[nodiscard]] std::shared_ptr<const Object> pack_object(const Object& object);
 [[nodiscard]] std::shared_ptr<const plimsoll_node_affinity> pack_node_affinity(
     const plimsoll_node_affinity& affinity);
 [[nodiscard]] std::shared_ptr<const plimsoll_label_selector> pack_label_selector(

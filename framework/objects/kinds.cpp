@@ -56,18 +56,17 @@ bool selector_map(Decoder& decoder, WireValue& value, plimsoll_label_selector* o
   return decoder.labels(value, &out->match_labels, Keep::kPlain);
 }
 
-bool service(Decoder& decoder, std::string_view key, WireValue& value, plimsoll_pod_selector& out) {
-  if (key != "spec") return true;
-  return value.fields([&](std::string_view name, WireValue& field) {
-    return name != "selector" || selector_map(decoder, field, &out.selector);
-  });
+bool label_selector(Decoder& decoder, WireValue& value, plimsoll_label_selector* out) {
+  return decoder.label_selector(value, out);
 }
 
-bool controller(Decoder& decoder, std::string_view key, WireValue& value,
-                plimsoll_pod_selector& out) {
+// spec.selector, by `read`.
+template <auto read>
+bool selecting(Decoder& decoder, std::string_view key, WireValue& value,
+               plimsoll_pod_selector& out) {
   if (key != "spec") return true;
   return value.fields([&](std::string_view name, WireValue& field) {
-    return name != "selector" || decoder.label_selector(field, &out.selector);
+    return name != "selector" || read(decoder, field, &out.selector);
   });
 }
 
@@ -104,10 +103,10 @@ ObjectRef decode_object(std::string_view resource, std::string_view ns, std::str
     return decode<plimsoll_object>(ns, name, json, ignored);
   }
   if (resource == sdk::kServices.resource || resource == sdk::kReplicationControllers.resource) {
-    return decode<plimsoll_pod_selector>(ns, name, json, service);
+    return decode<plimsoll_pod_selector>(ns, name, json, selecting<selector_map>);
   }
   if (resource == sdk::kReplicaSets.resource || resource == sdk::kStatefulSets.resource) {
-    return decode<plimsoll_pod_selector>(ns, name, json, controller);
+    return decode<plimsoll_pod_selector>(ns, name, json, selecting<label_selector>);
   }
   if (resource == sdk::kDisruptionBudgets.resource) {
     return decode<plimsoll_disruption_budget>(ns, name, json, budget);

@@ -5,7 +5,6 @@
 #include <plimsoll/kinds.h>
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

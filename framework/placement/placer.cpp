@@ -206,8 +206,10 @@ void Placer::run_post_filters(const PlacementQuery& query, NodeRows rows,
     return query.framework.run_post_filters(query.cycle, query.pod, rows, codes);
   });
   result.diagnosis.post_filter_message = post.status.message(reasons_);
-  for (PluginIndex plugin = 0; !post.status.ok() && plugin < kMaxPlugins; ++plugin) {
-    if (query.cycle.pending_in_what_ifs.test(plugin)) result.diagnosis.pending.insert(plugin);
+  const PluginMask& waiting = query.cycle.pending_in_what_ifs;
+  const PluginIndex end = post.status.ok() || waiting.none() ? 0 : kMaxPlugins;
+  for (PluginIndex plugin = 0; plugin < end; ++plugin) {
+    if (waiting.test(plugin)) result.diagnosis.pending.insert(plugin);
   }
   result.nominating =
       post.override_nomination ? Nominating::to(post.nominated_node) : Nominating::keep();

@@ -279,9 +279,19 @@ class RawSink final : public KindSink<RawRef> {
                              std::string(key.uid), std::string(key.resource_version),
                              std::string(wire.bytes)});
   }
+  bool is_unreadable(const RawRef& object) const override {
+    return object->decoded != nullptr && object->decoded->unreadable.len != 0;
+  }
+  // What cannot be read has nothing decoded but the reason.
   RawRef remembered(const RawRef& object) override {
-    return std::make_shared<const RawObject>(RawObject{
-        object->resource, object->ns, object->name, object->uid, object->resource_version, {}});
+    return std::make_shared<const RawObject>(
+        RawObject{object->resource,
+                  object->ns,
+                  object->name,
+                  object->uid,
+                  object->resource_version,
+                  {},
+                  is_unreadable(object) ? object->decoded : nullptr});
   }
   Message upserted(RawRef object) override { return ObjectUpserted{std::move(object)}; }
   Message deleted(const RawRef& last, const ObjectKey&) override { return ObjectDeleted{last}; }

@@ -37,7 +37,7 @@ struct KindStatus {
   bool followed = false;  // nothing is missing: synced, and the watch is open (short gaps aside)
   std::uint64_t objects = 0;
   std::uint64_t malformed = 0;   // objects that could not be read, or only partly
-  std::uint64_t unreadable = 0;  // present pods that were read only partly
+  std::uint64_t unreadable = 0;  // present objects that were read only partly, or not at all
   double decode_seconds = 0;     // time spent on decoding objects; in total and the longest
   double decode_longest = 0;
   std::uint64_t lists = 0;

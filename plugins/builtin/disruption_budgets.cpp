@@ -8,7 +8,12 @@
 namespace plimsoll::builtin {
 namespace {
 
+bool is_unreadable(const plimsoll_disruption_budget& budget) {
+  return budget.object.unreadable.len != 0;
+}
+
 bool protects(const plimsoll_disruption_budget& budget) {
+  if (is_unreadable(budget)) return true;
   const plimsoll_label_selector& selector = budget.selector;
   const bool empty = selector.match_labels.count == 0 && selector.expressions.count == 0;
   return selector.present != 0 && !empty && validate(selector).has_value();
@@ -35,7 +40,7 @@ void DisruptionBudgets::remove(std::string_view ns, std::string_view name) {
 }
 
 bool DisruptionBudgets::Budget::selects(sdk::Pod pod) const {
-  return protects && matches(object->selector, pod->meta.labels);
+  return protects && (is_unreadable(*object) || matches(object->selector, pod->meta.labels));
 }
 
 bool DisruptionBudgets::Budget::counts(sdk::Pod pod) const {

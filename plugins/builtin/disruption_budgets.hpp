@@ -7,24 +7,21 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "framework/base/result.hpp"
-
 namespace plimsoll::builtin {
 
 class DisruptionBudgets {
  public:
-  // A budget that cannot be read, or whose selector is null, empty or not valid, protects nothing.
+  // A budget whose selector is null, empty or not valid protects nothing. One that cannot be read
+  // protects every pod of its namespace that has labels, and allows no disruption: which pods it
+  // selects is not known.
   // The object stays until the next call for its name.
   void upsert(const plimsoll_disruption_budget& object);
   void remove(std::string_view ns, std::string_view name);
-  [[nodiscard]] size_t size() const { return budgets_.size(); }
 
   // For each pod, whether evicting it, after those before it, breaks a budget. Pods that a budget
   // counts as disrupted already (status.disruptedPods) do not count again. Budgets are asked by

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <future>
 #include <iterator>
@@ -60,6 +61,23 @@ TEST(Workloads, EachIsCarriedOutToTheEnd) {
   const auto json = nlohmann::json::parse(as_json(runs, file.not_run));
   EXPECT_EQ(json.at("workloads").size(), runs.size());
   EXPECT_EQ(json.at("notRun").size(), file.not_run.size());
+}
+
+// As after a --scale that leaves fewer nodes than pods that keep apart.
+TEST(Workloads, EndWhenNoMoreCanBeBound) {
+  WorkloadFile file = workloads();
+  const auto keep_apart =
+      std::find_if(file.workloads.begin(), file.workloads.end(),
+                   [](const Workload& each) { return each.name == "SchedulingPodAntiAffinity"; });
+  ASSERT_NE(keep_apart, file.workloads.end());
+  keep_apart->small["nodes"] = keep_apart->small["initial"] + keep_apart->small["measured"] - 2;
+  RunOptions options;
+  options.small = true;
+  const auto outcome = run_workload(file, *keep_apart, workload_modules(), options);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  ASSERT_EQ(outcome->failures.size(), 1U);
+  EXPECT_TRUE(outcome->failures[0].starts_with("2 of ")) << outcome->failures[0];
+  EXPECT_NE(outcome->failures[0].find("anti-affinity"), std::string::npos) << outcome->failures[0];
 }
 
 TEST(Workloads, SayWhatIsWrongWithAFileAndWhere) {

@@ -218,6 +218,56 @@ TEST(ApiServerInformer, AKindMayBeAddedLate) {
   server.stop();
 }
 
+// Of a kind that is decoded for plugins, as of pods.
+TEST(ApiServerInformer, CountsTheObjectsThatCannotBeReadUntilTheyCanOrGo) {
+  std::atomic<bool> mended{false};
+  ScriptedServer server([&](const Received& request, Exchange& exchange) {
+    const auto service = [](const std::string& name, const std::string& selector,
+                            const std::string& version = "5") {
+      return R"({"metadata":{"namespace":"n","name":")" + name + R"(","uid":"u-)" + name +
+             R"(","resourceVersion":")" + version + R"("},"spec":{"selector":)" + selector + "}}";
+    };
+    if (request.asks("watch=true")) {
+      exchange.open_stream();
+      if (request.asks("/services") && mended) {
+        exchange.chunk(R"({"type":"MODIFIED","object":)" + service("a", R"({"app":"a"})", "11") +
+                       "}\n" + R"({"type":"DELETED","object":)" + service("b", "7", "12") + "}\n");
+        exchange.hang();
+      } else if (!request.asks("/services")) {
+        exchange.hang();
+      }
+    } else if (request.asks("/services")) {
+      exchange.reply(200, list(service("a", "7") + "," + service("b", "7") + "," +
+                               service("c", R"({"app":"c"})")));
+    } else {
+      exchange.reply(200, list(""));
+    }
+  });
+  auto client = test::client_for(server.url());
+  WritingInbox inbox;
+  SymbolTable symbols;
+  InformerOptions options;
+  options.reflector.streaming_list = false;
+  options.kinds = {{"", "v1", "services"}};
+  ApiServerInformer informer(*client, inbox, symbols, options);
+  informer.start();
+  ASSERT_TRUE(inbox.others.wait_for("synced"));
+  const auto services = [&] {
+    for (const auto& status : informer.status()) {
+      if (status.resource == "services") return status;
+    }
+    return KindStatus{};
+  };
+  EXPECT_EQ(services().objects, 3u);
+  EXPECT_EQ(services().unreadable, 2u);
+  mended = true;
+  ASSERT_TRUE(inbox.others.wait_for("deleted services n/b"));
+  EXPECT_EQ(services().objects, 2u);
+  EXPECT_EQ(services().unreadable, 0u);
+  informer.stop();
+  server.stop();
+}
+
 // A new leader begins with what is in the store, of every kind.
 TEST(ApiServerInformer, ARelistReadsEveryKind) {
   std::atomic<bool> blocked{false};

@@ -65,7 +65,7 @@ TEST(Budgets, ChargeNothingBehindTheFirstThatBreaks) {
   EXPECT_THAT(budgets.violations({first, second}), ElementsAre(true, true));
 }
 
-TEST(Budgets, ProtectNothingWithoutASelectorThatCanBeRead) {
+TEST(Budgets, ProtectNothingWithoutASelectorThatSelects) {
   test::DecodedObjects decoded;
   FakePod pod("ns/pod");
   pod.label("app", "a");
@@ -78,9 +78,24 @@ TEST(Budgets, ProtectNothingWithoutASelectorThatCanBeRead) {
                 R"({"spec":)" + std::string(spec) + R"(,"status":{"disruptionsAllowed":0}})"));
     EXPECT_THAT(budgets.violations({pod}), ElementsAre(false)) << spec;
   }
-  DisruptionBudgets budgets;
-  budgets.upsert(decoded(kDisruptionBudgets, "ns", "b", "{"));
-  EXPECT_THAT(budgets.violations({pod}), ElementsAre(false));
+}
+
+// Which pods it selects is not known, so none of its namespace is evicted lightly.
+TEST(Budgets, ProtectTheWholeNamespaceWhenTheyCannotBeRead) {
+  test::DecodedObjects decoded;
+  FakePod pod("ns/pod"), bare("ns/bare"), elsewhere("other/pod");
+  pod.label("app", "a");
+  elsewhere.label("app", "a");
+  for (const char* text : {"{", R"({"metadata":{"labels":7},"spec":{"selector":{"matchLabels":
+                                {"app":"b"}}},"status":{"disruptionsAllowed":9}})"}) {
+    DisruptionBudgets budgets;
+    budgets.upsert(decoded(kDisruptionBudgets, "ns", "b", text));
+    EXPECT_THAT(budgets.violations({pod, bare, elsewhere}), ElementsAre(true, false, false))
+        << text;
+    budgets.upsert(decoded(kDisruptionBudgets, "ns", "b",
+                           R"({"spec":{"selector":{"matchLabels":{"app":"b"}}}})"));
+    EXPECT_THAT(budgets.violations({pod}), ElementsAre(false)) << "it can be read again";
+  }
 }
 
 // ---- the choice of a node
