@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "framework/base/quote.hpp"
+#include "framework/objects/kinds.hpp"
 
 namespace plimsoll::bench {
 namespace {
@@ -22,14 +23,8 @@ Object must(Result<Object> made) {
   std::exit(1);
 }
 
-RawRef raw(const char* resource, const std::string& name, std::string json) {
-  auto object = std::make_shared<RawObject>();
-  object->resource = resource;
-  object->name = name;
-  object->uid = std::string(resource) + name;
-  object->resource_version = "1";
-  object->json = std::move(json);
-  return object;
+RawRef raw(const char* resource, const std::string& name, std::string json, const char* ns = "") {
+  return decoded({resource, ns, name, resource + name, "1", std::move(json), nullptr});
 }
 
 // Of a pod's spec.
@@ -126,16 +121,14 @@ RawRef make_volume(size_t pod, Shape shape, size_t nodes) {
 
 RawRef make_claim(size_t pod) {
   const std::string number = std::to_string(pod);
-  const RawRef made = raw(
+  return raw(
       "persistentvolumeclaims", "claim-" + number,
       R"({"metadata":{"name":"claim-)" + number + R"(","namespace":"default","uid":"c)" + number +
           R"(","resourceVersion":"1","annotations":{"pv.kubernetes.io/bind-completed":"yes"}},)"
           R"("spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":)"
           R"("1Gi"}},"storageClassName":"disk","volumeName":"volume-)" +
-          number + R"("},"status":{"phase":"Bound"}})");
-  auto claim = std::make_shared<RawObject>(*made);
-  claim->ns = "default";
-  return claim;
+          number + R"("},"status":{"phase":"Bound"}})",
+      "default");
 }
 
 PodRef make_pod(size_t number, Shape shape, bool gpus, SymbolTable& symbols, const Bound& bound) {

@@ -15,19 +15,6 @@ uint32_t toleration_effect(std::string_view text) {
   return PLIMSOLL_EFFECT_OTHER;
 }
 
-// The field of a volume source that says which volume it is; empty if no plugin asks.
-std::string_view identifying_field(std::string_view kind) {
-  if (kind == "persistentVolumeClaim") return "claimName";
-  if (kind == "gcePersistentDisk") return "pdName";
-  if (kind == "iscsi") return "iqn";
-  if (kind == "azureDisk") return "diskURI";
-  if (kind == "vsphereVolume") return "volumePath";
-  if (kind == "csi") return "driver";
-  if (kind == "image") return "reference";
-  const bool by_id = kind == "awsElasticBlockStore" || kind == "cinder" || kind == "portworxVolume";
-  return by_id ? "volumeID" : std::string_view();
-}
-
 }  // namespace
 
 bool PodDecoder::toleration(WireValue& value, plimsoll_toleration* out) {
@@ -128,45 +115,8 @@ bool PodDecoder::volume(WireValue& value, plimsoll_volume* out) {
     if (key == "name") return decode_.text(field, &out->name, Keep::kPlain);
     if (field.is_null()) return true;
     out->kind = decode_.keep(key, Keep::kShared);
-    return volume_source(key, field, out);
+    return decode_.volume_source(key, field, out);
   });
-}
-
-bool PodDecoder::volume_source(std::string_view kind, WireValue& value, plimsoll_volume* out) {
-  if (kind == "rbd") return rbd_source(value, out);
-  const std::string_view target = identifying_field(kind);
-  if (target.empty()) return true;
-  return value.fields([&](std::string_view key, WireValue& field) {
-    if (key == target) return decode_.text(field, &out->target, Keep::kPlain);
-    if (key == "readOnly") return decode_.flag(field, &out->read_only);
-    if (key != "kind" || kind != "azureDisk" || field.is_null()) return true;
-    std::vector<plimsoll_str> disk_kind(1);
-    if (!decode_.text(field, disk_kind.data(), Keep::kPlain)) return false;
-    out->details = decode_.arena().list(disk_kind);
-    return true;
-  });
-}
-
-bool PodDecoder::rbd_source(WireValue& value, plimsoll_volume* out) {
-  plimsoll_str pool = str("rbd");
-  plimsoll_str image{};
-  plimsoll_list monitors{};
-  const auto one = [&](std::string_view key, WireValue& field) {
-    if (key == "pool") return decode_.text(field, &pool, Keep::kPlain);
-    if (key == "image") return decode_.text(field, &image, Keep::kPlain);
-    if (key == "monitors") return decode_.texts(field, &monitors, Keep::kPlain);
-    if (key == "readOnly") return decode_.flag(field, &out->read_only);
-    return true;
-  };
-  if (!value.fields(one)) return false;
-  std::vector<plimsoll_str> details = {pool, image};
-  for (const plimsoll_str& monitor : items<plimsoll_str>(monitors)) details.push_back(monitor);
-  out->details = decode_.arena().list(details);
-  const std::string joined = std::string(view(pool)) + "/" + std::string(view(image));
-  const std::vector<char> bytes(joined.begin(), joined.end());
-  const plimsoll_list kept = decode_.arena().list(bytes);
-  out->target = str({static_cast<const char*>(kept.data), kept.count});
-  return true;
 }
 
 }  // namespace plimsoll

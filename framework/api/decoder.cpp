@@ -123,6 +123,17 @@ bool Decoder::amounts(WireValue& value, ResourceList* out) const {
   });
 }
 
+bool Decoder::quantity(WireValue& value, plimsoll_str* out) const {
+  if (value.is_null()) return true;
+  std::string_view text;
+  if (!value.text_or_number(&text)) return false;
+  if (const auto quantity = Quantity::parse(text); !quantity) {
+    return value.fail(quantity.error().message);
+  }
+  *out = str(text);
+  return true;
+}
+
 plimsoll_list Decoder::resources(const ResourceList& amounts, NamedBy who, bool only_of_nodes) {
   std::vector<plimsoll_resource> entries;
   entries.reserve(amounts.size());

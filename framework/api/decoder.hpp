@@ -1,5 +1,5 @@
 #pragma once
-// The shared parts of the decoders of pods and nodes. Each function reads one value into scratch
+// The shared parts of the decoders of all kinds. Each function reads one value into scratch
 // structs and returns false after an error (see wire_value.hpp).
 
 #include <string_view>
@@ -43,6 +43,10 @@ class Decoder {
   [[nodiscard]] bool node_selector_term(WireValue& value, plimsoll_node_selector_term* out);
   [[nodiscard]] bool node_selector_terms(WireValue& value, plimsoll_list* out);
   [[nodiscard]] bool node_affinity(WireValue& value, const plimsoll_node_affinity** out);
+  // The text of a quantity, as written.
+  [[nodiscard]] bool quantity(WireValue& value, plimsoll_str* out) const;
+  // All of a volume but its name and kind, which is the name of this field.
+  [[nodiscard]] bool volume_source(std::string_view kind, WireValue& value, plimsoll_volume* out);
 
   // In base units, sorted by index.
   enum class NamedBy { kNode, kPod };
@@ -65,6 +69,8 @@ class Decoder {
   }
 
  private:
+  bool rbd_source(WireValue& value, plimsoll_volume* out);
+
   SymbolTable* symbols_;
   Arena& arena_;
 };

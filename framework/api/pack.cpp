@@ -208,6 +208,58 @@ class Packer {
     walk(budget.selector);
     list<plimsoll_str>(budget.disrupted_pods);
   }
+  void walk(plimsoll_claim_reference& claim) {
+    for (plimsoll_str* text : {&claim.ns, &claim.name, &claim.uid, &claim.resource_version})
+      walk(*text);
+  }
+  void walk(plimsoll_persistent_volume& volume) {
+    walk(volume.object);
+    for (plimsoll_str* text :
+         {&volume.capacity, &volume.storage_class, &volume.volume_mode, &volume.attributes_class,
+          &volume.phase, &volume.csi_driver, &volume.csi_handle}) {
+      walk(*text);
+    }
+    list<plimsoll_str>(volume.access_modes);
+    pointer(volume.claim);
+    list<plimsoll_node_selector_term>(volume.node_affinity);
+    pointer(volume.source);
+  }
+  void walk(plimsoll_persistent_volume_claim& claim) {
+    walk(claim.object);
+    for (plimsoll_str* text : {&claim.volume_name, &claim.request, &claim.storage_class,
+                               &claim.volume_mode, &claim.attributes_class, &claim.phase}) {
+      walk(*text);
+    }
+    list<plimsoll_str>(claim.access_modes);
+    walk(claim.selector);
+  }
+  void walk(plimsoll_storage_class& storage_class) {
+    walk(storage_class.object);
+    walk(storage_class.provisioner);
+    walk(storage_class.binding_mode);
+    list<plimsoll_node_selector_term>(storage_class.allowed_topologies);
+  }
+  void walk(plimsoll_csi_node_driver& driver) { walk(driver.name); }
+  void walk(plimsoll_csi_node& node) {
+    walk(node.object);
+    list<plimsoll_csi_node_driver>(node.drivers);
+  }
+  void walk(plimsoll_csi_driver& driver) { walk(driver.object); }
+  void walk(plimsoll_csi_storage_capacity& capacity) {
+    walk(capacity.object);
+    for (plimsoll_str* text :
+         {&capacity.storage_class, &capacity.capacity, &capacity.maximum_volume_size}) {
+      walk(*text);
+    }
+    walk(capacity.node_topology);
+  }
+  void walk(plimsoll_volume_attachment& attachment) {
+    walk(attachment.object);
+    for (plimsoll_str* text :
+         {&attachment.attacher, &attachment.node_name, &attachment.volume_name}) {
+      walk(*text);
+    }
+  }
 
   std::byte* block_ = nullptr;
   SymbolTable* symbols_ = nullptr;
@@ -246,10 +298,18 @@ template <typename Object>
 std::shared_ptr<const Object> pack_object(const Object& object) {
   return pack(object, nullptr);
 }
-template std::shared_ptr<const plimsoll_object> pack_object(const plimsoll_object&);
-template std::shared_ptr<const plimsoll_pod_selector> pack_object(const plimsoll_pod_selector&);
-template std::shared_ptr<const plimsoll_disruption_budget> pack_object(
-    const plimsoll_disruption_budget&);
+#define PLIMSOLL_PACKED(type) template std::shared_ptr<const type> pack_object(const type&)
+PLIMSOLL_PACKED(plimsoll_object);
+PLIMSOLL_PACKED(plimsoll_pod_selector);
+PLIMSOLL_PACKED(plimsoll_disruption_budget);
+PLIMSOLL_PACKED(plimsoll_persistent_volume);
+PLIMSOLL_PACKED(plimsoll_persistent_volume_claim);
+PLIMSOLL_PACKED(plimsoll_storage_class);
+PLIMSOLL_PACKED(plimsoll_csi_node);
+PLIMSOLL_PACKED(plimsoll_csi_driver);
+PLIMSOLL_PACKED(plimsoll_csi_storage_capacity);
+PLIMSOLL_PACKED(plimsoll_volume_attachment);
+#undef PLIMSOLL_PACKED
 
 std::shared_ptr<const plimsoll_node_affinity> pack_node_affinity(
     const plimsoll_node_affinity& affinity) {

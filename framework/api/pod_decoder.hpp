@@ -43,8 +43,6 @@ class PodDecoder {
   bool toleration(WireValue& value, plimsoll_toleration* out);
   bool spread_constraint(WireValue& value, plimsoll_spread_constraint* out);
   bool volume(WireValue& value, plimsoll_volume* out);
-  bool volume_source(std::string_view kind, WireValue& value, plimsoll_volume* out);
-  bool rbd_source(WireValue& value, plimsoll_volume* out);
   bool names(WireValue& value, plimsoll_list* out);
   bool requests_and_limits(WireValue& value, ResourceList* requests, ResourceList* limits);
   void join_statuses();

@@ -5,44 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "framework/api/decoder.hpp"
-#include "framework/api/pack.hpp"
-#include "framework/api/wire_value.hpp"
+#include "framework/objects/kind_reader.hpp"
 
 namespace plimsoll {
 namespace {
-
-// Reads an object with `read(decoder, key, field, out)`, which is called for all fields but the
-// metadata. Nothing in it has a symbol.
-template <typename Object, typename Read>
-ObjectRef decode(std::string_view ns, std::string_view name, std::string_view json,
-                 const Read& read) {
-  thread_local Arena arena;
-  arena.clear();
-  Decoder decoder(nullptr, arena);
-  Object object{};
-  auto* head = reinterpret_cast<plimsoll_object*>(&object);
-  const Error error = read_json(json, [&](WireValue& root) {
-    return root.fields([&](std::string_view key, WireValue& field) {
-      if (key == "metadata") {
-        const bool readable = decoder.meta(field, &head->meta, Keep::kPlain);
-        head->meta.annotations = {nullptr, 0, sizeof(plimsoll_label)};
-        return readable;
-      }
-      return read(decoder, key, field, object);
-    });
-  });
-  if (!error.message.empty()) {
-    object = Object{};
-    head->unreadable = str(error.message);
-  }
-  head->size = sizeof(Object);
-  head->meta.size = sizeof(plimsoll_meta);
-  head->meta.ns = str(ns);
-  head->meta.name = str(name);
-  const auto packed = pack_object(object);
-  return {packed, reinterpret_cast<const plimsoll_object*>(packed.get())};
-}
 
 bool ignored(Decoder&, std::string_view, WireValue&, plimsoll_object&) {
   return true;
@@ -99,19 +65,20 @@ bool budget(Decoder& decoder, std::string_view key, WireValue& value,
 
 ObjectRef decode_object(std::string_view resource, std::string_view ns, std::string_view name,
                         std::string_view json) {
-  if (resource == sdk::kNamespaces.resource) {
-    return decode<plimsoll_object>(ns, name, json, ignored);
-  }
+  const auto read_as = [&](const auto& absent, const auto& read) {
+    return decode(ns, name, json, Annotations::kDropped, absent, read);
+  };
+  if (resource == sdk::kNamespaces.resource) return read_as(plimsoll_object{}, ignored);
   if (resource == sdk::kServices.resource || resource == sdk::kReplicationControllers.resource) {
-    return decode<plimsoll_pod_selector>(ns, name, json, selecting<selector_map>);
+    return read_as(plimsoll_pod_selector{}, selecting<selector_map>);
   }
   if (resource == sdk::kReplicaSets.resource || resource == sdk::kStatefulSets.resource) {
-    return decode<plimsoll_pod_selector>(ns, name, json, selecting<label_selector>);
+    return read_as(plimsoll_pod_selector{}, selecting<label_selector>);
   }
   if (resource == sdk::kDisruptionBudgets.resource) {
-    return decode<plimsoll_disruption_budget>(ns, name, json, budget);
+    return read_as(plimsoll_disruption_budget{}, budget);
   }
-  return nullptr;
+  return decode_storage_object(resource, ns, name, json);
 }
 
 RawRef decoded(RawObject object) {

@@ -8,9 +8,9 @@
 
 namespace plimsoll {
 
-// Of the JSON text of one object, without its annotations: clusters have far more of them than
-// labels. Never fails: plimsoll_object.unreadable says what is wrong. Null:
-// the kind is not one of these.
+// Of the JSON text of one object. Annotations are kept only where some are part of the API, as with
+// claims: clusters have far more of them than labels. Never fails: plimsoll_object.unreadable says
+// what is wrong. Null: the kind is not one of these.
 [[nodiscard]] ObjectRef decode_object(std::string_view resource, std::string_view ns,
                                       std::string_view name, std::string_view json);
 

@@ -1,5 +1,8 @@
 // Storage objects in JSON: claims, volumes, classes and what CSI drivers say.
 
+#include <plimsoll/kinds.hpp>
+
+#include "framework/objects/kinds.hpp"
 #include "fuzz/target.hpp"
 #include "plugins/builtin/volumes/counted_volumes.hpp"
 #include "plugins/builtin/volumes/csi_translation.hpp"
@@ -8,6 +11,14 @@
 
 namespace plimsoll::fuzz {
 namespace {
+
+// What the plugins make of what the framework has decoded.
+template <typename Decoded>
+auto read_as(const sdk::Kind<Decoded>& kind, std::string_view input) {
+  const ObjectRef object = decode_object(kind.resource, "ns", "name", input);
+  require(object != nullptr, kind.resource, " is decoded");
+  return volumes::read(*reinterpret_cast<const Decoded*>(object.get()));
+}
 
 void check(const volumes::Meta& meta) {
   require(meta.name == "name", "an object keeps its name");
@@ -21,6 +32,10 @@ void check_volume(const volumes::PersistentVolume& volume) {
   require(!translated->driver.empty(), "a translated volume has a driver");
   require(volume.affinity == nullptr || translated->affinity != nullptr,
           "a translated volume is not on more nodes");
+  if (volume.affinity == nullptr) return;
+  const auto again = volumes::VolumeAffinity::read(volume.affinity->json());
+  require(again.has_value() && (*again)->json() == volume.affinity->json(),
+          "an affinity that is printed can be read again");
 }
 
 void check_claim(const volumes::PersistentVolumeClaim& claim) {
@@ -34,13 +49,13 @@ void check_claim(const volumes::PersistentVolumeClaim& claim) {
 }  // namespace
 
 void storage_object(std::string_view input) {
-  check_volume(volumes::read_volume("name", input));
-  check_claim(volumes::read_claim("ns", "name", input));
-  check(volumes::read_storage_class("name", input).meta);
-  check(volumes::read_csi_node("name", input).meta);
-  check(volumes::read_csi_driver("name", input).meta);
-  check(volumes::read_csi_storage_capacity("ns", "name", input).meta);
-  check(volumes::read_volume_attachment("name", input).meta);
+  check_volume(read_as(sdk::kPersistentVolumes, input));
+  check_claim(read_as(sdk::kPersistentVolumeClaims, input));
+  check(read_as(sdk::kStorageClasses, input).meta);
+  check(read_as(sdk::kCsiNodes, input).meta);
+  check(read_as(sdk::kCsiDrivers, input).meta);
+  check(read_as(sdk::kCsiStorageCapacities, input).meta);
+  check(read_as(sdk::kVolumeAttachments, input).meta);
 }
 
 }  // namespace plimsoll::fuzz

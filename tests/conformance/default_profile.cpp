@@ -136,6 +136,7 @@ ClusterEvent DefaultProfile::put_object(const RawRef& object) {
                            object->json);
   ClusterEvent event = object_event(before.existed ? object : nullptr, object);
   event.old_object = nullptr;  // as the scheduler: it does not keep the old text
+  event.old_decoded = before.object;
   return event;
 }
 
@@ -143,7 +144,9 @@ ClusterEvent DefaultProfile::delete_object(const RawRef& object) {
   const ObjectStore::Before before = environment_.objects.erase(*object);
   framework_->object_event(PLIMSOLL_OBJECT_DELETE, object->resource, object->name, object->ns,
                            object->json);
-  return object_event(object, nullptr);
+  ClusterEvent event = object_event(object, nullptr);
+  event.old_decoded = before.object;
+  return event;
 }
 
 PluginIndex DefaultProfile::find(std::string_view plugin) const {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <plimsoll/kinds.hpp>
 
 #include "framework/api/decode.hpp"
+#include "framework/objects/kinds.hpp"
 #include "framework/placement/diagnosis.hpp"
 #include "framework/placement/what_if.hpp"
 #include "plugins/builtin/volumes/csi_translation.hpp"
@@ -260,13 +262,13 @@ ClusterEvent event_of(const Json& hint, VolumeScene& scene) {
     if (action == "Delete") return scene.profile().delete_object(before);
   }
   // The old and the new version have one name in the cluster, whatever a table of tests says.
-  auto now = std::make_shared<RawObject>(*scene.object(kind, new_object));
+  RawObject now = *scene.object(kind, new_object);
   if (!old_object.is_null()) {
     const RawRef before = scene.object(kind, old_object);
-    now->ns = before->ns;
-    now->name = before->name;
+    now.ns = before->ns;
+    now.name = before->name;
   }
-  return scene.profile().put_object(now);
+  return scene.profile().put_object(decoded(std::move(now)));
 }
 
 void check_hint(const Json& test_case, Findings& findings) {
@@ -305,11 +307,14 @@ void check_translation(const Json& test_case, Findings& findings) {
     source = view(volume.kind);
     made = volumes::translate(volume);
   } else {
-    const auto volume = volumes::read_volume("pv", expected.at("pv").dump());
+    const ObjectRef object =
+        decode_object(sdk::kPersistentVolumes.resource, "", "pv", expected.at("pv").dump());
+    const auto volume =
+        volumes::read(*reinterpret_cast<const plimsoll_persistent_volume*>(object.get()));
     source = volume.source;
     if (const auto translated = volumes::translate(volume)) {
       made = *translated;
-      affinity = translated->affinity_text;
+      if (translated->affinity != nullptr) affinity = translated->affinity->json();
     } else {
       made = fail(translated.error());
     }

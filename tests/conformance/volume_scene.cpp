@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <utility>
+
+#include "framework/objects/kinds.hpp"
 
 namespace plimsoll::conformance {
 namespace {
@@ -67,22 +70,22 @@ RawRef VolumeScene::object(std::string_view kind, const Json& object) {
   for (const ObjectKind& each : kObjectKinds) {
     if (each.kind != kind) continue;
     const Json& meta = member(object, "metadata");
-    auto raw = std::make_shared<RawObject>();
-    raw->resource = each.resource;
-    raw->ns = text_of(meta, "namespace");
-    raw->name = text_of(meta, "name");
-    raw->uid = text_of(meta, "uid");
-    raw->resource_version = text_of(meta, "resourceVersion");
+    RawObject raw;
+    raw.resource = each.resource;
+    raw.ns = text_of(meta, "namespace");
+    raw.name = text_of(meta, "name");
+    raw.uid = text_of(meta, "uid");
+    raw.resource_version = text_of(meta, "resourceVersion");
     Json filled = object;
     if (!member(meta, "ownerReferences").is_null()) {
       for (Json& owner : filled["metadata"]["ownerReferences"]) {
         if (text_of(owner, "uid").empty()) {
-          owner["uid"] = "uid of " + raw->ns + "/" + text_of(owner, "name");
+          owner["uid"] = "uid of " + raw.ns + "/" + text_of(owner, "name");
         }
       }
     }
-    raw->json = filled.dump();
-    return raw;
+    raw.json = filled.dump();
+    return decoded(std::move(raw));
   }
   throw std::runtime_error("there is no kind " + std::string(kind) + " here");
 }

@@ -23,6 +23,8 @@ void expect_linear_object(std::string_view resource, const std::string& begin,
                           const std::function<std::string(const std::string&)>& entry,
                           const std::string& end) {
   ObjectStore store;
+  // The reader keeps scratch memory for the largest object so far: it is there from the start.
+  (void)decode_object(resource, "ns", "n", begin + joined(test::GrowthLimits().many, entry) + end);
   test::expect_linear(std::string(resource) + " " + begin, [&](size_t entries, size_t round) {
     RawObject raw{std::string(resource),
                   "ns",
@@ -56,6 +58,22 @@ TEST(ObjectGrowth, Selectors) {
 TEST(ObjectGrowth, DisruptedPods) {
   expect_linear_object(sdk::kDisruptionBudgets.resource, R"({"status": {"disruptedPods": {)", label,
                        "}}}");
+}
+
+TEST(ObjectGrowth, StorageObjects) {
+  expect_linear_object(sdk::kPersistentVolumeClaims.resource, R"({"metadata": {"annotations": {)",
+                       label, "}}}");
+  expect_linear_object(
+      sdk::kPersistentVolumes.resource,
+      R"({"spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [)",
+      [](const std::string& number) {
+        return R"({"matchExpressions": [{"key": "k", "operator": "In", "values": [")" + number +
+               R"("]}]})";
+      },
+      "]}}}}");
+  expect_linear_object(
+      sdk::kCsiNodes.resource, R"({"spec": {"drivers": [)",
+      [](const std::string& number) { return R"({"name": "d)" + number + R"("})"; }, "]}}");
 }
 
 // Not only large ones: many of them, each in a namespace of its own.

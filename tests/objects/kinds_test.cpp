@@ -88,6 +88,150 @@ TEST_F(KindsTest, ABudgetHasItsSelectorAndItsStatus) {
   EXPECT_THAT(texts(budget.disrupted_pods), ElementsAre("p-1", "p-2"));
 }
 
+TEST_F(KindsTest, AVolumeHasWhatClaimsAndNodesAskOfIt) {
+  const plimsoll_persistent_volume& volume = decoded_(sdk::kPersistentVolumes, "", "pv", R"({
+      "metadata": {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}},
+      "spec": {"capacity": {"storage": "10Gi", "other": 7}, "accessModes": ["ReadWriteOnce"],
+               "storageClassName": "disk", "volumeMode": "Block",
+               "volumeAttributesClassName": "fast",
+               "claimRef": {"namespace": "ns", "name": "c", "uid": "u", "resourceVersion": "3"},
+               "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+                   {"key": "zone", "operator": "In", "values": ["a", "b"]}]}]}},
+               "csi": {"driver": "d", "volumeHandle": "h"}},
+      "status": {"phase": "Bound"}})");
+  EXPECT_EQ(volume.object.size, sizeof(plimsoll_persistent_volume));
+  EXPECT_EQ(volume.object.unreadable.len, 0U) << view(volume.object.unreadable);
+  EXPECT_EQ(volume.object.meta.annotations.count, 1U);
+  EXPECT_EQ(view(volume.capacity), "10Gi");
+  EXPECT_THAT(texts(volume.access_modes), ElementsAre("ReadWriteOnce"));
+  EXPECT_EQ(view(volume.storage_class), "disk");
+  EXPECT_EQ(view(volume.volume_mode), "Block");
+  EXPECT_EQ(view(volume.attributes_class), "fast");
+  EXPECT_EQ(view(volume.phase), "Bound");
+  ASSERT_NE(volume.claim, nullptr);
+  EXPECT_EQ(view(volume.claim->ns), "ns");
+  EXPECT_EQ(view(volume.claim->name), "c");
+  EXPECT_EQ(view(volume.claim->uid), "u");
+  EXPECT_EQ(view(volume.claim->resource_version), "3");
+  EXPECT_EQ(volume.has_node_affinity, 1U);
+  const auto terms = items<plimsoll_node_selector_term>(volume.node_affinity);
+  ASSERT_EQ(terms.size(), 1U);
+  const auto expressions = items<plimsoll_requirement>(terms[0].expressions);
+  ASSERT_EQ(expressions.size(), 1U);
+  EXPECT_THAT(texts(expressions[0].values), ElementsAre("a", "b"));
+  EXPECT_EQ(view(volume.csi_driver), "d");
+  EXPECT_EQ(view(volume.csi_handle), "h");
+  EXPECT_EQ(volume.source, nullptr);
+}
+
+TEST_F(KindsTest, AnInTreeVolumeHasItsSource) {
+  const plimsoll_persistent_volume& disk = decoded_(sdk::kPersistentVolumes, "", "pv", R"({
+      "spec": {"cinder": {"volumeID": "c"}, "nfs": {"server": "s"},
+               "azureDisk": {"diskURI": "u", "kind": "Managed"}, "portworxVolume": null}})");
+  ASSERT_NE(disk.source, nullptr);
+  EXPECT_EQ(view(disk.source->kind), "azureDisk") << "the first of several, in a fixed order";
+  EXPECT_EQ(view(disk.source->target), "u");
+  EXPECT_THAT(texts(disk.source->details), ElementsAre("Managed"));
+  EXPECT_EQ(view(disk.volume_mode), "Filesystem");
+  EXPECT_EQ(disk.claim, nullptr);
+  EXPECT_EQ(disk.has_node_affinity, 0U);
+  const plimsoll_persistent_volume& other =
+      decoded_(sdk::kPersistentVolumes, "", "pv", R"({"spec": {"nfs": {"server": 7}}})");
+  EXPECT_EQ(other.object.unreadable.len, 0U) << "nobody reads it";
+  EXPECT_EQ(other.source, nullptr);
+}
+
+TEST_F(KindsTest, AClaimHasWhatItAsksFor) {
+  const plimsoll_persistent_volume_claim& claim =
+      decoded_(sdk::kPersistentVolumeClaims, "ns", "c", R"({
+      "metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n"},
+                   "ownerReferences": [{"kind": "Pod", "uid": "p", "controller": true}]},
+      "spec": {"volumeName": "pv", "accessModes": ["ReadWriteOnce", "ReadOnlyMany"],
+               "resources": {"requests": {"storage": 1024}, "limits": {"storage": "no matter"}},
+               "storageClassName": "", "volumeAttributesClassName": "fast",
+               "selector": {"matchLabels": {"a": "1"}}},
+      "status": {"phase": "Pending"}})");
+  EXPECT_EQ(claim.object.size, sizeof(plimsoll_persistent_volume_claim));
+  EXPECT_EQ(claim.object.unreadable.len, 0U) << view(claim.object.unreadable);
+  EXPECT_EQ(claim.object.meta.annotations.count, 1U);
+  EXPECT_EQ(claim.object.meta.owners.count, 1U);
+  EXPECT_EQ(view(claim.volume_name), "pv");
+  EXPECT_EQ(view(claim.request), "1024");
+  EXPECT_THAT(texts(claim.access_modes), ElementsAre("ReadWriteOnce", "ReadOnlyMany"));
+  EXPECT_EQ(claim.has_storage_class, 1U) << "\"\" is a class name";
+  EXPECT_EQ(claim.storage_class.len, 0U);
+  EXPECT_EQ(view(claim.volume_mode), "Filesystem");
+  EXPECT_EQ(view(claim.attributes_class), "fast");
+  EXPECT_EQ(view(claim.phase), "Pending");
+  EXPECT_EQ(selector_text(claim.selector), "a=1");
+  const auto& bare = decoded_(sdk::kPersistentVolumeClaims, "ns", "c",
+                              R"({"spec": {"storageClassName": null, "selector": null}})");
+  EXPECT_EQ(bare.has_storage_class + bare.selector.present, 0U);
+}
+
+TEST_F(KindsTest, TheOtherStorageKindsHaveTheirFields) {
+  const plimsoll_storage_class& made = decoded_(sdk::kStorageClasses, "", "disk", R"({
+      "provisioner": "p", "volumeBindingMode": "WaitForFirstConsumer", "allowedTopologies": [
+        {"matchLabelExpressions": [{"key": "zone", "values": ["a"]}, {"key": "rack"}]}, {}]})");
+  EXPECT_EQ(view(made.provisioner), "p");
+  EXPECT_EQ(view(made.binding_mode), "WaitForFirstConsumer");
+  const auto terms = items<plimsoll_node_selector_term>(made.allowed_topologies);
+  ASSERT_EQ(terms.size(), 2U);
+  const auto expressions = items<plimsoll_requirement>(terms[0].expressions);
+  ASSERT_EQ(expressions.size(), 2U);
+  EXPECT_EQ(expressions[0].op, static_cast<uint32_t>(PLIMSOLL_OP_IN));
+  EXPECT_EQ(expressions[1].op, static_cast<uint32_t>(PLIMSOLL_OP_INVALID)) << "one of no values";
+
+  const plimsoll_csi_node& node = decoded_(sdk::kCsiNodes, "", "n", R"({
+      "metadata": {"annotations": {"storage.alpha.kubernetes.io/migrated-plugins": "x"}},
+      "spec": {"drivers": [{"name": "d", "allocatable": {"count": 0}},
+                           {"name": "e", "allocatable": {"count": null}}, {"name": "f"}]}})");
+  const auto drivers = items<plimsoll_csi_node_driver>(node.drivers);
+  ASSERT_EQ(drivers.size(), 3U);
+  EXPECT_EQ(view(drivers[0].name), "d");
+  EXPECT_EQ(drivers[0].has_count, 1U);
+  EXPECT_EQ(drivers[1].has_count + drivers[2].has_count, 0U);
+  EXPECT_EQ(node.object.meta.annotations.count, 1U);
+
+  const plimsoll_csi_driver& driver =
+      decoded_(sdk::kCsiDrivers, "", "d",
+               R"({"spec": {"storageCapacity": true, "preventPodSchedulingIfMissing": false}})");
+  EXPECT_EQ(driver.storage_capacity, 1U);
+  EXPECT_EQ(driver.prevents_scheduling_if_missing, 0U);
+
+  const plimsoll_csi_storage_capacity& capacity =
+      decoded_(sdk::kCsiStorageCapacities, "ns", "s", R"({"storageClassName": "disk",
+          "capacity": "1Ti", "maximumVolumeSize": "1Gi", "nodeTopology": {}})");
+  EXPECT_EQ(view(capacity.storage_class), "disk");
+  EXPECT_EQ(view(capacity.capacity), "1Ti");
+  EXPECT_EQ(view(capacity.maximum_volume_size), "1Gi");
+  EXPECT_EQ(capacity.node_topology.present, 1U);
+
+  const plimsoll_volume_attachment& attachment = decoded_(
+      sdk::kVolumeAttachments, "", "a",
+      R"({"spec": {"attacher": "d", "nodeName": "n", "source": {"persistentVolumeName": "pv"}}})");
+  EXPECT_EQ(view(attachment.attacher), "d");
+  EXPECT_EQ(view(attachment.node_name), "n");
+  EXPECT_EQ(view(attachment.volume_name), "pv");
+}
+
+TEST_F(KindsTest, AQuantityOrAFieldOfTheWrongTypeMakesAStorageObjectUnreadable) {
+  const auto problem_of = [&](const auto& kind, const char* json) {
+    return std::string(view(decoded_(kind, "ns", "n", json).object.unreadable));
+  };
+  EXPECT_THAT(problem_of(sdk::kPersistentVolumes, R"({"spec": {"capacity": {"storage": "much"}}})"),
+              HasSubstr("spec.capacity.storage"));
+  EXPECT_THAT(problem_of(sdk::kPersistentVolumeClaims,
+                         R"({"spec": {"resources": {"requests": {"storage": true}}}})"),
+              HasSubstr("spec.resources.requests.storage"));
+  EXPECT_THAT(problem_of(sdk::kCsiNodes, R"({"spec": {"drivers": [{"name": 1}]}})"),
+              HasSubstr("spec.drivers[0].name"));
+  EXPECT_THAT(problem_of(sdk::kCsiStorageCapacities, R"({"nodeTopology": []})"),
+              HasSubstr("nodeTopology"));
+  EXPECT_THAT(problem_of(sdk::kVolumeAttachments, R"({"metadata": {"annotations": {"a": 1}}})"),
+              HasSubstr("metadata.annotations"));
+}
+
 TEST_F(KindsTest, WhatCannotBeReadIsNamedAndTheRestIsAsIfAbsent) {
   const plimsoll_pod_selector& wrong = decoded_(kStatefulSets, "ns", "web", R"({
       "metadata": {"name": "web", "uid": "u"},

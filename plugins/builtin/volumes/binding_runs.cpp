@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "plugins/builtin/volumes/csi_translation.hpp"
-#include "plugins/builtin/volumes/storage_json.hpp"
 #include "plugins/builtin/volumes/volume_match.hpp"
 #include "plugins/builtin/volumes/volume_writes.hpp"
 
@@ -234,11 +233,11 @@ void BindingRuns::look_at(const BindingRun& run, bool look) {
     for (auto at = first; at != last;) at = at->second == &run ? looking_.erase(at) : std::next(at);
   };
   for (const NodePlan::Binding& binding : run.plan().bindings) {
-    change(kVolumes, binding.volume->meta.name);
-    change(kClaims, key_of(binding.claim->meta));
+    change(sdk::kPersistentVolumes.resource, binding.volume->meta.name);
+    change(sdk::kPersistentVolumeClaims.resource, key_of(binding.claim->meta));
   }
   for (const NodePlan::Provision& provision : run.plan().provisions) {
-    change(kClaims, key_of(provision.claim->meta));
+    change(sdk::kPersistentVolumeClaims.resource, key_of(provision.claim->meta));
   }
 }
 

@@ -137,16 +137,19 @@ Result<std::string> azure_disk_handle(std::string_view uri, std::string_view kin
   return std::string(uri);
 }
 
-Result<std::string> handle_of(const InTreePlugin& plugin, const PersistentVolume& volume,
-                              const Json& source) {
-  if (plugin.source == "gcePersistentDisk") return gce_handle(volume, text_at(source, "pdName"));
-  if (plugin.source == "awsElasticBlockStore") return ebs_handle(text_at(source, "volumeID"));
-  if (plugin.source == "azureDisk") {
-    const auto kind = source.find("kind");
-    return azure_disk_handle(text_at(source, "diskURI"), text_at(source, "kind"),
-                             kind != source.end() && !kind->is_null());
+// `kind`: of azureDisk; nothing: not set. `volume`: whose labels name the zones of a GCE disk;
+// null: none does.
+Result<std::string> handle_of(const InTreePlugin& plugin, std::string_view id,
+                              const std::optional<std::string>& kind,
+                              const PersistentVolume* volume) {
+  if (plugin.source == "gcePersistentDisk") {
+    return volume == nullptr ? gce_handle("zones", kUnspecified, id) : gce_handle(*volume, id);
   }
-  return text_at(source, "volumeID");  // cinder, portworxVolume
+  if (plugin.source == "awsElasticBlockStore") return ebs_handle(id);
+  if (plugin.source == "azureDisk") {
+    return azure_disk_handle(id, kind.value_or(""), kind.has_value());
+  }
+  return std::string(id);  // cinder, portworxVolume
 }
 
 // ---- affinity
@@ -210,18 +213,21 @@ bool uses_beta_labels(Json& terms, const PersistentVolume& volume) {
   return volume.labels.get(kZone) == nullptr && volume.labels.get(kBetaZone) != nullptr;
 }
 
+// Empty: none.
+std::string text_of(const AffinityRef& affinity) {
+  return affinity == nullptr ? std::string() : affinity->json();
+}
+
 // Kubernetes: translateTopologyFromInTreeToCSI. Returns the JSON of `required`; empty: none.
 std::string translated_affinity(const PersistentVolume& volume, std::string_view zone_key) {
-  Json required = volume.affinity_text.empty() ? Json::object()
-                                               : Json::parse(volume.affinity_text, nullptr, false);
-  if (!required.is_object()) return volume.affinity_text;
+  const std::string text = text_of(volume.affinity);
+  Json required = text.empty() ? Json::object() : Json::parse(text, nullptr, false);
   Json terms = required.value("nodeSelectorTerms", Json::array());
-  if (!terms.is_array()) return volume.affinity_text;
   const bool beta = uses_beta_labels(terms, volume);
   const std::string_view zone = beta ? kBetaZone : kZone;
   if (!replace_key(terms, zone, zone_key)) require_zones(terms, zone_key, label(volume, zone));
   if (beta) replace_key(terms, kBetaRegion, kRegion);
-  if (volume.affinity_text.empty() && terms.empty()) return {};
+  if (text.empty() && terms.empty()) return {};
   required["nodeSelectorTerms"] = std::move(terms);
   return required.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -248,21 +254,19 @@ bool is_migrated_on(const InTreePlugin& plugin, const CsiNode* node) {
 
 Result<TranslatedVolume> translate(const PersistentVolume& volume) {
   const InTreePlugin* plugin = in_tree_plugin_of(volume.source);
-  const Json source = Json::parse(volume.source_json, nullptr, false);
-  if (plugin == nullptr || !plugin->is_switched_on || !source.is_object()) {
+  if (plugin == nullptr || !plugin->is_switched_on) {
     return fail(ErrorCode::kInvalid, "it is not a volume of a migrated in-tree plugin");
   }
-  auto handle = handle_of(*plugin, volume, source);
+  auto handle = handle_of(*plugin, volume.source_id, volume.disk_kind, &volume);
   if (!handle) return fail(handle.error());
   TranslatedVolume made;
   made.driver = plugin->driver;
   made.handle = *std::move(handle);
   made.affinity = volume.affinity;
-  made.affinity_text = volume.affinity_text;
   if (plugin->zone_key.empty()) return made;
-  made.affinity_text = translated_affinity(volume, plugin->zone_key);
-  if (made.affinity_text == volume.affinity_text) return made;
-  auto affinity = VolumeAffinity::read(made.affinity_text);
+  const std::string text = translated_affinity(volume, plugin->zone_key);
+  if (text.empty() || text == text_of(volume.affinity)) return made;
+  auto affinity = VolumeAffinity::read(text);
   if (!affinity) return fail(affinity.error().within("failed to translate topology"));
   made.affinity = *std::move(affinity);
   return made;
@@ -274,13 +278,11 @@ Result<CsiVolume> translate(const plimsoll_volume& volume) {
     return fail(ErrorCode::kInvalid, "it is not a volume of a migrated in-tree plugin");
   }
   const std::string_view id = view(volume.target);
-  Result<std::string> handle = std::string(id);
-  if (plugin->source == "gcePersistentDisk") handle = gce_handle("zones", kUnspecified, id);
-  if (plugin->source == "awsElasticBlockStore") handle = ebs_handle(id);
-  if (plugin->source == "azureDisk") {
-    const bool has_kind = PLIMSOLL_HAS(&volume, details) && volume.details.count != 0;
-    handle = azure_disk_handle(id, has_kind ? view(sdk::Strings(volume.details)[0]) : "", has_kind);
+  std::optional<std::string> kind;
+  if (PLIMSOLL_HAS(&volume, details) && volume.details.count != 0) {
+    kind = view(sdk::Strings(volume.details)[0]);
   }
+  auto handle = handle_of(*plugin, id, kind, nullptr);
   if (!handle) return fail(handle.error());
   return CsiVolume{std::string(plugin->driver), *std::move(handle)};
 }

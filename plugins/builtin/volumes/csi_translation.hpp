@@ -35,8 +35,7 @@ struct CsiVolume {
   auto operator<=>(const CsiVolume&) const = default;
 };
 struct TranslatedVolume : CsiVolume {
-  AffinityRef affinity;       // null: every node
-  std::string affinity_text;  // as of PersistentVolume
+  AffinityRef affinity;  // null: every node
 };
 
 // Of an in-tree volume whose plugin is switched on.

@@ -114,20 +114,22 @@ class NodeVolumeLimits {
   void start() {
     store_ = StorageStore::shared(host_);
     ledger_ = VolumeLedger::shared(host_);
-    for (const std::string_view kind : kKinds) StorageStore::watch(host_, kind);
-    if (limit_scaling_) StorageStore::watch(host_, kCsiDrivers);
+    kKinds.watch(host_);
+    if (limit_scaling_) host_.watch(sdk::kCsiDrivers);
   }
 
   const auto& events() const { return events_; }
   Hint hint(Pod pod, const plimsoll_event& event) {
     const std::string_view resource = view(event.resource);
-    if (resource == kCsiNodes) return queue_if(raised_limit_);
-    if (resource == kClaims) {
-      const auto* change = store_->claims().change_to(view(event.new_json));
+    if (resource == sdk::kCsiNodes.resource)
+      return queue_if(event.new_object != judged_ || raised_limit_);
+    if (resource == sdk::kPersistentVolumeClaims.resource) {
+      const auto* change = store_->claims().change_to(event.new_object);
       return queue_if(change == nullptr ||
                       uses_claim(pod, change->now->meta.ns, change->now->meta.name));
     }
-    if (resource == kVolumeAttachments) return queue_if(waits_for_detachment(pod));
+    if (resource == sdk::kVolumeAttachments.resource)
+      return queue_if(waits_for_detachment(pod, event));
     if (event.old_pod == nullptr) return Hint::kQueue;
     const bool had_node =
         event.old_pod->node_name.len != 0 || event.old_pod->nominated_node_name.len != 0;
@@ -166,8 +168,8 @@ class NodeVolumeLimits {
   }
 
   bool rests_on(Pod pod, std::string_view resource) const {
-    const bool is_own = std::find(kKinds.begin(), kKinds.end(), resource) != kKinds.end() ||
-                        (limit_scaling_ && resource == kCsiDrivers);
+    const bool is_own =
+        kKinds.has(resource) || (limit_scaling_ && resource == sdk::kCsiDrivers.resource);
     return is_own && may_count(pod);
   }
 
@@ -203,8 +205,9 @@ class NodeVolumeLimits {
   }
 
  private:
-  static constexpr std::array kKinds{kClaims, kVolumes, kStorageClasses, kCsiNodes,
-                                     kVolumeAttachments};
+  static constexpr StorageKinds kKinds{sdk::kPersistentVolumeClaims, sdk::kPersistentVolumes,
+                                       sdk::kStorageClasses, sdk::kCsiNodes,
+                                       sdk::kVolumeAttachments};
 
   void touch(std::string_view node_name) {
     if (const Node node = host_.node(node_name)) {
@@ -286,42 +289,44 @@ class NodeVolumeLimits {
     if (limit_scaling_) sink.put_value(requires_driver(driver));
   }
 
-  // The hints about an event come right after it. What it means is worked out once for all pods.
+  // Most hints about an event come right after it: what it means is worked out once for all pods.
+  // Some come later, for pods that were in flight; these pods are tried.
   void note_for_hints(const ObjectEvent& event) {
-    if (event.resource == kCsiNodes) {
-      const auto* change = store_->csi_nodes().change_to(event.json);
-      raised_limit_ = change == nullptr || change->before == nullptr ||
-                      raises_limit(*change->before, *change->now, limit_scaling_);
-    }
-    if (event.resource == kVolumeAttachments && event.type == ObjectEvent::kDelete) {
-      detached_from_ = read_volume_attachment(event.name, event.json).attacher;
-    }
+    if (event.resource != sdk::kCsiNodes.resource) return;
+    const auto* now = host_.object(sdk::kCsiNodes, event.ns, event.name);
+    judged_ = now == nullptr ? nullptr : &now->object;
+    const auto* change = store_->csi_nodes().change_to(judged_);
+    raised_limit_ = change == nullptr || change->before == nullptr ||
+                    raises_limit(*change->before, *change->now, limit_scaling_);
   }
 
-  [[nodiscard]] bool waits_for_detachment(Pod pod) const {
+  [[nodiscard]] static bool waits_for_detachment(Pod pod, const plimsoll_event& event) {
+    const auto* gone = reinterpret_cast<const plimsoll_volume_attachment*>(event.old_object);
+    if (gone == nullptr) return true;
     const auto volumes = volumes_of(pod);
     return std::any_of(volumes.begin(), volumes.end(), [&](const plimsoll_volume& volume) {
       if (is_claim(volume)) return true;
       if (in_tree_plugin_of(view(volume.kind)) == nullptr) return false;
       const auto translated = translate(volume);
-      return !translated || translated->driver == detached_from_;
+      return !translated || translated->driver == view(gone->attacher);
     });
   }
 
   Host host_;
   StorageStore::Shared store_;
   VolumeLedger::Shared ledger_;
-  bool limit_scaling_ = true;  // the feature gate; off up to Kubernetes 1.36
-  bool raised_limit_ = true;   // by the latest event of a CSINode
-  std::string detached_from_;  // the attacher of the VolumeAttachment that was deleted last
+  bool limit_scaling_ = true;                // the feature gate; off up to Kubernetes 1.36
+  const plimsoll_object* judged_ = nullptr;  // by the latest event of a CSINode; compared only
+  bool raised_limit_ = true;                 // a limit, by that event
   uint32_t exceeded_;
   uint32_t uncounted_;
   uint32_t unreadable_;
   std::array<plimsoll_event_interest, 5> events_{
-      plimsoll_event_interest{str(kCsiNodes), PLIMSOLL_ACTION_ADD, 0},
-      plimsoll_event_interest{str(kCsiNodes), PLIMSOLL_ACTION_UPDATE, 0},
-      on_pod(PLIMSOLL_ACTION_DELETE), plimsoll_event_interest{str(kClaims), PLIMSOLL_ACTION_ADD, 0},
-      plimsoll_event_interest{str(kVolumeAttachments), PLIMSOLL_ACTION_DELETE, 0}};
+      plimsoll_event_interest{str(sdk::kCsiNodes.resource), PLIMSOLL_ACTION_ADD, 0},
+      plimsoll_event_interest{str(sdk::kCsiNodes.resource), PLIMSOLL_ACTION_UPDATE, 0},
+      on_pod(PLIMSOLL_ACTION_DELETE),
+      plimsoll_event_interest{str(sdk::kPersistentVolumeClaims.resource), PLIMSOLL_ACTION_ADD, 0},
+      plimsoll_event_interest{str(sdk::kVolumeAttachments.resource), PLIMSOLL_ACTION_DELETE, 0}};
 };
 
 }  // namespace

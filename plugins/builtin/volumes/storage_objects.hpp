@@ -1,10 +1,12 @@
 #pragma once
 // What the volume plugins read of PersistentVolumes, PersistentVolumeClaims, StorageClasses,
-// CSINodes, CSIDrivers, CSIStorageCapacities and VolumeAttachments. Values; any thread.
+// CSINodes, CSIDrivers, CSIStorageCapacities and VolumeAttachments: values with what decisions need
+// worked out, which can be assumed otherwise than they are stored. Any thread.
 //
-// A field that is read and has the wrong type makes the object unreadable: `problem` names the
-// field, all other fields are as if absent, and whoever needs the object has to refuse. Fields that
-// nobody reads may be anything.
+// An object that cannot be read has a `problem`, which names the field. All other fields are as if
+// absent, and whoever needs the object has to refuse.
+
+#include <plimsoll/kinds.h>
 
 #include <plimsoll/views.hpp>
 
@@ -75,12 +77,12 @@ struct PersistentVolume {
   std::string attributes_class;           // volumeAttributesClassName
   std::string phase;
   std::optional<ClaimReference> claim;
-  AffinityRef affinity;       // spec.nodeAffinity.required
-  std::string affinity_text;  // the same in JSON; empty: none
-  std::string csi_driver;     // of a CSI source
+  AffinityRef affinity;    // spec.nodeAffinity.required
+  std::string csi_driver;  // of a CSI source
   std::string csi_handle;
-  std::string source;       // of an in-tree volume whose plugin is migratable: the field's name,
-  std::string source_json;  // and what it has, as JSON
+  std::string source;     // of an in-tree volume whose plugin is migratable: the field's name,
+  std::string source_id;  // which volume it is,
+  std::optional<std::string> disk_kind;  // and of azureDisk its kind
 };
 using VolumeRef = std::shared_ptr<const PersistentVolume>;
 
@@ -95,8 +97,8 @@ struct PersistentVolumeClaim {
   std::string class_name;  // the annotation if it is there, else spec.storageClassName
   std::optional<std::string> spec_class_name;
   std::optional<std::string> selected_node;  // annotation volume.kubernetes.io/selected-node
-  bool has_annotations = false;
-  bool bind_completed = false;  // annotation pv.kubernetes.io/bind-completed is there
+  bool has_annotations = false;              // others than the one that kubectl applied last
+  bool bind_completed = false;               // annotation pv.kubernetes.io/bind-completed is there
   std::string volume_name;
   std::optional<Quantity> request;        // "storage"
   std::vector<std::string> access_modes;  // sorted, each once
@@ -114,12 +116,10 @@ using ClaimRef = std::shared_ptr<const PersistentVolumeClaim>;
 struct StorageClass {
   Meta meta;
   std::string provisioner;
-  std::optional<std::string> binding_mode;
+  std::string binding_mode;        // empty: not set
   AffinityRef allowed_topologies;  // null: every node
 
-  [[nodiscard]] bool waits_for_consumer() const {
-    return binding_mode && *binding_mode == "WaitForFirstConsumer";
-  }
+  [[nodiscard]] bool waits_for_consumer() const { return binding_mode == "WaitForFirstConsumer"; }
 };
 
 struct CsiNode {
@@ -160,16 +160,12 @@ struct VolumeAttachment {
   std::string volume_name;  // source.persistentVolumeName; empty: none
 };
 
-// Each reads the JSON text of one object. `ns` and `name` are those that the event names.
-[[nodiscard]] PersistentVolume read_volume(std::string_view name, std::string_view json);
-[[nodiscard]] PersistentVolumeClaim read_claim(std::string_view ns, std::string_view name,
-                                               std::string_view json);
-[[nodiscard]] StorageClass read_storage_class(std::string_view name, std::string_view json);
-[[nodiscard]] CsiNode read_csi_node(std::string_view name, std::string_view json);
-[[nodiscard]] CsiDriver read_csi_driver(std::string_view name, std::string_view json);
-[[nodiscard]] CsiStorageCapacity read_csi_storage_capacity(std::string_view ns,
-                                                           std::string_view name,
-                                                           std::string_view json);
-[[nodiscard]] VolumeAttachment read_volume_attachment(std::string_view name, std::string_view json);
+[[nodiscard]] PersistentVolume read(const plimsoll_persistent_volume& object);
+[[nodiscard]] PersistentVolumeClaim read(const plimsoll_persistent_volume_claim& object);
+[[nodiscard]] StorageClass read(const plimsoll_storage_class& object);
+[[nodiscard]] CsiNode read(const plimsoll_csi_node& object);
+[[nodiscard]] CsiDriver read(const plimsoll_csi_driver& object);
+[[nodiscard]] CsiStorageCapacity read(const plimsoll_csi_storage_capacity& object);
+[[nodiscard]] VolumeAttachment read(const plimsoll_volume_attachment& object);
 
 }  // namespace plimsoll::volumes

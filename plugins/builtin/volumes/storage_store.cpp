@@ -23,12 +23,6 @@ void reindex(Index& index, const StorageChange<Object>& change, const std::strin
   if (change.now != nullptr) index[(*change.now).*by][key_of(change.now->meta)] = change.now;
 }
 
-// Kinds without namespaces are read by name only.
-template <typename Object, Object (*Read)(std::string_view, std::string_view)>
-Object read_by_name(std::string_view, std::string_view name, std::string_view json) {
-  return Read(name, json);
-}
-
 }  // namespace
 
 std::string key_of(std::string_view ns, std::string_view name) {
@@ -45,22 +39,14 @@ StorageStore::Shared StorageStore::shared(const sdk::Host& host) {
   return {host, "plimsoll.io/storage-objects", [] { return std::make_unique<StorageStore>(); }};
 }
 
-void StorageStore::watch(const sdk::Host& host, std::string_view resource) {
-  const size_t plural = resource.find('.');
-  if (plural == std::string_view::npos) return host.watch("", "v1", resource);
-  const size_t version = resource.find('.', plural + 1);
-  host.watch(resource.substr(version + 1), resource.substr(plural + 1, version - plural - 1),
-             resource.substr(0, plural));
-}
-
-template <typename Object>
+template <typename Object, typename Decoded>
 StorageChange<Object> StorageStore::change(StorageKind<Object>& kind, const sdk::Host& host,
                                            const sdk::ObjectEvent& event,
-                                           Object (*read)(std::string_view, std::string_view,
-                                                          std::string_view)) {
+                                           const sdk::Kind<Decoded>& decoded) {
   const std::string key = key_of(event.ns, event.name);
-  if (event.type == sdk::ObjectEvent::kDelete) return {kind.erase(key), nullptr};
-  Object object = read(event.ns, event.name, event.json);
+  const Decoded* known = host.object(decoded, event.ns, event.name);
+  if (known == nullptr) return {kind.erase(key), nullptr};
+  Object object = read(*known);
   if (!object.meta.readable()) {
     host.warn(std::string(event.resource) + " " + key +
               " cannot be read; pods that need it wait: " + object.meta.problem);
@@ -69,7 +55,7 @@ StorageChange<Object> StorageStore::change(StorageKind<Object>& kind, const sdk:
   if constexpr (std::is_same_v<Object, StorageClass>) share(object.allowed_topologies);
   if constexpr (std::is_same_v<Object, CsiStorageCapacity>) share(object.topology);
   auto now = std::make_shared<const Object>(std::move(object));
-  return {kind.put(key, now, event.json), now};
+  return {kind.put(key, now, known->object), now};
 }
 
 // Equal affinities are one object, so that each is evaluated once.
@@ -89,26 +75,25 @@ void StorageStore::share(AffinityRef& affinity) {
 
 void StorageStore::apply(const sdk::Host& host, const sdk::ObjectEvent& event) {
   if (event.type == sdk::ObjectEvent::kSynced) return;
-  if (event.resource == kVolumes) {
-    change(volumes_, host, event, &read_by_name<PersistentVolume, &read_volume>);
-  } else if (event.resource == kClaims) {
-    change(claims_, host, event, &read_claim);
-  } else if (event.resource == kStorageClasses) {
-    change(classes_, host, event, &read_by_name<StorageClass, &read_storage_class>);
-  } else if (event.resource == kCsiNodes) {
-    change(csi_nodes_, host, event, &read_by_name<CsiNode, &read_csi_node>);
-  } else if (event.resource == kCsiDrivers) {
-    change(csi_drivers_, host, event, &read_by_name<CsiDriver, &read_csi_driver>);
-  } else if (event.resource == kCsiStorageCapacities) {
-    reindex(capacities_by_class_, change(capacities_, host, event, &read_csi_storage_capacity),
+  if (event.resource == sdk::kPersistentVolumes.resource) {
+    change(volumes_, host, event, sdk::kPersistentVolumes);
+  } else if (event.resource == sdk::kPersistentVolumeClaims.resource) {
+    change(claims_, host, event, sdk::kPersistentVolumeClaims);
+  } else if (event.resource == sdk::kStorageClasses.resource) {
+    change(classes_, host, event, sdk::kStorageClasses);
+  } else if (event.resource == sdk::kCsiNodes.resource) {
+    change(csi_nodes_, host, event, sdk::kCsiNodes);
+  } else if (event.resource == sdk::kCsiDrivers.resource) {
+    change(csi_drivers_, host, event, sdk::kCsiDrivers);
+  } else if (event.resource == sdk::kCsiStorageCapacities.resource) {
+    reindex(capacities_by_class_, change(capacities_, host, event, sdk::kCsiStorageCapacities),
             &CsiStorageCapacity::class_name);
-  } else if (event.resource == kVolumeAttachments) {
-    reindex(
-        attachments_by_node_,
-        change(attachments_, host, event, &read_by_name<VolumeAttachment, &read_volume_attachment>),
-        &VolumeAttachment::node_name);
+  } else if (event.resource == sdk::kVolumeAttachments.resource) {
+    reindex(attachments_by_node_, change(attachments_, host, event, sdk::kVolumeAttachments),
+            &VolumeAttachment::node_name);
   }
-  if (listener_ && (event.resource == kVolumes || event.resource == kClaims)) {
+  if (listener_ && (event.resource == sdk::kPersistentVolumes.resource ||
+                    event.resource == sdk::kPersistentVolumeClaims.resource)) {
     listener_(event.resource, key_of(event.ns, event.name));
   }
 }

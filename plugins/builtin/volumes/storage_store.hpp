@@ -7,6 +7,7 @@
 
 #include <plimsoll/arguments.hpp>
 #include <plimsoll/host.hpp>
+#include <plimsoll/kinds.hpp>
 #include <plimsoll/shared.hpp>
 
 #include <functional>
@@ -14,21 +15,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "framework/base/string_map.hpp"
 #include "plugins/builtin/volumes/storage_objects.hpp"
 
 namespace plimsoll::volumes {
-
-// The kinds, as events name them.
-inline constexpr std::string_view kVolumes = "persistentvolumes";
-inline constexpr std::string_view kClaims = "persistentvolumeclaims";
-inline constexpr std::string_view kStorageClasses = "storageclasses.v1.storage.k8s.io";
-inline constexpr std::string_view kCsiNodes = "csinodes.v1.storage.k8s.io";
-inline constexpr std::string_view kCsiDrivers = "csidrivers.v1.storage.k8s.io";
-inline constexpr std::string_view kCsiStorageCapacities = "csistoragecapacities.v1.storage.k8s.io";
-inline constexpr std::string_view kVolumeAttachments = "volumeattachments.v1.storage.k8s.io";
 
 // "namespace/name", or the name of what has no namespace.
 [[nodiscard]] std::string key_of(std::string_view ns, std::string_view name);
@@ -55,21 +49,19 @@ class StorageKind {
   [[nodiscard]] const StringMap<Ref>& all() const { return objects_; }
 
   using Change = StorageChange<Object>;
-  // The update whose text is `json`, if it is the latest one of this kind. Otherwise nothing is
-  // known of what it changed, and a pod had better be tried.
-  [[nodiscard]] const Change* change_to(std::string_view json) const {
-    const bool latest =
-        change_.now != nullptr && text_at_ == json.data() && text_size_ == json.size();
+  // The update to this object, if it is the latest one of this kind. Otherwise nothing is known of
+  // what it changed, and a pod had better be tried.
+  [[nodiscard]] const Change* change_to(const plimsoll_object* now) const {
+    const bool latest = change_.now != nullptr && latest_ == now;
     return latest ? &change_ : nullptr;
   }
 
   // Return what was there before; null: nothing.
-  Ref put(const std::string& key, Ref now, std::string_view json) {
+  Ref put(const std::string& key, Ref now, const plimsoll_object& object) {
     Ref& at = objects_[key];
     Ref before = std::exchange(at, now);
     change_ = {before, std::move(now)};
-    text_at_ = json.data();
-    text_size_ = json.size();
+    latest_ = &object;
     return before;
   }
   Ref erase(std::string_view key) {
@@ -84,8 +76,26 @@ class StorageKind {
  private:
   StringMap<Ref> objects_;
   Change change_;
-  const char* text_at_ = nullptr;  // of the latest update; compared only
-  size_t text_size_ = 0;
+  const plimsoll_object* latest_ = nullptr;  // of the latest update; compared only
+};
+
+// The kinds that a plugin reads: StorageKinds{sdk::kPersistentVolumes, sdk::kCsiNodes}.
+template <typename... Objects>
+class StorageKinds {
+ public:
+  explicit constexpr StorageKinds(const sdk::Kind<Objects>&... kinds) : kinds_(kinds...) {}
+
+  // Their events then go to StorageStore::pass_on(). For start().
+  void watch(const sdk::Host& host) const {
+    std::apply([&](const auto&... kinds) { (host.watch(kinds), ...); }, kinds_);
+  }
+  [[nodiscard]] bool has(std::string_view resource) const {
+    return std::apply([&](const auto&... kinds) { return ((kinds.resource == resource) || ...); },
+                      kinds_);
+  }
+
+ private:
+  std::tuple<sdk::Kind<Objects>...> kinds_;
 };
 
 class StorageStore {
@@ -96,9 +106,6 @@ class StorageStore {
   // The store of this scheduler. For start() and later.
   using Shared = sdk::Shared<StorageStore>;
   [[nodiscard]] static Shared shared(const sdk::Host& host);
-
-  // Watches the kind for this instance; events then go to pass_on(). For start().
-  static void watch(const sdk::Host& host, std::string_view resource);
 
   // Takes the event over if `store` feeds this kind. Objects that cannot be read are logged.
   static void pass_on(const Shared& store, const sdk::Host& host, const sdk::ObjectEvent& event) {
@@ -133,11 +140,9 @@ class StorageStore {
   using Index = std::map<std::string, Sorted<Object>, std::less<>>;
 
   void apply(const sdk::Host& host, const sdk::ObjectEvent& event);
-  template <typename Object>
+  template <typename Object, typename Decoded>
   StorageChange<Object> change(StorageKind<Object>& kind, const sdk::Host& host,
-                               const sdk::ObjectEvent& event,
-                               Object (*read)(std::string_view ns, std::string_view name,
-                                              std::string_view json));
+                               const sdk::ObjectEvent& event, const sdk::Kind<Decoded>& decoded);
   void share(AffinityRef& affinity);
 
   StorageKind<PersistentVolume> volumes_;

@@ -20,6 +20,8 @@ namespace plimsoll::volumes {
 
 class VolumeAffinity {
  public:
+  // `terms`: plimsoll_node_selector_term, ORed. They are copied.
+  [[nodiscard]] static std::shared_ptr<const VolumeAffinity> of(const plimsoll_list& terms);
   // `json` is a v1.NodeSelector.
   [[nodiscard]] static Result<std::shared_ptr<const VolumeAffinity>> read(std::string_view json);
 
@@ -28,7 +30,8 @@ class VolumeAffinity {
 
   [[nodiscard]] bool matches(sdk::Node node) const;
 
-  // What read() was given: equal texts, equal affinities.
+  // As a v1.NodeSelector: equal texts, equal affinities. The operator of a requirement that is not
+  // valid is "".
   [[nodiscard]] const std::string& json() const { return json_; }
   [[nodiscard]] bool matches_every_node() const { return every_node_; }
   // ORed; each has expressions and nothing else.

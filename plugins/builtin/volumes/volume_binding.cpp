@@ -63,12 +63,12 @@ class VolumeBinding {
   void start() {
     store_ = StorageStore::shared(host_);
     state_ = VolumeState::shared(host_);
-    for (const std::string_view kind : kKinds) StorageStore::watch(host_, kind);
+    kKinds.watch(host_);
   }
 
   void object_event(const ObjectEvent& event) { StorageStore::pass_on(store_, host_, event); }
   bool rests_on(Pod pod, std::string_view resource) const {
-    return has_claims(pod) && std::find(kKinds.begin(), kKinds.end(), resource) != kKinds.end();
+    return has_claims(pod) && kKinds.has(resource);
   }
 
   // ---- queue
@@ -76,18 +76,17 @@ class VolumeBinding {
   const auto& events() const { return events_; }
   Hint hint(Pod pod, const plimsoll_event& event) {
     const std::string_view resource = view(event.resource);
-    const std::string_view json = view(event.new_json);
     const StorageStore& store = *store_;
-    if (resource == kClaims) {
-      const auto* change = store.claims().change_to(json);
+    if (resource == sdk::kPersistentVolumeClaims.resource) {
+      const auto* change = store.claims().change_to(event.new_object);
       return queue_if(change == nullptr ||
                       uses_claim(pod, change->now->meta.ns, change->now->meta.name));
     }
     if ((event.actions & PLIMSOLL_ACTION_ADD) != 0) return Hint::kQueue;
-    if (resource == kStorageClasses) return queue_if(other_topologies(json));
-    if (resource == kCsiNodes) return queue_if(other_migration(json));
-    if (resource == kCsiDrivers) return queue_if(needs_no_space_now(pod, json));
-    if (resource == kCsiStorageCapacities) return queue_if(has_more_space(json));
+    if (resource == sdk::kStorageClasses.resource) return queue_if(other_topologies(event));
+    if (resource == sdk::kCsiNodes.resource) return queue_if(other_migration(event));
+    if (resource == sdk::kCsiDrivers.resource) return queue_if(needs_no_space_now(pod, event));
+    if (resource == sdk::kCsiStorageCapacities.resource) return queue_if(has_more_space(event));
     return Hint::kQueue;  // volumes and nodes
   }
 
@@ -203,8 +202,9 @@ class VolumeBinding {
   Status sign(Pod, Sink&) { return Status::success(); }
 
  private:
-  static constexpr std::array kKinds{kVolumes,  kClaims,     kStorageClasses,
-                                     kCsiNodes, kCsiDrivers, kCsiStorageCapacities};
+  static constexpr StorageKinds kKinds{sdk::kPersistentVolumes, sdk::kPersistentVolumeClaims,
+                                       sdk::kStorageClasses,    sdk::kCsiNodes,
+                                       sdk::kCsiDrivers,        sdk::kCsiStorageCapacities};
   static constexpr uint8_t kClosed = 0x80;
 
   [[nodiscard]] Status failed(std::string_view stage, std::string_view message) const {
@@ -284,7 +284,7 @@ class VolumeBinding {
     if (!storage_class->meta.readable()) {
       return fail(ErrorCode::kInvalid, unreadable_text("storageclass", storage_class->meta));
     }
-    if (!storage_class->binding_mode) {
+    if (storage_class->binding_mode.empty()) {
       return fail(ErrorCode::kInternal,
                   "VolumeBindingMode not set for StorageClass \"" + claim.class_name + "\"");
     }
@@ -351,18 +351,18 @@ class VolumeBinding {
 
   // ---- hints. What changed is not known any more: the pod is tried.
 
-  bool other_topologies(std::string_view json) const {
-    const auto* change = store_->classes().change_to(json);
+  bool other_topologies(const plimsoll_event& event) const {
+    const auto* change = store_->classes().change_to(event.new_object);
     if (change == nullptr || change->before == nullptr) return true;
     return change->before->allowed_topologies != change->now->allowed_topologies;
   }
-  bool other_migration(std::string_view json) const {
-    const auto* change = store_->csi_nodes().change_to(json);
+  bool other_migration(const plimsoll_event& event) const {
+    const auto* change = store_->csi_nodes().change_to(event.new_object);
     if (change == nullptr || change->before == nullptr) return true;
     return change->before->migrated_text != change->now->migrated_text;
   }
-  bool needs_no_space_now(Pod pod, std::string_view json) const {
-    const auto* change = store_->csi_drivers().change_to(json);
+  bool needs_no_space_now(Pod pod, const plimsoll_event& event) const {
+    const auto* change = store_->csi_drivers().change_to(event.new_object);
     if (change == nullptr || change->before == nullptr) return true;
     if (!change->before->storage_capacity || change->now->storage_capacity) return false;
     const auto of_driver = [&](const plimsoll_volume& volume) {
@@ -371,8 +371,8 @@ class VolumeBinding {
     const auto volumes = volumes_of(pod);
     return std::any_of(volumes.begin(), volumes.end(), of_driver);
   }
-  bool has_more_space(std::string_view json) const {
-    const auto* change = store_->capacities().change_to(json);
+  bool has_more_space(const plimsoll_event& event) const {
+    const auto* change = store_->capacities().change_to(event.new_object);
     if (change == nullptr || change->before == nullptr) return true;
     const std::optional<Quantity>& before = change->before->limit();
     const std::optional<Quantity>& now = change->now->limit();
@@ -387,13 +387,13 @@ class VolumeBinding {
   VolumeState::Shared state_;
   static constexpr uint32_t kAddUpdate = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE;
   std::array<plimsoll_event_interest, 7> events_{{
-      {str(kStorageClasses), kAddUpdate, 0},
-      {str(kClaims), kAddUpdate, 0},
-      {str(kVolumes), kAddUpdate, 0},
+      {str(sdk::kStorageClasses.resource), kAddUpdate, 0},
+      {str(sdk::kPersistentVolumeClaims.resource), kAddUpdate, 0},
+      {str(sdk::kPersistentVolumes.resource), kAddUpdate, 0},
       on_node(PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL),
-      {str(kCsiNodes), kAddUpdate, 0},
-      {str(kCsiDrivers), PLIMSOLL_ACTION_UPDATE, 0},
-      {str(kCsiStorageCapacities), kAddUpdate, 0},
+      {str(sdk::kCsiNodes.resource), kAddUpdate, 0},
+      {str(sdk::kCsiDrivers.resource), PLIMSOLL_ACTION_UPDATE, 0},
+      {str(sdk::kCsiStorageCapacities.resource), kAddUpdate, 0},
   }};
 };
 

@@ -235,11 +235,11 @@ void VolumeLedger::index(const std::string& claim_key, const ClaimState& state, 
 VolumeLedger::Nodes VolumeLedger::changed(std::string_view resource, std::string_view ns,
                                           std::string_view name) {
   Nodes touched;
-  if (resource == kClaims) claim_changed(key_of(ns, name), touched);
-  if (resource == kVolumes) volume_changed(name, touched);
-  if (resource == kStorageClasses) class_changed(name, touched);
-  if (resource == kVolumeAttachments) attachment_changed(std::string(name), touched);
-  if (resource == kCsiNodes) csi_node_changed(name, touched);
+  if (resource == sdk::kPersistentVolumeClaims.resource) claim_changed(key_of(ns, name), touched);
+  if (resource == sdk::kPersistentVolumes.resource) volume_changed(name, touched);
+  if (resource == sdk::kStorageClasses.resource) class_changed(name, touched);
+  if (resource == sdk::kVolumeAttachments.resource) attachment_changed(std::string(name), touched);
+  if (resource == sdk::kCsiNodes.resource) csi_node_changed(name, touched);
   return touched;
 }
 

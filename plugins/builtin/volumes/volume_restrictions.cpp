@@ -111,13 +111,13 @@ class VolumeRestrictions {
   void start() {
     store_ = StorageStore::shared(host_);
     ledger_ = VolumeLedger::shared(host_);
-    StorageStore::watch(host_, kClaims);
+    host_.watch(sdk::kPersistentVolumeClaims);
   }
 
   const auto& events() const { return events_; }
   Hint hint(Pod pod, const plimsoll_event& event) {
-    if (view(event.resource) == kClaims) {
-      const auto* change = store_->claims().change_to(view(event.new_json));
+    if (view(event.resource) == sdk::kPersistentVolumeClaims.resource) {
+      const auto* change = store_->claims().change_to(event.new_object);
       return queue_if(change == nullptr || names_claim(pod, change->now->meta));
     }
     if (event.old_pod == nullptr) return Hint::kQueue;  // a node was added
@@ -146,7 +146,7 @@ class VolumeRestrictions {
   }
 
   bool rests_on(Pod pod, std::string_view resource) const {
-    return resource == kClaims && !claims_of(pod).empty();
+    return resource == sdk::kPersistentVolumeClaims.resource && !claims_of(pod).empty();
   }
 
   Status pre_filter(plimsoll_cycle& cycle, Pod pod) {
@@ -260,7 +260,7 @@ class VolumeRestrictions {
   uint32_t claim_taken_;
   std::array<plimsoll_event_interest, 3> events_{
       on_pod(PLIMSOLL_ACTION_DELETE), on_node(PLIMSOLL_ACTION_ADD),
-      plimsoll_event_interest{str(kClaims), PLIMSOLL_ACTION_ADD, 0}};
+      plimsoll_event_interest{str(sdk::kPersistentVolumeClaims.resource), PLIMSOLL_ACTION_ADD, 0}};
 };
 
 }  // namespace

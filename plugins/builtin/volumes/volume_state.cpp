@@ -19,7 +19,7 @@ VolumeState::VolumeState(StorageStore::Shared store)
   for (const auto& [name, volume] : store_.volumes().all()) lists_.update(name, volume);
   store_.set_listener([this](std::string_view resource, const std::string& key) {
     VolumeRef volume;
-    if (resource == kVolumes) {
+    if (resource == sdk::kPersistentVolumes.resource) {
       volumes_.changed(key);
       volume = volumes_.find(key);
       lists_.update(key, volume);
@@ -29,7 +29,8 @@ VolumeState::VolumeState(StorageStore::Shared store)
     runs_.changed(resource, key);
     // Whoever waits for a claim does not know the name of the volume that is made for it.
     if (volume != nullptr && volume->claim) {
-      runs_.changed(kClaims, key_of(volume->claim->ns, volume->claim->name));
+      runs_.changed(sdk::kPersistentVolumeClaims.resource,
+                    key_of(volume->claim->ns, volume->claim->name));
     }
   });
 }

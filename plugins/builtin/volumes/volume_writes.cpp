@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "plugins/builtin/volumes/csi_translation.hpp"
-#include "plugins/builtin/volumes/storage_json.hpp"
 
 namespace plimsoll::volumes {
 namespace {
@@ -14,6 +13,14 @@ constexpr const char* kMergePatch = "application/merge-patch+json";
 
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// A text of an answer in JSON; empty: there is none.
+std::string text_in(std::string_view body, const Json::json_pointer& where) {
+  const Json answer = Json::parse(body, nullptr, false);
+  if (!answer.is_object() || !answer.contains(where)) return {};
+  const Json& found = answer.at(where);
+  return found.is_string() ? found.get<std::string>() : std::string();
 }
 
 }  // namespace
@@ -48,22 +55,13 @@ sdk::Host::ApiRequest claim_write(const PersistentVolumeClaim& claim) {
 }
 
 std::string version_in(std::string_view body) {
-  try {
-    const Json answer = fields::parsed_object(body);
-    return fields::Field(&answer, "").at("metadata").at("resourceVersion").text();
-  } catch (const fields::WrongField&) {
-    return {};
-  }
+  return text_in(body, Json::json_pointer("/metadata/resourceVersion"));
 }
 
 std::string failure_text(int status, std::string_view body) {
   if (status == 0) return std::string(body);
-  try {
-    const Json answer = fields::parsed_object(body);
-    std::string message = fields::Field(&answer, "").at("message").text();
-    if (!message.empty()) return message;
-  } catch (const fields::WrongField&) {  // not a Status of Kubernetes
-  }
+  std::string message = text_in(body, Json::json_pointer("/message"));  // of a Status of Kubernetes
+  if (!message.empty()) return message;
   return "the API server answered " + std::to_string(status);
 }
 

@@ -84,22 +84,21 @@ class VolumeZone {
 
   void start() {
     store_ = StorageStore::shared(host_);
-    for (const std::string_view kind : kKinds) StorageStore::watch(host_, kind);
+    kKinds.watch(host_);
   }
 
   const auto& events() const { return events_; }
   Hint hint(Pod pod, const plimsoll_event& event) {
-    const std::string_view json = view(event.new_json);
-    if (view(event.resource) == kStorageClasses) {
-      const auto* change = store_->classes().change_to(json);
+    if (view(event.resource) == sdk::kStorageClasses.resource) {
+      const auto* change = store_->classes().change_to(event.new_object);
       return queue_if(change == nullptr || change->now->waits_for_consumer());
     }
-    if (view(event.resource) == kClaims) {
-      const auto* change = store_->claims().change_to(json);
+    if (view(event.resource) == sdk::kPersistentVolumeClaims.resource) {
+      const auto* change = store_->claims().change_to(event.new_object);
       return queue_if(change == nullptr || names_claim(pod, change->now->meta));
     }
-    if (view(event.resource) != kVolumes) return Hint::kQueue;  // a node
-    const auto* change = store_->volumes().change_to(json);
+    if (view(event.resource) != sdk::kPersistentVolumes.resource) return Hint::kQueue;  // a node
+    const auto* change = store_->volumes().change_to(event.new_object);
     if (change == nullptr || change->before == nullptr) return Hint::kQueue;
     Topologies before;
     Topologies now;
@@ -112,8 +111,7 @@ class VolumeZone {
 
   bool rests_on(Pod pod, std::string_view resource) const {
     const auto volumes = volumes_of(pod);
-    return std::find(kKinds.begin(), kKinds.end(), resource) != kKinds.end() &&
-           std::any_of(volumes.begin(), volumes.end(), is_claim);
+    return kKinds.has(resource) && std::any_of(volumes.begin(), volumes.end(), is_claim);
   }
 
   Status pre_filter(plimsoll_cycle& cycle, Pod pod) {
@@ -151,7 +149,8 @@ class VolumeZone {
   }
 
  private:
-  static constexpr std::array kKinds{kClaims, kVolumes, kStorageClasses};
+  static constexpr StorageKinds kKinds{sdk::kPersistentVolumeClaims, sdk::kPersistentVolumes,
+                                       sdk::kStorageClasses};
 
   // Why the pod cannot be placed at all; empty: no reason.
   [[nodiscard]] std::string collect(Pod pod, Topologies& topologies) const {
@@ -188,7 +187,7 @@ class VolumeZone {
     const auto found = store_->classes().find(claim.class_name);
     if (found == nullptr) return not_found_text(kClass, claim.class_name);
     if (!found->meta.readable()) return unreadable_text(kClass, found->meta);
-    if (!found->binding_mode) {
+    if (found->binding_mode.empty()) {
       return "VolumeBindingMode not set for StorageClass \"" + claim.class_name + "\"";
     }
     return found->waits_for_consumer() ? std::string() : "PersistentVolume had no name";
@@ -198,10 +197,12 @@ class VolumeZone {
   StorageStore::Shared store_;
   uint32_t elsewhere_;
   std::array<plimsoll_event_interest, 4> events_{
-      plimsoll_event_interest{str(kStorageClasses), PLIMSOLL_ACTION_ADD, 0},
+      plimsoll_event_interest{str(sdk::kStorageClasses.resource), PLIMSOLL_ACTION_ADD, 0},
       on_node(PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL),
-      plimsoll_event_interest{str(kClaims), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE, 0},
-      plimsoll_event_interest{str(kVolumes), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE, 0}};
+      plimsoll_event_interest{str(sdk::kPersistentVolumeClaims.resource),
+                              PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE, 0},
+      plimsoll_event_interest{str(sdk::kPersistentVolumes.resource),
+                              PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE, 0}};
 };
 
 }  // namespace

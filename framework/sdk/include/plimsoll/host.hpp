@@ -96,8 +96,10 @@ class Host : public HostBinding {
     throw std::runtime_error("cannot watch " + std::string(plural) + "." + std::string(version) +
                              "." + std::string(group));
   }
+  // Throws on a host older than 1.4, which decodes no objects.
   template <typename Object>
   void watch(const Kind<Object>& kind) const {
+    require(&plimsoll_host::object, "object");
     watch(kind.group, kind.version, kind.plural);
   }
   // An object of a kind that some plugin watches, as it is now; null: there is none. Valid until

@@ -29,4 +29,19 @@ inline constexpr Kind<plimsoll_pod_selector> kStatefulSets{"apps", "v1", "statef
 inline constexpr Kind<plimsoll_disruption_budget> kDisruptionBudgets{
     "policy", "v1", "poddisruptionbudgets", "poddisruptionbudgets.v1.policy"};
 
+inline constexpr Kind<plimsoll_persistent_volume> kPersistentVolumes{"", "v1", "persistentvolumes",
+                                                                     "persistentvolumes"};
+inline constexpr Kind<plimsoll_persistent_volume_claim> kPersistentVolumeClaims{
+    "", "v1", "persistentvolumeclaims", "persistentvolumeclaims"};
+inline constexpr Kind<plimsoll_storage_class> kStorageClasses{
+    "storage.k8s.io", "v1", "storageclasses", "storageclasses.v1.storage.k8s.io"};
+inline constexpr Kind<plimsoll_csi_node> kCsiNodes{"storage.k8s.io", "v1", "csinodes",
+                                                   "csinodes.v1.storage.k8s.io"};
+inline constexpr Kind<plimsoll_csi_driver> kCsiDrivers{"storage.k8s.io", "v1", "csidrivers",
+                                                       "csidrivers.v1.storage.k8s.io"};
+inline constexpr Kind<plimsoll_csi_storage_capacity> kCsiStorageCapacities{
+    "storage.k8s.io", "v1", "csistoragecapacities", "csistoragecapacities.v1.storage.k8s.io"};
+inline constexpr Kind<plimsoll_volume_attachment> kVolumeAttachments{
+    "storage.k8s.io", "v1", "volumeattachments", "volumeattachments.v1.storage.k8s.io"};
+
 }  // namespace plimsoll::sdk

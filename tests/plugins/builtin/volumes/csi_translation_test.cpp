@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/support/decoded_objects.hpp"
+
 namespace plimsoll::volumes {
 namespace {
 
@@ -14,9 +16,10 @@ using Json = nlohmann::json;
 
 // The handle, or the error with a "!" in front.
 std::string handle_of(const std::string& spec, const std::string& labels = "{}") {
-  const auto volume =
-      read_volume("pv", R"({"metadata": {"labels": )" + labels + R"(}, "spec": )" + spec + "}");
-  const auto translated = translate(volume);
+  test::DecodedObjects decoded;
+  const auto translated = translate(
+      read(decoded(sdk::kPersistentVolumes, "", "pv",
+                   R"({"metadata": {"labels": )" + labels + R"(}, "spec": )" + spec + "}")));
   return translated ? translated->handle : "!" + translated.error().message;
 }
 

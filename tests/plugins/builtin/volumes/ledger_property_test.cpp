@@ -9,7 +9,10 @@
 #include <plimsoll/fake_host.hpp>
 #include <random>
 #include <set>
+#include <utility>
+#include <vector>
 
+#include "framework/objects/kinds.hpp"
 #include "plugins/builtin/volumes/counted_volumes.hpp"
 #include "plugins/builtin/volumes/pod_volumes.hpp"
 #include "plugins/builtin/volumes/volume_ledger.hpp"
@@ -38,17 +41,22 @@ class World {
       case 2:
         return remove_pod();
       case 3:
-        return change(kClaims, kNamespace, "c" + one_of(5), [&] { return claim(); });
+        return change(sdk::kPersistentVolumeClaims.resource, kNamespace, "c" + one_of(5),
+                      [&] { return claim(); });
       case 4:
-        return change(kClaims, kNamespace, "p" + one_of(6) + "-v0", [&] { return claim(); });
+        return change(sdk::kPersistentVolumeClaims.resource, kNamespace, "p" + one_of(6) + "-v0",
+                      [&] { return claim(); });
       case 5:
-        return change(kVolumes, "", "pv" + one_of(5), [&] { return volume(); });
+        return change(sdk::kPersistentVolumes.resource, "", "pv" + one_of(5),
+                      [&] { return volume(); });
       case 6:
-        return change(kStorageClasses, "", "s" + one_of(3), [&] { return storage_class(); });
+        return change(sdk::kStorageClasses.resource, "", "s" + one_of(3),
+                      [&] { return storage_class(); });
       case 7:
-        return change(kVolumeAttachments, "", "a" + one_of(4), [&] { return attachment(); });
+        return change(sdk::kVolumeAttachments.resource, "", "a" + one_of(4),
+                      [&] { return attachment(); });
       default:
-        return change(kCsiNodes, "", "n" + one_of(3), [&] { return csi_node(); });
+        return change(sdk::kCsiNodes.resource, "", "n" + one_of(3), [&] { return csi_node(); });
     }
   }
 
@@ -60,15 +68,14 @@ class World {
       std::vector<std::string> names;
       for (const auto& [key, object] : kind.all()) names.push_back(object->meta.name);
       for (const std::string& name : names) {
-        StorageStore::pass_on(shared_store_, host_.handle(),
-                              {sdk::ObjectEvent::kDelete, resource, name, ns, ""});
+        tell({sdk::ObjectEvent::kDelete, resource, name, ns, ""});
         ledger_.changed(resource, ns, name);
       }
     };
-    forget(kVolumes, "", store_.volumes());
-    forget(kClaims, kNamespace, store_.claims());
-    forget(kVolumeAttachments, "", store_.attachments());
-    forget(kCsiNodes, "", store_.csi_nodes());
+    forget(sdk::kPersistentVolumes.resource, "", store_.volumes());
+    forget(sdk::kPersistentVolumeClaims.resource, kNamespace, store_.claims());
+    forget(sdk::kVolumeAttachments.resource, "", store_.attachments());
+    forget(sdk::kCsiNodes.resource, "", store_.csi_nodes());
   }
 
   [[nodiscard]] Book kept() const {
@@ -183,7 +190,7 @@ class World {
     const bool is_gone = pick(4) == 0;
     const std::string json = is_gone ? "" : pick(25) == 0 ? "[]" : make().dump();
     const auto type = is_gone ? sdk::ObjectEvent::kDelete : sdk::ObjectEvent::kUpsert;
-    StorageStore::pass_on(shared_store_, host_.handle(), {type, resource, name, ns, json});
+    tell({type, resource, name, ns, json});
     const Book before = kept_by_node();
     const auto touched = ledger_.changed(resource, ns, name);
     const Book after = kept();
@@ -193,6 +200,17 @@ class World {
       EXPECT_EQ(lines_of(before_, node), lines_of(after, node)) << resource << " " << name;
     }
     before_ = after;
+  }
+  void tell(const sdk::ObjectEvent& event) {
+    auto& kind = host_.objects[std::string(event.resource)];
+    const std::pair key{std::string(event.ns), std::string(event.name)};
+    if (event.type == sdk::ObjectEvent::kDelete) {
+      kind.erase(key);
+    } else {
+      kept_.push_back(decode_object(event.resource, event.ns, event.name, event.json));
+      kind[key] = kept_.back().get();
+    }
+    StorageStore::pass_on(shared_store_, host_.handle(), event);
   }
   Book kept_by_node() { return before_ = kept(); }
   static Book lines_of(const Book& book, const std::string& node) {
@@ -234,6 +252,7 @@ class World {
 
   std::mt19937 random_;
   FakeHost host_;
+  std::vector<ObjectRef> kept_;
   StorageStore::Shared shared_store_ = StorageStore::shared(host_.handle());
   const StorageStore& store_ = *shared_store_;
   VolumeLedger ledger_{StorageStore::shared(host_.handle())};

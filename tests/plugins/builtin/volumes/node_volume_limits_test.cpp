@@ -111,6 +111,19 @@ TEST_F(NodeVolumeLimitsTest, ASharedVolumeCountsOnceAlsoOnceItIsBound) {
   EXPECT_EQ(plugin_.verdict(third, node_), kExceeded);
 }
 
+// A pod that was in flight hears of what happened meanwhile when it comes back: of more than the
+// latest event.
+TEST_F(NodeVolumeLimitsTest, AnEarlierEventIsNotJudgedByALaterOne) {
+  FakePod pod("ns/pod");
+  add_claim(pod, "a");
+  limit(5);
+  const plimsoll_object* raised = plugin_.find(kCsiNodes, "", "n");
+  EXPECT_TRUE(plugin_.is_woken_by(pod, kCsiNodes, raised));
+  limit(5);
+  EXPECT_FALSE(plugin_.is_woken_by(pod, kCsiNodes, plugin_.find(kCsiNodes, "", "n")));
+  EXPECT_TRUE(plugin_.is_woken_by(pod, kCsiNodes, raised));
+}
+
 TEST_F(NodeVolumeLimitsTest, OnlyNodesThatAnObjectMattersToAreReported) {
   FakePod first("ns/first");
   add_claim(first, "a");

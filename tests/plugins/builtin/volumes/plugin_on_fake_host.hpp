@@ -5,7 +5,9 @@
 #include <plimsoll/fake_host.hpp>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "framework/objects/kinds.hpp"
 #include "framework/runtime/modules.hpp"
 
 namespace plimsoll::volumes_test {
@@ -34,10 +36,13 @@ class PluginOnFakeHost {
 
   void put(std::string_view resource, std::string_view ns, std::string_view name,
            std::string_view json) {
+    kept_.push_back(decode_object(resource, ns, name, json));
+    host_.objects[std::string(resource)][{std::string(ns), std::string(name)}] = kept_.back().get();
     slots_.object_event(slots_.self, PLIMSOLL_OBJECT_UPSERT, str(resource), str(name), str(ns),
                         str(json));
   }
   void erase(std::string_view resource, std::string_view ns, std::string_view name) {
+    host_.objects[std::string(resource)].erase({std::string(ns), std::string(name)});
     slots_.object_event(slots_.self, PLIMSOLL_OBJECT_DELETE, str(resource), str(name), str(ns),
                         str(""));
   }
@@ -104,6 +109,20 @@ class PluginOnFakeHost {
     if (slots_.sign(slots_.self, &pod.get(), put, &bytes) != PLIMSOLL_SUCCESS) return std::nullopt;
     return bytes;
   }
+  // The latest version of an object.
+  const plimsoll_object* find(std::string_view resource, std::string_view ns,
+                              std::string_view name) {
+    return host_.objects[std::string(resource)][{std::string(ns), std::string(name)}];
+  }
+  // Whether the pod is tried again because the object became what it is now.
+  bool is_woken_by(FakePod& pod, std::string_view resource, const plimsoll_object* now) {
+    plimsoll_event event{};
+    event.size = sizeof event;
+    event.actions = PLIMSOLL_ACTION_UPDATE;
+    event.resource = str(resource);
+    event.new_object = now;
+    return slots_.hint(slots_.self, &pod.get(), &event) == PLIMSOLL_HINT_QUEUE;
+  }
   bool rests_on(FakePod& pod, std::string_view resource) {
     return slots_.rests_on(slots_.self, &pod.get(), str(resource)) != 0;
   }
@@ -120,6 +139,7 @@ class PluginOnFakeHost {
  private:
   FakeHost& host_;
   plimsoll_plugin slots_{};
+  std::vector<ObjectRef> kept_;
 };
 
 }  // namespace plimsoll::volumes_test
