@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,9 +47,14 @@ Candidates read_candidates(const Host& host, std::string_view json) {
   return out;
 }
 
-// Deleted, and by a preemption: its room is about to be free.
-bool terminates_by_preemption(const plimsoll_pod& pod) {
-  return pod.meta.deletion_ms != 0 && view(pod.disruption_reason) == "PreemptionByScheduler";
+// Whether room on the node is about to be free for the pod: one of lower priority is being deleted
+// by a preemption.
+bool victim_is_going(Pod pod, Node node) {
+  const auto on_node = node.pods();
+  return std::any_of(on_node.begin(), on_node.end(), [&](const plimsoll_pod* other) {
+    return other->priority < pod->priority && other->meta.deletion_ms != 0 &&
+           view(other->disruption_reason) == "PreemptionByScheduler";
+  });
 }
 
 // For how long room that is about to be free is waited for, before other pods have to go: two
@@ -73,7 +79,8 @@ class DefaultPreemption {
     host.watch(kDisruptionBudgets);
   }
 
-  // A pod that waits for its victims is woken by the plugins that will find room then.
+  // A pod that waits for its victims is woken by the plugins that will find room then, and by
+  // pod_event.
   const auto& events() const { return events_; }
   Hint hint(Pod, const plimsoll_event&) { return Hint::kSkip; }
   // The executor does. Otherwise each deletion of a victim would look at all preemptors that wait.
@@ -86,10 +93,26 @@ class DefaultPreemption {
     if (budget == nullptr) return budgets_.remove(event.ns, event.name);
     budgets_.upsert(*budget);
     if (budget->object.unreadable.len != 0) {
-      host_.warn(
-          "PodDisruptionBudget " + std::string(event.ns) + "/" + std::string(event.name) +
-          " cannot be read and protects nothing: " + std::string(view(budget->object.unreadable)));
+      host_.warn("PodDisruptionBudget " + std::string(event.ns) + "/" + std::string(event.name) +
+                 " cannot be read and protects all pods of its namespace until it is mended: " +
+                 std::string(view(budget->object.unreadable)));
     }
+  }
+
+  // What a pod waited for by not_eligible may have been the victim of another pod, with nothing
+  // that its own filters go by: their hints let it sleep, though it may preempt again.
+  void pod_event(PodEvent type, Pod, std::string_view node_name) {
+    if (type != PodEvent::kRemoved) return;
+    const auto found = await_victims_.find(node_name);
+    if (found == await_victims_.end()) return;
+    const Node node = host_.node(node_name);
+    std::erase_if(found->second, [&](const std::string& uid) {
+      const Pod pod = host_.pod_by_uid(uid);
+      if (pod && node && victim_is_going(pod, node)) return false;
+      host_.activate(uid);
+      return true;
+    });
+    if (found->second.empty()) await_victims_.erase(found);
   }
 
   // Budgets bound whom others may evict; where a pod fits does not rest on them.
@@ -210,13 +233,9 @@ class DefaultPreemption {
       if (codes[i] == PLIMSOLL_PENDING && waits_for_room(pod)) {
         return "not eligible due to room about to be free on the nominated node.";
       }
-      const auto on_node = nodes[i].pods();
-      const bool going =
-          std::any_of(on_node.begin(), on_node.end(), [&](const plimsoll_pod* other) {
-            return other->priority < pod->priority && terminates_by_preemption(*other);
-          });
-      return going ? "not eligible due to a terminating pod on the nominated node."
-                   : std::string_view();
+      if (!victim_is_going(pod, nodes[i])) return {};
+      await_victims_[std::string(nominated)].emplace(pod.uid());
+      return "not eligible due to a terminating pod on the nominated node.";
     }
     return {};
   }
@@ -276,6 +295,8 @@ class DefaultPreemption {
   uint32_t held_;
   size_t attempts_ = 0;
   std::map<std::pair<std::string, std::string>, int64_t> waiting_since_;  // by UID and node
+  // UIDs of those that wait for pods of their nominated node to be gone, by its name.
+  std::map<std::string, std::set<std::string>, std::less<>> await_victims_;
   std::array<plimsoll_event_interest, 1> events_{on_pod(PLIMSOLL_ACTION_DELETE)};
 };
 

@@ -578,6 +578,38 @@ TEST_F(PreemptionTest, RoomThatIsOnItsWayIsWaitedFor) {
   EXPECT_FALSE(api_.pod("other")["metadata"].contains("deletionTimestamp"));
 }
 
+// Two preemptors were promised the room of two pods, and the scheduler died before it had deleted
+// the second. The first that goes holds nothing that the second preemptor's filter goes by.
+TEST_F(PreemptionTest, TheEndOfAnothersVictimWakesWhoWaitedForIt) {
+  const auto with_port = [&](const char* name, int port, int priority, const char* node = "") {
+    Json made = pod(name, "1", priority, node);
+    made["spec"]["containers"][0]["ports"] = {{{"containerPort", port}, {"hostPort", port}}};
+    return made;
+  };
+  const auto marked = [](Json victim) {
+    victim["status"]["conditions"] = {
+        {{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", "PreemptionByScheduler"}}};
+    return victim;
+  };
+  add_node("n", "8");
+  Json going = marked(with_port("going", 80, 0, "n"));
+  going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  api_.add(going);
+  api_.add(marked(with_port("spared", 90, 0, "n")));
+  synced();
+  Json urgent = with_port("urgent", 90, 100);
+  urgent["status"]["nominatedNodeName"] = "n";
+  api_.add(urgent);
+  ASSERT_TRUE(eventually([&] {
+    return api_.message("urgent").ends_with(
+        "preemption: not eligible due to a terminating pod on the nominated node.");
+  })) << api_.message("urgent");
+  EXPECT_FALSE(api_.pod("spared")["metadata"].contains("deletionTimestamp"));
+  api_.remove("going");
+  EXPECT_TRUE(eventually_on("urgent", "n")) << api_.message("urgent");
+  EXPECT_TRUE(api_.pod("spared").is_null());
+}
+
 TEST_F(PreemptionTest, ADisruptionBudgetTurnsTheChoice) {
   add_node("n1", "4");
   add_node("n2", "4");
