@@ -276,8 +276,8 @@ void Intake::assigned_pod(const PodRef& pod) {
   }
   if (change == PodChange::kConfirmed) {
     // It may have changed since it was assumed, of which no other event tells.
-    for (const ClusterEvent& event : pod_updated(kResourceAssignedPod, before, pod)) {
-      if (event.actions != PLIMSOLL_ACTION_UPDATE) state_.queue.move_all(event, state_.now_ms());
+    for (const ClusterEvent& event : pod_changes(kResourceAssignedPod, before, pod)) {
+      state_.queue.move_all(event, state_.now_ms());
     }
   }
   state_.queue.move_all(assigned_pod_added(pod), state_.now_ms());

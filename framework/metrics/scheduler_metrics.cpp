@@ -9,23 +9,6 @@ namespace {
 constexpr std::array<std::string_view, kCodes> kCodeNames{
     "Success", "Error", "Unschedulable", "UnschedulableAndUnresolvable", "Wait", "Skip", "Pending"};
 
-constexpr std::array<std::string_view, kPoints> kPointNames{"PreEnqueue",
-                                                            "PreFilter",
-                                                            "Filter",
-                                                            "PreFilterExtensionAddPod",
-                                                            "PreFilterExtensionRemovePod",
-                                                            "PostFilter",
-                                                            "PreScore",
-                                                            "Score",
-                                                            "ScoreExtensionNormalize",
-                                                            "Reserve",
-                                                            "Unreserve",
-                                                            "Permit",
-                                                            "PreBindPreFlight",
-                                                            "PreBind",
-                                                            "Bind",
-                                                            "PostBind"};
-
 constexpr std::array<std::string_view, 3> kResults{"scheduled", "unschedulable", "error"};
 
 // A plugin may return any number. The framework treats an unknown code as Error.
@@ -34,10 +17,6 @@ size_t code_index(int32_t code) {
 }
 
 }  // namespace
-
-std::string_view name(Point point) {
-  return kPointNames[static_cast<size_t>(point)];
-}
 
 SchedulerMetrics::SchedulerMetrics(Registry& r)
     : registry(r),

@@ -36,7 +36,25 @@ enum class Point : uint8_t {
 };
 inline constexpr size_t kPoints = 16;
 inline constexpr size_t kCodes = 7;  // PLIMSOLL_SUCCESS .. PLIMSOLL_PENDING
-[[nodiscard]] std::string_view name(Point point);
+inline constexpr std::array<const char*, kPoints> kPointNames{"PreEnqueue",
+                                                              "PreFilter",
+                                                              "Filter",
+                                                              "PreFilterExtensionAddPod",
+                                                              "PreFilterExtensionRemovePod",
+                                                              "PostFilter",
+                                                              "PreScore",
+                                                              "Score",
+                                                              "ScoreExtensionNormalize",
+                                                              "Reserve",
+                                                              "Unreserve",
+                                                              "Permit",
+                                                              "PreBindPreFlight",
+                                                              "PreBind",
+                                                              "Bind",
+                                                              "PostBind"};
+[[nodiscard]] constexpr const char* name(Point point) {
+  return kPointNames[static_cast<size_t>(point)];
+}
 
 enum class AttemptResult : uint8_t { kScheduled, kUnschedulable, kError };
 

@@ -38,7 +38,9 @@ void Nominator::update(const plimsoll_pod& before, PodRef after) {
   add(std::move(after), nominating);
 }
 
+// Mostly there are none at all: then no UID is hashed.
 void Nominator::remove(std::string_view uid) {
+  if (node_of_.empty()) return;
   const auto found = node_of_.find(uid);
   if (found == node_of_.end()) return;
   const std::string node = std::move(found->second);
@@ -68,6 +70,7 @@ const std::vector<PodRef>& Nominator::pods_of(std::string_view node_name) const 
 }
 
 std::string_view Nominator::node_of(std::string_view uid) const {
+  if (node_of_.empty()) return {};
   const auto found = node_of_.find(uid);
   return found == node_of_.end() ? std::string_view() : std::string_view(found->second);
 }

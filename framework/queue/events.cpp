@@ -1,5 +1,6 @@
 #include "framework/queue/events.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -34,9 +35,9 @@ constexpr std::array kActionNames{
 std::string label_of(std::string_view resource, uint32_t action) {
   // What plugins know as UnschedulablePod is only ever a change of the very pod that waits.
   std::string label(resource == kResourceUnschedulablePod ? kResourceTargetPod : resource);
-  for (const ActionName& known : kActionNames) {
-    if (known.action == action) label += known.name;
-  }
+  const auto* known = std::find_if(kActionNames.begin(), kActionNames.end(),
+                                   [=](const ActionName& each) { return each.action == action; });
+  if (known != kActionNames.end()) label += known->name;
   return label;
 }
 
@@ -131,7 +132,7 @@ ClusterEvent assigned_pod_deleted(PodRef pod) {
   return event;
 }
 
-std::vector<ClusterEvent> pod_updated(std::string_view resource, const PodRef& before,
+std::vector<ClusterEvent> pod_changes(std::string_view resource, const PodRef& before,
                                       const PodRef& after) {
   std::vector<ClusterEvent> events;
   const auto changed = [&](bool is_changed, uint32_t action) {
@@ -148,7 +149,16 @@ std::vector<ClusterEvent> pod_updated(std::string_view resource, const PodRef& b
   // Tolerations are only ever added.
   changed(before->tolerations.count != after->tolerations.count,
           PLIMSOLL_ACTION_UPDATE_POD_TOLERATION);
-  changed(events.empty(), PLIMSOLL_ACTION_UPDATE);
+  return events;
+}
+
+std::vector<ClusterEvent> pod_updated(std::string_view resource, const PodRef& before,
+                                      const PodRef& after) {
+  std::vector<ClusterEvent> events = pod_changes(resource, before, after);
+  if (!events.empty()) return events;
+  ClusterEvent& event = events.emplace_back(make(resource, PLIMSOLL_ACTION_UPDATE));
+  event.old_pod = before;
+  event.new_pod = after;
   return events;
 }
 

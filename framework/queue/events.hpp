@@ -57,8 +57,11 @@ struct ClusterEvent {
 
 [[nodiscard]] ClusterEvent assigned_pod_added(PodRef pod);
 [[nodiscard]] ClusterEvent assigned_pod_deleted(PodRef pod);
-// One event for each kind of property that changed, in the order of PodSchedulingPropertiesChange;
-// a plain update if none changed. `resource` is kResourceAssignedPod or kResourceUnschedulablePod.
+// One event for each kind of property that changed, in the order of PodSchedulingPropertiesChange.
+// `resource` is kResourceAssignedPod or kResourceUnschedulablePod.
+[[nodiscard]] std::vector<ClusterEvent> pod_changes(std::string_view resource, const PodRef& before,
+                                                    const PodRef& after);
+// The same; a plain update if none changed.
 [[nodiscard]] std::vector<ClusterEvent> pod_updated(std::string_view resource, const PodRef& before,
                                                     const PodRef& after);
 

@@ -105,8 +105,9 @@ const ModuleRecord& Modules::load_file(const fs::path& file) {
                   (other->path.empty() ? "built in" : "loaded from " + other->path) +
                   ": remove or rename one of the two");
   }
-  const RunningCall running({record.name.c_str(), record.version.c_str(), record.path.c_str()},
-                            "the loading of its file");
+  const RunningCall::Plugin loading{record.name.c_str(), record.version.c_str(),
+                                    record.path.c_str()};
+  const RunningCall running(loading, "the loading of its file");
   auto create = opened.load();
   if (!create) return refuse(create.error().message);
   record.create = *create;

@@ -45,7 +45,7 @@ template <typename Slot, typename... Args>
                                   const Args&... args) {
   forget_plugin_error();
   const metrics::PluginTimer timer(call.metrics, call.sampled, call.plugin, call.point);
-  const int32_t code = call_slot(plugin, metrics::name(call.point).data(), slot, args...);
+  const int32_t code = call_slot(plugin, metrics::name(call.point), slot, args...);
   timer.end(code);
   return code;
 }

@@ -38,7 +38,7 @@ PluginInstance::PluginInstance(const ModuleRecord& module, std::string_view sche
 
 PluginInstance::~PluginInstance() {
   if (slots_.destroy == nullptr) return;
-  const RunningCall running(ctx_.running(), "Destroy");
+  const RunningCall running(running_, "Destroy");
   slots_.destroy(slots_.self);
 }
 

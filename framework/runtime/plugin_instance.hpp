@@ -71,7 +71,7 @@ class PluginInstance {
   [[nodiscard]] void* self() const { return slots_.self; }
   [[nodiscard]] const std::string& name() const { return ctx_.plugin; }
   // What a RunningCall says of it.
-  [[nodiscard]] RunningCall::Plugin running() const { return ctx_.running(); }
+  [[nodiscard]] const RunningCall::Plugin& running() const { return running_; }
   [[nodiscard]] bool implements(ExtensionPoint point) const;
   // Whether it is told that it starts, or of nodes, pods or objects.
   [[nodiscard]] bool is_told() const {
@@ -88,6 +88,7 @@ class PluginInstance {
   PluginInstance(const ModuleRecord& module, std::string_view scheduler_name, Environment& env);
 
   plimsoll_host_ctx ctx_;
+  RunningCall::Plugin running_ = ctx_.running();
   plimsoll_host host_{};
   plimsoll_plugin slots_{};
   std::vector<plimsoll_event_interest> interests_;

@@ -7,7 +7,7 @@
 namespace plimsoll {
 
 // One call of a plugin's function, as long as it lives. Calls nest: a plugin may cause the call of
-// another one. The texts outlive it.
+// another one. The plugin and the texts outlive it.
 class RunningCall {
  public:
   struct Plugin {
@@ -16,10 +16,11 @@ class RunningCall {
     const char* file;  // "": built in
   };
 
-  RunningCall(Plugin plugin, const char* call, const plimsoll_pod* pod = nullptr)
-      : plugin_(plugin), call_(call), pod_(pod), outer_(innermost_) {
+  RunningCall(const Plugin& plugin, const char* call, const plimsoll_pod* pod = nullptr)
+      : plugin_(&plugin), call_(call), pod_(pod), outer_(innermost_) {
     innermost_ = this;
   }
+  RunningCall(Plugin&&, const char*, const plimsoll_pod* = nullptr) = delete;
   ~RunningCall() { innermost_ = outer_; }
   RunningCall(const RunningCall&) = delete;
   RunningCall& operator=(const RunningCall&) = delete;
@@ -27,14 +28,14 @@ class RunningCall {
   // The innermost one of this thread; null: no plugin runs.
   [[nodiscard]] static const RunningCall* innermost() { return innermost_; }
 
-  [[nodiscard]] const Plugin& plugin() const { return plugin_; }
+  [[nodiscard]] const Plugin& plugin() const { return *plugin_; }
   [[nodiscard]] const char* call() const { return call_; }
   [[nodiscard]] const plimsoll_pod* pod() const { return pod_; }
 
  private:
   static inline thread_local constinit const RunningCall* innermost_ = nullptr;
 
-  Plugin plugin_;
+  const Plugin* plugin_;
   const char* call_;
   const plimsoll_pod* pod_;
   const RunningCall* outer_;
