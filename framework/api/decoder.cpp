@@ -6,22 +6,13 @@
 
 #include "framework/api/lists.hpp"
 #include "framework/api/pack.hpp"
+#include "framework/api/selectors.hpp"
 
 namespace plimsoll {
 namespace {
 
 bool by_key(const plimsoll_label& a, const plimsoll_label& b) {
   return view(a.key) < view(b.key);
-}
-
-uint32_t operator_of(std::string_view text) {
-  if (text == "In") return PLIMSOLL_OP_IN;
-  if (text == "NotIn") return PLIMSOLL_OP_NOT_IN;
-  if (text == "Exists") return PLIMSOLL_OP_EXISTS;
-  if (text == "DoesNotExist") return PLIMSOLL_OP_DOES_NOT_EXIST;
-  if (text == "Gt") return PLIMSOLL_OP_GT;
-  if (text == "Lt") return PLIMSOLL_OP_LT;
-  return PLIMSOLL_OP_INVALID;
 }
 
 }  // namespace

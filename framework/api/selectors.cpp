@@ -1,6 +1,7 @@
 #include "framework/api/selectors.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <plimsoll/join.hpp>
 #include <plimsoll/views.hpp>
@@ -11,6 +12,10 @@ namespace {
 using sdk::List;
 
 constexpr std::string_view kMetadataName = "metadata.name";
+
+// By number: PLIMSOLL_OP_IN and those after it.
+constexpr std::array<std::string_view, PLIMSOLL_OP_INVALID - PLIMSOLL_OP_IN> kOperators{
+    "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"};
 
 bool contains(const plimsoll_list& values, const plimsoll_str& value) {
   const List<plimsoll_str> list = values;
@@ -105,6 +110,16 @@ const plimsoll_str* find_label(const plimsoll_list& labels, const plimsoll_str& 
     if (equal(label.key, key)) return &label.value;
   }
   return nullptr;
+}
+
+uint32_t operator_of(std::string_view name) {
+  const auto found = std::find(kOperators.begin(), kOperators.end(), name);
+  return PLIMSOLL_OP_IN + static_cast<uint32_t>(found - kOperators.begin());
+}
+
+std::string_view operator_name(uint32_t op) {
+  const uint32_t at = op - PLIMSOLL_OP_IN;
+  return at < kOperators.size() ? kOperators.at(at) : std::string_view();
 }
 
 bool matches(const plimsoll_requirement& requirement, const plimsoll_list& labels) {

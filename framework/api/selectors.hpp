@@ -22,6 +22,12 @@ namespace plimsoll {
 // The value of a label, or null.
 [[nodiscard]] const plimsoll_str* find_label(const plimsoll_list& labels, const plimsoll_str& key);
 
+// The operator of a selector's requirement: "In", "DoesNotExist", "Gt". PLIMSOLL_OP_INVALID: there
+// is none of that name.
+[[nodiscard]] uint32_t operator_of(std::string_view name);
+// The other way; empty for PLIMSOLL_OP_INVALID.
+[[nodiscard]] std::string_view operator_name(uint32_t op);
+
 [[nodiscard]] bool matches(const plimsoll_requirement& requirement, const plimsoll_list& labels);
 
 // A label's value or a bound, as Gt and Lt read it (strconv.ParseInt). Nothing if the text is not a

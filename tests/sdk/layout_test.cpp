@@ -2,6 +2,7 @@
 // before: append fields and raise the minor version instead (docs/abi.md).
 
 #include <gtest/gtest.h>
+#include <plimsoll/kinds.h>
 #include <plimsoll/plugin_abi.h>
 
 extern "C" {
@@ -341,6 +342,83 @@ static_assert(offsetof(plimsoll_note, name) == 24);
 static_assert(offsetof(plimsoll_note, version) == 88);
 static_assert(offsetof(plimsoll_note, sdk_version) == 120);
 static_assert(offsetof(plimsoll_note, license) == 152);
+
+// kinds.h, since 1.4.
+static_assert(sizeof(plimsoll_object) == 168);
+static_assert(offsetof(plimsoll_object, size) == 0);
+static_assert(offsetof(plimsoll_object, reserved) == 4);
+static_assert(offsetof(plimsoll_object, meta) == 8);
+static_assert(offsetof(plimsoll_object, unreadable) == 152);
+static_assert(sizeof(plimsoll_pod_selector) == 208);
+static_assert(offsetof(plimsoll_pod_selector, object) == 0);
+static_assert(offsetof(plimsoll_pod_selector, selector) == 168);
+static_assert(sizeof(plimsoll_disruption_budget) == 232);
+static_assert(offsetof(plimsoll_disruption_budget, object) == 0);
+static_assert(offsetof(plimsoll_disruption_budget, selector) == 168);
+static_assert(offsetof(plimsoll_disruption_budget, disruptions_allowed) == 208);
+static_assert(offsetof(plimsoll_disruption_budget, disrupted_pods) == 216);
+static_assert(sizeof(plimsoll_claim_reference) == 72);
+static_assert(offsetof(plimsoll_claim_reference, size) == 0);
+static_assert(offsetof(plimsoll_claim_reference, reserved) == 4);
+static_assert(offsetof(plimsoll_claim_reference, ns) == 8);
+static_assert(offsetof(plimsoll_claim_reference, name) == 24);
+static_assert(offsetof(plimsoll_claim_reference, uid) == 40);
+static_assert(offsetof(plimsoll_claim_reference, resource_version) == 56);
+static_assert(sizeof(plimsoll_persistent_volume) == 336);
+static_assert(offsetof(plimsoll_persistent_volume, object) == 0);
+static_assert(offsetof(plimsoll_persistent_volume, capacity) == 168);
+static_assert(offsetof(plimsoll_persistent_volume, access_modes) == 184);
+static_assert(offsetof(plimsoll_persistent_volume, storage_class) == 200);
+static_assert(offsetof(plimsoll_persistent_volume, volume_mode) == 216);
+static_assert(offsetof(plimsoll_persistent_volume, attributes_class) == 232);
+static_assert(offsetof(plimsoll_persistent_volume, phase) == 248);
+static_assert(offsetof(plimsoll_persistent_volume, claim) == 264);
+static_assert(offsetof(plimsoll_persistent_volume, has_node_affinity) == 272);
+static_assert(offsetof(plimsoll_persistent_volume, reserved) == 276);
+static_assert(offsetof(plimsoll_persistent_volume, node_affinity) == 280);
+static_assert(offsetof(plimsoll_persistent_volume, csi_driver) == 296);
+static_assert(offsetof(plimsoll_persistent_volume, csi_handle) == 312);
+static_assert(offsetof(plimsoll_persistent_volume, source) == 328);
+static_assert(sizeof(plimsoll_persistent_volume_claim) == 328);
+static_assert(offsetof(plimsoll_persistent_volume_claim, object) == 0);
+static_assert(offsetof(plimsoll_persistent_volume_claim, volume_name) == 168);
+static_assert(offsetof(plimsoll_persistent_volume_claim, request) == 184);
+static_assert(offsetof(plimsoll_persistent_volume_claim, access_modes) == 200);
+static_assert(offsetof(plimsoll_persistent_volume_claim, storage_class) == 216);
+static_assert(offsetof(plimsoll_persistent_volume_claim, has_storage_class) == 232);
+static_assert(offsetof(plimsoll_persistent_volume_claim, reserved) == 236);
+static_assert(offsetof(plimsoll_persistent_volume_claim, volume_mode) == 240);
+static_assert(offsetof(plimsoll_persistent_volume_claim, attributes_class) == 256);
+static_assert(offsetof(plimsoll_persistent_volume_claim, phase) == 272);
+static_assert(offsetof(plimsoll_persistent_volume_claim, selector) == 288);
+static_assert(sizeof(plimsoll_storage_class) == 216);
+static_assert(offsetof(plimsoll_storage_class, object) == 0);
+static_assert(offsetof(plimsoll_storage_class, provisioner) == 168);
+static_assert(offsetof(plimsoll_storage_class, binding_mode) == 184);
+static_assert(offsetof(plimsoll_storage_class, allowed_topologies) == 200);
+static_assert(sizeof(plimsoll_csi_node_driver) == 32);
+static_assert(offsetof(plimsoll_csi_node_driver, name) == 0);
+static_assert(offsetof(plimsoll_csi_node_driver, has_count) == 16);
+static_assert(offsetof(plimsoll_csi_node_driver, reserved) == 20);
+static_assert(offsetof(plimsoll_csi_node_driver, count) == 24);
+static_assert(sizeof(plimsoll_csi_node) == 184);
+static_assert(offsetof(plimsoll_csi_node, object) == 0);
+static_assert(offsetof(plimsoll_csi_node, drivers) == 168);
+static_assert(sizeof(plimsoll_csi_driver) == 176);
+static_assert(offsetof(plimsoll_csi_driver, object) == 0);
+static_assert(offsetof(plimsoll_csi_driver, storage_capacity) == 168);
+static_assert(offsetof(plimsoll_csi_driver, prevents_scheduling_if_missing) == 172);
+static_assert(sizeof(plimsoll_csi_storage_capacity) == 256);
+static_assert(offsetof(plimsoll_csi_storage_capacity, object) == 0);
+static_assert(offsetof(plimsoll_csi_storage_capacity, storage_class) == 168);
+static_assert(offsetof(plimsoll_csi_storage_capacity, capacity) == 184);
+static_assert(offsetof(plimsoll_csi_storage_capacity, maximum_volume_size) == 200);
+static_assert(offsetof(plimsoll_csi_storage_capacity, node_topology) == 216);
+static_assert(sizeof(plimsoll_volume_attachment) == 216);
+static_assert(offsetof(plimsoll_volume_attachment, object) == 0);
+static_assert(offsetof(plimsoll_volume_attachment, attacher) == 168);
+static_assert(offsetof(plimsoll_volume_attachment, node_name) == 184);
+static_assert(offsetof(plimsoll_volume_attachment, volume_name) == 200);
 
 TEST(Layout, IsTheSameInC) {
   EXPECT_EQ(plimsoll_c_size_of_plugin(), sizeof(plimsoll_plugin));

@@ -14,25 +14,6 @@ using sdk::List;
 
 namespace {
 
-const char* operator_name(uint32_t op) {
-  switch (op) {
-    case PLIMSOLL_OP_IN:
-      return "In";
-    case PLIMSOLL_OP_NOT_IN:
-      return "NotIn";
-    case PLIMSOLL_OP_EXISTS:
-      return "Exists";
-    case PLIMSOLL_OP_DOES_NOT_EXIST:
-      return "DoesNotExist";
-    case PLIMSOLL_OP_GT:
-      return "Gt";
-    case PLIMSOLL_OP_LT:
-      return "Lt";
-    default:
-      return "";
-  }
-}
-
 // `"name":[one,two]`, after a comma where it is needed; nothing if the list is empty.
 template <typename Element, typename Append>
 void append_list(std::string& out, std::string_view name, const plimsoll_list& list,
