@@ -94,7 +94,7 @@ class DefaultPreemption {
     budgets_.upsert(*budget);
     if (budget->object.unreadable.len != 0) {
       host_.warn("PodDisruptionBudget " + std::string(event.ns) + "/" + std::string(event.name) +
-                 " cannot be read and protects all pods of its namespace until it is mended: " +
+                 " cannot be read and protects all pods with labels in its namespace: " +
                  std::string(view(budget->object.unreadable)));
     }
   }
