@@ -43,6 +43,7 @@ class MemoryApi final : public ApiWriter {
     size_t events = 0;
     std::vector<size_t> bound_by_group;  // still bound, or deleted since
     std::chrono::steady_clock::time_point last_bound;
+    bool operator==(const Counts&) const = default;
   };
 
   explicit MemoryApi(SymbolTable& symbols);

@@ -26,7 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPoll{1};
-constexpr std::chrono::milliseconds kStall{50};
 constexpr int64_t kStallPassesUs = 100'000;
 
 Params scaled(Params params, double scale) {
@@ -292,14 +291,12 @@ class Run {
     (*loop_)->post(Task{[] {}});
   }
 
-  [[nodiscard]] size_t bound_of(size_t group) const {
-    const MemoryApi::Counts counts = api_.counts();
-    return group < counts.bound_by_group.size() ? counts.bound_by_group[group] : 0;
-  }
-
-  // Whether there is nothing left to try, not even after a backoff, and no more pods are bound.
-  bool comes_to_rest_with(size_t group, size_t bound) {
-    return is_settled() && (*loop_)->stats().queue.backoff == 0 && bound_of(group) == bound;
+  // Whether there is nothing left to try, not even after a backoff, and nothing was written since
+  // `before`: an eviction is several writes, and its preemptor is tried again after the last.
+  bool is_at_rest_since(const MemoryApi::Counts& before) {
+    if (!is_settled() || (*loop_)->stats().queue.backoff != 0) return false;
+    on_api([] {});
+    return api_.counts() == before;
   }
 
   void wait_until_bound(size_t group, size_t count) {
@@ -307,7 +304,8 @@ class Run {
     Patience patience(*this);
     Clock::time_point passed = Clock::now();
     while (true) {
-      const size_t bound = bound_of(group);
+      const MemoryApi::Counts counts = api_.counts();
+      const size_t bound = group < counts.bound_by_group.size() ? counts.bound_by_group[group] : 0;
       if (bound == count) return;
       const Clock::time_point now = Clock::now();
       if (bound != last) {
@@ -315,9 +313,9 @@ class Run {
         patience = Patience(*this);
         passed = now;
       }
-      const bool is_stall = now - passed > kStall;
+      const bool is_stall = now - passed > options_.stall;
       // Without a clock nothing comes later that could make room.
-      const bool is_at_rest = is_stall && !clock_ && comes_to_rest_with(group, bound);
+      const bool is_at_rest = is_stall && !clock_ && is_at_rest_since(counts);
       if (is_at_rest || patience.is_over()) {
         outcome_.failures.push_back(
             std::to_string(count - bound) + " of " + std::to_string(count) +

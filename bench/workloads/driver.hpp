@@ -21,6 +21,8 @@ struct RunOptions {
   // by the wall clock. CPU time is used so that other work on the machine does not look like a
   // stall.
   std::chrono::seconds patience{120};
+  // After this long without a binding it is seen whether any can still come.
+  std::chrono::milliseconds stall{50};
   uint32_t check_every = 1000;  // as `run --class-check`
   bool classes = true;          // false: as `run --no-classes`
 };
