@@ -53,7 +53,7 @@ bool victim_is_going(Pod pod, Node node) {
   const auto on_node = node.pods();
   return std::any_of(on_node.begin(), on_node.end(), [&](const plimsoll_pod* other) {
     return other->priority < pod->priority && other->meta.deletion_ms != 0 &&
-           view(other->disruption_reason) == "PreemptionByScheduler";
+           view(other->disruption_reason) == PreemptionExecutor::kReason;
   });
 }
 
@@ -80,7 +80,7 @@ class DefaultPreemption {
   }
 
   // A pod that waits for its victims is woken by the plugins that will find room then, and by
-  // pod_event.
+  // wake_nominated.
   const auto& events() const { return events_; }
   Hint hint(Pod, const plimsoll_event&) { return Hint::kSkip; }
   // The executor does. Otherwise each deletion of a victim would look at all preemptors that wait.
@@ -99,20 +99,13 @@ class DefaultPreemption {
     }
   }
 
-  // What a pod waited for by not_eligible may have been the victim of another pod, with nothing
-  // that its own filters go by: their hints let it sleep, though it may preempt again.
+  // What not_eligible waits for may have been the victim of another pod, and nothing that the
+  // filters of the pod go by: their hints let it sleep, though it may preempt again.
   void pod_event(PodEvent type, Pod, std::string_view node_name) {
-    if (type != PodEvent::kRemoved) return;
-    const auto found = await_victims_.find(node_name);
-    if (found == await_victims_.end()) return;
-    const Node node = host_.node(node_name);
-    std::erase_if(found->second, [&](const std::string& uid) {
-      const Pod pod = host_.pod_by_uid(uid);
-      if (pod && node && victim_is_going(pod, node)) return false;
-      host_.activate(uid);
-      return true;
-    });
-    if (found->second.empty()) await_victims_.erase(found);
+    if (type == PodEvent::kRemoved) wake_nominated(node_name, host_.node(node_name));
+  }
+  void node_event(NodeEvent type, Node node, uint32_t) {
+    if (type == NodeEvent::kRemoved) wake_nominated(node.name(), Node(nullptr));
   }
 
   // Budgets bound whom others may evict; where a pod fits does not rest on them.
@@ -176,6 +169,22 @@ class DefaultPreemption {
   }
 
  private:
+  // Those that have no victim to wait for any more, on a node that one was waited for on. `node` is
+  // null if there is no such node any more.
+  void wake_nominated(std::string_view name, Node node) {
+    const auto found = awaited_.find(name);
+    if (found == awaited_.end()) return;
+    bool still = false;
+    for (Pod pod : host_.nominated_pods(name)) {
+      if (node && victim_is_going(pod, node)) {
+        still = true;
+      } else {
+        host_.activate(pod.uid());
+      }
+    }
+    if (!still) awaited_.erase(found);
+  }
+
   Status refuse(std::string_view why) const {
     return host_.failed(PLIMSOLL_UNSCHEDULABLE, "preemption: " + std::string(why));
   }
@@ -234,7 +243,7 @@ class DefaultPreemption {
         return "not eligible due to room about to be free on the nominated node.";
       }
       if (!victim_is_going(pod, nodes[i])) return {};
-      await_victims_[std::string(nominated)].emplace(pod.uid());
+      awaited_.emplace(nominated);
       return "not eligible due to a terminating pod on the nominated node.";
     }
     return {};
@@ -295,8 +304,7 @@ class DefaultPreemption {
   uint32_t held_;
   size_t attempts_ = 0;
   std::map<std::pair<std::string, std::string>, int64_t> waiting_since_;  // by UID and node
-  // UIDs of those that wait for pods of their nominated node to be gone, by its name.
-  std::map<std::string, std::set<std::string>, std::less<>> await_victims_;
+  std::set<std::string, std::less<>> awaited_;  // nodes: not_eligible waits for pods there to go
   std::array<plimsoll_event_interest, 1> events_{on_pod(PLIMSOLL_ACTION_DELETE)};
 };
 

@@ -12,8 +12,14 @@ namespace {
 
 using sdk::Args;
 
-enum class Operator { kIn, kNotIn, kExists, kDoesNotExist, kGt, kLt };
-using Words = std::vector<std::pair<std::string_view, Operator>>;
+using Words = std::vector<std::pair<std::string_view, uint32_t>>;
+
+// PLIMSOLL_OP_IN and those after it, up to this one, by name.
+Words operators_to(uint32_t last) {
+  Words words;
+  for (uint32_t op = PLIMSOLL_OP_IN; op <= last; ++op) words.emplace_back(operator_name(op), op);
+  return words;
+}
 
 // False: they are not what they must be, so that their number says nothing.
 bool read_values(Args& requirement, std::vector<std::string>& values) {
@@ -25,10 +31,10 @@ bool read_values(Args& requirement, std::vector<std::string>& values) {
 void check_field(Args& field) {
   std::string key;
   std::vector<std::string> values;
-  Operator op{};
+  uint32_t op = 0;
   field.read("key", key);
   field.require("operator");
-  field.choice("operator", op, Words{{"In", Operator::kIn}, {"NotIn", Operator::kNotIn}});
+  field.choice("operator", op, operators_to(PLIMSOLL_OP_NOT_IN));
   const bool listed = read_values(field, values);
   if (listed && values.size() != 1) field.problem("values", "must have one element");
   if (key == "metadata.name") return;
@@ -37,19 +43,16 @@ void check_field(Args& field) {
 
 // labels.NewRequirement.
 void check_expression(Args& expression) {
-  const Words words = {{"In", Operator::kIn},         {"NotIn", Operator::kNotIn},
-                       {"Exists", Operator::kExists}, {"DoesNotExist", Operator::kDoesNotExist},
-                       {"Gt", Operator::kGt},         {"Lt", Operator::kLt}};
   std::string key;
   std::vector<std::string> values;
-  Operator op{};
+  uint32_t op = 0;
   expression.read("key", key);
   require_label_key(expression, expression.path("key"), key);
   const bool listed = read_values(expression, values);
   expression.require("operator");
-  if (!expression.choice("operator", op, words) || !listed) return;
-  const bool lists = op == Operator::kIn || op == Operator::kNotIn;
-  const bool compares = op == Operator::kGt || op == Operator::kLt;
+  if (!expression.choice("operator", op, operators_to(PLIMSOLL_OP_LT)) || !listed) return;
+  const bool lists = op == PLIMSOLL_OP_IN || op == PLIMSOLL_OP_NOT_IN;
+  const bool compares = op == PLIMSOLL_OP_GT || op == PLIMSOLL_OP_LT;
   if (lists && values.empty()) expression.problem("values", "must not be empty for In and NotIn");
   if (!lists && !compares && !values.empty()) {
     expression.problem("values", "must be empty for Exists and DoesNotExist");

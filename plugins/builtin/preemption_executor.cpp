@@ -13,7 +13,6 @@ namespace {
 using namespace sdk;
 using Json = nlohmann::json;
 
-constexpr std::string_view kReason = "PreemptionByScheduler";
 constexpr std::string_view kStrategicMerge = "application/strategic-merge-patch+json";
 constexpr int64_t kFirstRetryMs = 500;
 constexpr int64_t kLongestRetryMs = 10'000;

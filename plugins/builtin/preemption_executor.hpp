@@ -19,6 +19,9 @@ namespace plimsoll::builtin {
 
 class PreemptionExecutor {
  public:
+  // Of the condition DisruptionTarget of its victims (v1.PodReasonPreemptionByScheduler).
+  static constexpr std::string_view kReason = "PreemptionByScheduler";
+
   PreemptionExecutor(const sdk::Host& host, std::string_view plugin_name);
   PreemptionExecutor(const PreemptionExecutor&) = delete;
   PreemptionExecutor& operator=(const PreemptionExecutor&) = delete;

@@ -2,6 +2,7 @@
 // requests that carry a preemption out, in their order.
 
 #include <gmock/gmock.h>
+#include <optional>
 #include <plimsoll/fake_host.hpp>
 
 #include "plugins/builtin/disruption_budgets.hpp"
@@ -557,8 +558,8 @@ class PluginTest : public ::testing::Test {
     plugin_.size = sizeof plugin_;
     EXPECT_EQ(default_preemption().create(host_.table(), str("{}"), &plugin_), PLIMSOLL_SUCCESS);
     preemptor_.priority(100);
-    second_.add(victim_);
-    for (FakeNode* node : {&first_, &second_}) host_.add(*node);
+    second_->add(victim_);
+    for (FakeNode* node : {&first_, &*second_}) host_.add(*node);
     host_.what_if_verdict = [](const FakeWhatIf& what_if) {
       return what_if.pods.empty() ? "" : "too full";
     };
@@ -568,7 +569,7 @@ class PluginTest : public ::testing::Test {
   // The node that the pod is nominated to then, or what refuses it.
   std::string post_filter(std::vector<uint8_t> codes) {
     FakeCycle cycle;
-    const std::vector<const plimsoll_node_info*> rows{&first_.get(), &second_.get()};
+    const std::vector<const plimsoll_node_info*> rows{&first_.get(), &second_->get()};
     const plimsoll_nodes nodes{sizeof nodes, 2, rows.data(), nullptr, nullptr};
     plimsoll_str nominated{};
     uint32_t reason = 0;
@@ -583,7 +584,8 @@ class PluginTest : public ::testing::Test {
 
   FakeHost host_;
   FakePod preemptor_{"ns/urgent"}, victim_{"ns/victim"};
-  FakeNode first_{"first", 0}, second_{"second", 1};
+  FakeNode first_{"first", 0};
+  std::optional<FakeNode> second_{std::in_place, "second", 1};
   plimsoll_plugin plugin_{};
 };
 
@@ -597,6 +599,42 @@ TEST_F(PluginTest, RoomThatIsOnItsWayIsWaitedForButNotForEver) {
   EXPECT_EQ(post_filter(codes), waits);
   host_.now += 1;
   EXPECT_EQ(post_filter(codes), "second");
+}
+
+// Whoever evicted them: the last that goes wakes the preemptor, once; so does the end of the node.
+TEST_F(PluginTest, ThePodsThatItWaitedForWakeItWhenTheyAreGone) {
+  preemptor_.nominated_to("second");
+  host_.nominated["second"] = {&preemptor_.get()};
+  FakePod other("ns/other");
+  victim_.terminating("PreemptionByScheduler");
+  other.terminating("PreemptionByScheduler");
+  const auto on_second = [&](const std::vector<FakePod*>& pods) {
+    second_.emplace("second", 1);
+    for (FakePod* pod : pods) second_->add(*pod);
+  };
+  const auto leaves = [&](FakePod& pod, const std::vector<FakePod*>& left) {
+    on_second(left);
+    plugin_.pod_event(plugin_.self, PLIMSOLL_POD_REMOVED, &pod.get(), str("second"));
+    return std::exchange(host_.activated, {});
+  };
+  const auto refuse = [&] {
+    EXPECT_EQ(post_filter({PLIMSOLL_UNSCHEDULABLE, PLIMSOLL_UNSCHEDULABLE}),
+              "preemption: not eligible due to a terminating pod on the nominated node.");
+  };
+  on_second({&victim_, &other});
+  EXPECT_THAT(leaves(other, {&victim_}), IsEmpty()) << "nobody waits yet";
+  on_second({&victim_, &other});
+  refuse();
+  EXPECT_THAT(leaves(other, {&victim_}), IsEmpty());
+  EXPECT_THAT(leaves(victim_, {}), ElementsAre("uid-urgent"));
+  EXPECT_THAT(leaves(victim_, {}), IsEmpty());
+
+  on_second({&victim_});
+  refuse();
+  plugin_.node_event(plugin_.self, PLIMSOLL_NODE_REMOVED, &first_.get(), 0);
+  EXPECT_THAT(host_.activated, IsEmpty());
+  plugin_.node_event(plugin_.self, PLIMSOLL_NODE_REMOVED, &second_->get(), 0);
+  EXPECT_THAT(host_.activated, ElementsAre("uid-urgent"));
 }
 
 TEST_F(PluginTest, PreEnqueueHoldsThePreemptorBackAndWakesItInTheEnd) {
