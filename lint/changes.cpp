@@ -211,7 +211,7 @@ std::optional<Change> Changes::remove_pod() {
 std::optional<Change> Changes::nominate() {
   if (const PodRef pod = std::exchange(nominated_, nullptr)) {
     const std::string node(view(pod->nominated_node_name));
-    cluster_.nominate(pod, "");
+    cluster_.put_nominated(pod, "");
     return Change{Kind::kPod, node,
                   "pod " + full_name(*pod) + " is no longer nominated to node " + node};
   }
@@ -222,7 +222,7 @@ std::optional<Change> Changes::nominate() {
   auto decoded = decode_pod(pod.dump(), cluster_.symbols());
   if (!decoded) return std::nullopt;
   nominated_ = std::move(*decoded);
-  cluster_.nominate(nominated_, node);
+  cluster_.put_nominated(nominated_, node);
   return Change{Kind::kPod, node,
                 "pod " + full_name(*nominated_) + " was nominated to node " + node};
 }

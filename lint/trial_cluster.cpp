@@ -104,7 +104,7 @@ void TrialCluster::remove_object(const Object& object) {
   settle();
 }
 
-void TrialCluster::nominate(const PodRef& pod, const std::string& node_name) {
+void TrialCluster::put_nominated(const PodRef& pod, const std::string& node_name) {
   nominator_.add(pod, node_name.empty() ? Nominating::clear() : Nominating::to(node_name));
 }
 

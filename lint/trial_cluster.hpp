@@ -53,7 +53,7 @@ class TrialCluster final : private ClusterBackend {
   void remove_pod(std::string_view uid);
   void put_object(const Object& object);  // of a kind that nobody watches: nothing happens
   void remove_object(const Object& object);
-  void nominate(const PodRef& pod, const std::string& node_name);  // empty: no longer
+  void put_nominated(const PodRef& pod, const std::string& node_name);  // empty: no longer
   void pass_time(int64_t milliseconds);
   // Takes a place for a pod that was found to fit there, and keeps it if Reserve says so. The pod
   // as it is on the node; null: refused.

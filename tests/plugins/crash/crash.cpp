@@ -32,7 +32,8 @@ class Crash {
 
  private:
   [[nodiscard]] bool has(std::string_view word) const { return args_.find(word) != args_.npos; }
-  [[gnu::no_sanitize_undefined]] void crash() const {  // the processor is to notice it
+  // The processor is to notice it.
+  __attribute__((no_sanitize("undefined"))) void crash() const {
     if (has("exit")) std::exit(0);
     if (has("abort")) std::abort();
     if (has("endless recursion")) recurse(0);
