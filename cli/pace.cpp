@@ -15,9 +15,6 @@ constexpr auto kMoment = 20ms;
 constexpr std::chrono::microseconds kShortestPause = 20us;  // between two looks
 constexpr std::chrono::microseconds kLongestPause = 500us;
 constexpr double kLeast = 0.001;  // seconds
-// A pass of the loop handles what was posted before and then shows its numbers: the second one sees
-// them.
-constexpr int kPasses = 2;
 
 sandbox::ResourceName name_of(const std::string& kind) {
   const std::size_t plural = kind.find('.');
@@ -42,19 +39,18 @@ bool Pace::watches_are_complete() {
 }
 
 // Whether the loop has handled everything that was posted before the first call that returned
-// false, or before this one.
+// false, or before this one. A pass of the loop handles what was posted before and then shows its
+// numbers: the second one has shown them.
 bool Pace::scheduler_has_heard() {
-  if (fences_ == 0) fences_ = kPasses;
-  while (fences_ > 0) {
-    if (!heard_.valid()) {
-      auto passed = std::make_shared<std::promise<void>>();
-      heard_ = passed->get_future();
-      parts_.session.scheduler().post(Task{[passed] { passed->set_value(); }});
-    }
-    if (heard_.wait_for(kMoment) != std::future_status::ready) return false;
-    heard_ = {};
-    --fences_;
+  if (!heard_.valid()) {
+    auto passed = std::make_shared<std::promise<void>>();
+    heard_ = passed->get_future();
+    Scheduler& scheduler = parts_.session.scheduler();
+    scheduler.post(
+        Task{[passed, &scheduler] { scheduler.post(Task{[passed] { passed->set_value(); }}); }});
   }
+  if (heard_.wait_for(kMoment) != std::future_status::ready) return false;
+  heard_ = {};
   return true;
 }
 

@@ -82,7 +82,6 @@ class Pace {
   bool behind_ = false;  // the scheduler's clock has yet to follow
   std::optional<std::pair<std::uint64_t, std::size_t>> decided_at_;  // see decide()
   std::future<void> heard_;
-  int fences_ = 0;  // of those that the scheduler must still pass
 };
 
 }  // namespace plimsoll::cli
