@@ -102,10 +102,10 @@ class DefaultPreemption {
   // What not_eligible waits for may have been the victim of another pod, and nothing that the
   // filters of the pod go by: their hints let it sleep, though it may preempt again.
   void pod_event(PodEvent type, Pod, std::string_view node_name) {
-    if (type == PodEvent::kRemoved) wake_nominated(node_name, host_.node(node_name));
+    if (type == PodEvent::kRemoved) wake_nominated(node_name, false);
   }
   void node_event(NodeEvent type, Node node, uint32_t) {
-    if (type == NodeEvent::kRemoved) wake_nominated(node.name(), Node(nullptr));
+    if (type == NodeEvent::kRemoved) wake_nominated(node.name(), true);
   }
 
   // Budgets bound whom others may evict; where a pod fits does not rest on them.
@@ -169,11 +169,11 @@ class DefaultPreemption {
   }
 
  private:
-  // Those that have no victim to wait for any more, on a node that one was waited for on. `node` is
-  // null if there is no such node any more.
-  void wake_nominated(std::string_view name, Node node) {
+  // Those that have no victim to wait for any more, on a node that one was waited for on.
+  void wake_nominated(std::string_view name, bool node_is_gone) {
     const auto found = awaited_.find(name);
     if (found == awaited_.end()) return;
+    const Node node = node_is_gone ? Node(nullptr) : host_.node(name);
     bool still = false;
     for (Pod pod : host_.nominated_pods(name)) {
       if (node && victim_is_going(pod, node)) {
