@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "node/report/node_report.hpp"
 #include "plugins/topology/fingerprint.hpp"
@@ -26,8 +27,9 @@ json zone(int id, const std::string& cpu, const std::string& memory,
   return {{"name", "node-" + std::to_string(id)}, {"type", "Node"}, {"resources", resources}};
 }
 
-json nrt(const std::string& policy, const std::string& scope, json zones) {
-  return {{"zones", std::move(zones)},
+// Lists are vectors: of {one value} GCC makes a JSON array and clang that value itself.
+json nrt(const std::string& policy, const std::string& scope, const std::vector<json>& zones) {
+  return {{"zones", zones},
           {"attributes",
            {{{"name", "topologyManagerPolicy"}, {"value", policy}},
             {{"name", "topologyManagerScope"}, {"value", scope}}}}};
@@ -45,9 +47,10 @@ json container(const char* cpu, const char* memory, const char* gpus = nullptr) 
   return {{"name", "c"}, {"resources", {{"limits", limits}, {"requests", limits}}}};
 }
 
-json pod(const std::string& uid, json containers, json init = json::array()) {
+json pod(const std::string& uid, const std::vector<json>& containers,
+         const std::vector<json>& init = {}) {
   return {{"metadata", {{"uid", uid}, {"name", uid}, {"namespace", "d"}}},
-          {"spec", {{"containers", std::move(containers)}, {"initContainers", std::move(init)}}}};
+          {"spec", {{"containers", containers}, {"initContainers", init}}}};
 }
 
 std::unique_ptr<NodeAdmission> make(const json& topology) {
@@ -146,7 +149,7 @@ TEST(NodeAdmission, ResourcesMustFitWithoutATopologyToo) {
   EXPECT_EQ(show(node->admit(pod("m", {container("1", "64Gi")}))), "OutOfmemory");
   for (const char* uid : {"c", "d", "e"})
     EXPECT_EQ(show(node->admit(pod(uid, {container("1", "1Gi")}))), "ok");
-  EXPECT_EQ(show(node->admit(pod("f", json::array()))), "OutOfpods");
+  EXPECT_EQ(show(node->admit(pod("f", {}))), "OutOfpods");
   EXPECT_EQ(show(node->admit(pod("x", {container("lots", "1Gi")}))), "UnexpectedAdmissionError");
 }
 
