@@ -46,7 +46,9 @@ Hint after_pod(Pod pod, const plimsoll_event& event, const Namespaces& namespace
   const plimsoll_pod* before = event.old_pod;
   const plimsoll_pod* after = event.new_pod;
   for (const plimsoll_pod* other : {before, after}) {
-    if (other != nullptr && other->node_name.len == 0) return Hint::kSkip;
+    if (other != nullptr && other->node_name.len == 0 && other->nominated_node_name.len == 0) {
+      return Hint::kSkip;
+    }
   }
   const auto attracts = [&](const plimsoll_pod* other) {
     return other != nullptr &&
@@ -64,11 +66,11 @@ bool has_key(const plimsoll_node& node, const plimsoll_str& key) {
   return find_label(node.meta.labels, key) != nullptr;
 }
 
-// The node enters or leaves a domain of this key.
-bool moves(const plimsoll_str& key, const plimsoll_node& before, const plimsoll_node& after) {
+// The node was in a domain of this key, and is not in it any more.
+bool leaves(const plimsoll_str& key, const plimsoll_node& before, const plimsoll_node& after) {
   const plimsoll_str* from = find_label(before.meta.labels, key);
   const plimsoll_str* to = find_label(after.meta.labels, key);
-  return (from == nullptr) != (to == nullptr) || (from != nullptr && !equal(*from, *to));
+  return from != nullptr && (to == nullptr || !equal(*from, *to));
 }
 
 Hint after_node(Pod pod, const plimsoll_event& event, const Census& census) {
@@ -76,11 +78,11 @@ Hint after_node(Pod pod, const plimsoll_event& event, const Census& census) {
   const plimsoll_node* after = event.new_node;
   if (after == nullptr) return Hint::kQueue;
   const auto helps = [&](const plimsoll_pod_affinity_term& term) {
-    return has_key(*after, term.topology_key) &&
-           (before == nullptr || moves(term.topology_key, *before, *after));
+    return before == nullptr ? has_key(*after, term.topology_key)
+                             : leaves(term.topology_key, *after, *before);
   };
   const auto frees = [&](const plimsoll_str& key) {
-    return before == nullptr || moves(key, *before, *after);
+    return before == nullptr || leaves(key, *before, *after);
   };
   const AffinityTerms affinity = required_terms(pod->pod_affinity);
   if (std::any_of(affinity.begin(), affinity.end(), helps)) return Hint::kQueue;

@@ -50,8 +50,8 @@ void SpreadConstraints::add_own(const plimsoll_pod& pod, const plimsoll_spread_c
   constraint.honors_affinity = own.node_affinity_ignore == 0;
   constraint.honors_taints = own.node_taints_honor != 0;
   const plimsoll_label_selector* labels = match_labels(pod, own.match_label_keys);
-  // mergeLabelSetWithSelector: a null selector gives way to labels, if there are any.
-  if (labels == nullptr || own.selector.present != 0) constraint.selectors.push_back(&own.selector);
+  // mergeLabelSetWithSelector: a null selector selects nothing, whatever is added to it.
+  constraint.selectors.push_back(&own.selector);
   if (labels != nullptr) constraint.selectors.push_back(labels);
   broken_ = broken_ || is_broken(own.selector);
   all_.push_back(std::move(constraint));

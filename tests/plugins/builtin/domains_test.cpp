@@ -160,6 +160,8 @@ TEST_F(DomainsTest, MatchLabelKeysTellRevisionsApart) {
   EXPECT_EQ(verdicts(now)["a1"], "");
   now["metadata"]["labels"]["rev"] = "1";
   EXPECT_EQ(verdicts(now)["a1"], kTooMany);
+  now["spec"]["topologySpreadConstraints"][0].erase("labelSelector");
+  EXPECT_EQ(verdicts(now)["a1"], "") << "a null selector selects nothing";
 }
 
 TEST_F(DomainsTest, FewerPodsInTheDomainScoreHigher) {

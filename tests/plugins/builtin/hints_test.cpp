@@ -132,6 +132,55 @@ TEST(Hints, InterPodAffinityOfSeveralTerms) {
   EXPECT_FALSE(bench.queues(attracted, kNoPod, one));
 }
 
+// A node that gains the key may attract, but nothing that kept the pod away from it is gone.
+TEST(Hints, InterPodAffinityOfANodeThatGainsAKey) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("InterPodAffinity"));
+  const auto with_term = [&](const std::string& kind) {
+    return bench.pod("p", R"({"affinity": {")" + kind +
+                              R"(": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "rack", "labelSelector": {"matchLabels": {"app": "a"}}}]}}})");
+  };
+  const auto in = [&](const std::string& labels) {
+    auto decoded =
+        decode_node(R"({"metadata": {"name": "n", "labels": )" + labels + "}}", bench.symbols);
+    return decoded ? *decoded : kNoNode;
+  };
+  const NodeRef none = in("{}");
+  const NodeRef one = in(R"({"rack": "1"})");
+  const NodeRef two = in(R"({"rack": "2"})");
+  const PodRef repelled = with_term("podAntiAffinity");
+  EXPECT_FALSE(bench.queues(repelled, none, one));
+  EXPECT_TRUE(bench.queues(repelled, one, none));
+  EXPECT_TRUE(bench.queues(repelled, one, two));
+  EXPECT_FALSE(bench.queues(repelled, one, one));
+  EXPECT_TRUE(bench.queues(repelled, kNoNode, none));
+  const PodRef attracted = with_term("podAffinity");
+  EXPECT_TRUE(bench.queues(attracted, none, one));
+  EXPECT_FALSE(bench.queues(attracted, one, none));
+  EXPECT_TRUE(bench.queues(attracted, one, two));
+  EXPECT_TRUE(bench.queues(attracted, kNoNode, one));
+  EXPECT_FALSE(bench.queues(attracted, kNoNode, none));
+}
+
+// It holds its nominated node against the pod until it goes.
+TEST(Hints, InterPodAffinityOfANominatedPod) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("InterPodAffinity"));
+  const PodRef pod = bench.pod("p", R"({"affinity": {"podAntiAffinity": {
+      "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone",
+      "labelSelector": {"matchLabels": {"app": "a"}}}]}}})");
+  const auto other = [&](const std::string& status) {
+    auto decoded = decode_pod(R"({"metadata": {"name": "other", "namespace": "ns",
+        "uid": "other", "labels": {"app": "a"}}, "status": )" +
+                                  status + "}",
+                              bench.symbols);
+    return decoded ? *decoded : kNoPod;
+  };
+  EXPECT_TRUE(bench.queues(pod, other(R"({"nominatedNodeName": "n"})"), kNoPod));
+  EXPECT_FALSE(bench.queues(pod, other("{}"), kNoPod));
+}
+
 // What the other pod says about the waiting one keeps it away until the other goes, but perhaps
 // from a smaller domain than the waiting pod's own term did.
 TEST(Hints, InterPodAffinityOfTheOtherPodHidesNothing) {
