@@ -122,6 +122,7 @@ bool SchedulingQueue::backing_off(QueuedPod& pod, int64_t now_ms) const {
 void SchedulingQueue::requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms) {
   take_out(pod);
   if (strategy == Strategy::kSkip || !passes_gates(pod)) {
+    pod.flushed = false;  // what wakes it later is no flush
     put(pod, QueuePlace::kUnschedulable);
   } else if (strategy == Strategy::kAfterBackoff && backing_off(pod, now_ms)) {
     const bool error = pod.rejectors.empty() && pod.pending.empty();

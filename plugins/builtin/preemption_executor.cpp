@@ -70,6 +70,7 @@ bool PreemptionExecutor::holds_back(std::string_view preemptor_uid) {
 
 void PreemptionExecutor::start(Pod preemptor, std::string_view node_name,
                                const std::vector<Pod>& victims) {
+  victims_.observe_value(static_cast<double>(victims.size()));
   const auto run = std::make_shared<Run>();
   for (Pod victim : victims) {
     if (victim.terminating()) continue;  // it is on its way out
@@ -83,7 +84,6 @@ void PreemptionExecutor::start(Pod preemptor, std::string_view node_name,
   run->scheduler_name = view(preemptor->scheduler_name);
   run->node = node_name;
   run->since_ms = host_.now_ms();
-  victims_.observe_value(static_cast<double>(victims.size()));
   runs_[run->uid] = run;
   ++run->unanswered;  // until all that can be sent at once is sent
   clear_nominations(run, preemptor);

@@ -304,6 +304,7 @@ TEST_F(Rules, GatesAreRunAgainWhenTheirEventComes) {
   queue_.add(pod("a"), now_);
   delete_node();
   EXPECT_EQ(place("a"), "gated") << "still closed";
+  EXPECT_FALSE(queue_.entry("uid-a")->flushed) << "what opens the gate wakes it, not the flush";
   policy_.closed_for.clear();
   policy_.says[kClosed] = QueueHint::kSkip;
   delete_node();

@@ -171,19 +171,17 @@ bool uses(Json& terms, std::string_view key) {
   return found;
 }
 
-// Replaces the key wherever it must be in a list of values. False: nothing is in a list of values.
+// Replaces the key in all expressions, whatever their operator is (getTopologyValues and
+// replaceTopology). False: none of them has values, and nothing is replaced.
 bool replace_key(Json& terms, std::string_view from, std::string_view to) {
-  const auto is_listed = [&](const Json& each) {
-    return text_at(each, "key") == from && text_at(each, "operator") == "In";
-  };
   bool found = false;
   each_expression(terms, [&](Json& each) {
     const auto values = each.find("values");
-    found = found || (is_listed(each) && values != each.end() && !values->empty());
+    found = found || (text_at(each, "key") == from && values != each.end() && !values->empty());
   });
   if (!found) return false;
   each_expression(terms, [&](Json& each) {
-    if (is_listed(each)) each["key"] = to;
+    if (text_at(each, "key") == from) each["key"] = to;
   });
   return true;
 }

@@ -376,7 +376,7 @@ class VolumeBinding {
     if (change == nullptr || change->before == nullptr) return true;
     const std::optional<Quantity>& before = change->before->limit();
     const std::optional<Quantity>& now = change->now->limit();
-    return now && (!before || now->cmp(*before) > 0);
+    return now && (!before || now->value() > before->value());  // of whole bytes
   }
 
   Host host_;

@@ -54,6 +54,48 @@ TEST(CsiTranslation, LeavesAloneWhatNobodyMigrates) {
   EXPECT_EQ(handle_of("{}").substr(0, 1), "!");
 }
 
+// The affinity of a GCE disk, as the operators and values of its expressions by key.
+Json topology_of(const Json& expressions, const std::string& labels = "{}") {
+  const Json spec = {
+      {"gcePersistentDisk", {{"pdName", "d"}}},
+      {"nodeAffinity",
+       {{"required",
+         {{"nodeSelectorTerms", Json::array({{{"matchExpressions", expressions}}})}}}}}};
+  test::DecodedObjects decoded;
+  const auto translated = translate(
+      read(decoded(sdk::kPersistentVolumes, "", "pv",
+                   R"({"metadata": {"labels": )" + labels + R"(}, "spec": )" + spec.dump() + "}")));
+  if (!translated) return translated.error().message;
+  return Json::parse(translated->affinity->json())["nodeSelectorTerms"][0]["matchExpressions"];
+}
+
+Json expression(const char* key, const char* op, const Json& values) {
+  return {{"key", key}, {"operator", op}, {"values", values}};
+}
+
+// getTopologyValues and replaceTopology do not look at the operator.
+TEST(CsiTranslation, RenamesTheZoneWhateverTheOperatorIs) {
+  constexpr const char* kGeneral = "topology.kubernetes.io/zone";
+  constexpr const char* kGce = "topology.gke.io/zone";
+  const std::string label = R"({"topology.kubernetes.io/zone": "z2"})";
+  for (const std::string& labels : {std::string("{}"), label}) {
+    EXPECT_EQ(topology_of(Json::array({expression(kGeneral, "NotIn", {"z1", "z3"})}), labels),
+              Json::array({expression(kGce, "NotIn", {"z1", "z3"})}));
+  }
+  const Json exists = {{"key", kGeneral}, {"operator", "Exists"}};
+  const Json renamed = {{"key", kGce}, {"operator", "Exists"}};
+  EXPECT_EQ(topology_of(Json::array({expression(kGeneral, "In", {"z1", "z2"}), exists})),
+            Json::array({expression(kGce, "In", {"z1", "z2"}), renamed}));
+  EXPECT_EQ(topology_of(Json::array({exists})), Json::array({exists})) << "it has no values";
+  EXPECT_EQ(topology_of(Json::array({exists}), label),
+            Json::array({exists, expression(kGce, "In", Json::array({"z2"}))}));
+  EXPECT_EQ(topology_of(Json::array(
+                {expression("failure-domain.beta.kubernetes.io/zone", "NotIn", {"a", "b"}),
+                 expression("failure-domain.beta.kubernetes.io/region", "NotIn", {"r", "s"})})),
+            Json::array({expression(kGce, "NotIn", {"a", "b"}),
+                         expression("topology.kubernetes.io/region", "NotIn", {"r", "s"})}));
+}
+
 // Whatever an affinity is made of, there is an answer and no crash.
 TEST(CsiTranslation, SurvivesOddAffinities) {
   const std::string labels = R"({"topology.kubernetes.io/zone": "z"})";
