@@ -35,6 +35,8 @@ const std::vector<std::vector<ResourceType>>& exported_kinds() {
       {{"", "v1", "persistentvolumes"}},
       {{"", "v1", "persistentvolumeclaims"}},
       {{"policy", "v1", "poddisruptionbudgets"}},
+      {{"scheduling.k8s.io", "v1", "priorityclasses"}},
+      {{"node.k8s.io", "v1", "runtimeclasses"}},
       {{"", "v1", "services"}},
       {{"", "v1", "replicationcontrollers"}},
       {{"apps", "v1", "replicasets"}},

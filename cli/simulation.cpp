@@ -194,6 +194,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   double last_change = begin;
   double decided_at = begin;  // since when every pod is bound or was found unschedulable
   std::vector<std::string> come;
+  std::set<std::string> noted(result.notes.begin(), result.notes.end());
   while (!result.settled && Clock::now() < deadline) {
     if (!pace.rests()) continue;
     const double now = clock->seconds();
@@ -208,7 +209,9 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
     if (!come.empty()) {
       auto arriving = sandbox::load_cluster(store, come);
       if (!arriving) return fail(arriving.error().within("loading the pods"));
-      result.notes.insert(result.notes.end(), arriving->notes.begin(), arriving->notes.end());
+      for (const std::string& note : arriving->notes) {
+        if (noted.insert(note).second) result.notes.push_back(note);
+      }
       continue;
     }
     double next = pace.next_due();

@@ -187,6 +187,7 @@ ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route&
       return invalid("Pod", text_at(metadata, "name"), "spec.containers: Required value");
     }
     object.erase("status");
+    if (auto admitted = admission_.admit(object); !admitted) return ApiFailure(admitted.error());
     set_pod_defaults(object);
   }
   return answer(endpoint, store_.create(endpoint.kind.resource, std::move(object)), 201);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sandbox/apiserver/object_store.hpp"
+#include "sandbox/apiserver/pod_admission.hpp"
 
 namespace plimsoll::sandbox {
 
@@ -155,6 +156,7 @@ class ApiHandler {
   void ensure_namespace(const std::string& name);
 
   ObjectStore& store_;
+  PodAdmission admission_;
   HandlerOptions options_;
   std::unique_ptr<ListPages> pages_;
   std::mutex removals_mutex_;

@@ -29,7 +29,7 @@ struct ApiHandler::ListPages {
 };
 
 ApiHandler::ApiHandler(ObjectStore& store, HandlerOptions options)
-    : store_(store), options_(options), pages_(std::make_unique<ListPages>()) {}
+    : store_(store), admission_(store), options_(options), pages_(std::make_unique<ListPages>()) {}
 
 ApiHandler::~ApiHandler() = default;
 

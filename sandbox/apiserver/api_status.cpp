@@ -39,6 +39,12 @@ ApiFailure precondition_failed(std::string_view resource, std::string_view ns,
   return conflict(resource, name, why);
 }
 
+ApiFailure forbidden(std::string_view resource, std::string_view name, std::string_view why) {
+  return ApiFailure(
+      ApiStatus{403, "Forbidden",
+                std::string(resource) + " " + quoted(name) + " is forbidden: " + std::string(why)});
+}
+
 ApiFailure bad_request(std::string message) {
   return ApiFailure(ApiStatus{400, "BadRequest", std::move(message)});
 }

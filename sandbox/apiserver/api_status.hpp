@@ -34,6 +34,8 @@ using ApiFailure = tl::unexpected<ApiStatus>;
 [[nodiscard]] ApiFailure precondition_failed(std::string_view resource, std::string_view ns,
                                              std::string_view name, std::string_view field,
                                              std::string_view wanted, std::string_view found);
+[[nodiscard]] ApiFailure forbidden(std::string_view resource, std::string_view name,
+                                   std::string_view why);
 [[nodiscard]] ApiFailure bad_request(std::string message);
 // `kind` is "Pod" or "Device.scheduling.koordinator.sh"; `why` is "path: cause: text".
 [[nodiscard]] ApiFailure invalid(std::string_view kind, std::string_view name,

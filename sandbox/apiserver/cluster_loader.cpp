@@ -1,11 +1,13 @@
 #include "sandbox/apiserver/cluster_loader.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "framework/base/json_field.hpp"
 #include "sandbox/apiserver/object_shape.hpp"
+#include "sandbox/apiserver/pod_admission.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
 #include "sandbox/apiserver/simulated_clock.hpp"
 
@@ -114,6 +116,12 @@ void drop_old_verdict(json& pod) {
                 [](const json& condition) { return text_at(condition, "type") == "PodScheduled"; });
 }
 
+// A cluster has admitted the pod already, and given it a priority.
+bool is_exported(const json& pod) {
+  return !text_at(pod["metadata"], "uid").empty() && pod["spec"].is_object() &&
+         pod["spec"].contains("priority");
+}
+
 void make_namespace(ObjectStore& store, const std::string& name) {
   // An existing namespace is fine.
   (void)store.create(
@@ -130,6 +138,10 @@ Result<LoadReport> load_cluster(ObjectStore& store,
   if (!inputs) return fail(inputs.error());
   LoadReport report;
   std::set<std::string> namespaces{"default"};
+  // Pods come last: what they are admitted with may be in the same file.
+  std::stable_partition(inputs->begin(), inputs->end(),
+                        [](const Input& input) { return text_at(input.object, "kind") != "Pod"; });
+  PodAdmission admission(store);
   for (Input& input : *inputs) {
     json& object = input.object;
     const KindInfo kind = kind_for(store, object);
@@ -146,6 +158,12 @@ Result<LoadReport> load_cluster(ObjectStore& store,
     }
     if (kind.resource == kPods) {
       drop_old_verdict(object);
+      if (!is_exported(object)) {
+        if (auto admitted = admission.admit(object); !admitted) {
+          report.notes.push_back(input.where + " is left out: " + admitted.error().message);
+          continue;
+        }
+      }
       set_pod_defaults(object);
     }
     // What report it has, it had before: nobody waits for it as for that of a new node.
@@ -160,6 +178,9 @@ Result<LoadReport> load_cluster(ObjectStore& store,
     }
   }
   for (const std::string& name : namespaces) make_namespace(store, name);
+  for (const std::string& each : admission.missing()) {
+    report.notes.push_back(each + " is named by pods and not there: they are taken without it");
+  }
   return report;
 } catch (const json::exception& error) {
   return fail(ErrorCode::kInvalid, std::string("the cluster cannot be loaded: ") + error.what());

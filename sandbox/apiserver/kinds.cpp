@@ -72,6 +72,8 @@ const std::vector<KindInfo>& default_kinds() {
       {kCsiDrivers, "CSIDriver", {"v1"}, false, false},
       {kCsiStorageCapacities, "CSIStorageCapacity", {"v1"}, true, false},
       {kVolumeAttachments, "VolumeAttachment", {"v1"}, false, true},
+      {kPriorityClasses, "PriorityClass", {"v1"}, false, false},
+      {kRuntimeClasses, "RuntimeClass", {"v1"}, false, false},
       {kNodeResourceTopologies, "NodeResourceTopology", {"v1alpha2", "v1alpha1"}, false, false},
       {kDevices, "Device", {"v1alpha1"}, false, false},
   };

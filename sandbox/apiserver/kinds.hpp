@@ -54,6 +54,8 @@ inline const ResourceName kCsiDrivers{"storage.k8s.io", "csidrivers"};
 inline const ResourceName kCsiStorageCapacities{"storage.k8s.io", "csistoragecapacities"};
 inline const ResourceName kVolumeAttachments{"storage.k8s.io", "volumeattachments"};
 inline const ResourceName kNodeResourceTopologies{"topology.node.k8s.io", "noderesourcetopologies"};
+inline const ResourceName kPriorityClasses{"scheduling.k8s.io", "priorityclasses"};
+inline const ResourceName kRuntimeClasses{"node.k8s.io", "runtimeclasses"};
 inline const ResourceName kDevices{"scheduling.koordinator.sh", "devices"};
 
 // The kinds that every store serves from the start.

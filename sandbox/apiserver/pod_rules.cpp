@@ -1,5 +1,6 @@
 #include "sandbox/apiserver/pod_rules.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "framework/base/json_field.hpp"
@@ -55,6 +56,61 @@ void default_tolerations(json& spec) {
                            {"operator", "Exists"},
                            {"effect", "NoExecute"},
                            {"tolerationSeconds", 300}});
+  }
+}
+
+// With the host's network all ports are the host's (defaultHostNetworkPorts).
+void default_host_ports(json& container) {
+  if (!container.is_object()) return;
+  const auto ports = container.find("ports");
+  if (ports == container.end() || !ports->is_array()) return;
+  for (json& port : *ports) {
+    if (!port.is_object() || !port.contains("containerPort")) continue;
+    if (!port.contains("hostPort") || port["hostPort"] == 0)
+      port["hostPort"] = port["containerPort"];
+  }
+}
+
+void add_requirements(json& term, const char* keys, const char* op, const json& labels) {
+  const auto listed = term.find(keys);
+  const auto selector = term.find("labelSelector");
+  if (listed == term.end() || !listed->is_array() || !selector->is_object()) return;
+  for (const json& key : *listed) {
+    if (!key.is_string() || !labels.contains(key.get<std::string>())) continue;
+    const json requirement = {
+        {"key", key}, {"operator", op}, {"values", json::array({labels[key.get<std::string>()]})}};
+    json& all = (*selector)["matchExpressions"];
+    if (!all.is_array()) all = json::array();
+    if (std::find(all.begin(), all.end(), requirement) == all.end()) all.push_back(requirement);
+  }
+}
+
+// The registry merges the pod's own labels into the selectors of its terms; a null selector stays
+// (applyMatchLabelKeysAndMismatchLabelKeys). An exported pod has them already.
+void merge_label_keys(json& pod) {
+  const auto affinity = pod["spec"].find("affinity");
+  if (affinity == pod["spec"].end() || !affinity->is_object()) return;
+  const json labels = pod["metadata"].is_object() ? pod["metadata"].value("labels", json::object())
+                                                  : json::object();
+  if (!labels.is_object()) return;
+  const auto merge = [&](json& term) {
+    if (!term.is_object() || !term.contains("labelSelector")) return;
+    add_requirements(term, "matchLabelKeys", "In", labels);
+    add_requirements(term, "mismatchLabelKeys", "NotIn", labels);
+  };
+  for (const char* direction : {"podAffinity", "podAntiAffinity"}) {
+    const auto terms = affinity->find(direction);
+    if (terms == affinity->end() || !terms->is_object()) continue;
+    for (auto& [strength, list] : terms->items()) {
+      if (!list.is_array()) continue;
+      for (json& each : list) {
+        if (!strength.starts_with("preferred")) {
+          merge(each);
+        } else if (each.is_object() && each.contains("podAffinityTerm")) {
+          merge(each["podAffinityTerm"]);
+        }
+      }
+    }
   }
 }
 
@@ -139,11 +195,16 @@ std::string qos_class(const json& pod) {
 void set_pod_defaults(json& pod) {
   json& spec = pod["spec"];
   if (!spec.is_object()) spec = json::object();
+  const bool on_host = spec.contains("hostNetwork") && spec["hostNetwork"] == true;
   for (const char* list : {"containers", "initContainers"}) {
     if (const auto found = spec.find(list); found != spec.end() && found->is_array()) {
-      for (json& container : *found) default_requests(container);
+      for (json& container : *found) {
+        default_requests(container);
+        if (on_host) default_host_ports(container);
+      }
     }
   }
+  merge_label_keys(pod);
   default_pod_level_resources(spec);
   set_default(spec, "schedulerName", "default-scheduler");
   set_default(spec, "restartPolicy", "Always");

@@ -12,8 +12,9 @@
 namespace plimsoll::sandbox {
 
 // Sets the values of kube-apiserver's defaulting and admission that a scheduler reads: requests
-// from limits, schedulerName, restartPolicy, tolerations of DefaultTolerationSeconds, priority,
-// phase Pending, qosClass, and the SchedulingGated condition. Existing values stay.
+// from limits, host ports of pods on the host's network, what matchLabelKeys and mismatchLabelKeys
+// of pod affinity add, schedulerName, restartPolicy, tolerations of DefaultTolerationSeconds,
+// priority, phase Pending, qosClass, and the SchedulingGated condition. Existing values stay.
 void set_pod_defaults(nlohmann::json& pod);
 
 // Guaranteed, Burstable or BestEffort (ComputePodQOS); pod-level resources take precedence.

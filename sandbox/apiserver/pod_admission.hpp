@@ -1,0 +1,48 @@
+#pragma once
+// What kube-apiserver's admission plugins Priority and RuntimeClass add to a new pod
+// (plugin/pkg/admission/priority and runtimeclass): priority and preemptionPolicy of its
+// PriorityClass, or of the default one, and overhead, nodeSelector and tolerations of its
+// RuntimeClass.
+//
+// In two cases kube-apiserver refuses the pod and this does not, so that pods can be tried without
+// everything that their cluster has: a class that is not there adds nothing, and a priority or an
+// overhead that the pod has already stays.
+
+#include <cstdint>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "sandbox/apiserver/api_status.hpp"
+#include "sandbox/apiserver/object_store.hpp"
+
+namespace plimsoll::sandbox {
+
+// Any thread. The store must outlive it.
+class PodAdmission {
+ public:
+  explicit PodAdmission(const ObjectStore& store) : store_(store) {}
+
+  // `pod` has a metadata object; before set_pod_defaults. 403 if its nodeSelector contradicts that
+  // of its RuntimeClass.
+  [[nodiscard]] ApiResult<void> admit(nlohmann::json& pod);
+
+  // The classes that pods named and that are not there: `PriorityClass "high"`.
+  [[nodiscard]] std::set<std::string> missing() const;
+
+ private:
+  [[nodiscard]] nlohmann::json class_of(const ResourceName& kind, const char* kind_name,
+                                        const std::string& name);
+  [[nodiscard]] nlohmann::json default_priority_class();
+  void set_priority(nlohmann::json& spec);
+  [[nodiscard]] ApiResult<void> set_runtime(nlohmann::json& pod);
+
+  const ObjectStore& store_;
+  mutable std::mutex mutex_;
+  std::set<std::string> missing_;
+  nlohmann::json default_class_;         // null: there is none
+  std::uint64_t default_as_of_ = ~0ULL;  // the newest change of a PriorityClass that it knows
+};
+
+}  // namespace plimsoll::sandbox

@@ -1,0 +1,185 @@
+#include "sandbox/apiserver/pod_admission.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sandbox/apiserver/cluster_loader.hpp"
+#include "sandbox/apiserver/pod_rules.hpp"
+
+namespace plimsoll::sandbox {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class PodAdmissionTest : public testing::Test {
+ protected:
+  void add(const ResourceName& kind, const std::string& name, json object) {
+    object["metadata"] = {{"name", name}};
+    ASSERT_TRUE(store_.create(kind, std::move(object)));
+  }
+  // The spec that the pod gets.
+  json admitted(const json& spec) {
+    json pod = {{"metadata", {{"name", "p"}}}, {"spec", spec}};
+    const auto done = admission_.admit(pod);
+    return done ? pod["spec"] : json(done.error().message);
+  }
+
+  ObjectStore store_;
+  PodAdmission admission_{store_};
+};
+
+TEST_F(PodAdmissionTest, APriorityClassGivesPriorityAndPolicy) {
+  add(kPriorityClasses, "high", {{"value", 1000}, {"preemptionPolicy", "Never"}});
+  const json spec = admitted({{"priorityClassName", "high"}});
+  EXPECT_EQ(spec["priority"], 1000);
+  EXPECT_EQ(spec["preemptionPolicy"], "Never");
+  EXPECT_EQ(admitted({{"priorityClassName", "system-node-critical"}})["priority"], 2000001000);
+  EXPECT_EQ(admitted({{"priorityClassName", "system-cluster-critical"}})["priority"], 2000000000);
+  EXPECT_EQ(admitted({{"priorityClassName", "high"}, {"priority", 7}})["priority"], 7);
+  EXPECT_TRUE(admission_.missing().empty());
+}
+
+TEST_F(PodAdmissionTest, OfSeveralDefaultClassesTheLowestCounts) {
+  EXPECT_FALSE(admitted(json::object()).contains("priority"));
+  add(kPriorityClasses, "b", {{"value", 20}, {"globalDefault", true}});
+  EXPECT_EQ(admitted(json::object())["priority"], 20);
+  add(kPriorityClasses, "a", {{"value", 10}, {"globalDefault", true}});
+  add(kPriorityClasses, "c", {{"value", 5}});
+  const json spec = admitted(json::object());
+  EXPECT_EQ(spec["priority"], 10);
+  EXPECT_EQ(spec["priorityClassName"], "a");
+}
+
+TEST_F(PodAdmissionTest, ARuntimeClassGivesOverheadAndWhereItRuns) {
+  const json toleration = {{"key", "vm"}, {"operator", "Exists"}};
+  add(kRuntimeClasses, "kata",
+      {{"handler", "kata"},
+       {"overhead", {{"podFixed", {{"cpu", "600m"}}}}},
+       {"scheduling",
+        {{"nodeSelector", {{"vm", "yes"}}}, {"tolerations", json::array({toleration})}}}});
+  json spec = admitted({{"runtimeClassName", "kata"}, {"nodeSelector", {{"zone", "a"}}}});
+  EXPECT_EQ(spec["overhead"], json({{"cpu", "600m"}}));
+  EXPECT_EQ(spec["nodeSelector"], json({{"vm", "yes"}, {"zone", "a"}}));
+  EXPECT_EQ(spec["tolerations"], json::array({toleration}));
+  spec = admitted(spec);
+  EXPECT_EQ(spec["tolerations"].size(), 1U) << "it is there already";
+  EXPECT_EQ(admitted({{"runtimeClassName", "kata"}, {"overhead", {{"cpu", "1"}}}})["overhead"],
+            json({{"cpu", "1"}}));
+  EXPECT_EQ(admitted({{"runtimeClassName", "kata"}, {"nodeSelector", {{"vm", "no"}}}}),
+            "pods \"p\" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[vm] = yes; "
+            "pod.spec.nodeSelector[vm] = no");
+}
+
+TEST_F(PodAdmissionTest, AClassThatIsNotThereIsNamedOnceAndAddsNothing) {
+  const json spec = {{"priorityClassName", "high"}, {"runtimeClassName", "nvidia"}};
+  EXPECT_EQ(admitted(spec), spec);
+  EXPECT_EQ(admitted(spec), spec);
+  EXPECT_THAT(admission_.missing(),
+              ElementsAre("PriorityClass \"high\"", "RuntimeClass \"nvidia\""));
+}
+
+TEST_F(PodAdmissionTest, WhatCannotBeReadAddsNothing) {
+  add(kPriorityClasses, "text", {{"value", "1000"}});
+  add(kPriorityClasses, "default", {{"value", json::array()}, {"globalDefault", true}});
+  for (const json& odd : {json("x"), json::array(), json({{"podFixed", 1}}), json(nullptr)}) {
+    const std::string name = "odd" + std::to_string(store_.count(kRuntimeClasses));
+    add(kRuntimeClasses, name, {{"overhead", odd}, {"scheduling", odd}});
+    EXPECT_EQ(admitted({{"runtimeClassName", name}}), json({{"runtimeClassName", name}}));
+  }
+  EXPECT_EQ(admitted({{"priorityClassName", "text"}}), json({{"priorityClassName", "text"}}));
+  EXPECT_EQ(admitted({{"priorityClassName", 5}, {"nodeSelector", "x"}}),
+            json({{"priorityClassName", 5}, {"nodeSelector", "x"}}));
+  EXPECT_EQ(admitted("no spec"), "no spec");
+}
+
+TEST(PodDefaults, PortsOnTheHostsNetworkAreTheHosts) {
+  const json container = {{"name", "c"},
+                          {"ports",
+                           {{{"containerPort", 80}},
+                            {{"containerPort", 81}, {"hostPort", 0}},
+                            {{"containerPort", 82}, {"hostPort", 8082}}}}};
+  json pod = {{"spec", {{"hostNetwork", true}, {"initContainers", json::array({container})}}}};
+  set_pod_defaults(pod);
+  const json& ports = pod["spec"]["initContainers"][0]["ports"];
+  EXPECT_EQ(ports[0]["hostPort"], 80);
+  EXPECT_EQ(ports[1]["hostPort"], 81);
+  EXPECT_EQ(ports[2]["hostPort"], 8082);
+  json apart = {{"spec", {{"containers", json::array({container})}}}};
+  set_pod_defaults(apart);
+  EXPECT_FALSE(apart["spec"]["containers"][0]["ports"][0].contains("hostPort"));
+}
+
+TEST(PodDefaults, LabelKeysOfAffinityBecomeRequirements) {
+  const json term = {{"topologyKey", "zone"},
+                     {"labelSelector", {{"matchLabels", {{"app", "web"}}}}},
+                     {"matchLabelKeys", {"rev", "none"}},
+                     {"mismatchLabelKeys", json::array({"tenant"})}};
+  json open = term;
+  open["labelSelector"] = nullptr;
+  json pod = {
+      {"metadata", {{"labels", {{"rev", "2"}, {"tenant", "t"}}}}},
+      {"spec",
+       {{"affinity",
+         {{"podAffinity",
+           {{"preferredDuringSchedulingIgnoredDuringExecution",
+             json::array({{{"weight", 1}, {"podAffinityTerm", term}}})}}},
+          {"podAntiAffinity",
+           {{"requiredDuringSchedulingIgnoredDuringExecution", json::array({term, open})}}}}}}}};
+  set_pod_defaults(pod);
+  const json wanted = {{{"key", "rev"}, {"operator", "In"}, {"values", json::array({"2"})}},
+                       {{"key", "tenant"}, {"operator", "NotIn"}, {"values", json::array({"t"})}}};
+  const json& affinity = pod["spec"]["affinity"];
+  EXPECT_EQ(affinity["podAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0]
+                    ["podAffinityTerm"]["labelSelector"]["matchExpressions"],
+            wanted);
+  const json& required =
+      affinity["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+  EXPECT_EQ(required[0]["labelSelector"]["matchExpressions"], wanted);
+  EXPECT_TRUE(required[1]["labelSelector"].is_null());
+  const json once = pod;
+  set_pod_defaults(pod);
+  EXPECT_EQ(pod, once) << "an exported pod has them already";
+}
+
+TEST(PodDefaults, OddAffinityStaysAsItIs) {
+  for (const char* odd :
+       {R"([])", R"({"podAffinity": []})", R"({"podAffinity": {"required": 1}})",
+        R"({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [1, {}]}})",
+        R"({"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": ["x"]}})",
+        R"({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+            [{"labelSelector": "x", "matchLabelKeys": ["a"]},
+             {"labelSelector": {}, "matchLabelKeys": [1, "b"]}]}})"}) {
+    const json affinity = json::parse(odd);
+    json pod = {{"metadata", {{"labels", {{"a", "1"}}}}}, {"spec", {{"affinity", affinity}}}};
+    set_pod_defaults(pod);
+    EXPECT_EQ(pod["spec"]["affinity"], affinity) << odd;
+  }
+}
+
+TEST(ClusterLoader, ClassesCountForPodsWhereverTheyStandInTheFile) {
+  ObjectStore store;
+  const auto report = load_cluster(store, {R"({"apiVersion":"v1","kind":"List","items":[
+    {"apiVersion":"v1","kind":"Pod","metadata":{"name":"new"},
+     "spec":{"priorityClassName":"high","runtimeClassName":"nvidia"}},
+    {"apiVersion":"v1","kind":"Pod","metadata":{"name":"exported","uid":"u"},
+     "spec":{"priorityClassName":"high","priority":5,"runtimeClassName":"gone"}},
+    {"apiVersion":"v1","kind":"Pod","metadata":{"name":"named","uid":"v"},
+     "spec":{"priorityClassName":"high"}},
+    {"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"high"},
+     "value":1000}]})"});
+  ASSERT_TRUE(report) << report.error().message;
+  const auto priority = [&](const char* name) {
+    return (*store.get(kPods, {"default", name}))->parse()["spec"]["priority"];
+  };
+  EXPECT_EQ(priority("new"), 1000);
+  EXPECT_EQ(priority("exported"), 5) << "its cluster has admitted it";
+  EXPECT_EQ(priority("named"), 1000);
+  EXPECT_THAT(report->notes, ElementsAre(HasSubstr("RuntimeClass \"nvidia\" is named by pods")));
+}
+
+}  // namespace
+}  // namespace plimsoll::sandbox
