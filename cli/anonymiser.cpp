@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 8> kDomains{"kubernetes.io",  "k8s.io",  
 constexpr std::array<std::string_view, 5> kSpeaking{"plimsoll.io", "koordinator.sh", "nvidia.com",
                                                     "volcano.sh", "hami.io"};
 // Fields whose text is a name, in whatever object.
-constexpr std::array<std::string_view, 20> kNames{"name",
+constexpr std::array<std::string_view, 21> kNames{"name",
                                                   "generateName",
                                                   "namespace",
                                                   "nodeName",
@@ -38,18 +38,19 @@ constexpr std::array<std::string_view, 20> kNames{"name",
                                                   "nodeID",
                                                   "secretName",
                                                   "volumeHandle",
-                                                  "serviceAccount"};
+                                                  "serviceAccount",
+                                                  "handler"};
 // Fields whose texts are keys of labels or taints.
 constexpr std::array<std::string_view, 2> kKeys{"key", "topologyKey"};
 // Lists of names.
-constexpr std::array<std::string_view, 5> kLists{"values", "namespaces", "names",
-                                                 "imagePullSecrets", "matchLabelKeys"};
+constexpr std::array<std::string_view, 6> kLists{
+    "values", "namespaces", "names", "imagePullSecrets", "matchLabelKeys", "mismatchLabelKeys"};
 // Objects whose members are labels.
 constexpr std::array<std::string_view, 4> kLabels{"labels", "matchLabels", "selector",
                                                   "nodeSelector"};
 // What is dropped whole.
-constexpr std::array<std::string_view, 6> kDropped{"addresses", "nodeInfo", "podIP",
-                                                   "podIPs",    "hostIP",   "hostIPs"};
+constexpr std::array<std::string_view, 7> kDropped{"addresses", "nodeInfo", "podIP",      "podIPs",
+                                                   "hostIP",    "hostIPs",  "description"};
 // Whose content stays as it is: zones and devices have names that say nothing.
 constexpr std::array<std::string_view, 9> kKept{"zones",   "attributes",  "devices",
                                                 "limits",  "requests",    "capacity",
@@ -151,8 +152,8 @@ class Anonymiser {
     if (value.is_array()) {
       for (json& element : value) {
         if (element.is_string() && is_one_of(kLists, field)) {
-          element = field == "matchLabelKeys" ? key(element.get<std::string>())
-                                              : word(element.get<std::string>());
+          const auto text = element.get<std::string>();
+          element = field.ends_with("LabelKeys") ? key(text) : word(text);
         } else {
           look(field, element);
         }

@@ -100,6 +100,16 @@ TEST_F(PlimsollExport, IsSimulatedLikeTheClusterItself) {
 
 // Each pod has another name, and its place is the same.
 TEST_F(PlimsollExport, AnAnonymousOneHasTheSamePlacements) {
+  ASSERT_TRUE(sandbox::load_cluster(store_, {R"({"apiVersion": "v1", "kind": "List", "items": [
+    {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 7,
+     "metadata": {"name": "before-christmas"}, "description": "what our-shop needs"},
+    {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "our-runtime"},
+     "handler": "our-shop", "overhead": {"podFixed": {"cpu": "250m"}},
+     "scheduling": {"nodeSelector": {"our-shop/pool": "our-shop"}}},
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pays"}, "spec": {
+     "containers": [], "priorityClassName": "before-christmas", "affinity": {"podAffinity": {
+      "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": {
+       "topologyKey": "kubernetes.io/hostname", "mismatchLabelKeys": ["our-shop/owner"]}}]}}}}]})"}));
   ASSERT_EQ(exported("cluster.json").status.code, 0);
   ASSERT_EQ(exported("anonymous.json", {"--anonymise"}).status.code, 0);
   const std::string text = read_file(dir_ / "anonymous.json").value();
@@ -108,6 +118,8 @@ TEST_F(PlimsollExport, AnAnonymousOneHasTheSamePlacements) {
     const std::string name = object.at("metadata").at("name");
     EXPECT_THAT(text, Not(HasSubstr('"' + name + '"'))) << object.at("kind");
   }
+  EXPECT_THAT(text, Not(HasSubstr("our-")));
+  EXPECT_THAT(text, HasSubstr(R"("cpu": "250m")"));
   const json want = simulated("cluster.json"), have = simulated("anonymous.json");
   EXPECT_EQ(have.value("bound", -1), want.value("bound", 0));
   EXPECT_EQ(have.at("kubelets").at("rejected"), want.at("kubelets").at("rejected"));
