@@ -233,7 +233,9 @@ TEST(ApiServerInformer, CountsTheObjectsThatCannotBeReadUntilTheyCanOrGo) {
         exchange.chunk(R"({"type":"MODIFIED","object":)" + service("a", R"({"app":"a"})", "11") +
                        "}\n" + R"({"type":"DELETED","object":)" + service("b", "7", "12") + "}\n");
         exchange.hang();
-      } else if (!request.asks("/services")) {
+      } else if (request.asks("/services")) {
+        exchange.end_stream();  // the next watch begins when they are mended
+      } else {
         exchange.hang();
       }
     } else if (request.asks("/services")) {
