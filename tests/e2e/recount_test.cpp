@@ -91,7 +91,7 @@ TEST(RecountTest, AnInitContainerCountsWhereItNeedsMore) {
   json init = one["spec"]["containers"][0];
   init["name"] = "init";
   init["resources"]["requests"]["cpu"] = "4";
-  one["spec"]["initContainers"] = {init};
+  one["spec"]["initContainers"] = json::array({init});
   const json zones = {{"init", {{"cpu", {0}}, {"memory", {0}}}},
                       {"main", {{"cpu", {0}}, {"memory", {0}}}}};
   one["metadata"]["annotations"]["topology.plimsoll.io/zones"] = zones.dump();

@@ -104,7 +104,7 @@ TEST_F(MemoryTest, AStreamOfPatchesLeavesNothingBehind) {
                          {"allocatedResources", resources},
                          {"resources", {{"requests", resources}}}};
     pod = reply.json();
-    pod["status"]["containerStatuses"] = {status};
+    pod["status"]["containerStatuses"] = json::array({status});
     reply = admin.put(path + "/status", pod);
     ASSERT_TRUE(reply.ok()) << reply.body;
     ASSERT_TRUE(
