@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "framework/base/json_field.hpp"
 #include "sandbox/apiserver/object_shape.hpp"
@@ -187,7 +189,10 @@ ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route&
       return invalid("Pod", text_at(metadata, "name"), "spec.containers: Required value");
     }
     object.erase("status");
-    if (auto admitted = admission_.admit(object); !admitted) return ApiFailure(admitted.error());
+    std::set<std::string> missing;  // such classes are no fault here
+    if (auto admitted = admission_.admit(object, missing); !admitted) {
+      return ApiFailure(admitted.error());
+    }
     set_pod_defaults(object);
   }
   return answer(endpoint, store_.create(endpoint.kind.resource, std::move(object)), 201);

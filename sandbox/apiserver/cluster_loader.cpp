@@ -142,6 +142,7 @@ Result<LoadReport> load_cluster(ObjectStore& store,
   std::stable_partition(inputs->begin(), inputs->end(),
                         [](const Input& input) { return text_at(input.object, "kind") != "Pod"; });
   PodAdmission admission(store);
+  std::set<std::string> missing;
   for (Input& input : *inputs) {
     json& object = input.object;
     const KindInfo kind = kind_for(store, object);
@@ -159,7 +160,7 @@ Result<LoadReport> load_cluster(ObjectStore& store,
     if (kind.resource == kPods) {
       drop_old_verdict(object);
       if (!is_exported(object)) {
-        if (auto admitted = admission.admit(object); !admitted) {
+        if (auto admitted = admission.admit(object, missing); !admitted) {
           report.notes.push_back(input.where + " is left out: " + admitted.error().message);
           continue;
         }
@@ -178,7 +179,7 @@ Result<LoadReport> load_cluster(ObjectStore& store,
     }
   }
   for (const std::string& name : namespaces) make_namespace(store, name);
-  for (const std::string& each : admission.missing()) {
+  for (const std::string& each : missing) {
     report.notes.push_back(each + " is named by pods and not there: they are taken without it");
   }
   return report;

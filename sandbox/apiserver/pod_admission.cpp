@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/base/json_field.hpp"
+#include "sandbox/apiserver/pod_rules.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -44,23 +45,18 @@ void add_tolerations(json& spec, const json& added) {
 
 }  // namespace
 
-ApiResult<void> PodAdmission::admit(json& pod) {
+ApiResult<void> PodAdmission::admit(json& pod, std::set<std::string>& missing) {
   json& spec = pod["spec"];
   if (!spec.is_object()) return {};
   const std::lock_guard lock(mutex_);
-  set_priority(spec);
-  return set_runtime(pod);
-}
-
-std::set<std::string> PodAdmission::missing() const {
-  const std::lock_guard lock(mutex_);
-  return missing_;
+  set_priority(spec, missing);
+  return set_runtime(pod, missing);
 }
 
 json PodAdmission::class_of(const ResourceName& kind, const char* kind_name,
-                            const std::string& name) {
+                            const std::string& name, std::set<std::string>& missing) const {
   if (const auto found = store_.get(kind, {"", name})) return (*found)->parse();
-  missing_.insert(std::string(kind_name) + " \"" + name + "\"");
+  missing.insert(std::string(kind_name) + " \"" + name + "\"");
   return {};
 }
 
@@ -83,30 +79,30 @@ json PodAdmission::default_priority_class() {
   return default_class_;
 }
 
-void PodAdmission::set_priority(json& spec) {
+void PodAdmission::set_priority(json& spec, std::set<std::string>& missing) {
   if (has(spec, "priority")) return;
   const std::string name = text_at(spec, "priorityClassName");
   for (const SystemClass& each : kSystemClasses) {
     if (name == each.name) spec["priority"] = each.value;
   }
   if (has(spec, "priority")) return;
-  const json found =
-      name.empty() ? default_priority_class() : class_of(kPriorityClasses, "PriorityClass", name);
+  const json found = name.empty() ? default_priority_class()
+                                  : class_of(kPriorityClasses, "PriorityClass", name, missing);
   if (!found.is_object() || !has_value(found)) return;
   spec["priority"] = found["value"];
   if (name.empty()) spec["priorityClassName"] = text_at(found["metadata"], "name");
   const std::string policy = text_at(found, "preemptionPolicy");
-  if (!policy.empty() && !has(spec, "preemptionPolicy")) spec["preemptionPolicy"] = policy;
+  if (!policy.empty()) set_default(spec, "preemptionPolicy", policy);
 }
 
-ApiResult<void> PodAdmission::set_runtime(json& pod) {
+ApiResult<void> PodAdmission::set_runtime(json& pod, std::set<std::string>& missing) const {
   json& spec = pod["spec"];
   const std::string name = text_at(spec, "runtimeClassName");
   if (name.empty()) return {};
-  const json found = class_of(kRuntimeClasses, "RuntimeClass", name);
+  const json found = class_of(kRuntimeClasses, "RuntimeClass", name, missing);
   if (const json* overhead = object_at(found, "overhead")) {
     const json* fixed = object_at(*overhead, "podFixed");
-    if (fixed != nullptr && !has(spec, "overhead")) spec["overhead"] = *fixed;
+    if (fixed != nullptr) set_default(spec, "overhead", *fixed);
   }
   const json* scheduling = object_at(found, "scheduling");
   if (scheduling == nullptr) return {};

@@ -25,22 +25,21 @@ class PodAdmission {
   explicit PodAdmission(const ObjectStore& store) : store_(store) {}
 
   // `pod` has a metadata object; before set_pod_defaults. 403 if its nodeSelector contradicts that
-  // of its RuntimeClass.
-  [[nodiscard]] ApiResult<void> admit(nlohmann::json& pod);
-
-  // The classes that pods named and that are not there: `PriorityClass "high"`.
-  [[nodiscard]] std::set<std::string> missing() const;
+  // of its RuntimeClass. Adds to `missing` which classes it names that are not there:
+  // `PriorityClass "high"`.
+  [[nodiscard]] ApiResult<void> admit(nlohmann::json& pod, std::set<std::string>& missing);
 
  private:
   [[nodiscard]] nlohmann::json class_of(const ResourceName& kind, const char* kind_name,
-                                        const std::string& name);
+                                        const std::string& name,
+                                        std::set<std::string>& missing) const;
   [[nodiscard]] nlohmann::json default_priority_class();
-  void set_priority(nlohmann::json& spec);
-  [[nodiscard]] ApiResult<void> set_runtime(nlohmann::json& pod);
+  void set_priority(nlohmann::json& spec, std::set<std::string>& missing);
+  [[nodiscard]] ApiResult<void> set_runtime(nlohmann::json& pod,
+                                            std::set<std::string>& missing) const;
 
   const ObjectStore& store_;
-  mutable std::mutex mutex_;
-  std::set<std::string> missing_;
+  std::mutex mutex_;
   nlohmann::json default_class_;         // null: there is none
   std::uint64_t default_as_of_ = ~0ULL;  // the newest change of a PriorityClass that it knows
 };

@@ -17,10 +17,6 @@ bool is_end(std::string_view phase) {
 
 using nlohmann::json;
 
-void set_default(json& object, const char* key, json value) {
-  if (!object.contains(key) || object[key].is_null()) object[key] = std::move(value);
-}
-
 // SetDefaults_Pod: a limit without a request becomes the request.
 void default_requests(json& owner) {
   if (!owner.is_object()) return;
@@ -66,8 +62,8 @@ void default_host_ports(json& container) {
   if (ports == container.end() || !ports->is_array()) return;
   for (json& port : *ports) {
     if (!port.is_object() || !port.contains("containerPort")) continue;
-    if (!port.contains("hostPort") || port["hostPort"] == 0)
-      port["hostPort"] = port["containerPort"];
+    set_default(port, "hostPort", 0);
+    if (port["hostPort"] == 0) port["hostPort"] = port["containerPort"];
   }
 }
 
@@ -190,6 +186,10 @@ std::string qos_class(const json& pod) {
   }
   if (!containers || !total.any) return "BestEffort";
   return total.guaranteed ? "Guaranteed" : "Burstable";
+}
+
+void set_default(json& object, const char* key, json value) {
+  if (!object.contains(key) || object[key].is_null()) object[key] = std::move(value);
 }
 
 void set_pod_defaults(json& pod) {

@@ -11,6 +11,9 @@
 
 namespace plimsoll::sandbox {
 
+// Sets a field that is missing or null.
+void set_default(nlohmann::json& object, const char* key, nlohmann::json value);
+
 // Sets the values of kube-apiserver's defaulting and admission that a scheduler reads: requests
 // from limits, host ports of pods on the host's network, what matchLabelKeys and mismatchLabelKeys
 // of pod affinity add, schedulerName, restartPolicy, tolerations of DefaultTolerationSeconds,

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "sandbox/apiserver/cluster_loader.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
@@ -24,12 +26,13 @@ class PodAdmissionTest : public testing::Test {
   // The spec that the pod gets.
   json admitted(const json& spec) {
     json pod = {{"metadata", {{"name", "p"}}}, {"spec", spec}};
-    const auto done = admission_.admit(pod);
+    const auto done = admission_.admit(pod, missing_);
     return done ? pod["spec"] : json(done.error().message);
   }
 
   ObjectStore store_;
   PodAdmission admission_{store_};
+  std::set<std::string> missing_;
 };
 
 TEST_F(PodAdmissionTest, APriorityClassGivesPriorityAndPolicy) {
@@ -40,7 +43,7 @@ TEST_F(PodAdmissionTest, APriorityClassGivesPriorityAndPolicy) {
   EXPECT_EQ(admitted({{"priorityClassName", "system-node-critical"}})["priority"], 2000001000);
   EXPECT_EQ(admitted({{"priorityClassName", "system-cluster-critical"}})["priority"], 2000000000);
   EXPECT_EQ(admitted({{"priorityClassName", "high"}, {"priority", 7}})["priority"], 7);
-  EXPECT_TRUE(admission_.missing().empty());
+  EXPECT_TRUE(missing_.empty());
 }
 
 TEST_F(PodAdmissionTest, OfSeveralDefaultClassesTheLowestCounts) {
@@ -78,8 +81,7 @@ TEST_F(PodAdmissionTest, AClassThatIsNotThereIsNamedOnceAndAddsNothing) {
   const json spec = {{"priorityClassName", "high"}, {"runtimeClassName", "nvidia"}};
   EXPECT_EQ(admitted(spec), spec);
   EXPECT_EQ(admitted(spec), spec);
-  EXPECT_THAT(admission_.missing(),
-              ElementsAre("PriorityClass \"high\"", "RuntimeClass \"nvidia\""));
+  EXPECT_THAT(missing_, ElementsAre("PriorityClass \"high\"", "RuntimeClass \"nvidia\""));
 }
 
 TEST_F(PodAdmissionTest, WhatCannotBeReadAddsNothing) {
@@ -101,13 +103,15 @@ TEST(PodDefaults, PortsOnTheHostsNetworkAreTheHosts) {
                           {"ports",
                            {{{"containerPort", 80}},
                             {{"containerPort", 81}, {"hostPort", 0}},
-                            {{"containerPort", 82}, {"hostPort", 8082}}}}};
+                            {{"containerPort", 82}, {"hostPort", 8082}},
+                            {{"containerPort", 83}, {"hostPort", nullptr}}}}};
   json pod = {{"spec", {{"hostNetwork", true}, {"initContainers", json::array({container})}}}};
   set_pod_defaults(pod);
   const json& ports = pod["spec"]["initContainers"][0]["ports"];
   EXPECT_EQ(ports[0]["hostPort"], 80);
   EXPECT_EQ(ports[1]["hostPort"], 81);
   EXPECT_EQ(ports[2]["hostPort"], 8082);
+  EXPECT_EQ(ports[3]["hostPort"], 83);
   json apart = {{"spec", {{"containers", json::array({container})}}}};
   set_pod_defaults(apart);
   EXPECT_FALSE(apart["spec"]["containers"][0]["ports"][0].contains("hostPort"));
