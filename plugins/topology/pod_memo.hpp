@@ -63,8 +63,9 @@ class PodMemo {
     const uint64_t* const end = at + kind.words.size();
     bool same = true;
     put_pod_words<Names::kYes>(pod, [&](uint64_t word) {
-      same = same && at != end && *at == word;
-      at += same ? 1 : 0;
+      const bool here = at != end && *at == word;
+      at += here ? 1 : 0;
+      same &= here;
     });
     return same && at == end;
   }

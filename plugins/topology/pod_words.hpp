@@ -18,9 +18,11 @@ enum class Names : bool { kNo, kYes };
 // every container by kind, overhead, pod-level resources. Pods that differ give different words.
 template <Names kNames, typename Put>
 void put_pod_words(const plimsoll_pod& pod, Put&& put) {
-  const auto text = [&](const plimsoll_str& str) {
-    put(uint64_t{str.symbol} << 32 | str.len);
+  // A symbol stands for its text; a text without one follows with its length.
+  const auto text = [&](const plimsoll_str& str, uint32_t beside = 0) {
+    put(uint64_t{str.symbol} << 32 | beside);
     if (str.symbol != PLIMSOLL_SYMBOL_NONE) return;
+    put(str.len);
     for (uint32_t at = 0; at < str.len; at += sizeof(uint64_t)) {
       uint64_t word = 0;
       std::memcpy(&word, str.data + at, std::min<size_t>(sizeof word, str.len - at));
@@ -30,8 +32,7 @@ void put_pod_words(const plimsoll_pod& pod, Put&& put) {
   const auto resources = [&](const plimsoll_list& list) {
     put(list.count);
     for (const plimsoll_resource& resource : sdk::List<plimsoll_resource>(list)) {
-      text(resource.name);
-      put(resource.index);
+      text(resource.name, resource.index);
       put(static_cast<uint64_t>(resource.value));
     }
   };

@@ -160,7 +160,7 @@ void ZoneColumns::add(Place& place, uint32_t number, uint32_t slot) {
   if (group.blocks() == blocks) return;
   const size_t cells = group.blocks() * group.cells() * kBlock;
   group.free.resize(cells, kNobody);
-  group.distinct.resize(group.blocks(), 1);
+  group.distinct.resize(group.blocks(), kStale);
   if (!group.own_size.empty()) group.own_size.resize(cells, 0);
 }
 
@@ -181,7 +181,7 @@ void ZoneColumns::write(Group& group, uint32_t position, const plimsoll_numa_nod
     group.free[at] = static_cast<double>(view.free[cell]);
     if (!group.own_size.empty()) group.own_size[at] = static_cast<double>(view.allocatable[cell]);
   }
-  group.changed(position / kBlock);
+  group.distinct[position / kBlock] = kStale;
 }
 
 void ZoneColumns::put(uint32_t slot, const std::shared_ptr<const NodeModel>& model,
@@ -223,7 +223,7 @@ void ZoneColumns::remove(uint32_t slot) {
   if (!group.own_size.empty()) group.own_size.resize(cells);
   group.distinct.resize(group.blocks());
   for (const size_t block : {place.position / kBlock, last / kBlock}) {
-    if (block < group.blocks()) group.changed(block);
+    if (block < group.blocks()) group.distinct[block] = kStale;
   }
   if (group.slots.empty()) {
     const auto [begin, end] = by_key_.equal_range(group.hash);
@@ -238,7 +238,7 @@ void ZoneColumns::remove(uint32_t slot) {
 
 // Where the pod lands on each node of the group. The plan is that of one node's model: where a zone
 // has enough free, another's would be plain too, and say the same.
-void ZoneColumns::find(const Group& group, Inquiry& pod, Desk::Run& run, uint8_t* columns) {
+void ZoneColumns::find(Group& group, Inquiry& pod, Desk::Run& run, uint8_t* columns) {
   run = {};
   if (group.slots.size() < kFewAlike) return;
   const kubelet::QuickPlan& plan = pod.plans.of(*group.model, *pod.demand);
@@ -254,6 +254,7 @@ void ZoneColumns::find(const Group& group, Inquiry& pod, Desk::Run& run, uint8_t
                 static_cast<double>(run.what.amount[i])};
   }
   run.plain = true;
+  group.count_distinct();
   find_columns(group.table(), needs.data(), run.what.count, columns);
 }
 
@@ -275,7 +276,7 @@ void ZoneColumns::land(Inquiry& pod) const {
     Desk::Run& run = desk.runs[number];
     run = {};
     if (groups_[number] == nullptr) continue;
-    const Group& group = *groups_[number];
+    Group& group = *groups_[number];
     uint8_t* columns = desk.columns.data() + begin;
     find(group, pod, run, columns);
     run.begin = begin;
@@ -297,7 +298,8 @@ void ZoneColumns::each(Inquiry* pod, plimsoll_numa_put_alike put, void* sink) co
   if (pod != nullptr) land(*pod);
   for (size_t number = 0; number < groups_.size(); ++number) {
     if (groups_[number] == nullptr || groups_[number]->slots.size() < kFewAlike) continue;
-    const Group& group = *groups_[number];
+    Group& group = *groups_[number];
+    group.count_distinct();
     const bool own = !group.own_size.empty();
     plimsoll_numa_alike nodes{};
     nodes.size = sizeof nodes;

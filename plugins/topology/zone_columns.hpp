@@ -58,6 +58,7 @@ class ZoneColumns {
 
  private:
   static constexpr uint32_t kNoGroup = UINT32_MAX;
+  static constexpr uint8_t kStale = 0;  // no count of columns
   static constexpr size_t kFewNodes = 128;
   static constexpr size_t kFewParts = 8;  // a query about a smaller part is answered one by one
   // A loop covers whole blocks: for fewer nodes, one by one is faster.
@@ -82,7 +83,7 @@ class ZoneColumns {
     std::vector<double> free;
     std::vector<double> one_size;   // allocatable, by cell, while all nodes have the same
     std::vector<double> own_size;   // else: as `free`
-    std::vector<uint8_t> distinct;  // by block, as ZoneCells
+    std::vector<uint8_t> distinct;  // by block, as ZoneCells; kStale: not counted yet
     [[nodiscard]] uint32_t cells() const { return zones * static_cast<uint32_t>(resources.size()); }
     [[nodiscard]] size_t blocks() const { return (slots.size() + kBlock - 1) / kBlock; }
     // The index of the node's first cell.
@@ -92,9 +93,13 @@ class ZoneColumns {
     [[nodiscard]] ZoneCells table() const {
       return {blocks(), zones, cells(), free.data(), distinct.data()};
     }
-    // Call this when the block's cells have changed.
-    void changed(size_t block) {
-      distinct[block] = distinct_columns(free.data() + block * cells() * kBlock, zones, cells());
+    // Call this before anything reads `distinct`: nodes change far more often than they are asked
+    // about all at once.
+    void count_distinct() {
+      for (size_t block = 0; block < distinct.size(); ++block) {
+        if (distinct[block] != kStale) continue;
+        distinct[block] = distinct_columns(free.data() + block * cells() * kBlock, zones, cells());
+      }
     }
   };
   // The results for the last pod, kept for the next query about it.
@@ -126,7 +131,7 @@ class ZoneColumns {
   void add(Place& place, uint32_t group, uint32_t slot);
   static void write(Group& group, uint32_t position, const plimsoll_numa_node& view);
   void land(Inquiry& pod) const;
-  static void find(const Group& group, Inquiry& pod, Desk::Run& run, uint8_t* columns);
+  static void find(Group& group, Inquiry& pod, Desk::Run& run, uint8_t* columns);
 
   std::vector<Place> places_;                   // by slot
   std::vector<std::unique_ptr<Group>> groups_;  // null: free

@@ -118,11 +118,14 @@ Ledger::Changes Ledger::take_changes() {
 }
 
 void Ledger::take_changes(Changes& into) {
-  into.slots.clear();
-  into.freed.clear();
-  into.certain.clear();
-  into.misplaced.clear();
-  std::swap(into, changes_);
+  const auto take = [](auto& there, auto& own) {
+    there.clear();
+    there.swap(own);
+  };
+  take(into.slots, changes_.slots);
+  take(into.freed, changes_.freed);
+  take(into.certain, changes_.certain);
+  take(into.misplaced, changes_.misplaced);
   std::sort(into.slots.begin(), into.slots.end());
   into.slots.erase(std::unique(into.slots.begin(), into.slots.end()), into.slots.end());
 }

@@ -30,7 +30,9 @@ LedgerOwner::~LedgerOwner() {
 }
 
 void LedgerOwner::tell_changes() {
-  Ledger::Changes changes = std::move(changes_room_);  // listeners may call back into this
+  std::unique_ptr<Ledger::Changes> room = std::move(changes_room_);  // listeners may call back
+  if (room == nullptr) room = std::make_unique<Ledger::Changes>();
+  Ledger::Changes& changes = *room;
   ledger.take_changes(changes);
   metrics_.update(ledger.stats(), changes);
   for (const std::string& note : ledger.take_notes()) host.debug(note);
@@ -40,7 +42,7 @@ void LedgerOwner::tell_changes() {
   for (uint32_t slot : changes.freed) {
     for (const plimsoll_numa_listener* listener : listeners) listener->freed(listener->ctx, slot);
   }
-  changes_room_ = std::move(changes);
+  changes_room_ = std::move(room);
   keep_time();
 }
 

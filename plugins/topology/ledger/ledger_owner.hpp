@@ -63,7 +63,7 @@ class LedgerOwner : public std::enable_shared_from_this<LedgerOwner> {
 
   LedgerMetrics metrics_;
   std::shared_ptr<AnnotationWriter> annotations_;  // shared with nobody, as this
-  Ledger::Changes changes_room_;                   // kept
+  std::unique_ptr<Ledger::Changes> changes_room_;  // their memory is kept
   int64_t timer_ms_ = INT64_MAX;                   // when the next timer runs
   uint64_t malformed_ = 0;
   std::map<std::string, std::string> told_errors_;  // by node: not logged again

@@ -91,6 +91,22 @@ void each_alike(const Ledger& ledger, Inquiry* pod, const Put& put) {
       const_cast<Put*>(&put));
 }
 
+// What a group says of the columns that repeat (plimsoll_numa_alike::distinct).
+void check_distinct(const plimsoll_numa_alike& nodes) {
+  constexpr size_t kBlock = PLIMSOLL_NUMA_BLOCK;
+  const size_t cells = size_t{nodes.zone_count} * nodes.resource_count;
+  for (size_t i = 0; i < nodes.count; ++i) {
+    const size_t distinct = nodes.distinct[i / kBlock];
+    ASSERT_GE(distinct, 1U);
+    ASSERT_LE(distinct, nodes.zone_count);
+    const double* own = nodes.free + i / kBlock * cells * kBlock + i % kBlock;
+    for (size_t cell = 0; cell < cells; ++cell) {
+      if (cell % nodes.zone_count < distinct) continue;
+      ASSERT_EQ(own[cell * kBlock], own[(cell - 1) * kBlock]) << nodes.slots[i];
+    }
+  }
+}
+
 void compare_verdicts(const Ledger& ledger, std::span<const uint32_t> slots, Inquiry& asked,
                       Inquiry& thorough, AlikeSeen& seen) {
   std::vector<uint8_t> admitted(slots.size());
@@ -114,6 +130,7 @@ void compare_scores(const Ledger& ledger, std::span<const uint32_t> slots, const
     ASSERT_TRUE(zone_score.covers_alike());
     AlikeScores landed(slots);
     each_alike(ledger, &asked, [&](const plimsoll_numa_alike& alike) {
+      check_distinct(alike);
       if (alike.taking == nullptr) return;
       landed.put(alike, [&](const auto& group, uint8_t* out) { zone_score.on_alike(group, out); });
     });
