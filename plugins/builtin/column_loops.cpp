@@ -98,8 +98,8 @@ bool score_least_allocated(size_t nodes, const LoadColumn& first, const LoadColu
                            int64_t* __restrict scores) {
   int64_t left_out = 0;
   for (size_t i = 0; i < nodes; ++i) {
-    const Share one = share(first.allocated[i] + first.add, first.allocatable[i]);
-    const Share two = share(second.allocated[i] + second.add, second.allocatable[i]);
+    const Share one = share(sum_of(first.allocated[i], first.add), first.allocatable[i]);
+    const Share two = share(sum_of(second.allocated[i], second.add), second.allocatable[i]);
     const int64_t score = (least_allocated(one) + least_allocated(two)) / 2;
     const bool known = one.exact & two.exact;
     scores[i] = known ? score : kLeftOut;
@@ -113,8 +113,8 @@ bool score_most_allocated(size_t nodes, const LoadColumn& first, const LoadColum
                           int64_t* __restrict scores) {
   int64_t left_out = 0;
   for (size_t i = 0; i < nodes; ++i) {
-    const Share one = share(first.allocated[i] + first.add, first.allocatable[i]);
-    const Share two = share(second.allocated[i] + second.add, second.allocatable[i]);
+    const Share one = share(sum_of(first.allocated[i], first.add), first.allocatable[i]);
+    const Share two = share(sum_of(second.allocated[i], second.add), second.allocatable[i]);
     const int64_t score = (most_allocated(one) + most_allocated(two)) / 2;
     const bool known = one.exact & two.exact;
     scores[i] = known ? score : kLeftOut;
@@ -130,8 +130,8 @@ bool score_balanced(size_t nodes, const LoadColumn& first, const LoadColumn& sec
   for (size_t i = 0; i < nodes; ++i) {
     const int64_t all[2] = {first.allocatable[i], second.allocatable[i]};
     const int64_t used[2] = {first.allocated[i], second.allocated[i]};
-    const int64_t with = evenness(used_fraction(used[0] + first.add, all[0]),
-                                  used_fraction(used[1] + second.add, all[1]));
+    const int64_t with = evenness(used_fraction(sum_of(used[0], first.add), all[0]),
+                                  used_fraction(sum_of(used[1], second.add), all[1]));
     const int64_t without =
         evenness(used_fraction(used[0], all[0]), used_fraction(used[1], all[1]));
     const bool known = (all[0] != 0) & (all[1] != 0);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace plimsoll::builtin {
 
@@ -14,6 +15,13 @@ struct LoadColumn {
   const int64_t* allocated;
   int64_t add;
 };
+
+// The greatest number, if it is more: sums of a node stay there while some pod asks for all there
+// can be.
+[[nodiscard]] inline int64_t sum_of(int64_t a, int64_t b) {
+  const auto sum = static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  return (~(a | b) & sum) < 0 ? std::numeric_limits<int64_t>::max() : sum;
+}
 
 // Marks a score that the code for one node has to compute: the node has no such resource, or
 // amounts beyond what a double holds exactly.

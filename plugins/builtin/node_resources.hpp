@@ -90,7 +90,7 @@ void node_loads(const std::vector<ScoredResource>& resources, const std::vector<
     int64_t allocated = node.requested(resource.index);
     if (nonzero && resource.kind == Kind::kCpu) allocated = node.nonzero_cpu();
     if (nonzero && resource.kind == Kind::kMemory) allocated = node.nonzero_memory();
-    out[i] = {allocatable, allocated, allocated + adds[i]};
+    out[i] = {allocatable, allocated, sum_of(allocated, adds[i])};
   }
 }
 

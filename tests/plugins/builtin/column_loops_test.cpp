@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -100,14 +101,15 @@ TEST_F(ColumnLoops, ScoreAsTheFormulasDo) {
 
 TEST_F(ColumnLoops, LeaveOutOnlyWhatTheyMust) {
   std::vector<int64_t> scores(1);
-  const auto score = [&](int64_t all, int64_t used) {
+  const auto score = [&](int64_t all, int64_t used, int64_t add = 0) {
     const int64_t memory = 1 << 20;
     const int64_t none = 0;
-    score_least_allocated(1, {&all, &used, 0}, {&memory, &none, 0}, scores.data());
+    score_least_allocated(1, {&all, &used, add}, {&memory, &none, 0}, scores.data());
     return scores[0];
   };
   EXPECT_EQ(score(1000, 0), 100);
   EXPECT_EQ(score(1000, 2000), 50);
+  EXPECT_EQ(score(1000, std::numeric_limits<int64_t>::max(), 500), 50);
   EXPECT_EQ(score(0, 0), kLeftOut);
   EXPECT_EQ(score((int64_t{1} << 46) - 1, 0), 100);
   EXPECT_EQ(score(int64_t{1} << 46, 0), kLeftOut);
