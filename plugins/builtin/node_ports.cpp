@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "framework/api/selectors.hpp"
 #include "plugins/builtin/events.hpp"
 #include "plugins/builtin/plugins.hpp"
 
@@ -24,14 +23,25 @@ std::vector<plimsoll_host_port> ports_of(Pod pod) {
 }
 
 bool by_number(const plimsoll_host_port& a, const plimsoll_host_port& b) {
-  return a.port < b.port;
+  return a.port != b.port ? a.port < b.port : view(a.protocol) < view(b.protocol);
 }
 
-// `wanted` is sorted by number: a pod may ask for thousands.
+bool by_address(const plimsoll_host_port& a, const plimsoll_host_port& b) {
+  return by_number(a, b) || (!by_number(b, a) && view(a.ip) < view(b.ip));
+}
+
+// Whether some port is in both, on the same address or on all of a node's (HostPortInfo). `wanted`
+// is sorted by address: pods may ask for thousands of ports, all of one number.
 bool overlap(const std::vector<plimsoll_host_port>& wanted, List<plimsoll_host_port> used) {
+  constexpr std::string_view kEverywhere = "0.0.0.0";
   for (const plimsoll_host_port& taken : used) {
     const auto [first, last] = std::equal_range(wanted.begin(), wanted.end(), taken, by_number);
-    if (std::any_of(first, last, [&](const auto& port) { return conflicts(port, taken); })) {
+    if (first == last) continue;
+    if (view(taken.ip) == kEverywhere) return true;
+    plimsoll_host_port everywhere = taken;
+    everywhere.ip = str(kEverywhere);
+    if (std::binary_search(first, last, taken, by_address) ||
+        std::binary_search(first, last, everywhere, by_address)) {
       return true;
     }
   }
@@ -40,7 +50,7 @@ bool overlap(const std::vector<plimsoll_host_port>& wanted, List<plimsoll_host_p
 
 std::vector<plimsoll_host_port> sorted_ports_of(Pod pod) {
   std::vector<plimsoll_host_port> ports = ports_of(pod);
-  std::stable_sort(ports.begin(), ports.end(), by_number);
+  std::sort(ports.begin(), ports.end(), by_address);
   return ports;
 }
 

@@ -100,6 +100,36 @@ TEST(Hints, NodePorts) {
   EXPECT_TRUE(bench.queues(pod, kNoNode, bench.node("n", R"("spec": {})")));
 }
 
+TEST(NodePorts, ConflictOnTheSameAddressOrOnAll) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("NodePorts"));
+  const auto with_ports = [&](const std::string& ports) {
+    return bench.pod(
+        "p", R"({"nodeName": "n", "containers": [{"name": "c", "ports": [)" + ports + "]}]}");
+  };
+  const char* const kAll = R"({"hostPort": 80})";
+  const char* const kLocal = R"({"hostPort": 80, "hostIP": "127.0.0.1"})";
+  const char* const kOther = R"({"hostPort": 80, "hostIP": "10.0.0.1"})";
+  const char* const kNext = R"({"hostPort": 81, "hostIP": "127.0.0.1"})";
+  const char* const kUdp = R"({"hostPort": 80, "protocol": "UDP"})";
+  const auto overlap = [&](const std::string& wanted, const std::string& taken) {
+    return bench.queues(with_ports(wanted), with_ports(taken), kNoPod);
+  };
+  for (const char* port : {kAll, kLocal, kOther, kNext, kUdp}) {
+    EXPECT_TRUE(overlap(port, port)) << port;
+  }
+  for (const char* port : {kLocal, kOther}) {
+    EXPECT_TRUE(overlap(kAll, port)) << port;
+    EXPECT_TRUE(overlap(port, kAll)) << port;
+    EXPECT_TRUE(overlap(std::string(port) + "," + kNext + "," + kUdp, kAll)) << port;
+    EXPECT_FALSE(overlap(port, kUdp)) << port;
+    EXPECT_FALSE(overlap(port, kNext)) << port;
+  }
+  EXPECT_FALSE(overlap(kLocal, kOther));
+  EXPECT_FALSE(overlap(std::string(kNext) + "," + kOther + "," + kUdp, kLocal));
+  EXPECT_TRUE(overlap(std::string(kOther) + "," + kNext + "," + kLocal, kLocal));
+}
+
 // One of several anti-affinity terms is enough, as since Kubernetes 1.37; affinity needs all of
 // them.
 TEST(Hints, InterPodAffinityOfSeveralTerms) {
