@@ -34,7 +34,9 @@ class SchedulingGates {
     for (const plimsoll_str& gate : gates) {
       names.append(names.empty() ? "" : " ").append(view(gate));
     }
-    return host_.unresolvable("waiting for scheduling gates: [" + names + "]");
+    // Not a reason of the table: everybody may name gates as he likes.
+    return host_.failed(PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE,
+                        "waiting for scheduling gates: [" + names + "]");
   }
 
  private:

@@ -21,6 +21,11 @@ using sdk::Pod;
 using sdk::Sink;
 using sdk::Status;
 
+// Whether the pod says something else of its group than before.
+bool joins_otherwise(const plimsoll_event& event) {
+  return event.old_pod != nullptr && group_of(Pod(event.old_pod)) != group_of(Pod(event.new_pod));
+}
+
 // What the queue calls the kind of an event about a pod without a node.
 constexpr std::string_view kUnschedulablePod = "UnschedulablePod";
 constexpr std::string_view kDevices = "devices.v1alpha1.scheduling.koordinator.sh";
@@ -63,10 +68,10 @@ Status NodeDevice::pre_enqueue(Pod pod) {
 Status NodeDevice::pre_filter(plimsoll_cycle& cycle, Pod pod) {
   numa_.begin();
   store_.groups().attempts_ended();
-  if (const auto refusal = store_.groups().refuses(pod)) return host_.unresolvable(*refusal);
+  if (const auto refusal = store_.groups().refuses(pod)) return refused(*refusal);
   std::string invalid;
   PodAttempt attempt = attempt_of(pod, invalid);
-  if (!invalid.empty()) return host_.unresolvable(invalid);
+  if (!invalid.empty()) return refused(invalid);
   if (fragmentation_ && pod.node_name().empty())
     fragmentation_->waits(pod, attempt.demand ? &attempt.demand->request : nullptr);
   if (attempt.demand == nullptr) return Status::skip();
@@ -75,7 +80,7 @@ Status NodeDevice::pre_filter(plimsoll_cycle& cycle, Pod pod) {
   if (!attempt.demand->request.empty()) attempt.group = placer_.begin(pod, attempt.demand);
   const std::string refusal = attempt.group != nullptr ? attempt.group->refusal : std::string();
   host_.set_state(cycle, std::move(attempt));
-  return refusal.empty() ? Status::success() : host_.unresolvable(refusal);
+  return refusal.empty() ? Status::success() : refused(refusal);
 }
 
 Status NodeDevice::add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
@@ -239,8 +244,10 @@ std::span<const plimsoll_event_interest> NodeDevice::events() const {
 Hint NodeDevice::hint(Pod pod, const plimsoll_event& event) {
   const bool gone = (event.actions & PLIMSOLL_ACTION_DELETE) != 0;
   if (!gone && event.new_pod != nullptr && sdk::view(event.resource) == kUnschedulablePod)
-    return Pod(event.new_pod).uid() == pod.uid() && asks_otherwise(types_, event) ? Hint::kQueue
-                                                                                  : Hint::kSkip;
+    return Pod(event.new_pod).uid() == pod.uid() &&
+                   (asks_otherwise(types_, event) || joins_otherwise(event))
+               ? Hint::kQueue
+               : Hint::kSkip;
   const auto subject = store_.subject_of(event);
   if (!subject) return Hint::kSkip;
   if (store_.groups().refuses(pod)) return Hint::kSkip;  // woken by its group
@@ -337,6 +344,12 @@ DeviceArgs NodeDevice::args_of(const Host& host, std::string_view json) {
   auto args = parse_device_args(json, [&host](std::string_view text) { host.warn(text); });
   if (!args) throw std::runtime_error(args.error());
   return *std::move(args);
+}
+
+// Not a reason of the table, which keeps its texts for ever: numbers and names of anybody's choice
+// are in it.
+Status NodeDevice::refused(std::string_view why) const {
+  return host_.failed(PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE, why);
 }
 
 Scorer NodeDevice::make_scorer() const {

@@ -101,6 +101,7 @@ class NodeDevice {
   static DeviceArgs args_of(const Host& host, std::string_view json);
 
   [[nodiscard]] Scorer make_scorer() const;
+  [[nodiscard]] Status refused(std::string_view why) const;
 
   // Without what only Filter and Score need. No demand: the pod asks for no device, or (then
   // `invalid` says so) for something that is not valid.

@@ -29,6 +29,7 @@ struct GroupRef {
   std::optional<int> min_available;  // of the pod itself: no PodGroup is needed then
   int64_t wait_ms = 0;               // 0: not said
   std::string problem;               // what cannot be read, or is not served; empty: nothing
+  bool operator==(const GroupRef&) const = default;
 };
 
 // Nothing: the pod belongs to no group. The first of these names it:

@@ -158,15 +158,16 @@ class Instance {
     static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
   }
   [[nodiscard]] std::string text(int32_t code, uint32_t reason) const {
+    const std::string why = reason == 0 ? host_.error : host_.reasons(reason);
     switch (code) {
       case PLIMSOLL_SUCCESS:
         return "ok";
       case PLIMSOLL_SKIP:
         return "skip";
       case PLIMSOLL_UNSCHEDULABLE:
-        return host_.reasons(reason);
+        return why;
       case PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE:
-        return host_.reasons(reason) + " (unresolvable)";
+        return why + " (unresolvable)";
       default:
         return "error: " + host_.error;
     }

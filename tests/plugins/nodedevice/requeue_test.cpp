@@ -60,6 +60,15 @@ class Requeue : public ::testing::Test {
     event.new_node = now.get().node;
     return plugin_.hint(pod, event) == PLIMSOLL_HINT_QUEUE;
   }
+  bool updated(FakePod& before, FakePod& now) {
+    plimsoll_event event{};
+    event.size = sizeof event;
+    event.actions = PLIMSOLL_ACTION_UPDATE;
+    event.resource = sdk::str("UnschedulablePod");
+    event.old_pod = &before.get();
+    event.new_pod = &now.get();
+    return plugin_.hint(now, event) == PLIMSOLL_HINT_QUEUE;
+  }
   bool gone(FakePod& pod, FakePod& other) {
     plimsoll_event event{};
     event.size = sizeof event;
@@ -82,6 +91,22 @@ TEST_F(Requeue, ADeviceThatHelps) {
   EXPECT_TRUE(report(waiting_, cards("node-1", {true, true}))) << "it is healthy again";
   EXPECT_FALSE(report(waiting_, cards("node-1", {false, true}))) << "one fails";
   EXPECT_TRUE(report(waiting_, cards("node-1", {false, true, true}))) << "one more";
+}
+
+// It may have been refused for what it said of its group.
+TEST_F(Requeue, AMemberThatSaysSomethingElseOfItsGroup) {
+  const auto with = [](FakePod& pod, const char* min, const char* other) {
+    pod.request("nvidia.com/gpu", 1)
+        .annotation("gang.scheduling.koordinator.sh/name", "g")
+        .annotation("gang.scheduling.koordinator.sh/min-available", min)
+        .annotation("note", other);
+  };
+  FakePod wrong("ns/a"), right("ns/a"), noted("ns/a");
+  with(wrong, "four", "");
+  with(right, "4", "");
+  with(noted, "4", "seen");
+  EXPECT_TRUE(updated(wrong, right));
+  EXPECT_FALSE(updated(right, noted));
 }
 
 TEST_F(Requeue, AReportThatSaysNothingNewWakesNobody) {
