@@ -30,13 +30,13 @@ std::optional<std::string> GroupKeeper::refuses(Pod pod) {
   const auto of_pod = by_pod_.find(pod.uid());
   const auto ref = of_pod == by_pod_.end() ? std::nullopt : group_of(pod);
   if (!ref || ref->key != of_pod->second) return std::nullopt;
-  if (!ref->problem.empty()) return ref->problem;
   Group& group = groups_.at(ref->key);
+  forget_missing_at_times(group);
+  if (!ref->problem.empty()) return ref->problem;
   const auto needed = group.needed();
   // coscheduling's word for a name without an object; it does not take the pod for an ordinary one.
   if (!needed)
     return kinds_[ref->api].listed ? "PodGroup not found" : "the PodGroups are not listed yet";
-  forget_missing_at_times(group);
   if (group.known() < group.needed()) {
     if (group.bound() > 0 && !std::exchange(group.is_gathering, true))
       host_.run_on_loop(kGatherMs, [this, key = ref->key] { excuse(key); });

@@ -49,7 +49,7 @@ GroupKeeper::Group* GroupKeeper::find_mutable(std::string_view key) {
 }
 
 GroupKeeper::Group& GroupKeeper::note(const GroupRef& ref) {
-  if (groups_.size() >= next_clean_up_) drop_empty_groups();
+  if (known() >= next_clean_up_) drop_empty_groups();
   Group& group = groups_[ref.key];
   group.key = ref.key;
   if (ref.min_available) group.min_available = ref.min_available;
@@ -79,7 +79,7 @@ void GroupKeeper::drop_empty_groups() {
     keys.push_back(key);
   }
   for (const std::string& key : keys) drop_if_empty(key);
-  next_clean_up_ = std::max<size_t>(64, 2 * groups_.size());
+  next_clean_up_ = std::max(kFewKnown, 2 * known());
 }
 
 // Members without a node that were deleted, or changed their group.

@@ -51,8 +51,7 @@ class GroupKeeper {
   // ---- one attempt of a pod
   // The attempts before this one are over: what they found out counts.
   void attempts_ended();
-  // Why a pod is not tried now, from a bounded set of texts; nothing: it belongs to no group, or
-  // its group has enough members.
+  // Why a pod is not tried now; nothing: it belongs to no group, or its group has enough members.
   std::optional<std::string> refuses(sdk::Pod pod);
   // No node takes the pod. If the group cannot do without it, and no room is being made for it, all
   // who wait are rejected, and the group is left alone. `whole_group`: why no node takes the group,
@@ -154,6 +153,8 @@ class GroupKeeper {
   [[nodiscard]] std::string explain(std::string_view node) const;
 
  private:
+  static constexpr size_t kFewKnown = 64;
+  [[nodiscard]] size_t known() const { return groups_.size() + by_pod_.size(); }
   [[nodiscard]] static std::string hold_id(std::string_view uid) {
     return "held for " + std::string(uid);
   }
@@ -192,7 +193,7 @@ class GroupKeeper {
   };
   std::array<Kind, kPodGroupApis.size()> kinds_{};
   std::vector<Ended> ended_;  // attempts that found no place
-  size_t next_clean_up_ = 64;
+  size_t next_clean_up_ = kFewKnown;
   bool looking_round_ = false;
   bool deciding_ = false;
 };

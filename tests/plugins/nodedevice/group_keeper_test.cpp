@@ -247,5 +247,24 @@ TEST_F(GroupKeeperTest, ForgetsGroupsOfDeletedPods) {
   EXPECT_LE(known, 64);
 }
 
+// Whether or not they were tried, and no PodGroup ever comes.
+TEST_F(GroupKeeperTest, ForgetsDeletedMembersOfAGroupOfNoKnownSize) {
+  const auto known = [&] { return groups_.find("ns/train")->known(); };
+  for (int i = 0; i < 200; ++i) {
+    FakePod& each = pod("p" + std::to_string(i));
+    groups_.pod_waits(each);
+    EXPECT_NE(refusal(each), "none");
+    gone(each);
+    host_.now += 1000;
+  }
+  EXPECT_LE(known(), 2);
+  for (int i = 200; i < 400; ++i) {
+    FakePod& each = pod("p" + std::to_string(i));
+    groups_.pod_waits(each);
+    gone(each);
+  }
+  EXPECT_LE(known(), 64);
+}
+
 }  // namespace
 }  // namespace plimsoll::devices::test
