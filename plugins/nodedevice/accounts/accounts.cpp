@@ -162,7 +162,8 @@ void Accounts::put(std::string_view uid, PodRecord record) {
   const auto before = pods_.find(uid);
   if (before != pods_.end()) {
     if (before->second.node == record.node && before->second.shares == record.shares &&
-        before->second.unknown == record.unknown && before->second.blocked == record.blocked) {
+        before->second.unknown == record.unknown && before->second.blocked == record.blocked &&
+        before->second.from_requests == record.from_requests) {
       before->second = std::move(record);
       return;
     }

@@ -158,6 +158,8 @@ class Accounts {
   PodRecord record_of_requests(const AssignedPod& pod, const Entitlements& entitled,
                                const NodeState& node) const;
   static void resolve_by_checkpoint(std::string_view uid, const NodeState& node, PodRecord& record);
+  [[nodiscard]] bool may_be_unknown(const NodeEntry& entry, std::string_view uid, int type,
+                                    int32_t minor) const;
   void name_for_unknown(NodeEntry& entry);
   void put(std::string_view uid, PodRecord record);
   void erase(Pods::iterator it);

@@ -252,6 +252,27 @@ TEST_F(AccountsTest, TheKubeletsCheckpointNamesThem) {
   EXPECT_EQ(give({{"nvidia.com/gpu", 4}}), "gpu 0 1 2 3");
 }
 
+TEST_F(AccountsTest, TheKubeletsCheckpointNamesWhatAnAnnotationLeavesOut) {
+  const auto checkpoint = [&](const char* ids) {
+    Json object = test::device_object("node-1", {test::gpu(0, "16Gi"), test::gpu(1, "16Gi"),
+                                                 test::gpu(2, "16Gi"), test::gpu(3, "16Gi")});
+    object["metadata"]["annotations"]["node.koordinator.sh/devices-checkpoints"] =
+        R"([{"podUID":"a","resourceName":"nvidia.com/gpu","deviceIDs":)" + std::string(ids) + "}]";
+    device(object);
+  };
+  pod("a", kOneGpu, "{}");
+  checkpoint(R"(["GPU-0"])");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 3}}), "gpu 1 2 3");
+  pod("a", kOneGpu, R"({"gpu":"nonsense"})");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 3}}), "gpu 1 2 3");
+  pod("a", {{"nvidia.com/gpu", 2}},
+      R"({"gpu":[{"minor":2,"resources":{"koordinator.sh/gpu-core":"100"}}]})");
+  checkpoint(R"(["GPU-0","GPU-2"])");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "gpu 1 3") << "0 is the one that is not named";
+  accounts_.pod_removed("a");
+  EXPECT_EQ(give({{"nvidia.com/gpu", 4}}), "gpu 0 1 2 3");
+}
+
 TEST_F(AccountsTest, WhatIsUsedStaysUsedWhateverHappensToTheDevice) {
   cards(2);
   accounts_.reserve("a", "node-1", {test::whole_gpu(0, 16 * kGi)});
