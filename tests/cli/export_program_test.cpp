@@ -34,7 +34,7 @@ class PlimsollExport : public testing::Test {
       ASSERT_TRUE(objects) << objects.error().message;
       for (const auto& object : *objects) texts.push_back(object.json);
     }
-    // In the order in which an API server lists them: it is the order in which pods get their turn.
+    // In the order in which an API server lists them: in it pods of one second get their turn.
     json items = json::array();
     for (const std::string& text : texts) items.push_back(json::parse(text));
     std::stable_sort(items.begin(), items.end(), [](const json& a, const json& b) {
@@ -44,9 +44,11 @@ class PlimsollExport : public testing::Test {
       };
       return place(a) < place(b);
     });
-    ASSERT_TRUE(write_file(dir_ / "original.json",
-                           json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}.dump()));
-    const auto loaded = sandbox::load_cluster(store_, texts);
+    const std::string original =
+        json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}.dump();
+    ASSERT_TRUE(write_file(dir_ / "original.json", original));
+    // Created in this order, too: the second may change meanwhile.
+    const auto loaded = sandbox::load_cluster(store_, {original});
     ASSERT_TRUE(loaded) << loaded.error().message;
     server_ = std::move(sandbox::ApiServer::start(store_).value());
     ASSERT_TRUE(write_file(dir_ / "kubeconfig",

@@ -244,6 +244,7 @@ TEST_F(LeaseTest, AClosedFenceEndsWhatWaits) {
   WriteOptions write_options;
   write_options.fence = &fence;
   write_options.in_flight = {1, 1, 1, 1};
+  write_options.timeout = 10min;  // the first is not sent again, however long the others take
   ServerWriter writer(*write_client, *write_client, write_options);
   constexpr int kBinds = 20'000;
   std::atomic<int> bound{0}, cancelled{0};
