@@ -19,6 +19,7 @@ std::span<const Kind> kinds() {
        check_preempt},
       {"schedule", "", "whole scheduling decisions with the default profile", check_schedule},
       {"merge", "", "the kubelet's topology manager: merging of hints", check_merge},
+      {"distribute", "", "the kubelet's CPU manager: CPUs spread over zones", check_distribute},
       {"admit", "exact", "the kubelet's admission, knowing all that the kubelet knows",
        check_admit_exact},
       {"admit", "counts", "the kubelet's admission, knowing counts per zone, policy and scope",

@@ -34,6 +34,7 @@ void check_queue(const Json& test_case, Findings& findings);
 void check_preempt(const Json& test_case, Findings& findings);
 void check_schedule(const Json& test_case, Findings& findings);
 void check_merge(const Json& test_case, Findings& findings);
+void check_distribute(const Json& test_case, Findings& findings);
 void check_admit_exact(const Json& test_case, Findings& findings);
 void check_admit_counts(const Json& test_case, Findings& findings);
 void check_device(const Json& test_case, Findings& findings);

@@ -48,6 +48,25 @@ void for_each_choice(size_t of, size_t count, Visit&& visit) {
   }
 }
 
+// What the kubelet has of a choice that it kept, once the search is over. iterateCombinations
+// appends to slices: those of choices that begin alike share their memory, and later ones write the
+// end of earlier ones. `stopped_at`: the choice at which the search ended, which is written
+// already; empty: it went to the last one.
+std::vector<size_t> overwritten(std::vector<size_t> kept, size_t of,
+                                const std::vector<size_t>& stopped_at) {
+  const size_t count = kept.size();
+  size_t own = 1;  // from the beginning: a slice that is full is copied, at 1, 2, 4 and 8
+  for (const size_t full : {1, 2, 4, 8}) {
+    if (full + 1 <= count) own = full + 1;
+  }
+  const bool stopped =
+      !stopped_at.empty() &&
+      std::equal(kept.begin(), kept.begin() + static_cast<ptrdiff_t>(std::min(own, count)),
+                 stopped_at.begin());
+  for (size_t i = own; i < count; ++i) kept[i] = stopped ? stopped_at[i] : of - count + i;
+  return kept;
+}
+
 struct Split {
   double balance = kNone;
   bool one_socket = false;        // asked only by socket
@@ -155,6 +174,7 @@ void weigh(const Zones& zones, const std::vector<size_t>& picked, int64_t count,
   }
   Split mine{kNone, one_socket, picked, {}};
   for (size_t size = takers.size(); size > 0; --size) {
+    std::vector<size_t> kept;
     for_each_choice(takers.size(), size, [&](const std::vector<size_t>& choice) {
       std::vector<size_t> subset;
       int64_t room = 0;
@@ -168,18 +188,27 @@ void weigh(const Zones& zones, const std::vector<size_t>& picked, int64_t count,
       const double balance = deviation(left);
       if (balance < mine.balance) {
         mine.balance = balance;
-        mine.remainder = subset;
+        kept = choice;
       }
       return true;
     });
+    if (kept.empty()) continue;
+    mine.remainder.clear();
+    for (size_t i : overwritten(std::move(kept), takers.size(), {})) {
+      mine.remainder.push_back(takers[i]);
+    }
   }
   if (is_better(mine, best)) best = std::move(mine);
 }
 
 }  // namespace
 
-bool take_distributed(const CpuLayout& layout, bool spread_over_cores, int64_t group,
-                      bool by_socket, const CpuSet& available, int64_t count, CpuSet& taken) {
+bool take_distributed(const CpuLayout& layout, const Managers& managers, const CpuSet& available,
+                      int64_t count, CpuSet& taken) {
+  const CpuOptions& options = managers.cpu_options;
+  const bool spread_over_cores = options.distribute_cpus_across_cores;
+  const int64_t group = options.full_pcpus_only ? std::max<int64_t>(layout.per_core(), 1) : 1;
+  const bool by_socket = options.align_by_socket && managers.since_1_37();
   taken = {};
   if (count < 1) return true;
   if (count > available.size()) return false;
@@ -194,12 +223,18 @@ bool take_distributed(const CpuLayout& layout, bool spread_over_cores, int64_t g
   const int64_t most = std::min<int64_t>(wanted, static_cast<int64_t>(zones.columns.size()));
   Split best;
   for (int64_t k = fewest; k <= most && best.zones.empty(); ++k) {
+    std::vector<size_t> stopped_at;
     for_each_choice(zones.columns.size(), static_cast<size_t>(k),
                     [&](const std::vector<size_t>& picked) {
+                      if (best.balance == 0 && best.one_socket == by_socket) {
+                        stopped_at = picked;
+                        return false;
+                      }
                       const bool one_socket = by_socket && in_one_socket(layout, zones, picked);
                       weigh(zones, picked, count, group, by_socket, one_socket, best);
-                      return best.balance != 0 || best.one_socket != by_socket;
+                      return true;
                     });
+    best.zones = overwritten(std::move(best.zones), zones.columns.size(), stopped_at);
   }
   if (best.zones.empty()) {
     return take_packed(layout, spread_over_cores, false, available, count, taken);
@@ -219,7 +254,7 @@ bool take_distributed(const CpuLayout& layout, bool spread_over_cores, int64_t g
     return true;
   };
   const auto k = static_cast<int64_t>(best.zones.size());
-  const int64_t share = even_share(zones, best.zones, count, group, by_socket);
+  const int64_t share = even_share(zones, best.zones, count, group, managers.since_1_37());
   for (size_t zone : best.zones) {
     if (!take_from(zone, share)) return false;
   }

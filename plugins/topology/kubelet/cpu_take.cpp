@@ -211,9 +211,7 @@ bool take_cpus(const CpuLayout& layout, const Managers& managers, const CpuSet& 
   const CpuOptions& options = managers.cpu_options;
   const bool spread = options.distribute_cpus_across_cores;
   if (options.distribute_cpus_across_numa) {
-    const int64_t group = options.full_pcpus_only ? std::max<int64_t>(layout.per_core(), 1) : 1;
-    const bool by_socket = options.align_by_socket && managers.since_1_37();
-    return take_distributed(layout, spread, group, by_socket, available, count, taken);
+    return take_distributed(layout, managers, available, count, taken);
   }
   return take_packed(layout, spread, options.prefer_align_cpus_by_uncorecache, available, count,
                      taken);

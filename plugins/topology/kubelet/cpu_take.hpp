@@ -21,12 +21,12 @@ namespace plimsoll::topology::kubelet {
                                const CpuSet& available, int64_t count, CpuSet& taken);
 
 // takeByTopologyNUMADistributed: an even split over as few zones as possible, the one that leaves
-// the zones most alike. `group` CPUs are never split (threads of a core). `by_socket`
-// (align-by-socket since 1.37): zones of one socket come before others, and where a zone cannot
-// carry its even share, all carry less.
-[[nodiscard]] bool take_distributed(const CpuLayout& layout, bool spread_over_cores, int64_t group,
-                                    bool by_socket, const CpuSet& available, int64_t count,
-                                    CpuSet& taken);
+// the zones most alike. Threads of a core are never split with full-pcpus-only. With
+// align-by-socket since 1.37, zones of one socket come before others, and where a zone cannot carry
+// its even share, all carry less. With four zones, or six and more, the kubelet mixes up zones that
+// it compared: so does this.
+[[nodiscard]] bool take_distributed(const CpuLayout& layout, const Managers& managers,
+                                    const CpuSet& available, int64_t count, CpuSet& taken);
 
 // The same if only counts per column are known: whole zones first, then zones with the least left,
 // the lowest first. Adds to `taken`; `available` is limited to the allowed zones already.
