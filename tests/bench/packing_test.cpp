@@ -50,8 +50,7 @@ TEST_F(Packing, TheLoadIsTheSameForOneSeed) {
 TEST_F(Packing, LateReportsCostNoAdmissionAndLittleRoom) {
   const Figures oracle = figures("oracle");
   EXPECT_EQ(oracle.topology_errors + oracle.other_refusals, 0U) << "it knows all";
-  // Pods that need much keep some of it free while they wait.
-  EXPECT_GT(oracle.cpus, 0.6 * load_.cpus) << "the cluster is not full: nothing is compared";
+  EXPECT_GT(oracle.cpus, 0.75 * load_.cpus) << "the cluster is not full: nothing is compared";
   const Figures kubelet = figures("Kubelet");
   EXPECT_EQ(kubelet.topology_errors, 0U);
   EXPECT_EQ(kubelet.other_refusals, 0U);
