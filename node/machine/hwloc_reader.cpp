@@ -113,6 +113,20 @@ std::size_t zone_of_cpu(const std::vector<hwloc_obj_t>& nodes, unsigned cpu) {
   return best;
 }
 
+// The id by which a kubelet groups the CPU for prefer-align-cpus-by-uncorecache: that of its L3
+// cache, or of its socket if there is none or if as many CPUs share the cache as the NUMA node has
+// (cadvisor's addCacheInfo calls that a cache of the node; getUncoreCacheID falls back).
+int uncore_of(hwloc_topology_t topology, hwloc_obj_t pu, hwloc_obj_t node, int socket) {
+  hwloc_obj_t cache = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_L3CACHE, pu);
+  if (cache == nullptr) return socket;
+  hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
+  const int threads = core == nullptr ? 1 : hwloc_bitmap_weight(core->cpuset);
+  const int cores = hwloc_get_nbobjs_inside_cpuset_by_type(
+      topology, node->cpuset, core == nullptr ? HWLOC_OBJ_PU : HWLOC_OBJ_CORE);
+  const bool of_node = hwloc_bitmap_weight(cache->cpuset) == cores * threads;
+  return of_node ? socket : static_cast<int>(cache->logical_index);
+}
+
 Result<Hardware> read(hwloc_topology_t topology) {
   Hardware hardware;
   std::vector<hwloc_obj_t> nodes = objects_of(topology, HWLOC_OBJ_NUMANODE);
@@ -149,8 +163,7 @@ Result<Hardware> read(hwloc_topology_t topology) {
     if (package != nullptr) cpu.socket = index_of(package);
     hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
     cpu.core = core == nullptr ? cpu.id : hwloc_bitmap_first(core->cpuset);
-    hwloc_obj_t cache = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_L3CACHE, pu);
-    cpu.uncore = cache == nullptr ? cpu.socket : static_cast<int>(cache->logical_index);
+    cpu.uncore = uncore_of(topology, pu, nodes[zone], cpu.socket);
     hardware.cpus.push_back(cpu);
   }
   if (hardware.cpus.empty()) return fail(ErrorCode::kInvalid, "the machine has no CPU");

@@ -28,7 +28,7 @@ struct MachineCpu {
   std::size_t zone = 0;  // column
   int socket = 0;
   int core = 0;    // the lowest CPU id of the core, as the kubelet names cores
-  int uncore = 0;  // id of the last-level cache; the socket's if there is none (uncorecache)
+  int uncore = 0;  // what prefer-align-cpus-by-uncorecache goes by: an L3 cache or a socket
 };
 
 // The part of a machine that hwloc describes.

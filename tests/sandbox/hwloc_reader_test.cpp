@@ -49,7 +49,7 @@ TEST(HwlocReader, ReadsAnExport) {
   EXPECT_EQ(cpu(*hardware, 13).core, 5);
   EXPECT_EQ(cpu(*hardware, 3).socket, 0);
   EXPECT_EQ(cpu(*hardware, 12).socket, 1);
-  EXPECT_EQ(cpu(*hardware, 10).uncore, 1);
+  EXPECT_EQ(cpu(*hardware, 10).uncore, cpu(*hardware, 10).socket) << "one L3 cache per zone";
   const node::MachineZone& last = hardware->zones[3];
   EXPECT_EQ(last.id, 3);
   EXPECT_EQ(last.memory, 16 * kGi);
@@ -84,6 +84,23 @@ TEST(HwlocReader, ReadsASyntheticDescription) {
   EXPECT_EQ(cpu(*hardware, 17).core, 16);
   EXPECT_EQ(cpu(*hardware, 17).zone, 1U);
   EXPECT_EQ(cpu(*hardware, 31).uncore, 3);
+}
+
+// cadvisor's addCacheInfo: a cache with as many CPUs as the NUMA node is the node's;
+// getUncoreCacheID of the kubelet then takes the socket.
+TEST(HwlocReader, AnL3CacheOfAWholeZoneIsNoUncoreCache) {
+  const auto uncores = [](const std::string& description) {
+    const auto hardware = node::hardware_from_synthetic(description);
+    EXPECT_TRUE(hardware) << hardware.error().message;
+    std::vector<int> ids;
+    for (const node::MachineCpu& each : hardware->cpus) ids.push_back(each.uncore);
+    return ids;
+  };
+  EXPECT_THAT(uncores("pack:2 numa:2 l3:1 core:1 pu:2"), ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
+  EXPECT_THAT(uncores("pack:2 numa:2 l3:2 core:1 pu:1"), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(uncores("pack:2 l3:1 numa:2 core:1 pu:2"), ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
+  EXPECT_THAT(uncores("pack:1 l3:2 numa:2 core:1 pu:1"), ElementsAre(0, 0, 1, 1))
+      << "a cache of two zones is one";
 }
 
 TEST(HwlocReader, ReadsTheIssuesForm) {
