@@ -134,8 +134,10 @@ plimsoll_list Decoder::resources(const ResourceList& amounts, NamedBy who, bool 
     const auto [kept, index] =
         who == NamedBy::kNode ? symbols_->resource(name) : symbols_->resource_of_pod(name);
     const bool is_name = kept.symbol != PLIMSOLL_SYMBOL_NONE;
-    entries.push_back(
-        {is_name ? kept : keep(name, Keep::kShared), base_units(name, amount.quantity), index, 0});
+    const bool whole = name == "cpu" || is_int64(amount.quantity);
+    entries.push_back({is_name ? kept : keep(name, Keep::kShared),
+                       base_units(name, amount.quantity), index,
+                       whole ? 0U : uint32_t{PLIMSOLL_RESOURCE_NOT_INT64}});
   }
   std::sort(entries.begin(), entries.end(), comes_before);
   return arena_.list(entries);

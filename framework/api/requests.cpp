@@ -318,6 +318,13 @@ int64_t base_units(std::string_view resource, const Quantity& quantity) {
   return resource == "cpu" ? quantity.milli_value() : quantity.value();
 }
 
+bool is_int64(const Quantity& quantity) {
+  int64_t unused = 0;
+  if (quantity.as_int64(&unused)) return true;
+  const auto sent = Quantity::parse(quantity.canonical());
+  return sent && sent->as_int64(&unused);
+}
+
 bool is_extended_resource(std::string_view name) {
   const bool native = name.find('/') == std::string_view::npos ||
                       name.find("kubernetes.io/") != std::string_view::npos;

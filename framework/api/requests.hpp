@@ -82,6 +82,10 @@ struct NonZero {
 // Base units: thousandths for cpu, whole units for everything else.
 [[nodiscard]] int64_t base_units(std::string_view resource, const Quantity& quantity);
 
+// Whether a kubelet can take the quantity for a whole number: AsInt64 of what the API server sends,
+// which is the canonical form.
+[[nodiscard]] bool is_int64(const Quantity& quantity);
+
 // Whether nodes account for a resource of this name: cpu, memory, ephemeral-storage, pods, and the
 // names that IsScalarResourceName accepts (extended resources, hugepages-*, attachable-volumes-*
 // and kubernetes.io/ names).

@@ -180,13 +180,14 @@ bool same_demand(const PodDemand& a, const PodDemand& b) {
   if (&a == &b) return true;
   if (a.guaranteed != b.guaranteed || a.pod_level != b.pod_level ||
       a.containers.size() != b.containers.size() || a.pod_cpu_milli != b.pod_cpu_milli ||
-      a.pod_memory != b.pod_memory) {
+      a.pod_memory != b.pod_memory || a.pod_memory_unreadable != b.pod_memory_unreadable) {
     return false;
   }
   return std::equal(a.containers.begin(), a.containers.end(), b.containers.begin(),
                     [](const auto& x, const auto& y) {
                       return x.kind == y.kind && x.cpu_milli == y.cpu_milli &&
                              x.cpu_limit_milli == y.cpu_limit_milli && x.memory == y.memory &&
+                             x.memory_unreadable == y.memory_unreadable &&
                              x.memory_limit == y.memory_limit && x.devices == y.devices;
                     });
 }

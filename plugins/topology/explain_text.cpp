@@ -187,6 +187,8 @@ std::string explain_judgement(const plimsoll_pod& object, const kubelet::PodDema
         "cpu: need " + std::to_string(refusal.need) + ", " +
         (refusal.fault == kubelet::Fault::kNotWholeCores ? "cores have " : "whole cores have ") +
         std::to_string(refusal.have);
+  } else if (refusal.fault == kubelet::Fault::kNotInt64) {
+    text += "a kubelet that pins memory refuses a request that is no whole number of bytes";
   } else if (short_of != Judgement::kNoResource) {
     text += text_of_shortage(object, pod, model, state,
                              by_container ? refusal.container : kubelet::kWholePod, short_of);

@@ -33,6 +33,7 @@ void put_pod_words(const plimsoll_pod& pod, Put&& put) {
     put(list.count);
     for (const plimsoll_resource& resource : sdk::List<plimsoll_resource>(list)) {
       text(resource.name, resource.index);
+      put(resource.flags);
       put(static_cast<uint64_t>(resource.value));
     }
   };

@@ -162,6 +162,13 @@ bool asks_for_whole_cores(const NodeModel& model, const Asking& asking) {
   }) == 0;
 }
 
+// False: the memory manager refuses it.
+bool asks_for_whole_bytes(const Asking& asking) {
+  return asking.count([&](const ContainerDemand& container) {
+    return asking.memory(container) && container.memory_unreadable;
+  }) == 0;
+}
+
 // False: what is free in zones does not decide, or nobody knows what it will be.
 bool zones_decide(const NodeModel& model, const kubelet::NodeState& sure, const Asking& asking) {
   const Policy policy = model.managers.policy;
@@ -169,7 +176,7 @@ bool zones_decide(const NodeModel& model, const kubelet::NodeState& sure, const 
   if (!aligns || asking.pod_managers()) return false;
   const bool cpus = asking.count([&](const auto& c) { return asking.cpus(c); }) > 0;
   if (cpus && model.layout && !model.layout->even()) return false;
-  if (!asks_for_whole_cores(model, asking)) return false;
+  if (!asks_for_whole_cores(model, asking) || !asks_for_whole_bytes(asking)) return false;
   if (asking.any_memory() && sure.knows_groups() && has_groups(model, sure)) return false;
   for (uint32_t row = 0; row < model.devices.size(); ++row) {
     const uint32_t resource = model.devices[row].resource;

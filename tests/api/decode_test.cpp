@@ -176,6 +176,24 @@ TEST(DecodePod, TextsThatManyObjectsHaveGoWithTheLastOne) {
   EXPECT_NE(symbols.shared_count(), 0u);
 }
 
+TEST(DecodePod, AmountsThatAKubeletCannotHoldAreMarkedAndRoundedUp) {
+  SymbolTable symbols(0);
+  // 1.1Gi as the API server sends it; 1000m it sends as 1; cpu counts in thousandths.
+  const PodRef pod = *decode_pod(R"({"metadata": {"name": "p", "uid": "u"}, "spec": {
+      "containers": [{"name": "c", "resources": {"requests":
+        {"cpu": "1500m", "memory": "1181116006400m", "ephemeral-storage": "1000m"}}},
+        {"name": "d", "resources": {"requests":
+        {"cpu": "1", "memory": "1.1Gi", "ephemeral-storage": "1.5Gi"}}}]}})",
+                                 symbols);
+  for (const plimsoll_container& container : List<plimsoll_container>(pod->containers)) {
+    const Resources requests = container.requests;
+    EXPECT_EQ(requests.find("cpu")->flags, 0U);
+    EXPECT_EQ(requests.find("memory")->flags, uint32_t{PLIMSOLL_RESOURCE_NOT_INT64});
+    EXPECT_EQ(requests.find("memory")->value, 1181116007);
+    EXPECT_EQ(requests.find("ephemeral-storage")->flags, 0U);
+  }
+}
+
 TEST(DecodePod, WhatNoNodeNamesGetsItsPositionWhenOneDoes) {
   SymbolTable symbols(0);
   const PodRef pod = *decode_pod(R"({"metadata": {"name": "p", "uid": "u"}, "spec": {

@@ -31,7 +31,7 @@ static_assert(sizeof(plimsoll_resource) == 32);
 static_assert(offsetof(plimsoll_resource, name) == 0);
 static_assert(offsetof(plimsoll_resource, value) == 16);
 static_assert(offsetof(plimsoll_resource, index) == 24);
-static_assert(offsetof(plimsoll_resource, reserved) == 28);
+static_assert(offsetof(plimsoll_resource, flags) == 28);
 static_assert(sizeof(plimsoll_owner) == 72);
 static_assert(offsetof(plimsoll_owner, api_version) == 0);
 static_assert(offsetof(plimsoll_owner, kind) == 16);

@@ -25,7 +25,7 @@ uint32_t containers_that_act(const Run& run) {
 bool allocate(Run& run, uint32_t container, const Request& request, const Hint& hint, bool last) {
   return allocate_devices(run, container, request, hint, last) &&
          allocate_cpus(run, container, request.cpus, hint, last) &&
-         (!request.memory_acts || allocate_memory(run, container, request.memory, hint, last));
+         (!request.memory_acts || allocate_memory(run, container, request, hint, last));
 }
 
 bool store_hint(Run& run, uint32_t container, const Affinity& affinity) {

@@ -50,6 +50,7 @@ enum class Fault : uint8_t {
   kDefaultNotPreferred,  // memory: the affinity was preferred, but the best zones are not
   kNoExtension,          // memory: no zones including the affinity have enough
   kExtensionNotPreferred,
+  kNotInt64,        // memory: a request is no whole number of bytes
   kGroupViolation,  // memory: single-zone and multi-zone blocks on one zone
   kEmptySharedPool  // pod-level resources: nothing is left for the containers that share CPUs or
                     // memory

@@ -193,8 +193,10 @@ void share_pod_memory(Run& run, std::span<const RowNeed> pod, ZoneMask zones) {
 
 }  // namespace
 
-bool allocate_memory(Run& run, uint32_t container, std::span<const RowNeed> needs, const Hint& hint,
+bool allocate_memory(Run& run, uint32_t container, const Request& request, const Hint& hint,
                      bool last) {
+  if (request.memory_unreadable) return refuse(run, Fault::kNotInt64);
+  const std::span<const RowNeed> needs = request.memory;
   if (is_unknown(run, needs)) return true;
   if (!hint.preferred && !run.zones_matter(last)) {
     // Without groups and reuse there are zones exactly if all of them together have enough.
@@ -221,7 +223,8 @@ bool allocate_memory(Run& run, uint32_t container, std::span<const RowNeed> need
 }
 
 bool allocate_pod_memory(Run& run, const Request& whole, const Hint& hint) {
-  if (!run.memory_acts) return true;
+  // AllocatePod only logs that it cannot read the pod's own request.
+  if (!run.memory_acts || whole.memory_unreadable) return true;
   if (whole.memory_impossible) {
     return run.refuse(Reason::kEmptyPodSharedPoolError, Stage::kMemory, Fault::kEmptySharedPool);
   }

@@ -67,6 +67,8 @@ std::string message_of(const Admission& admission, std::string_view resource) {
           "[memorymanager] failed to find NUMA nodes to extend the current topology hint");
     case Fault::kExtensionNotPreferred:
       return unexpected("[memorymanager] failed to find the extended preferred hint");
+    case Fault::kNotInt64:
+      return unexpected("[memorymanager] failed to represent quantity as int64");
     case Fault::kGroupViolation:
       return unexpected("[memorymanager] preferred hint violates NUMA node allocation");
     case Fault::kEmptySharedPool:

@@ -17,12 +17,18 @@ std::string_view text_of(const plimsoll_str& str) {
   return {str.data, str.len};
 }
 
+using Resource = plimsoll_resource;
+
+bool is_unreadable(const Resource& resource) {
+  return (resource.flags & PLIMSOLL_RESOURCE_NOT_INT64) != 0;
+}
+
 template <typename Visit>
 void for_each_resource(const plimsoll_list& list, Visit&& visit) {
   for (uint32_t i = 0; i < list.count; ++i) {
     const auto* resource = reinterpret_cast<const plimsoll_resource*>(
         static_cast<const char*>(list.data) + size_t{i} * list.stride);
-    visit(text_of(resource->name), resource->index, std::max<int64_t>(resource->value, 0));
+    visit(text_of(resource->name), *resource, std::max<int64_t>(resource->value, 0));
   }
 }
 
@@ -30,19 +36,23 @@ ContainerDemand demand_of(const plimsoll_container& container) {
   ContainerDemand demand;
   demand.name = text_of(container.name);
   demand.kind = static_cast<ContainerKind>(container.kind);
-  for_each_resource(container.requests, [&](std::string_view name, uint32_t index, int64_t value) {
-    if (name == "cpu") demand.cpu_milli = value;
-    if (is_memory(name)) demand.memory.push_back({index, value});
-  });
-  for_each_resource(container.limits, [&](std::string_view name, uint32_t index, int64_t value) {
-    if (name == "cpu") {
-      demand.cpu_limit_milli = value;
-    } else if (name == "memory") {
-      demand.memory_limit = value;
-    } else if (!is_memory(name) && name != "ephemeral-storage") {
-      demand.devices.push_back({index, value});
-    }
-  });
+  for_each_resource(container.requests,
+                    [&](std::string_view name, const Resource& of, int64_t value) {
+                      if (name == "cpu") demand.cpu_milli = value;
+                      if (!is_memory(name)) return;
+                      demand.memory.push_back({of.index, value});
+                      demand.memory_unreadable |= is_unreadable(of);
+                    });
+  for_each_resource(container.limits,
+                    [&](std::string_view name, const Resource& of, int64_t value) {
+                      if (name == "cpu") {
+                        demand.cpu_limit_milli = value;
+                      } else if (name == "memory") {
+                        demand.memory_limit = value;
+                      } else if (!is_memory(name) && name != "ephemeral-storage") {
+                        demand.devices.push_back({of.index, value});
+                      }
+                    });
   return demand;
 }
 
@@ -105,21 +115,21 @@ PodDemand::PodDemand(const plimsoll_pod& pod) {
     }
   }
   // resourcehelper.IsPodLevelResourcesSet: only resources that are supported at pod level count.
-  const auto read = [&](std::string_view name, uint32_t index, int64_t value, bool request) {
+  const auto read = [&](std::string_view name, const Resource& of, int64_t value, bool request) {
     if (name != "cpu" && !is_memory(name)) return;
     pod_level = true;
     if (!request) return;
     if (name == "cpu") {
       pod_cpu_milli = value;
     } else {
-      pod_memory.push_back({index, value});
+      pod_memory.push_back({of.index, value});
+      pod_memory_unreadable |= is_unreadable(of);
     }
   };
-  for_each_resource(pod.pod_requests, [&](std::string_view name, uint32_t index, int64_t value) {
-    read(name, index, value, true);
-  });
-  for_each_resource(pod.pod_limits, [&](std::string_view name, uint32_t index, int64_t value) {
-    read(name, index, value, false);
+  for_each_resource(pod.pod_requests, [&](std::string_view name, const Resource& of,
+                                          int64_t value) { read(name, of, value, true); });
+  for_each_resource(pod.pod_limits, [&](std::string_view name, const Resource& of, int64_t value) {
+    read(name, of, value, false);
   });
   prepare();
 }

@@ -31,6 +31,8 @@ struct ContainerDemand {
   int64_t cpu_milli = 0;  // request
   int64_t cpu_limit_milli = 0;
   Needs memory;  // requests of memory and hugepages-*; keys of value 0 are kept
+  // One of them is no int64 (PLIMSOLL_RESOURCE_NOT_INT64): the memory manager fails on it.
+  bool memory_unreadable = false;
   int64_t memory_limit = 0;
   Needs devices;  // limits of everything that may be a device: not cpu, memory, hugepages-*,
                   // ephemeral-storage. Nodes ignore what their device manager does not know.
@@ -59,6 +61,7 @@ struct PodDemand {
   // With pod_level: spec.resources.requests.
   int64_t pod_cpu_milli = 0;
   Needs pod_memory;  // memory and hugepages-*
+  bool pod_memory_unreadable = false;
 
   // Computes the members that follow. Call it after setting or changing the members before it.
   void prepare();

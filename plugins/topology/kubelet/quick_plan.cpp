@@ -112,6 +112,7 @@ bool QuickPlan::add_containers(const NodeModel& model, const PodDemand& pod) {
   item_.reserve(pod.containers.size());
   for (size_t i = 0; i < pod.containers.size(); ++i) {
     const ContainerDemand& container = pod.containers[i];
+    if (memory_acts_ && container.memory_unreadable) return false;
     Item& item = item_.emplace_back();
     if (!add(model, cpu_acts_ ? container.whole_cpus() : 0, container.memory, container.devices,
              container.kind, item)) {

@@ -74,6 +74,7 @@ void clear(Request& request) {
   request.memory_acts = false;
   request.cpu_impossible = false;
   request.memory_impossible = false;
+  request.memory_unreadable = false;
 }
 
 }  // namespace
@@ -83,11 +84,15 @@ void Run::request_of(const ContainerDemand& container, Request& request) const {
   add_devices(model, container.devices, request.devices);
   if (!pod_level || container.equal_requests_and_limits()) {
     if (cpu_acts) request.cpus = container.whole_cpus();
-    if (memory_acts) add_memory(model, container.memory, request.memory);
+    request.memory_unreadable = memory_acts && container.memory_unreadable;
+    if (memory_acts && !request.memory_unreadable) {
+      add_memory(model, container.memory, request.memory);
+    }
   }
   // With pod-level resources a container may need no memory. Up to 1.36 the kubelet refuses it for
   // want of an affinity.
-  const bool passed_over = pod_level && request.memory.empty() && model.managers.since_1_37();
+  const bool passed_over = pod_level && request.memory.empty() && !request.memory_unreadable &&
+                           model.managers.since_1_37();
   request.memory_acts = memory_acts && !passed_over;
 }
 
@@ -96,11 +101,20 @@ void Run::request_of_pod(Request& request) const {
   const PodTotals& totals = pod_level ? pod.pod_totals : pod.totals;
   add_devices(model, totals.devices, request.devices);
   if (cpu_acts) request.cpus = totals.cpus;
-  if (memory_acts) add_memory(model, totals.memory, request.memory);
+  const bool unreadable = std::any_of(
+      pod.containers.begin(), pod.containers.end(), [&](const ContainerDemand& container) {
+        return container.memory_unreadable && (!pod_level || container.equal_requests_and_limits());
+      });
+  request.memory_unreadable = memory_acts && (pod_level ? pod.pod_memory_unreadable : unreadable);
+  if (memory_acts && !request.memory_unreadable) {
+    add_memory(model, totals.memory, request.memory);
+  }
   if (!pod_level) return;
   const RowNeed cpus{0, kCpuResource, request.cpus * 1000};
   request.cpu_impossible = request.cpus > 0 && empties_shared_pool(*this, {&cpus, 1}, true);
-  request.memory_impossible = memory_acts && empties_shared_pool(*this, request.memory, false);
+  // validatePodScopeResources fails on a container that it cannot read, too.
+  request.memory_impossible = memory_acts && !request.memory_unreadable &&
+                              (unreadable || empties_shared_pool(*this, request.memory, false));
 }
 
 }  // namespace plimsoll::topology::kubelet

@@ -25,6 +25,8 @@ struct Request {
   bool memory_acts = false;        // the memory manager allocates, whatever the request is
   bool cpu_impossible = false;     // pod-level resources: nothing would be left to share
   bool memory_impossible = false;  // the same
+  bool memory_unreadable =
+      false;  // the memory manager fails: it gives no hint and allocates nothing
   [[nodiscard]] bool acts() const { return cpus > 0 || memory_acts || !devices.empty(); }
 };
 
@@ -156,7 +158,7 @@ void device_hints(const Run& run, const RowNeed& need, bool reuse, HintList& lis
                                     const Hint& hint, bool last);
 [[nodiscard]] bool allocate_cpus(Run& run, uint32_t container, int64_t cpus, const Hint& hint,
                                  bool last);
-[[nodiscard]] bool allocate_memory(Run& run, uint32_t container, std::span<const RowNeed> needs,
+[[nodiscard]] bool allocate_memory(Run& run, uint32_t container, const Request& request,
                                    const Hint& hint, bool last);
 
 // A set of CPUs, by id if the node's CPU ids are known, and by column.

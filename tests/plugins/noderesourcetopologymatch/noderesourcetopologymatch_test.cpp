@@ -102,6 +102,23 @@ TEST_F(MatchTest, RefusesNodesWhereNoZoneHoldsThePod) {
   EXPECT_EQ(explain(plugin, pod, n2_), "the node has no NodeResourceTopology: not checked");
 }
 
+// A memory manager that pins cannot represent 1.1Gi, whatever is free.
+TEST_F(MatchTest, RefusesMemoryThatAKubeletCannotPin) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "4", "8")));
+  const PodRef pod = scene_.pod(guaranteed("p", 2, "1.1Gi"));
+  const sdk::Node node(&n1_.get());
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), node).code, PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(
+      explain(plugin, pod, n1_),
+      "cannot give memory of NUMA zones c0 (single-numa-node, scope container; a kubelet that pins "
+      "memory refuses a request that is no whole number of bytes; report 0 s old; 0 in "
+      "flight)");
+  const PodRef whole = scene_.pod(guaranteed("q", 2, "1127Mi"));
+  EXPECT_EQ(plugin.filter(cycle_, Pod(whole.get()), node).code, PLIMSOLL_SUCCESS);
+}
+
 TEST_F(MatchTest, SaysThatTheKubeletIsAway) {
   FakePlugin<Match> plugin(host_);
   add_nodes(plugin.plugin());

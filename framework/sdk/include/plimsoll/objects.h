@@ -70,11 +70,16 @@ typedef struct plimsoll_label { /* a label or an annotation */
   plimsoll_str value;
 } plimsoll_label;
 
+/* Flags of plimsoll_resource (since 1.4). NOT_INT64: other than CPU, and not a whole number that a
+ * kubelet can hold (resource.Quantity.AsInt64 fails on what the API server sends): "1.1Gi". The
+ * value is rounded up. */
+enum { PLIMSOLL_RESOURCE_NOT_INT64 = 1 };
+
 typedef struct plimsoll_resource {
   plimsoll_str name;
   int64_t value;  /* base units */
   uint32_t index; /* position in resource vectors; lists are sorted by it */
-  uint32_t reserved;
+  uint32_t flags; /* PLIMSOLL_RESOURCE_NOT_INT64 or 0 */
 } plimsoll_resource;
 
 typedef struct plimsoll_owner {

@@ -137,6 +137,54 @@ TEST(Admit, AContainerWithoutMemoryIsRefusedUpTo1_36) {
   }
 }
 
+// policy_static.go: getContainerRequestedResources and getPodRequestedResources fail on a quantity
+// that is no int64. Then there are no hints, and Allocate fails; AllocatePod does not look at it.
+TEST(Admit, MemoryThatIsNoWholeNumberOfBytesIsRefusedByTheMemoryManagerOnly) {
+  for (const Policy policy :
+       {Policy::kNone, Policy::kBestEffort, Policy::kRestricted, Policy::kSingleNumaNode}) {
+    for (const Scope scope : {Scope::kContainer, Scope::kPod}) {
+      Scene scene(policy, scope, 2);
+      PodDemand pod = pod_of({container(2, 1, -1), container(1, 1, -1)});
+      pod.containers[1].memory_unreadable = true;
+      pod.prepare();
+      const Admission got = scene.admit(pod);
+      EXPECT_EQ(got.reason, Reason::kUnexpectedAdmissionError);
+      EXPECT_EQ(got.fault, Fault::kNotInt64);
+      EXPECT_EQ(got.container, 1U);
+      EXPECT_EQ(message_of(got, "memory"),
+                "Allocate failed due to [memorymanager] failed to represent quantity as int64, "
+                "which is unexpected");
+      pod.guaranteed = false;
+      pod.prepare();
+      EXPECT_TRUE(scene.admit(pod).admitted());
+    }
+  }
+  Scene scene(Policy::kSingleNumaNode, Scope::kContainer, 2);
+  for (int64_t& bytes : scene.model.memory[0].allocatable) bytes = 0;
+  scene.model.prepare();
+  PodDemand pod = pod_of({container(2, 1, -1)});
+  pod.containers[0].memory_unreadable = true;
+  EXPECT_TRUE(scene.admit(pod).admitted()) << "nobody pins memory";
+}
+
+TEST(Admit, PodLevelMemoryThatIsNoWholeNumberOfBytesIsNotPinned) {
+  Scene scene(Policy::kBestEffort, Scope::kPod, 2);
+  scene.model.managers.pod_level_resource_managers = true;
+  PodDemand pod = pod_of({container(2, 1, -1), container(1, 1, -1)});
+  pod.pod_level = true;
+  pod.pod_cpu_milli = 4000;
+  pod.pod_memory = {{kMemoryResource, 3 * kGibibyte}};
+  pod.containers[1].memory_unreadable = true;
+  pod.prepare();
+  EXPECT_EQ(scene.admit(pod).reason, Reason::kEmptyPodSharedPoolError)
+      << "validatePodScopeResources fails";
+  pod.pod_memory_unreadable = true;
+  const Admission got = scene.admit(pod);
+  ASSERT_TRUE(got.admitted());
+  EXPECT_EQ(got.containers[0].memory.size() + got.containers[1].memory.size(), 0U);
+  EXPECT_EQ(scene.state.memory(scene.model, 0)[0], 8 * kGibibyte);
+}
+
 // Two sockets of two zones of 8 CPUs each, of which 2, 8, 6 and 6 are free; 10 are asked for.
 // kubernetes 1.37: cpu_assignment.go, takeByTopologyNUMADistributed.
 TEST(Admit, ZonesOfOneSocketComeFirstSince1_37) {

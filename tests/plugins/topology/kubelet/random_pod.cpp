@@ -36,6 +36,7 @@ ContainerDemand random_container(const NodeModel& model, std::mt19937& random, b
     const int64_t bytes = maybe_absurd(random, some_of(random, total(type.allocatable)), absurd);
     made.memory.push_back({type.resource, bytes});
     if (type.resource == kMemoryResource) made.memory_limit = bytes;
+    made.memory_unreadable = made.memory_unreadable || chance(random, 2);
   }
   for (const DeviceType& type : model.devices) {
     if (!chance(random, 40)) continue;
@@ -62,7 +63,7 @@ PodDemand random_pod(const NodeModel& model, std::mt19937& random, bool absurd) 
     pod.pod_cpu_milli = 1000 * some_of(random, total(model.cpu_totals));
     pod.pod_memory.push_back({kMemoryResource, some_of(random, int64_t{64} << 30)});
     for (ContainerDemand& container : pod.containers) {
-      if (chance(random, 50)) container = {container.name, container.kind, 0, 0, {}, 0, {}};
+      if (chance(random, 50)) container = {container.name, container.kind, 0, 0, {}, false, 0, {}};
     }
   }
   pod.prepare();
