@@ -178,6 +178,8 @@ class VolumeBinding {
     state_->runs().abandon(pod.uid());
     state_->restore(found->reserved->plan);
     found->reserved = nullptr;
+    // No event of the API server may follow: another pod can have these volumes now.
+    host_.requeue_rejected();
   }
 
   // ---- binding

@@ -176,8 +176,12 @@ TEST_F(VolumeBindingTest, TwoPodsNeverGetOneVolume) {
   FakeCycle one, two, three;
   EXPECT_EQ(reserve(one, first), "");
   EXPECT_EQ(reserve(two, second), kNoVolume);
+  EXPECT_EQ(host_.requeued, 0);
   unreserve(one, first);
+  EXPECT_EQ(host_.requeued, 1) << "who waits for the volume is tried again";
   EXPECT_EQ(reserve(three, second), "") << "what is given back is free again";
+  unreserve(two, second);
+  EXPECT_EQ(host_.requeued, 1) << "it had nothing";
 }
 
 TEST_F(VolumeBindingTest, TwoProfilesShareWhatIsAssumed) {
