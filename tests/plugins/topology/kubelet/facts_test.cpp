@@ -140,8 +140,11 @@ TEST(Facts, PodsComeBackWithWhatTheyHold) {
   for (int round = 0; round < 200 && !::testing::Test::HasFailure(); ++round) {
     Resources resources;
     MachineSpec spec = random_spec(random);
-    spec.hybrid = false;  // there a kubelet may give one CPU to two pods
-    Machine machine = random_machine(spec, resources, random);
+    spec.hybrid = false;
+    Machine machine;
+    do {  // where cores or sockets differ in size a kubelet may give one CPU to two pods
+      machine = random_machine(spec, resources, random);
+    } while (!machine.model.layout->even());
     Scratch scratch;
     std::vector<PodHolding> holdings;
     for (int i = 0; i < 8; ++i) {
