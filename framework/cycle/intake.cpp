@@ -271,7 +271,10 @@ void Intake::assigned_pod(const PodRef& pod) {
     }
     return;
   }
-  if (change == PodChange::kMoved) {
+  // Where it waited on Permit it was forgotten above, without a word.
+  const bool left =
+      before && change == PodChange::kAdded && !equal(before->node_name, pod->node_name);
+  if (change == PodChange::kMoved || left) {
     state_.queue.move_all(assigned_pod_deleted(before), state_.now_ms());
   }
   if (change == PodChange::kConfirmed) {

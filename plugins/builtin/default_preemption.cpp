@@ -255,8 +255,11 @@ class DefaultPreemption {
     std::erase_if(waiting_since_,
                   [&](const auto& wait) { return now_ms - wait.second >= kForgetWaitMs; });
     std::pair key(std::string(pod.uid()), std::string(view(pod->nominated_node_name)));
-    const int64_t since_ms = waiting_since_.try_emplace(std::move(key), now_ms).first->second;
-    return now_ms - since_ms < kLongestWaitMs;
+    const auto [wait, is_new] = waiting_since_.try_emplace(std::move(key), now_ms);
+    if (is_new) {
+      host_.run_on_loop(kLongestWaitMs, [this, uid = wait->first.first] { host_.activate(uid); });
+    }
+    return now_ms - wait->second < kLongestWaitMs;
   }
 
   // "0/5 nodes are available: ...", as the FitError of the dry run.

@@ -77,7 +77,7 @@ class NodeResourcesFit {
 
   Status filter(const plimsoll_cycle&, Pod pod, Nodes nodes, Verdicts verdicts) const {
     thread_local Needs needs;  // kept, so that a call allocates nothing
-    find_needs(pod, true, needs);
+    find_needs(pod, needs);
     std::vector<std::pair<uint64_t, uint32_t>> reasons;  // by mask: few differ in one call
     const auto look_at = [&](size_t i, const auto& node) {
       if (!verdicts.open(i)) return;
@@ -144,12 +144,12 @@ class NodeResourcesFit {
            listed(args_.ignored_groups, name.substr(0, name.find('/')));
   }
 
-  void find_needs(Pod pod, bool with_ignored, Needs& needs) const {
+  void find_needs(Pod pod, Needs& needs) const {
     needs.some.clear();
     needs.of_no_node.clear();
     for (const plimsoll_resource& request : pod.requests()) {
       if (request.value <= 0 || request.index == PLIMSOLL_RESOURCE_PODS) continue;
-      if (with_ignored && ignored(view(request.name))) continue;
+      if (ignored(view(request.name))) continue;
       const bool nowhere = request.index == PLIMSOLL_RESOURCE_OF_NO_NODE;
       (nowhere ? needs.of_no_node : needs.some)
           .push_back({request.index, request.value, view(request.name)});
@@ -239,12 +239,13 @@ class NodeResourcesFit {
   }
 
   // A node that could never hold the pod, even empty, is no reason to try again; nor is one that
-  // gained nothing the pod asks for.
+  // gained nothing the pod asks for. kube-scheduler counts ignored resources here, which Filter
+  // does not: where nodes do not list them, no node helps there.
   bool node_helps(Pod pod, const plimsoll_event& event) const {
     const Resources now = event.new_node->allocatable;
     if (amount_of(now, PLIMSOLL_RESOURCE_PODS) < 1) return false;
     thread_local Needs needs;
-    find_needs(pod, false, needs);
+    find_needs(pod, needs);
     if (!needs.of_no_node.empty()) return false;
     for (const Need& need : needs.some) {
       if (need.amount > amount_of(now, need.index)) return false;

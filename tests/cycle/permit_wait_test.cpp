@@ -89,6 +89,12 @@ TEST_F(PermitWaitOfTwo, APodThatShrankWhileItWaitedWakesTheOthers) {
   EXPECT_TRUE(journal_.await("bind b n"));
 }
 
+TEST_F(PermitWaitOfTwo, APodThatAnotherSchedulerTookElsewhereWakesTheOthers) {
+  ASSERT_NO_FATAL_FAILURE(wait_both());
+  scheduler_->post(PodUpserted{pod("a", "m", "1")});
+  EXPECT_TRUE(journal_.await("bind b n"));
+}
+
 TEST_F(PermitWait, EveryPluginHasItsOwnTimer) {
   p().permit = waits_once(60'000);
   q().permit = waits_once(30);

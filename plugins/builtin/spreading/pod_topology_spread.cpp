@@ -65,9 +65,9 @@ class PodTopologySpread {
   void object_event(const ObjectEvent& event) {
     synced_ = synced_ || event.type == ObjectEvent::kSynced;
     if (event.type == ObjectEvent::kSynced) return;
+    if (synced_ && args_.has_default(true)) host_.requeue_rejected();
     if (!shared_.feeds(SharedCensus::kControllers)) return;
     Controllers& controllers = shared_->controllers;
-    if (synced_ && args_.has_default(true)) host_.requeue_rejected();
     const plimsoll_pod_selector* object = nullptr;
     for (const Controllers::Kind& kind : Controllers::kinds()) {
       if (kind.resource == event.resource) object = host_.object(kind, event.ns, event.name);

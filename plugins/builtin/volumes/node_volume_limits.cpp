@@ -146,7 +146,8 @@ class NodeVolumeLimits {
     note_for_hints(event);
     const auto nodes = ledger_->changed(event.resource, event.ns, event.name);
     for (const std::string& name : nodes) touch(name);
-    if (event.type == ObjectEvent::kDelete && !nodes.empty()) host_.requeue_rejected();
+    const bool frees = event.type == ObjectEvent::kDelete && !nodes.empty();
+    if (frees || asks_for_no_driver(event)) host_.requeue_rejected();
   }
   void pod_event(PodEvent type, Pod pod, std::string_view node_name) {
     if (type == PodEvent::kRemoved) {
@@ -266,6 +267,12 @@ class NodeVolumeLimits {
   [[nodiscard]] bool requires_driver(std::string_view driver) const {
     const auto found = store_->csi_drivers().find(driver);
     return found != nullptr && found->prevents_scheduling_if_missing;
+  }
+
+  // A CSIDriver that is gone, or says so now: nodes without it may do.
+  [[nodiscard]] bool asks_for_no_driver(const ObjectEvent& event) const {
+    return limit_scaling_ && event.resource == sdk::kCsiDrivers.resource &&
+           event.type != ObjectEvent::kSynced && !requires_driver(event.name);
   }
 
   void sign(const std::vector<CsiVolume>& wanted, Sink& sink) const {

@@ -117,7 +117,8 @@ void GroupKeeper::reserved(Pod pod, std::string_view node) {
   if (known == by_pod_.end()) return;
   Group& group = groups_.at(known->second);
   Member& reserves = group.members.at(std::string(pod.uid()));
-  forget_hold(pod.uid(), reserves);
+  const bool held_elsewhere = reserves.hold && reserves.hold->node != node;
+  if (forget_hold(pod.uid(), reserves) && held_elsewhere) host_.requeue_rejected();
   group.change(reserves, [&](Member& member) {
     member = Member();
     member.state = State::kReserved;

@@ -145,6 +145,7 @@ void GroupKeeper::pod_assigned(Pod pod) {
   if (known != by_pod_.end() && (!ref || known->second != ref->key)) pod_removed(pod.uid());
   if (!ref) return;
   Group& group = note(*ref);
+  const bool is_new = !group.members.contains(pod.uid());
   Member& known_as = group.add(pod.uid());
   by_pod_[std::string(pod.uid())] = ref->key;
   if (forget_hold(pod.uid(), known_as)) host_.requeue_rejected();
@@ -155,6 +156,8 @@ void GroupKeeper::pod_assigned(Pod pod) {
     member.node = std::string(pod.node_name());
   });
   let_go_if_complete(group);
+  // One that others placed may be the last that was missing.
+  if (is_new && group.needed() == group.known()) wake(ref->key);
 }
 
 void GroupKeeper::pod_removed(std::string_view uid) {
@@ -218,11 +221,11 @@ void GroupKeeper::hold(std::string_view key, std::string_view uid, std::string_v
   member->second.hold = Hold{std::string(node), 0};
 }
 
-void GroupKeeper::drop_hold(std::string_view key, std::string_view uid) {
+bool GroupKeeper::drop_hold(std::string_view key, std::string_view uid) {
   Group* group = find_mutable(key);
-  if (group == nullptr) return;
+  if (group == nullptr) return false;
   const auto member = group->members.find(uid);
-  if (member != group->members.end()) forget_hold(uid, member->second);
+  return member != group->members.end() && forget_hold(uid, member->second);
 }
 
 bool GroupKeeper::forget_hold(std::string_view uid, Member& member) {

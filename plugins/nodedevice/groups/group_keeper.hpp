@@ -142,7 +142,7 @@ class GroupKeeper {
   // Keeps devices for a member that has no place yet; replaces what was held for it.
   void hold(std::string_view key, std::string_view uid, std::string_view node,
             Allocation allocation);
-  void drop_hold(std::string_view key, std::string_view uid);
+  bool drop_hold(std::string_view key, std::string_view uid);  // whether there was one
   // What is held for a member; null: nothing.
   [[nodiscard]] const Allocation* held(std::string_view uid) const {
     return accounts_.allocation_of(hold_id(uid));

@@ -1,6 +1,7 @@
 #include "plugins/nodedevice/groups/group_placer.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "plugins/nodedevice/accounts/pod_reading.hpp"
@@ -304,6 +305,7 @@ void GroupPlacer::hold_for_others(const GroupAttempt& group, Pod pod, Node node)
   Seekers others;
   for (const Seeker& other : group.seekers)
     if (other.uid != pod.uid() && other.demand != nullptr) others.push_back(other);
+  std::set<std::string> dropped;
   // What was held on this node may have been taken by the pod, which had its own elsewhere or none.
   const NodeState* state = store_.accounts().at_slot(node.slot());
   if (state != nullptr && has(group.hold_slots, node.slot())) {
@@ -322,7 +324,8 @@ void GroupPlacer::hold_for_others(const GroupAttempt& group, Pod pod, Node node)
       const Pod other = host_.pod_by_uid(uid);
       if (other) others.push_back(seeker(other, demand_of(other)));
     }
-    for (const Seeker& other : others) groups.drop_hold(group.key, other.uid);
+    for (const Seeker& other : others)
+      if (groups.drop_hold(group.key, other.uid)) dropped.insert(other.uid);
   }
   hold_on(group, node.slot(), pod, others);
   for (const uint32_t slot : group.fellows) hold_on(group, slot, pod, others);
@@ -330,6 +333,9 @@ void GroupPlacer::hold_for_others(const GroupAttempt& group, Pod pod, Node node)
   // known here.
   for (const uint32_t slot : in_order(group.by_slot, group.seekers.size()))
     if (has(group.feasible, slot)) hold_on(group, slot, pod, others);
+  // Who is left among the others has nothing held any more.
+  const auto was_dropped = [&](const Seeker& left) { return dropped.contains(left.uid); };
+  if (std::any_of(others.begin(), others.end(), was_dropped)) host_.requeue_rejected();
 }
 
 }  // namespace plimsoll::devices

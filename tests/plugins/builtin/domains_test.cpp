@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "plugins/builtin/affinity/affinity_basis.hpp"
+#include "plugins/builtin/plugins.hpp"
 #include "tests/plugins/builtin/domain_cluster.hpp"
+#include "tests/plugins/builtin/volumes/plugin_on_fake_host.hpp"
 
 namespace plimsoll::builtin_test {
 namespace {
@@ -209,6 +211,23 @@ TEST_F(DomainsTest, ListedDefaultsMayForbid) {
   cluster_->put_object({"services", "ns", "s", service.dump()});
   put(pod("web"), "a1");
   EXPECT_EQ(verdicts(pod("web")), all(kTooMany, "", kNoLabel));
+}
+
+// One instance keeps the counts for all; each has defaults of its own.
+TEST(SpreadDefaults, AServiceWakesWhomTheDefaultsOfAnotherProfileKeepAway) {
+  sdk::FakeHost host;
+  volumes_test::PluginOnFakeHost first(host, builtin::pod_topology_spread());
+  volumes_test::PluginOnFakeHost strict(host, builtin::pod_topology_spread(),
+                                        R"({"defaultingType": "List", "defaultConstraints": [
+      {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]})");
+  const auto tell = [&](auto& plugin, uint32_t type, const char* name) {
+    plugin.slots().object_event(plugin.slots().self, type, sdk::str("services"), sdk::str(name),
+                                sdk::str("ns"), sdk::str("{}"));
+  };
+  for (auto* plugin : {&first, &strict}) tell(*plugin, PLIMSOLL_OBJECT_SYNCED, "");
+  EXPECT_EQ(host.requeued, 0);
+  for (auto* plugin : {&first, &strict}) tell(*plugin, PLIMSOLL_OBJECT_DELETE, "s");
+  EXPECT_EQ(host.requeued, 1) << "only those of the one that forbids";
 }
 
 // ---- affinity

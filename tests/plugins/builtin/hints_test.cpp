@@ -84,6 +84,17 @@ TEST(Hints, NodeResourcesFit) {
   EXPECT_TRUE(bench.queues(pod, placed, asking("o", "1", R"(, "nodeName": "n")")));
   EXPECT_FALSE(bench.queues(pod, placed, placed));
   EXPECT_TRUE(bench.queues(pod, pod, asking("p", "1", "")));
+
+  // Whoever gives out what is ignored, nodes need not list it.
+  ASSERT_FALSE(bench.create("NodeResourcesFit", R"({"ignoredResources": ["example.com/share"]})"));
+  const PodRef sharing = bench.pod("p", R"({"containers": [{"name": "c", "resources": {"requests":
+        {"cpu": "2", "example.com/share": "50", "example.com/card": "1"}}}]})");
+  const PodRef only_sharing =
+      bench.pod("p", R"({"containers": [{"name": "c", "resources": {"requests":
+        {"cpu": "2", "example.com/share": "50"}}}]})");
+  EXPECT_FALSE(bench.queues(sharing, kNoNode, sized("4", "1Gi")));
+  EXPECT_TRUE(bench.queues(only_sharing, kNoNode, sized("4", "1Gi")));
+  EXPECT_TRUE(bench.queues(only_sharing, sized("3", "1Gi"), sized("4", "1Gi")));
 }
 
 TEST(Hints, NodePorts) {

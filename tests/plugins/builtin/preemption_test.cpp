@@ -595,9 +595,14 @@ TEST_F(PluginTest, RoomThatIsOnItsWayIsWaitedForButNotForEver) {
   const std::string waits =
       "preemption: not eligible due to room about to be free on the nominated node.";
   EXPECT_EQ(post_filter(codes), waits);
+  ASSERT_EQ(host_.deferred.size(), 1U);
+  EXPECT_EQ(host_.deferred[0].delay_ms, 120'000) << "nothing else may wake it then";
   host_.now += 119'999;
   EXPECT_EQ(post_filter(codes), waits);
+  EXPECT_EQ(host_.deferred.size(), 1U);
   host_.now += 1;
+  host_.deferred[0].run();
+  EXPECT_THAT(host_.activated, ElementsAre("uid-urgent"));
   EXPECT_EQ(post_filter(codes), "second");
 }
 

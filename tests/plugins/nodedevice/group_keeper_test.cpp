@@ -94,6 +94,19 @@ TEST_F(GroupKeeperTest, RefusesUntilAllAreThere) {
             "cannot find enough sibling pods, current pods number: 1, minMember of group: 2");
 }
 
+// It was bound by another scheduler, or says only now that it is a member.
+TEST_F(GroupKeeperTest, ALastMemberThatHasItsNodeWakesTheOthers) {
+  needs(3);
+  for (const char* name : {"a", "b"}) groups_.pod_waits(pod(name));
+  host_.activated.clear();
+  FakePod& placed = pod("c").on_node("node-1");
+  groups_.pod_assigned(placed);
+  EXPECT_THAT(host_.activated, UnorderedElementsAre("uid-a", "uid-b"));
+  host_.activated.clear();
+  groups_.pod_assigned(placed);
+  EXPECT_THAT(host_.activated, IsEmpty()) << "it says nothing new";
+}
+
 TEST_F(GroupKeeperTest, StatusesOfPodGroupsWakeNobody) {
   groups_.pod_waits(pod("a"));
   needs(2);
@@ -171,6 +184,22 @@ TEST_F(GroupKeeperTest, HoldsDevicesUntilTheGroupGoes) {
   EXPECT_EQ(permit(b), "go");
   EXPECT_FALSE(accounts_.find("node-1")->type(0).find(5)->in_use);
   EXPECT_EQ(groups_.explain("node-1"), "");
+}
+
+TEST_F(GroupKeeperTest, WhatIsHeldOnAnotherNodeThanItsOwnWakesWhoWaits) {
+  needs(2);
+  FakePod& a = pod("a");
+  groups_.pod_waits(a);
+  groups_.pod_waits(pod("b"));
+  groups_.hold("ns/train", "uid-a", "node-1", {whole_gpu(5)});
+  groups_.reserved(a, "node-1");
+  EXPECT_EQ(host_.requeued, 0) << "it has what was held";
+  groups_.unreserved(a);
+  groups_.hold("ns/train", "uid-a", "node-1", {whole_gpu(5)});
+  host_.requeued = 0;
+  groups_.reserved(a, "node-2");
+  EXPECT_EQ(host_.requeued, 1);
+  EXPECT_FALSE(accounts_.find("node-1")->type(0).find(5)->in_use);
 }
 
 TEST_F(GroupKeeperTest, KeepsThePlaceOfAPodWhoseBindingFailed) {

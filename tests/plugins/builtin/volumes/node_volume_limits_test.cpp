@@ -142,6 +142,26 @@ TEST_F(NodeVolumeLimitsTest, OnlyNodesThatAnObjectMattersToAreReported) {
   EXPECT_EQ(host_.touched.size(), 1u);
 }
 
+TEST_F(NodeVolumeLimitsTest, ADriverThatIsNoLongerAskedForWakesWhoWaitedForIt) {
+  constexpr const char* kCsiDrivers = "csidrivers.v1.storage.k8s.io";
+  FakePod pod("ns/pod");
+  add_claim(pod, "a");
+  const auto put = [&](const char* prevents) {
+    host_.requeued = 0;
+    plugin_.put(kCsiDrivers, "", "d",
+                std::string(R"({"spec": {"preventPodSchedulingIfMissing": )") + prevents + "}}");
+    return host_.requeued;
+  };
+  EXPECT_EQ(put("true"), 0);
+  EXPECT_EQ(plugin_.verdict(pod, other_), "d CSI driver is not installed on the node");
+  EXPECT_EQ(put("false"), 1);
+  EXPECT_EQ(plugin_.verdict(pod, other_), "");
+  EXPECT_EQ(put("true"), 0);
+  plugin_.erase(kCsiDrivers, "", "d");
+  EXPECT_EQ(host_.requeued, 1);
+  EXPECT_EQ(plugin_.verdict(pod, other_), "");
+}
+
 TEST_F(NodeVolumeLimitsTest, AnAttachmentOfThePodsOwnVolumeDoesNotCountTwice) {
   volume("pv", "h");
   bound("a", "pv");
