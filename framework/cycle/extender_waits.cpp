@@ -122,7 +122,10 @@ std::unique_ptr<Attempt> ExtenderWaits::take_asked(uint64_t number, const Error*
   std::unique_ptr<Attempt> attempt = std::move(found->second);
   asked_.erase(found);
   if (error == nullptr) return attempt;
-  if (state_.queue.find(attempt->uid())) fail_(*attempt, error_status(error->message));
+  if (state_.queue.find(attempt->uid())) {
+    attempt->nominated_to = state_.nominator.node_of(attempt->uid());  // it may have lost it since
+    fail_(*attempt, error_status(error->message));
+  }
   next_turn();
   return nullptr;
 }
@@ -151,6 +154,7 @@ void ExtenderWaits::take_up(std::unique_ptr<Attempt> attempt) {
   const std::string uid = attempt->uid();
   const PodRef now = state_.queue.find(uid);
   if (!now) return;  // it is gone, or somebody else has bound it
+  if (now->meta.deletion_ms != 0) return state_.skip(*now, &attempt->framework);
   const PodRef& before = attempt->current();
   if (!equal(before->meta.resource_version, now->meta.resource_version)) {
     if (attempt->answers) attempt->answers->nodes.clear();

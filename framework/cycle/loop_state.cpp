@@ -92,6 +92,16 @@ std::optional<LoopState::Refusal> LoopState::missing_kinds(const Attempt& attemp
   return refusal;
 }
 
+void LoopState::skip(const plimsoll_pod& pod, const Framework* framework) {
+  if (framework != nullptr && pod.meta.deletion_ms != 0) {
+    emit_event(framework->scheduler_name(), pod, true, "FailedScheduling", "Scheduling",
+               "skip schedule deleting pod: " + full_name(pod));
+  }
+  const std::string uid(view(pod.meta.uid));
+  queue.done(uid);
+  queue.forget(uid);
+}
+
 void LoopState::undo(Attempt& attempt) {
   if (!attempt.assumed) return;
   timed(attempt.framework, metrics::Point::kUnreserve, [&] {

@@ -62,6 +62,9 @@ struct LoopState {
     Diagnosis diagnosis;
   };
   [[nodiscard]] std::optional<Refusal> missing_kinds(const Attempt& attempt);
+  // skipPodSchedule: the pod leaves the queue without an attempt. One that is being deleted is
+  // told.
+  void skip(const plimsoll_pod& pod, const Framework* framework);
   // Unreserve, and the pod is assumed no more.
   void undo(Attempt& attempt);
   // Puts the pod on its node before the API server confirms it, and takes it off again; plugins

@@ -12,13 +12,6 @@
 #include "framework/placement/timing.hpp"
 
 namespace plimsoll {
-namespace {
-
-std::string failed_to_schedule_deleting(const plimsoll_pod& pod) {
-  return "skip schedule deleting pod: " + full_name(pod);
-}
-
-}  // namespace
 
 bool Scheduler::schedule_one() {
   const QueuedPod* queued = state_.queue.pop();
@@ -29,12 +22,7 @@ bool Scheduler::schedule_one() {
   // skipPodSchedule: a terminating pod, or one that is on its way already.
   const bool assumed = state_.cluster.is_assumed(uid);
   if (pod->meta.deletion_ms != 0 || framework == nullptr || assumed) {
-    if (framework != nullptr && pod->meta.deletion_ms != 0) {
-      state_.emit_event(framework->scheduler_name(), *pod, true, "FailedScheduling", "Scheduling",
-                        failed_to_schedule_deleting(*pod));
-    }
-    state_.queue.done(uid);
-    state_.queue.forget(uid);
+    state_.skip(*pod, framework);
     return true;
   }
   ++state_.counters.attempts;

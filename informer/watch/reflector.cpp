@@ -47,6 +47,11 @@ void Reflector::Impl::follow() {
 
 void Reflector::Impl::watch_open() {
   answered();
+  if (!followed && not_opened && Clock::now() - list_end > options.moment) {
+    drop_attempt();
+    list_from_store();
+    return begin();
+  }
   enter(ReflectorState::kWatching, "");
   failures = 0;
   end_moment();
@@ -136,6 +141,7 @@ void Reflector::Impl::hurry() {
 void Reflector::Impl::retry(const Error& error, std::optional<milliseconds> asked, bool soon) {
   stats.failures.fetch_add(1, std::memory_order_relaxed);
   missing_since.reset();
+  not_opened = true;
   const bool refused = error.code == ErrorCode::kUnauthorized;
   // Whoever is asked to wait once, as at the first list of a kind that was just installed, waits.
   const bool just_asked_to_wait = error.code == ErrorCode::kThrottled && failures == 0;

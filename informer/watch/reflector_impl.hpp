@@ -33,6 +33,8 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   bool followed = false;       // as last reported to the sink
   bool listed_afresh = false;  // not followed since somebody wanted that
   int failures = 0;            // since the watch was last open
+  Clock::time_point list_end;  // when the last list was complete
+  bool not_opened = false;     // a try failed since then
   // When the server first answered that it does not serve the kind.
   std::optional<Clock::time_point> missing_since;
   bool server_ready = false;  // /readyz succeeded after the last such answer
@@ -79,7 +81,8 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   // ---- whether the kind is followed
 
   void enter(ReflectorState next, std::string_view text);
-  // The watch is open, based on a complete list.
+  // The watch is open, based on a complete list. After a list that is too old to follow a lost kind
+  // from, it is listed once more.
   void watch_open();
   void watch_closed();
   void moment_over();

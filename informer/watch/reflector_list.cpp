@@ -113,6 +113,8 @@ void Reflector::Impl::list_refused(const HttpResponse& response) {
 
 void Reflector::Impl::list_complete() {
   drop_vanished();
+  list_end = Clock::now();
+  not_opened = false;
   if (!synced) {
     synced = true;
     followed = true;

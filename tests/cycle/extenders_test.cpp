@@ -330,6 +330,56 @@ TEST_F(Extenders, APodThatGoesMeanwhileIsForgotten) {
   EXPECT_EQ(journal_.count("bind a n1"), 0);
 }
 
+TEST_F(Extenders, APodThatIsBeingDeletedMeanwhileIsLeftOut) {
+  std::promise<void> pod_terminates;
+  auto go_on = pod_terminates.get_future().share();
+  ScriptedServer server([&](const Received& request, Exchange& exchange) {
+    const Json asked = Json::parse(request.body);
+    go_on.wait();
+    exchange.reply(200, all_fit(asked));
+  });
+  ExtenderSpec extender = spec(server);
+  extender.filter_verb = "filter";
+  extender.timeout = std::chrono::minutes(1);
+  start_with({extender});
+  add_node("n1", "4");
+  add_special("a");
+  EXPECT_TRUE(server.wait_for("filter", 1));
+  Json terminating = Json::parse(pod_json("a"));
+  terminating["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  scheduler_->post(PodUpserted{*decode_pod(terminating.dump(), symbols_)});
+  settle();
+  pod_terminates.set_value();
+  EXPECT_TRUE(journal_.await(failed("a", "skip schedule deleting pod: ns/a")));
+  EXPECT_EQ(journal_.count("bind a n1"), 0);
+}
+
+TEST_F(Extenders, ANominationThatEndsMeanwhileDoesNotComeBackWithAFailure) {
+  std::promise<void> nomination_ended;
+  auto go_on = nomination_ended.get_future().share();
+  ScriptedServer server([&](const Received&, Exchange& exchange) {
+    go_on.wait();
+    exchange.reply(500, "broken");
+  });
+  ExtenderSpec extender = spec(server);
+  extender.filter_verb = "filter";
+  extender.timeout = std::chrono::minutes(1);
+  start_with({extender});
+  add_node("n1", "4");
+  Json nominated = Json::parse(pod_json("a", "4"));
+  nominated["status"]["nominatedNodeName"] = "n1";
+  scheduler_->post(PodUpserted{*decode_pod(nominated.dump(), symbols_)});
+  EXPECT_TRUE(server.wait_for("filter", 1));
+  add_special("a", "4");  // the nomination is taken back
+  settle();
+  nomination_ended.set_value();
+  EXPECT_TRUE(journal_.await(failed("a", "extender " + extender.url_prefix +
+                                             ": filter: failed filter with extender at URL " +
+                                             server.url() + "/v1/filter, code 500")));
+  add_pod("b", "4");
+  EXPECT_TRUE(journal_.await("bind b n1"));
+}
+
 TEST_F(Extenders, BindInPlaceOfPlugins) {
   std::atomic<bool> first{true};
   ScriptedServer server([&](const Received& request, Exchange& exchange) {

@@ -477,6 +477,28 @@ TEST_F(ReflectorTest, AKindIsLostWhenTheNextTryFailsToo) {
       << "what was missed is read from the store: no watch says when it has told all of it";
 }
 
+// The list that was to bring it back is old by the time that its watch opens: it says nothing of
+// what happened since, and the watch does not say when it has told all of that.
+TEST_F(ReflectorTest, ALostKindIsListedAgainWhenItsWatchOpensLate) {
+  options.moment = 0ms;
+  on_watch = [this, refused = false](int call, const Received&, Exchange& exchange) mutable {
+    const bool again = asked(false).size() > 1;
+    if (call > 1 && (!again || !std::exchange(refused, true))) {
+      exchange.reply(503, "apiserver is starting");
+      return;
+    }
+    exchange.open_stream();
+    exchange.chunk(bookmark(10 + call));
+    if (call == 1) return exchange.cut();
+    exchange.hang();
+  };
+  start();
+  ASSERT_TRUE(sink.follows.wait_for("followed"));
+  EXPECT_THAT(sink.follows.lines(), ElementsAre(HasSubstr("lost: "), "followed"));
+  EXPECT_THAT(asked(false), ElementsAre(HasSubstr("resourceVersion=0"), "/api/v1/pods?limit=500",
+                                        "/api/v1/pods?limit=500"));
+}
+
 TEST_F(ReflectorTest, AKindIsLostWhenItsWatchDoesNotReopen) {
   options.moment = 20ms;
   options.open_timeout = 200ms;

@@ -213,7 +213,7 @@ namespace {
 // What can be said without choosing devices.
 std::optional<Verdict> settle(const NodeState& node, const PodDemand& demand) {
   if (node.unmanaged()) return Verdict{};
-  for (int type = 0; type < kMaxTypes && !node.malformed; ++type) {
+  for (int type = 0; type < kMaxTypes; ++type) {
     const int64_t elsewhere = demand.elsewhere[static_cast<size_t>(type)];
     if (elsewhere != 0 && !room_elsewhere(node.type(type)).takes(elsewhere))
       return refuse(Reason::kInsufficientDevices, type);

@@ -82,7 +82,13 @@ void GroupKeeper::attempt_ended(const Ended& attempt) {
   forget_missing_at_times(*group);
   const bool may_do_without = group->known() - group->failed() >= group->needed().value_or(0);
   if (attempt.whole_group.empty() && may_do_without) {
-    if (group->waiting() == 0) try_one(*group);
+    // Another pod's attempt may be under way, which carries out what is asked of it only if it
+    // succeeds.
+    if (group->waiting() == 0) {
+      host_.run_on_loop(0, [this, key = attempt.key] {
+        if (const Group* left = find(key)) try_one(*left);
+      });
+    }
     return;
   }
   const Pod pod = host_.pod_by_uid(attempt.uid);
@@ -259,6 +265,7 @@ void GroupKeeper::look_round() {
     const bool waits = group.waiting() > 0;
     if (!holds && !waits) continue;
     forget_missing(group);
+    let_go_if_complete(group);
     if (waits && !group.complete() && group.known() < group.needed().value_or(0))
       give_up(group, "PodGroup " + key + " gets rejected: it has too few members left");
     again = true;

@@ -129,6 +129,7 @@ void GroupKeeper::pod_waits(Pod pod) {
       known != by_pod_.end() && known->second != ref->key)
     pod_removed(pod.uid());
   Group& group = note(*ref);
+  if (group.waiting() > 0) let_go_if_complete(group);  // the pod may say that it needs fewer
   if (!ref->min_available) watch(ref->api);
   if (group.members.contains(pod.uid())) return;
   group.add(pod.uid());
@@ -169,7 +170,8 @@ void GroupKeeper::pod_removed(std::string_view uid) {
   const auto member = group.members.find(uid);
   if (forget_hold(uid, member->second)) host_.requeue_rejected();
   group.erase(member);
-  if (group.bound() == 0) group.excused = 0;  // who comes now begins anew
+  if (group.bound() == 0) group.excused = 0;           // who comes now begins anew
+  if (group.waiting() > 0) let_go_if_complete(group);  // it may need fewer now
   drop_if_empty(key);
 }
 

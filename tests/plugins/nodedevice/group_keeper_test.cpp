@@ -131,6 +131,25 @@ TEST_F(GroupKeeperTest, LetsGoWhenTheLastHasAPlace) {
   EXPECT_THAT(host_.allowed, UnorderedElementsAre("uid-a", "uid-b"));
 }
 
+TEST_F(GroupKeeperTest, LetsGoWhenAMemberSaysThatFewerAreNeeded) {
+  const auto gang = [&](const std::string& name, const char* min) -> FakePod& {
+    FakePod& made = pods_.emplace_back("ns/" + name);
+    made.annotation("gang.scheduling.koordinator.sh/name", "g")
+        .annotation("gang.scheduling.koordinator.sh/min-available", min)
+        .request("nvidia.com/gpu", 1);
+    host_.pods.push_back(&made.get());
+    groups_.pod_waits(made);
+    return made;
+  };
+  FakePod& a = gang("a", "3");
+  FakePod& b = gang("b", "3");
+  permit(a);
+  permit(b);
+  EXPECT_THAT(host_.allowed, IsEmpty());
+  gang("c", "2");
+  EXPECT_THAT(host_.allowed, UnorderedElementsAre("uid-a", "uid-b"));
+}
+
 TEST_F(GroupKeeperTest, LeavesAGroupThatFailedAloneLongerEachTime) {
   needs(2);
   FakePod& a = pod("a");

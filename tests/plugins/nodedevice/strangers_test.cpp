@@ -115,6 +115,29 @@ TEST_F(Strangers, HoldAsManyDevicesAsTheyMayUse) {
   }
 }
 
+// Whose object cannot be read gives out nothing more, and what it has given is not free either.
+TEST_F(Strangers, AreNotLetOnWhereAllIsGivenAndTheObjectIsBroken) {
+  Json all = Json::array();
+  for (int minor = 0; minor < 4; ++minor) {
+    all.push_back({{"minor", minor},
+                   {"resources",
+                    {{"koordinator.sh/gpu-core", "100"},
+                     {"koordinator.sh/gpu-memory", "16Gi"},
+                     {"koordinator.sh/gpu-memory-ratio", "100"}}}});
+  }
+  FakePod holder("ns/holder");
+  holder.request("nvidia.com/gpu", 4).annotation(kAllocated, Json{{"gpu", all}}.dump());
+  holder.on_node("node-1");
+  plugin_.pod(holder);
+  EXPECT_EQ(asks("nvidia.com/gpu.shared", 1), kRefused);
+  Json broken = object_;
+  broken["spec"]["devices"] = Json::object();
+  plugin_.device("node-1", broken);
+  EXPECT_EQ(asks("nvidia.com/gpu.shared", 1), kRefused);
+  plugin_.pod(holder, PLIMSOLL_POD_REMOVED);
+  EXPECT_EQ(asks("nvidia.com/gpu.shared", 1), "ok");
+}
+
 // The device plugin of some vendors wants its own name beside Koordinator's.
 TEST_F(Strangers, TwoNamesForOneShareAreOneShare) {
   const std::map<std::string, int64_t> tenth = {{"koordinator.sh/gpu.shared", 1},
