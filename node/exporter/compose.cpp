@@ -80,7 +80,8 @@ std::string not_back_yet(const KubeletView& kubelet, const ClusterView& cluster)
   for (const PodUse& pod : kubelet.pods) listed.emplace(pod.ns, pod.name);
   for (const auto& name : cluster.running) {
     if (!listed.contains(name)) {
-      return "pod " + name.first + "/" + name.second + " runs, but the kubelet does not list it";
+      return "pod " + name.first + "/" + name.second +
+             " has started, but the kubelet does not list it";
     }
   }
   if (kubelet.pods.empty() && !kubelet.cpus.held.empty()) {

@@ -46,7 +46,8 @@ DeviceZones KnownDevices::unhealthy(const Allocatable& now, const Amounts& capac
     const auto all =
         static_cast<std::size_t>(std::max<std::int64_t>(0, amount_of(capacity, resource)));
     std::sort(gone.begin(), gone.end());
-    while (!gone.empty() && healthy + gone.size() > all) {
+    // Less than what is healthy: after a restart of the kubelet its Node lags behind.
+    while (all >= healthy && !gone.empty() && healthy + gone.size() > all) {
       by_id.erase(gone.front().second);
       gone.erase(gone.begin());
     }

@@ -146,17 +146,23 @@ struct NodeWatch::Impl {
     state.uids[name] = {std::string(key.uid),
                         text_at(object, {"metadata", "annotations", "kubernetes.io/config.hash"}),
                         {}};
-    put(name, text_at(object, {"status", "phase"}) == "Running", state.running);
-    put(name, text_at(object, {"status", "startTime"}).empty(), state.starting);
+    const std::string phase = text_at(object, {"status", "phase"});
+    const bool starting = text_at(object, {"status", "startTime"}).empty();
+    put(name, !starting && (phase == "Pending" || phase == "Running"), state.running);
+    put(name, starting, state.starting);
   }
 
   void pod_gone(const ObjectKey& key) {
     const std::pair name{std::string(key.ns), std::string(key.name)};
+    const auto known = state.uids.find(name);
+    const std::string hash = known == state.uids.end() ? "" : known->second.hash;
     state.uids.erase(name);
     state.running.erase(name);
     state.starting.erase(name);
     std::erase_if(gone, [now = Clock::now()](const Gone& each) { return each.until < now; });
     gone.push_back({name, std::string(key.uid), Clock::now() + kForcedDeletion});
+    // A mirror that goes says nothing of its static pod.
+    if (!hash.empty()) gone.push_back({name, hash, Clock::now() + kForcedDeletion});
   }
 
   informer::HttpClient& client;

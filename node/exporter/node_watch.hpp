@@ -27,7 +27,8 @@ struct ClusterView {
   std::string kubelet_version;  // Node.status.nodeInfo.kubeletVersion
   PodUids uids;
   // Pods by namespace and name. Starting: the kubelet has not said yet that it admitted the pod
-  // (status.startTime). Replaced: starting, and one of the same name was there a moment ago.
+  // (status.startTime). Running: it has, and the pod has not ended. Replaced: starting, and one of
+  // the same name was there a moment ago.
   PodNames running, starting, replaced;
   // The published NodeResourceTopology; empty: there is none.
   std::string report;

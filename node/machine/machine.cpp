@@ -20,7 +20,8 @@ std::optional<std::uint16_t> KubeletSettings::max_numa_nodes() const {
   constexpr auto kMost = std::numeric_limits<std::uint16_t>::max();
   const auto found = topology_manager_options.find("max-allowable-numa-nodes");
   if (found == topology_manager_options.end()) return kDefault;
-  const std::string& text = found->second;
+  std::string_view text = found->second;
+  if (text.starts_with('+')) text.remove_prefix(1);  // as strconv.Atoi
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < kDefault) {

@@ -1,7 +1,9 @@
 #include "node/report/node_kind.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <string_view>
 
 namespace plimsoll::node {
 namespace {
@@ -9,9 +11,12 @@ namespace {
 namespace kubelet = topology::kubelet;
 using kubelet::ZoneMask;
 
+// As the kubelet's strconv.ParseBool.
 bool is_on(const std::map<std::string, std::string>& options, const char* name) {
+  constexpr std::array<std::string_view, 6> kTrue{"1", "t", "T", "true", "TRUE", "True"};
   const auto found = options.find(name);
-  return found != options.end() && found->second == "true";
+  return found != options.end() &&
+         std::find(kTrue.begin(), kTrue.end(), found->second) != kTrue.end();
 }
 
 void add_devices(const Machine& machine, ResourceIndex& resources, NodeKindBuilder& builder) {

@@ -42,8 +42,9 @@ class ExporterTest : public ::testing::Test {
     ASSERT_TRUE(made) << made.error().message;
   }
   // A pod on the node, as the API server knows it. Returns its UID.
-  std::string pod(const std::string& name, bool started = true) {
-    json status = {{"phase", started ? "Running" : "Pending"}};
+  std::string pod(const std::string& name, bool started = true,
+                  const std::string& phase = "Running") {
+    json status = {{"phase", started ? phase : "Pending"}};
     if (started) status["startTime"] = "2026-01-01T00:00:00Z";
     const auto made =
         store_.create(kPods, {{"metadata", {{"name", name}, {"namespace", "default"}}},
@@ -250,7 +251,7 @@ TEST_F(ExporterTest, AKubeletThatComesBackIsAwaited) {
   ASSERT_TRUE(in_trouble("cannot be read"));
   const std::string told = version();
   kubelet_.start();
-  ASSERT_TRUE(in_trouble("runs, but the kubelet does not list it"));
+  ASSERT_TRUE(in_trouble("has started, but the kubelet does not list it"));
   kubelet_.list_all();
   ASSERT_TRUE(in_trouble("has not registered again"));
   EXPECT_EQ(version(), told) << "what it does not know yet is not published";
@@ -260,6 +261,20 @@ TEST_F(ExporterTest, AKubeletThatComesBackIsAwaited) {
   json after = object();
   for (json* each : {&before, &after}) (*each)["metadata"].erase("resourceVersion");
   EXPECT_EQ(after, before) << "everything is as it was";
+}
+
+// It has its CPUs, whatever of it runs.
+TEST_F(ExporterTest, APodWhoseInitContainersRunIsAwaitedToo) {
+  kubelet_.admit("init", pod("init", true, "Pending"), {1, 2}, "");
+  start_running();
+  ASSERT_TRUE(settled());
+  kubelet_.kill();
+  ASSERT_TRUE(eventually([&] { return is_away(object()); }));
+  kubelet_.start();
+  ASSERT_TRUE(in_trouble("pod default/init has started, but the kubelet does not list it"));
+  kubelet_.list_all();
+  ASSERT_TRUE(settled());
+  EXPECT_EQ(amounts("cpu"), "1 3");
 }
 
 // Its CPUs are in the file until the next pod comes or the CPU manager looks again.
@@ -289,6 +304,26 @@ TEST_F(ExporterTest, AConnectionThatEndsIsNoKubeletThatEnds) {
   ASSERT_TRUE(looked_again());
   ASSERT_TRUE(settled());
   EXPECT_EQ(version(), before);
+}
+
+TEST_F(ExporterTest, AStaticPodWhoseMirrorGoesHoldsWhatItHas) {
+  make(kPods, {{"metadata",
+                {{"name", "static"},
+                 {"namespace", "default"},
+                 {"annotations", {{"kubernetes.io/config.hash", "hash-1"}}}}},
+               {"spec", {{"nodeName", "n"}, {"containers", json::array()}}},
+               {"status", {{"phase", "Running"}, {"startTime", "2026-01-01T00:00:00Z"}}}});
+  kubelet_.admit("static", "hash-1", {1, 2}, "");
+  start_running();
+  ASSERT_TRUE(settled());
+  const auto facts = [&] {
+    const auto parsed = topology::parse_nrt(object().dump());
+    return parsed ? std::string(parsed->free_facts) : std::string();
+  };
+  EXPECT_THAT(facts(), HasSubstr(" c=1-2"));
+  remove_pod("static");
+  EXPECT_TRUE(eventually([&] { return facts().find("hash-1 c=1-2") != std::string::npos; }));
+  EXPECT_EQ(amounts("cpu"), "1 3");
 }
 
 TEST_F(ExporterTest, AKubeletIsNotAwaitedForEver) {

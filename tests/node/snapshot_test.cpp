@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "node/exporter/known_devices.hpp"
 #include "node/machine/hwloc_reader.hpp"
 
 namespace plimsoll::node {
@@ -85,6 +86,31 @@ class Snapshot : public ::testing::Test {
   NodeKind kind_;
   topology::kubelet::NodeState free_;
 };
+
+// strconv.ParseBool and strconv.Atoi of the kubelet.
+TEST_F(Snapshot, OptionsAreReadAsTheKubeletReadsThem) {
+  settings_.cpu_manager_options = {{"full-pcpus-only", "True"}, {"align-by-socket", "yes"}};
+  settings_.topology_manager_options = {{"prefer-closest-numa-nodes", "1"},
+                                        {"max-allowable-numa-nodes", "+16"}};
+  report();
+  EXPECT_TRUE(kind_.model->managers.cpu_options.full_pcpus_only);
+  EXPECT_FALSE(kind_.model->managers.cpu_options.align_by_socket);
+  EXPECT_TRUE(kind_.model->managers.prefer_closest);
+  EXPECT_EQ(kind_.model->managers.max_numa_nodes, 16);
+}
+
+// The device manager says 0 until a plugin has registered again, and the Node later still.
+TEST(KnownDevicesTest, ANodeThatLagsBehindTakesNothingAway) {
+  KnownDevices known;
+  Allocatable now;
+  now.devices[kGpu] = {{"gpu-0", {0}}, {"gpu-1", {0}}, {"gpu-2", {1}}, {"gpu-3", {1}}};
+  EXPECT_TRUE(known.unhealthy(now, {{kGpu, 4}}).empty());
+  for (const char* id : {"gpu-1", "gpu-3"}) now.devices[kGpu].erase(id);
+  EXPECT_EQ(known.unhealthy(now, {{kGpu, 0}})[kGpu].size(), 2U);
+  EXPECT_EQ(known.unhealthy(now, {{kGpu, 4}})[kGpu].size(), 2U);
+  EXPECT_EQ(known.unhealthy(now, {{kGpu, 3}})[kGpu].size(), 1U) << "one was taken away";
+  EXPECT_EQ(known.unhealthy(now, {{kGpu, 4}})[kGpu].size(), 1U);
+}
 
 TEST_F(Snapshot, WhatAPodHoldsIsNotFree) {
   const NodeReport seen = report();
