@@ -97,7 +97,7 @@ void LoopState::skip(const plimsoll_pod& pod, const Framework* framework) {
     emit_event(framework->scheduler_name(), pod, true, "FailedScheduling", "Scheduling",
                "skip schedule deleting pod: " + full_name(pod));
   }
-  const std::string uid(view(pod.meta.uid));
+  const std::string_view uid = view(pod.meta.uid);
   queue.done(uid);
   queue.forget(uid);
 }

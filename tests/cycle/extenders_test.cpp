@@ -307,49 +307,47 @@ TEST_F(Extenders, AnAnswerCountsForTheClusterAsItIsThen) {
   EXPECT_EQ(server.count("filter"), 2U);
 }
 
-TEST_F(Extenders, APodThatGoesMeanwhileIsForgotten) {
-  std::promise<void> pod_is_gone;
-  auto go_on = pod_is_gone.get_future().share();
-  ScriptedServer server([&](const Received& request, Exchange& exchange) {
+// Pod "a" is being asked about; the answer, that it fits everywhere, waits.
+class ExtenderThatWaits : public Extenders {
+ protected:
+  void ask_about_a() {
+    ExtenderSpec extender = spec(server_);
+    extender.filter_verb = "filter";
+    extender.timeout = std::chrono::minutes(1);
+    start_with({extender});
+    add_node("n1", "4");
+    add_special("a");
+    EXPECT_TRUE(server_.wait_for("filter", 1));
+  }
+  void answer() { go_.set_value(); }
+
+ private:
+  std::promise<void> go_;
+  std::shared_future<void> go_on_ = go_.get_future().share();
+  ScriptedServer server_{[this](const Received& request, Exchange& exchange) {
     const Json asked = Json::parse(request.body);
-    go_on.wait();
+    go_on_.wait();
     exchange.reply(200, all_fit(asked));
-  });
-  ExtenderSpec extender = spec(server);
-  extender.filter_verb = "filter";
-  extender.timeout = std::chrono::minutes(1);
-  start_with({extender});
-  add_node("n1", "4");
-  add_special("a");
-  EXPECT_TRUE(server.wait_for("filter", 1));
+  }};
+};
+
+TEST_F(ExtenderThatWaits, APodThatGoesMeanwhileIsForgotten) {
+  ask_about_a();
   scheduler_->post(PodDeleted{*decode_pod(pod_json("a"), symbols_)});
   settle();
-  pod_is_gone.set_value();
+  answer();
   add_special("b");
   EXPECT_TRUE(journal_.await("bind b n1"));
   EXPECT_EQ(journal_.count("bind a n1"), 0);
 }
 
-TEST_F(Extenders, APodThatIsBeingDeletedMeanwhileIsLeftOut) {
-  std::promise<void> pod_terminates;
-  auto go_on = pod_terminates.get_future().share();
-  ScriptedServer server([&](const Received& request, Exchange& exchange) {
-    const Json asked = Json::parse(request.body);
-    go_on.wait();
-    exchange.reply(200, all_fit(asked));
-  });
-  ExtenderSpec extender = spec(server);
-  extender.filter_verb = "filter";
-  extender.timeout = std::chrono::minutes(1);
-  start_with({extender});
-  add_node("n1", "4");
-  add_special("a");
-  EXPECT_TRUE(server.wait_for("filter", 1));
+TEST_F(ExtenderThatWaits, APodThatIsBeingDeletedMeanwhileIsLeftOut) {
+  ask_about_a();
   Json terminating = Json::parse(pod_json("a"));
   terminating["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
   scheduler_->post(PodUpserted{*decode_pod(terminating.dump(), symbols_)});
   settle();
-  pod_terminates.set_value();
+  answer();
   EXPECT_TRUE(journal_.await(failed("a", "skip schedule deleting pod: ns/a")));
   EXPECT_EQ(journal_.count("bind a n1"), 0);
 }
