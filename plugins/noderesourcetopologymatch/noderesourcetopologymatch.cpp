@@ -94,7 +94,7 @@ Hint NodeResourceTopologyMatch::hint(Pod pod, const plimsoll_event& event) {
   // Filter does not know whether it takes the pod once others are evicted: now it may.
   if (kind != nullptr && kind->doubted.test(slot)) return Hint::kQueue;
   // Filter was not asked about a node that is new.
-  if (kind != nullptr && !new_node && !kind->refused.test(slot)) return Hint::kSkip;
+  if (kind != nullptr && kind->whole && !new_node && !kind->refused.test(slot)) return Hint::kSkip;
   if (fits_again(kind, pod, told.node)) return Hint::kQueue;
   if (kind != nullptr) kind->refused.set(slot);
   return Hint::kSkip;

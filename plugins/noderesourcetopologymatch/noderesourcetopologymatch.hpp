@@ -122,7 +122,7 @@ class NodeResourceTopologyMatch {
   // Whether `fits` holds for the changed node's counts; see LedgerAccess::fits_without.
   bool fits_changed(const WhatIf::Changes& changes, sdk::Node node,
                     const LedgerAccess::Fits& fits) const;
-  void note(const plimsoll_pod& pod, const Asked& asked, const FilterRound& round) const;
+  void note(const plimsoll_pod& pod, const Asked& asked, FilterRound& round) const;
   // The pod got a node: says for how long it waited for one of which too little was known.
   void tell_wait(sdk::Pod pod);
   [[nodiscard]] sdk::Status refuse_to_reserve(const Asked& asked, sdk::Pod pod, sdk::Node node,

@@ -43,7 +43,7 @@ void Refusals::note(const RequestsHash& requests, const LedgerAccess::Inquiry& i
   if (known == recent_.end()) {
     if (round.refused.empty() && round.doubted.empty()) return;
     Kinds made;
-    made.emplace(requests, Kind{});
+    made[requests].whole = !forgotten_;
     known = admit(made.extract(made.begin()));
   }
   if (known->second.inquiry == nullptr) known->second.inquiry = inquiry;

@@ -3,7 +3,8 @@
 // for a node only if Filter refused the node here and would accept it now. Reports of nodes that
 // pass, or that another plugin refuses, requeue nothing.
 //
-// Pods with the same requests are one kind and get the same verdicts. Only the kinds that were
+// Pods with the same requests are one kind and get the same verdicts, except that a pod that is
+// nominated does not count itself: what accepts it is no news to its kind. Only the kinds that were
 // filtered lately are remembered; nothing is known of the others.
 //
 // Call note() from any thread, everything else on the scheduler loop while no filter runs.
@@ -78,6 +79,7 @@ class Refusals {
   struct Kind {
     LedgerAccess::Inquiry inquiry;  // may be null
     Slots refused;
+    bool whole = true;  // false: the kind may have been known before, with more refusals
     Slots doubted;  // uncertain without some of their pods: whether eviction helps is still open
     // The last judgement for a hint: of this node, when it had changed for the last time.
     uint32_t judged_slot = UINT32_MAX;

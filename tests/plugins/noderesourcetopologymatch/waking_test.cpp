@@ -168,6 +168,17 @@ TEST_F(Waking, UnknownPodsAreWokenWhereTheyFit) {
   EXPECT_EQ(report(pod, {4, 8}, {}), Hint::kQueue);
 }
 
+TEST_F(Waking, PodsOfAKindThatWasForgottenAreWokenAllTheSame) {
+  const PodRef pod = waiting(6);
+  report(pod, {4, 4}, {});
+  report(pod, {1, 1}, {}, "n2");
+  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_UNSCHEDULABLE);
+  for (int others = 0; others < 2'100; ++others) attempt(waiting(20 + others), n1_);
+  EXPECT_EQ(attempt(pod, n2_), PLIMSOLL_UNSCHEDULABLE) << "another pod of the kind, for n2 only";
+  EXPECT_EQ(report(pod, {4, 5}, {}), Hint::kSkip);
+  EXPECT_EQ(report(pod, {4, 8}, {}), Hint::kQueue);
+}
+
 TEST_F(Waking, DeletionsThatGiveRoomWakePods) {
   const PodRef pod = waiting(6);
   const PodRef holder = on_n1("holder", 6);
@@ -325,6 +336,46 @@ TEST_F(Waking, RoomBesideNominatedPodsIsWhatCounts) {
   host_.nominated.clear();
   first.node = "n1";
   EXPECT_EQ(pod_hint(pod, scene_.pod(first), true), Hint::kQueue);
+}
+
+// The nominated pod does not count itself: that its own node takes it says nothing of the others of
+// its kind.
+TEST_F(Waking, ANominatedPodThatPassesItsNodeDoesNotForgetTheOthers) {
+  PodSpec spec = guaranteed("first", 8);
+  spec.priority = 10;
+  spec.nominated = "n1";
+  const PodRef nominated = scene_.pod(spec);
+  spec.name = "pod";
+  spec.nominated.clear();
+  const PodRef pod = scene_.pod(spec);
+  report(pod, {8, 4}, {});
+  FakeCycle cycle;
+  const auto& slots = plugin_.slots();
+  slots.add_pod(slots.self, cycle.get(), pod.get(), nominated.get(), &n1_.get());
+  EXPECT_EQ(plugin_.filter(cycle, Pod(pod.get()), sdk::Node(&n1_.get())).code,
+            PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(attempt(nominated, n1_), PLIMSOLL_SUCCESS);
+  ASSERT_TRUE(reserve(nominated));
+  spec.name = "first";
+  spec.node = "n1";
+  const PodRef bound = scene_.pod(spec);
+  seen(pod, bound);
+  EXPECT_EQ(gone(pod, bound), Hint::kQueue);
+}
+
+// The scheduler remembers verdicts for pods that differ in their priority only, and then asks about
+// few nodes.
+TEST_F(Waking, WhatPodsOfAnotherPriorityWereToldCounts) {
+  const PodRef pod = waiting(8);
+  PodSpec spec = guaranteed("higher", 8);
+  spec.priority = 10;
+  const PodRef higher = scene_.pod(spec);
+  report(pod, {4, 4}, {});
+  report(pod, {1, 1}, {}, "n2");
+  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(attempt(pod, n2_), PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(attempt(higher, n2_), PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(report(higher, {4, 8}, {}), Hint::kQueue);
 }
 
 // Preemption asks what would be without some pods: that is not what the node is like.
@@ -515,6 +566,7 @@ TEST(RefusalsTest, RemembersTheKindsAskedAboutLately) {
   EXPECT_FALSE(refusals.empty());
   ASSERT_NE(refusals.find(requests(1)), nullptr) << "from before, and recent again";
   EXPECT_TRUE(refusals.find(requests(1))->refused.test(200));
+  EXPECT_TRUE(refusals.find(requests(1))->whole);
   EXPECT_FALSE(refusals.find(requests(1))->refused.test(3));
   EXPECT_FALSE(refusals.any_refused(3, [](const auto&) { return true; }));
   EXPECT_TRUE(refusals.any_refused(200, [](const auto&) { return true; }));
@@ -529,6 +581,8 @@ TEST(RefusalsTest, RemembersTheKindsAskedAboutLately) {
   EXPECT_FALSE(refusals.find(requests(8))->refused.test(200));
   refusals.note(requests(9), nullptr, passed);
   EXPECT_EQ(refusals.find(requests(9)), nullptr) << "nothing to remember";
+  refusals.note(requests(1), nullptr, refused);
+  EXPECT_FALSE(refusals.find(requests(1))->whole) << "what it was refused before is not known";
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ struct PodSpec {
   std::string failed;        // phase Failed, for this reason
   bool running = false;      // phase Running
   bool mirror = false;       // of a static pod
+  std::string nominated;     // status.nominatedNodeName
   int64_t created_seconds = 0;
 };
 
@@ -110,6 +111,8 @@ inline std::string pod_json(const PodSpec& spec) {
   json += "]}";
   if (!spec.failed.empty()) {
     json += R"(,"status":{"phase":"Failed","reason":")" + spec.failed + "\"}";
+  } else if (!spec.nominated.empty()) {
+    json += R"(,"status":{"nominatedNodeName":")" + spec.nominated + "\"}";
   } else if (spec.start_seconds != 0) {
     const int64_t s = spec.start_seconds;
     char text[40];
