@@ -78,7 +78,7 @@ void GroupKeeper::attempt_ended(const Ended& attempt) {
   const auto found = group->members.find(attempt.uid);
   if (found == group->members.end() || found->second.state != State::kPending) return;
   if (is_nominated(attempt.uid)) return;  // room is being made for it
-  group->change(found->second, [](Member& member) { member.has_failed = true; });
+  group->change(*found, [](Member& member) { member.has_failed = true; });
   forget_missing_at_times(*group);
   const bool may_do_without = group->known() - group->failed() >= group->needed().value_or(0);
   if (attempt.whole_group.empty() && may_do_without) {
@@ -122,9 +122,10 @@ void GroupKeeper::reserved(Pod pod, std::string_view node) {
   const auto known = by_pod_.find(pod.uid());
   if (known == by_pod_.end()) return;
   Group& group = groups_.at(known->second);
-  Member& reserves = group.members.at(std::string(pod.uid()));
-  const bool held_elsewhere = reserves.hold && reserves.hold->node != node;
-  if (forget_hold(pod.uid(), reserves) && held_elsewhere) host_.requeue_rejected();
+  Entry& reserves = *group.members.find(pod.uid());
+  const auto& hold = reserves.second.hold;
+  const bool held_elsewhere = hold && hold->node != node;
+  if (forget_hold(group, reserves) && held_elsewhere) host_.requeue_rejected();
   group.change(reserves, [&](Member& member) {
     member = Member();
     member.state = State::kReserved;
@@ -143,7 +144,7 @@ Status GroupKeeper::permit(Pod pod, int64_t& timeout_ms) {
   timeout_ms = group.wait_ms > 0 ? group.wait_ms : kDefaultWaitMs;
   for (const auto& object : group.objects)
     if (object && object->wait_ms > 0) timeout_ms = object->wait_ms;
-  group.change(group.members.at(std::string(pod.uid())), [](Member& self) { self.waits = true; });
+  group.change(*group.members.find(pod.uid()), [](Member& self) { self.waits = true; });
   // The others come now, not when their turn would be: the less gets in between, the better.
   for (const auto& [uid, member] : group.members)
     if (member.state == State::kPending) host_.activate(uid);
@@ -155,11 +156,12 @@ void GroupKeeper::unreserved(Pod pod) {
   const auto known = by_pod_.find(pod.uid());
   if (known == by_pod_.end()) return;
   Group& group = groups_.at(known->second);
-  Member& member = group.members.at(std::string(pod.uid()));
+  Entry& entry = *group.members.find(pod.uid());
+  const Member& member = entry.second;
   if (member.state == State::kPending) found_no_place(pod);  // another plugin failed to reserve
   if (member.state != State::kReserved) return;
   const Member before = member;
-  group.change(member, [](Member& self) { self = Member(); });
+  group.change(entry, [](Member& self) { self = Member(); });
   if (before.rejected) return;  // give_up() has seen to the rest
   if (!before.released) {
     give_up(group,
@@ -171,7 +173,7 @@ void GroupKeeper::unreserved(Pod pod) {
     Allocation allocation = *had;
     accounts_.unreserve(pod.uid());
     hold(group.key, pod.uid(), before.node, std::move(allocation));
-    member.hold->until_ms = host_.now_ms() + kHeldAfterFailureMs;
+    if (entry.second.hold) entry.second.hold->until_ms = host_.now_ms() + kHeldAfterFailureMs;
     watch_over();
   }
   // Where so many fail that the rest is too few, the next one would wait on Permit and call the
@@ -186,12 +188,13 @@ void GroupKeeper::let_go_if_complete(Group& group) {
   if (!group.complete()) return;
   group.backoff_until_ms = 0;
   bool freed = false;
-  for (auto& [uid, member] : group.members) {
-    if (member.has_failed) group.change(member, [](Member& self) { self.has_failed = false; });
+  for (Entry& entry : group.members) {
+    const auto& [uid, member] = entry;
+    if (member.has_failed) group.change(entry, [](Member& self) { self.has_failed = false; });
     if (member.state == State::kPending && member.hold && member.hold->until_ms == 0)
-      freed = forget_hold(uid, member) || freed;
+      freed = forget_hold(group, entry) || freed;
     if (member.state != State::kReserved || member.released || member.rejected) continue;
-    group.change(member, [](Member& self) { self.released = true; });
+    group.change(entry, [](Member& self) { self.released = true; });
     if (member.waits) host_.allow_waiting(uid);
   }
   if (freed) host_.requeue_rejected();
@@ -202,8 +205,8 @@ void GroupKeeper::back_off(Group& group, const std::string& refusal) {
                         static_cast<int64_t>(std::hash<std::string>{}(group.key) % kApartMs);
   ++group.failures;
   group.refusal = refusal;
-  for (auto& [uid, member] : group.members)
-    if (member.has_failed) group.change(member, [](Member& self) { self.has_failed = false; });
+  for (Entry& entry : group.members)
+    if (entry.second.has_failed) group.change(entry, [](Member& self) { self.has_failed = false; });
   group.backoff_until_ms = host_.now_ms() + delay;
   host_.run_on_loop(delay, [this, key = group.key] {
     const Group* left_alone = find(key);
@@ -214,9 +217,10 @@ void GroupKeeper::back_off(Group& group, const std::string& refusal) {
 
 void GroupKeeper::give_up(Group& group, const std::string& why, const std::string& refusal) {
   back_off(group, refusal);
-  for (auto& [uid, member] : group.members) {
+  for (Entry& entry : group.members) {
+    const auto& [uid, member] = entry;
     if (!member.waits || member.released || member.rejected) continue;
-    group.change(member, [](Member& self) { self.rejected = true; });
+    group.change(entry, [](Member& self) { self.rejected = true; });
     host_.reject_waiting(uid, why);
   }
   if (forget_holds(group)) host_.requeue_rejected();
@@ -256,11 +260,12 @@ void GroupKeeper::look_round() {
   bool again = false;
   for (auto& [key, group] : groups_) {
     bool holds = false;
-    for (auto& [uid, member] : group.members) {
-      if (!member.hold) continue;
-      const bool over = member.hold->until_ms != 0 && member.hold->until_ms <= host_.now_ms();
-      if (over && forget_hold(uid, member)) host_.requeue_rejected();
-      holds = holds || member.hold.has_value();
+    for (Entry& entry : group.members) {
+      const std::optional<Hold>& hold = entry.second.hold;
+      if (!hold) continue;
+      const bool over = hold->until_ms != 0 && hold->until_ms <= host_.now_ms();
+      if (over && forget_hold(group, entry)) host_.requeue_rejected();
+      holds = holds || hold.has_value();
     }
     const bool waits = group.waiting() > 0;
     if (!holds && !waits) continue;

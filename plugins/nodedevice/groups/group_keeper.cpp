@@ -15,7 +15,23 @@ constexpr int64_t kSearchMs = 1000;  // between two looks for members that were 
 
 // ---- groups
 
-void GroupKeeper::Group::count(const Member& member, int by) {
+const GroupKeeper::Entries& GroupKeeper::Group::on(std::string_view node) const {
+  static const Entries kNobody;
+  const auto known = by_node_.find(node);
+  return known == by_node_.end() ? kNobody : known->second;
+}
+
+void GroupKeeper::Group::count(const Entry& entry, int by) {
+  const Member& member = entry.second;
+  const bool is_pending = member.state == State::kPending;
+  if (!is_pending || member.hold) {
+    const auto at = by_node_.try_emplace(is_pending ? member.hold->node : member.node).first;
+    if (by > 0)
+      at->second.insert(&entry);
+    else
+      at->second.erase(&entry);
+    if (at->second.empty()) by_node_.erase(at);
+  }
   if (member.state == State::kPending) {
     if (member.has_failed) counts_.failed += by;
     return;
@@ -96,7 +112,7 @@ void GroupKeeper::forget_missing(Group& group) {
       ++it;
       continue;
     }
-    if (forget_hold(uid, it->second)) host_.requeue_rejected();
+    if (forget_hold(group, *it)) host_.requeue_rejected();
     by_pod_.erase(uid);
     it = group.erase(it);
   }
@@ -147,10 +163,10 @@ void GroupKeeper::pod_assigned(Pod pod) {
   if (!ref) return;
   Group& group = note(*ref);
   const bool is_new = !group.members.contains(pod.uid());
-  Member& known_as = group.add(pod.uid());
+  Entry& known_as = group.add(pod.uid());
   by_pod_[std::string(pod.uid())] = ref->key;
-  if (forget_hold(pod.uid(), known_as)) host_.requeue_rejected();
-  if (known_as.state != State::kBound) group.failures = 0;
+  if (forget_hold(group, known_as)) host_.requeue_rejected();
+  if (known_as.second.state != State::kBound) group.failures = 0;
   group.change(known_as, [&](Member& member) {
     member = Member();
     member.state = State::kBound;
@@ -168,7 +184,7 @@ void GroupKeeper::pod_removed(std::string_view uid) {
   by_pod_.erase(known);
   Group& group = groups_.at(key);
   const auto member = group.members.find(uid);
-  if (forget_hold(uid, member->second)) host_.requeue_rejected();
+  if (forget_hold(group, *member)) host_.requeue_rejected();
   group.erase(member);
   if (group.bound() == 0) group.excused = 0;           // who comes now begins anew
   if (group.waiting() > 0) let_go_if_complete(group);  // it may need fewer now
@@ -220,43 +236,43 @@ void GroupKeeper::hold(std::string_view key, std::string_view uid, std::string_v
   if (allocation.empty() || member == group->members.end()) return;
   accounts_.reserve(hold_id(uid), node, std::move(allocation),
                     "pod group " + std::string(key) + " (held)");
-  member->second.hold = Hold{std::string(node), 0};
+  group->change(*member, [&](Member& self) { self.hold = Hold{std::string(node), 0}; });
 }
 
 bool GroupKeeper::drop_hold(std::string_view key, std::string_view uid) {
   Group* group = find_mutable(key);
   if (group == nullptr) return false;
   const auto member = group->members.find(uid);
-  return member != group->members.end() && forget_hold(uid, member->second);
+  return member != group->members.end() && forget_hold(*group, *member);
 }
 
-bool GroupKeeper::forget_hold(std::string_view uid, Member& member) {
-  if (!member.hold) return false;
-  member.hold.reset();
-  accounts_.unreserve(hold_id(uid));
+bool GroupKeeper::forget_hold(Group& group, Entry& entry) {
+  if (!entry.second.hold) return false;
+  group.change(entry, [](Member& member) { member.hold.reset(); });
+  accounts_.unreserve(hold_id(entry.first));
   return true;
 }
 
 bool GroupKeeper::forget_holds(Group& group) {
   bool any = false;
-  for (auto& [uid, member] : group.members) any = forget_hold(uid, member) || any;
+  for (Entry& entry : group.members) any = forget_hold(group, entry) || any;
   return any;
 }
 
 void GroupKeeper::take_holds(std::string_view key, NodeState& node) const {
   const Group* group = find(key);
   if (group == nullptr) return;
-  for (const auto& [uid, member] : group->members)
-    if (member.hold && member.hold->node == node.name) accounts_.take_from(node, hold_id(uid));
+  for (const Entry* entry : group->on(node.name))
+    if (entry->second.hold) accounts_.take_from(node, hold_id(entry->first));
 }
 
 std::string GroupKeeper::explain(std::string_view node) const {
   std::string text;
   for (const auto& [key, group] : groups_) {
     std::map<int, std::set<int32_t>> minors;
-    for (const auto& [uid, member] : group.members) {
-      if (!member.hold || member.hold->node != node) continue;
-      const Allocation* allocation = held(uid);
+    for (const Entry* entry : group.on(node)) {
+      if (!entry->second.hold) continue;
+      const Allocation* allocation = held(entry->first);
       if (allocation == nullptr) continue;
       for (const DeviceShare& share : *allocation) minors[share.type].insert(share.minor);
     }

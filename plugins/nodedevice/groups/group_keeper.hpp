@@ -14,7 +14,8 @@
 // held back for ever: after 10 s without enough members the group needs no more than there are, as
 // long as one of those who were bound is left.
 //
-// What is asked at every event costs the same however many members there are.
+// What is asked at every event costs the same however many members there are, and what is asked
+// about a node as much as the group has there.
 //
 // One for the process; loop only, except that Filter, Score and explain read it while the loop
 // waits. Nothing is kept over a restart: who is bound is told again, all others are tried again.
@@ -82,9 +83,15 @@ class GroupKeeper {
     bool has_failed = false;   // pending: found no place since the group was last left alone
     std::optional<Hold> hold;  // pending: devices are held for it
   };
+  using Members = std::map<std::string, Member, std::less<>>;  // by UID
+  using Entry = Members::value_type;
+  struct ByUid {
+    bool operator()(const Entry* a, const Entry* b) const { return a->first < b->first; }
+  };
+  using Entries = std::set<const Entry*, ByUid>;
   struct Group {
     std::string key;
-    std::map<std::string, Member, std::less<>> members;  // by UID
+    Members members;
     std::array<std::optional<PodGroupSpec>, kPodGroupApis.size()> objects;
     std::optional<int> min_available;  // as a member says
     int64_t wait_ms = 0;               // the same
@@ -105,25 +112,30 @@ class GroupKeeper {
     [[nodiscard]] std::optional<int> needed() const;  // of them, those that are not excused
     [[nodiscard]] bool complete() const { return needed() && placed() >= *needed(); }
 
-    // Members come, change and go by these only: they are counted.
-    Member& add(std::string_view uid) {
-      const auto [member, is_new] = members.try_emplace(std::string(uid));
-      if (is_new) count(member->second, 1);
-      return member->second;
+    // Those that have a place on that node, or devices held for them there.
+    [[nodiscard]] const Entries& on(std::string_view node) const;
+    [[nodiscard]] const auto& by_node() const { return by_node_; }
+
+    // Members come, change and go by these only: they are counted, and found by their node.
+    Entry& add(std::string_view uid) {
+      const auto [entry, is_new] = members.try_emplace(std::string(uid));
+      if (is_new) count(*entry, 1);
+      return *entry;
     }
     template <typename Change>
-    void change(Member& member, const Change& how) {
-      count(member, -1);
-      how(member);
-      count(member, 1);
+    void change(Entry& entry, const Change& how) {
+      count(entry, -1);
+      how(entry.second);
+      count(entry, 1);
     }
-    auto erase(std::map<std::string, Member, std::less<>>::iterator member) {
-      count(member->second, -1);
-      return members.erase(member);
+    auto erase(Members::iterator entry) {
+      count(*entry, -1);
+      return members.erase(entry);
     }
 
    private:
-    void count(const Member& member, int by);
+    void count(const Entry& entry, int by);
+    std::map<std::string, Entries, std::less<>> by_node_;
     struct Counts {
       int placed = 0;
       int waiting = 0;
@@ -164,7 +176,7 @@ class GroupKeeper {
   void forget_missing(Group& group);
   void forget_missing_at_times(Group& group);
   void excuse(const std::string& key);
-  bool forget_hold(std::string_view uid, Member& member);
+  bool forget_hold(Group& group, Entry& entry);  // whether there was one
   bool forget_holds(Group& group);
   void let_go_if_complete(Group& group);
   void back_off(Group& group, const std::string& refusal = {});  // and tries it again afterwards

@@ -1,6 +1,7 @@
 #include "plugins/nodedevice/groups/group_placer.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -14,6 +15,7 @@ using sdk::Pod;
 using State = GroupKeeper::Member::State;
 
 constexpr int64_t kMaxScore = 100;
+constexpr size_t kMostLooks = 50'000;  // of one pod at nodes, for members of other shapes
 
 bool has(const std::vector<uint32_t>& sorted, uint32_t slot) {
   return std::binary_search(sorted.begin(), sorted.end(), slot);
@@ -24,44 +26,42 @@ void tidy(std::vector<uint32_t>& slots) {
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
 }
 
-int64_t devices_asked(const Seeker& seeker) {
+int64_t devices_asked(const Seekers& seekers) {
   int64_t count = 0;
-  if (seeker.demand != nullptr)
-    for (const TypeRequest& request : seeker.demand->request.types) count += request.count;
+  if (seekers.demand != nullptr)
+    for (const TypeRequest& request : seekers.demand->request.types) count += request.count;
   return count;
 }
 
-bool all_alike(std::span<const Seeker> seekers) {
-  return std::all_of(seekers.begin(), seekers.end(),
-                     [&](const Seeker& seeker) { return seeker.shape == seekers[0].shape; });
+bool all_alike(const std::vector<Seekers>& all) {
+  return std::all_of(all.begin(), all.end(),
+                     [&](const Seekers& seekers) { return seekers.shape == all[0].shape; });
+}
+
+size_t members_of(const std::vector<Seekers>& all) {
+  size_t count = 0;
+  for (const Seekers& seekers : all) count += seekers.uids.size();
+  return count;
 }
 
 // For how many there is room, of seekers that are all alike: who is placed on one node leaves as
 // much of the others.
-int64_t room_of(const std::vector<Placement>& by_slot) {
-  int64_t count = 0;
-  for (const Placement& placement : by_slot) count += placement.count;
+size_t room_of(const std::vector<Placement>& by_slot) {
+  size_t count = 0;
+  for (const Placement& placement : by_slot) count += placement.given.size();
   return count;
 }
 
 // The best nodes first.
-std::vector<uint32_t> in_order(const std::vector<Placement>& by_slot, size_t seekers) {
+std::vector<uint32_t> in_order(const std::vector<Placement>& by_slot, size_t members) {
   std::vector<uint32_t> slots;
   for (uint32_t slot = 0; slot < by_slot.size(); ++slot)
-    if (by_slot[slot].count > 0) slots.push_back(slot);
+    if (!by_slot[slot].given.empty()) slots.push_back(slot);
   std::stable_sort(slots.begin(), slots.end(), [&](uint32_t a, uint32_t b) {
-    return score_placement(by_slot[a], seekers, false) >
-           score_placement(by_slot[b], seekers, false);
+    return score_placement(by_slot[a], members, false) >
+           score_placement(by_slot[b], members, false);
   });
   return slots;
-}
-
-// Takes those who got a place out of `seekers`.
-void drop_placed(const Placement& placement, std::vector<Seeker>& seekers) {
-  std::vector<Seeker> left;
-  for (size_t i = 0; i < seekers.size(); ++i)
-    if (!placement.gives(i)) left.push_back(std::move(seekers[i]));
-  seekers = std::move(left);
 }
 
 }  // namespace
@@ -88,9 +88,9 @@ bool GroupPlacer::kept_away(Pod pod, const PodDemand& demand, uint32_t slot) con
          !sharing_.judge(pod.label(kIsolationLabel).value_or(""), slot).ok();
 }
 
-Seeker GroupPlacer::seeker(Pod pod, std::shared_ptr<const PodDemand> demand) const {
-  Seeker made;
-  made.uid = std::string(pod.uid());
+Seekers GroupPlacer::seeker(Pod pod, std::shared_ptr<const PodDemand> demand) const {
+  Seekers made;
+  made.uids.emplace_back(pod.uid());
   made.demand = std::move(demand);
   made.requests.emplace_back(PLIMSOLL_RESOURCE_PODS, 1);
   for (const plimsoll_resource& request : pod.requests()) {
@@ -104,21 +104,48 @@ Seeker GroupPlacer::seeker(Pod pod, std::shared_ptr<const PodDemand> demand) con
   return made;
 }
 
+// Who asks for more is harder to place, and comes first. Whoever makes up a group's pods may give
+// each a shape of its own: what is looked at for one pod stays bounded, and the others look for
+// themselves when it is their turn.
+std::vector<Seekers> GroupPlacer::by_shape(
+    const std::vector<std::pair<Pod, std::shared_ptr<const PodDemand>>>& pods) const {
+  std::map<std::string, Seekers> shapes;
+  for (const auto& [pod, demand] : pods) {
+    Seekers one = seeker(pod, demand);
+    const auto [known, is_new] = shapes.try_emplace(one.shape);
+    if (is_new)
+      known->second = std::move(one);
+    else
+      known->second.uids.push_back(std::move(one.uids[0]));
+  }
+  std::vector<Seekers> all;
+  all.reserve(shapes.size());
+  for (auto& [shape, seekers] : shapes) all.push_back(std::move(seekers));
+  std::stable_sort(all.begin(), all.end(), [](const Seekers& a, const Seekers& b) {
+    return devices_asked(a) > devices_asked(b);
+  });
+  const size_t most = std::clamp<size_t>(kMostLooks / std::max(host_.slot_count(), 1U), 2, 64);
+  if (all.size() > most) all.resize(most);
+  return all;
+}
+
 std::shared_ptr<GroupAttempt> GroupPlacer::look(Pod pod) const {
   const GroupKeeper::Group* group = store_.groups().of(pod);
   if (group == nullptr) return nullptr;
   auto made = std::make_shared<GroupAttempt>();
   made->key = group->key;
-  const auto slot_of = [&](const std::string& name) {
+  for (const auto& [name, members] : group->by_node()) {
     const Node node = host_.node(name);
-    return node ? node.slot() : kNoSlot;
-  };
-  for (const auto& [uid, member] : group->members) {
-    if (member.state != State::kPending && !member.rejected)
-      made->fellows.push_back(slot_of(member.node));
-    if (!member.hold) continue;
-    made->hold_slots.push_back(slot_of(member.hold->node));
-    if (uid == pod.uid()) made->own_slot = made->hold_slots.back();
+    const uint32_t slot = node ? node.slot() : kNoSlot;
+    for (const GroupKeeper::Entry* entry : members) {
+      const auto& [uid, member] = *entry;
+      if (!member.hold) {
+        if (!member.rejected) made->fellows.push_back(slot);
+        continue;
+      }
+      made->hold_slots.push_back(slot);
+      if (uid == pod.uid()) made->own_slot = slot;
+    }
   }
   tidy(made->fellows);
   tidy(made->hold_slots);
@@ -132,8 +159,11 @@ std::shared_ptr<GroupAttempt> GroupPlacer::begin(Pod pod,
   const GroupKeeper::Group& group = *store_.groups().of(pod);
   made->seekers.push_back(seeker(pod, std::move(demand)));
   if (made->own_slot != kNoSlot) return made;
-  int without_devices = 0;
+  size_t without_devices = 0;
+  size_t held = 0;
+  std::vector<std::pair<Pod, std::shared_ptr<const PodDemand>>> others;
   for (const auto& [uid, member] : group.members) {
+    if (member.hold) ++held;
     if (member.state != State::kPending || member.hold || uid == pod.uid()) continue;
     const Pod other = host_.pod_by_uid(uid);
     if (!other) continue;
@@ -141,23 +171,17 @@ std::shared_ptr<GroupAttempt> GroupPlacer::begin(Pod pod,
     if (asked == nullptr)
       ++without_devices;
     else if (!group.complete())
-      made->seekers.push_back(seeker(other, std::move(asked)));
+      others.emplace_back(other, std::move(asked));
   }
-  // Who asks for more is harder to place.
-  std::stable_sort(
-      made->seekers.begin() + 1, made->seekers.end(),
-      [](const Seeker& a, const Seeker& b) { return devices_asked(a) > devices_asked(b); });
-  made->alike = all_alike(made->seekers);
+  for (Seekers& seekers : by_shape(others)) made->seekers.push_back(std::move(seekers));
   made->by_slot = look_at_all(*made, pod, false);
   // Only of members that are all alike it is certain that there is no other way to place them.
-  if (group.complete() || !made->alike) return made;
-  const auto held = std::count_if(group.members.begin(), group.members.end(),
-                                  [](const auto& entry) { return entry.second.hold.has_value(); });
-  const int missing =
-      group.needed().value_or(0) - group.placed() - static_cast<int>(held) - without_devices;
-  if (room_of(made->by_slot) >= missing) return made;
+  if (group.complete() || !all_alike(made->seekers)) return made;
+  const auto needed = static_cast<size_t>(std::max(group.needed().value_or(0) - group.placed(), 0));
+  const size_t accounted = held + without_devices;
+  if (room_of(made->by_slot) + accounted >= needed) return made;
   const bool evicts = pod->preemption_policy != PLIMSOLL_PREEMPT_NEVER;
-  if (!evicts || room_of(look_at_all(*made, pod, true)) < missing)
+  if (!evicts || room_of(look_at_all(*made, pod, true)) + accounted < needed)
     made->refusal = "not enough devices for all members of the pod group";
   return made;
 }
@@ -184,28 +208,30 @@ NodeRoom GroupPlacer::room(const GroupAttempt& group, Node node, const Pod* evic
     }
   }
   if (!has(group.fellows, node.slot())) return made;
-  const GroupKeeper::Group* members = store_.groups().find(group.key);
-  for (const auto& [uid, member] : members->members) {
-    if (member.state == State::kPending || member.node != node.name()) continue;
-    if (const Allocation* has_it = store_.accounts().allocation_of(uid))
+  for (const GroupKeeper::Entry* entry : store_.groups().find(group.key)->on(node.name())) {
+    if (entry->second.state == State::kPending) continue;
+    if (const Allocation* has_it = store_.accounts().allocation_of(entry->first))
       made.near.push_back(*has_it);
   }
   return made;
 }
 
 Placement GroupPlacer::place(const GroupAttempt& group, Pod pod, uint32_t slot,
-                             std::span<const Seeker> seekers, bool alike, bool evicting) const {
+                             std::span<const Seekers> seekers, bool evicting) const {
   const Node node = host_.node(slot);
-  const Seeker& first = seekers.front();
+  const Seekers& first = seekers.front();
   if (!node || node.object().unschedulable != 0) return {};
   if (first.demand != nullptr && kept_away(pod, *first.demand, slot)) return {};
   // Most nodes have no room for even one.
   const NodeState* state = store_.accounts().at_slot(slot);
-  if (!evicting && alike && state != nullptr && first.demand != nullptr &&
-      !allocator_.check(*state, store_.facts(slot).labels(), *first.demand).fits())
+  const auto may_fit = [&](const Seekers& some) {
+    return some.demand == nullptr ||
+           allocator_.check(*state, store_.facts(slot).labels(), *some.demand).fits();
+  };
+  if (!evicting && state != nullptr && std::none_of(seekers.begin(), seekers.end(), may_fit))
     return {};
   return place_together(store_.accounts().types(), allocator_,
-                        room(group, node, evicting ? &pod : nullptr), seekers, alike);
+                        room(group, node, evicting ? &pod : nullptr), seekers);
 }
 
 std::vector<Placement> GroupPlacer::look_at_all(const GroupAttempt& group, Pod pod,
@@ -213,7 +239,7 @@ std::vector<Placement> GroupPlacer::look_at_all(const GroupAttempt& group, Pod p
   plans_.add(1);
   std::vector<Placement> by_slot(host_.slot_count());
   for (uint32_t slot = 0; slot < by_slot.size(); ++slot)
-    by_slot[slot] = place(group, pod, slot, group.seekers, group.alike, evicting);
+    by_slot[slot] = place(group, pod, slot, group.seekers, evicting);
   return by_slot;
 }
 
@@ -231,13 +257,14 @@ void GroupPlacer::score(const GroupAttempt& group, sdk::Nodes nodes,
   const auto [lowest, highest] = std::minmax_element(scores.begin(), scores.end());
   const int64_t low = *lowest;
   const int64_t range = std::max<int64_t>(*highest - low, 1);
+  const size_t members = members_of(group.seekers);
   for (size_t i = 0; i < nodes.size(); ++i) {
     const uint32_t slot = nodes[i].slot();
     int64_t rank = 0;
     if (group.own_slot != kNoSlot)
       rank = slot == group.own_slot ? kMaxScore : has(group.fellows, slot) ? kMaxScore / 2 : 0;
     else if (slot < group.by_slot.size())
-      rank = score_placement(group.by_slot[slot], group.seekers.size(), has(group.fellows, slot));
+      rank = score_placement(group.by_slot[slot], members, has(group.fellows, slot));
     scores[i] = 20 * rank + kMaxScore * (scores[i] - low) / range;
   }
 }
@@ -249,68 +276,71 @@ Verdict GroupPlacer::allocate(const GroupAttempt& group, Pod pod, Node node, con
   NodeState state = real;
   without_holds(group, state);
   // What is held for it, or for one that asks for the same and takes this one's in exchange.
-  const Seeker self = seeker(pod, nullptr);
+  const Seekers self = seeker(pod, nullptr);
+  const std::string& own_uid = self.uids[0];
   const GroupKeeper::Group& members = *groups.find(group.key);
-  const auto held_here = [&](const std::string& uid, const GroupKeeper::Member& member) {
-    if (!member.hold || member.hold->node != node.name()) return false;
-    if (uid == self.uid) return true;
-    const Pod other = host_.pod_by_uid(uid);
-    return other && seeker(other, nullptr).shape == self.shape;
-  };
   std::string taken_from;
-  for (const auto& [uid, member] : members.members)
-    if (held_here(uid, member) && (taken_from.empty() || uid == self.uid)) taken_from = uid;
+  for (const GroupKeeper::Entry* entry : members.on(node.name())) {
+    const auto& [uid, member] = *entry;
+    if (!member.hold || (!taken_from.empty() && uid != own_uid)) continue;
+    const Pod other = host_.pod_by_uid(uid);
+    if (uid == own_uid || (other && seeker(other, nullptr).shape == self.shape)) taken_from = uid;
+  }
   if (!taken_from.empty()) {
     if (choose(kept_to(state, *groups.held(taken_from)), allocation).fits()) {
-      const auto own = members.members.find(self.uid);
+      const auto own = members.members.find(own_uid);
       std::string own_node;
       Allocation own_devices;
-      if (taken_from != self.uid && own->second.hold) {
+      if (taken_from != own_uid && own->second.hold) {
         own_node = own->second.hold->node;
-        own_devices = *groups.held(self.uid);
+        own_devices = *groups.held(own_uid);
       }
-      groups.drop_hold(group.key, self.uid);
+      groups.drop_hold(group.key, own_uid);
       groups.drop_hold(group.key, taken_from);
       if (!own_node.empty()) groups.hold(group.key, taken_from, own_node, std::move(own_devices));
       return {};
     }
   }
   // The first one of the group here: its place is the one that it has among all that fit.
-  const Placement placement = place(group, pod, node.slot(), group.seekers, group.alike, false);
-  if (placement.gives(0) && !placement.given[0]->empty() &&
-      choose(kept_to(real, *placement.given[0]), allocation).fits())
-    return {};
+  const Placement placement = place(group, pod, node.slot(), group.seekers, false);
+  if (!placement.given.empty()) {
+    const auto& [seekers, devices] = placement.given[0];
+    if (seekers == 0 && !devices.empty() && choose(kept_to(real, devices), allocation).fits())
+      return {};
+  }
   if (const Verdict verdict = choose(real, allocation); verdict.fits()) return verdict;
   // Only what is held for other members is left: they look for another place.
   return choose(state, allocation);
 }
 
+// Takes those who get a place out of `seekers`.
 void GroupPlacer::hold_on(const GroupAttempt& group, uint32_t slot, Pod pod,
-                          Seekers& seekers) const {
+                          std::vector<Seekers>& seekers) const {
   const NodeState* state = store_.accounts().at_slot(slot);
   if (seekers.empty() || state == nullptr || state->unmanaged()) return;
-  const Placement placement = place(group, pod, slot, seekers, all_alike(seekers), false);
-  if (placement.count == 0) return;
+  Placement placement = place(group, pod, slot, seekers, false);
+  if (placement.given.empty()) return;
   const std::string node(host_.node(slot).name());
-  for (size_t i = 0; i < seekers.size(); ++i)
-    if (placement.gives(i))
-      store_.groups().hold(group.key, seekers[i].uid, node, *placement.given[i]);
-  drop_placed(placement, seekers);
+  for (auto& [i, devices] : placement.given) {
+    store_.groups().hold(group.key, seekers[i].uids.back(), node, std::move(devices));
+    seekers[i].uids.pop_back();
+  }
+  std::erase_if(seekers, [](const Seekers& left) { return left.uids.empty(); });
 }
 
 void GroupPlacer::hold_for_others(const GroupAttempt& group, Pod pod, Node node) const {
   GroupKeeper& groups = store_.groups();
   const GroupKeeper::Group* members = groups.of(pod);
   if (members == nullptr || members->complete()) return;
-  Seekers others;
-  for (const Seeker& other : group.seekers)
-    if (other.uid != pod.uid() && other.demand != nullptr) others.push_back(other);
+  // The first is the pod itself.
+  std::vector<Seekers> others(group.seekers.begin() + 1, group.seekers.end());
   std::set<std::string> dropped;
   // What was held on this node may have been taken by the pod, which had its own elsewhere or none.
   const NodeState* state = store_.accounts().at_slot(node.slot());
   if (state != nullptr && has(group.hold_slots, node.slot())) {
-    for (const auto& [uid, member] : members->members) {
-      if (!member.hold || member.hold->node != node.name()) continue;
+    for (const GroupKeeper::Entry* entry : members->on(node.name())) {
+      const auto& [uid, member] = *entry;
+      if (!member.hold) continue;
       const Allocation& devices = *groups.held(uid);
       const bool lost = std::any_of(devices.begin(), devices.end(), [&](const DeviceShare& share) {
         const DeviceState* device = state->type(share.type).find(share.minor);
@@ -324,17 +354,21 @@ void GroupPlacer::hold_for_others(const GroupAttempt& group, Pod pod, Node node)
       const Pod other = host_.pod_by_uid(uid);
       if (other) others.push_back(seeker(other, demand_of(other)));
     }
-    for (const Seeker& other : others)
-      if (groups.drop_hold(group.key, other.uid)) dropped.insert(other.uid);
+    for (const Seekers& lost : others)
+      for (const std::string& uid : lost.uids)
+        if (groups.drop_hold(group.key, uid)) dropped.insert(uid);
   }
   hold_on(group, node.slot(), pod, others);
   for (const uint32_t slot : group.fellows) hold_on(group, slot, pod, others);
   // Further nodes only where this pod could have been: others may be kept away by what is not
   // known here.
-  for (const uint32_t slot : in_order(group.by_slot, group.seekers.size()))
+  for (const uint32_t slot : in_order(group.by_slot, members_of(group.seekers)))
     if (has(group.feasible, slot)) hold_on(group, slot, pod, others);
   // Who is left among the others has nothing held any more.
-  const auto was_dropped = [&](const Seeker& left) { return dropped.contains(left.uid); };
+  const auto was_dropped = [&](const Seekers& left) {
+    return std::any_of(left.uids.begin(), left.uids.end(),
+                       [&](const std::string& uid) { return dropped.contains(uid); });
+  };
   if (std::any_of(others.begin(), others.end(), was_dropped)) host_.requeue_rejected();
 }
 

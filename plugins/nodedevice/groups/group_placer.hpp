@@ -26,9 +26,8 @@ struct GroupAttempt {
   uint32_t own_slot = kNoSlot;       // the node where devices are held for this pod
   std::vector<uint32_t> fellows;     // nodes where other members are, sorted
   std::vector<uint32_t> hold_slots;  // nodes where devices are held for the group, sorted
-  std::vector<Seeker> seekers;       // this pod first, then those for whom nothing is held
-  bool alike = true;                 // these are all of one shape
-  std::vector<Placement> by_slot;    // how many of them fit where; empty: not asked
+  std::vector<Seekers> seekers;      // this pod first, then those for whom nothing is held
+  std::vector<Placement> by_slot;    // who of them fits where; empty: not asked
   std::vector<uint32_t> feasible;    // nodes that passed all filters, if there were several
   std::string
       refusal;  // why no node takes the group: there cannot be room for it, not even without
@@ -62,17 +61,20 @@ class GroupPlacer {
   void hold_for_others(const GroupAttempt& group, sdk::Pod pod, sdk::Node node) const;
 
  private:
-  using Seekers = std::vector<Seeker>;
   [[nodiscard]] std::shared_ptr<const PodDemand> demand_of(sdk::Pod pod) const;
   [[nodiscard]] bool kept_away(sdk::Pod pod, const PodDemand& demand, uint32_t slot) const;
-  [[nodiscard]] Seeker seeker(sdk::Pod pod, std::shared_ptr<const PodDemand> demand) const;
+  // This pod alone.
+  [[nodiscard]] Seekers seeker(sdk::Pod pod, std::shared_ptr<const PodDemand> demand) const;
+  [[nodiscard]] std::vector<Seekers> by_shape(
+      const std::vector<std::pair<sdk::Pod, std::shared_ptr<const PodDemand>>>& pods) const;
   [[nodiscard]] NodeRoom room(const GroupAttempt& group, sdk::Node node,
                               const sdk::Pod* evicting) const;
   [[nodiscard]] Placement place(const GroupAttempt& group, sdk::Pod pod, uint32_t slot,
-                                std::span<const Seeker> seekers, bool alike, bool evicting) const;
+                                std::span<const Seekers> seekers, bool evicting) const;
   [[nodiscard]] std::vector<Placement> look_at_all(const GroupAttempt& group, sdk::Pod pod,
                                                    bool evicting) const;
-  void hold_on(const GroupAttempt& group, uint32_t slot, sdk::Pod pod, Seekers& seekers) const;
+  void hold_on(const GroupAttempt& group, uint32_t slot, sdk::Pod pod,
+               std::vector<Seekers>& seekers) const;
 
   sdk::Host host_;
   DeviceStore& store_;

@@ -8,8 +8,8 @@
 namespace plimsoll::devices {
 namespace {
 
-bool fits_vectors(const Seeker& seeker, const std::vector<int64_t>& free, bool managed) {
-  return std::all_of(seeker.requests.begin(), seeker.requests.end(), [&](const auto& request) {
+bool fits_vectors(const Seekers& seekers, const std::vector<int64_t>& free, bool managed) {
+  return std::all_of(seekers.requests.begin(), seekers.requests.end(), [&](const auto& request) {
     const auto [index, amount] = request;
     // Extended resources of managed devices are judged by the devices: nodes need not advertise
     // them.
@@ -18,36 +18,31 @@ bool fits_vectors(const Seeker& seeker, const std::vector<int64_t>& free, bool m
   });
 }
 
-void take(const Seeker& seeker, std::vector<int64_t>& free) {
-  for (const auto& [index, amount] : seeker.requests)
+void take(const Seekers& seekers, std::vector<int64_t>& free) {
+  for (const auto& [index, amount] : seekers.requests)
     if (index < free.size()) free[index] -= amount;
 }
 
 // One after the other.
 Placement place_in_order(const Allocator& allocator, const NodeRoom& room,
-                         std::span<const Seeker> seekers, bool alike) {
+                         std::span<const Seekers> all) {
   Placement placement;
   NodeState node = room.devices;
   const bool managed = !node.unmanaged();
   std::vector<int64_t> free = room.free;
-  const Seeker* refused = nullptr;
-  for (const Seeker& seeker : seekers) {
-    if (alike && static_cast<size_t>(placement.count) < placement.given.size()) break;
-    auto& given = placement.given.emplace_back();
-    if (!fits_vectors(seeker, free, managed)) continue;
-    Allocation allocation;
-    if (managed && seeker.demand != nullptr) {
-      // What one was refused for, its equals are refused for too.
-      if (refused != nullptr && refused->shape == seeker.shape) continue;
-      if (!allocator.allocate(node, room.labels, *seeker.demand, allocation).fits()) {
-        refused = &seeker;
-        continue;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Seekers& seekers = all[i];
+    // What one is refused for, its equals are refused for too.
+    for (size_t placed = 0; placed < seekers.uids.size(); ++placed) {
+      if (!fits_vectors(seekers, free, managed)) break;
+      Allocation allocation;
+      if (managed && seekers.demand != nullptr) {
+        if (!allocator.allocate(node, room.labels, *seekers.demand, allocation).fits()) break;
+        node.add(allocation);
       }
-      node.add(allocation);
+      take(seekers, free);
+      placement.given.push_back({i, std::move(allocation)});
     }
-    take(seeker, free);
-    given = std::move(allocation);
-    ++placement.count;
   }
   return placement;
 }
@@ -76,15 +71,14 @@ struct Places {
 
 // The less, the nearer: first each member's devices to one another, then all of them.
 std::array<size_t, 4> distance(const DeviceTypes& types, const NodeRoom& room,
-                               const std::vector<std::optional<Allocation>>& given) {
+                               const std::vector<Placement::Given>& given) {
   std::array<size_t, 4> sums{};
   Places all;
   for (const Allocation& near : room.near) all.add(types, room.devices, near);
-  for (const auto& allocation : given) {
-    if (!allocation) continue;
+  for (const auto& [seekers, devices] : given) {
     Places own;
-    own.add(types, room.devices, *allocation);
-    all.add(types, room.devices, *allocation);
+    own.add(types, room.devices, devices);
+    all.add(types, room.devices, devices);
     sums[0] += own.zones.size();
     sums[1] += own.pcie.size();
   }
@@ -95,31 +89,32 @@ std::array<size_t, 4> distance(const DeviceTypes& types, const NodeRoom& room,
 
 // Chooses the devices of all who have a place as one set, unless that sets them further apart.
 void gather(const DeviceTypes& types, const Allocator& allocator, const NodeRoom& room,
-            std::span<const Seeker> seekers, Placement& placement) {
-  const Seeker* model = nullptr;
+            std::span<const Seekers> all, Placement& placement) {
+  const Seekers* model = nullptr;
   int64_t count = 0;
-  for (size_t i = 0; i < placement.given.size(); ++i) {
-    if (!placement.given[i] || seekers[i].demand == nullptr) continue;
-    if (model != nullptr && model->shape != seekers[i].shape) return;
-    model = &seekers[i];
+  for (const auto& [i, devices] : placement.given) {
+    if (all[i].demand == nullptr) continue;
+    if (model != nullptr && model->shape != all[i].shape) return;
+    model = &all[i];
     ++count;
   }
   if (count < 2 || !can_be_added_up(*model->demand)) return;
-  PodDemand all = *model->demand;
-  for (TypeRequest& request : all.request.types) {
+  PodDemand sum = *model->demand;
+  for (TypeRequest& request : sum.request.types) {
     request.count *= count;
     for (int64_t& amount : request.total.value) amount *= count;
   }
   Allocation set;
-  if (!allocator.allocate(room.devices, room.labels, all, set).fits()) return;
+  if (!allocator.allocate(room.devices, room.labels, sum, set).fits()) return;
   NodeState node = kept_to(room.devices, set);
-  std::vector<std::optional<Allocation>> given(placement.given.size());
-  for (size_t i = 0; i < placement.given.size(); ++i) {
-    if (!placement.given[i]) continue;
-    given[i].emplace();
-    if (seekers[i].demand == nullptr) continue;
-    if (!allocator.allocate(node, room.labels, *seekers[i].demand, *given[i]).fits()) return;
-    node.add(*given[i]);
+  std::vector<Placement::Given> given;
+  for (const auto& [i, devices] : placement.given) {
+    Allocation part;
+    if (all[i].demand != nullptr) {
+      if (!allocator.allocate(node, room.labels, *all[i].demand, part).fits()) return;
+      node.add(part);
+    }
+    given.push_back({i, std::move(part)});
   }
   if (distance(types, room, given) <= distance(types, room, placement.given))
     placement.given = std::move(given);
@@ -133,8 +128,7 @@ void measure(const DeviceTypes& types, const NodeRoom& room, Placement& placemen
     for (const DeviceShare& share : allocation) taken.emplace(share.type, share.minor);
   };
   for (const Allocation& near : room.near) add(near);
-  for (const auto& given : placement.given)
-    if (given) add(*given);
+  for (const auto& [seekers, devices] : placement.given) add(devices);
   placement.zones = static_cast<int>(places.zones.size());
   placement.places = static_cast<int>(places.pcie.size());
   int all = 0;
@@ -164,19 +158,19 @@ NodeState kept_to(NodeState node, const Allocation& within) {
 }
 
 Placement place_together(const DeviceTypes& types, const Allocator& allocator, const NodeRoom& room,
-                         std::span<const Seeker> seekers, bool alike) {
-  Placement placement = place_in_order(allocator, room, seekers, alike);
-  if (placement.count == 0) return placement;
-  if (!room.devices.unmanaged()) gather(types, allocator, room, seekers, placement);
+                         std::span<const Seekers> all) {
+  Placement placement = place_in_order(allocator, room, all);
+  if (placement.given.empty()) return placement;
+  if (!room.devices.unmanaged()) gather(types, allocator, room, all, placement);
   measure(types, room, placement);
   return placement;
 }
 
-int64_t score_placement(const Placement& placement, size_t seekers, bool has_fellows) {
-  if (placement.count == 0 || seekers == 0) return 0;
+int64_t score_placement(const Placement& placement, size_t members, bool has_fellows) {
+  if (placement.given.empty() || members == 0) return 0;
   // First how many of those who need a place have room here, so that few nodes take all; then where
   // the others are; then how near their devices are; then what is left over.
-  int64_t score = 70 * placement.count / static_cast<int64_t>(seekers);
+  auto score = static_cast<int64_t>(70 * placement.given.size() / members);
   if (has_fellows) score += 15;
   score += 6 / std::max(placement.zones, 1) + 4 / std::max(placement.places, 1);
   return score + 5 * (100 - placement.idle) / 100;

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,13 +13,13 @@
 
 namespace plimsoll::devices {
 
-// A member that has no place yet.
-struct Seeker {
-  std::string uid;
-  std::shared_ptr<const PodDemand> demand;  // null: it asks for no device
-  // What it asks a node for, by position in resource vectors; the pod itself is one of "pods".
+// Members that have no place yet, of one shape: they are interchangeable.
+struct Seekers {
+  std::vector<std::string> uids;
+  std::shared_ptr<const PodDemand> demand;  // null: they ask for no device
+  // What each asks a node for, by position in resource vectors; the pod itself is one of "pods".
   std::vector<std::pair<uint32_t, int64_t>> requests;
-  std::string shape;  // of its requests for devices: members of equal shape are interchangeable
+  std::string shape;  // of its requests
 };
 
 // One node as the group may use it. Its devices are judged by their state; where they are the
@@ -34,27 +33,27 @@ struct NodeRoom {
 
 // Who of the members gets what on that node.
 struct Placement {
-  // By position among the seekers, up to the last who was looked at; nothing: no room.
-  std::vector<std::optional<Allocation>> given;
-  [[nodiscard]] bool gives(size_t i) const { return i < given.size() && given[i]; }
-  int count = 0;   // of those with room
+  struct Given {
+    size_t seekers = 0;  // to one of these: the position in the list
+    Allocation devices;
+  };
+  std::vector<Given> given;  // by that position; there is no room for others
   int zones = 0;   // NUMA zones that the group's devices on this node are in, fellows' included
   int places = 0;  // PCIe ids, the same
   int idle = 0;    // devices that stay unused, in percent of all: 100 is an empty node
 };
 
-// In the order of `seekers`, as many as fit. If all who fit ask for the same number of whole
-// devices, these are first chosen as one set, as near together as the allocator can, and then
-// divided: what one pod would get, several get. `alike`: they are all of one shape, so after the
-// first for whom there is no room nobody is looked at.
+// In the order of `all`, as many as fit: one look for each who gets a place, and one more for each
+// of `all`. If all who fit ask for the same number of whole devices, these are first chosen as one
+// set, as near together as the allocator can, and then divided: what one pod would get, several
+// get.
 [[nodiscard]] Placement place_together(const DeviceTypes& types, const Allocator& allocator,
-                                       const NodeRoom& room, std::span<const Seeker> seekers,
-                                       bool alike = false);
+                                       const NodeRoom& room, std::span<const Seekers> all);
 
 // The node with nothing to give but these devices (of their types).
 [[nodiscard]] NodeState kept_to(NodeState node, const Allocation& within);
 
-// 0 to 100: how good the node is for the first of `seekers` members that need a place.
-[[nodiscard]] int64_t score_placement(const Placement& placement, size_t seekers, bool has_fellows);
+// 0 to 100: how good the node is for the first of `members` that need a place.
+[[nodiscard]] int64_t score_placement(const Placement& placement, size_t members, bool has_fellows);
 
 }  // namespace plimsoll::devices

@@ -15,30 +15,25 @@ class GroupPlan : public ::testing::Test {
     room_.devices = node_of(fixture_a());
     room_.free = {64'000, int64_t{512} << 30, 0, 110};
   }
-  std::vector<Seeker> seekers(int count, const Ask& ask, int64_t cpu = 1000) {
-    std::vector<Seeker> made;
-    for (int i = 0; i < count; ++i) {
-      Seeker seeker;
-      seeker.uid = "u" + std::to_string(i);
-      seeker.demand = std::make_shared<const PodDemand>(demand_of(ask));
-      seeker.requests = {{0, cpu}, {3, 1}};
-      seeker.shape = ask.empty() ? "" : ask[0].first + std::to_string(ask[0].second);
-      made.push_back(std::move(seeker));
-    }
+  static Seekers seekers(int count, const Ask& ask, int64_t cpu = 1000) {
+    Seekers made;
+    for (int i = 0; i < count; ++i) made.uids.push_back("u" + std::to_string(i));
+    made.demand = std::make_shared<const PodDemand>(demand_of(ask));
+    made.requests = {{0, cpu}, {3, 1}};
+    made.shape = ask.empty() ? "" : ask[0].first + std::to_string(ask[0].second);
     return made;
   }
-  Placement place(const std::vector<Seeker>& all) {
+  Placement place(const std::vector<Seekers>& all) {
     return place_together(types(), Allocator(types(), nullptr), room_, all);
   }
-  // "0 1|2 3|-": the minors that each gets.
+  // "0 1|2 3": the minors that each gets who gets a place.
   static std::string text(const Placement& placement) {
     std::string all;
-    for (const auto& given : placement.given) {
+    for (const auto& [seekers, devices] : placement.given) {
       std::string minors;
-      if (given)
-        for (const DeviceShare& share : *given)
-          minors += (minors.empty() ? "" : " ") + std::to_string(share.minor);
-      all += (all.empty() ? "" : "|") + (given ? minors : "-");
+      for (const DeviceShare& share : devices)
+        minors += (minors.empty() ? "" : " ") + std::to_string(share.minor);
+      all += (all.empty() ? "" : "|") + minors;
     }
     return all;
   }
@@ -50,52 +45,56 @@ class GroupPlan : public ::testing::Test {
 TEST_F(GroupPlan, AllInOneZoneIfItHasRoom) {
   // One by one they would begin beside what is in use, and then cross over.
   take(0);
-  const Placement placement = place(seekers(4, {{"nvidia.com/gpu", 1}}));
+  const Placement placement = place({seekers(4, {{"nvidia.com/gpu", 1}})});
   EXPECT_EQ(text(placement), "4|5|6|7");
-  EXPECT_EQ(placement.count, 4);
   EXPECT_EQ(placement.zones, 1);
   EXPECT_EQ(placement.places, 2);
 }
 
 TEST_F(GroupPlan, AsManyAsFit) {
   for (const int minor : {1, 4, 5}) take(minor);
-  const Placement placement = place(seekers(4, {{"nvidia.com/gpu", 2}}));
-  EXPECT_EQ(placement.count, 2);
-  EXPECT_EQ(text(placement), "2 3|6 7|-|-");
+  const Placement placement = place({seekers(4, {{"nvidia.com/gpu", 2}})});
+  EXPECT_EQ(text(placement), "2 3|6 7");
 }
 
 TEST_F(GroupPlan, CpuCountsToo) {
   room_.free[0] = 2500;
-  EXPECT_EQ(place(seekers(4, {{"nvidia.com/gpu", 1}})).count, 2);
+  EXPECT_EQ(place({seekers(4, {{"nvidia.com/gpu", 1}})}).given.size(), 2U);
   room_.free = {64'000, 1, 0, 1};
-  EXPECT_EQ(place(seekers(4, {{"nvidia.com/gpu", 1}})).count, 1) << "one pod more";
+  EXPECT_EQ(place({seekers(4, {{"nvidia.com/gpu", 1}})}).given.size(), 1U) << "one pod more";
 }
 
 TEST_F(GroupPlan, SharesAndMixedMembersOneByOne) {
-  std::vector<Seeker> all = seekers(3, {{"koordinator.sh/gpu", 50}});
-  std::vector<Seeker> big = seekers(1, {{"nvidia.com/gpu", 7}});
-  big[0].uid = "big";
-  all.insert(all.begin(), std::move(big[0]));
-  const Placement placement = place(all);
-  EXPECT_EQ(placement.count, 3) << text(placement);
-  ASSERT_TRUE(placement.given[0]);
-  EXPECT_EQ(placement.given[0]->size(), 7U);
-  EXPECT_EQ((*placement.given[1])[0].minor, (*placement.given[2])[0].minor);
+  const Placement placement =
+      place({seekers(1, {{"nvidia.com/gpu", 7}}), seekers(3, {{"koordinator.sh/gpu", 50}})});
+  ASSERT_EQ(placement.given.size(), 3U) << text(placement);
+  EXPECT_EQ(placement.given[0].seekers, 0U);
+  EXPECT_EQ(placement.given[0].devices.size(), 7U);
+  EXPECT_EQ(placement.given[2].seekers, 1U);
+  EXPECT_EQ(placement.given[1].devices[0].minor, placement.given[2].devices[0].minor);
+}
+
+// What is looked at is as much as there are shapes and places, not members.
+TEST_F(GroupPlan, ThoseForWhomThereIsNoRoomStandInNobodysWay) {
+  const Placement placement =
+      place({seekers(1, {{"nvidia.com/gpu", 1}}), seekers(100'000, {{"nvidia.com/gpu", 9}}),
+             seekers(100'000, {{"nvidia.com/gpu", 3}})});
+  ASSERT_EQ(placement.given.size(), 3U) << text(placement);
+  EXPECT_EQ(placement.given[1].seekers, 2U);
 }
 
 TEST_F(GroupPlan, WithheldDevicesStayWithheld) {
   room_.devices.add_unknown(types().find_type("gpu"), 4);
-  const Placement placement = place(seekers(8, {{"nvidia.com/gpu", 1}}));
-  EXPECT_EQ(placement.count, 4);
-  EXPECT_EQ(text(placement), "0|1|2|3|-|-|-|-");
+  const Placement placement = place({seekers(8, {{"nvidia.com/gpu", 1}})});
+  EXPECT_EQ(text(placement), "0|1|2|3");
 }
 
 TEST_F(GroupPlan, AnUnmanagedNodeIsJudgedByItsResources) {
   room_.devices = NodeState(types());
   room_.free = {64'000, int64_t{512} << 30, 0, 110, 3};
-  std::vector<Seeker> all = seekers(4, {{"nvidia.com/gpu", 1}});
-  for (Seeker& seeker : all) seeker.requests.emplace_back(4, 1);
-  EXPECT_EQ(place(all).count, 3);
+  Seekers all = seekers(4, {{"nvidia.com/gpu", 1}});
+  all.requests.emplace_back(4, 1);
+  EXPECT_EQ(place({all}).given.size(), 3U);
 }
 
 TEST_F(GroupPlan, KeptToWhatIsHeld) {
@@ -105,9 +104,9 @@ TEST_F(GroupPlan, KeptToWhatIsHeld) {
 }
 
 TEST_F(GroupPlan, ScoresHowManyFitThenHowNear) {
-  const auto score = [](int count, int zones, int places, int idle, bool fellows) {
+  const auto score = [](size_t count, int zones, int places, int idle, bool fellows) {
     Placement placement;
-    placement.count = count;
+    placement.given.resize(count);
     placement.zones = zones;
     placement.places = places;
     placement.idle = idle;
