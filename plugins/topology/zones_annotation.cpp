@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "plugins/topology/amount.hpp"
 #include "plugins/topology/numa_node.hpp"
@@ -106,10 +107,14 @@ std::vector<plimsoll_numa_charge> zones_of(std::string_view annotation, const Po
       const auto list = by_container->find(std::string(request.name));
       if (list == by_container->end()) continue;
       if (!list->is_array()) return {};
+      uint64_t ids = 0;  // a list may name one again and again
       for (const nlohmann::json& zone : *list) {
-        if (!zone.is_number_unsigned() || zone.get<uint64_t>() > UINT32_MAX) return {};
-        named.push_back({static_cast<uint32_t>(i), zone.get<uint32_t>(), request.resource, 0, 0});
+        if (!zone.is_number_unsigned() || zone.get<uint64_t>() >= kMaxZones) return {};
+        ids |= uint64_t{1} << zone.get<uint64_t>();
       }
+      for (; ids != 0; ids &= ids - 1)
+        named.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(std::countr_zero(ids)),
+                         request.resource, 0, 0});
     }
   }
   return named;
@@ -119,16 +124,18 @@ Placement placement_of(const std::vector<plimsoll_numa_charge>& named, const Pod
                        const plimsoll_numa_node& node, Scratch& scratch) {
   Placement placement;
   Walk walk(pod, node, scratch, placement);
+  auto one = named.begin();  // in the order of the containers and their requests
   for (size_t i = 0; i < pod.containers.size(); ++i) {
     for (const Request& request : pod.containers[i].pinned) {
+      const auto first = one;
+      while (one != named.end() && one->container == i && one->resource == request.resource) ++one;
       const uint32_t row = row_of(node, request.resource);
       if (row == kNoRow || node.listed[row] == 0) continue;
       uint64_t columns = 0;
       bool known = true;
-      for (const plimsoll_numa_charge& one : named) {
-        if (one.container != i || one.resource != request.resource) continue;
+      for (const plimsoll_numa_charge& charge : std::span(first, one)) {
         const uint32_t* end = node.zone_ids + node.zone_count;
-        const uint32_t* at = std::find(node.zone_ids, end, one.zone_id);
+        const uint32_t* at = std::find(node.zone_ids, end, charge.zone_id);
         known = known && at != end;
         if (at != end) columns |= uint64_t{1} << (at - node.zone_ids);
       }

@@ -17,14 +17,19 @@ using sdk::view;
 constexpr std::string_view kSmtAlignmentError = "SMTAlignmentError";
 constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
 
-// A kubelet refused the pod because no zones had room. It never held anything.
-bool refused_for_zones(const plimsoll_pod& pod, LedgerStats& stats) {
+// Of so many pods that a kubelet has not taken yet the order is not looked at.
+constexpr size_t kMostInOrder = 256;
+
+// A kubelet refused the pod because no zones had room. It never held anything. `is_tied`: to zones;
+// UnexpectedAdmissionError says of others that a critical pod found nobody to evict (kubelet,
+// pkg/kubelet/lifecycle/predicate.go).
+bool refused_for_zones(const plimsoll_pod& pod, bool is_tied, LedgerStats& stats) {
   if (!PLIMSOLL_HAS(&pod, status_reason) || pod.phase != PLIMSOLL_PHASE_FAILED) return false;
   const std::string_view reason = view(pod.status_reason);
-  uint64_t* counter = reason == "TopologyAffinityError"      ? &stats.refused_affinity
-                      : reason == kSmtAlignmentError         ? &stats.refused_smt
-                      : reason == "UnexpectedAdmissionError" ? &stats.refused_unexpected
-                                                             : nullptr;
+  uint64_t* counter = reason == "TopologyAffinityError"                 ? &stats.refused_affinity
+                      : reason == kSmtAlignmentError                    ? &stats.refused_smt
+                      : reason == "UnexpectedAdmissionError" && is_tied ? &stats.refused_unexpected
+                                                                        : nullptr;
   if (counter != nullptr) ++*counter;
   return counter != nullptr;
 }
@@ -154,11 +159,29 @@ void Ledger::confirm_binding(NodeRecord& node, PodRecord& pod, const plimsoll_po
 // Where a pod waits for long and these orders differ, none is known. Returns true if that is news.
 // Nothing follows from the silence of a kubelet that has not said of any pod when it started.
 bool Ledger::doubt_order(NodeRecord& node) {
+  bool has_started = false;
+  bool is_fresh = false;
+  size_t waiting = 0;
+  size_t late = 0;
+  const auto is_late = [&](const PodRecord& pod) {
+    return pod.waits() && now_ms_ - pod.since_ms > kQuickKubeletMs;
+  };
+  for (const PodRecord& pod : node.pods) {
+    has_started = has_started || pod.start_ms != 0;
+    if (!pod.waits()) continue;
+    ++waiting;
+    is_fresh = is_fresh || pod.moment.fresh;
+    if (is_late(pod)) ++late;
+  }
+  if (!has_started || !is_fresh || late == 0 || waiting < 2) return false;
+  if (waiting > kMostInOrder) {
+    for (PodRecord& pod : node.pods)
+      if (pod.waits()) pod.moment.fresh = false;
+    return true;
+  }
   bool news = false;
-  const auto started = [](const PodRecord& pod) { return pod.start_ms != 0; };
-  if (std::none_of(node.pods.begin(), node.pods.end(), started)) return news;
   for (PodRecord& pod : node.pods) {
-    if (!pod.waits() || now_ms_ - pod.since_ms <= kQuickKubeletMs) continue;
+    if (!is_late(pod)) continue;
     for (PodRecord& other : node.pods) {
       if (&other == &pod || !other.waits()) continue;
       if (!pod.moment.fresh && !other.moment.fresh) continue;
@@ -178,10 +201,11 @@ void Ledger::resize(NodeRecord& node, PodRecord& pod, const PodKind& kind) {
   const auto& asks = kind.inquiry.demand;
   const bool as_before = same_demand(*asks, *pod.demand);
   if (as_before ? !pod.resized : pod.resized && same_demand(*asks, *pod.resized)) return;
+  const bool asked_for_other = pod.resized != nullptr;  // which is no longer kept free
   pod.resized = as_before ? nullptr : asks;
   pod.was_resized = true;
   planner_.replan(node);
-  touch(node, as_before ? Ease::kYes : Ease::kNo);
+  touch(node, asked_for_other ? Ease::kYes : Ease::kNo);
 }
 
 // A promised pod is bound elsewhere: the API server knows better.
@@ -249,11 +273,11 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   GonePod gone;
   gone.pod = *node->find(key);
   gone.pod.moment.gone = ++moments_;
-  gone.refused = refused_for_zones(pod, stats_) && !gone.pod.covered;
+  gone.refused = refused_for_zones(pod, gone.pod.demand != nullptr, stats_) && !gone.pod.covered;
   if (gone.refused) {
     note_refusal(*node, gone.pod, view(pod.status_reason) == kSmtAlignmentError);
   }
-  const bool matters = gone.pod.demand != nullptr || !gone.pod.charges.empty();
+  const bool matters = gone.pod.demand || !gone.pod.charges.empty() || gone.refused;
   nodes_.take_pod(*node, key);
   bool settled = false;
   if (node->report.there) {

@@ -326,6 +326,25 @@ TEST_F(LedgerCorner, WhatWasRefusedIsNotTriedAgainUntilSomethingComesFree) {
 
 // ---- nobody waits without need
 
+// A critical pod that finds nobody to evict is refused with the reason that devices have too.
+TEST_F(LedgerCorner, ARefusalThatHasNothingToDoWithZonesStopsNoNode) {
+  report({"8", "8"}, {});
+  PodSpec pod = spec("critical", {"{}"});
+  assigned(pod);
+  pod.failed = "UnexpectedAdmissionError";
+  gone(pod);
+  EXPECT_EQ(verdict(8), Verdict::kFits);
+  EXPECT_FALSE(ledger_.ask().likely_state(kSlot).stopped);
+  EXPECT_EQ(ledger_.stats().refused_unexpected, 0u);
+  pod.failed = "TopologyAffinityError";
+  assigned(spec("critical", {"{}"}));
+  gone(pod);
+  EXPECT_EQ(verdict(8), Verdict::kUncertain) << "why is not known";
+  now_ += 60'001;
+  ledger_.pass_time(now_);
+  EXPECT_EQ(verdict(8), Verdict::kFits) << "not for ever";
+}
+
 TEST_F(LedgerCorner, DeletionsNotYetReportedHoldNobodyBackOnAnEmptyNode) {
   allocatable_ = "256";
   std::vector<PodSpec> ending;

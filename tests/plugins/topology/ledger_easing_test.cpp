@@ -53,6 +53,18 @@ class LedgerEasing : public ::testing::Test {
 
 using Slots = std::vector<uint32_t>;
 
+TEST_F(LedgerEasing, APodThatAsksForLessThanItLastDidHelpsOthers) {
+  report({"8", "0"}, {});
+  bound(spec("pod", 2));
+  report({"6", "0"}, {"pod"});
+  bound(spec("pod", 7));
+  EXPECT_FALSE(eased());
+  EXPECT_NE(verdict(2), Verdict::kFits);
+  bound(spec("pod", 4));
+  EXPECT_EQ(verdict(2), Verdict::kFits);
+  EXPECT_TRUE(eased());
+}
+
 TEST_F(LedgerEasing, AReportThatSaysWhatWasKnownHelpsNobody) {
   report({"8", "8"}, {});
   EXPECT_FALSE(eased()) << "without a report the node took every pod";

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "plugins/topology/ledger/ledger.hpp"
+#include "tests/plugins/topology/topology_scene.hpp"
 #include "tests/support/growth.hpp"
 
 namespace plimsoll::topology {
@@ -246,6 +247,41 @@ std::vector<std::string> names() {
   std::vector<std::string> all;
   for (const auto& [name, made] : lists()) all.push_back(name);
   return all;
+}
+
+// A kubelet that is away neither takes pods nor refuses them, whoever binds them to its node. Each
+// that comes or goes has all of them played through once more; they are not compared in pairs.
+TEST(PodGrowth, PodsThatAKubeletDoesNotTakeCostEachAsMuchAsThereAre) {
+  TopologyScene scene;
+  Ledger ledger(scene.index());
+  ledger.node_added("n1", 0);
+  ledger.report(scene.nrt(cpu_report(1, {"16", "16"}, fingerprint_of({}), "single-numa-node")),
+                kYear2026Ms);
+  PodSpec started = guaranteed("started", 1);
+  started.start_seconds = 1;
+  ledger.pod_assigned(*scene.pod(started), "n1", kYear2026Ms);
+  int64_t now = kYear2026Ms;
+  plimsoll::test::GrowthLimits limits;
+  limits.few = 100;
+  limits.many = 1'500;
+  limits.cpu_ratio = 600;  // 225, and 3,375 if pairs were compared each time
+  plimsoll::test::expect_linear(
+      "pods of one node",
+      [&](size_t entries, size_t round) {
+        const auto pods = std::make_shared<std::vector<PodRef>>();
+        for (size_t i = 0; i < entries; ++i)
+          pods->push_back(scene.pod(guaranteed(
+              "p" + std::to_string(round) + "-" + std::to_string(i), 1 + static_cast<int>(i % 2))));
+        return plimsoll::test::Growing{[&ledger, &now, pods] {
+                                         for (const PodRef& pod : *pods)
+                                           ledger.pod_assigned(*pod, "n1", now += 100);
+                                       },
+                                       [&ledger, &now, pods] {
+                                         for (const PodRef& pod : *pods)
+                                           ledger.pod_removed(*pod, now);
+                                       }};
+      },
+      limits);
 }
 
 INSTANTIATE_TEST_SUITE_P(Lists, ReportGrowth, ::testing::ValuesIn(names()), test_name);

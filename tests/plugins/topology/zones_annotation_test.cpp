@@ -60,6 +60,11 @@ TEST_F(ZonesAnnotation, OneThatFitsIsFollowed) {
   }
 }
 
+TEST_F(ZonesAnnotation, AZoneThatIsNamedAgainAndAgainIsNamedOnce) {
+  const PodRef pod = scene_.pod(guaranteed("p", 4));
+  EXPECT_EQ(zones_of(R"({"c0":{"cpu":[1,1,1,0,1],"memory":[63]}})", PodRequest(*pod)).size(), 3u);
+}
+
 // What a pod holds in several zones is charged to each of them after a restart, as before it.
 TEST_F(ZonesAnnotation, MayNameSeveralZones) {
   const Placement placement =
