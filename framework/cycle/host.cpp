@@ -1,5 +1,6 @@
 // What plugins ask of the scheduler (HostBackend).
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -9,15 +10,18 @@
 #include "framework/placement/what_if.hpp"
 
 namespace plimsoll {
+namespace {
+
+constexpr int64_t kLongestDelayMs = int64_t{10} * 365 * 24 * 3600 * 1000;  // "never"
+
+}  // namespace
+
 // ---- HostBackend; loop only
 
 Result<void> Host::watch(const WantedKind& kind) {
+  if (auto checked = kind.check(); !checked) return checked;
   for (const WantedKind& known : state_.wanted_kinds) {
     if (known.resource() == kind.resource()) return {};
-  }
-  if (kind.group.empty() && (kind.plural == "pods" || kind.plural == "nodes")) {
-    return fail(ErrorCode::kInvalid,
-                "watch " + kind.plural + ": plugins hear of them through pod_event and node_event");
   }
   // One that is asked for late, because another kind is not served, say, stops only pods that rest
   // on it.
@@ -98,6 +102,7 @@ void Host::activate(std::string_view pod_uid) {
 
 void Host::run_on_loop(int64_t delay_ms, std::function<void()> task) {
   if (delay_ms <= 0) return state_.inbox.post(Task{std::move(task)});
+  delay_ms = std::min(delay_ms, kLongestDelayMs);
   state_.inbox.post(
       Task{[this, due = state_.now_ms() + delay_ms, task = std::move(task)]() mutable {
         state_.timers.emplace(due, std::move(task));

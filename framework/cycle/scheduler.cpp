@@ -18,7 +18,6 @@ constexpr int kPodsPerTurn = 64;          // then the inbox is looked at again
 constexpr int64_t kLongestWaitMs = 1000;  // without a timer that is due sooner
 // So long the loop lets messages gather before the first lists are complete.
 constexpr std::chrono::milliseconds kFirstListsPause{2};
-constexpr int64_t kStopGraceMs = 10'000;  // for binds in flight
 // A pod that was placed waits no longer than this, and one more decision, for its binder.
 constexpr std::chrono::microseconds kHandOverEvery{200};
 // While there is no room for a further pod, nothing that is posted is urgent. The loop waits until
@@ -100,6 +99,7 @@ Scheduler::~Scheduler() {
   gauges_ = {};
   if (extenders_ != nullptr) extenders_->clear();
   bindings_.stop_binders();
+  state_.prepared->env().tokens.close();
   bindings_.clear();
   state_.timers.clear();
   state_.frameworks.clear();
@@ -190,8 +190,9 @@ void Scheduler::run() {
   bindings_.drop_waiting();
   // Binds that left the loop are heard to the end, so that nothing is reported as failed that
   // succeeded.
-  const int64_t deadline = state_.now_ms() + kStopGraceMs;
-  while (bindings_.any_under_way() && state_.now_ms() < deadline) {
+  // By the machine's clock: a simulated one may stand still by now.
+  const auto deadline = std::chrono::steady_clock::now() + state_.options.stop_grace;
+  while (bindings_.any_under_way() && std::chrono::steady_clock::now() < deadline) {
     if (!turn(false)) wait_for_work();
   }
   bindings_.stop_binders();

@@ -1,6 +1,7 @@
 #pragma once
 // What a scheduler is made with, and what it counts.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,6 +43,8 @@ struct SchedulerOptions {
   ExtenderClient* extender_client = nullptr;
   bool standby = false;                  // schedule nothing before lead() is called
   metrics::Registry* metrics = nullptr;  // null: nothing is measured; outlives the scheduler
+  // How long a stop waits for binds that left the loop, by the machine's clock.
+  std::chrono::milliseconds stop_grace{10'000};
   // Milliseconds since the epoch, never falling; any thread. Null: the machine's clock. One that
   // the caller moves must be followed by a message: the loop sleeps by the machine's.
   std::function<int64_t()> clock;

@@ -1,5 +1,6 @@
 #include "framework/runtime/environment.hpp"
 
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <string>
@@ -36,6 +37,8 @@ struct TokenTable::Impl {
     Then then;
   };
   std::mutex mutex;
+  std::condition_variable ended;
+  size_t ending = 0;  // steps that are being ended
   uintptr_t next = 1;
   std::unordered_map<uintptr_t, Pending> pending;
 
@@ -45,7 +48,12 @@ struct TokenTable::Impl {
     if (found == pending.end()) return false;
     out = std::move(found->second);
     pending.erase(found);
+    ++ending;
     return true;
+  }
+  void taken() {
+    const std::lock_guard lock(mutex);
+    if (--ending == 0) ended.notify_all();
   }
 };
 
@@ -67,12 +75,21 @@ bool TokenTable::complete(plimsoll_token* token, int32_t code, std::string_view 
     return false;
   }
   pending.then(code, message);
+  impl_->taken();
   return true;
+}
+
+void TokenTable::close() {
+  std::unique_lock lock(impl_->mutex);
+  impl_->pending.clear();
+  impl_->ended.wait(lock, [this] { return impl_->ending == 0; });
 }
 
 bool TokenTable::withdraw(plimsoll_token* token) {
   Impl::Pending pending;
-  return impl_->take(token, pending);
+  if (!impl_->take(token, pending)) return false;
+  impl_->taken();
+  return true;
 }
 
 }  // namespace plimsoll

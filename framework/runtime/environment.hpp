@@ -38,7 +38,7 @@ class ServiceTable {
 };
 
 // Bind steps that finish later. A token is a number that is never reused. If a plugin completes one
-// twice or too late, this is logged and ignored. Any thread.
+// twice or too late, this is logged and ignored. Any thread, but for close().
 class TokenTable {
  public:
   using Then = std::function<void(int32_t code, std::string_view message)>;
@@ -48,6 +48,9 @@ class TokenTable {
   [[nodiscard]] plimsoll_token* issue(std::string_view plugin, Then then);
   // Runs `then` on the calling thread; false if the token is unknown or was used before.
   bool complete(plimsoll_token* token, int32_t code, std::string_view message);
+  // Nobody waits for the steps any more: forgets all tokens, and returns when no step is being
+  // ended on another thread.
+  void close();
   // Withdraws a token whose step finished at once. False if the token was completed meanwhile.
   bool withdraw(plimsoll_token* token);
 

@@ -29,6 +29,18 @@ struct WantedKind {
   [[nodiscard]] std::string resource() const {
     return group.empty() ? plural : plural + "." + version + "." + group;
   }
+  // Whether plugins may watch it.
+  [[nodiscard]] Result<void> check() const {
+    if (!group.empty()) return {};
+    if (plural == "pods" || plural == "nodes") {
+      return fail(ErrorCode::kInvalid,
+                  "watch " + plural + ": plugins hear of them through pod_event and node_event");
+    }
+    if (version == "v1") return {};
+    return fail(
+        ErrorCode::kInvalid,
+        "watch " + plural + ": the version of the core group is v1, not " + "\"" + version + "\"");
+  }
 };
 
 // The Binding that a Bind plugin wants posted.

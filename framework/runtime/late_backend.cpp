@@ -7,10 +7,6 @@
 
 namespace plimsoll {
 
-LateBackend::~LateBackend() {
-  for (const Call& each : later_) each(nullptr);
-}
-
 void LateBackend::pass_on(HostBackend& backend) {
   std::vector<Call> waiting;
   {
@@ -19,6 +15,15 @@ void LateBackend::pass_on(HostBackend& backend) {
     waiting.swap(later_);
   }
   for (const Call& each : waiting) each(&backend);
+}
+
+void LateBackend::drop() {
+  std::vector<Call> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting.swap(later_);
+  }
+  for (const Call& each : waiting) each(nullptr);
 }
 
 void LateBackend::call(Call function) {
@@ -32,6 +37,7 @@ void LateBackend::call(Call function) {
 }
 
 Result<void> LateBackend::watch(const WantedKind& kind) {
+  if (auto checked = kind.check(); !checked) return checked;
   call([kind](HostBackend* backend) {
     if (backend == nullptr) return;
     if (const auto watched = backend->watch(kind); !watched) {

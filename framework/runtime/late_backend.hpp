@@ -10,13 +10,14 @@
 
 namespace plimsoll {
 
-// pass_on() is for the main thread, all other functions for any thread.
+// pass_on() and drop() are for the main thread, all other functions for any thread.
 class LateBackend final : public HostBackend {
  public:
-  ~LateBackend() override;
-
   // Passes all calls to the scheduler, which outlives them.
   void pass_on(HostBackend& backend);
+  // There will be no scheduler, unless there is one already: answers what was kept. To be called
+  // while the plugins are still there.
+  void drop();
 
   Result<void> watch(const WantedKind& kind) override;
   void run_on_loop(int64_t delay_ms, std::function<void()> task) override;

@@ -12,7 +12,9 @@ PreparedPlugins::PreparedPlugins(SymbolTable& symbols, metrics::Registry* regist
   if (registry != nullptr) env_.plugin_metrics.show_in(*registry);
 }
 
-PreparedPlugins::~PreparedPlugins() = default;
+PreparedPlugins::~PreparedPlugins() {
+  late_.drop();
+}
 
 Result<std::vector<ExtensionPoint>> PreparedPlugins::make(const Modules& modules,
                                                           const std::string& scheduler_name,

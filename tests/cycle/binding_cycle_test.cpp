@@ -199,6 +199,16 @@ TEST_F(BindingCycle, ConditionsAreWrittenOnChangeAndKeepTheirTransition) {
 
 // ---- cancel_binding
 
+TEST_F(BindingCycle, AStopIsOverWhenItsTimeIsWhateverTheClockSays) {
+  options_.clock = [] { return int64_t{1'800'000'000'000}; };
+  options_.stop_grace = std::chrono::milliseconds(20);
+  hang_pre_bind();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("hangs"));
+  stop();
+  EXPECT_EQ(journal_.count(kScheduled), 0);
+}
+
 TEST_F(BindingCycle, CancelledInPreBind) {
   p().reserve = succeeds();
   hang_pre_bind();

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -252,6 +254,30 @@ TEST_F(BindTest, UnknownTokensDoNoHarm) {
   plimsoll_token* token = world_.env.tokens.issue("A", [](int32_t, std::string_view) { FAIL(); });
   EXPECT_TRUE(world_.env.tokens.withdraw(token));
   EXPECT_FALSE(world_.env.tokens.complete(token, 0, ""));
+}
+
+// A plugin ends its steps in its destructor, or from a thread of its own, while the scheduler goes.
+TEST_F(BindTest, ClosedTokensEndNoStep) {
+  TokenTable tokens;
+  std::promise<void> begun;
+  std::promise<void> may_end;
+  std::atomic<bool> has_ended = false;
+  plimsoll_token* late = tokens.issue("A", [](int32_t, std::string_view) { FAIL(); });
+  plimsoll_token* running = tokens.issue("A", [&](int32_t, std::string_view) {
+    begun.set_value();
+    may_end.get_future().wait();
+    has_ended = true;
+  });
+  std::thread other([&] { tokens.complete(running, 0, ""); });
+  begun.get_future().wait();
+  std::thread closes([&] {
+    tokens.close();
+    EXPECT_TRUE(has_ended) << "nothing is let go that a step still uses";
+  });
+  may_end.set_value();
+  closes.join();
+  other.join();
+  EXPECT_FALSE(tokens.complete(late, 0, ""));
 }
 
 TEST_F(BindTest, BindSkipsToTheNextPlugin) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "framework/runtime/prepared_plugins.hpp"
 #include "tests/runtime/support.hpp"
 
 namespace plimsoll {
@@ -33,6 +34,70 @@ class MisbehaviourTest : public ::testing::Test {
   FakePod pod_{"team/a"};
   FakeNode node_{"n1"};
 };
+
+// Asks the API server when it is made, and never runs: only its profile was to be checked.
+class AsksAtOnce {
+ public:
+  static constexpr const char* kName = "AsksAtOnce";
+  explicit AsksAtOnce(const sdk::Host& host) {
+    host.api_request({"GET", "/x", "", ""}, [this](int status, std::string_view) {
+      told().push_back("answered " + std::to_string(status) + (alive_ ? "" : ", and is gone"));
+    });
+  }
+  ~AsksAtOnce() {
+    alive_ = false;
+    told().emplace_back("destroyed");
+  }
+  AsksAtOnce(const AsksAtOnce&) = delete;
+  AsksAtOnce& operator=(const AsksAtOnce&) = delete;
+  sdk::Status filter_node(const plimsoll_cycle&, sdk::Pod, sdk::Node) const { return {}; }
+  static std::vector<std::string>& told() {
+    static std::vector<std::string> lines;
+    return lines;
+  }
+
+ private:
+  bool alive_ = true;
+};
+
+TEST_F(MisbehaviourTest, WhatAPluginAsksForWhenItIsMadeIsAnsweredBeforeItGoes) {
+  const StaticModule module[] = {{"AsksAtOnce", "1", sdk::create_fn<AsksAtOnce>}};
+  world_.modules.add_builtin(module);
+  SymbolTable symbols;
+  ASSERT_TRUE(PreparedPlugins(symbols).make(world_.modules, {}, "AsksAtOnce", "").has_value());
+  EXPECT_EQ(AsksAtOnce::told(), (std::vector<std::string>{"answered 0", "destroyed"}));
+}
+
+class WatchesPods {
+ public:
+  static constexpr const char* kName = "WatchesPods";
+  explicit WatchesPods(const sdk::Host& host) { host.watch("", version(), plural()); }
+  sdk::Status filter_node(const plimsoll_cycle&, sdk::Pod, sdk::Node) const { return {}; }
+  static std::string& version() {
+    static std::string text;
+    return text;
+  }
+  static std::string& plural() {
+    static std::string text;
+    return text;
+  }
+};
+
+TEST_F(MisbehaviourTest, WatchesThatNeverWillWorkAreRefusedWhenTheProfileIsChecked) {
+  const StaticModule module[] = {{"WatchesPods", "1", sdk::create_fn<WatchesPods>}};
+  world_.modules.add_builtin(module);
+  const auto error = [&](const char* version, const char* plural) {
+    WatchesPods::version() = version;
+    WatchesPods::plural() = plural;
+    SymbolTable symbols;
+    const auto made = PreparedPlugins(symbols).make(world_.modules, {}, "WatchesPods", "");
+    return made ? "" : made.error().message;
+  };
+  EXPECT_EQ(error("v1", "services"), "");
+  // Why is logged.
+  EXPECT_EQ(error("v1", "pods"), "cannot watch pods.v1.");
+  EXPECT_EQ(error("v2", "services"), "cannot watch services.v2.");
+}
 
 TEST_F(MisbehaviourTest, ExceptionInFilterOfALoadedModule) {
   ASSERT_TRUE(world_.modules.load_file(kModules / "filter_throws.so").loaded);

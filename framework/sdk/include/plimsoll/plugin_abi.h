@@ -207,8 +207,8 @@ typedef struct plimsoll_metric_spec {
   plimsoll_list buckets;     /* double, ascending: upper bounds of a histogram */
 } plimsoll_metric_spec;
 
-/* The functions of the host. Valid for the life of the process. `ctx` is the first argument of
- * every function. */
+/* The functions of the host. Valid until the plugin's destroy has returned: threads that use them
+ * end there. `ctx` is the first argument of every function. */
 typedef struct plimsoll_host {
   uint32_t size;
   uint16_t abi_major;
