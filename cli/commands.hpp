@@ -43,6 +43,8 @@ struct RunArguments {
   std::string context;
   // Write the effective configuration there ("-": standard output) and exit, without a cluster.
   std::string write_config_to;
+  // With that: reads the files that the configuration names, too. For a profile file that changed.
+  bool as_a_reload = false;
   std::vector<std::string> plugin_directories;
   LeaderElectionArguments leader_election;
   ServingArguments serving;

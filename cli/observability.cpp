@@ -207,7 +207,8 @@ std::vector<Registry::Collector> add_session_metrics(Registry& registry, const S
   collectors.push_back(metrics::add_process_metrics(registry));
   collectors.push_back(registry.on_collect(
       [kinds = KindMetrics(registry), writes = WriteMetrics(registry), &session] {
-        for (const informer::KindStatus& kind : session.kinds()) kinds.show(kind);
+        if (session.watches())
+          for (const informer::KindStatus& kind : session.kinds()) kinds.show(kind);
         writes.show(session);
       }));
   const auto waiting =
@@ -256,7 +257,8 @@ Result<std::unique_ptr<Observability>> Observability::start(const ServingArgumen
                                            : std::nullopt;
                               }});
   endpoints.readyz.push_back({"sched-handler-sync", [&session]() -> std::optional<std::string> {
-                                if (session.scheduler().stats().synced) return std::nullopt;
+                                if (session.scheduler().stats().synced || !session.watches())
+                                  return std::nullopt;
                                 return "handlers are not fully synchronized";
                               }});
   endpoints.readyz.push_back({"writes-accepted", [&session] { return session.write_refusal(); }});

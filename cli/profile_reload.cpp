@@ -84,7 +84,7 @@ ProfileCheck check_profile_file(const std::string& in_force, const std::stop_tok
   if (!words.empty()) words.erase(words.begin());
   // Only what is wrong is wanted of its log.
   for (const char* word :
-       {"--log-level", "error", "--log-format", "text", "--write-config-to", "-"})
+       {"--log-level", "error", "--log-format", "text", "--write-config-to", "-", "--as-a-reload"})
     words.emplace_back(word);
   Program program{kProgram, std::move(words), own_environment()};
   program.most_output = kLongestProfile;

@@ -12,6 +12,7 @@
 #include "cli/signals.hpp"
 #include "cli/wiring.hpp"
 #include "framework/base/log.hpp"
+#include "informer/http/http_extenders.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -151,7 +152,8 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
     return {failure("run", "leader election cannot be set up:\n" + election.error().message)};
   configuration->config.leader_election = std::move(*election);
 
-  if (!arguments.write_config_to.empty())
+  const bool is_run = arguments.write_config_to.empty();
+  if (!is_run && !arguments.as_a_reload)
     return {write_configuration(arguments.write_config_to, configuration->effective_yaml())};
 
   informer::KubeconfigOptions kubeconfig;
@@ -161,6 +163,11 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
   kubeconfig.context = arguments.context;
   const auto access = informer::load_server_access(kubeconfig);
   if (!access) return {failure("run", access.error().message)};
+  if (!is_run) {
+    const auto extenders = informer::HttpExtenders::create(configuration->config.extenders);
+    if (!extenders) return {failure("run", extenders.error().message)};
+    return {write_configuration(arguments.write_config_to, configuration->effective_yaml())};
+  }
   if (auto usable = check_server(*access, signals.start_given_up()); !usable) {
     if (usable.error().code == ErrorCode::kCancelled) return {};
     return {failure("run", usable.error().message)};

@@ -101,6 +101,7 @@ RunCommand add_run(CLI::App& command) {
   command.add_option("--write-config-to", arguments->write_config_to,
                      "Write the profile file with all defaults to this file (-: standard "
                      "output) and end");
+  command.add_flag("--as-a-reload", arguments->as_a_reload)->group("");
   add_plugin_option(command, arguments->plugin_directories);
   add_leader_election_options(command, arguments->leader_election);
   add_serving_options(command, arguments->serving);

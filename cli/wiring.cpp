@@ -173,7 +173,7 @@ Result<std::unique_ptr<Session>> Session::create(
     auto leadership = Leadership::create(election, access, credentials);
     if (!leadership) return fail(leadership.error());
     session->leadership_ = std::move(*leadership);
-    session->delay_cache_ = configuration.config.delay_cache_until_active;
+    session->delays_cache_ = configuration.config.delay_cache_until_active;
     writes.fence = &session->leadership_->fence();
     scheduling.standby = true;
   }
@@ -232,7 +232,7 @@ void Session::start(Leadership::OnLost on_lost) {
         });
     return;
   }
-  if (!leadership_ || !delay_cache_) informer_->start();
+  if (watches()) informer_->start();
   if (leadership_) {
     leadership_->start([this] { lead(); }, std::move(on_lost), [this] { return loop_problem(); });
   }
@@ -264,7 +264,7 @@ void Session::tell(bool warning, const std::string& reason, const std::string& n
 // On the election's thread, which must go on renewing.
 void Session::lead() {
   tell(false, "LeaderElection", leadership_->identity() + " became leader");
-  if (delay_cache_) informer_->start();
+  if (delays_cache_.exchange(false)) informer_->start();
   take_over(leadership_->elector().took_free_lease());
 }
 

@@ -105,6 +105,8 @@ class Session {
   void tell(bool warning, const std::string& reason, const std::string& note);
   // The problem of the scheduler loop, if it hangs. Any thread.
   [[nodiscard]] std::optional<std::string> loop_problem() const;
+  // False for a standby that watches nothing before it leads (delayCacheUntilActive). Any thread.
+  [[nodiscard]] bool watches() const { return !delays_cache_; }
   // The state of the watched kinds; any thread.
   [[nodiscard]] std::vector<informer::KindStatus> kinds() const { return informer_->status(); }
   // Answers questions from start() to stop().
@@ -125,7 +127,7 @@ class Session {
   void begin_to_schedule();
 
   std::string server_;
-  bool delay_cache_ = false;  // delayCacheUntilActive
+  std::atomic<bool> delays_cache_ = false;  // until it leads
   bool stopped_ = false;
   std::vector<std::string> scheduler_names_;  // the first one reports that it leads
   std::string lease_namespace_;

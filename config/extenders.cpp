@@ -85,6 +85,7 @@ void read_tls(const Value* value, const std::string& path, ExtenderTls& out, Pro
   for (const auto& [name, pem] : data) {
     std::string text;
     if (!tls.read(name, text)) continue;
+    std::erase_if(text, [](char c) { return c == '\n' || c == '\r'; });  // as Go's decoder
     if (is_base64(text)) {
       *pem = decoded(text);
     } else {

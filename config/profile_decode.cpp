@@ -28,7 +28,7 @@ std::vector<PluginRef> decode_plugin_list(Fields& set, std::string_view list, Pr
     fields.read("name", plugin.written);
     fields.read("weight", plugin.weight);
     fields.finish();
-    if (!fields.present()) return;
+    if (!fields.present() && !item.is_null()) return;
     plugin.name = canonical_name(plugin.written);
     plugin.path = path;
     plugin.at = fields.at("name");
@@ -119,7 +119,7 @@ std::vector<PluginArgs> decode_plugin_config(Fields& profile, Problems& errors) 
     fields.read("name", args.written);
     const Value* given = fields.get("args");
     fields.finish();
-    if (!fields.present()) return;
+    if (!fields.present() && !item.is_null()) return;
     args.name = canonical_name(args.written);
     args.path = child_path(path, "args");
     if (args.written.empty()) {

@@ -1,5 +1,7 @@
 #include "config/scheduler_config.hpp"
 
+#include <algorithm>
+
 namespace plimsoll::config {
 namespace {
 
@@ -7,12 +9,12 @@ constexpr std::array<std::string_view, kExtensionPoints> kFieldNames = {
     "preEnqueue", "queueSort", "preFilter", "filter",  "postFilter", "preScore",
     "score",      "reserve",   "permit",    "preBind", "bind",       "postBind"};
 
+// No weight is a weight of 0.
 bool same_plugins(const std::vector<PluginRef>& a, const std::vector<PluginRef>& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i].name != b[i].name || a[i].weight != b[i].weight) return false;
-  }
-  return true;
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(), [](const PluginRef& one, const PluginRef& other) {
+        return one.name == other.name && one.weight.value_or(0) == other.weight.value_or(0);
+      });
 }
 
 }  // namespace

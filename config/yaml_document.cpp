@@ -8,6 +8,7 @@
 #include <istream>
 #include <map>
 #include <streambuf>
+#include <string>
 
 #include "config/json_text.hpp"
 #include "config/yaml_scalar.hpp"
@@ -200,7 +201,8 @@ ParsedText parse_yaml(std::string_view text) {
     return out;
   }
   TreeBuilder builder(out.problems);
-  InputBuffer buffer(text);
+  const std::string marked = with_end_marked(text);
+  InputBuffer buffer(marked);
   std::istream input(&buffer);
   try {
     YAML::Parser parser(input);
@@ -210,7 +212,10 @@ ParsedText parse_yaml(std::string_view text) {
     }
   } catch (const Stop&) {  // the problem is already in the list
   } catch (const YAML::Exception& error) {
-    out.problems.push_back({"", place(error.mark), "not valid YAML: " + error.msg});
+    const bool is_open = error.msg == YAML::ErrorMsg::EOF_IN_SCALAR;
+    out.problems.push_back(
+        {"", place(error.mark),
+         "not valid YAML: " + (is_open ? "a quote is opened and not closed" : error.msg)});
   } catch (const std::exception& error) {
     out.problems.push_back({"", {}, std::string("not valid YAML: ") + error.what()});
   }

@@ -46,6 +46,18 @@ struct HttpServer::Impl {
     return {};
   }
 
+  bool listen_at(const tcp::endpoint& where, error_code& error) {
+    error_code ignored;
+    acceptor.close(ignored);
+    acceptor.open(where.protocol(), error);
+    if (!error) acceptor.set_option(net::socket_base::reuse_address(true), error);
+    if (!error && where.protocol() == tcp::v6() && where.address().is_unspecified())
+      acceptor.set_option(net::ip::v6_only(false), error);
+    if (!error) acceptor.bind(where, error);
+    if (!error) acceptor.listen(net::socket_base::max_listen_connections, error);
+    return !error;
+  }
+
   Result<void> listen() {
     const ServerOptions& options = shared.options;
     error_code error;
@@ -55,11 +67,10 @@ struct HttpServer::Impl {
                                            " is not an IP address; give one of this machine, such "
                                            "as 127.0.0.1 or 0.0.0.0");
     }
-    const tcp::endpoint where(address, options.port);
-    acceptor.open(where.protocol(), error);
-    if (!error) acceptor.set_option(net::socket_base::reuse_address(true), error);
-    if (!error) acceptor.bind(where, error);
-    if (!error) acceptor.listen(net::socket_base::max_listen_connections, error);
+    // As Go's servers take it: all addresses, of IPv6 too where the machine has it.
+    const bool is_any = address == net::ip::address_v4::any();
+    if (!is_any || !listen_at({net::ip::address_v6::any(), options.port}, error))
+      listen_at({address, options.port}, error);
     if (error) {
       return fail(ErrorCode::kUnavailable, "cannot serve metrics and health on " + options.address +
                                                ":" + std::to_string(options.port) + ": " +

@@ -4,6 +4,12 @@
 
 namespace plimsoll {
 
+std::string with_end_marked(std::string_view text) {
+  std::string marked(text);
+  if (marked.ends_with('\n') || marked.ends_with('\r')) marked += '#';
+  return marked;
+}
+
 const char* YamlBounds::document(int position) {
   // At a token that cannot start a value, such as a stray ']', yaml-cpp reads empty documents for
   // ever.

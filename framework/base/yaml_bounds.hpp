@@ -7,9 +7,16 @@
 
 #include <cstddef>
 #include <map>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace plimsoll {
+
+// The text as yaml-cpp is to be given it: at the end of a line it takes a quote that was never
+// closed for closed, with all that stands behind it. The comment that is added here makes it an
+// error.
+[[nodiscard]] std::string with_end_marked(std::string_view text);
 
 class YamlBounds {
  public:

@@ -1,6 +1,7 @@
 #include "framework/metrics/process_metrics.hpp"
 
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -49,7 +50,7 @@ struct ProcessMetrics {
     threads.set(number(20));
     virtual_memory.set(number(23));
     resident_memory.set(number(24) * static_cast<double>(sysconf(_SC_PAGESIZE)));
-    if (const double booted = boot_time(); booted > 0) start_time.set(booted + number(22) / ticks);
+    start_time.set(booted + number(22) / ticks);
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) max_fds.set(static_cast<double>(limit.rlim_cur));
     std::error_code error;
@@ -61,13 +62,17 @@ struct ProcessMetrics {
     if (open >= 0) open_fds.set(open);
   }
 
+  // Not from /proc/stat, which a service that sees processes only (ProcSubset=pid) has not.
   static double boot_time() {
-    std::ifstream file("/proc/stat");
-    for (std::string line; std::getline(file, line);) {
-      if (line.starts_with("btime ")) return std::stod(line.substr(6));
-    }
-    return 0;
+    const auto seconds = [](clockid_t clock) {
+      timespec now{};
+      clock_gettime(clock, &now);
+      return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+    };
+    return seconds(CLOCK_REALTIME) - seconds(CLOCK_BOOTTIME);
   }
+
+  const double booted = boot_time();
 
   Counter cpu;
   Gauge open_fds, max_fds, virtual_memory, resident_memory, start_time, threads;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 
+#include "framework/base/yaml_bounds.hpp"
 #include "informer/http/base64.hpp"
 #include "informer/http/kubeconfig.hpp"
 #include "informer/http/yaml_check.hpp"
@@ -84,7 +85,7 @@ Result<void> merge_file(const std::string& file, Kubeconfig& merged) {
   };
   if (auto sound = check_yaml(*text); !sound) return not_yaml(sound.error().message);
   try {
-    root = YAML::Load(*text);
+    root = YAML::Load(with_end_marked(*text));
   } catch (const YAML::Exception& error) {
     return not_yaml(error.what());
   }

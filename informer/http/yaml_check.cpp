@@ -52,7 +52,7 @@ Result<void> check_yaml(const std::string& text) {
     return fail(ErrorCode::kInvalid,
                 "line " + std::to_string(line) + " is not valid UTF-8, or has a control character");
   }
-  std::istringstream input(text);
+  std::istringstream input(with_end_marked(text));
   TextCheck check;
   try {
     YAML::Parser parser(input);

@@ -141,7 +141,7 @@ Result<Settings> settings_source(const Arguments& arguments, const Client& api_s
 Result<std::unique_ptr<serving::HttpServer>> serve(const Arguments& arguments,
                                                    metrics::Registry& registry,
                                                    const Exporter& exporter) {
-  registry.gauges({"plimsoll_build_info", "1, with the version of the program.", {"version"}})
+  registry.gauges({"plimsoll_node_build_info", "1, with the version of the program.", {"version"}})
       .with({PLIMSOLL_VERSION})
       .set(1);
   const serving::HealthCheck loop{"loop", [&exporter]() -> std::optional<std::string> {

@@ -179,6 +179,9 @@ Result<Hardware> load(Set set, const char* problem) {
     return fail(ErrorCode::kInternal, "hwloc cannot start: out of memory?");
   }
   const Topology topology(raw);
+  // It asks each CPU by moving the thread there. The kernel's files say all that it would find, and
+  // a service that may not move its threads would be ended.
+  hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   if (set(raw) != 0 || hwloc_topology_load(raw) != 0) return fail(ErrorCode::kInvalid, problem);
   return read(raw);

@@ -367,6 +367,37 @@ TEST(PlimsollRun, WritesTheEffectiveConfigurationAndEnds) {
   EXPECT_THAT(refused.err, HasSubstr("cannot write the configuration"));
 }
 
+// What a changed profile file is asked before the one in force is given up.
+TEST(PlimsollRun, AReloadLooksAtTheFilesThatAreNamed) {
+  const TempDir dir;
+  const auto kubeconfig = dir.path() / "kubeconfig";
+  ASSERT_TRUE(write_file(kubeconfig, R"(apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: c}}]
+current-context: c
+)"));
+  const auto check = [&](const std::string& more) {
+    const auto file = dir.path() / "profile.yaml";
+    EXPECT_TRUE(write_file(file, R"(apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+profiles: [{schedulerName: mine}]
+)" + more));
+    return plimsoll({"run", "--config", file.string(), "--write-config-to", "-", "--as-a-reload"});
+  };
+  const std::string reached = "clientConnection: {kubeconfig: " + kubeconfig.string() + "}\n";
+  EXPECT_EQ(check(reached).code, 0) << check(reached).err;
+  const Answer no_kubeconfig = check("clientConnection: {kubeconfig: /no/such/kubeconfig}\n");
+  EXPECT_EQ(no_kubeconfig.code, 1);
+  EXPECT_THAT(no_kubeconfig.err, HasSubstr("/no/such/kubeconfig"));
+  const Answer no_certificate = check(reached + R"(extenders:
+- {urlPrefix: "https://x", filterVerb: f, enableHTTPS: true, tlsConfig: {caFile: /no/such/ca.pem}}
+)");
+  EXPECT_EQ(no_certificate.code, 1);
+  EXPECT_THAT(no_certificate.err, HasSubstr("/no/such/ca.pem"));
+}
+
 TEST(PlimsollValidate, AllErrorsAtOnceThoseOfPluginsToo) {
   const TempDir dir;
   const auto file = dir.path() / "profile.yaml";

@@ -100,7 +100,11 @@ extenders:
   httpTimeout: 1500ms
   nodeCacheCapable: true
   enableHTTPS: true
-  tlsConfig: {serverName: first, caData: aGVsbG8=}
+  tlsConfig:
+    serverName: first
+    caData: |
+      aGVs
+      bG8=
   managedResources:
   - {name: example.com/foo, ignoredByScheduler: true}
   - {name: example.com/bar}

@@ -18,6 +18,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr const char* kUser = "plimsoll-limited";
 
@@ -163,6 +164,48 @@ TEST_F(ServingE2eTest, WhatCannotBeAskedIsRefused) {
   const auto started = cluster().start_apiserver();
   ASSERT_TRUE(started) << started.error().message;
   EXPECT_TRUE(eventually(60s, [&] { return get("/metrics", scraper).status == 200; }));
+}
+
+// A Deployment goes on with a rolling update only when its new pod is ready, and the old leader
+// leaves only then.
+class StandbyE2eTest : public E2eTest {
+ protected:
+  TempDir folder_;
+};
+
+TEST_F(StandbyE2eTest, IsReadyWithoutWatchingAnything) {
+  const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/" + ns() + "/leases";
+  create(leases, {{"metadata", {{"name", "taken"}}},
+                  {"spec",
+                   {{"holderIdentity", "another"},
+                    {"leaseDurationSeconds", 3600},
+                    {"acquireTime", "2099-01-01T00:00:00.000000Z"},
+                    {"renewTime", "2099-01-01T00:00:00.000000Z"}}}});
+  const std::string config = folder_ / "config.yaml";
+  ASSERT_TRUE(write_file(config, R"(apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+delayCacheUntilActive: true
+leaderElection:
+  resourceName: taken
+  resourceNamespace: )" + ns() + R"(
+  leaseDuration: 3600s
+profiles: [{schedulerName: topo-aware-scheduler}]
+)"));
+  const std::uint16_t port = free_port().value_or(0);
+  const auto command = run_command({.kubeconfig = cluster().kubeconfig(),
+                                    .config = config,
+                                    .flags = {"--leader-elect"},
+                                    .port = port});
+  ASSERT_TRUE(command) << command.error().message;
+  auto standby = ChildProcess::start(*command);
+  ASSERT_TRUE(standby) << standby.error().message;
+  const std::string url = "http://127.0.0.1:" + std::to_string(port);
+  EXPECT_TRUE(eventually(60s, [&] { return web_get(url + "/readyz").status == 200; }))
+      << web_get(url + "/readyz?verbose").body << standby->output();
+  const std::string metrics = web_get(url + "/metrics").body;
+  EXPECT_THAT(metrics, HasSubstr("leader_election_master_status{name=\"taken\"} 0\n"));
+  EXPECT_THAT(metrics, Not(HasSubstr("plimsoll_kind_followed{")));
+  EXPECT_EQ(standby->stop(30s), ExitStatus::exited(0)) << standby->output();
 }
 
 }  // namespace

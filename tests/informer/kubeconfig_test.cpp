@@ -354,7 +354,8 @@ TEST_F(Kubeconfig, TextThatIsNotUtf8IsAnError) {
 TEST_F(Kubeconfig, TextThatNeverEndsIsAnError) {
   for (const char* text :
        {", a", "]", "}", "a: 1\n---\n, a", "{a: 1} ]", "clusters: [\n, a",
-        "clusters: &c\n- name: k\n  cluster: {extensions: *c}\n", "current-context: &a [*a]"}) {
+        "clusters: &c\n- name: k\n  cluster: {extensions: *c}\n", "current-context: &a [*a]",
+        "current-context: 'a\nusers: []\n", "current-context: \"a\nusers: []\n"}) {
     const auto loaded = load(write("config", text));
     ASSERT_FALSE(loaded) << text;
     EXPECT_EQ(loaded.error().code, ErrorCode::kInvalid) << text;

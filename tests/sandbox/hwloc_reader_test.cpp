@@ -2,8 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
+#include <cstddef>
+#include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "tests/sandbox/units.hpp"
@@ -35,6 +42,27 @@ const node::MachineCpu& cpu(const node::Hardware& hardware, int id) {
     if (c.id == id) return c;
   }
   throw std::out_of_range("no such CPU");
+}
+
+// Ends the process: 0 if the machine was read without choosing a CPU to run on.
+[[noreturn]] void read_without_affinity() {
+  sock_filter rules[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_sched_setaffinity, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(rules), rules};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    std::_Exit(2);
+  const auto machine = node::this_machine();
+  std::_Exit(machine && !machine->cpus.empty() ? 0 : 1);
+}
+
+// plimsoll-node.service forbids it (SystemCallFilter=~@resources).
+TEST(HwlocReader, MovesToNoOtherCpu) {
+  EXPECT_EXIT(read_without_affinity(), testing::ExitedWithCode(0), "");
 }
 
 TEST(HwlocReader, ReadsAnExport) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -43,6 +44,19 @@ TEST(HttpServer, Answers) {
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.body, "PUT /a b/c x=1&y body");
   EXPECT_EQ(answer.content_type, "text/plain; charset=utf-8");
+}
+
+// As kube-scheduler's --bind-address: a pod may have an IPv6 address only.
+TEST(HttpServer, AnyAddressIsOneOfIPv6Too) {
+  ServerOptions options;
+  options.address = "0.0.0.0";
+  const auto server = serve(options);
+  const std::string port = std::to_string(server->port());
+  EXPECT_EQ(web_get("http://127.0.0.1:" + port + "/").status, 200);
+  std::ifstream addresses("/proc/net/if_inet6");
+  std::string first;
+  if (!std::getline(addresses, first)) GTEST_SKIP() << "this machine has no IPv6";
+  EXPECT_EQ(web_get("http://[::1]:" + port + "/").status, 200);
 }
 
 TEST(HttpServer, DecodesParameters) {
