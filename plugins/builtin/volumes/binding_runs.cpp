@@ -42,6 +42,8 @@ class BindingRun : public std::enable_shared_from_this<BindingRun> {
   [[nodiscard]] const sdk::Host& host() const { return host_; }
 
   void write_next() {
+    // The cancellation's own text is what the pod gets.
+    if (host_.binding_cancelled(request_.pod_uid)) return end(PLIMSOLL_SUCCESS, "");
     NodePlan& plan = request_.reservation->plan;
     const size_t bindings = plan.bindings.size();
     if (written_ == bindings + plan.provisions.size()) return wait();
@@ -65,7 +67,6 @@ class BindingRun : public std::enable_shared_from_this<BindingRun> {
 
   void tick() {
     if (ended_ || !waiting_) return;
-    // The cancellation's own text is what the pod gets.
     if (host_.binding_cancelled(request_.pod_uid)) return end(PLIMSOLL_SUCCESS, "");
     if (host_.now_ms() >= deadline_ms_) {
       return end(PLIMSOLL_ERROR, "binding volumes: context deadline exceeded");
@@ -144,6 +145,12 @@ class BindingRun : public std::enable_shared_from_this<BindingRun> {
       return fail(ErrorCode::kNotFound, "failed to check binding: persistentvolumeclaims \"" +
                                             claim_key + "\" not found");
     }
+    if (auto same = is_same(*claim, *binding.claim); !same) return fail(std::move(same.error()));
+    if (claim->is_fully_bound() && claim->volume_name != volume->meta.name) {
+      return fail(ErrorCode::kInvalid, "persistentvolumeclaim \"" + claim_key +
+                                           "\" got persistentvolume \"" + claim->volume_name +
+                                           "\" instead of \"" + volume->meta.name + "\"");
+    }
     if (is_older(volume->meta, binding.volume->meta)) return false;
     if (auto usable = can_use(*volume, node); !usable) return fail(std::move(usable.error()));
     if (!volume->claim || volume->claim->uid.empty()) {
@@ -161,6 +168,7 @@ class BindingRun : public std::enable_shared_from_this<BindingRun> {
           ErrorCode::kNotFound,
           "failed to check provisioning pvc: persistentvolumeclaims \"" + key + "\" not found");
     }
+    if (auto same = is_same(*claim, wanted); !same) return fail(std::move(same.error()));
     if (version_number(claim->meta.resource_version) < version_number(written)) return false;
     if (!claim->has_annotations) {
       return fail(ErrorCode::kInvalid,
@@ -174,6 +182,14 @@ class BindingRun : public std::enable_shared_from_this<BindingRun> {
     if (volume == nullptr) return false;
     if (auto usable = can_use(*volume, node); !usable) return fail(std::move(usable.error()));
     return claim->is_fully_bound();
+  }
+
+  // Not another of the same name. Kubernetes does not ask.
+  static Result<void> is_same(const PersistentVolumeClaim& now,
+                              const PersistentVolumeClaim& written) {
+    if (now.meta.uid == written.meta.uid) return {};
+    return fail(ErrorCode::kInvalid,
+                "persistentvolumeclaim \"" + key_of(now.meta) + "\" was deleted and created again");
   }
 
   [[nodiscard]] Result<void> can_use(const PersistentVolume& volume, sdk::Node node) const {

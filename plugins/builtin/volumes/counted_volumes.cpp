@@ -125,13 +125,14 @@ HeldVolumes held_volumes(sdk::Pod pod, const StorageStore& store) {
       const ClaimRef claim = store.claim(pod.ns(), *name);
       const bool is_new = claims.emplace(*name, is_ephemeral(volume)).second;
       if (claim == nullptr || !is_new) continue;
+      // A kubelet does not mount another pod's, nor what it cannot translate.
       const bool foreign = is_ephemeral(volume) && !is_owned_by(*claim, pod);
+      if (foreign && claim->meta.readable()) continue;
       found = counted(*claim, store);
-      if (foreign) found = problem(not_owner_text(*claim, pod));
+      if (!found.problem.empty()) ++result.uncounted;
     } else {
       found = counted(volume);
     }
-    if (!found.problem.empty()) ++result.uncounted;
     if (found.volume) result.volumes.push_back(*std::move(found.volume));
   }
   return result;

@@ -54,10 +54,12 @@ void VolumeFinder::add_candidates(Search& search) {
   auto at = std::lower_bound(
       free.begin(), free.end(), request,
       [](const VolumeRef& volume, const Quantity& size) { return volume->capacity.cmp(size) < 0; });
+  const ClaimSelector selector(claim.selector.parsed.get());
   // Of volumes that every node can use, those before take one each at most.
   size_t for_every_node = 0;
   for (; at != free.end() && for_every_node <= searches_.size(); ++at) {
     if (fit_of(**at, claim) != VolumeFit::kFits) continue;
+    if (!selector.matches((*at)->labels.list())) continue;
     const RowSet& rows = sets_.of((*at)->affinity.get());
     if (!rows.is_single()) {
       search.shared.push_back({&*at, &rows});

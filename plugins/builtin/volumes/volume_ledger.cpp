@@ -79,7 +79,7 @@ void VolumeLedger::put(sdk::Pod pod, std::string_view node, bool is_reserved) {
   for (const plimsoll_volume& volume : volumes_of(pod)) {
     if (const auto name = claim_name(pod, volume)) {
       record.claims.insert({key_of(pod.ns(), *name), is_ephemeral(volume)});
-    } else if (CountedVolume found = counted(volume); found.needs_csi_node) {
+    } else if (CountedVolume found = counted(volume); found.volume) {
       record.inline_volumes.push_back(std::move(found));
     }
   }
@@ -142,9 +142,9 @@ void VolumeLedger::count_pod(const PodRecord& pod, int sign) {
 void VolumeLedger::count_claim(const PodRecord& pod, const ClaimUse& use, const ClaimState& claim,
                                int sign) {
   if (!claim.exists) return;
-  CountedVolume what = claim.counted;
-  if (use.ephemeral && claim.controller_uid != pod.uid) what = {{}, false, "it is another pod's"};
-  count(pod.node, what, &NodeVolumes::Uses::pods, sign);
+  // A kubelet does not mount another pod's.
+  if (use.ephemeral && claim.is_readable && claim.controller_uid != pod.uid) return;
+  count(pod.node, claim.counted, &NodeVolumes::Uses::pods, sign);
 }
 
 void VolumeLedger::count(std::string_view node, const CountedVolume& volume,
@@ -208,6 +208,7 @@ VolumeLedger::ClaimState VolumeLedger::state_of(const std::string& claim_key) co
     state.class_name = claim->class_name;
   }
   state.controller_uid = claim->controller_uid;
+  state.is_readable = claim->meta.readable();
   state.counted = counted(*claim, store_);
   return state;
 }

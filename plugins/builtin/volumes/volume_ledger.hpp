@@ -88,6 +88,7 @@ class VolumeLedger {
     std::string volume_name;
     std::string class_name;  // empty: its class does not matter
     std::string controller_uid;
+    bool is_readable = true;
     CountedVolume counted;
     bool operator==(const ClaimState&) const = default;
   };

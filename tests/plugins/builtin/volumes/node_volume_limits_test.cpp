@@ -176,15 +176,33 @@ TEST_F(NodeVolumeLimitsTest, AnAttachmentOfThePodsOwnVolumeDoesNotCountTwice) {
   EXPECT_EQ(plugin_.verdict(other, node_), "");
 }
 
-TEST_F(NodeVolumeLimitsTest, AnothersBrokenVolumeClosesItsNodeOnly) {
+// Whoever may create pods may name a node in them: what no kubelet mounts closes no node.
+TEST_F(NodeVolumeLimitsTest, WhatCannotBeMountedIsNotCounted) {
   FakePod broken("ns/broken");
   broken.volume("azureDisk", "uri", false, {"Dedicated"});
   plugin_.assigned(broken, "n");
+  unbound("thief-v0");  // without an owner
+  FakePod thief("ns/thief");
+  thief.volume("ephemeral", "");
+  plugin_.assigned(thief, "n");
+  FakePod single("ns/single");
+  add_claim(single, "b");
+  EXPECT_EQ(plugin_.verdict(single, node_), "");
+  EXPECT_EQ(plugin_.verdict(single, other_), "");
+  EXPECT_THAT(plugin_.verdict(broken, node_), HasSubstr("error: converting volume(v0)"));
+}
+
+TEST_F(NodeVolumeLimitsTest, AnothersUnreadableClaimClosesItsNodeOnly) {
+  unbound("broken");
+  FakePod broken("ns/broken");
+  add_claim(broken, "broken");
+  plugin_.assigned(broken, "n");
   FakePod pod("ns/pod");
   add_claim(pod, "a");
+  EXPECT_EQ(plugin_.verdict(pod, node_), kExceeded);
+  plugin_.put(sdk::kPersistentVolumeClaims.resource, "ns", "broken", "[");
   EXPECT_THAT(plugin_.verdict(pod, node_), HasSubstr("cannot be counted"));
   EXPECT_EQ(plugin_.verdict(pod, other_), "");
-  EXPECT_THAT(plugin_.verdict(broken, node_), HasSubstr("error: converting volume(v0)"));
 
   // In a what-if without that pod the node is open.
   FakeCycle cycle;

@@ -223,6 +223,67 @@ TEST_F(VolumeBindingTest, WritesAndWaitsUntilBound) {
   EXPECT_EQ(state().assumed(), 0U) << "the events ended what was assumed";
 }
 
+// The claim's controller may have chosen another volume before it saw what was written here.
+TEST_F(VolumeBindingTest, AClaimThatGetsAnotherVolumeEndsTheWait) {
+  put(volume_json("pv", "5"));
+  put(claim_json("a", "7"));
+  FakePod pod("team/pod");
+  with_claim(pod, "a");
+  FakeCycle cycle;
+  ASSERT_EQ(reserve(cycle, pod), "");
+  answer_version("12");
+  pre_bind(cycle, pod);
+  run_tasks();
+  Json written = volume_json("pv", "12");
+  written["spec"]["claimRef"] = {{"name", "a"}, {"namespace", "team"}, {"uid", "uid of a"}};
+  put(written);
+  put(bound_claim("a", "other"));
+  ASSERT_THAT(host_.completed, SizeIs(1));
+  EXPECT_EQ(host_.completed[0].code, PLIMSOLL_ERROR);
+  EXPECT_THAT(host_.completed[0].message,
+              HasSubstr(R"("team/a" got persistentvolume "other" instead of "pv")"));
+}
+
+TEST_F(VolumeBindingTest, AClaimThatIsCreatedAgainEndsTheWait) {
+  put(volume_json("pv", "5"));
+  put(claim_json("a", "7"));
+  FakePod pod("team/pod");
+  with_claim(pod, "a");
+  FakeCycle cycle;
+  ASSERT_EQ(reserve(cycle, pod), "");
+  answer_version("12");
+  pre_bind(cycle, pod);
+  run_tasks(1);
+  Json another = claim_json("a", "8");
+  another["metadata"]["uid"] = "another";
+  put(another);
+  run_tasks();
+  ASSERT_THAT(host_.completed, SizeIs(1));
+  EXPECT_EQ(host_.completed[0].code, PLIMSOLL_ERROR);
+  EXPECT_THAT(host_.completed[0].message, HasSubstr("was deleted and created again"));
+}
+
+TEST_F(VolumeBindingTest, ABindingThatIsCancelledWritesNothingMore) {
+  for (const char* name : {"a", "b"}) {
+    put(volume_json(std::string("pv-") + name));
+    put(claim_json(name));
+  }
+  FakePod pod("team/pod");
+  with_claim(pod, "a");
+  with_claim(pod, "b");
+  FakeCycle cycle;
+  ASSERT_EQ(reserve(cycle, pod), "");
+  answer_version("2");
+  pre_bind(cycle, pod);
+  run_tasks(1);
+  ASSERT_THAT(host_.requests, SizeIs(1));
+  host_.bindings_cancelled.emplace_back(sdk::view(pod.get().meta.uid));
+  run_tasks();
+  EXPECT_THAT(host_.requests, SizeIs(1));
+  ASSERT_THAT(host_.completed, SizeIs(1));
+  EXPECT_EQ(host_.completed[0].code, PLIMSOLL_SUCCESS);
+}
+
 TEST_F(VolumeBindingTest, UnreserveWhileAWriteIsUnderWay) {
   put(volume_json("pv"));
   put(claim_json("a"));
@@ -367,6 +428,30 @@ TEST_F(VolumeBindingTest, AVolumeWithThousandsOfTerms) {
   with_claim(pod, "a");
   EXPECT_EQ(plugin_.verdict(pod, node_), "");
   EXPECT_EQ(plugin_.verdict(pod, other_), kConflict);
+}
+
+TEST_F(VolumeBindingTest, AClaimWithTensOfThousandsOfRequirements) {
+  Json claim = claim_json("a");
+  Json& expressions = claim["spec"]["selector"]["matchExpressions"];
+  for (int i = 0; i < 50'000; ++i)
+    expressions.push_back({{"key", "a" + std::to_string(i)}, {"operator", "DoesNotExist"}});
+  Json values = Json::array();
+  for (int i = 0; i < 50'000; ++i) values.push_back("v" + std::to_string(i));
+  expressions.push_back({{"key", "tier"}, {"operator", "In"}, {"values", values}});
+  put(claim);
+  FakePod pod("team/pod");
+  with_claim(pod, "a");
+  // One after the other it would be 10^8 comparisons.
+  for (int i = 0; i < 2'000; ++i) {
+    Json volume = volume_json("pv" + std::to_string(i));
+    volume["metadata"]["labels"] = {{"tier", i % 2 == 0 ? "w" : "v7"}, {"a4", "x"}};
+    put(volume);
+  }
+  EXPECT_EQ(plugin_.verdict(pod, node_), kNoVolume);
+  Json volume = volume_json("pv");
+  volume["metadata"]["labels"] = {{"tier", "v49999"}};
+  put(volume);
+  EXPECT_EQ(plugin_.verdict(pod, node_), "");
 }
 
 TEST_F(VolumeBindingTest, APodWithThousandsOfClaims) {
