@@ -205,9 +205,12 @@ void PreemptionExecutor::answered(const RunRef& run, Outcome outcome) {
   if (--run->unanswered == 0) proceed(run);
 }
 
-// With a victim that cannot be evicted the pod would not fit: the last one is spared then.
+// With a victim that cannot be evicted the pod would not fit: the last one is spared then. So it is
+// if the preemptor is gone, or has got a node, while the others were evicted.
 void PreemptionExecutor::proceed(const RunRef& run) {
-  if (run->failed || !run->last_victim.empty()) return finish(run);
+  const Pod preemptor = host_.pod_by_uid(run->uid);
+  const bool is_waiting = preemptor && preemptor.node_name().empty() && !preemptor.terminating();
+  if (run->failed || !run->last_victim.empty() || !is_waiting) return finish(run);
   run->last_victim = run->victims.back().uid;
   evict(run, run->victims.back(), waiting_on_permit());
 }

@@ -370,7 +370,7 @@ class ExecutorTest : public ::testing::Test {
  protected:
   ExecutorTest() {
     preemptor_.priority(100);
-    for (FakePod* pod : {&a_, &b_, &c_}) host_.pods.push_back(&pod->get());
+    for (FakePod* pod : {&preemptor_, &a_, &b_, &c_}) host_.pods.push_back(&pod->get());
   }
   void start(std::vector<Pod> victims) { executor_.start(preemptor_, "n", victims); }
   // Runs what waits for its turn on the loop, once.
@@ -406,6 +406,16 @@ TEST_F(ExecutorTest, TheLastVictimComesLastAndAlone) {
   EXPECT_THAT(host_.activated, IsEmpty());
 }
 
+TEST_F(ExecutorTest, TheLastVictimIsSparedIfThePreemptorIsGone) {
+  start({a_, b_});
+  std::erase(host_.pods, &preemptor_.get());
+  turn();  // the condition of a
+  turn();  // its deletion
+  EXPECT_FALSE(running());
+  EXPECT_THAT(host_.requests, SizeIs(2));
+  EXPECT_THAT(host_.requests, Not(Contains(HasSubstr("/pods/b"))));
+}
+
 // Its event may come before the answer to its deletion: nothing else would wake the preemptor.
 TEST_F(ExecutorTest, TheEndOfTheLastVictimIsEnough) {
   start({a_});
@@ -430,7 +440,7 @@ TEST_F(ExecutorTest, WhoWasHeldBackIsWokenInTheEnd) {
 TEST_F(ExecutorTest, APreemptionThatEndsLeavesANewerOneAlone) {
   start({a_});
   turn();
-  host_.pods = {&b_.get()};
+  host_.pods = {&preemptor_.get(), &b_.get()};
   EXPECT_FALSE(executor_.holds_back("uid-urgent"));
   start({b_});
   turn();  // the answers to the deletion of a, and to the condition of b
