@@ -54,6 +54,13 @@ Json bound_claim(const std::string& name, const std::string& volume) {
   return claim;
 }
 
+// "pv", bound to the claim "a".
+Json volume_of_claim() {
+  Json volume = volume_json("pv", "12");
+  volume["spec"]["claimRef"] = {{"name", "a"}, {"namespace", "team"}, {"uid", "uid of a"}};
+  return volume;
+}
+
 FakePod& with_claim(FakePod& pod, const std::string& claim) {
   return pod.volume("persistentVolumeClaim", claim);
 }
@@ -111,7 +118,15 @@ class VolumeBindingTest : public testing::Test {
       task.run();
     }
   }
-  // The tasks that there are, those that wait for their time included.
+  // The pod's claim "a" gets the volume "pv", whose next version is 12.
+  void begin_binding(FakeCycle& cycle, FakePod& pod) {
+    put(volume_json("pv", "5"));
+    put(claim_json("a", "7"));
+    with_claim(pod, "a");
+    ASSERT_EQ(reserve(cycle, pod), "");
+    answer_version("12");
+    pre_bind(cycle, pod);
+  }
   // The pod's claim "a" is provisioned: all is written, and PreBind waits until it is bound.
   void begin_provisioning(FakeCycle& cycle, FakePod& pod) {
     put_class("driver.example.com");
@@ -198,22 +213,16 @@ TEST_F(VolumeBindingTest, TwoProfilesShareWhatIsAssumed) {
 }
 
 TEST_F(VolumeBindingTest, WritesAndWaitsUntilBound) {
-  put(volume_json("pv", "5"));
-  put(claim_json("a", "7"));
   FakePod pod("team/pod");
-  with_claim(pod, "a");
   FakeCycle cycle;
-  ASSERT_EQ(reserve(cycle, pod), "");
-  answer_version("12");
-  pre_bind(cycle, pod);
+  begin_binding(cycle, pod);
   run_tasks();
   ASSERT_THAT(host_.requests, SizeIs(1));
   EXPECT_THAT(host_.requests[0], HasSubstr("PATCH /api/v1/persistentvolumes/pv "));
   EXPECT_THAT(host_.requests[0], HasSubstr(R"("resourceVersion":"5")"));
   EXPECT_THAT(host_.requests[0], HasSubstr(R"("uid":"uid of a")"));
   EXPECT_THAT(host_.completed, IsEmpty());
-  Json written = volume_json("pv", "12");
-  written["spec"]["claimRef"] = {{"name", "a"}, {"namespace", "team"}, {"uid", "uid of a"}};
+  const Json written = volume_of_claim();
   put(bound_claim("a", "pv"));
   EXPECT_THAT(host_.completed, IsEmpty()) << "the volume is seen as it was before the write";
   put(written);
@@ -225,17 +234,11 @@ TEST_F(VolumeBindingTest, WritesAndWaitsUntilBound) {
 
 // The claim's controller may have chosen another volume before it saw what was written here.
 TEST_F(VolumeBindingTest, AClaimThatGetsAnotherVolumeEndsTheWait) {
-  put(volume_json("pv", "5"));
-  put(claim_json("a", "7"));
   FakePod pod("team/pod");
-  with_claim(pod, "a");
   FakeCycle cycle;
-  ASSERT_EQ(reserve(cycle, pod), "");
-  answer_version("12");
-  pre_bind(cycle, pod);
+  begin_binding(cycle, pod);
   run_tasks();
-  Json written = volume_json("pv", "12");
-  written["spec"]["claimRef"] = {{"name", "a"}, {"namespace", "team"}, {"uid", "uid of a"}};
+  const Json written = volume_of_claim();
   put(written);
   put(bound_claim("a", "other"));
   ASSERT_THAT(host_.completed, SizeIs(1));
@@ -245,14 +248,9 @@ TEST_F(VolumeBindingTest, AClaimThatGetsAnotherVolumeEndsTheWait) {
 }
 
 TEST_F(VolumeBindingTest, AClaimThatIsCreatedAgainEndsTheWait) {
-  put(volume_json("pv", "5"));
-  put(claim_json("a", "7"));
   FakePod pod("team/pod");
-  with_claim(pod, "a");
   FakeCycle cycle;
-  ASSERT_EQ(reserve(cycle, pod), "");
-  answer_version("12");
-  pre_bind(cycle, pod);
+  begin_binding(cycle, pod);
   run_tasks(1);
   Json another = claim_json("a", "8");
   another["metadata"]["uid"] = "another";
