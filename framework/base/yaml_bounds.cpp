@@ -6,7 +6,7 @@ namespace plimsoll {
 
 std::string with_end_marked(std::string_view text) {
   std::string marked(text);
-  if (marked.ends_with('\n') || marked.ends_with('\r')) marked += '#';
+  if (marked.ends_with('\n')) marked += '#';
   return marked;
 }
 

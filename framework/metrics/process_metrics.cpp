@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -50,7 +51,7 @@ struct ProcessMetrics {
     threads.set(number(20));
     virtual_memory.set(number(23));
     resident_memory.set(number(24) * static_cast<double>(sysconf(_SC_PAGESIZE)));
-    start_time.set(booted + number(22) / ticks);
+    start_time.set(boot_time() + number(22) / ticks);
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) max_fds.set(static_cast<double>(limit.rlim_cur));
     std::error_code error;
@@ -69,10 +70,8 @@ struct ProcessMetrics {
       clock_gettime(clock, &now);
       return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
     };
-    return seconds(CLOCK_REALTIME) - seconds(CLOCK_BOOTTIME);
+    return std::round(seconds(CLOCK_REALTIME) - seconds(CLOCK_BOOTTIME));
   }
-
-  const double booted = boot_time();
 
   Counter cpu;
   Gauge open_fds, max_fds, virtual_memory, resident_memory, start_time, threads;

@@ -75,19 +75,23 @@ bool TokenTable::complete(plimsoll_token* token, int32_t code, std::string_view 
     return false;
   }
   pending.then(code, message);
+  pending = {};  // with what it holds of plugins: close() waits for that too
   impl_->taken();
   return true;
 }
 
 void TokenTable::close() {
+  std::unordered_map<uintptr_t, Impl::Pending>
+      dropped;  // outlives the lock: a plugin's code may go
   std::unique_lock lock(impl_->mutex);
-  impl_->pending.clear();
+  dropped.swap(impl_->pending);
   impl_->ended.wait(lock, [this] { return impl_->ending == 0; });
 }
 
 bool TokenTable::withdraw(plimsoll_token* token) {
   Impl::Pending pending;
   if (!impl_->take(token, pending)) return false;
+  pending = {};
   impl_->taken();
   return true;
 }

@@ -21,6 +21,7 @@ void LateBackend::drop() {
   std::vector<Call> waiting;
   {
     const std::lock_guard lock(mutex_);
+    dropped_ = true;
     waiting.swap(later_);
   }
   for (const Call& each : waiting) each(nullptr);
@@ -31,9 +32,9 @@ void LateBackend::call(Call function) {
   {
     const std::lock_guard lock(mutex_);
     backend = backend_;
-    if (backend == nullptr) later_.push_back(std::move(function));
+    if (backend == nullptr && !dropped_) return later_.push_back(std::move(function));
   }
-  if (backend != nullptr) function(backend);
+  function(backend);
 }
 
 Result<void> LateBackend::watch(const WantedKind& kind) {

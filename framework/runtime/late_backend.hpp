@@ -27,8 +27,9 @@ class LateBackend final : public HostBackend {
   using Call = std::function<void(HostBackend*)>;  // null: there will be no scheduler
   void call(Call function);
 
-  std::mutex mutex_;  // guards backend_ and later_
+  std::mutex mutex_;  // guards all of it
   HostBackend* backend_ = nullptr;
+  bool dropped_ = false;
   std::vector<Call> later_;
 };
 

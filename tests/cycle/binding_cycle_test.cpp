@@ -197,8 +197,6 @@ TEST_F(BindingCycle, ConditionsAreWrittenOnChangeAndKeepTheirTransition) {
   EXPECT_EQ(journal_.count("condition a Unschedulable: " + text), 1) << "it says so already";
 }
 
-// ---- cancel_binding
-
 TEST_F(BindingCycle, AStopIsOverWhenItsTimeIsWhateverTheClockSays) {
   options_.clock = [] { return int64_t{1'800'000'000'000}; };
   options_.stop_grace = std::chrono::milliseconds(20);
@@ -208,6 +206,8 @@ TEST_F(BindingCycle, AStopIsOverWhenItsTimeIsWhateverTheClockSays) {
   stop();
   EXPECT_EQ(journal_.count(kScheduled), 0);
 }
+
+// ---- cancel_binding
 
 TEST_F(BindingCycle, CancelledInPreBind) {
   p().reserve = succeeds();

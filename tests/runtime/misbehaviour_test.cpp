@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <optional>
+
 #include "framework/runtime/prepared_plugins.hpp"
 #include "tests/runtime/support.hpp"
 
@@ -43,8 +45,12 @@ class AsksAtOnce {
     host.api_request({"GET", "/x", "", ""}, [this](int status, std::string_view) {
       told().push_back("answered " + std::to_string(status) + (alive_ ? "" : ", and is gone"));
     });
+    host_ = host;
   }
   ~AsksAtOnce() {
+    host_->api_request({"GET", "/y", "", ""}, [](int status, std::string_view) {
+      told().push_back("answered " + std::to_string(status) + " as it goes");
+    });
     alive_ = false;
     told().emplace_back("destroyed");
   }
@@ -58,6 +64,7 @@ class AsksAtOnce {
 
  private:
   bool alive_ = true;
+  std::optional<sdk::Host> host_;
 };
 
 TEST_F(MisbehaviourTest, WhatAPluginAsksForWhenItIsMadeIsAnsweredBeforeItGoes) {
@@ -65,7 +72,8 @@ TEST_F(MisbehaviourTest, WhatAPluginAsksForWhenItIsMadeIsAnsweredBeforeItGoes) {
   world_.modules.add_builtin(module);
   SymbolTable symbols;
   ASSERT_TRUE(PreparedPlugins(symbols).make(world_.modules, {}, "AsksAtOnce", "").has_value());
-  EXPECT_EQ(AsksAtOnce::told(), (std::vector<std::string>{"answered 0", "destroyed"}));
+  EXPECT_EQ(AsksAtOnce::told(),
+            (std::vector<std::string>{"answered 0", "answered 0 as it goes", "destroyed"}));
 }
 
 class WatchesPods {

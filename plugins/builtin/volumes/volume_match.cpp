@@ -1,7 +1,6 @@
 #include "plugins/builtin/volumes/volume_match.hpp"
 
 #include <algorithm>
-
 #include <utility>
 
 namespace plimsoll::volumes {

@@ -158,7 +158,8 @@ void GroupKeeper::unreserved(Pod pod) {
   Group& group = groups_.at(known->second);
   Entry& entry = *group.members.find(pod.uid());
   const Member& member = entry.second;
-  if (member.state == State::kPending) found_no_place(pod);  // another plugin failed to reserve
+  // Another plugin failed to reserve. It may forget the member.
+  if (member.state == State::kPending) return found_no_place(pod);
   if (member.state != State::kReserved) return;
   const Member before = member;
   group.change(entry, [](Member& self) { self = Member(); });
