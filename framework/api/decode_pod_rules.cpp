@@ -77,7 +77,7 @@ bool PodDecoder::pod_affinity_term(WireValue& value, plimsoll_pod_affinity_term*
   return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "labelSelector") return decode_.label_selector(field, &out->selector);
     if (key == "namespaceSelector") return decode_.label_selector(field, &out->namespace_selector);
-    if (key == "namespaces") return decode_.texts(field, &out->namespaces, Keep::kShared);
+    if (key == "namespaces") return decode_.sorted_texts(field, &out->namespaces, Keep::kShared);
     if (key == "topologyKey") return decode_.text(field, &out->topology_key, Keep::kShared);
     return true;
   });

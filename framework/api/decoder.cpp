@@ -15,6 +15,20 @@ bool by_key(const plimsoll_label& a, const plimsoll_label& b) {
   return view(a.key) < view(b.key);
 }
 
+bool is_less(const plimsoll_str& a, const plimsoll_str& b) {
+  return view(a) < view(b);
+}
+
+// See Decoder::label_selector.
+bool is_asked_before(const plimsoll_requirement& a, const plimsoll_requirement& b) {
+  const auto turn = [](const plimsoll_requirement& each) {
+    if (each.op == PLIMSOLL_OP_INVALID) return 0;
+    if (each.op == PLIMSOLL_OP_DOES_NOT_EXIST) return 2;
+    return each.op == PLIMSOLL_OP_NOT_IN ? 3 : 1;
+  };
+  return turn(a) != turn(b) ? turn(a) < turn(b) : view(a.key) < view(b.key);
+}
+
 }  // namespace
 
 plimsoll_str Decoder::keep(std::string_view text, Keep how) const {
@@ -51,6 +65,12 @@ bool Decoder::int32(WireValue& value, int32_t* out) const {
 bool Decoder::texts(WireValue& value, plimsoll_list* out, Keep how) {
   return list<plimsoll_str>(
       value, out, [&](WireValue& item, plimsoll_str* element) { return text(item, element, how); });
+}
+
+bool Decoder::sorted_texts(WireValue& value, plimsoll_list* out, Keep how) {
+  if (!texts(value, out, how)) return false;
+  *out = sorted<plimsoll_str>(*out, is_less);
+  return true;
 }
 
 bool Decoder::labels(WireValue& value, plimsoll_list* out, Keep values, std::string_view skip) {
@@ -147,7 +167,7 @@ bool Decoder::requirement(WireValue& value, RequirementOf where, plimsoll_requir
   out->op = PLIMSOLL_OP_INVALID;
   const bool read = value.fields([&](std::string_view key, WireValue& field) {
     if (key == "key") return text(field, &out->key, Keep::kShared);
-    if (key == "values") return texts(field, &out->values, Keep::kShared);
+    if (key == "values") return sorted_texts(field, &out->values, Keep::kShared);
     if (key != "operator") return true;
     std::string_view name;
     if (!field.text(&name)) return false;
@@ -168,9 +188,9 @@ bool Decoder::label_selector(WireValue& value, plimsoll_label_selector* out) {
   out->present = 1;
   return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "matchLabels") return labels(field, &out->match_labels, Keep::kShared);
-    if (key == "matchExpressions") {
-      return list<plimsoll_requirement>(field, &out->expressions, expression);
-    }
+    if (key != "matchExpressions") return true;
+    if (!list<plimsoll_requirement>(field, &out->expressions, expression)) return false;
+    out->expressions = sorted<plimsoll_requirement>(out->expressions, is_asked_before);
     return true;
   });
 }

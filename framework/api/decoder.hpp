@@ -2,10 +2,12 @@
 // The shared parts of the decoders of all kinds. Each function reads one value into scratch
 // structs and returns false after an error (see wire_value.hpp).
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
 #include "framework/api/arena.hpp"
+#include "framework/api/lists.hpp"
 #include "framework/api/objects.hpp"
 #include "framework/api/requests.hpp"
 #include "framework/api/selectors.hpp"
@@ -33,12 +35,16 @@ class Decoder {
   [[nodiscard]] bool flag(WireValue& value, uint32_t* out) const;
   [[nodiscard]] bool int32(WireValue& value, int32_t* out) const;
   [[nodiscard]] bool texts(WireValue& value, plimsoll_list* out, Keep how);
+  [[nodiscard]] bool sorted_texts(WireValue& value, plimsoll_list* out, Keep how);
   // A map of texts, sorted by key. Keys are shared. The key `skip` is left out.
   [[nodiscard]] bool labels(WireValue& value, plimsoll_list* out, Keep values,
                             std::string_view skip = {});
   [[nodiscard]] bool meta(WireValue& value, plimsoll_meta* out, Keep label_values);
   [[nodiscard]] bool amounts(WireValue& value, ResourceList* out) const;
+  // Values are sorted.
   [[nodiscard]] bool requirement(WireValue& value, RequirementOf where, plimsoll_requirement* out);
+  // In the order in which its requirements are matched fastest: invalid ones, those that want a
+  // label to be there, DoesNotExist, NotIn; each of these by key.
   [[nodiscard]] bool label_selector(WireValue& value, plimsoll_label_selector* out);
   [[nodiscard]] bool node_selector_term(WireValue& value, plimsoll_node_selector_term* out);
   [[nodiscard]] bool node_selector_terms(WireValue& value, plimsoll_list* out);
@@ -66,6 +72,16 @@ class Decoder {
     if (!value.items(one)) return false;
     *out = arena_.list(elements);
     return true;
+  }
+
+  // The same list if it is sorted.
+  template <typename T, typename Less>
+  [[nodiscard]] plimsoll_list sorted(const plimsoll_list& of, const Less& less) {
+    const sdk::List<T> all(of);
+    if (std::is_sorted(all.begin(), all.end(), less)) return of;
+    std::vector<T> elements(all.begin(), all.end());
+    std::stable_sort(elements.begin(), elements.end(), less);
+    return arena_.list(elements);
   }
 
  private:

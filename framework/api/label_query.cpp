@@ -218,8 +218,7 @@ class Parser {
 bool meets(const Requirement& requirement, const plimsoll_list& labels) {
   const plimsoll_str* value = find_label(labels, str(requirement.key));
   const auto listed = [&] {
-    return std::find(requirement.values.begin(), requirement.values.end(), view(*value)) !=
-           requirement.values.end();
+    return std::binary_search(requirement.values.begin(), requirement.values.end(), view(*value));
   };
   switch (requirement.op) {
     case Op::kEquals:

@@ -10,6 +10,11 @@ namespace plimsoll {
 namespace {
 
 using sdk::List;
+using Labels = List<plimsoll_label>;
+using Requirements = List<plimsoll_requirement>;
+
+// Lists up to this length are searched from their beginning, which is faster then.
+constexpr size_t kFew = 16;
 
 constexpr std::string_view kMetadataName = "metadata.name";
 
@@ -17,8 +22,50 @@ constexpr std::string_view kMetadataName = "metadata.name";
 constexpr std::array<std::string_view, PLIMSOLL_OP_INVALID - PLIMSOLL_OP_IN> kOperators{
     "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"};
 
+bool key_is_less(const auto& element, const plimsoll_str& key) {
+  return view(element.key) < view(key);
+}
+
+// Finds labels by key. A search begins where the one before ended, so that keys in their order cost
+// one pass at most, however long both lists are.
+class LabelFinder {
+ public:
+  explicit LabelFinder(const plimsoll_list& labels) : labels_(labels) {}
+
+  const plimsoll_str* find(const plimsoll_str& key) {
+    if (labels_.size() <= kFew) return find_in_few(key);
+    size_t first = at_ != 0 && key_is_less(labels_[at_ - 1], key) ? at_ : 0;
+    size_t last = first;
+    for (size_t step = 1; last < labels_.size() && key_is_less(labels_[last], key); step *= 2) {
+      first = last + 1;
+      last += step;
+    }
+    const auto begin = labels_.begin();
+    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(last, labels_.size()));
+    const auto found = std::lower_bound(begin + static_cast<std::ptrdiff_t>(first), end, key,
+                                        key_is_less<plimsoll_label>);
+    at_ = static_cast<size_t>(found - begin);
+    return found != labels_.end() && equal(found->key, key) ? &found->value : nullptr;
+  }
+
+ private:
+  const plimsoll_str* find_in_few(const plimsoll_str& key) const {
+    for (const plimsoll_label& label : labels_) {
+      if (equal(label.key, key)) return &label.value;
+    }
+    return nullptr;
+  }
+
+  Labels labels_;
+  size_t at_ = 0;  // the key before this place was less than the key that was asked for last
+};
+
 bool contains(const plimsoll_list& values, const plimsoll_str& value) {
   const List<plimsoll_str> list = values;
+  if (list.size() > kFew) {
+    return std::binary_search(list.begin(), list.end(), value,
+                              [](const auto& a, const auto& b) { return view(a) < view(b); });
+  }
   return std::any_of(list.begin(), list.end(),
                      [&](const auto& each) { return equal(each, value); });
 }
@@ -30,12 +77,69 @@ bool compares(const plimsoll_requirement& requirement, std::string_view label) {
   return requirement.op == PLIMSOLL_OP_GT ? *mine > *bound : *mine < *bound;
 }
 
+// `value`: of the label that is asked about; null: there is none.
+bool allows(const plimsoll_requirement& requirement, const plimsoll_str* value) {
+  switch (requirement.op) {
+    case PLIMSOLL_OP_IN:
+      return value != nullptr && contains(requirement.values, *value);
+    case PLIMSOLL_OP_NOT_IN:
+      return value == nullptr || !contains(requirement.values, *value);
+    case PLIMSOLL_OP_EXISTS:
+      return value != nullptr;
+    case PLIMSOLL_OP_DOES_NOT_EXIST:
+      return value == nullptr;
+    case PLIMSOLL_OP_GT:
+    case PLIMSOLL_OP_LT:
+      return value != nullptr && requirement.values.count == 1 &&
+             compares(requirement, view(*value));
+    default:
+      return false;
+  }
+}
+
+bool has_all(Labels wanted, const plimsoll_list& labels) {
+  LabelFinder finder(labels);
+  return std::all_of(wanted.begin(), wanted.end(), [&](const plimsoll_label& each) {
+    const plimsoll_str* value = finder.find(each.key);
+    return value != nullptr && equal(*value, each.value);
+  });
+}
+
+// Whether no label is one that these forbid: DoesNotExist only, or NotIn only, sorted by key.
+bool none_forbidden(Requirements::iterator at, Requirements::iterator end, Labels labels) {
+  for (const plimsoll_label& label : labels) {
+    at = std::lower_bound(at, end, label.key, key_is_less<plimsoll_requirement>);
+    for (; at != end && equal(at->key, label.key); ++at) {
+      if (!allows(*at, &label.value)) return false;
+    }
+  }
+  return true;
+}
+
+// The requirements of a label selector, in the order of Decoder::label_selector. Of many that
+// forbid labels, only those are looked at that are about a label that is there.
+bool allow(Requirements requirements, const plimsoll_list& labels) {
+  const auto end = requirements.end();
+  auto forbidding = end;
+  auto not_in = end;
+  if (requirements.size() > std::max<size_t>(kFew, labels.count)) {
+    const auto wants = [](const plimsoll_requirement& each) {
+      return each.op != PLIMSOLL_OP_DOES_NOT_EXIST && each.op != PLIMSOLL_OP_NOT_IN;
+    };
+    forbidding = std::partition_point(requirements.begin(), end, wants);
+    not_in = std::partition_point(
+        forbidding, end, [](const auto& each) { return each.op == PLIMSOLL_OP_DOES_NOT_EXIST; });
+  }
+  LabelFinder finder(labels);
+  return std::all_of(requirements.begin(), forbidding,
+                     [&](const auto& each) { return allows(each, finder.find(each.key)); }) &&
+         none_forbidden(forbidding, not_in, labels) && none_forbidden(not_in, end, labels);
+}
+
 bool matches_field(const plimsoll_requirement& requirement, const plimsoll_node& node) {
   const plimsoll_str none = str("");
   const plimsoll_str& field = view(requirement.key) == kMetadataName ? node.meta.name : none;
-  if (requirement.op == PLIMSOLL_OP_IN) return contains(requirement.values, field);
-  if (requirement.op == PLIMSOLL_OP_NOT_IN) return !contains(requirement.values, field);
-  return false;
+  return allows(requirement, &field);
 }
 
 bool is_alphanumeric(char c) {
@@ -104,12 +208,7 @@ std::optional<int64_t> selector_number(std::string_view text) {
 }
 
 const plimsoll_str* find_label(const plimsoll_list& labels, const plimsoll_str& key) {
-  const auto* at = static_cast<const std::byte*>(labels.data);
-  for (uint32_t i = 0; i < labels.count; ++i, at += labels.stride) {
-    const auto& label = *reinterpret_cast<const plimsoll_label*>(at);
-    if (equal(label.key, key)) return &label.value;
-  }
-  return nullptr;
+  return LabelFinder(labels).find(key);
 }
 
 uint32_t operator_of(std::string_view name) {
@@ -123,35 +222,12 @@ std::string_view operator_name(uint32_t op) {
 }
 
 bool matches(const plimsoll_requirement& requirement, const plimsoll_list& labels) {
-  const plimsoll_str* value = find_label(labels, requirement.key);
-  switch (requirement.op) {
-    case PLIMSOLL_OP_IN:
-      return value != nullptr && contains(requirement.values, *value);
-    case PLIMSOLL_OP_NOT_IN:
-      return value == nullptr || !contains(requirement.values, *value);
-    case PLIMSOLL_OP_EXISTS:
-      return value != nullptr;
-    case PLIMSOLL_OP_DOES_NOT_EXIST:
-      return value == nullptr;
-    case PLIMSOLL_OP_GT:
-    case PLIMSOLL_OP_LT:
-      return value != nullptr && requirement.values.count == 1 &&
-             compares(requirement, view(*value));
-    default:
-      return false;
-  }
+  return allows(requirement, find_label(labels, requirement.key));
 }
 
 bool matches(const plimsoll_label_selector& selector, const plimsoll_list& labels) {
-  if (selector.present == 0) return false;
-  for (const plimsoll_label& label : List<plimsoll_label>(selector.match_labels)) {
-    const plimsoll_str* value = find_label(labels, label.key);
-    if (value == nullptr || !equal(*value, label.value)) return false;
-  }
-  for (const auto& requirement : List<plimsoll_requirement>(selector.expressions)) {
-    if (!matches(requirement, labels)) return false;
-  }
-  return true;
+  return selector.present != 0 && has_all(selector.match_labels, labels) &&
+         allow(selector.expressions, labels);
 }
 
 Result<void> validate(const plimsoll_label_selector& selector) {
@@ -196,14 +272,14 @@ bool has_error(const plimsoll_node_selector_term& term) {
 
 bool matches(const plimsoll_node_selector_term& term, const plimsoll_node& node) {
   if (term.expressions.count == 0 && term.fields.count == 0) return false;
-  for (const auto& requirement : List<plimsoll_requirement>(term.expressions)) {
-    if (!matches(requirement, node.meta.labels)) return false;
+  LabelFinder finder(node.meta.labels);
+  for (const plimsoll_requirement& each : Requirements(term.expressions)) {
+    if (!allows(each, finder.find(each.key))) return false;
   }
-  for (const auto& requirement : List<plimsoll_requirement>(term.fields)) {
-    if (!is_valid(requirement, RequirementOf::kNodeFields)) return false;
-    if (!matches_field(requirement, node)) return false;
-  }
-  return true;
+  const Requirements fields = term.fields;
+  return std::all_of(fields.begin(), fields.end(), [&](const plimsoll_requirement& each) {
+    return is_valid(each, RequirementOf::kNodeFields) && matches_field(each, node);
+  });
 }
 
 bool matches_any(const plimsoll_list& terms, const plimsoll_node& node) {
@@ -213,11 +289,7 @@ bool matches_any(const plimsoll_list& terms, const plimsoll_node& node) {
 }
 
 bool matches_node_selector(const plimsoll_pod& pod, const plimsoll_node& node) {
-  const List<plimsoll_label> wanted = pod.node_selector;
-  return std::all_of(wanted.begin(), wanted.end(), [&node](const plimsoll_label& each) {
-    const plimsoll_str* value = find_label(node.meta.labels, each.key);
-    return value != nullptr && equal(*value, each.value);
-  });
+  return has_all(pod.node_selector, node.meta.labels);
 }
 
 bool matches_required_node_affinity(const plimsoll_pod& pod, const plimsoll_node& node) {

@@ -131,7 +131,7 @@ bool topology_term(Decoder& decoder, WireValue& value, plimsoll_node_selector_te
   const auto one_of = [&decoder](WireValue& item, plimsoll_requirement* requirement) {
     const bool read = item.fields([&](std::string_view key, WireValue& field) {
       if (key == "key") return decoder.text(field, &requirement->key, Keep::kPlain);
-      return key != "values" || decoder.texts(field, &requirement->values, Keep::kPlain);
+      return key != "values" || decoder.sorted_texts(field, &requirement->values, Keep::kPlain);
     });
     requirement->op = PLIMSOLL_OP_IN;
     const bool valid = is_valid(*requirement, RequirementOf::kNodeLabels);

@@ -11,6 +11,7 @@
 
 #include "framework/api/decode.hpp"
 #include "framework/api/protobuf_schema.hpp"
+#include "framework/api/selectors.hpp"
 #include "framework/api/symbols.hpp"
 #include "tests/support/growing_objects.hpp"
 #include "tests/support/growth.hpp"
@@ -107,6 +108,77 @@ TEST_P(NodeGrowth, IsLinearAndReturns) {
 }
 INSTANTIATE_TEST_SUITE_P(Nodes, NodeGrowth, ::testing::ValuesIn(test::growing_nodes()),
                          [](const auto& each) { return each.param.name(); });
+
+// What is matched with what has n entries on both sides.
+struct Matching {
+  std::string_view what;
+  std::function<Json(size_t entry)> requirement;  // of a label selector, which the labels meet
+};
+
+std::string key_at(size_t entry) {
+  return "example.com/some-key-" + std::to_string(entry);
+}
+
+TEST(MatchingGrowth, IsLinear) {
+  const auto on_key = [](const char* op, size_t entry) {
+    return Json{{"key", key_at(entry)}, {"operator", op}};
+  };
+  const Matching cases[] = {
+      {"NotIn of other values",
+       [&](size_t entry) {
+         Json each = on_key("NotIn", entry);
+         each["values"] = {"other"};
+         return each;
+       }},
+      {"In",
+       [&](size_t entry) {
+         Json each = on_key("In", entry);
+         each["values"] = {"x"};
+         return each;
+       }},
+      {"Exists", [&](size_t entry) { return on_key("Exists", entry); }},
+      {"DoesNotExist",
+       [&](size_t entry) {
+         Json each = on_key("DoesNotExist", entry);
+         each["key"] = "no-" + std::to_string(entry);
+         return each;
+       }},
+  };
+  SymbolTable symbols;
+  for (const Matching& each : cases) {
+    test::GrowthLimits limits;
+    limits.many = 15'000;
+    const auto make = [&](size_t entries, size_t) {
+      Json labels = Json::object();
+      Json expressions = Json::array();
+      for (size_t i = 0; i < entries; ++i) {
+        labels[key_at(i)] = "x";
+        expressions.push_back(each.requirement(entries - i - 1));
+      }
+      const Json selector = {{"matchLabels", labels}, {"matchExpressions", expressions}};
+      const Json term = {{"labelSelector", selector}, {"topologyKey", "zone"}};
+      const Json node_terms = {{{"matchExpressions", expressions}}};
+      const Json affinity = {
+          {"podAntiAffinity", {{"requiredDuringSchedulingIgnoredDuringExecution", {term}}}},
+          {"nodeAffinity",
+           {{"requiredDuringSchedulingIgnoredDuringExecution",
+             {{"nodeSelectorTerms", node_terms}}}}}};
+      const Json pod = {{"metadata", {{"name", "p"}, {"labels", labels}}},
+                        {"spec", {{"affinity", affinity}, {"nodeSelector", labels}}}};
+      const Json node = {{"metadata", {{"name", "n"}, {"labels", labels}}}};
+      const PodRef read = *decode_pod(pod.dump(), symbols);
+      const NodeRef on = *decode_node(node.dump(), symbols);
+      return test::Growing{[=] {
+                             const sdk::List<plimsoll_pod_affinity_term> terms =
+                                 read->pod_anti_affinity->required;
+                             EXPECT_TRUE(matches(terms[0].selector, read->meta.labels));
+                             EXPECT_TRUE(matches_required_node_affinity(*read, *on));
+                           },
+                           [] {}};
+    };
+    test::expect_linear("labels and " + std::string(each.what), make, limits);
+  }
+}
 
 }  // namespace
 }  // namespace plimsoll

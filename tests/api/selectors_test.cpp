@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <plimsoll/views.hpp>
+#include <random>
+#include <set>
 
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
@@ -51,6 +57,62 @@ TEST(NodeSelector, OneBadTermDoesNotSpoilTheOthers) {
     const PodRef pod = affinity(each.terms);
     EXPECT_EQ(matches_required_node_affinity(*pod, *node), each.matches) << each.terms;
   }
+}
+
+// What a selector of any size says is what its requirements say one by one.
+TEST(LabelSelector, SaysTheSameInAnySize) {
+  SymbolTable symbols;
+  std::mt19937_64 dice(20'240'607);
+  const auto roll = [&](size_t sides) { return static_cast<size_t>(dice() % sides); };
+  size_t matching = 0;
+  for (int round = 0; round < 400; ++round) {
+    const size_t sizes[] = {1, 3, 9, 40};
+    const size_t keys = sizes[roll(4)];
+    const auto key = [&] { return "k" + std::to_string(roll(keys + 2)); };
+    std::map<std::string, std::string> labels;
+    for (size_t i = roll(keys + 1); i > 0; --i) labels[key()] = std::to_string(roll(3));
+    nlohmann::json expressions = nlohmann::json::array();
+    bool expected = true;
+    for (size_t i = roll(sizes[roll(4)] + 1); i > 0; --i) {
+      const std::string of = key();
+      const bool is_there = labels.contains(of);
+      const std::array operators = {"In", "NotIn", "Exists", "DoesNotExist", "NotIn", "Has"};
+      // Mostly one that holds, so that long selectors match too.
+      std::string op = is_there ? "Exists" : "DoesNotExist";
+      if (roll(8) != 0) op = operators[roll(roll(10) == 0 ? 6 : 5)];
+      std::set<std::string> values;
+      for (size_t n = 1 + roll(12); n > 0; --n) values.insert(std::to_string(roll(30)));
+      if (roll(4) != 0 && is_there) {
+        if (op == "In") values.insert(labels[of]);
+        if (op == "NotIn") values.erase(labels[of]);
+      }
+      const bool is_named = is_there && values.contains(labels[of]);
+      nlohmann::json each = {{"key", of}, {"operator", op}};
+      if (op.ends_with("In")) {
+        if (values.empty()) continue;
+        std::vector<std::string> shuffled(values.begin(), values.end());
+        std::shuffle(shuffled.begin(), shuffled.end(), dice);
+        each["values"] = shuffled;
+      }
+      expressions.push_back(each);
+      const bool holds = op == "In"             ? is_named
+                         : op == "NotIn"        ? !is_named
+                         : op == "Exists"       ? is_there
+                         : op == "DoesNotExist" ? !is_there
+                                                : false;
+      expected = expected && holds;
+    }
+    const nlohmann::json selector = {{"matchExpressions", expressions}};
+    const std::string spec =
+        nlohmann::json{{"topologySpreadConstraints", {{{"labelSelector", selector}}}}}.dump();
+    const PodRef pod = pod_of(symbols, spec);
+    const NodeRef node = node_of(symbols, nlohmann::json(labels).dump());
+    const auto& constraint = sdk::List<plimsoll_spread_constraint>(pod->spread_constraints)[0];
+    EXPECT_EQ(matches(constraint.selector, node->meta.labels), expected)
+        << selector << " and " << nlohmann::json(labels);
+    matching += expected ? 1 : 0;
+  }
+  EXPECT_GT(matching, 40u);
 }
 
 TEST(Tolerations, MatchByEffectKeyAndValue) {
