@@ -47,6 +47,10 @@ MatchArgs parse_match_args(std::string_view json,
     out.scoring = read_scoring_strategy(args);
     args.choice("admissionModel", out.admission,
                 {{"Kubelet", AdmissionModel::kKubelet}, {"Reference", AdmissionModel::kReference}});
+    args.choice("withoutReport", out.without_report,
+                {{"WaitIfGone", WithoutReport::kWaitIfGone},
+                 {"Wait", WithoutReport::kWait},
+                 {"Pass", WithoutReport::kPass}});
     read_idle_fields(args);
   };
   sdk::read_args(json, {"NodeResourceTopologyMatchArgs"}, read, warn);

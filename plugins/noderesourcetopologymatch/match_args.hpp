@@ -1,12 +1,14 @@
 #pragma once
 // NodeResourceTopologyMatchArgs of scheduler-plugins (kubescheduler.config.k8s.io/v1): all eight
-// fields, and one of this project: admissionModel. What configures the reference's cache is
-// accepted, and the ledger stands in for the cache whatever it says; docs/topology.md says how.
+// fields, and two of this project: admissionModel and withoutReport. What configures the
+// reference's cache is accepted, and the ledger stands in for the cache whatever it says;
+// docs/topology.md says how.
 
 #include <cstdint>
 #include <functional>
 #include <string_view>
 
+#include "plugins/topology/judgement.hpp"
 #include "plugins/topology/score.hpp"
 
 namespace plimsoll::topology {
@@ -17,7 +19,9 @@ enum class AdmissionModel : uint8_t { kKubelet, kReference };
 
 struct MatchArgs {
   ScoringStrategy scoring;
-  AdmissionModel admission = AdmissionModel::kKubelet;  // admissionModel: not the reference's
+  // Not the reference's: admissionModel and withoutReport.
+  AdmissionModel admission = AdmissionModel::kKubelet;
+  WithoutReport without_report = WithoutReport::kWaitIfGone;
 };
 
 // Throws std::runtime_error with every problem and its path. Empty text or null: the defaults.

@@ -113,10 +113,9 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
   const auto refuse = [&](size_t i, const Judgement& judgement, bool changed) {
     // The next report will show more room, or a doubt ends by itself: evicting more pods does not
     // help.
-    const bool soon = judgement.verdict == Verdict::kUncertain ||
-                      (!changed && fits_soon(asked, nodes[i], judgement.verdict));
+    const bool soon = waits(judgement.verdict) || (!changed && fits_soon(asked, nodes[i]));
     ++round.no;
-    if (judgement.verdict == Verdict::kUncertain) round.uncertain = nodes[i].slot();
+    if (waits(judgement.verdict)) round.uncertain = nodes[i].slot();
     const uint32_t reason = reason_for(judgement);
     verdicts.set(i, soon ? Status::pending(reason) : Status::unschedulable(reason));
   };
@@ -136,7 +135,7 @@ Status NodeResourceTopologyMatch::filter(const plimsoll_cycle& cycle, Pod pod, N
       if (!judgement.fits()) round.refused.set(nodes[i].slot());
     } else if (!only_adds(*changes)) {
       round.tried_without.set(nodes[i].slot());
-      if (judgement.verdict == Verdict::kUncertain) round.doubted.set(nodes[i].slot());
+      if (waits(judgement.verdict)) round.doubted.set(nodes[i].slot());
     }
     if (!judgement.fits()) refuse(i, judgement, changes != nullptr);
   }

@@ -29,7 +29,8 @@ NodeAllocatable allocatable_of(Node node) {
 NodeResourceTopologyMatch::NodeResourceTopologyMatch(sdk::Host host, std::string_view args_json)
     : host_(host),
       args_(parse_match_args(args_json, [&host](std::string_view text) { host.warn(text); })),
-      ledger_(host, [this](uint32_t slot) { wake_for(slot); }),
+      ledger_(
+          host, [this](uint32_t slot) { wake_for(slot); }, args_.without_report),
       waited_(host.histogram("numa_pod_wait_seconds",
                              "How long pods waited for a node of which it was uncertain whether "
                              "its kubelet takes them, until they got one",
@@ -40,8 +41,8 @@ NodeResourceTopologyMatch::NodeResourceTopologyMatch(sdk::Host host, std::string
 }
 
 std::vector<plimsoll_event_interest> NodeResourceTopologyMatch::events() {
-  // A node without an object passes: its deletion helps too. A pod that is seen on its node helps
-  // pods that wait for the order of bindings under way.
+  // A node without an object may pass: its deletion may help too. A pod that is seen on its node
+  // helps pods that wait for the order of bindings under way.
   const uint32_t nrt = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE;
   const uint32_t node =
       PLIMSOLL_ACTION_ADD | (by_kubelet() ? 0 : PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE);
@@ -150,8 +151,9 @@ bool NodeResourceTopologyMatch::matters(const Asked& asked) const {
 
 Verdict NodeResourceTopologyMatch::reference_verdict(Asked& asked, Node node,
                                                      const plimsoll_numa_node* zones) const {
-  if (zones == nullptr && needs_alignment(asked.request()) && ledger_.malformed(node.slot())) {
-    return Verdict::kInvalidTopology;
+  if (zones == nullptr && needs_alignment(asked.request())) {
+    if (ledger_.malformed(node.slot())) return Verdict::kInvalidTopology;
+    if (ledger_.awaits_report(node.slot())) return Verdict::kNoReport;
   }
   return reference_fit(asked.request(), zones, allocatable_of(node), asked.scratch);
 }
@@ -244,10 +246,8 @@ Judgement NodeResourceTopologyMatch::judge(const WhatIf::Changes* changes, Asked
   return {reference_verdict(asked, node, ledger_.node(node.slot())), Judgement::kNoResource};
 }
 
-bool NodeResourceTopologyMatch::fits_soon(Asked& asked, Node node, Verdict refusal) const {
-  if (by_kubelet()) {
-    return refusal == Verdict::kUncertain || ledger_.fits_soon(node.slot(), asked.inquiry);
-  }
+bool NodeResourceTopologyMatch::fits_soon(Asked& asked, Node node) const {
+  if (by_kubelet()) return ledger_.fits_soon(node.slot(), asked.inquiry);
   const plimsoll_numa_node* zones = ledger_.node(node.slot());
   if (zones == nullptr || zones->leaving == 0) return false;
   return ledger_.fits_without(node.slot(), {}, [&](const plimsoll_numa_node& then) {
@@ -271,8 +271,10 @@ Status NodeResourceTopologyMatch::reserve(plimsoll_cycle& cycle, Pod pod, Node n
   LedgerAccess::Charges where;
   Asked asked = ask(pod);
   if (by_kubelet()) {
-    // The ledger judges by itself: this is computed again only if it refuses.
-    if (!ledger_.reserve(node.slot(), *pod, false, where)) {
+    // The ledger judges by itself, except that it takes every pod where it knows nothing: this is
+    // computed again only if it refuses.
+    const bool waits = asked.inquiry != nullptr && ledger_.awaits_report(node.slot());
+    if (waits || !ledger_.reserve(node.slot(), *pod, false, where)) {
       return refuse_to_reserve(asked, pod, node, judge(nullptr, asked, node));
     }
   } else {
@@ -299,7 +301,8 @@ void NodeResourceTopologyMatch::tell_wait(Pod pod) {
       wait.because == PLIMSOLL_NUMA_DOUBT_ORDER     ? "the order of its pods was not known"
       : wait.because == PLIMSOLL_NUMA_DOUBT_REFUSED ? "its kubelet had refused a pod"
       : wait.because == PLIMSOLL_NUMA_DOUBT_AWAY    ? "its kubelet was away"
-                                                    : "an unknown amount could come free";
+      : wait.because == PLIMSOLL_NUMA_DOUBT_UNKNOWN ? "an unknown amount could come free"
+                                                    : "it had none";
   host_.emit_event(pod, false, "WaitedForZones", "Scheduling",
                    "waited " + std::to_string(ms / 1000) + " s for a report of node " +
                        std::string(node.name()) + ": " + std::string(because));
@@ -311,8 +314,9 @@ Status NodeResourceTopologyMatch::refuse_to_reserve(const Asked& asked, Pod pod,
   round.asked.set(node.slot());
   round.refused.set(node.slot());
   note(*pod, asked, round);
-  if (judgement.fits() || judgement.verdict == Verdict::kUncertain) {
-    return Status::pending(reasons_[static_cast<uint32_t>(Verdict::kUncertain)]);
+  if (judgement.fits() || waits(judgement.verdict)) {
+    const Verdict verdict = judgement.fits() ? Verdict::kUncertain : judgement.verdict;
+    return Status::pending(reasons_[static_cast<uint32_t>(verdict)]);
   }
   return Status::unschedulable(reason_of(judgement, pod));
 }

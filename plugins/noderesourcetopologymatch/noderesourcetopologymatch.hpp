@@ -128,7 +128,7 @@ class NodeResourceTopologyMatch {
   [[nodiscard]] sdk::Status refuse_to_reserve(const Asked& asked, sdk::Pod pod, sdk::Node node,
                                               const Judgement& judgement) const;
   // A refused pod will fit after a report no longer counts the pods that are gone.
-  [[nodiscard]] bool fits_soon(Asked& asked, sdk::Node node, Verdict refusal) const;
+  [[nodiscard]] bool fits_soon(Asked& asked, sdk::Node node) const;
   [[nodiscard]] uint32_t reason_of(const Judgement& judgement, sdk::Pod pod) const;
 
   sdk::Host host_;

@@ -25,6 +25,11 @@ std::string amount_text(std::string_view resource, int64_t amount) {
 
 namespace {
 
+std::string text_without_report() {
+  return std::string(message_of(Verdict::kNoReport)) +
+         " (it was deleted, or the argument withoutReport is Wait)";
+}
+
 std::string text_of_age(const plimsoll_numa_node& node, int64_t now_ms) {
   const int64_t age = std::max<int64_t>(0, now_ms - node.reported_ms) / 1000;
   return "report " + std::to_string(age) + " s old; " + std::to_string(node.promises) +
@@ -158,6 +163,7 @@ std::string explain_judgement(const plimsoll_pod& object, const kubelet::PodDema
     return std::string(message_of(verdict)) +
            " (its NodeResourceTopology cannot be read; the log says why)";
   }
+  if (verdict == Verdict::kNoReport) return text_without_report();
   if (view == nullptr || likely.model == nullptr) {
     return "the node has no NodeResourceTopology: not checked";
   }
@@ -208,6 +214,7 @@ std::string explain_text(const PodRequest& pod, const plimsoll_numa_node* node,
     return std::string(message_of(verdict)) +
            " (its NodeResourceTopology cannot be read; the log says why)";
   }
+  if (verdict == Verdict::kNoReport) return text_without_report();
   if (node == nullptr) return "the node has no NodeResourceTopology: not checked";
   const std::string about = std::string(to_string(static_cast<Policy>(node->policy))) + ", scope " +
                             std::string(to_string(static_cast<Scope>(node->scope)));

@@ -146,6 +146,8 @@ std::string_view message_of(Verdict verdict) {
       return "cannot leave a shared pool to containers of the pod";
     case Verdict::kUncertain:
       return "cannot align pod for sure before the node's next report";
+    case Verdict::kNoReport:
+      return "cannot align pod without the node's NodeResourceTopology";
     case Verdict::kFits:
       break;
   }

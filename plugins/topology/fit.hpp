@@ -31,9 +31,16 @@ enum class Verdict : uint8_t {
   kTooFewDevices,
   kMemoryUnavailable,
   kNoSharedPool,  // EmptyPodSharedPoolError
-  kUncertain      // what the node has free is too uncertain before its next report
+  kUncertain,     // what the node has free is too uncertain before its next report
+  // Of both:
+  kNoReport  // nothing is known of its zones, and the pod waits for a report
 };
-inline constexpr uint32_t kVerdicts = 12;
+inline constexpr uint32_t kVerdicts = 13;
+
+// The pod waits for what will be known of the node, and nobody is evicted for it.
+[[nodiscard]] constexpr bool waits(Verdict verdict) {
+  return verdict == Verdict::kUncertain || verdict == Verdict::kNoReport;
+}
 
 // The reference's words where it has some; empty for kFits.
 [[nodiscard]] std::string_view message_of(Verdict verdict);

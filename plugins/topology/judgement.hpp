@@ -14,6 +14,16 @@
 
 namespace plimsoll::topology {
 
+// What a pod that a kubelet ties to zones does on a node without a report.
+enum class WithoutReport : uint8_t {
+  kPass = PLIMSOLL_NUMA_WITHOUT_REPORT_PASS,
+  kWaitIfGone = PLIMSOLL_NUMA_WITHOUT_REPORT_WAIT_IF_GONE,
+  kWait = PLIMSOLL_NUMA_WITHOUT_REPORT_WAIT
+};
+[[nodiscard]] constexpr bool waits(WithoutReport what, bool gone) {
+  return what == WithoutReport::kWait || (gone && what == WithoutReport::kWaitIfGone);
+}
+
 // The pod that is asked about, worked out once for all nodes, with memory that the answers reuse.
 // One per thread.
 struct Inquiry {
@@ -31,6 +41,7 @@ struct Inquiry {
   kubelet::Scratch scratch;
   kubelet::NodeState state;
   ZoneUse use;
+  WithoutReport without_report = WithoutReport::kPass;
 
  private:
   struct Taking {

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_NUMA_LEDGER_SERVICE "plimsoll.io/numa-ledger"
-#define PLIMSOLL_NUMA_LEDGER_VERSION 12
+#define PLIMSOLL_NUMA_LEDGER_VERSION 13
 
 /* A subscriber to ledger events. Its address must not change until `unsubscribe` or `closed`. */
 typedef struct plimsoll_numa_listener {
@@ -141,6 +141,9 @@ typedef struct plimsoll_numa_ledger {
 
   /* PLIMSOLL_NUMA_DOUBT_* of the node in this slot. Const, like `node`. */
   uint32_t (*doubt)(void* ctx, uint32_t slot);
+  /* From here on `judge` and the like answer for this pod with PLIMSOLL_NUMA_WITHOUT_REPORT_*. An
+   * inquiry passes nodes without a report before. */
+  void (*without_report)(plimsoll_numa_inquiry* pod, uint32_t what);
 } plimsoll_numa_ledger;
 
 #ifdef __cplusplus

@@ -141,7 +141,8 @@ enum {
   PLIMSOLL_NUMA_TOO_FEW_DEVICES = 8,
   PLIMSOLL_NUMA_MEMORY_UNAVAILABLE = 9,
   PLIMSOLL_NUMA_NO_SHARED_POOL = 10, /* EmptyPodSharedPoolError */
-  PLIMSOLL_NUMA_UNCERTAIN = 11 /* only the next report can show whether the kubelet admits it */
+  PLIMSOLL_NUMA_UNCERTAIN = 11, /* only the next report can show whether the kubelet admits it */
+  PLIMSOLL_NUMA_NO_REPORT = 12  /* the pod waits for a report, PLIMSOLL_NUMA_WITHOUT_REPORT_* */
 };
 #define PLIMSOLL_NUMA_NO_RESOURCE UINT32_MAX
 
@@ -151,7 +152,15 @@ enum {
   PLIMSOLL_NUMA_DOUBT_ORDER = 1,   /* the order of pods, or their zones, are not known */
   PLIMSOLL_NUMA_DOUBT_UNKNOWN = 2, /* something may come free, nobody knows how much or where */
   PLIMSOLL_NUMA_DOUBT_REFUSED = 3, /* its kubelet refused a pod since the last report */
-  PLIMSOLL_NUMA_DOUBT_AWAY = 4     /* its kubelet ended, and has not taken up its pods again */
+  PLIMSOLL_NUMA_DOUBT_AWAY = 4,    /* its kubelet ended, and has not taken up its pods again */
+  PLIMSOLL_NUMA_DOUBT_GONE = 5     /* it had a report, which was deleted */
+};
+
+/* What a pod does on a node without a report. */
+enum {
+  PLIMSOLL_NUMA_WITHOUT_REPORT_PASS = 0,
+  PLIMSOLL_NUMA_WITHOUT_REPORT_WAIT_IF_GONE = 1, /* it waits if there was a report */
+  PLIMSOLL_NUMA_WITHOUT_REPORT_WAIT = 2
 };
 
 /* A pod to ask about, prepared once for all nodes. It belongs to one thread. */

@@ -130,7 +130,7 @@ Judgement judge_what_if(const NodeRecord& node, Inquiry& pod, std::span<const pl
 
 // Pods that wait for the node are told when more is known of it.
 Judgement told(const NodeRecord& node, const Judgement& judgement) {
-  if (judgement.verdict == Verdict::kUncertain) {
+  if (waits(judgement.verdict)) {
     node.told_uncertain.store(true, std::memory_order_relaxed);
   }
   return judgement;
@@ -157,7 +157,9 @@ bool judge_quickly(const NodeModel& model, const int64_t* counts, const kubelet:
 Judgement judge(const NodeRecord& node, Inquiry& pod) {
   if (node.awaited_until_ms != 0) return told(node, uncertain());
   if (!node.report.there) {
-    return {node.malformed ? Verdict::kInvalidTopology : Verdict::kFits, Judgement::kNoResource};
+    if (node.malformed) return {Verdict::kInvalidTopology, Judgement::kNoResource};
+    if (!waits(pod.without_report, node.report_gone)) return {};
+    return told(node, {Verdict::kNoReport, Judgement::kNoResource});
   }
   if (node.stopped()) return told(node, uncertain());
   const Judgement judgement{node.lessons.verdict(*pod.demand), Judgement::kNoResource};

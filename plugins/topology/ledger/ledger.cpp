@@ -48,6 +48,7 @@ void Ledger::count(NodeRecord& node) {
     return doubt == Doubt::kOrder     ? stats_.uncertain_order
            : doubt == Doubt::kUnknown ? stats_.uncertain_unknown
            : doubt == Doubt::kAway    ? stats_.uncertain_away
+           : doubt == Doubt::kGone    ? stats_.uncertain_gone
                                       : stats_.uncertain_refused;
   };
   const Doubt doubt = node.doubt_now();
@@ -147,6 +148,7 @@ void Ledger::node_removed(std::string_view name) {
   glances_.remove(node->slot);
   nodes_.take_slot(*node);
   node->awaited_until_ms = 0;
+  node->report_gone = false;
   count(*node);
   set_due(*node);
   forget_if_idle(*node);
@@ -168,7 +170,7 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   node.report = reader_.read(nrt, before, now_ms);
   node.awaited_until_ms = 0;
   node.new_report = true;
-  node.malformed = node.lost_track = false;
+  node.malformed = node.lost_track = node.report_gone = false;
   if (!before.there) {
     // Pods that left before the ledger knew the node are unknown.
     node.doubt_until_ms = now_ms + kDoubtMs;
@@ -179,11 +181,12 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   const bool unlearned = node.lessons.unlearn(node.report);
   planner_.replan(node);
   // A report without news helps no pod. A report with less free may help (a container then leaves a
-  // zone to the next one), so any news counts as help. A node without a report takes every pod.
+  // zone to the next one), so any news counts as help. So does a first report: pods may have waited
+  // for it.
   const bool same = since.clear() && node.since.clear() && before.model == node.report.model &&
                     since.likely == node.since.likely;
-  const bool eases = doubted || unlearned ||
-                     (before.there && (!same || more_free(before.zones, node.report.zones)));
+  const bool eases =
+      doubted || unlearned || !before.there || !same || more_free(before.zones, node.report.zones);
   touch(node, eases ? Ease::kYes : Ease::kNo);
 }
 
@@ -193,6 +196,7 @@ void Ledger::report_deleted(std::string_view node_name) {
   if (node == nullptr || (!node->report.there && !node->malformed)) return;
   node->report = {};
   node->malformed = node->lost_track = false;
+  node->report_gone = node->slot != UINT32_MAX;
   node->lessons = {};
   node->doubt_until_ms = 0;
   node->since = {};
@@ -212,6 +216,7 @@ bool Ledger::report_malformed(std::string_view node_name) {
   if (node.report.there) return false;
   if (!node.malformed) {
     node.malformed = true;
+    node.report_gone = false;
     node.awaited_until_ms = 0;
     touch(node, Ease::kNo);
   }

@@ -35,8 +35,8 @@ void append(void* sink, const plimsoll_numa_charge* charge) {
 
 }  // namespace
 
-LedgerAccess::LedgerAccess(sdk::Host host, Freed on_freed)
-    : host_(std::move(host)), on_freed_(std::move(on_freed)) {
+LedgerAccess::LedgerAccess(sdk::Host host, Freed on_freed, WithoutReport without_report)
+    : host_(std::move(host)), on_freed_(std::move(on_freed)), without_report_(without_report) {
   service_ = host_.find_service<plimsoll_numa_ledger>(PLIMSOLL_NUMA_LEDGER_SERVICE,
                                                       PLIMSOLL_NUMA_LEDGER_VERSION);
   if (service_ == nullptr || sdk::Shared<LedgerOwner>::is_here(host_, kOwner)) {
@@ -105,7 +105,9 @@ bool LedgerAccess::holds(uint32_t slot, std::string_view pod_uid) const {
 
 LedgerAccess::Inquiry LedgerAccess::inquire(const plimsoll_pod& pod) const {
   plimsoll_numa_inquiry* made = service_->inquire(service_->ctx, &pod);
-  return made == nullptr ? nullptr : Inquiry(made, service_->inquiry_free);
+  if (made == nullptr) return nullptr;
+  service_->without_report(made, static_cast<uint32_t>(without_report_));
+  return {made, service_->inquiry_free};
 }
 
 std::shared_ptr<const LedgerAccess::Reading> LedgerAccess::read(const plimsoll_pod& pod) const {

@@ -56,7 +56,9 @@ class LedgerAccess {
   // A plugin that rejects pods passes `on_freed`: pods that it rejected may fit on the node in this
   // slot now, and no event shows it.
   using Freed = std::function<void(uint32_t slot)>;
-  explicit LedgerAccess(sdk::Host host, Freed on_freed = nullptr);
+  // `without_report`: what its pods do on nodes without a report.
+  explicit LedgerAccess(sdk::Host host, Freed on_freed = nullptr,
+                        WithoutReport without_report = WithoutReport::kPass);
   ~LedgerAccess();
   LedgerAccess(const LedgerAccess&) = delete;
   LedgerAccess& operator=(const LedgerAccess&) = delete;
@@ -71,6 +73,10 @@ class LedgerAccess {
   // The node has a report, but none could ever be read. Any thread, as node().
   [[nodiscard]] bool malformed(uint32_t slot) const {
     return service_->malformed(service_->ctx, slot) != 0;
+  }
+  // No report tells the zones of this node, and pods that need any wait for one. Any thread.
+  [[nodiscard]] bool awaits_report(uint32_t slot) const {
+    return node(slot) == nullptr && waits(without_report_, doubt(slot) == PLIMSOLL_NUMA_DOUBT_GONE);
   }
   // Collects the charges that reserve puts.
   using Charges = std::vector<plimsoll_numa_charge>;
@@ -162,6 +168,7 @@ class LedgerAccess {
 
   sdk::Host host_;
   Freed on_freed_;
+  WithoutReport without_report_;
   sdk::Shared<LedgerOwner> owned_;                 // none: another plugin file owns the ledger
   const plimsoll_numa_ledger* service_ = nullptr;  // null: the owner is gone, the process ends
   plimsoll_numa_listener listener_{};

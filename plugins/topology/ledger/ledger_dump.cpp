@@ -21,6 +21,8 @@ const char* uncertainty_of(NodeRecord::Doubt doubt) {
       return "its kubelet refused a pod";
     case NodeRecord::Doubt::kAway:
       return "its kubelet is away";
+    case NodeRecord::Doubt::kGone:
+      return "its report is gone";
   }
   return "";
 }
@@ -81,7 +83,8 @@ std::string ledger_json(const Questions& ledger, const sdk::Host& host) {
       pods[std::string(sdk::view(pod->meta.uid))] = dumped_pod(node, *pod, *record);
     }
     const plimsoll_numa_node* view = ledger.node(slot);
-    if (view == nullptr && pods.empty() && !ledger.malformed(slot)) continue;
+    const bool gone = ledger.doubt(slot) == NodeRecord::Doubt::kGone;
+    if (view == nullptr && pods.empty() && !gone && !ledger.malformed(slot)) continue;
     json& one = nodes[std::string(node.name())];
     one["report"] = ledger.malformed(slot) ? "unreadable" : view == nullptr ? "none" : "read";
     if (view != nullptr) {

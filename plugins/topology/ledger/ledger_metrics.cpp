@@ -14,6 +14,7 @@ std::string_view word_of(NodeRecord::Doubt doubt) {
   return doubt == NodeRecord::Doubt::kOrder     ? "order"
          : doubt == NodeRecord::Doubt::kUnknown ? "unknown"
          : doubt == NodeRecord::Doubt::kAway    ? "away"
+         : doubt == NodeRecord::Doubt::kGone    ? "gone"
                                                 : "refusal";
 }
 
@@ -41,9 +42,15 @@ LedgerMetrics::LedgerMetrics(const sdk::Host& host)
                              "How long more than one state was possible of nodes for which a pod "
                              "had to wait because of that, by why",
                              {0.01, 0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300}, {"because"})) {
+  // An alert looks at what comes to these, so they are there before it comes.
+  for (const std::string_view reason :
+       {"TopologyAffinityError", "SMTAlignmentError", "UnexpectedAdmissionError"}) {
+    refused_.add(0, reason);
+  }
   // So that all gauges are told at first.
   told_.promises = told_.uncertain_order = UINT64_MAX;
-  told_.uncertain_unknown = told_.uncertain_refused = told_.uncertain_away = UINT64_MAX;
+  told_.uncertain_unknown = told_.uncertain_refused = UINT64_MAX;
+  told_.uncertain_away = told_.uncertain_gone = UINT64_MAX;
 }
 
 void LedgerMetrics::update(const LedgerStats& now, const Ledger::Changes& changes) {
@@ -70,6 +77,7 @@ void LedgerMetrics::update(const LedgerStats& now, const Ledger::Changes& change
   set(doubtful_, told_.uncertain_unknown, now.uncertain_unknown, std::string_view("unknown"));
   set(doubtful_, told_.uncertain_refused, now.uncertain_refused, std::string_view("refusal"));
   set(doubtful_, told_.uncertain_away, now.uncertain_away, std::string_view("away"));
+  set(doubtful_, told_.uncertain_gone, now.uncertain_gone, std::string_view("gone"));
   for (const Ledger::Changes::Certain& node : changes.certain) {
     waited_.observe_value(static_cast<double>(node.ms) / 1000, word_of(node.because));
   }

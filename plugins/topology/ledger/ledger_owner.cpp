@@ -112,6 +112,7 @@ int64_t LedgerOwner::report_until_ms(sdk::Node node) const {
 
 void LedgerOwner::synced(const sdk::ObjectEvent& event) {
   const bool served = event.json.find("\"served\":false") == std::string_view::npos;
+  if (served) told_missing_ = false;
   if (event.resource == kNrtResource) {
     served_new_ = served;
     if (served) {
@@ -127,7 +128,10 @@ void LedgerOwner::synced(const sdk::ObjectEvent& event) {
     told_missing_ = true;
     host.warn(
         "this cluster has no NodeResourceTopology (CRD "
-        "noderesourcetopologies.topology.node.k8s.io is not installed): every pod passes");
+        "noderesourcetopologies.topology.node.k8s.io is not installed): nodes take every pod, "
+        "unless "
+        "they had a report before or the argument withoutReport of NodeResourceTopologyMatch is "
+        "Wait");
   }
 }
 
@@ -147,7 +151,7 @@ void LedgerOwner::watch_old() {
     host.watch(kNrtGroup, "v1alpha1", kNrtPlural);
   } catch (const std::exception& error) {
     host.warn(std::string("NodeResourceTopology v1alpha2 is not served, and ") + error.what() +
-              ": every pod passes until v1alpha2 is there");
+              ": there are no reports until v1alpha2 is there");
   }
 }
 

@@ -21,11 +21,13 @@ struct LedgerStats {
   // Now:
   uint64_t promises = 0;  // that no report counts yet
   // Nodes of which more than one state is possible, by why: the order of pods is not known; an
-  // unknown amount may come free; the kubelet refused a pod since the last report; it is away.
+  // unknown amount may come free; the kubelet refused a pod since the last report; it is away; the
+  // report is gone.
   uint64_t uncertain_order = 0;
   uint64_t uncertain_unknown = 0;
   uint64_t uncertain_refused = 0;
   uint64_t uncertain_away = 0;
+  uint64_t uncertain_gone = 0;
 };
 
 }  // namespace plimsoll::topology

@@ -62,6 +62,9 @@ void fill_questions(plimsoll_numa_ledger& table) {
     return made;
   };
   table.inquiry_free = [](plimsoll_numa_inquiry* pod) { delete pod; };
+  table.without_report = [](plimsoll_numa_inquiry* pod, uint32_t what) {
+    pod->inquiry.without_report = static_cast<WithoutReport>(what);
+  };
   table.judge = [](void* ctx, uint32_t slot, plimsoll_numa_inquiry* pod,
                    uint32_t* resource) -> uint32_t {
     Judgement judgement{Verdict::kUncertain, Judgement::kNoResource};

@@ -19,6 +19,7 @@ PodRecord* NodeRecord::find(const PodKey& key) {
 
 NodeRecord::Doubt NodeRecord::doubt_now() const {
   if (awaited_until_ms != 0) return Doubt::kUnknown;
+  if (report_gone) return Doubt::kGone;
   if (report.kubelet_away) return Doubt::kAway;
   if (lessons.stopped()) return Doubt::kRefused;
   if (since.grows != Grows::kNo) return Doubt::kUnknown;

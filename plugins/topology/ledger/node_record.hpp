@@ -68,6 +68,9 @@ struct NodeRecord {
   uint32_t slot = UINT32_MAX;
   NodeReport report;
   bool malformed = false;  // its object exists but cannot be read; never set if report.there
+  // It had an object, which was deleted while its Node stayed: nobody knows what it has free, and
+  // it has the zones that it had.
+  bool report_gone = false;
   // Until then a report of the new node may be on its way; 0: it is there, or there may be none.
   int64_t awaited_until_ms = 0;
   std::vector<PodRecord> pods;
@@ -94,7 +97,8 @@ struct NodeRecord {
     kOrder = PLIMSOLL_NUMA_DOUBT_ORDER,
     kUnknown = PLIMSOLL_NUMA_DOUBT_UNKNOWN,
     kRefused = PLIMSOLL_NUMA_DOUBT_REFUSED,
-    kAway = PLIMSOLL_NUMA_DOUBT_AWAY
+    kAway = PLIMSOLL_NUMA_DOUBT_AWAY,
+    kGone = PLIMSOLL_NUMA_DOUBT_GONE
   };
   Doubt doubt = Doubt::kNone;  // as counted in LedgerStats, like `promises`
   int64_t doubt_since_ms = 0;
@@ -111,8 +115,8 @@ struct NodeRecord {
   [[nodiscard]] bool stopped() const { return report.kubelet_away || lessons.stopped(); }
   // The node has one possible state, and nothing under way could change it.
   [[nodiscard]] bool certain() const {
-    return awaited_until_ms == 0 && !report.kubelet_away && !lessons.waits_for_room() &&
-           since.clear();
+    return awaited_until_ms == 0 && !report_gone && !report.kubelet_away &&
+           !lessons.waits_for_room() && since.clear();
   }
   // Why it is not certain.
   [[nodiscard]] Doubt doubt_now() const;

@@ -53,6 +53,12 @@ class MatchTest : public ::testing::Test {
                      std::string_view resource = kNrtResource) {
     plugin.object_event(ObjectEvent{ObjectEvent::kUpsert, resource, name, "", json});
   }
+  static constexpr const char* kNoReport =
+      "cannot align pod without the node's NodeResourceTopology";
+  static void delete_report(Match& plugin, const std::string& name,
+                            std::string_view resource = kNrtResource) {
+    plugin.object_event(ObjectEvent{ObjectEvent::kDelete, resource, name, "", ""});
+  }
   static void not_served(Match& plugin, std::string_view resource) {
     plugin.object_event(ObjectEvent{ObjectEvent::kSynced, resource, "", "", R"({"served":false})"});
   }
@@ -262,8 +268,8 @@ TEST_F(MatchTest, AMalformedReportLeavesTheLastGoodOne) {
   const PodRef pod = scene_.pod(guaranteed("p", 10));
   EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code,
             PLIMSOLL_UNSCHEDULABLE);
-  plugin.plugin().object_event(ObjectEvent{ObjectEvent::kDelete, kNrtResource, "n1", "", ""});
-  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  delete_report(plugin.plugin(), "n1");
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).reasons, kNoReport);
 }
 
 // After a restart nothing good may have come before it: the node has zones, nobody knows which.
@@ -307,8 +313,91 @@ TEST_F(MatchTest, AMalformedFirstReportKeepsPodsThatNeedAlignmentOff) {
   upsert(plugin.plugin(), "n2", R"({"metadata":{"name":"n2"},"zones":3})");
   EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).code,
             PLIMSOLL_UNSCHEDULABLE);
-  plugin.plugin().object_event(ObjectEvent{ObjectEvent::kDelete, kNrtResource, "n2", "", ""});
-  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).code, PLIMSOLL_SUCCESS);
+  delete_report(plugin.plugin(), "n2");
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).reasons, kNoReport);
+}
+
+// As when a CRD is deleted: the objects go first, one by one, and then the kind. Their nodes have
+// the zones that they had.
+TEST_F(MatchTest, ANodeWhoseReportIsDeletedIsNoNodeWithoutOne) {
+  FakePlugin<Match> plugin(host_);
+  add_nodes(plugin.plugin());
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "16", "16")));
+  const PodRef pod = scene_.pod(guaranteed("p", 20));
+  const sdk::Node node(&n1_.get());
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), node).code, PLIMSOLL_UNSCHEDULABLE);
+  delete_report(plugin.plugin(), "n1");
+  const auto waits = [&] {
+    const auto verdict = plugin.filter(cycle_, Pod(pod.get()), node);
+    return verdict.code == PLIMSOLL_PENDING && verdict.reasons == kNoReport;
+  };
+  const auto gone_nodes = [&] { return host_.metrics.at("numa_uncertain_nodes{gone}"); };
+  EXPECT_TRUE(waits());
+  EXPECT_EQ(plugin.reserve(cycle_, Pod(pod.get()), node).code, PLIMSOLL_PENDING);
+  EXPECT_EQ(explain(plugin, pod, n1_),
+            std::string(kNoReport) + " (it was deleted, or the argument withoutReport is Wait)");
+  EXPECT_EQ(gone_nodes(), std::vector<double>{1});
+  for (const std::string_view kind : {kNrtResource, kOldNrtResource}) {
+    not_served(plugin.plugin(), kind);
+  }
+  EXPECT_TRUE(waits()) << "nor when the kind is gone";
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).code, PLIMSOLL_SUCCESS)
+      << "n2 never had one";
+  PodSpec best_effort;
+  best_effort.apps = {"{}"};
+  const PodRef any = scene_.pod(best_effort);
+  EXPECT_EQ(plugin.filter(cycle_, Pod(any.get()), node).code, PLIMSOLL_SUCCESS)
+      << "no kubelet ties it to zones";
+
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "2", "16", "16")));
+  EXPECT_EQ(gone_nodes(), std::vector<double>{0});
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), node).code, PLIMSOLL_UNSCHEDULABLE);
+  // Somebody says that it has no zones any more.
+  delete_report(plugin.plugin(), "n1");
+  upsert(plugin.plugin(), "n1", R"({"metadata":{"name":"n1","resourceVersion":"3"},"zones":[]})");
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), node).code, PLIMSOLL_SUCCESS);
+  // A Node that is made anew is another one.
+  delete_report(plugin.plugin(), "n1");
+  plugin.plugin().node_event(sdk::NodeEvent::kRemoved, node, 0);
+  plugin.plugin().node_event(sdk::NodeEvent::kAdded, node, 0);
+  EXPECT_EQ(gone_nodes(), std::vector<double>{0});
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), node).code, PLIMSOLL_SUCCESS);
+  // A report that goes after its Node leaves nothing.
+  upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "4", "16", "16")));
+  plugin.plugin().node_event(sdk::NodeEvent::kRemoved, node, 0);
+  delete_report(plugin.plugin(), "n1");
+  plugin.plugin().node_event(sdk::NodeEvent::kAdded, node, 0);
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), node).code, PLIMSOLL_SUCCESS);
+}
+
+TEST_F(MatchTest, WithoutReportSaysWhatPodsDo) {
+  for (const std::string model : {"Kubelet", "Reference"}) {
+    const auto with = [&](const std::string& what) {
+      return R"({"admissionModel":")" + model + R"(","withoutReport":")" + what + R"("})";
+    };
+    FakeHost host;
+    host.now = kYear2026Ms;
+    for (FakeNode* node : {&n1_, &n2_}) host.add(*node);
+    FakePlugin<Match> gone(host, with("WaitIfGone"));
+    FakePlugin<Match> wait(host, with("Wait"));  // shares the ledger
+    FakePlugin<Match> pass(host, with("Pass"));
+    add_nodes(gone.plugin());
+    upsert(gone.plugin(), "n1", nrt_json(zones("n1", "1", "4", "4")));
+    delete_report(gone.plugin(), "n1");
+    const PodRef pod = scene_.pod(guaranteed("p", 10));
+    const auto code = [&](FakePlugin<Match>& plugin, FakeNode& node) {
+      return plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&node.get())).code;
+    };
+    SCOPED_TRACE(model);
+    EXPECT_EQ(code(gone, n1_), PLIMSOLL_PENDING);
+    EXPECT_EQ(code(gone, n2_), PLIMSOLL_SUCCESS);
+    EXPECT_EQ(code(wait, n1_), PLIMSOLL_PENDING);
+    EXPECT_EQ(code(wait, n2_), PLIMSOLL_PENDING);
+    EXPECT_EQ(wait.reserve(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).code, PLIMSOLL_PENDING);
+    EXPECT_EQ(code(pass, n1_), PLIMSOLL_SUCCESS);
+    EXPECT_EQ(code(pass, n2_), PLIMSOLL_SUCCESS);
+    EXPECT_EQ(pass.reserve(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  }
 }
 
 TEST_F(MatchTest, WithoutTheCrdEverythingPassesAndThatIsSaidOnce) {
@@ -336,8 +425,8 @@ TEST_F(MatchTest, OldVersionServesWhereTheNewOneIsMissing) {
   const PodRef pod = scene_.pod(guaranteed("p", 10));
   EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).reasons,
             "cannot align pod (cpu)");
-  plugin.plugin().object_event(ObjectEvent{ObjectEvent::kDelete, kOldNrtResource, "n1", "", ""});
-  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
+  delete_report(plugin.plugin(), "n1", kOldNrtResource);
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).reasons, kNoReport);
 }
 
 // An API server gives the same objects in both versions, in v1alpha1 without the attributes.
@@ -356,8 +445,8 @@ TEST_F(MatchTest, NewVersionTakesOverWhenItIsServedLater) {
   plugin.plugin().object_event(ObjectEvent{ObjectEvent::kSynced, kNrtResource, "", "", ""});
   EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code,
             PLIMSOLL_UNSCHEDULABLE);
-  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).code,
-            PLIMSOLL_SUCCESS);  // gone in the meantime
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).reasons,
+            kNoReport);  // gone in the meantime
   // From here on the old version has no say, whatever comes of it.
   upsert(plugin.plugin(), "n1", old_json("n1", ""), kOldNrtResource);
   upsert(plugin.plugin(), "n2", old_json("n2", "SingleNUMANodePodLevel"), kOldNrtResource);
@@ -366,7 +455,7 @@ TEST_F(MatchTest, NewVersionTakesOverWhenItIsServedLater) {
       ObjectEvent{ObjectEvent::kSynced, kOldNrtResource, "", "", R"({"served":false})"});
   EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code,
             PLIMSOLL_UNSCHEDULABLE);
-  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(plugin.filter(cycle_, Pod(pod.get()), sdk::Node(&n2_.get())).reasons, kNoReport);
   EXPECT_FALSE(logged("not installed"));
 }
 
@@ -461,6 +550,7 @@ TEST(MatchArgsTest, DefaultsAndAllEightFields) {
     EXPECT_EQ(args.scoring.type, Strategy::kLeastAllocated);
     EXPECT_EQ(args.scoring.resources.size(), 2u);
     EXPECT_EQ(args.admission, AdmissionModel::kKubelet);
+    EXPECT_EQ(args.without_report, WithoutReport::kWaitIfGone);
   }
   EXPECT_EQ(parse_match_args(R"({"admissionModel": "Reference"})").admission,
             AdmissionModel::kReference);

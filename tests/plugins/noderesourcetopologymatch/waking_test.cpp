@@ -123,9 +123,12 @@ TEST_F(Waking, OnlyPodsThatFitAreWokenByReports) {
   EXPECT_EQ(attempt(small, n1_), PLIMSOLL_UNSCHEDULABLE);
   EXPECT_EQ(report(big, {8, 4}, {}), Hint::kSkip);
   EXPECT_EQ(report_hint(small), Hint::kQueue);
-  // Without an object every pod passes.
+  // Without its object nothing is known of the node.
   plugin_.plugin().object_event(ObjectEvent{ObjectEvent::kDelete, kNrtResource, "n1", "", ""});
-  EXPECT_EQ(report_hint(big), Hint::kQueue);
+  EXPECT_EQ(report_hint(big), Hint::kSkip);
+  EXPECT_EQ(attempt(big, n1_), PLIMSOLL_PENDING);
+  EXPECT_EQ(report(big, {8, 8}, {}), Hint::kSkip);
+  EXPECT_EQ(report(big, {16, 8}, {}), Hint::kQueue);
   for (const std::string_view kind : {kNrtResource, kOldNrtResource}) {
     EXPECT_TRUE(registered(kind, PLIMSOLL_ACTION_DELETE));
   }

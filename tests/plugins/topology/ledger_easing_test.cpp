@@ -67,7 +67,7 @@ TEST_F(LedgerEasing, APodThatAsksForLessThanItLastDidHelpsOthers) {
 
 TEST_F(LedgerEasing, AReportThatSaysWhatWasKnownHelpsNobody) {
   report({"8", "8"}, {});
-  EXPECT_FALSE(eased()) << "without a report the node took every pod";
+  EXPECT_TRUE(eased()) << "pods may have waited for a first report";
   report({"8", "8"}, {});
   EXPECT_FALSE(eased());
   ASSERT_TRUE(reserve("a", 6));
