@@ -21,7 +21,9 @@ struct ServingMetrics {
         certificate_end(registry.gauges({"plimsoll_serving_certificate_expiration_seconds",
                                          "When the certificate in use ends, in seconds since the "
                                          "epoch.",
-                                         {}})) {}
+                                         {}})) {
+    certificate_loads.with({"failed"}).raise_to(0);  // an alert looks at what comes to it
+  }
 
   metrics::Family<metrics::Counter> access;
   metrics::Family<metrics::Counter> certificate_loads;

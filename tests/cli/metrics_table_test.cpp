@@ -1,4 +1,5 @@
-// docs/operations.md lists every metric, with its type and labels, and none that is not there.
+// docs/operations.md lists every metric of the scheduler, with its type and labels, and none that
+// is not there.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,13 +26,18 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-// name -> "type label, label", of the table in section "Metrics".
-std::map<std::string, std::string> documented() {
+enum class Whose { kScheduler, kPluginsToo };
+
+// name -> "type label, label", of the table in section "Metrics", and of those of the plugins.
+std::map<std::string, std::string> documented(Whose whose = Whose::kScheduler) {
   std::map<std::string, std::string> metrics;
   std::ifstream file("docs/operations.md");
   bool inside = false;
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("## ")) inside = line == "## Metrics";
+    if (line.starts_with("## ")) {
+      inside = line == "## Metrics" ||
+               (whose == Whose::kPluginsToo && line.starts_with("## Metrics of "));
+    }
     if (!inside || !line.starts_with("| `")) continue;
     std::istringstream cells(line.substr(1));
     std::string name, type, labels, what;
@@ -93,7 +99,11 @@ std::set<std::string> found_in(const std::string& text, const char* pattern) {
 
 // Series of histograms have endings.
 TEST(MetricsTable, HasWhatDashboardAndAlertsShow) {
-  const std::map<std::string, std::string> metrics = documented();
+  std::map<std::string, std::string> metrics = documented(Whose::kPluginsToo);
+  for (const std::string& name :
+       found_in(text_of("docs/node.md"), "\n\\| `(plimsoll_node_[a-z_]+)`")) {
+    metrics.emplace(name, "of plimsoll-node");
+  }
   for (const char* file : {"deploy/monitoring/dashboard.json", "deploy/monitoring/rules.yaml"}) {
     const std::set<std::string> names =
         found_in(text_of(file),
@@ -113,6 +123,10 @@ TEST(MetricsTable, IsFollowedByWhatToDoAboutEachAlert) {
       found_in(text_of("deploy/monitoring/rules.yaml"), "alert: ([A-Za-z]+)");
   EXPECT_GT(alerts.size(), 9U);
   EXPECT_EQ(found_in(text_of("docs/operations.md"), "\n\\| `(Plimsoll[A-Za-z]+)` \\|"), alerts);
+  // And tried where it fires and where it does not (deploy_alerts_test).
+  const std::string tried = text_of("tests/deploy/promtool/alerts_test.yaml");
+  EXPECT_EQ(found_in(tried, "alertname: ([A-Za-z]+)\n    exp_alerts:"), alerts);
+  EXPECT_EQ(found_in(tried, "alertname: ([A-Za-z]+)\\}"), alerts);
 }
 
 }  // namespace

@@ -128,6 +128,8 @@ TEST_F(TlsTest, ServesUnderItsCertificate) {
   const double now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   EXPECT_NEAR(end.value_or(0) - now, 2 * 24 * 3600, 3600);
+  EXPECT_THAT(registry_.text(), HasSubstr("certificate_loads_total{result=\"failed\"} 0\n"))
+      << "an alert sees the first of them";
 }
 
 TEST_F(TlsTest, SaysWhatIsWrong) {

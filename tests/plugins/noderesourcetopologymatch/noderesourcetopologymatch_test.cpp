@@ -511,6 +511,8 @@ TEST_F(MatchTest, TheLedgersCountsAreMetrics) {
   upsert(plugin.plugin(), "n1", nrt_json(zones("n1", "1", "8", "8")));
   EXPECT_EQ(host_.metrics.at("numa_reports_total{read}"), std::vector<double>{1});
   EXPECT_EQ(host_.metrics.at("numa_uncertain_nodes{order}"), std::vector<double>{0});
+  EXPECT_EQ(host_.metrics.at("numa_pods_refused_total{SMTAlignmentError}"), std::vector<double>{0})
+      << "an alert sees the first of them";
   const PodRef pod = scene_.pod(guaranteed("p", 6));
   ASSERT_EQ(plugin.reserve(cycle_, Pod(pod.get()), sdk::Node(&n1_.get())).code, PLIMSOLL_SUCCESS);
   EXPECT_EQ(host_.metrics.at("numa_promises"), std::vector<double>{1});
