@@ -1,6 +1,7 @@
 #include "framework/objects/kinds.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <plimsoll/kinds.hpp>
 #include <utility>
 #include <vector>
@@ -55,7 +56,8 @@ bool budget(Decoder& decoder, std::string_view key, WireValue& value,
   const bool is_spec = key == "spec";
   return value.fields([&, is_spec](std::string_view name, WireValue& field) {
     if (is_spec) return name != "selector" || decoder.label_selector(field, &out.selector);
-    if (name == "disruptionsAllowed") return field.integer(&out.disruptions_allowed);
+    if (name == "disruptionsAllowed")
+      return field.integer(&out.disruptions_allowed, INT32_MIN, INT32_MAX);
     if (name == "disruptedPods") return keys(decoder, field, &out.disrupted_pods);
     return true;
   });

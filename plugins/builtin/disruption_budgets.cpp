@@ -9,26 +9,29 @@ namespace plimsoll::builtin {
 namespace {
 
 bool is_unreadable(const plimsoll_disruption_budget& budget) {
-  return budget.object.unreadable.len != 0;
+  return budget.object.unreadable.len != 0 || !validate(budget.selector).has_value();
 }
 
-bool protects(const plimsoll_disruption_budget& budget) {
-  if (is_unreadable(budget)) return true;
-  const plimsoll_label_selector& selector = budget.selector;
+bool selects_nobody(const plimsoll_label_selector& selector) {
   const bool empty = selector.match_labels.count == 0 && selector.expressions.count == 0;
-  return selector.present != 0 && !empty && validate(selector).has_value();
+  return selector.present == 0 || empty;
 }
 
 }  // namespace
+
+DisruptionBudgets::Protects DisruptionBudgets::protects(const plimsoll_disruption_budget& budget) {
+  if (is_unreadable(budget)) return Protects::kAll;
+  return selects_nobody(budget.selector) ? Protects::kNobody : Protects::kSelected;
+}
 
 void DisruptionBudgets::upsert(const plimsoll_disruption_budget& object) {
   const plimsoll_meta& meta = object.object.meta;
   Budget& budget = budgets_[{std::string(view(meta.ns)), std::string(view(meta.name))}];
   const Budget before = std::exchange(budget, {&object, protects(object)});
   ++statuses_;
-  // Two that protect nothing are alike.
+  // Two that protect nobody are alike, and so are two that protect everybody.
   const bool same = before.object != nullptr && before.protects == budget.protects &&
-                    (!budget.protects ||
+                    (budget.protects != Protects::kSelected ||
                      selector_text(before.object->selector) == selector_text(object.selector));
   if (!same) ++selectors_;
 }
@@ -40,7 +43,8 @@ void DisruptionBudgets::remove(std::string_view ns, std::string_view name) {
 }
 
 bool DisruptionBudgets::Budget::selects(sdk::Pod pod) const {
-  return protects && (is_unreadable(*object) || matches(object->selector, pod->meta.labels));
+  if (protects != Protects::kSelected) return protects == Protects::kAll;
+  return matches(object->selector, pod->meta.labels);
 }
 
 bool DisruptionBudgets::Budget::counts(sdk::Pod pod) const {
@@ -67,8 +71,9 @@ std::vector<bool> DisruptionBudgets::violations(const std::vector<sdk::Pod>& pod
   for (size_t i = 0; i < pods.size(); ++i) {
     for_each_beside(pods[i], [&](const Budget& budget) {
       if (!budget.counts(pods[i])) return true;
-      int64_t& remaining =
-          left.try_emplace(&budget, budget.object->disruptions_allowed).first->second;
+      const int64_t allowed =
+          budget.protects == Protects::kAll ? 0 : budget.object->disruptions_allowed;
+      int64_t& remaining = left.try_emplace(&budget, allowed).first->second;
       if (--remaining < 0) result[i] = true;
       return !result[i];
     });

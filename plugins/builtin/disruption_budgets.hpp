@@ -16,9 +16,9 @@ namespace plimsoll::builtin {
 
 class DisruptionBudgets {
  public:
-  // A budget whose selector is null, empty or not valid protects nothing. One that cannot be read
-  // protects every pod of its namespace that has labels, and allows no disruption: which pods it
-  // selects is not known.
+  // A budget whose selector is null or empty protects nothing. One that cannot be read, or whose
+  // selector is not valid, protects every pod of its namespace that has labels, and allows no
+  // disruption: which pods it was to select is not known.
   // The object stays until the next call for its name.
   void upsert(const plimsoll_disruption_budget& object);
   void remove(std::string_view ns, std::string_view name);
@@ -42,13 +42,15 @@ class DisruptionBudgets {
   }
 
  private:
+  enum class Protects { kNobody, kSelected, kAll };
   struct Budget {
     const plimsoll_disruption_budget* object = nullptr;
-    bool protects = false;
+    Protects protects = Protects::kNobody;
 
     [[nodiscard]] bool selects(sdk::Pod pod) const;
     [[nodiscard]] bool counts(sdk::Pod pod) const;
   };
+  [[nodiscard]] static Protects protects(const plimsoll_disruption_budget& budget);
   // Calls `visit(const Budget&)` for those of the pod's namespace until it returns false.
   template <typename Visit>
   void for_each_beside(sdk::Pod pod, const Visit& visit) const;

@@ -2,6 +2,7 @@
 // requests that carry a preemption out, in their order.
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <plimsoll/fake_host.hpp>
 
@@ -15,6 +16,7 @@ namespace plimsoll::builtin {
 namespace {
 
 using namespace sdk;
+using Json = nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -70,9 +72,7 @@ TEST(Budgets, ProtectNothingWithoutASelectorThatSelects) {
   test::DecodedObjects decoded;
   FakePod pod("ns/pod");
   pod.label("app", "a");
-  for (const char* spec :
-       {"{}", R"({"selector":null})", R"({"selector":{}})",
-        R"({"selector":{"matchExpressions":[{"key":"app","operator":"Near","values":["a"]}]}})"}) {
+  for (const char* spec : {"{}", R"({"selector":null})", R"({"selector":{}})"}) {
     DisruptionBudgets budgets;
     budgets.upsert(
         decoded(kDisruptionBudgets, "ns", "b",
@@ -82,13 +82,31 @@ TEST(Budgets, ProtectNothingWithoutASelectorThatSelects) {
 }
 
 // Which pods it selects is not known, so none of its namespace is evicted lightly.
-TEST(Budgets, ProtectTheWholeNamespaceWhenTheyCannotBeRead) {
+TEST(Budgets, ProtectTheWholeNamespaceWhenOneFieldIsWrong) {
   test::DecodedObjects decoded;
   FakePod pod("ns/pod"), bare("ns/bare"), elsewhere("other/pod");
   pod.label("app", "a");
   elsewhere.label("app", "a");
-  for (const char* text : {"{", R"({"metadata":{"labels":7},"spec":{"selector":{"matchLabels":
-                                {"app":"b"}}},"status":{"disruptionsAllowed":9}})"}) {
+  const auto budget = [](const std::string& field, const char* value) {
+    Json json = Json::parse(R"({"metadata":{"labels":{"a":"b"}},
+        "spec":{"selector":{"matchLabels":{"app":"b"}, "matchExpressions":[
+            {"key":"tier","operator":"In","values":["b"]}]}},
+        "status":{"disruptionsAllowed":9,"disruptedPods":{"p":"2026-01-01T00:00:00Z"}}})");
+    json[Json::json_pointer(field)] = Json::parse(value);
+    return json.dump();
+  };
+  const std::string expression = "/spec/selector/matchExpressions/0";
+  for (const std::string& text :
+       {std::string("{"), budget("/metadata/labels", "7"), budget("/spec", "[]"),
+        budget("/spec/selector", R"("app=b")"), budget("/spec/selector/matchLabels/app", "true"),
+        budget("/spec/selector/matchLabels/app", R"("no label")"),
+        budget("/spec/selector/matchExpressions", "{}"), budget(expression + "/key", R"("-")"),
+        budget(expression + "/operator", R"("Near")"), budget(expression + "/values", "[]"),
+        budget(expression + "/values", "[7]"), budget("/status", "true"),
+        budget("/status/disruptionsAllowed", R"("9")"),
+        budget("/status/disruptionsAllowed", "-9223372036854775808"),
+        budget("/status/disruptionsAllowed", "4294967296"),
+        budget("/status/disruptedPods", R"(["pod"])")}) {
     DisruptionBudgets budgets;
     budgets.upsert(decoded(kDisruptionBudgets, "ns", "b", text));
     EXPECT_THAT(budgets.violations({pod, bare, elsewhere}), ElementsAre(true, false, false))
