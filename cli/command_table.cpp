@@ -21,6 +21,9 @@ RunCommand add_export(CLI::App& command) {
   command.add_option("-o,--output", arguments->output, "File (-: standard output)");
   command.add_flag("--anonymise", arguments->anonymise,
                    "Replace names, label values and keys that are the cluster's own");
+  command.add_option("--config", arguments->config,
+                     "Profile file: the kinds that its plugins watch are exported, too");
+  add_plugin_option(command, arguments->plugin_directories);
   return [arguments](const Words&) {
     log_to_stderr(LogLevel::kWarn, LogFormat::kText);
     return export_cluster(*arguments);

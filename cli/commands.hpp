@@ -94,6 +94,9 @@ struct ExportArguments {
   std::string context;
   std::string output = "-";  // a file; "-": standard output
   bool anonymise = false;
+  // Whose plugins are asked what they watch: those of the profile, without one all of the folders.
+  std::string config;
+  std::vector<std::string> plugin_directories;
 };
 [[nodiscard]] int export_cluster(const ExportArguments& arguments);
 

@@ -56,8 +56,11 @@ Result<Modules> load_modules(const std::vector<std::string>& given_directories,
   return modules;
 }
 
-config::Validation validate(const std::string& file, const Modules& modules,
-                            PreparedPlugins* keep) {
+namespace {
+
+// Calls `check` with the plugins that there are and a function that makes them.
+template <typename Check>
+config::Validation checked(const Modules& modules, PreparedPlugins* keep, const Check& check) {
   SymbolTable symbols;
   PreparedPlugins own(symbols);
   PreparedPlugins& plugins = keep != nullptr ? *keep : own;
@@ -68,23 +71,43 @@ config::Validation validate(const std::string& file, const Modules& modules,
   for (const fs::path& folder : modules.folders()) {
     registry.folders += (registry.folders.empty() ? "" : ", ") + folder.string();
   }
-  return config::validate_file(
-      file, registry,
-      [&](const std::string& scheduler_name, const std::string& plugin, const std::string& args) {
-        config::MadePlugin answer;
-        std::vector<std::string> warnings;
-        const auto points = plugins.make(modules, scheduler_name, plugin, args, &warnings);
-        for (const std::string& warning : warnings) {
-          const auto split = config::split_args_errors(warning);
-          answer.warnings.insert(answer.warnings.end(), split.begin(), split.end());
-        }
-        if (!points) answer.errors = config::split_args_errors(points.error().message);
-        answer.default_args = modules.find(plugin)->default_args;
-        for (const ExtensionPoint point : points.value_or(std::vector<ExtensionPoint>{})) {
-          answer.points.add(point);
-        }
-        return answer;
-      });
+  return check(registry, [&](const std::string& scheduler_name, const std::string& plugin,
+                             const std::string& args) {
+    config::MadePlugin answer;
+    std::vector<std::string> warnings;
+    const auto points = plugins.make(modules, scheduler_name, plugin, args, &warnings);
+    for (const std::string& warning : warnings) {
+      const auto split = config::split_args_errors(warning);
+      answer.warnings.insert(answer.warnings.end(), split.begin(), split.end());
+    }
+    if (!points) answer.errors = config::split_args_errors(points.error().message);
+    answer.default_args = modules.find(plugin)->default_args;
+    for (const ExtensionPoint point : points.value_or(std::vector<ExtensionPoint>{})) {
+      answer.points.add(point);
+    }
+    return answer;
+  });
+}
+
+}  // namespace
+
+config::Validation validate(const std::string& file, const Modules& modules,
+                            PreparedPlugins* keep) {
+  return checked(modules, keep, [&](const auto& registry, const auto& ask) {
+    return config::validate_file(file, registry, ask);
+  });
+}
+
+config::Validation validate_all_plugins(const Modules& modules) {
+  std::string text = "apiVersion: " + std::string(config::kConfigApiVersion) +
+                     "\nkind: KubeSchedulerConfiguration\n"
+                     "profiles: [{plugins: {multiPoint: {enabled: [";
+  for (const auto& record : modules.records()) {
+    if (record->loaded && !record->path.empty()) text += "{name: \"" + record->name + "\"}, ";
+  }
+  return checked(modules, nullptr, [&](const auto& registry, const auto& ask) {
+    return config::validate_text(text + "]}}}]\n", "all plugins", registry, ask);
+  });
 }
 
 Result<config::Validation> load_configuration(const std::string& file, const Modules& modules,

@@ -42,6 +42,9 @@ namespace plimsoll::cli {
 [[nodiscard]] config::Validation validate(const std::string& file, const Modules& modules,
                                           PreparedPlugins* keep = nullptr);
 
+// The same for the default profile and every plugin that came from a folder, without args.
+[[nodiscard]] config::Validation validate_all_plugins(const Modules& modules);
+
 // Like validate(), but returns a Result; warnings are logged.
 [[nodiscard]] Result<config::Validation> load_configuration(const std::string& file,
                                                             const Modules& modules,
