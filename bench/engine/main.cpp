@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/engine/hostile.hpp"
 #include "bench/engine/world.hpp"
 #include "bench/support/default_profile.hpp"
 #include "bench/support/loop_thread.hpp"
@@ -206,6 +207,7 @@ int main(int argc, char** argv) {
   log_to_stderr(LogLevel::kError, LogFormat::kText);
   std::string folder = "build/release/plugins";
   std::string plot_file;
+  std::vector<size_t> hostile;
   std::optional<Case> single;
   const auto one = [&]() -> Case& {
     if (!single) single.emplace();
@@ -215,6 +217,10 @@ int main(int argc, char** argv) {
     const std::string option = argv[i];
     if (option == "--no-classes") {
       one().classes = false;
+      continue;
+    }
+    if (option == "--hostile") {
+      hostile = {100, 1'000, 4'000, 10'000};
       continue;
     }
     if (i + 1 == argc) give_up(option + " needs a value");
@@ -247,6 +253,10 @@ int main(int argc, char** argv) {
     const ModuleRecord& record =
         modules.load_file(std::filesystem::path(folder) / (std::string(file) + ".so"));
     if (!record.loaded) give_up(record.refusal);
+  }
+  if (!hostile.empty()) {
+    bench::measure_hostile(modules, hostile);
+    return 0;
   }
   std::printf("%8s  %-9s  %-8s  %-7s  %9s  %9s  %9s  %9s  %9s  %9s  %8s  %8s  %7s\n", "nodes",
               "pods", "profile", "classes", "pods/s", "us/pod", "x floor", "p50 us", "p99 us",

@@ -11,12 +11,14 @@ using namespace sdk;
 
 AffinityFilter::AffinityFilter(const plimsoll_pod& pod, Census& census) {
   add_own_terms(pod, census);
-  census.terms().for_each_about(PodTraits::of(pod), census.namespaces(),
-                                [&](const ExistingTerm& term) {
-                                  if (term.kind != TermKind::kAntiAffinity || term.counts.empty())
-                                    return;
-                                  key_of(term.counts.nodes().key_ref()).existing.push_back(&term);
-                                });
+  census.terms().for_each_about(
+      PodTraits::of(pod), census.namespaces(),
+      [](const ExistingTerm& term) {
+        return term.kind == TermKind::kAntiAffinity && !term.counts.empty();
+      },
+      [&](const ExistingTerm& term) {
+        key_of(term.counts.nodes().key_ref()).existing.push_back(&term);
+      });
   for (Key& key : keys_) key.find_faults();
 }
 

@@ -95,10 +95,12 @@ Hint after_node(Pod pod, const plimsoll_event& event, const Census& census) {
   // all nodes waits there although a new node would take it.
   bool freed = false;
   census.terms().for_each_about(
-      PodTraits::of(*pod), census.namespaces(), [&](const ExistingTerm& term) {
-        freed =
-            freed || (term.kind == TermKind::kAntiAffinity && frees(str(term.counts.key().name())));
-      });
+      PodTraits::of(*pod), census.namespaces(),
+      [&](const ExistingTerm& term) {
+        return !freed && term.kind == TermKind::kAntiAffinity &&
+               frees(str(term.counts.key().name()));
+      },
+      [&](const ExistingTerm&) { freed = true; });
   return queue_if(freed);
 }
 

@@ -24,12 +24,15 @@ AffinityScore::AffinityScore(const plimsoll_pod& pod, int32_t hard_weight, Censu
     if (term.kind == TermKind::kAffinity) return hard_weight;
     return term.kind == TermKind::kPreferred ? term.weight : -int64_t{term.weight};
   };
-  census.terms().for_each_about(PodTraits::of(pod), census.namespaces(),
-                                [&](const ExistingTerm& term) {
-                                  if (term.kind == TermKind::kAntiAffinity) return;
-                                  if (term.kind == TermKind::kAffinity && hard_weight == 0) return;
-                                  add(term.counts.nodes().key_ref(), term.counts, weight_of(term));
-                                });
+  census.terms().for_each_about(
+      PodTraits::of(pod), census.namespaces(),
+      [&](const ExistingTerm& term) {
+        if (term.kind == TermKind::kAntiAffinity || term.counts.empty()) return false;
+        return term.kind != TermKind::kAffinity || hard_weight != 0;
+      },
+      [&](const ExistingTerm& term) {
+        add(term.counts.nodes().key_ref(), term.counts, weight_of(term));
+      });
 }
 
 void AffinityScore::add(const TopologyKeyRef& key, const DomainCounts& counts, int64_t weight) {

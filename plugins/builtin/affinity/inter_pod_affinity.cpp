@@ -3,6 +3,7 @@
 #include "plugins/builtin/affinity/affinity_filter.hpp"
 #include "plugins/builtin/affinity/affinity_hints.hpp"
 #include "plugins/builtin/affinity/affinity_score.hpp"
+#include "plugins/builtin/affinity/term_costs.hpp"
 #include "plugins/builtin/census/shared_census.hpp"
 #include "plugins/builtin/default_args.hpp"
 #include "plugins/builtin/events.hpp"
@@ -98,6 +99,7 @@ class InterPodAffinity : private AffinityBasis {
     if (shared_.feeds(SharedCensus::kNodesAndPods)) {
       census().pod_event(type, pod, node_name);
     }
+    costs_.tell();
   }
   void object_event(const ObjectEvent& event) {
     synced_ = synced_ || event.type == ObjectEvent::kSynced;
@@ -163,11 +165,13 @@ class InterPodAffinity : private AffinityBasis {
     bool filters = has_requirements(*pod);
     bool scores = has_preferences(*pod);
     if (!census().terms().empty()) {
+      const auto word = [&](const ExistingTerm& term) -> bool& {
+        return term.kind == TermKind::kAntiAffinity ? filters : scores;
+      };
       census().terms().for_each_about(
-          PodTraits::of(*pod), census().namespaces(), [&](const ExistingTerm& term) {
-            if (term.counts.empty()) return;
-            (term.kind == TermKind::kAntiAffinity ? filters : scores) = true;
-          });
+          PodTraits::of(*pod), census().namespaces(),
+          [&](const ExistingTerm& term) { return !word(term) && !term.counts.empty(); },
+          [&](const ExistingTerm& term) { word(term) = true; });
     }
     sink.put_value(uint8_t{filters});
     sink.put_value(uint8_t{scores});
@@ -196,6 +200,7 @@ class InterPodAffinity : private AffinityBasis {
   AffinityArgs args_;
   AffinityReasons reasons_;
   sdk::Shared<SharedCensus> shared_;
+  TermCosts costs_{host_, [this]() -> ExistingTerms& { return census().terms(); }};
   bool synced_ = false;  // the first list of namespaces is complete
   std::array<plimsoll_event_interest, 2> events_{
       on_pod(PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE_POD_LABEL),

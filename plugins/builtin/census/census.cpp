@@ -87,6 +87,22 @@ CountedNodesRef Census::nodes_for(const TopologyKeyRef& key, const NodeRule& rul
   return nodes;
 }
 
+PodRuleRef Census::pod_rule(const plimsoll_pod& pod, bool affinity, bool taints) {
+  std::string bytes = PodRule::bytes_of(pod, affinity, taints);
+  if (bytes.empty()) return nullptr;
+  if (pod_rules_.size() >= forget_rules_at_) {
+    std::erase_if(pod_rules_, [](const auto& each) { return each.second.expired(); });
+    forget_rules_at_ = 2 * pod_rules_.size() + 8;
+  }
+  auto& kept = pod_rules_[std::move(bytes)];
+  PodRuleRef rule = kept.lock();
+  if (rule == nullptr) {
+    rule = std::make_shared<PodRule>(pod, affinity, taints, ++last_rule_);
+    kept = rule;
+  }
+  return rule;
+}
+
 void Census::forget_unused() {
   std::erase_if(counted_, [](const auto& each) { return each.second.expired(); });
   topology_.drop_unused();

@@ -43,7 +43,11 @@ class Census {
   [[nodiscard]] SelectedPodsRef select(const SelectionSpec& selection);
   [[nodiscard]] SelectedCountsRef counts(const SelectedPodsRef& pods, std::string_view key,
                                          const NodeRule& rule = {});
+  // What the pod says about nodes, for rules; null if that keeps no node out. It costs as much as
+  // the pod says, so ask once for many rules.
+  [[nodiscard]] PodRuleRef pod_rule(const plimsoll_pod& pod, bool affinity, bool taints);
   [[nodiscard]] const ExistingTerms& terms() const { return terms_; }
+  [[nodiscard]] ExistingTerms& terms() { return terms_; }
   [[nodiscard]] Topology& topology() { return topology_; }
   [[nodiscard]] const Namespaces& namespaces() const { return namespaces_; }
   // Of counts() at present.
@@ -79,7 +83,10 @@ class Census {
   sdk::Host host_;
   Topology topology_;
   Namespaces namespaces_;
-  std::unordered_map<std::string, std::weak_ptr<CountedNodes>> counted_;  // by key and rule
+  std::unordered_map<std::string, std::weak_ptr<CountedNodes>> counted_;     // by key and rule
+  std::unordered_map<std::string, std::weak_ptr<const PodRule>> pod_rules_;  // by their bytes
+  size_t forget_rules_at_ = 8;  // so many of them are a reason to look for unused ones
+  uint64_t last_rule_ = 0;
   size_t forget_at_ = 64;  // so many of them are a reason to look for unused ones
   size_t dropped_ = 0;     // terms, since that was last done
   LabelCrowds crowds_;

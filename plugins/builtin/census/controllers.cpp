@@ -69,7 +69,8 @@ Result<void> Controllers::put(std::string_view resource, const plimsoll_pod_sele
 void Controllers::put_service(const Key& key, const plimsoll_label_selector& selector) {
   SelectionSpec spec;
   ClauseSpec& clause = spec.clauses.emplace_back();
-  clause.namespaces.names = {str(key.first)};
+  const plimsoll_str ns = str(key.first);
+  clause.namespaces.names = {&ns, 1, sizeof ns};
   clause.selectors = {&selector};
   auto& kept = services_[key];
   kept = std::make_unique<Service>(spec);
@@ -93,7 +94,7 @@ void Controllers::remove(std::string_view resource, std::string_view ns, std::st
 Selectors Controllers::selectors_of(Pod pod) const {
   Selectors selectors;
   const PodTraits traits = PodTraits::of(*pod);
-  index_.for_each_candidate(traits.labels, [&](const Service& service) {
+  index_.for_each_candidate(traits, [&](const Service& service) {
     if (!service.spec().select(traits, no_namespaces_)) return;
     selectors.push_back(service.spec().clauses.front().selectors.front());
   });

@@ -33,12 +33,10 @@ class Controllers {
   [[nodiscard]] static bool rests_on(sdk::Pod pod, std::string_view resource);
 
  private:
-  struct Service {
+  struct Service : Indexed {
     explicit Service(const SelectionSpec& selected) : selection(selected) {}
     [[nodiscard]] const SelectionSpec& spec() const { return selection.spec(); }
     const Selection selection;
-    std::vector<uint64_t> anchors;
-    bool anchored = false;
   };
   using Key = std::pair<std::string, std::string>;  // namespace, name
 

@@ -14,13 +14,32 @@
 
 namespace plimsoll::builtin {
 
+// What a pod says about nodes: its selector and required affinity (nodeAffinityPolicy Honor), its
+// tolerations (nodeTaintsPolicy Honor). As long as a pod may make it, so each is kept once.
+class PodRule {
+ public:
+  // Empty: it keeps no node out. Equal bytes, equal rules.
+  [[nodiscard]] static std::string bytes_of(const plimsoll_pod& pod, bool affinity, bool taints);
+  PodRule(const plimsoll_pod& pod, bool affinity, bool taints, uint64_t number);
+
+  [[nodiscard]] bool passes(const plimsoll_node& node) const;
+  // Of no other rule, not even of one that is gone.
+  [[nodiscard]] uint64_t number() const { return number_; }
+
+ private:
+  bool by_affinity_;
+  bool by_taints_;
+  PodRef pod_;  // what the rule looks at of it
+  uint64_t number_;
+};
+using PodRuleRef = std::shared_ptr<const PodRule>;
+
 // A rule for nodes, in the words of a pod that is at hand.
 struct NodeRule {
-  std::vector<std::string_view> keys;            // labels that a node must have
-  const plimsoll_pod* affinity_of = nullptr;     // nodeAffinityPolicy Honor: of this pod
-  const plimsoll_pod* tolerations_of = nullptr;  // nodeTaintsPolicy Honor
+  std::vector<std::string_view> keys;  // labels that a node must have
+  PodRuleRef pod;                      // null: nothing of a pod keeps nodes out
 
-  // Equal bytes, equal rules. Parts that keep no node out are left out.
+  // Equal bytes, equal rules.
   [[nodiscard]] std::string signature() const;
 };
 
@@ -52,11 +71,9 @@ class CountedNodes {
 
   TopologyKeyRef key_;
   std::vector<std::string> needed_;  // besides the key itself
-  PodRef pod_;                       // what the rule looks at of it; null: nothing
-  bool by_affinity_ = false;
-  bool by_taints_ = false;
-  std::vector<uint8_t> counted_;  // by slot
-  std::vector<uint32_t> nodes_;   // by domain
+  PodRuleRef pod_;                   // may be null
+  std::vector<uint8_t> counted_;     // by slot
+  std::vector<uint32_t> nodes_;      // by domain
   size_t domain_count_ = 0;
 };
 

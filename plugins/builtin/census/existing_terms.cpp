@@ -1,6 +1,7 @@
 #include "plugins/builtin/census/existing_terms.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "framework/api/selectors.hpp"
 
@@ -70,7 +71,11 @@ ExistingTerm& ExistingTerms::term(const TermSpec& spec, const plimsoll_str& own_
                                   const CountedNodesRef& nodes) {
   auto& kept = terms_[key];
   if (kept != nullptr) return *kept;
-  kept = std::make_unique<ExistingTerm>(spec, SelectionSpec::of(*spec.term, own_ns), nodes);
+  const std::string ns(view(own_ns));
+  TermCost& cost = costs_[ns];
+  cost.ns = ns;
+  ++cost.terms;
+  kept = std::make_unique<ExistingTerm>(spec, SelectionSpec::of(*spec.term, own_ns), nodes, cost);
   kept->key = std::move(key);
   kept->id = ++last_id_;
   index_.add(*kept);
@@ -80,11 +85,12 @@ ExistingTerm& ExistingTerms::term(const TermSpec& spec, const plimsoll_str& own_
 
 void ExistingTerms::drop(OwnerCrowd& crowd) {
   while (!crowd.tallies.empty()) {
-    auto& term = static_cast<ExistingTerm&>(*crowd.tallies.back());
-    crowd.leave(term);
+    auto& term = static_cast<ExistingTerm&>(*crowd.tallies.back().tally);
+    crowd.leave_last();
     if (!term.crowds.empty()) continue;
     index_.remove(term);
     with_namespace_labels_ -= term.spec().need_namespaces() ? 1 : 0;
+    if (--term.cost.terms == 0) costs_.erase(costs_.find(term.cost.ns));
     terms_.erase(terms_.find(term.key));
   }
   owners_.erase(owners_.find(std::string(crowd.key)));
@@ -93,13 +99,27 @@ void ExistingTerms::drop(OwnerCrowd& crowd) {
 bool ExistingTerms::rest_on_namespaces(const PodTraits& pod) const {
   if (with_namespace_labels_ == 0) return false;
   bool rest = false;
-  index_.for_each_candidate(pod.labels, [&](const ExistingTerm& term) {
+  index_.for_each_candidate(pod, [&](const ExistingTerm& term) {
+    term.cost.compare(pod.ns);
     if (rest || term.kind != TermKind::kAntiAffinity || !term.spec().need_namespaces()) return;
     const ClauseSpec& clause = term.spec().clauses.front();
     rest = std::all_of(clause.selectors.begin(), clause.selectors.end(),
                        [&](const auto* selector) { return matches(*selector, pod.labels); });
   });
   return rest;
+}
+
+std::vector<TermCost> ExistingTerms::worst(size_t namespaces) const {
+  std::vector<TermCost> all;
+  for (const auto& [ns, cost] : costs_) all.push_back(cost);
+  const size_t few = std::min(namespaces, all.size());
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(few), all.end(),
+                    [](const TermCost& a, const TermCost& b) {
+                      return std::tie(b.compared, b.terms, a.ns) <
+                             std::tie(a.compared, a.terms, b.ns);
+                    });
+  all.resize(few);
+  return all;
 }
 
 }  // namespace plimsoll::builtin

@@ -2,6 +2,7 @@
 // The affinity terms of pods that are on nodes: equal terms of replicas are one term, with the
 // number of its pods in each domain of its topology key.
 
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -34,10 +35,25 @@ struct TermSpec {
 [[nodiscard]] std::vector<TermSpec> terms_of(const plimsoll_pod& pod);
 [[nodiscard]] bool has_terms(const plimsoll_pod& pod);
 
-class ExistingTerm : public Tally {
+// The terms that pods of one namespace brought.
+struct TermCost {
+  std::string ns;
+  size_t terms = 0;
+  uint64_t compared = 0;  // how often one of them was compared with a pod of another namespace
+  uint64_t told = 0;      // of these, in the metric
+
+  void compare(const plimsoll_str& with) { compared += ns != sdk::view(with) ? 1 : 0; }
+};
+
+class ExistingTerm : public Tally, public Indexed {
  public:
-  ExistingTerm(const TermSpec& of, const SelectionSpec& selected, CountedNodesRef nodes)
-      : kind(of.kind), weight(of.term->weight), selection(selected), counts(std::move(nodes)) {
+  ExistingTerm(const TermSpec& of, const SelectionSpec& selected, CountedNodesRef nodes,
+               TermCost& paid_by)
+      : kind(of.kind),
+        weight(of.term->weight),
+        selection(selected),
+        counts(std::move(nodes)),
+        cost(paid_by) {
     add_view(counts);
   }
   [[nodiscard]] const SelectionSpec& spec() const { return selection.spec(); }
@@ -46,8 +62,7 @@ class ExistingTerm : public Tally {
   const int32_t weight;  // preferred terms
   const Selection selection;
   DomainCounts counts;  // of the pods that have the term
-  std::vector<uint64_t> anchors;
-  bool anchored = false;
+  TermCost& cost;       // of the namespace whose pod had it first
   std::string key;
   uint64_t id = 0;  // of no other term, not even of one that is gone
 };
@@ -69,10 +84,14 @@ class ExistingTerms {
   void drop(OwnerCrowd& crowd);
 
   [[nodiscard]] bool empty() const { return terms_.empty(); }
-  // visit(term) for each that selects the pod.
-  template <typename Visit>
-  void for_each_about(const PodTraits& pod, const Namespaces& known, const Visit& visit) const {
-    index_.for_each_candidate(pod.labels, [&](const ExistingTerm& term) {
+  // visit(term) for each that selects the pod, of those for which wants(term) is true: only these
+  // are compared with it.
+  template <typename Wants, typename Visit>
+  void for_each_about(const PodTraits& pod, const Namespaces& known, const Wants& wants,
+                      const Visit& visit) const {
+    index_.for_each_candidate(pod, [&](const ExistingTerm& term) {
+      if (!wants(term)) return;
+      term.cost.compare(pod.ns);
       if (term.spec().select(pod, known)) visit(term);
     });
   }
@@ -80,12 +99,21 @@ class ExistingTerms {
   // namespace.
   [[nodiscard]] bool rest_on_namespaces(const PodTraits& pod) const;
 
+  [[nodiscard]] size_t size() const { return terms_.size(); }
+  // Of so many namespaces at most: those whose terms were compared with most pods, them first.
+  [[nodiscard]] std::vector<TermCost> worst(size_t namespaces) const;
+  template <typename Visit>
+  void for_each_cost(const Visit& visit) {
+    for (auto& [ns, cost] : costs_) visit(cost);
+  }
+
  private:
   [[nodiscard]] ExistingTerm& term(const TermSpec& spec, const plimsoll_str& own_ns,
                                    std::string key, const CountedNodesRef& nodes);
 
   NodesOf nodes_of_;
   std::unordered_map<std::string, std::unique_ptr<OwnerCrowd>> owners_;
+  std::map<std::string, TermCost, std::less<>> costs_;  // by namespace; of those with terms
   std::unordered_map<std::string, std::unique_ptr<ExistingTerm>> terms_;
   MatchIndex<ExistingTerm> index_;
   size_t with_namespace_labels_ = 0;  // terms

@@ -1,10 +1,19 @@
 #include "plugins/builtin/census/label_crowds.hpp"
 
+#include <algorithm>
+#include <deque>
+#include <utility>
+
 namespace plimsoll::builtin {
 
 using namespace sdk;
 
 namespace {
+
+using Requirements = List<plimsoll_requirement>;
+
+// From so many requirements and crowds on, asking each crowd about each is not worth it.
+constexpr size_t kLookedUpFrom = 16;
 
 void append_text(std::string& bytes, const plimsoll_str& text) {
   bytes.append(reinterpret_cast<const char*>(&text.len), sizeof text.len).append(view(text));
@@ -34,6 +43,7 @@ LabelCrowd& LabelCrowds::of(const PodTraits& pod, bool& is_new) {
     return kept;
   };
   crowd.traits = {next(pod.ns), {}, pod.terminating};
+  crowd.labels.reserve(pod.labels.count);
   for (const plimsoll_label& label : Labels(pod.labels)) {
     const plimsoll_str key = next(label.key);
     crowd.labels.push_back({key, next(label.value)});
@@ -45,54 +55,81 @@ LabelCrowd& LabelCrowds::of(const PodTraits& pod, bool& is_new) {
 }
 
 void LabelCrowds::enter(LabelCrowd& crowd) {
+  crowd.seats.reserve(crowd.labels.size() + 1);
   for (const plimsoll_label& label : crowd.labels) {
-    const uint64_t hash = label_hash(label.key, label.value);
-    List& list = by_label_[hash];
-    crowd.hashes.push_back(hash);
-    crowd.places.push_back(list.size());
-    list.push_back(&crowd);
+    by_number_.add(crowd, label_number(label.key, label.value));
   }
-  List& here = by_namespace_[std::string(view(crowd.traits.ns))];
-  crowd.place_in_namespace = here.size();
-  here.push_back(&crowd);
+  by_number_.add(crowd, namespace_number(crowd.traits.ns));
 }
 
 void LabelCrowds::drop(LabelCrowd& crowd) {
-  for (size_t i = 0; i < crowd.hashes.size(); ++i) {
-    const auto list = by_label_.find(crowd.hashes[i]);
-    LabelCrowd& last = *list->second.back();
-    const size_t last_place = list->second.size() - 1;
-    list->second[crowd.places[i]] = &last;
-    list->second.pop_back();
-    for (size_t j = 0; j < last.hashes.size(); ++j) {
-      if (last.hashes[j] != crowd.hashes[i] || last.places[j] != last_place) continue;
-      last.places[j] = crowd.places[i];
-      break;
-    }
-    if (list->second.empty()) by_label_.erase(list);
-  }
-  const auto here = by_namespace_.find(std::string(view(crowd.traits.ns)));
-  here->second.back()->place_in_namespace = crowd.place_in_namespace;
-  here->second[crowd.place_in_namespace] = here->second.back();
-  here->second.pop_back();
-  if (here->second.empty()) by_namespace_.erase(here);
+  by_number_.remove(crowd);
   crowds_.erase(crowds_.find(std::string(crowd.key)));
 }
 
 void LabelCrowds::clear() {
-  by_label_.clear();
-  by_namespace_.clear();
+  by_number_.clear();
   crowds_.clear();
 }
 
-const LabelCrowds::List& LabelCrowds::in_namespace(std::string_view ns) const {
-  const auto found = by_namespace_.find(std::string(ns));
-  return found == by_namespace_.end() ? none_ : found->second;
+std::vector<LabelCrowd*> LabelCrowds::candidates_for(const SelectionSpec& spec) {
+  std::vector<uint64_t> best;
+  size_t fewest = crowds_.size() + 1;
+  for_each_anchor(spec, [&](Anchor by, const std::vector<uint64_t>& numbers) {
+    if (by == Anchor::kKey) return;
+    size_t crowds = 0;
+    for (const uint64_t number : numbers) crowds += by_number_.size(number);
+    if (crowds >= fewest) return;
+    fewest = crowds;
+    best = numbers;
+  });
+  std::vector<LabelCrowd*> candidates;
+  const auto add = [&](LabelCrowd& crowd) {
+    if (std::exchange(crowd.seen_by, asked_) != asked_) candidates.push_back(&crowd);
+  };
+  if (fewest > crowds_.size()) {
+    for (const auto& [key, crowd] : crowds_) add(*crowd);
+  }
+  for (const uint64_t number : best) by_number_.for_each(number, add);
+  return candidates;
 }
 
-const LabelCrowds::List& LabelCrowds::with_label(uint64_t hash) const {
-  const auto found = by_label_.find(hash);
-  return found == by_label_.end() ? none_ : found->second;
+void LabelCrowds::keep_out(Requirements::iterator not_in, Requirements::iterator end) {
+  for (; not_in != end; ++not_in) {
+    for (const plimsoll_str& value : Strings(not_in->values)) {
+      const auto look = [&](LabelCrowd& crowd, uint32_t seat) {
+        if (seat == crowd.labels.size()) return;  // its namespace
+        const plimsoll_label& label = crowd.labels[seat];
+        if (equal(label.key, not_in->key) && equal(label.value, value)) crowd.kept_out_by = asked_;
+      };
+      by_number_.for_each_seat(label_number(not_in->key, value), look);
+    }
+  }
+}
+
+// Many requirements NotIn are looked up by their labels, once for all crowds.
+std::vector<LabelCrowd*> LabelCrowds::selected_by(const SelectionSpec& spec,
+                                                  const Namespaces& known) {
+  ++asked_;
+  std::vector<LabelCrowd*> selected = candidates_for(spec);
+  SelectionSpec rest = spec;
+  std::deque<plimsoll_label_selector> shortened;
+  for (ClauseSpec& clause : rest.clauses) {
+    for (const plimsoll_label_selector*& selector : clause.selectors) {
+      const Requirements all = selector->expressions;
+      if (all.size() < kLookedUpFrom || selected.size() < kLookedUpFrom) continue;
+      const auto not_in = std::partition_point(
+          all.begin(), all.end(), [](const auto& each) { return each.op != PLIMSOLL_OP_NOT_IN; });
+      keep_out(not_in, all.end());
+      plimsoll_label_selector& begin = shortened.emplace_back(*selector);
+      begin.expressions.count = static_cast<uint32_t>(not_in - all.begin());
+      selector = &begin;
+    }
+  }
+  std::erase_if(selected, [&](const LabelCrowd* crowd) {
+    return crowd->kept_out_by == asked_ || !rest.select(crowd->traits, known);
+  });
+  return selected;
 }
 
 }  // namespace plimsoll::builtin

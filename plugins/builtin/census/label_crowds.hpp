@@ -1,85 +1,56 @@
 #pragma once
-// The crowds of pods with equal namespace, labels and termination, found by their labels.
+// The crowds of pods with equal namespace, labels and termination, found by their labels and
+// namespace.
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "plugins/builtin/census/buckets.hpp"
 #include "plugins/builtin/census/crowd.hpp"
 #include "plugins/builtin/census/selection.hpp"
 
 namespace plimsoll::builtin {
 
-struct LabelCrowd : Crowd {
+struct LabelCrowd : Crowd, Seated {
   PodTraits traits;  // in texts of its own
 
  private:
   friend class LabelCrowds;
   std::string_view key;  // its own in crowds_
   std::vector<plimsoll_label> labels;
-  std::vector<uint64_t> hashes;  // by label
-  std::vector<size_t> places;    // by label: where it is in by_label_
-  size_t place_in_namespace = 0;
+  uint64_t seen_by = 0;      // the last selection that it was a candidate for
+  uint64_t kept_out_by = 0;  // the last selection one of whose NotIns forbids it
 };
 
 class LabelCrowds {
  public:
-  using List = std::vector<LabelCrowd*>;
-
   // The crowd of such pods; `is_new`: it has just been made.
   [[nodiscard]] LabelCrowd& of(const PodTraits& pod, bool& is_new);
   // Of an empty crowd that no tally counts.
   void drop(LabelCrowd& crowd);
   void clear();
 
-  // visit(crowd) for every crowd that the selection may select, each once.
+  // All crowds that the selection selects.
+  [[nodiscard]] std::vector<LabelCrowd*> selected_by(const SelectionSpec& spec,
+                                                     const Namespaces& known);
+  // visit(crowd) for all in this namespace, and perhaps others.
   template <typename Visit>
-  void for_each_candidate(const SelectionSpec& spec, const Visit& visit) const;
-  [[nodiscard]] const List& in_namespace(std::string_view ns) const;
-  template <typename Visit>
-  void for_each(const Visit& visit) const {
-    for (const auto& [key, crowd] : crowds_) visit(*crowd);
+  void for_each_in(const plimsoll_str& ns, const Visit& visit) const {
+    by_number_.for_each(namespace_number(ns), visit);
   }
 
  private:
-  [[nodiscard]] const List& with_label(uint64_t hash) const;
+  [[nodiscard]] std::vector<LabelCrowd*> candidates_for(const SelectionSpec& spec);
+  void keep_out(sdk::List<plimsoll_requirement>::iterator not_in,
+                sdk::List<plimsoll_requirement>::iterator end);
   void enter(LabelCrowd& crowd);
 
   std::unordered_map<std::string, std::unique_ptr<LabelCrowd>> crowds_;
-  std::unordered_map<uint64_t, List> by_label_;
-  std::unordered_map<std::string, List> by_namespace_;
-  std::string key_;  // room for one, kept
-  const List none_{};
+  Buckets<LabelCrowd> by_number_;  // of each label, and of the namespace
+  uint64_t asked_ = 0;             // selections
+  std::string key_;                // room for one, kept
 };
-
-template <typename Visit>
-void LabelCrowds::for_each_candidate(const SelectionSpec& spec, const Visit& visit) const {
-  std::vector<const List*> lists;
-  size_t fewest = 0;
-  bool found = false;
-  for_each_anchor(spec, [&](const std::vector<uint64_t>& hashes) {
-    size_t crowds = 0;
-    for (const uint64_t hash : hashes) crowds += with_label(hash).size();
-    if (found && crowds >= fewest) return;
-    found = true;
-    fewest = crowds;
-    lists.clear();
-    for (const uint64_t hash : hashes) lists.push_back(&with_label(hash));
-  });
-  for (const ClauseSpec& clause : spec.clauses) {
-    if (clause.namespaces.by_labels != nullptr || clause.namespaces.names.size() != 1) continue;
-    const List& here = in_namespace(sdk::view(clause.namespaces.names.front()));
-    if (found && here.size() >= fewest) continue;
-    found = true;
-    fewest = here.size();
-    lists.assign(1, &here);
-  }
-  if (!found) return for_each(visit);
-  for (const List* list : lists) {
-    for (LabelCrowd* crowd : *list) visit(*crowd);
-  }
-}
 
 }  // namespace plimsoll::builtin

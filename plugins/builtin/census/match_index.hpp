@@ -1,70 +1,69 @@
 #pragma once
-// Finds the selections that may select a pod by the pod's labels, instead of asking all of them.
+// Finds the selections that may select a pod by the pod's labels and namespace, instead of asking
+// all of them.
 
-#include <algorithm>
+#include <array>
 #include <cstdint>
-#include <unordered_map>
+#include <limits>
 #include <vector>
 
+#include "plugins/builtin/census/buckets.hpp"
 #include "plugins/builtin/census/selection.hpp"
 
 namespace plimsoll::builtin {
 
-// `Item` has a SelectionSpec spec() and std::vector<uint64_t> anchors, which is the index's own.
+struct Indexed : Seated {
+  Anchor by = Anchor::kAnything;  // the index's own
+};
+
+// `Item` is Indexed and has a SelectionSpec spec().
 template <typename Item>
 class MatchIndex {
  public:
   void add(Item& item) {
-    bool found = false;
-    size_t fewest = 0;
-    for_each_anchor(item.spec(), [&](const std::vector<uint64_t>& hashes) {
+    std::vector<uint64_t> best{kAnything};
+    size_t fewest = std::numeric_limits<size_t>::max();
+    for_each_anchor(item.spec(), [&](Anchor by, const std::vector<uint64_t>& numbers) {
       size_t items = 0;
-      for (const uint64_t hash : hashes) {
-        const auto known = by_label_.find(hash);
-        items += known == by_label_.end() ? 0 : known->second.size();
-      }
-      if (found && items >= fewest) return;
-      found = true;
+      for (const uint64_t number : numbers) items += items_.size(number);
+      if (items >= fewest) return;
       fewest = items;
-      item.anchors = hashes;
+      item.by = by;
+      best = numbers;
     });
-    if (!found) others_.push_back(&item);
-    for (const uint64_t hash : item.anchors) by_label_[hash].push_back(&item);
-    item.anchored = found;
+    for (const uint64_t number : best) items_.add(item, number);
+    ++count(item);
   }
-
   void remove(Item& item) {
-    if (!item.anchored) return drop(others_, item);
-    for (const uint64_t hash : item.anchors) {
-      const auto known = by_label_.find(hash);
-      drop(known->second, item);
-      if (known->second.empty()) by_label_.erase(known);
-    }
+    items_.remove(item);
+    --count(item);
+    item.by = Anchor::kAnything;
   }
 
-  [[nodiscard]] bool empty() const { return by_label_.empty() && others_.empty(); }
+  [[nodiscard]] bool empty() const { return items_.empty(); }
 
-  // visit(item) for each that may select a pod with these labels; each once.
+  // visit(item) for each that may select the pod; each once.
   template <typename Visit>
-  void for_each_candidate(const plimsoll_list& labels, const Visit& visit) const {
-    for (Item* item : others_) visit(*item);
-    if (by_label_.empty()) return;
-    for (const plimsoll_label& label : sdk::List<plimsoll_label>(labels)) {
-      const auto known = by_label_.find(label_hash(label.key, label.value));
-      if (known == by_label_.end()) continue;
-      for (Item* item : known->second) visit(*item);
+  void for_each_candidate(const PodTraits& pod, const Visit& visit) const {
+    if (has(Anchor::kAnything)) items_.for_each(kAnything, visit);
+    if (has(Anchor::kNamespace)) items_.for_each(namespace_number(pod.ns), visit);
+    const bool by_label = has(Anchor::kLabel);
+    const bool by_key = has(Anchor::kKey);
+    if (!by_label && !by_key) return;
+    for (const plimsoll_label& label : sdk::List<plimsoll_label>(pod.labels)) {
+      if (by_label) items_.for_each(label_number(label.key, label.value), visit);
+      if (by_key) items_.for_each(key_number(label.key), visit);
     }
   }
 
  private:
-  static void drop(std::vector<Item*>& items, Item& item) {
-    const auto found = std::find(items.rbegin(), items.rend(), &item);
-    *found = items.back();
-    items.pop_back();
-  }
+  static constexpr uint64_t kAnything = 0;
 
-  std::unordered_map<uint64_t, std::vector<Item*>> by_label_;
-  std::vector<Item*> others_;  // no label is sure to be there
+  [[nodiscard]] size_t& count(const Item& item) { return counts_[static_cast<size_t>(item.by)]; }
+  [[nodiscard]] bool has(Anchor by) const { return counts_[static_cast<size_t>(by)] != 0; }
+
+  Buckets<Item> items_;
+  std::array<size_t, 4> counts_{};  // items, by what anchors them
 };
 
 }  // namespace plimsoll::builtin

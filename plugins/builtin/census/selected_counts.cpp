@@ -5,6 +5,7 @@ namespace {
 
 constexpr int64_t kLongestMs = 10 * 60 * 1000;
 constexpr size_t kMostBytes = size_t{64} << 20;
+constexpr size_t kBytesOfCrowd = sizeof(Tally::Member) + sizeof(Crowd::Link);
 constexpr size_t kBytesBeside = 1024;  // of a table: keys, a copy of the selection, index entries
 
 }  // namespace
@@ -39,9 +40,7 @@ SelectedPodsRef SelectedTables::select(const SelectionSpec& selection) {
   kept = std::make_shared<SelectedPods>(selection);
   kept->key = bytes_of_selection_;
   index_.add(*kept);
-  crowds_.for_each_candidate(kept->spec(), [&](LabelCrowd& crowd) {
-    if (kept->spec().select(crowd.traits, namespaces_)) crowd.join(*kept);
-  });
+  for (LabelCrowd* crowd : crowds_.selected_by(kept->spec(), namespaces_)) crowd->join(*kept);
   return kept;
 }
 
@@ -49,7 +48,7 @@ void SelectedTables::measure(Entry& entry) {
   bytes_ -= entry.bytes;
   const SelectedPods& pods = *entry.table->pods;
   entry.bytes = kBytesBeside + entry.key.size() + entry.table->counts.bytes() +
-                (3 * pods.key.size() + pods.crowds.size() * 2 * sizeof(void*)) / pods.views.size();
+                (3 * pods.key.size() + kBytesOfCrowd * pods.crowds.size()) / pods.views.size();
   bytes_ += entry.bytes;
 }
 
@@ -63,7 +62,7 @@ void SelectedTables::drop_last() {
   pods.remove_view(last.table->counts);
   if (pods.views.empty()) {
     index_.remove(pods);
-    while (!pods.crowds.empty()) pods.crowds.back()->leave(pods);
+    while (!pods.crowds.empty()) pods.crowds.back().crowd->leave(pods.crowds.back().link);
     pods_.erase(pods_.find(pods.key));
   }
   bytes_ -= last.bytes;
@@ -72,28 +71,29 @@ void SelectedTables::drop_last() {
 }
 
 void SelectedTables::admit(LabelCrowd& crowd) {
-  index_.for_each_candidate(crowd.traits.labels, [&](SelectedPods& pods) {
-    if (!pods.spec().select(crowd.traits, namespaces_) || crowd.is_counted_by(pods)) return;
-    crowd.join(pods);
+  index_.for_each_candidate(crowd.traits, [&](SelectedPods& pods) {
+    const bool is_known = !pods.crowds.empty() && pods.crowds.back().crowd == &crowd;
+    if (!is_known && pods.spec().select(crowd.traits, namespaces_)) crowd.join(pods);
   });
 }
 
 void SelectedTables::expel(LabelCrowd& crowd) {
-  while (!crowd.tallies.empty()) crowd.leave(*crowd.tallies.back());
+  while (!crowd.tallies.empty()) crowd.leave_last();
 }
 
 void SelectedTables::namespace_changed(std::string_view ns) {
   for (const auto& [key, pods] : pods_) {
     if (!pods->spec().need_namespaces()) continue;
-    for (LabelCrowd* crowd : crowds_.in_namespace(ns)) {
-      const bool counted = crowd->is_counted_by(*pods);
-      if (pods->spec().select(crowd->traits, namespaces_) == counted) continue;
-      if (counted) {
-        crowd->leave(*pods);
+    crowds_.for_each_in(sdk::str(ns), [&](LabelCrowd& crowd) {
+      const size_t link = crowd.link_to(*pods);
+      const bool is_counted = link != crowd.tallies.size();
+      if (pods->spec().select(crowd.traits, namespaces_) == is_counted) return;
+      if (is_counted) {
+        crowd.leave(link);
       } else {
-        crowd->join(*pods);
+        crowd.join(*pods);
       }
-    }
+    });
   }
 }
 

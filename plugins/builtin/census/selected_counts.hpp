@@ -15,14 +15,12 @@
 namespace plimsoll::builtin {
 
 // The pods of one selection.
-class SelectedPods : public Tally {
+class SelectedPods : public Tally, public Indexed {
  public:
   explicit SelectedPods(const SelectionSpec& selected) : selection(selected) {}
   [[nodiscard]] const SelectionSpec& spec() const { return selection.spec(); }
 
   const Selection selection;
-  std::vector<uint64_t> anchors;
-  bool anchored = false;
   std::string key;
 };
 

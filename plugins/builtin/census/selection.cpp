@@ -16,6 +16,10 @@ void append_bytes(void* to, const void* from, size_t length) {
   static_cast<std::string*>(to)->append(static_cast<const char*>(from), length);
 }
 
+bool is_less(const plimsoll_str& a, const plimsoll_str& b) {
+  return view(a) < view(b);
+}
+
 }  // namespace
 
 bool is_empty(const plimsoll_label_selector& selector) {
@@ -23,10 +27,10 @@ bool is_empty(const plimsoll_label_selector& selector) {
          selector.expressions.count == 0;
 }
 
+// Invalid requirements are the first (Decoder::label_selector).
 bool is_broken(const plimsoll_label_selector& selector) {
   const List<plimsoll_requirement> expressions = selector.expressions;
-  return std::any_of(expressions.begin(), expressions.end(),
-                     [](const auto& each) { return each.op == PLIMSOLL_OP_INVALID; });
+  return !expressions.empty() && expressions[0].op == PLIMSOLL_OP_INVALID;
 }
 
 bool NamespacesSpec::everywhere() const {
@@ -34,8 +38,8 @@ bool NamespacesSpec::everywhere() const {
 }
 
 bool NamespacesSpec::contain(const plimsoll_str& ns, const Namespaces& known) const {
-  const auto same = [&](const plimsoll_str& name) { return equal(name, ns); };
-  if (std::any_of(names.begin(), names.end(), same)) return true;
+  const Strings all = names;
+  if (std::binary_search(all.begin(), all.end(), ns, is_less)) return true;
   if (by_labels == nullptr) return false;
   if (is_empty(*by_labels)) return true;
   // kube-scheduler asks it about nil labels for existing pods, which NotIn and DoesNotExist match.
@@ -45,18 +49,20 @@ bool NamespacesSpec::contain(const plimsoll_str& ns, const Namespaces& known) co
 
 ClauseSpec ClauseSpec::of(const plimsoll_pod_affinity_term& term, const plimsoll_str& own) {
   ClauseSpec clause;
-  const Strings names = term.namespaces;
-  clause.namespaces.names.assign(names.begin(), names.end());
-  if (term.namespace_selector.present != 0) clause.namespaces.by_labels = &term.namespace_selector;
-  if (names.empty() && clause.namespaces.by_labels == nullptr) clause.namespaces.names = {own};
+  NamespacesSpec& namespaces = clause.namespaces;
+  namespaces.names = term.namespaces;
+  if (term.namespace_selector.present != 0) namespaces.by_labels = &term.namespace_selector;
+  if (term.namespaces.count == 0 && namespaces.by_labels == nullptr) {
+    namespaces.names = {&own, 1, sizeof own};
+  }
   clause.selectors = {&term.selector};
   return clause;
 }
 
 bool ClauseSpec::select(const PodTraits& pod, const Namespaces& known) const {
-  return std::all_of(selectors.begin(), selectors.end(),
-                     [&](const auto* selector) { return matches(*selector, pod.labels); }) &&
-         namespaces.contain(pod.ns, known);
+  return namespaces.contain(pod.ns, known) &&
+         std::all_of(selectors.begin(), selectors.end(),
+                     [&](const auto* selector) { return matches(*selector, pod.labels); });
 }
 
 bool SelectionSpec::select(const PodTraits& pod, const Namespaces& known) const {
@@ -75,8 +81,8 @@ void SelectionSpec::sign(std::string& bytes) const {
   sink.put_value(uint8_t{skips_terminating});
   sink.put_value(uint64_t{clauses.size()});
   for (const ClauseSpec& clause : clauses) {
-    sink.put_value(uint64_t{clause.namespaces.names.size()});
-    for (const plimsoll_str& name : clause.namespaces.names) sink.put_field(view(name));
+    sink.put_value(uint64_t{clause.namespaces.names.count});
+    for (const plimsoll_str& name : Strings(clause.namespaces.names)) sink.put_field(view(name));
     sink.put_value(uint8_t{clause.namespaces.by_labels != nullptr});
     if (clause.namespaces.by_labels != nullptr) builtin::sign(sink, *clause.namespaces.by_labels);
     sink.put_value(uint64_t{clause.selectors.size()});
@@ -86,9 +92,11 @@ void SelectionSpec::sign(std::string& bytes) const {
 
 Selection::Selection(const SelectionSpec& spec) : spec_(spec) {
   for (ClauseSpec& clause : spec_.clauses) {
-    for (plimsoll_str& name : clause.namespaces.names) {
-      name = str(texts_.emplace_back(view(name)));
+    std::vector<plimsoll_str>& names = names_.emplace_back();
+    for (const plimsoll_str& name : Strings(clause.namespaces.names)) {
+      names.push_back(str(texts_.emplace_back(view(name))));
     }
+    clause.namespaces.names = list_of<plimsoll_str>(names);
     const plimsoll_label_selector*& by_labels = clause.namespaces.by_labels;
     if (by_labels != nullptr) by_labels = keep(*by_labels);
     for (const plimsoll_label_selector*& selector : clause.selectors) selector = keep(*selector);

@@ -28,7 +28,7 @@ struct PodTraits {
 
 // The namespaces of one term: those named, and those that the selector matches.
 struct NamespacesSpec {
-  std::vector<plimsoll_str> names;
+  plimsoll_list names{};                               // plimsoll_str, sorted
   const plimsoll_label_selector* by_labels = nullptr;  // null: none; empty: every namespace
 
   [[nodiscard]] bool everywhere() const;
@@ -46,7 +46,7 @@ struct ClauseSpec {
   NamespacesSpec namespaces;
   std::vector<const plimsoll_label_selector*> selectors;
 
-  // A term of a pod in namespace `own`.
+  // A term of a pod in namespace `own`, which outlives this.
   [[nodiscard]] static ClauseSpec of(const plimsoll_pod_affinity_term& term,
                                      const plimsoll_str& own);
   [[nodiscard]] bool select(const PodTraits& pod, const Namespaces& known) const;
@@ -57,7 +57,7 @@ struct SelectionSpec {
   std::vector<ClauseSpec> clauses;
   bool skips_terminating = false;
 
-  // Of one term of a pod in namespace `own`.
+  // Of one term of a pod in namespace `own`, which outlives this.
   [[nodiscard]] static SelectionSpec of(const plimsoll_pod_affinity_term& term,
                                         const plimsoll_str& own) {
     return {{ClauseSpec::of(term, own)}, false};
@@ -82,40 +82,66 @@ class Selection {
 
   std::vector<std::shared_ptr<const plimsoll_label_selector>> selectors_;
   std::deque<std::string> texts_;
+  std::deque<std::vector<plimsoll_str>> names_;
   SelectionSpec spec_;
 };
 
 // ---- finding what matches without looking at all
 
-// A label as one number. Different labels may have the same: whoever finds something by it looks
-// again.
-[[nodiscard]] inline uint64_t label_hash(const plimsoll_str& key, const plimsoll_str& value) {
+// What is known of each pod that a selection selects.
+enum class Anchor : uint8_t {
+  kAnything,   // nothing
+  kLabel,      // it has one of some labels
+  kKey,        // it has a label of this key
+  kNamespace,  // it is in one of some namespaces
+};
+
+// These as numbers. Different ones may have the same: whoever finds something by it looks again.
+[[nodiscard]] inline uint64_t text_number(const plimsoll_str& text) {
   constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
-  const std::hash<std::string_view> hash;
-  return hash(sdk::view(key)) * kGolden ^ hash(sdk::view(value));
+  return std::hash<std::string_view>()(sdk::view(text)) * kGolden;
+}
+[[nodiscard]] inline uint64_t label_number(const plimsoll_str& key, const plimsoll_str& value) {
+  return text_number(key) ^ std::hash<std::string_view>()(sdk::view(value));
+}
+[[nodiscard]] inline uint64_t key_number(const plimsoll_str& key) {
+  return ~text_number(key);
+}
+[[nodiscard]] inline uint64_t namespace_number(const plimsoll_str& ns) {
+  return text_number(ns);
 }
 
-// Sets of labels of which each selected pod has at least one: visit(hashes) for each such set.
-// None: nothing can be said.
+// visit(anchor, numbers) for each thing that is known: a selected pod has exactly one of these.
 template <typename Visit>
 void for_each_anchor(const SelectionSpec& spec, const Visit& visit) {
-  std::vector<uint64_t> hashes;
+  std::vector<uint64_t> numbers;
+  // Of texts that are sorted.
+  const auto number_all = [&](const sdk::Strings& texts, const auto& number) {
+    numbers.clear();
+    for (const plimsoll_str& text : texts) {
+      const uint64_t next = number(text);
+      if (numbers.empty() || numbers.back() != next) numbers.push_back(next);
+    }
+  };
   for (const ClauseSpec& clause : spec.clauses) {
     for (const plimsoll_label_selector* selector : clause.selectors) {
       for (const auto& label : sdk::List<plimsoll_label>(selector->match_labels)) {
-        hashes.assign(1, label_hash(label.key, label.value));
-        visit(hashes);
+        numbers.assign(1, label_number(label.key, label.value));
+        visit(Anchor::kLabel, numbers);
       }
       for (const auto& each : sdk::List<plimsoll_requirement>(selector->expressions)) {
-        if (each.op != PLIMSOLL_OP_IN) continue;
-        hashes.clear();
-        for (const plimsoll_str& value : sdk::Strings(each.values)) {
-          const uint64_t hash = label_hash(each.key, value);
-          if (std::find(hashes.begin(), hashes.end(), hash) == hashes.end()) hashes.push_back(hash);
+        if (each.op == PLIMSOLL_OP_EXISTS) {
+          numbers.assign(1, key_number(each.key));
+          visit(Anchor::kKey, numbers);
+        } else if (each.op == PLIMSOLL_OP_IN) {
+          number_all(each.values, [&](const auto& value) { return label_number(each.key, value); });
+          visit(Anchor::kLabel, numbers);
         }
-        visit(hashes);
       }
     }
+    if (clause.namespaces.by_labels != nullptr) continue;
+    number_all(clause.namespaces.names, namespace_number);
+    visit(Anchor::kNamespace, numbers);
   }
 }
 

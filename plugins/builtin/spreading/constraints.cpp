@@ -1,6 +1,8 @@
 #include "plugins/builtin/spreading/constraints.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "framework/api/selectors.hpp"
 
@@ -25,7 +27,7 @@ SelectionSpec SpreadConstraint::selection(const plimsoll_pod& pod) const {
   SelectionSpec spec;
   spec.skips_terminating = true;
   ClauseSpec& clause = spec.clauses.emplace_back();
-  clause.namespaces.names = {pod.meta.ns};
+  clause.namespaces.names = {&pod.meta.ns, 1, sizeof pod.meta.ns};
   clause.selectors = selectors;
   if (std::all_of(selectors.begin(), selectors.end(),
                   [](const auto* selector) { return is_empty(*selector); })) {
@@ -66,6 +68,8 @@ const plimsoll_label_selector* SpreadConstraints::match_labels(const plimsoll_po
     if (value != nullptr) labels.push_back({key, *value});
   }
   if (labels.empty()) return nullptr;
+  std::sort(labels.begin(), labels.end(),
+            [](const auto& a, const auto& b) { return view(a.key) < view(b.key); });
   MatchLabels& kept = match_labels_.emplace_back();
   kept.labels = std::move(labels);
   kept.selector = {
@@ -94,16 +98,24 @@ bool SpreadConstraints::keys_on(const plimsoll_node& node) const {
   });
 }
 
-NodeRule SpreadConstraints::rule(const SpreadConstraint& constraint, const plimsoll_pod& pod,
-                                 bool all_keys) const {
-  NodeRule rule;
-  for (const SpreadConstraint& each : all_) {
-    const bool known = std::find(rule.keys.begin(), rule.keys.end(), each.key) != rule.keys.end();
-    if (all_keys && each.key != constraint.key && !known) rule.keys.push_back(each.key);
+std::vector<NodeRule> SpreadConstraints::rules(const plimsoll_pod& pod, bool all_keys,
+                                               Census& census) const {
+  std::map<std::pair<bool, bool>, PodRuleRef> of_pod;
+  std::vector<NodeRule> rules;
+  for (const SpreadConstraint& constraint : all_) {
+    NodeRule& rule = rules.emplace_back();
+    for (const SpreadConstraint& each : all_) {
+      const bool known = std::find(rule.keys.begin(), rule.keys.end(), each.key) != rule.keys.end();
+      if (all_keys && each.key != constraint.key && !known) rule.keys.push_back(each.key);
+    }
+    const auto [part, is_new] =
+        of_pod.try_emplace({constraint.honors_affinity, constraint.honors_taints});
+    if (is_new) {
+      part->second = census.pod_rule(pod, constraint.honors_affinity, constraint.honors_taints);
+    }
+    rule.pod = part->second;
   }
-  if (constraint.honors_affinity) rule.affinity_of = &pod;
-  if (constraint.honors_taints) rule.tolerations_of = &pod;
-  return rule;
+  return rules;
 }
 
 bool has_constraints(const plimsoll_pod& pod, bool do_not_schedule, const SpreadArgs& args,

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/builtin/census/census.hpp"
 #include "plugins/builtin/census/controllers.hpp"
 #include "plugins/builtin/census/counted_nodes.hpp"
 #include "plugins/builtin/census/selection.hpp"
@@ -46,9 +47,9 @@ class SpreadConstraints {
   [[nodiscard]] bool broken() const { return broken_; }
   // Whether the node has all topology keys.
   [[nodiscard]] bool keys_on(const plimsoll_node& node) const;
-  // Which nodes count for a constraint; `all_keys`: only those that have every key.
-  [[nodiscard]] NodeRule rule(const SpreadConstraint& constraint, const plimsoll_pod& pod,
-                              bool all_keys) const;
+  // Which nodes count for each constraint; `all_keys`: only those that have every key.
+  [[nodiscard]] std::vector<NodeRule> rules(const plimsoll_pod& pod, bool all_keys,
+                                            Census& census) const;
 
  private:
   void add_own(const plimsoll_pod& pod, const plimsoll_spread_constraint& own);

@@ -15,9 +15,11 @@ enum DomainVerdict : uint8_t { kFits, kMissing, kTooMany };
 
 SpreadFilter::SpreadFilter(const plimsoll_pod& pod, const SpreadConstraints& constraints,
                            Census& census) {
+  const std::vector<NodeRule> rules = constraints.rules(pod, true, census);
   for (const SpreadConstraint& each : constraints.all()) {
+    const NodeRule& rule = rules[limits_.size()];
     Limit& limit = limits_.emplace_back();
-    limit.table = census.counts(each.selection(pod), each.key, constraints.rule(each, pod, true));
+    limit.table = census.counts(each.selection(pod), each.key, rule);
     limit.max_skew = each.max_skew;
     limit.self = each.match(pod.meta.labels) ? 1 : 0;
     limit.min_domains = each.min_domains;

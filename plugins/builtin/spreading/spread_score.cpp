@@ -33,15 +33,14 @@ SpreadScore::SpreadScore(const plimsoll_pod& pod, const SpreadConstraints& const
   for (size_t i = 0; ignores_some_ && i < nodes.size(); ++i) {
     if (ignores(slots[i])) --scored;
   }
+  const std::vector<NodeRule> rules = constraints.rules(pod, all_keys, census);
   for (size_t i = 0; i < parts_.size(); ++i) {
     const SpreadConstraint& constraint = constraints.all()[i];
     Part& part = parts_[i];
     const bool by_node = constraint.key == kHostnameLabel;
     const SelectionSpec selection = constraint.selection(pod);
-    const SelectedCountsRef table =
-        by_node
-            ? census.counts(selection, Topology::kEachNode)
-            : census.counts(selection, constraint.key, constraints.rule(constraint, pod, all_keys));
+    const SelectedCountsRef table = by_node ? census.counts(selection, Topology::kEachNode)
+                                            : census.counts(selection, constraint.key, rules[i]);
     if (by_node) part.index = census.topology().key(Topology::kEachNode);
     const double weight = weight_for(by_node ? scored : domains_among(nodes, *part.label));
     const double base = constraint.max_skew - 1;

@@ -5,13 +5,22 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <plimsoll/fake_host.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "framework/api/decode.hpp"
+#include "framework/api/symbols.hpp"
 #include "lint/draw.hpp"
 #include "plugins/builtin/affinity/affinity_basis.hpp"
+#include "plugins/builtin/affinity/term_costs.hpp"
+#include "plugins/builtin/census/label_crowds.hpp"
+#include "plugins/builtin/census/match_index.hpp"
 #include "tests/plugins/builtin/domain_cluster.hpp"
+#include "tests/support/growth.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll::builtin_test {
@@ -292,6 +301,240 @@ TEST_F(CensusTest, ABasisStandsForAllThatADryRunFindsOut) {
   }
   EXPECT_GT(shared, 20U);
   EXPECT_GT(others, 20U);
+}
+
+// ---- what is found by labels and namespaces, against asking all
+
+struct Term : builtin::Indexed {
+  explicit Term(PodRef of) : pod(std::move(of)) {
+    const sdk::List<plimsoll_pod_affinity_term> terms = pod->pod_anti_affinity->required;
+    selection = builtin::SelectionSpec::of(terms[0], pod->meta.ns);
+  }
+  [[nodiscard]] const builtin::SelectionSpec& spec() const { return selection; }
+
+  PodRef pod;
+  builtin::SelectionSpec selection;
+};
+
+class FoundByLabels : public ::testing::Test {
+ protected:
+  FoundByLabels() : dice_(test::test_seed()) {}
+
+  std::string key() { return "k" + std::to_string(dice_.below(60)); }
+  std::string ns() { return "ns" + std::to_string(dice_.below(12)); }
+  Json some_labels() {
+    Json labels = Json::object();
+    const size_t sizes[] = {1, 4, 12, 60};
+    for (size_t i = dice_.below(sizes[dice_.below(4)]) + 1; i > 0; --i) {
+      labels[key()] = std::to_string(dice_.below(3));
+    }
+    return labels;
+  }
+  Json some_requirement() {
+    const char* const operators[] = {"NotIn", "NotIn", "DoesNotExist", "Exists", "In"};
+    // Long selectors would match nothing if they asked for much.
+    const size_t at = dice_.below(dice_.one_in(12) ? 5 : 2);
+    Json each = {{"key", key()}, {"operator", operators[at]}};
+    if (at == 0 || at == 1 || at == 4) {
+      for (size_t n = dice_.below(12) + 1; n > 0; --n) {
+        each["values"].push_back(std::to_string(dice_.below(at == 4 ? 3 : 60)));
+      }
+    }
+    return each;
+  }
+  PodRef some_pod() {
+    Json term = {{"topologyKey", "zone"}, {"labelSelector", {{"matchExpressions", Json::array()}}}};
+    const size_t sizes[] = {1, 3, 40};
+    for (size_t i = dice_.below(sizes[dice_.below(3)] + 1); i > 0; --i) {
+      term["labelSelector"]["matchExpressions"].push_back(some_requirement());
+    }
+    if (dice_.one_in(3)) term["namespaceSelector"] = Json::object();
+    if (dice_.one_in(3)) {
+      for (size_t i = dice_.below(12) + 1; i > 0; --i) term["namespaces"].push_back(ns());
+    }
+    const Json terms = {{"requiredDuringSchedulingIgnoredDuringExecution", {term}}};
+    const Json pod = {{"metadata", {{"name", "p"}, {"namespace", ns()}, {"labels", some_labels()}}},
+                      {"spec", {{"affinity", {{"podAntiAffinity", terms}}}}}};
+    return *decode_pod(pod.dump(), symbols_);
+  }
+
+  Dice dice_;
+  SymbolTable symbols_;
+  builtin::Namespaces namespaces_;
+};
+
+TEST_F(FoundByLabels, TheCrowdsOfATerm) {
+  builtin::LabelCrowds crowds;
+  std::vector<builtin::LabelCrowd*> all;
+  size_t selected = 0;
+  for (int round = 0; round < 300; ++round) {
+    const PodRef pod = some_pod();
+    bool is_new = false;
+    builtin::LabelCrowd& crowd = crowds.of(builtin::PodTraits::of(*pod), is_new);
+    if (is_new) all.push_back(&crowd);
+    if (dice_.one_in(4)) {
+      std::swap(all[dice_.below(all.size())], all.back());
+      crowds.drop(*all.back());
+      all.pop_back();
+    }
+    const Term term(some_pod());
+    std::set<builtin::LabelCrowd*> expected;
+    for (builtin::LabelCrowd* each : all) {
+      if (term.spec().select(each->traits, namespaces_)) expected.insert(each);
+    }
+    const auto found = crowds.selected_by(term.spec(), namespaces_);
+    EXPECT_EQ(std::set(found.begin(), found.end()), expected);
+    EXPECT_EQ(found.size(), expected.size()) << "each once";
+    selected += found.size();
+  }
+  EXPECT_GT(selected, 300U);
+}
+
+TEST_F(FoundByLabels, TheTermsOfAPod) {
+  builtin::MatchIndex<Term> index;
+  std::vector<std::unique_ptr<Term>> all;
+  size_t selected = 0;
+  for (int round = 0; round < 300; ++round) {
+    index.add(*all.emplace_back(std::make_unique<Term>(some_pod())));
+    if (dice_.one_in(4)) {
+      std::swap(all[dice_.below(all.size())], all.back());
+      index.remove(*all.back());
+      all.pop_back();
+    }
+    const PodRef pod = some_pod();
+    const auto traits = builtin::PodTraits::of(*pod);
+    std::multiset<const Term*> found;
+    index.for_each_candidate(traits, [&](const Term& term) {
+      if (term.spec().select(traits, namespaces_)) found.insert(&term);
+    });
+    std::multiset<const Term*> expected;
+    for (const auto& each : all) {
+      if (each->spec().select(traits, namespaces_)) expected.insert(each.get());
+    }
+    EXPECT_EQ(found, expected);
+    selected += found.size();
+  }
+  EXPECT_GT(selected, 300U);
+}
+
+// A term that wants a label, or is about other namespaces, is not even looked at.
+TEST_F(FoundByLabels, WhatAPodLacksCostsNothing) {
+  builtin::MatchIndex<Term> index;
+  std::vector<std::unique_ptr<Term>> all;
+  for (int i = 0; i < 1'000; ++i) {
+    const std::string own = "key-" + std::to_string(i);
+    const Json wants = {{{"key", own}, {"operator", "Exists"}}};
+    const Json forbids = {{{"key", own}, {"operator", "NotIn"}, {"values", {"x"}}}};
+    Json everywhere = {{"topologyKey", "zone"},
+                       {"labelSelector", {{"matchExpressions", wants}}},
+                       {"namespaceSelector", Json::object()}};
+    Json here = {{"topologyKey", "zone"}, {"labelSelector", {{"matchExpressions", forbids}}}};
+    for (const Json& term : {everywhere, here}) {
+      const Json terms = {{"requiredDuringSchedulingIgnoredDuringExecution", {term}}};
+      const Json pod = {{"metadata", {{"name", "p"}, {"namespace", "loud"}}},
+                        {"spec", {{"affinity", {{"podAntiAffinity", terms}}}}}};
+      const PodRef read = *decode_pod(pod.dump(), symbols_);
+      index.add(*all.emplace_back(std::make_unique<Term>(read)));
+    }
+  }
+  const PodRef plain = *decode_pod(
+      R"({"metadata": {"name": "p", "namespace": "quiet", "labels": {"app": "web"}}})", symbols_);
+  size_t looked_at = 0;
+  index.for_each_candidate(builtin::PodTraits::of(*plain), [&](const Term&) { ++looked_at; });
+  EXPECT_EQ(looked_at, 0U);
+}
+
+// Whose terms cost others most is named, and forgotten when the terms go. A series stays, so that
+// only few namespaces get one.
+TEST_F(FoundByLabels, TheNamespaceWhoseTermsCostMostIsNamed) {
+  const auto pod_in = [&](const std::string& ns, size_t terms) {
+    Json list = Json::array();
+    for (size_t i = 0; i < terms; ++i) {
+      const Json forbids = {{"key", ns + std::to_string(i)}, {"operator", "DoesNotExist"}};
+      list.push_back({{"topologyKey", "zone"},
+                      {"labelSelector", {{"matchExpressions", {forbids}}}},
+                      {"namespaceSelector", Json::object()}});
+    }
+    const Json anti = {{"requiredDuringSchedulingIgnoredDuringExecution", list}};
+    const Json pod = {{"metadata", {{"name", "p"}, {"namespace", ns}}},
+                      {"spec", {{"affinity", {{"podAntiAffinity", anti}}}}}};
+    return *decode_pod(pod.dump(), symbols_);
+  };
+  const auto key = std::make_shared<builtin::TopologyKey>("zone");
+  builtin::ExistingTerms terms([&](std::span<const std::string_view> names) {
+    const auto all = std::make_shared<builtin::CountedNodes>(key, builtin::NodeRule());
+    return std::vector<builtin::CountedNodesRef>(names.size(), all);
+  });
+  sdk::FakeHost host;
+  builtin::TermCosts costs(host.handle(), [&]() -> builtin::ExistingTerms& { return terms; });
+  builtin::OwnerCrowd* loud = terms.owners_like(*pod_in("loud", 200));
+  builtin::OwnerCrowd* some = terms.owners_like(*pod_in("some", 3));
+  const PodRef plain = pod_in("quiet", 0);
+  for (int i = 0; i < 60; ++i) {
+    terms.for_each_about(
+        builtin::PodTraits::of(*plain), namespaces_, [](const auto&) { return true; },
+        [](const auto&) {});
+  }
+  host.now += 2'000;
+  costs.tell();
+  EXPECT_EQ(host.metrics["affinity_terms_compared_total{loud}"], std::vector{12'000.0});
+  EXPECT_EQ(host.metrics["affinity_terms_compared_total{(others)}"], std::vector{180.0});
+  Json expected = {{"terms", 203},
+                   {"namespaces",
+                    {{{"namespace", "loud"}, {"terms", 200}, {"comparedWithOthers", 12'000}},
+                     {{"namespace", "some"}, {"terms", 3}, {"comparedWithOthers", 180}}}}};
+  EXPECT_EQ(Json::parse(costs.json()), expected);
+  terms.drop(*loud);
+  expected["terms"] = 3;
+  expected["namespaces"].erase(0);
+  EXPECT_EQ(Json::parse(costs.json()), expected);
+  terms.drop(*some);
+  EXPECT_TRUE(terms.empty());
+}
+
+// A crowd that goes is taken out of each list without a search, although others have its labels
+// too.
+TEST(CensusGrowth, ManyLabelsOfManyPodsCostWhatTheyAre) {
+  const auto pod_of = [](SymbolTable& symbols, size_t entries, size_t round) {
+    Json labels = {{"round", std::to_string(round)}};
+    Json requirements = Json::array();
+    for (size_t i = 0; i < entries; ++i) {
+      labels["key-" + std::to_string(i)] = "x";
+      requirements.push_back(
+          {{"key", "key-" + std::to_string(i)}, {"operator", "NotIn"}, {"values", {"y"}}});
+    }
+    const Json term = {{"topologyKey", "zone"},
+                       {"labelSelector", {{"matchExpressions", requirements}}}};
+    const Json terms = {{"requiredDuringSchedulingIgnoredDuringExecution", {term}}};
+    const Json pod = {{"metadata", {{"name", "p"}, {"namespace", "ns"}, {"labels", labels}}},
+                      {"spec", {{"affinity", {{"podAntiAffinity", terms}}}}}};
+    return *decode_pod(pod.dump(), symbols);
+  };
+  SymbolTable symbols;
+  const builtin::Namespaces namespaces;
+  test::GrowthLimits limits;
+  limits.few = 500;
+  limits.many = 10'000;
+  test::expect_linear(
+      "labels and requirements of 20 pods",
+      [&](size_t entries, size_t round) {
+        std::vector<PodRef> pods;
+        for (size_t i = 0; i < 20; ++i) pods.push_back(pod_of(symbols, entries, round * 100 + i));
+        return test::Growing{[=, &namespaces] {
+                               builtin::LabelCrowds crowds;
+                               std::vector<builtin::LabelCrowd*> all;
+                               for (const PodRef& pod : pods) {
+                                 bool is_new = false;
+                                 all.push_back(&crowds.of(builtin::PodTraits::of(*pod), is_new));
+                                 const Term term(pod);
+                                 EXPECT_EQ(crowds.selected_by(term.spec(), namespaces).size(),
+                                           all.size());
+                               }
+                               for (builtin::LabelCrowd* crowd : all) crowds.drop(*crowd);
+                             },
+                             [] {}};
+      },
+      limits);
 }
 
 }  // namespace
