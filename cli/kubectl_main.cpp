@@ -54,6 +54,7 @@ int kubectl_main(int argc, char** argv) {
   app.set_help_all_flag("--help-all", "Print help for all commands and exit");
   app.require_subcommand(0, 1);
   app.option_defaults()->always_capture_default();
+  app.option_defaults()->take_last();
   RemoteArguments way;
 
   ExplainArguments explain_arguments;

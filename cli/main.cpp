@@ -45,6 +45,7 @@ int main_with_exceptions(const Words& words, int argc, char** argv) {
   app.set_help_all_flag("--help-all", "Print help for all commands and exit");
   app.require_subcommand(0, 1);
   app.option_defaults()->always_capture_default();
+  app.option_defaults()->take_last();  // of a flag that is given twice, as in kube-scheduler
   std::map<const CLI::App*, RunCommand> runs;
   for (const Command& command : commands()) {
     CLI::App& added = add_command(app, command);

@@ -24,6 +24,7 @@ void add_leader_election_options(CLI::App& command, LeaderElectionArguments& int
           "--leader-elect{true}", [&into](std::int64_t yes) { into.leader_elect = yes > 0; },
           "Schedule only while holding a lease that all replicas share "
           "(--leader-elect=false: always)")
+      ->take_last()
       ->group("Leader election (wins over the profile file)");
   add("--leader-elect-lease-duration", into.lease_duration,
       "How long a standby waits after the last renewal that it saw, before it takes over");
@@ -109,9 +110,6 @@ RunCommand add_run(CLI::App& command) {
                      "Local socket for explain and debug, or none (default: in "
                      "$XDG_RUNTIME_DIR/plimsoll, /run/plimsoll or /tmp/plimsoll-UID)");
   add_log_options(command, *log);
-  // The check of a changed profile file says these once more (profile_reload.hpp).
-  for (const char* flag : {"--write-config-to", "--log-level", "--log-format"})
-    command.get_option(flag)->take_last();
   return [arguments, log](const Words& words) {
     log_to_stderr(log->level, log->format);
     for (size_t i = 1; i < words.size(); ++i) {

@@ -64,27 +64,12 @@ void Bindings::begin(std::unique_ptr<Attempt> begun) {
 }
 
 // NominatedNodeNameForExpectation: others, the cluster autoscaler above all, learn where the pod is
-// going to be, if that takes longer than a bind does. Nothing waits for it: if Bind comes first, a
-// writer drops it, or the API server refuses it for its old resource version.
+// going to be, if that takes longer than a bind does.
 void Bindings::write_nomination(Attempt& attempt) {
-  const plimsoll_pod& pod = *attempt.pod;
   const std::string_view node = view(attempt.assumed->node_name);
-  if (view(pod.nominated_node_name) == node) return;
-  ConditionPatch patch;
-  patch.ns = view(pod.meta.ns);
-  patch.name = view(pod.meta.name);
-  patch.uid = view(pod.meta.uid);
-  patch.resource_version = view(pod.meta.resource_version);
-  patch.set_nominated = true;
-  patch.nominated_node = node;
+  if (view(attempt.pod->nominated_node_name) == node) return;
   attempt.nominated = true;
-  state_.writer.patch_condition(std::move(patch),
-                                [name = full_name(pod)](const Result<void>& written) {
-                                  if (!written) {  // not worth failing for
-                                    log_warn("the nominated node could not be written",
-                                             {{"pod", name}, {"error", written.error().message}});
-                                  }
-                                });
+  state_.write_nomination(*attempt.pod, node);
 }
 
 void Bindings::proceed(Attempt& attempt) {

@@ -39,7 +39,8 @@ class Bindings {
   // What Permit plugins say later. `plugin` may be empty: the pod itself is gone.
   void allow(const std::string& uid, const std::string& plugin);
   void reject(const std::string& uid, const std::string& plugin, const std::string& message);
-  // False: there is no such binding, or it has gone too far.
+  // The pod gives its place back at once, even if its PreBind is still under way. False: there is
+  // no such binding, or it has gone too far.
   [[nodiscard]] bool cancel(std::string_view pod_uid, std::string_view message);
   [[nodiscard]] bool is_cancelled(std::string_view pod_uid) const;
   // The scheduler stops.

@@ -65,7 +65,12 @@ std::unique_ptr<WhatIf> Host::what_if(const CycleContext& cycle, const plimsoll_
 
 void Host::nominate(const plimsoll_pod& pod, std::string_view node_name) {
   const PodRef pending = state_.queue.find(view(pod.meta.uid));
-  if (pending) state_.nominator.add(pending, Nominating::to(std::string(node_name)));
+  if (!pending) return;
+  const std::string_view uid = view(pod.meta.uid);
+  const bool untold = state_.nominator.node_of(uid) != view(pending->nominated_node_name);
+  state_.nominator.add(pending, Nominating::to(std::string(node_name)));
+  // What was written before, and may be under way still, must not come back.
+  if (untold) state_.write_nomination(*pending, node_name);
 }
 
 // ---- HostBackend; any thread

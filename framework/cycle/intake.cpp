@@ -299,9 +299,8 @@ void Intake::pending_pod(const PodRef& pod) {
     // handleAssumedPodDeletion: a terminating pod gives its place back as soon as it can.
     if (attempt->waiting()) {
       bindings_.reject(std::string(uid), "", kRemoved);
-    } else if (attempt->gate->cancel(kRemoved) && state_.forget(*attempt->assumed)) {
-      // Its PreBind may take minutes to end, and only then undo() comes; it will not be bound.
-      state_.queue.move_all(assigned_pod_deleted(attempt->assumed), state_.now_ms());
+    } else {
+      (void)bindings_.cancel(uid, kRemoved);
     }
     return;
   }

@@ -137,6 +137,22 @@ void LoopState::nomination_ended(const PodRef& pod, std::string_view node_name,
   queue.move_all(event, now_ms(), except_uid);
 }
 
+void LoopState::write_nomination(const plimsoll_pod& pod, std::string_view node_name) {
+  ConditionPatch patch;
+  patch.ns = view(pod.meta.ns);
+  patch.name = view(pod.meta.name);
+  patch.uid = view(pod.meta.uid);
+  patch.resource_version = view(pod.meta.resource_version);
+  patch.set_nominated = true;
+  patch.nominated_node = node_name;
+  writer.patch_condition(std::move(patch), [name = full_name(pod)](const Result<void>& written) {
+    if (!written) {  // not worth failing for
+      log_warn("the nominated node could not be written",
+               {{"pod", name}, {"error", written.error().message}});
+    }
+  });
+}
+
 void LoopState::report_failure(const plimsoll_pod& pod, bool unschedulable,
                                const std::string& message, const Nominating& nominating,
                                bool nominated) {

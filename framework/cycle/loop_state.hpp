@@ -74,6 +74,10 @@ struct LoopState {
   // `node_name`: where it was nominated to; empty: nothing has ended. See move_all for the last.
   void nomination_ended(const PodRef& pod, std::string_view node_name,
                         std::string_view except_uid = {});
+  // status.nominatedNodeName, in the place of what is to be written there before; empty: none.
+  // Nothing waits for it: if Bind comes first, a writer drops it, or the API server refuses it for
+  // its old resource version.
+  void write_nomination(const plimsoll_pod& pod, std::string_view node_name);
   // Event, condition, counters. `nominated`: the API server may have been told of a nomination, or
   // of the end of one, that `pod` does not show yet.
   void report_failure(const plimsoll_pod& pod, bool unschedulable, const std::string& message,

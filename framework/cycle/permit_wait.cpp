@@ -118,16 +118,17 @@ bool Bindings::cancel(std::string_view pod_uid, std::string_view message) {
   const std::string uid(pod_uid);
   const auto found = attempts_.find(uid);
   if (found == attempts_.end() || !found->second->gate->cancel(message)) return false;
-  if (found->second->waiting()) {
-    // waitingPod.Preempt. Not from within the plugin's own call: plugins hear of it by unreserve.
-    state_.inbox.post(Task{[this, uid] {
-      const auto waiting = attempts_.find(uid);
-      if (waiting == attempts_.end() || !waiting->second->waiting()) return;
-      if (!waiting->second->gate->cancelled()) return;  // a later attempt of the same pod
-      binding_failed(
-          uid, error_status("waiting on permit for pod: " + waiting->second->gate->message()));
-    }});
-  }
+  // Not from within the plugin's own call: plugins hear of it.
+  state_.inbox.post(Task{[this, uid, gate = found->second->gate] {
+    Attempt* attempt = find(uid);
+    if (attempt == nullptr || attempt->gate != gate) return;  // a later attempt of the same pod
+    if (attempt->waiting()) {                                 // waitingPod.Preempt
+      binding_failed(uid, error_status("waiting on permit for pod: " + gate->message()));
+    } else if (state_.forget(*attempt->assumed)) {
+      // Its PreBind may take minutes to end, and only then undo() comes; it will not be bound.
+      state_.queue.move_all(assigned_pod_deleted(attempt->assumed), state_.now_ms());
+    }
+  }});
   return true;
 }
 

@@ -216,6 +216,7 @@ int run(int argc, char** argv) {
   CLI::App app("Publishes the topology of the node that it runs on, as a NodeResourceTopology.",
                "plimsoll-node");
   app.set_version_flag("--version", PLIMSOLL_VERSION);
+  app.option_defaults()->take_last();  // of a flag that is given twice, as in Kubernetes' programs
   Arguments arguments;
   add_options(app, arguments);
   CLI11_PARSE(app, argc, argv);

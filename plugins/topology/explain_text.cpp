@@ -48,6 +48,7 @@ std::string text_of_doubt(const LikelyState& likely, int64_t now_ms) {
     text += std::to_string(likely.unplaced) + " pods in zones that are not known; ";
   }
   if (likely.grows) text += "some of it may come free at any time; ";
+  if (likely.outlived) text += "its report is that of an earlier Node with its name; ";
   if (likely.away) text += "its kubelet is away; ";
   if (likely.stopped) text += "its kubelet has refused a pod; ";
   if (text.empty()) text = "its kubelet has refused such a pod; ";

@@ -290,6 +290,17 @@ void read_metadata(od::value value, NrtObject& nrt, Annotated& annotated) {
         }
       });
     }
+    if (key == "ownerReferences") {
+      for_list(field, "metadata.ownerReferences", [&](od::value entry, const Path& at) {
+        std::string kind;
+        std::string uid;
+        for_object(entry, at, [&](std::string_view name, od::value text) {
+          if (name == "kind") kind = text_of(text, Path(at, "kind"));
+          if (name == "uid") uid = text_of(text, Path(at, "uid"));
+        });
+        if (kind == "Node") nrt.node_uids.push_back(std::move(uid));
+      });
+    }
     if (key == "managedFields") {
       for_list(field, "metadata.managedFields", [&](od::value entry, const Path& at) {
         for_object(entry, at, [&](std::string_view name, od::value item) {

@@ -86,8 +86,9 @@ inline constexpr size_t kMaxResources = 256;  // names in a report
 struct NrtObject {
   std::string name;  // of the node
   std::string resource_version;
-  int64_t written_ms = 0;      // newest managedFields time; 0: not there
-  std::vector<NrtZone> zones;  // in the order of the object
+  int64_t written_ms = 0;              // newest managedFields time; 0: not there
+  std::vector<std::string> node_uids;  // of the Nodes that own it
+  std::vector<NrtZone> zones;          // in the order of the object
   TopologyManager manager;
   std::string fingerprint;  // "pfp0v001..."; empty: none
   FingerprintMethod method = FingerprintMethod::kAll;

@@ -143,13 +143,24 @@ Result<LoadReport> load_cluster(ObjectStore& store,
                         [](const Input& input) { return text_at(input.object, "kind") != "Pod"; });
   PodAdmission admission(store);
   std::set<std::string> missing;
+  std::set<std::string> nodes_with_uid;
+  for (Input& input : *inputs) {
+    json& metadata = input.object["metadata"];
+    if (text_at(input.object, "kind") == "Node" && !text_at(metadata, "uid").empty()) {
+      nodes_with_uid.insert(text_at(metadata, "name"));
+    }
+  }
   for (Input& input : *inputs) {
     json& object = input.object;
     const KindInfo kind = kind_for(store, object);
     json& metadata = object["metadata"];
     for (const char* field : {"resourceVersion", "selfLink"}) metadata.erase(field);
     // The time of a report says which pods it may count.
-    if (kind.resource != kNodeResourceTopologies) metadata.erase("managedFields");
+    if (kind.resource != kNodeResourceTopologies) {
+      metadata.erase("managedFields");
+    } else if (!nodes_with_uid.contains(text_at(metadata, "name"))) {
+      metadata.erase("ownerReferences");  // the Node gets another UID than they name
+    }
     if (kind.namespaced) {
       const std::string ns = text_at(metadata, "namespace");
       if (ns.empty())

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -365,6 +367,44 @@ TEST(PlimsollRun, WritesTheEffectiveConfigurationAndEnds) {
       plimsoll({"run", "--config", kProfile, "--write-config-to", dir.path() / "no" / "folder"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("cannot write the configuration"));
+}
+
+// The chart's extraArgs stand behind its own flags.
+TEST(PlimsollRun, TheLastOfAFlagThatIsGivenTwiceWins) {
+  const Answer twice =
+      plimsoll({"run", "--config", "/no/such/file", "--config", kProfile, "--write-config-to", "-",
+                "--bind-address=0.0.0.0", "--port=10259", "--bind-address=127.0.0.1", "--port=0",
+                "--leader-elect=false", "--leader-elect", "--leader-elect-resource-name=first",
+                "--leader-elect-resource-name=second"});
+  EXPECT_EQ(twice.code, 0) << twice.err;
+  EXPECT_THAT(twice.out, HasSubstr("leaderElect: true"));
+  EXPECT_THAT(twice.out, HasSubstr("resourceName: second"));
+  const TempDir first, second;
+  ASSERT_TRUE(write_file(first.path() / "one.so", "no plugin"));
+  ASSERT_TRUE(write_file(second.path() / "two.so", "no plugin"));
+  const Answer both = plimsoll(
+      {"plugins", "--plugin-dir", first.path().string(), "--plugin-dir", second.path().string()});
+  EXPECT_THAT(both.out, AllOf(HasSubstr("one.so"), HasSubstr("two.so"))) << "a list has all";
+}
+
+// A minimal system has no program "kill".
+TEST(PlimsollService, ReloadsWithoutAnyOtherPackage) {
+  std::ifstream unit("packaging/plimsoll.service");
+  std::string command;
+  for (std::string line; std::getline(unit, line);) {
+    if (line.starts_with("ExecReload=")) command = line.substr(line.find('=') + 1);
+  }
+  ASSERT_NE(command, "");
+  // Exits with 128 and the number of the signal that the process got.
+  const std::string script =
+      "sleep 600 & env -i PATH=/no/folder MAINPID=$! " + command + " || kill -KILL $!; wait $!";
+  ChildOptions options;
+  options.argv = {"/bin/sh", "-c", script};
+  auto process = ChildProcess::start(options);
+  ASSERT_TRUE(process.has_value()) << process.error().message;
+  const auto status = process->wait(120s);
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(status->code, 128 + SIGHUP);
 }
 
 // What a changed profile file is asked before the one in force is given up.

@@ -86,6 +86,83 @@ TEST(Validate, TheTopologyExampleRunsTheTopologyPlugins) {
   EXPECT_EQ(score, expected);
 }
 
+// kube-scheduler 1.37 --write-config-to: the whole default profile by name, with all args.
+TEST(Validate, TheFileThatKubeSchedulerWritesIsAccepted) {
+  PluginRegistry registry = test_registry();
+  std::string enabled;
+  for (const DefaultPlugin& plugin : default_plugins()) {
+    if (plugin.name != "DynamicResources") {
+      registry[std::string(plugin.name)] = reference_points(plugin.name);
+    }
+    enabled += "      - name: " + std::string(plugin.name) + "\n";
+    if (plugin.weight != 0) enabled += "        weight: " + std::to_string(plugin.weight) + "\n";
+  }
+  const Validation validation = validate_text(R"(apiVersion: kubescheduler.config.k8s.io/v1
+clientConnection:
+  acceptContentTypes: ""
+  burst: 100
+  contentType: application/vnd.kubernetes.protobuf
+  kubeconfig: ""
+  qps: 50
+enableContentionProfiling: true
+enableProfiling: true
+kind: KubeSchedulerConfiguration
+leaderElection:
+  leaderElect: true
+  leaseDuration: 15s
+  renewDeadline: 10s
+  resourceLock: leases
+  resourceName: kube-scheduler
+  resourceNamespace: kube-system
+  retryPeriod: 2s
+parallelism: 16
+percentageOfNodesToScore: 0
+podInitialBackoffSeconds: 1
+podMaxBackoffSeconds: 10
+profiles:
+- pluginConfig:
+  - args:
+      apiVersion: kubescheduler.config.k8s.io/v1
+      bindingTimeout: 10m0s
+      filterTimeout: 10s
+      kind: DynamicResourcesArgs
+    name: DynamicResources
+  plugins:
+    bind: {}
+    filter: {}
+    multiPoint:
+      enabled:
+)" + enabled + R"(    permit: {}
+    postBind: {}
+    postFilter: {}
+    preBind: {}
+    preEnqueue: {}
+    preFilter: {}
+    preScore: {}
+    queueSort: {}
+    reserve: {}
+    score:
+      enabled:
+      - name: DynamicResources
+        weight: 2
+  schedulerName: second-scheduler
+)",
+                                              "f", registry);
+  EXPECT_TRUE(validation.ok()) << validation.report();
+  std::vector<std::string> paths;
+  for (const Problem& warning : validation.warnings) paths.push_back(warning.path);
+  EXPECT_EQ(paths, (std::vector<std::string>{"profiles[0].pluginConfig[0].args",
+                                             "profiles[0].plugins.multiPoint.enabled[14]",
+                                             "profiles[0].plugins.score.enabled[0]"}))
+      << validation.report();
+  EXPECT_EQ(validation.warnings.back().message,
+            "has no effect: resource claims are not decided here; UnsupportedFeatures keeps pods "
+            "with claims pending");
+  for (const PluginEntry& plugin : validation.profiles.at(0).points[ExtensionPoint::kScore]) {
+    EXPECT_NE(plugin.name, "DynamicResources");
+  }
+}
+
 TEST(Validate, ExtendersAreReadAndIgnorableOnesComeLast) {
   const Validation validation = validate_text(R"(apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

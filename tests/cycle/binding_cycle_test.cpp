@@ -224,6 +224,24 @@ TEST_F(BindingCycle, CancelledInPreBind) {
   EXPECT_EQ(journal_.count("Q pre_bind a"), 1) << "no further step was begun the first time";
 }
 
+// A preemptor must not wait for the PreBind of a victim that will not be bound.
+TEST_F(BindingCycle, CancelledInPreBindItGivesItsPlaceBackAtOnce) {
+  p().reserve = succeeds();
+  hang_pre_bind();
+  one_node_one_pod();
+  ASSERT_TRUE(journal_.await("hangs"));
+  add_pod("b");
+  ASSERT_TRUE(
+      journal_.await("condition b Unschedulable: 0/1 nodes are available: 1 Insufficient cpu."));
+  EXPECT_EQ(cancel("u-a", "preempted by P"), 1U);
+  ASSERT_TRUE(journal_.await("bind b n")) << "its PreBind still hangs";
+  EXPECT_EQ(journal_.count("P unreserve a"), 0);
+  finish();
+  ASSERT_TRUE(
+      journal_.await("condition a Unschedulable: 0/1 nodes are available: 1 Insufficient cpu."));
+  EXPECT_EQ(journal_.count("bind a n"), 0);
+}
+
 TEST_F(BindingCycle, CancelledWhileItWaits) {
   p().reserve = succeeds();
   p().permit = waits_once();

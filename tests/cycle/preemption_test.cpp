@@ -745,6 +745,25 @@ TEST_F(PreemptionTest, ANominationIsTakenBackBeforeItIsWritten) {
   EXPECT_EQ(nominated_in_memory("urgent"), "");
 }
 
+// So it is when another preemptor ends it.
+TEST_F(PreemptionTest, ANominationThatIsEndedBeforeItIsWrittenDoesNotComeBack) {
+  api_.graceful = true;
+  api_.no_patches = true;
+  add_node("n", "6");
+  api_.add(pod("old", "4", 0, "n"));
+  api_.add(pod("better", "2", 10, "n"));
+  synced();
+  api_.add(pod("urgent", "3", 100));
+  ASSERT_TRUE(eventually([&] { return api_.asked_nomination("urgent") == "n"; }));
+  ASSERT_TRUE(eventually_dying("old"));
+  api_.add(pod("king", "6", 1000));
+  ASSERT_TRUE(eventually_dying("better"));
+  EXPECT_EQ(api_.asked_nomination("urgent"), "");
+  EXPECT_EQ(nominated_in_memory("urgent"), "");
+  api_.finish();
+  EXPECT_TRUE(eventually_on("king", "n"));
+}
+
 // A nomination that somebody else has written is honoured, and the node is looked at first.
 TEST_F(PreemptionTest, ANominationFromElsewhereIsHonoured) {
   add_node("n1", "4");

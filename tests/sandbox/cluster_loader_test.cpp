@@ -69,6 +69,24 @@ TEST(ClusterLoader, NodesWereThereBefore) {
 }
 
 // A verdict of another run would pass for one of this run's scheduler.
+// A Node without a UID gets one: the report would be that of another Node.
+TEST(ClusterLoader, AReportBelongsToTheNodeOfItsName) {
+  for (const bool named : {true, false}) {
+    ObjectStore store;
+    const std::string node =
+        std::string(R"({"kind":"Node","apiVersion":"v1","metadata":{"name":"n")") +
+        (named ? R"(,"uid":"u-node"}})" : "}}");
+    const char* report = R"({"kind":"NodeResourceTopology",
+        "apiVersion":"topology.node.k8s.io/v1alpha2","metadata":{"name":"n","ownerReferences":[
+        {"apiVersion":"v1","kind":"Node","name":"n","uid":"u-earlier"}]},"zones":[]})";
+    const auto loaded = load_cluster(store, {report, node});
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    const auto found = store.get(kNodeResourceTopologies, {"", "n"});
+    ASSERT_TRUE(found);
+    EXPECT_EQ((*found)->parse()["metadata"].contains("ownerReferences"), named);
+  }
+}
+
 TEST(ClusterLoader, APodWithoutANodeLosesItsVerdict) {
   const auto pod = [](const char* name, const json& spec, const char* status) {
     return json{{"apiVersion", "v1"},

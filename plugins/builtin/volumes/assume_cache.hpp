@@ -3,7 +3,8 @@
 // pkg/scheduler/framework/plugins/volumebinding/passive_assume_cache.go. Loop only.
 //
 // An assumed object is visible as long as its resourceVersion equals that of the stored one: any
-// newer event ends it, and so does the object's deletion.
+// newer event ends it, and so does the object's deletion. Pods that share a claim share what is
+// assumed: it ends with the last of them.
 
 #include <memory>
 #include <string>
@@ -30,11 +31,12 @@ class AssumeCache {
     Ref stored = stored_.find(key);
     if (stored == nullptr || assumed_.empty()) return stored;
     const auto found = assumed_.find(key);
-    const bool current = found != assumed_.end() && same_version(*found->second, *stored);
-    return current ? found->second : stored;
+    const bool current = found != assumed_.end() && same_version(*found->second.object, *stored);
+    return current ? found->second.object : stored;
   }
 
-  // Replaces an earlier assumption. Fails if the stored object is another version, or gone.
+  // One more holder of the assumption if it is what find() gives; else it replaces an earlier
+  // assumption. Fails if the stored object is another version, or gone.
   Result<void> assume(Ref object) {
     std::string key = key_of(object->meta);
     const Ref stored = stored_.find(key);
@@ -46,14 +48,17 @@ class AssumeCache {
                   "\"" + key + "\" is out of sync (stored: " + stored->meta.resource_version +
                       ", assume: " + object->meta.resource_version + ")");
     }
-    assumed_.insert_or_assign(std::move(key), std::move(object));
+    Assumed& assumed = assumed_[std::move(key)];
+    if (assumed.object != object) assumed = {std::move(object), 0};
+    ++assumed.holders;
     return {};
   }
 
-  // Drops the assumption of this version; one of another version stays.
-  void restore(const Object& object) {
-    const auto found = assumed_.find(key_of(object.meta));
-    if (found != assumed_.end() && same_version(*found->second, object)) assumed_.erase(found);
+  // One holder less of this assumption; another of the same object stays.
+  void restore(const Ref& object) {
+    const auto found = assumed_.find(key_of(object->meta));
+    if (found == assumed_.end() || found->second.object != object) return;
+    if (--found->second.holders == 0) assumed_.erase(found);
   }
 
   // The stored object changed: an assumption that is over is freed.
@@ -61,7 +66,7 @@ class AssumeCache {
     const auto found = assumed_.find(key);
     if (found == assumed_.end()) return;
     const Ref stored = stored_.find(key);
-    if (stored == nullptr || !same_version(*found->second, *stored)) assumed_.erase(found);
+    if (stored == nullptr || !same_version(*found->second.object, *stored)) assumed_.erase(found);
   }
 
   [[nodiscard]] size_t size() const { return assumed_.size(); }
@@ -73,7 +78,11 @@ class AssumeCache {
 
   const StorageKind<Object>& stored_;
   std::string kind_;
-  StringMap<Ref> assumed_;
+  struct Assumed {
+    Ref object;
+    size_t holders = 0;
+  };
+  StringMap<Assumed> assumed_;
 };
 
 }  // namespace plimsoll::volumes

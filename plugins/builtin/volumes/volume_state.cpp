@@ -53,8 +53,10 @@ Result<void> VolumeState::assume(NodePlan& plan, std::string_view node) {
   for (NodePlan::Binding& binding : plan.bindings) {
     VolumeRef bound = bound_copy(*binding.volume, *binding.claim);
     // It may be so by the decision for another pod, which is not written yet.
-    binding.changes =
-        bound != nullptr || store_.volume(binding.volume->meta.name) != binding.volume;
+    if (bound == nullptr && store_.volume(binding.volume->meta.name) != binding.volume) {
+      bound = binding.volume;
+    }
+    binding.changes = bound != nullptr;
     if (bound == nullptr) continue;
     if (auto done = volumes_.assume(bound); !done) return undone(std::move(done.error()));
     lists_.update(bound->meta.name, bound);
@@ -62,7 +64,9 @@ Result<void> VolumeState::assume(NodePlan& plan, std::string_view node) {
     assumed.bindings.push_back(binding);
   }
   for (NodePlan::Provision& provision : plan.provisions) {
-    provision.claim = annotated_copy(*provision.claim, node);
+    if (provision.claim->selected_node != node) {
+      provision.claim = annotated_copy(*provision.claim, node);
+    }
     if (auto done = claims_.assume(provision.claim); !done) return undone(std::move(done.error()));
     assumed.provisions.push_back(provision);
   }
@@ -70,13 +74,11 @@ Result<void> VolumeState::assume(NodePlan& plan, std::string_view node) {
 }
 
 void VolumeState::restore(const NodePlan& plan) {
-  for (const NodePlan::Binding& binding : plan.bindings) restore_volume(*binding.volume);
-  for (const NodePlan::Provision& provision : plan.provisions) claims_.restore(*provision.claim);
-}
-
-void VolumeState::restore_volume(const PersistentVolume& volume) {
-  volumes_.restore(volume);
-  lists_.update(volume.meta.name, volumes_.find(volume.meta.name));
+  for (const NodePlan::Binding& binding : plan.bindings) {
+    volumes_.restore(binding.volume);
+    lists_.update(binding.volume->meta.name, volumes_.find(binding.volume->meta.name));
+  }
+  for (const NodePlan::Provision& provision : plan.provisions) claims_.restore(provision.claim);
 }
 
 }  // namespace plimsoll::volumes

@@ -43,14 +43,12 @@ class VolumeState {
   // Assumes what the plan says for the node, all or nothing: sets claimRefs and selected nodes in
   // memory. The plan then has the objects as they are to be written.
   Result<void> assume(NodePlan& plan, std::string_view node);
-  // Ends the assumptions of the plan that are still of the version that it has.
+  // Ends the assumptions of the plan, as far as no other plan rests on them.
   void restore(const NodePlan& plan);
 
   [[nodiscard]] size_t assumed() const { return volumes_.size() + claims_.size(); }
 
  private:
-  void restore_volume(const PersistentVolume& volume);
-
   StorageStore::Shared shared_store_;
   StorageStore& store_;
   AssumeCache<PersistentVolume> volumes_;

@@ -19,7 +19,7 @@ void Glances::look(const NodeRecord& node) {
   Glance& glance = glances_[slot];
   glance = {};
   if (report.there) glance.view = &report.zones.view();
-  const bool plain = !report.kubelet_away && node.lessons.none() && node.since.clear();
+  const bool plain = !node.stopped() && node.lessons.none() && node.since.clear();
   if (!report.there || !plain) return columns_.remove(slot);
   glance.model = report.model.get();
   glance.count = glance.model->groups_at;

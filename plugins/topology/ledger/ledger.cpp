@@ -68,7 +68,9 @@ void Ledger::count(NodeRecord& node) {
 // When the node's next doubt ends by time; INT64_MAX: none does.
 int64_t Ledger::doubts_end(const NodeRecord& node) {
   if (node.awaited_until_ms != 0) return node.awaited_until_ms;
-  return node.report.there ? std::min(node.lessons.due_ms(), Settler::due_ms(node)) : INT64_MAX;
+  if (!node.report.there) return INT64_MAX;
+  const int64_t back = node.report.kubelet_away ? node.away_until_ms : INT64_MAX;
+  return std::min({back, node.lessons.due_ms(), Settler::due_ms(node)});
 }
 
 void Ledger::set_due(NodeRecord& node) {
@@ -131,14 +133,18 @@ void Ledger::take_changes(Changes& into) {
   into.slots.erase(std::unique(into.slots.begin(), into.slots.end()), into.slots.end());
 }
 
-void Ledger::node_added(std::string_view name, uint32_t slot, int64_t report_until_ms) {
+void Ledger::node_added(std::string_view name, uint32_t slot, int64_t report_until_ms,
+                        NodeIdentity identity) {
   ++event_;
   if (const NodeRecord* known = nodes_.find(name); known != nullptr && known->slot != slot) {
     node_removed(name);
   }
   NodeRecord& node = nodes_.made(name);
   nodes_.put(node, slot);
-  node.awaited_until_ms = node.report.there || node.malformed ? 0 : report_until_ms;
+  node.identity = std::move(identity);
+  node.awaited_until_ms = node.report.there ? node.outlived_until_ms(now_ms_)
+                          : node.malformed  ? 0
+                                            : report_until_ms;
   touch(node, Ease::kYes);
 }
 
@@ -163,12 +169,15 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
     return;  // a relist: the same object again
   }
   ++stats_.reports;
-  const bool doubted =
-      node.malformed || node.stopped() || node.lost_track || node.awaited_until_ms != 0;
+  const bool doubted = node.malformed || node.stopped() || node.lost_track;
+  if (node.report.there && node.awaited_until_ms != 0) forget_report(node);  // an earlier Node's
   const NodeReport before = std::move(node.report);
   const Since since = std::move(node.since);
   node.report = reader_.read(nrt, before, now_ms);
-  node.awaited_until_ms = 0;
+  node.awaited_until_ms = node.outlived_until_ms(now_ms);
+  if (node.report.kubelet_away && !before.kubelet_away) {
+    node.away_until_ms = std::min(node.report.zones.view().reported_ms, now_ms) + kAwayMs;
+  }
   node.new_report = true;
   node.malformed = node.lost_track = node.report_gone = false;
   if (!before.there) {
@@ -190,24 +199,31 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   touch(node, eases ? Ease::kYes : Ease::kNo);
 }
 
-void Ledger::report_deleted(std::string_view node_name) {
+void Ledger::report_deleted(std::string_view node_name, int64_t report_until_ms) {
   ++event_;
   NodeRecord* node = nodes_.find(node_name);
   if (node == nullptr || (!node->report.there && !node->malformed)) return;
-  node->report = {};
-  node->malformed = node->lost_track = false;
-  node->report_gone = node->slot != UINT32_MAX;
-  node->lessons = {};
-  node->doubt_until_ms = 0;
-  node->since = {};
-  node->gone.clear();
-  for (PodRecord& pod : node->pods) {  // without the report, no pod is covered
+  const bool outlived = node->report.there && node->awaited_until_ms != 0;
+  node->awaited_until_ms = outlived ? report_until_ms : 0;
+  forget_report(*node);
+  node->report_gone = !outlived && node->slot != UINT32_MAX;
+  touch(*node, Ease::kYes);
+  forget_if_idle(*node);
+}
+
+void Ledger::forget_report(NodeRecord& node) {
+  node.report = {};
+  node.malformed = node.lost_track = false;
+  node.lessons = {};
+  node.doubt_until_ms = 0;
+  node.crowd = 0;
+  node.since = {};
+  node.gone.clear();
+  for (PodRecord& pod : node.pods) {  // without the report, no pod is covered
     pod.covered = false;
     pod.line = kNoLine;
     pod.given = nullptr;
   }
-  touch(*node, Ease::kYes);
-  forget_if_idle(*node);
 }
 
 bool Ledger::report_malformed(std::string_view node_name) {
@@ -221,6 +237,18 @@ bool Ledger::report_malformed(std::string_view node_name) {
     touch(node, Ease::kNo);
   }
   return true;
+}
+
+// Who says that the kubelet is away says no more. It takes what waits for it in an order that
+// nobody knows.
+void Ledger::end_absence(NodeRecord& node) {
+  node.report.kubelet_away = false;
+  for (PodRecord& pod : node.pods) {
+    if (pod.waits()) pod.moment.fresh = false;
+  }
+  reader_.warnings.push_back("NodeResourceTopology " + node.name + ": kubeletState is away for " +
+                             std::to_string(kAwayMs / 60'000) +
+                             " minutes: it does not count any more; does plimsoll-node run there?");
 }
 
 void Ledger::pass_time(int64_t now_ms) {
@@ -239,6 +267,7 @@ void Ledger::pass_time(int64_t now_ms) {
       set_due(node);
       continue;
     }
+    if (node.report.kubelet_away && node.away_until_ms <= now_ms) end_absence(node);
     node.lessons.pass_time(now_ms);
     settler_.pass_time(node, now_ms);
     planner_.replan(node);

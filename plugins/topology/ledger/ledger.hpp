@@ -45,14 +45,19 @@ class Ledger {
   [[nodiscard]] const Questions& ask() const { return questions_; }
   // For tests: without them every change replays all that happened since the report.
   void use_shortcuts(bool on) { planner_.use_shortcuts(on); }
+  // For tests: how many pods were played, again and again.
+  [[nodiscard]] uint64_t replayed() const { return planner_.replayed(); }
 
   // ---- events, in any order
   // Until `report_until_ms` the node's report may be on its way: no pod that its kubelet could
   // refuse goes there before it comes. 0: what has no report takes every pod.
-  void node_added(std::string_view name, uint32_t slot, int64_t report_until_ms = 0);
+  // Nor before its own comes if the one that is there is an earlier Node's.
+  void node_added(std::string_view name, uint32_t slot, int64_t report_until_ms = 0,
+                  NodeIdentity identity = {});
   void node_removed(std::string_view name);
   void report(const NrtObject& nrt, int64_t now_ms);
-  void report_deleted(std::string_view node_name);
+  // If it was an earlier Node's, that of the Node may be on its way until `report_until_ms`.
+  void report_deleted(std::string_view node_name, int64_t report_until_ms = 0);
   // The node's object cannot be read. The last good report stays valid. Without one, nothing is
   // known about the node's zones until a good report arrives or the object is deleted. Returns true
   // if there is no good report.
@@ -126,6 +131,8 @@ class Ledger {
   void count(NodeRecord& node);
   void set_due(NodeRecord& node);
   [[nodiscard]] static int64_t doubts_end(const NodeRecord& node);
+  static void forget_report(NodeRecord& node);
+  void end_absence(NodeRecord& node);
   void forget_if_idle(NodeRecord& node);
 
   LedgerStats stats_;

@@ -164,8 +164,13 @@ std::string LedgerAccess::explain(uint32_t slot, const Inquiry& pod, const plims
 
 void LedgerAccess::node_event(sdk::NodeEvent type, sdk::Node node) {
   if (!feeds()) return;
-  if (type == sdk::NodeEvent::kAdded) {
-    owned_->ledger.node_added(node.name(), node.slot(), owned_->report_until_ms(node));
+  // A watch that broke may show a Node that was made again as a change of the one before.
+  const plimsoll_meta& meta = node.object().meta;
+  const bool made_again = type == sdk::NodeEvent::kChanged &&
+                          !owned_->ledger.ask().is_of(node.slot(), sdk::view(meta.uid));
+  if (type == sdk::NodeEvent::kAdded || made_again) {
+    owned_->ledger.node_added(node.name(), node.slot(), owned_->report_until_ms(node),
+                              {std::string(sdk::view(meta.uid)), meta.creation_ms});
   }
   if (type == sdk::NodeEvent::kRemoved) owned_->ledger.node_removed(node.name());
   owned_->tell_changes();

@@ -57,6 +57,7 @@ void LedgerOwner::keep_time() {
     if (!self) return;
     if (self->timer_ms_ == due) self->timer_ms_ = INT64_MAX;
     self->ledger.pass_time(self->host.now_ms());
+    self->seen_old_ = true;  // what came for no node in time is missing at an old node
     self->tell_changes();
   });
 }
@@ -96,23 +97,33 @@ void LedgerOwner::object(const sdk::ObjectEvent& event) {
   }
   if (deleted) {
     told_errors_.erase(name);
-    ledger.report_deleted(name);
+    ledger.report_deleted(name, host.now_ms() + kReportOnItsWayMs);
   } else {
     upsert(event.name, event.json, old_version);
   }
 }
 
-int64_t LedgerOwner::report_until_ms(sdk::Node node) const {
+// That no report was seen says nothing while the list of them is not complete, or while all nodes
+// are new: that of the first node is on its way, too.
+int64_t LedgerOwner::report_until_ms(sdk::Node node) {
   const int64_t now = host.now_ms();
   const int64_t created = node.object().meta.creation_ms;
-  if (ledger.stats().reports == 0) return 0;  // nobody reports in this cluster
-  if (created == 0 || created + kReportOnItsWayMs <= now) return 0;
+  if (created == 0 || created + kReportOnItsWayMs <= now) {
+    seen_old_ = true;
+    return 0;
+  }
+  const bool nobody_reports = listed_ && (!served_ || seen_old_);
+  if (ledger.stats().reports == 0 && nobody_reports) return 0;
   return std::min(created, now) + kReportOnItsWayMs;  // clocks may differ
 }
 
 void LedgerOwner::synced(const sdk::ObjectEvent& event) {
   const bool served = event.json.find("\"served\":false") == std::string_view::npos;
   if (served) told_missing_ = false;
+  if (served || (event.resource == kOldNrtResource && !served_new_)) {
+    listed_ = true;
+    served_ = served;
+  }
   if (event.resource == kNrtResource) {
     served_new_ = served;
     if (served) {
@@ -150,6 +161,7 @@ void LedgerOwner::watch_old() {
   try {
     host.watch(kNrtGroup, "v1alpha1", kNrtPlural);
   } catch (const std::exception& error) {
+    listed_ = true;
     host.warn(std::string("NodeResourceTopology v1alpha2 is not served, and ") + error.what() +
               ": there are no reports until v1alpha2 is there");
   }

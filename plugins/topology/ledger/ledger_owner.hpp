@@ -34,7 +34,7 @@ class LedgerOwner : public std::enable_shared_from_this<LedgerOwner> {
   void synced(const sdk::ObjectEvent& event);
   // For a node that was just added: until when its report may be on its way, on another watch; 0:
   // it is not.
-  [[nodiscard]] int64_t report_until_ms(sdk::Node node) const;
+  [[nodiscard]] int64_t report_until_ms(sdk::Node node);
   // After every change of the ledger: tells the host, listeners and metrics.
   void tell_changes();
 
@@ -68,6 +68,9 @@ class LedgerOwner : public std::enable_shared_from_this<LedgerOwner> {
   uint64_t malformed_ = 0;
   std::map<std::string, std::string> told_errors_;  // by node: not logged again
   bool served_new_ = false;                         // v1alpha2 is known to be there
+  bool listed_ = false;    // the list of reports is complete, or they are not served
+  bool served_ = false;    // in one version
+  bool seen_old_ = false;  // a node whose report would be there by now
   bool watching_old_ = false;
   bool told_missing_ = false;
   std::set<std::string> from_old_;  // nodes whose report is a v1alpha1 object

@@ -17,9 +17,6 @@ using sdk::view;
 constexpr std::string_view kSmtAlignmentError = "SMTAlignmentError";
 constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
 
-// Of so many pods that a kubelet has not taken yet the order is not looked at.
-constexpr size_t kMostInOrder = 256;
-
 // A kubelet refused the pod because no zones had room. It never held anything. `is_tied`: to zones;
 // UnexpectedAdmissionError says of others that a critical pod found nobody to evict (kubelet,
 // pkg/kubelet/lifecycle/predicate.go).

@@ -23,7 +23,18 @@ NodeRecord::Doubt NodeRecord::doubt_now() const {
   if (report.kubelet_away) return Doubt::kAway;
   if (lessons.stopped()) return Doubt::kRefused;
   if (since.grows != Grows::kNo) return Doubt::kUnknown;
-  return since.clear() ? Doubt::kNone : Doubt::kOrder;
+  return since.clear() && crowd == 0 ? Doubt::kNone : Doubt::kOrder;
+}
+
+int64_t NodeRecord::outlived_until_ms(int64_t now_ms) const {
+  if (!report.there || slot == UINT32_MAX || identity.uid.empty()) return 0;
+  const std::vector<std::string>& owners = report.node_uids;
+  if (!owners.empty()) {
+    return std::find(owners.begin(), owners.end(), identity.uid) == owners.end() ? INT64_MAX : 0;
+  }
+  if (report.written_ms == 0 || report.written_ms >= identity.created_ms) return 0;
+  const int64_t until = identity.created_ms + kDoubtMs;
+  return until > now_ms ? until : 0;
 }
 
 bool NodeRecord::report_unclear() const {

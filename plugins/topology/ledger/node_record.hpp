@@ -26,6 +26,12 @@ inline constexpr int64_t kUnstartedMs = 600'000;
 inline constexpr int64_t kDoubtMs = 60'000;
 // A kubelet that runs has taken a pod, and said so, after this time.
 inline constexpr int64_t kQuickKubeletMs = 2'000;
+// For so long a report's word counts that the kubelet is away. A Node is not ready long before that
+// if it is so; if it is ready, whoever reports is gone.
+inline constexpr int64_t kAwayMs = 600'000;
+// Of so many pods that no report counts the order is not looked at: each event would play them all
+// again.
+inline constexpr size_t kMostInOrder = 256;
 // A Node and its report come on two watches. For so long after a Node was made, its report may
 // still be on the way.
 inline constexpr int64_t kReportOnItsWayMs = 5'000;
@@ -44,6 +50,8 @@ struct NodeReport {
   std::optional<kubelet::PodHoldings> holdings;  // if exact: what the pods hold that it counts
   boost::unordered_flat_map<PodKey, uint32_t, PodKeyHash> holders;  // their lines
   std::string version;
+  int64_t written_ms = 0;              // 0: not known
+  std::vector<std::string> node_uids;  // of the Nodes that own it
   std::string fingerprint;
   FingerprintMethod method = FingerprintMethod::kAll;
   bool kubelet_away = false;
@@ -63,16 +71,26 @@ struct NodeReport {
   }
 };
 
+// Which of the Nodes that had or have a name.
+struct NodeIdentity {
+  std::string uid;
+  int64_t created_ms = 0;
+};
+
 struct NodeRecord {
   std::string name;
   uint32_t slot = UINT32_MAX;
+  NodeIdentity identity;
   NodeReport report;
   bool malformed = false;  // its object exists but cannot be read; never set if report.there
   // It had an object, which was deleted while its Node stayed: nobody knows what it has free, and
   // it has the zones that it had.
   bool report_gone = false;
   // Until then a report of the new node may be on its way; 0: it is there, or there may be none.
+  // One of a Node before it may be there.
   int64_t awaited_until_ms = 0;
+  int64_t away_until_ms = 0;  // if report.kubelet_away
+  size_t crowd = 0;  // pods that no report counts, if they are more than kMostInOrder; else 0
   std::vector<PodRecord> pods;
   std::vector<GonePod> gone;
   Lessons lessons;
@@ -108,15 +126,20 @@ struct NodeRecord {
   [[nodiscard]] const PodRecord* find(const PodKey& key) const {
     return const_cast<NodeRecord*>(this)->find(key);
   }
+  // The report there is that of an earlier Node with this name. Until when that is so; 0: it is
+  // not. An owner is certain. A report without one may be that of this Node though it is older:
+  // whoever writes only changes looks at least every minute.
+  [[nodiscard]] int64_t outlived_until_ms(int64_t now_ms) const;
   // No pod that its kubelet could refuse goes there until it reports. While the kubelet is away, by
   // the report: what a new kubelet admits first it admits beside pods that ended meanwhile, whose
   // room it takes back only afterwards (Kubernetes: pkg/kubelet/cm/cpumanager, removeStaleState
   // waits for sourcesReady), and in the order in which pods were created, not bound.
-  [[nodiscard]] bool stopped() const { return report.kubelet_away || lessons.stopped(); }
+  [[nodiscard]] bool stopped() const {
+    return awaited_until_ms != 0 || crowd != 0 || report.kubelet_away || lessons.stopped();
+  }
   // The node has one possible state, and nothing under way could change it.
   [[nodiscard]] bool certain() const {
-    return awaited_until_ms == 0 && !report_gone && !report.kubelet_away &&
-           !lessons.waits_for_room() && since.clear();
+    return !stopped() && !report_gone && !lessons.waits_for_room() && since.clear();
   }
   // Why it is not certain.
   [[nodiscard]] Doubt doubt_now() const;

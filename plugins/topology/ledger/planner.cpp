@@ -67,8 +67,29 @@ void Planner::plan(NodeRecord& node, PodRecord& pod, Placement* placement) {
   if (placement != nullptr) *placement = std::move(made);
 }
 
+// Whether there are too many pods to play. Nothing is known of them then but that they are there.
+bool Planner::is_crowded(NodeRecord& node) {
+  const auto crowd =
+      static_cast<size_t>(std::count_if(node.pods.begin(), node.pods.end(), [](const auto& pod) {
+        return !pod.covered && pod.demand;
+      }));
+  const bool is_news = node.crowd == 0 || node.new_report;
+  node.crowd = crowd > kMostInOrder ? crowd : 0;
+  if (node.crowd == 0) return false;
+  if (!is_news) return true;
+  node.new_report = node.surprised = false;
+  node.since = {};
+  node.since.likely = node.report.state;
+  node.since.unclear = true;
+  for (PodRecord& pod : node.pods) {
+    if (!pod.covered) pod.given = nullptr;
+  }
+  refresh(node);
+  return true;
+}
+
 void Planner::replan(NodeRecord& node, const PodRecord* asked, Placement* placement) {
-  if (!node.report.there) return;
+  if (!node.report.there || is_crowded(node)) return;
   play(node);
   std::vector<PodRecord*> promised;
   for (PodRecord& pod : node.pods) {
@@ -93,6 +114,7 @@ void Planner::play(NodeRecord& node) {
     if (new_report && pod.given) placed.push_back(pod.key);
     pod.given = nullptr;
   }
+  replayed_ += node.pods.size();
   Timeline::Given given(node.pods.size());
   std::vector<size_t> refused;
   node.since = Timeline(node, {}).replay(kubelet_scratch_, &given, &refused);

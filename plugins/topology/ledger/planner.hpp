@@ -18,6 +18,7 @@ class Planner {
   bool bind(NodeRecord& node, PodRecord& pod);
   // For tests: without them every change replays all that happened.
   void use_shortcuts(bool on) { shortcuts_ = on; }
+  [[nodiscard]] uint64_t replayed() const { return replayed_; }
   // Charges a pod that was bound before the ledger heard of it as its annotation says, if it says
   // something.
   void place_as_named(NodeRecord& node, PodRecord& pod);
@@ -27,6 +28,7 @@ class Planner {
 
  private:
   enum class Bound : uint8_t { kUnclear, kMoved, kAsItWas };
+  static bool is_crowded(NodeRecord& node);
   void play(NodeRecord& node);
   bool admit_last(NodeRecord& node, PodRecord& pod);
   Bound bind_first(NodeRecord& node, PodRecord& pod);
@@ -35,6 +37,7 @@ class Planner {
   Scratch scratch_;
   kubelet::Scratch kubelet_scratch_;
   AdmissionMemo admissions_;
+  uint64_t replayed_ = 0;  // pods
   bool shortcuts_ = true;
 };
 

@@ -13,6 +13,11 @@ namespace plimsoll::topology {
 using kubelet::NodeState;
 using kubelet::PodDemand;
 
+bool Questions::is_of(uint32_t slot, std::string_view node_uid) const {
+  const NodeRecord* node = nodes_.in(slot);
+  return node != nullptr && node->identity.uid == node_uid;
+}
+
 size_t Questions::remembered_gone(std::string_view node_name) const {
   const NodeRecord* node = nodes_.find(node_name);
   return node == nullptr ? 0 : node->gone.size();
@@ -49,10 +54,15 @@ LikelyState Questions::likely_state(uint32_t slot) const {
   const NodeRecord* node = reported(slot);
   if (node == nullptr) return {};
   const Since& since = node->since;
-  return {node->report.model.get(),  &since.likely,
-          since.bound.size(),        since.under_way.size(),
-          since.grows != Grows::kNo, node->lessons.stopped(),
-          node->report.kubelet_away, node->doubt_since_ms};
+  return {node->report.model.get(),
+          &since.likely,
+          since.bound.size() + node->crowd,
+          since.under_way.size(),
+          since.grows != Grows::kNo,
+          node->lessons.stopped(),
+          node->report.kubelet_away,
+          node->awaited_until_ms != 0,
+          node->doubt_since_ms};
 }
 
 Judgement Questions::judge(uint32_t slot, Inquiry& pod) const {

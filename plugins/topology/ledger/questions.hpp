@@ -19,12 +19,13 @@ namespace plimsoll::topology {
 struct LikelyState {
   const kubelet::NodeModel* model = nullptr;  // null: no report
   const kubelet::NodeState* state = nullptr;
-  size_t unplaced = 0;   // pods whose order or zones are not known
-  size_t under_way = 0;  // bindings
-  bool grows = false;    // something may come free
-  bool stopped = false;  // the kubelet refused a pod since the last report
-  bool away = false;     // the kubelet
-  int64_t since_ms = 0;  // since when it may be in several; 0: it may not
+  size_t unplaced = 0;    // pods whose order or zones are not known
+  size_t under_way = 0;   // bindings
+  bool grows = false;     // something may come free
+  bool stopped = false;   // the kubelet refused a pod since the last report
+  bool away = false;      // the kubelet
+  bool outlived = false;  // the report is an earlier Node's
+  int64_t since_ms = 0;   // since when it may be in several; 0: it may not
 };
 
 // Zones by id: those of pods in a single zone, and those of pods in several zones.
@@ -46,6 +47,8 @@ class Questions {
   [[nodiscard]] bool malformed(uint32_t slot) const {
     return nodes_.in(slot) != nullptr && nodes_.in(slot)->malformed;
   }
+  // The node in this slot is the Node with this UID.
+  [[nodiscard]] bool is_of(uint32_t slot, std::string_view node_uid) const;
   // Removed pods that the node's last report may still count.
   [[nodiscard]] size_t remembered_gone(std::string_view node_name) const;
   // Changes whenever the node in this slot changes; verdicts hold as long as it stays the same. 0

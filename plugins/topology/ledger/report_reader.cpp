@@ -33,6 +33,8 @@ NodeReport ReportReader::read(const NrtObject& nrt, const NodeReport& before, in
     }
   }
   report.version = nrt.resource_version;
+  report.written_ms = nrt.written_ms;
+  report.node_uids = nrt.node_uids;
   report.fingerprint = nrt.fingerprint;
   report.method = nrt.method;
   report.kubelet_away = nrt.kubelet_away;

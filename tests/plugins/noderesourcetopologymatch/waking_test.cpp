@@ -469,7 +469,10 @@ TEST_F(Waking, ANewNodeIsWaitedForUntilItsReportCame) {
   };
   const PodRef pod = waiting(6);
   add(n1_, host_.now - 1'000);
-  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_SUCCESS) << "nobody reports in this cluster";
+  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_PENDING) << "the list of reports is not complete";
+  plugin_.plugin().object_event(ObjectEvent{ObjectEvent::kSynced, kNrtResource, "", "", ""});
+  add(n1_, host_.now - 1'000);
+  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_SUCCESS) << "nobody reports: older nodes have none";
   report(pod, {16, 16}, {}, "elsewhere");
   add(n2_, host_.now - kReportOnItsWayMs);
   EXPECT_EQ(attempt(pod, n2_), PLIMSOLL_SUCCESS) << "it has no report";
@@ -490,6 +493,80 @@ TEST_F(Waking, ANewNodeIsWaitedForUntilItsReportCame) {
   }
   EXPECT_EQ(host_.requeued, 1);
   EXPECT_EQ(attempt(pod, n2_), PLIMSOLL_SUCCESS) << "none came";
+}
+
+// Where all nodes are new, nothing follows from there being no report yet.
+TEST(NobodyReports, IsNotSaidBeforeANodeHadTheTime) {
+  for (const bool served : {true, false}) {
+    TopologyScene scene;
+    FakeHost host;
+    host.now = kYear2026Ms + 1'000'000;
+    FakeNode first("n1", 0), second("n2", 1);
+    for (FakeNode* node : {&first, &second}) host.add(*node);
+    FakePlugin<NodeResourceTopologyMatch> plugin(host);
+    const auto add = [&](FakeNode& node) {
+      plimsoll_node object = *node.get().node;
+      object.meta.creation_ms = host.now;
+      plimsoll_node_info info = node.get();
+      info.node = &object;
+      plugin.plugin().node_event(sdk::NodeEvent::kAdded, sdk::Node(&info), 0);
+    };
+    const PodRef pod = scene.pod(guaranteed("p", 6));
+    const auto attempt = [&](FakeNode& node) {
+      FakeCycle cycle;
+      (void)plugin.pre_filter(cycle, Pod(pod.get()));
+      return plugin.filter(cycle, Pod(pod.get()), sdk::Node(&node.get())).code;
+    };
+    for (const std::string_view kind : {kNrtResource, kOldNrtResource}) {
+      plugin.plugin().object_event(
+          ObjectEvent{ObjectEvent::kSynced, kind, "", "", served ? "" : R"({"served":false})"});
+      if (served) break;
+    }
+    add(first);
+    EXPECT_EQ(attempt(first), served ? PLIMSOLL_PENDING : PLIMSOLL_SUCCESS);
+    host.now += kReportOnItsWayMs;
+    for (FakeHost::Deferred& timer : std::exchange(host.deferred, {})) timer.run();
+    EXPECT_EQ(attempt(first), PLIMSOLL_SUCCESS) << "none came";
+    add(second);
+    EXPECT_EQ(attempt(second), PLIMSOLL_SUCCESS) << "the first has none either";
+    host.drop_deferred();
+  }
+}
+
+// By a watch that broke and missed its end, too.
+TEST_F(Waking, ANodeThatIsMadeAgainWaitsForItsOwnReport) {
+  const auto tell = [&](sdk::NodeEvent type, std::string_view uid) {
+    plimsoll_node object = *n1_.get().node;
+    object.meta.uid = sdk::str(uid);
+    object.meta.creation_ms = host_.now - kReportOnItsWayMs;
+    plimsoll_node_info info = n1_.get();
+    info.node = &object;
+    plugin_.plugin().node_event(type, sdk::Node(&info), 0);
+  };
+  const auto report_of = [&](const std::string& uid, const std::string& cpus) {
+    ReportSpec spec;
+    spec.version = std::to_string(++versions_);
+    spec.node_uid = uid;
+    spec.zones = {{0, {{"cpu", cpus}}}};
+    plugin_.plugin().object_event(
+        ObjectEvent{ObjectEvent::kUpsert, kNrtResource, "n1", "", nrt_json(spec)});
+  };
+  const PodRef pod = waiting(6);
+  tell(sdk::NodeEvent::kChanged, "first");
+  report_of("first", "8");
+  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_SUCCESS);
+  tell(sdk::NodeEvent::kChanged, "first");
+  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_SUCCESS);
+  tell(sdk::NodeEvent::kChanged, "second");
+  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_PENDING);
+  report_of("second", "4");
+  EXPECT_EQ(attempt(pod, n1_), PLIMSOLL_UNSCHEDULABLE);
+  tell(sdk::NodeEvent::kRemoved, "second");
+  tell(sdk::NodeEvent::kAdded, "third");
+  EXPECT_EQ(attempt(waiting(4), n1_), PLIMSOLL_PENDING);
+  report_of("third", "4");
+  EXPECT_EQ(report_hint(waiting(4)), Hint::kQueue);
+  EXPECT_EQ(attempt(waiting(4), n1_), PLIMSOLL_SUCCESS);
 }
 
 TEST_F(Waking, TimersOfAPluginThatIsGoneDoNothing) {

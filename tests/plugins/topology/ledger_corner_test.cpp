@@ -239,6 +239,62 @@ TEST_F(LedgerCorner, ANewNodeIsUncertainUntilItsReportMayBeOnItsWayNoMore) {
   EXPECT_EQ(ledger_.stats().uncertain_unknown, 0u);
 }
 
+// A Node that is made again may be another machine: the report that its name has says nothing of
+// it.
+TEST_F(LedgerCorner, ANodeIsNotJudgedByTheReportOfAnEarlierOne) {
+  const auto report_of = [&](const std::string& node_uid, const char* written, int cpus) {
+    ReportSpec spec = cpu_report(++versions_, {std::to_string(cpus)}, "", "single-numa-node");
+    spec.node_uid = node_uid;
+    spec.written = written;
+    ledger_.report(scene_.nrt(spec), now_);
+  };
+  const char* const early = "2026-01-01T00:01:00Z";
+  const char* const late = "2026-01-01T00:03:00Z";
+  const int64_t made = kYear2026Ms + 120'000;
+  now_ = made;
+  const auto add_again = [&](const char* uid) {
+    ledger_.node_removed("n1");
+    ledger_.node_added("n1", kSlot, now_ + kReportOnItsWayMs, {uid, made});
+  };
+  add_again("first");
+  report_of("first", early, 8);
+  EXPECT_EQ(verdict(8), Verdict::kFits) << "its owner says whose it is";
+  insist(spec("a", 2));
+
+  add_again("second");
+  EXPECT_EQ(verdict(1), Verdict::kUncertain);
+  EXPECT_FALSE(reserve(spec("b", 1)));
+  EXPECT_EQ(ledger_.stats().uncertain_unknown, 1U);
+  EXPECT_EQ(ledger_.due_ms(), INT64_MAX) << "time does not make it its own";
+  report_of("first", late, 8);
+  EXPECT_EQ(verdict(1), Verdict::kUncertain) << "whoever wrote it";
+  report_of("second", late, 4);
+  EXPECT_TRUE(ledger_.eased(kSlot));
+  EXPECT_EQ(verdict(4 - 2), Verdict::kFits);
+  EXPECT_EQ(verdict(5), Verdict::kCannotAlignContainer);
+  EXPECT_EQ(ledger_.stats().uncertain_unknown, 0U);
+
+  // What owns nothing is deleted by the API server. Then its own may be on its way.
+  add_again("third");
+  EXPECT_EQ(verdict(1), Verdict::kUncertain);
+  ledger_.report_deleted("n1", now_ + kReportOnItsWayMs);
+  EXPECT_EQ(verdict(1), Verdict::kUncertain);
+  EXPECT_EQ(ledger_.due_ms(), now_ + kReportOnItsWayMs);
+
+  // Of a report without an owner the time decides.
+  report_of("", late, 8);
+  EXPECT_EQ(verdict(6), Verdict::kFits);
+  report_of("", early, 8);
+  EXPECT_EQ(verdict(6), Verdict::kUncertain);
+  EXPECT_EQ(ledger_.due_ms(), made + kDoubtMs);
+  now_ = made + kDoubtMs;
+  ledger_.pass_time(now_);
+  EXPECT_EQ(verdict(6), Verdict::kFits) << "whoever writes only changes has seen none";
+  add_again("fourth");
+  report_of("", early, 8);
+  EXPECT_EQ(verdict(6), Verdict::kFits) << "the same, after a restart";
+}
+
 // Under policies that do not align, a pod that goes may have been spread over all zones.
 TEST_F(LedgerCorner, WhatGoesFromUnknownPlacesDependsOnThePolicy) {
   const PodSpec goes = spec("goes", 6);
@@ -396,6 +452,33 @@ TEST_F(LedgerCorner, ManyDifferentBindingsUnderWayKeepTheirRoom) {
   }
   EXPECT_NE(verdict(7), Verdict::kFits);
   EXPECT_NE(verdict(9), Verdict::kFits);
+}
+
+// Whoever may make pods may put any number of them on a node, without a scheduler.
+TEST_F(LedgerCorner, PodsThatNoKubeletTakesAreNotPlayedAgainAndAgain) {
+  const auto add = [&](int from, int to) {
+    for (int i = from; i < to; ++i) assigned(spec("p" + std::to_string(i), 1 + i % 3));
+  };
+  allocatable_ = "1k";
+  report({"1k", "1k"}, {});
+  const auto most = static_cast<int>(kMostInOrder);
+  add(0, most);
+  EXPECT_EQ(verdict(1), Verdict::kFits);
+  const uint64_t played = ledger_.replayed();
+  add(most, 8 * most);
+  EXPECT_EQ(ledger_.replayed(), played) << "each event costs as much as the first";
+  EXPECT_EQ(verdict(1), Verdict::kUncertain);
+  EXPECT_FALSE(reserve(spec("a", 1)));
+  EXPECT_EQ(ledger_.stats().uncertain_order, 1U);
+  report({"1k", "999"}, {});
+  EXPECT_EQ(verdict(1), Verdict::kUncertain);
+  EXPECT_EQ(ledger_.replayed(), played);
+  std::vector<std::string> taken;
+  for (int i = 0; i < 8 * most; ++i) taken.push_back("p" + std::to_string(i));
+  report({"500", "500"}, taken);
+  EXPECT_TRUE(ledger_.eased(kSlot));
+  EXPECT_EQ(verdict(1), Verdict::kFits);
+  EXPECT_EQ(ledger_.stats().uncertain_order, 0U);
 }
 
 TEST_F(LedgerCorner, PodsWithInitContainersFoundAtStartHoldNobodyBack) {

@@ -213,6 +213,29 @@ TEST_F(LedgerJudge, ARefusedPodStopsItsNodeUntilItReports) {
 }
 
 // A pod that ended meanwhile still holds its CPUs when the next kubelet admits its first pods.
+// Whoever said it may be gone. A Node whose kubelet is gone is not ready, so others keep pods away.
+TEST_F(LedgerJudge, NobodySaysForEverThatAKubeletIsAway) {
+  away({"8", "8"}, {});
+  (void)ledger_.take_changes();
+  const int64_t end = now_ + kAwayMs;
+  EXPECT_EQ(ledger_.due_ms(), end);
+  now_ = end - 1;
+  away({"8", "7"}, {});
+  ledger_.pass_time(now_);
+  EXPECT_EQ(verdict(1), Verdict::kUncertain) << "the same absence";
+  EXPECT_TRUE(ledger_.take_warnings().empty());
+  now_ = end;
+  ledger_.pass_time(now_);
+  EXPECT_EQ(ledger_.stats().uncertain_away, 0u);
+  EXPECT_EQ(verdict(8), Verdict::kFits);
+  EXPECT_TRUE(ledger_.eased(kSlot));
+  EXPECT_EQ(ledger_.take_changes().freed, std::vector<uint32_t>{kSlot});
+  EXPECT_EQ(ledger_.take_warnings().size(), 1U);
+  away({"7", "7"}, {});
+  EXPECT_EQ(verdict(1), Verdict::kUncertain) << "whoever says it again is there";
+  EXPECT_EQ(ledger_.due_ms(), now_ + kAwayMs);
+}
+
 TEST_F(LedgerJudge, ANodeWhoseKubeletIsAwayTakesNobody) {
   report({"8", "8"}, {});
   bound("a", 8);
@@ -224,9 +247,9 @@ TEST_F(LedgerJudge, ANodeWhoseKubeletIsAwayTakesNobody) {
   EXPECT_EQ(verdict(1), Verdict::kUncertain) << "it might come before another that is bound";
   EXPECT_TRUE(soon(8));
   EXPECT_FALSE(reserve("b", 8));
-  now_ += 3'600'000;
+  now_ += kDoubtMs;
   ledger_.pass_time(now_);
-  EXPECT_EQ(verdict(8), Verdict::kUncertain) << "no time brings it back";
+  EXPECT_EQ(verdict(8), Verdict::kUncertain) << "it is no doubt that the next report would end";
   report({"8", "8"}, {});
   EXPECT_TRUE(ledger_.eased(kSlot));
   EXPECT_EQ(verdict(8), Verdict::kFits);

@@ -57,6 +57,7 @@ struct ReportSpec {
   std::string scope = "container";
   std::string fingerprint;
   std::string written;              // managedFields time
+  std::string node_uid;             // of the Node that owns it
   std::string allocatable = "1Ti";  // of every resource in every zone
   std::vector<ZoneSpec> zones;
 };
@@ -127,6 +128,10 @@ inline std::string pod_json(const PodSpec& spec) {
 inline std::string nrt_json(const ReportSpec& spec) {
   std::string json =
       R"({"metadata":{"name":")" + spec.node + R"(","resourceVersion":")" + spec.version + "\"";
+  if (!spec.node_uid.empty()) {
+    json += R"(,"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":")" + spec.node +
+            R"(","uid":")" + spec.node_uid + "\"}]";
+  }
   if (!spec.written.empty()) json += R"(,"managedFields":[{"time":")" + spec.written + "\"}]";
   json += R"(},"attributes":[{"name":"topologyManagerPolicy","value":")" + spec.policy +
           R"("},{"name":"topologyManagerScope","value":")" + spec.scope + "\"}";

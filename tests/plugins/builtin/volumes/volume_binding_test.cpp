@@ -199,6 +199,41 @@ TEST_F(VolumeBindingTest, TwoPodsNeverGetOneVolume) {
   EXPECT_EQ(host_.requeued, 1) << "it had nothing";
 }
 
+// What is assumed for a claim that two pods share ends with the second of them.
+TEST_F(VolumeBindingTest, UndoingOnePodLeavesWhatAnotherRestsOn) {
+  put(volume_json("pv"));
+  put(claim_json("shared"));
+  put(claim_json("other"));
+  FakePod first("team/first"), second("team/second"), third("team/third");
+  with_claim(first, "shared");
+  with_claim(second, "shared");
+  with_claim(third, "other");
+  for (const bool in_order : {true, false}) {
+    FakeCycle one, two, refused, fits;
+    EXPECT_EQ(reserve(one, first), "");
+    EXPECT_EQ(reserve(two, second), "");
+    in_order ? unreserve(one, first) : unreserve(two, second);
+    EXPECT_EQ(state().assumed(), 1U);
+    EXPECT_EQ(reserve(refused, third), kNoVolume) << in_order;
+    in_order ? unreserve(two, second) : unreserve(one, first);
+    EXPECT_EQ(state().assumed(), 0U);
+    EXPECT_EQ(reserve(fits, third), "");
+    unreserve(fits, third);
+  }
+  // The same of the node that a volume is made for.
+  put_class("driver.example.com");
+  plugin_.erase(kVolumes, "", "pv");
+  for (const bool in_order : {true, false}) {
+    FakeCycle one, two, refused;
+    EXPECT_EQ(reserve(one, first), "");
+    EXPECT_EQ(reserve(two, second), "");
+    in_order ? unreserve(one, first) : unreserve(two, second);
+    EXPECT_EQ(state().claim("team", "shared")->selected_node, "n1") << in_order;
+    in_order ? unreserve(two, second) : unreserve(one, first);
+    EXPECT_EQ(state().claim("team", "shared")->selected_node, std::nullopt);
+  }
+}
+
 TEST_F(VolumeBindingTest, TwoProfilesShareWhatIsAssumed) {
   PluginOnFakeHost profile(host_, builtin::volume_binding());
   put(volume_json("pv"));
