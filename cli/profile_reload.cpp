@@ -4,12 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -60,6 +62,18 @@ std::string refusal(const ProgramEnd& end) {
   return without_last_newlines(end.err);
 }
 
+// Of an effective configuration: the profiles are its only list with such an entry.
+std::set<std::string_view> schedulers_of(std::string_view yaml) {
+  constexpr std::string_view kEntry = "- schedulerName: ";
+  std::set<std::string_view> names;
+  while (!yaml.empty()) {
+    const std::string_view line = yaml.substr(0, yaml.find('\n'));
+    yaml.remove_prefix(std::min(line.size() + 1, yaml.size()));
+    if (line.starts_with(kEntry)) names.insert(line.substr(kEntry.size()));
+  }
+  return names;
+}
+
 }  // namespace
 
 FileWatch::FileWatch(std::string path) : path_(std::move(path)), taken_(look()), seen_(taken_) {}
@@ -93,7 +107,18 @@ ProfileCheck check_profile_file(const std::string& in_force, const std::stop_tok
   if (end.how != ProgramEnd::How::kExited || end.code != 0) {
     return {ProfileCheck::Result::kRefused, refusal(end)};
   }
-  return {end.out == in_force ? ProfileCheck::Result::kUnchanged : ProfileCheck::Result::kUsable};
+  if (end.out == in_force) return {ProfileCheck::Result::kUnchanged};
+  return {ProfileCheck::Result::kUsable, {}, std::move(end.out)};
+}
+
+std::string schedulers_left_out(std::string_view before, std::string_view now) {
+  const std::set<std::string_view> kept = schedulers_of(now);
+  std::string left_out;
+  for (const std::string_view name : schedulers_of(before)) {
+    if (kept.contains(name)) continue;
+    left_out += (left_out.empty() ? "" : ", ") + std::string(name);
+  }
+  return left_out;
 }
 
 ProfileMetrics::ProfileMetrics(metrics::Registry& registry)

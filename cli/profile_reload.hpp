@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "framework/metrics/registry.hpp"
 
@@ -43,8 +44,13 @@ class FileWatch {
 struct ProfileCheck {
   enum class Result { kUsable, kUnchanged, kRefused, kStopped };
   Result result = Result::kRefused;
-  std::string reason = {};  // of a refusal; may have several lines
+  std::string reason = {};   // of a refusal; may have several lines
+  std::string meaning = {};  // kUsable: the effective configuration that it makes, as YAML
 };
+
+// The schedulers of a configuration that another one does not have: "a, b". Nobody tries their pods
+// any more. Both are effective configurations, as this program prints them.
+[[nodiscard]] std::string schedulers_left_out(std::string_view before, std::string_view now);
 
 // Checks the file that this process was started with, as it is now. `in_force`: the effective
 // configuration that runs, as YAML. Blocks for a minute at most; kStopped: `stop` was requested.

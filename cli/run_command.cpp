@@ -103,6 +103,14 @@ bool usable(const std::string& file, const std::string& in_force, const ProfileM
   if (check.result == Result::kUsable) {
     log_info("taking the changed profile file into use", {{"file", file}});
     session.tell(false, "ProfileReload", "taking the changed profile file into use");
+    const std::string left_out = schedulers_left_out(in_force, check.meaning);
+    if (!left_out.empty()) {
+      log_warn("no profile serves these schedulers any more: pods that name them wait",
+               {{"schedulers", left_out}});
+      session.tell(
+          true, "ProfileReload",
+          "no profile serves these schedulers any more, and pods that name them wait: " + left_out);
+    }
   } else if (check.result == Result::kUnchanged) {
     log_info("the profile file means what it meant before", {{"file", file}});
   } else {

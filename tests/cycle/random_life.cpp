@@ -112,8 +112,23 @@ void RandomLife::come_to_rest() {
   if (wrongs_.empty()) wrongs_.push_back("it never comes to rest");
 }
 
+void RandomLife::report_again() {
+  for (const auto& [kind, name] : removed_) {
+    if (cluster_.find(Kind::kNodes, name) == nullptr || cluster_.find(kind, name) != nullptr) {
+      continue;
+    }
+    if (kind == Kind::kTopologies) {
+      cluster_.report(name);
+    } else {
+      cluster_.put(kind, random_devices(dice_, name));
+    }
+  }
+  removed_.clear();
+}
+
 void RandomLife::rest() {
   note("---- rest");
+  report_again();
   come_to_rest();
   if (stats().classes.different != 0) {
     wrongs_.push_back("what is kept of a class of pods differs from what is found afresh");
@@ -336,6 +351,7 @@ void RandomLife::remove_zones() {
   if (!dice_.one_in(2)) return;
   note("remove the report of " + name);
   cluster_.remove(Kind::kTopologies, name);
+  removed_.emplace(Kind::kTopologies, name);
 }
 
 void RandomLife::put_devices() {
@@ -349,6 +365,7 @@ void RandomLife::remove_devices() {
   if (!dice_.one_in(2)) return;
   note("no devices of " + name);
   cluster_.remove(Kind::kDevices, name);
+  removed_.emplace(Kind::kDevices, name);
 }
 
 void RandomLife::put_budget() {

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/cycle/full_scheduler.hpp"
@@ -63,6 +65,9 @@ class RandomLife {
   void remove_devices();
   void put_budget();
   void remove_budget();
+  // A scheduler knows which reports and Device objects it has seen go. A fresh one cannot, so at a
+  // quiet point there are new ones.
+  void report_again();
   void alter_storage();
   void end_terminating();
   void deliver_some();
@@ -74,6 +79,7 @@ class RandomLife {
   RandomCluster cluster_;
   FullScheduler living_;
   QuietPoint quiet_;
+  std::set<std::pair<Kind, std::string>> removed_;  // since the last quiet point
   std::deque<std::string> journal_;
   std::vector<std::string> wrongs_;
   int names_ = 0;

@@ -329,6 +329,28 @@ TEST_F(ChartTest, ValuesThatCannotWorkAreRefused) {
   EXPECT_EQ(client().get(kClusterRole).status, 404);
 }
 
+// A scheduler of zones without the kind, and without an exporter, is one without zones.
+TEST_F(ChartTest, HelmSaysWhichKindsAreMissing) {
+  const auto said = [&](const std::string& dry_run, const std::vector<std::string>& flags = {}) {
+    std::vector<std::string> argv{"helm",        "install", "plimsoll", kChart,
+                                  "--namespace", kHome,     dry_run};
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    const Finished done = tool(argv);
+    EXPECT_EQ(done.status, ExitStatus::exited(0)) << done.out;
+    return done.out.substr(std::min(done.out.find("NOTES:"), done.out.size()));
+  };
+  // The client alone knows of no kinds but Kubernetes' own.
+  EXPECT_THAT(said("--dry-run=client"),
+              AllOf(HasSubstr("WARNING: the profile looks at NUMA zones"),
+                    HasSubstr("-f deploy/crds/noderesourcetopologies.yaml -f deploy/node.yaml"),
+                    HasSubstr("WARNING: the profile gives out devices")));
+  EXPECT_THAT(said("--dry-run=server"),
+              AllOf(HasSubstr("kubectl get noderesourcetopologies"), Not(HasSubstr("WARNING"))));
+  EXPECT_THAT(
+      said("--dry-run=client", {"--set-file", "profile=examples/profiles/default-scheduler.yaml"}),
+      Not(HasSubstr("WARNING")));
+}
+
 // What the scheduler watches with a profile is what it has the right to watch, and nothing more.
 class RightsByProfileTest : public ChartTest, public testing::WithParamInterface<std::string> {
  protected:

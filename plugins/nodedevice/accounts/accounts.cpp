@@ -41,6 +41,7 @@ void Accounts::node_added(std::string_view name, uint32_t slot) {
   if (slot >= slots_.size()) slots_.resize(slot + 1, nullptr);
   if (NodeEntry* before = slots_[slot]) {
     before->slot = kNoSlot;
+    if (before->state.gone) before->state.set_object(nullptr);
     drop_if_empty(*before);
   }
   node.slot = slot;
@@ -56,6 +57,7 @@ void Accounts::node_removed(std::string_view name) {
   node->links.reset();
   node->state.links_problem.clear();
   node->state.set_node_links(nullptr);
+  if (node->state.gone) node->state.set_object(nullptr);  // one that is made anew is another
   drop_if_empty(*node);
 }
 
@@ -116,7 +118,10 @@ std::vector<std::string> Accounts::device_changed(std::string_view node, std::st
 void Accounts::device_deleted(std::string_view node) {
   NodeEntry* known = find_entry(node);
   if (known == nullptr) return;
+  const bool was_there = known->state.object != nullptr || known->state.malformed;
+  const bool gone = known->slot != kNoSlot && (was_there || known->state.gone);
   known->state.set_object(nullptr);
+  known->state.gone = gone;
   reresolve(*known);
   changed(*known);
   drop_if_empty(*known);

@@ -88,6 +88,7 @@ class Accounts {
   // Returns what is wrong with it, empty if nothing is. From a malformed object on, nothing is free
   // on that node until a good one comes.
   std::vector<std::string> device_changed(std::string_view node, std::string_view json);
+  // Nothing is free on a node that had one, until there is one again or the Node goes.
   void device_deleted(std::string_view node);
 
   // ---- pods

@@ -98,7 +98,10 @@ std::string accounts_json(const Accounts& accounts) {
   Ordered nodes = Ordered::object();
   accounts.each_node([&](const NodeState& state, const Accounts::PodsOfNode& on_node) {
     Ordered& node = append(nodes, state.name);
-    node["deviceObject"] = state.malformed ? "unreadable" : state.object ? "read" : "none";
+    node["deviceObject"] = state.malformed ? "unreadable"
+                           : state.object  ? "read"
+                           : state.gone    ? "gone"
+                                           : "none";
     if (state.malformed) node["problem"] = state.problem;
     if (state.object != nullptr && !state.object->unreadable.empty())
       node["unreadable"] = state.object->unreadable;

@@ -6,7 +6,7 @@ namespace {
 constexpr std::array<std::string_view, 7> kStateNames{
     "free", "partly_used", "used", "set_aside", "unhealthy", "gone", "without_minor"};
 constexpr size_t kWithoutMinor = 6;
-constexpr std::array<std::string_view, 2> kObjectNames{"read", "unreadable"};
+constexpr std::array<std::string_view, 3> kObjectNames{"read", "unreadable", "gone"};
 
 size_t state_of(const DeviceType& type, const DeviceState& device) {
   if (!device.present) return 5;
@@ -25,7 +25,9 @@ DeviceMetrics::DeviceMetrics(const sdk::Host& host, const Accounts& accounts)
     : accounts_(accounts),
       devices_(host.gauge("devices", "Devices, by type and by what may be done with them",
                           {"type", "state"})),
-      objects_(host.gauge("device_objects", "Nodes with a Device object, by whether it can be read",
+      objects_(host.gauge("device_objects",
+                          "Nodes with a Device object, by whether it can be read, and "
+                          "nodes that had one",
                           {"state"})),
       problems_(host.counter("device_problems_total",
                              "Device objects and annotations that could not be read or are ignored",
@@ -38,6 +40,8 @@ DeviceMetrics::Counts DeviceMetrics::count(const NodeState* node) const {
     counts.objects[1] = 1;
   else if (node->object != nullptr)
     counts.objects[0] = 1;
+  else if (node->gone)
+    counts.objects[2] = 1;
   const DeviceTypes& types = accounts_.types();
   for (int t = 0; t < types.count(); ++t) {
     auto& by_state = counts.devices[static_cast<size_t>(t)];

@@ -37,7 +37,7 @@ class DeviceMetrics {
 
  private:
   static constexpr size_t kStates = 7;   // of a device
-  static constexpr size_t kObjects = 2;  // Device objects: read, unreadable
+  static constexpr size_t kObjects = 3;  // Device objects: read, unreadable, gone
   struct Counts {
     std::array<std::array<int64_t, kStates>, kMaxTypes> devices{};
     std::array<int64_t, kObjects> objects{};

@@ -132,7 +132,7 @@ void NodeState::add_devices(int type_index, std::vector<int32_t> minors) {
 void NodeState::set_object(std::shared_ptr<const NodeDevices> devices) {
   const std::shared_ptr<const NodeDevices> old = std::move(object);
   object = std::move(devices);
-  malformed = false;
+  malformed = gone = false;
   problem.clear();
   shape = 0;
   resolve_links();

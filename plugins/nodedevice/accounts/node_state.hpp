@@ -84,8 +84,11 @@ class NodeState {
   explicit NodeState(const DeviceTypes& types = DeviceTypes::standard()) : device_types_(&types) {}
 
   std::string name;
-  bool malformed = false;     // its Device object cannot be read: nothing is free
-  std::string problem;        // why
+  bool malformed = false;  // its Device object cannot be read: nothing is free
+  std::string problem;     // why
+  // Its Device object was deleted while its Node stayed: it has devices, nobody knows in what
+  // state.
+  bool gone = false;
   std::string links_problem;  // why the Node object's links cannot be read
   int32_t shares = 0;         // device shares recorded on this node
   // Of the Device object: it says which sets of GPUs there are; that they must be honoured.
@@ -104,7 +107,9 @@ class NodeState {
     return object != nullptr && !object->devices(type_index).empty();
   }
   // Nothing is known of this node's devices, and nobody was given one here: they are the kubelet's.
-  [[nodiscard]] bool unmanaged() const { return object == nullptr && !malformed && shares == 0; }
+  [[nodiscard]] bool unmanaged() const {
+    return object == nullptr && !malformed && !gone && shares == 0;
+  }
 
   [[nodiscard]] const DeviceTypes& device_types() const { return *device_types_; }
 

@@ -32,7 +32,7 @@ void StateNumbers::changed(uint32_t slot) {
 StateNumbers::Key StateNumbers::key_of(const NodeState& state, uint64_t facts) {
   if (state.object == nullptr) {
     if (state.shares != 0) return {};
-    return {facts, 1, uint64_t{state.malformed}};
+    return {facts, 1, uint64_t{state.malformed} | uint64_t{state.gone} << 1};
   }
   if (state.shape == 0) return {};
   Key key{facts, 2,

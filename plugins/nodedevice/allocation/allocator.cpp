@@ -220,6 +220,7 @@ std::optional<Verdict> settle(const NodeState& node, const PodDemand& demand) {
   }
   if (demand.request.empty()) return Verdict{};
   if (node.malformed) return refuse(Reason::kMalformedDevice, demand.request.types[0].type, true);
+  if (node.gone) return refuse(Reason::kDeviceGone, demand.request.types[0].type, true);
   return std::nullopt;
 }
 
@@ -267,6 +268,8 @@ std::string reason_text(const DeviceTypes& types, Reason reason, int type) {
       return "node(s) Insufficient primary device";
     case Reason::kMalformedDevice:
       return "node(s) had a Device object that cannot be read";
+    case Reason::kDeviceGone:
+      return "node(s) had a Device object that was deleted";
     case Reason::kNumaScoped:
       return "Insufficient NUMA Scoped Devices";
     case Reason::kNumaUnaligned:

@@ -36,6 +36,7 @@ enum class Reason : uint8_t {
   kJointViolation,           // node(s) Device Joint-Allocate rules violation
   kNoPrimary,                // node(s) Insufficient primary device
   kMalformedDevice,          // the node's Device object cannot be read
+  kDeviceGone,               // it was deleted
   kNumaScoped,               // Insufficient NUMA Scoped Devices
   kNumaUnaligned,  // Unaligned NUMA Hint: the kubelet gives the pod other zones than have devices
   kNumaSpread,     // Unaligned NUMA Hint: the kubelet spreads the pod itself

@@ -79,6 +79,7 @@ std::string explain_parts(const DeviceTypes& types, const NodeState& node, const
 std::string explain_devices(const DeviceTypes& types, const NodeState& node,
                             const PodDemand& demand) {
   if (node.malformed) return "the node's Device object cannot be read: " + node.problem + "\n";
+  if (node.gone) return "the node's Device object was deleted: no device is given without it\n";
   std::string text;
   for (const TypeRequest& request : demand.request.types) {
     int64_t missing = 0;

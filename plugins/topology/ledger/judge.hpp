@@ -10,8 +10,8 @@
 
 namespace plimsoll::topology {
 
-// Whether its kubelet admits the pod, and every pod that is on its way there. A node without a
-// report admits all pods, unless its object cannot be read.
+// Whether its kubelet admits the pod, and every pod that is on its way there. Without a
+// report it is as Inquiry::without_report says, unless its object cannot be read.
 [[nodiscard]] Judgement judge(const NodeRecord& node, Inquiry& pod);
 
 // The same after the pods with these UIDs are gone and those of `with` were admitted, in this

@@ -50,7 +50,7 @@ class Ledger {
 
   // ---- events, in any order
   // Until `report_until_ms` the node's report may be on its way: no pod that its kubelet could
-  // refuse goes there before it comes. 0: what has no report takes every pod.
+  // refuse goes there before it comes. 0: none is.
   // Nor before its own comes if the one that is there is an earlier Node's.
   void node_added(std::string_view name, uint32_t slot, int64_t report_until_ms = 0,
                   NodeIdentity identity = {});

@@ -72,8 +72,8 @@ class Questions {
   [[nodiscard]] LikelyState likely_state(uint32_t slot) const;
 
   // ---- may a pod go there
-  // Whether the kubelet admits the pod, and every pod that is on its way there. A node without a
-  // report admits all pods.
+  // Whether the kubelet admits the pod, and every pod that is on its way there. Without a report it
+  // is as Inquiry::without_report says.
   [[nodiscard]] Judgement judge(uint32_t slot, Inquiry& pod) const;
   // judge() for many nodes, faster than one by one. `judgements` has the size of `slots`.
   void judge_many(std::span<const uint32_t> slots, Inquiry& pod,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plugins/nodedevice/accounts/accounts_json.hpp"
 #include "plugins/nodedevice/accounts/allocation_annotation.hpp"
 #include "tests/plugins/nodedevice/accounts_text.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
@@ -280,7 +281,7 @@ TEST_F(AccountsTest, WhatIsUsedStaysUsedWhateverHappensToTheDevice) {
   cards(2);
   EXPECT_EQ(give(kOneGpu), "gpu 1") << "unhealthy and back";
   accounts_.device_deleted("node-1");
-  EXPECT_EQ(give(kOneGpu), "Insufficient gpu devices (unresolvable)");
+  EXPECT_EQ(give(kOneGpu), "node(s) had a Device object that was deleted (unresolvable)");
   cards(2);
   EXPECT_EQ(give({{"nvidia.com/gpu", 2}}), "Insufficient gpu devices") << "deleted and back";
   cards(2, {}, "8Gi");
@@ -296,8 +297,31 @@ TEST_F(AccountsTest, ANodeWithoutDeviceObjectIsTheKubelets) {
   EXPECT_TRUE(node().unmanaged());
   cards(2);
   EXPECT_EQ(give(kOneGpu), "gpu 0");
+}
+
+// As when the CRD is deleted. The node has its devices, and the kubelet's choice would be
+// anybody's.
+TEST_F(AccountsTest, ANodeWhoseDeviceObjectIsDeletedGivesNothing) {
+  cards(2);
   accounts_.device_deleted("node-1");
-  EXPECT_TRUE(node().unmanaged()) << "nobody was given a device here by its minor";
+  EXPECT_FALSE(node().unmanaged());
+  EXPECT_EQ(give(kOneGpu), "node(s) had a Device object that was deleted (unresolvable)");
+  EXPECT_NE(accounts_json(accounts_).find(R"("deviceObject":"gone")"), std::string::npos);
+  accounts_.device_deleted("node-1");
+  EXPECT_FALSE(node().unmanaged());
+  cards(2);
+  EXPECT_EQ(give(kOneGpu), "gpu 0");
+  // A Node that is made anew is another one, and nothing is left of the first.
+  accounts_.device_deleted("node-1");
+  accounts_.node_removed("node-1");
+  EXPECT_EQ(accounts_.find("node-1"), nullptr);
+  accounts_.node_added("node-1", 3);
+  EXPECT_TRUE(node().unmanaged());
+  // An object that goes after its Node leaves nothing either.
+  cards(2);
+  accounts_.node_removed("node-1");
+  accounts_.device_deleted("node-1");
+  EXPECT_EQ(accounts_.find("node-1"), nullptr);
 }
 
 TEST_F(AccountsTest, APromiseOnAKubeletsNodeOutlivesItsFirstDeviceObject) {

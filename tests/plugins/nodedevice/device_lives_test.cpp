@@ -432,6 +432,14 @@ class Life {
     host_->add(*nodes_[name]);
   }
 
+  // Whether a node without a Device object had one, nobody knows after a start.
+  static std::string without_memories(std::string text) {
+    for (size_t at = 0; (at = text.find("\"gone\"", at)) != text.npos;) {
+      text.replace(at, 6, "\"none\"");
+    }
+    return text;
+  }
+
   void crash() {
     catch_up();
     // What only memory knows is gone; the rest is as it was.
@@ -440,13 +448,13 @@ class Life {
         bound.pod.allocated = bound.right;
         tell(bound);
       }
-    const std::string before = test::dumped_text(*host_);
+    const std::string before = without_memories(test::dumped_text(*host_));
     note("crash");
     ++crashes_;
     retired_.push_back(std::move(host_));
     plugin_.reset();
     start();
-    EXPECT_EQ(test::dumped_text(*host_), before) << "a restart forgets nothing";
+    EXPECT_EQ(test::dumped_text(*host_), before) << "a restart forgets nothing else";
     catch_up();
     for (Bound& bound : bound_) tell(bound);
     EXPECT_EQ(test::dumped_text(*host_), before) << "telling it twice changes nothing";

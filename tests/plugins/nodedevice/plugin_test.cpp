@@ -285,7 +285,7 @@ TEST_F(NodeDeviceTest, HintsAskTheAccounts) {
   plugin_.device("node-1", cards(2));
   EXPECT_EQ(plugin_.hint(large, report), PLIMSOLL_HINT_QUEUE);
   plugin_.no_device("node-1");
-  EXPECT_EQ(plugin_.hint(large, report), PLIMSOLL_HINT_QUEUE) << "now it is the kubelet's";
+  EXPECT_EQ(plugin_.hint(large, report), PLIMSOLL_HINT_SKIP) << "it is not the kubelet's now";
   report.name = str("node-9");
   EXPECT_EQ(plugin_.hint(large, report), PLIMSOLL_HINT_QUEUE) << "nothing is known of that node";
   EXPECT_EQ(plugin_.slots().events(plugin_.slots().self).count, 5U);

@@ -304,8 +304,11 @@ TEST_F(Surfacing, DevicesThatFailGoAndComeBackWhileTheyAreUsed) {
   plugin_.no_device("node-1");
   EXPECT_EQ(metric("devices{gpu,gone}"), 1);
   EXPECT_EQ(metric("device_objects{read}"), 0);
+  EXPECT_EQ(metric("device_objects{gone}"), 1);
+  EXPECT_THAT(explained(2), HasSubstr("the node's Device object was deleted"));
 
   plugin_.device("node-1", cards(2));
+  EXPECT_EQ(metric("device_objects{gone}"), 0);
   EXPECT_EQ(metric("devices{gpu,partly_used}"), 1) << "what is used on it stays used";
   object = cards(2);
   object["spec"]["devices"][0]["resources"]["koordinator.sh/gpu-memory"] = "4Gi";
