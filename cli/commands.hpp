@@ -47,6 +47,9 @@ struct RunArguments {
   bool as_a_reload = false;
   std::vector<std::string> plugin_directories;
   LeaderElectionArguments leader_election;
+  bool without_kube_scheduler = false;  // the operator says that none runs in this cluster
+  std::string fallback_config;  // a profile file for a start at which `config` is not usable
+  std::string keep_config_in;   // NAMESPACE/NAME of the ConfigMap that holds the profile in force
   ServingArguments serving;
   std::string socket;  // for explain and debug; empty: default_socket_path(), "none": no socket
   ScheduledEvents scheduled_events = ScheduledEvents::kAlways;

@@ -44,16 +44,36 @@ Result<config::LeaderElection> leader_election_settings(config::LeaderElection f
   return settings;
 }
 
+Result<void> check_beside_kube_scheduler(const config::SchedulerConfig& config,
+                                         bool no_kube_scheduler) {
+  const config::LeaderElection& election = config.leader_election;
+  const bool shares_the_lease = election.leader_elect &&
+                                election.resource_name == config::kKubeSchedulerLease &&
+                                election.resource_namespace == config::kKubeSchedulerNamespace;
+  if (no_kube_scheduler || shares_the_lease || !config::serves_default_scheduler(config)) return {};
+  return fail(
+      ErrorCode::kInvalid,
+      "a profile serves the pods of default-scheduler, and so does kube-scheduler: both would bind "
+      "the same pods, since " +
+          (election.leader_elect
+               ? "the lease here is " + election.resource_namespace + "/" + election.resource_name
+               : std::string("leader election is off here")) +
+          ". Elect the leader by kube-scheduler's own lease, kube-system/kube-scheduler "
+          "(leaderElection.resourceNamespace and resourceName, or the flags --leader-elect-...), "
+          "or, if no kube-scheduler runs in this cluster, say so with --without-kube-scheduler");
+}
+
 Leadership::Leadership(const config::LeaderElection& settings)
     : identity_(informer::election_identity()),
       fence_(settings.lease_duration - settings.renew_deadline) {}
 
 Result<std::unique_ptr<Leadership>> Leadership::create(
     const config::LeaderElection& settings, const informer::ServerAccess& access,
-    std::shared_ptr<informer::CredentialSource> credentials) {
+    std::shared_ptr<informer::CredentialSource> credentials, OnExchange on_exchange) {
   std::unique_ptr<Leadership> made(new Leadership(settings));
   informer::HttpClientOptions options;
   options.thread_name = "plimsoll-lease";
+  options.on_exchange = std::move(on_exchange);
   options.unacknowledged_timeout = std::chrono::seconds(10);  // long enough for several renewals
   auto client = informer::HttpClient::create(access, std::move(credentials), options);
   if (!client) return fail(client.error());

@@ -21,16 +21,23 @@ namespace plimsoll::cli {
 [[nodiscard]] Result<config::LeaderElection> leader_election_settings(
     config::LeaderElection from_file, const LeaderElectionArguments& arguments);
 
+// Two schedulers that serve the pods of one name bind the same pods. Fails if a profile serves
+// those of default-scheduler and nothing keeps kube-scheduler off them: under another lease than
+// its own, or none. `no_kube_scheduler`: the operator says that none runs.
+[[nodiscard]] Result<void> check_beside_kube_scheduler(const config::SchedulerConfig& config,
+                                                       bool no_kube_scheduler);
+
 class Leadership {
  public:
+  using OnExchange = std::function<void(const informer::HttpExchange&)>;
   using OnLeading = std::function<void()>;
   using OnLost = std::function<void(const std::string& why)>;
   using Unfit = std::function<std::optional<std::string>()>;
 
-  // Does not connect yet.
+  // Does not connect yet. `on_exchange`: is told of each request, on the client's thread.
   [[nodiscard]] static Result<std::unique_ptr<Leadership>> create(
       const config::LeaderElection& settings, const informer::ServerAccess& access,
-      std::shared_ptr<informer::CredentialSource> credentials);
+      std::shared_ptr<informer::CredentialSource> credentials, OnExchange on_exchange = {});
   ~Leadership();  // calls stop(false, false)
   Leadership(const Leadership&) = delete;
   Leadership& operator=(const Leadership&) = delete;
@@ -40,6 +47,7 @@ class Leadership {
   // Whether it leads, who does, when the lease was last renewed.
   [[nodiscard]] const informer::LeaderElector& elector() const { return *elector_; }
   [[nodiscard]] const std::string& identity() const { return identity_; }
+  [[nodiscard]] std::string lease_uid() const { return lease_->uid(); }
 
   // Starts to campaign for the lease. All callbacks run on a separate thread, on_leading and
   // on_lost at most once. The fence is open when on_leading is called and closed when on_lost is.

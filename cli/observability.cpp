@@ -176,6 +176,17 @@ std::vector<serving::HealthCheck> leader_checks(const Session& session) {
            }}};
 }
 
+// A replica to which the lease is refused could not lead: another must not make way for it.
+std::vector<serving::HealthCheck> lease_checks(const Session& session) {
+  const Leadership* leadership = session.leadership();
+  if (leadership == nullptr) return {};
+  return {{"lease-accepted", [leadership]() -> std::optional<std::string> {
+             const std::string refusal = leadership->elector().status().refusal;
+             if (refusal.empty()) return std::nullopt;
+             return "the leader lease is refused to this process: " + refusal;
+           }}};
+}
+
 // Whoever reaches a loopback address is on this machine, where the API server's users mean little.
 bool asks_who(const ServingArguments& arguments) {
   return arguments.secure_loopback || !serving::is_loopback(arguments.bind_address);
@@ -247,6 +258,9 @@ Result<std::unique_ptr<Observability>> Observability::start(const ServingArgumen
   endpoints.change_level = configuration.config.enable_profiling;
   endpoints.healthz = leader_checks(session);
   endpoints.readyz = leader_checks(session);
+  for (serving::HealthCheck& check : lease_checks(session)) {
+    endpoints.readyz.push_back(std::move(check));
+  }
   const serving::HealthCheck loop{"scheduler-loop", [&session] { return session.loop_problem(); }};
   for (auto* group : {&endpoints.healthz, &endpoints.livez, &endpoints.readyz}) {
     group->push_back(loop);
@@ -255,6 +269,13 @@ Result<std::unique_ptr<Observability>> Observability::start(const ServingArgumen
                                 return *stopping
                                            ? std::optional<std::string>("process is shutting down")
                                            : std::nullopt;
+                              }});
+  // A rollout of a broken profile must not go on: this replica schedules, by the profile from
+  // before.
+  endpoints.readyz.push_back({"profile", [&session]() -> std::optional<std::string> {
+                                if (session.profile_refusal().empty()) return std::nullopt;
+                                return "the last good profile is in force: " +
+                                       session.profile_refusal();
                               }});
   endpoints.readyz.push_back({"sched-handler-sync", [&session]() -> std::optional<std::string> {
                                 if (session.scheduler().stats().synced || !session.watches())

@@ -12,10 +12,10 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "framework/base/quote.hpp"
 #include "framework/base/run_program.hpp"
 
 namespace plimsoll::cli {
@@ -59,7 +59,26 @@ std::string refusal(const ProgramEnd& end) {
     default:
       return "the check printed too much";
   }
-  return without_last_newlines(end.err);
+  return end.err;
+}
+
+// "plimsoll run: the profile file is not usable:\nFILE:3:1: ...\n" -> "FILE:3:1: ..."
+std::string in_one_line(std::string_view text) {
+  constexpr std::string_view kBefore = "plimsoll run: ";
+  constexpr std::string_view kHeading = "the profile file is not usable:\n";
+  if (text.starts_with(kBefore)) text.remove_prefix(kBefore.size());
+  if (text.starts_with(kHeading)) text.remove_prefix(kHeading.size());
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+    if (part.empty()) continue;
+    if (!line.empty()) line += line.ends_with(':') ? " " : "; ";
+    line += part;
+  }
+  return line;
 }
 
 // Of an effective configuration: the profiles are its only list with such an entry.
@@ -105,7 +124,7 @@ ProfileCheck check_profile_file(const std::string& in_force, const std::stop_tok
   ProgramEnd end = run_program(std::move(program), stop);
   if (stop.stop_requested()) return {ProfileCheck::Result::kStopped};
   if (end.how != ProgramEnd::How::kExited || end.code != 0) {
-    return {ProfileCheck::Result::kRefused, refusal(end)};
+    return {ProfileCheck::Result::kRefused, in_one_line(refusal(end))};
   }
   if (end.out == in_force) return {ProfileCheck::Result::kUnchanged};
   return {ProfileCheck::Result::kUsable, {}, std::move(end.out)};

@@ -1,6 +1,7 @@
 #include <plimsoll/join.hpp>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -93,6 +94,21 @@ int write_configuration(const std::string& path, const std::string& yaml) {
   return 0;
 }
 
+// Why this process starts with the last good profile; empty: it starts with the profile file. That
+// is checked as a changed one is, so that not even a plugin that it crashes ends this process.
+std::string profile_refusal(const RunArguments& arguments, const std::stop_token& stop) {
+  std::error_code error;
+  const bool is_run = arguments.write_config_to.empty();
+  if (!is_run || !std::filesystem::exists(arguments.fallback_config, error)) return {};
+  const ProfileCheck check = check_profile_file({}, stop);
+  if (check.result != ProfileCheck::Result::kRefused) return {};
+  log_error("the profile file is refused; starting with the last good one",
+            {{"file", arguments.config},
+             {"last_good", arguments.fallback_config},
+             {"reason", check.reason}});
+  return check.reason;
+}
+
 // Whether the profile file as it is now is to be taken into use. `in_force`: the one that runs.
 bool usable(const std::string& file, const std::string& in_force, const ProfileMetrics& metrics,
             Session& session, const std::stop_token& stop) {
@@ -145,13 +161,15 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
                                {"build", PLIMSOLL_BUILD},
                                {"profile", arguments.config},
                                {"flags", arguments.given}});
+  const std::string refusal = profile_refusal(arguments, signals.start_given_up());
+  const std::string& file = refusal.empty() ? arguments.config : arguments.fallback_config;
   const auto modules = load_modules(arguments.plugin_directories);
   if (!modules) return {failure("run", modules.error().message)};
   SymbolTable symbols;
   metrics::Registry registry;
   metrics::Registry* const measured = arguments.serving.port != 0 ? &registry : nullptr;
   auto plugins = std::make_unique<PreparedPlugins>(symbols, measured);
-  auto configuration = load_configuration(arguments.config, *modules, plugins.get());
+  auto configuration = load_configuration(file, *modules, plugins.get());
   if (!configuration)
     return {failure("run", "the profile file is not usable:\n" + configuration.error().message)};
   auto election =
@@ -159,6 +177,10 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
   if (!election)
     return {failure("run", "leader election cannot be set up:\n" + election.error().message)};
   configuration->config.leader_election = std::move(*election);
+  if (auto safe =
+          check_beside_kube_scheduler(configuration->config, arguments.without_kube_scheduler);
+      !safe)
+    return {failure("run", safe.error().message)};
 
   const bool is_run = arguments.write_config_to.empty();
   if (!is_run && !arguments.as_a_reload)
@@ -184,6 +206,9 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
   choices.classes.enabled = !arguments.no_classes;
   choices.classes.check_every = arguments.class_check;
   choices.scheduled_events = arguments.scheduled_events;
+  choices.keep_profile_in = arguments.keep_config_in;
+  choices.profile = configuration->effective_yaml();
+  choices.profile_refusal = refusal;
   auto session =
       Session::create(*configuration, *modules, *access, measured, Session::Mode::kSchedule, {},
                       choices, &symbols, std::move(plugins));
@@ -197,9 +222,11 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
   (*session)->start([elected = (*session)->leadership() != nullptr](const std::string& why) {
     lost_leadership(elected, why);
   });
-  const auto usable_now = [&, in_force = configuration->effective_yaml(),
-                           metrics = ProfileMetrics(registry)] {
-    return usable(arguments.config, in_force, metrics, **session, signals.ending());
+  const ProfileMetrics profile_metrics(registry);
+  if (!refusal.empty()) profile_metrics.count(ProfileCheck::Result::kRefused);
+  // A file that is good again is taken into use, whatever it means.
+  const auto usable_now = [&, in_force = refusal.empty() ? choices.profile : std::string()] {
+    return usable(arguments.config, in_force, profile_metrics, **session, signals.ending());
   };
   const bool again = serve(signals, watch, usable_now, (*session)->inspection());
   if (*socket) (*socket)->stop();

@@ -105,6 +105,27 @@ RunCommand add_run(CLI::App& command) {
   command.add_flag("--as-a-reload", arguments->as_a_reload)->group("");
   add_plugin_option(command, arguments->plugin_directories);
   add_leader_election_options(command, arguments->leader_election);
+  command
+      .add_flag("--without-kube-scheduler", arguments->without_kube_scheduler,
+                "No kube-scheduler runs in this cluster: pods of default-scheduler may be served "
+                "under another lease than kube-system/kube-scheduler, or under none")
+      ->group("Leader election (wins over the profile file)");
+  command
+      .add_option("--fallback-config", arguments->fallback_config,
+                  "Profile file to start with while that of --config is not usable, such as the "
+                  "one that --keep-config-in has kept")
+      ->group("A broken profile");
+  command
+      .add_option("--keep-config-in", arguments->keep_config_in,
+                  "NAMESPACE/NAME of a ConfigMap: whoever schedules keeps the profile in force "
+                  "there, as profile.yaml")
+      ->check([](const std::string& text) {
+        const std::size_t slash = text.find('/');
+        const bool good = slash != 0 && slash != text.npos && slash + 1 != text.size() &&
+                          text.find('/', slash + 1) == text.npos;
+        return good ? std::string() : "\"" + text + "\" is not NAMESPACE/NAME";
+      })
+      ->group("A broken profile");
   add_serving_options(command, arguments->serving);
   command.add_option("--socket", arguments->socket,
                      "Local socket for explain and debug, or none (default: in "

@@ -15,9 +15,11 @@ RunningMark::RunningMark(const std::string& ns, const std::string& name,
 
 Result<std::unique_ptr<RunningMark>> RunningMark::create(
     const std::string& ns, const std::string& name, const informer::ServerAccess& access,
-    std::shared_ptr<informer::CredentialSource> credentials) {
+    std::shared_ptr<informer::CredentialSource> credentials,
+    std::function<void(const informer::HttpExchange&)> on_exchange) {
   informer::HttpClientOptions options;
   options.thread_name = "plimsoll-mark";
+  options.on_exchange = std::move(on_exchange);
   auto client = informer::HttpClient::create(access, std::move(credentials), options);
   if (!client) return fail(client.error());
   return std::unique_ptr<RunningMark>(new RunningMark(ns, name, std::move(*client)));

@@ -15,15 +15,17 @@ namespace plimsoll::cli {
 
 class RunningMark {
  public:
-  // Does not connect yet.
+  // Does not connect yet. `on_exchange`: is told of each request, on the client's thread.
   [[nodiscard]] static Result<std::unique_ptr<RunningMark>> create(
       const std::string& ns, const std::string& name, const informer::ServerAccess& access,
-      std::shared_ptr<informer::CredentialSource> credentials);
+      std::shared_ptr<informer::CredentialSource> credentials,
+      std::function<void(const informer::HttpExchange&)> on_exchange = {});
   ~RunningMark();  // calls stop(false)
   RunningMark(const RunningMark&) = delete;
   RunningMark& operator=(const RunningMark&) = delete;
 
   [[nodiscard]] const std::string& identity() const { return identity_; }
+  [[nodiscard]] std::string lease_uid() const { return lease_.uid(); }
 
   // Takes the mark and reports, on a separate thread, whether the scheduler before this one ended
   // well. Reports later if another scheduler has taken it. Call it at most once.

@@ -150,15 +150,20 @@ Result<std::unique_ptr<Session>> Session::create(
   std::unique_ptr<Session> session(new Session);
   if (symbols == nullptr) symbols = &session->own_symbols_;
   session->server_ = access.server;
+  session->choices_ = choices;
   const auto credentials = std::make_shared<informer::CredentialSource>(access);
   const std::array<std::pair<std::unique_ptr<informer::HttpClient>*, const char*>, 3> clients{
       {{&session->reads_, "plimsoll-watch"},
        {&session->binds_, "plimsoll-bind"},
        {&session->others_, "plimsoll-write"}}};
+  const auto counted = [&]() -> std::function<void(const informer::HttpExchange&)> {
+    if (registry == nullptr) return {};
+    return request_metrics(*registry, access.server);
+  };
   for (const auto& [client, thread_name] : clients) {
     informer::HttpClientOptions options;
     options.thread_name = thread_name;
-    if (registry != nullptr) options.on_exchange = request_metrics(*registry, access.server);
+    options.on_exchange = counted();
     auto made = informer::HttpClient::create(access, credentials, options);
     if (!made) return fail(made.error());
     *client = std::move(*made);
@@ -186,14 +191,14 @@ Result<std::unique_ptr<Session>> Session::create(
   session->lease_name_ = election.leader_elect ? election.resource_name
                                                : "plimsoll-" + session->scheduler_names_.front();
   if (mode == Mode::kSchedule && !election.leader_elect) {
-    auto mark =
-        RunningMark::create(session->lease_namespace_, session->lease_name_, access, credentials);
+    auto mark = RunningMark::create(session->lease_namespace_, session->lease_name_, access,
+                                    credentials, counted());
     if (!mark) return fail(mark.error());
     session->mark_ = std::move(*mark);
     scheduling.standby = true;
   }
   if (mode == Mode::kSchedule && election.leader_elect) {
-    auto leadership = Leadership::create(election, access, credentials);
+    auto leadership = Leadership::create(election, access, credentials, counted());
     if (!leadership) return fail(leadership.error());
     session->leadership_ = std::move(*leadership);
     session->delays_cache_ = configuration.config.delay_cache_until_active;
@@ -277,6 +282,8 @@ void Session::tell(bool warning, const std::string& reason, const std::string& n
   event.kind = "Lease";
   event.ns = lease_namespace_;
   event.name = lease_name_;
+  // Without it `kubectl describe lease` does not find the event.
+  if (leadership_ || mark_) event.uid = leadership_ ? leadership_->lease_uid() : mark_->lease_uid();
   event.scheduler_name = scheduler_names_.front();
   event.reason = reason;
   event.action = reason;
@@ -327,6 +334,32 @@ void Session::begin_to_schedule() {
            {{"server", server_}, {"scheduler_names", sdk::join(scheduler_names_, ",")}});
   earlier_ended_ = true;
   scheduler_->lead();
+  if (!choices_.profile_refusal.empty()) {
+    tell(true, "ProfileRefused", "the last good profile is in force: " + choices_.profile_refusal);
+  } else if (!choices_.keep_profile_in.empty()) {
+    keep_profile();
+  }
+}
+
+// For replicas that start while the profile file is broken (--fallback-config).
+void Session::keep_profile() {
+  const std::string& place = choices_.keep_profile_in;
+  const std::size_t slash = place.find('/');
+  ApiRequest request;
+  request.method = "PATCH";
+  request.path = "/api/v1/namespaces/" + informer::url_encode(place.substr(0, slash)) +
+                 "/configmaps/" + informer::url_encode(place.substr(slash + 1));
+  request.content_type = "application/merge-patch+json";
+  request.body = R"({"data":{"profile.yaml":)";
+  append_json_string(request.body, choices_.profile);
+  request.body += "}}";
+  writer_->request(std::move(request), [place](int status, std::string_view answer) {
+    if (status >= 200 && status < 300) return;
+    log_warn(
+        "the profile in force could not be kept: a replica that starts while the profile file is "
+        "broken has none to go by",
+        {{"config_map", place}, {"status", status}, {"answer", answer.substr(0, 300)}});
+  });
 }
 
 void Session::stop() {

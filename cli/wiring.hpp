@@ -60,6 +60,11 @@ namespace plimsoll::cli {
 struct SessionChoices {
   ClassCacheOptions classes;
   ScheduledEvents scheduled_events = ScheduledEvents::kAlways;
+  // "NAMESPACE/NAME" of the ConfigMap that whoever schedules keeps `profile` in; empty: none.
+  std::string keep_profile_in;
+  std::string profile;  // what is in force, as YAML
+  // Why the profile file is not, and the last good one is; empty: it is.
+  std::string profile_refusal;
 };
 
 // A scheduler connected to an API server, on threads of its own.
@@ -108,6 +113,8 @@ class Session {
   void tell(bool warning, const std::string& reason, const std::string& note);
   // The problem of the scheduler loop, if it hangs. Any thread.
   [[nodiscard]] std::optional<std::string> loop_problem() const;
+  // Why the last good profile is in force instead of the profile file; empty: it is not.
+  [[nodiscard]] const std::string& profile_refusal() const { return choices_.profile_refusal; }
   // False for a standby that watches nothing before it leads (delayCacheUntilActive). Any thread.
   [[nodiscard]] bool watches() const { return !delays_cache_; }
   // The state of the watched kinds; any thread.
@@ -128,6 +135,7 @@ class Session {
   void take_over(bool ended_well);
   void void_earlier_bindings(const std::vector<PodRef>& unbound);
   void begin_to_schedule();
+  void keep_profile();
 
   std::string server_;
   std::atomic<bool> delays_cache_ = false;  // until it leads
@@ -135,6 +143,7 @@ class Session {
   std::vector<std::string> scheduler_names_;  // the first one reports that it leads
   std::string lease_namespace_;
   std::string lease_name_;  // the mark's, where no leader is elected
+  SessionChoices choices_;
   SymbolTable own_symbols_;
   std::unique_ptr<Leadership> leadership_;  // outlives the writer that its fence limits
   std::unique_ptr<RunningMark> mark_;       // used if no leader is elected

@@ -2,10 +2,17 @@
 
 #include <plimsoll/duration.hpp>
 
+#include <algorithm>
+
 #include "config/fields.hpp"
 #include "config/problem.hpp"
 
 namespace plimsoll::config {
+
+bool serves_default_scheduler(const SchedulerConfig& config) {
+  return std::ranges::find(config.profiles, kDefaultSchedulerName, &Profile::scheduler_name) !=
+         config.profiles.end();
+}
 
 // Kubernetes: ValidateLeaderElectionConfiguration, and the checks that NewLeaderElector adds.
 std::vector<LeaderElectionProblem> leader_election_problems(const LeaderElection& election) {

@@ -8,8 +8,13 @@
 
 namespace plimsoll::config {
 
-// kube-scheduler's own lease.
+// The name that pods have which name none, and kube-scheduler's own lease.
+inline constexpr const char* kDefaultSchedulerName = "default-scheduler";
+inline constexpr const char* kKubeSchedulerNamespace = "kube-system";
 inline constexpr const char* kKubeSchedulerLease = "kube-scheduler";
+
+// Whether a profile serves the pods that kube-scheduler serves.
+[[nodiscard]] bool serves_default_scheduler(const SchedulerConfig& config);
 
 struct LeaderElectionProblem {
   std::string field;  // "leaseDuration"

@@ -12,8 +12,6 @@
 namespace plimsoll::config {
 namespace {
 
-constexpr std::string_view kDefaultSchedulerName = "default-scheduler";
-
 // Fields of earlier versions and of other places, with what to write instead.
 const std::map<std::string, std::string, std::less<>>& hints_for_other_fields() {
   constexpr const char* kAddress =

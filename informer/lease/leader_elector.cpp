@@ -48,13 +48,6 @@ std::string seconds_text(nanoseconds time) {
   return text + "s";
 }
 
-// Nobody would ever lead, and nothing else says why. Once for each reason.
-void warn_if_refused(const Error& error, const std::string& last, const std::string& lease) {
-  if (error.code != ErrorCode::kUnauthorized || error.message == last) return;
-  log_warn("the leader lease is refused to this process, which stands by (deploy/base/rbac.yaml)",
-           {{"lease", lease}, {"error", error.message}});
-}
-
 }  // namespace
 
 std::string election_identity() {
@@ -85,7 +78,16 @@ LeaderElector::LeaderElector(LeaseStore& store, WriteFence& fence, LeaderElectio
 LeaderElector::End LeaderElector::run(const std::stop_token& stop) {
   log_info("attempting to acquire the leader lease",
            {{"lease", options_.lease}, {"identity", options_.identity}});
+  std::string said;
   while (callbacks_.unfit() || try_acquire_or_renew() != Try::kHeld) {
+    // Nobody would ever lead, and nothing else says why. Once for each reason.
+    if (std::string refusal = status().refusal; refusal != said) {
+      said = std::move(refusal);
+      if (!said.empty()) {
+        log_warn("the leader lease is refused to this process, which cannot lead",
+                 {{"lease", options_.lease}, {"error", said}});
+      }
+    }
     const double spread = std::uniform_real_distribution<double>(0, kJitter)(random_);
     const auto period = std::chrono::duration<double, std::nano>(options_.retry_period);
     const auto wait = std::chrono::duration_cast<nanoseconds>(period * (1 + spread));
@@ -117,8 +119,10 @@ LeaderElector::End LeaderElector::lead(const std::stop_token& stop) {
         return lose(observed_.holder.empty() ? "somebody else has released it"
                                              : "it is held by " + observed_.holder);
       case Try::kFailed:
-        log_warn("the leader lease was not renewed; trying again",
-                 {{"lease", options_.lease}, {"error", last_error_}});
+        log_warn(status().refusal.empty()
+                     ? "the leader lease was not renewed; trying again"
+                     : "the leader lease is refused to this leader; trying again until it ends",
+                 {{"lease", options_.lease}, {"error", error_ ? error_->message : ""}});
         break;
     }
   }
@@ -126,7 +130,7 @@ LeaderElector::End LeaderElector::lead(const std::stop_token& stop) {
 
 std::string LeaderElector::deadline_text() const {
   return "it was not renewed for " + seconds_text(options_.renew_deadline) +
-         (last_error_.empty() ? "" : "; the last error: " + last_error_);
+         (error_ ? "; the last error: " + error_->message : "");
 }
 
 LeaderElector::End LeaderElector::lose(std::string reason) {
@@ -158,8 +162,17 @@ Result<void> LeaderElector::release() {
   return store_.update(released, timeout);
 }
 
-// Kubernetes: LeaderElector.tryAcquireOrRenew.
 LeaderElector::Try LeaderElector::try_acquire_or_renew() {
+  error_.reset();
+  const Try result = acquire_or_renew();
+  const std::lock_guard lock(mutex_);
+  status_.refusal =
+      error_ && error_->code == ErrorCode::kUnauthorized ? error_->message : std::string();
+  return result;
+}
+
+// Kubernetes: LeaderElector.tryAcquireOrRenew.
+LeaderElector::Try LeaderElector::acquire_or_renew() {
   LeaseRecord record = record_now();
   if (holds() && still_valid()) {
     record.acquire_time = observed_.acquire_time;
@@ -169,8 +182,7 @@ LeaderElector::Try LeaderElector::try_acquire_or_renew() {
   }
   const auto current = store_.get(patience());
   if (!current && current.error().code != ErrorCode::kNotFound) {
-    warn_if_refused(current.error(), last_error_, options_.lease);
-    last_error_ = current.error().message;
+    error_ = current.error();
     return Try::kFailed;
   }
   if (current) observe(*current);
@@ -190,13 +202,12 @@ Result<void> LeaderElector::write(const LeaseRecord& record, bool create) {
   claimed_ = true;  // whatever the answer, which may be lost
   auto done = create ? store_.create(record, patience()) : store_.update(record, patience());
   if (!done) {
-    warn_if_refused(done.error(), last_error_, options_.lease);
-    last_error_ = done.error().message;
+    error_ = done.error();
     log_debug("the leader lease was not written",
-              {{"lease", options_.lease}, {"error", last_error_}});
+              {{"lease", options_.lease}, {"error", error_->message}});
     return done;
   }
-  last_error_.clear();
+  error_.reset();
   observe(record);
   observed_at_ = clock_.now();
   renewed_ = sent;

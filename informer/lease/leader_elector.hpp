@@ -71,6 +71,8 @@ struct LeadershipStatus {
   std::string holder;  // as last seen; empty: nobody
   // When the last successful renewal was sent.
   BootClock::time_point last_renewal{};
+  // Why the API server refused the lease to us (401, 403) at the last try; empty: it did not.
+  std::string refusal;
 };
 
 class LeaderElector {
@@ -111,6 +113,7 @@ class LeaderElector {
   enum class Try { kHeld, kFailed, kTaken };
 
   Try try_acquire_or_renew();
+  Try acquire_or_renew();
   Result<void> write(const LeaseRecord& record, bool create);
   [[nodiscard]] LeaseRecord record_now() const;
   [[nodiscard]] bool holds() const { return observed_.holder == options_.identity; }
@@ -135,9 +138,9 @@ class LeaderElector {
   BootClock::time_point observed_at_{};
   BootClock::time_point renewed_{};  // when the last successful write was sent
   bool leading_ = false;
-  bool claimed_ = false;    // the lease may hold a write of ours
-  bool took_free_ = false;  // as found before the write that took it
-  std::string last_error_;
+  bool claimed_ = false;        // the lease may hold a write of ours
+  bool took_free_ = false;      // as found before the write that took it
+  std::optional<Error> error_;  // of the last try
   std::string loss_;
   std::minstd_rand random_{std::random_device{}()};
 

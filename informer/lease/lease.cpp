@@ -1,6 +1,7 @@
 #include "informer/lease/lease.hpp"
 
 #include <future>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -44,7 +45,9 @@ struct ApiServerLease::Impl {
   HttpClient& client;
   std::string ns;
   std::string name;
-  json last;  // the object as last seen on the server; null: not known
+  json last = {};  // the object as last seen on the server; null: not known
+  std::mutex mutex = {};
+  std::string uid = {};  // its own; guarded by mutex
 
   [[nodiscard]] std::string collection() const {
     return "/apis/coordination.k8s.io/v1/namespaces/" + url_encode(ns) + "/leases";
@@ -83,14 +86,21 @@ struct ApiServerLease::Impl {
       return fail(ErrorCode::kUnavailable, what + ": the API server's answer is no lease");
     }
     last = std::move(answer);
+    const std::lock_guard lock(mutex);
+    uid = text_at(last["metadata"], "uid");
     return {};
   }
 };
 
 ApiServerLease::ApiServerLease(HttpClient& client, std::string ns, std::string name)
-    : impl_(new Impl{client, std::move(ns), std::move(name), {}}) {}
+    : impl_(new Impl{client, std::move(ns), std::move(name)}) {}
 
 ApiServerLease::~ApiServerLease() = default;
+
+std::string ApiServerLease::uid() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->uid;
+}
 
 Result<LeaseRecord> ApiServerLease::get(milliseconds timeout) {
   const auto done = impl_->exchange("reading", "GET", impl_->path(), {}, timeout);

@@ -48,6 +48,9 @@ class ApiServerLease final : public LeaseStore {
   Result<void> create(const LeaseRecord& record, std::chrono::milliseconds timeout) override;
   Result<void> update(const LeaseRecord& record, std::chrono::milliseconds timeout) override;
 
+  // Of the object as last seen; empty: none was seen. Any thread.
+  [[nodiscard]] std::string uid() const;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

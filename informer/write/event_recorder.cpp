@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-#include <utility>
-#include <vector>
+#include <algorithm>
+#include <iterator>
 
 #include "informer/wire/protobuf_wire.hpp"
 #include "informer/write/write_protobuf.hpp"
@@ -19,7 +19,7 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? std::string(name) : std::string("localhost");
 }
 
-// client-go's eventKey without the resource version.
+// client-go's eventKey without the resource version: of a group.
 std::string key_of(const EventRecord& event, const std::string& instance) {
   std::string key = event.warning ? "W" : "N";
   for (const std::string* part :
@@ -68,58 +68,72 @@ EventRecorder::EntryRef EventRecorder::make_entry(EventRecord event, Time now) {
 }
 
 std::shared_ptr<const std::string> EventRecorder::shared_note(const std::string& note) {
-  std::string cut = cut_note(note);
   const std::lock_guard lock(mutex_);
-  if (!last_note_ || *last_note_ != cut) {
-    last_note_ = std::make_shared<const std::string>(std::move(cut));
-  }
+  if (!last_note_ || *last_note_ != note) last_note_ = std::make_shared<const std::string>(note);
   return last_note_;
 }
 
 void EventRecorder::record(EventRecord event, Time now) {
-  const bool remembered = may_happen_again(event);
-  const std::string key = remembered ? key_of(event, instance_of(event)) : std::string();
-  if (remembered) {
+  event.note = cut_note(event.note);
+  std::string key;
+  if (may_happen_again(event)) {
+    key = key_of(event, instance_of(event));
     EntryRef known;
-    bool begins = false;
+    Observed observed{};
     {
       const std::lock_guard lock(mutex_);
-      if (const auto found = entries_.find(key); found != entries_.end()) {
-        known = found->second;
-        begins = ++known->series.count == 2 && !known->busy;
-        known->series.last_observed = now;
-        if (begins) {
-          known->busy = true;
-          known->written_at = now;
-        }
-      }
+      observed = observe(key, event, now, known);
     }
-    if (begins) patch(key, known);
-    if (known) return;
+    if (observed == Observed::kToWrite) patch(key, known);
+    if (observed != Observed::kNew) return;
   }
   const EntryRef entry = make_entry(std::move(event), now);
   entry->busy = true;
-  if (remembered) remember(key, entry);
+  if (!key.empty()) remember(key, entry);
   create(key, entry);
+}
+
+EventRecorder::Observed EventRecorder::observe(const std::string& key, EventRecord& event, Time now,
+                                               EntryRef& entry) {
+  const auto found = groups_.find(key);
+  if (found == groups_.end()) return Observed::kNew;
+  Group& group = found->second;
+  const auto same = std::ranges::find_if(
+      group.entries, [&event](const EntryRef& each) { return *each->note == event.note; });
+  if (same == group.entries.end()) {
+    if (group.entries.size() < options_.most_notes) return Observed::kNew;
+    group.waits = std::move(event);
+    return Observed::kCounted;
+  }
+  entry = *same;
+  const bool comes_back = std::next(same) != group.entries.end() || group.waits;
+  std::rotate(same, std::next(same), group.entries.end());
+  group.waits.reset();
+  entry->series.last_observed = now;
+  ++entry->series.count;
+  // Else written() or sweep() writes it.
+  if (entry->busy || (entry->series.count > 2 && !comes_back)) return Observed::kCounted;
+  entry->busy = true;
+  entry->written_at = now;
+  return Observed::kToWrite;
 }
 
 void EventRecorder::remember(const std::string& key, const EntryRef& entry) {
   std::vector<std::pair<std::string, EntryRef>> unfinished;
   {
     const std::lock_guard lock(mutex_);
-    entries_[key] = entry;
+    groups_[key].entries.push_back(entry);
+    ++remembered_;
     by_age_.emplace_back(key, entry);
-    while (entries_.size() > options_.max_remembered && !by_age_.empty()) {
+    while (remembered_ > options_.max_remembered && !by_age_.empty()) {
       const auto [old_key, weak] = std::move(by_age_.front());
       by_age_.pop_front();
       const EntryRef old = weak.lock();
-      const auto found = entries_.find(old_key);
-      if (!old || found == entries_.end() || found->second != old) continue;
+      if (!old || !forget(old_key, old)) continue;
       if (old->series.count > old->written && !old->busy) {
         old->busy = true;
         unfinished.emplace_back(old_key, old);
       }
-      entries_.erase(found);
     }
     // Entries that ended by themselves are still in by_age_.
     if (by_age_.size() > 2 * options_.max_remembered + 64) {
@@ -209,37 +223,49 @@ void EventRecorder::written(const std::string& key, const EntryRef& entry, bool 
   if (patch_again) patch(key, entry);
 }
 
-void EventRecorder::forget(const std::string& key, const EntryRef& entry) {
-  const auto found = entries_.find(key);
-  if (found != entries_.end() && found->second == entry) entries_.erase(found);
+// False if it was forgotten before.
+bool EventRecorder::forget(const std::string& key, const EntryRef& entry) {
+  const auto found = groups_.find(key);
+  if (found == groups_.end() || std::erase(found->second.entries, entry) == 0) return false;
+  --remembered_;
+  if (found->second.entries.empty()) groups_.erase(found);
+  return true;
 }
 
 void EventRecorder::sweep(Time now) {
   std::vector<std::pair<std::string, EntryRef>> due;
+  std::vector<EventRecord> waited;
   {
     const std::lock_guard lock(mutex_);
-    for (auto at = entries_.begin(); at != entries_.end();) {
-      Entry& entry = *at->second;
-      if (entry.busy) {
-        ++at;
-        continue;
+    for (auto at = groups_.begin(); at != groups_.end();) {
+      Group& group = at->second;
+      bool makes_room = group.waits && group.entries.size() >= options_.most_notes;
+      remembered_ -= std::erase_if(group.entries, [&](const EntryRef& entry) {
+        if (entry->busy) return false;
+        const bool over = makes_room || now - entry->series.last_observed > options_.finish_after;
+        makes_room = makes_room && !over;
+        const bool stale = now - entry->written_at >= options_.refresh_after;
+        if (entry->series.count > entry->written && (over || stale)) {
+          entry->busy = true;
+          entry->written_at = now;
+          due.emplace_back(at->first, entry);
+        }
+        return over;
+      });
+      if (group.waits && group.entries.size() < options_.most_notes) {
+        waited.push_back(std::move(*group.waits));
+        group.waits.reset();
       }
-      const bool over = now - entry.series.last_observed > options_.finish_after;
-      const bool stale = now - entry.written_at >= options_.refresh_after;
-      if (entry.series.count > entry.written && (over || stale)) {
-        entry.busy = true;
-        entry.written_at = now;
-        due.emplace_back(at->first, at->second);
-      }
-      at = over ? entries_.erase(at) : std::next(at);
+      at = group.entries.empty() ? groups_.erase(at) : std::next(at);
     }
   }
   for (const auto& [key, entry] : due) patch(key, entry);
+  for (EventRecord& event : waited) record(std::move(event), now);
 }
 
 std::size_t EventRecorder::remembered() const {
   const std::lock_guard lock(mutex_);
-  return entries_.size();
+  return remembered_;
 }
 
 }  // namespace plimsoll::informer

@@ -64,5 +64,32 @@ TEST(LeaderElectionSettings, SayEverythingThatIsWrong) {
   EXPECT_TRUE(leader_election_settings(from_file(), flags)) << "what is off has no rules";
 }
 
+// Two that serve one name's pods must share a lease.
+TEST(BesideKubeScheduler, PodsOfDefaultSchedulerAreServedUnderItsLeaseOnly) {
+  config::SchedulerConfig config;
+  config.profiles.resize(2);
+  config.profiles[0].scheduler_name = "topo";
+  config.profiles[1].scheduler_name = "default-scheduler";
+  config.leader_election.resource_name = "kube-scheduler";
+  EXPECT_TRUE(check_beside_kube_scheduler(config, false));
+  const auto refused = [&](const auto& change) {
+    config::SchedulerConfig other = config;
+    change(other);
+    const auto checked = check_beside_kube_scheduler(other, false);
+    EXPECT_TRUE(check_beside_kube_scheduler(other, true)) << "the operator insists";
+    other.profiles[1].scheduler_name = "other";
+    EXPECT_TRUE(check_beside_kube_scheduler(other, false)) << "of no concern to kube-scheduler";
+    return checked ? "" : checked.error().message;
+  };
+  EXPECT_THAT(
+      refused([](auto& c) { c.leader_election.resource_name = "plimsoll"; }),
+      AllOf(HasSubstr("the lease here is kube-system/plimsoll"),
+            HasSubstr("kube-system/kube-scheduler"), HasSubstr("--without-kube-scheduler")));
+  EXPECT_THAT(refused([](auto& c) { c.leader_election.resource_namespace = "team-a"; }),
+              HasSubstr("the lease here is team-a/kube-scheduler"));
+  EXPECT_THAT(refused([](auto& c) { c.leader_election.leader_elect = false; }),
+              HasSubstr("leader election is off here"));
+}
+
 }  // namespace
 }  // namespace plimsoll::cli

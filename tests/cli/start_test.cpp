@@ -13,8 +13,14 @@
 #include <filesystem>
 #include <thread>
 
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "sandbox/apiserver/api_server.hpp"
 #include "tests/support/child_process.hpp"
+#include "tests/support/free_port.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/web_client.hpp"
 
 namespace plimsoll::test {
 namespace {
@@ -283,6 +289,202 @@ TEST_F(Start, AChangedProfileIsTakenIntoUseAndABadOneIsNot) {
   std::filesystem::rename(link, file);
   EXPECT_TRUE(wait_for_lines(scheduler, "plimsoll starts", 3)) << scheduler.output();
   EXPECT_TRUE(wait_for_lines(scheduler, "does not answer yet", 3)) << scheduler.output();
+  EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
+}
+
+// ---- Beside kube-scheduler
+
+TEST_F(Start, PodsOfDefaultSchedulerAreNotServedBesideKubeScheduler) {
+  const std::string file =
+      write("default.yaml",
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n");
+  const std::vector<std::string> words{
+      "run",    "--config", file,       "--kubeconfig", kubeconfig("http://127.0.0.1:1"),
+      "--port", "0",        "--socket", "none"};
+  for (const char* flag : {"--leader-elect-resource-name=plimsoll", "--leader-elect=false"}) {
+    std::vector<std::string> beside = words;
+    beside.emplace_back(flag);
+    const Finished refused = finished(beside);
+    EXPECT_EQ(refused.status, ExitStatus::exited(1)) << flag;
+    EXPECT_THAT(refused.out, HasSubstr("both would bind the same pods"));
+    beside.emplace_back("--without-kube-scheduler");
+    auto insists = ChildProcess::start(call(beside));
+    ASSERT_TRUE(insists) << insists.error().message;
+    EXPECT_TRUE(insists->wait_for_output("does not answer yet", 60s)) << insists->output();
+    EXPECT_EQ(insists->stop(30s), ExitStatus::exited(0));
+  }
+  auto shares = ChildProcess::start(call(words));
+  ASSERT_TRUE(shares) << shares.error().message;
+  EXPECT_TRUE(shares->wait_for_output("does not answer yet", 60s)) << shares->output();
+  EXPECT_EQ(shares->stop(30s), ExitStatus::exited(0));
+}
+
+TEST_F(Start, AProfileThatTakesDefaultSchedulersPodsIsRefusedByAReload) {
+  const std::string file = plain_profile();
+  ChildProcess scheduler = running(kubeconfig("http://127.0.0.1:1"), file);
+  ASSERT_TRUE(scheduler.wait_for_output("does not answer yet", 60s)) << scheduler.output();
+  std::string text = *read_file(file);
+  text.replace(text.find("schedulerName: plain"), std::string("schedulerName: plain").size(),
+               "schedulerName: default-scheduler");
+  write("plain.yaml", text);
+  EXPECT_TRUE(wait_for_lines(scheduler, "is refused; the one from before stays in force", 1))
+      << scheduler.output();
+  EXPECT_THAT(scheduler.output(), HasSubstr("--without-kube-scheduler"));
+  EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
+}
+
+// ---- With an API server
+
+class StartWithServer : public Start {
+ protected:
+  StartWithServer() {
+    server_->set_request_hook([this](const sandbox::RequestRecord& request) {
+      const std::lock_guard lock(mutex_);
+      if (request.resource == "configmaps") kept_.push_back(request);
+    });
+  }
+
+  // By a lease of its own.
+  ChildProcess elected(const std::string& file, const std::vector<std::string>& more = {}) {
+    port_ = free_port().value_or(0);
+    std::vector<std::string> words{"run",
+                                   "--config",
+                                   file,
+                                   "--kubeconfig",
+                                   kubeconfig(server_->url()),
+                                   "--port",
+                                   std::to_string(port_),
+                                   "--socket",
+                                   "none",
+                                   "--leader-elect"};
+    words.insert(words.end(), more.begin(), more.end());
+    auto started = ChildProcess::start(call(words));
+    EXPECT_TRUE(started) << started.error().message;
+    return std::move(*started);
+  }
+
+  [[nodiscard]] std::string ask(const std::string& path) const {
+    return web_get("http://127.0.0.1:" + std::to_string(port_) + path).body;
+  }
+
+  template <typename Condition>
+  static bool eventually(ChildProcess& while_running, Condition holds) {
+    for (int i = 0; i < 6000 && while_running.running(); ++i) {
+      if (holds()) return true;
+      std::this_thread::sleep_for(10ms);
+    }
+    return false;
+  }
+
+  // An event of that reason; null: there is none.
+  nlohmann::json event(const std::string& reason) {
+    const auto all = store_.list(sandbox::kEvents);
+    if (!all) return {};
+    for (const auto& each : all->objects) {
+      nlohmann::json object = each->parse();
+      if (object.value("reason", "") == reason) return object;
+    }
+    return {};
+  }
+
+  std::vector<sandbox::RequestRecord> kept() {
+    const std::lock_guard lock(mutex_);
+    return kept_;
+  }
+
+  sandbox::ObjectStore store_{{.seed = 1}};
+  std::mutex mutex_;
+  std::vector<sandbox::RequestRecord> kept_;
+  std::unique_ptr<sandbox::ApiServer> server_ = sandbox::ApiServer::start(store_).value();
+  std::uint16_t port_ = 0;
+};
+
+// `kubectl describe lease` finds events by the uid, and shows one line of them.
+TEST_F(StartWithServer, ARefusedProfileIsToldAtTheLease) {
+  const std::string file = plain_profile();
+  ChildProcess scheduler = elected(file);
+  ASSERT_TRUE(scheduler.wait_for_output("scheduling server=", 60s)) << scheduler.output();
+  write("plain.yaml", *read_file(file) + "parallelism: many\nsurprise: 1\n");
+  ASSERT_TRUE(eventually(scheduler, [&] { return !event("ProfileRefused").is_null(); }))
+      << scheduler.output();
+  const nlohmann::json told = event("ProfileRefused");
+  const auto lease = store_.get(sandbox::kLeases, {"kube-system", "plimsoll"});
+  ASSERT_TRUE(lease);
+  const nlohmann::json about = told.at("involvedObject");
+  EXPECT_EQ(about.at("uid"), (*lease)->uid);
+  EXPECT_EQ(about.at("kind"), "Lease");
+  EXPECT_EQ(about.at("name"), "plimsoll");
+  const auto text = told.at("message").get<std::string>();
+  EXPECT_THAT(text, AllOf(HasSubstr("stays in force: " + file + ":"), HasSubstr("parallelism"),
+                          HasSubstr("surprise"), Not(HasSubstr("\n"))));
+  EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
+}
+
+// A replica that a drain or its memory ends while the file is broken comes back.
+TEST_F(StartWithServer, AReplicaStartsWithTheLastGoodProfileWhileTheFileIsBroken) {
+  const std::string file = plain_profile();
+  const std::string good = *read_file(file);
+  const std::string fallback = (dir_ / "last-good.yaml").string();
+  const std::vector<std::string> flags{"--keep-config-in", "kube-system/kept", "--fallback-config",
+                                       fallback};
+  {
+    ChildProcess scheduler = elected(file, flags);
+    ASSERT_TRUE(eventually(scheduler, [&] { return !kept().empty(); })) << scheduler.output();
+    EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
+  }
+  ASSERT_EQ(kept().size(), 1U);
+  EXPECT_EQ(kept()[0].method, "PATCH");
+  EXPECT_THAT(kept()[0].target, HasSubstr("/api/v1/namespaces/kube-system/configmaps/kept"));
+  const auto patch = nlohmann::json::parse(kept()[0].body);
+  write("last-good.yaml", patch.at("data").at("profile.yaml"));
+
+  // Even one that crashes or hangs a plugin would be noticed: the check is a process of its own.
+  write("plain.yaml", good + "parallelism: many\n");
+  ChildProcess scheduler = elected(file, flags);
+  ASSERT_TRUE(scheduler.wait_for_output("scheduling server=", 60s)) << scheduler.output();
+  EXPECT_THAT(scheduler.output(), AllOf(HasSubstr("starting with the last good one"),
+                                        HasSubstr("scheduler_names=plain")));
+  ASSERT_TRUE(eventually(scheduler, [&] { return !event("ProfileRefused").is_null(); }))
+      << scheduler.output();
+  EXPECT_THAT(event("ProfileRefused").at("message").get<std::string>(),
+              AllOf(HasSubstr("the last good profile is in force: "), HasSubstr("parallelism")));
+  EXPECT_THAT(ask("/readyz/profile"),
+              AllOf(HasSubstr("the last good profile is in force: "), HasSubstr("parallelism")));
+  EXPECT_THAT(ask("/metrics"), HasSubstr("plimsoll_profile_refused 1\n"));
+  EXPECT_EQ(kept().size(), 1U) << "what is kept stays";
+
+  write("plain.yaml", good);  // as before: taken into use all the same
+  EXPECT_TRUE(wait_for_lines(scheduler, "plimsoll starts", 2)) << scheduler.output();
+  EXPECT_TRUE(eventually(scheduler, [&] { return ask("/readyz/profile") == "ok"; }));
+  EXPECT_TRUE(eventually(scheduler, [&] { return kept().size() == 2; }));
+  EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
+}
+
+TEST_F(StartWithServer, WithoutAFallbackABrokenFileEndsTheStart) {
+  const std::string file =
+      write("broken.yaml", *read_file(plain_profile()) + "parallelism: many\n");
+  ChildProcess scheduler = elected(file, {"--fallback-config", (dir_ / "nothing").string()});
+  EXPECT_EQ(scheduler.wait(60s), ExitStatus::exited(1)) << scheduler.output();
+  EXPECT_THAT(scheduler.output(), HasSubstr("the profile file is not usable"));
+}
+
+// What the alert PlimsollForbidden counts; and a rollout must not go on with such a replica.
+TEST_F(StartWithServer, ARefusedLeaseIsCountedAndInReadyz) {
+  server_->inject({.resource = "leases",
+                   .count = 1'000'000,
+                   .status = {403, "Forbidden", "the lease is not yours"}});
+  ChildProcess scheduler = elected(plain_profile());
+  ASSERT_TRUE(scheduler.wait_for_output("the leader lease is refused to this process", 60s))
+      << scheduler.output();
+  EXPECT_TRUE(eventually(scheduler, [&] {
+    return ask("/readyz/lease-accepted").find("the lease is not yours") != std::string::npos;
+  })) << ask("/readyz?verbose");
+  EXPECT_THAT(ask("/metrics"),
+              ContainsRegex("rest_client_requests_total\\{code=\"403\",[^}]*\\} [1-9]"));
+  EXPECT_EQ(ask("/livez"), "ok") << "a restart would not help";
+  server_->clear_faults();
+  EXPECT_TRUE(scheduler.wait_for_output("scheduling server=", 60s)) << scheduler.output();
+  EXPECT_TRUE(eventually(scheduler, [&] { return ask("/readyz/lease-accepted") == "ok"; }));
   EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
 }
 

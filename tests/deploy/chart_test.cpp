@@ -268,6 +268,57 @@ TEST_F(ChartTest, HelmInstallsUpgradesAndGoesBack) {
   EXPECT_EQ(deployment()["code"], 404);
 }
 
+// Replicas with another lease than those that run may schedule beside them: these stop first, and
+// end cleanly, since they keep the right to theirs.
+TEST_F(ChartTest, AnotherLeaseStopsTheOldReplicasAndTakesNoRightFromThem) {
+  const auto names = [&](const std::string& where) {
+    std::set<std::string> all;
+    const json role = client()
+                          .get("/apis/rbac.authorization.k8s.io/v1/namespaces/" + where +
+                               "/roles/plimsoll-leader-election")
+                          .json();
+    for (const Right& right : rights_of({role})) all.insert(right.name);
+    all.erase("");
+    return all;
+  };
+  const auto strategy = [&] { return deployment().at("spec").at("strategy"); };
+  const std::string profile = "profile=examples/profiles/default-scheduler.yaml";
+  using Names = std::set<std::string>;
+  helm("install", {"--set-file", profile});
+  EXPECT_EQ(names(kHome), (Names{"kube-scheduler", "plimsoll", "plimsoll-default-scheduler"}));
+  EXPECT_EQ(text_at(strategy(), "/type"), "RollingUpdate");
+
+  const std::string mark = std::string("plimsoll-") + kScheduler;
+  helm("upgrade", {"--reset-values"});
+  EXPECT_EQ(names(kHome), (Names{"kube-scheduler", "plimsoll", mark})) << "theirs, and the new one";
+  EXPECT_EQ(strategy(), json({{"type", "Recreate"}}));
+  helm("upgrade", {"--reset-values"});
+  EXPECT_EQ(names(kHome), (Names{"plimsoll", mark}));
+  EXPECT_EQ(text_at(strategy(), "/type"), "RollingUpdate");
+
+  helm("upgrade", {"--reset-values", "--set", "leaderElection.resourceNamespace=default"});
+  EXPECT_EQ(names(kHome), (Names{"plimsoll", mark}));
+  EXPECT_EQ(names("default"), (Names{"plimsoll", mark}));
+  EXPECT_EQ(strategy(), json({{"type", "Recreate"}}));
+  helm("upgrade", {"--reset-values", "--set", "replicas=1,leaderElection.enabled=false"});
+  helm("upgrade", {"--reset-values"});
+  EXPECT_EQ(strategy(), json({{"type", "Recreate"}})) << "those that elect nobody do not wait";
+}
+
+// What is kept is there for a replica that starts while the profile is broken, also after an
+// upgrade.
+TEST_F(ChartTest, TheProfileInForceIsKept) {
+  const std::string kept = "/api/v1/namespaces/kube-system/configmaps/plimsoll-profile-in-force";
+  helm("install");
+  ASSERT_NO_FATAL_FAILURE(expect_alive("first"));
+  const auto text = [&] { return text_at(client().get(kept).json(), "/data/profile.yaml"); };
+  EXPECT_TRUE(eventually(30s, [&] { return !text().empty(); }));
+  EXPECT_THAT(text(), HasSubstr(std::string("schedulerName: ") + kScheduler));
+  const std::string before = text();
+  helm("upgrade", {"--set", "logLevel=debug"});
+  EXPECT_EQ(text(), before);
+}
+
 TEST_F(ChartTest, ThePodIsAsRestrictedAsPodsCanBe) {
   change("/api/v1/namespaces/" + ns(),
          {{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", "restricted"}}}}}});
@@ -326,6 +377,12 @@ TEST_F(ChartTest, ValuesThatCannotWorkAreRefused) {
       refused({"--set-file", "profile=examples/profiles/kube-scheduler.yaml"}),
       HasSubstr("profile: clientConnection.kubeconfig names /etc/kubernetes/scheduler.conf"));
   EXPECT_THAT(refused({"--set", "replica=3"}), HasSubstr("replica"));
+  const std::string serves = "profile=examples/profiles/default-scheduler.yaml";
+  EXPECT_THAT(refused({"--set-file", serves, "--set", "leaderElection.resourceName=plimsoll"}),
+              AllOf(HasSubstr("(here: kube-system/plimsoll)"),
+                    HasSubstr("extraArgs=[--without-kube-scheduler]")));
+  EXPECT_THAT(refused({"--set-file", serves, "--set", "replicas=1,leaderElection.enabled=false"}),
+              HasSubstr("(here: leaderElection.enabled=false)"));
   EXPECT_EQ(client().get(kClusterRole).status, 404);
 }
 

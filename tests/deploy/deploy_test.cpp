@@ -135,7 +135,9 @@ void DeployTest::install(const std::vector<json>& objects) {
 
 void DeployTest::wait_for_rights(const std::vector<json>& objects) {
   for (const json& object : objects) {
-    if (object.at("kind") == "Role") lease_namespace_ = text_at(object, "/metadata/namespace");
+    if (object.at("kind") == "Role" &&
+        object.at("rules").dump().find("leases") != std::string::npos)
+      lease_namespace_ = text_at(object, "/metadata/namespace");
   }
   for (const Right& right : rights_of(objects)) {
     ASSERT_TRUE(eventually(30s, [&] { return may(right); })) << right.text();
@@ -309,6 +311,7 @@ bool DeployTest::may(const Right& right) {
                      {"name", right.name}};
   if (slash != right.resource.size()) attributes["subresource"] = right.resource.substr(slash + 1);
   if (right.resource == "leases") attributes["namespace"] = lease_namespace_;
+  if (right.resource == "configmaps") attributes["namespace"] = kHome;
   const json answer = create(
       "/apis/authorization.k8s.io/v1/subjectaccessreviews",
       {{"apiVersion", "authorization.k8s.io/v1"},

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "tests/informer/http_fixture.hpp"
 #include "tests/informer/scripted_server.hpp"
@@ -156,11 +157,9 @@ TEST_F(EventRecorderTest, WhatHappensOnceIsForgottenAfterSixMinutes) {
 TEST_F(EventRecorderTest, WhatTellsEventsApart) {
   record(some_event());
   EventRecord event = some_event();
-  event.note = "0/4 nodes are available";
   event.resource_version = "8";
   record(event);
-  EXPECT_THAT(counts(), ElementsAre(2)) << "neither the note nor the version";
-  EXPECT_EQ(objects.begin()->second["note"], "0/3 nodes are available");
+  EXPECT_THAT(counts(), ElementsAre(2)) << "not the version";
   const auto differing = [&](const auto& change) {
     EventRecord other = some_event();
     change(other);
@@ -172,8 +171,71 @@ TEST_F(EventRecorderTest, WhatTellsEventsApart) {
   differing([](EventRecord& e) { e.scheduler_name = "other"; });
   differing([](EventRecord& e) { e.uid = "made again"; });
   differing([](EventRecord& e) { e.kind = "Lease"; });
-  EXPECT_THAT(objects, SizeIs(7));
-  EXPECT_EQ(recorder->remembered(), 7u);
+  differing([](EventRecord& e) { e.note = "0/4 nodes are available"; });
+  EXPECT_THAT(objects, SizeIs(8));
+  EXPECT_EQ(recorder->remembered(), 8u);
+}
+
+// What `kubectl describe pod` shows last is the reason that holds.
+TEST_F(EventRecorderTest, AnotherReasonIsAnotherEventAndTheNewestOneHasTheNewestTime) {
+  EventRecord selector = some_event();
+  EventRecord cpu = some_event();
+  selector.note = "10 node(s) didn't match Pod's node affinity/selector";
+  cpu.note = "1 Insufficient cpu, 9 node(s) didn't match Pod's node affinity/selector";
+  const auto newest = [this] {
+    const auto seen = [](const json& object) -> std::string {
+      return object.contains("series") ? object["series"]["lastObservedTime"] : object["eventTime"];
+    };
+    json last = objects.begin()->second;
+    for (const auto& [name, object] : objects) {
+      if (seen(object) > seen(last)) last = object;
+    }
+    return last["note"].get<std::string>();
+  };
+  for (int i = 0; i < 4; ++i) {
+    record(selector);
+    EXPECT_EQ(newest(), selector.note);
+    pass(2s);
+    record(cpu);
+    EXPECT_EQ(newest(), cpu.note);
+    pass(2s);
+  }
+  EXPECT_THAT(counts(), ElementsAre(4, 4));
+  const std::size_t written = asked.size();
+  for (int i = 0; i < 5; ++i) record(cpu);
+  EXPECT_THAT(asked, SizeIs(written)) << "the same reason is only counted";
+}
+
+// Somebody may make a pod's reason change at each try.
+TEST_F(EventRecorderTest, NotesThatChangeAllTheTimeAreBounded) {
+  EventRecord event = some_event();
+  const auto fail_with = [&](int i) {
+    event.note = "reason " + std::to_string(i);
+    record(event);
+  };
+  for (int i = 0; i < 1000; ++i) fail_with(i);
+  EXPECT_THAT(objects, SizeIs(options.most_notes));
+  EXPECT_EQ(recorder->remembered(), options.most_notes);
+  pass(60s);
+  ASSERT_THAT(objects, SizeIs(options.most_notes + 1)) << "the newest one, and no other";
+  EXPECT_EQ(recorder->remembered(), options.most_notes);
+  std::set<std::string> notes;
+  for (const auto& [name, object] : objects) notes.insert(object["note"]);
+  EXPECT_TRUE(notes.contains("reason 999"));
+  pass(60s);
+  EXPECT_THAT(objects, SizeIs(options.most_notes + 1)) << "once";
+
+  fail_with(1000);
+  fail_with(999);
+  pass(60s);
+  EXPECT_THAT(objects, SizeIs(options.most_notes + 1)) << "1000 was not the last one";
+  fail_with(1001);
+  record(some_event("other"));
+  EXPECT_THAT(objects, SizeIs(options.most_notes + 2)) << "another pod does not wait";
+  pass(361s);
+  pass(361s);
+  EXPECT_EQ(recorder->remembered(), 0u);
+  EXPECT_THAT(objects, SizeIs(options.most_notes + 3)) << "1001 was written, too";
 }
 
 TEST_F(EventRecorderTest, APodsBindingIsNotRemembered) {

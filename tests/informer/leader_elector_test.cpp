@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <deque>
 #include <functional>
@@ -84,7 +85,7 @@ struct SharedLease {
 class FakeStore final : public LeaseStore {
  public:
   // What happens to a request instead of its success.
-  enum class Fault { kNone, kUnavailable, kLostAnswer, kHang };
+  enum class Fault { kNone, kUnavailable, kRefused, kLostAnswer, kHang };
 
   FakeStore(SharedLease& lease, FakeClock& clock) : lease_(lease), clock_(clock) {}
 
@@ -108,6 +109,7 @@ class FakeStore final : public LeaseStore {
 
   Fault fault = Fault::kNone;
   std::deque<Fault> faults;  // of the next requests, before `fault`
+  std::string refusal = "403";
   nanoseconds takes = 0ns;
   std::vector<std::string> asked;
   std::vector<nanoseconds> asked_at;
@@ -127,6 +129,9 @@ class FakeStore final : public LeaseStore {
     if (before) before();
     clock_.pass_to(clock_.now() + (current_ == Fault::kHang ? nanoseconds(timeout) : takes));
     if (current_ == Fault::kUnavailable) return Error{ErrorCode::kUnavailable, "refused"};
+    if (current_ == Fault::kRefused) {
+      return Error{ErrorCode::kUnauthorized, asked.back() + ": the API server answered " + refusal};
+    }
     if (current_ == Fault::kHang) return Error{ErrorCode::kUnavailable, "timed out"};
     return {};
   }
@@ -289,6 +294,48 @@ TEST_F(LeaderElectorTest, ACandidateOutlivesServerErrors) {
   EXPECT_EQ(run(70s), LeaderElector::End::kStopped);
   ASSERT_EQ(led_at.size(), 1u);
   EXPECT_THAT(led_at[0], AllOf(Ge(60s), Lt(64400ms)));
+}
+
+// One warning per reason for a standby, one per try for a leader, and each says what it is.
+TEST_F(LeaderElectorTest, ARefusedLeaseIsSaidInTheRightWords) {
+  set_log_level(LogLevel::kWarn);
+  testing::internal::CaptureStderr();
+  std::string standby;
+  std::string leader;
+  std::string after;
+  store.fault = Fault::kRefused;
+  clock.plan(20s, [&] {
+    standby = elector->status().refusal;
+    store.fault = Fault::kNone;
+  });
+  clock.plan(40s, [&] {
+    after = elector->status().refusal;
+    store.refusal = "401";
+    store.fault = Fault::kRefused;
+  });
+  clock.plan(45s, [&] {
+    leader = elector->status().refusal;
+    store.fault = Fault::kNone;
+  });
+  EXPECT_EQ(run(60s), LeaderElector::End::kStopped) << elector->loss();
+  const std::string log = testing::internal::GetCapturedStderr();
+  set_log_level(LogLevel::kError);
+  EXPECT_EQ(led_at.size(), 1u);
+  EXPECT_EQ(standby, "get: the API server answered 403");
+  EXPECT_EQ(after, "");
+  EXPECT_EQ(leader, "get: the API server answered 401");
+  EXPECT_EQ(elector->status().refusal, "");
+  const auto lines = [&log](const std::string& text) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = log.find(text, at)) != log.npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(lines("is refused to this process, which cannot lead"), 1u) << log;
+  const auto tries = static_cast<std::size_t>(
+      std::ranges::count_if(store.asked_at, [](nanoseconds at) { return at >= 40s && at < 45s; }));
+  EXPECT_EQ(lines("is refused to this leader"), tries / 2) << "each writes and reads\n" << log;
+  EXPECT_EQ(lines("[warning]"), 1 + tries / 2) << log;
+  EXPECT_EQ(lines("rbac"), 0u) << "the API server's answer says what helps";
 }
 
 // The write was made, but nobody told us: the lease says that it is ours.

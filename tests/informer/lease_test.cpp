@@ -150,6 +150,21 @@ TEST_F(LeaseTest, WhatOthersPutIntoItStays) {
   EXPECT_EQ(leases_.lease()["spec"]["holderIdentity"], "me");
 }
 
+// Events about the lease name it, or `kubectl describe lease` does not find them.
+TEST_F(LeaseTest, ItsUidIsKnownOnceItWasSeen) {
+  EXPECT_EQ(lease_.uid(), "");
+  EXPECT_FALSE(lease_.get(5s));
+  EXPECT_EQ(lease_.uid(), "");
+  leases_.change([](json& lease) {
+    lease = {{"metadata", {{"name", "plimsoll"}, {"uid", "u1"}}}};
+  });
+  ASSERT_TRUE(lease_.get(5s));
+  EXPECT_EQ(lease_.uid(), "u1");
+  leases_.change([](json& lease) { lease["metadata"]["uid"] = "made again"; });
+  ASSERT_TRUE(lease_.get(5s));
+  EXPECT_EQ(lease_.uid(), "made again");
+}
+
 TEST_F(LeaseTest, AnEmptyLeaseIsNobodys) {
   leases_.change([](json& lease) { lease = {{"metadata", {{"name", "plimsoll"}}}}; });
   EXPECT_EQ(lease_.get(5s), LeaseRecord{});

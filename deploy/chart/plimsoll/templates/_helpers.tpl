@@ -24,7 +24,9 @@ app.kubernetes.io/instance: {{ include "plimsoll.name" . }}
 {{- end -}}
 
 {{/* What follows from the profile, as JSON: the "plugins" that some of its profiles use; "spreads": pods that say nothing are
-spread by their controllers; "lease" and "leaseNamespace" of leader election; "mark": the first schedulerName. */}}
+spread by their controllers; "lease" and "leaseNamespace" of leader election; "mark": the first schedulerName; "leases": the
+names of leases by namespace that old and new replicas hold while one release follows another, those of the replicas that run
+now included; "moves": these elect their leader by another lease, or by none. */}}
 {{- define "plimsoll.facts" -}}
 {{- $text := include "plimsoll.profile" . -}}
 {{- $config := fromYaml $text -}}
@@ -37,7 +39,7 @@ spread by their controllers; "lease" and "leaseNamespace" of leader election; "m
 {{- end -}}
 {{- $defaults := list "VolumeRestrictions" "NodeVolumeLimits" "VolumeBinding" "VolumeZone" "PodTopologySpread" "InterPodAffinity" "DefaultPreemption" -}}
 {{- $plugins := dict -}}
-{{- $facts := dict "spreads" false "servesDefault" false "mark" "default-scheduler" -}}
+{{- $facts := dict "spreads" false "servesDefault" false "moves" false "mark" "default-scheduler" -}}
 {{- $profiles := $config.profiles | default (list (dict)) -}}
 {{- range $index, $profile := $profiles -}}
 {{- $scheduler := $profile.schedulerName | default "default-scheduler" -}}
@@ -66,8 +68,31 @@ spread by their controllers; "lease" and "leaseNamespace" of leader election; "m
 {{- $lease := .Values.leaderElection.resourceName | default $election.resourceName -}}
 {{- $namespace := .Values.leaderElection.resourceNamespace | default $election.resourceNamespace -}}
 {{- if and (not $lease) $facts.servesDefault }}{{ $lease = "kube-scheduler" }}{{ $namespace = $namespace | default "kube-system" }}{{ end -}}
+{{- $lease = $lease | default (include "plimsoll.name" .) -}}
+{{- $namespace = $namespace | default .Release.Namespace -}}
+{{- $elects := .Values.leaderElection.enabled -}}
+{{- $shares := and $elects (eq (printf "%s/%s" $namespace $lease) "kube-system/kube-scheduler") -}}
+{{- if and $facts.servesDefault (not $shares) (not (has "--without-kube-scheduler" .Values.extraArgs)) -}}
+{{- fail (printf "profile: it serves the pods of default-scheduler, and so does kube-scheduler: elect the leader by kube-scheduler's own lease, kube-system/kube-scheduler (here: %s), or, if no kube-scheduler runs in this cluster, say so with extraArgs=[--without-kube-scheduler]" ($elects | ternary (printf "%s/%s" $namespace $lease) "leaderElection.enabled=false")) -}}
+{{- end -}}
+{{- $leases := dict $namespace (list $lease) -}}
+{{- if eq $namespace .Release.Namespace }}{{ $_ := set $leases $namespace (list $lease (include "plimsoll.name" .) | uniq) }}{{ end -}}
+{{- $running := lookup "apps/v1" "Deployment" .Release.Namespace (include "plimsoll.name" .) -}}
+{{- if $running -}}
+{{- $before := dict "--leader-elect" "true" -}}
+{{- range (first $running.spec.template.spec.containers).args -}}
+{{- $words := splitn "=" 2 . -}}
+{{- if hasPrefix "--leader-elect" $words._0 }}{{ $_ := set $before $words._0 ($words._1 | default "true") }}{{ end -}}
+{{- end -}}
+{{- $oldNamespace := get $before "--leader-elect-resource-namespace" | default $namespace -}}
+{{- $oldLease := get $before "--leader-elect-resource-name" | default $lease -}}
+{{- $_ := set $leases $oldNamespace (append (get $leases $oldNamespace | default list) $oldLease | uniq) -}}
+{{- $same := and (eq $oldNamespace $namespace) (eq $oldLease $lease) (eq (get $before "--leader-elect") (toString $elects)) -}}
+{{- if not $same }}{{ $_ := set $facts "moves" true }}{{ end -}}
+{{- end -}}
 {{- $_ := set $facts "plugins" (keys $plugins | sortAlpha) -}}
-{{- $_ := set $facts "lease" ($lease | default (include "plimsoll.name" .)) -}}
-{{- $_ := set $facts "leaseNamespace" ($namespace | default .Release.Namespace) -}}
+{{- $_ := set $facts "lease" $lease -}}
+{{- $_ := set $facts "leaseNamespace" $namespace -}}
+{{- $_ := set $facts "leases" $leases -}}
 {{- toJson $facts -}}
 {{- end -}}
