@@ -12,6 +12,7 @@
 #include "framework/metrics/process_metrics.hpp"
 #include "serving/endpoints.hpp"
 #include "serving/health.hpp"
+#include "serving/local_names.hpp"
 
 #ifndef PLIMSOLL_VERSION
 #define PLIMSOLL_VERSION "dev"
@@ -310,6 +311,7 @@ Result<std::unique_ptr<Observability>> Observability::start(const ServingArgumen
       endpoints.by_the_gate = question_paths();
     }
   }
+  if (!asks_who(arguments)) options.gate = serving::require_local_name;
   auto server =
       serving::HttpServer::start(std::move(options), serving::make_handler(std::move(endpoints)));
   if (!server) return fail(server.error());

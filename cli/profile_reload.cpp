@@ -1,10 +1,12 @@
 #include "cli/profile_reload.hpp"
 
 #include <linux/close_range.h>
+#include <openssl/sha.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -110,6 +112,21 @@ bool FileWatch::changed() {
   if (!settled || now == taken_) return false;
   taken_ = now;
   return true;
+}
+
+std::string meaning_of(const config::Validation& configuration) {
+  std::string hidden;
+  for (const ExtenderSpec& extender : configuration.config.extenders) {
+    for (const std::string* pem :
+         {&extender.tls.ca_pem, &extender.tls.cert_pem, &extender.tls.key_pem}) {
+      hidden += std::to_string(pem->size()) + ':' + *pem;
+    }
+  }
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> hash{};
+  SHA256(reinterpret_cast<const unsigned char*>(hidden.data()), hidden.size(), hash.data());
+  std::string meaning = configuration.effective_yaml() + "# caData, certData and keyData:";
+  for (const unsigned char byte : hash) meaning += ' ' + std::to_string(byte);
+  return meaning + '\n';
 }
 
 ProfileCheck check_profile_file(const std::string& in_force, const std::stop_token& stop) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "config/validate.hpp"
 #include "framework/metrics/registry.hpp"
 
 namespace plimsoll::cli {
@@ -52,8 +53,12 @@ struct ProfileCheck {
 // any more. Both are effective configurations, as this program prints them.
 [[nodiscard]] std::string schedulers_left_out(std::string_view before, std::string_view now);
 
-// Checks the file that this process was started with, as it is now. `in_force`: the effective
-// configuration that runs, as YAML. Blocks for a minute at most; kStopped: `stop` was requested.
+// The effective configuration as YAML, and a hash of what it does not show: the certificates and
+// keys of extenders. Equal texts mean the same.
+[[nodiscard]] std::string meaning_of(const config::Validation& configuration);
+
+// Checks the file that this process was started with, as it is now. `in_force`: the meaning of the
+// one that runs. Blocks for a minute at most; kStopped: `stop` was requested.
 [[nodiscard]] ProfileCheck check_profile_file(const std::string& in_force,
                                               const std::stop_token& stop);
 

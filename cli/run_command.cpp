@@ -109,7 +109,8 @@ std::string profile_refusal(const RunArguments& arguments, const std::stop_token
   return check.reason;
 }
 
-// Whether the profile file as it is now is to be taken into use. `in_force`: the one that runs.
+// Whether the profile file as it is now is to be taken into use. `in_force`: the meaning of the one
+// that runs.
 bool usable(const std::string& file, const std::string& in_force, const ProfileMetrics& metrics,
             Session& session, const std::stop_token& stop) {
   using Result = ProfileCheck::Result;
@@ -196,7 +197,7 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
   if (!is_run) {
     const auto extenders = informer::HttpExtenders::create(configuration->config.extenders);
     if (!extenders) return {failure("run", extenders.error().message)};
-    return {write_configuration(arguments.write_config_to, configuration->effective_yaml())};
+    return {write_configuration(arguments.write_config_to, meaning_of(*configuration))};
   }
   if (auto usable = check_server(*access, signals.start_given_up()); !usable) {
     if (usable.error().code == ErrorCode::kCancelled) return {};
@@ -225,7 +226,7 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
   const ProfileMetrics profile_metrics(registry);
   if (!refusal.empty()) profile_metrics.count(ProfileCheck::Result::kRefused);
   // A file that is good again is taken into use, whatever it means.
-  const auto usable_now = [&, in_force = refusal.empty() ? choices.profile : std::string()] {
+  const auto usable_now = [&, in_force = refusal.empty() ? meaning_of(*configuration) : std::string()] {
     return usable(arguments.config, in_force, profile_metrics, **session, signals.ending());
   };
   const bool again = serve(signals, watch, usable_now, (*session)->inspection());

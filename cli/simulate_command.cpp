@@ -14,6 +14,7 @@
 #include "cli/simulation.hpp"
 #include "cli/simulation_report.hpp"
 #include "cli/table.hpp"
+#include "cli/time_limit.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -176,6 +177,7 @@ std::string what_moves(const SimulationResult& result) {
 }  // namespace
 
 int simulate(const SimulateArguments& arguments) {
+  TimeLimit limit("simulate", std::chrono::seconds(arguments.timeout_s), "reading files");
   const auto modules = arguments.oracle
                            ? load_modules(arguments.plugin_directories, oracle_modules())
                            : load_modules(arguments.plugin_directories);
@@ -199,12 +201,18 @@ int simulate(const SimulateArguments& arguments) {
   options.cluster = std::move(*cluster);
   options.pods = std::move(*pods);
   options.kubelets = kubelet_options(arguments);
-  options.timeout = std::chrono::seconds(arguments.timeout_s);
   options.speed = arguments.speed;
   options.oracle = arguments.oracle;
   options.explain = arguments.explain;
   ProgressLine progress;
-  auto result = run_simulation(*configuration, *modules, options, std::ref(progress));
+  limit.doing("making the cluster");
+  options.timeout = limit.left();
+  auto result = run_simulation(*configuration, *modules, options,
+                               [&](size_t arrived, size_t bound, size_t waiting) {
+                                 limit.leave_it_to_the_command("simulating");
+                                 progress(arrived, bound, waiting);
+                               });
+  limit.lift();
   progress.finish();
   if (!result) return failure("simulate", result.error().message);
   result->notes.insert(result->notes.begin(), notes.begin(), notes.end());

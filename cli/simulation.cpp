@@ -136,6 +136,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
                                         const Modules& modules, const SimulationOptions& options,
                                         const Progress& progress) {
   SimulationResult result;
+  const auto deadline = Clock::now() + options.timeout;
   // Names and UIDs that are made up are the same for the same seed, 0 too.
   sandbox::ObjectStore store({.seed = 2 * options.kubelets.seed + 1});
   auto loaded = sandbox::load_cluster(store, options.cluster);
@@ -183,7 +184,6 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   PodWatcher watcher(store, names, bound_before, [&kubelets] { return kubelets.seconds(); });
   expect_waiting_pods(store, names, watcher);
   (*session)->start();
-  const auto deadline = Clock::now() + options.timeout;
   // Wait for the sync, so that pods arrive in the order of their file and not in a first list,
   // which is sorted by name.
   while (!(*session)->scheduler().stats().synced && Clock::now() < deadline)

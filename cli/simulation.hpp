@@ -26,7 +26,7 @@ struct SimulationOptions {
   std::vector<std::string> cluster;  // objects as JSON texts
   std::vector<std::string> pods;     // pods that arrive once the scheduler runs (cli/arrivals.hpp)
   sandbox::KubeletOptions kubelets;
-  std::chrono::seconds timeout{120};  // of the real time
+  std::chrono::milliseconds timeout{120'000};  // of the real time
   // The highest speed of the simulated clock relative to the real one; 0: as fast as it can be
   // computed. It does not affect the result (cli/pace.hpp).
   double speed = 0;

@@ -8,11 +8,15 @@
 
 namespace plimsoll::serving {
 
-void Connections::make_room() {
+void Connections::make_room_for(Peer peer) {
   if (open_.size() < options.max_connections) return;
-  const auto oldest = std::ranges::min_element(open_, {}, &Connection::stage);
-  Connection* gone = *oldest;
-  open_.erase(oldest);
+  const auto priority = [&](const Connection* one) {
+    const std::size_t with_the_new = of_peer_.at(one->peer) + (one->peer == peer ? 1 : 0);
+    return std::pair(-static_cast<std::int64_t>(with_the_new), one->stage);
+  };
+  Connection* gone = *std::ranges::min_element(open_, {}, priority);
+  remove(gone);
+  options.metrics.turned_away.with({}).add();
   gone->cut();
 }
 

@@ -10,22 +10,26 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "serving/http_server.hpp"
+#include "serving/lobby.hpp"
 
 namespace plimsoll::serving {
 
 // A connection that can be cut from outside.
 class Connection {
  public:
+  explicit Connection(Peer from) : peer(from) {}
   virtual ~Connection() = default;
   virtual void cut() = 0;
   // The gate's verdict on the request that it waits with.
   virtual void checked(const std::function<Response()>& instead) = 0;
 
-  // Who goes first when room must be made: who waits before who is being answered, and among those
-  // who has done it for the longest time.
+  const Peer peer;
+  // Which of a peer's goes first when room must be made: one that waits before one that is being
+  // answered, and among those the one that has done it for the longest time.
   struct Stage {
     bool answered = false;    // otherwise there is no complete request, or the gate has it
     std::uint64_t since = 0;  // serial number of the moment
@@ -44,11 +48,17 @@ class Connections {
 
   const ServerOptions options;
 
-  void add(Connection* connection) { open_.insert(connection); }
-  void remove(Connection* connection) { open_.erase(connection); }
+  void add(Connection* connection) {
+    if (open_.insert(connection).second) ++of_peer_[connection->peer];
+  }
+  void remove(Connection* connection) {
+    if (open_.erase(connection) == 0) return;
+    const auto count = of_peer_.find(connection->peer);
+    if (--count->second == 0) of_peer_.erase(count);
+  }
   [[nodiscard]] std::uint64_t now() { return ++moments_; }
-  // Makes room for one more connection.
-  void make_room();
+  // Makes room for one more connection of the peer: one goes of the peer that has the most.
+  void make_room_for(Peer peer);
   // Asks the gate; the connection is kept until the verdict is there.
   void ask_gate(const Request& request, std::shared_ptr<Connection> connection);
   // The handler's answer, or that of `instead` if it is there. An exception is a 500.
@@ -68,6 +78,7 @@ class Connections {
   Handler handler_;
   std::shared_ptr<Door> door_;
   std::set<Connection*> open_;
+  std::unordered_map<Peer, std::size_t> of_peer_;  // how many of open_
   std::map<std::uint64_t, std::shared_ptr<Connection>> at_gate_;
   std::uint64_t moments_ = 0;
 };

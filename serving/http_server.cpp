@@ -1,7 +1,9 @@
 #include "serving/http_server.hpp"
 
 #include <pthread.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -9,6 +11,7 @@
 #include <utility>
 
 #include "framework/base/log.hpp"
+#include "serving/entrance.hpp"
 #include "serving/http_session.hpp"
 #include "serving/tls.hpp"
 
@@ -25,15 +28,32 @@ bool is_loopback(const std::string& address) {
   return !error && parsed.is_loopback();
 }
 
+namespace {
+
+// The rest of the process needs files too.
+std::size_t room_to_wait(const ServerOptions& options) {
+  if (options.max_waiting != 0) return options.max_waiting;
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 64;
+  return std::clamp<std::size_t>(files.rlim_cur / 4, 64, 4096);
+}
+
+EntranceOptions entrance_options(const ServerOptions& options) {
+  return {options.tls.has_value(), room_to_wait(options), options.header_timeout, options.metrics};
+}
+
+}  // namespace
+
 struct HttpServer::Impl {
   Impl(ServerOptions options, Handler handler)
-      : shared(io, std::move(options), std::move(handler)), acceptor(io) {}
+      : shared(io, std::move(options), std::move(handler)),
+        entrance(io, entrance_options(shared.options),
+                 [this](tcp::socket socket, Peer peer) { serve(std::move(socket), peer); }) {}
 
   net::io_context io{1};
   std::optional<ServerTls> tls;
   Connections shared;
-  tcp::acceptor acceptor;
-  net::steady_timer retry{io};
+  Entrance entrance;
   std::uint16_t port = 0;
   std::thread thread;
 
@@ -44,18 +64,6 @@ struct HttpServer::Impl {
     if (!made) return fail(made.error());
     tls.emplace(std::move(*made));
     return {};
-  }
-
-  bool listen_at(const tcp::endpoint& where, error_code& error) {
-    error_code ignored;
-    acceptor.close(ignored);
-    acceptor.open(where.protocol(), error);
-    if (!error) acceptor.set_option(net::socket_base::reuse_address(true), error);
-    if (!error && where.protocol() == tcp::v6() && where.address().is_unspecified())
-      acceptor.set_option(net::ip::v6_only(false), error);
-    if (!error) acceptor.bind(where, error);
-    if (!error) acceptor.listen(net::socket_base::max_listen_connections, error);
-    return !error;
   }
 
   Result<void> listen() {
@@ -69,45 +77,29 @@ struct HttpServer::Impl {
     }
     // As Go's servers take it: all addresses, of IPv6 too where the machine has it.
     const bool is_any = address == net::ip::address_v4::any();
-    if (!is_any || !listen_at({net::ip::address_v6::any(), options.port}, error))
-      listen_at({address, options.port}, error);
+    if (!is_any || !entrance.listen_at({net::ip::address_v6::any(), options.port}, error))
+      (void)entrance.listen_at({address, options.port}, error);
     if (error) {
       return fail(ErrorCode::kUnavailable, "cannot serve metrics and health on " + options.address +
                                                ":" + std::to_string(options.port) + ": " +
                                                error.message() +
                                                "; choose another --port, or 0 to serve nothing");
     }
-    port = acceptor.local_endpoint().port();
+    port = entrance.port();
     return {};
   }
 
-  void accept() {
-    acceptor.async_accept([this](error_code error, tcp::socket socket) {
-      // This may already have been queued when stop() closed the acceptor.
-      if (!acceptor.is_open() || error == net::error::operation_aborted) return;
-      if (error) {  // probably out of file descriptors: do not retry at once
-        retry.expires_after(std::chrono::milliseconds(100));
-        retry.async_wait([this](error_code stopped) {
-          if (!stopped && acceptor.is_open()) accept();
-        });
-        return;
-      }
-      accept();
-      shared.make_room();
-      open(std::move(socket));
-    });
-  }
-
-  void open(tcp::socket socket) {
+  void serve(tcp::socket socket, Peer peer) {
+    shared.make_room_for(peer);
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     if (tls) {
       const ServerTls::Context context = tls->current();
-      std::make_shared<Session<beast::ssl_stream<beast::tcp_stream>>>(shared, std::move(socket),
-                                                                      *context)
+      std::make_shared<Session<beast::ssl_stream<beast::tcp_stream>>>(shared, peer,
+                                                                      std::move(socket), *context)
           ->run();
     } else {
-      std::make_shared<Session<beast::tcp_stream>>(shared, std::move(socket))->run();
+      std::make_shared<Session<beast::tcp_stream>>(shared, peer, std::move(socket))->run();
     }
   }
 
@@ -130,7 +122,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, Han
   auto impl = std::make_unique<Impl>(std::move(options), std::move(handler));
   if (auto loaded = impl->load_certificate(); !loaded) return fail(loaded.error());
   if (auto listening = impl->listen(); !listening) return fail(listening.error());
-  impl->accept();
+  impl->entrance.open();
   impl->thread = std::thread([raw = impl.get()] { raw->run(); });
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
@@ -145,9 +137,7 @@ void HttpServer::stop() {
   impl_->shared.close_door();
   // The thread closes its connections, runs out of work and ends.
   net::post(impl_->io, [impl = impl_.get()] {
-    error_code ignored;
-    impl->acceptor.close(ignored);
-    impl->retry.cancel();
+    impl->entrance.close();
     impl->shared.cut_all();
   });
   impl_->thread.join();

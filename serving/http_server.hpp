@@ -3,10 +3,11 @@
 //
 // One thread serves everything. Handlers run on that thread, so they must not block. Clients cannot
 // block it: receiving a request and sending its answer have timeouts, and the sizes of headers and
-// bodies and the number of connections are limited. At the limit, a new connection replaces the one
-// that has sent no complete request for the longest time, or waits for the gate, or else the one
-// that takes the longest time to take its answer, so that a probe gets through. Plain HTTP, or TLS
-// (tls.hpp).
+// bodies and the number of connections are limited. Whoever has sent something is served, peers in
+// turn (entrance.hpp). At the limit, a new connection replaces one of the peer that has the most:
+// the one that has sent no complete request for the longest time, or waits for the gate, or else
+// the one that takes the longest time to take its answer. So a probe gets through. Plain HTTP, or
+// TLS (tls.hpp).
 
 #include <chrono>
 #include <cstddef>
@@ -43,6 +44,7 @@ struct Request {
   std::string bearer_token = {};  // empty: none
   // Of a client certificate that --client-ca-file vouches for.
   std::optional<User> certificate_user = {};
+  std::string host = {};  // the header, as sent
 
   // The values of a parameter, decoded; one empty text for "?verbose".
   [[nodiscard]] std::vector<std::string> parameters(std::string_view name) const;
@@ -78,7 +80,9 @@ struct ServerOptions {
   std::chrono::milliseconds header_timeout{5'000};  // until a header is complete, or the next one's
   std::chrono::milliseconds read_timeout{10'000};   // for its body
   std::chrono::milliseconds write_timeout{30'000};  // for an answer
-  std::size_t max_connections = 64;                 // the longest waiting one is replaced
+  std::size_t max_connections = 128;                // that are served at a time
+  std::size_t max_waiting = 0;  // further ones, that have sent nothing yet; 0: a quarter of the
+                                // files that the process may open, 4,096 at most
   std::size_t max_header = 16 * 1024;
   std::size_t max_body = 16 * 1024;
 };

@@ -36,8 +36,9 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
 
  public:
   template <typename... Arguments>
-  Session(Connections& shared, boost::asio::ip::tcp::socket socket, Arguments&... arguments)
-      : shared_(shared), stream_(std::move(socket), arguments...) {
+  Session(Connections& shared, Peer from, boost::asio::ip::tcp::socket socket,
+          Arguments&... arguments)
+      : Connection(from), shared_(shared), stream_(std::move(socket), arguments...) {
     shared_.add(this);
   }
   ~Session() override { shared_.remove(this); }
@@ -118,6 +119,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     request_.path = decode_url(target.substr(0, question), false);
     request_.query = target.substr(std::min(question + 1, target.size()));
     request_.verb = in_small_letters(text(message.method_string()));
+    request_.host = text(message[boost::beast::http::field::host]);
     request_.bearer_token = bearer_token(text(message[boost::beast::http::field::authorization]));
     request_.body = std::move(message.body());
     head_ = message.method() == boost::beast::http::verb::head;

@@ -36,6 +36,8 @@ struct HttpRequest {
   // The idle limit on a connection without PINGs (every connection that is not a link), for an
   // answer that regularly sends something, such as a watch with its bookmarks. 0: none.
   std::chrono::milliseconds beat{0};
+  // Bytes of a collected answer; 0: the client's limit. The exchange ends as soon as more arrives.
+  std::size_t max_body = 0;
   // If set: checked whenever the request is about to be sent. If the fence is closed, the request
   // is not sent (kCancelled); if it is open, the request is under way no longer than the fence
   // allows. The fence must outlive the request.
@@ -93,7 +95,7 @@ struct HttpClientOptions {
   // HTTP/2: concurrent requests on one connection; kube-apiserver allows 100
   // (--http2-max-streams-per-connection).
   std::size_t max_streams = 100;
-  std::size_t max_body = 1u << 30;            // bytes of a collected answer
+  std::size_t max_body = 1u << 30;            // of requests that have no limit of their own
   std::string thread_name = "plimsoll-http";  // as shown by ps -L; at most 15 characters
   // Called on the I/O thread for every request that was not cancelled.
   std::function<void(const HttpExchange&)> on_exchange;

@@ -7,8 +7,6 @@
 namespace plimsoll::informer {
 namespace {
 
-constexpr std::size_t kMostOfARefusal = 1u << 16;  // bytes of an answer that is not 200
-
 std::string trimmed(std::string url) {
   while (!url.empty() && url.back() == '/') url.pop_back();
   return url;
@@ -59,12 +57,6 @@ Result<ServerAccess> access_to(const ExtenderSpec& extender) {
   return access;
 }
 
-// A body of a bounded size.
-struct Body {
-  std::string text;
-  bool too_large = false;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<HttpExtenders>> HttpExtenders::create(
@@ -76,7 +68,6 @@ Result<std::unique_ptr<HttpExtenders>> HttpExtenders::create(
     if (!access) return fail(access.error().within(what));
     HttpClientOptions options;
     options.thread_name = "plimsoll-extend";
-    options.max_body = kMostOfARefusal;
     auto client = HttpClient::create(*access, std::make_shared<CredentialSource>(*access), options);
     if (!client) return fail(client.error().within(what));
     made->all_.push_back({trimmed(extender.url_prefix), extender.timeout, std::move(*client)});
@@ -92,26 +83,18 @@ void HttpExtenders::call(std::size_t extender, std::string_view verb, std::strin
   request.path = "/" + std::string(verb);
   request.body = std::move(body);
   request.timeout = one.timeout;
+  request.max_body = most;
   request.fence = fence_;
   const std::string url = one.url_prefix + request.path;
-  auto answer = std::make_shared<Body>();
   HttpHandlers handlers;
-  handlers.on_data = [answer, most](std::string_view chunk) {
-    answer->too_large = answer->too_large || answer->text.size() + chunk.size() > most;
-    if (!answer->too_large) answer->text += chunk;
-  };
-  handlers.on_done = [answer, most, url, verb = std::string(verb),
+  handlers.on_done = [url, verb = std::string(verb),
                       done = std::move(done)](Result<HttpResponse> response) {
     if (!response) return done(fail(response.error().within("POST " + url)));
     if (response->status != 200) {
       return done(fail(ErrorCode::kUnavailable, "failed " + verb + " with extender at URL " + url +
                                                     ", code " + std::to_string(response->status)));
     }
-    if (answer->too_large) {
-      return done(fail(ErrorCode::kInvalid, "POST " + url + ": the answer is larger than " +
-                                                std::to_string(most) + " bytes"));
-    }
-    done(std::move(answer->text));
+    done(std::move(response->body));
   };
   one.client->submit(std::move(request), std::move(handlers));
 }

@@ -316,7 +316,8 @@ void set_up_connection(const TransferSetup& setup, CURL* easy) {
 }
 
 void set_limits(const TransferSetup& setup, Transfer& transfer) {
-  transfer.max_body = setup.options.max_body;
+  const std::size_t own = transfer.request.max_body;
+  transfer.max_body = own == 0 ? setup.options.max_body : own;
   transfer.last_activity = Clock::now();
   transfer.expires = transfer.time_left.count() == 0 ? Clock::time_point::max()
                                                      : transfer.last_activity + transfer.time_left;
@@ -341,7 +342,7 @@ Error transport_error(const TransferSetup& setup, const Transfer& transfer, CURL
   const std::string at = setup.access.peer + " at " + setup.access.server;
   if (transfer.too_large) {
     return Error{ErrorCode::kInvalid, at + " sent an answer of more than " +
-                                          std::to_string(setup.options.max_body) + " bytes to " +
+                                          std::to_string(transfer.max_body) + " bytes to " +
                                           transfer.request.method + " " + transfer.request.path};
   }
   switch (code) {

@@ -7,6 +7,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "node/machine/description_bounds.hpp"
+
 namespace plimsoll::node {
 namespace {
 
@@ -17,8 +19,6 @@ using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, Destro
 
 constexpr std::int64_t kLocalDistance = 10;  // Linux: LOCAL_DISTANCE, REMOTE_DISTANCE
 constexpr std::int64_t kRemoteDistance = 20;
-constexpr int kMaxZones = 64;  // bits in a kubelet's mask of NUMA nodes
-constexpr int kMaxCpuId = 2047;
 
 // "hugepages-2Mi" of a page size in bytes.
 std::string hugepages_name(std::uint64_t size) {
@@ -199,6 +199,7 @@ Result<Hardware> this_machine() {
 }
 
 Result<Hardware> hardware_from_xml(const std::string& xml) {
+  if (auto checked = check_export(xml); !checked) return fail(checked.error());
   return load(
       [&](hwloc_topology_t topology) {
         return hwloc_topology_set_xmlbuffer(topology, xml.c_str(),
@@ -208,6 +209,7 @@ Result<Hardware> hardware_from_xml(const std::string& xml) {
 }
 
 Result<Hardware> hardware_from_synthetic(const std::string& description) {
+  if (auto checked = check_synthetic(description); !checked) return fail(checked.error());
   return load(
       [&](hwloc_topology_t topology) {
         return hwloc_topology_set_synthetic(topology, description.c_str());

@@ -1,12 +1,15 @@
 #include "sandbox/machine/machine_description.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <plimsoll/join.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <system_error>
 
+#include "node/machine/description_bounds.hpp"
 #include "node/machine/hwloc_reader.hpp"
 #include "plugins/topology/kubelet/cpu_set.hpp"
 
@@ -200,6 +203,41 @@ class Reader {
   std::vector<std::string>& problems_;
 };
 
+// The text of a regular file in the folder, wherever links lead; of others nothing is read, and
+// nobody waits for them.
+Result<std::string> export_in(const std::filesystem::path& folder,
+                              const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  const auto cannot_be_read = [] {
+    return fail(ErrorCode::kNotFound,
+                "cannot be read; a path begins at the folder of the cluster file");
+  };
+  std::error_code error;
+  const fs::path base = fs::canonical(folder.empty() ? fs::path(".") : folder, error);
+  if (error) return cannot_be_read();
+  const fs::path real = fs::canonical(path, error);
+  if (error) return cannot_be_read();
+  if (std::ranges::mismatch(base, real).in1 != base.end()) {
+    return fail(ErrorCode::kInvalid, "is outside of the folder of the cluster file, " +
+                                         base.string() + "; put the export there");
+  }
+  const int file = ::open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (file < 0) return cannot_be_read();
+  struct stat found {};
+  std::string text;
+  const bool regular = ::fstat(file, &found) == 0 && S_ISREG(found.st_mode);
+  ssize_t size = regular ? 0 : -1;
+  if (regular) {
+    text.resize(std::min<std::size_t>(found.st_size, node::kLargestExport + 1));
+    size = ::pread(file, text.data(), text.size(), 0);
+  }
+  ::close(file);
+  if (!regular) return fail(ErrorCode::kInvalid, "is not a regular file");
+  if (size < 0) return cannot_be_read();
+  text.resize(static_cast<std::size_t>(size));
+  return text;
+}
+
 Result<node::Hardware> hardware_of(const json& description, const std::filesystem::path& folder) {
   const json xml = description.value("hwlocXml", json());
   const json synthetic = description.value("hwlocSynthetic", json());
@@ -215,14 +253,7 @@ Result<node::Hardware> hardware_of(const json& description, const std::filesyste
     return hardware;
   }
   const std::filesystem::path path = folder / xml.get<std::string>();
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  if (!file || !(content << file.rdbuf())) {
-    return fail(ErrorCode::kNotFound,
-                "hwlocXml: " + path.string() +
-                    " cannot be read; a relative path begins at the folder of the cluster file");
-  }
-  auto hardware = node::hardware_from_xml(content.str());
+  auto hardware = export_in(folder, path).and_then(node::hardware_from_xml);
   if (!hardware) return fail(hardware.error().within("hwlocXml: " + path.string()));
   return hardware;
 }

@@ -1,8 +1,9 @@
 #pragma once
 // How a Node object names its machine: the annotation `sandbox.plimsoll.io/machine`, a JSON object.
 //
-//   {"hwlocXml": "epyc.xml",                  either: a file of `lstopo --of xml`, relative to the
-//                                             folder of the cluster file, or absolute
+//   {"hwlocXml": "epyc.xml",                  either: a file of `lstopo --of xml`, in the folder of
+//   the
+//                                             cluster file or below
 //    "hwlocSynthetic": "pack:2 core:8 pu:2",  or: a description in hwloc's synthetic form
 //    "memory":    [{"numaNode": 0, "amount": "64Gi"}],       instead of what hwloc says
 //    "hugepages": [{"numaNode": 0, "amounts": {"hugepages-1Gi": "4Gi"}}],

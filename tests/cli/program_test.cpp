@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -279,7 +280,25 @@ TEST(PlimsollSimulate, SaysWhichMachineIsWrong) {
   EXPECT_EQ(answer.code, 1);
   EXPECT_THAT(answer.err,
               HasSubstr("node node-a: annotation sandbox.plimsoll.io/machine: hwlocXml: " +
-                        (dir.path() / "gone.xml").string() + " cannot be read"));
+                        (dir.path() / "gone.xml").string() + ": cannot be read"));
+}
+
+// Nobody ever writes to the pipe.
+TEST(PlimsollSimulate, ItsTimeLimitEndsTheReadingOfFilesToo) {
+  const TempDir dir;
+  const std::string pipe = (dir / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::vector<std::vector<std::string>> reads = {
+      {"--config", pipe, "--cluster", "examples/clusters/machines/cluster.yaml"},
+      {"--config", kProfile, "--cluster", pipe},
+      {"--config", kProfile, "--cluster", "examples/clusters/machines/cluster.yaml", "--pods",
+       pipe}};
+  for (std::vector<std::string> arguments : reads) {
+    arguments.insert(arguments.begin(), {"simulate", "--timeout", "1"});
+    const Answer answer = plimsoll(arguments);
+    EXPECT_EQ(answer.code, 1);
+    EXPECT_THAT(answer.err, HasSubstr("gave up after 1 s while reading files; see --timeout"));
+  }
 }
 
 TEST(PlimsollSimulate, FailsWhenAnExpectationDoesNotHold) {

@@ -292,6 +292,35 @@ TEST_F(Start, AChangedProfileIsTakenIntoUseAndABadOneIsNot) {
   EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
 }
 
+// What is not shown of a profile counts too. The texts are "first" and "second" in base64.
+TEST_F(Start, OtherCertificatesOfAnExtenderAreAnotherProfile) {
+  const std::string file = plain_profile();
+  const std::string good = *read_file(file);
+  const auto with = [&](const std::string& ca, const std::string& cert, const std::string& key) {
+    write("plain.yaml", good +
+                            "extenders: [{urlPrefix: 'https://127.0.0.1:1', filterVerb: filter, "
+                            "tlsConfig: {caData: " +
+                            ca + ", certData: " + cert + ", keyData: " + key + "}}]\n");
+  };
+  with("Zmlyc3Q=", "Zmlyc3Q=", "Zmlyc3Q=");
+  ChildProcess scheduler = running(kubeconfig("http://127.0.0.1:1"), file);
+  int starts = 1;
+  const auto starts_anew = [&] {
+    ++starts;
+    return wait_for_lines(scheduler, "plimsoll starts", starts) &&
+           wait_for_lines(scheduler, "does not answer yet", starts);
+  };
+  ASSERT_TRUE(wait_for_lines(scheduler, "does not answer yet", 1)) << scheduler.output();
+  with("c2Vjb25k", "Zmlyc3Q=", "Zmlyc3Q=");
+  ASSERT_TRUE(starts_anew()) << scheduler.output();
+  with("c2Vjb25k", "c2Vjb25k", "Zmlyc3Q=");
+  ASSERT_TRUE(starts_anew()) << scheduler.output();
+  with("c2Vjb25k", "c2Vjb25k", "c2Vjb25k");
+  ASSERT_TRUE(starts_anew()) << scheduler.output();
+  EXPECT_EQ(count_lines(scheduler, "second"), 0) << scheduler.output();
+    EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
+}
+
 // ---- Beside kube-scheduler
 
 TEST_F(Start, PodsOfDefaultSchedulerAreNotServedBesideKubeScheduler) {

@@ -232,7 +232,7 @@ TEST_F(Extenders, HostileAnswersCostThatPodOnly) {
       {R"({"NodeNames":[1]})", "type must be string"},
       {R"({"NodeNames":["n1"],"FailedNodes":["n1"]})", "its answer cannot be read"},
       {R"({"NodeNames":["n1"],"Error":"out of )" + std::string(5000, 'x') + "\"}", "out of xxx"},
-      {R"({"NodeNames":[")" + std::string(size_t{4} << 20, 'x') + "\"]}", "is larger than"},
+      {R"({"NodeNames":[")" + std::string(size_t{4} << 20, 'x') + "\"]}", "an answer of more than"},
       {std::string(100'000, '['), "parse error"}};
   std::atomic<size_t> at{0};
   ScriptedServer server([&](const Received& request, Exchange& exchange) {

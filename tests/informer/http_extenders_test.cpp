@@ -8,22 +8,25 @@
 #include <future>
 
 #include "tests/informer/http2_server.hpp"
+#include "tests/informer/scripted_server.hpp"
 
 namespace plimsoll::informer {
 namespace {
 
 using ::testing::HasSubstr;
 
+Result<std::string> ask(const ExtenderSpec& extender) {
+  auto made = HttpExtenders::create({extender});
+  if (!made) return fail(made.error());
+  std::promise<Result<std::string>> answer;
+  (*made)->call(0, "filter", "{}", 100,
+                [&](Result<std::string> result) { answer.set_value(std::move(result)); });
+  return answer.get_future().get();
+}
+
 class TlsExtender : public ::testing::Test {
  protected:
-  Result<std::string> call() {
-    auto made = HttpExtenders::create({extender_});
-    if (!made) return fail(made.error());
-    std::promise<Result<std::string>> answer;
-    (*made)->call(0, "filter", "{}", 100,
-                  [&](Result<std::string> result) { answer.set_value(std::move(result)); });
-    return answer.get_future().get();
-  }
+  Result<std::string> call() { return ask(extender_); }
   void trust(const std::string& pem) {
     extender_.tls.given = true;
     extender_.tls.ca_pem = pem;
@@ -87,7 +90,29 @@ TEST_F(TlsExtender, ALargeAnswerIsRefused) {
   extender_.url_prefix += std::string(200, 'x');
   const auto answer = call();
   ASSERT_FALSE(answer.has_value());
-  EXPECT_THAT(answer.error().message, HasSubstr("the answer is larger than 100 bytes"));
+  EXPECT_THAT(answer.error().message, HasSubstr("an answer of more than 100 bytes"));
+}
+
+// It is cut off while it arrives: the end of it would never come.
+TEST(Extender, AnAnswerWithoutEndIsCutOff) {
+  for (const int status : {200, 500}) {
+    std::promise<bool> gone;
+    test::ScriptedServer server([&](const test::Received&, test::Exchange& exchange) {
+      const std::string piece(1 << 16, 'x');
+      bool there = status == 200 ? exchange.open_stream()
+                                 : exchange.reply(status, piece, {{"Connection", "close"}});
+      for (int sent = 0; there && sent < 1024; ++sent) there = exchange.chunk(piece);
+      gone.set_value(!there);
+      if (there) exchange.hang();
+    });
+    ExtenderSpec extender;
+    extender.url_prefix = server.url();
+    const auto answer = ask(extender);
+    ASSERT_FALSE(answer.has_value());
+    EXPECT_THAT(answer.error().message, HasSubstr("POST " + server.url() + "/filter: "));
+    EXPECT_THAT(answer.error().message, HasSubstr("an answer of more than 100 bytes"));
+    EXPECT_TRUE(gone.get_future().get()) << "64 MiB were taken";
+  }
 }
 
 }  // namespace

@@ -150,9 +150,87 @@ TEST(HwlocReader, SaysWhatToDo) {
     EXPECT_THAT(hardware.error().message, HasSubstr("pack:2 numa:2 core:8 pu:2"));
   }
   EXPECT_THAT(node::hardware_from_synthetic("pack:2 core:1100 pu:1").error().message,
-              HasSubstr("CPU ids go from 0 to 2047"));
+              HasSubstr("more than 2048 CPUs"));
   EXPECT_THAT(node::hardware_from_synthetic("pack:65 [numa] core:1 pu:1").error().message,
               HasSubstr("NUMA node ids go from 0 to 63"));
+}
+
+std::string why_not(const std::string& synthetic) {
+  const auto machine = node::hardware_from_synthetic(synthetic);
+  return machine ? "" : machine.error().message;
+}
+
+// hwloc would make each object of them.
+TEST(HwlocReader, RefusesMachinesThatAreTooLargeBeforeTheyAreMade) {
+  for (const char* good :
+       {"pack:32 [numa] core:32 pu:2", "pack:0x10 pu:4", "4 2 2", "(memory=1GB) numa:2 pu:8",
+        "numa:2(memory=1GB indexes=1,0) core:4 pu:2(indexes=8*2:2*8)",
+        "pack:2 [numa(memory=16GiB)] [numa(memory=1GiB)]\nl3:2(size=1MB) core:2 pu:1"}) {
+    EXPECT_EQ(why_not(good), "") << good;
+  }
+  for (const char* large :
+       {"core:1000000 pu:1", "pack:1000 core:1000 pu:1", "pu:18446744073709551617", "1000000",
+        "pack:65536 core:65536 l2:65536 pu:65536", "pack:0x100000 pu:1", "pack:2core:1000000 pu:1",
+        "pack:1025 pu:2", "pack:-1 pu:1"}) {
+    EXPECT_THAT(why_not(large), testing::AnyOf(HasSubstr("more than 2048 CPUs"),
+                                               HasSubstr("not a synthetic description")))
+        << large;
+  }
+  std::string zones = "pack:1024 ";
+  for (int i = 0; i < 1000; ++i) zones += "[numa]";
+  EXPECT_THAT(why_not(zones + " pu:2"), HasSubstr("more than 65536 objects"));
+  EXPECT_THAT(why_not("pack(x:1000000):1 pu:1"), HasSubstr("not a synthetic description"));
+  EXPECT_THAT(why_not(std::string(70'000, ' ') + "pu:1"), HasSubstr("longer than 65536 bytes"));
+}
+
+// An export of one CPU with more in it.
+std::string exported(const std::string& more, const std::string& cpu = "0",
+                     const std::string& after = "") {
+  const std::string sets =
+      R"( cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1")";
+  return R"(<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0">
+<object type="Machine" os_index="0")" +
+         sets +
+         R"( allowed_cpuset="0x1" allowed_nodeset="0x1"><object type="NUMANode" os_index="0")" +
+         sets + R"( local_memory="1000"/><object type="PU" os_index=")" + cpu + "\"" + sets + "/>" +
+         more + "</object>\n" + after + "</topology>\n";
+}
+
+std::string repeated(int times, const std::string& text) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST(HwlocReader, RefusesExportsThatWouldTakeAllMemoryOrTheStack) {
+  const auto why = [](const std::string& xml) {
+    const auto machine = node::hardware_from_xml(xml);
+    return machine ? "" : machine.error().message;
+  };
+  const std::string misc = R"(<object type="Misc" name="x">)";
+  const auto nested = [&](int deep) { return repeated(deep, misc) + repeated(deep, "</object>"); };
+  EXPECT_EQ(why(exported("")), "");
+  EXPECT_EQ(why(exported(nested(100))), "");
+  EXPECT_EQ(why(exported(R"(<object type="Misc" name="one's own"/>)")), "");
+  EXPECT_THAT(why(exported(nested(1'000'000))), HasSubstr("16 MiB"));
+  EXPECT_THAT(why(exported(nested(100'000))), HasSubstr("more than 128 levels deep"));
+  EXPECT_THAT(why(exported(repeated(100'000, R"(<object type="Misc" name="x"/>)"))),
+              HasSubstr("more than 65536 objects"));
+  EXPECT_THAT(why(exported("", "4294967290")), HasSubstr("CPU ids go from 0 to 2047"));
+  EXPECT_THAT(why(exported("", " 2048")), HasSubstr("CPU ids go from 0 to 2047"));
+  EXPECT_THAT(why(exported(R"(<object os_index="4294967290" type="nUmaNode"/>)")),
+              HasSubstr("NUMA node ids go from 0 to 63"));
+  EXPECT_THAT(why(exported("", "0", R"(<distances2 type="PU" nbobjs="65537" kind="5"/>)")),
+              HasSubstr("distances of more than 4096 objects"));
+  // What one reader of XML sees as text and another as objects.
+  for (const std::string& hides :
+       {R"(<object type="Misc" name=">)" + nested(1000) + "\"/>",
+        R"(<object type="Misc" name='>)" + nested(1000) + "'/>",
+        "<!-- " + repeated(1000, "</object>") + "-->", std::string("<![CDATA[ </object> ]]>")}) {
+    EXPECT_THAT(why(exported(hides)), HasSubstr("not an XML export of hwloc"));
+  }
 }
 
 }  // namespace

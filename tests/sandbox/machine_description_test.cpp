@@ -2,13 +2,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "plugins/topology/kubelet/facts.hpp"
 #include "sandbox/kubelet/machine_nodes.hpp"
 #include "sandbox/kubelet/node_kind.hpp"
 #include "tests/sandbox/units.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -86,6 +89,48 @@ TEST(MachineDescription, ReadsEverything) {
   EXPECT_EQ(allocatable.at("pods"), 250);
 }
 
+std::string xml_error(const std::string& file, const std::filesystem::path& folder) {
+  const auto machine = read_machine(json{{"hwlocXml", file}}.dump(), folder);
+  return machine ? "no error" : machine.error().message;
+}
+
+// Whoever writes a Node names files of whoever simulates it.
+TEST(MachineDescription, ReadsRegularFilesOfItsFolderOnly) {
+  const test::TempDir dir;
+  const std::string text = *test::read_file(std::string(kMachines) + "/two_sockets_four_zones.xml");
+  const auto folder = dir / "clusters";
+  std::filesystem::create_directories(folder / "machines");
+  ASSERT_TRUE(test::write_file(folder / "machines" / "good.xml", text));
+  ASSERT_TRUE(test::write_file(dir / "secret.xml", text));
+  std::filesystem::create_directories(dir / "clusters-of-others");
+  ASSERT_TRUE(test::write_file(dir / "clusters-of-others" / "a.xml", text));
+  std::filesystem::create_symlink("machines/good.xml", folder / "near.xml");
+  std::filesystem::create_symlink(dir / "secret.xml", folder / "far.xml");
+  ASSERT_EQ(::mkfifo((folder / "fifo.xml").c_str(), 0600), 0);
+  for (const std::string& good :
+       {std::string("machines/good.xml"), std::string("machines/../near.xml"),
+        (folder / "machines" / "good.xml").string()}) {
+    EXPECT_EQ(xml_error(good, folder), "no error") << good;
+  }
+  for (const std::string& far :
+       {std::string("../secret.xml"), std::string("far.xml"), (dir / "secret.xml").string(),
+        std::string("/dev/zero"), std::string("machines/../../clusters-of-others/a.xml")}) {
+    EXPECT_THAT(xml_error(far, folder), HasSubstr("is outside of the folder of the cluster file"))
+        << far;
+  }
+  EXPECT_THAT(xml_error("fifo.xml", folder), HasSubstr("fifo.xml: is not a regular file"));
+  EXPECT_THAT(xml_error("machines", folder), HasSubstr("machines: is not a regular file"));
+  EXPECT_THAT(xml_error("zero", "/dev"), HasSubstr("/dev/zero: is not a regular file"));
+}
+
+// Larger than memory, and never read.
+TEST(MachineDescription, AFileThatIsTooLargeIsNotRead) {
+  const test::TempDir dir;
+  ASSERT_TRUE(test::write_file(dir / "large.xml", ""));
+  std::filesystem::resize_file(dir / "large.xml", std::uintmax_t{1} << 40U);
+  EXPECT_THAT(xml_error("large.xml", dir.path()), HasSubstr("large.xml: is larger than 16 MiB"));
+}
+
 TEST(MachineDescription, NamesEveryProblemWithItsField) {
   EXPECT_EQ(error_of(json::object()), "no error");
   EXPECT_THAT(error_of({{"gpus", 4}}), HasSubstr("gpus: unknown field; there are hwlocXml"));
@@ -94,7 +139,7 @@ TEST(MachineDescription, NamesEveryProblemWithItsField) {
   EXPECT_THAT(error_of({{"hwlocXml", "a.xml"}}), HasSubstr("either \"hwlocXml\""));
   EXPECT_THAT(error_of({{"hwlocSynthetic", nullptr}}), HasSubstr("either \"hwlocXml\""));
   EXPECT_THAT(error_of({{"hwlocSynthetic", nullptr}, {"hwlocXml", "missing.xml"}}),
-              HasSubstr("missing.xml cannot be read; a relative path begins at"));
+              HasSubstr("missing.xml: cannot be read; a path begins at"));
   EXPECT_THAT(error_of({{"hwlocSynthetic", "x"}}), HasSubstr("hwlocSynthetic: not a synthetic"));
   EXPECT_THAT(error_of({{"devices", json::array({{{"resource", "gpu"}, {"id", ""}}})}}),
               testing::AllOf(HasSubstr("devices[0].resource: must be"),

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "framework/base/log.hpp"
+#include "serving/local_names.hpp"
 #include "tests/support/prometheus_text.hpp"
 #include "tests/support/web_client.hpp"
 
@@ -114,6 +115,51 @@ TEST_F(EndpointsTest, ChangesTheLogLevel) {
 TEST_F(EndpointsTest, ListsWhatThereIs) {
   EXPECT_EQ(get("/").body, "/configz\n/debug/flags/v\n/healthz\n/livez\n/metrics\n/readyz\n");
   EXPECT_EQ(get("/nothing").status, 404);
+}
+
+TEST(LocalNames, AreLocalhostAndLoopbackAddresses) {
+  for (const char* local : {"localhost", "LocalHost:10251", "127.0.0.1", "127.0.0.1:10251",
+                            "127.1.2.3:1", "[::1]", "[::1]:10251"}) {
+    EXPECT_TRUE(is_local_name(local)) << local;
+  }
+  for (const char* other :
+       {"", ":10251", "rebound.example", "rebound.example:10251", "localhost.rebound.example",
+        "127.0.0.1.rebound.example", "10.0.0.1", "0.0.0.0:10251", "[::]:1", "[fe80::1]:1", "[::1",
+        "[::1]rebound.example", "::1", "127.0.0.1@rebound.example"}) {
+    EXPECT_FALSE(is_local_name(other)) << other;
+  }
+}
+
+// A page whose name was let stand for 127.0.0.1 asks with that name.
+TEST_F(EndpointsTest, NobodyDebugsUnderAForeignName) {
+  Endpoints endpoints;
+  endpoints.registry = &registry_;
+  endpoints.configz = "{}";
+  endpoints.change_level = true;
+  ServerOptions options;
+  options.gate = require_local_name;
+  const auto server = std::move(*HttpServer::start(options, make_handler(std::move(endpoints))));
+  const auto ask = [&](const std::string& method, const std::string& path,
+                       const std::string& host) {
+    return web_request(method, server->url() + path, method == "PUT" ? "debug" : "", {},
+                       {.headers = {"Host: " + host}});
+  };
+  set_log_level(LogLevel::kWarn);
+  const auto refused = ask("PUT", "/debug/flags/v", "rebound.example");
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.body, HasSubstr("not as \"rebound.example\""));
+  EXPECT_EQ(log_level(), LogLevel::kWarn);
+  for (const std::string path : {"/debug/flags/v", "/configz", "/debug", "/%64ebug/flags/v"}) {
+    EXPECT_EQ(ask("GET", path, "rebound.example:10251").status, 403) << path;
+  }
+  for (const std::string path : {"/livez", "/metrics", "/"}) {
+    EXPECT_EQ(ask("GET", path, "plimsoll.kube-system.svc").status, 200) << path;
+  }
+  for (const std::string host : {"localhost", "localhost:10251", "127.0.0.1"}) {
+    EXPECT_EQ(ask("PUT", "/debug/flags/v", host).status, 200) << host;
+    EXPECT_EQ(ask("GET", "/configz", host).status, 200) << host;
+  }
+  EXPECT_EQ(log_level(), LogLevel::kDebug);
 }
 
 TEST_F(EndpointsTest, LeavesOutWhatIsNotGiven) {

@@ -161,17 +161,23 @@ TEST(HttpServer, IsNotHeldBySlowClients) {
   EXPECT_EQ(web_get(server->url() + "/").status, 200);
 }
 
-// However many hold a connection without asking for anything, a probe is answered.
+// However many hold a connection without asking for anything more, a probe is answered.
 TEST(HttpServer, OneThatIsIdleMakesRoom) {
   ServerOptions options;
   options.header_timeout = options.read_timeout = 1h;
   options.max_connections = 4;
-  const auto server = serve(options);
+  std::atomic<std::size_t> greeted{0};
+  const auto server = serve(options, [&greeted](const Request& request) {
+    if (request.path == "/greeting") ++greeted;
+    return Response{200, "ok"};
+  });
   std::vector<std::unique_ptr<RawConnection>> idle;
   for (const char* begin : {"", "GET / HTTP/1.1\r\nHost:",
                             "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n", "", "", ""}) {
     idle.push_back(std::make_unique<RawConnection>(server->port()));
-    ASSERT_TRUE(idle.back()->send(begin));
+    ASSERT_TRUE(
+        idle.back()->send("GET /greeting HTTP/1.1\r\nHost: x\r\n\r\n" + std::string(begin)));
+    while (greeted < idle.size()) std::this_thread::yield();
   }
   for (int i = 0; i < 3; ++i) EXPECT_EQ(web_get(server->url() + "/").status, 200);
   bool closed = false;
@@ -181,6 +187,24 @@ TEST(HttpServer, OneThatIsIdleMakesRoom) {
   }
   idle.back()->read_to_end(20, closed);
   EXPECT_FALSE(closed) << "no more than needed";
+}
+
+// Who sends nothing takes nobody's place, and goes when too many do.
+TEST(HttpServer, TooManySilentOnesLoseTheirOldest) {
+  ServerOptions options;
+  options.header_timeout = 1h;
+  options.max_connections = 1;
+  options.max_waiting = 3;
+  const auto server = serve(options);
+  std::vector<std::unique_ptr<RawConnection>> silent;
+  for (int i = 0; i < 5; ++i) silent.push_back(std::make_unique<RawConnection>(server->port()));
+  bool closed = false;
+  for (int i = 0; i < 2; ++i) {
+    silent[i]->read_to_end(10'000, closed);
+    EXPECT_TRUE(closed) << i;
+  }
+  ASSERT_TRUE(silent.back()->send("GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  EXPECT_THAT(silent.back()->read_to_end(10'000, closed), HasSubstr("GET /last"));
 }
 
 TEST(HttpServer, IsNotHeldByClientsThatDoNotRead) {
