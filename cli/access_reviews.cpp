@@ -1,9 +1,12 @@
 #include "cli/access_reviews.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "cli/wiring.hpp"
+#include "informer/http/base64.hpp"
 #include "informer/http/http_client.hpp"
 
 namespace plimsoll::cli {
@@ -48,12 +51,16 @@ class ApiReviewer final : public serving::Reviewer {
   explicit ApiReviewer(std::unique_ptr<informer::HttpClient> client) : client_(std::move(client)) {}
 
   void review_token(const std::string& token, TokenDone done) override {
+    json spec{{"token", token}};
+    const std::string audience = is_for_plimsoll(token) ? kTokenAudience : "";
+    if (!audience.empty()) spec["audiences"] = json::array({audience});
     ask("/apis/authentication.k8s.io/v1/tokenreviews",
         {{"apiVersion", "authentication.k8s.io/v1"},
          {"kind", "TokenReview"},
-         {"spec", {{"token", token}}}},
-        [done = std::move(done)](Result<std::string> body) {
-          done(body.and_then(read_token_review));
+         {"spec", std::move(spec)}},
+        [audience, done = std::move(done)](Result<std::string> body) {
+          done(body.and_then(
+              [&](const std::string& text) { return read_token_review(text, audience); }));
         });
   }
 
@@ -100,13 +107,35 @@ class ApiReviewer final : public serving::Reviewer {
 
 }  // namespace
 
-Result<std::optional<serving::User>> read_token_review(const std::string& body) {
+bool is_for_plimsoll(std::string_view token) {
+  const std::size_t begin = token.find('.');
+  const std::size_t end = begin == token.npos ? begin : token.find('.', begin + 1);
+  if (end == token.npos) return false;
+  std::string text(token.substr(begin + 1, end - begin - 1));  // base64url
+  std::ranges::replace(text, '-', '+');
+  std::ranges::replace(text, '_', '/');
+  const auto claims = informer::decode_base64(text);
+  if (!claims) return false;
+  const json parsed = json::parse(*claims, nullptr, false);
+  const auto audience = parsed.is_object() ? parsed.find("aud") : parsed.end();
+  if (!parsed.is_object() || audience == parsed.end()) return false;
+  if (!audience->is_array()) return *audience == kTokenAudience;
+  return std::ranges::find(*audience, json(kTokenAudience)) != audience->end();
+}
+
+Result<std::optional<serving::User>> read_token_review(const std::string& body,
+                                                       const std::string& audience) {
   const auto status = status_of(body);
   if (!status) return fail(status.error());
   const Error strange{ErrorCode::kInvalid, "the API server's TokenReview cannot be read"};
   bool authenticated = false;
   if (!read_field(*status, "authenticated", authenticated)) return fail(strange);
   if (!authenticated) return std::optional<serving::User>();
+  std::vector<std::string> audiences;
+  if (!read_field(*status, "audiences", audiences)) return fail(strange);
+  if (!audience.empty() && std::ranges::find(audiences, audience) == audiences.end()) {
+    return std::optional<serving::User>();
+  }
   serving::User user;
   json info = json::object();
   if (!read_field(*status, "user", info) || !info.is_object() ||

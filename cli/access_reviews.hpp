@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "framework/base/result.hpp"
 #include "framework/metrics/registry.hpp"
@@ -19,8 +20,19 @@ namespace plimsoll::cli {
 [[nodiscard]] Result<std::unique_ptr<serving::Reviewer>> make_reviewer(
     const informer::ServerAccess& access, metrics::Registry* registry);
 
-// The answers' meanings; for tests. An error: it is no such answer.
-[[nodiscard]] Result<std::optional<serving::User>> read_token_review(const std::string& body);
+// The audience of tokens that are for a scheduler: whoever gets hold of one cannot use it on the
+// API server. `kubectl plimsoll` asks for such tokens; those of the API server's own audience are
+// believed too, since Prometheus has no other.
+inline constexpr const char* kTokenAudience = "plimsoll";
+
+// Whether a token (a JWT) says that it is for kTokenAudience. Nothing is verified: the API server
+// does that, which has to be told the audience.
+[[nodiscard]] bool is_for_plimsoll(std::string_view token);
+
+// The answers' meanings; for tests. An error: it is no such answer. `audience`: that the API server
+// was asked about; one that does not repeat it has not looked at it.
+[[nodiscard]] Result<std::optional<serving::User>> read_token_review(
+    const std::string& body, const std::string& audience = {});
 [[nodiscard]] Result<bool> read_access_review(const std::string& body);
 
 }  // namespace plimsoll::cli

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/access_reviews.hpp"
 #include "cli/control_socket.hpp"
 #include "cli/port_forward.hpp"
 #include "framework/base/quote.hpp"
@@ -25,17 +26,25 @@ std::string dumped(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-// The path and query of a question: {"command":"explain","pod":"a/b"} is /debug/explain?pod=a%2Fb.
-std::string path_of(const std::string& question) {
-  const json asked = json::parse(question);
-  std::string path = "/debug/" + asked.at("command").get<std::string>();
+// {"command":"explain","pod":"a/b"} is GET /debug/explain?pod=a%2Fb.
+informer::HttpRequest request_of(const json& asked) {
+  informer::HttpRequest request;
+  const std::string command = asked.at("command");
+  request.timeout = command == "compare" ? kLongestComparison : kLongestAnswer;
+  if (command == "log-level") {  // in Kubernetes' way
+    request.path = "/debug/flags/v";
+    request.body = asked.value("level", "");
+    if (!request.body.empty()) request.method = "PUT";
+    return request;
+  }
+  request.path = "/debug/" + command;
   char before = '?';
   for (const auto& [name, value] : asked.items()) {
     if (name == "command") continue;
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    path += std::exchange(before, '&') + name + "=" + informer::url_encode(text);
+    request.path += std::exchange(before, '&') + name + "=" + informer::url_encode(text);
   }
-  return path;
+  return request;
 }
 
 Result<std::unique_ptr<informer::HttpClient>> client_of(const informer::ServerAccess& access) {
@@ -66,11 +75,18 @@ Result<std::string> token_of(informer::HttpClient& client, const std::string& ac
                  "/serviceaccounts/" + informer::url_encode(account.substr(slash + 1)) + "/token";
   request.body = json{{"apiVersion", "authentication.k8s.io/v1"},
                       {"kind", "TokenRequest"},
-                      {"spec", {{"expirationSeconds", 600}}}}
+                      {"spec", {{"audiences", {kTokenAudience}}, {"expirationSeconds", 600}}}}
                      .dump();
   const auto answer =
       call_api(client, std::move(request), "asking for a token of service account " + account);
-  if (!answer) return fail(answer.error());
+  if (!answer) {
+    Error error = answer.error();
+    error.message +=
+        "; it takes the account (deploy/base/rbac.yaml has it, --service-account names another) "
+        "and "
+        "the right to create serviceaccounts/token of it";
+    return fail(std::move(error));
+  }
   const json status = answer->value("status", json::object());
   const std::string token = status.is_object() ? status.value("token", "") : "";
   if (token.empty()) return fail(ErrorCode::kInvalid, "the API server sent no token");
@@ -79,6 +95,7 @@ Result<std::string> token_of(informer::HttpClient& client, const std::string& ac
 
 // The leader's pod, by its lease; where that cannot be read, whatever the Service leads to.
 std::string target_of(informer::HttpClient& client, const RemoteArguments& arguments) {
+  if (!arguments.pod.empty()) return "pod/" + arguments.pod;
   informer::HttpRequest request;
   request.path = "/apis/coordination.k8s.io/v1/namespaces/" +
                  informer::url_encode(arguments.scheduler_namespace) + "/leases/" +
@@ -99,37 +116,9 @@ std::string target_of(informer::HttpClient& client, const RemoteArguments& argum
   return "service/" + arguments.lease;
 }
 
-// Without the credentials and settings that are for the API server's address.
-informer::ServerAccess access_to(const informer::ServerAccess& api, const std::string& server) {
-  informer::ServerAccess access = api;
-  access.server = server;
-  access.peer = "the scheduler";
-  access.certificate_authority_pem.clear();
-  access.certificate_authority_file.clear();
-  access.tls_server_name.clear();
-  access.proxy_url.clear();
-  access.insecure_skip_tls_verify = false;
-  access.impersonation_headers.clear();
-  access.username.clear();
-  access.password.clear();
-  return access;
-}
-
-void use_token(informer::ServerAccess& access, const std::string& token) {
-  access.token = token;
-  access.token_file.clear();
-  access.exec.reset();
-  access.client_certificate_pem.clear();
-  access.client_key_pem.clear();
-  access.client_certificate_file.clear();
-  access.client_key_file.clear();
-}
-
-// Only a service account's or a user's token tells the scheduler who asks, unless it was told whose
-// certificates to believe.
-constexpr const char* kHowToSayWho =
-    "; the scheduler was told neither a token nor a certificate that it knows: use "
-    "--service-account NAMESPACE/NAME or --token";
+constexpr const char* kNotBelieved =
+    "; the scheduler does not believe the token: it must be of the scheduler's cluster, and the "
+    "scheduler as new as this program";
 
 }  // namespace
 
@@ -171,6 +160,9 @@ const std::string& RemoteScheduler::default_namespace() const {
 
 Result<std::unique_ptr<RemoteScheduler>> RemoteScheduler::reach(const RemoteArguments& arguments) {
   const bool forwards = arguments.server.empty();
+  if (!forwards && !arguments.pod.empty()) {
+    return fail(ErrorCode::kInvalid, "--pod and --server exclude each other");
+  }
   if (!forwards && !arguments.server.starts_with("https://")) {
     return fail(ErrorCode::kInvalid, "--server wants https://HOST:PORT, not \"" + arguments.server +
                                          "\": questions are answered over TLS only");
@@ -189,10 +181,10 @@ Result<std::unique_ptr<RemoteScheduler>> RemoteScheduler::reach(const RemoteArgu
   impl->default_namespace = api->default_namespace;
   std::string server = arguments.server;
   std::string token = arguments.token;
-  if (forwards || !arguments.service_account.empty()) {
+  if (forwards || token.empty()) {
     const auto client = client_of(*api);
     if (!client) return fail(client.error());
-    if (!arguments.service_account.empty()) {
+    if (token.empty()) {
       auto given = token_of(**client, arguments.service_account);
       if (!given) return fail(given.error());
       token = std::move(*given);
@@ -210,7 +202,13 @@ Result<std::unique_ptr<RemoteScheduler>> RemoteScheduler::reach(const RemoteArgu
     }
     (*client)->stop();
   }
-  informer::ServerAccess access = access_to(*api, server);
+  if (auto sound = informer::check_header_text(token, "the token"); !sound)
+    return fail(sound.error());
+  informer::ServerAccess access;
+  access.server = server;
+  access.peer = "the scheduler";
+  access.source = "--server, --certificate-authority";
+  access.token = token;
   // The API server and the kubelet vouch for the pod behind the forwarded port; its certificate is
   // for other names.
   access.insecure_skip_tls_verify = forwards || arguments.insecure_skip_tls_verify;
@@ -219,11 +217,6 @@ Result<std::unique_ptr<RemoteScheduler>> RemoteScheduler::reach(const RemoteArgu
     if (!pem) return fail(pem.error());
     access.certificate_authority_pem = std::move(*pem);
   }
-  if (!token.empty()) {
-    if (auto sound = informer::check_header_text(token, "the token"); !sound)
-      return fail(sound.error());
-    use_token(access, token);
-  }
   auto client = client_of(access);
   if (!client) return fail(client.error());
   impl->client = std::move(*client);
@@ -231,14 +224,15 @@ Result<std::unique_ptr<RemoteScheduler>> RemoteScheduler::reach(const RemoteArgu
 }
 
 Result<std::string> RemoteScheduler::ask(const std::string& question) {
-  informer::HttpRequest request;
-  request.path = path_of(question);
-  request.timeout = kLongestAnswer;
-  const auto answer = informer::call(*impl_->client, std::move(request));
+  const json asked = json::parse(question);
+  const auto answer = informer::call(*impl_->client, request_of(asked));
   if (!answer) return fail(answer.error());
-  if (answer->ok()) return answer->body;
+  if (answer->ok()) {
+    const bool words = asked.at("command") == "log-level";
+    return words ? dumped(without_last_newlines(answer->body)) : answer->body;
+  }
   std::string said = without_last_newlines(answer->body);
-  if (answer->status == 401) said += kHowToSayWho;
+  if (answer->status == 401) said += kNotBelieved;
   return fail(
       ErrorCode::kUnavailable,
       said.empty() ? "the scheduler answered with status " + std::to_string(answer->status) : said);

@@ -12,6 +12,9 @@
 
 namespace plimsoll::cli {
 
+// A comparison lists the cluster twice.
+inline constexpr std::chrono::minutes kLongestComparison{15};
+
 // Sends a question (a JSON object, see Inspection) and returns the result (JSON) of its answer. A
 // refusal is an error. Blocks.
 using Ask = std::function<Result<std::string>(const std::string& question)>;
@@ -30,17 +33,19 @@ struct RemoteArguments {
   std::string server;  // https://HOST:PORT; empty: `kubectl port-forward` to the leader's pod
   std::string certificate_authority;      // file (PEM) with which to check the server; with server
   bool insecure_skip_tls_verify = false;  // with server
-  std::string token;
-  std::string service_account;  // NAMESPACE/NAME: a token of it is asked for
+  std::string token;            // empty: one of service_account, for kTokenAudience, is asked for
+  std::string service_account;  // NAMESPACE/NAME
   std::string scheduler_namespace = "kube-system";
   std::string lease = "plimsoll";
+  std::string pod;  // asked instead of the leader's
   unsigned port = 10259;
 };
 
-// A way to a scheduler's HTTP server, with a credential of the kubeconfig.
+// A way to a scheduler's HTTP server. The kubeconfig's own credential goes to the API server only:
+// the scheduler is sent a token that is good for nothing else.
 class RemoteScheduler {
  public:
-  // Reads the kubeconfig; asks for a token, and begins to forward a port, where that is wanted.
+  // Reads the kubeconfig; asks for a token, and begins to forward a port, unless they are given.
   // Blocks until then.
   [[nodiscard]] static Result<std::unique_ptr<RemoteScheduler>> reach(
       const RemoteArguments& arguments);

@@ -11,6 +11,7 @@
 
 #include "cli/node_use.hpp"
 #include "cli/table.hpp"
+#include "framework/api/readable_amount.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -54,6 +55,24 @@ std::vector<node::ZoneReport> zones_of(const json& node) {
   return zones;
 }
 
+// What pods can still have of the resources that stand for devices. Pods that ask for shares do not
+// name the resource of whole devices, and those that ask for whole ones not that of shares.
+std::map<std::string, int64_t> free_of_devices(const json& node) {
+  std::map<std::string, int64_t> free;
+  const auto types = node.find("devices");
+  if (types == node.end()) return free;
+  for (const auto& [type, state] : types->items()) {
+    for (const std::string name : state.value("wholeNames", json::array()))
+      free[name] = state.at("wholeFree");
+    for (const auto& [minor, device] : state.at("minors").items()) {
+      const json& left = device.at("free");
+      for (const auto& [resource, total] : device.at("total").items())
+        free[resource] += left.value(resource, int64_t{0});
+    }
+  }
+  return free;
+}
+
 // By type and minor: what there is, what is used, and what is wrong.
 json devices_of(const json& node) {
   json devices = json::object();
@@ -77,7 +96,9 @@ std::string used_text(const json& device) {
     const int64_t total = item.value().template get<int64_t>();
     const auto free = device.at("free").find(item.key());
     const int64_t left = free == device.at("free").end() ? 0 : free->template get<int64_t>();
-    return item.key() + " " + std::to_string(total - left) + "/" + std::to_string(total);
+    const int unit = unit_for(item.key(), total);
+    return item.key() + " " + readable_amount(item.key(), total - left, unit) + "/" +
+           readable_amount(item.key(), total, unit);
   });
 }
 
@@ -121,7 +142,17 @@ std::string use_json(const StateSnapshot& snapshot) {
   const json devices_by_node = nodes_of(snapshot, kDevicesFrom);
   std::map<std::string, std::vector<node::ZoneReport>> zones;
   for (const auto& [name, node] : zones_by_node.items()) zones[name] = zones_of(node);
-  json nodes = node_use_json(node_use(snapshot, zones));
+  std::vector<NodeUse> uses = node_use(snapshot, zones);
+  for (NodeUse& use : uses) {
+    const auto found = devices_by_node.find(use.node);
+    if (found == devices_by_node.end()) continue;
+    for (const auto& [resource, free] : free_of_devices(*found)) {
+      const auto at = use.all.find(resource);
+      if (at == use.all.end()) continue;
+      at->second.used = std::max(at->second.used, at->second.allocatable - free);
+    }
+  }
+  json nodes = node_use_json(uses);
   for (json& node : nodes) {
     const auto found = devices_by_node.find(node.at("node").get<std::string>());
     node["devices"] = found == devices_by_node.end() ? json::object() : devices_of(*found);
@@ -135,7 +166,7 @@ std::string use_text(std::string_view text, size_t most) {
   const json& nodes = use.at("nodes");
   std::string out = use.value("standby", false) ? kStandby : "";
   if (nodes.empty()) return out + "There are no nodes.\n";
-  out += node_use_text(read_node_use(nodes), most).substr(1) + device_table(nodes, most);
+  out += node_use_text(read_node_use(nodes), most, "--limit").substr(1) + device_table(nodes, most);
   return out;
 }
 
@@ -144,16 +175,19 @@ std::string queue_text(std::string_view text, size_t most) {
   const json& queue = state.at("queue");
   std::string out = state.value("standby", false) ? kStandby : "";
   if (queue.empty()) return out + "No pod waits.\n";
-  Table table({"POD", "PLACE", "ATTEMPTS", "WAITED", "BACKOFF", "REJECTED BY", "NOMINATED"});
+  Table table(
+      {"POD", "PLACE", "ATTEMPTS", "WAITED", "LAST TRY", "BACKOFF", "REJECTED BY", "NOMINATED"});
   std::map<std::string, size_t> places;
   size_t shown = 0;
   for (const json& pod : queue) {
     ++places[pod.at("place")];
     if (++shown > most) continue;
     const json& rejected = pod.at("rejectedBy");
+    const auto attempts = pod.at("attempts").get<int64_t>();
     const bool backs_off = pod.at("backoffSecondsLeft").get<double>() > 0;
-    table.add({pod.at("pod"), pod.at("place"), std::to_string(pod.at("attempts").get<int64_t>()),
-               seconds_text(pod.at("secondsQueued")),
+    table.add({pod.at("pod"), pod.at("place"), std::to_string(attempts),
+               seconds_text(pod.at("secondsWaiting")),
+               attempts == 0 ? "-" : seconds_text(pod.at("secondsQueued")) + " ago",
                backs_off ? seconds_text(pod.at("backoffSecondsLeft")) : "-",
                rejected.empty() ? "-" : sdk::join(rejected.get<std::vector<std::string>>(), ","),
                pod.value("nominatedNode", "-")});

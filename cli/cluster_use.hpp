@@ -12,10 +12,13 @@ namespace plimsoll::cli {
 
 // {"standby": ..., "nodes": [...]}: of each node what node_use_json has, and by type and minor its
 // "devices". Zones and devices are as the plugins count them (StateSnapshot::plugins): with
-// everything that is promised. Nothing of them without the plugins.
+// everything that is promised. Nothing of them without the plugins. Of a resource that stands for
+// devices, what no pod can have any more counts as used: a card of which a share is given is no
+// whole card.
 [[nodiscard]] std::string use_json(const StateSnapshot& snapshot);
 
-// Tables for people, of what use_json and queue_json return. `most`: nodes, or pods.
+// Tables for people, of what use_json and queue_json return. `most`: nodes, or pods, of which those
+// that have waited longest come first.
 [[nodiscard]] std::string use_text(std::string_view json, size_t most);
 [[nodiscard]] std::string queue_text(std::string_view json, size_t most);
 

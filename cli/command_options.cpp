@@ -35,6 +35,20 @@ void add_show_options(CLI::App& command, ShowArguments& arguments) {
       ->check(CLI::IsMember({"text", "json"}));
 }
 
+void add_compare_options(CLI::App& command, DebugArguments& arguments) {
+  command
+      .add_option("--settle", arguments.settle_s,
+                  "How many seconds a difference must last to be called one")
+      ->check(CLI::Range(0.0, 600.0));
+  command.add_option("-o,--output", arguments.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
+void add_level_option(CLI::App& command, std::string& level) {
+  command.add_option("level", level, "debug, info, warn or error; without it the level is printed")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+}
+
 void add_log_options(CLI::App& command, LogArguments& arguments) {
   static const std::map<std::string, LogLevel> kLevels{{"debug", LogLevel::kDebug},
                                                        {"info", LogLevel::kInfo},

@@ -16,6 +16,8 @@ void add_socket_option(CLI::App& command, std::string& socket);
 void add_lenient_flag(CLI::App& command, bool& lenient);
 void add_explain_output(CLI::App& command, ExplainArguments& arguments);
 void add_show_options(CLI::App& command, ShowArguments& arguments);
+void add_compare_options(CLI::App& command, DebugArguments& arguments);
+void add_level_option(CLI::App& command, std::string& level);
 
 struct LogArguments {
   LogLevel level = LogLevel::kInfo;

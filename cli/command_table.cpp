@@ -73,21 +73,27 @@ RunCommand add_debug(CLI::App& command) {
 }
 
 RunCommand add_debug_dump(CLI::App& command) {
-  const auto arguments = std::make_shared<DebugArguments>();
-  add_socket_option(command, arguments->socket);
-  return [arguments](const Words&) { return debug_dump(*arguments); };
+  const auto socket = std::make_shared<std::string>();
+  add_socket_option(command, *socket);
+  return [socket](const Words&) { return debug_dump(ask_on_socket(*socket)); };
 }
 
 RunCommand add_debug_compare(CLI::App& command) {
   const auto arguments = std::make_shared<DebugArguments>();
-  add_socket_option(command, arguments->socket);
-  command
-      .add_option("--settle", arguments->settle_s,
-                  "How many seconds a difference must last to be called one")
-      ->check(CLI::Range(0.0, 600.0));
-  command.add_option("-o,--output", arguments->output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
-  return [arguments](const Words&) { return debug_compare(*arguments); };
+  const auto socket = std::make_shared<std::string>();
+  add_socket_option(command, *socket);
+  add_compare_options(command, *arguments);
+  return [arguments, socket](const Words&) {
+    return debug_compare(*arguments, ask_on_socket(*socket, kLongestComparison));
+  };
+}
+
+RunCommand add_debug_log_level(CLI::App& command) {
+  const auto level = std::make_shared<std::string>();
+  const auto socket = std::make_shared<std::string>();
+  add_socket_option(command, *socket);
+  add_level_option(command, *level);
+  return [level, socket](const Words&) { return debug_log_level(*level, ask_on_socket(*socket)); };
 }
 
 RunCommand add_plugins(CLI::App& command) {
@@ -204,6 +210,10 @@ const std::vector<Command>& commands() {
        "differences, 2: failed",
        {"plimsoll debug compare --settle 5", "plimsoll debug compare -o json"},
        &add_debug_compare},
+      {"debug log-level",
+       "Print the log level of a running scheduler, or set it",
+       {"plimsoll debug log-level", "plimsoll debug log-level debug"},
+       &add_debug_log_level},
       {"plugins",
        "List plugins: what is loaded from where, and what was refused",
        {"plimsoll plugins", "plimsoll plugins --plugin-dir build/my-plugins -o json"},

@@ -127,14 +127,15 @@ struct ShowArguments {
 [[nodiscard]] int show_queue(const ShowArguments& arguments, const Ask& ask);
 
 struct DebugArguments {
-  std::string socket;   // empty: default_socket_path()
   double settle_s = 5;  // how long a difference must last
   std::string output = "text";
 };
 // Exit status 2: failure.
-[[nodiscard]] int debug_dump(const DebugArguments& arguments);
+[[nodiscard]] int debug_dump(const Ask& ask);
 // Exit status 0: equal, 1: differences, 2: failure.
-[[nodiscard]] int debug_compare(const DebugArguments& arguments);
+[[nodiscard]] int debug_compare(const DebugArguments& arguments, const Ask& ask);
+// Prints the log level, or sets it: `level` is not empty.
+[[nodiscard]] int debug_log_level(const std::string& level, const Ask& ask);
 
 struct PluginsArguments {
   std::string output = "text";

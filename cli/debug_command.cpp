@@ -14,17 +14,18 @@ using nlohmann::ordered_json;
 
 constexpr int kDifferent = 1;
 constexpr int kFailed = 2;
-constexpr std::chrono::minutes kForTheLists{15};
 
 int debug_failure(const std::string& message) {
   std::cerr << "plimsoll debug: " << message << "\n";
   return kFailed;
 }
 
-Result<ordered_json> ask(const std::string& socket, const ordered_json& question) {
-  const auto result = ask_on_socket(socket, kForTheLists)(question.dump());
+Result<ordered_json> answer_to(const ordered_json& question, const Ask& ask) {
+  const auto result = ask(question.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
   if (!result) return fail(result.error());
-  return ordered_json::parse(*result);
+  ordered_json answer = ordered_json::parse(*result, nullptr, false);
+  if (answer.is_discarded()) return fail(ErrorCode::kInvalid, "the answer makes no sense");
+  return answer;
 }
 
 std::string compared_text(const ordered_json& compared) {
@@ -34,16 +35,16 @@ std::string compared_text(const ordered_json& compared) {
 
 }  // namespace
 
-int debug_dump(const DebugArguments& arguments) {
-  const auto state = ask(arguments.socket, {{"command", "dump"}});
+int debug_dump(const Ask& ask) {
+  const auto state = answer_to({{"command", "dump"}}, ask);
   if (!state) return debug_failure(state.error().message);
   std::cout << state->dump(2) << "\n";
   return 0;
 }
 
-int debug_compare(const DebugArguments& arguments) {
+int debug_compare(const DebugArguments& arguments, const Ask& ask) {
   const auto result =
-      ask(arguments.socket, {{"command", "compare"}, {"settleSeconds", arguments.settle_s}});
+      answer_to({{"command", "compare"}, {"settleSeconds", arguments.settle_s}}, ask);
   if (!result) return debug_failure(result.error().message);
   const bool equal = (*result)["equal"].get<bool>();
   if (arguments.output == "json") {
@@ -66,6 +67,16 @@ int debug_compare(const DebugArguments& arguments) {
   std::cout << table.text() << count << (count == 1 ? " difference in " : " differences in ")
             << compared_text((*result)["compared"]) << "\n";
   return kDifferent;
+}
+
+int debug_log_level(const std::string& level, const Ask& ask) {
+  ordered_json question{{"command", "log-level"}};
+  if (!level.empty()) question["level"] = level;
+  const auto said = answer_to(question, ask);
+  if (!said) return debug_failure(said.error().message);
+  if (!said->is_string()) return debug_failure("the answer makes no sense");
+  std::cout << said->get<std::string>() << "\n";
+  return 0;
 }
 
 }  // namespace plimsoll::cli

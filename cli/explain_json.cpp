@@ -209,13 +209,22 @@ std::string explanation_json(const Explanation& explanation, size_t max_fitting)
 
 namespace {
 
+// Who has waited longest comes first.
 ordered_json queued_json(const StateSnapshot& snapshot) {
+  std::vector<const StateSnapshot::QueuedPod*> pods;
+  for (const auto& queued : snapshot.queued) pods.push_back(&queued);
+  std::ranges::sort(pods, [](const auto* a, const auto* b) {
+    if (a->waiting_ms != b->waiting_ms) return a->waiting_ms > b->waiting_ms;
+    return full_name(*a->pod) < full_name(*b->pod);
+  });
   ordered_json queue = ordered_json::array();
-  for (const auto& queued : snapshot.queued) {
+  for (const StateSnapshot::QueuedPod* each : pods) {
+    const StateSnapshot::QueuedPod& queued = *each;
     ordered_json entry{{"pod", full_name(*queued.pod)},
                        {"uid", view(queued.pod->meta.uid)},
                        {"place", queued.place},
                        {"attempts", queued.attempts},
+                       {"secondsWaiting", seconds(queued.waiting_ms)},
                        {"secondsQueued", seconds(queued.queued_for_ms)},
                        {"backoffSecondsLeft", seconds(queued.backoff_left_ms)},
                        {"rejectedBy", queued.rejected_by}};

@@ -19,9 +19,11 @@
 #include "cli/cluster_use.hpp"
 #include "cli/explain_json.hpp"
 #include "framework/base/log.hpp"
+#include "framework/base/quote.hpp"
 #include "framework/cycle/explain.hpp"
 #include "framework/cycle/snapshot.hpp"
 #include "informer/watch/cluster_list.hpp"
+#include "serving/endpoints.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -37,6 +39,16 @@ std::string ok(const std::string& result) {
 
 std::string refusal(const std::string& error) {
   return json{{"ok", false}, {"error", error}}.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string log_level(const json& question) {
+  const auto level = question.find("level");
+  serving::Request request;
+  request.method = level == question.end() ? "GET" : "PUT";
+  if (level != question.end() && level->is_string()) request.body = level->get<std::string>();
+  const serving::Response said = serving::log_level_answer(request);
+  const std::string words = without_last_newlines(said.body);
+  return said.status == 200 ? ok(json(words).dump()) : refusal(words);
 }
 
 void refuse(const Inspection::Reply& reply, std::string error) {
@@ -293,8 +305,9 @@ void Inspection::ask(std::string_view question, Reply reply) {
   if (command == "queue") return impl_->state(false, &queue_json, std::move(reply));
   if (command == "top") return impl_->state(true, &use_json, std::move(reply));
   if (command == "compare") return impl_->compare(parsed, reply);
+  if (command == "log-level") return reply([parsed] { return log_level(parsed); });
   refuse(reply, "there is no command \"" + command +
-                    "\"; there are explain, queue, top, dump and compare");
+                    "\"; there are explain, queue, top, dump, compare and log-level");
 }
 
 void Inspection::write_to_log() {

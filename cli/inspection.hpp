@@ -43,6 +43,7 @@ class Inspection {
   //   {"command":"top"}
   //   {"command":"dump"}
   //   {"command":"compare","settleSeconds":5}
+  //   {"command":"log-level"}, and to set it {"command":"log-level","level":"debug"}
   // Answers: {"ok":true,"result":{...}}, or {"ok":false,"error":"..."}.
   void ask(std::string_view question, Reply reply);
 

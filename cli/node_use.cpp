@@ -6,7 +6,7 @@
 
 #include "cli/table.hpp"
 #include "framework/api/objects.hpp"
-#include "plugins/topology/explain_text.hpp"
+#include "framework/api/readable_amount.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -35,11 +35,27 @@ std::set<std::string> columns_of(const std::vector<NodeUse>& nodes) {
   return names;
 }
 
-std::string cell(const AmountUses& uses, const std::string& name) {
+// A column has one unit, so that its amounts can be compared: that of the largest.
+std::map<std::string, int> units_of(const std::vector<NodeUse>& nodes) {
+  std::map<std::string, int64_t> largest;
+  const auto look_at = [&largest](const AmountUses& uses) {
+    for (const auto& [name, use] : uses)
+      largest[name] = std::max({largest[name], use.used, use.allocatable});
+  };
+  for (const NodeUse& node : nodes) {
+    look_at(node.all);
+    for (const auto& [id, uses] : node.zones) look_at(uses);
+  }
+  std::map<std::string, int> units;
+  for (const auto& [name, amount] : largest) units[name] = unit_for(name, amount);
+  return units;
+}
+
+std::string cell(const AmountUses& uses, const std::string& name, int unit) {
   const auto found = uses.find(name);
   if (found == uses.end()) return "-";
-  return topology::amount_text(name, found->second.used) + "/" +
-         topology::amount_text(name, found->second.allocatable);
+  return readable_amount(name, found->second.used, unit) + "/" +
+         readable_amount(name, found->second.allocatable, unit);
 }
 
 json json_of(const AmountUses& uses) {
@@ -95,26 +111,27 @@ std::vector<NodeUse> node_use(const StateSnapshot& scheduler,
   return nodes;
 }
 
-std::string node_use_text(const std::vector<NodeUse>& nodes, size_t most) {
+std::string node_use_text(const std::vector<NodeUse>& nodes, size_t most, const char* flag) {
   const std::set<std::string> columns = columns_of(nodes);
+  std::map<std::string, int> units = units_of(nodes);
   std::vector<std::string> header{"NODE", "ZONE"};
   header.insert(header.end(), columns.begin(), columns.end());
   Table table(header);
   for (size_t i = 0; i < std::min(nodes.size(), most); ++i) {
     const NodeUse& node = nodes[i];
     std::vector<std::string> row{node.node, ""};
-    for (const std::string& name : columns) row.push_back(cell(node.all, name));
+    for (const std::string& name : columns) row.push_back(cell(node.all, name, units[name]));
     table.add(std::move(row));
     for (const auto& [id, uses] : node.zones) {
       std::vector<std::string> zone{"", "node-" + std::to_string(id)};
-      for (const std::string& name : columns) zone.push_back(cell(uses, name));
+      for (const std::string& name : columns) zone.push_back(cell(uses, name, units[name]));
       table.add(std::move(zone));
     }
   }
   if (table.empty()) return {};
   std::string text = "\nUsed of what there is:\n" + table.text();
   if (nodes.size() > most) {
-    text += "and " + std::to_string(nodes.size() - most) + " more nodes (--nodes all)\n";
+    text += "and " + std::to_string(nodes.size() - most) + " more nodes (" + flag + " all)\n";
   }
   return text;
 }

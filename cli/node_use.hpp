@@ -32,8 +32,10 @@ struct NodeUse {
     const StateSnapshot& scheduler,
     const std::map<std::string, std::vector<node::ZoneReport>>& zones);
 
-// A table of at most `most` nodes, each with its zones below; a note says how many more there are.
-[[nodiscard]] std::string node_use_text(const std::vector<NodeUse>& nodes, size_t most);
+// A table of at most `most` nodes, each with its zones below; a note says how many more there are,
+// and by which flag of the command all are shown.
+[[nodiscard]] std::string node_use_text(const std::vector<NodeUse>& nodes, size_t most,
+                                        const char* flag);
 [[nodiscard]] nlohmann::json node_use_json(const std::vector<NodeUse>& nodes);
 // What node_use_json made. Throws nlohmann::json::exception on anything else.
 [[nodiscard]] std::vector<NodeUse> read_node_use(const nlohmann::json& nodes);

@@ -21,9 +21,23 @@ bool is_question(const Request& request) {
   return std::ranges::find(question_paths(), request.path) != question_paths().end();
 }
 
+// The whole text, as a number.
+template <typename Number>
+bool read_number(const std::string& text, Number& into) {
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), into);
+  return read.ec == std::errc() && read.ptr == text.data() + text.size();
+}
+
 // Inspection's question; empty with `problem`: it makes no sense.
 std::string question_of(const Request& request, std::string& problem) {
   json question{{"command", request.path.substr(kPrefix.size())}};
+  if (request.path == "/debug/compare") {
+    for (const std::string& text : request.parameters("settleSeconds")) {
+      double seconds = 0;
+      if (!read_number(text, seconds)) problem = "settleSeconds must be a number";
+      question["settleSeconds"] = seconds;
+    }
+  }
   if (request.path != "/debug/explain") return question.dump();
   const std::vector<std::string> pods = request.parameters("pod");
   if (pods.size() != 1) {
@@ -34,8 +48,7 @@ std::string question_of(const Request& request, std::string& problem) {
   for (const char* name : {"nodes", "texts"}) {
     for (const std::string& text : request.parameters(name)) {
       std::uint64_t number = 0;
-      const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-      if (read.ec != std::errc() || read.ptr != text.data() + text.size()) {
+      if (!read_number(text, number)) {
         problem = std::string(name) + " must be a whole number";
         return {};
       }
@@ -54,8 +67,8 @@ Response answer_of(const std::string& line) {
 }  // namespace
 
 const std::vector<std::string>& question_paths() {
-  static const std::vector<std::string> kPaths{"/debug/dump", "/debug/explain", "/debug/queue",
-                                               "/debug/top"};
+  static const std::vector<std::string> kPaths{"/debug/compare", "/debug/dump", "/debug/explain",
+                                               "/debug/queue", "/debug/top"};
   return kPaths;
 }
 

@@ -77,7 +77,7 @@ void print_text(const SimulationResult& result, size_t nodes) {
     first = false;
     std::cout << "  " << pod.pod << " from " << pod.node << "\n";
   }
-  std::cout << node_use_text(result.nodes, nodes);
+  std::cout << node_use_text(result.nodes, nodes, "--nodes");
   for (const std::string& note : result.notes) std::cout << "note: " << note << "\n";
   const size_t unplaced = result.placements.size() - result.bound;
   std::cout << "\n"

@@ -28,6 +28,20 @@ if(HELP2MAN)
 endif()
 add_custom_target(plimsoll_package_files ALL DEPENDS ${generated})
 
+# plimsoll_install_service(COMPONENT UNIT [PROFILE]): see install_service.cmake.
+function(plimsoll_install_service component unit)
+  set(profile)
+  if(ARGN)
+    set(profile ${CMAKE_SOURCE_DIR}/${ARGN})
+  endif()
+  install(CODE "set(unit ${CMAKE_SOURCE_DIR}/packaging/${unit})
+  set(profile ${profile})
+  set(made ${made}/${component})
+  set(bindir ${CMAKE_INSTALL_BINDIR})
+  set(sysconfdir ${CMAKE_INSTALL_SYSCONFDIR})" COMPONENT ${component})
+  install(SCRIPT ${CMAKE_SOURCE_DIR}/cmake/install_service.cmake COMPONENT ${component})
+endfunction()
+
 install(TARGETS plimsoll RUNTIME COMPONENT scheduler)
 # The name under which kubectl finds it (cli/kubectl_main.hpp).
 install(FILES $<TARGET_FILE_DIR:plimsoll>/kubectl-plimsoll DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT scheduler)
@@ -38,19 +52,22 @@ install(FILES ${made}/plimsoll.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-co
   COMPONENT scheduler)
 install(FILES ${made}/_plimsoll DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT scheduler)
 install(FILES ${made}/plimsoll.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT scheduler)
-install(FILES packaging/plimsoll.service DESTINATION lib/systemd/system COMPONENT scheduler)
+plimsoll_install_service(scheduler plimsoll.service examples/profiles/topology.yaml)
 install(DIRECTORY examples/profiles deploy/crds DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/plimsoll/examples
   COMPONENT scheduler)
 install(FILES deploy/base/rbac.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/plimsoll/examples COMPONENT scheduler)
-install(FILES examples/profiles/topology.yaml DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/plimsoll RENAME profile.yaml
-  COMPONENT scheduler)
 
 install(TARGETS plimsoll-node RUNTIME COMPONENT node)
-install(FILES packaging/plimsoll-node.service DESTINATION lib/systemd/system COMPONENT node)
+plimsoll_install_service(node plimsoll-node.service)
 if(HELP2MAN)
   install(FILES ${made}/plimsoll.1.gz ${made}/kubectl-plimsoll.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
     COMPONENT scheduler)
   install(FILES ${made}/plimsoll-node.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT node)
+else()
+  foreach(component scheduler node)
+    install(CODE "message(STATUS \"No manual page: it takes help2man when the build is configured (apt-get install help2man)\")"
+      COMPONENT ${component})
+  endforeach()
 endif()
 
 # ---- Debian packages: scripts/package

@@ -41,21 +41,6 @@ std::optional<LogLevel> parse_level(std::string_view text) {
   return verbosity >= kDebugVerbosity ? LogLevel::kDebug : LogLevel::kInfo;
 }
 
-Response log_level_answer(const Request& request) {
-  if (request.method == "GET") return {200, level_name(log_level()) + "\n"};
-  if (request.method != "PUT") return {405, "GET or PUT\n"};
-  const auto level = parse_level(request.body);
-  if (!level) {
-    return {400,
-            "the body must be debug, info, warn or error, or a verbosity as klog has them "
-            "(0 to 3: info, 4 and more: debug)\n"};
-  }
-  const std::string before = level_name(log_level());
-  set_log_level(*level);
-  log_info("the log level was changed", {{"from", before}, {"to", level_name(*level)}});
-  return {200, "successfully set the log level to " + level_name(*level) + "\n"};
-}
-
 class Handlers {
  public:
   explicit Handlers(Endpoints endpoints) : endpoints_(std::move(endpoints)) {
@@ -102,6 +87,21 @@ class Handlers {
 };
 
 }  // namespace
+
+Response log_level_answer(const Request& request) {
+  if (request.method == "GET") return {200, level_name(log_level()) + "\n"};
+  if (request.method != "PUT") return {405, "GET or PUT\n"};
+  const auto level = parse_level(request.body);
+  if (!level) {
+    return {400,
+            "the body must be debug, info, warn or error, or a verbosity as klog has them "
+            "(0 to 3: info, 4 and more: debug)\n"};
+  }
+  const std::string before = level_name(log_level());
+  set_log_level(*level);
+  log_info("the log level was changed", {{"from", before}, {"to", level_name(*level)}});
+  return {200, "successfully set the log level to " + level_name(*level) + "\n"};
+}
 
 Handler make_handler(Endpoints endpoints) {
   return [handlers = std::make_shared<Handlers>(std::move(endpoints))](const Request& request) {

@@ -30,6 +30,9 @@ struct Endpoints {
       {};  // further paths to list: the server's gate answers them
 };
 
+// What /debug/flags/v answers. Any thread.
+[[nodiscard]] Response log_level_answer(const Request& request);
+
 // The handler of all endpoints. The data that `endpoints` points to must outlive it.
 [[nodiscard]] Handler make_handler(Endpoints endpoints);
 

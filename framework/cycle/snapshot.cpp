@@ -2,6 +2,8 @@
 
 #include <plimsoll/state_source.h>
 
+#include <algorithm>
+
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/explain.hpp"
 #include "framework/cycle/loop_state.hpp"
@@ -60,6 +62,7 @@ StateSnapshot Scheduler::snapshot(bool with_plugins) {
     entry.pod = queued.pod;
     entry.place = known.place;
     entry.attempts = known.attempts;
+    entry.waiting_ms = std::max<int64_t>(0, state_.now_ms() - queued.pod->meta.creation_ms);
     entry.queued_for_ms = known.queued_for_ms;
     entry.backoff_left_ms = known.backoff_left_ms;
     for (const auto* plugins : {&queued.rejectors, &queued.pending}) {

@@ -1,5 +1,7 @@
 #include "framework/placement/placer.hpp"
 
+#include <plimsoll/views.hpp>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -145,16 +147,34 @@ class PlacementRun {
       return false;
     }
     std::map<std::pair<PluginIndex, uint32_t>, size_t> texts;
+    std::vector<std::pair<double, size_t>> refused;  // how much is lacking, and the row
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (verdicts_.codes[i] == PLIMSOLL_SUCCESS || verdicts_.codes[i] == PLIMSOLL_SKIP) {
         fitting_.push_back(rows_[i]);
       } else {
-        refuse(i,
-               texts[{verdicts_.rejectors[i], verdicts_.reasons[i]}]++ < request_.texts_per_reason);
+        refused.emplace_back(lacking(*rows_[i]), i);
       }
+    }
+    std::ranges::sort(refused);
+    for (const auto& [lacks, i] : refused) {
+      refuse(i,
+             texts[{verdicts_.rejectors[i], verdicts_.reasons[i]}]++ < request_.texts_per_reason);
     }
     if (fitting_.empty()) report_.message = fit_error_message(diagnosis_, reasons_);
     return true;
+  }
+
+  // The largest part of a request that the node does not have: 0 to 1.
+  [[nodiscard]] double lacking(const plimsoll_node_info& row) const {
+    double most = 0;
+    const sdk::Node node(&row);
+    for (const plimsoll_resource& asked : sdk::Resources(request_.pod->requests)) {
+      if (asked.value <= 0 || asked.index == PLIMSOLL_RESOURCE_OF_NO_NODE) continue;
+      const int64_t free = node.allocatable(asked.index) - node.requested(asked.index);
+      const double lacks = 1 - static_cast<double>(free) / static_cast<double>(asked.value);
+      most = std::max(most, std::min(lacks, 1.0));
+    }
+    return most;
   }
 
   void refuse(size_t row, bool ask) {

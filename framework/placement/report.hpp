@@ -67,7 +67,8 @@ struct PlacementReport {
   std::vector<std::string> narrowed_by;  // plugins that named the only nodes to look at ...
   size_t narrowed_to = 0;                // ... and how many of those there are
 
-  std::vector<RefusedNode> refused;  // in the cluster's order
+  // Those that come closest to having what the pod requests first, else in the cluster's order.
+  std::vector<RefusedNode> refused;
   std::vector<FittingNode> fitting;  // best first
   // The pod has a nomination and its node fits: the cycle looks at no other.
   bool nominated_node_taken = false;

@@ -238,8 +238,8 @@ Status Framework::run_pre_enqueue(const plimsoll_pod& pod) {
         {metrics_.get(), metrics_ && metrics_->sample(), slot.plugin, metrics::Point::kPreEnqueue},
         pre_enqueue, pre_enqueue.slots().pre_enqueue, &pod, &reason);
     if (code != PLIMSOLL_SUCCESS) {
-      return rejection(slot.plugin, code, reason,
-                       "running PreEnqueue plugin " + in_quotes(pre_enqueue.name()));
+      return worded_rejection(slot.plugin, code, reason,
+                              "running PreEnqueue plugin " + in_quotes(pre_enqueue.name()));
     }
   }
   return {};

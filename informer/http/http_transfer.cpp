@@ -349,10 +349,13 @@ Error transport_error(const TransferSetup& setup, const Transfer& transfer, CURL
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_ISSUER_ERROR:
-      return Error{ErrorCode::kUnauthorized,
-                   "the certificate of " + at + " is not trusted: " + detail +
-                       "; check certificate-authority and tls-server-name (" + setup.access.source +
-                       ")"};
+      // A kubeconfig speaks of the API server only.
+      return Error{ErrorCode::kUnauthorized, "the certificate of " + at +
+                                                 " is not trusted: " + detail + "; check " +
+                                                 (setup.access.peer == ServerAccess().peer
+                                                      ? "certificate-authority and tls-server-name"
+                                                      : "the authority that it is verified with") +
+                                                 " (" + setup.access.source + ")"};
     case CURLE_SSL_CERTPROBLEM:
       return Error{ErrorCode::kUnauthorized, "the client certificate or key cannot be used: " +
                                                  detail + " (" + setup.access.source + ")"};

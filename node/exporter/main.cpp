@@ -73,16 +73,22 @@ void add_options(CLI::App& app, Arguments& into) {
   app.add_option("--port", into.port, "Its port (0: serve nothing)")->capture_default_str();
   app.add_flag("--print", into.print,
                "Print the NodeResourceTopology that would be written, as JSON, and end");
-  const std::map<std::string, LogLevel> levels{{"debug", LogLevel::kDebug},
-                                               {"info", LogLevel::kInfo},
-                                               {"warn", LogLevel::kWarn},
-                                               {"error", LogLevel::kError}};
-  const std::map<std::string, LogFormat> formats{{"text", LogFormat::kText},
-                                                 {"json", LogFormat::kJson}};
-  app.add_option("--log-level", into.level, "debug, info, warn or error")
-      ->transform(CLI::CheckedTransformer(levels));
-  app.add_option("--log-format", into.format, "text or json")
-      ->transform(CLI::CheckedTransformer(formats));
+  static const std::map<std::string, LogLevel> kLevels{{"debug", LogLevel::kDebug},
+                                                       {"info", LogLevel::kInfo},
+                                                       {"warn", LogLevel::kWarn},
+                                                       {"error", LogLevel::kError}};
+  static const std::map<std::string, LogFormat> kFormats{{"text", LogFormat::kText},
+                                                         {"json", LogFormat::kJson}};
+  app.add_option_function<std::string>(
+         "--log-level", [&into](const std::string& word) { into.level = kLevels.at(word); },
+         "How much is written to standard error")
+      ->check(CLI::IsMember(kLevels))
+      ->default_str("info");
+  app.add_option_function<std::string>(
+         "--log-format", [&into](const std::string& word) { into.format = kFormats.at(word); },
+         "How it is written")
+      ->check(CLI::IsMember(kFormats))
+      ->default_str("text");
 }
 
 using Client = std::shared_ptr<informer::HttpClient>;

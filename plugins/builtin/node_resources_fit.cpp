@@ -1,6 +1,7 @@
 // NodeResourcesFit: a node must have what the pod requests; scores by how full it would be.
 #include <cmath>
 
+#include "framework/api/readable_amount.hpp"
 #include "framework/api/requests.hpp"
 #include "plugins/builtin/events.hpp"
 #include "plugins/builtin/node_resources.hpp"
@@ -101,6 +102,36 @@ class NodeResourcesFit {
       look_at(i, SlotAmounts(*nodes.columns(), slots[i]));
     }
     return Status::success();
+  }
+
+  // "cpu: need 9, 6 free of 16; memory: ..." of what is short.
+  void explain(const plimsoll_cycle&, Pod pod, Node node, Sink& sink) const {
+    Needs needs;
+    find_needs(pod, needs);
+    std::string text;
+    const auto add = [&text](const std::string& part) {
+      text += (text.empty() ? "" : "; ") + part;
+    };
+    const RowAmounts amounts(node);
+    if (const int64_t most = amounts.allocatable(PLIMSOLL_RESOURCE_PODS);
+        amounts.pod_count() + 1 > most) {
+      add("pods: " + std::to_string(amounts.pod_count()) + " of " + std::to_string(most));
+    }
+    for (const Need& need : needs.some) {
+      const int64_t allocatable = amounts.allocatable(need.index);
+      const int64_t free = allocatable - amounts.requested(need.index);
+      if (need.amount <= free) continue;
+      add(std::string(need.name) + ": need " + readable_amount(need.name, need.amount) + ", " +
+          readable_amount(need.name, std::max<int64_t>(free, 0)) + " free of " +
+          readable_amount(need.name, allocatable));
+    }
+    const size_t named = std::min(needs.of_no_node.size(), kMostNamed);
+    for (size_t i = 0; i < named; ++i) {
+      const Need& need = needs.of_no_node[i];
+      add(std::string(need.name) + ": need " + readable_amount(need.name, need.amount) +
+          ", no node has it");
+    }
+    sink.put(text);
   }
 
   Status score(const plimsoll_cycle&, Pod pod, Nodes nodes, std::span<int64_t> scores) const {

@@ -5,6 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
+#include "informer/http/base64.hpp"
+
 namespace plimsoll::cli {
 namespace {
 
@@ -45,6 +50,39 @@ TEST(TokenReview, SomebodyMustBeNamed) {
         R"({"status":{"authenticated":true,"user":{"username":"u","extra":["k"]}}})"}) {
     EXPECT_FALSE(read_token_review(body).has_value()) << body;
   }
+}
+
+// A token for the scheduler is believed only if the API server says that it looked at the audience.
+TEST(TokenReview, TheAudienceMustComeBack) {
+  const auto known = [](const std::string& audiences) {
+    const auto user = read_token_review(
+        R"({"status":{"authenticated":true,"user":{"username":"u"})" + audiences + "}}",
+        kTokenAudience);
+    return user.has_value() && user->has_value();
+  };
+  EXPECT_TRUE(known(R"(,"audiences":["x","plimsoll"])"));
+  EXPECT_FALSE(known(R"(,"audiences":["https://kubernetes.default.svc"])"));
+  EXPECT_FALSE(known(R"(,"audiences":"plimsoll")"));
+  EXPECT_FALSE(known(""));
+}
+
+TEST(TokenReview, AJwtSaysWhomItIsFor) {
+  const auto jwt = [](const std::string& claims) {
+    std::string text = informer::encode_base64(claims);
+    std::ranges::replace(text, '+', '-');
+    std::ranges::replace(text, '/', '_');
+    text.erase(std::ranges::find(text, '='), text.end());
+    return "e30." + text + ".c2ln";
+  };
+  EXPECT_TRUE(is_for_plimsoll(jwt(R"({"aud":["plimsoll"],"sub":"???>>>~~~"})")));
+  EXPECT_TRUE(is_for_plimsoll(jwt(R"({"aud":"plimsoll"})")));
+  for (const char* claims :
+       {R"({"aud":["https://kubernetes.default.svc"]})", R"({"aud":{"plimsoll":1}})",
+        R"({"aud":7})", R"({"sub":"plimsoll"})", R"(["plimsoll"])", "plimsoll", ""}) {
+    EXPECT_FALSE(is_for_plimsoll(jwt(claims))) << claims;
+  }
+  for (const char* token : {"", ".", "..", "plimsoll", "a.*.b", "a.cGxpbXNvbGw"})
+    EXPECT_FALSE(is_for_plimsoll(token)) << token;
 }
 
 TEST(AccessReview, OnlyAYesIsAYes) {

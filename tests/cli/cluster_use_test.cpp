@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "cli/explain_json.hpp"
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
 
@@ -52,21 +53,73 @@ TEST_F(ClusterUse, ShowsNodesZonesAndDevices) {
   EXPECT_EQ(nodes[0]["devices"]["gpu"]["2"]["free"]["gpu-core"], 70);
   EXPECT_TRUE(nodes[1]["zones"].empty());
   const std::string text = use_text(use, kAll);
-  EXPECT_THAT(text, HasSubstr("NODE  ZONE    cpu      memory\n"
-                              "a             1500m/8  0/16Gi\n"
-                              "      node-0  1500m/4  -\n"
-                              "      node-1  0/4      -\n"
-                              "b             1500m/8  0/16Gi\n"));
+  EXPECT_THAT(text, HasSubstr("NODE  ZONE    cpu    memory\n"
+                              "a             1.5/8  0Gi/16Gi\n"
+                              "      node-0  1.5/4  -\n"
+                              "      node-1  0/4    -\n"
+                              "b             1.5/8  0Gi/16Gi\n"));
   EXPECT_THAT(text, HasSubstr("NODE  DEVICE  MINOR  USED              STATE\n"
                               "a     gpu     2      gpu-core 30/100   healthy\n"
                               "a     gpu     10     gpu-core 100/100  unhealthy\n"));
-  EXPECT_THAT(use_text(use, 1), HasSubstr("and 1 more nodes"));
+  EXPECT_THAT(use_text(use, 1), HasSubstr("and 1 more nodes (--limit all)"));
+}
+
+// An amount that is no whole number of Gi stands in Gi too.
+TEST_F(ClusterUse, AColumnHasOneUnit) {
+  StateSnapshot state = snapshot();
+  state.plugins.clear();
+  const int64_t gi = int64_t{1} << 30;
+  state.nodes[0].allocatable = {8000, 256 * gi};
+  state.nodes[0].requested = {250, 87 * gi + gi / 2 + 1};
+  state.nodes[1].allocatable = {8000, 16 * gi + 4096};
+  state.nodes[1].requested = {0, 500 << 20};
+  EXPECT_THAT(use_text(use_json(state), kAll), HasSubstr("cpu     memory\n"
+                                                         "a           0/8     0.4Gi/16Gi\n"
+                                                         "b           0.25/8  87.5Gi/256Gi\n"));
+}
+
+// Four cards, of which shares are given of two, one is not well, and one is free.
+TEST_F(ClusterUse, AWholeCardIsOneOfWhichNoShareIsGiven) {
+  StateSnapshot state = snapshot();
+  const int64_t gi = int64_t{1} << 30;
+  state.resource_names = {"cpu", "memory", "nvidia.com/gpu", "koordinator.sh/gpu-memory"};
+  for (StateSnapshot::Node& node : state.nodes) {
+    node.allocatable = {8000, 16 * gi, 4, 64 * gi};
+    node.requested = {0, 0, 0, 0};
+  }
+  state.nodes[0].requested[2] = 2;  // on a node without a Device object: as pods ask
+  json minors = json::object();
+  const auto minor = [&](const char* name, int64_t used, bool healthy) {
+    minors[name] = {{"present", true},
+                    {"healthy", healthy},
+                    {"total", {{"koordinator.sh/gpu-memory", 16 * gi}}},
+                    {"used", {{"koordinator.sh/gpu-memory", used}}},
+                    {"free", {{"koordinator.sh/gpu-memory", healthy ? 16 * gi - used : 0}}}};
+  };
+  minor("0", 4 * gi, true);
+  minor("1", 8 * gi, true);
+  minor("2", 0, false);
+  minor("3", 0, true);
+  state.plugins["NodeDevice"] =
+      json{{"nodes",
+            {{"a",
+              {{"devices",
+                {{"gpu",
+                  {{"wholeFree", 1}, {"wholeNames", {"nvidia.com/gpu"}}, {"minors", minors}}}}}}}}}}
+          .dump();
+  const json nodes = json::parse(use_json(state)).at("nodes");
+  EXPECT_EQ(nodes[0]["resources"]["nvidia.com/gpu"], (json{{"used", 3}, {"allocatable", 4}}));
+  EXPECT_EQ(nodes[0]["resources"]["koordinator.sh/gpu-memory"],
+            (json{{"used", 28 * gi}, {"allocatable", 64 * gi}}));
+  EXPECT_EQ(nodes[1]["resources"]["nvidia.com/gpu"], (json{{"used", 2}, {"allocatable", 4}}));
+  EXPECT_THAT(use_text(use_json(state), kAll),
+              HasSubstr("a     gpu     1      koordinator.sh/gpu-memory 8Gi/16Gi   healthy\n"));
 }
 
 TEST_F(ClusterUse, NeedsNeitherPluginsNorNodes) {
   StateSnapshot state = snapshot();
   state.plugins = {{"NodeDevice", "no JSON"}, {"NodeResourceTopologyMatch", "[]"}};
-  EXPECT_THAT(use_text(use_json(state), kAll), HasSubstr("a           1500m/8  0/16Gi\n"));
+  EXPECT_THAT(use_text(use_json(state), kAll), HasSubstr("a           1.5/8  0Gi/16Gi\n"));
   state.nodes.clear();
   state.standby = true;
   EXPECT_EQ(use_text(use_json(state), kAll),
@@ -80,7 +133,8 @@ TEST(QueueText, ShowsWhoWaitsAndWhy) {
                 {"uid", "u"},
                 {"place", place},
                 {"attempts", number},
-                {"secondsQueued", 60.0 * number},
+                {"secondsWaiting", 60.0 * number},
+                {"secondsQueued", 5},
                 {"backoffSecondsLeft", backoff},
                 {"rejectedBy", {"NodeResourcesFit", "NodeAffinity"}}};
   };
@@ -89,15 +143,44 @@ TEST(QueueText, ShowsWhoWaitsAndWhy) {
   state["queue"] = {pod(1, "backoff", 4), pod(3, "unschedulable", 0), pod(200, "backoff", 0)};
   state["queue"][1]["nominatedNode"] = "n";
   state["queue"][2]["rejectedBy"] = json::array();
-  EXPECT_EQ(
-      queue_text(state.dump(), kAll),
-      "POD        PLACE          ATTEMPTS  WAITED  BACKOFF  REJECTED BY                    "
-      "NOMINATED\n"
-      "team/p1    backoff        1         60s     4s       NodeResourcesFit,NodeAffinity  -\n"
-      "team/p3    unschedulable  3         3m      -        NodeResourcesFit,NodeAffinity  n\n"
-      "team/p200  backoff        200       3h      -        -                              -\n"
-      "3 pods wait: 2 backoff, 1 unschedulable\n");
+  EXPECT_EQ(queue_text(state.dump(), kAll),
+            "POD        PLACE          ATTEMPTS  WAITED  LAST TRY  BACKOFF  REJECTED BY            "
+            "        "
+            "NOMINATED\n"
+            "team/p1    backoff        1         60s     5s ago    4s       "
+            "NodeResourcesFit,NodeAffinity  -\n"
+            "team/p3    unschedulable  3         3m      5s ago    -        "
+            "NodeResourcesFit,NodeAffinity  n\n"
+            "team/p200  backoff        200       3h      5s ago    -        -                      "
+            "        -\n"
+            "3 pods wait: 2 backoff, 1 unschedulable\n");
   EXPECT_THAT(queue_text(state.dump(), 1), HasSubstr("and 2 more pods (--limit all)\n3 pods wait"));
+}
+
+// A pod that was made an hour ago has waited for an hour, however young the process is.
+TEST_F(ClusterUse, WhoHasWaitedLongestComesFirst) {
+  StateSnapshot state;
+  const auto wait = [&](const char* name, int64_t waiting_ms, int64_t queued_for_ms) {
+    auto pod = decode_pod(
+        json{{"metadata", {{"name", name}, {"namespace", "team"}, {"uid", name}}}}.dump(),
+        symbols_);
+    ASSERT_TRUE(pod) << pod.error().message;
+    StateSnapshot::QueuedPod& queued = state.queued.emplace_back();
+    queued.pod = *pod;
+    queued.place = "unschedulable";
+    queued.waiting_ms = waiting_ms;
+    queued.queued_for_ms = queued_for_ms;
+  };
+  wait("young", 1'000, 1'000);
+  wait("old", 3'600'000, 15'000);
+  wait("b", 60'000, 60'000);
+  wait("a", 60'000, 2'000);
+  const std::string queue = queue_json(state);
+  std::vector<std::string> order;
+  for (const json& pod : json::parse(queue).at("queue")) order.push_back(pod.at("pod"));
+  EXPECT_THAT(order, testing::ElementsAre("team/old", "team/a", "team/b", "team/young"));
+  EXPECT_EQ(json::parse(queue)["queue"][0]["secondsWaiting"], 3600);
+  EXPECT_THAT(queue_text(queue, 1), HasSubstr("team/old  unschedulable  0         60m     -"));
 }
 
 }  // namespace

@@ -1,17 +1,22 @@
-// `plimsoll explain` and `plimsoll debug`, as a user calls them. What explain prints about the pods
-// of tests/cli/explain is compared with the files beside them, in which every duration is written
-// "N s".
+// `plimsoll explain`, `plimsoll debug` and `kubectl plimsoll`, as a user calls them. What explain
+// prints about the pods of tests/cli/explain is compared with the files beside them, in which every
+// duration is written "N s".
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/control_socket.hpp"
+#include "serving/http_server.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -21,6 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string kFolder = "tests/cli/explain/";
 
@@ -30,10 +36,10 @@ struct Answer {
   std::string err;
 };
 
-Answer plimsoll(std::vector<std::string> arguments) {
+Answer call(const std::string& program, std::vector<std::string> arguments) {
   const TempDir dir;
   ChildOptions options;
-  options.argv = {std::string(std::getenv("PLIMSOLL_BIN_DIR")) + "/plimsoll"};
+  options.argv = {std::string(std::getenv("PLIMSOLL_BIN_DIR")) + "/" + program};
   options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
   options.stderr_file = dir.path() / "stderr";
   auto process = ChildProcess::start(options);
@@ -41,6 +47,10 @@ Answer plimsoll(std::vector<std::string> arguments) {
   const auto status = process->wait(60s);
   EXPECT_TRUE(status.has_value()) << "still running after the timeout: " << process->output();
   return {status ? status->code : -1, process->output(), process->error_output()};
+}
+
+Answer plimsoll(std::vector<std::string> arguments) {
+  return call("plimsoll", std::move(arguments));
 }
 
 Answer explain(const std::string& pod, std::vector<std::string> more = {}) {
@@ -64,7 +74,7 @@ std::string without_durations(const std::string& text) {
 }
 
 TEST(PlimsollExplain, FilesOfACluster) {
-  for (const char* pod : {"wide", "little", "placed"}) {
+  for (const char* pod : {"wide", "little", "placed", "gated"}) {
     const Answer answer = explain(std::string("default/") + pod);
     EXPECT_EQ(answer.code, 0) << answer.err;
     EXPECT_EQ(without_durations(answer.out), contents(kFolder + pod + ".txt")) << answer.out;
@@ -176,6 +186,110 @@ TEST(PlimsollDebug, TheExitStatusTellsTheResult) {
   EXPECT_THAT(failed.err, HasSubstr("the API server is away"));
   EXPECT_EQ(ask_stub("no JSON", {"debug", "dump"}).code, 2);
   EXPECT_EQ(plimsoll({"debug", "dump", "--socket", "/nonexistent/s"}).code, 2);
+}
+
+TEST(PlimsollDebug, TheLogLevelIsReadAndSet) {
+  const Answer now = ask_stub(R"({"ok":true,"result":"info"})", {"debug", "log-level"});
+  EXPECT_EQ(now.code, 0) << now.err;
+  EXPECT_EQ(now.out, "info\n");
+  EXPECT_EQ(
+      ask_stub(R"({"ok":true,"result":"successfully set"})", {"debug", "log-level", "debug"}).out,
+      "successfully set\n");
+  const Answer wrong = plimsoll({"debug", "log-level", "loud"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("warn"));
+}
+
+// An API server and a scheduler, as far as `kubectl plimsoll` speaks to them.
+class KubectlPlimsoll : public ::testing::Test {
+ protected:
+  KubectlPlimsoll() {
+    api_ = serving::HttpServer::start({}, [this](const serving::Request& request) {
+             token_requests_.emplace_back(request.path, request.body);
+             return serving::Response{201, R"({"status":{"token":"for-the-scheduler"}})",
+                                      "application/json"};
+           }).value();
+    serving::ServerOptions secure;
+    secure.tls = serving::TlsOptions{};
+    scheduler_ = serving::HttpServer::start(secure, [this](const serving::Request& request) {
+                   asked_.push_back(request);
+                   return answer_;
+                 }).value();
+    std::ofstream(folder_.path() / "kubeconfig")
+        << R"({"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c",
+               "context":{"cluster":"c","user":"u"}}],"clusters":[{"name":"c","cluster":{"server":")"
+        << api_->url() << R"("}}],"users":[{"name":"u","user":{"token":"my-own"}}]})";
+  }
+  Answer ask(std::vector<std::string> words) {
+    words.insert(words.end(), {"--kubeconfig", folder_.path() / "kubeconfig", "--server",
+                               "https://127.0.0.1:" + std::to_string(scheduler_->port())});
+    return call("kubectl-plimsoll", words);
+  }
+  Answer ask_believing(std::vector<std::string> words) {
+    words.emplace_back("--insecure-skip-tls-verify");
+    return ask(std::move(words));
+  }
+
+  TempDir folder_;
+  std::vector<std::pair<std::string, std::string>> token_requests_;  // path and body
+  std::vector<serving::Request> asked_;
+  serving::Response answer_{200, R"({"standby":false,"queue":[]})", "application/json"};
+  std::unique_ptr<serving::HttpServer> api_;
+  std::unique_ptr<serving::HttpServer> scheduler_;
+};
+
+TEST_F(KubectlPlimsoll, SendsATokenThatIsGoodForTheSchedulerOnly) {
+  const Answer queue = ask_believing({"queue"});
+  EXPECT_EQ(queue.code, 0) << queue.err;
+  EXPECT_EQ(queue.out, "No pod waits.\n");
+  ASSERT_EQ(token_requests_.size(), 1U);
+  EXPECT_EQ(token_requests_[0].first,
+            "/api/v1/namespaces/kube-system/serviceaccounts/plimsoll-viewer/token");
+  EXPECT_EQ(json::parse(token_requests_[0].second)["spec"]["audiences"], json({"plimsoll"}));
+  ASSERT_EQ(asked_.size(), 1U);
+  EXPECT_EQ(asked_[0].path, "/debug/queue");
+  EXPECT_EQ(asked_[0].bearer_token, "for-the-scheduler");
+  // Unless another one is given.
+  EXPECT_EQ(ask_believing({"queue", "--token", "given"}).code, 0);
+  EXPECT_EQ(token_requests_.size(), 1U);
+  EXPECT_EQ(asked_.at(1).bearer_token, "given");
+}
+
+TEST_F(KubectlPlimsoll, SaysByWhichFlagACertificateIsVerified) {
+  const Answer answer = ask({"queue"});
+  EXPECT_EQ(answer.code, 1);
+  EXPECT_THAT(answer.err, HasSubstr("is not trusted"));
+  EXPECT_THAT(answer.err, HasSubstr("--certificate-authority"));
+  EXPECT_THAT(answer.err, Not(HasSubstr("kubeconfig")));
+  EXPECT_THAT(answer.err, Not(HasSubstr("tls-server-name")));
+  EXPECT_TRUE(asked_.empty());
+}
+
+TEST_F(KubectlPlimsoll, LooksIntoTheSchedulerAsItsOperator) {
+  answer_ = {200, "successfully set the log level to debug\n"};
+  const Answer level = ask_believing({"debug", "log-level", "debug"});
+  EXPECT_EQ(level.code, 0) << level.err;
+  EXPECT_EQ(level.out, answer_.body);
+  ASSERT_EQ(asked_.size(), 1U);
+  EXPECT_EQ(asked_[0].method, "PUT");
+  EXPECT_EQ(asked_[0].path, "/debug/flags/v");
+  EXPECT_EQ(asked_[0].body, "debug");
+  EXPECT_EQ(token_requests_.at(0).first,
+            "/api/v1/namespaces/kube-system/serviceaccounts/plimsoll-operator/token");
+
+  answer_ = {200, R"({"equal":true,"compared":{"nodes":2},"differences":[]})", "application/json"};
+  const Answer same = ask_believing({"debug", "compare", "--settle", "0.5"});
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_EQ(same.out, "equal: 2 nodes\n");
+  EXPECT_EQ(asked_.at(1).path, "/debug/compare");
+  EXPECT_EQ(asked_.at(1).query, "settleSeconds=0.5");
+
+  answer_ = {200, R"({"nodes":[]})", "application/json"};
+  EXPECT_EQ(json::parse(ask_believing({"debug", "dump"}).out), json::parse(answer_.body));
+  answer_ = {403, "forbidden: User \"x\" cannot get path \"/debug/dump\"\n"};
+  const Answer refused = ask_believing({"debug", "dump"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("cannot get path"));
 }
 
 }  // namespace

@@ -8,8 +8,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "tests/support/child_process.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -31,11 +38,12 @@ struct Answer {
   std::string err;
 };
 
-Answer plimsoll(std::vector<std::string> arguments, std::chrono::seconds timeout = 120s) {
+Answer call(const std::string& program, const std::vector<std::string>& arguments,
+            std::chrono::seconds timeout = 120s) {
   const TempDir dir;
   const auto stderr_file = dir.path() / "stderr";
   ChildOptions options;
-  options.argv = {std::string(std::getenv("PLIMSOLL_BIN_DIR")) + "/plimsoll"};
+  options.argv = {std::string(std::getenv("PLIMSOLL_BIN_DIR")) + "/" + program};
   options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
   options.stderr_file = stderr_file;
   auto process = ChildProcess::start(options);
@@ -43,6 +51,10 @@ Answer plimsoll(std::vector<std::string> arguments, std::chrono::seconds timeout
   const auto status = process->wait(timeout);
   EXPECT_TRUE(status.has_value()) << "still running after the timeout: " << process->output();
   return {status ? status->code : -1, process->output(), process->error_output()};
+}
+
+Answer plimsoll(const std::vector<std::string>& arguments, std::chrono::seconds timeout = 120s) {
+  return call("plimsoll", arguments, timeout);
 }
 
 TEST(PlimsollSimulate, PlacesTheSampleAsExpected) {
@@ -619,9 +631,45 @@ TEST(PlimsollUsage, HelpIsThereWithoutAWordAndForEachCommand) {
     EXPECT_THAT(text, Not(HasSubstr("=[]")));
   }
   EXPECT_THAT(told({"simulate", "--help"}), AllOf(HasSubstr("=500"), HasSubstr("=warn")));
+  EXPECT_THAT(told({"debug", "log-level", "--help"}), HasSubstr("\nExamples:\n  plimsoll debug"));
   for (const char* shell : {"bash", "fish", "zsh"}) {
     EXPECT_THAT(told({"completion", shell}), HasSubstr("--cluster")) << shell;
   }
+}
+
+std::set<std::string> flags_in(const std::string& text) {
+  std::set<std::string> flags;
+  const std::regex flag("--[a-z][a-z-]*[a-z]");
+  for (std::sregex_iterator at(text.begin(), text.end(), flag), end; at != end; ++at)
+    flags.insert(at->str());
+  return flags;
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What --help, the documents and the manual page say agrees.
+TEST(PlimsollUsage, TheDocumentsHaveEveryFlag) {
+  for (const auto& [program, words, document] :
+       {std::tuple<const char*, std::vector<std::string>, const char*>(
+            "plimsoll", {"run", "--help"}, "docs/operations.md"),
+        {"plimsoll-node", {"--help"}, "docs/node.md"}}) {
+    const Answer help = call(program, words);
+    EXPECT_EQ(help.code, 0) << help.err;
+    const std::string text = text_of(document);
+    for (const std::string& flag : flags_in(help.out)) {
+      if (flag == "--help" || flag == "--help-all" || flag == "--version") continue;
+      EXPECT_THAT(text, HasSubstr("`" + flag + "`")) << document;
+    }
+  }
+  const Answer node = call("plimsoll-node", {"--help"});
+  EXPECT_THAT(node.out, Not(HasSubstr("->"))) << "no numbers of this program";
+  EXPECT_THAT(node.out, AllOf(HasSubstr("=info"), HasSubstr("=text")));
+  const Answer run = call("plimsoll", {"run", "--help"});
+  EXPECT_THAT(run.out, HasSubstr("besides the one installed"));
+  EXPECT_THAT(text_of("packaging/plimsoll.h2m"), Not(HasSubstr("unless --plugin-dir")));
 }
 
 }  // namespace

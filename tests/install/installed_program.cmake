@@ -7,6 +7,44 @@ foreach(component scheduler node)
 endforeach()
 unset(ENV{DESTDIR})
 
+# With a prefix: nothing outside it, and units that name what is there.
+set(own ${OUT}/own)
+foreach(component scheduler node)
+  execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${own} --component ${component}
+    OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+  file(STRINGS ${BUILD}/install_manifest_${component}.txt installed)
+  foreach(file ${installed})
+    cmake_path(IS_PREFIX own ${file} inside)
+    if(NOT inside)
+      message(FATAL_ERROR "--prefix ${own} wrote ${file}")
+    endif()
+  endforeach()
+  if(NOT said MATCHES "man1/|No manual page")
+    message(FATAL_ERROR "there is no manual page, and nobody says why:\n${said}")
+  endif()
+endforeach()
+foreach(service plimsoll plimsoll-node)
+  file(READ ${own}/lib/systemd/system/${service}.service unit)
+  string(REGEX MATCHALL "${own}/[^ \n]+" named "${unit}")
+  foreach(file ${named})
+    if(NOT EXISTS ${file} AND NOT file MATCHES "kubeconfig$") # that is the operator's
+      message(FATAL_ERROR "${service}.service names ${file}, which is not installed")
+    endif()
+  endforeach()
+  if(NOT unit MATCHES "ExecStart=${own}/bin/" OR unit MATCHES "[ =:](/usr/bin|/etc/plimsoll)/")
+    message(FATAL_ERROR "${service}.service is about another place:\n${unit}")
+  endif()
+endforeach()
+# An operator's profile stays.
+file(WRITE ${own}/etc/plimsoll/profile.yaml "mine")
+execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${own} --component scheduler
+  OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+file(READ ${own}/etc/plimsoll/profile.yaml profile)
+if(NOT profile STREQUAL "mine")
+  message(FATAL_ERROR "the profile was replaced")
+endif()
+file(REMOVE_RECURSE ${own})
+
 # The shell's word for `plimsoll plugins lint --se` and Tab.
 execute_process(COMMAND bash -c "source ${OUT}/usr/share/bash-completion/completions/plimsoll
     COMP_WORDS=(plimsoll plugins lint --se) COMP_CWORD=3; _plimsoll; echo \"\${COMPREPLY[@]}\""

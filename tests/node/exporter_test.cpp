@@ -4,9 +4,16 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "config/yaml_document.hpp"
 #include "node/exporter/settings_source.hpp"
 #include "node/report/node_kind.hpp"
 #include "plugins/topology/fingerprint.hpp"
@@ -409,6 +416,92 @@ TEST_F(ExporterTest, PrintsWithoutWriting) {
   ASSERT_TRUE(printed) << printed.error().message;
   EXPECT_THAT(*printed, HasSubstr("single-numa-node"));
   EXPECT_TRUE(object().is_null());
+}
+
+// ---- what it sees of a node, as it is deployed
+
+const std::set<std::string> kHidden{"pods", "pki", "plugins", "plugins_registry", "checkpoints"};
+constexpr const char* kKubeletRoot = "/var/lib/kubelet";
+
+std::vector<json> deployed(const std::string& kind) {
+  std::ifstream file("deploy/node.yaml");
+  const config::ParsedText parsed =
+      config::parse_documents(std::string(std::istreambuf_iterator<char>(file), {}));
+  EXPECT_TRUE(parsed.problems.empty());
+  std::vector<json> found;
+  for (const config::Value& document : parsed.documents) {
+    json object = json::parse(config::to_json(document));
+    if (object.value("kind", "") == kind) found.push_back(std::move(object));
+  }
+  return found;
+}
+
+// The file of the node that the container finds at `path`; empty: none, but an empty folder's.
+std::string on_the_node(const json& pod, const std::string& path) {
+  std::string mount;
+  std::string volume;
+  for (const json& each : pod.at("containers").at(0).at("volumeMounts")) {
+    const std::string at = each.at("mountPath");
+    EXPECT_TRUE(each.value("readOnly", false)) << at;
+    if ((path == at || path.starts_with(at + "/")) && at.size() > mount.size()) {
+      mount = at;
+      volume = each.at("name");
+    }
+  }
+  for (const json& each : pod.at("volumes")) {
+    if (each.at("name") != volume || !each.contains("hostPath")) continue;
+    return each.at("hostPath").at("path").get<std::string>() + path.substr(mount.size());
+  }
+  return {};
+}
+
+TEST(NodeDeployment, TheContainerSeesWhatIsReadAndNothingOfPodsOrKeys) {
+  const std::vector<json> sets = deployed("DaemonSet");
+  ASSERT_EQ(sets.size(), 1U);
+  const json& pod = sets.front().at("spec").at("template").at("spec");
+  const KubeletPaths paths;
+  for (const auto& path : {paths.cpu_state(), paths.memory_state(), paths.device_state(),
+                           paths.socket(), paths.root / "config.yaml"}) {
+    EXPECT_EQ(on_the_node(pod, path.string()), path.string());
+    // Its folder is not a mount of the file: that would go on showing a file that was replaced.
+    for (const json& mount : pod.at("containers").at(0).at("volumeMounts"))
+      EXPECT_NE(mount.at("mountPath"), path.string());
+  }
+  for (const std::string& hidden : kHidden) {
+    EXPECT_EQ(on_the_node(pod, std::string(kKubeletRoot) + "/" + hidden + "/uid/token"), "");
+  }
+}
+
+TEST(NodeDeployment, TheServiceSeesNoMore) {
+  std::ifstream unit("packaging/plimsoll-node.service");
+  std::set<std::string> hidden;
+  for (std::string line; std::getline(unit, line);) {
+    const std::string key = "InaccessiblePaths=";
+    if (!line.starts_with(key)) continue;
+    std::istringstream words(line.substr(key.size()));
+    // The '-': nothing is wrong with a node that has no such folder.
+    for (std::string word; words >> word;) hidden.insert(word);
+  }
+  for (const std::string& folder : kHidden)
+    EXPECT_TRUE(hidden.contains("-" + std::string(kKubeletRoot) + "/" + folder)) << folder;
+}
+
+TEST(NodeDeployment, OnlyItsPortLetsAnybodyIn) {
+  const std::vector<json> policies = deployed("NetworkPolicy");
+  ASSERT_EQ(policies.size(), 1U);
+  const json& spec = policies.front().at("spec");
+  const json set = deployed("DaemonSet").front();
+  EXPECT_EQ(policies.front()["metadata"]["namespace"], set["metadata"]["namespace"]);
+  EXPECT_EQ(spec["podSelector"]["matchLabels"], set["spec"]["template"]["metadata"]["labels"]);
+  EXPECT_EQ(spec["policyTypes"], json({"Ingress", "Egress"}));
+  const json& served = set["spec"]["template"]["spec"]["containers"][0]["ports"][0];
+  EXPECT_EQ(spec["ingress"],
+            json({{{"ports", {{{"port", served["containerPort"]}, {"protocol", "TCP"}}}}}}));
+  std::set<int> out;
+  for (const json& rule : spec["egress"]) {
+    for (const json& port : rule.at("ports")) out.insert(port.at("port").get<int>());
+  }
+  EXPECT_EQ(out, (std::set<int>{53, 443, 6443, 10250}));
 }
 
 }  // namespace

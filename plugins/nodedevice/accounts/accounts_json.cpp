@@ -43,6 +43,12 @@ Ordered types_json(const DeviceTypes& types, const NodeState& node) {
     if (state.devices.empty() && state.unknown_whole == 0 && state.blocked == 0) continue;
     Ordered& type = json[types.type(t).name];
     type = {{"heldUnknown", state.unknown_whole}, {"unbounded", state.blocked}};
+    int64_t unused = 0;
+    for (const DeviceState& device : state.devices) unused += device.unused() ? 1 : 0;
+    type["wholeFree"] = unused;
+    type["wholeNames"] = Ordered::array();
+    for (const RequestName& name : types.type(t).names)
+      if (name.by_device_plugin) type["wholeNames"].push_back(name.name);
     type["minors"] = Ordered::object();
     for (const DeviceState& device : state.devices)
       append(type["minors"], std::to_string(device.minor), device_json(types.type(t), device));

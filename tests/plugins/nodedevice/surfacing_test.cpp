@@ -76,6 +76,8 @@ TEST_F(Surfacing, AnAllocationThatCannotBeRead) {
                               "aside for it")));
   const Json known = accounts();
   EXPECT_EQ(known["devices"]["gpu"]["heldUnknown"], 1);
+  EXPECT_EQ(known["devices"]["gpu"]["wholeFree"], 2);
+  EXPECT_EQ(known["devices"]["gpu"]["wholeNames"][0], "nvidia.com/gpu");
   EXPECT_EQ(known["pods"]["uid-a"]["heldUnknown"]["gpu"], 1);
   EXPECT_EQ(known["pods"]["uid-a"]["pod"], "ns/a");
   plugin_.pod(pod);
