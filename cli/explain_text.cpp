@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/table.hpp"
+#include "framework/base/shown.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -50,6 +51,20 @@ std::string indented(std::string text, const std::string& indent) {
     text.insert(at + 1, indent);
   }
   return indent + text;
+}
+
+// Nobody's name or reason makes a line of its own; only what a plugin tells people has several.
+void keep_in_lines(ordered_json& value, bool lines) {
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    value = lines ? shown_lines(text) : shown(text);
+  }
+  if (value.is_array()) {
+    for (ordered_json& each : value) keep_in_lines(each, lines);
+  }
+  if (value.is_object()) {
+    for (auto& [key, each] : value.items()) keep_in_lines(each, key == "text");
+  }
 }
 
 class ExplainText {
@@ -319,7 +334,8 @@ class ExplainText {
 }  // namespace
 
 std::string explain_text(std::string_view text, size_t max_nodes) {
-  const ordered_json explanation = ordered_json::parse(text);
+  ordered_json explanation = ordered_json::parse(text);
+  keep_in_lines(explanation, false);
   return ExplainText(explanation, max_nodes).text();
 }
 

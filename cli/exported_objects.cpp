@@ -138,9 +138,9 @@ class ExportedObjects::Table {
  public:
   struct Type;
   struct Field {
-    std::string how;             // empty: stays as it is
-    const Type* type = nullptr;  // of an object, or of a list of them
-    bool is_text = false;        // the JSON text of one
+    std::string how;                // empty: stays as it is
+    const Type* type = nullptr;     // of an object, or of a list of them
+    bool is_text = false;           // the JSON text of one
     std::vector<std::string> only;  // the object goes if the text is none of these
   };
   struct Type {
@@ -266,8 +266,8 @@ class ExportedObjects::Words {
   }
   // What tells a volume from others. In-tree and CSI handles of one disk are compared.
   std::string handle(const std::string& text) {
-    static constexpr std::array<std::string_view, 6> kParts{
-        "projects", "zones", "regions", "disks", "UNSPECIFIED", "aws:"};
+    static constexpr std::array<std::string_view, 6> kParts{"projects", "zones",       "regions",
+                                                            "disks",    "UNSPECIFIED", "aws:"};
     constexpr std::string_view kEbs = "vol-";
     return joined(split(text, "/"), "/", [&](const std::string& part) {
       if (is_one_of(kParts, part)) return part;
@@ -289,9 +289,9 @@ class ExportedObjects::Words {
     const auto here = pods_.find(node);
     static const std::vector<PodName> kNone;
     const std::vector<PodName>& pods = here == pods_.end() ? kNone : here->second;
-    for (const auto& counts : {+[](const PodName&) { return true; },
-                               +[](const PodName& pod) { return !pod.ended; },
-                               +[](const PodName& pod) { return !pod.ended && pod.guaranteed; }}) {
+    for (const auto& counts :
+         {+[](const PodName&) { return true; }, +[](const PodName& pod) { return !pod.ended; },
+          +[](const PodName& pod) { return !pod.ended && pod.guaranteed; }}) {
       std::vector<std::pair<std::string, std::string>> before;
       std::vector<std::pair<std::string, std::string>> after;
       for (const PodName& pod : pods) {
@@ -326,9 +326,7 @@ class ExportedObjects::Words {
   }
 
   // What is no label must not become one.
-  static std::string valid_like(bool valid, std::string word) {
-    return valid ? word : word + "!";
-  }
+  static std::string valid_like(bool valid, std::string word) { return valid ? word : word + "!"; }
 
   std::string atom(const std::string& text) {
     if (is_one_of(kWords, text)) return text;
@@ -340,7 +338,8 @@ class ExportedObjects::Words {
   // The region of a GCE disk is the first two parts of its zones.
   void prepare_labels(const json& labels) {
     for (const std::string_view key : kZoneKeys) {
-      for (const std::string& zone : split(text_at(labels, std::string(key).c_str()), kZoneDelimiter)) {
+      for (const std::string& zone :
+           split(text_at(labels, std::string(key).c_str()), kZoneDelimiter)) {
         const std::vector<std::string> parts = split(zone, "-");
         if (parts.size() != 3) continue;
         zones_.insert(zone);

@@ -13,6 +13,7 @@
 #include "cli/crash_report.hpp"
 #include "cli/kubectl_main.hpp"
 #include "cli/usage.hpp"
+#include "framework/base/shown.hpp"
 
 namespace {
 
@@ -71,6 +72,8 @@ int main_with_exceptions(const Words& words, int argc, char** argv) {
 int main(int argc, char** argv) {
   // A peer or an output reader that disconnects is a write error; it must not end the process.
   std::signal(SIGPIPE, SIG_IGN);
+  const plimsoll::ShownOutput output(std::cout);
+  const plimsoll::ShownOutput errors(std::cerr);
   try {
     const std::string name = std::filesystem::path(argc > 0 ? argv[0] : "").filename().string();
     if (name == kKubectlName) return kubectl_main(argc, argv);

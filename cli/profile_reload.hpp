@@ -45,7 +45,7 @@ class FileWatch {
 struct ProfileCheck {
   enum class Result { kUsable, kUnchanged, kRefused, kStopped };
   Result result = Result::kRefused;
-  std::string reason = {};  // of a refusal, in one line: kubectl shows no more of an event
+  std::string reason = {};   // of a refusal, in one line: kubectl shows no more of an event
   std::string meaning = {};  // kUsable: the effective configuration that it makes, as YAML
 };
 

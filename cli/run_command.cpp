@@ -226,7 +226,8 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
   const ProfileMetrics profile_metrics(registry);
   if (!refusal.empty()) profile_metrics.count(ProfileCheck::Result::kRefused);
   // A file that is good again is taken into use, whatever it means.
-  const auto usable_now = [&, in_force = refusal.empty() ? meaning_of(*configuration) : std::string()] {
+  const auto usable_now = [&, in_force =
+                                  refusal.empty() ? meaning_of(*configuration) : std::string()] {
     return usable(arguments.config, in_force, profile_metrics, **session, signals.ending());
   };
   const bool again = serve(signals, watch, usable_now, (*session)->inspection());

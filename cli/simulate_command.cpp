@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <limits>
@@ -38,10 +39,10 @@ class ProgressLine {
                              " without a place";
     if (line == last_) return;
     last_ = line;
-    if (terminal_) std::cerr << "\r" << line << "   " << std::flush;
+    if (terminal_) std::fprintf(stderr, "\r%s   ", line.c_str());
   }
   void finish() const {
-    if (!last_.empty()) std::cerr << (terminal_ ? "\r" : "") << last_ << "\n";
+    if (!last_.empty()) std::fprintf(stderr, "%s%s\n", terminal_ ? "\r" : "", last_.c_str());
   }
 
  private:

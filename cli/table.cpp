@@ -1,8 +1,16 @@
 #include "cli/table.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "framework/base/shown.hpp"
 
 namespace plimsoll::cli {
+
+void Table::add(std::vector<std::string> row) {
+  for (std::string& cell : row) cell = shown(cell);
+  rows_.push_back(std::move(row));
+}
 
 std::string Table::text() const {
   std::vector<size_t> widths;

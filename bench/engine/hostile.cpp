@@ -43,7 +43,8 @@ std::string key(size_t i) {
 // Labels that all pods of the kind have, and one of the pod's own.
 std::string labels(size_t count, size_t pod) {
   return R"("own":"pod-)" + std::to_string(pod) + "\"" +
-         (count == 0 ? "" : "," + listed(count, [](size_t i) { return '"' + key(i) + R"(":"x")"; }));
+         (count == 0 ? ""
+                     : "," + listed(count, [](size_t i) { return '"' + key(i) + R"(":"x")"; }));
 }
 
 std::string requirement(const std::string& of, const char* op, const std::string& values = {}) {
@@ -94,8 +95,7 @@ std::vector<Kind> kinds() {
   const auto nothing = [](size_t, size_t) { return std::string(R"("priority":0)"); };
   const auto requiring = [](const char* op, const char* value) {
     return [=](size_t size, size_t pod) {
-      return spread(
-          listed(size, [&](size_t i) { return requirement(key(i), op, value); }), pod);
+      return spread(listed(size, [&](size_t i) { return requirement(key(i), op, value); }), pod);
     };
   };
   const auto many_values = [](size_t size, size_t pod) {
@@ -231,7 +231,8 @@ class Run {
     {
       const std::lock_guard lock(mutex_);
       waiting_.clear();
-      for (const Made& each : pods) waiting_[std::string(sdk::view(each.pod->meta.name))] = each.pod;
+      for (const Made& each : pods)
+        waiting_[std::string(sdk::view(each.pod->meta.name))] = each.pod;
     }
     const size_t before = writer_.answered;
     const double began = scheduler_.cpu_seconds();

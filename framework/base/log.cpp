@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "framework/base/quote.hpp"
+#include "framework/base/shown.hpp"
 
 namespace plimsoll {
 namespace {
@@ -45,7 +46,7 @@ std::string json_record(std::string_view message, std::initializer_list<LogField
 }
 
 std::string text_record(std::string_view message, std::initializer_list<LogField> fields) {
-  std::string out(message);
+  std::string out = shown(message);
   for (const LogField& field : fields) {
     out += ' ';
     out += field.key;
@@ -53,7 +54,7 @@ std::string text_record(std::string_view message, std::initializer_list<LogField
     const bool plain =
         !field.text.empty() && field.text.find_first_of(" \t\n\"=") == std::string::npos;
     if (plain || !field.quoted) {
-      out += field.text;
+      out += shown(field.text);
     } else {
       append_json_string(out, field.text);
     }

@@ -3,13 +3,22 @@
 #include <array>
 #include <cstdio>
 
+#include "framework/base/shown.hpp"
+
 namespace plimsoll {
 namespace {
 
-// `control`: how printf writes a control character. DEL is one, too: no YAML text may have it.
+// `control`: how printf writes a control character of ASCII.
 void append_quoted(std::string& out, std::string_view text, const char* control) {
+  const auto escape = [&](const char* format, uint32_t code) {
+    std::array<char, 8> escaped{};
+    std::snprintf(escaped.data(), escaped.size(), format, static_cast<unsigned>(code & 0xffff));
+    out += escaped.data();
+  };
   out += '"';
-  for (const char c : text) {
+  while (!text.empty()) {
+    const ShownCharacter next = shown_character(text);
+    const char c = text[0];
     switch (c) {
       case '"':
         out += "\\\"";
@@ -27,14 +36,15 @@ void append_quoted(std::string& out, std::string_view text, const char* control)
         out += "\\t";
         break;
       default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == '\x7f') {
-          std::array<char, 8> code{};
-          std::snprintf(code.data(), code.size(), control, static_cast<unsigned>(c));
-          out += code.data();
+        if (next.kind == ShownCharacter::Kind::kPlain) {
+          out += text.substr(0, next.length);
+        } else if (next.kind == ShownCharacter::Kind::kControl) {
+          escape(next.code < 0x80 ? control : "\\u%04x", next.code);
         } else {
-          out += c;
+          out += "\xef\xbf\xbd";  // U+FFFD
         }
     }
+    text.remove_prefix(next.length);
   }
   out += '"';
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Texts for messages. In double quotes: quotes, backslashes and control characters are escaped;
-// everything else is unchanged.
+// Texts for messages. In double quotes: quotes, backslashes and what must not be raw (shown.hpp)
+// are escaped; everything else is unchanged.
 
 #include <string>
 #include <string_view>

@@ -54,7 +54,7 @@ const plimsoll_pod* Host::pod_by_uid(std::string_view uid) {
 std::unique_ptr<WhatIf> Host::what_if(const CycleContext& cycle, const plimsoll_pod& pod,
                                       uint32_t slot) {
   const NodeInfo* node = state_.cluster.node_at(slot);
-  if (node == nullptr) return nullptr;
+  if (node == nullptr || state_.environment.gives_up()) return nullptr;
   for (const auto& framework : state_.frameworks) {
     if (framework.get() == cycle.framework) {
       return make_what_if(*framework, cycle, pod, *node, state_.nominator);
@@ -97,7 +97,7 @@ void Host::post_binding(BindingPost request, std::function<void(Result<void>)> d
 
 void Host::activate(std::string_view pod_uid) {
   // PodsToActivate: what is asked for within a scheduling cycle is done when that has succeeded.
-  if (state_.loop_thread.load() == std::this_thread::get_id() && state_.current != nullptr) {
+  if (state_.in_attempt()) {
     state_.current->to_activate.emplace_back(pod_uid);
     return;
   }
@@ -115,6 +115,8 @@ void Host::run_on_loop(int64_t delay_ms, std::function<void()> task) {
 }
 
 void Host::api_request(PluginRequest request, ApiAnswer done) {
+  // Of the attempt that was given up: what it found was only a part.
+  if (state_.environment.gave_up() && state_.in_attempt()) return done(0, "the scheduler stops");
   state_.writer.request({std::move(request.method), std::move(request.path),
                          std::move(request.content_type), std::move(request.body)},
                         std::move(done));

@@ -94,6 +94,7 @@ void Intake::place_resources() {
     }
   }
   for (PodRef& pod : changed) {
+    if (state_.environment.stop_asked()) return;
     PodUpserted message{std::move(pod)};
     handle(message);
   }
@@ -211,6 +212,7 @@ void Intake::finish_initial_sync() {
     return std::tie(a.creation_ms, a.number) < std::tie(b.creation_ms, b.number);
   });
   for (Next& next : pods) {
+    if (state_.environment.stop_asked()) return;
     PodUpserted message{std::move(next.pod)};
     handle(message);
   }

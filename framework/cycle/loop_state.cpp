@@ -4,6 +4,7 @@
 
 #include "framework/api/decode.hpp"
 #include "framework/base/log.hpp"
+#include "framework/base/shown.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/queue_metrics.hpp"
 #include "framework/placement/timing.hpp"
@@ -56,6 +57,7 @@ void LoopState::start_metrics() {
 }
 
 void LoopState::begin_step() {
+  environment.reasons.end_step();
   step_began.store(std::chrono::steady_clock::now().time_since_epoch().count(),
                    std::memory_order_relaxed);
 }
@@ -153,9 +155,9 @@ void LoopState::write_nomination(const plimsoll_pod& pod, std::string_view node_
   });
 }
 
-void LoopState::report_failure(const plimsoll_pod& pod, bool unschedulable,
-                               const std::string& message, const Nominating& nominating,
-                               bool nominated) {
+void LoopState::report_failure(const plimsoll_pod& pod, bool unschedulable, std::string_view why,
+                               const Nominating& nominating, bool nominated) {
+  const std::string message = shown(why);
   ++(unschedulable ? counters.unschedulable : counters.errors);
   log_debug("pod not scheduled",
             {{"pod", full_name(pod)}, {"profile", view(pod.scheduler_name)}, {"why", message}});
@@ -198,7 +200,7 @@ void LoopState::emit_event(std::string_view scheduler_name, const plimsoll_pod& 
   event.scheduler_name = scheduler_name;
   event.reason = reason;
   event.action = action;
-  event.note = note;
+  event.note = shown(note);
   writer.record_event(std::move(event));
 }
 

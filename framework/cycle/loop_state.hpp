@@ -48,7 +48,12 @@ struct LoopState {
 
   // Milliseconds since the epoch; it never steps back. Any thread.
   [[nodiscard]] int64_t now_ms() const;
-  void begin_step();  // the loop is not hanging; see Scheduler::busy_for
+  // The loop is not hanging, see Scheduler::busy_for; and what the step before said is told.
+  void begin_step();
+  // Whether the caller is a part of an attempt's scheduling cycle. Any thread.
+  [[nodiscard]] bool in_attempt() const {
+    return loop_thread.load() == std::this_thread::get_id() && current != nullptr;
+  }
   // Null: the pod has none of our schedulerNames.
   [[nodiscard]] Framework* framework_for(const plimsoll_pod& pod) const {
     return policy.framework_for(pod);
@@ -80,7 +85,7 @@ struct LoopState {
   void write_nomination(const plimsoll_pod& pod, std::string_view node_name);
   // Event, condition, counters. `nominated`: the API server may have been told of a nomination, or
   // of the end of one, that `pod` does not show yet.
-  void report_failure(const plimsoll_pod& pod, bool unschedulable, const std::string& message,
+  void report_failure(const plimsoll_pod& pod, bool unschedulable, std::string_view why,
                       const Nominating& nominating = Nominating::clear(), bool nominated = false);
   void emit_event(std::string_view scheduler_name, const plimsoll_pod& pod, bool warning,
                   std::string_view reason, std::string_view action, std::string_view note);

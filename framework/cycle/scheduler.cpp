@@ -175,16 +175,13 @@ void Scheduler::stop() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
+  state_.environment.ask_to_stop();
   wake_.notify_one();
 }
 
 void Scheduler::run() {
   state_.loop_thread = std::this_thread::get_id();
-  const auto stopping = [this] {
-    const std::lock_guard lock(mutex_);
-    return stopping_;
-  };
-  while (!stopping()) {
+  while (!stop_asked()) {
     if (!turn(true)) wait_for_work();
   }
   bindings_.drop_waiting();
@@ -219,7 +216,10 @@ bool Scheduler::turn(bool may_schedule) {
     const std::lock_guard lock(mutex_);
     messages.swap(inbox_);
   }
-  for (Message& message : messages) intake_.handle(message);
+  // On the way out only what tells how a binding ended counts.
+  for (Message& message : messages) {
+    if (!stop_asked() || std::holds_alternative<Task>(message)) intake_.handle(message);
+  }
   state_.begin_step();
   intake_.place_resources();  // a plugin may have named one since
   bindings_.hand_over();
@@ -230,7 +230,7 @@ bool Scheduler::turn(bool may_schedule) {
   if (state_.synced && !state_.standby && may_schedule && !state_.lost_kinds.blind()) {
     auto handed_over = std::chrono::steady_clock::now();
     const int most = state_.options.stepwise ? (step_ ? 1 : 0) : kPodsPerTurn;
-    while (scheduled < most && has_room() && schedule_one()) {
+    while (scheduled < most && !stop_asked() && has_room() && schedule_one()) {
       state_.begin_step();
       ++scheduled;
       if (!bindings_.has_jobs()) continue;
@@ -244,6 +244,10 @@ bool Scheduler::turn(bool may_schedule) {
   bindings_.hand_over();
   publish_stats();
   return !messages.empty() || scheduled != 0;
+}
+
+bool Scheduler::stop_asked() const {
+  return state_.environment.stop_asked();
 }
 
 // Whether a further pod may be decided on: else the bindings under way have to end first, each of

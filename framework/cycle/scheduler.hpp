@@ -75,8 +75,10 @@ class Scheduler final : public Inbox {
   // With SchedulerOptions::stepwise: decides on the next pod, once what was posted before is heard.
   // Does nothing if none may be decided on then. Any thread.
   void step();
-  void run();   // the calling thread is the loop until stop()
-  void stop();  // any thread, idempotent; binds in flight are waited for by run()
+  void run();  // the calling thread is the loop until stop()
+  // Any thread, idempotent. An attempt that takes long is given up, and nothing of it is written;
+  // binds in flight are waited for by run().
+  void stop();
   [[nodiscard]] SchedulerStats stats() const;  // any thread; as of the last turn of the loop
   // How long the loop has been busy with what it does now; nothing while it waits or does not run.
   // Any thread.
@@ -100,6 +102,7 @@ class Scheduler final : public Inbox {
   [[nodiscard]] int64_t next_due_ms() const;
   void run_timers();
   [[nodiscard]] bool has_room();
+  [[nodiscard]] bool stop_asked() const;  // any thread
   void publish_stats();
   void show_gauges() const;  // any thread
 

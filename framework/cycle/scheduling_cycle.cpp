@@ -42,6 +42,7 @@ bool Scheduler::schedule_one() {
 }
 
 void Scheduler::consider(std::unique_ptr<Attempt> attempt) {
+  if (state_.environment.stop_asked()) return;
   const ScopedPointer current(state_.current, attempt.get());
   if (auto missing = state_.missing_kinds(*attempt)) {
     return fail_attempt(*attempt, missing->status, std::move(missing->diagnosis),
@@ -49,6 +50,7 @@ void Scheduler::consider(std::unique_ptr<Attempt> attempt) {
   }
   Placement placement = state_.placer.decide({attempt->framework, *attempt->cycle, *attempt->pod,
                                               attempt->nominated_to, attempt->answers.get()});
+  if (state_.environment.gave_up()) return;  // the loop ends
   if (!placement.to_ask.empty()) {
     return extenders_->ask(std::move(attempt), std::move(placement.to_ask));
   }

@@ -17,13 +17,14 @@ size_t ClassTable::Room::bytes() const {
 }
 
 ClassTable::ClassTable(const Framework& framework, const PluginMask& fresh, Room& room)
-    : framework_(framework), fresh_(fresh), room_(room) {}
+    : framework_(framework), fresh_(fresh), room_(room), reasons_(framework.reasons()) {}
 
 Status ClassTable::update_verdicts(const CycleContext& cycle, const plimsoll_pod& pod,
                                    const ClusterState& cluster) {
   cluster_ = &cluster;
   if (room_.changed.size() < cluster.slot_count()) room_.changed.resize(cluster.slot_count(), 0);
-  const bool anew = !known_ || skip_filter_ != cycle.skip_filter || seen_ < cluster.log_begin();
+  const bool anew = !known_ || skip_filter_ != cycle.skip_filter || seen_ < cluster.log_begin() ||
+                    reasons_.bytes() > kMostReasonBytes;
   known_ = false;  // until all went well
   if (anew) begin(cycle);
   Status status = anew ? fill(cycle, pod) : replay(cycle, pod);
@@ -52,6 +53,8 @@ void ClassTable::begin(const CycleContext& cycle) {
   free_ids_.clear();
   last_refusal_ = 0;
   dry_runs_.reset();
+  contested_.clear();
+  reasons_.clear();
   feasible_stale_ = true;
   scores_known_ = false;
   seen_ = cluster_->log_end();
@@ -199,6 +202,7 @@ uint32_t ClassTable::refusal(size_t filter, uint8_t code, uint32_t reason) {
     free_ids_.pop_back();
     verdicts_[id] = {refuser, code, reason, 0};
   }
+  if (is_new) reasons_.add(reason);
   ++verdicts_[id].nodes;
   last_refusal_ = id;
   return id;
@@ -341,7 +345,7 @@ Status ClassTable::run_on_some(const FreshFilter& filter, const CycleContext& cy
 }
 
 KeptContested ClassTable::contested() {
-  KeptContested kept{contested_, {}, {}};
+  KeptContested kept{contested_, reasons_, {}, {}};
   size_t first = SIZE_MAX;
   for (const FreshFilter& filter : fresh_filters_) {
     kept.fresh.set(filter.plugin);
@@ -372,7 +376,8 @@ std::vector<std::string_view> ClassTable::look_beyond() const {
 }
 
 size_t ClassTable::bytes() const {
-  size_t bytes = sizeof *this + verdict_.bytes() + ranking_.bytes() + contested_.bytes();
+  size_t bytes =
+      sizeof *this + verdict_.bytes() + ranking_.bytes() + contested_.bytes() + reasons_.bytes();
   if (dry_runs_) bytes += dry_runs_->bytes();
   for (const KeptScore& score : scores_) bytes += score.raw.bytes() + score.normalised.bytes();
   const auto of = [](const auto& items) { return items.capacity() * sizeof items[0]; };

@@ -93,6 +93,8 @@ class ClassTable {
 
   // With nominated pods on the nodes; kept by whoever filters these nodes (what_if.hpp).
   [[nodiscard]] KeptContested contested();
+  // Keeps the reason of a verdict that is kept elsewhere with the table.
+  void hold_reason(uint32_t reason) { reasons_.add(reason); }
   // What PostFilter found out about the nodes; null: nothing may be kept (DryRunKeeper).
   [[nodiscard]] std::unique_ptr<KeptDryRuns>* dry_runs();
   // Names of the filters that are not kept (DryRunKeeper).
@@ -134,7 +136,8 @@ class ClassTable {
     uint32_t slot;
     uint32_t changed;  // aspects whose scores are not up to date
   };
-  static constexpr size_t kMostPlugins = 60;  // of one kind; more are fresh
+  static constexpr size_t kMostPlugins = 60;                   // of one kind; more are fresh
+  static constexpr size_t kMostReasonBytes = size_t{4} << 20;  // then the table begins anew
 
   // ---- verdicts
   void begin(const CycleContext& cycle);
@@ -176,6 +179,8 @@ class ClassTable {
   PluginMask skip_filter_, skip_score_;
   std::vector<KeptFilter> filters_;
   std::vector<FreshFilter> fresh_filters_;
+
+  HeldReasons reasons_;  // of all that is kept here
 
   NarrowColumn verdict_;                                                 // by slot: the id
   std::vector<Verdict> verdicts_;                                        // by id

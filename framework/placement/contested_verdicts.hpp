@@ -31,10 +31,11 @@ class ContestedVerdicts {
   // forgotten.
   void begin(int32_t priority, const PluginMask& skipped) {
     if (priority == priority_ && skipped == skipped_) return;
-    verdicts_.clear();
+    clear();
     priority_ = priority;
     skipped_ = skipped;
   }
+  void clear() { verdicts_.clear(); }
   // Null: not known, or not of the node as it is now.
   [[nodiscard]] const Verdict* find(const NodeInfo& node) const {
     if (node.slot() >= verdicts_.size()) return nullptr;

@@ -184,7 +184,7 @@ class GroupRun {
     for (const Way way : {kAsItIs, kCleared}) {
       if (way == kCleared && !may_evict(pod)) break;
       for (size_t i = 0; i < rows_.size() && !kind.is_over[way]; ++i) {
-        if (looks_left_ == 0) return nullptr;
+        if (looks_left_ == 0 || !kind.framework->go_on().ok()) return nullptr;
         const size_t row = (kind.row[way] + i) % rows_.size();
         if (!takes(kind, pod, row, way)) continue;
         kind.row[way] = row;

@@ -198,6 +198,7 @@ void Placer::run_post_filters(const PlacementQuery& query, NodeRows rows,
   if (query.framework.at(ExtensionPoint::kPostFilter).empty()) return;
   post_filtering_ = {};
   if (result.table != nullptr && query.nominated_to.empty()) {
+    post_filtering_.table = result.table;
     post_filtering_.kept = result.table->dry_runs();
     post_filtering_.look_beyond = result.table->look_beyond();
     post_filtering_.check = result.check;

@@ -118,6 +118,7 @@ class Placer final : private DryRunKeeper {
 
   // ---- DryRunKeeper, for the PostFilter that runs
   struct PostFiltering {
+    ClassTable* table = nullptr;  // with `kept`
     std::unique_ptr<KeptDryRuns>* kept = nullptr;
     std::vector<std::string_view> look_beyond;
     bool check = false;
@@ -126,6 +127,7 @@ class Placer final : private DryRunKeeper {
     std::string before, now;
   };
   [[nodiscard]] std::unique_ptr<KeptDryRuns>* kept() const override { return post_filtering_.kept; }
+  void hold_reason(uint32_t reason) const override { post_filtering_.table->hold_reason(reason); }
   [[nodiscard]] std::vector<std::string_view> look_beyond() const override {
     return post_filtering_.look_beyond;
   }

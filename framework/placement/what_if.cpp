@@ -144,6 +144,7 @@ Status filter_contested(Framework& framework, const CycleContext& cycle, const p
     } else if (kept != nullptr) {
       if (Status status = find_out(kept->fresh); status.is_error()) return status;
       kept->verdicts.keep(*node, verdict);
+      kept->reasons.add(verdict.reason);
     }
     const bool is_final =
         kept != nullptr && (kept->fresh.none() || (verdict.code != PLIMSOLL_SUCCESS &&

@@ -45,8 +45,9 @@ class ContestedNodes {
 // Verdicts on such nodes that are kept for the pod's class.
 struct KeptContested {
   ContestedVerdicts& verdicts;
-  PluginMask fresh;   // filters whose word is not kept; the others' is
-  PluginMask before;  // filters that come before all of these
+  HeldReasons& reasons;  // of these
+  PluginMask fresh;      // filters whose word is not kept; the others' is
+  PluginMask before;     // filters that come before all of these
 };
 
 // The verdicts on those of the rows that are such nodes, with these pods on them: the first of the

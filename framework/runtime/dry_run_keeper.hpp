@@ -30,6 +30,8 @@ class DryRunKeeper {
   // no class, or the pod is nominated, for which its own nomination does not count. All filters but
   // those of look_beyond() answer alike for the pods of a class, but these may differ in priority.
   [[nodiscard]] virtual std::unique_ptr<KeptDryRuns>* kept() const = 0;
+  // The reason of a verdict in kept() is there as long as that is.
+  virtual void hold_reason(uint32_t reason) const = 0;
   // The filters that look beyond the node, of those that look at this pod. The owner of kept() must
   // know itself what they rest on.
   [[nodiscard]] virtual std::vector<std::string_view> look_beyond() const = 0;

@@ -78,8 +78,22 @@ struct Environment {
   [[nodiscard]] HostBackend& backend() const { return *backend_.load(std::memory_order_acquire); }
   void set_backend(HostBackend& host_backend) { backend_.store(&host_backend); }
 
+  // The scheduler is to end. Any thread.
+  void ask_to_stop() { stop_asked_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool stop_asked() const { return stop_asked_.load(std::memory_order_relaxed); }
+  // For whoever is about to go on with what takes long: true if it has to give up instead. The
+  // attempt that is under way then counts as given up: nothing is made of it.
+  [[nodiscard]] bool gives_up() {
+    if (!stop_asked()) return false;
+    gave_up_.store(true, std::memory_order_relaxed);
+    return true;
+  }
+  [[nodiscard]] bool gave_up() const { return gave_up_.load(std::memory_order_relaxed); }
+
  private:
   std::atomic<HostBackend*> backend_;
+  std::atomic<bool> stop_asked_{false};
+  std::atomic<bool> gave_up_{false};
 };
 
 }  // namespace plimsoll

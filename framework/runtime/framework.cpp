@@ -183,6 +183,10 @@ Result<void> Framework::start() {
   return {};
 }
 
+Status Framework::go_on() const {
+  return env_.gives_up() ? error_status("the scheduler stops") : Status();
+}
+
 Status Framework::named(Status status, PluginIndex plugin) const {
   status.plugin_index = plugin;
   status.plugin = plugins_[plugin]->name();
@@ -262,6 +266,7 @@ bool Framework::sort_key(const plimsoll_pod& pod, int64_t queued_ms, std::array<
 
 int32_t Framework::hint(PluginIndex index, const plimsoll_pod& pod, const plimsoll_event& event) {
   PluginInstance& asked = *plugins_[index];
+  if (env_.stop_asked()) return PLIMSOLL_HINT_SKIP;  // no pod is tried any more
   if (asked.slots().hint == nullptr) return PLIMSOLL_HINT_QUEUE;
   const int32_t hint = call_slot(asked, "QueueingHint", asked.slots().hint, &pod, &event);
   return hint == PLIMSOLL_HINT_SKIP ? PLIMSOLL_HINT_SKIP : PLIMSOLL_HINT_QUEUE;

@@ -55,6 +55,9 @@ class Framework {
   // Null if nothing is measured. Extension points as a whole are measured by the caller.
   [[nodiscard]] metrics::ProfileMetrics* metrics() const { return metrics_.get(); }
 
+  // Where the reasons of its verdicts are.
+  [[nodiscard]] ReasonTable& reasons() const { return env_.reasons; }
+
   // ---- plugins; any thread
   [[nodiscard]] size_t plugin_count() const { return plugins_.size(); }
   [[nodiscard]] std::string_view plugin_name(PluginIndex plugin) const;
@@ -97,7 +100,9 @@ class Framework {
   // PreScore and Score; returns those that do not sign this pod, whose verdicts are not reused.
   PluginMask run_sign(const plimsoll_pod& pod, std::string& signature);
 
-  // ---- scheduling cycle
+  // ---- scheduling cycle. Each function asks this first, and ends with it.
+  // Success, or Error: the scheduler stops.
+  Status go_on() const;
   [[nodiscard]] std::shared_ptr<CycleContext> new_cycle() const;
   PreFilterOutcome run_pre_filter(CycleContext& cycle, const plimsoll_pod& pod);
   // All Filter plugins over the rows; each sees only rows that are still candidates. Error: the

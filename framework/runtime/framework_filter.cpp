@@ -5,6 +5,7 @@
 
 #include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/framework.hpp"
+#include "framework/runtime/pieces.hpp"
 #include "framework/runtime/plugin_call.hpp"
 
 namespace plimsoll {
@@ -114,6 +115,7 @@ PreFilterOutcome Framework::run_pre_filter(CycleContext& cycle, const plimsoll_p
   Narrowing narrowing;
   cycle.skip_filter.reset();
   for (const Slot& slot : at(ExtensionPoint::kPreFilter)) {
+    if (out.status = go_on(); !out.status.ok()) return out;
     PluginInstance& run = plugin(slot);
     uint32_t reason = 0;
     uint32_t narrowed = 0;
@@ -156,13 +158,17 @@ Status Framework::run_filter(PluginIndex index, const CycleContext& cycle, const
   const PluginInstance& run = *plugins_[index];
   std::fill(codes.begin(), codes.end(), uint8_t{PLIMSOLL_SUCCESS});
   std::fill(reasons.begin(), reasons.end(), 0U);
-  const plimsoll_nodes nodes = rows.abi();
-  const int32_t code =
-      call_plugin({metrics_.get(), cycle.time_plugins, index, metrics::Point::kFilter}, run,
-                  run.slots().filter, &cycle, &pod, &nodes, codes.data(), reasons.data());
-  if (metrics_) metrics_->plugin_evaluation(index, metrics::Point::kFilter, rows.size());
-  if (code != PLIMSOLL_SUCCESS) {
-    return failure(index, code, "running " + in_quotes(run.name()) + " filter plugin");
+  for (Pieces pieces(rows.size()); pieces.next();) {
+    if (Status status = go_on(); !status.ok()) return status;
+    const size_t begin = pieces.begin();
+    const plimsoll_nodes nodes = rows.part(begin, pieces.count()).abi();
+    const int32_t code = call_plugin(
+        {metrics_.get(), cycle.time_plugins, index, metrics::Point::kFilter}, run,
+        run.slots().filter, &cycle, &pod, &nodes, codes.data() + begin, reasons.data() + begin);
+    if (metrics_) metrics_->plugin_evaluation(index, metrics::Point::kFilter, pieces.count());
+    if (code != PLIMSOLL_SUCCESS) {
+      return failure(index, code, "running " + in_quotes(run.name()) + " filter plugin");
+    }
   }
   if (all_passed(codes)) return {};
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -280,6 +286,7 @@ PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsol
   std::string texts;  // of all that rejected
   PluginIndex rejector = kNoPlugin;
   for (const Slot& slot : at(ExtensionPoint::kPostFilter)) {
+    if (out.status = go_on(); !out.status.ok()) return out;
     PluginInstance& run = plugin(slot);
     plimsoll_str nominated{};
     uint32_t reason = 0;

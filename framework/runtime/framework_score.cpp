@@ -4,6 +4,7 @@
 
 #include "framework/metrics/scheduler_metrics.hpp"
 #include "framework/runtime/framework.hpp"
+#include "framework/runtime/pieces.hpp"
 #include "framework/runtime/plugin_call.hpp"
 #include "framework/runtime/score_loops.hpp"
 
@@ -20,6 +21,7 @@ Status Framework::run_pre_score(CycleContext& cycle, const plimsoll_pod& pod, No
   const plimsoll_nodes nodes = feasible.abi();
   cycle.skip_score.reset();
   for (const Slot& slot : at(ExtensionPoint::kPreScore)) {
+    if (Status status = go_on(); !status.ok()) return status;
     PluginInstance& run = plugin(slot);
     const int32_t code =
         call_plugin({metrics_.get(), cycle.time_plugins, slot.plugin, metrics::Point::kPreScore},
@@ -38,15 +40,19 @@ Status Framework::run_raw_score(PluginIndex index, const CycleContext& cycle,
                                 const plimsoll_pod& pod, NodeRows rows,
                                 std::span<int64_t> scores) const {
   const PluginInstance& run = *plugins_[index];
-  const plimsoll_nodes nodes = rows.abi();
   std::fill(scores.begin(), scores.end(), int64_t{0});
-  const int32_t code =
-      call_plugin({metrics_.get(), cycle.time_plugins, index, metrics::Point::kScore}, run,
-                  run.slots().score, &cycle, &pod, &nodes, scores.data());
-  if (metrics_) metrics_->plugin_evaluation(index, metrics::Point::kScore, rows.size());
-  if (code == PLIMSOLL_SUCCESS) return {};
-  return failure(index, code,
-                 "running Score plugins: plugin " + in_quotes(run.name()) + " failed with");
+  for (Pieces pieces(rows.size()); pieces.next();) {
+    if (Status status = go_on(); !status.ok()) return status;
+    const plimsoll_nodes nodes = rows.part(pieces.begin(), pieces.count()).abi();
+    const int32_t code =
+        call_plugin({metrics_.get(), cycle.time_plugins, index, metrics::Point::kScore}, run,
+                    run.slots().score, &cycle, &pod, &nodes, scores.data() + pieces.begin());
+    if (metrics_) metrics_->plugin_evaluation(index, metrics::Point::kScore, pieces.count());
+    if (code == PLIMSOLL_SUCCESS) continue;
+    return failure(index, code,
+                   "running Score plugins: plugin " + in_quotes(run.name()) + " failed with");
+  }
+  return {};
 }
 
 Status Framework::normalize(PluginIndex index, const CycleContext& cycle, const plimsoll_pod& pod,

@@ -77,7 +77,7 @@ uint32_t host_reason(plimsoll_host_ctx* ctx, const plimsoll_str* texts, uint32_t
   std::vector<std::string_view> views;
   views.reserve(count);
   for (uint32_t i = 0; i < count; ++i) views.push_back(view(texts[i]));
-  return ctx->env->reasons.intern(views);
+  return ctx->env->reasons.intern(views, &ctx->reasons);
 }
 
 int32_t host_watch(plimsoll_host_ctx* ctx, plimsoll_str group, plimsoll_str version,
@@ -173,9 +173,11 @@ plimsoll_list host_waiting_pods(plimsoll_host_ctx* ctx) {
 }
 
 plimsoll_list host_reason_texts(plimsoll_host_ctx* ctx, uint32_t reason) {
+  thread_local std::vector<std::string> kept;
   thread_local std::vector<plimsoll_str> texts;
+  kept = ctx->env->reasons.texts(reason);
   texts.clear();
-  for (const std::string& text : ctx->env->reasons.texts(reason)) texts.push_back(str(text));
+  for (const std::string& text : kept) texts.push_back(str(text));
   return list_of(texts);
 }
 

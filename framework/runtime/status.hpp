@@ -63,8 +63,19 @@ struct [[nodiscard]] Status {
   return status;
 }
 
-// Lists of reasons and their ids. The same list has the same id. Any thread. Lists are never freed,
-// so their texts must come from a bounded set.
+// How much a plugin may still say that stays: the ABI promises it that an id and its texts hold for
+// the life of the process, if they are from a bounded set.
+struct ReasonQuota {
+  size_t lists = 4096;
+  size_t bytes = size_t{256} << 10;
+};
+
+// Lists of reasons and their ids. The same list has the same id while it is there. Any thread.
+//
+// Plugins put words of strangers into reasons: resources that a pod invents, names. So only what
+// the quota of a plugin covers stays. All else belongs to the step of the loop that brought it, an
+// attempt most often, or to what holds it beyond that (HeldReasons), and goes with it. An id is not
+// given to another list as long as there are others.
 class ReasonTable {
  public:
   ReasonTable();
@@ -72,20 +83,52 @@ class ReasonTable {
   ReasonTable(const ReasonTable&) = delete;
   ReasonTable& operator=(const ReasonTable&) = delete;
 
-  // Never 0. A list is cut after 2 KiB. A table with a million lists or 32 MiB is full: a plugin
-  // puts names into its reasons. Then this returns the id of one list that says so.
-  [[nodiscard]] uint32_t intern(std::span<const std::string_view> texts);
+  // Never 0. A list is cut after 2 KiB. `quota`: null: the list stays. One step may bring 32 MiB;
+  // what is more gets the id of one list that says so.
+  [[nodiscard]] uint32_t intern(std::span<const std::string_view> texts,
+                                ReasonQuota* quota = nullptr);
   [[nodiscard]] uint32_t intern(std::string_view text) { return intern(std::span(&text, 1)); }
 
-  // The texts of an id; empty for 0 and for unknown ids. Valid as long as the table.
-  [[nodiscard]] const std::vector<std::string>& texts(uint32_t id) const;
+  // The texts of an id; empty for 0 and for unknown ids. Of one that is gone: that it is.
+  [[nodiscard]] std::vector<std::string> texts(uint32_t id) const;
   // Joined by ", ".
   [[nodiscard]] std::string message(uint32_t id) const;
+  // Whether it was ever given.
   [[nodiscard]] bool valid(uint32_t id) const;
 
+  // A step of the loop is over: what it brought goes, but for what is held. Loop only.
+  void end_step();
+
+  [[nodiscard]] size_t bytes() const;  // of all lists
+
  private:
+  friend class HeldReasons;
+  // 0: nothing has to be held, else the bytes of the list.
+  size_t hold(uint32_t id);
+  void release(std::span<const uint32_t> ids);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+// The reasons of verdicts that are kept from one attempt to the next. Each counts once. Loop only.
+class HeldReasons {
+ public:
+  explicit HeldReasons(ReasonTable& table) : table_(&table) {}
+  HeldReasons(HeldReasons&& other) noexcept = default;
+  HeldReasons& operator=(HeldReasons&&) = delete;
+  HeldReasons(const HeldReasons&) = delete;
+  HeldReasons& operator=(const HeldReasons&) = delete;
+  ~HeldReasons() { clear(); }
+
+  void add(uint32_t id);
+  void clear();
+  [[nodiscard]] size_t bytes() const { return bytes_; }
+
+ private:
+  ReasonTable* table_;
+  std::vector<uint32_t> ids_;  // sorted
+  size_t bytes_ = 0;
 };
 
 }  // namespace plimsoll

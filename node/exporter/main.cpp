@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "framework/base/log.hpp"
+#include "framework/base/shown.hpp"
 #include "framework/metrics/process_metrics.hpp"
 #include "informer/http/kubeconfig.hpp"
 #include "node/exporter/exporter.hpp"
@@ -242,6 +243,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const plimsoll::ShownOutput output(std::cout);
+  const plimsoll::ShownOutput errors(std::cerr);
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

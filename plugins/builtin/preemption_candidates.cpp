@@ -161,6 +161,7 @@ class PreemptionDryRun::Walk {
     const bool lasts = trial->lasts && trial->status.code != PLIMSOLL_PENDING;
     if (known == nullptr && kept_ != nullptr && lasts && !failed) {
       trial->basis = basis;
+      keeper_->hold_reason(trial->status.reason);
       return kept_->keep(std::move(trial));
     }
     return result_.own.emplace_back(std::move(trial)).get();

@@ -36,7 +36,7 @@ std::string_view unsupported(Pod pod) {
   return pod->resource_claims.count != 0 ? kNoResourceClaims : std::string_view();
 }
 
-using NodeReasons = std::map<std::string, uint32_t>;  // by node
+using UnreadablePods = std::map<std::string, std::string>;  // by node: one of them
 
 class UnsupportedFeatures {
  public:
@@ -58,8 +58,7 @@ class UnsupportedFeatures {
       if (!unreadable_.empty()) unreadable_.erase(std::string(pod.uid()));
     } else {
       const std::string name = std::string(view(pod->meta.ns)) + "/" + std::string(pod.name());
-      unreadable_[std::string(pod.uid())] = {
-          std::string(node_name), host_.reason("node(s) had a pod that cannot be read: " + name)};
+      unreadable_[std::string(pod.uid())] = {std::string(node_name), name};
     }
   }
 
@@ -68,20 +67,21 @@ class UnsupportedFeatures {
       return host_.unresolvable(reason);
     }
     if (unreadable_.empty()) return Status::skip();
-    NodeReasons forbidden;
-    for (const auto& [uid, on] : unreadable_) forbidden.emplace(on.node, on.reason);
+    UnreadablePods forbidden;
+    for (const auto& [uid, on] : unreadable_) forbidden.emplace(on.node, on.pod);
     host_.set_state(cycle, std::move(forbidden));
     return Status::success();
   }
 
   Status filter(const plimsoll_cycle& cycle, Pod, Nodes nodes, Verdicts verdicts) const {
-    const auto* forbidden = host_.state<NodeReasons>(cycle);
+    const auto* forbidden = host_.state<UnreadablePods>(cycle);
     if (forbidden == nullptr) return Status::success();
     for (size_t i = 0; i < nodes.size(); ++i) {
       const auto found = forbidden->find(std::string(nodes[i].name()));
       if (found == forbidden->end() || !verdicts.open(i)) continue;
       // Nobody is evicted there: it would not be known what that frees.
-      verdicts.set(i, Status::unresolvable(found->second));
+      verdicts.set(i,
+                   host_.unresolvable("node(s) had a pod that cannot be read: " + found->second));
     }
     return Status::success();
   }
@@ -93,7 +93,7 @@ class UnsupportedFeatures {
   Host host_;
   struct Unreadable {
     std::string node;
-    uint32_t reason;
+    std::string pod;
   };
   std::unordered_map<std::string, Unreadable> unreadable_;  // by UID
   std::array<plimsoll_event_interest, 2> events_{

@@ -1,6 +1,7 @@
 // What `plimsoll top` and `plimsoll queue` show.
 
 #include "cli/cluster_use.hpp"
+#include "cli/table.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,6 +20,12 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
+
+TEST(TableText, ACellIsOneLineWithoutControlCharacters) {
+  Table table({"POD", "WHY"});
+  table.add({"a\nforged", "\x1b[2J\u202e"});
+  EXPECT_EQ(table.text(), "POD        WHY\na\\nforged  \\u001b[2J\\u202e\n");
+}
 
 class ClusterUse : public ::testing::Test {
  protected:

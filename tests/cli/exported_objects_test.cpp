@@ -66,8 +66,8 @@ Rows rows_of(std::string_view table) {
 }
 
 bool is_type(const std::string& how) {
-  return !how.empty() && (how.front() == '{' || (std::isupper(how.front()) != 0 &&
-                                                 how.find('|') == std::string::npos));
+  return !how.empty() && (how.front() == '{' ||
+                          (std::isupper(how.front()) != 0 && how.find('|') == std::string::npos));
 }
 
 // An object of the type with a mark of its own in each text, and with fields that nobody knows.
@@ -177,8 +177,8 @@ void paths_of(const Rows& rows, const std::string& type, const std::string& path
 // The same with all fields that a Pod of Kubernetes has, and with its templates in controllers.
 TEST(ExportedObjects, OfAPodOnlyWhatIsInTheList) {
   Rows pod = rows_of(config::kPodFieldsTable);
-  const std::set<std::string> maps{"labels",     "annotations", "nodeSelector", "requests", "limits",
-                                   "matchLabels", "overhead",    "allocatedResources"};
+  const std::set<std::string> maps{"labels", "annotations", "nodeSelector", "requests",
+                                   "limits", "matchLabels", "overhead",     "allocatedResources"};
   for (auto& [type, fields] : pod) {
     for (auto& [field, how] : fields) {
       if (maps.contains(field) && how.empty()) how = "Map";
@@ -207,8 +207,8 @@ TEST(ExportedObjects, OfAPodOnlyWhatIsInTheList) {
     std::string path = where.first;
     // The values of maps are in the list by the keys' line.
     if (path == "kind" || path == "apiVersion" || replaced.contains(path)) continue;
-    const bool in_list = listed.contains(path) || listed.contains(path + "key") ||
-                         listed.contains(path + "name");
+    const bool in_list =
+        listed.contains(path) || listed.contains(path + "key") || listed.contains(path + "name");
     EXPECT_EQ(kept.contains(mark), in_list) << path;
   }
   EXPECT_THAT(possible, testing::Contains("spec.containers.env.value")) << "nothing was tried";

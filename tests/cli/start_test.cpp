@@ -318,7 +318,7 @@ TEST_F(Start, OtherCertificatesOfAnExtenderAreAnotherProfile) {
   with("c2Vjb25k", "c2Vjb25k", "c2Vjb25k");
   ASSERT_TRUE(starts_anew()) << scheduler.output();
   EXPECT_EQ(count_lines(scheduler, "second"), 0) << scheduler.output();
-    EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
+  EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
 }
 
 // ---- Beside kube-scheduler

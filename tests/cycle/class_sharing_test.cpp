@@ -54,13 +54,18 @@ class Probe {
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_LABELS;
   static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_PODS;
   Probe(Host host, std::string_view) : host_(host), closed_(host.reason("is closed")) {}
-  sdk::Status filter(const plimsoll_cycle&, Pod, sdk::Nodes nodes, sdk::Verdicts verdicts) const {
+  sdk::Status filter(const plimsoll_cycle&, Pod pod, sdk::Nodes nodes,
+                     sdk::Verdicts verdicts) const {
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (!verdicts.open(i)) continue;
       ++g_probed->filtered;
       const std::string name(nodes[i].name());
       const bool closed = nodes[i].label("closed").has_value() || g_probed->closed.contains(name);
       if (closed) verdicts.set(i, sdk::Status::unschedulable(closed_));
+      const std::string_view wants = pod.label("wants").value_or("");
+      if (!wants.empty()) {
+        verdicts.set(i, host_.unschedulable(std::string(wants) + " " + std::string(1'900, 'x')));
+      }
     }
     return sdk::Status::success();
   }
@@ -76,6 +81,7 @@ class Probe {
   }
   sdk::Status sign(Pod pod, sdk::Sink& sink) {
     sink.put_field(pod.label("kind").value_or(""));
+    sink.put_field(pod.label("wants").value_or(""));
     return sdk::Status::success();
   }
 
@@ -172,13 +178,17 @@ class ClassSharing : public ::testing::Test {
         R"({"metadata":{"name":")" + name + R"(","labels":)" + labels + R"(},"status":{}})",
         symbols_)});
   }
-  // Where it goes.
-  std::string place(const std::string& name, const std::string& kind) {
+  void add(const std::string& name, const std::string& kind, const std::string& wants = "") {
     scheduler_->post(PodUpserted{
         *decode_pod(R"({"metadata":{"name":")" + name + R"(","namespace":"ns","uid":"u-)" + name +
-                        R"(","labels":{"kind":")" + kind +
+                        R"(","labels":{"kind":")" + kind + R"(","wants":")" + wants +
                         R"("}},"spec":{"schedulerName":"topo","containers":[{"name":"c"}]}})",
                     symbols_)});
+  }
+  // Where it goes.
+  std::string place(const std::string& name, const std::string& kind,
+                    const std::string& wants = "") {
+    add(name, kind, wants);
     return api_.outcome(name);
   }
   template <typename Change>
@@ -231,6 +241,27 @@ TEST(ClassCacheChecks, AreOneInSoManyDecisions) {
   EXPECT_EQ(checks(10), 100u);
   EXPECT_EQ(checks(1'000), 1u);
   EXPECT_EQ(ClassCacheOptions().check_every, 1'000u);
+}
+
+// Far more different reasons than a step may bring and a plugin may keep, from pods that are all
+// different: each reads its own, and so does a class of pods, whose table keeps one.
+TEST_F(ClassSharing, EveryPodReadsItsOwnReason) {
+  start(0);
+  const auto wanted = [](const std::string& what) {
+    return "0/20 nodes are available: 20 " + what + " " + std::string(1'900, 'x') + ".";
+  };
+  constexpr int kStrangers = 12'000;
+  for (int i = 0; i < kStrangers; ++i) {
+    const std::string name = "s" + std::to_string(i);
+    add(name, "", name);
+  }
+  EXPECT_EQ(api_.outcome("s11999"), wanted("s11999"));
+  EXPECT_EQ(api_.outcome("s0"), wanted("s0"));
+  for (const char* name : {"a", "b", "c", "d"}) {
+    EXPECT_EQ(place(name, "", "me"), wanted("me"));
+    EXPECT_EQ(place(std::string("other-") + name, "", name), wanted(name));
+  }
+  EXPECT_EQ(classes().tables, 1U);
 }
 
 TEST_F(ClassSharing, OnlyWhatChangedIsAskedAgain) {

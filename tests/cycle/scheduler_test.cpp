@@ -8,6 +8,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <future>
 #include <thread>
 
 #include "framework/api/decode.hpp"
@@ -31,6 +33,10 @@ struct Script {
   std::atomic<bool> wait_for_permit{false};
   std::atomic<int64_t> permit_timeout_ms{60'000};
   std::atomic<int> reserved{0};
+  // Called by Cpu's filter for each node, by Steps for each what-if that it gets, and for each node
+  // that it hears of. Set before the first lists are complete.
+  std::function<void()> on_filter, on_what_if, on_node;
+  std::string refuses;  // why Cpu refuses everything
   std::mutex mutex;
   std::vector<std::string> calls;  // guarded by mutex
 
@@ -61,6 +67,8 @@ class Cpu {
   static constexpr const char* kName = "Cpu";
   explicit Cpu(Host host, std::string_view) : host_(host) {}
   sdk::Status filter_node(const plimsoll_cycle&, Pod pod, Node node) const {
+    if (g_script->on_filter) g_script->on_filter();
+    if (!g_script->refuses.empty()) return host_.unschedulable(g_script->refuses);
     const int64_t free =
         node.allocatable(PLIMSOLL_RESOURCE_CPU) - node.requested(PLIMSOLL_RESOURCE_CPU);
     return pod.request("cpu") <= free ? sdk::Status::success()
@@ -85,6 +93,21 @@ class Steps {
     ++g_script->reserved;
     g_script->saw("reserve " + std::string(pod.name()));
     return sdk::Status::success();
+  }
+  // Looks at every node, and then has somebody evicted.
+  sdk::Status post_filter(plimsoll_cycle& cycle, Pod pod, sdk::Nodes nodes,
+                          std::span<const uint8_t>, sdk::Nomination&) {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (host_.what_if(cycle, pod, nodes[i].slot()) && g_script->on_what_if) {
+        g_script->on_what_if();
+      }
+    }
+    host_.api_request({"DELETE", "/api/v1/namespaces/ns/pods/victim", "", ""},
+                      [](int, std::string_view) {});
+    return host_.unschedulable("nobody is left");
+  }
+  void node_event(sdk::NodeEvent, Node, uint32_t) {
+    if (g_script->on_node) g_script->on_node();
   }
   void unreserve(plimsoll_cycle&, Pod pod, std::string_view) {
     if (!g_script->reserve_fails) --g_script->reserved;
@@ -174,6 +197,12 @@ class MemoryApi : public ApiWriter {
     }
     return false;
   }
+  bool has_condition(const std::string& pod, const std::string& message) {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(patches_.begin(), patches_.end(), [&](const ConditionPatch& patch) {
+      return patch.name == pod && patch.message == message;
+    });
+  }
   // The reasons of the conditions written so far.
   std::vector<std::string> condition_reasons() {
     const std::lock_guard lock(mutex_);
@@ -190,6 +219,11 @@ class MemoryApi : public ApiWriter {
   void fail_next_bind(Error error) {
     const std::lock_guard lock(mutex_);
     bind_errors_.push_back(std::move(error));
+  }
+  // Of all kinds.
+  size_t writes() {
+    const std::lock_guard lock(mutex_);
+    return binds_.size() + events_.size() + patches_.size() + requests_.size();
   }
   size_t bind_count() {
     const std::lock_guard lock(mutex_);
@@ -228,6 +262,7 @@ class SchedulerTest : public ::testing::Test {
           ExtensionPoint::kBind, ExtensionPoint::kPostBind}) {
       profile.at(point) = {{"Steps"}};
     }
+    if (post_filter_) profile.at(ExtensionPoint::kPostFilter) = {{"Steps"}};
     options.profiles.push_back(profile);
     auto made = Scheduler::create(std::move(options), modules_, symbols_, api_);
     ASSERT_TRUE(made.has_value()) << made.error().message;
@@ -239,7 +274,7 @@ class SchedulerTest : public ::testing::Test {
   }
   void TearDown() override {
     scheduler_->stop();
-    loop_.join();
+    if (loop_.joinable()) loop_.join();
   }
   void synced() {
     scheduler_->post(KindSynced{"nodes", true});
@@ -282,6 +317,7 @@ class SchedulerTest : public ::testing::Test {
   }
 
   bool standby_ = false;
+  bool post_filter_ = false;
   Script script_;
   SymbolTable symbols_;
   Modules modules_;
@@ -305,6 +341,16 @@ TEST_F(SchedulerTest, BindsWhatFitsAndSaysWhyTheRestDoesNot) {
   ASSERT_FALSE(api_.all_binds()[0].annotations.empty());
   EXPECT_EQ(api_.all_binds()[0].annotations[0].first, "test/reserved");
   EXPECT_TRUE(eventually_condition("Unschedulable"));
+}
+
+TEST_F(SchedulerTest, ControlCharactersAreNotWritten) {
+  script_.refuses = "no \x1b[2Jroom\n\u202e";
+  add_node("n", "2");
+  add_pod("a");
+  synced();
+  const std::string wanted = "0/1 nodes are available: 1 no \\u001b[2Jroom\\n\\u202e.";
+  EXPECT_TRUE(eventually([&] { return api_.has_event("a", wanted); }));
+  EXPECT_TRUE(eventually([&] { return api_.has_condition("a", wanted); }));
 }
 
 TEST_F(SchedulerTest, RoomThatAppearsIsUsed) {
@@ -375,6 +421,53 @@ TEST_F(StandbyTest, KnowsTheClusterAndSchedulesNothingBeforeItLeads) {
   EXPECT_TRUE(eventually(
       [&] { return api_.has_event("b", "0/1 nodes are available: 1 Insufficient cpu."); }));
   EXPECT_EQ(api_.bind_count(), 0U);
+}
+
+// ---- a stop while the loop is busy
+
+class StopTest : public SchedulerTest {
+ protected:
+  StopTest() { post_filter_ = true; }
+  void begin(const char* cpu) {
+    for (int i = 0; i < kNodes; ++i) add_node("n" + std::to_string(i), cpu);
+    add_pod("a");
+    synced();
+    loop_.join();
+  }
+  static constexpr int kNodes = 20'000;
+  std::atomic<int> calls_{0};
+};
+
+TEST_F(StopTest, AnAttemptThatTakesLongIsGivenUp) {
+  script_.on_filter = [this] {
+    if (++calls_ == 1) scheduler_->stop();
+  };
+  begin("4");
+  EXPECT_LE(calls_, 100);
+  EXPECT_EQ(api_.writes(), 0U);
+  EXPECT_FALSE(script_.has("reserve a"));
+}
+
+TEST_F(StopTest, HalfADryRunEvictsNobody) {
+  script_.on_what_if = [this] {
+    if (++calls_ == 1) scheduler_->stop();
+  };
+  begin("500m");
+  EXPECT_EQ(calls_, 1);
+  EXPECT_EQ(api_.writes(), 0U);
+}
+
+TEST_F(StopTest, ABacklogIsNotTakenIn) {
+  script_.on_node = [this] {
+    if (++calls_ == 1) scheduler_->stop();
+  };
+  std::promise<void> posted;
+  scheduler_->post(Task{[ready = posted.get_future().share()] { ready.wait(); }});
+  for (int i = 0; i < kNodes; ++i) add_node("n" + std::to_string(i), "4");
+  synced();
+  posted.set_value();
+  loop_.join();
+  EXPECT_EQ(calls_, 1);
 }
 
 TEST_F(SchedulerTest, PodsOfOtherSchedulersAreCountedAndLeftAlone) {

@@ -98,6 +98,65 @@ TEST(Reasons, AreTheSameForTheSameList) {
   EXPECT_FALSE(table.valid(4711));
 }
 
+// What a stranger's words fill is not kept beyond the step, and nobody is refused a reason later.
+TEST(Reasons, GoWithTheStepUnlessTheyAreHeld) {
+  ReasonTable table;
+  ReasonQuota quota;
+  quota.lists = 1;
+  const auto reason = [&](const std::string& text) {
+    const std::string_view view = text;
+    return table.intern(std::span(&view, 1), &quota);
+  };
+  const uint32_t usual = reason("Insufficient cpu");
+  const size_t bytes = table.bytes();
+  HeldReasons held(table);
+  const uint32_t kept = reason("Insufficient example.com/kept");
+  held.add(kept);
+  held.add(usual);
+  EXPECT_GT(held.bytes(), 0U);
+  const uint32_t passing = reason("Insufficient example.com/passing");
+  EXPECT_EQ(table.message(passing), "Insufficient example.com/passing");
+  EXPECT_EQ(reason("Insufficient example.com/passing"), passing);
+  for (int step = 0; step < 300; ++step) {
+    for (int i = 0; i < 100; ++i) {
+      const std::string text = std::to_string(step * 100 + i) + std::string(1'000, 'x');
+      ASSERT_EQ(table.message(reason(text)), text);
+    }
+    table.end_step();
+    ASSERT_EQ(table.bytes(), bytes + held.bytes());
+  }
+  EXPECT_EQ(table.message(usual), "Insufficient cpu");
+  EXPECT_EQ(table.message(kept), "Insufficient example.com/kept");
+  EXPECT_EQ(reason("Insufficient example.com/kept"), kept);
+  EXPECT_TRUE(table.valid(passing)) << "it was given once";
+  EXPECT_THAT(table.message(passing), ::testing::HasSubstr("no longer known"));
+  EXPECT_NE(reason("Insufficient example.com/passing"), passing);
+  held.clear();
+  EXPECT_EQ(held.bytes(), 0U);
+  table.end_step();
+  EXPECT_EQ(table.bytes(), bytes);
+  EXPECT_EQ(table.message(usual), "Insufficient cpu");
+}
+
+// One step alone cannot fill the memory either, and the next one begins anew.
+TEST(Reasons, OfOneStepAreBounded) {
+  ReasonTable table;
+  ReasonQuota none{0, 0};
+  std::string last;
+  const auto fill = [&] {
+    for (int i = 0; i < 12'000; ++i) {
+      const std::string text = std::to_string(i) + std::string(1'900, 'x');
+      const std::string_view view = text;
+      last = table.message(table.intern(std::span(&view, 1), &none));
+    }
+  };
+  fill();
+  EXPECT_EQ(last, "too many different reasons");
+  table.end_step();
+  const std::string_view text = "Insufficient cpu";
+  EXPECT_EQ(table.message(table.intern(std::span(&text, 1), &none)), text);
+}
+
 TEST(Reasons, MayBeInternedByThreads) {
   ReasonTable table;
   std::vector<std::thread> threads;

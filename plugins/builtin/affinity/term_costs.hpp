@@ -2,8 +2,8 @@
 // Whose affinity terms cost the pods of others most: a metric, and what `plimsoll debug dump` shows
 // of InterPodAffinity. Loop only.
 
-#include <plimsoll/plugin.hpp>
 #include <plimsoll/state_source.h>
+#include <plimsoll/plugin.hpp>
 
 #include <cstdint>
 #include <functional>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "plugins/topology/amount.hpp"
 
@@ -56,36 +58,61 @@ ContainerDemand demand_of(const plimsoll_container& container) {
   return demand;
 }
 
-int64_t& cell_of(Needs& needs, uint32_t resource) {
-  for (Need& need : needs) {
-    if (need.resource == resource) return need.amount;
-  }
-  return needs.emplace_back(Need{resource, 0}).amount;
-}
-
 // resource.AggregateContainerRequests: an init container runs with the sidecars before it, app
-// containers with all sidecars.
-struct Sums {
-  Needs init;
-  Needs sidecars;
-  Needs apps;
-
+// containers with all sidecars. By resource, in the order in which they are named first. A few are
+// searched linearly; a stranger names as many as fit into a pod.
+class Sums {
+ public:
   void add(ContainerKind kind, uint32_t resource, int64_t amount) {
+    Sum& sum = of(resource);
     if (kind == ContainerKind::kApp) {
-      int64_t& sum = cell_of(apps, resource);
-      sum = add_amounts(sum, amount);
+      if (!std::exchange(sum.is_of_apps, true)) of_apps_.push_back(resource);
+      sum.apps = add_amounts(sum.apps, amount);
     } else if (kind == ContainerKind::kSidecar) {
-      int64_t& sum = cell_of(sidecars, resource);
-      sum = add_amounts(sum, amount);
+      sum.sidecars = add_amounts(sum.sidecars, amount);
     } else {
-      int64_t& most = cell_of(init, resource);
-      most = std::max(most, add_amounts(amount_of(sidecars, resource), amount));
+      sum.init = std::max(sum.init, add_amounts(sum.sidecars, amount));
     }
   }
-  [[nodiscard]] int64_t total(uint32_t resource) const {
-    return std::max(amount_of(init, resource),
-                    add_amounts(amount_of(apps, resource), amount_of(sidecars, resource)));
+  [[nodiscard]] Needs totals() const {
+    Needs needs;
+    for (const Sum& sum : sums_) needs.push_back({sum.resource, sum.total()});
+    return needs;
   }
+  // Only of what an app container names.
+  [[nodiscard]] Needs totals_of_apps() {
+    Needs needs;
+    for (const uint32_t resource : of_apps_) needs.push_back({resource, of(resource).total()});
+    return needs;
+  }
+
+ private:
+  struct Sum {
+    uint32_t resource = 0;
+    bool is_of_apps = false;
+    int64_t init = 0, sidecars = 0, apps = 0;
+
+    [[nodiscard]] int64_t total() const { return std::max(init, add_amounts(apps, sidecars)); }
+  };
+  static constexpr size_t kFew = 16;
+
+  Sum& of(uint32_t resource) {
+    if (sums_.size() <= kFew) {
+      const auto at = std::ranges::find(sums_, resource, &Sum::resource);
+      if (at != sums_.end()) return *at;
+    } else if (const auto at = places_.find(resource); at != places_.end()) {
+      return sums_[at->second];
+    }
+    sums_.push_back({resource});
+    if (sums_.size() > kFew) {
+      for (size_t i = places_.size(); i < sums_.size(); ++i) places_.emplace(sums_[i].resource, i);
+    }
+    return sums_.back();
+  }
+
+  std::vector<Sum> sums_;
+  std::vector<uint32_t> of_apps_;
+  std::unordered_map<uint32_t, size_t> places_;  // in sums_, once there are more than kFew
 };
 
 void clamp_needs(Needs& needs) {
@@ -145,14 +172,12 @@ void PodDemand::prepare() {
   Sums cpu;
   Sums memory;
   Sums devices;
-  Needs device_names;
   for (ContainerDemand& container : containers) {
     container.cpu_milli = std::clamp<int64_t>(container.cpu_milli, 0, kMaxAmount);
     clamp_needs(container.memory);
     clamp_needs(container.devices);
     for (const Need& need : container.devices) {
       devices.add(container.kind, need.resource, need.amount);
-      cell_of(device_names, need.resource);
     }
     // In a pod with pod-level resources only such containers can be exclusive.
     if (!guaranteed || (pod_level && !container.equal_requests_and_limits())) continue;
@@ -163,13 +188,9 @@ void PodDemand::prepare() {
   }
   totals = {};
   pod_totals = {};
-  totals.cpus = cpu.total(PLIMSOLL_RESOURCE_CPU);
-  for (const Need& need : memory.apps) {
-    totals.memory.push_back({need.resource, memory.total(need.resource)});
-  }
-  for (const Need& need : device_names) {
-    totals.devices.push_back({need.resource, devices.total(need.resource)});
-  }
+  totals.cpus = amount_of(cpu.totals(), PLIMSOLL_RESOURCE_CPU);
+  totals.memory = memory.totals_of_apps();
+  totals.devices = devices.totals();
   if (pod_level && guaranteed) {
     pod_totals.cpus = pod_cpu_milli % 1000 == 0 ? pod_cpu_milli / 1000 : 0;
     for (const Need& need : pod_memory) {
@@ -177,7 +198,7 @@ void PodDemand::prepare() {
     }
   }
   pod_totals.devices = totals.devices;
-  asks = guaranteed || !device_names.empty();
+  asks = guaranteed || !totals.devices.empty();
 }
 
 }  // namespace plimsoll::topology::kubelet

@@ -17,6 +17,7 @@ namespace {
 
 using namespace sdk;
 using Json = nlohmann::json;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -218,6 +219,7 @@ TEST_F(DryRunTest, AnErrorThatHasPassedIsNone) {
 class Keeper final : public DryRunKeeper {
  public:
   [[nodiscard]] std::unique_ptr<KeptDryRuns>* kept() const override { return &kept_; }
+  void hold_reason(uint32_t reason) const override { reasons.push_back(reason); }
   [[nodiscard]] std::vector<std::string_view> look_beyond() const override { return beyond; }
   [[nodiscard]] bool has_nominated(uint32_t) const override { return nominated; }
   [[nodiscard]] bool is_check() const override { return check; }
@@ -232,6 +234,7 @@ class Keeper final : public DryRunKeeper {
   bool nominated = false;
   std::vector<std::string_view> beyond;
   mutable std::vector<std::string> differences;
+  mutable std::vector<uint32_t> reasons;
 
  private:
   mutable std::unique_ptr<KeptDryRuns> kept_;
@@ -307,6 +310,14 @@ TEST_F(KeptTrialsTest, ARejectionIsKeptAndAnErrorIsNot) {
   EXPECT_TRUE(run().failed);
   host_.add(lost);
   EXPECT_THAT(run().others, SizeIs(1));
+}
+
+// Whoever keeps the trial has to keep its reason.
+TEST_F(KeptTrialsTest, TheReasonOfAKeptRejectionIsHeld) {
+  verdict_ = "hopeless";
+  const DryRun first = run();
+  ASSERT_THAT(first.others, SizeIs(2));
+  EXPECT_THAT(keeper_.reasons, Each(first.others.front()->status.reason));
 }
 
 TEST_F(KeptTrialsTest, AnotherPriorityBeginsAnew) {

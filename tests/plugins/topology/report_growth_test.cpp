@@ -1,12 +1,13 @@
 // Whoever may write a NodeResourceTopology may write a megabyte of anything into it: reading costs
 // as much as the text is long, whichever list grows, and nothing of it stays when the object is
-// gone.
+// gone. The same of what a pod asks for.
 
 #include <gtest/gtest.h>
 #include <functional>
 #include <map>
 #include <string>
 
+#include "plugins/topology/kubelet/pod_demand.hpp"
 #include "plugins/topology/ledger/ledger.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 #include "tests/support/growth.hpp"
@@ -285,6 +286,26 @@ TEST(PodGrowth, PodsThatAKubeletDoesNotTakeCostEachAsMuchAsThereAre) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Lists, ReportGrowth, ::testing::ValuesIn(names()), test_name);
+
+// Whoever may create a pod may name as many resources as fit into it.
+TEST(DemandGrowth, ResourcesOfAPod) {
+  kubelet::PodDemand demand;
+  test::expect_linear("resources of a pod", [&](size_t entries, size_t round) {
+    kubelet::ContainerDemand container;
+    for (size_t i = 0; i < entries; ++i) {
+      container.devices.push_back({static_cast<uint32_t>(round * 100'000 + i), 1});
+      container.memory.push_back({static_cast<uint32_t>(round * 100'000 + i), 1});
+    }
+    return test::Growing{[&demand, container]() mutable {
+                           demand.guaranteed = true;
+                           demand.containers = {container, container};
+                           demand.containers[0].kind = kubelet::ContainerKind::kInit;
+                           demand.prepare();
+                           EXPECT_EQ(demand.totals.devices.size(), container.devices.size());
+                         },
+                         [&demand] { demand = {}; }};
+  });
+}
 
 }  // namespace
 }  // namespace plimsoll::topology
