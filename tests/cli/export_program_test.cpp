@@ -280,7 +280,7 @@ json random_cluster(lint::Dice& dice) {
       "db", "bank");
   for (int i = 0; i < 30; ++i) {
     json pod = drawn(kPod);
-    const char* ns = dice.one_in(3) ? "bank" : "shop";
+    const char* ns = dice.one_in(3) && !pod["spec"].contains("volumes") ? "bank" : "shop";
     if (i < 8) {  // it runs already
       pod["spec"]["nodeName"] = drawn("=node");
       pod["spec"].erase("volumes");
@@ -323,7 +323,8 @@ TEST_F(PlimsollExport, RandomClustersAreDecidedAlike) {
     }
     const auto placed = [&](const std::string& file, bool as_words) {
       std::map<std::string, std::string> nodes;
-      for (const json& pod : simulated(file).at("pods")) {
+      const json result = simulated(file);
+      for (const json& pod : result.at("pods")) {
         const std::string name = pod.at("pod"), node = pod.at("node");
         if (!node.empty()) places.insert(node);
         nodes[as_words ? words[name] : name] = as_words ? words[node] : node;
@@ -334,7 +335,7 @@ TEST_F(PlimsollExport, RandomClustersAreDecidedAlike) {
     EXPECT_EQ(placed("cluster.json", true), before);
     EXPECT_EQ(placed("anonymous.json", false), before);
   }
-  EXPECT_GT(places.size(), 4U) << "nothing was decided: " << simulated("cluster.json").at("pods");
+  EXPECT_GT(places.size(), 4U) << "nothing was decided";
 }
 
 // Half a cluster would be simulated as if it were a whole one.
