@@ -25,8 +25,8 @@ struct plimsoll_host_ctx {
   std::set<std::string, std::less<>> watched;  // "<plural>.<version>.<group>", or a core plural
   bool builtin = false;
   std::string version = {};
-  std::string file = {};               // empty: built in
-  plimsoll::ReasonQuota reasons = {};  // what is left of it
+  std::string file = {};                                    // empty: built in
+  plimsoll::ReasonQuota reasons = {4096, size_t{1} << 20};  // what is left of it
 
   [[nodiscard]] plimsoll::RunningCall::Plugin running() const {
     return {plugin.c_str(), version.c_str(), file.c_str()};
