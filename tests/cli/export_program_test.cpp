@@ -338,6 +338,29 @@ TEST_F(PlimsollExport, RandomClustersAreDecidedAlike) {
   EXPECT_GT(places.size(), 4U) << "nothing was decided";
 }
 
+// Only the plugin knows what it reads of a kind of its own: all of it goes, or nothing.
+TEST_F(PlimsollExport, KindsOfOtherPluginsAreWhole) {
+  const json map = json::parse(R"({"apiVersion": "example.com/v1", "kind": "BerthMap",
+    "metadata": {"name": "quay", "annotations": {"a": "b"}}, "spec": {"note": "only the plugin knows"}})");
+  const json list{{"apiVersion", "v1"}, {"kind", "List"}, {"items", {map}}};
+  ASSERT_TRUE(sandbox::load_cluster(*store_, {list.dump()}));
+  const Finished without = exported("without.json");
+  EXPECT_THAT(read_file(dir_ / "without.json").value(), Not(HasSubstr("BerthMap"))) << without.err;
+  const Finished done = exported("cluster.json", {"--plugin-dir", PLIMSOLL_BERTHMAPS_MODULES});
+  ASSERT_EQ(done.status.code, 0) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("berthmaps.v1.example.com"));
+  const json written = json::parse(read_file(dir_ / "cluster.json").value());
+  const json& found = written.at("items").front();
+  EXPECT_EQ(found.at("spec"), map.at("spec"));
+  EXPECT_EQ(found.at("metadata").at("annotations"), map.at("metadata").at("annotations"));
+
+  const Finished refused =
+      exported("anonymous.json", {"--anonymise", "--plugin-dir", PLIMSOLL_BERTHMAPS_MODULES});
+  EXPECT_EQ(refused.status.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("--anonymise: only the plugin that watches berthmaps.v1."));
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "anonymous.json"));
+}
+
 // Half a cluster would be simulated as if it were a whole one.
 TEST_F(PlimsollExport, WritesNothingWhereAKindCannotBeRead) {
   sandbox::Fault refused;
