@@ -11,6 +11,7 @@
 
 #include "cli/export_table.hpp"
 #include "config/pod_fields_table.hpp"
+#include "framework/api/protobuf_schema.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -219,6 +220,40 @@ TEST(ExportedObjects, OfAPodOnlyWhatIsInTheList) {
     EXPECT_EQ(left.at("spec").size(), 1U) << left;
     EXPECT_EQ(left.at("metadata"), json::parse(R"({"name": "web"})"));
     EXPECT_THAT(whole(left), Not(HasSubstr("mark"))) << "of its template";
+  }
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the schema
+void paths_of(const ProtoMessage& message, const std::string& path, std::set<std::string>& paths) {
+  for (const ProtoField& field : message.fields) {
+    const bool is_inline = field.shape == ProtoShape::kInline;
+    const std::string at = is_inline ? path : path + "." + std::string(field.name);
+    if (field.message != nullptr) {
+      paths_of(*field.message, at, paths);
+    } else {
+      paths.insert(field.shape == ProtoShape::kMap ? at + ".*" : at);
+    }
+  }
+}
+
+// What the reader of pods and nodes reads, but for versions, owners of nodes, and what people are
+// told.
+TEST(ExportedObjects, WhatIsReadIsInTheList) {
+  const std::set<std::string> left_out{
+      "Pod.metadata.annotations.*",   "Node.metadata.annotations.*",
+      "Pod.metadata.resourceVersion", "Node.metadata.resourceVersion",
+      "Node.metadata.generation",     "Pod.status.conditions.message"};
+  for (const auto& [kind, message] : {std::pair("Pod", kPodMessage), {"Node", kNodeMessage}}) {
+    std::set<std::string> listed;
+    paths_of(rows_of(kExportTable), kind, kind, listed);
+    std::set<std::string> read;
+    paths_of(message, kind, read);
+    EXPECT_GT(read.size(), 15U);
+    for (const std::string& path : read) {
+      if (path.starts_with("Node.metadata.ownerReferences.")) continue;
+      const bool in_list = listed.contains(path) || listed.contains(path + "key");
+      EXPECT_NE(in_list, left_out.contains(path)) << path;
+    }
   }
 }
 
