@@ -5,6 +5,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <iterator>
 
 #include "cli/commands.hpp"
 #include "cli/control_socket.hpp"
@@ -94,6 +95,11 @@ int write_configuration(const std::string& path, const std::string& yaml) {
   return 0;
 }
 
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 // Why this process starts with the last good profile; empty: it starts with the profile file. That
 // is checked as a changed one is, so that not even a plugin that it crashes ends this process.
 std::string profile_refusal(const RunArguments& arguments, const std::stop_token& stop) {
@@ -170,6 +176,8 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
   metrics::Registry registry;
   metrics::Registry* const measured = arguments.serving.port != 0 ? &registry : nullptr;
   auto plugins = std::make_unique<PreparedPlugins>(symbols, measured);
+  const bool keeps = !arguments.keep_config_in.empty();
+  std::string profile = keeps ? text_of(file) : std::string();
   auto configuration = load_configuration(file, *modules, plugins.get());
   if (!configuration)
     return {failure("run", "the profile file is not usable:\n" + configuration.error().message)};
@@ -208,7 +216,8 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
   choices.classes.check_every = arguments.class_check;
   choices.scheduled_events = arguments.scheduled_events;
   choices.keep_profile_in = arguments.keep_config_in;
-  choices.profile = configuration->effective_yaml();
+  // A file that changes just now is looked at again soon: not to be kept unread.
+  if (keeps && text_of(file) == profile) choices.profile = std::move(profile);
   choices.profile_refusal = refusal;
   auto session =
       Session::create(*configuration, *modules, *access, measured, Session::Mode::kSchedule, {},

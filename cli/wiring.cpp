@@ -336,7 +336,7 @@ void Session::begin_to_schedule() {
   scheduler_->lead();
   if (!choices_.profile_refusal.empty()) {
     tell(true, "ProfileRefused", "the last good profile is in force: " + choices_.profile_refusal);
-  } else if (!choices_.keep_profile_in.empty()) {
+  } else if (!choices_.keep_profile_in.empty() && !choices_.profile.empty()) {
     keep_profile();
   }
 }

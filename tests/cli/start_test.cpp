@@ -465,6 +465,7 @@ TEST_F(StartWithServer, AReplicaStartsWithTheLastGoodProfileWhileTheFileIsBroken
   EXPECT_EQ(kept()[0].method, "PATCH");
   EXPECT_THAT(kept()[0].target, HasSubstr("/api/v1/namespaces/kube-system/configmaps/kept"));
   const auto patch = nlohmann::json::parse(kept()[0].body);
+  EXPECT_EQ(patch, (nlohmann::json{{"data", {{"profile.yaml", good}}}}));
   write("last-good.yaml", patch.at("data").at("profile.yaml"));
 
   // Even one that crashes or hangs a plugin would be noticed: the check is a process of its own.

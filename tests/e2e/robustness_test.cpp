@@ -191,7 +191,7 @@ TEST_F(RobustnessTest, AnUnreachableServerIsWaitedFor) {
 
 TEST_F(RobustnessTest, TheRoleThatWeShipIsEnough) {
   std::vector<std::string> created = create_shipped_roles("plimsoll-limited");
-  ASSERT_EQ(created.size(), 8U);
+  ASSERT_EQ(created.size(), 11U);
   KubeClient limited(cluster().limited());
   ASSERT_TRUE(eventually(60s, [&] { return limited.get(kNodes).status == 200; }));
   const std::size_t refused_so_far = audit().forbidden("plimsoll-limited").size();
