@@ -82,9 +82,8 @@ Result<std::string> token_of(informer::HttpClient& client, const std::string& ac
   if (!answer) {
     Error error = answer.error();
     error.message +=
-        "; it takes the account (deploy/base/rbac.yaml has it, --service-account names another) "
-        "and "
-        "the right to create serviceaccounts/token of it";
+        "; it takes the account (deploy/base/rbac.yaml has it, --service-account names another), "
+        "and the right to create serviceaccounts/token of it";
     return fail(std::move(error));
   }
   const json status = answer->value("status", json::object());
