@@ -151,7 +151,8 @@ profiles:
   EXPECT_TRUE(validation.ok()) << validation.report();
   std::vector<std::string> paths;
   for (const Problem& warning : validation.warnings) paths.push_back(warning.path);
-  EXPECT_EQ(paths, (std::vector<std::string>{"profiles[0].pluginConfig[0].args",
+  EXPECT_EQ(paths, (std::vector<std::string>{"leaderElection.resourceName",
+                                             "profiles[0].pluginConfig[0].args",
                                              "profiles[0].plugins.multiPoint.enabled[14]",
                                              "profiles[0].plugins.score.enabled[0]"}))
       << validation.report();
