@@ -114,6 +114,12 @@ bool FileWatch::changed() {
   return true;
 }
 
+bool has_private_key(const config::Validation& configuration) {
+  return std::ranges::any_of(configuration.config.extenders, [](const ExtenderSpec& extender) {
+    return !extender.tls.key_pem.empty();
+  });
+}
+
 std::string meaning_of(const config::Validation& configuration) {
   std::string hidden;
   for (const ExtenderSpec& extender : configuration.config.extenders) {

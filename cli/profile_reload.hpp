@@ -53,6 +53,9 @@ struct ProfileCheck {
 // any more. Both are effective configurations, as this program prints them.
 [[nodiscard]] std::string schedulers_left_out(std::string_view before, std::string_view now);
 
+// Whether an extender has keyData.
+[[nodiscard]] bool has_private_key(const config::Validation& configuration);
+
 // The effective configuration as YAML, and a hash of what it does not show: the certificates and
 // keys of extenders. Equal texts mean the same.
 [[nodiscard]] std::string meaning_of(const config::Validation& configuration);

@@ -216,8 +216,15 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
   choices.classes.check_every = arguments.class_check;
   choices.scheduled_events = arguments.scheduled_events;
   choices.keep_profile_in = arguments.keep_config_in;
-  // A file that changes just now is looked at again soon: not to be kept unread.
-  if (keeps && text_of(file) == profile) choices.profile = std::move(profile);
+  if (keeps && has_private_key(*configuration)) {
+    log_warn(
+        "this profile is not kept for replicas that start while the file is broken: an extender "
+        "has keyData, and a ConfigMap is no place for a key; name a keyFile instead",
+        {{"config_map", arguments.keep_config_in}});
+  } else if (keeps && text_of(file) == profile) {
+    // A file that changes just now is looked at again soon: not to be kept unread.
+    choices.profile = std::move(profile);
+  }
   choices.profile_refusal = refusal;
   auto session =
       Session::create(*configuration, *modules, *access, measured, Session::Mode::kSchedule, {},
