@@ -115,7 +115,10 @@ PreFilterOutcome Framework::run_pre_filter(CycleContext& cycle, const plimsoll_p
   Narrowing narrowing;
   cycle.skip_filter.reset();
   for (const Slot& slot : at(ExtensionPoint::kPreFilter)) {
-    if (out.status = go_on(); !out.status.ok()) return out;
+    if (Status status = go_on(); !status.ok()) {
+      out.status = std::move(status);
+      return out;
+    }
     PluginInstance& run = plugin(slot);
     uint32_t reason = 0;
     uint32_t narrowed = 0;
@@ -286,7 +289,10 @@ PostFilterOutcome Framework::run_post_filters(CycleContext& cycle, const plimsol
   std::string texts;  // of all that rejected
   PluginIndex rejector = kNoPlugin;
   for (const Slot& slot : at(ExtensionPoint::kPostFilter)) {
-    if (out.status = go_on(); !out.status.ok()) return out;
+    if (Status status = go_on(); !status.ok()) {
+      out.status = std::move(status);
+      return out;
+    }
     PluginInstance& run = plugin(slot);
     plimsoll_str nominated{};
     uint32_t reason = 0;
