@@ -184,9 +184,10 @@ TEST_F(ClusterUse, WhoHasWaitedLongestComesFirst) {
   wait("a", 60'000, 2'000);
   const std::string queue = queue_json(state);
   std::vector<std::string> order;
-  for (const json& pod : json::parse(queue).at("queue")) order.push_back(pod.at("pod"));
+  const json said = json::parse(queue);
+  for (const json& pod : said.at("queue")) order.push_back(pod.at("pod"));
   EXPECT_THAT(order, testing::ElementsAre("team/old", "team/a", "team/b", "team/young"));
-  EXPECT_EQ(json::parse(queue)["queue"][0]["secondsWaiting"], 3600);
+  EXPECT_EQ(said["queue"][0]["secondsWaiting"], 3600);
   EXPECT_THAT(queue_text(queue, 1), HasSubstr("team/old  unschedulable  0         60m     -"));
 }
 
