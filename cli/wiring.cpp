@@ -336,7 +336,7 @@ void Session::begin_to_schedule() {
   scheduler_->lead();
   if (!choices_.profile_refusal.empty()) {
     tell(true, "ProfileRefused", "the last good profile is in force: " + choices_.profile_refusal);
-  } else if (!choices_.keep_profile_in.empty() && !choices_.profile.empty()) {
+  } else if (!choices_.keep_profile_in.empty()) {
     keep_profile();
   }
 }
@@ -351,7 +351,11 @@ void Session::keep_profile() {
                  "/configmaps/" + informer::url_encode(place.substr(slash + 1));
   request.content_type = "application/merge-patch+json";
   request.body = R"({"data":{"profile.yaml":)";
-  append_json_string(request.body, choices_.profile);
+  if (choices_.profile.empty()) {
+    request.body += "null";  // an older one would not be the last good one
+  } else {
+    append_json_string(request.body, choices_.profile);
+  }
   request.body += "}}";
   writer_->request(std::move(request), [place](int status, std::string_view answer) {
     if (status >= 200 && status < 300) return;

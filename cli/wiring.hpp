@@ -62,7 +62,7 @@ struct SessionChoices {
   ScheduledEvents scheduled_events = ScheduledEvents::kAlways;
   // "NAMESPACE/NAME" of the ConfigMap that whoever schedules keeps `profile` in; empty: none.
   std::string keep_profile_in;
-  std::string profile;  // the text of the file in force; empty: not known
+  std::string profile;  // the text of the file in force; empty: it is not kept
   // Why the profile file is not, and the last good one is; empty: it is.
   std::string profile_refusal;
 };

@@ -490,6 +490,19 @@ TEST_F(StartWithServer, AReplicaStartsWithTheLastGoodProfileWhileTheFileIsBroken
   EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
 }
 
+// Nor does one from before stay, which would not be the last good one.
+TEST_F(StartWithServer, AProfileWithAPrivateKeyIsNotKept) {
+  const std::string file =
+      write("plain.yaml", *read_file(plain_profile()) +
+                              "extenders: [{urlPrefix: 'https://127.0.0.1:1', filterVerb: filter, "
+                              "tlsConfig: {certData: Zmlyc3Q=, keyData: Zmlyc3Q=}}]\n");
+  ChildProcess scheduler = elected(file, {"--keep-config-in", "kube-system/kept"});
+  ASSERT_TRUE(eventually(scheduler, [&] { return !kept().empty(); })) << scheduler.output();
+  EXPECT_EQ(kept()[0].body, R"({"data":{"profile.yaml":null}})");
+  EXPECT_THAT(scheduler.output(), HasSubstr("name a keyFile instead"));
+  EXPECT_EQ(scheduler.stop(30s), ExitStatus::exited(0)) << scheduler.output();
+}
+
 TEST_F(StartWithServer, WithoutAFallbackABrokenFileEndsTheStart) {
   const std::string file =
       write("broken.yaml", *read_file(plain_profile()) + "parallelism: many\n");
