@@ -141,6 +141,7 @@ void Ledger::node_added(std::string_view name, uint32_t slot, int64_t report_unt
   }
   NodeRecord& node = nodes_.made(name);
   nodes_.put(node, slot);
+  if (node.identity.uid != identity.uid) node.made_again = !node.identity.uid.empty();
   node.identity = std::move(identity);
   node.awaited_until_ms = node.report.there ? node.outlived_until_ms(now_ms_)
                           : node.malformed  ? 0

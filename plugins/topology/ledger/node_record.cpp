@@ -32,7 +32,9 @@ int64_t NodeRecord::outlived_until_ms(int64_t now_ms) const {
   if (!owners.empty()) {
     return std::find(owners.begin(), owners.end(), identity.uid) == owners.end() ? INT64_MAX : 0;
   }
-  if (report.written_ms == 0 || report.written_ms >= identity.created_ms) return 0;
+  // Who makes both by hand may make the report first.
+  const int64_t first_ms = identity.created_ms - (made_again ? 0 : kReportOnItsWayMs);
+  if (report.written_ms == 0 || report.written_ms >= first_ms) return 0;
   const int64_t until = identity.created_ms + kDoubtMs;
   return until > now_ms ? until : 0;
 }

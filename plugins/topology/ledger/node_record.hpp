@@ -81,6 +81,7 @@ struct NodeRecord {
   std::string name;
   uint32_t slot = UINT32_MAX;
   NodeIdentity identity;
+  bool made_again = false;  // an earlier Node with the name was seen
   NodeReport report;
   bool malformed = false;  // its object exists but cannot be read; never set if report.there
   // It had an object, which was deleted while its Node stayed: nobody knows what it has free, and

@@ -293,6 +293,25 @@ TEST_F(LedgerCorner, ANodeIsNotJudgedByTheReportOfAnEarlierOne) {
   add_again("fourth");
   report_of("", early, 8);
   EXPECT_EQ(verdict(6), Verdict::kFits) << "the same, after a restart";
+
+  // Nobody has seen an earlier Node: what was written a moment before may have been made with it.
+  now_ = made;
+  for (const auto& [written, seen] :
+       {std::pair("2026-01-01T00:01:58Z", true), std::pair("2026-01-01T00:01:58Z", false),
+        std::pair("2026-01-01T00:01:50Z", false)}) {
+    Ledger ledger(scene_.index());
+    ReportSpec spec = cpu_report(1, {"8"}, "", "single-numa-node");
+    spec.written = written;
+    ledger.report(scene_.nrt(spec), now_);
+    if (seen) ledger.node_added("n1", kSlot, 0, {"earlier", made - 3'600'000});
+    ledger.node_added("n1", kSlot, 0, {"now", made});
+    const PodRef pod = scene_.pod(guaranteed("asked", 1));
+    Inquiry inquiry(*pod);
+    const bool with_it = spec.written.ends_with("58Z") && !seen;
+    EXPECT_EQ(ledger.ask().judge(kSlot, inquiry).verdict,
+              with_it ? Verdict::kFits : Verdict::kUncertain)
+        << written << " " << seen;
+  }
 }
 
 // Under policies that do not align, a pod that goes may have been spread over all zones.
