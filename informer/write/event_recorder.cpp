@@ -102,7 +102,7 @@ EventRecorder::Observed EventRecorder::observe(const std::string& key, EventReco
       group.entries, [&event](const EntryRef& each) { return *each->note == event.note; });
   if (same == group.entries.end()) {
     if (group.entries.size() < options_.most_notes) return Observed::kNew;
-    group.waits = std::move(event);
+    group.waits = std::make_unique<EventRecord>(std::move(event));
     return Observed::kCounted;
   }
   entry = *same;

@@ -23,7 +23,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -91,8 +90,8 @@ class EventRecorder : public std::enable_shared_from_this<EventRecorder> {
   using EntryRef = std::shared_ptr<Entry>;
   // What differs in its note only.
   struct Group {
-    std::vector<EntryRef> entries;     // the last one was observed last; never empty
-    std::optional<EventRecord> waits;  // newer than all of them: for the next sweep
+    std::vector<EntryRef> entries;       // the last one was observed last; never empty
+    std::unique_ptr<EventRecord> waits;  // newer than all of them: for the next sweep
   };
 
   enum class Observed { kNew, kCounted, kToWrite };
