@@ -513,8 +513,8 @@ TEST(CensusGrowth, ManyLabelsOfManyPodsCostWhatTheyAre) {
   SymbolTable symbols;
   const builtin::Namespaces namespaces;
   test::GrowthLimits limits;
-  limits.few = 500;
-  limits.many = 10'000;
+  limits.few = 100;
+  limits.many = 2'000;
   test::expect_linear(
       "labels and requirements of 20 pods",
       [&](size_t entries, size_t round) {
