@@ -7,6 +7,7 @@
 #include "framework/api/lists.hpp"
 #include "framework/api/pack.hpp"
 #include "framework/api/selectors.hpp"
+#include "framework/api/short_list.hpp"
 
 namespace plimsoll {
 namespace {
@@ -190,7 +191,9 @@ bool Decoder::label_selector(WireValue& value, plimsoll_label_selector* out) {
     if (key == "matchLabels") return labels(field, &out->match_labels, Keep::kShared);
     if (key != "matchExpressions") return true;
     if (!list<plimsoll_requirement>(field, &out->expressions, expression)) return false;
-    out->expressions = sorted<plimsoll_requirement>(out->expressions, is_asked_before);
+    if (out->expressions.count > kShortList) {
+      out->expressions = sorted<plimsoll_requirement>(out->expressions, is_asked_before);
+    }
     return true;
   });
 }

@@ -43,8 +43,8 @@ class Decoder {
   [[nodiscard]] bool amounts(WireValue& value, ResourceList* out) const;
   // Values are sorted.
   [[nodiscard]] bool requirement(WireValue& value, RequirementOf where, plimsoll_requirement* out);
-  // In the order in which its requirements are matched fastest: invalid ones, those that want a
-  // label to be there, DoesNotExist, NotIn; each of these by key.
+  // More than kShortList requirements are in the order in which they are matched fastest: invalid
+  // ones, those that want a label to be there, DoesNotExist, NotIn; each of these by key.
   [[nodiscard]] bool label_selector(WireValue& value, plimsoll_label_selector* out);
   [[nodiscard]] bool node_selector_term(WireValue& value, plimsoll_node_selector_term* out);
   [[nodiscard]] bool node_selector_terms(WireValue& value, plimsoll_list* out);

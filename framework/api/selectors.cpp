@@ -6,15 +6,14 @@
 #include <plimsoll/join.hpp>
 #include <plimsoll/views.hpp>
 
+#include "framework/api/short_list.hpp"
+
 namespace plimsoll {
 namespace {
 
 using sdk::List;
 using Labels = List<plimsoll_label>;
 using Requirements = List<plimsoll_requirement>;
-
-// Lists up to this length are searched from their beginning, which is faster then.
-constexpr size_t kFew = 16;
 
 constexpr std::string_view kMetadataName = "metadata.name";
 
@@ -33,7 +32,7 @@ class LabelFinder {
   explicit LabelFinder(const plimsoll_list& labels) : labels_(labels) {}
 
   const plimsoll_str* find(const plimsoll_str& key) {
-    if (labels_.size() <= kFew) return find_in_few(key);
+    if (labels_.size() <= kShortList) return find_in_few(key);
     size_t first = at_ != 0 && key_is_less(labels_[at_ - 1], key) ? at_ : 0;
     size_t last = first;
     for (size_t step = 1; last < labels_.size() && key_is_less(labels_[last], key); step *= 2) {
@@ -62,7 +61,7 @@ class LabelFinder {
 
 bool contains(const plimsoll_list& values, const plimsoll_str& value) {
   const List<plimsoll_str> list = values;
-  if (list.size() > kFew) {
+  if (list.size() > kShortList) {
     return std::binary_search(list.begin(), list.end(), value,
                               [](const auto& a, const auto& b) { return view(a) < view(b); });
   }
@@ -122,7 +121,7 @@ bool allow(Requirements requirements, const plimsoll_list& labels) {
   const auto end = requirements.end();
   auto forbidding = end;
   auto not_in = end;
-  if (requirements.size() > std::max<size_t>(kFew, labels.count)) {
+  if (requirements.size() > std::max<size_t>(kShortList, labels.count)) {
     const auto wants = [](const plimsoll_requirement& each) {
       return each.op != PLIMSOLL_OP_DOES_NOT_EXIST && each.op != PLIMSOLL_OP_NOT_IN;
     };

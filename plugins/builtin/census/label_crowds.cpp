@@ -13,7 +13,7 @@ namespace {
 using Requirements = List<plimsoll_requirement>;
 
 // From so many requirements and crowds on, asking each crowd about each is not worth it.
-constexpr size_t kLookedUpFrom = 16;
+constexpr size_t kLookedUpFrom = 32;  // requirements are sorted then (kShortList)
 
 void append_text(std::string& bytes, const plimsoll_str& text) {
   bytes.append(reinterpret_cast<const char*>(&text.len), sizeof text.len).append(view(text));
