@@ -138,7 +138,12 @@ Result<std::vector<ResourceType>> further_kinds(const ExportArguments& arguments
       const ResourceType& kind = each.versions.front();
       return kind.group == wanted.group && kind.plural == wanted.plural;
     });
-    if (!listed) kinds.push_back({wanted.group, wanted.version, wanted.plural});
+    if (listed) continue;
+    if (wanted.resource() == "secrets") {
+      std::cerr << "secrets, which a plugin watches, are left out\n";
+      continue;
+    }
+    kinds.push_back({wanted.group, wanted.version, wanted.plural});
   }
   return kinds;
 }

@@ -136,7 +136,7 @@ ClaimTemplateMeta annotations:ClaimAnnotations
 InlineCsi driver readOnly
 ImageVolume reference:image
 Iscsi iqn:name readOnly
-Rbd pool:name image:name monitors:name readOnly
+Rbd pool:name image:name monitors:address readOnly
 GceDisk pdName:handle readOnly
 ById volumeID:handle readOnly
 AzureDisk diskURI:handle kind readOnly

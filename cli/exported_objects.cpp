@@ -364,7 +364,6 @@ class ExportedObjects::Words {
     }
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as the table
   void find_numbers(const json& value) {
     if (value.is_object()) {
       const std::string op = text_at(value, "operator");
@@ -405,7 +404,6 @@ class ExportedObjects::Pass {
  private:
   // False: it is none of those in a list that are kept. What has another shape than the type stays
   // as wrong as it is, without its texts.
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as the table
   bool of_type(const Type& type, json& value) {
     if (value.is_array()) {
       json::array_t kept;
@@ -437,7 +435,6 @@ class ExportedObjects::Pass {
     return true;
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): as deep as the table
   bool of_field(const Field& field, const std::string& of, json& value) {
     if (field.is_text) {
       if (value.is_structured()) value = json::object();

@@ -338,18 +338,26 @@ TEST_F(PlimsollExport, RandomClustersAreDecidedAlike) {
   EXPECT_GT(places.size(), 4U) << "nothing was decided";
 }
 
-// Only the plugin knows what it reads of a kind of its own: all of it goes, or nothing.
+// Only the plugin knows what it reads of a kind of its own: all of it goes, or nothing. Secrets
+// never go.
 TEST_F(PlimsollExport, KindsOfOtherPluginsAreWhole) {
   const json map = json::parse(R"({"apiVersion": "example.com/v1", "kind": "BerthMap",
     "metadata": {"name": "quay", "annotations": {"a": "b"}}, "spec": {"note": "only the plugin knows"}})");
-  const json list{{"apiVersion", "v1"}, {"kind", "List"}, {"items", {map}}};
+  const json secret{{"apiVersion", "v1"},
+                    {"kind", "Secret"},
+                    {"metadata", {{"name", "key"}, {"namespace", "default"}}},
+                    {"data", {{"a", "c3VycHJpc2U="}}}};
+  const json list{{"apiVersion", "v1"}, {"kind", "List"}, {"items", {map, secret}}};
   ASSERT_TRUE(sandbox::load_cluster(*store_, {list.dump()}));
   const Finished without = exported("without.json");
   EXPECT_THAT(read_file(dir_ / "without.json").value(), Not(HasSubstr("BerthMap"))) << without.err;
   const Finished done = exported("cluster.json", {"--plugin-dir", PLIMSOLL_BERTHMAPS_MODULES});
   ASSERT_EQ(done.status.code, 0) << done.err;
   EXPECT_THAT(done.err, HasSubstr("berthmaps.v1.example.com"));
-  const json written = json::parse(read_file(dir_ / "cluster.json").value());
+  EXPECT_THAT(done.err, HasSubstr("secrets, which a plugin watches, are left out"));
+  const std::string text = read_file(dir_ / "cluster.json").value();
+  EXPECT_THAT(text, Not(HasSubstr("c3VycHJpc2U")));
+  const json written = json::parse(text);
   const json& found = written.at("items").front();
   EXPECT_EQ(found.at("spec"), map.at("spec"));
   EXPECT_EQ(found.at("metadata").at("annotations"), map.at("metadata").at("annotations"));

@@ -1,4 +1,4 @@
-// Watches a kind that nobody else knows.
+// Watches a kind that nobody else knows, and Secrets.
 
 #include <plimsoll/plugin.hpp>
 
@@ -9,7 +9,10 @@ using namespace plimsoll::sdk;
 class BerthMaps {
  public:
   explicit BerthMaps(Host host) : host_(host) {}
-  void start() { host_.watch("example.com", "v1", "berthmaps"); }
+  void start() {
+    host_.watch("example.com", "v1", "berthmaps");
+    host_.watch("", "v1", "secrets");
+  }
   void object_event(const ObjectEvent&) {}
   Status filter_node(const plimsoll_cycle&, Pod, Node) const { return {}; }
 
