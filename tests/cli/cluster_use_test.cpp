@@ -1,6 +1,7 @@
 // What `plimsoll top` and `plimsoll queue` show.
 
 #include "cli/cluster_use.hpp"
+#include "cli/explain_text.hpp"
 #include "cli/table.hpp"
 
 #include <gmock/gmock.h>
@@ -25,6 +26,19 @@ TEST(TableText, ACellIsOneLineWithoutControlCharacters) {
   Table table({"POD", "WHY"});
   table.add({"a\nforged", "\x1b[2J\u202e"});
   EXPECT_EQ(table.text(), "POD        WHY\na\\nforged  \\u001b[2J\\u202e\n");
+}
+
+TEST(ExplainText, NobodysTextMakesALineOfItsOwn) {
+  const json pod{{"namespace", "ns"}, {"name", "a"}, {"schedulerName", "topo"},
+                 {"priority", 0},     {"uid", "u"},  {"terminating", false}};
+  const json said{{"pod", pod},
+                  {"profile", "topo"},
+                  {"standby", false},
+                  {"state", "bound"},
+                  {"node", "n\nState: forged \x1b[2J"}};
+  EXPECT_EQ(explain_text(said.dump(), kAll),
+            "Pod ns/a (scheduler topo, priority 0, uid u)\n"
+            "State: bound to n\\nState: forged \\u001b[2J\n");
 }
 
 class ClusterUse : public ::testing::Test {
