@@ -8,9 +8,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -43,6 +45,8 @@ std::string client_hello() {
   return hello;
 }
 
+const std::string kHalfARequest = "GET / HTTP/1.1\r\nHost:";
+
 struct Flood {
   const char* what;
   const char* from;
@@ -53,6 +57,47 @@ struct Flood {
 
 void PrintTo(const Flood& flood, std::ostream* to) {
   *to << flood.what;
+}
+
+sockaddr_in address(const char* of, std::uint16_t port) {
+  sockaddr_in made{};
+  made.sin_family = AF_INET;
+  made.sin_port = htons(port);
+  ::inet_pton(AF_INET, of, &made.sin_addr);
+  return made;
+}
+
+// A connection to 127.0.0.1; -1: it could not be made. Its end is a reset, so it uses up no port.
+int connect_from(const char* from, std::uint16_t port) {
+  const int made = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int yes = 1;
+  ::setsockopt(made, SOL_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
+  const linger none{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(made, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+  const sockaddr_in here = address(from, 0);
+  const sockaddr_in there = address("127.0.0.1", port);
+  if (::bind(made, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0 &&
+      ::connect(made, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0) {
+    return made;
+  }
+  ::close(made);
+  return -1;
+}
+
+bool say(int socket, std::string_view text) {
+  return ::send(socket, text.data(), text.size(), MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(text.size());
+}
+
+// What comes until the other side ends it.
+std::string hear(int socket) {
+  std::string all;
+  std::array<char, 4096> buffer{};
+  ssize_t size = 0;
+  while ((size = ::recv(socket, buffer.data(), buffer.size(), 0)) > 0) {
+    all.append(buffer.data(), static_cast<std::size_t>(size));
+  }
+  return all;
 }
 
 class Strangers {
@@ -76,23 +121,11 @@ class Strangers {
  private:
   void run(const Flood& flood, std::uint16_t port) {
     std::deque<int> held;
-    sockaddr_in from{}, to{};
-    from.sin_family = to.sin_family = AF_INET;
-    to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ::inet_pton(AF_INET, flood.from, &from.sin_addr);
     while (!ending_) {
-      const int one = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      const int yes = 1;
-      ::setsockopt(one, SOL_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
-      // No port is used up: the end of a connection is a reset.
-      const linger none{.l_onoff = 1, .l_linger = 0};
-      ::setsockopt(one, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-      if (::bind(one, reinterpret_cast<sockaddr*>(&from), sizeof from) == 0 &&
-          ::connect(one, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0) {
-        ++connections_;
-        (void)::send(one, flood.sends.data(), flood.sends.size(), MSG_NOSIGNAL);
-      }
+      const int one = connect_from(flood.from, port);
+      if (one < 0) continue;
+      ++connections_;
+      (void)say(one, flood.sends);
       held.push_back(one);
       if (flood.holds && held.size() < kHeld) continue;
       ::close(held.front());
@@ -135,20 +168,48 @@ TEST_P(InAFlood, NoProbeFails) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, InAFlood,
-    ::testing::Values(
-        Flood{"PlainOpenedAndClosed", "127.0.0.1", false, "", false},
-        Flood{"PlainHeld", "127.0.0.1", false, "", true},
-        Flood{"PlainHalfARequest", "127.0.0.2", false, "GET / HTTP/1.1\r\nHost:", true},
-        Flood{"PlainHalfARequestFromHere", "127.0.0.1", false, "GET / HTTP/1.1\r\nHost:", true},
-        Flood{"PlainRequestsFromHere", "127.0.0.1", false, "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-              true},
-        Flood{"TlsOpenedAndClosed", "127.0.0.1", true, "", false},
-        Flood{"TlsHeld", "127.0.0.1", true, "", true},
-        Flood{"TlsNoise", "127.0.0.1", true, "GET / HTTP/1.1\r\nHost:", true},
-        Flood{"TlsHalfAHello", "127.0.0.1", true, client_hello().substr(0, 20), true},
-        Flood{"TlsHello", "127.0.0.2", true, client_hello(), true},
-        Flood{"TlsHelloFromHere", "127.0.0.1", true, client_hello(), true}),
+    ::testing::Values(Flood{"PlainHeld", "127.0.0.1", false, "", true},
+                      Flood{"PlainHalfARequest", "127.0.0.1", false, kHalfARequest, true},
+                      Flood{"PlainRequests", "127.0.0.1", false,
+                            "GET / HTTP/1.1\r\nHost: x\r\n\r\n", true},
+                      Flood{"TlsOpenedAndClosed", "127.0.0.1", true, "", false},
+                      Flood{"TlsHeld", "127.0.0.1", true, "", true},
+                      Flood{"TlsNoise", "127.0.0.2", true, kHalfARequest, true},
+                      Flood{"TlsHello", "127.0.0.1", true, client_hello(), true}),
     [](const auto& which) { return std::string(which.param.what); });
+
+// The probe comes first and says something last; between the two come many others. The last of them
+// is answered, so all have been taken in.
+void expect_answered_after(int many, const char* from, const std::string& first_words) {
+  const auto server = std::move(*HttpServer::start({}, [](const Request& request) {
+    return Response{200, request.path};
+  }));
+  const int probe = connect_from("127.0.0.1", server->port());
+  const std::string request = "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  std::string_view rest = request;
+  ASSERT_TRUE(say(probe, rest.substr(0, first_words.size())));
+  rest.remove_prefix(first_words.size());
+  std::vector<int> others;
+  for (int i = 0; i < many; ++i) {
+    others.push_back(connect_from(from, server->port()));
+    ASSERT_GE(others.back(), 0);
+    ASSERT_TRUE(say(others.back(), first_words));
+  }
+  ASSERT_TRUE(say(others.back(), rest));
+  EXPECT_TRUE(hear(others.back()).ends_with("/livez"));
+  EXPECT_TRUE(say(probe, rest));
+  EXPECT_TRUE(hear(probe).ends_with("/livez"));
+  ::close(probe);
+  for (const int one : others) ::close(one);
+}
+
+TEST(Connections, ThoseThatSayNothingTakeNobodysPlace) {
+  expect_answered_after(200, "127.0.0.1", "");
+}
+
+TEST(Connections, APeerWithManyOfThemLosesItsOwn) {
+  expect_answered_after(300, "127.0.0.2", "GET /livez HTTP/1.1\r\n");
+}
 
 }  // namespace
 }  // namespace plimsoll::serving
