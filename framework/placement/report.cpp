@@ -169,7 +169,8 @@ class PlacementRun {
     double most = 0;
     const sdk::Node node(&row);
     for (const plimsoll_resource& asked : sdk::Resources(request_.pod->requests)) {
-      if (asked.value <= 0 || asked.index == PLIMSOLL_RESOURCE_OF_NO_NODE) continue;
+      if (asked.index == PLIMSOLL_RESOURCE_OF_NO_NODE) break;  // so are the rest
+      if (asked.value <= 0) continue;
       const int64_t free = node.allocatable(asked.index) - node.requested(asked.index);
       const double lacks = 1 - static_cast<double>(free) / static_cast<double>(asked.value);
       most = std::max(most, std::min(lacks, 1.0));

@@ -106,8 +106,6 @@ class NodeResourcesFit {
 
   // "cpu: need 9, 6 free of 16; memory: ..." of what is short.
   void explain(const plimsoll_cycle&, Pod pod, Node node, Sink& sink) const {
-    Needs needs;
-    find_needs(pod, needs);
     std::string text;
     const auto add = [&text](const std::string& part) {
       text += (text.empty() ? "" : "; ") + part;
@@ -117,19 +115,21 @@ class NodeResourcesFit {
         amounts.pod_count() + 1 > most) {
       add("pods: " + std::to_string(amounts.pod_count()) + " of " + std::to_string(most));
     }
-    for (const Need& need : needs.some) {
-      const int64_t allocatable = amounts.allocatable(need.index);
-      const int64_t free = allocatable - amounts.requested(need.index);
-      if (need.amount <= free) continue;
-      add(std::string(need.name) + ": need " + readable_amount(need.name, need.amount) + ", " +
-          readable_amount(need.name, std::max<int64_t>(free, 0)) + " free of " +
-          readable_amount(need.name, allocatable));
-    }
-    const size_t named = std::min(needs.of_no_node.size(), kMostNamed);
-    for (size_t i = 0; i < named; ++i) {
-      const Need& need = needs.of_no_node[i];
-      add(std::string(need.name) + ": need " + readable_amount(need.name, need.amount) +
-          ", no node has it");
+    for (const plimsoll_resource& request : pod.requests()) {
+      if (request.value <= 0 || request.index == PLIMSOLL_RESOURCE_PODS) continue;
+      if (text.size() > kLongText) {  // everybody may name resources as he likes
+        add("and more");
+        break;
+      }
+      const bool nowhere = request.index == PLIMSOLL_RESOURCE_OF_NO_NODE;
+      const std::string_view name = view(request.name);
+      const int64_t allocatable = nowhere ? 0 : amounts.allocatable(request.index);
+      const int64_t free = nowhere ? 0 : allocatable - amounts.requested(request.index);
+      if (request.value <= free || ignored(name)) continue;
+      add(std::string(name) + ": need " + readable_amount(name, request.value) +
+          (nowhere ? ", no node has it"
+                   : ", " + readable_amount(name, std::max<int64_t>(free, 0)) + " free of " +
+                         readable_amount(name, allocatable)));
     }
     sink.put(text);
   }
@@ -164,7 +164,8 @@ class NodeResourcesFit {
   static constexpr uint64_t kTooManyPods = 1;
   static constexpr uint64_t kLastBit = uint64_t{1} << 63;  // for all that come after it, too
   static constexpr uint64_t kOfNoNode = uint64_t{1} << 62;
-  static constexpr size_t kMostNamed = 64;  // of those that no node has
+  static constexpr size_t kMostNamed = 64;   // of those that no node has
+  static constexpr size_t kLongText = 1024;  // for people
 
   bool ignored(std::string_view name) const {
     if (!is_extended_resource(name)) return false;

@@ -43,5 +43,48 @@ TEST(FitScore, ASumBeyondAllAmountsIsAFullNode) {
   EXPECT_GT(score("LeastAllocated", 0), score("LeastAllocated", kFull));
 }
 
+// What NodeResourcesFit says of a node of 16 CPUs, 10 of them in use, and 64 GiB, all but 1.5 in
+// use.
+std::string explained(const std::string& requests) {
+  Bench bench;
+  EXPECT_FALSE(bench.create("NodeResourcesFit"));
+  const PodRef pod =
+      bench.pod("p", R"({"containers":[{"name":"c","resources":{"requests":)" + requests + "}}]}");
+  TestNode& node = bench.add_node("n", "{}");
+  constexpr int64_t kGi = int64_t{1} << 30;
+  std::vector<int64_t> allocatable{16'000, 64 * kGi, 0, 110};
+  std::vector<int64_t> requested{10'000, 62 * kGi + kGi / 2, 0, 1};
+  node.info.resource_count = static_cast<uint32_t>(allocatable.size());
+  node.info.allocatable = allocatable.data();
+  node.info.requested = requested.data();
+  conformance::BenchCycle cycle;
+  std::string text;
+  bench.plugin.explain(
+      bench.plugin.self, &cycle.abi(), pod.get(), &node.info,
+      [](void* sink, const void* bytes, size_t len) {
+        static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
+      },
+      &text);
+  return text;
+}
+
+TEST(FitExplain, SaysWhatIsAskedAndWhatIsFree) {
+  EXPECT_EQ(explained(R"({"cpu":"9","memory":"1Gi"})"), "cpu: need 9, 6 free of 16");
+  EXPECT_EQ(explained(R"({"cpu":"6250m","memory":"2Gi"})"),
+            "cpu: need 6.25, 6 free of 16; memory: need 2Gi, 1.5Gi free of 64Gi");
+  EXPECT_EQ(explained(R"({"cpu":"6","memory":"1Gi"})"), "");
+}
+
+// Names that a stranger makes up do not fill the answer.
+TEST(FitExplain, IsShortHoweverManyResourcesAreAskedFor) {
+  std::string requests = "{";
+  for (int i = 0; i < 2'000; ++i)
+    requests += std::string(i == 0 ? "" : ",") + R"("example.com/made-up-)" + std::to_string(i) +
+                R"(":"1")";
+  const std::string text = explained(requests + "}");
+  EXPECT_LT(text.size(), 1'200U);
+  EXPECT_TRUE(text.ends_with("; and more")) << text;
+}
+
 }  // namespace
 }  // namespace plimsoll::builtin_test
