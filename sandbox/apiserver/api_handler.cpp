@@ -7,6 +7,7 @@
 #include <string>
 
 #include "framework/base/json_field.hpp"
+#include "sandbox/apiserver/object_defaults.hpp"
 #include "sandbox/apiserver/object_shape.hpp"
 #include "sandbox/apiserver/patch.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
@@ -147,15 +148,6 @@ ApiResult<ApiResponse> ApiHandler::dispatch(const Endpoint& endpoint, const Rout
                               "the server does not allow this method on the requested resource"});
 }
 
-void ApiHandler::ensure_namespace(const std::string& name) {
-  if (store_.get(kNamespaces, {"", name})) return;
-  // Two requests may both get here; the second one finds that it already exists, which is fine.
-  (void)store_.create(
-      kNamespaces,
-      {{"metadata", {{"name", name}, {"labels", {{"kubernetes.io/metadata.name", name}}}}},
-       {"status", {{"phase", "Active"}}}});
-}
-
 ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route& route,
                                           json object) {
   const std::string given = text_at(object, "kind");
@@ -168,6 +160,7 @@ ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route&
   json& metadata = object["metadata"];
   if (metadata.is_null()) metadata = json::object();
   if (auto shape = check_shape(object); !shape) return ApiFailure(shape.error());
+  set_object_defaults(store_, endpoint.kind.resource, object);
   if (endpoint.kind.namespaced) {
     const std::string ns = text_at(metadata, "namespace");
     if (!ns.empty() && ns != route.ns) {
@@ -176,7 +169,7 @@ ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route&
           "on the request");
     }
     metadata["namespace"] = route.ns;
-    ensure_namespace(route.ns);
+    ensure_namespace(store_, route.ns);
   }
   if (!text_at(metadata, "resourceVersion").empty()) {
     return bad_request("resourceVersion should not be set on objects to be created");
@@ -219,6 +212,7 @@ namespace {
 ApiResult<void> confine(const Endpoint& endpoint, bool status, const json& before, json& after) {
   if (auto shape = check_shape(after); !shape) return shape;
   if (!after["metadata"].is_object()) return bad_request("metadata is not a JSON object");
+  for (const char* map : {"labels", "annotations"}) set_nulls(after["metadata"], map, "");
   const auto restore = [](json& target, const json& source, const char* key) {
     if (source.contains(key))
       target[key] = source[key];

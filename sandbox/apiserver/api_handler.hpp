@@ -153,7 +153,6 @@ class ApiHandler {
   [[nodiscard]] ApiResult<ApiResponse> remove_collection(const Endpoint& endpoint,
                                                          const Route& route);
   [[nodiscard]] ApiResponse discovery(const Route& route) const;
-  void ensure_namespace(const std::string& name);
 
   ObjectStore& store_;
   PodAdmission admission_;

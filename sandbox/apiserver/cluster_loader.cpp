@@ -6,6 +6,7 @@
 #include <set>
 
 #include "framework/base/json_field.hpp"
+#include "sandbox/apiserver/object_defaults.hpp"
 #include "sandbox/apiserver/object_shape.hpp"
 #include "sandbox/apiserver/pod_admission.hpp"
 #include "sandbox/apiserver/pod_rules.hpp"
@@ -122,12 +123,11 @@ bool is_exported(const json& pod) {
          pod["spec"].contains("priority");
 }
 
-void make_namespace(ObjectStore& store, const std::string& name) {
-  // An existing namespace is fine.
-  (void)store.create(
-      kNamespaces,
-      {{"metadata", {{"name", name}, {"labels", {{"kubernetes.io/metadata.name", name}}}}},
-       {"status", {{"phase", "Active"}}}});
+// What an object is given when it comes may be in the same file: it comes after that.
+int turn_of(const Input& input) {
+  const std::string kind = text_at(input.object, "kind");
+  if (kind == "Pod") return 2;
+  return kind == "PersistentVolumeClaim" ? 1 : 0;
 }
 
 }  // namespace
@@ -138,9 +138,8 @@ Result<LoadReport> load_cluster(ObjectStore& store,
   if (!inputs) return fail(inputs.error());
   LoadReport report;
   std::set<std::string> namespaces{"default"};
-  // Pods come last: what they are admitted with may be in the same file.
-  std::stable_partition(inputs->begin(), inputs->end(),
-                        [](const Input& input) { return text_at(input.object, "kind") != "Pod"; });
+  std::stable_sort(inputs->begin(), inputs->end(),
+                   [](const Input& a, const Input& b) { return turn_of(a) < turn_of(b); });
   PodAdmission admission(store);
   std::set<std::string> missing;
   std::set<std::string> nodes_with_uid;
@@ -178,6 +177,7 @@ Result<LoadReport> load_cluster(ObjectStore& store,
       }
       set_pod_defaults(object);
     }
+    set_object_defaults(store, kind.resource, object);
     // What report it has, it had before: nobody waits for it as for that of a new node.
     if (kind.resource == kNodes && text_at(metadata, "creationTimestamp").empty()) {
       metadata["creationTimestamp"] = timestamp_now(kNodeAge);
@@ -189,7 +189,7 @@ Result<LoadReport> load_cluster(ObjectStore& store,
       report.notes.push_back(input.where + " is left out: " + created.error().message);
     }
   }
-  for (const std::string& name : namespaces) make_namespace(store, name);
+  for (const std::string& name : namespaces) ensure_namespace(store, name);
   for (const std::string& each : missing) {
     report.notes.push_back(each + " is named by pods and not there: they are taken without it");
   }

@@ -22,8 +22,9 @@ ApiResult<void> check_shape(const json& object) {
     const auto found = metadata.find(map);
     if (found == metadata.end() || found->is_null()) continue;
     const bool strings =
-        found->is_object() && std::all_of(found->begin(), found->end(),
-                                          [](const json& value) { return value.is_string(); });
+        found->is_object() && std::all_of(found->begin(), found->end(), [](const json& value) {
+          return value.is_string() || value.is_null();
+        });
     if (!strings) {
       return bad_request("metadata." + std::string(map) + ": expected an object of strings");
     }

@@ -8,7 +8,7 @@
 namespace plimsoll::sandbox {
 
 // Checks that metadata, spec and status are objects where present, and that labels and annotations
-// map strings to strings. Fails with 400 and the path.
+// map strings to strings or null (set_object_defaults makes "" of it). Fails with 400 and the path.
 ApiResult<void> check_shape(const nlohmann::json& object);
 
 }  // namespace plimsoll::sandbox

@@ -5,6 +5,7 @@
 
 #include "framework/base/json_field.hpp"
 #include "node/machine/amounts.hpp"
+#include "sandbox/apiserver/object_defaults.hpp"
 #include "sandbox/apiserver/pod_level_defaults.hpp"
 #include "sandbox/apiserver/simulated_clock.hpp"
 
@@ -22,6 +23,7 @@ void default_requests(json& owner) {
   if (!owner.is_object()) return;
   const auto resources = owner.find("resources");
   if (resources == owner.end() || !resources->is_object()) return;
+  for (const char* amounts : {"requests", "limits"}) set_nulls(*resources, amounts, "0");
   const auto limits = resources->find("limits");
   if (limits == resources->end() || !limits->is_object()) return;
   const json copy = *limits;

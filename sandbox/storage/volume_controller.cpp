@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "sandbox/apiserver/object_defaults.hpp"
 #include "sandbox/storage/volume_json.hpp"
 
 namespace plimsoll::sandbox {
@@ -296,6 +297,7 @@ struct SimulatedVolumes::Impl {
                                                            {"name", event.object->key.name},
                                                            {"uid", event.object->uid},
                                                            {"controller", true}}});
+      set_object_defaults(store, kPersistentVolumeClaims, claim);
       (void)store.create(kPersistentVolumeClaims, std::move(claim));  // it may be there
     }
   }

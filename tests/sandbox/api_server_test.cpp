@@ -58,6 +58,21 @@ TEST_F(ApiServerTest, CreatesGetsListsAndDeletes) {
   EXPECT_EQ(gone.json()["kind"], "Status");
 }
 
+TEST_F(ApiServerTest, NewObjectsGetTheirDefaults) {
+  const std::string nodes = "/api/v1/nodes";
+  const json node = {{"metadata", {{"name", "n"}, {"labels", {{"worker", nullptr}}}}},
+                     {"status", {{"capacity", {{"cpu", "4"}}}}}};
+  json made = client.post(nodes, node).json();
+  EXPECT_EQ(made["metadata"]["labels"], (json{{"worker", ""}}));
+  EXPECT_EQ(made["status"]["allocatable"], (json{{"cpu", "4"}}));
+  made["metadata"]["annotations"] = {{"later", nullptr}};
+  EXPECT_EQ(client.put(nodes + "/n", made).json()["metadata"]["annotations"],
+            (json{{"later", ""}}));
+  EXPECT_EQ(client.post("/api/v1/namespaces", {{"metadata", {{"name", "team"}}}})
+                .json()["metadata"]["labels"],
+            (json{{"kubernetes.io/metadata.name", "team"}}));
+}
+
 TEST_F(ApiServerTest, RefusesBadRequestsWithAStatus) {
   ASSERT_EQ(client.post(kPodsPath, pod("a")).code, 201);
   EXPECT_EQ(client.post(kPodsPath, pod("a")).json()["reason"], "AlreadyExists");

@@ -114,6 +114,56 @@ TEST(ClusterLoader, APodWithoutANodeLosesItsVerdict) {
   EXPECT_EQ(conditions("gated")[1]["reason"], "SchedulingGated") << "the API server writes it";
 }
 
+// As kube-apiserver's defaulting and its admission plugin DefaultStorageClass.
+TEST(ClusterLoader, SetsTheDefaultsOfOtherKinds) {
+  ObjectStore store;
+  const auto report = load_cluster(store, {R"({"apiVersion": "v1", "kind": "List", "items": [
+    {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "none"}, "spec": {}},
+    {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "empty"},
+     "spec": {"storageClassName": ""}},
+    {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "beta",
+     "annotations": {"volume.beta.kubernetes.io/storage-class": "x"}}, "spec": {}},
+    {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "bound"},
+     "spec": {"volumeName": "v"}, "status": {"phase": "Bound"}},
+    {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "bare"}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "old",
+     "creationTimestamp": "2024-01-01T00:00:00Z",
+     "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "newest",
+     "creationTimestamp": "2025-01-01T00:00:00Z",
+     "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "other",
+     "creationTimestamp": "2026-01-01T00:00:00Z"}},
+    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": {"worker": null}},
+     "status": {"capacity": {"cpu": "4", "odd": null}}},
+    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "full", "annotations": {"a": null}},
+     "status": {"capacity": {"cpu": "4"}, "allocatable": {}}},
+    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}},
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [
+     {"name": "c", "resources": {"requests": {"cpu": null}, "limits": {"memory": null}}}]}}]})"});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->notes.empty());
+  const auto spec_of = [&](const char* claim) {
+    return (*store.get(kPersistentVolumeClaims, {"default", claim}))->parse().value("spec", json());
+  };
+  EXPECT_EQ(spec_of("none"), (json{{"storageClassName", "newest"}}));
+  EXPECT_EQ(spec_of("empty"), (json{{"storageClassName", ""}}));
+  EXPECT_EQ(spec_of("beta"), json::object());
+  EXPECT_EQ(spec_of("bound"), (json{{"volumeName", "v"}}));
+  EXPECT_EQ(spec_of("bare"), json());
+  const json node = (*store.get(kNodes, {"", "n"}))->parse();
+  EXPECT_EQ(node["metadata"]["labels"], (json{{"worker", ""}}));
+  EXPECT_EQ(node["status"]["allocatable"], (json{{"cpu", "4"}, {"odd", "0"}}));
+  const json full = (*store.get(kNodes, {"", "full"}))->parse();
+  EXPECT_EQ(full["metadata"]["annotations"], (json{{"a", ""}}));
+  EXPECT_EQ(full["status"]["allocatable"], json::object()) << "nothing is allocatable";
+  EXPECT_EQ((*store.get(kNamespaces, {"", "team"}))->parse()["metadata"]["labels"],
+            (json{{"kubernetes.io/metadata.name", "team"}}));
+  const json pod = (*store.get(kPods, {"default", "p"}))->parse();
+  EXPECT_EQ(pod["spec"]["containers"][0]["resources"],
+            (json{{"requests", {{"cpu", "0"}, {"memory", "0"}}}, {"limits", {{"memory", "0"}}}}));
+}
+
 TEST(ClusterLoader, TypedListsAndSingleObjects) {
   ObjectStore store;
   const auto report =
