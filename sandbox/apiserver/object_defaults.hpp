@@ -1,6 +1,6 @@
 #pragma once
-// What kube-apiserver sets in new objects of kinds other than Pod: its defaulting, and the admission
-// plugin DefaultStorageClass.
+// What kube-apiserver sets in new objects of kinds other than Pod: its defaulting, and the
+// admission plugin DefaultStorageClass.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
