@@ -99,14 +99,17 @@ bool Entrance::make_room() {
 Entrance::Sign Entrance::sign_of(int socket) const {
   unsigned char first = 0;
   const ssize_t size = ::recv(socket, &first, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (size < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Sign::kNone : Sign::kGone;
+  if (size < 0) {
+    const bool may_come = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+    return may_come ? Sign::kNone : Sign::kGone;
+  }
   if (size == 0) return Sign::kGone;
   if (options_.tls && first != kTlsHandshake) return Sign::kGone;
   // It may have gone after it sent this. Whoever only sends no more may wait for an answer, but
   // cannot complete a handshake.
   const short no_more = options_.tls ? POLLRDHUP : 0;
   pollfd client{socket, no_more, 0};
-  return ::poll(&client, 1, 0) == 0 ? Sign::kReady : Sign::kGone;
+  return ::poll(&client, 1, 0) > 0 ? Sign::kGone : Sign::kReady;
 }
 
 void Entrance::admit(int socket, const tcp::endpoint& from) {

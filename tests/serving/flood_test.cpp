@@ -145,6 +145,7 @@ TEST_P(InAFlood, NoProbeFails) {
   const Flood& flood = GetParam();
   ServerOptions options;
   options.max_waiting = 1000;  // whatever this process may open
+  options.header_timeout = options.read_timeout = 1h;
   if (flood.tls) options.tls = TlsOptions{};
   const auto server = std::move(*HttpServer::start(options, [](const Request&) {
     return Response{200, "ok"};
@@ -181,7 +182,9 @@ INSTANTIATE_TEST_SUITE_P(
 // The probe comes first and says something last; between the two come many others. The last of them
 // is answered, so all have been taken in.
 void expect_answered_after(int many, const char* from, const std::string& first_words) {
-  const auto server = std::move(*HttpServer::start({}, [](const Request& request) {
+  ServerOptions options;
+  options.header_timeout = 1h;
+  const auto server = std::move(*HttpServer::start(options, [](const Request& request) {
     return Response{200, request.path};
   }));
   const int probe = connect_from("127.0.0.1", server->port());
