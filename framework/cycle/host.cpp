@@ -65,7 +65,7 @@ std::unique_ptr<WhatIf> Host::what_if(const CycleContext& cycle, const plimsoll_
 
 void Host::nominate(const plimsoll_pod& pod, std::string_view node_name) {
   const PodRef pending = state_.queue.find(view(pod.meta.uid));
-  if (!pending) return;
+  if (!pending || given_up()) return;
   const std::string_view uid = view(pod.meta.uid);
   const bool untold = state_.nominator.node_of(uid) != view(pending->nominated_node_name);
   state_.nominator.add(pending, Nominating::to(std::string(node_name)));
@@ -115,8 +115,7 @@ void Host::run_on_loop(int64_t delay_ms, std::function<void()> task) {
 }
 
 void Host::api_request(PluginRequest request, ApiAnswer done) {
-  // Of the attempt that was given up: what it found was only a part.
-  if (state_.environment.gave_up() && state_.in_attempt()) return done(0, "the scheduler stops");
+  if (given_up()) return done(0, "the scheduler stops");
   state_.writer.request({std::move(request.method), std::move(request.path),
                          std::move(request.content_type), std::move(request.body)},
                         std::move(done));

@@ -30,7 +30,7 @@ class Host final : public ClusterBackend {
                                   uint32_t slot) override;
   void nominate(const plimsoll_pod& pod, std::string_view node_name) override;
   bool cancel_binding(std::string_view pod_uid, std::string_view message) override {
-    return bindings_.cancel(pod_uid, message);
+    return !given_up() && bindings_.cancel(pod_uid, message);
   }
   bool binding_cancelled(std::string_view pod_uid) override {
     return bindings_.is_cancelled(pod_uid);
@@ -40,6 +40,11 @@ class Host final : public ClusterBackend {
   void api_request(PluginRequest request, ApiAnswer done) override;
 
  private:
+  // Whether an attempt that was given up asks: what it found was only a part.
+  [[nodiscard]] bool given_up() const {
+    return state_.environment.gave_up() && state_.in_attempt();
+  }
+
   LoopState& state_;
   Bindings& bindings_;
 };

@@ -1,5 +1,7 @@
 // The functions that the host offers to plugins.
 
+#include <array>
+
 #include "framework/api/objects.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/base/log.hpp"
@@ -173,12 +175,19 @@ plimsoll_list host_waiting_pods(plimsoll_host_ctx* ctx) {
 }
 
 plimsoll_list host_reason_texts(plimsoll_host_ctx* ctx, uint32_t reason) {
-  thread_local std::vector<std::string> kept;
-  thread_local std::vector<plimsoll_str> texts;
-  kept = ctx->env->reasons.texts(reason);
-  texts.clear();
-  for (const std::string& text : kept) texts.push_back(str(text));
-  return list_of(texts);
+  // A plugin may look at several at once.
+  constexpr size_t kAtOnce = 64;
+  struct Texts {
+    std::vector<std::string> kept;
+    std::vector<plimsoll_str> views;
+  };
+  thread_local std::array<Texts, kAtOnce> latest;
+  thread_local size_t next = 0;
+  Texts& texts = latest.at(next++ % kAtOnce);
+  texts.kept = ctx->env->reasons.texts(reason);
+  texts.views.clear();
+  for (const std::string& text : texts.kept) texts.views.push_back(str(text));
+  return list_of(texts.views);
 }
 
 void host_api_request(plimsoll_host_ctx* ctx, const plimsoll_api_request* request,

@@ -27,10 +27,10 @@ bool is_empty(const plimsoll_label_selector& selector) {
          selector.expressions.count == 0;
 }
 
-// Invalid requirements are the first (Decoder::label_selector).
 bool is_broken(const plimsoll_label_selector& selector) {
   const List<plimsoll_requirement> expressions = selector.expressions;
-  return !expressions.empty() && expressions[0].op == PLIMSOLL_OP_INVALID;
+  return std::any_of(expressions.begin(), expressions.end(),
+                     [](const auto& each) { return each.op == PLIMSOLL_OP_INVALID; });
 }
 
 bool NamespacesSpec::everywhere() const {

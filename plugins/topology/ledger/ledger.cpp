@@ -258,7 +258,7 @@ void Ledger::pass_time(int64_t now_ms) {
   while (!due_.empty() && due_.begin()->first <= now_ms) {
     NodeRecord& node = *due_.begin()->second;
     const bool ends = doubts_end(node) <= now_ms;
-    if (node.awaited_until_ms != 0) {  // no report will come
+    if (node.awaited_until_ms != 0 && ends) {  // no report will come
       node.awaited_until_ms = 0;
       touch(node, Ease::kYes);
       if (node.slot != UINT32_MAX) changes_.freed.push_back(node.slot);

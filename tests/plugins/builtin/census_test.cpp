@@ -537,5 +537,26 @@ TEST(CensusGrowth, ManyLabelsOfManyPodsCostWhatTheyAre) {
       limits);
 }
 
+// Wherever it stands: a selector that matches nobody would let every pod pass.
+TEST(Selections, OneInvalidRequirementBreaksASelector) {
+  using nlohmann::json;
+  const json valid = {{"key", "app"}, {"operator", "In"}, {"values", {"a"}}};
+  const json invalid = {{"key", "x"}, {"operator", "In"}, {"values", {"bad value!"}}};
+  SymbolTable symbols;
+  const auto broken = [&](const json& requirements) {
+    const json constraint = {{"topologyKey", "zone"},
+                             {"maxSkew", 1},
+                             {"labelSelector", {{"matchExpressions", requirements}}}};
+    const json pod = {{"metadata", {{"name", "p"}}},
+                      {"spec", {{"topologySpreadConstraints", {constraint}}}}};
+    const PodRef read = *decode_pod(pod.dump(), symbols);
+    return builtin::is_broken(
+        sdk::List<plimsoll_spread_constraint>(read->spread_constraints)[0].selector);
+  };
+  EXPECT_FALSE(broken(json::array({valid})));
+  EXPECT_TRUE(broken(json::array({valid, invalid})));
+  EXPECT_TRUE(broken(json::array({invalid, valid})));
+}
+
 }  // namespace
 }  // namespace plimsoll::builtin_test

@@ -241,6 +241,24 @@ TEST_F(LedgerCorner, ANewNodeIsUncertainUntilItsReportMayBeOnItsWayNoMore) {
 
 // A Node that is made again may be another machine: the report that its name has says nothing of
 // it.
+// Somebody else binds pods there meanwhile: that their order is looked at ends no wait.
+TEST_F(LedgerCorner, TheWaitForTheReportOfANodeMadeAgainOutlivesItsFirstPods) {
+  const int64_t made = kYear2026Ms + 120'000;
+  now_ = made;
+  ledger_.node_removed("n1");
+  ledger_.node_added("n1", kSlot, now_ + kReportOnItsWayMs, {"second", made});
+  ReportSpec earlier = cpu_report(++versions_, {"8"}, "", "single-numa-node");
+  earlier.node_uid = "first";
+  earlier.written = "2026-01-01T00:01:00Z";
+  ledger_.report(scene_.nrt(earlier), now_);
+  ASSERT_EQ(verdict(1), Verdict::kUncertain);
+  assigned(spec("a", 1));
+  assigned(spec("b", 2));
+  now_ += 3'000;
+  ledger_.pass_time(now_);
+  EXPECT_EQ(verdict(1), Verdict::kUncertain);
+}
+
 TEST_F(LedgerCorner, ANodeIsNotJudgedByTheReportOfAnEarlierOne) {
   const auto report_of = [&](const std::string& node_uid, const char* written, int cpus) {
     ReportSpec spec = cpu_report(++versions_, {std::to_string(cpus)}, "", "single-numa-node");
