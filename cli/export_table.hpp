@@ -25,7 +25,7 @@ NodeStatus capacity:Amounts allocatable:Amounts conditions:NodeCondition images:
 NodeCondition type:Ready|MemoryPressure|DiskPressure|PIDPressure|NetworkUnavailable status
 NodeImage names:image sizeBytes
 NodeResourceTopology metadata:TopologyMeta topologyPolicies attributes:TopologyAttribute zones:Zone
-TopologyMeta +Meta annotations:TopologyAnnotations managedFields:Written
+TopologyMeta +Meta ownerReferences:Owner annotations:TopologyAnnotations managedFields:Written
 TopologyAnnotations topology.node.k8s.io/fingerprint:fingerprint topology.plimsoll.io/machine topology.plimsoll.io/free kubelet.koordinator.sh/cpu-manager-policy:{KoordletCpus}
 KoordletCpus policy options:Amounts reservedCPUs
 Written time

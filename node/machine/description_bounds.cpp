@@ -100,17 +100,30 @@ std::string small(std::string_view text) {
   return out;
 }
 
+// Of an XML declaration: what it says is UTF-8, or nothing.
+bool is_utf8(std::string_view tag) {
+  bool utf8 = true;
+  attributes(tag, [&](std::string_view name, std::string_view value) {
+    if (name == "encoding") utf8 = small(value) == "utf-8";
+  });
+  return utf8;
+}
+
 Result<void> check_object(std::string_view tag) {
   std::uint64_t highest = 0;
   bool is_cpu = false;
   bool is_zone = false;
+  bool is_escaped = false;
   attributes(tag, [&](std::string_view name, std::string_view value) {
+    const bool counts = name == "os_index" || name == "type";
+    is_escaped = is_escaped || (counts && value.find('&') != value.npos);
     if (name == "os_index") highest = std::max(highest, number(value));
     if (name != "type") return;
     const std::string type = small(value);
     is_cpu = is_cpu || type.starts_with("pu");
     is_zone = is_zone || type.starts_with("numa") || type.starts_with("node");
   });
+  if (is_escaped) return refused(kNotAnExport);
   if (is_cpu && highest > kMaxCpuId) {
     return refused("CPU ids go from 0 to " + std::to_string(kMaxCpuId) + ", not to " +
                    std::to_string(highest));
@@ -194,10 +207,13 @@ Result<void> check_export(std::string_view xml) {
   if (xml.size() > kLargestExport) {
     return refused("is larger than " + std::to_string(kLargestExport >> 20) + " MiB");
   }
+  // What is looked at here as it stands, hwloc's XML library decodes as the file says.
+  if (!xml.starts_with('<') || xml.find('\0') != xml.npos) return refused(kNotAnExport);
   std::size_t objects = 0;
   std::size_t levels = 0;
   Tags tags(xml);
   for (std::string_view tag; tags.next(tag);) {
+    if (tag.starts_with("?xml") && !is_utf8(tag)) return refused("is not in UTF-8");
     if (tag.starts_with('!') && (!tag.starts_with("!DOCTYPE") || tag.find('[') != tag.npos)) {
       return refused(std::string(kNotAnExport) + " (it has a comment, CDATA or entities)");
     }
@@ -220,7 +236,7 @@ Result<void> check_export(std::string_view xml) {
       return refused("is nested more than " + std::to_string(kMostLevels) + " levels deep");
     }
   }
-  if (tags.strange()) return refused(kNotAnExport);
+  if (tags.strange() || objects == 0) return refused(kNotAnExport);
   return {};
 }
 

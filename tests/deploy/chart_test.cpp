@@ -379,6 +379,7 @@ TEST_F(ChartTest, ValuesThatCannotWorkAreRefused) {
       refused({"--set-file", "profile=examples/profiles/kube-scheduler.yaml"}),
       HasSubstr("profile: clientConnection.kubeconfig names /etc/kubernetes/scheduler.conf"));
   EXPECT_THAT(refused({"--set", "replica=3"}), HasSubstr("replica"));
+  EXPECT_THAT(refused({"--set", "extraArgs={--leader-elect=false}"}), HasSubstr("set those"));
   const std::string serves = "profile=examples/profiles/default-scheduler.yaml";
   EXPECT_THAT(refused({"--set-file", serves, "--set", "leaderElection.resourceName=plimsoll"}),
               AllOf(HasSubstr("(here: kube-system/plimsoll)"),

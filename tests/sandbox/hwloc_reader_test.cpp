@@ -224,6 +224,13 @@ TEST(HwlocReader, RefusesExportsThatWouldTakeAllMemoryOrTheStack) {
               HasSubstr("NUMA node ids go from 0 to 63"));
   EXPECT_THAT(why(exported("", "0", R"(<distances2 type="PU" nbobjs="65537" kind="5"/>)")),
               HasSubstr("distances of more than 4096 objects"));
+  // What hwloc's XML library would decode, and this reader does not.
+  EXPECT_THAT(why("+ADw-topology+AD4-"), HasSubstr("not an XML export of hwloc"));
+  EXPECT_THAT(why(std::string("<\0t\0", 4)), HasSubstr("not an XML export of hwloc"));
+  EXPECT_THAT(why(R"(<?xml version="1.0" encoding="UTF-7"?>)" + exported("")),
+              HasSubstr("not in UTF-8"));
+  EXPECT_THAT(why(exported(R"(<object type="&#80;U" os_index="4294967290"/>)")),
+              HasSubstr("not an XML export of hwloc"));
   // What one reader of XML sees as text and another as objects.
   for (const std::string& hides :
        {R"(<object type="Misc" name=">)" + nested(1000) + "\"/>",

@@ -71,6 +71,11 @@ now included; "moves": these elect their leader by another lease, or by none. */
 {{- $lease = $lease | default (include "plimsoll.name" .) -}}
 {{- $namespace = $namespace | default .Release.Namespace -}}
 {{- $elects := .Values.leaderElection.enabled -}}
+{{- range .Values.extraArgs -}}
+{{- if or (eq . "--leader-elect") (hasPrefix "--leader-elect=" .) (hasPrefix "--leader-elect-resource-" .) -}}
+{{- fail (printf "extraArgs: %s: rights and strategy follow from leaderElection.enabled, .resourceName and .resourceNamespace; set those" .) -}}
+{{- end -}}
+{{- end -}}
 {{- $shares := and $elects (eq (printf "%s/%s" $namespace $lease) "kube-system/kube-scheduler") -}}
 {{- if and $facts.servesDefault (not $shares) (not (has "--without-kube-scheduler" .Values.extraArgs)) -}}
 {{- fail (printf "profile: it serves the pods of default-scheduler, and so does kube-scheduler: elect the leader by kube-scheduler's own lease, kube-system/kube-scheduler (here: %s), or, if no kube-scheduler runs in this cluster, say so with extraArgs=[--without-kube-scheduler]" ($elects | ternary (printf "%s/%s" $namespace $lease) "leaderElection.enabled=false")) -}}
