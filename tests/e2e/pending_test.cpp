@@ -201,7 +201,10 @@ TEST_F(PendingTest, AHealedDeviceMakesRoom) {
   add_gpu_node("g", {gpu_device(0, 0), sick});
   ASSERT_NO_FATAL_FAILURE(start());
   create(pods_path(), device_pod("a", {{"nvidia.com/gpu", "2"}}));
-  EXPECT_THAT(wait_refused("a"), HasSubstr("1 Insufficient GPU Devices"));
+  // At first the report of the new node might be on its way.
+  EXPECT_TRUE(eventually(30s, [&] {
+    return wait_refused("a").find("1 Insufficient GPU Devices") != std::string::npos;
+  })) << wait_refused("a");
   change(std::string(kDevices) + "/g",
          {{"spec", {{"devices", {gpu_device(0, 0), gpu_device(1, 1)}}}}});
   expect_bound_soon("a", "g");
