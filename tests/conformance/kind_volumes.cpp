@@ -340,6 +340,7 @@ void check_translation(const Json& test_case, Findings& findings) {
 void check_volumes(const Json& test_case, Findings& findings) {
   for (const std::string& rule : volume_rules()) findings.know_rule(rule);
   findings.know_rule(kClaimTwice);
+  findings.know_rule(kSharedClaim);
   const std::string kind = test_case.at("kind");
   if (kind == "hint") return check_hint(test_case, findings);
   if (kind == "translate") return check_translation(test_case, findings);

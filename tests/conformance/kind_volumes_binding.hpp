@@ -17,6 +17,8 @@ void check_volume_binding_args(const Json& test_case, Findings& findings);
 
 // The pod names a claim in two volumes; the reference then takes it twice.
 extern const std::string kClaimTwice;
+// The reference forgets for all pods what it assumed for a claim when it undoes one of them.
+extern const std::string kSharedClaim;
 [[nodiscard]] bool names_claim_twice(const Json& pod);
 
 }  // namespace plimsoll::conformance
