@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/builtin/census/match_index.hpp"
+
 namespace plimsoll::builtin {
 
 class DisruptionBudgets {
@@ -43,20 +45,23 @@ class DisruptionBudgets {
 
  private:
   enum class Protects { kNobody, kSelected, kAll };
-  struct Budget {
+  struct Budget : Indexed {
     const plimsoll_disruption_budget* object = nullptr;
     Protects protects = Protects::kNobody;
+    SelectionSpec selection;  // the pods that it protects, in the words of the object
 
-    [[nodiscard]] bool selects(sdk::Pod pod) const;
-    [[nodiscard]] bool counts(sdk::Pod pod) const;
+    [[nodiscard]] const SelectionSpec& spec() const { return selection; }
+    // Not if the pod counts as disrupted already.
+    [[nodiscard]] bool charges(sdk::Pod pod) const;
   };
   [[nodiscard]] static Protects protects(const plimsoll_disruption_budget& budget);
-  // Calls `visit(const Budget&)` for those of the pod's namespace until it returns false.
-  template <typename Visit>
-  void for_each_beside(sdk::Pod pod, const Visit& visit) const;
+  // Those that protect the pod, by name.
+  [[nodiscard]] std::vector<const Budget*> protecting(sdk::Pod pod) const;
 
   std::map<std::pair<std::string, std::string>, Budget, std::less<>>
-      budgets_;  // by namespace, name
+      budgets_;               // by namespace, name
+  MatchIndex<Budget> index_;  // of those that protect somebody
+  Namespaces no_namespaces_;
   // How often the selectors changed, and anything at all; from 1 on.
   uint64_t selectors_ = 1, statuses_ = 1;
 };

@@ -14,8 +14,6 @@ namespace {
 constexpr std::string_view kEachNode = Topology::kEachNode;
 // From so many keys on, looking at each label of a node is quicker than looking for each key.
 constexpr size_t kManyKeys = 8;
-// So many keys are kept although nobody holds them.
-constexpr size_t kKeptKeys = 64;
 
 }  // namespace
 
@@ -52,7 +50,7 @@ TopologyKeyRef Topology::key(std::string_view name) {
 }
 
 std::vector<TopologyKeyRef> Topology::keys(std::span<const std::string_view> names) {
-  if (keys_.size() > kKeptKeys) drop_unused();
+  if (keys_.size() > drop_at_) drop_unused();
   std::vector<TopologyKeyRef> found;
   std::vector<std::shared_ptr<TopologyKey>> made;
   found.reserve(names.size());
@@ -70,6 +68,7 @@ std::vector<TopologyKeyRef> Topology::keys(std::span<const std::string_view> nam
 
 void Topology::drop_unused() {
   std::erase_if(keys_, [](const auto& each) { return each.second.use_count() == 1; });
+  drop_at_ = std::max(kKeptKeys, 2 * keys_.size());
 }
 
 void Topology::fill(std::span<const std::shared_ptr<TopologyKey>> keys) {

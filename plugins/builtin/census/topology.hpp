@@ -72,10 +72,14 @@ class Topology {
   void drop_unused();
 
  private:
+  // So many keys are kept although nobody holds them.
+  static constexpr size_t kKeptKeys = 64;
+
   void fill(std::span<const std::shared_ptr<TopologyKey>> keys);
 
   sdk::Host host_;
   std::map<std::string, std::shared_ptr<TopologyKey>, std::less<>> keys_;
+  size_t drop_at_ = kKeptKeys;  // so many keys are a reason to look for those that nobody holds
   std::vector<uint8_t> known_;  // by slot
   size_t node_count_ = 0;
 };
