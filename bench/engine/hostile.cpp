@@ -23,8 +23,8 @@ namespace plimsoll::bench {
 namespace {
 
 constexpr size_t kNodes = 100;
-constexpr size_t kPods = 50;      // hostile ones of each size
-constexpr size_t kPlain = 1'000;  // of another tenant
+constexpr size_t kPods = 50;    // hostile ones of each size
+constexpr size_t kPlain = 200;  // of another tenant
 
 // ---- what is written, as JSON
 
