@@ -355,6 +355,20 @@ TEST_F(DomainsTest, ObjectsThatCannotBeReadSelectNothing) {
   }
 }
 
+TEST_F(DomainsTest, ASelectorIsNotValidWhicheverOfItsRequirementsIsNot) {
+  for (const size_t size : {2, 40}) {
+    Json requirements(size, {{"key", "app"}, {"operator", "Exists"}});
+    requirements.back()["operator"] = "Is";
+    const Json selector = {{"labelSelector", {{"matchExpressions", requirements}}}};
+    EXPECT_EQ(ask(pod("web", spread("zone", 1, selector))),
+              R"(running PreFilter plugin "PodTopologySpread": a label selector of the pod's )"
+              "topology spread constraints is not valid");
+    EXPECT_EQ(ask(pod("web", refuses({term("zone", selector)}))),
+              R"(running PreFilter plugin "InterPodAffinity": a label selector of the pod's )"
+              "inter-pod affinity is not valid");
+  }
+}
+
 TEST_F(DomainsTest, PodsWithSelectorsOfTheirOwnAreAnswered) {
   for (int i = 0; i < 2000; ++i) {
     const std::string app = "app-" + std::to_string(i);
