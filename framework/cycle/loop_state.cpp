@@ -10,6 +10,19 @@
 #include "framework/placement/timing.hpp"
 
 namespace plimsoll {
+namespace {
+
+// For this version of the pod; it changes nothing yet.
+ConditionPatch patch_of(const plimsoll_pod& pod) {
+  ConditionPatch patch;
+  patch.ns = view(pod.meta.ns);
+  patch.name = view(pod.meta.name);
+  patch.uid = view(pod.meta.uid);
+  patch.resource_version = view(pod.meta.resource_version);
+  return patch;
+}
+
+}  // namespace
 
 LoopState::LoopState(SchedulerOptions given, SymbolTable& symbols, ApiWriter& api_writer,
                      Inbox& messages, std::unique_ptr<PreparedPlugins> made)
@@ -140,11 +153,7 @@ void LoopState::nomination_ended(const PodRef& pod, std::string_view node_name,
 }
 
 void LoopState::write_nomination(const plimsoll_pod& pod, std::string_view node_name) {
-  ConditionPatch patch;
-  patch.ns = view(pod.meta.ns);
-  patch.name = view(pod.meta.name);
-  patch.uid = view(pod.meta.uid);
-  patch.resource_version = view(pod.meta.resource_version);
+  ConditionPatch patch = patch_of(pod);
   patch.set_nominated = true;
   patch.nominated_node = node_name;
   writer.patch_condition(std::move(patch), [name = full_name(pod)](const Result<void>& written) {
@@ -169,11 +178,7 @@ void LoopState::report_failure(const plimsoll_pod& pod, bool unschedulable, std:
   const bool renominate =
       nominating.override_mode && (nominated || view(pod.nominated_node_name) != nominating.node);
   if (unchanged && !renominate) return;
-  ConditionPatch patch;
-  patch.ns = view(pod.meta.ns);
-  patch.name = view(pod.meta.name);
-  patch.uid = view(pod.meta.uid);
-  patch.resource_version = view(pod.meta.resource_version);
+  ConditionPatch patch = patch_of(pod);
   patch.reason = reason;
   patch.message = message;
   patch.observed_generation = pod.meta.generation;
