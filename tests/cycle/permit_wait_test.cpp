@@ -82,10 +82,11 @@ TEST_F(PermitWaitOfTwo, ARejectedPodWakesTheOthers) {
 
 // It was assumed as it was: what it no longer needs is free once the watch shows it bound.
 TEST_F(PermitWaitOfTwo, APodThatShrankWhileItWaitedWakesTheOthers) {
+  api_.on_bound = [this](const BindRequest& bound) {
+    scheduler_->post(PodUpserted{pod(bound.name, "n", "0")});
+  };
   ASSERT_NO_FATAL_FAILURE(wait_both());
   host("P").allow_waiting("u-a");
-  ASSERT_TRUE(journal_.await(kScheduled));
-  scheduler_->post(PodUpserted{pod("a", "n", "0")});
   EXPECT_TRUE(journal_.await("bind b n"));
 }
 
