@@ -1,6 +1,6 @@
 # Every library that Plimsoll uses; docs/dependencies.md says why each one is here.
 find_package(Threads REQUIRED)
-find_package(Boost 1.81 REQUIRED) # headers only: DLL, Asio, Beast
+find_package(Boost 1.81 REQUIRED) # headers only
 find_package(CURL 7.88 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(simdjson 3.0 REQUIRED)

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "framework/api/big_decimal.hpp"
+
 namespace plimsoll {
 namespace {
 
@@ -54,18 +56,6 @@ std::string binary_suffix(int32_t times_1024, int32_t* factors_left) {
 
 }  // namespace
 
-Quantity::Quantity(const Quantity& other)
-    : value_(other.value_),
-      scale_(other.scale_),
-      format_(other.format_),
-      big_(other.big_ ? std::make_unique<BigDecimal>(*other.big_) : nullptr),
-      spelling_(other.spelling_) {}
-
-Quantity& Quantity::operator=(const Quantity& other) {
-  if (this != &other) *this = Quantity(other);
-  return *this;
-}
-
 Quantity Quantity::milli(int64_t value) {
   Quantity result(value, Format::kDecimalSI);
   result.scale_ = -3;
@@ -76,9 +66,8 @@ BigDecimal Quantity::decimal() const {
   return big_ ? *big_ : BigDecimal(value_, -scale_);
 }
 
-void Quantity::make_big() {
-  if (big_) return;
-  big_ = std::make_unique<BigDecimal>(value_, -scale_);
+void Quantity::become(BigDecimal amount) {
+  big_ = std::make_shared<const BigDecimal>(std::move(amount));
   value_ = 0;
   scale_ = 0;
 }
@@ -138,9 +127,9 @@ void Quantity::add(const Quantity& other) {
   spelling_.clear();
   if (is_zero()) format_ = other.format_;
   if (!big_ && !other.big_ && add_small(other.value_, other.scale_)) return;
-  const BigDecimal addend = other.decimal();
-  make_big();
-  big_->add(addend);
+  BigDecimal sum = decimal();
+  sum.add(other.decimal());
+  become(std::move(sum));
 }
 
 void Quantity::sub(const Quantity& other) {
@@ -151,12 +140,13 @@ void Quantity::sub(const Quantity& other) {
 
 void Quantity::negate() {
   spelling_.clear();
-  if (!big_ && value_ == kMin) make_big();
-  if (big_) {
-    big_->negate();
-  } else {
+  if (!big_ && value_ != kMin) {
     value_ = -value_;
+    return;
   }
+  BigDecimal opposite = decimal();
+  opposite.negate();
+  become(std::move(opposite));
 }
 
 bool Quantity::as_int64(int64_t* out) const {

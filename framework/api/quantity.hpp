@@ -13,10 +13,11 @@
 #include <string>
 #include <string_view>
 
-#include "framework/api/big_decimal.hpp"
 #include "framework/base/result.hpp"
 
 namespace plimsoll {
+
+class BigDecimal;
 
 class Quantity {
  public:
@@ -30,11 +31,6 @@ class Quantity {
 
   Quantity() = default;
   Quantity(int64_t value, Format format) : value_(value), format_(format) {}
-  Quantity(const Quantity& other);
-  Quantity& operator=(const Quantity& other);
-  Quantity(Quantity&&) noexcept = default;
-  Quantity& operator=(Quantity&&) noexcept = default;
-  ~Quantity() = default;
 
   [[nodiscard]] static Quantity milli(int64_t value);
 
@@ -70,13 +66,13 @@ class Quantity {
   [[nodiscard]] int64_t scaled_value(int32_t scale) const;
   [[nodiscard]] BigDecimal decimal() const;
   [[nodiscard]] std::string canonical_decimal(Format format) const;
-  void make_big();
+  void become(BigDecimal amount);
   bool add_small(int64_t value, int32_t scale);
 
   int64_t value_ = 0;  // value_ * 10^scale_, unless big_
   int32_t scale_ = 0;
   Format format_ = Format::kNone;
-  std::unique_ptr<BigDecimal> big_;
+  std::shared_ptr<const BigDecimal> big_;
   std::string spelling_;
 };
 

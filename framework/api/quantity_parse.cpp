@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "framework/api/big_decimal.hpp"
 #include "framework/api/quantity.hpp"
 
 namespace plimsoll {
@@ -170,7 +171,7 @@ Result<Quantity> Quantity::parse(std::string_view text) {
       result.format_ = Format::kDecimalSI;
   }
   if (parts->negative) amount.negate();
-  result.big_ = std::make_unique<BigDecimal>(std::move(amount));
+  result.become(std::move(amount));
   return result;
 }
 
