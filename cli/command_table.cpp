@@ -1,17 +1,27 @@
 #include "cli/command_table.hpp"
 
-#include <iostream>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
 
-#include "cli/command_options.hpp"
-#include "cli/commands.hpp"
-#include "cli/completion.hpp"
-#include "cli/lint_command.hpp"
-#include "cli/usage.hpp"
+#include "cli/ask/ask_options.hpp"
+#include "cli/export/export_command.hpp"
+#include "cli/line/failure.hpp"
+#include "cli/line/options.hpp"
+#include "cli/line/usage.hpp"
+#include "cli/run/commands.hpp"
+#include "cli/run/run_options.hpp"
 
 namespace plimsoll::cli {
 namespace {
+
+constexpr const char* kLab = "plimsoll-lab";
 
 RunCommand add_export(CLI::App& command) {
   const auto arguments = std::make_shared<ExportArguments>();
@@ -46,12 +56,8 @@ RunCommand add_explain(CLI::App& command) {
   const auto socket = std::make_shared<std::string>();
   command.add_option("pod", arguments->pod, "NAMESPACE/NAME")->required();
   add_socket_option(command, *socket);
-  command.add_option("--config", arguments->config, "Profile file, with --cluster");
-  command.add_option("--cluster", arguments->cluster, "Exported objects, YAML or JSON");
-  command.add_option("--pods", arguments->pods, "Further pods, YAML or JSON, with --cluster");
-  add_lenient_flag(command, arguments->lenient);
   add_explain_output(command, *arguments);
-  add_plugin_option(command, arguments->plugin_directories);
+  command.add_option("--cluster", "Ask about a cluster in files instead: plimsoll-lab explain");
   return [arguments, socket](const Words&) {
     log_to_stderr(LogLevel::kWarn, LogFormat::kText);
     return explain(*arguments, ask_on_socket(*socket));
@@ -84,7 +90,7 @@ RunCommand add_debug_compare(CLI::App& command) {
   add_socket_option(command, *socket);
   add_compare_options(command, *arguments);
   return [arguments, socket](const Words&) {
-    return debug_compare(*arguments, ask_on_socket(*socket, kLongestComparison));
+    return debug_compare(*arguments, ask_on_socket(*socket));
   };
 }
 
@@ -98,8 +104,7 @@ RunCommand add_debug_log_level(CLI::App& command) {
 
 RunCommand add_plugins(CLI::App& command) {
   const auto arguments = std::make_shared<PluginsArguments>();
-  command.add_option("-o,--output", arguments->output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+  add_output_option(command, arguments->output);
   add_plugin_option(command, arguments->plugin_directories);
   return [arguments](const Words&) {
     log_to_stderr(LogLevel::kOff, LogFormat::kText);  // what was refused is in the list
@@ -107,72 +112,46 @@ RunCommand add_plugins(CLI::App& command) {
   };
 }
 
-RunCommand add_plugins_lint(CLI::App& command) {
-  const auto arguments = std::make_shared<LintArguments>();
-  command.add_option("files", arguments->files,
-                     "Plugin files; each is looked at, with the services of the others");
-  command.add_option("--builtin", arguments->builtin, "A built-in plugin, or all; may be repeated");
-  command.add_option("--plugin", arguments->plugins,
-                     "Look at this one only, the others are there for their services; may be "
-                     "repeated");
-  command.add_option("--args", arguments->args,
-                     "FILE or NAME=FILE: a plugin's args, as in a profile; YAML or JSON");
-  command.add_option("--objects", arguments->objects,
-                     "Nodes, pods and what the plugins watch, YAML or JSON; may be repeated");
-  command.add_option("--words", arguments->words,
-                     "Further labels, annotations, taints and resources that mean something to the "
-                     "plugin, besides the texts in its file");
-  command.add_option("--rounds", arguments->rounds, "How many clusters to try")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000}))
-      ->capture_default_str();
-  command.add_option("--seed", arguments->seed, "Decides what is tried")->capture_default_str();
-  command.add_option("-o,--output", arguments->output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
-  return [arguments](const Words&) {
-    log_to_stderr(LogLevel::kOff, LogFormat::kText);
-    return lint_plugins(*arguments);
-  };
-}
-
-RunCommand add_completion(CLI::App& command) {
-  const auto shell = std::make_shared<std::string>();
-  command.add_option("shell", *shell, "The shell")
-      ->check(CLI::IsMember({"bash", "fish", "zsh"}))
-      ->required();
-  return [shell, app = command.get_parent()](const Words&) {
-    std::cout << completion_script(*app, *shell);
-    return 0;
-  };
-}
-
-RunCommand add_help(CLI::App& command) {
-  const auto topic = std::make_shared<Words>();
-  command.add_option("command", *topic, "The command, as it is typed");
-  return [topic, app = command.get_parent()](const Words&) { return print_help(*app, *topic); };
-}
-
-RunCommand add_version(CLI::App& command) {
-  return [app = command.get_parent()](const Words&) {
-    std::cout << app->get_name() << " " << app->version() << "\n";
-    return 0;
-  };
+// Handed over before the line is read (lab_command); here for the help.
+RunCommand add_elsewhere(CLI::App&) {
+  return [](const Words&) { return kUsageError; };
 }
 
 }  // namespace
 
-const std::vector<Command>& commands() {
-  static const std::vector<Command> kAll{
+std::optional<LabCommand> lab_command(Words words) {
+  if (!words.empty() && words[0] == "help") {
+    auto to = lab_command({words.begin() + 1, words.end()});
+    if (to) to->line.insert(to->line.begin() + 1, "help");
+    return to;
+  }
+  if (words.size() > 1 && words[0] == "plugins" && words[1] == "lint") {
+    words[0] = "plimsoll plugins";
+    return LabCommand{std::move(words)};
+  }
+  const auto about_files = [](const std::string& word) {
+    return std::ranges::any_of(std::array{"--cluster", "--config", "--pods"},
+                               [&](const char* flag) { return word.starts_with(flag); });
+  };
+  const bool here =
+      words.empty() || (words[0] != "simulate" &&
+                        (words[0] != "explain" || !std::ranges::any_of(words, about_files)));
+  if (here) return std::nullopt;
+  words.insert(words.begin(), "plimsoll");
+  return LabCommand{std::move(words)};
+}
+
+std::vector<Command> commands() {
+  return {
       {"run",
        "Schedule the pods of a cluster",
        {"plimsoll run --config examples/profiles/topology.yaml",
         "plimsoll run --config profile.yaml --kubeconfig ~/.kube/config --log-format json"},
        &add_run},
       {"simulate",
-       "Schedule pods on a copy of a cluster, in this process",
-       {"plimsoll simulate --config profile.yaml --cluster cluster.json --pods my-pods.yaml",
-        "plimsoll simulate --config profile.yaml --cluster cluster.json --pods my-pods.yaml "
-        "--report -o json"},
-       &add_simulate},
+       "Schedule pods on a copy of a cluster: plimsoll-lab simulate",
+       {"plimsoll simulate --help"},
+       &add_elsewhere},
       {"export",
        "Write what simulate and explain need of a cluster: it only reads there",
        {"plimsoll export -o cluster.json", "plimsoll export --anonymise -o cluster.json"},
@@ -182,8 +161,8 @@ const std::vector<Command>& commands() {
        {"plimsoll validate profile.yaml", "plimsoll validate profile.yaml --show-effective"},
        &add_validate},
       {"explain",
-       "Say why a pod waits, or why it is where it is; asks a running scheduler, or "
-       "reads a cluster from files",
+       "Say why a pod waits, or why it is where it is; asks a running scheduler, or plimsoll-lab, "
+       "which reads a cluster from files",
        {"plimsoll explain default/my-pod",
         "plimsoll explain default/my-pod --config profile.yaml --cluster cluster.json"},
        &add_explain},
@@ -219,20 +198,23 @@ const std::vector<Command>& commands() {
        {"plimsoll plugins", "plimsoll plugins --plugin-dir build/my-plugins -o json"},
        &add_plugins},
       {"plugins lint",
-       "Find what plugins read and do not declare, by random pods, nodes and changes; exit status "
-       "0: nothing was found, 1: something was, 2: failed",
-       {"plimsoll plugins lint build/my-plugin.so",
-        "plimsoll plugins lint build/my-plugin.so --args my-args.yaml --objects cluster.json"},
-       &add_plugins_lint},
-      {"completion",
-       "Print a script that completes commands and options",
-       {"source <(plimsoll completion bash)",
-        "plimsoll completion fish > ~/.config/fish/completions/plimsoll.fish"},
-       &add_completion},
-      {"help", "Print what a command does and takes", {}, &add_help},
-      {"version", "Print the version", {}, &add_version},
+       "Find what plugins read and do not declare: plimsoll-lab lint",
+       {"plimsoll plugins lint --help"},
+       &add_elsewhere},
   };
-  return kAll;
+}
+
+int hand_over(const LabCommand& to) {
+  std::vector<char*> line;
+  for (const std::string& word : to.line) line.push_back(const_cast<char*>(word.c_str()));
+  line.push_back(nullptr);
+  std::error_code unknown;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  if (!unknown) ::execv((self.parent_path() / kLab).c_str(), line.data());
+  ::execvp(kLab, line.data());
+  return failure(to.line[1], "the program " + std::string(kLab) +
+                                 " does this, and cannot be started: " + std::strerror(errno) +
+                                 "; it is in the Debian package of this name");
 }
 
 }  // namespace plimsoll::cli

@@ -1,30 +1,23 @@
 #pragma once
-// The commands of `plimsoll`, and how each is read from the command line.
+// The commands of `plimsoll`.
 
-#include <CLI/CLI.hpp>
-#include <functional>
-#include <string>
+#include <optional>
 #include <vector>
+
+#include "cli/line/program.hpp"
 
 namespace plimsoll::cli {
 
-using Words = std::vector<std::string>;
-// Does what the line asks for, once it is parsed; returns the exit status. `words`: the line behind
-// the program's name.
-using RunCommand = std::function<int(const Words& words)>;
+[[nodiscard]] std::vector<Command> commands();
 
-struct Command {
-  const char* name;                        // as it is typed: "debug dump"
-  const char* description;                 // one sentence
-  std::vector<const char*> examples = {};  // lines that work as they are
-  RunCommand (*add)(CLI::App& command);    // adds its options; nothing: only those below it run
+// A command of plimsoll-lab that users call by the name of this program.
+struct LabCommand {
+  Words line;  // the program's name as the user knows it, and what comes behind
 };
-
-// In the order of the help. A command comes before those below it.
-[[nodiscard]] const std::vector<Command>& commands();
-
-// What the table takes from files of their own.
-[[nodiscard]] RunCommand add_run(CLI::App& command);
-[[nodiscard]] RunCommand add_simulate(CLI::App& command);
+// `words`: the line behind the program's name.
+[[nodiscard]] std::optional<LabCommand> lab_command(Words words);
+// Runs plimsoll-lab in place of this process: that beside this program, or in $PATH. Returns only
+// if it cannot be started, the exit status.
+[[nodiscard]] int hand_over(const LabCommand& to);
 
 }  // namespace plimsoll::cli

@@ -1,23 +1,36 @@
-# What `cmake --install` and the Debian packages contain. Components: scheduler (package plimsoll), node (plimsoll-node)
-# and sdk (plimsoll-dev; framework/sdk/CMakeLists.txt).
+# What `cmake --install` and the Debian packages contain. Components: scheduler (package plimsoll), lab (plimsoll-lab),
+# node (plimsoll-node) and sdk (plimsoll-dev; framework/sdk/CMakeLists.txt).
 include(GNUInstallDirs)
 
 # Pages and completions come from the programs themselves, so that they name every option.
 set(made ${CMAKE_BINARY_DIR}/packaging)
 file(MAKE_DIRECTORY ${made})
-set(generated ${made}/plimsoll.bash ${made}/_plimsoll ${made}/plimsoll.fish)
-add_custom_command(OUTPUT ${generated} DEPENDS plimsoll
-  COMMAND plimsoll completion bash > ${made}/plimsoll.bash
-  COMMAND plimsoll completion zsh > ${made}/_plimsoll
-  COMMAND plimsoll completion fish > ${made}/plimsoll.fish)
+foreach(program plimsoll plimsoll-lab)
+  set(completions ${made}/${program}.bash ${made}/_${program} ${made}/${program}.fish)
+  list(APPEND generated ${completions})
+  add_custom_command(OUTPUT ${completions} DEPENDS ${program}
+    COMMAND ${program} completion bash > ${made}/${program}.bash
+    COMMAND ${program} completion zsh > ${made}/_${program}
+    COMMAND ${program} completion fish > ${made}/${program}.fish)
+  set(component scheduler)
+  if(program STREQUAL plimsoll-lab)
+    set(component lab)
+  endif()
+  install(FILES ${made}/${program}.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program}
+    COMPONENT ${component})
+  install(FILES ${made}/_${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT ${component})
+  install(FILES ${made}/${program}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT ${component})
+endforeach()
 find_program(HELP2MAN help2man)
 if(HELP2MAN)
-  foreach(program plimsoll kubectl-plimsoll plimsoll-node)
+  foreach(program plimsoll kubectl-plimsoll plimsoll-lab plimsoll-node)
     set(help --help-all)
     set(target plimsoll)
     if(program STREQUAL plimsoll-node)
       set(help --help)
-      set(target plimsoll-node)
+    endif()
+    if(NOT program STREQUAL kubectl-plimsoll)
+      set(target ${program})
     endif()
     add_custom_command(OUTPUT ${made}/${program}.1.gz DEPENDS ${target} ${CMAKE_SOURCE_DIR}/packaging/${program}.h2m
       COMMAND ${CMAKE_COMMAND} -E env SOURCE_DATE_EPOCH=0 ${HELP2MAN} --no-info --help-option=${help} --source=Plimsoll
@@ -43,28 +56,26 @@ function(plimsoll_install_service component unit)
 endfunction()
 
 install(TARGETS plimsoll RUNTIME COMPONENT scheduler)
-# The name under which kubectl finds it (cli/kubectl_main.hpp).
+# The name under which kubectl finds it (cli/ask/kubectl_main.hpp).
 install(FILES $<TARGET_FILE_DIR:plimsoll>/kubectl-plimsoll DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT scheduler)
-# Where the program looks for them: ../lib/plimsoll/plugins (cli/wiring.cpp).
+# Where the program looks for them: ../lib/plimsoll/plugins (cli/run/wiring.cpp).
 install(TARGETS NodeResourceTopologyMatch TopologyScore NodeDevice
   LIBRARY DESTINATION lib/plimsoll/plugins COMPONENT scheduler)
-install(FILES ${made}/plimsoll.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME plimsoll
-  COMPONENT scheduler)
-install(FILES ${made}/_plimsoll DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT scheduler)
-install(FILES ${made}/plimsoll.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT scheduler)
 plimsoll_install_service(scheduler plimsoll.service examples/profiles/topology.yaml)
 install(DIRECTORY examples/profiles deploy/crds DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/plimsoll/examples
   COMPONENT scheduler)
 install(FILES deploy/base/rbac.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/plimsoll/examples COMPONENT scheduler)
 
+install(TARGETS plimsoll-lab RUNTIME COMPONENT lab)
 install(TARGETS plimsoll-node RUNTIME COMPONENT node)
 plimsoll_install_service(node plimsoll-node.service)
 if(HELP2MAN)
   install(FILES ${made}/plimsoll.1.gz ${made}/kubectl-plimsoll.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
     COMPONENT scheduler)
+  install(FILES ${made}/plimsoll-lab.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT lab)
   install(FILES ${made}/plimsoll-node.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT node)
 else()
-  foreach(component scheduler node)
+  foreach(component scheduler lab node)
     install(CODE "message(STATUS \"No manual page: it takes help2man when the build is configured (apt-get install help2man)\")"
       COMPONENT ${component})
   endforeach()
@@ -77,7 +88,7 @@ set(CPACK_PACKAGE_CONTACT "The Plimsoll developers <plimsoll@example.com>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "") # each component says what it is in its first line
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL scheduler node sdk)
+set(CPACK_COMPONENTS_ALL scheduler lab node sdk)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
@@ -91,6 +102,13 @@ set(CPACK_COMPONENT_SCHEDULER_DESCRIPTION "Kubernetes scheduler that knows NUMA 
 Plimsoll places pods on nodes with several NUMA zones, GPUs, NICs and
 FPGAs where the kubelet will really take them, down to the zone and the
 device.")
+set(CPACK_DEBIAN_LAB_PACKAGE_NAME plimsoll-lab)
+set(CPACK_DEBIAN_LAB_PACKAGE_SECTION admin)
+set(CPACK_DEBIAN_LAB_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_LAB_PACKAGE_DEPENDS "plimsoll (= ${PROJECT_VERSION}-1)") # its plugins
+set(CPACK_COMPONENT_LAB_DESCRIPTION "simulator and plugin checks of the Plimsoll scheduler
+Schedules pods on copies of clusters with the scheduler that would run
+there, and finds what plugins read and do not declare.")
 set(CPACK_DEBIAN_NODE_PACKAGE_NAME plimsoll-node)
 set(CPACK_DEBIAN_NODE_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_NODE_PACKAGE_SHLIBDEPS ON)
@@ -105,10 +123,12 @@ set(CPACK_COMPONENT_SDK_DESCRIPTION "headers for plugins of the Plimsoll schedul
 C and C++20 headers, a fake host for unit tests, and CMake functions.")
 
 # Documents that Debian asks of every package.
-foreach(package plimsoll plimsoll-node plimsoll-dev)
+foreach(package plimsoll plimsoll-lab plimsoll-node plimsoll-dev)
   set(component scheduler)
   if(package STREQUAL plimsoll-node)
     set(component node)
+  elseif(package STREQUAL plimsoll-lab)
+    set(component lab)
   elseif(package STREQUAL plimsoll-dev)
     set(component sdk)
   endif()
@@ -118,7 +138,7 @@ foreach(package plimsoll plimsoll-node plimsoll-dev)
     RENAME changelog.Debian.gz COMPONENT ${component})
   install(FILES packaging/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
   string(TOUPPER ${component} upper)
-  if(NOT component STREQUAL sdk)
+  if(component MATCHES "scheduler|node") # they have a service
     foreach(step postinst prerm)
       configure_file(packaging/${step}.in ${made}/${package}/${step} @ONLY FILE_PERMISSIONS
         OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)

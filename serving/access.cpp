@@ -81,7 +81,7 @@ struct AccessControl::Question {
   std::string token_hash;
   std::optional<User> user;
   std::string user_hash;  // with verb and path
-  Verdict done;
+  Reply done;
   bool has_turn = false;
   std::chrono::steady_clock::time_point since{};
 
@@ -132,7 +132,7 @@ bool AccessControl::is_always_allowed(std::string_view path) const {
   });
 }
 
-void AccessControl::check(const Request& request, Verdict done) {
+void AccessControl::check(const Request& request, Reply done) {
   if (is_always_allowed(request.path)) return done({});
   if (!is_utf8(request.path)) return done(ready({404, "404 page not found\n"}));
   auto question = std::make_shared<Question>();

@@ -66,7 +66,7 @@ class AccessControl {
   // kube-scheduler: 401 (nobody's token, or whose it is could not be asked), 403, 500 (what the
   // user may do could not be asked). Besides, 503: too many wait, or it waited too long; 404: the
   // path is not UTF-8, so nobody can be asked about it.
-  void check(const Request& request, Verdict done);
+  void check(const Request& request, Reply done);
 
  private:
   struct Question;  // one request under way

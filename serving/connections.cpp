@@ -20,37 +20,49 @@ void Connections::make_room_for(Peer peer) {
   gone->cut();
 }
 
-void Connections::ask_gate(const Request& request, std::shared_ptr<Connection> connection) {
+void Connections::ask(std::shared_ptr<Connection> connection) {
+  if (!options.gate) return checked(connection, {});
+  ask(options.gate, std::move(connection), &Connections::checked);
+}
+
+void Connections::checked(const std::shared_ptr<Connection>& connection, const Make& instead) {
+  if (instead) return answered(connection, instead);
+  ask(handler_, connection, &Connections::answered);
+}
+
+void Connections::answered(const std::shared_ptr<Connection>& connection, const Make& make) {
+  Response response{500, "internal server error\n"};
+  try {
+    response = make();
+  } catch (const std::exception& error) {
+    log_error("answering a request failed",
+              {{"path", connection->request().path}, {"error", error.what()}});
+  }
+  connection->respond(std::move(response));
+}
+
+void Connections::ask(const LateHandler& whom, std::shared_ptr<Connection> connection, Then then) {
+  const Request& request = connection->request();
   const std::uint64_t id = now();
-  at_gate_.emplace(id, std::move(connection));
-  Verdict come_in = [this, id, door = door_](std::function<Response()> instead) {
+  asked_.emplace(id, std::move(connection));
+  Reply reply = [this, id, then, door = door_](Make make) {
     const std::lock_guard lock(door->mutex);
     if (door->io == nullptr) return;  // the server has stopped, and `this` may be gone
-    boost::asio::post(*door->io, [this, id, instead = std::move(instead)] {
-      const auto waiting = at_gate_.extract(id);
-      if (!waiting.empty()) waiting.mapped()->checked(instead);
+    boost::asio::post(*door->io, [this, id, then, make = std::move(make)] {
+      const auto waiting = asked_.extract(id);
+      if (!waiting.empty()) (this->*then)(waiting.mapped(), make);
     });
   };
   try {
-    options.gate(request, come_in);
+    whom(request, reply);
   } catch (const std::exception& error) {
-    log_error("checking who asks failed", {{"path", request.path}, {"error", error.what()}});
-    come_in(ready({500, "internal server error\n"}));
-  }
-}
-
-Response Connections::answer(const Request& request,
-                             const std::function<Response()>& instead) const {
-  try {
-    return instead ? instead() : handler_(request);
-  } catch (const std::exception& error) {
-    log_error("answering a request failed", {{"path", request.path}, {"error", error.what()}});
-    return {500, "internal server error\n"};
+    log_error("a request cannot be answered", {{"path", request.path}, {"error", error.what()}});
+    reply(ready({500, "internal server error\n"}));
   }
 }
 
 void Connections::cut_all() {
-  at_gate_.clear();
+  asked_.clear();
   const std::set<Connection*> open = open_;
   for (Connection* connection : open) connection->cut();
 }

@@ -24,8 +24,9 @@ class Connection {
   explicit Connection(Peer from) : peer(from) {}
   virtual ~Connection() = default;
   virtual void cut() = 0;
-  // The gate's verdict on the request that it waits with.
-  virtual void checked(const std::function<Response()>& instead) = 0;
+  // The request that it waits with, and the answer to it.
+  [[nodiscard]] virtual const Request& request() const = 0;
+  virtual void respond(Response response) = 0;
 
   const Peer peer;
   // Which of a peer's goes first when room must be made: one that waits before one that is being
@@ -41,7 +42,7 @@ class Connection {
 // What all connections of a server share.
 class Connections {
  public:
-  Connections(boost::asio::io_context& io, ServerOptions how, Handler handler)
+  Connections(boost::asio::io_context& io, ServerOptions how, LateHandler handler)
       : options(std::move(how)), handler_(std::move(handler)), door_(std::make_shared<Door>()) {
     door_->io = &io;
   }
@@ -59,27 +60,32 @@ class Connections {
   [[nodiscard]] std::uint64_t now() { return ++moments_; }
   // Makes room for one more connection of the peer: one goes of the peer that has the most.
   void make_room_for(Peer peer);
-  // Asks the gate; the connection is kept until the verdict is there.
-  void ask_gate(const Request& request, std::shared_ptr<Connection> connection);
-  // The handler's answer, or that of `instead` if it is there. An exception is a 500.
-  [[nodiscard]] Response answer(const Request& request,
-                                const std::function<Response()>& instead) const;
+  // Has the connection's request answered: by the gate, or else by the handler. The connection is
+  // kept until the answer is there.
+  void ask(std::shared_ptr<Connection> connection);
   void cut_all();
-  // No verdict comes in after this. Any thread.
+  // No answer comes in after this. Any thread.
   void close_door();
 
  private:
-  // Where verdicts come in, from any thread and for as long as the gate keeps it.
+  using Make = std::function<Response()>;
+  using Then = void (Connections::*)(const std::shared_ptr<Connection>&, const Make& make);
+  // Asks one of them; what it replies goes to `then`, on the server's thread.
+  void ask(const LateHandler& whom, std::shared_ptr<Connection> connection, Then then);
+  void checked(const std::shared_ptr<Connection>& connection, const Make& instead);
+  void answered(const std::shared_ptr<Connection>& connection, const Make& make);
+
+  // Where replies come in, from any thread and for as long as somebody keeps them.
   struct Door {
     std::mutex mutex;
     boost::asio::io_context* io = nullptr;  // null: closed
   };
 
-  Handler handler_;
+  LateHandler handler_;
   std::shared_ptr<Door> door_;
   std::set<Connection*> open_;
   std::unordered_map<Peer, std::size_t> of_peer_;  // how many of open_
-  std::map<std::uint64_t, std::shared_ptr<Connection>> at_gate_;
+  std::map<std::uint64_t, std::shared_ptr<Connection>> asked_;
   std::uint64_t moments_ = 0;
 };
 

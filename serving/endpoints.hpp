@@ -24,16 +24,13 @@ struct Endpoints {
   std::vector<HealthCheck> healthz;  // ping comes first in each of the three
   std::vector<HealthCheck> livez;
   std::vector<HealthCheck> readyz;
-  std::string configz;        // JSON; empty: none
-  bool change_level = false;  // whether /debug/flags/v is served
-  std::vector<std::string> by_the_gate =
-      {};  // further paths to list: the server's gate answers them
+  std::string configz;                           // JSON; empty: none
+  bool change_level = false;                     // whether /debug/flags/v is served
+  std::vector<std::string> question_paths = {};  // what `questions` answers
+  LateHandler questions = {};
 };
 
-// What /debug/flags/v answers. Any thread.
-[[nodiscard]] Response log_level_answer(const Request& request);
-
 // The handler of all endpoints. The data that `endpoints` points to must outlive it.
-[[nodiscard]] Handler make_handler(Endpoints endpoints);
+[[nodiscard]] LateHandler make_handler(Endpoints endpoints);
 
 }  // namespace plimsoll::serving

@@ -4,9 +4,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace plimsoll::serving {
@@ -28,6 +30,14 @@ void reset(int socket) {
   ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
+// All on a local socket are one.
+Peer peer_at(const Protocol::endpoint& from) {
+  if (from.data()->sa_family == AF_UNIX) return 0;
+  tcp::endpoint known;
+  std::memcpy(known.data(), from.data(), std::min(from.size(), known.capacity()));
+  return peer_of(known.address());
+}
+
 }  // namespace
 
 Entrance::Entrance(net::io_context& io, EntranceOptions options, Serve serve)
@@ -40,14 +50,27 @@ Entrance::Entrance(net::io_context& io, EntranceOptions options, Serve serve)
 bool Entrance::listen_at(const tcp::endpoint& where, error_code& error) {
   error_code ignored;
   acceptor_.close(ignored);
-  acceptor_.open(where.protocol(), error);
+  const Protocol protocol(where.protocol());
+  acceptor_.open(protocol, error);
   if (!error) acceptor_.set_option(net::socket_base::reuse_address(true), error);
   if (!error && where.protocol() == tcp::v6() && where.address().is_unspecified())
     acceptor_.set_option(net::ip::v6_only(false), error);
-  if (!error) acceptor_.bind(where, error);
+  if (!error) acceptor_.bind(Protocol::endpoint(where), error);
   if (!error) acceptor_.listen(net::socket_base::max_listen_connections, error);
   if (!error) acceptor_.non_blocking(true, error);
   return !error;
+}
+
+bool Entrance::listen_with(int socket, error_code& error) {
+  acceptor_.assign(Protocol(AF_UNIX, 0), socket, error);
+  return !error;
+}
+
+std::uint16_t Entrance::port() const {
+  tcp::endpoint at;
+  const Protocol::endpoint here = acceptor_.local_endpoint();
+  std::memcpy(at.data(), here.data(), std::min(here.size(), at.capacity()));
+  return at.port();
 }
 
 void Entrance::close() {
@@ -59,7 +82,7 @@ void Entrance::close() {
 }
 
 void Entrance::wait_for_more() {
-  acceptor_.async_wait(tcp::acceptor::wait_read, [this](error_code error) {
+  acceptor_.async_wait(net::socket_base::wait_read, [this](error_code error) {
     // This may already have been queued when close() closed the acceptor.
     if (!error && acceptor_.is_open()) take_in();
   });
@@ -68,7 +91,7 @@ void Entrance::wait_for_more() {
 void Entrance::take_in() {
   wait_for_more();  // before anything can throw
   for (int i = 0; i < kTakenInAtATurn; ++i) {
-    tcp::endpoint from;
+    Protocol::endpoint from;
     auto size = static_cast<socklen_t>(from.capacity());
     const int socket =
         ::accept4(acceptor_.native_handle(), from.data(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -112,21 +135,21 @@ Entrance::Sign Entrance::sign_of(int socket) const {
   return ::poll(&client, 1, 0) > 0 ? Sign::kGone : Sign::kReady;
 }
 
-void Entrance::admit(int socket, const tcp::endpoint& from) {
+void Entrance::admit(int socket, const Protocol::endpoint& from) {
   const Sign sign = sign_of(socket);
   if (sign == Sign::kGone) {
     reset(socket);
     ::close(socket);
     return;
   }
-  tcp::socket held(io_);
+  Socket held(io_);
   error_code error;
-  held.assign(from.protocol(), socket, error);
+  held.assign(acceptor_.local_endpoint().protocol(), socket, error);
   if (error) {
     ::close(socket);
     return;
   }
-  const Peer peer = peer_of(from.address());
+  const Peer peer = peer_at(from);
   const Lobby::Id id = ++last_;
   waiting_.emplace(
       id, Waiting{std::move(held), peer, std::chrono::steady_clock::now() + options_.patience});
@@ -138,10 +161,10 @@ void Entrance::admit(int socket, const tcp::endpoint& from) {
 void Entrance::follow(Lobby::Id id, Sign sign) {
   const auto found = waiting_.find(id);
   if (found == waiting_.end()) return;
-  tcp::socket& socket = found->second.socket;
+  Socket& socket = found->second.socket;
   switch (sign) {
     case Sign::kNone:
-      return socket.async_wait(tcp::socket::wait_read, [this, id](error_code error) {
+      return socket.async_wait(net::socket_base::wait_read, [this, id](error_code error) {
         const auto still = waiting_.find(id);
         if (error || still == waiting_.end()) return;
         follow(id, sign_of(still->second.socket.native_handle()));

@@ -6,6 +6,7 @@
 // does not begin with TLS where TLS is spoken, is closed there. Of the others a few are served at
 // each turn of the thread, so that those that are being served go on meanwhile.
 
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -19,6 +20,10 @@
 
 namespace plimsoll::serving {
 
+// TCP, or a local socket.
+using Protocol = boost::asio::generic::stream_protocol;
+using Socket = Protocol::socket;
+
 struct EntranceOptions {
   bool tls = false;
   std::size_t room = 0;                  // connections that may wait
@@ -28,13 +33,15 @@ struct EntranceOptions {
 
 class Entrance {
  public:
-  using Serve = std::function<void(boost::asio::ip::tcp::socket, Peer)>;
+  using Serve = std::function<void(Socket, Peer)>;
 
   Entrance(boost::asio::io_context& io, EntranceOptions options, Serve serve);
 
   [[nodiscard]] bool listen_at(const boost::asio::ip::tcp::endpoint& where,
                                boost::system::error_code& error);
-  [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  // A socket that listens already, of which it becomes the owner.
+  [[nodiscard]] bool listen_with(int socket, boost::system::error_code& error);
+  [[nodiscard]] std::uint16_t port() const;  // of TCP
   // Begins to take connections in.
   void open() { wait_for_more(); }
   // Closes those that wait, and takes no more in.
@@ -42,7 +49,7 @@ class Entrance {
 
  private:
   struct Waiting {
-    boost::asio::ip::tcp::socket socket;
+    Socket socket;
     Peer peer;
     std::chrono::steady_clock::time_point until;
   };
@@ -50,7 +57,7 @@ class Entrance {
 
   void wait_for_more();
   void take_in();
-  void admit(int socket, const boost::asio::ip::tcp::endpoint& from);
+  void admit(int socket, const Protocol::endpoint& from);
   [[nodiscard]] bool make_room();
   [[nodiscard]] Sign sign_of(int socket) const;
   void follow(Lobby::Id id, Sign sign);
@@ -62,7 +69,7 @@ class Entrance {
   boost::asio::io_context& io_;
   const EntranceOptions options_;
   const Serve serve_;
-  boost::asio::ip::tcp::acceptor acceptor_;
+  boost::asio::basic_socket_acceptor<Protocol> acceptor_;
   boost::asio::steady_timer retry_{io_}, late_{io_};
   Lobby lobby_;
   std::unordered_map<Lobby::Id, Waiting> waiting_;  // those in the lobby

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <exception>
@@ -13,6 +14,7 @@
 #include "framework/base/log.hpp"
 #include "serving/entrance.hpp"
 #include "serving/http_session.hpp"
+#include "serving/socket_place.hpp"
 #include "serving/tls.hpp"
 
 namespace plimsoll::serving {
@@ -38,6 +40,18 @@ std::size_t room_to_wait(const ServerOptions& options) {
   return std::clamp<std::size_t>(files.rlim_cur / 4, 64, 4096);
 }
 
+// SO_PEERCRED; nothing for a client over TCP.
+std::optional<std::uint32_t> local_user(int socket) {
+  sockaddr_storage own{};
+  socklen_t length = sizeof own;
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&own), &length) != 0) return std::nullopt;
+  if (own.ss_family != AF_UNIX) return std::nullopt;
+  ucred peer{};
+  length = sizeof peer;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return std::nullopt;
+  return peer.uid;
+}
+
 EntranceOptions entrance_options(const ServerOptions& options) {
   return {options.tls.has_value(), room_to_wait(options), options.header_timeout, options.metrics};
 }
@@ -45,13 +59,14 @@ EntranceOptions entrance_options(const ServerOptions& options) {
 }  // namespace
 
 struct HttpServer::Impl {
-  Impl(ServerOptions options, Handler handler)
+  Impl(ServerOptions options, LateHandler handler)
       : shared(io, std::move(options), std::move(handler)),
         entrance(io, entrance_options(shared.options),
-                 [this](tcp::socket socket, Peer peer) { serve(std::move(socket), peer); }) {}
+                 [this](Socket socket, Peer peer) { serve(std::move(socket), peer); }) {}
 
   net::io_context io{1};
   std::optional<ServerTls> tls;
+  std::optional<SocketPlace> place;
   Connections shared;
   Entrance entrance;
   std::uint16_t port = 0;
@@ -66,8 +81,20 @@ struct HttpServer::Impl {
     return {};
   }
 
+  Result<void> listen_on_socket() {
+    auto taken = SocketPlace::take(shared.options.local_socket);
+    if (!taken) return fail(taken.error());
+    place.emplace(std::move(*taken));
+    const auto socket = place->listen();
+    if (!socket) return fail(socket.error());
+    error_code error;
+    if (entrance.listen_with(*socket, error)) return {};
+    return fail(ErrorCode::kInvalid, "listening on " + place->path() + ": " + error.message());
+  }
+
   Result<void> listen() {
     const ServerOptions& options = shared.options;
+    if (!options.local_socket.empty()) return listen_on_socket();
     error_code error;
     const auto address = net::ip::make_address(options.address, error);
     if (error) {
@@ -89,17 +116,18 @@ struct HttpServer::Impl {
     return {};
   }
 
-  void serve(tcp::socket socket, Peer peer) {
+  void serve(Socket socket, Peer peer) {
     shared.make_room_for(peer);
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     if (tls) {
       const ServerTls::Context context = tls->current();
-      std::make_shared<Session<beast::ssl_stream<beast::tcp_stream>>>(shared, peer,
-                                                                      std::move(socket), *context)
+      std::make_shared<Session<beast::ssl_stream<PlainStream>>>(shared, peer, std::move(socket),
+                                                                std::nullopt, *context)
           ->run();
     } else {
-      std::make_shared<Session<beast::tcp_stream>>(shared, peer, std::move(socket))->run();
+      const auto user = local_user(socket.native_handle());
+      std::make_shared<Session<PlainStream>>(shared, peer, std::move(socket), user)->run();
     }
   }
 
@@ -119,6 +147,13 @@ struct HttpServer::Impl {
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, Handler handler) {
+  return start(std::move(options), LateHandler([handler = std::move(handler)](
+                                                   const Request& request, const Reply& reply) {
+                 reply(ready(handler(request)));
+               }));
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, LateHandler handler) {
   auto impl = std::make_unique<Impl>(std::move(options), std::move(handler));
   if (auto loaded = impl->load_certificate(); !loaded) return fail(loaded.error());
   if (auto listening = impl->listen(); !listening) return fail(listening.error());
@@ -141,6 +176,7 @@ void HttpServer::stop() {
     impl->shared.cut_all();
   });
   impl_->thread.join();
+  if (impl_->place) impl_->place->remove_socket();
 }
 
 std::uint16_t HttpServer::port() const {
@@ -148,6 +184,7 @@ std::uint16_t HttpServer::port() const {
 }
 
 std::string HttpServer::url() const {
+  if (impl_->place) return impl_->place->path();
   const bool v6 = impl_->shared.options.address.find(':') != std::string::npos;
   const std::string& address = impl_->shared.options.address;
   return (impl_->tls ? "https://" : "http://") + (v6 ? "[" + address + "]" : address) + ":" +

@@ -17,17 +17,19 @@
 #include <utility>
 
 #include "serving/connections.hpp"
+#include "serving/entrance.hpp"
 #include "serving/http_server.hpp"
 #include "serving/tls.hpp"
 
 namespace plimsoll::serving {
 
-// Text with its %XX decoded.
-[[nodiscard]] std::string decode_url(std::string_view text, bool plus_is_space);
 [[nodiscard]] std::string in_small_letters(std::string_view text);
 // The token of an Authorization header ("Bearer TOKEN"), read as kube-apiserver reads it; empty:
 // there is none.
 [[nodiscard]] std::string bearer_token(std::string_view header);
+
+// A connection as it comes in, over TCP or on a local socket.
+using PlainStream = boost::beast::basic_stream<Protocol>;
 
 // One connection, which serves requests one after the other.
 template <typename Stream>
@@ -36,9 +38,10 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
 
  public:
   template <typename... Arguments>
-  Session(Connections& shared, Peer from, boost::asio::ip::tcp::socket socket,
+  Session(Connections& shared, Peer from, Socket socket, std::optional<std::uint32_t> local_user,
           Arguments&... arguments)
       : Connection(from), shared_(shared), stream_(std::move(socket), arguments...) {
+    request_.local_user = local_user;
     shared_.add(this);
   }
   ~Session() override { shared_.remove(this); }
@@ -61,13 +64,12 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
 
   void cut() override { boost::beast::get_lowest_layer(stream_).close(); }
 
-  void checked(const std::function<Response()>& instead) override {
-    answer(shared_.answer(request_, instead), keep_alive_);
-  }
+  [[nodiscard]] const Request& request() const override { return request_; }
+  void respond(Response response) override { answer(std::move(response), keep_alive_); }
 
  private:
   static constexpr std::chrono::minutes kLongestWithCertificate{5};
-  static constexpr bool kTls = !std::is_same_v<Stream, boost::beast::tcp_stream>;
+  static constexpr bool kTls = !std::is_same_v<Stream, PlainStream>;
 
   void expire_after(std::chrono::milliseconds time) {
     boost::beast::get_lowest_layer(stream_).expires_after(time);
@@ -106,9 +108,8 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     }
     if (error) return;
     take_request();
-    if (!shared_.options.gate) return checked({});
     stage = {.since = shared_.now()};
-    shared_.ask_gate(request_, this->shared_from_this());
+    shared_.ask(this->shared_from_this());
   }
 
   void take_request() {
@@ -164,7 +165,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
       stream_.async_shutdown([self = this->shared_from_this()](error_code) {});
     } else {
       error_code ignored;
-      stream_.socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
+      stream_.socket().shutdown(boost::asio::socket_base::shutdown_send, ignored);
     }
   }
 

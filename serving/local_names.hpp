@@ -1,5 +1,5 @@
 #pragma once
-// Which requests a server on loopback answers that asks nobody who he is.
+// Which requests a server answers that asks nobody who he is.
 //
 // A web page can let a name of its own stand for 127.0.0.1 ("DNS rebinding"). The browser on this
 // machine then asks us in the page's stead, and the page reads the answer. The header Host gives it
@@ -18,6 +18,10 @@ namespace plimsoll::serving {
 
 // As a Gate: /configz and what lies below /debug/ are 403 under any other name. Probes and metrics
 // are answered under all: proxies ask for them with the names that they were asked with.
-void require_local_name(const Request& request, const Verdict& done);
+void require_local_name(const Request& request, const Reply& done);
+
+// As a Gate of a server on a local socket: only the user whom this process runs as, and root, are
+// answered.
+void require_own_user(const Request& request, const Reply& done);
 
 }  // namespace plimsoll::serving

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "bench/openb/objects.hpp"
-#include "cli/wiring.hpp"
+#include "cli/run/wiring.hpp"
 #include "framework/api/decode.hpp"
 
 namespace plimsoll::openb {

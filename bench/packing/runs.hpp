@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/packing/load.hpp"
-#include "cli/simulation.hpp"
+#include "lab/simulate/simulation.hpp"
 
 namespace plimsoll::packing {
 

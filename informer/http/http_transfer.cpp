@@ -271,6 +271,9 @@ void prepare(const TransferSetup& setup, Handle& handle, CredentialRef credentia
   if (setup.connect_to != nullptr) {
     curl_easy_setopt(easy, CURLOPT_CONNECT_TO, setup.connect_to);
   }
+  if (!setup.access.unix_socket.empty()) {
+    curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, setup.access.unix_socket.c_str());
+  }
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
@@ -339,7 +342,8 @@ void set_up(const TransferSetup& setup, Transfer& transfer) {
 Error transport_error(const TransferSetup& setup, const Transfer& transfer, CURLcode code) {
   const std::string detail =
       transfer.error_text[0] != 0 ? transfer.error_text.data() : curl_easy_strerror(code);
-  const std::string at = setup.access.peer + " at " + setup.access.server;
+  const std::string& local = setup.access.unix_socket;
+  const std::string at = setup.access.peer + " at " + (local.empty() ? setup.access.server : local);
   if (transfer.too_large) {
     return Error{ErrorCode::kInvalid, at + " sent an answer of more than " +
                                           std::to_string(transfer.max_body) + " bytes to " +
@@ -365,8 +369,9 @@ Error transport_error(const TransferSetup& setup, const Transfer& transfer, CURL
     case CURLE_SSL_CONNECT_ERROR:
       return Error{ErrorCode::kUnavailable,
                    "cannot reach " + at + ": " + detail +
-                       "; check that it runs and that 'server' is right (" + setup.access.source +
-                       ")"};
+                       (local.empty() ? "; check that it runs and that 'server' is right ("
+                                      : "; is it running, as this user and on this machine? (") +
+                       setup.access.source + ")"};
     case CURLE_OPERATION_TIMEDOUT:
       return Error{ErrorCode::kUnavailable, at + " did not answer in time: " + detail};
     default:

@@ -39,6 +39,7 @@ struct ServerAccess {
   std::string certificate_authority_file;  // set if it came from a file: read again when it changes
   std::string tls_server_name;             // empty: the host of `server`
   std::string proxy_url;
+  std::string unix_socket;  // the path of a local socket to connect to; empty: over the network
   bool insecure_skip_tls_verify = false;  // never of a kubeconfig
 
   std::string client_certificate_pem;

@@ -1,6 +1,6 @@
 // What the API server's reviews mean; whatever is odd must not let anybody in.
 
-#include "cli/access_reviews.hpp"
+#include "cli/run/access_reviews.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

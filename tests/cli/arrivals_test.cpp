@@ -1,4 +1,4 @@
-#include "cli/arrivals.hpp"
+#include "lab/simulate/arrivals.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // What `plimsoll top` and `plimsoll queue` show.
 
-#include "cli/cluster_use.hpp"
-#include "cli/explain_text.hpp"
-#include "cli/table.hpp"
+#include "cli/ask/cluster_use.hpp"
+#include "cli/ask/explain_text.hpp"
+#include "cli/line/table.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "cli/explain_json.hpp"
+#include "cli/ask/explain_json.hpp"
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
 

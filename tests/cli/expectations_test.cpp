@@ -1,4 +1,4 @@
-#include "cli/expectations.hpp"
+#include "lab/simulate/expectations.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,9 +11,9 @@
 #include <set>
 
 #include "config/manifest.hpp"
-#include "lint/draw.hpp"
-#include "sandbox/apiserver/api_server.hpp"
-#include "sandbox/apiserver/cluster_loader.hpp"
+#include "lab/lint/draw.hpp"
+#include "lab/sandbox/apiserver/api_server.hpp"
+#include "lab/sandbox/apiserver/cluster_loader.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/seed.hpp"

@@ -1,4 +1,4 @@
-#include "cli/exported_objects.hpp"
+#include "cli/export/exported_objects.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "cli/export_table.hpp"
+#include "cli/export/export_table.hpp"
 #include "config/pod_fields_table.hpp"
 #include "framework/api/protobuf_schema.hpp"
 

@@ -1,14 +1,14 @@
 // Which waiting pods count as held back, and what is said of rules that are not tried.
 
-#include "cli/held_back.hpp"
+#include "lab/simulate/held_back.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "cli/simulation_report.hpp"
-#include "sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/simulate/simulation_report.hpp"
 #include "tests/sandbox/kubelet_options.hpp"
 
 namespace plimsoll::cli {

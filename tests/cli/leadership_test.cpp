@@ -1,6 +1,6 @@
 // The flags of leader election: they win over the file, and keep its rules.
 
-#include "cli/leadership.hpp"
+#include "cli/run/leadership.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,8 +11,8 @@
 #include <set>
 #include <sstream>
 
-#include "cli/observability.hpp"
-#include "cli/wiring.hpp"
+#include "cli/run/observability.hpp"
+#include "cli/run/wiring.hpp"
 #include "framework/metrics/rest_client_metrics.hpp"
 #include "framework/metrics/scheduler_metrics.hpp"
 #include "serving/serving_metrics.hpp"

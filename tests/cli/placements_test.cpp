@@ -1,11 +1,11 @@
-#include "cli/placements.hpp"
+#include "lab/simulate/placements.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "cli/table.hpp"
+#include "cli/line/table.hpp"
 
 namespace plimsoll::cli {
 namespace {

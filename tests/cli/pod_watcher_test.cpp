@@ -1,4 +1,4 @@
-#include "cli/pod_watcher.hpp"
+#include "lab/simulate/pod_watcher.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // What is said of schedulers that a changed profile file leaves out.
 
-#include "cli/profile_reload.hpp"
+#include "cli/run/profile_reload.hpp"
 
 #include <gtest/gtest.h>
 

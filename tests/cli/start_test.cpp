@@ -16,7 +16,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "sandbox/apiserver/api_server.hpp"
+#include "lab/sandbox/apiserver/api_server.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/free_port.hpp"
 #include "tests/support/temp_dir.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lint/draw.hpp"
+#include "lab/lint/draw.hpp"
 
 namespace plimsoll::testing {
 

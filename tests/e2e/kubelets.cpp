@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "lab/sandbox/kubelet/node_admission.hpp"
+#include "lab/sandbox/kubelet/pod_status.hpp"
 #include "plugins/topology/fingerprint.hpp"
-#include "sandbox/kubelet/node_admission.hpp"
-#include "sandbox/kubelet/pod_status.hpp"
 #include "tests/kube/kube_objects.hpp"
 
 namespace plimsoll::test {

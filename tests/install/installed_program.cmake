@@ -1,7 +1,7 @@
 # Installs the programs into a folder of their own, and runs them from there: cmake -DBUILD=... -DOUT=... -DSAMPLE=... -P
 file(REMOVE_RECURSE ${OUT})
 set(ENV{DESTDIR} ${OUT})
-foreach(component scheduler node)
+foreach(component scheduler lab node)
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix /usr --component ${component}
     OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
@@ -9,7 +9,7 @@ unset(ENV{DESTDIR})
 
 # With a prefix: nothing outside it, and units that name what is there.
 set(own ${OUT}/own)
-foreach(component scheduler node)
+foreach(component scheduler lab node)
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${own} --component ${component}
     OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
   file(STRINGS ${BUILD}/install_manifest_${component}.txt installed)
@@ -45,14 +45,14 @@ if(NOT profile STREQUAL "mine")
 endif()
 file(REMOVE_RECURSE ${own})
 
-# The shell's word for `plimsoll plugins lint --se` and Tab.
-execute_process(COMMAND bash -c "source ${OUT}/usr/share/bash-completion/completions/plimsoll
-    COMP_WORDS=(plimsoll plugins lint --se) COMP_CWORD=3; _plimsoll; echo \"\${COMPREPLY[@]}\""
+# The shell's word for `plimsoll-lab lint --se` and Tab.
+execute_process(COMMAND bash -c "source ${OUT}/usr/share/bash-completion/completions/plimsoll-lab
+    COMP_WORDS=(plimsoll-lab lint --se) COMP_CWORD=2; _plimsoll-lab; echo \"\${COMPREPLY[@]}\""
   OUTPUT_VARIABLE offered OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 if(NOT offered STREQUAL "--seed")
   message(FATAL_ERROR "completion offers \"${offered}\"")
 endif()
-foreach(file zsh/vendor-completions/_plimsoll fish/vendor_completions.d/plimsoll.fish)
+foreach(file zsh/vendor-completions/_plimsoll-lab fish/vendor_completions.d/plimsoll-lab.fish)
   file(READ ${OUT}/usr/share/${file} script)
   if(NOT script MATCHES "seed")
     message(FATAL_ERROR "${file} does not know --seed:\n${script}")
@@ -70,3 +70,10 @@ file(GLOB_RECURSE profile ${OUT}/profile.yaml)
 execute_process(COMMAND ${OUT}/usr/bin/plimsoll simulate --config ${profile} --cluster ${SAMPLE}/cluster.yaml
     --pods ${SAMPLE}/pods.yaml --expect ${SAMPLE}/expected.yaml
   OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+# Without the laboratory the scheduler says what is missing.
+file(REMOVE ${OUT}/usr/bin/plimsoll-lab)
+execute_process(COMMAND ${CMAKE_COMMAND} -E env PATH=/nowhere ${OUT}/usr/bin/plimsoll simulate --config ${profile}
+  RESULT_VARIABLE status ERROR_VARIABLE said)
+if(NOT status EQUAL 1 OR NOT said MATCHES "plimsoll-lab")
+  message(FATAL_ERROR "without plimsoll-lab it ends with ${status} and says:\n${said}")
+endif()

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "lab/sandbox/apiserver/pod_rules.hpp"
 #include "node/machine/amounts.hpp"
-#include "sandbox/apiserver/pod_rules.hpp"
 #include "tests/kube/kube_client.hpp"
 #include "tests/kube/kube_test.hpp"
 

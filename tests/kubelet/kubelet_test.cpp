@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "sandbox/machine/machine_description.hpp"
+#include "lab/sandbox/machine/machine_description.hpp"
 
 namespace plimsoll::test {
 

@@ -1,6 +1,6 @@
 // What the lint finds in plugins that are wrong, and that it finds nothing in those that are right.
 
-#include "lint/lint.hpp"
+#include "lab/lint/lint.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <filesystem>
 
 #include "framework/runtime/modules.hpp"
-#include "lint/draw.hpp"
-#include "lint/words.hpp"
+#include "lab/lint/draw.hpp"
+#include "lab/lint/words.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "tests/lint/wrong_plugins.hpp"
 #include "tests/support/seed.hpp"

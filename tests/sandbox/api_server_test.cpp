@@ -1,4 +1,4 @@
-#include "sandbox/apiserver/api_server.hpp"
+#include "lab/sandbox/apiserver/api_server.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

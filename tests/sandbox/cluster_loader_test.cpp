@@ -1,4 +1,4 @@
-#include "sandbox/apiserver/cluster_loader.hpp"
+#include "lab/sandbox/apiserver/cluster_loader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "sandbox/apiserver/simulated_clock.hpp"
+#include "lab/sandbox/apiserver/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

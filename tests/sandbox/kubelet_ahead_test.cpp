@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "sandbox/apiserver/pod_rules.hpp"
-#include "sandbox/kubelet/kubelet.hpp"
+#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/kubelet/kubelet.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

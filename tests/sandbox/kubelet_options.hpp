@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "sandbox/kubelet/kubelet.hpp"
+#include "lab/sandbox/kubelet/kubelet.hpp"
 
 namespace plimsoll::sandbox {
 

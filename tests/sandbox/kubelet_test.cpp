@@ -1,12 +1,12 @@
-#include "sandbox/kubelet/kubelet.hpp"
+#include "lab/sandbox/kubelet/kubelet.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "lab/sandbox/apiserver/pod_rules.hpp"
 #include "plugins/topology/fingerprint.hpp"
-#include "sandbox/apiserver/pod_rules.hpp"
 #include "tests/sandbox/kubelet_options.hpp"
 
 namespace plimsoll::sandbox {

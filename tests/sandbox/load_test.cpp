@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "sandbox/apiserver/api_server.hpp"
+#include "lab/sandbox/apiserver/api_server.hpp"
 #include "tests/sandbox/http_client.hpp"
 
 namespace plimsoll::sandbox::test {

@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/kubelet/node_admission.hpp"
+#include "lab/sandbox/kubelet/node_kind.hpp"
+#include "lab/sandbox/kubelet/pod_demand_of.hpp"
+#include "lab/sandbox/machine/machine_description.hpp"
 #include "plugins/topology/kubelet/admit.hpp"
 #include "plugins/topology/kubelet/facts.hpp"
-#include "sandbox/apiserver/pod_rules.hpp"
-#include "sandbox/kubelet/node_admission.hpp"
-#include "sandbox/kubelet/node_kind.hpp"
-#include "sandbox/kubelet/pod_demand_of.hpp"
-#include "sandbox/machine/machine_description.hpp"
 #include "tests/sandbox/units.hpp"
 #include "tests/support/seed.hpp"
 

@@ -1,4 +1,4 @@
-#include "sandbox/machine/machine_description.hpp"
+#include "lab/sandbox/machine/machine_description.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "lab/sandbox/kubelet/machine_nodes.hpp"
+#include "lab/sandbox/kubelet/node_kind.hpp"
 #include "plugins/topology/kubelet/facts.hpp"
-#include "sandbox/kubelet/machine_nodes.hpp"
-#include "sandbox/kubelet/node_kind.hpp"
 #include "tests/sandbox/units.hpp"
 #include "tests/support/temp_dir.hpp"
 

@@ -1,4 +1,4 @@
-#include "sandbox/kubelet/node_admission.hpp"
+#include "lab/sandbox/kubelet/node_admission.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sandbox/apiserver/object_store.hpp"
+#include "lab/sandbox/apiserver/object_store.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
-#include "sandbox/apiserver/patch.hpp"
+#include "lab/sandbox/apiserver/patch.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "sandbox/apiserver/kinds.hpp"
-#include "sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/apiserver/kinds.hpp"
+#include "lab/sandbox/apiserver/pod_rules.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -1,4 +1,4 @@
-#include "sandbox/apiserver/pod_admission.hpp"
+#include "lab/sandbox/apiserver/pod_admission.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "sandbox/apiserver/cluster_loader.hpp"
-#include "sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/apiserver/cluster_loader.hpp"
+#include "lab/sandbox/apiserver/pod_rules.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -9,9 +9,9 @@
 #include <set>
 
 #include "config/manifest.hpp"
-#include "sandbox/apiserver/cluster_loader.hpp"
-#include "sandbox/apiserver/pod_rules.hpp"
-#include "sandbox/kubelet/kubelet.hpp"
+#include "lab/sandbox/apiserver/cluster_loader.hpp"
+#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/kubelet/kubelet.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

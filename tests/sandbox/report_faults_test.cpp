@@ -7,9 +7,9 @@
 #include <set>
 #include <thread>
 
+#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/kubelet/kubelet.hpp"
 #include "plugins/topology/fingerprint.hpp"
-#include "sandbox/apiserver/pod_rules.hpp"
-#include "sandbox/kubelet/kubelet.hpp"
 #include "tests/sandbox/kubelet_options.hpp"
 
 namespace plimsoll::sandbox {

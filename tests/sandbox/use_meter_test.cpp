@@ -1,11 +1,11 @@
-#include "sandbox/kubelet/use_meter.hpp"
+#include "lab/sandbox/kubelet/use_meter.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
-#include "sandbox/kubelet/dice.hpp"
+#include "lab/sandbox/kubelet/dice.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -1,4 +1,4 @@
-#include "sandbox/storage/volume_controller.hpp"
+#include "lab/sandbox/storage/volume_controller.hpp"
 
 #include <gtest/gtest.h>
 

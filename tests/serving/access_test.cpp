@@ -288,7 +288,7 @@ class GateTest : public AccessTest {
   void serve() {
     ServerOptions options;
     options.max_connections = 8;
-    options.gate = [this](const Request& request, Verdict done) {
+    options.gate = [this](const Request& request, Reply done) {
       control_->check(request, std::move(done));
     };
     auto started = HttpServer::start(options, [](const Request& request) {

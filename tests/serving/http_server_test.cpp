@@ -93,16 +93,16 @@ TEST(HttpServer, KeepsConnectionsAndAnswersHeadWithoutABody) {
 // Somebody else has the answer, and says so later, from another thread; the text of it is made on
 // the server's.
 TEST(HttpServer, AnswersWhatTheGateHasTheAnswerTo) {
-  std::promise<Verdict> asked;
+  std::promise<Reply> asked;
   ServerOptions options;
-  options.gate = [&asked](const Request& request, Verdict done) {
+  options.gate = [&asked](const Request& request, Reply done) {
     if (request.path != "/elsewhere") return done({});
     asked.set_value(std::move(done));
   };
   const auto server = serve(std::move(options));
   std::promise<std::thread::id> made_on;
   std::thread somebody([&] {
-    const Verdict done = asked.get_future().get();
+    const Reply done = asked.get_future().get();
     done([&made_on]() -> Response {
       made_on.set_value(std::this_thread::get_id());
       return {203, "from elsewhere"};

@@ -14,7 +14,7 @@
 
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
-#include "lint/draw.hpp"
+#include "lab/lint/draw.hpp"
 #include "plugins/builtin/affinity/affinity_basis.hpp"
 #include "plugins/builtin/affinity/term_costs.hpp"
 #include "plugins/builtin/census/label_crowds.hpp"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "lint/trial_cluster.hpp"
+#include "lab/lint/trial_cluster.hpp"
 
 namespace plimsoll::builtin_test {
 

@@ -1,0 +1,319 @@
+#include "cli/ask/inspection.hpp"
+
+#include <plimsoll/join.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <future>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "cli/ask/cluster_use.hpp"
+#include "cli/ask/explain_json.hpp"
+#include "framework/base/log.hpp"
+#include "framework/base/quote.hpp"
+#include "framework/cycle/explain.hpp"
+#include "framework/cycle/snapshot.hpp"
+#include "informer/watch/cluster_list.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+using serving::ready;
+using serving::Reply;
+using serving::Request;
+using serving::Response;
+
+constexpr size_t kMaxJobs = 4;  // comparisons in the queue
+constexpr double kMaxSettleSeconds = 600;
+
+Response ok(std::string result) {
+  return {200, std::move(result), "application/json"};
+}
+
+Response refusal(const std::string& why, int status = 404) {
+  return {status, why + "\n"};
+}
+
+// The number that a parameter gives, or `absent`; nothing: it is no number.
+template <typename Number>
+std::optional<Number> number_of(const Request& request, const char* name, Number absent) {
+  for (const std::string& text : request.parameters(name)) {
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), absent);
+    if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  }
+  return absent;
+}
+
+}  // namespace
+
+struct Inspection::Impl {
+  Impl(Scheduler& scheduler_, SymbolTable& symbols_, informer::ServerAccess access_,
+       std::shared_ptr<informer::CredentialSource> credentials_)
+      : scheduler(scheduler_),
+        symbols(symbols_),
+        access(std::move(access_)),
+        credentials(std::move(credentials_)),
+        worker([this](const std::stop_token& stop) { work(stop); }) {}
+
+  // ---- long jobs, one after the other on a separate thread
+  using Job = std::function<void(const std::stop_token&)>;
+
+  bool submit(Job job) {
+    const std::lock_guard lock(mutex);
+    if (jobs.size() >= kMaxJobs) return false;
+    jobs.push_back(std::move(job));
+    wake.notify_one();
+    return true;
+  }
+
+  void work(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      Job job;
+      {
+        std::unique_lock lock(mutex);
+        if (!wake.wait(lock, stop, [this] { return !jobs.empty(); })) return;
+        job = std::move(jobs.front());
+        jobs.pop_front();
+      }
+      try {
+        job(stop);
+      } catch (const std::exception& error) {
+        log_error("an inspection ended with an exception", {{"error", error.what()}});
+      }
+    }
+  }
+
+  // Waits for the loop. Called on the worker only.
+  Result<StateSnapshot> snapshot(const std::stop_token& stop) {
+    auto promise = std::make_shared<std::promise<StateSnapshot>>();
+    auto future = promise->get_future();
+    scheduler.post(Task{[&loop = scheduler, promise] { promise->set_value(loop.snapshot()); }});
+    promise.reset();  // if the loop stops without an answer, the future fails
+    try {
+      while (future.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
+        if (stop.stop_requested()) return fail(ErrorCode::kCancelled, "stopping");
+      }
+      return future.get();
+    } catch (const std::future_error&) {
+      return fail(ErrorCode::kCancelled, "the scheduler is stopping");
+    }
+  }
+
+  bool pause(const std::stop_token& stop, std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex);
+    std::condition_variable_any never;
+    never.wait_for(lock, stop, time, [] { return false; });
+    return !stop.stop_requested();
+  }
+
+  struct Look {
+    StateSnapshot snapshot;
+    ApiListing listing;
+  };
+
+  Result<Look> look(informer::HttpClient& client, const std::stop_token& stop) {
+    auto first = snapshot(stop);
+    if (!first) return fail(first.error());
+    if (!first->synced) {
+      return fail(ErrorCode::kUnavailable, "the scheduler has not read the cluster completely yet");
+    }
+    std::vector<informer::ResourceType> kinds;
+    for (const auto& [resource, kind] : first->kinds) {
+      if (kind.synced) kinds.push_back({kind.group, kind.version, kind.plural});
+    }
+    auto listing = informer::list_cluster(client, symbols, kinds, stop);
+    if (!listing) return fail(listing.error());
+    auto known = snapshot(stop);
+    if (!known) return fail(known.error());
+    return Look{std::move(*known), std::move(*listing)};
+  }
+
+  Result<CompareResult> compare(std::chrono::milliseconds settle, const std::stop_token& stop) {
+    informer::HttpClientOptions options;
+    options.thread_name = "plimsoll-debug";
+    const auto client = informer::HttpClient::create(access, credentials, options);
+    if (!client) return fail(client.error());
+    auto now = look(**client, stop);
+    if (!now) return fail(now.error());
+    CompareResult result{compare_state(now->snapshot, now->listing), std::move(now->listing)};
+    if (result.differences.empty()) return result;
+    // Differences are usually transient. Only those count that remain later and did not change here
+    // meanwhile.
+    if (!pause(stop, settle)) return fail(ErrorCode::kCancelled, "the scheduler is stopping");
+    now = look(**client, stop);
+    if (!now) return fail(now.error());
+    result.differences = persisting(result.differences, compare_state(now->snapshot, now->listing));
+    result.listing = std::move(now->listing);
+    return result;
+  }
+
+  // ---- questions
+
+  void explain(const Request& asked, Reply reply) {
+    constexpr size_t kAll = std::numeric_limits<size_t>::max();
+    const std::vector<std::string> pods = asked.parameters("pod");
+    if (pods.size() != 1) return reply(ready(refusal("which pod? ?pod=NAMESPACE/NAME", 400)));
+    const std::string& pod = pods.front();
+    const size_t slash = pod.find('/');
+    if (slash == std::string::npos || slash == 0 || slash + 1 == pod.size()) {
+      return reply(
+          ready(refusal("\"" + pod + "\" does not name a pod: NAMESPACE/NAME is wanted", 400)));
+    }
+    const auto nodes = number_of(asked, "nodes", kAll);
+    const auto texts = number_of(asked, "texts", kAll);
+    if (!nodes || !texts)
+      return reply(ready(refusal("nodes and texts must be whole numbers", 400)));
+    ExplainRequest request{pod.substr(0, slash), pod.substr(slash + 1), *texts};
+    scheduler.post(Task{[&loop = scheduler, request = std::move(request), nodes = *nodes,
+                         reply = std::move(reply)] {
+      auto result = std::make_shared<const Explanation>(loop.explain(request));
+      reply([result = std::move(result), nodes] {
+        const std::string problem = explanation_problem(*result);
+        return problem.empty() ? ok(explanation_json(*result, nodes)) : refusal(problem);
+      });
+    }});
+  }
+
+  // The state, as `text` writes it; `plugins`: with what plugins keep themselves.
+  void state(bool plugins, std::string (*text)(const StateSnapshot&), Reply reply) {
+    scheduler.post(Task{[&loop = scheduler, plugins, text, reply = std::move(reply)] {
+      auto result = std::make_shared<const StateSnapshot>(loop.snapshot(plugins));
+      reply([result = std::move(result), text] { return ok(text(*result)); });
+    }});
+  }
+
+  void compare(const Request& asked, const Reply& reply) {
+    const auto seconds =
+        number_of(asked, "settleSeconds", std::chrono::duration<double>(kSettleTime).count());
+    if (!(seconds && *seconds >= 0 && *seconds <= kMaxSettleSeconds)) {
+      return reply(ready(refusal("settleSeconds must be a number from 0 to 600", 400)));
+    }
+    const std::chrono::milliseconds settle(static_cast<int64_t>(*seconds * 1000));
+    const bool accepted = submit([this, settle, reply](const std::stop_token& stop) {
+      auto result = std::make_shared<const Result<CompareResult>>(compare(settle, stop));
+      reply([result] {
+        return *result ? ok(differences_json((**result).differences, (**result).listing))
+                       : refusal(result->error().message);
+      });
+    });
+    if (!accepted) reply(ready(refusal("other comparisons are under way; try again later", 429)));
+  }
+
+  // ---- the log. Kubernetes: CacheDumper and CacheComparer, which SIGUSR2 triggers.
+
+  void log_state(const StateSnapshot& state) {
+    std::map<std::string_view, std::string> pods;
+    std::map<std::string_view, size_t> counts;
+    for (const auto& placed : state.placed) {
+      std::string& list = pods[view(placed.pod->node_name)];
+      list += (list.empty() ? "" : " ") + full_name(*placed.pod) + (placed.assumed ? "*" : "");
+      ++counts[view(placed.pod->node_name)];
+    }
+    for (const auto& node : state.nodes) {
+      const std::string_view name = view(node.node->meta.name);
+      log_info("dump of cached NodeInfo",
+               {{"node", name},
+                {"allocatable", amounts_text(state.resource_names, node.allocatable)},
+                {"requested", amounts_text(state.resource_names, node.requested)},
+                {"pod_count", counts[name]},
+                {"pods", pods[name]}});
+      pods.erase(name);
+    }
+    for (const auto& [name, list] : pods) {
+      log_info(
+          "dump of cached NodeInfo",
+          {{"node", name}, {"node_is_gone", true}, {"pod_count", counts[name]}, {"pods", list}});
+    }
+    for (const auto& queued : state.queued) {
+      const std::string plugins = sdk::join(queued.rejected_by, ",");
+      log_info("dump of scheduling queue",
+               {{"pod", full_name(*queued.pod)},
+                {"place", queued.place},
+                {"attempts", queued.attempts},
+                {"rejected_by", plugins},
+                {"nominated_node", view(queued.pod->nominated_node_name)}});
+    }
+  }
+
+  void log_comparison(const std::stop_token& stop) {
+    log_info("cache comparer started");
+    const auto result = compare(kSettleTime, stop);
+    if (!result) {
+      log_error("cache comparer failed", {{"error", result.error().message}});
+      return;
+    }
+    for (const StateDifference& difference : result->differences) {
+      log_warn("cache mismatch", {{"kind", difference.kind},
+                                  {"object", difference.object},
+                                  {"uid", difference.uid},
+                                  {"problem", to_string(difference.problem)},
+                                  {"scheduler", difference.here},
+                                  {"api", difference.api}});
+    }
+    log_info("cache comparer finished", {{"mismatches", result->differences.size()},
+                                         {"nodes", result->listing.nodes.size()},
+                                         {"pods", result->listing.pods.size()}});
+  }
+
+  Scheduler& scheduler;
+  SymbolTable& symbols;
+  const informer::ServerAccess access;
+  const std::shared_ptr<informer::CredentialSource> credentials;
+  std::atomic<bool> logging{false};
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::deque<Job> jobs;  // guarded by mutex
+  std::jthread worker;   // last: started when all else exists
+};
+
+Inspection::Inspection(Scheduler& scheduler, SymbolTable& symbols, informer::ServerAccess access,
+                       std::shared_ptr<informer::CredentialSource> credentials)
+    : impl_(std::make_unique<Impl>(scheduler, symbols, std::move(access), std::move(credentials))) {
+}
+
+Inspection::~Inspection() {
+  stop();
+}
+
+const std::vector<std::string>& Inspection::paths() {
+  static const std::vector<std::string> kPaths{"/debug/compare", "/debug/dump", "/debug/explain",
+                                               "/debug/queue", "/debug/top"};
+  return kPaths;
+}
+
+void Inspection::answer(const Request& request, Reply reply) {
+  if (request.method != "GET") return reply(ready(refusal("only GET", 405)));
+  if (request.path == "/debug/explain") return impl_->explain(request, std::move(reply));
+  if (request.path == "/debug/dump") return impl_->state(true, &snapshot_json, std::move(reply));
+  if (request.path == "/debug/queue") return impl_->state(false, &queue_json, std::move(reply));
+  if (request.path == "/debug/top") return impl_->state(true, &use_json, std::move(reply));
+  if (request.path == "/debug/compare") return impl_->compare(request, reply);
+  reply(ready(refusal("there is no question " + request.path)));
+}
+
+void Inspection::write_to_log() {
+  if (impl_->logging.exchange(true)) return;
+  const bool accepted = impl_->submit([impl = impl_.get()](const std::stop_token& stop) {
+    if (const auto state = impl->snapshot(stop)) impl->log_state(*state);
+    impl->log_comparison(stop);
+    impl->logging = false;
+  });
+  if (!accepted) impl_->logging = false;
+}
+
+void Inspection::stop() {
+  impl_->worker.request_stop();
+  if (impl_->worker.joinable()) impl_->worker.join();
+}
+
+}  // namespace plimsoll::cli

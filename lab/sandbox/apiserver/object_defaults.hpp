@@ -1,0 +1,29 @@
+#pragma once
+// What kube-apiserver sets in new objects of kinds other than Pod: its defaulting, and the
+// admission plugin DefaultStorageClass.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "lab/sandbox/apiserver/object_store.hpp"
+
+namespace plimsoll::sandbox {
+
+// Sets what a scheduler reads:
+// - any kind: null as the value of a label or annotation is "", as a typed decoder reads it;
+// - Node: allocatable is the capacity where it is missing (SetDefaults_NodeStatus);
+// - Namespace: the label of its own name (SetDefaults_Namespace);
+// - PersistentVolumeClaim: the default StorageClass of `store`, of several the newest, unless the
+//   claim names a class, if only "", or is bound already (plugin/pkg/admission/storage).
+// `object` has a metadata object. Any thread.
+void set_object_defaults(const ObjectStore& store, const ResourceName& resource,
+                         nlohmann::json& object);
+
+// Creates the namespace unless it is there.
+void ensure_namespace(ObjectStore& store, const std::string& name);
+
+// What is null in the member `map` of `owner` becomes `value`. Typed decoders read null in a map of
+// texts as "", and in one of amounts as "0" (Quantity.UnmarshalJSON).
+void set_nulls(nlohmann::json& owner, const char* map, const char* value);
+
+}  // namespace plimsoll::sandbox

@@ -1,0 +1,129 @@
+#include "lab/sandbox/apiserver/pod_admission.hpp"
+
+#include <algorithm>
+
+#include "framework/base/json_field.hpp"
+#include "lab/sandbox/apiserver/pod_rules.hpp"
+
+namespace plimsoll::sandbox {
+namespace {
+
+using nlohmann::json;
+
+// Every cluster has these two (pkg/apis/scheduling/v1/helpers.go).
+struct SystemClass {
+  const char* name;
+  int value;
+};
+constexpr SystemClass kSystemClasses[] = {{"system-node-critical", 2'000'001'000},
+                                          {"system-cluster-critical", 2'000'000'000}};
+
+// A member that is an object; null if there is none.
+const json* object_at(const json& object, const char* key) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(key);
+  return found != object.end() && found->is_object() ? &*found : nullptr;
+}
+
+bool has(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && !found->is_null();
+}
+
+bool has_value(const json& priority_class) {
+  const auto value = priority_class.find("value");
+  return value != priority_class.end() && value->is_number_integer();
+}
+
+void add_tolerations(json& spec, const json& added) {
+  json& all = spec["tolerations"];
+  if (!all.is_array()) all = json::array();
+  for (const json& each : added) {
+    if (std::find(all.begin(), all.end(), each) == all.end()) all.push_back(each);
+  }
+}
+
+}  // namespace
+
+ApiResult<void> PodAdmission::admit(json& pod, std::set<std::string>& missing) {
+  json& spec = pod["spec"];
+  if (!spec.is_object()) return {};
+  const std::lock_guard lock(mutex_);
+  set_priority(spec, missing);
+  return set_runtime(pod, missing);
+}
+
+json PodAdmission::class_of(const ResourceName& kind, const char* kind_name,
+                            const std::string& name, std::set<std::string>& missing) const {
+  if (const auto found = store_.get(kind, {"", name})) return (*found)->parse();
+  missing.insert(std::string(kind_name) + " \"" + name + "\"");
+  return {};
+}
+
+// Of several, the one with the lowest value (getDefaultPriorityClass).
+json PodAdmission::default_priority_class() {
+  const std::uint64_t newest = store_.last_change(kPriorityClasses);
+  if (newest == default_as_of_) return default_class_;
+  default_as_of_ = newest;
+  default_class_ = nullptr;
+  const auto listed = store_.list(kPriorityClasses);
+  if (!listed) return default_class_;
+  for (const ObjectPtr& each : listed->objects) {
+    json read = each->parse();
+    const auto marked = read.find("globalDefault");
+    if (marked == read.end() || *marked != true || !has_value(read)) continue;
+    if (default_class_.is_null() || read["value"] < default_class_["value"]) {
+      default_class_ = std::move(read);
+    }
+  }
+  return default_class_;
+}
+
+void PodAdmission::set_priority(json& spec, std::set<std::string>& missing) {
+  if (has(spec, "priority")) return;
+  const std::string name = text_at(spec, "priorityClassName");
+  for (const SystemClass& each : kSystemClasses) {
+    if (name == each.name) spec["priority"] = each.value;
+  }
+  if (has(spec, "priority")) return;
+  const json found = name.empty() ? default_priority_class()
+                                  : class_of(kPriorityClasses, "PriorityClass", name, missing);
+  if (!found.is_object() || !has_value(found)) return;
+  spec["priority"] = found["value"];
+  if (name.empty()) spec["priorityClassName"] = text_at(found["metadata"], "name");
+  const std::string policy = text_at(found, "preemptionPolicy");
+  if (!policy.empty()) set_default(spec, "preemptionPolicy", policy);
+}
+
+ApiResult<void> PodAdmission::set_runtime(json& pod, std::set<std::string>& missing) const {
+  json& spec = pod["spec"];
+  const std::string name = text_at(spec, "runtimeClassName");
+  if (name.empty()) return {};
+  const json found = class_of(kRuntimeClasses, "RuntimeClass", name, missing);
+  if (const json* overhead = object_at(found, "overhead")) {
+    const json* fixed = object_at(*overhead, "podFixed");
+    if (fixed != nullptr) set_default(spec, "overhead", *fixed);
+  }
+  const json* scheduling = object_at(found, "scheduling");
+  if (scheduling == nullptr) return {};
+  if (const json* selector = object_at(*scheduling, "nodeSelector")) {
+    json& own = spec["nodeSelector"];
+    if (!own.is_object()) own = json::object();
+    for (const auto& [key, value] : selector->items()) {
+      if (own.contains(key) && own[key] != value) {
+        return forbidden("pods", text_at(pod["metadata"], "name"),
+                         "conflict: runtimeClass.scheduling.nodeSelector[" + key +
+                             "] = " + text_at(*selector, key.c_str()) + "; pod.spec.nodeSelector[" +
+                             key + "] = " + text_at(own, key.c_str()));
+      }
+      own[key] = value;
+    }
+  }
+  const auto tolerations = scheduling->find("tolerations");
+  if (tolerations != scheduling->end() && tolerations->is_array()) {
+    add_tolerations(spec, *tolerations);
+  }
+  return {};
+}
+
+}  // namespace plimsoll::sandbox

@@ -1,0 +1,47 @@
+#pragma once
+// What kube-apiserver's admission plugins Priority and RuntimeClass add to a new pod
+// (plugin/pkg/admission/priority and runtimeclass): priority and preemptionPolicy of its
+// PriorityClass, or of the default one, and overhead, nodeSelector and tolerations of its
+// RuntimeClass.
+//
+// In two cases kube-apiserver refuses the pod and this does not, so that pods can be tried without
+// everything that their cluster has: a class that is not there adds nothing, and a priority or an
+// overhead that the pod has already stays.
+
+#include <cstdint>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "lab/sandbox/apiserver/api_status.hpp"
+#include "lab/sandbox/apiserver/object_store.hpp"
+
+namespace plimsoll::sandbox {
+
+// Any thread. The store must outlive it.
+class PodAdmission {
+ public:
+  explicit PodAdmission(const ObjectStore& store) : store_(store) {}
+
+  // `pod` has a metadata object; before set_pod_defaults. 403 if its nodeSelector contradicts that
+  // of its RuntimeClass. Adds to `missing` which classes it names that are not there:
+  // `PriorityClass "high"`.
+  [[nodiscard]] ApiResult<void> admit(nlohmann::json& pod, std::set<std::string>& missing);
+
+ private:
+  [[nodiscard]] nlohmann::json class_of(const ResourceName& kind, const char* kind_name,
+                                        const std::string& name,
+                                        std::set<std::string>& missing) const;
+  [[nodiscard]] nlohmann::json default_priority_class();
+  void set_priority(nlohmann::json& spec, std::set<std::string>& missing);
+  [[nodiscard]] ApiResult<void> set_runtime(nlohmann::json& pod,
+                                            std::set<std::string>& missing) const;
+
+  const ObjectStore& store_;
+  std::mutex mutex_;
+  nlohmann::json default_class_;         // null: there is none
+  std::uint64_t default_as_of_ = ~0ULL;  // the newest change of a PriorityClass that it knows
+};
+
+}  // namespace plimsoll::sandbox

@@ -1,0 +1,309 @@
+#include "lab/sandbox/apiserver/pod_rules.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "framework/base/json_field.hpp"
+#include "lab/sandbox/apiserver/object_defaults.hpp"
+#include "lab/sandbox/apiserver/pod_level_defaults.hpp"
+#include "lab/sandbox/apiserver/simulated_clock.hpp"
+#include "node/machine/amounts.hpp"
+
+namespace plimsoll::sandbox {
+namespace {
+
+bool is_end(std::string_view phase) {
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+using nlohmann::json;
+
+// SetDefaults_Pod: a limit without a request becomes the request.
+void default_requests(json& owner) {
+  if (!owner.is_object()) return;
+  const auto resources = owner.find("resources");
+  if (resources == owner.end() || !resources->is_object()) return;
+  for (const char* amounts : {"requests", "limits"}) set_nulls(*resources, amounts, "0");
+  const auto limits = resources->find("limits");
+  if (limits == resources->end() || !limits->is_object()) return;
+  const json copy = *limits;
+  json& requests = (*resources)["requests"];
+  if (!requests.is_object()) requests = json::object();
+  for (const auto& [name, quantity] : copy.items()) {
+    if (!requests.contains(name)) requests[name] = quantity;
+  }
+}
+
+bool tolerates_key(const json& tolerations, const char* key) {
+  for (const json& toleration : tolerations) {
+    const std::string effect = text_at(toleration, "effect");
+    if (!effect.empty() && effect != "NoExecute") continue;
+    const std::string tolerated = text_at(toleration, "key");
+    if (tolerated == key || tolerated.empty()) return true;
+  }
+  return false;
+}
+
+// The admission plugin DefaultTolerationSeconds.
+void default_tolerations(json& spec) {
+  json& tolerations = spec["tolerations"];
+  if (!tolerations.is_array()) tolerations = json::array();
+  for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
+    if (tolerates_key(tolerations, key)) continue;
+    tolerations.push_back({{"key", key},
+                           {"operator", "Exists"},
+                           {"effect", "NoExecute"},
+                           {"tolerationSeconds", 300}});
+  }
+}
+
+// With the host's network all ports are the host's (defaultHostNetworkPorts).
+void default_host_ports(json& container) {
+  if (!container.is_object()) return;
+  const auto ports = container.find("ports");
+  if (ports == container.end() || !ports->is_array()) return;
+  for (json& port : *ports) {
+    if (!port.is_object() || !port.contains("containerPort")) continue;
+    set_default(port, "hostPort", 0);
+    if (port["hostPort"] == 0) port["hostPort"] = port["containerPort"];
+  }
+}
+
+void add_requirements(json& term, const char* keys, const char* op, const json& labels) {
+  const auto listed = term.find(keys);
+  const auto selector = term.find("labelSelector");
+  if (listed == term.end() || !listed->is_array() || !selector->is_object()) return;
+  for (const json& key : *listed) {
+    if (!key.is_string() || !labels.contains(key.get<std::string>())) continue;
+    const json requirement = {
+        {"key", key}, {"operator", op}, {"values", json::array({labels[key.get<std::string>()]})}};
+    json& all = (*selector)["matchExpressions"];
+    if (!all.is_array()) all = json::array();
+    if (std::find(all.begin(), all.end(), requirement) == all.end()) all.push_back(requirement);
+  }
+}
+
+// The registry merges the pod's own labels into the selectors of its terms; a null selector stays
+// (applyMatchLabelKeysAndMismatchLabelKeys). An exported pod has them already.
+void merge_label_keys(json& pod) {
+  const auto affinity = pod["spec"].find("affinity");
+  if (affinity == pod["spec"].end() || !affinity->is_object()) return;
+  const json labels = pod["metadata"].is_object() ? pod["metadata"].value("labels", json::object())
+                                                  : json::object();
+  if (!labels.is_object()) return;
+  const auto merge = [&](json& term) {
+    if (!term.is_object() || !term.contains("labelSelector")) return;
+    add_requirements(term, "matchLabelKeys", "In", labels);
+    add_requirements(term, "mismatchLabelKeys", "NotIn", labels);
+  };
+  for (const char* direction : {"podAffinity", "podAntiAffinity"}) {
+    const auto terms = affinity->find(direction);
+    if (terms == affinity->end() || !terms->is_object()) continue;
+    for (auto& [strength, list] : terms->items()) {
+      if (!list.is_array()) continue;
+      for (json& each : list) {
+        if (!strength.starts_with("preferred")) {
+          merge(each);
+        } else if (each.is_object() && each.contains("podAffinityTerm")) {
+          merge(each["podAffinityTerm"]);
+        }
+      }
+    }
+  }
+}
+
+// Whether two quantities are the same amount, regardless of their notation.
+bool same_quantity(const json& a, const json& b) {
+  if (a == b) return true;
+  const auto x = node::parse_amount("cpu", a);  // in milli units, whatever the resource
+  const auto y = node::parse_amount("cpu", b);
+  return x && y && *x == *y;
+}
+
+bool is_zero(const json& quantity) {
+  return same_quantity(quantity, json("0"));
+}
+
+struct QosView {
+  bool any = false;        // some cpu or memory request or limit is not zero
+  bool guaranteed = true;  // both limits are set and the requests equal them
+};
+
+QosView qos_of(const json& resources) {
+  QosView view;
+  const json limits = resources.is_object() ? resources.value("limits", json::object()) : json();
+  const json requests =
+      resources.is_object() ? resources.value("requests", json::object()) : json();
+  for (const char* name : {"cpu", "memory"}) {
+    const bool limited = limits.is_object() && limits.contains(name) && !is_zero(limits[name]);
+    const bool requested =
+        requests.is_object() && requests.contains(name) && !is_zero(requests[name]);
+    view.any = view.any || limited || requested;
+    if (!limited) view.guaranteed = false;
+    if (limited && requested && !same_quantity(limits[name], requests[name])) {
+      view.guaranteed = false;
+    }
+    // An explicit request of zero beside a limit is not replaced by the limit.
+    if (limited && !requested && requests.is_object() && requests.contains(name)) {
+      view.guaranteed = false;
+    }
+  }
+  return view;
+}
+
+// Whether spec.resources names something that a pod can have of its own.
+bool has_pod_level(const json& resources) {
+  for (const char* list : {"requests", "limits"}) {
+    const json amounts = resources.is_object() ? resources.value(list, json()) : json();
+    if (!amounts.is_object()) continue;
+    for (const auto& [name, quantity] : amounts.items()) {
+      if (name == "cpu" || name == "memory" || name.starts_with("hugepages-")) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string qos_class(const json& pod) {
+  const json& spec = pod.at("spec");
+  QosView total;
+  bool containers = false;
+  const auto pod_level = spec.find("resources");
+  if (pod_level != spec.end() && has_pod_level(*pod_level)) {
+    total = qos_of(*pod_level);
+    containers = true;
+  } else {
+    for (const char* list : {"containers", "initContainers"}) {
+      const auto found = spec.find(list);
+      if (found == spec.end() || !found->is_array()) continue;
+      for (const json& container : *found) {
+        const QosView view =
+            qos_of(container.is_object() ? container.value("resources", json()) : json());
+        total.any = total.any || view.any;
+        total.guaranteed = total.guaranteed && view.guaranteed;
+        containers = true;
+      }
+    }
+  }
+  if (!containers || !total.any) return "BestEffort";
+  return total.guaranteed ? "Guaranteed" : "Burstable";
+}
+
+void set_default(json& object, const char* key, json value) {
+  if (!object.contains(key) || object[key].is_null()) object[key] = std::move(value);
+}
+
+void set_pod_defaults(json& pod) {
+  json& spec = pod["spec"];
+  if (!spec.is_object()) spec = json::object();
+  const bool on_host = spec.contains("hostNetwork") && spec["hostNetwork"] == true;
+  for (const char* list : {"containers", "initContainers"}) {
+    if (const auto found = spec.find(list); found != spec.end() && found->is_array()) {
+      for (json& container : *found) {
+        default_requests(container);
+        if (on_host) default_host_ports(container);
+      }
+    }
+  }
+  merge_label_keys(pod);
+  default_pod_level_resources(spec);
+  set_default(spec, "schedulerName", "default-scheduler");
+  set_default(spec, "restartPolicy", "Always");
+  set_default(spec, "terminationGracePeriodSeconds", 30);
+  set_default(spec, "priority", 0);
+  set_default(spec, "preemptionPolicy", "PreemptLowerPriority");
+  default_tolerations(spec);
+  json& status = pod["status"];
+  if (!status.is_object()) status = json::object();
+  set_default(status, "phase", "Pending");
+  set_default(status, "qosClass", qos_class(pod));
+  const auto gates = spec.find("schedulingGates");
+  if (gates != spec.end() && gates->is_array() && !gates->empty()) {
+    set_condition(pod, "PodScheduled", "False", "SchedulingGated",
+                  "Scheduling is blocked due to non-empty scheduling gates");
+  }
+}
+
+bool set_condition(json& object, std::string_view type, std::string_view status,
+                   std::string_view reason, std::string_view message) {
+  json& conditions = object["status"]["conditions"];
+  if (!conditions.is_array()) conditions = json::array();
+  json* condition = nullptr;
+  for (json& present : conditions) {
+    if (text_at(present, "type") == type) condition = &present;
+  }
+  if (condition == nullptr) {
+    conditions.push_back({{"type", type}, {"lastProbeTime", nullptr}});
+    condition = &conditions.back();
+  } else if (text_at(*condition, "status") == status && text_at(*condition, "reason") == reason &&
+             text_at(*condition, "message") == message) {
+    return false;
+  }
+  if (text_at(*condition, "status") != status) (*condition)["lastTransitionTime"] = timestamp_now();
+  (*condition)["status"] = status;
+  const auto set_or_erase = [&](const char* key, std::string_view value) {
+    if (value.empty())
+      condition->erase(key);
+    else
+      (*condition)[key] = value;
+  };
+  set_or_erase("reason", reason);
+  set_or_erase("message", message);
+  return true;
+}
+
+ApiResult<void> apply_binding(json& pod, const json& binding) {
+  const std::string name = text_at(pod.at("metadata"), "name");
+  const json target = binding.value("target", json::object());
+  const std::string node = text_at(target, "name");
+  const std::string kind = text_at(target, "kind");
+  if (!kind.empty() && kind != "Node") {
+    return invalid("Binding", name,
+                   "target.kind: Unsupported value: \"" + kind + "\": supported values: \"Node\"");
+  }
+  if (node.empty()) return invalid("Binding", name, "target.name: Required value");
+  json& spec = pod["spec"];
+  if (pod["metadata"].contains("deletionTimestamp")) {
+    return conflict("pods/binding", name,
+                    "pod " + name + " is being deleted, cannot be assigned to a host");
+  }
+  if (const std::string assigned = text_at(spec, "nodeName"); !assigned.empty()) {
+    return conflict("pods/binding", name,
+                    "pod " + name + " is already assigned to node \"" + assigned + "\"");
+  }
+  if (const auto gates = spec.find("schedulingGates"); gates != spec.end() && !gates->empty()) {
+    return conflict("pods/binding", name, "pod " + name + " has non-empty .spec.schedulingGates");
+  }
+  spec["nodeName"] = node;
+  for (const char* map : {"annotations", "labels"}) {
+    const json added = binding.at("metadata").value(map, json::object());
+    if (added.is_object() && !added.empty()) pod["metadata"][map].update(added);
+  }
+  set_condition(pod, "PodScheduled", "True");
+  pod["status"].erase("nominatedNodeName");
+  return {};
+}
+
+bool is_terminal(const json& pod) {
+  const auto status = pod.find("status");
+  return status != pod.end() && is_end(text_at(*status, "phase"));
+}
+
+bool is_terminal(const StoredObject& pod) {
+  return is_end(pod.field("status.phase"));
+}
+
+ApiResult<void> check_pod_update(const json& before, const json& after) {
+  const std::string old_node = text_at(before.at("spec"), "nodeName");
+  const std::string new_node = text_at(after.value("spec", json::object()), "nodeName");
+  if (old_node == new_node) return {};
+  return invalid("Pod", text_at(before.at("metadata"), "name"),
+                 "spec: Forbidden: pod updates may not change fields other than "
+                 "`spec.containers[*].image`,`spec.initContainers[*].image`,"
+                 "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
+                 "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it "
+                 "was previously negative): nodeName cannot be changed");
+}
+
+}  // namespace plimsoll::sandbox

@@ -1,0 +1,43 @@
+#pragma once
+// The API server's rules for pods beyond storing them: defaults on creation, the binding
+// subresource, the status subresource, and what an update must not change.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "lab/sandbox/apiserver/api_status.hpp"
+#include "lab/sandbox/apiserver/object_store.hpp"
+
+namespace plimsoll::sandbox {
+
+// Sets a field that is missing or null.
+void set_default(nlohmann::json& object, const char* key, nlohmann::json value);
+
+// Sets the values of kube-apiserver's defaulting and admission that a scheduler reads: requests
+// from limits, host ports of pods on the host's network, what matchLabelKeys and mismatchLabelKeys
+// of pod affinity add, schedulerName, restartPolicy, tolerations of DefaultTolerationSeconds,
+// priority, phase Pending, qosClass, and the SchedulingGated condition. Existing values stay.
+void set_pod_defaults(nlohmann::json& pod);
+
+// Guaranteed, Burstable or BestEffort (ComputePodQOS); pod-level resources take precedence.
+[[nodiscard]] std::string qos_class(const nlohmann::json& pod);
+
+// Applies a Binding to a pod, with the messages of the pods/binding registry. 409 if the pod is
+// already assigned, is being deleted or is gated. Otherwise merges the Binding's annotations and
+// labels, sets nodeName and the condition PodScheduled=True.
+ApiResult<void> apply_binding(nlohmann::json& pod, const nlohmann::json& binding);
+
+// Sets a condition by type; lastTransitionTime changes only with the status. Returns whether
+// anything changed.
+bool set_condition(nlohmann::json& object, std::string_view type, std::string_view status,
+                   std::string_view reason = {}, std::string_view message = {});
+
+// Whether the pod is Succeeded or Failed.
+[[nodiscard]] bool is_terminal(const nlohmann::json& pod);
+[[nodiscard]] bool is_terminal(const StoredObject& pod);  // without parsing it
+
+// An update of the main resource must not move a pod: 422 if nodeName differs from the stored one.
+ApiResult<void> check_pod_update(const nlohmann::json& before, const nlohmann::json& after);
+
+}  // namespace plimsoll::sandbox

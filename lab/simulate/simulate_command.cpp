@@ -1,0 +1,240 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/ask/explain_text.hpp"
+#include "cli/line/failure.hpp"
+#include "cli/line/table.hpp"
+#include "lab/simulate/expectations.hpp"
+#include "lab/simulate/input_files.hpp"
+#include "lab/simulate/simulate_command.hpp"
+#include "lab/simulate/simulation.hpp"
+#include "lab/simulate/simulation_report.hpp"
+#include "lab/simulate/time_limit.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string decimal(double value, int digits) {
+  std::ostringstream out;
+  out.setf(std::ios::fixed);
+  out.precision(digits);
+  out << value;
+  return out.str();
+}
+
+// On a terminal, one line that is overwritten; otherwise a line from time to time.
+class ProgressLine {
+ public:
+  void operator()(size_t arrived, size_t bound, size_t waiting) {
+    const std::string line = "scheduling: " + std::to_string(bound) + " of " +
+                             std::to_string(arrived) + " pods bound, " + std::to_string(waiting) +
+                             " without a place";
+    if (line == last_) return;
+    last_ = line;
+    if (terminal_) std::fprintf(stderr, "\r%s   ", line.c_str());
+  }
+  void finish() const {
+    if (!last_.empty()) std::fprintf(stderr, "%s%s\n", terminal_ ? "\r" : "", last_.c_str());
+  }
+
+ private:
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  std::string last_;
+};
+
+double per_pod(uint64_t writes, size_t pods) {
+  return pods == 0 ? 0 : static_cast<double>(writes) / static_cast<double>(pods);
+}
+
+void print_text(const SimulationResult& result, size_t nodes) {
+  Table placed({"POD", "NODE", "ZONES", "DEVICES", "PHASE"});
+  for (const Placement& placement : result.placements) {
+    if (placement.node.empty()) continue;
+    placed.add({placement.pod, placement.node, zones_text(placement), devices_text(placement),
+                placement.failure.empty() ? placement.phase : placement.failure});
+  }
+  std::cout << placed.text();
+  bool first = true;
+  for (const Placement& placement : result.placements) {
+    if (!placement.node.empty()) continue;
+    if (first) std::cout << "\nWithout a place:\n";
+    first = false;
+    const std::vector<std::string> parts = message_parts(placement.message);
+    std::cout << "  " << placement.pod << ": "
+              << (parts.front().empty() ? "no decision yet" : parts.front()) << "\n";
+    for (size_t i = 1; i < parts.size(); ++i) std::cout << "      " << parts[i] << "\n";
+  }
+  first = true;
+  for (const EvictedPod& pod : result.evicted) {
+    if (first) std::cout << "\nEvicted:\n";
+    first = false;
+    std::cout << "  " << pod.pod << " from " << pod.node << "\n";
+  }
+  std::cout << node_use_text(result.nodes, nodes, "--nodes");
+  for (const std::string& note : result.notes) std::cout << "note: " << note << "\n";
+  const size_t unplaced = result.placements.size() - result.bound;
+  std::cout << "\n"
+            << result.bound << " pods bound, " << unplaced << " without a place\n"
+            << "API writes per bound pod: " << decimal(per_pod(result.bindings, result.bound), 2)
+            << " bindings, " << decimal(per_pod(result.events, result.bound), 2) << " events, "
+            << decimal(per_pod(result.conditions, result.bound), 2) << " conditions\n"
+            << "kubelets: " << result.kubelets.admitted << " pods admitted, "
+            << result.kubelets.rejected << " refused (" << result.kubelets.topology_rejections
+            << " with TopologyAffinityError), " << result.kubelets.reports << " topology reports\n";
+}
+
+size_t nodes_shown(const std::string& given) {
+  return given == "all" ? std::numeric_limits<size_t>::max() : std::stoul(given);
+}
+
+void print_explanations(const SimulationResult& result) {
+  for (const Result<std::string>& answer : result.explanations) {
+    std::cout << "\n"
+              << (answer ? explain_text(*answer, result.nodes.size())
+                         : answer.error().message + "\n");
+  }
+}
+
+void print_json(const SimulationResult& result, bool report) {
+  json pods = json::array();
+  for (const Placement& placement : result.placements) {
+    json pod{{"pod", placement.pod}, {"node", placement.node}, {"phase", placement.phase}};
+    for (const auto& [container, zones] : placement.zones) pod["zones"][container] = zones;
+    if (!placement.devices.empty()) pod["devices"] = placement.devices;
+    if (placement.bind_ms) pod["bindMilliseconds"] = *placement.bind_ms;
+    if (!placement.message.empty()) pod["message"] = placement.message;
+    if (!placement.failure.empty()) pod["failure"] = placement.failure;
+    pods.push_back(std::move(pod));
+  }
+  json out{{"pods", pods},
+           {"notes", result.notes},
+           {"bound", result.bound},
+           {"seconds", result.seconds},
+           {"writes",
+            {{"bindings", result.bindings},
+             {"events", result.events},
+             {"conditions", result.conditions}}},
+           {"kubelets",
+            {{"admitted", result.kubelets.admitted},
+             {"rejected", result.kubelets.rejected},
+             {"topologyAffinityErrors", result.kubelets.topology_rejections},
+             {"reports", result.kubelets.reports}}},
+           {"settled", result.settled},
+           {"evicted", json::array()},
+           {"nodes", node_use_json(result.nodes)}};
+  for (const EvictedPod& pod : result.evicted) {
+    out["evicted"].push_back({{"pod", pod.pod}, {"node", pod.node}});
+  }
+  for (const Result<std::string>& answer : result.explanations) {
+    out["explanations"].push_back(answer ? json{{"ok", true}, {"result", json::parse(*answer)}}
+                                         : json{{"ok", false}, {"error", answer.error().message}});
+  }
+  if (report) out["report"] = report_json(result);
+  std::cout << out.dump(2) << "\n";
+}
+
+sandbox::KubeletOptions kubelet_options(const SimulateArguments& arguments) {
+  using std::chrono::milliseconds;
+  sandbox::KubeletOptions options;
+  options.seed = arguments.seed;
+  // XML exports of machines are relative to the file that names them.
+  options.machines = std::make_shared<sandbox::MachineLibrary>(
+      std::filesystem::path(arguments.cluster == "-" ? "" : arguments.cluster).parent_path());
+  sandbox::ReportOptions& reports = options.reports;
+  reports.kind =
+      arguments.report_kind == "counts" ? node::ReportKind::kCounts : node::ReportKind::kFacts;
+  reports.delay = milliseconds(arguments.report_delay_ms);
+  reports.jitter = arguments.report_jitter;
+  reports.transit = milliseconds(arguments.report_transit_ms);
+  reports.loss = arguments.report_loss;
+  reports.period = milliseconds(arguments.report_period_ms);
+  reports.restarts = arguments.agent_restarts;
+  reports.pause = milliseconds(arguments.agent_pause_ms);
+  return options;
+}
+
+// What kept a simulation from ending, by name.
+std::string what_moves(const SimulationResult& result) {
+  constexpr size_t kNamed = 5;
+  const bool decided = result.undecided.empty();
+  const std::vector<std::string>& pods = decided ? result.coming : result.undecided;
+  if (pods.empty()) return "pods or volumes were still changing, though each pod was decided on";
+  std::string text = decided ? "these had not arrived yet: " : "no decision was final for ";
+  for (size_t i = 0; i < std::min(pods.size(), kNamed); ++i) text += (i == 0 ? "" : ", ") + pods[i];
+  if (pods.size() > kNamed) text += " and " + std::to_string(pods.size() - kNamed) + " more";
+  return text;
+}
+
+}  // namespace
+
+int simulate(const SimulateArguments& arguments) {
+  TimeLimit limit("simulate", std::chrono::seconds(arguments.timeout_s), "reading files");
+  const auto modules = arguments.oracle
+                           ? load_modules(arguments.plugin_directories, oracle_modules())
+                           : load_modules(arguments.plugin_directories);
+  if (!modules) return failure("simulate", modules.error().message);
+  const auto configuration = load_configuration(arguments.config, *modules);
+  if (!configuration)
+    return failure("simulate", "the profile file is not usable:\n" + configuration.error().message);
+  std::vector<std::string> notes;
+  auto cluster = read_objects(arguments.cluster, InputRole::kCluster, arguments.lenient, notes);
+  if (!cluster) return failure("simulate", cluster.error().message);
+  auto pods = read_objects(arguments.pods, InputRole::kPods, arguments.lenient, notes);
+  if (!pods) return failure("simulate", pods.error().message);
+  Expectations expectations;
+  if (!arguments.expect.empty()) {
+    auto loaded = load_expectations(arguments.expect);
+    if (!loaded) return failure("simulate", loaded.error().message);
+    expectations = std::move(*loaded);
+  }
+
+  SimulationOptions options;
+  options.cluster = std::move(*cluster);
+  options.pods = std::move(*pods);
+  options.kubelets = kubelet_options(arguments);
+  options.speed = arguments.speed;
+  options.oracle = arguments.oracle;
+  options.explain = arguments.explain;
+  ProgressLine progress;
+  limit.doing("making the cluster");
+  options.timeout = limit.left();
+  auto result = run_simulation(*configuration, *modules, options,
+                               [&](size_t arrived, size_t bound, size_t waiting) {
+                                 limit.leave_it_to_the_command("simulating");
+                                 progress(arrived, bound, waiting);
+                               });
+  limit.lift();
+  progress.finish();
+  if (!result) return failure("simulate", result.error().message);
+  result->notes.insert(result->notes.begin(), notes.begin(), notes.end());
+  if (arguments.output == "json") {
+    print_json(*result, arguments.report);
+  } else {
+    print_text(*result, nodes_shown(arguments.nodes));
+    if (arguments.report) std::cout << report_text(*result);
+    print_explanations(*result);
+  }
+  if (!result->settled) {
+    return failure("simulate", "gave up after " + std::to_string(arguments.timeout_s) +
+                                   " s while " + what_moves(*result) + "; see --timeout");
+  }
+  const std::vector<std::string> broken =
+      check_expectations(expectations, result->placements, result->kubelets.rejected);
+  if (!arguments.expect.empty()) {
+    std::cerr << "expectations: " << expectations.size() - broken.size() << " of "
+              << expectations.size() << " hold\n";
+  }
+  for (const std::string& text : broken) std::cerr << "  not so: " << text << "\n";
+  return broken.empty() ? 0 : 1;
+}
+
+}  // namespace plimsoll::cli

@@ -1,0 +1,253 @@
+#include "lab/simulate/simulation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <future>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <plimsoll/note.hpp>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "lab/sandbox/apiserver/cluster_loader.hpp"
+#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/kubelet/machine_nodes.hpp"
+#include "lab/sandbox/kubelet/oracle.hpp"
+#include "lab/sandbox/storage/volume_controller.hpp"
+#include "lab/simulate/arrivals.hpp"
+#include "lab/simulate/ask_session.hpp"
+#include "lab/simulate/pace.hpp"
+#include "lab/simulate/pod_watcher.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace nlohmann::literals;
+using namespace std::chrono_literals;
+
+// The run ends after so many seconds of the simulated clock without changes: longer than the
+// queue's first backoff, after which a pod is retried.
+constexpr double kQuiet = 1.5;
+// And after so many while pods are in backoff, as after a write that failed: longer than the
+// queue's longest backoff, so that a pod that fails every time ends the run too.
+constexpr double kQuietInBackoff = 12;
+
+constexpr const char* kNodesExplained = "10";
+constexpr const char* kTextsExplained = "3";
+
+std::set<std::string> scheduler_names(const config::Validation& configuration) {
+  std::set<std::string> names;
+  for (const auto& profile : configuration.profiles) names.insert(profile.scheduler_name);
+  return names;
+}
+
+// Waiting pods of the cluster count as arriving when the scheduler starts.
+void expect_waiting_pods(const sandbox::ObjectStore& store, const std::set<std::string>& names,
+                         PodWatcher& watcher) {
+  const auto pods = store.list(sandbox::kPods);
+  if (!pods) return;
+  for (const sandbox::ObjectPtr& object : pods->objects) {
+    if (!object->field("spec.nodeName").empty()) continue;
+    if (!names.contains(object->field("spec.schedulerName"))) continue;
+    const bool over =
+        sandbox::is_terminal(*object) || object->parse()["metadata"].contains("deletionTimestamp");
+    if (!over) watcher.expect(*object);
+  }
+}
+
+// Notes pods that name none of our schedulers, one note for each scheduler; they would wait for
+// ever without an explanation.
+void note_foreign_pods(const std::vector<std::string>& pods, const std::set<std::string>& names,
+                       std::vector<std::string>& notes) {
+  std::map<std::string, std::vector<std::string>> foreign;
+  for (const std::string& text : pods) {
+    const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+    if (!object.is_object() || object.value("kind", "") != "Pod") continue;
+    const std::string wanted =
+        object.value("/spec/schedulerName"_json_pointer, "default-scheduler");
+    if (!names.contains(wanted))
+      foreign[wanted].push_back(object.value("/metadata/name"_json_pointer, "?"));
+  }
+  for (const auto& [wanted, waiting] : foreign) {
+    const bool one = waiting.size() == 1;
+    notes.push_back(
+        (one ? "pod " + waiting.front() + " names"
+             : std::to_string(waiting.size()) + " pods (" + waiting.front() + ", ...) name") +
+        " scheduler \"" + wanted + "\", which the profile file does not have: " +
+        (one ? "it is" : "they are") + " not scheduled");
+  }
+}
+
+void collect(const sandbox::ObjectStore& store, const std::set<std::string>& names,
+             const std::set<std::string>& bound_before, const PodWatcher& watcher,
+             SimulationResult& result) {
+  const auto pods = store.list(sandbox::kPods);
+  if (!pods) return;
+  for (const sandbox::ObjectPtr& object : pods->objects) {
+    if (bound_before.contains(object->uid)) continue;
+    if (!names.contains(object->field("spec.schedulerName"))) continue;
+    Placement placement = placement_of(object->parse());
+    placement.bind_ms = watcher.bind_ms(object->uid);
+    if (!placement.node.empty()) ++result.bound;
+    if (!watcher.decided(object->uid)) result.undecided.push_back(placement.pod);
+    result.placements.push_back(std::move(placement));
+  }
+}
+
+std::set<std::string> bound_pods(const sandbox::ObjectStore& store) {
+  std::set<std::string> bound;
+  if (const auto pods = store.list(sandbox::kPods)) {
+    for (const sandbox::ObjectPtr& object : pods->objects) {
+      if (!object->field("spec.nodeName").empty()) bound.insert(object->uid);
+    }
+  }
+  return bound;
+}
+
+StateSnapshot snapshot_of(Scheduler& scheduler) {
+  const auto promise = std::make_shared<std::promise<StateSnapshot>>();
+  std::future<StateSnapshot> state = promise->get_future();
+  scheduler.post(Task{[&scheduler, promise] { promise->set_value(scheduler.snapshot()); }});
+  return state.get();
+}
+
+}  // namespace
+
+std::span<const StaticModule> oracle_modules() {
+  static const std::array<StaticModule, 1> kModules{
+      {{"NodeResourceTopologyMatch", PLIMSOLL_SDK_VERSION, sandbox::oracle_plugin()}}};
+  return kModules;
+}
+
+Result<SimulationResult> run_simulation(const config::Validation& configuration,
+                                        const Modules& modules, const SimulationOptions& options,
+                                        const Progress& progress) {
+  SimulationResult result;
+  const auto deadline = Clock::now() + options.timeout;
+  // Names and UIDs that are made up are the same for the same seed, 0 too.
+  sandbox::ObjectStore store({.seed = 2 * options.kubelets.seed + 1});
+  auto loaded = sandbox::load_cluster(store, options.cluster);
+  if (!loaded) return fail(loaded.error().within("loading the cluster"));
+  result.notes = std::move(loaded->notes);
+  sandbox::KubeletOptions kubelet_options = options.kubelets;
+  if (!kubelet_options.machines) {
+    kubelet_options.machines = std::make_shared<sandbox::MachineLibrary>();
+  }
+  if (auto installed = sandbox::install_machine_nodes(store, *kubelet_options.machines,
+                                                      kubelet_options.reports.kind);
+      !installed) {
+    return fail(installed.error());
+  }
+  const auto clock = std::make_shared<sandbox::SimulatedClock>();
+  const sandbox::TimestampScope stamps(clock);
+  kubelet_options.clock = clock;
+  const auto scheduler_ms = std::make_shared<std::atomic<int64_t>>(clock->epoch_ms());
+  const std::set<std::string> names = scheduler_names(configuration);
+  const std::set<std::string> bound_before = bound_pods(store);
+
+  sandbox::ServerOptions serving;
+  serving.handler.graceful_pod_deletion =
+      true;  // a victim holds its resources until its kubelet ends it
+  auto server = sandbox::ApiServer::start(store, serving);
+  if (!server) return fail(server.error());
+  sandbox::SimulatedVolumes volumes(store);
+  sandbox::SimulatedKubelets kubelets(store, kubelet_options);
+  if (!kubelets.wait_handled(options.timeout)) {
+    return fail(ErrorCode::kUnavailable, "the simulated kubelets did not start in time");
+  }
+  informer::ServerAccess access;
+  access.server = (*server)->url();
+  access.source = "the sandbox";
+  config::Validation alone = configuration;
+  alone.config.client_connection.content_type = "application/json";  // the only type served
+  std::optional<sandbox::OracleScope> oracle;
+  if (options.oracle) oracle.emplace(store, kubelets);
+  auto session = Session::create(alone, modules, access, nullptr, Session::Mode::kSimulated,
+                                 [scheduler_ms] { return scheduler_ms->load(); });
+  if (!session) return fail(session.error());
+
+  note_foreign_pods(options.pods, names, result.notes);
+
+  PodWatcher watcher(store, names, bound_before, [&kubelets] { return kubelets.seconds(); });
+  expect_waiting_pods(store, names, watcher);
+  (*session)->start();
+  // Wait for the sync, so that pods arrive in the order of their file and not in a first list,
+  // which is sorted by name.
+  while (!(*session)->scheduler().stats().synced && Clock::now() < deadline)
+    std::this_thread::sleep_for(1ms);
+  Arrivals arrivals(options.pods, result.notes);
+  Pace pace({store, kubelets, volumes, **session, *clock, *scheduler_ms}, options.speed);
+  const double begin = clock->seconds();
+  double last_change = begin;
+  double decided_at = begin;  // since when every pod is bound or was found unschedulable
+  std::vector<std::string> come;
+  std::set<std::string> noted(result.notes.begin(), result.notes.end());
+  while (!result.settled && Clock::now() < deadline) {
+    if (!pace.rests()) continue;
+    const double now = clock->seconds();
+    while (watcher.follow(0ms)) last_change = now;
+    if (progress) progress(watcher.arrived(), watcher.bound(), watcher.refused());
+    if (options.until && now - begin >= *options.until) {
+      result.settled = true;
+      break;
+    }
+    if (pace.decide()) continue;
+    come = arrivals.take(now - begin);
+    if (!come.empty()) {
+      auto arriving = sandbox::load_cluster(store, come);
+      if (!arriving) return fail(arriving.error().within("loading the pods"));
+      for (const std::string& note : arriving->notes) {
+        if (noted.insert(note).second) result.notes.push_back(note);
+      }
+      continue;
+    }
+    double next = pace.next_due();
+    if (const auto arrival = arrivals.next()) next = std::min(next, begin + *arrival);
+    if (options.until) next = std::min(next, begin + *options.until);
+    if (arrivals.next() || !watcher.all_decided()) {
+      decided_at = next;
+    } else if (const sandbox::KubeletStats running = kubelets.stats();
+               running.pending_finishes == 0) {
+      const SchedulingQueue::Sizes& queue = pace.scheduler().queue;
+      const double quiet = queue.active + queue.backoff == 0 ? kQuiet : kQuietInBackoff;
+      result.settled = now - last_change >= quiet && kubelets.idle();
+    } else if (watcher.refused() == 0) {
+      // Pods may still end, but nothing waits for their resources.
+      result.settled = now - decided_at >= kQuiet && running.pending_moves == 0;
+    }
+    if (!result.settled) pace.advance_to(next);
+  }
+  result.coming = arrivals.coming();
+  result.simulated_seconds = clock->seconds() - begin;
+  const StateSnapshot state = snapshot_of((*session)->scheduler());
+  for (const std::string& pod : options.explain) {
+    result.explanations.push_back(ask_session(**session)(question(
+        "explain", {{"pod", pod}, {"nodes", kNodesExplained}, {"texts", kTextsExplained}})));
+  }
+  (*session)->stop();
+  result.scheduler = (*session)->scheduler().stats();
+  watcher.follow(0ms);
+  result.seconds = watcher.seconds();
+  result.bindings = (*server)->writes("pods/binding");
+  result.events = (*server)->writes("events");
+  result.conditions = (*server)->writes("pods/status");
+  result.kubelets = kubelets.stats();
+  kubelets.stop();
+  result.zone_use = kubelets.zone_use();
+  result.nodes = node_use(state, kubelets.zones());
+  result.evicted = watcher.evicted();
+  result.lives = kubelets.lives();
+  for (sandbox::PodLife& life : result.lives) {
+    life.admitted -= begin;
+    if (life.ended >= 0) life.ended -= begin;
+  }
+  result.held_back = held_back_pods(store, kubelets, names);
+  (*server)->stop();
+  collect(store, names, bound_before, watcher, result);
+  return result;
+}
+
+}  // namespace plimsoll::cli
