@@ -45,6 +45,7 @@ class ChartTest : public DeployTest {
   }
   void TearDown() override {
     if (!IsSkipped()) {
+      stop_scheduler();
       (void)tool({"helm", "uninstall", "plimsoll", "--namespace", kHome, "--ignore-not-found"});
       DeployTest::TearDown();
     }
@@ -184,7 +185,7 @@ TEST_F(ChartTest, KubectlAppliesTheBase) {
   do_tool({"kubectl", "apply", "-k", "deploy/base", "--dry-run=server", "--validate=strict"});
   do_tool({"kubectl", "apply", "-k", "deploy/base"});
   ASSERT_NO_FATAL_FAILURE(expect_alive("first"));
-  EXPECT_EQ(scheduler().stop(20s), ExitStatus::exited(0));
+  stop_scheduler();
 
   // An overlay with a profile of one's own, as docs/operations.md has it.
   const std::string profile = read_file("examples/profiles/topology.yaml").value_or("");
@@ -203,6 +204,7 @@ TEST_F(ChartTest, KubectlAppliesTheBase) {
   EXPECT_THAT(text_at(deployment(), "/spec/template/spec/volumes/0/configMap/name"),
               HasSubstr("plimsoll-profile-"));
   ASSERT_NO_FATAL_FAILURE(expect_alive("second", "ours"));
+  stop_scheduler();
   do_tool({"kubectl", "delete", "-k", home_.path()});
   do_tool({"kubectl", "delete", "--ignore-not-found", "-k", "deploy/base"});
   EXPECT_EQ(client().get(kClusterRole).status, 404);
@@ -253,7 +255,7 @@ TEST_F(ChartTest, KubectlGetShowsZonesAndDevices) {
 TEST_F(ChartTest, HelmInstallsUpgradesAndGoesBack) {
   helm("install");
   ASSERT_NO_FATAL_FAILURE(expect_alive("first"));
-  EXPECT_EQ(scheduler().stop(20s), ExitStatus::exited(0));
+  stop_scheduler();
   const char* kHash = "/spec/template/metadata/annotations/plimsoll.io~1profile-sha256";
   const std::string before = text_at(deployment(), kHash);
   const std::string profile = "examples/profiles/hami.yaml";
@@ -263,6 +265,7 @@ TEST_F(ChartTest, HelmInstallsUpgradesAndGoesBack) {
   ASSERT_TRUE(config);
   ASSERT_NO_FATAL_FAILURE(
       expect_alive("second", text_at(config->front(), "/profiles/0/schedulerName")));
+  stop_scheduler();
   do_tool({"helm", "rollback", "plimsoll", "--namespace", kHome});
   EXPECT_EQ(text_at(deployment(), kHash), before);
   do_tool({"helm", "uninstall", "plimsoll", "--namespace", kHome});

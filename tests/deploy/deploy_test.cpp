@@ -100,6 +100,7 @@ void DeployTest::SetUp() {
 }
 
 void DeployTest::TearDown() {
+  stop_scheduler();
   provisioner_.reset();
   if (!IsSkipped()) {
     for (const std::string& path : installed_) (void)client().del(path);

@@ -40,7 +40,7 @@ TEST_F(RightsTest, TheWholeWorkIsAllowed) {
   EXPECT_EQ(scrape().status, 403) << "it asked who we are, and what we may";
   EXPECT_THAT(log(), Not(HasSubstr("forbidden: User")));
   // Without leader election it keeps a mark instead.
-  EXPECT_EQ(scheduler().stop(20s), ExitStatus::exited(0));
+  stop_scheduler();
   ChildOptions alone = deployed_command();
   std::ranges::replace(alone.argv, "--leader-elect=true", "--leader-elect=false");
   ASSERT_NO_FATAL_FAILURE(start_command(alone));

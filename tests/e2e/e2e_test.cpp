@@ -35,18 +35,22 @@ void E2eTest::SetUp() {
 }
 
 void E2eTest::TearDown() {
-  if (scheduler_) {
-    EXPECT_TRUE(scheduler_->running())
-        << "the scheduler has ended by itself: " << to_string(*scheduler_->wait(0ms));
-    const ExitStatus status = scheduler_->stop();
-    EXPECT_EQ(status, ExitStatus::exited(0)) << "after SIGTERM: " << to_string(status);
-    if (HasFailure()) {
-      std::fprintf(stderr, "--- the end of the scheduler's log:\n%s",
-                   tail(scheduler_->output(), kLogLines).c_str());
-    }
-    scheduler_.reset();
-  }
+  stop_scheduler();
   KubeTest::TearDown();
+}
+
+void E2eTest::stop_scheduler() {
+  if (!scheduler_) return;
+  EXPECT_TRUE(scheduler_->running())
+      << "the scheduler has ended by itself: " << to_string(*scheduler_->wait(0ms));
+  const ExitStatus status = scheduler_->stop(30s);
+  EXPECT_EQ(status, ExitStatus::exited(0)) << "after SIGTERM: " << to_string(status);
+  if (HasFailure()) {
+    std::fprintf(stderr, "--- the end of the scheduler's log:\n%s",
+                 tail(scheduler_->output(), kLogLines).c_str());
+  }
+  earlier_logs_ += scheduler_->output();
+  scheduler_.reset();
 }
 
 std::filesystem::path E2eTest::keep_evidence(const std::map<std::string, std::string>& texts) {

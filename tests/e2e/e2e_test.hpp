@@ -40,7 +40,7 @@ class E2eTest : public KubeTest {
 
   static void SetUpTestSuite();
   void SetUp() override;
-  void TearDown() override;  // stops the scheduler; it must not have ended by itself
+  void TearDown() override;  // as stop_scheduler()
 
   static AuditLog& audit();
   // Nodes, NodeResourceTopologies, Devices, pods and events as they are now, the audit log, the
@@ -53,6 +53,9 @@ class E2eTest : public KubeTest {
   void start();
   void start(const RunSpec& spec);
   void start_command(const ChildOptions& command);
+  // It must not have ended by itself, and ends cleanly. Stop it before its roles, its lease or
+  // other things that it needs are taken away: it ends without them.
+  void stop_scheduler();
   [[nodiscard]] ChildProcess& scheduler() { return *scheduler_; }
   // One that acts as kSchedulerUser.
   [[nodiscard]] static Result<std::unique_ptr<ApiProxy>> start_proxy();
