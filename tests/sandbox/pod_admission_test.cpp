@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lab/sandbox/apiserver/cluster_loader.hpp"
+#include "lab/sandbox/apiserver/object_defaults.hpp"
 #include "lab/sandbox/apiserver/pod_rules.hpp"
 
 namespace plimsoll::sandbox {
@@ -23,11 +24,22 @@ class PodAdmissionTest : public testing::Test {
     object["metadata"] = {{"name", name}};
     ASSERT_TRUE(store_.create(kind, std::move(object)));
   }
-  // The spec that the pod gets.
+  void limit(const std::string& name, const json& limits) {
+    json range = {{"metadata", {{"name", name}, {"namespace", "default"}}},
+                  {"spec", {{"limits", json::array({limits})}}}};
+    ASSERT_TRUE(admit_object(store_, kLimitRanges, range));
+    ASSERT_TRUE(store_.create(kLimitRanges, std::move(range)));
+  }
+  // The spec that the pod gets, or why it is refused.
   json admitted(const json& spec) {
-    json pod = {{"metadata", {{"name", "p"}}}, {"spec", spec}};
+    json pod = {{"metadata", {{"name", "p"}, {"namespace", "default"}}}, {"spec", spec}};
     const auto done = admission_.admit(pod, missing_);
     return done ? pod["spec"] : json(done.error().message);
+  }
+  // Of the only container of a pod.
+  json resources_with(const json& own, const char* list = "containers") {
+    const json spec = admitted({{list, json::array({{{"name", "c"}, {"resources", own}}})}});
+    return spec.is_object() ? spec[list][0].value("resources", json::object()) : spec;
   }
 
   ObjectStore store_;
@@ -47,7 +59,7 @@ TEST_F(PodAdmissionTest, APriorityClassGivesPriorityAndPolicy) {
 }
 
 TEST_F(PodAdmissionTest, OfSeveralDefaultClassesTheLowestCounts) {
-  EXPECT_FALSE(admitted(json::object()).contains("priority"));
+  EXPECT_EQ(admitted(json::object())["priority"], 0);
   add(kPriorityClasses, "b", {{"value", 20}, {"globalDefault", true}});
   EXPECT_EQ(admitted(json::object())["priority"], 20);
   add(kPriorityClasses, "a", {{"value", 10}, {"globalDefault", true}});
@@ -67,9 +79,9 @@ TEST_F(PodAdmissionTest, ARuntimeClassGivesOverheadAndWhereItRuns) {
   json spec = admitted({{"runtimeClassName", "kata"}, {"nodeSelector", {{"zone", "a"}}}});
   EXPECT_EQ(spec["overhead"], json({{"cpu", "600m"}}));
   EXPECT_EQ(spec["nodeSelector"], json({{"vm", "yes"}, {"zone", "a"}}));
-  EXPECT_EQ(spec["tolerations"], json::array({toleration}));
-  spec = admitted(spec);
-  EXPECT_EQ(spec["tolerations"].size(), 1U) << "it is there already";
+  EXPECT_EQ(spec["tolerations"][0], toleration);
+  EXPECT_EQ(spec["tolerations"].size(), 3U) << "and those of every pod";
+  EXPECT_EQ(admitted(spec)["tolerations"].size(), 3U) << "they are there already";
   EXPECT_EQ(admitted({{"runtimeClassName", "kata"}, {"overhead", {{"cpu", "1"}}}})["overhead"],
             json({{"cpu", "1"}}));
   EXPECT_EQ(admitted({{"runtimeClassName", "kata"}, {"nodeSelector", {{"vm", "no"}}}}),
@@ -79,8 +91,8 @@ TEST_F(PodAdmissionTest, ARuntimeClassGivesOverheadAndWhereItRuns) {
 
 TEST_F(PodAdmissionTest, AClassThatIsNotThereIsNamedOnceAndAddsNothing) {
   const json spec = {{"priorityClassName", "high"}, {"runtimeClassName", "nvidia"}};
-  EXPECT_EQ(admitted(spec), spec);
-  EXPECT_EQ(admitted(spec), spec);
+  EXPECT_EQ(admitted(spec)["priority"], 0);
+  EXPECT_FALSE(admitted(spec).contains("overhead"));
   EXPECT_THAT(missing_, ElementsAre("PriorityClass \"high\"", "RuntimeClass \"nvidia\""));
 }
 
@@ -90,12 +102,93 @@ TEST_F(PodAdmissionTest, WhatCannotBeReadAddsNothing) {
   for (const json& odd : {json("x"), json::array(), json({{"podFixed", 1}}), json(nullptr)}) {
     const std::string name = "odd" + std::to_string(store_.count(kRuntimeClasses));
     add(kRuntimeClasses, name, {{"overhead", odd}, {"scheduling", odd}});
-    EXPECT_EQ(admitted({{"runtimeClassName", name}}), json({{"runtimeClassName", name}}));
+    EXPECT_FALSE(admitted({{"runtimeClassName", name}}).contains("overhead"));
   }
-  EXPECT_EQ(admitted({{"priorityClassName", "text"}}), json({{"priorityClassName", "text"}}));
-  EXPECT_EQ(admitted({{"priorityClassName", 5}, {"nodeSelector", "x"}}),
-            json({{"priorityClassName", 5}, {"nodeSelector", "x"}}));
-  EXPECT_EQ(admitted("no spec"), "no spec");
+  EXPECT_EQ(admitted({{"priorityClassName", "text"}})["priority"], 0);
+}
+
+TEST_F(PodAdmissionTest, APodThatCannotBeReadIsRefused) {
+  EXPECT_EQ(admitted({{"priorityClassName", 5}}),
+            "the pod cannot be read: spec.priorityClassName: expected a string");
+  EXPECT_THAT(admitted({{"nodeSelector", "x"}}), HasSubstr("spec.nodeSelector: "));
+  EXPECT_THAT(resources_with({{"requests", {{"cpu", "much"}}}}),
+              HasSubstr("spec.containers[0].resources.requests[cpu]: "));
+}
+
+TEST_F(PodAdmissionTest, ALimitRangeGivesRequestsAndLimits) {
+  limit("range", {{"type", "Container"},
+                  {"default", {{"cpu", "400m"}}},
+                  {"defaultRequest", {{"cpu", "300m"}, {"memory", "60Mi"}}}});
+  const json whole = {{"requests", {{"cpu", "300m"}, {"memory", "60Mi"}}},
+                      {"limits", {{"cpu", "400m"}}}};
+  EXPECT_EQ(resources_with(json::object()), whole);
+  EXPECT_EQ(resources_with(json::object(), "initContainers"), whole);
+  EXPECT_EQ(
+      resources_with({{"limits", {{"cpu", "500m"}}}}),
+      json({{"requests", {{"cpu", "500m"}, {"memory", "60Mi"}}}, {"limits", {{"cpu", "500m"}}}}))
+      << "a limit became the request before";
+  limit("second", {{"type", "Container"}, {"default", {{"memory", "1Gi"}, {"cpu", "9"}}}});
+  EXPECT_EQ(resources_with(json::object())["limits"], json({{"cpu", "400m"}, {"memory", "1Gi"}}))
+      << "the first one wins";
+}
+
+TEST_F(PodAdmissionTest, ALimitRangeIsItsOwnDefault) {
+  limit("range", {{"type", "Container"}, {"max", {{"cpu", "2"}}}, {"min", {{"memory", "8Mi"}}}});
+  EXPECT_EQ(resources_with(json::object()),
+            json({{"requests", {{"cpu", "2"}, {"memory", "8Mi"}}}, {"limits", {{"cpu", "2"}}}}));
+}
+
+TEST_F(PodAdmissionTest, ALimitRangeForbids) {
+  limit("range", {{"type", "Container"},
+                  {"min", {{"cpu", "100m"}}},
+                  {"max", {{"cpu", "2"}}},
+                  {"maxLimitRequestRatio", {{"cpu", "2"}}}});
+  const std::string start = "pods \"p\" is forbidden: ";
+  EXPECT_EQ(resources_with({{"limits", {{"cpu", "50m"}}}}),
+            start + "minimum cpu usage per Container is 100m, but request is 50m");
+  EXPECT_EQ(resources_with({{"limits", {{"cpu", "3"}}}}),
+            start + "maximum cpu usage per Container is 2, but limit is 3");
+  EXPECT_EQ(resources_with({{"requests", {{"cpu", "500m"}}}}),
+            start +
+                "cpu max limit to request ratio per Container is 2, but provided ratio is "
+                "4.000000");
+  EXPECT_EQ(resources_with({{"limits", {{"cpu", "1"}}}})["requests"]["cpu"], "1");
+}
+
+TEST_F(PodAdmissionTest, ALimitRangeForWholePodsCountsInitContainersAndSidecars) {
+  limit("range", {{"type", "Pod"}, {"max", {{"cpu", "2"}}}});
+  const auto container = [](const char* name, const char* cpu, const char* restarts = nullptr) {
+    json made = {{"name", name}, {"resources", {{"limits", {{"cpu", cpu}}}}}};
+    if (restarts != nullptr) made["restartPolicy"] = restarts;
+    return made;
+  };
+  EXPECT_TRUE(admitted({{"initContainers", json::array({container("i", "2")})},
+                        {"containers", json::array({container("c", "2")})}})
+                  .is_object());
+  EXPECT_EQ(admitted({{"initContainers", json::array({container("i", "1", "Always")})},
+                      {"containers", json::array({container("c", "1500m")})}}),
+            "pods \"p\" is forbidden: maximum cpu usage per Pod is 2, but limit is 2500m");
+  EXPECT_EQ(admitted({{"containers", json::array({{{"name", "c"}}})}}),
+            "pods \"p\" is forbidden: maximum cpu usage per Pod is 2.  No limit is specified");
+}
+
+TEST_F(PodAdmissionTest, ALimitRangeForbidsClaims) {
+  limit("range", {{"type", "PersistentVolumeClaim"},
+                  {"min", {{"storage", "1Gi"}}},
+                  {"max", {{"storage", "2Gi"}}}});
+  const auto claim_of = [&](const char* size) {
+    json claim = {{"metadata", {{"name", "c"}, {"namespace", "default"}}},
+                  {"spec", {{"resources", {{"requests", {{"storage", size}}}}}}}};
+    const auto done = admit_object(store_, kPersistentVolumeClaims, claim);
+    return done ? std::string() : done.error().message;
+  };
+  EXPECT_EQ(claim_of("1Gi"), "");
+  EXPECT_EQ(claim_of("3Gi"),
+            "persistentvolumeclaims \"c\" is forbidden: maximum storage usage per "
+            "PersistentVolumeClaim is 2Gi, but request is 3Gi");
+  EXPECT_EQ(claim_of("1Mi"),
+            "persistentvolumeclaims \"c\" is forbidden: minimum storage usage per "
+            "PersistentVolumeClaim is 1Gi, but request is 1Mi");
 }
 
 TEST(PodDefaults, PortsOnTheHostsNetworkAreTheHosts) {

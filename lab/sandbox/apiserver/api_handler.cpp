@@ -160,7 +160,6 @@ ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route&
   json& metadata = object["metadata"];
   if (metadata.is_null()) metadata = json::object();
   if (auto shape = check_shape(object); !shape) return ApiFailure(shape.error());
-  set_object_defaults(store_, endpoint.kind.resource, object);
   if (endpoint.kind.namespaced) {
     const std::string ns = text_at(metadata, "namespace");
     if (!ns.empty() && ns != route.ns) {
@@ -174,8 +173,10 @@ ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route&
   if (!text_at(metadata, "resourceVersion").empty()) {
     return bad_request("resourceVersion should not be set on objects to be created");
   }
-  metadata.erase("deletionTimestamp");
-  metadata.erase("generation");
+  for (const char* field : {"uid", "deletionTimestamp", "generation"}) metadata.erase(field);
+  if (auto admitted = admit_object(store_, endpoint.kind.resource, object); !admitted) {
+    return ApiFailure(admitted.error());
+  }
   object["apiVersion"] = endpoint.api_version;
   if (endpoint.kind.resource == kPods) {
     if (!object["spec"].is_object() || !object["spec"].value("containers", json()).is_array()) {
@@ -186,7 +187,6 @@ ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route&
     if (auto admitted = admission_.admit(object, missing); !admitted) {
       return ApiFailure(admitted.error());
     }
-    set_pod_defaults(object);
   }
   return answer(endpoint, store_.create(endpoint.kind.resource, std::move(object)), 201);
 }

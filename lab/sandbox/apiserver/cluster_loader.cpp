@@ -169,15 +169,16 @@ Result<LoadReport> load_cluster(ObjectStore& store,
     }
     if (kind.resource == kPods) {
       drop_old_verdict(object);
-      if (!is_exported(object)) {
-        if (auto admitted = admission.admit(object, missing); !admitted) {
-          report.notes.push_back(input.where + " is left out: " + admitted.error().message);
-          continue;
-        }
-      }
-      set_pod_defaults(object);
+      if (is_exported(object)) set_pod_defaults(object);
     }
-    set_object_defaults(store, kind.resource, object);
+    auto admitted = admit_object(store, kind.resource, object);
+    if (admitted && kind.resource == kPods && !is_exported(object)) {
+      admitted = admission.admit(object, missing);
+    }
+    if (!admitted) {
+      report.notes.push_back(input.where + " is left out: " + admitted.error().message);
+      continue;
+    }
     // What report it has, it had before: nobody waits for it as for that of a new node.
     if (kind.resource == kNodes && text_at(metadata, "creationTimestamp").empty()) {
       metadata["creationTimestamp"] = timestamp_now(kNodeAge);

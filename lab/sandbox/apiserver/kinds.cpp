@@ -62,6 +62,7 @@ const std::vector<KindInfo>& default_kinds() {
       {kReplicationControllers, "ReplicationController", {"v1"}, true, true},
       {kReplicaSets, "ReplicaSet", {"v1"}, true, true},
       {kStatefulSets, "StatefulSet", {"v1"}, true, true},
+      {kLimitRanges, "LimitRange", {"v1"}, true, false},
       {kEvents, "Event", {"v1"}, true, false},
       {kLeases, "Lease", {"v1"}, true, false},
       {kDisruptionBudgets, "PodDisruptionBudget", {"v1"}, true, true},

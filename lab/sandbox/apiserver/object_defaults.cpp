@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "framework/base/json_field.hpp"
+#include "lab/sandbox/apiserver/limit_ranges.hpp"
 #include "lab/sandbox/apiserver/pod_rules.hpp"
 
 namespace plimsoll::sandbox {
@@ -72,21 +73,26 @@ void set_nulls(json& owner, const char* map, const char* value) {
   }
 }
 
-void set_object_defaults(const ObjectStore& store, const ResourceName& resource, json& object) {
+ApiResult<void> admit_object(const ObjectStore& store, const ResourceName& resource, json& object) {
   json& metadata = object["metadata"];
   for (const char* map : {"labels", "annotations"}) set_nulls(metadata, map, "");
   if (resource == kNodes) set_node_defaults(object);
-  if (resource == kPersistentVolumeClaims) set_claim_defaults(store, object);
-  if (resource != kNamespaces || text_at(metadata, "name").empty()) return;
+  if (resource == kLimitRanges) set_limit_range_defaults(object);
+  if (resource == kPersistentVolumeClaims) {
+    set_claim_defaults(store, object);
+    if (text_at(metadata, "uid").empty()) return check_claim_limits(store, object);
+  }
+  if (resource != kNamespaces || text_at(metadata, "name").empty()) return {};
   json& labels = metadata["labels"];
   if (!labels.is_object()) labels = json::object();
   labels["kubernetes.io/metadata.name"] = text_at(metadata, "name");
+  return {};
 }
 
 void ensure_namespace(ObjectStore& store, const std::string& name) {
   if (store.get(kNamespaces, {"", name})) return;
   json made{{"metadata", {{"name", name}}}, {"status", {{"phase", "Active"}}}};
-  set_object_defaults(store, kNamespaces, made);
+  if (!admit_object(store, kNamespaces, made)) return;
   (void)store.create(kNamespaces, std::move(made));  // another thread may have been first
 }
 

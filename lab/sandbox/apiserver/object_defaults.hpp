@@ -1,6 +1,6 @@
 #pragma once
-// What kube-apiserver sets in new objects of kinds other than Pod: its defaulting, and the
-// admission plugin DefaultStorageClass.
+// What kube-apiserver makes of new objects of kinds other than Pod: its defaulting, and the
+// admission plugins DefaultStorageClass and LimitRanger.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -9,15 +9,16 @@
 
 namespace plimsoll::sandbox {
 
-// Sets what a scheduler reads:
+// Sets what a scheduler reads; 403 if a LimitRange forbids a claim without a UID, which is new:
 // - any kind: null as the value of a label or annotation is "", as a typed decoder reads it;
 // - Node: allocatable is the capacity where it is missing (SetDefaults_NodeStatus);
 // - Namespace: the label of its own name (SetDefaults_Namespace);
+// - LimitRange: the defaults of its containers (SetDefaults_LimitRangeItem);
 // - PersistentVolumeClaim: the default StorageClass of `store`, of several the newest, unless the
 //   claim names a class, if only "", or is bound already (plugin/pkg/admission/storage).
-// `object` has a metadata object. Any thread.
-void set_object_defaults(const ObjectStore& store, const ResourceName& resource,
-                         nlohmann::json& object);
+// `object` has a metadata object, with its namespace. Any thread.
+[[nodiscard]] ApiResult<void> admit_object(const ObjectStore& store, const ResourceName& resource,
+                                           nlohmann::json& object);
 
 // Creates the namespace unless it is there.
 void ensure_namespace(ObjectStore& store, const std::string& name);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "framework/api/requests.hpp"
+#include "framework/api/symbols.hpp"
 #include "framework/base/json_field.hpp"
+#include "lab/sandbox/apiserver/limit_ranges.hpp"
 #include "lab/sandbox/apiserver/pod_rules.hpp"
 
 namespace plimsoll::sandbox {
@@ -43,14 +46,29 @@ void add_tolerations(json& spec, const json& added) {
   }
 }
 
+Result<PodResources> resources_of(const json& pod, SymbolTable& symbols) {
+  json read = pod;
+  set_default(read["metadata"], "name", "generated");
+  return decode_pod_resources(read.dump(-1, ' ', false, json::error_handler_t::replace), symbols);
+}
+
 }  // namespace
 
 ApiResult<void> PodAdmission::admit(json& pod, std::set<std::string>& missing) {
   json& spec = pod["spec"];
-  if (!spec.is_object()) return {};
-  const std::lock_guard lock(mutex_);
-  set_priority(spec, missing);
-  return set_runtime(pod, missing);
+  if (!spec.is_object()) spec = json::object();
+  default_requests(spec);
+  add_limit_range_defaults(store_, pod);
+  {
+    const std::lock_guard lock(mutex_);
+    set_priority(spec, missing);
+    if (auto runs = set_runtime(pod, missing); !runs) return runs;
+  }
+  set_pod_defaults(pod);
+  SymbolTable symbols;
+  const auto resources = resources_of(pod, symbols);
+  if (!resources) return bad_request("the pod cannot be read: " + resources.error().message);
+  return check_pod_limits(store_, pod, *resources);
 }
 
 json PodAdmission::class_of(const ResourceName& kind, const char* kind_name,

@@ -1,5 +1,6 @@
 #pragma once
-// What kube-apiserver's admission plugins Priority and RuntimeClass add to a new pod
+// What kube-apiserver makes of a new pod: its defaults (set_pod_defaults), and what admission
+// plugins add: LimitRanger (limit_ranges.hpp), Priority and RuntimeClass
 // (plugin/pkg/admission/priority and runtimeclass): priority and preemptionPolicy of its
 // PriorityClass, or of the default one, and overhead, nodeSelector and tolerations of its
 // RuntimeClass.
@@ -24,9 +25,9 @@ class PodAdmission {
  public:
   explicit PodAdmission(const ObjectStore& store) : store_(store) {}
 
-  // `pod` has a metadata object; before set_pod_defaults. 403 if its nodeSelector contradicts that
-  // of its RuntimeClass. Adds to `missing` which classes it names that are not there:
-  // `PriorityClass "high"`.
+  // `pod` has a metadata object, with its namespace. 403 if its nodeSelector contradicts that of
+  // its RuntimeClass, or if a LimitRange forbids it; 400 if it cannot be read (decode_pod). Adds to
+  // `missing` which classes it names that are not there: `PriorityClass "high"`.
   [[nodiscard]] ApiResult<void> admit(nlohmann::json& pod, std::set<std::string>& missing);
 
  private:

@@ -18,8 +18,7 @@ bool is_end(std::string_view phase) {
 
 using nlohmann::json;
 
-// SetDefaults_Pod: a limit without a request becomes the request.
-void default_requests(json& owner) {
+void default_container_requests(json& owner) {
   if (!owner.is_object()) return;
   const auto resources = owner.find("resources");
   if (resources == owner.end() || !resources->is_object()) return;
@@ -54,6 +53,15 @@ void default_tolerations(json& spec) {
                            {"operator", "Exists"},
                            {"effect", "NoExecute"},
                            {"tolerationSeconds", 300}});
+  }
+}
+
+template <typename Change>
+void for_each_container(json& spec, const Change& change) {
+  for (const char* list : {"containers", "initContainers"}) {
+    const auto found = spec.find(list);
+    if (found == spec.end() || !found->is_array()) continue;
+    for (json& container : *found) change(container);
   }
 }
 
@@ -194,17 +202,16 @@ void set_default(json& object, const char* key, json value) {
   if (!object.contains(key) || object[key].is_null()) object[key] = std::move(value);
 }
 
+void default_requests(json& spec) {
+  for_each_container(spec, default_container_requests);
+}
+
 void set_pod_defaults(json& pod) {
   json& spec = pod["spec"];
   if (!spec.is_object()) spec = json::object();
-  const bool on_host = spec.contains("hostNetwork") && spec["hostNetwork"] == true;
-  for (const char* list : {"containers", "initContainers"}) {
-    if (const auto found = spec.find(list); found != spec.end() && found->is_array()) {
-      for (json& container : *found) {
-        default_requests(container);
-        if (on_host) default_host_ports(container);
-      }
-    }
+  default_requests(spec);
+  if (spec.contains("hostNetwork") && spec["hostNetwork"] == true) {
+    for_each_container(spec, default_host_ports);
   }
   merge_label_keys(pod);
   default_pod_level_resources(spec);

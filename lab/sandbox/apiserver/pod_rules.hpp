@@ -20,6 +20,9 @@ void set_default(nlohmann::json& object, const char* key, nlohmann::json value);
 // priority, phase Pending, qosClass, and the SchedulingGated condition. Existing values stay.
 void set_pod_defaults(nlohmann::json& pod);
 
+// SetDefaults_Pod: a limit without a request becomes the request, in every container.
+void default_requests(nlohmann::json& spec);
+
 // Guaranteed, Burstable or BestEffort (ComputePodQOS); pod-level resources take precedence.
 [[nodiscard]] std::string qos_class(const nlohmann::json& pod);
 

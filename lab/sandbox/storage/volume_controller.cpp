@@ -297,7 +297,8 @@ struct SimulatedVolumes::Impl {
                                                            {"name", event.object->key.name},
                                                            {"uid", event.object->uid},
                                                            {"controller", true}}});
-      set_object_defaults(store, kPersistentVolumeClaims, claim);
+      // Where it is refused, the pod waits for it.
+      if (!admit_object(store, kPersistentVolumeClaims, claim)) continue;
       (void)store.create(kPersistentVolumeClaims, std::move(claim));  // it may be there
     }
   }
