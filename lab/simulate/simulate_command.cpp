@@ -11,6 +11,7 @@
 #include "cli/ask/explain_text.hpp"
 #include "cli/line/failure.hpp"
 #include "cli/line/table.hpp"
+#include "framework/base/shown.hpp"
 #include "lab/simulate/expectations.hpp"
 #include "lab/simulate/input_files.hpp"
 #include "lab/simulate/simulate_command.hpp"
@@ -80,7 +81,7 @@ void print_text(const SimulationResult& result, size_t nodes) {
     std::cout << "  " << pod.pod << " from " << pod.node << "\n";
   }
   std::cout << node_use_text(result.nodes, nodes, "--nodes");
-  for (const std::string& note : result.notes) std::cout << "note: " << note << "\n";
+  for (const std::string& note : result.notes) std::cout << "note: " << shown(note) << "\n";
   const size_t unplaced = result.placements.size() - result.bound;
   std::cout << "\n"
             << result.bound << " pods bound, " << unplaced << " without a place\n"

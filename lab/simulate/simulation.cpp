@@ -20,12 +20,12 @@
 #include "lab/simulate/ask_session.hpp"
 #include "lab/simulate/pace.hpp"
 #include "lab/simulate/pod_watcher.hpp"
+#include "lab/simulate/simulation_notes.hpp"
 
 namespace plimsoll::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using namespace nlohmann::literals;
 using namespace std::chrono_literals;
 
 // The run ends after so many seconds of the simulated clock without changes: longer than the
@@ -55,29 +55,6 @@ void expect_waiting_pods(const sandbox::ObjectStore& store, const std::set<std::
     const bool over =
         sandbox::is_terminal(*object) || object->parse()["metadata"].contains("deletionTimestamp");
     if (!over) watcher.expect(*object);
-  }
-}
-
-// Notes pods that name none of our schedulers, one note for each scheduler; they would wait for
-// ever without an explanation.
-void note_foreign_pods(const std::vector<std::string>& pods, const std::set<std::string>& names,
-                       std::vector<std::string>& notes) {
-  std::map<std::string, std::vector<std::string>> foreign;
-  for (const std::string& text : pods) {
-    const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
-    if (!object.is_object() || object.value("kind", "") != "Pod") continue;
-    const std::string wanted =
-        object.value("/spec/schedulerName"_json_pointer, "default-scheduler");
-    if (!names.contains(wanted))
-      foreign[wanted].push_back(object.value("/metadata/name"_json_pointer, "?"));
-  }
-  for (const auto& [wanted, waiting] : foreign) {
-    const bool one = waiting.size() == 1;
-    notes.push_back(
-        (one ? "pod " + waiting.front() + " names"
-             : std::to_string(waiting.size()) + " pods (" + waiting.front() + ", ...) name") +
-        " scheduler \"" + wanted + "\", which the profile file does not have: " +
-        (one ? "it is" : "they are") + " not scheduled");
   }
 }
 
@@ -131,7 +108,8 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   sandbox::ObjectStore store({.seed = 2 * options.kubelets.seed + 1});
   auto loaded = sandbox::load_cluster(store, options.cluster);
   if (!loaded) return fail(loaded.error().within("loading the cluster"));
-  result.notes = std::move(loaded->notes);
+  SimulationNotes notes;
+  notes.add(loaded->notes);
   sandbox::KubeletOptions kubelet_options = options.kubelets;
   if (!kubelet_options.machines) {
     kubelet_options.machines = std::make_shared<sandbox::MachineLibrary>();
@@ -169,8 +147,6 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
                                  [scheduler_ms] { return scheduler_ms->load(); });
   if (!session) return fail(session.error());
 
-  note_foreign_pods(options.pods, names, result.notes);
-
   PodWatcher watcher(store, names, bound_before, [&kubelets] { return kubelets.seconds(); });
   expect_waiting_pods(store, names, watcher);
   (*session)->start();
@@ -178,13 +154,14 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   // which is sorted by name.
   while (!(*session)->scheduler().stats().synced && Clock::now() < deadline)
     std::this_thread::sleep_for(1ms);
-  Arrivals arrivals(options.pods, result.notes);
+  std::vector<std::string> without_time;
+  Arrivals arrivals(options.pods, without_time);
+  notes.add(without_time);
   Pace pace({store, kubelets, volumes, **session, *clock, *scheduler_ms}, options.speed);
   const double begin = clock->seconds();
   double last_change = begin;
   double decided_at = begin;  // since when every pod is bound or was found unschedulable
   std::vector<std::string> come;
-  std::set<std::string> noted(result.notes.begin(), result.notes.end());
   while (!result.settled && Clock::now() < deadline) {
     if (!pace.rests()) continue;
     const double now = clock->seconds();
@@ -199,9 +176,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
     if (!come.empty()) {
       auto arriving = sandbox::load_cluster(store, come);
       if (!arriving) return fail(arriving.error().within("loading the pods"));
-      for (const std::string& note : arriving->notes) {
-        if (noted.insert(note).second) result.notes.push_back(note);
-      }
+      notes.add(arriving->notes);
       continue;
     }
     double next = pace.next_due();
@@ -247,6 +222,8 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   result.held_back = held_back_pods(store, kubelets, names);
   (*server)->stop();
   collect(store, names, bound_before, watcher, result);
+  note_what_is_left_out(store, kubelets, names, notes);
+  result.notes = notes.all();
   return result;
 }
 

@@ -354,8 +354,8 @@ TEST(PlimsollSimulate, NotesPodsOfOtherSchedulers) {
   const Answer answer = plimsoll({"simulate", "--config", kProfile, "--cluster",
                                   kSample + "cluster.yaml", "--pods", pods.string()});
   EXPECT_EQ(answer.code, 0) << answer.err;
-  EXPECT_THAT(answer.out, HasSubstr("note: pod p names scheduler \"default-scheduler\", "));
-  EXPECT_THAT(answer.out, HasSubstr("note: 2 pods (q, ...) name scheduler \"their\", "));
+  EXPECT_THAT(answer.out, HasSubstr("note: pod default/p names scheduler \"default-scheduler\", "));
+  EXPECT_THAT(answer.out, HasSubstr("note: 2 pods (default/q, ...) name scheduler \"their\", "));
 }
 
 TEST(PlimsollValidate, ExamplesAreGood) {

@@ -1,5 +1,6 @@
-// When a simulation ends.
+// When a simulation ends, and what it says of itself.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,6 +17,83 @@ namespace plimsoll::test {
 namespace {
 
 using namespace std::chrono_literals;
+using nlohmann::json;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct Simulated {
+  int code = -1;
+  json result;  // what -o json printed
+  std::string out;
+  std::string err;
+  [[nodiscard]] std::vector<std::string> notes() const { return result.at("notes"); }
+};
+
+constexpr const char* kPlainProfile =
+    "apiVersion: kubescheduler.config.k8s.io/v1\n"
+    "kind: KubeSchedulerConfiguration\n";
+
+// `plimsoll simulate -o json` of these objects; a later -o wins. `profile`: a text, or a path that
+// ends in .yaml.
+Simulated simulate(const std::vector<json>& cluster, const std::vector<json>& pods = {},
+                   const std::vector<std::string>& flags = {},
+                   const std::string& profile = kPlainProfile) {
+  const TempDir dir;
+  const auto list = [&dir](const char* name, const std::vector<json>& objects) {
+    std::string path = dir.path() / name;
+    EXPECT_TRUE(
+        write_file(path, json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", objects}}.dump()));
+    return path;
+  };
+  std::string config = profile;
+  if (!profile.ends_with(".yaml")) {
+    config = dir.path() / "profile.yaml";
+    EXPECT_TRUE(write_file(config, profile));
+  }
+  ChildOptions options;
+  options.argv = {std::string(std::getenv("PLIMSOLL_BIN_DIR")) + "/plimsoll",
+                  "simulate",
+                  "--config",
+                  config,
+                  "--cluster",
+                  list("cluster.json", cluster),
+                  "-o",
+                  "json"};
+  if (!pods.empty()) {
+    options.argv.insert(options.argv.end(), {"--pods", list("pods.json", pods)});
+  }
+  options.argv.insert(options.argv.end(), flags.begin(), flags.end());
+  options.stderr_file = dir.path() / "stderr";
+  auto process = ChildProcess::start(options);
+  if (!process) return {};
+  const auto status = process->wait(180s);
+  Simulated done{status ? status->code : -1, {}, process->output(), process->error_output()};
+  done.result = json::parse(done.out, nullptr, false);
+  return done;
+}
+
+json node(const std::string& name, const json& allocatable) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Node"},
+          {"metadata", {{"name", name}}},
+          {"status", {{"allocatable", allocatable}}}};
+}
+
+// `more`: fields of the spec.
+json pod(const std::string& name, const json& requests, const json& more = json::object()) {
+  json made = {{"apiVersion", "v1"},
+               {"kind", "Pod"},
+               {"metadata", {{"name", name}, {"namespace", "d"}}},
+               {"spec",
+                {{"containers",
+                  {{{"name", "c"},
+                    {"image", "i"},
+                    {"resources", {{"requests", requests}, {"limits", requests}}}}}}}}};
+  made["spec"].update(more);
+  return made;
+}
 
 // An extender that fails once. The pod then is in backoff for longer than a simulation waits where
 // nothing can change any more.
@@ -64,54 +142,55 @@ TEST(PlimsollSimulation, GoesOnWhileAPodIsInBackoff) {
 // An export of a cluster in which a scheduler has judged the pod already: it would write the same
 // condition again, and so writes nothing.
 TEST(PlimsollSimulation, EndsWhereAWaitingPodHasItsConditionAlready) {
-  const TempDir dir;
-  const std::string profile = dir.path() / "profile.yaml";
-  const std::string cluster = dir.path() / "cluster.json";
-  ASSERT_TRUE(write_file(profile,
-                         "apiVersion: kubescheduler.config.k8s.io/v1\n"
-                         "kind: KubeSchedulerConfiguration\n"));
-  const auto simulate = [&](const std::vector<nlohmann::json>& objects) {
-    EXPECT_TRUE(write_file(
-        cluster,
-        nlohmann::json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", objects}}.dump()));
-    ChildOptions options;
-    options.argv = {std::string(std::getenv("PLIMSOLL_BIN_DIR")) + "/plimsoll",
-                    "simulate",
-                    "--config",
-                    profile,
-                    "--cluster",
-                    cluster,
-                    "-o",
-                    "json"};
-    options.stderr_file = dir.path() / "stderr";
-    auto process = ChildProcess::start(options);
-    if (!process) return nlohmann::json();
-    const auto status = process->wait(180s);
-    EXPECT_TRUE(status && status->code == 0) << process->error_output();
-    return nlohmann::json::parse(process->output(), nullptr, false);
-  };
-  const nlohmann::json node = {{"apiVersion", "v1"},
-                               {"kind", "Node"},
-                               {"metadata", {{"name", "n"}}},
-                               {"status", {{"allocatable", {{"cpu", "1"}, {"pods", "9"}}}}}};
-  nlohmann::json pod = nlohmann::json::parse(R"({"apiVersion": "v1", "kind": "Pod",
-      "metadata": {"name": "p", "namespace": "d"},
-      "spec": {"containers": [{"name": "c", "image": "i",
-                               "resources": {"requests": {"cpu": "2"}}}]}})");
-  nlohmann::json gated = pod;
-  gated["metadata"]["name"] = "q";
-  gated["spec"]["schedulingGates"] = {{{"name", "g"}}};
-  const nlohmann::json first = simulate({node, pod, gated});
+  const json empty = node("n", {{"cpu", "1"}, {"pods", "9"}});
+  json waits = pod("p", {{"cpu", "2"}});
+  const json gated = pod("q", {{"cpu", "2"}}, {{"schedulingGates", {{{"name", "g"}}}}});
+  const json first = simulate({empty, waits, gated}).result;
   ASSERT_TRUE(first.is_object());
   const std::string message = first.at("pods").at(0).at("message");
-  pod["status"]["conditions"] = {{{"type", "PodScheduled"},
-                                  {"status", "False"},
-                                  {"reason", "Unschedulable"},
-                                  {"message", message}}};
-  const nlohmann::json second = simulate({node, pod, gated});
+  waits["status"]["conditions"] = {{{"type", "PodScheduled"},
+                                    {"status", "False"},
+                                    {"reason", "Unschedulable"},
+                                    {"message", message}}};
+  const json second = simulate({empty, waits, gated}).result;
   ASSERT_TRUE(second.is_object());
   EXPECT_EQ(second.at("settled"), true);
   EXPECT_EQ(second.at("pods"), first.at("pods"));
+}
+
+TEST(PlimsollSimulation, NotesWaitingPodsOfOtherSchedulersInTheClusterFile) {
+  const json cluster = node("n", {{"cpu", "8"}, {"pods", "9"}});
+  json ended = pod("ended", {{"cpu", "1"}}, {{"schedulerName", "their"}});
+  ended["status"]["phase"] = "Succeeded";
+  const Simulated done =
+      simulate({cluster, ended, pod("a", {{"cpu", "1"}}, {{"schedulerName", "their"}}),
+                pod("b", {{"cpu", "1"}}, {{"schedulerName", "their"}}),
+                pod("runs", {{"cpu", "1"}}, {{"schedulerName", "their"}, {"nodeName", "n"}}),
+                pod("ours", {{"cpu", "1"}})});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.notes(), Contains(AllOf(HasSubstr("2 pods (d/a, ...) name scheduler \"their\""),
+                                           HasSubstr("they are not scheduled"))));
+}
+
+TEST(PlimsollSimulation, NotesNodesWhoseZonesAreNotSimulated) {
+  const json report = {
+      {"apiVersion", "topology.node.k8s.io/v1alpha2"},
+      {"kind", "NodeResourceTopology"},
+      {"metadata", {{"name", "zones"}}},
+      {"zones",
+       {{{"name", "node-0"},
+         {"type", "Node"},
+         {"resources",
+          {{{"name", "cpu"}, {"capacity", "8"}, {"allocatable", "8"}, {"available", "8"}}}}}}}};
+  const json total = {{"cpu", "8"}, {"pods", "9"}};
+  const Simulated some =
+      simulate({node("zones", total), report, node("plain", total), node("bad", {{"cpu", "x"}})});
+  EXPECT_EQ(some.code, 0) << some.err;
+  EXPECT_THAT(some.notes(), Contains(AllOf(HasSubstr("node plain has neither a machine nor"),
+                                           HasSubstr("zones are not simulated"))));
+  EXPECT_THAT(some.notes(), Contains(HasSubstr("node bad has no simulated kubelet")));
+  const Simulated all = simulate({node("zones", total), report});
+  EXPECT_THAT(all.notes(), IsEmpty());
 }
 
 }  // namespace
