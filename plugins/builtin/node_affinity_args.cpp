@@ -112,7 +112,7 @@ AddedAffinity read_added_affinity(const sdk::Host& host, std::string_view json) 
   sdk::read_args(host, json, {"NodeAffinityArgs"}, [&added](Args& args) {
     constexpr std::string_view kAdded = "addedAffinity";
     if (!args.object(kAdded, check_affinity)) return;
-    auto decoded = decode_node_affinity(args.member(kAdded)->dump());
+    auto decoded = decode_node_affinity(args.member(kAdded)->written);
     if (!decoded) return args.problem(kAdded, decoded.error().message);
     added = std::move(*decoded);
   });

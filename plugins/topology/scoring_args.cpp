@@ -14,7 +14,7 @@ void read_type(sdk::Args& args, Strategy& type, Offered offered) {
       {"PreserveLargeZones", Strategy::kPreserveLargeZones}};
   const auto* given = args.member("type");
   if (offered == Offered::kReference) {
-    if (given != nullptr && *given == words.back().first) {
+    if (given != nullptr && given->is_text(words.back().first)) {
       return args.problem("type", "is PreserveLargeZones, and only TopologyScore has it");
     }
     words.pop_back();

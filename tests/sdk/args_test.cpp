@@ -115,6 +115,41 @@ TEST(Args, WhatIsNoObject) {
             "zones: must be a list, not an object\nhall: must be an object, not a list");
 }
 
+// One text of args, read as {"label": JSON}; what is wrong if it cannot be.
+std::string label(const std::string& json) {
+  std::string out;
+  try {
+    read_args("{\"label\":" + json + "}", {}, [&](Args& args) { args.read("label", out); });
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+  return out;
+}
+
+TEST(Args, TextsAreReadAsJsonWritesThem) {
+  EXPECT_EQ(label(R"("a\"\\\/\b\f\n\r\tz")"), "a\"\\/\b\f\n\r\tz");
+  EXPECT_EQ(label(R"("\u0041\u00e9\u20AC\ud83d\ude00")"), "A\u00e9\u20AC\U0001F600");
+  EXPECT_EQ(label("\"\u00e9\""), "\u00e9");
+  for (const char* text : {R"("\x")", R"("\u12")", R"("\u 123")", R"("\ud83d")",
+                           R"("\ud83d\u0041")", R"("\ude00")", R"("\)", "\"", "\"a\nb\"", "'a'"}) {
+    EXPECT_EQ(label(text), "args are not JSON") << text;
+  }
+}
+
+TEST(Args, WhatIsNoJsonIsRefused) {
+  for (const char* text :
+       {"",        "01",       "+1",         "1.",    ".5",   "1e",   "1e+",   "- 1",
+        "0x1",     "NaN",      "nul",        "nullx", "True", "[1,]", "[1 2]", "[",
+        "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "1} {", "1}}"}) {
+    EXPECT_EQ(label(text), "args are not JSON") << text;
+  }
+  EXPECT_EQ(label(std::string(100'000, '[')), "args are not JSON");
+  for (const char* number : {"0", "-0", "-1.5e-3", "1E+2", "12345678901234567890"}) {
+    EXPECT_EQ(label(number), std::string("label: must be a string, not ") + number);
+  }
+  EXPECT_EQ(label(" \t\r\n\"a\" , \"label\" : \"b\" "), "b");  // the last of two
+}
+
 TEST(Args, NumbersThatAreTooLargeAndNamesThatAreOdd) {
   EXPECT_EQ(error(R"({"size": 9223372036854775808})"),
             "size: must be a whole number, not 9223372036854775808");

@@ -55,7 +55,7 @@ FragmentationArgs read_fragmentation(sdk::Args& args) {
               {{"Lookahead", FragmentationMeasure::kLookahead},
                {"Published", FragmentationMeasure::kPublished}});
   if (const auto* pods = args.member("typicalPods"))
-    out.typical_pods = read_pods(args, pods->is_array() ? pods->size() : 0);
+    out.typical_pods = read_pods(args, pods->items.size());
   return out;
 }
 

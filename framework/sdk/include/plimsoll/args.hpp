@@ -12,7 +12,7 @@
 // What is absent or null keeps the value that it has, so a member's initializer is its default. All
 // that is wrong is found, fields that nobody asks for included, and thrown as one text: "path:
 // problem", a line each. `plimsoll validate` shows each at its line of the profile file, and so
-// each warning. Needs nlohmann_json; no other header of the SDK does.
+// each warning.
 #pragma once
 
 #include <plimsoll/args_object.hpp>
@@ -22,7 +22,6 @@
 #include <algorithm>
 #include <concepts>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -45,13 +44,13 @@ void read_args(std::string_view json, std::initializer_list<std::string_view> ki
 class Args : public ArgsObject {
  public:
   bool read(std::string_view key, std::string& out) {
-    const Json* value = typed(key, Json::value_t::string, "a string");
-    if (value != nullptr) out = value->get_ref<const std::string&>();
+    const ArgsValue* value = typed(key, Type::kString, "a string");
+    if (value != nullptr) out = value->text;
     return value != nullptr;
   }
   bool read(std::string_view key, bool& out) {
-    const Json* value = typed(key, Json::value_t::boolean, "true or false");
-    if (value != nullptr) out = value->get<bool>();
+    const ArgsValue* value = typed(key, Type::kBool, "true or false");
+    if (value != nullptr) out = value->written == "true";
     return value != nullptr;
   }
   // A number from `least` to `most`.
@@ -59,13 +58,10 @@ class Args : public ArgsObject {
   requires(!std::same_as<T, bool>) bool read(std::string_view key, T& out,
                                              int64_t least = std::numeric_limits<T>::min(),
                                              int64_t most = kMost<T>) {
-    const Json* value = member(key);
+    const ArgsValue* value = member(key);
     if (value == nullptr) return false;
-    const bool fits = value->is_number_integer() &&
-                      (!value->is_number_unsigned() ||
-                       value->get<uint64_t>() <= static_cast<uint64_t>(kMost<int64_t>));
-    const int64_t number = fits ? value->get<int64_t>() : 0;
-    if (fits && number >= least && number <= most) {
+    int64_t number = 0;
+    if (value->whole(number) && number >= least && number <= most) {
       out = static_cast<T>(number);
       return true;
     }
@@ -86,27 +82,24 @@ class Args : public ArgsObject {
   template <typename T>
   bool choice(std::string_view key, T& out,
               const std::vector<std::pair<std::string_view, T>>& words) {
-    const Json* value = member(key);
+    const ArgsValue* value = member(key);
     if (value == nullptr) return false;
     std::vector<std::string> names;
     for (const auto& [word, meaning] : words) {
-      if (*value == word) {
+      if (value->is_text(word)) {
         out = meaning;
         return true;
       }
       if (!word.empty()) names.emplace_back(word);
     }
-    const std::string given = value->is_string() ? value->get<std::string>() : std::string();
-    return must_be(key, detail::one_of(names), *value, detail::did_you_mean(given, names));
+    return must_be(key, detail::one_of(names), *value, detail::did_you_mean(value->text, names));
   }
   // A Kubernetes quantity, not negative, as text or number. `wanted` is for the error.
   bool quantity(std::string_view key, QuantityUnit unit, int64_t& out, std::string_view wanted) {
-    const Json* value = member(key);
+    const ArgsValue* value = member(key);
     if (value == nullptr) return false;
-    std::string text;
-    if (value->is_string()) text = value->get<std::string>();
-    if (value->is_number()) text = value->dump();
-    const auto amount = parse_quantity(text, unit);
+    const bool number = value->type == Type::kNumber;
+    const auto amount = parse_quantity(number ? value->written : value->text, unit);
     if (!amount || *amount < 0) return must_be(key, wanted, *value);
     out = *amount;
     return true;
@@ -122,15 +115,15 @@ class Args : public ArgsObject {
   // read(Args&) of the object.
   template <typename Read>
   bool object(std::string_view key, const Read& read) {
-    const Json* value = typed(key, Json::value_t::object, "an object");
+    const ArgsValue* value = typed(key, Type::kObject, "an object");
     return value != nullptr && inside(*value, path(key), read);
   }
   // The same of each object of a list.
   template <typename Each>
   bool each_object(std::string_view key, const Each& each) {
-    const Json* list = typed(key, Json::value_t::array, "a list");
-    for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
-      inside((*list)[i], path(key) + "[" + std::to_string(i) + "]", each);
+    const ArgsValue* list = typed(key, Type::kList, "a list");
+    for (size_t i = 0; list != nullptr && i < list->items.size(); ++i) {
+      inside(list->items[i], path(key) + "[" + std::to_string(i) + "]", each);
     }
     return list != nullptr;
   }
@@ -153,8 +146,8 @@ class Args : public ArgsObject {
   using ArgsObject::ArgsObject;
 
   template <typename Read>
-  bool inside(const Json& value, const std::string& path, const Read& read) {
-    if (!value.is_object()) {
+  bool inside(const ArgsValue& value, const std::string& path, const Read& read) {
+    if (value.type != Type::kObject) {
       problem_at(path, "must be an object" + detail::not_this(value));
       return false;
     }
@@ -169,10 +162,11 @@ class Args : public ArgsObject {
 template <typename Read>
 void read_args(std::string_view json, std::initializer_list<std::string_view> kinds,
                const Read& read, const ArgsWarn& warn) {
-  auto value = nlohmann::json::parse(json.empty() ? "{}" : json, nullptr, false);
-  if (value.is_discarded()) throw std::runtime_error("args are not JSON");
-  if (value.is_null()) value = nlohmann::json::object();
-  if (!value.is_object()) {
+  ArgsValue value;
+  if (!json.empty() && !detail::ArgsReader(json).read(value)) {
+    throw std::runtime_error("args are not JSON");
+  }
+  if (value.type != ArgsValue::Type::kNull && value.type != ArgsValue::Type::kObject) {
     throw std::runtime_error("args must be an object" + detail::not_this(value));
   }
   std::string errors;

@@ -1,12 +1,12 @@
 // Plimsoll plugin SDK, a part of Args: the fields of one object, and what is wrong with them.
 #pragma once
 
+#include <plimsoll/args_value.hpp>
 #include <plimsoll/nearest.hpp>
 
 #include <algorithm>
 #include <cctype>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,12 +33,12 @@ inline std::string one_of(const std::vector<std::string>& words) {
 }
 
 // What stands in the file instead of what must: `, not "x"`.
-inline std::string not_this(const nlohmann::json& value) {
+inline std::string not_this(const ArgsValue& value) {
   constexpr size_t kLongest = 100;
-  if (value.is_array()) return ", not a list";
-  if (value.is_object()) return ", not an object";
-  std::string text = value.dump();
-  return text.size() > kLongest ? std::string() : ", not " + text;
+  if (value.type == ArgsValue::Type::kList) return ", not a list";
+  if (value.type == ArgsValue::Type::kObject) return ", not an object";
+  if (value.written.size() > kLongest) return {};
+  return ", not " + std::string(value.written);
 }
 
 }  // namespace detail
@@ -49,7 +49,7 @@ using ArgsWarn = std::function<void(std::string_view)>;
 // What is wrong is noted and reading goes on.
 class ArgsObject {
  public:
-  using Json = nlohmann::json;
+  using Type = ArgsValue::Type;
 
   // A field in full, for problems: "a.b[2].c". Of "": this object.
   [[nodiscard]] std::string path(std::string_view key) const {
@@ -76,15 +76,15 @@ class ArgsObject {
   // The names of all fields, for an object that is a table.
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> out;
-    for (const auto& field : object_->items()) out.push_back(field.key());
+    for (const auto& [name, value] : object_->fields) out.push_back(name);
     return out;
   }
   // The value as it is, or null if the field is absent.
-  [[nodiscard]] const Json* member(std::string_view key) {
+  [[nodiscard]] const ArgsValue* member(std::string_view key) {
     asked_.emplace_back(key);
-    const auto found = object_->find(asked_.back());
-    if (found == object_->end() || (found->is_null() && !refuses_nulls_)) return nullptr;
-    return &*found;
+    const auto found = object_->fields.find(key);
+    if (found == object_->fields.end()) return nullptr;
+    return found->second.type == Type::kNull && !refuses_nulls_ ? nullptr : &found->second;
   }
 
   // A field that must be there.
@@ -93,23 +93,23 @@ class ArgsObject {
   }
 
  protected:
-  ArgsObject(const Json& object, std::string path, std::string& errors, const ArgsWarn& warn)
+  ArgsObject(const ArgsValue& object, std::string path, std::string& errors, const ArgsWarn& warn)
       : object_(&object), path_(std::move(path)), errors_(&errors), warn_(&warn) {}
   // An object inside this one.
-  ArgsObject(const ArgsObject& outer, const Json& object, std::string path)
+  ArgsObject(const ArgsObject& outer, const ArgsValue& object, std::string path)
       : ArgsObject(object, std::move(path), *outer.errors_, *outer.warn_) {
     refuses_nulls_ = outer.refuses_nulls_;
   }
 
-  bool must_be(std::string_view key, std::string_view wanted, const Json& value,
+  bool must_be(std::string_view key, std::string_view wanted, const ArgsValue& value,
                const std::string& hint = {}) {
     problem(key, "must be " + std::string(wanted) + detail::not_this(value) + hint);
     return false;
   }
 
-  const Json* typed(std::string_view key, Json::value_t type, std::string_view wanted) {
-    const Json* value = member(key);
-    if (value == nullptr || value->type() == type) return value;
+  const ArgsValue* typed(std::string_view key, Type type, std::string_view wanted) {
+    const ArgsValue* value = member(key);
+    if (value == nullptr || value->type == type) return value;
     must_be(key, wanted, *value);
     return nullptr;
   }
@@ -117,12 +117,12 @@ class ArgsObject {
   // Takes each text of a list; false: it is not what is wanted.
   template <typename Take>
   bool texts(std::string_view key, std::string_view wanted, const Take& take) {
-    const Json* list = typed(key, Json::value_t::array, "a list");
+    const ArgsValue* list = typed(key, Type::kList, "a list");
     const size_t before = errors_so_far();
-    for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+    for (size_t i = 0; list != nullptr && i < list->items.size(); ++i) {
       const std::string at = path(key) + "[" + std::to_string(i) + "]";
-      const Json& item = (*list)[i];
-      if (!item.is_string() || !take(at, item.get_ref<const std::string&>())) {
+      const ArgsValue& item = list->items[i];
+      if (item.type != Type::kString || !take(at, item.text)) {
         problem_at(at, "must be " + std::string(wanted) + detail::not_this(item));
       }
     }
@@ -132,9 +132,9 @@ class ArgsObject {
   void check_kind(std::initializer_list<std::string_view> kinds) {
     asked_ = {"apiVersion", "kind"};
     if (kinds.size() == 0) return;
-    typed("apiVersion", Json::value_t::string, "a string");
-    const Json* kind = typed("kind", Json::value_t::string, "a string");
-    if (kind == nullptr || std::find(kinds.begin(), kinds.end(), *kind) != kinds.end()) return;
+    typed("apiVersion", Type::kString, "a string");
+    const ArgsValue* kind = typed("kind", Type::kString, "a string");
+    if (kind == nullptr || std::find(kinds.begin(), kinds.end(), kind->text) != kinds.end()) return;
     must_be("kind", *kinds.begin(), *kind);
   }
   // Every field that nobody asked for.
@@ -160,7 +160,7 @@ class ArgsObject {
     return out;
   }
 
-  const Json* object_;
+  const ArgsValue* object_;
   std::string path_;
   std::string* errors_;  // of all objects, a line each
   const ArgsWarn* warn_;
