@@ -1,4 +1,4 @@
-# Installs the SDK from BUILD, builds EXAMPLE against it in OUT, and looks at what came out.
+# Installs the SDK from BUILD, builds its example against it in OUT, and looks at what came out.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 file(REMOVE_RECURSE ${OUT})
@@ -12,9 +12,22 @@ foreach(file ${installed})
      NOT file MATCHES "/cmake/Plimsoll/(Plimsoll[A-Za-z]*\\.cmake|plimsoll_plugin\\.map)$")
     message(FATAL_ERROR "the SDK does not need ${file}")
   endif()
+  if(file MATCHES "^include/")
+    file(STRINGS ${OUT}/sdk/${file} foreign REGEX "^#include <[a-z_]+/" )
+    list(FILTER foreign EXCLUDE REGEX "^#include <plimsoll/")
+    if(foreign)
+      message(FATAL_ERROR "the SDK needs the standard library alone, but ${file} has ${foreign}")
+    endif()
+  endif()
 endforeach()
 
-run(${CMAKE_COMMAND} -S ${EXAMPLE} -B ${OUT}/build -G ${GENERATOR}
+set(documents ${OUT}/sdk/share/doc/plimsoll-dev)
+foreach(file sdk.md plugins.md examples/label-score-rust/src/lib.rs)
+  if(NOT EXISTS ${documents}/${file})
+    message(FATAL_ERROR "the SDK lacks ${file}")
+  endif()
+endforeach()
+run(${CMAKE_COMMAND} -S ${documents}/examples/zone-balance -B ${OUT}/build -G ${GENERATOR}
   -DCMAKE_PREFIX_PATH=${OUT}/sdk -DCMAKE_CXX_COMPILER=${CXX}
   -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
 file(STRINGS ${OUT}/build/CMakeCache.txt build_type REGEX "^CMAKE_BUILD_TYPE:")

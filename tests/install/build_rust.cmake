@@ -32,6 +32,10 @@ if(NOT output MATCHES "LabelScore +1\\.0\\.0 +${module} ")
 endif()
 
 set(cases ${CMAKE_CURRENT_LIST_DIR}/rust)
+file(READ ${EXAMPLE}/README.md readme)
+string(REGEX MATCH "```yaml\n([^`]*)" profile "${readme}")
+file(WRITE ${OUT}/profile.yaml "${CMAKE_MATCH_1}")
+run(${PLIMSOLL} validate ${OUT}/profile.yaml --plugin-dir ${OUT}/plugins)
 run(${PLIMSOLL} simulate --config ${cases}/profile.yaml --cluster ${cases}/cluster.yaml
   --pods ${cases}/pods.yaml --expect ${cases}/expected.yaml --plugin-dir ${OUT}/plugins)
 run(${PLIMSOLL} plugins lint ${module} --args ${cases}/args.yaml --objects ${cases}/cluster.yaml)
