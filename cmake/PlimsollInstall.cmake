@@ -118,7 +118,7 @@ hold what, as a NodeResourceTopology object.")
 set(CPACK_DEBIAN_SDK_PACKAGE_NAME plimsoll-dev)
 set(CPACK_DEBIAN_SDK_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_SDK_PACKAGE_ARCHITECTURE all)
-set(CPACK_DEBIAN_SDK_PACKAGE_DEPENDS "cmake, g++ (>= 4:12)")
+set(CPACK_DEBIAN_SDK_PACKAGE_DEPENDS "cmake, make | ninja-build, g++ (>= 4:12)")
 set(CPACK_COMPONENT_SDK_DESCRIPTION "headers for plugins of the Plimsoll scheduler
 C and C++20 headers, a fake host for unit tests, and CMake functions.")
 
