@@ -27,14 +27,28 @@ foreach(file sdk.md plugins.md examples/label-score-rust/src/lib.rs)
     message(FATAL_ERROR "the SDK lacks ${file}")
   endif()
 endforeach()
-run(${CMAKE_COMMAND} -S ${documents}/examples/zone-balance -B ${OUT}/build -G ${GENERATOR}
-  -DCMAKE_PREFIX_PATH=${OUT}/sdk -DCMAKE_CXX_COMPILER=${CXX}
-  -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+
+function(build folder out)
+  run(${CMAKE_COMMAND} -S ${folder} -B ${out} -G ${GENERATOR}
+    -DCMAKE_PREFIX_PATH=${OUT}/sdk -DCMAKE_CXX_COMPILER=${CXX}
+    -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+  run(${CMAKE_COMMAND} --build ${out})
+endfunction()
+build(${documents}/examples/zone-balance ${OUT}/build)
 file(STRINGS ${OUT}/build/CMakeCache.txt build_type REGEX "^CMAKE_BUILD_TYPE:")
 if(NOT build_type MATCHES "=RelWithDebInfo$")
   message(FATAL_ERROR "without a build type a plugin is built without optimising: ${build_type}")
 endif()
-run(${CMAKE_COMMAND} --build ${OUT}/build)
 run(${CMAKE_CTEST_COMMAND} --test-dir ${OUT}/build --output-on-failure)
-
 check_module(${OUT}/build/plugins/zone-balance.so)
+
+# The project that plugins.md begins with, as it stands there.
+file(READ ${documents}/plugins.md page)
+foreach(pair "cmake;CMakeLists.txt" "cpp;seats.cpp")
+  list(GET pair 0 language)
+  list(GET pair 1 file)
+  string(REGEX MATCH "```${language}\n([^`]*)```" example "${page}")
+  file(WRITE ${OUT}/seats/${file} "${CMAKE_MATCH_1}")
+endforeach()
+build(${OUT}/seats ${OUT}/seats/build)
+check_module(${OUT}/seats/build/plugins/seats.so)
