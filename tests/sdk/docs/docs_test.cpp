@@ -1,6 +1,7 @@
 // What the documents show of the SDK is so: their examples compile and run, their profiles are
 // valid, and docs/sdk.md names all that the headers offer.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <plimsoll/args.hpp>
 #include <plimsoll/duration.hpp>
@@ -71,6 +72,7 @@ namespace plimsoll::test {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::HasSubstr;
 
 std::string text_of(const fs::path& path) {
   std::ifstream file(path);
@@ -132,6 +134,12 @@ TEST(DocsProfiles, AreValid) {
   EXPECT_GE(profiles, 8);
 }
 
+const fs::path kHeaders = "framework/sdk/include/plimsoll";
+
+std::string without_comments(const std::string& text) {
+  return std::regex_replace(text, std::regex("//[^\n]*|/\\*[^*]*(\\*[^/][^*]*)*\\*/"), "");
+}
+
 // The names that a header offers: of structs, fields, functions in tables, constants, and public
 // functions of classes.
 std::set<std::string> offered(const fs::path& header) {
@@ -140,7 +148,7 @@ std::set<std::string> offered(const fs::path& header) {
   const std::string begin = "namespace detail {", end = "}  // namespace detail";
   for (size_t at; (at = text.find(begin)) != std::string::npos;)
     text.erase(at, text.find(end) - at + end.size());
-  text = std::regex_replace(text, std::regex("//[^\n]*|/\\*[^*]*(\\*[^/][^*]*)*\\*/"), "");
+  text = without_comments(text);
   std::set<std::string> names;
   const auto add = [&](const std::string& pattern) {
     for (const auto& found : all_in(text, pattern)) names.insert(found[1]);
@@ -174,7 +182,7 @@ TEST(DocsReference, NamesAllThatTheHeadersOffer) {
   std::set<std::string> words;
   for (const auto& word : all_in(text, "\\b([A-Za-z_0-9]+)\\b")) words.insert(word[1]);
   int names = 0;
-  for (const auto& entry : fs::directory_iterator("framework/sdk/include/plimsoll")) {
+  for (const auto& entry : fs::directory_iterator(kHeaders)) {
     if (entry.is_directory() || entry.path().filename().string().starts_with("fake")) continue;
     for (const std::string& name : offered(entry.path())) {
       ++names;
@@ -182,6 +190,31 @@ TEST(DocsReference, NamesAllThatTheHeadersOffer) {
     }
   }
   EXPECT_GE(names, 400);
+}
+
+// A row for each struct, with its fields; only texts and lists stand there without their type.
+TEST(DocsReference, HasTheTypesOfFields) {
+  const std::string text = text_of("docs/sdk.md");
+  int structs = 0;
+  for (const char* header : {"objects.h", "kinds.h"}) {
+    const std::string code = without_comments(text_of(kHeaders / header));
+    for (const auto& found : all_in(code, "struct (plimsoll_[a-z_]+) \\{([^}]*)\\}")) {
+      ++structs;
+      std::smatch row;
+      const std::regex wanted("\n\\|[^\n]* `" + found[1].str() + "` \\|[^\n]*");
+      ASSERT_TRUE(std::regex_search(text, row, wanted)) << found[1];
+      const std::string fields = found[2];
+      for (const auto& field : all_in(fields, "([a-z][a-z0-9_* ]*[ *]|[a-z0-9_]+\\s+)([a-z_]+);")) {
+        const std::string name = field[2];
+        if (name == "size" || name == "reserved" || name == "reserved2" || name == "object")
+          continue;
+        const std::string type = std::regex_replace(field[1].str(), std::regex("\\s+$"), "");
+        const bool plain = type == "plimsoll_str" || type == "plimsoll_list";
+        EXPECT_THAT(row.str(), HasSubstr("`" + (plain ? "" : type + " ") + name + "`"));
+      }
+    }
+  }
+  EXPECT_GE(structs, 30);
 }
 
 }  // namespace
