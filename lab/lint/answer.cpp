@@ -28,6 +28,7 @@ void CallNote::about_to(std::string_view what, std::string_view detail) {
   text += ", cluster " + std::to_string(round_);
   text.resize(std::min(text.size(), place_.size() - 1));
   std::memcpy(place_.data(), text.c_str(), text.size() + 1);
+  if (calls_ != nullptr) calls_->fetch_add(1, std::memory_order_relaxed);
 }
 
 Plugin::Plugin(TrialCluster& cluster, CallNote& note, const std::string& name)
@@ -78,13 +79,25 @@ Answer Plugin::ask(const PodRef& pod, uint32_t without) {
   const auto take = [&](Part part) {
     std::vector<Said> all = say(part, *answer.cycle, pod, answer.feasible, true, answer.error);
     const int at = static_cast<int>(part);
+    if (all.size() != answer.feasible.size()) {
+      answer.failed = part_name(part);
+      for (const plimsoll_node_info* row : answer.feasible) {
+        std::string error;
+        if (!say(part, *answer.cycle, pod, {row}, true, error).empty()) continue;
+        answer.failed_on = view(row->node->meta.name);
+        break;
+      }
+    }
     answer.called[at] = answer.complete[at] = all.size() == answer.feasible.size();
     for (size_t i = 0; i < all.size(); ++i) answer.said[at][answer.feasible[i]->slot] = all[i];
   };
 
   note_.about_to("pre_filter", name);
   const PreFilterOutcome outcome = framework_.run_pre_filter(*answer.cycle, *pod);
-  if (outcome.status.is_error()) answer.error = outcome.status.error;
+  if (outcome.status.is_error()) {
+    answer.error = outcome.status.error;
+    answer.failed = "pre_filter";
+  }
   if (!outcome.status.ok() || outcome.narrowed) return answer;
   answer.feasible = cluster_.state().rows();
   for (const plimsoll_node_info* row : answer.feasible) answer.said[kFilter][row->slot] = {true};
@@ -99,7 +112,10 @@ Answer Plugin::ask(const PodRef& pod, uint32_t without) {
   const std::vector<uint32_t> slots = slots_of(answer.feasible);
   const Status status = framework_.run_pre_score(
       *answer.cycle, *pod, {answer.feasible, slots, &cluster_.state().columns()});
-  if (!status.ok()) answer.error = status.error;
+  if (!status.ok()) {
+    answer.error = status.error;
+    answer.failed = "pre_score";
+  }
   if (status.ok() && !answer.cycle->skip_score.test(index_)) take(Part::kScore);
   return answer;
 }

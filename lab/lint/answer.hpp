@@ -3,6 +3,7 @@
 // the way that an attempt takes through it (PreFilter, Filter, PreScore, Score).
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -21,13 +22,15 @@ inline constexpr std::array kBothParts = {Part::kFilter, Part::kScore};
 // Where the call that runs is written: see Options::call_note.
 class CallNote {
  public:
-  CallNote(std::span<char> place, std::string plugin) : place_(place), plugin_(std::move(plugin)) {}
+  CallNote(std::span<char> place, std::atomic<uint64_t>* calls, std::string plugin)
+      : place_(place), calls_(calls), plugin_(std::move(plugin)) {}
   // "X: filter of pod default/a in cluster 3".
   void about_to(std::string_view what, std::string_view detail = {});
   void in_cluster(size_t round) { round_ = round; }
 
  private:
   std::span<char> place_;
+  std::atomic<uint64_t>* calls_;
   std::string plugin_;
   size_t round_ = 0;
 };
@@ -45,7 +48,9 @@ using Rows = std::vector<const plimsoll_node_info*>;
 struct Answer {
   bool signable = false;
   std::string signature;
-  std::string error;  // of whatever function failed
+  std::string error;      // of whatever function failed
+  std::string failed;     // which one: "filter"
+  std::string failed_on;  // the first node that it fails for; empty: for none alone
   // By Part: asked about all nodes, or all that fit. What the scheduler may keep. Filter: not so
   // after a rejection or Skip of PreFilter, or if that narrowed the nodes.
   bool complete[2] = {};

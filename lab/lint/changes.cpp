@@ -80,6 +80,25 @@ Result<void> Changes::fill() {
   return {};
 }
 
+Changes::Content Changes::content() const {
+  Content content{nodes_, pods_, {}};
+  for (const Watched& watched : objects_) {
+    if (watched.present) content.objects.push_back(watched.object);
+  }
+  return content;
+}
+
+void Changes::fill_with(const Content& content) {
+  for (const auto& [name, node] : content.nodes) static_cast<void>(put_node(node));
+  for (const Object& object : content.objects) {
+    objects_.push_back({object, object, true});
+    tell(objects_.back());
+  }
+  note_.about_to("object_event (synced)");
+  cluster_.synced();
+  for (const auto& [uid, pod] : content.pods) static_cast<void>(put_pod(pod));
+}
+
 std::vector<Changes::Happens> Changes::all() {
   std::vector<Happens> all = {
       [this] { return add_node(); },
@@ -87,7 +106,7 @@ std::vector<Changes::Happens> Changes::all() {
       [this] { return add_pod(nullptr); },
       [this] { return add_pod(&pod_field("spec.containers[0].ports")); },
       [this] { return add_pod(&pod_field("spec.volumes")); },
-      [this] { return remove_pod(); },
+      [this] { return remove_some_pod(); },
   };
   for (int twice = 0; twice < 2; ++twice) {
     for (const Field& field : node_fields()) {
@@ -114,7 +133,10 @@ void Changes::relabel() {
     lists["node"].push_back(name);
     const Json labels = node["metadata"].value("labels", Json());
     for (const auto& [key, value] : labels.items()) {
-      if (value.is_string()) lists["label"].push_back(key + "=" + value.get<std::string>());
+      if (!value.is_string()) continue;
+      const std::string& text = value.get_ref<const std::string&>();
+      // A pod that names no value of a label is not admitted.
+      if (!text.starts_with('-')) lists["label"].push_back(key + "=" + text);
     }
   }
   for (size_t left = 1 + lists["label"].size() / 3; left > 0; --left) {
@@ -197,14 +219,18 @@ std::optional<Change> Changes::change_pod() {
                 "pod " + name_of(before) + " on node " + node + from_to(field, before, after)};
 }
 
-std::optional<Change> Changes::remove_pod() {
+void Changes::remove_pod(const std::string& uid) {
+  note_.about_to("pod_event", "pod " + name_of(pods_.at(uid)));
+  cluster_.remove_pod(uid);
+  pods_.erase(uid);
+}
+
+std::optional<Change> Changes::remove_some_pod() {
   if (pods_.empty()) return std::nullopt;
-  const auto at = any(pods_);
-  const std::string name = name_of(at->second);
-  const std::string node = node_of(at->second);
-  note_.about_to("pod_event", "pod " + name);
-  cluster_.remove_pod(at->first);
-  pods_.erase(at);
+  const auto [uid, pod] = *any(pods_);
+  const std::string name = name_of(pod);
+  const std::string node = node_of(pod);
+  remove_pod(uid);
   return Change{Kind::kPod, node, "pod " + name + " left node " + node};
 }
 

@@ -38,6 +38,20 @@ class Changes {
   // if an object given cannot be decoded.
   [[nodiscard]] Result<void> fill();
 
+  // What there is, and the same in another cluster. No object of it was made by other changes than
+  // fill() and put_pod().
+  struct Content {
+    std::map<std::string, Json> nodes;  // by name
+    std::map<std::string, Json> pods;   // by UID
+    std::vector<Object> objects;
+  };
+  [[nodiscard]] Content content() const;
+  void fill_with(const Content& content);
+
+  // A pod that is on a node. False: it cannot be decoded.
+  bool put_pod(const Json& pod);
+  void remove_pod(const std::string& uid);
+
   // The things that can happen, in a new order each time.
   [[nodiscard]] std::vector<Happens> all();
 
@@ -67,10 +81,9 @@ class Changes {
   std::optional<Change> change_node(const Field& field);
   std::optional<Change> add_node();
   std::optional<Change> remove_node();
-  bool put_pod(const Json& pod);
   std::optional<Change> add_pod(const Field* with);
   std::optional<Change> change_pod();
-  std::optional<Change> remove_pod();
+  std::optional<Change> remove_some_pod();
   std::optional<Change> nominate();
   std::optional<Change> change_object();
   std::optional<Change> remove_or_restore_object();

@@ -13,6 +13,7 @@ namespace {
 using When = Notes::When;
 
 constexpr size_t kProbes = 6;
+constexpr size_t kMostFailures = 10;        // with different texts
 constexpr uint32_t kAnothers = UINT32_MAX;  // the slot was given to another node
 
 size_t at(Part part) {
@@ -39,9 +40,9 @@ uint32_t difference(Part part, const Answer& before, const Answer& after) {
   return first;
 }
 
-// Which key of a map of texts makes the difference alone: ["key"].
-std::string smallest(const Json& before, const Json& after, const Field& field,
-                     const std::function<bool(const Json&)>& still_differs) {
+// Which key of a map of texts makes the difference alone; nothing: none does.
+std::optional<std::string> smallest(const Json& before, const Json& after, const Field& field,
+                                    const std::function<bool(const Json&)>& still_differs) {
   const auto map_of = [&field](const Json& object) {
     return field.each ? Json() : object.value(field.at, Json::object());
   };
@@ -51,7 +52,7 @@ std::string smallest(const Json& before, const Json& after, const Field& field,
   };
   const Json old_map = map_of(before);
   const Json new_map = map_of(after);
-  if (!is_map(old_map) || !is_map(new_map)) return {};
+  if (!is_map(old_map) || !is_map(new_map)) return std::nullopt;
   std::set<std::string> keys;
   for (const Json* map : {&old_map, &new_map}) {
     for (const auto& [key, value] : map->items()) keys.insert(key);
@@ -65,9 +66,22 @@ std::string smallest(const Json& before, const Json& after, const Field& field,
     } else {
       trial[field.at].erase(key);
     }
-    if (still_differs(trial)) return "[\"" + key + "\"]";
+    if (still_differs(trial)) return key;
   }
-  return {};
+  return std::nullopt;
+}
+
+// `metadata.labels["app"]`.
+std::string with_key(const Field& field, const std::optional<std::string>& key) {
+  return field.name + (key ? "[\"" + *key + "\"]" : "");
+}
+
+// " from X to Y": of the key alone, if that is known.
+std::string from_to(const Json& before, const Json& after, const Field& field,
+                    const std::optional<std::string>& key) {
+  Field of = field;
+  if (key) of.at /= *key;
+  return " from " + value_text(before, of) + " to " + value_text(after, of);
 }
 
 }  // namespace
@@ -82,6 +96,18 @@ void Notes::find(Part part, When when, const std::string& what, const std::strin
     known.when = when;
     known.finding.example = example;
   }
+}
+
+void Notes::fails(Part part, const std::string& call, const std::string& error,
+                  const std::string& example) {
+  constexpr size_t kLongest = 300;
+  const std::string what =
+      call + " fails: " + error.substr(0, std::min(error.find('\n'), kLongest));
+  if (!found.contains(what) && failures == kMostFailures) return;
+  failures += found.contains(what) ? 0 : 1;
+  find(part, When::kAlways, what, example,
+       "refuse the pod with unschedulable, or take a value that it cannot read for none: an "
+       "exception or an error costs the pod its attempt, and no event wakes it");
 }
 
 std::vector<Finding> Notes::findings() const {
@@ -130,22 +156,34 @@ void Examiner::make_probes() {
   }
 }
 
-Answer Examiner::ask(const PodRef& pod, uint32_t without) {
-  Answer answer = plugin_.ask(pod, without);
-  note_.about_to("between its calls");
-  if (answer.signable) notes_.report.signs = true;
-  if (!answer.error.empty()) ++notes_.errors[answer.error.substr(0, answer.error.find('\n'))];
+const Answer& Notes::taken(const Answer& answer, const PodRef& pod) {
+  if (answer.signable) report.signs = true;
+  if (!answer.error.empty()) {
+    const bool scores = answer.failed.ends_with("score");
+    const Part part = scores ? Part::kScore : Part::kFilter;
+    error[at(part)] = answer.failed + ": " + answer.error;
+    fails(
+        part, answer.failed, answer.error,
+        "pod " + full_name(*pod) + (answer.failed_on.empty() ? "" : ", node " + answer.failed_on));
+  }
   for (const Part part : kBothParts) {
     if (!answer.called[at(part)]) continue;
     for (const Said& said : answer.said[at(part)]) {
       if (!said.asked) continue;
-      PartReport& of = notes_.of(part);
-      const auto [first, is_first] = notes_.first_said.try_emplace(part, said.value);
-      of.varied = of.varied || said.value != first->second;
-      ++of.answers;
-      if (part == Part::kFilter && said.value != PLIMSOLL_SUCCESS) ++of.refused;
+      PartReport& part_report = of(part);
+      const auto [first, is_first] = first_said.try_emplace(part, said.value);
+      part_report.varied = part_report.varied || said.value != first->second;
+      ++part_report.answers;
+      if (part == Part::kFilter && said.value != PLIMSOLL_SUCCESS) ++part_report.refused;
     }
   }
+  return answer;
+}
+
+Answer Examiner::ask(const PodRef& pod, uint32_t without) {
+  Answer answer = plugin_.ask(pod, without);
+  note_.about_to("between its calls");
+  notes_.taken(answer, pod);
   return answer;
 }
 
@@ -252,16 +290,15 @@ void Examiner::check_pod_field(const Probe& probe, const Field& field) {
     }
     // What is asked for each time, whoever asked before, need not be signed.
     if (!is_kept(after) || !keeps(part)) continue;
-    const std::string key = smallest(probe.json, changed, field, [&](const Json& trial) {
+    const auto key = smallest(probe.json, changed, field, [&](const Json& trial) {
       const Answer answer = ask_with(trial);
       return is_kept(answer) && difference(part, before, answer) != kNoSlot;
     });
     notes_.find(
         part, When::kIfSteady,
-        part_name(part) + " reads the pod's " + field.name + key + ", which sign leaves out",
+        part_name(part) + " reads the pod's " + with_key(field, key) + ", which sign leaves out",
         seen(probe, slot, part, before.said[at(part)][slot], ", and ", after.said[at(part)][slot]) +
-            " with " + field.name + " changed from " + value_text(probe.json, field) + " to " +
-            value_text(changed, field),
+            " with " + with_key(field, key) + " changed" + from_to(probe.json, changed, field, key),
         "let sign put it down, or return Skip for pods whose answer rests on it");
   }
 }
@@ -304,14 +341,19 @@ void Examiner::blame(Part part, const Change& change, const Probe& probe, const 
   if (!keeps(part) || (report.declared & changed) != 0) return;
   std::string what;
   std::string advice;
+  std::string happened = change.text;
   if (changed != 0) {
     const bool several = (changed & (changed - 1)) != 0;
-    std::string key;
+    std::string where;
     if (change.kind == Kind::kNodeField && own) {
-      key = smallest_node_change(probe, change, slot, part);
-      if (!key.empty()) key = " (" + change.field->name + key + ")";
+      const auto key = smallest_node_change(probe, change, slot, part);
+      if (key) {
+        where = " (" + with_key(*change.field, key) + ")";
+        happened = "node " + change.node + ": " + with_key(*change.field, key) +
+                   from_to(change.before, change.after, *change.field, key);
+      }
     }
-    what = (several ? "one of: " : "") + aspect_names(changed) + " of the node" + key + ", and " +
+    what = (several ? "one of: " : "") + aspect_names(changed) + " of the node" + where + ", and " +
            aspects_of + (several ? " has none" : " has it not");
     advice = "add " + std::string(several ? "the one that it reads" : "it") + " to " + aspects_of;
     if ((changed & PLIMSOLL_ASPECT_PODS) != 0) {
@@ -343,17 +385,17 @@ void Examiner::blame(Part part, const Change& change, const Probe& probe, const 
   }
   notes_.find(part, signable ? When::kIfSteady : When::kUnlessSigned,
               part_name(part) + " rests on " + what,
-              seen(probe, slot, part, was, ", and ", is) + " after: " + change.text, advice);
+              seen(probe, slot, part, was, ", and ", is) + " after: " + happened, advice);
 }
 
 // Goes back to what the node was, then on by one key at a time.
-std::string Examiner::smallest_node_change(const Probe& probe, const Change& change, uint32_t slot,
-                                           Part part) {
+std::optional<std::string> Examiner::smallest_node_change(const Probe& probe, const Change& change,
+                                                          uint32_t slot, Part part) {
   const auto answer_with = [&](const Json& node) {
     return changes_.put_node(node) ? ask(probe.pod).said[at(part)][slot] : Said{};
   };
   const Said before = answer_with(change.before);
-  std::string key = smallest(change.before, change.after, *change.field, [&](const Json& trial) {
+  const auto key = smallest(change.before, change.after, *change.field, [&](const Json& trial) {
     const Said now = answer_with(trial);
     return before.asked && now.asked && before != now;
   });
@@ -382,7 +424,7 @@ bool Examiner::normalize(const Probe& probe, const Rows& rows, std::vector<int64
                 "bring the scores into 0 to 100: an attempt with others is given up as an error");
     return false;
   }
-  ++notes_.errors[status.error];
+  notes_.fails(Part::kScore, "normalize", status.error, "pod " + full_name(*probe.pod));
   return false;
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +27,11 @@ struct Notes {
   };
   void find(Part part, When when, const std::string& what, const std::string& example,
             const std::string& advice);
+  // A function of the plugin gave an error. What is beyond the first texts is left out.
+  void fails(Part part, const std::string& call, const std::string& error,
+             const std::string& example);
+  // Counts what was said; an error is a finding. Returns the answer.
+  const Answer& taken(const Answer& answer, const PodRef& pod);
   // By frequency.
   [[nodiscard]] std::vector<Finding> findings() const;
   [[nodiscard]] PartReport& of(Part part) {
@@ -34,9 +40,10 @@ struct Notes {
 
   Report report;
   std::map<std::string, Found> found;   // by Finding::what
+  size_t failures = 0;                  // of these
   std::set<std::string> signed_fields;  // whose change changed the signature
   std::set<std::string> watched;
-  std::map<std::string, size_t> errors;
+  std::string error[2] = {};  // the last one that left this Part without an answer
   std::map<Part, int64_t> first_said;
   bool normalizes_by_more = false;  // than the extremes
   size_t normalized = 0;            // trials of that
@@ -81,8 +88,9 @@ class Examiner {
   void check_change(const Change& change);
   void blame(Part part, const Change& change, const Probe& probe, const Said& was, const Said& is,
              uint32_t slot, uint32_t changed, bool signable);
-  [[nodiscard]] std::string smallest_node_change(const Probe& probe, const Change& change,
-                                                 uint32_t slot, Part part);
+  [[nodiscard]] std::optional<std::string> smallest_node_change(const Probe& probe,
+                                                                const Change& change, uint32_t slot,
+                                                                Part part);
   // ---- normalising
   void check_scores(Probe& probe);
   bool normalize(const Probe& probe, const Rows& rows, std::vector<int64_t>& scores);

@@ -7,8 +7,10 @@ namespace plimsoll::lint {
 inline constexpr const char* kParts = R"json({
   "few": {"{key}*4": "=label_value"},
   "many": {"@key?2": "=label_value"},
-  "label_value": {"|": ["{true|false|yes|no|0|1|2|4|10|web}", "{value}", "{value}", ""]},
-  "scalar": {"|": ["{value}", "{key}", "#{0-9}", "#{true|false}", "{1-64}", "{1-64}Gi"]},
+  "odd_value": "{-1|-12|1.5|1e9|0x10|2GB|18446744073709551616|many}",
+  "label_value": {"|": ["{true|false|yes|no|0|1|2|4|10|web}", "{value}", "{value}", "", "=odd_value"]},
+  "scalar": {"|": ["{value}", "{key}", "#{0-9}", "#{true|false}", "{1-64}", "{1-64}Gi", "=odd_value",
+    "#{-1|-12|1.5|9223372036854775807}"]},
   "tree": {"{field}*4": {"|": ["=scalar", ["=scalar", "=scalar"], {"{field}*3": "=scalar"},
     [{"name": "{key}", "value": "{value}", "{field}*3": "=scalar"}]]}},
   "labels": {"|": ["=many", "=few", "=few"]},

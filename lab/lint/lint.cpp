@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "framework/runtime/modules.hpp"
-#include "lab/lint/examiner.hpp"
+#include "lab/lint/lives.hpp"
 
 namespace plimsoll::lint {
 namespace {
@@ -29,13 +29,14 @@ constexpr std::pair<uint32_t, const char*> kAspectNames[] = {
     {PLIMSOLL_ASPECT_PLUGIN, "plugin"},
     {PLIMSOLL_ASPECT_CLUSTER, "cluster"}};
 
+using Points = std::vector<ExtensionPoint>;
+
+bool has(const Points& points, ExtensionPoint point) {
+  return std::find(points.begin(), points.end(), point) != points.end();
+}
+
 // A profile with the plugin alone at the points that decide, so that the signature is its own.
-Result<ProfileSpec> profile_of(const Modules& modules, const std::string& plugin,
-                               const Options& options) {
-  const auto args = options.args.find(plugin);
-  const auto points =
-      modules.extension_points(plugin, args == options.args.end() ? "{}" : args->second);
-  if (!points) return fail(points.error());
+ProfileSpec profile_of(const Points& points, const std::string& plugin, const Options& options) {
   ProfileSpec spec;
   spec.scheduler_name = "lint";
   spec.args = options.args;
@@ -44,9 +45,7 @@ Result<ProfileSpec> profile_of(const Modules& modules, const std::string& plugin
   for (const ExtensionPoint point :
        {ExtensionPoint::kPreFilter, ExtensionPoint::kFilter, ExtensionPoint::kPreScore,
         ExtensionPoint::kScore, ExtensionPoint::kReserve}) {
-    if (std::find(points->begin(), points->end(), point) != points->end()) {
-      spec.at(point).push_back({plugin});
-    }
+    if (has(points, point)) spec.at(point).push_back({plugin});
   }
   spec.plugins = options.companions;
   spec.plugins.push_back(plugin);  // it may be at none of them
@@ -61,6 +60,21 @@ void describe(const Framework& framework, const Plugin& plugin, Report& report) 
   report.score.declared = framework.score_aspects(index);
   report.normalizes = report.score.present && framework.has_normalize(index);
   report.by_extremes = report.normalizes && framework.normalizes_by_extremes(index);
+}
+
+bool decides(const Report& report) {
+  return report.filter.present || report.score.present;
+}
+
+// In a cluster of its own.
+Result<void> examine(const Lives& lives, World& world, CallNote& note, Notes& notes) {
+  note.about_to("create and start");
+  const auto cluster = lives.make();
+  if (!cluster) return fail(cluster.error());
+  Plugin examined(**cluster, note, lives.plugin);
+  describe((*cluster)->framework(), examined, notes.report);
+  if (!decides(notes.report)) return {};
+  return Examiner(**cluster, examined, world, lives.options, note, notes).run();
 }
 
 void hint_at_aspects(Part part, Notes& notes, std::vector<std::string>& hints) {
@@ -87,11 +101,17 @@ void hint_at_aspects(Part part, Notes& notes, std::vector<std::string>& hints) {
 }
 
 // What a part always said, whatever was tried; empty: it said different things.
-std::string monotony(Part part, const PartReport& of) {
+std::string monotony(Part part, Notes& notes) {
+  const PartReport& of = notes.of(part);
   if (!of.present || of.varied) return {};
   const std::string times = std::to_string(of.answers) + " times";
-  if (of.answers == 0)
-    return part_name(part) + " was never asked: PreFilter, or PreScore, turned every pod away";
+  if (of.answers == 0) {
+    const std::string& error = notes.error[static_cast<int>(part)];
+    return part_name(part) + (error.empty()
+                                  ? " was never asked: PreFilter, or PreScore, turned "
+                                    "every pod away"
+                                  : " gave no answer, only errors; the last one: " + error);
+  }
   if (part == Part::kScore) return "score gave the same " + times;
   return "filter " + std::string(of.refused == 0 ? "passed" : "refused") + " all " + times;
 }
@@ -99,7 +119,7 @@ std::string monotony(Part part, const PartReport& of) {
 void add_hints(Notes& notes, const Options& options) {
   Report& report = notes.report;
   std::vector<std::string>& hints = report.hints;
-  if (!report.filter.present && !report.score.present) {
+  if (!decides(report)) {
     hints.push_back("it neither filters nor scores: nothing of it is kept");
     return;
   }
@@ -132,10 +152,6 @@ void add_hints(Notes& notes, const Options& options) {
                       ", and no such object was given: some were made up of the texts in its file");
     }
   }
-  for (const auto& [error, times] : notes.errors) {
-    hints.push_back("it failed " + std::to_string(times) + " times with: " + error);
-    if (hints.size() > 20) break;
-  }
 }
 
 }  // namespace
@@ -150,30 +166,36 @@ std::string aspect_names(uint32_t aspects) {
 
 Result<Report> lint_plugin(const Modules& modules, const std::string& plugin,
                            const Options& options) {
-  const auto spec = profile_of(modules, plugin, options);
-  if (!spec) return fail(spec.error());
+  const auto args = options.args.find(plugin);
+  const auto points =
+      modules.extension_points(plugin, args == options.args.end() ? "{}" : args->second);
+  if (!points) return fail(points.error());
+  const ProfileSpec spec = profile_of(*points, plugin, options);
   const auto world = World::of(options);
   if (!world) return fail(world.error());
-  CallNote note(options.call_note, plugin);
+  CallNote note(options.call_note, options.calls, plugin);
   Notes notes;
   notes.report.plugin = plugin;
+  const Lives lives{
+      [&] { return TrialCluster::create(modules, spec); }, plugin, options,
+      has(*points, ExtensionPoint::kReserve),
+      has(*points, ExtensionPoint::kPreBind) || has(*points, ExtensionPoint::kPostBind)};
   for (size_t round = 0; round < options.rounds; ++round) {
     note.in_cluster(round);
-    note.about_to("create and start");
-    auto cluster = TrialCluster::create(modules, *spec);
-    if (!cluster) return fail(cluster.error());
-    Plugin examined(**cluster, note, plugin);
-    describe((*cluster)->framework(), examined, notes.report);
-    if (!notes.report.filter.present && !notes.report.score.present) break;
     World local = *world;
     local.dice = Dice(options.seed * 1'000'003 + round);
-    Examiner examiner(**cluster, examined, local, options, note, notes);
-    if (auto run = examiner.run(); !run) return fail(run.error());
+    if (auto run = examine(lives, local, note, notes); !run) return fail(run.error());
+    if (!decides(notes.report) && !lives.reserves) break;
+    local = *world;
+    local.dice = Dice(options.seed * 1'000'033 + round);
+    if (auto run = check_lives(lives, std::move(local), note, notes); !run) {
+      return fail(run.error());
+    }
   }
   note.about_to("destroy");
   add_hints(notes, options);
   for (const Part part : kBothParts) {
-    std::string same = monotony(part, notes.of(part));
+    std::string same = monotony(part, notes);
     if (!same.empty()) notes.report.untried.push_back(std::move(same));
   }
   notes.report.findings = notes.findings();

@@ -14,6 +14,7 @@
 // A lint is as good as what it tries: it finds lies, it proves no truth. What is found depends on
 // nothing but the seed, the plugin and the options. The calling thread plays the scheduler loop.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -51,6 +52,8 @@ struct Options {
   // Where the call that runs is written before it begins, as NUL-terminated text: of a plugin that
   // takes the process down, this is what is left. Empty: nowhere.
   std::span<char> call_note = {};
+  // Counts these calls, for whoever looks whether one of them ends. Null: nobody does.
+  std::atomic<uint64_t>* calls = nullptr;
 };
 
 // Something that is declared wrongly.

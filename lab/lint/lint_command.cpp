@@ -1,16 +1,23 @@
 #include "lab/lint/lint_command.hpp"
 
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <utility>
 
 #include "cli/line/failure.hpp"
 #include "config/manifest.hpp"
@@ -39,36 +46,55 @@ class SharedNote {
  public:
   SharedNote() {
     void* memory =
-        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory != MAP_FAILED) memory_ = static_cast<char*>(memory);
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED) shared_ = new (memory) Shared;
   }
   ~SharedNote() {
-    if (memory_ != nullptr) ::munmap(memory_, kBytes);
+    if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
   }
   SharedNote(const SharedNote&) = delete;
   SharedNote& operator=(const SharedNote&) = delete;
+  [[nodiscard]] bool exists() const { return shared_ != nullptr; }
 
-  // The first byte says that the command came to its end.
-  void done() {
-    if (memory_ != nullptr) memory_[0] = 1;
-  }
-  [[nodiscard]] bool is_done() const { return memory_ == nullptr || memory_[0] == 1; }
-  [[nodiscard]] std::span<char> text() const {
-    if (memory_ == nullptr) return {};
-    return {memory_ + 1, kBytes - 1};
-  }
+  // The command came to its end.
+  void done() { shared_->done = true; }
+  [[nodiscard]] bool is_done() const { return shared_->done; }
+  [[nodiscard]] std::span<char> text() const { return shared_->text; }
+  [[nodiscard]] std::atomic<uint64_t>& calls() const { return shared_->calls; }
   void say(std::string_view what) const {
-    if (memory_ == nullptr) return;
-    const size_t length = std::min(what.size(), kBytes - 2);
-    std::memcpy(memory_ + 1, what.data(), length);
-    memory_[1 + length] = '\0';
+    const size_t length = std::min(what.size(), shared_->text.size() - 1);
+    std::memcpy(shared_->text.data(), what.data(), length);
+    shared_->text[length] = '\0';
+    ++shared_->calls;
   }
-  [[nodiscard]] std::string said() const { return memory_ == nullptr ? "" : memory_ + 1; }
+  [[nodiscard]] std::string said() const { return shared_->text.data(); }
 
  private:
-  static constexpr size_t kBytes = 4096;
-  char* memory_ = nullptr;
+  struct Shared {
+    std::atomic<uint64_t> calls{0};  // how many have begun
+    std::atomic<bool> done{false};
+    std::array<char, 4096> text{};  // of the last of them
+  };
+  Shared* shared_ = nullptr;
 };
+
+// Waits for the process to end. True: it had to be ended, since one call of a plugin had not
+// returned after `limit` seconds.
+bool hangs(pid_t child, const SharedNote& note, int64_t limit) {
+  const int handle = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+  if (handle < 0) return false;  // it is waited for without a limit
+  uint64_t calls = 0;
+  int64_t seconds = 0;
+  pollfd end{handle, POLLIN, 0};
+  while (seconds < limit && ::poll(&end, 1, 1000) <= 0) {
+    ++seconds;
+    if (calls != std::exchange(calls, note.calls())) seconds = 0;
+  }
+  ::close(handle);
+  if (seconds < limit) return false;
+  ::kill(child, SIGKILL);
+  return true;
+}
 
 Result<std::vector<std::string>> load(const LintArguments& arguments, Modules& modules,
                                       const SharedNote& note) {
@@ -184,6 +210,7 @@ int lint_here(const LintArguments& arguments, SharedNote& note) {
   options.rounds = arguments.rounds;
   options.seed = arguments.seed;
   options.call_note = note.text();
+  options.calls = &note.calls();
   if (auto read = read_args(arguments, *names, options.args); !read) {
     return fails(read.error().message);
   }
@@ -218,13 +245,15 @@ int lint_here(const LintArguments& arguments, SharedNote& note) {
   return tried ? 0 : kNotTried;
 }
 
-// The plugin took its process with it.
-int crashed(const LintArguments& arguments, const std::string& how, const std::string& during) {
-  const std::string what = "the plugin " + how + " in " + during;
+// The plugin took its process with it, or held it up.
+int ended(const LintArguments& arguments, bool held_up, const std::string& how,
+          const std::string& during) {
+  const std::string what = "the plugin " + how + (held_up ? " from " : " in ") + during;
   if (arguments.output == "json") {
-    const nlohmann::ordered_json all = {{"seed", arguments.seed},
-                                        {"rounds", arguments.rounds},
-                                        {"crashed", {{"how", how}, {"during", during}}}};
+    const nlohmann::ordered_json all = {
+        {"seed", arguments.seed},
+        {"rounds", arguments.rounds},
+        {held_up ? "hung" : "crashed", {{"how", how}, {"during", during}}}};
     std::cout << all.dump(2) << "\n";
   } else {
     std::cout << "FOUND: " << what << "\n  do: run it again with --seed " << arguments.seed
@@ -239,6 +268,7 @@ int crashed(const LintArguments& arguments, const std::string& how, const std::s
 
 int lint_plugins(const LintArguments& arguments) {
   SharedNote note;
+  if (!note.exists()) return fails(std::string("cannot share memory: ") + std::strerror(errno));
   std::cout.flush();
   const pid_t child = ::fork();
   if (child < 0) return fails(std::string("cannot start a process: ") + std::strerror(errno));
@@ -254,16 +284,22 @@ int lint_plugins(const LintArguments& arguments) {
     note.done();
     ::_exit(status);
   }
+  const bool held_up = hangs(child, note, arguments.call_timeout_s);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) return fails(std::string("cannot wait: ") + std::strerror(errno));
   }
   if (WIFEXITED(status) && note.is_done()) return WEXITSTATUS(status);
+  if (held_up) {
+    return ended(arguments, true,
+                 "has not returned for " + std::to_string(arguments.call_timeout_s) + " s",
+                 note.said());
+  }
   const std::string how =
       WIFSIGNALED(status)
           ? std::string("crashed (") + ::strsignal(WTERMSIG(status)) + ")"
           : "ended the process (exit status " + std::to_string(WEXITSTATUS(status)) + ")";
-  return crashed(arguments, how, note.said());
+  return ended(arguments, false, how, note.said());
 }
 
 }  // namespace plimsoll::cli

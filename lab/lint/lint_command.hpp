@@ -18,10 +18,12 @@ struct LintArguments {
   std::vector<std::string> words;    // additional to those in the files
   std::uint64_t rounds = 20;
   std::uint64_t seed = 1;
+  std::int64_t call_timeout_s = 60;  // the longest that one call of a plugin may take
   std::string output = "text";
 };
 
-// Runs the plugins in a separate process, so that a crash is reported too. Exit status 0: no
+// Runs the plugins in a separate process, so that a crash is reported too, and a call that does not
+// return. Exit status 0: no
 // findings, 1: findings, 2: failure.
 [[nodiscard]] int lint_plugins(const LintArguments& arguments);
 

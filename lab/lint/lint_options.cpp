@@ -26,6 +26,10 @@ RunCommand add_lint(CLI::App& command) {
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000}))
       ->capture_default_str();
   command.add_option("--seed", arguments->seed, "Decides what is tried")->capture_default_str();
+  command
+      .add_option("--call-timeout", arguments->call_timeout_s,
+                  "After how many seconds a call that has not returned is a finding")
+      ->check(CLI::PositiveNumber);
   add_output_option(command, arguments->output);
   return [arguments](const Words&) {
     log_to_stderr(LogLevel::kOff, LogFormat::kText);

@@ -132,6 +132,11 @@ void TrialCluster::unreserve(CycleContext& cycle, const PodRef& assumed) {
   settle();
 }
 
+std::unique_ptr<WhatIf> TrialCluster::what_if(const CycleContext& cycle, const PodRef& pod,
+                                              uint32_t slot) {
+  return make_what_if(*framework_, cycle, *pod, *state_.node_at(slot), nominator_);
+}
+
 void TrialCluster::settle() {
   for (size_t ran = 0; ran < kMostTasks; ++ran) {
     std::function<void()> task;

@@ -18,6 +18,7 @@
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/placement/cluster_backend.hpp"
 #include "framework/placement/nominator.hpp"
+#include "framework/placement/what_if.hpp"
 #include "framework/runtime/environment.hpp"
 #include "framework/runtime/framework.hpp"
 #include "lab/lint/lint.hpp"
@@ -59,6 +60,9 @@ class TrialCluster final : private ClusterBackend {
   // as it is on the node; null: refused.
   PodRef reserve(CycleContext& cycle, const PodRef& pod, const plimsoll_node_info& node);
   void unreserve(CycleContext& cycle, const PodRef& assumed);
+  // The node in this slot as it might be for the pod.
+  [[nodiscard]] std::unique_ptr<WhatIf> what_if(const CycleContext& cycle, const PodRef& pod,
+                                                uint32_t slot);
   // Runs what plugins sent to the loop.
   void settle();
 

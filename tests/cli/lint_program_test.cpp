@@ -72,6 +72,11 @@ TEST(PlimsollPluginsLint, NamesWhatIsNotDeclared) {
   EXPECT_THAT(answer.out, HasSubstr("FOUND: filter rests on labels of the node "
                                     "(metadata.labels[\"example.com/seats\"])"));
   EXPECT_THAT(answer.out, HasSubstr("    seen: pod "));
+  // The key that matters, and no other one.
+  EXPECT_THAT(answer.out, testing::ContainsRegex("with metadata.annotations.\"example.com/"
+                                                 "wants-seat\". changed from "));
+  EXPECT_THAT(answer.out, testing::ContainsRegex(
+                              "after: node [^ ]+: metadata.labels.\"example.com/seats\". from "));
   EXPECT_THAT(answer.out, HasSubstr("    do: add it to filter_aspects"));
 }
 
@@ -97,6 +102,74 @@ TEST(PlimsollPluginsLint, TellsOfAPluginThatTakesTheProcessWithIt) {
   EXPECT_THAT(answer.out, HasSubstr("FOUND: the plugin crashed (Killed) in Crashes: filter of "));
   const auto json = nlohmann::json::parse(lint({kModules + "crashes.so", "-o", "json"}).out);
   EXPECT_THAT(json["crashed"]["during"].get<std::string>(), HasSubstr("Crashes: filter of "));
+}
+
+struct PlantedFault {
+  const char* plugin;  // "depths"
+  const char* fault;   // an arg of it
+  const char* said;
+};
+void PrintTo(const PlantedFault& planted, std::ostream* out) {
+  *out << planted.plugin << " " << planted.fault;
+}
+
+class PlimsollPluginsLintFinds : public testing::TestWithParam<PlantedFault> {};
+
+TEST_P(PlimsollPluginsLintFinds, APlantedFault) {
+  const auto& [plugin, fault, said] = GetParam();
+  const TempDir dir;
+  const std::string file = dir.path() / "args.yaml";
+  std::ofstream(file) << "fault: " << fault << "\n";
+  const Answer answer = lint({kModules + plugin + ".so", "--args", file, "--call-timeout", "3",
+                              "--objects", "tests/plugins/lint/tides.yaml"});
+  EXPECT_EQ(answer.code, 1) << answer.out << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr(std::string("FOUND: ") + said));
+  if (std::string_view(said).starts_with("the plugin has not returned")) {
+    const auto json = nlohmann::json::parse(
+        lint({kModules + plugin + ".so", "--args", file, "--call-timeout", "3", "-o", "json"}).out);
+    EXPECT_EQ(json["hung"]["how"], "has not returned for 3 s");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , PlimsollPluginsLintFinds,
+    testing::Values(
+        PlantedFault{"depths", "loop",
+                     "the plugin has not returned for 3 s from Depths: score of "},
+        PlantedFault{"depths", "negative", "score leaves 0 to 100, and there is no normalize"},
+        PlantedFault{"depths", "throw",
+                     "score fails: running Score plugins: plugin \"Depths\" failed with: stoll"},
+        PlantedFault{"depths", "undeclared",
+                     "score rests on labels of the node (metadata.labels[\"example.com/depth\"])"},
+        PlantedFault{"moorings", "unreserve", "reserve and unreserve do not cancel out: filter"},
+        PlantedFault{"moorings", "removal",
+                     "what reserve took for a pod is not given back when the pod is removed"},
+        PlantedFault{"moorings", "restart", "a restart changes what it knows: filter"},
+        PlantedFault{"moorings", "what-if", "add_pod and remove_pod do not cancel out"},
+        PlantedFault{"tides", "loop",
+                     "the plugin has not returned for 3 s from Tides: object_event of "
+                     "tides.v1.example.com"},
+        PlantedFault{"tides", "throw",
+                     "filter fails: running \"Tides\" filter plugin: the tide table is lost"},
+        PlantedFault{"tides", "untouched",
+                     "filter rests on objects of tides.v1.example.com without a call of "
+                     "touch_node"}));
+
+TEST(PlimsollPluginsLint, PassesTheSamePluginsWithoutTheirFaults) {
+  const Answer answer = lint({kModules + "depths.so", kModules + "moorings.so",
+                              kModules + "tides.so", "--objects", "tests/plugins/lint/tides.yaml"});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+}
+
+// A filter that throws each time is not one that was never asked.
+TEST(PlimsollPluginsLint, SaysThatAFilterThrowsEachTime) {
+  const TempDir dir;
+  const std::string file = dir.path() / "args.yaml";
+  std::ofstream(file) << "fault: throw\n";
+  const Answer answer = lint({kModules + "tides.so", "--args", file, "--rounds", "2"});
+  EXPECT_THAT(answer.out, HasSubstr("NOT TRIED: filter gave no answer, only errors; the last one: "
+                                    "filter: running \"Tides\" filter plugin: the tide table is "
+                                    "lost"));
 }
 
 TEST(PlimsollPluginsLint, TakesArgsAsInAProfile) {
