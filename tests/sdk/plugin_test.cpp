@@ -301,21 +301,6 @@ TEST_F(EverythingTest, ScoresAreNormalized) {
   EXPECT_THAT(plugin_.score(cycle_, pod_, {&node_, &empty}), ElementsAre(0, 100));
 }
 
-TEST_F(EverythingTest, NominatesOnlyWhenAsked) {
-  const plimsoll_node_info* row = &node_.get();
-  const plimsoll_nodes nodes{sizeof nodes, 1, &row, nullptr, nullptr};
-  const auto post_filter = [&](uint8_t code, plimsoll_str& nominated) {
-    uint32_t reason = 0;
-    return slots_.post_filter(slots_.self, cycle_.get(), &pod_.get(), &nodes, &code, &nominated,
-                              &reason);
-  };
-  plimsoll_str nominated{};
-  EXPECT_EQ(post_filter(PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE, nominated), 0);
-  EXPECT_EQ(nominated.data, nullptr);
-  EXPECT_EQ(post_filter(PLIMSOLL_UNSCHEDULABLE, nominated), 0);
-  EXPECT_EQ(view(nominated), "n1");
-}
-
 TEST_F(EverythingTest, SpeaksToTheHost) {
   EXPECT_EQ(plugin_.reserve(cycle_, pod_, node_).code, PLIMSOLL_SUCCESS);
   EXPECT_EQ(cycle_.annotations["seat"], "n1");
@@ -369,6 +354,140 @@ class Nothing {
  public:
   explicit Nothing(Host) {}
 };
+
+TEST_F(EverythingTest, HasAHelperForEveryExtensionPoint) {
+  plugin_.start();
+  EXPECT_THAT(host_.watched, ElementsAre("seatmaps.v1.seats.example.com"));
+  FakePod gated("team/gated");
+  gated.label("gated", "");
+  EXPECT_EQ(plugin_.pre_enqueue(gated).reasons, "gated");
+  EXPECT_LT(plugin_.sort_key(pod_, 1), plugin_.sort_key(pod_, 2));
+  EXPECT_EQ(view(plugin_.events()[0].resource), "Node");
+  plimsoll_event event{};
+  event.actions = PLIMSOLL_ACTION_ADD;
+  EXPECT_EQ(plugin_.hint(pod_, event), PLIMSOLL_HINT_SKIP);
+  plugin_.pre_filter(cycle_, pod_);
+  EXPECT_EQ(plugin_.add_pod(cycle_, pod_, gated, node_).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(plugin_.remove_pod(cycle_, pod_, gated, node_).code, PLIMSOLL_SUCCESS);
+  std::optional<std::string> nominated;
+  plugin_.post_filter(cycle_, pod_, {&node_}, {PLIMSOLL_SUCCESS}, &nominated);
+  EXPECT_EQ(nominated, std::nullopt);
+  plugin_.post_filter(cycle_, pod_, {&node_}, {PLIMSOLL_UNSCHEDULABLE}, &nominated);
+  EXPECT_EQ(nominated, "n1");
+  int64_t timeout_ms = 0;
+  EXPECT_EQ(plugin_.permit(cycle_, pod_, node_, &timeout_ms).code, PLIMSOLL_WAIT);
+  EXPECT_EQ(timeout_ms, 1000);
+  EXPECT_EQ(plugin_.pre_bind_pre_flight(cycle_, pod_, "n1").code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(plugin_.pre_bind(cycle_, pod_, "n1").code, PLIMSOLL_WAIT);
+  EXPECT_EQ(plugin_.bind(cycle_, pod_, "n1").code, PLIMSOLL_WAIT);
+  EXPECT_THAT(host_.bindings, ElementsAre("team/a -> n1"));
+  EXPECT_EQ(host_.completed.size(), 2U);
+  plugin_.post_bind(cycle_, pod_, "n1");
+  plugin_.node_event(PLIMSOLL_NODE_ADDED, node_);
+  plugin_.object_event(PLIMSOLL_OBJECT_UPSERT, "seatmaps", "n1", "", "{}");
+  plugin_.pod_event(PLIMSOLL_POD_ASSIGNED, pod_, "n1");
+  EXPECT_THAT(host_.logs, ElementsAre("n1", "added n1", "{}", HasSubstr("lost count")));
+  EXPECT_EQ(plugin_.explain(cycle_, pod_, node_), "no seat on n1");
+  pod_.request("seats", 1);
+  EXPECT_TRUE(plugin_.rests_on(pod_, "seatmaps"));
+  EXPECT_FALSE(plugin_.rests_on(pod_, "pods"));
+}
+
+// ---- what becomes of pods
+
+// One place for each node, with a leak that tests plant.
+class Place {
+ public:
+  Place(Host host, std::string_view fault) : host_(host), fault_(fault) {}
+  Status reserve(plimsoll_cycle&, Pod pod, Node node) {
+    const auto [at, is_new] = taken_.try_emplace(std::string(node.name()), pod.uid());
+    return is_new ? Status() : host_.unschedulable("taken");
+  }
+  void unreserve(plimsoll_cycle&, Pod pod, std::string_view node) {
+    if (fault_ != "unreserve") give_back(pod, node);
+  }
+  void pod_event(PodEvent event, Pod pod, std::string_view node) {
+    if (event == PodEvent::kRemoved) return give_back(pod, node);
+    if (fault_ != "restart") taken_.try_emplace(std::string(node), pod.uid());
+  }
+  void start() { host_.watch("example.com", "v1", "locks"); }
+  void object_event(const ObjectEvent& event) {
+    if (event.type == ObjectEvent::kUpsert) taken_.try_emplace(std::string(event.name), "lock");
+    if (event.type == ObjectEvent::kSynced) host_.info("synced");
+  }
+
+ private:
+  void give_back(Pod pod, std::string_view node) {
+    const auto at = taken_.find(std::string(node));
+    if (at != taken_.end() && at->second == pod.uid()) taken_.erase(at);
+  }
+
+  Host host_;
+  std::string fault_;
+  std::map<std::string, std::string> taken_;  // UID by node
+};
+
+class FakeSchedulerTest : public testing::Test {
+ protected:
+  FakeSchedulerTest() { host_.add(node_); }
+  // Whether another pod gets the place of n1.
+  bool is_free(FakeScheduler<Place>& scheduler) {
+    FakePod other("team/other");
+    FakeCycle cycle;
+    if (scheduler.assume(cycle, other, node_).code != PLIMSOLL_SUCCESS) return false;
+    scheduler.forget(cycle, other, node_);
+    return true;
+  }
+
+  FakePod pod_{"team/a"};
+  FakeNode node_{"n1", 0};
+  FakeHost host_;
+  FakeCycle cycle_;
+};
+
+TEST_F(FakeSchedulerTest, WhatIsAssumedAndForgottenIsGivenBack) {
+  FakeScheduler<Place> scheduler(host_, "");
+  EXPECT_EQ(scheduler.assume(cycle_, pod_, node_).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(Node(node_).pods().size(), 1U);
+  EXPECT_EQ(Pod(pod_)->node_name.len, 2U);
+  FakePod other("team/b");
+  EXPECT_EQ(scheduler.assume(cycle_, other, node_).reasons, "taken");
+  EXPECT_EQ(Node(node_).pods().size(), 1U) << "who is refused is forgotten";
+  scheduler.forget(cycle_, pod_, node_);
+  EXPECT_EQ(Node(node_).pods().size(), 0U);
+  EXPECT_TRUE(is_free(scheduler));
+
+  FakeScheduler<Place> leaks(host_, "unreserve");
+  leaks.assume(cycle_, pod_, node_);
+  leaks.forget(cycle_, pod_, node_);
+  EXPECT_FALSE(is_free(leaks));
+}
+
+TEST_F(FakeSchedulerTest, ARestartKnowsWhatTheApiServerHas) {
+  FakeScheduler<Place> scheduler(host_, "");
+  scheduler.assume(cycle_, pod_, node_);
+  scheduler.restart();
+  EXPECT_EQ(Node(node_).pods().size(), 0U) << "its Binding was not answered";
+  EXPECT_TRUE(is_free(scheduler));
+  scheduler.assume(cycle_, pod_, node_);
+  scheduler.confirm(pod_, node_);
+  scheduler.restart();
+  EXPECT_FALSE(is_free(scheduler));
+  scheduler.remove(pod_, node_);
+  EXPECT_TRUE(is_free(scheduler));
+  scheduler.object("locks.v1.example.com", "", "n1", "{}");
+  host_.logs.clear();
+  scheduler.restart();
+  EXPECT_THAT(host_.logs, ElementsAre("synced"));
+  EXPECT_FALSE(is_free(scheduler)) << "it hears of objects, too";
+
+  FakePod kept("team/kept");
+  FakeScheduler<Place> forgets(host_, "restart");
+  forgets.assume(cycle_, kept, node_);
+  forgets.confirm(kept, node_);
+  forgets.restart();
+  EXPECT_TRUE(is_free(forgets));
+}
 
 TEST(NothingTest, FillsNoSlot) {
   FakeHost host;

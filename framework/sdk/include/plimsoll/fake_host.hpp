@@ -10,6 +10,7 @@
 #pragma once
 
 #include <plimsoll/fake/cycle.hpp>      // FakeCycle, FakeWhatIf
+#include <plimsoll/fake/lives.hpp>      // FakeScheduler
 #include <plimsoll/fake/plugin.hpp>     // FakePlugin
 #include <plimsoll/fake/records.hpp>    // what a FakeHost remembers and answers
 #include <plimsoll/fake/scheduler.hpp>  // FakeHost

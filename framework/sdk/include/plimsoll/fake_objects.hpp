@@ -45,6 +45,11 @@ class FakeNode {
     pods_.push_back(&pod);
     return *this;
   }
+  FakeNode& remove(const FakePod& pod) {
+    std::erase(pods_, &pod);
+    return *this;
+  }
+  [[nodiscard]] const std::vector<FakePod*>& pods() const { return pods_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] uint32_t slot() const { return slot_; }
 

@@ -40,6 +40,7 @@ class FakeHost : public FakeRecords {
 
   // Plugins then find the node by name and by slot. The node must outlive the host.
   void add(FakeNode& node) { nodes_.push_back(&node); }
+  [[nodiscard]] const std::vector<FakeNode*>& nodes() const { return nodes_; }
   // The texts of a reason id, joined by ", ".
   [[nodiscard]] std::string reasons(uint32_t id) const { return names_.reasons(id); }
 
