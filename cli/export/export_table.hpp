@@ -55,7 +55,7 @@ CSINode metadata:CsiNodeMeta spec:CsiNodeSpec
 CsiNodeMeta +Meta annotations:CsiNodeAnnotations
 CsiNodeAnnotations storage.alpha.kubernetes.io/migrated-plugins
 CsiNodeSpec drivers:CsiNodeDriver
-CsiNodeDriver name allocatable:CsiNodeLimit
+CsiNodeDriver name topologyKeys:key allocatable:CsiNodeLimit
 CsiNodeLimit count
 CSIDriver metadata:CsiDriverMeta spec:CsiDriverSpec
 CsiDriverMeta name uid creationTimestamp deletionTimestamp
@@ -91,10 +91,10 @@ LimitRangeSpec limits:Limit
 Limit type max:Amounts min:Amounts default:Amounts defaultRequest:Amounts maxLimitRequestRatio:Amounts
 Service metadata:Meta spec:MapSelector
 ReplicationController metadata:Meta spec:MapSelector
-MapSelector selector:Labels
+MapSelector selector:Labels replicas
 ReplicaSet metadata:Meta spec:PodSelector
 StatefulSet metadata:Meta spec:PodSelector
-PodSelector selector:LabelSelector
+PodSelector selector:LabelSelector replicas
 PodGroup metadata:Meta spec:PodGroupSpec
 PodGroupSpec minMember scheduleTimeoutSeconds
 Pod metadata:PodMeta spec:PodSpec status:PodStatus
@@ -142,7 +142,7 @@ ById volumeID:handle readOnly
 AzureDisk diskURI:handle kind readOnly
 VsphereVolume volumePath:handle readOnly
 PodStatus phase qosClass nominatedNodeName:name reason startTime conditions:PodCondition containerStatuses:ContainerStatus initContainerStatuses:ContainerStatus resources:Resources allocatedResources:Amounts
-PodCondition type:PodScheduled|DisruptionTarget|PodResizePending status reason
+PodCondition type:PodScheduled|DisruptionTarget|PodResizePending|Ready status reason
 ContainerStatus name:name resources:Resources allocatedResources:Amounts
 )";
 

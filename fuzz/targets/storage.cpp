@@ -5,9 +5,9 @@
 #include "framework/objects/kinds.hpp"
 #include "fuzz/target.hpp"
 #include "plugins/builtin/volumes/counted_volumes.hpp"
-#include "plugins/builtin/volumes/csi_translation.hpp"
-#include "plugins/builtin/volumes/storage_objects.hpp"
 #include "plugins/builtin/volumes/storage_store.hpp"
+#include "plugins/storage/csi_translation.hpp"
+#include "plugins/storage/storage_objects.hpp"
 
 namespace plimsoll::fuzz {
 namespace {

@@ -71,7 +71,8 @@ bool Pace::look() {
     parts_.kubelets.wake();  // writes of other kinds do not wake the thread
     return false;
   }
-  if (!parts_.volumes.quiet() || !watches_are_complete() || !scheduler_has_heard()) return false;
+  if (!parts_.controllers.quiet() || !watches_are_complete() || !scheduler_has_heard())
+    return false;
   stats_ = parts_.session.scheduler().stats();
   if (stats_.inbox + stats_.binding + stats_.waiting_for_extenders != 0) return false;
   for (const auto write_class : {informer::WriteClass::kBind, informer::WriteClass::kStatus,

@@ -1,7 +1,7 @@
 #pragma once
 // Runs a simulation step by step, so that the same input gives the same result on every machine.
 //
-// Kubelets, the volume controllers, the API server, its watches and the scheduler run at the speed
+// Kubelets, the controllers, the API server, its watches and the scheduler run at the speed
 // of this machine. Whoever is faster must not decide what comes out. So nothing begins before
 // everything that went before has had all its effects: one decision, the pods of one moment, or the
 // next moment of the simulated clock. A decision takes no time of that clock.
@@ -16,8 +16,8 @@
 #include "cli/run/wiring.hpp"
 #include "lab/sandbox/apiserver/object_store.hpp"
 #include "lab/sandbox/apiserver/simulated_clock.hpp"
+#include "lab/sandbox/controllers/controllers.hpp"
 #include "lab/sandbox/kubelet/kubelet.hpp"
-#include "lab/sandbox/storage/volume_controller.hpp"
 
 namespace plimsoll::cli {
 
@@ -25,7 +25,7 @@ namespace plimsoll::cli {
 struct SimulatedParts {
   sandbox::ObjectStore& store;
   sandbox::SimulatedKubelets& kubelets;
-  sandbox::SimulatedVolumes& volumes;
+  sandbox::SimulatedControllers& controllers;
   Session& session;                // its scheduler is stepwise
   sandbox::SimulatedClock& clock;  // of the kubelets and of timestamps
   // The scheduler's, in milliseconds since the epoch: it follows once the kubelets rest, so that

@@ -13,9 +13,10 @@
 
 #include "lab/sandbox/apiserver/cluster_loader.hpp"
 #include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/controllers/controllers.hpp"
+#include "lab/sandbox/controllers/not_simulated.hpp"
 #include "lab/sandbox/kubelet/machine_nodes.hpp"
 #include "lab/sandbox/kubelet/oracle.hpp"
-#include "lab/sandbox/storage/volume_controller.hpp"
 #include "lab/simulate/arrivals.hpp"
 #include "lab/simulate/ask_session.hpp"
 #include "lab/simulate/pace.hpp"
@@ -131,7 +132,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
       true;  // a victim holds its resources until its kubelet ends it
   auto server = sandbox::ApiServer::start(store, serving);
   if (!server) return fail(server.error());
-  sandbox::SimulatedVolumes volumes(store);
+  sandbox::SimulatedControllers controllers(store);
   sandbox::SimulatedKubelets kubelets(store, kubelet_options);
   if (!kubelets.wait_handled(options.timeout)) {
     return fail(ErrorCode::kUnavailable, "the simulated kubelets did not start in time");
@@ -157,7 +158,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   std::vector<std::string> without_time;
   Arrivals arrivals(options.pods, without_time);
   notes.add(without_time);
-  Pace pace({store, kubelets, volumes, **session, *clock, *scheduler_ms}, options.speed);
+  Pace pace({store, kubelets, controllers, **session, *clock, *scheduler_ms}, options.speed);
   const double begin = clock->seconds();
   double last_change = begin;
   double decided_at = begin;  // since when every pod is bound or was found unschedulable
@@ -195,6 +196,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
     }
     if (!result.settled) pace.advance_to(next);
   }
+  if (const std::string note = sandbox::not_simulated(store); !note.empty()) notes.add(note);
   result.coming = arrivals.coming();
   result.simulated_seconds = clock->seconds() - begin;
   const StateSnapshot state = snapshot_of((*session)->scheduler());

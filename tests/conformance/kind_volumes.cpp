@@ -9,7 +9,7 @@
 #include "framework/objects/kinds.hpp"
 #include "framework/placement/diagnosis.hpp"
 #include "framework/placement/what_if.hpp"
-#include "plugins/builtin/volumes/csi_translation.hpp"
+#include "plugins/storage/csi_translation.hpp"
 #include "tests/conformance/kind_volumes_binding.hpp"
 #include "tests/conformance/kinds.hpp"
 #include "tests/conformance/volume_rules.hpp"

@@ -1,16 +1,7 @@
-#include "lab/sandbox/storage/volume_controller.hpp"
-
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <nlohmann/json.hpp>
-#include <thread>
+#include "tests/sandbox/controllers_test.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
-
-using namespace std::chrono_literals;
-using nlohmann::json;
 
 json volume(const std::string& name, const std::string& size) {
   return {{"metadata", {{"name", name}}},
@@ -29,31 +20,15 @@ json claim(const std::string& name) {
             {"storageClassName", "disk"}}}};
 }
 
-class VolumeControllerTest : public testing::Test {
+class VolumeControllerTest : public ControllersTest {
  protected:
   void add_class(const std::string& mode, const std::string& provisioner) {
     add(kStorageClasses, {{"metadata", {{"name", "disk"}}},
                           {"provisioner", provisioner},
                           {"volumeBindingMode", mode}});
   }
-  void add(const ResourceName& resource, json object) {
-    ASSERT_TRUE(store_.create(resource, std::move(object)));
-  }
-  json get(const ResourceName& resource, const ObjectKey& key) {
-    const auto found = store_.get(resource, key);
-    return found ? (*found)->parse() : json();
-  }
   json claim_now(const std::string& name) { return get(kPersistentVolumeClaims, {"team", name}); }
   json volume_now(const std::string& name) { return get(kPersistentVolumes, {"", name}); }
-  template <typename Condition>
-  bool eventually(const Condition& condition) {
-    const auto deadline = std::chrono::steady_clock::now() + 30s;
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      std::this_thread::sleep_for(1ms);
-    }
-    return true;
-  }
   bool is_bound(const std::string& name, const std::string& to) {
     return eventually([&] {
       const json now = claim_now(name);
@@ -61,14 +36,10 @@ class VolumeControllerTest : public testing::Test {
     });
   }
   void annotate(const std::string& name, const std::string& node) {
-    ASSERT_TRUE(store_.modify(
-        kPersistentVolumeClaims, {"team", name}, {}, [&](json& now) -> ApiResult<void> {
-          now["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] = node;
-          return {};
-        }));
+    change(kPersistentVolumeClaims, {"team", name}, [&](json& now) {
+      now["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] = node;
+    });
   }
-
-  ObjectStore store_;
 };
 
 TEST_F(VolumeControllerTest, ImmediateClaimsTakeTheSmallestVolumeThatFits) {
@@ -76,13 +47,12 @@ TEST_F(VolumeControllerTest, ImmediateClaimsTakeTheSmallestVolumeThatFits) {
   add(kPersistentVolumes, volume("small", "1Gi"));
   add(kPersistentVolumes, volume("large", "9Gi"));
   add(kPersistentVolumes, volume("fitting", "3Gi"));
-  SimulatedVolumes volumes(store_);
+  SimulatedControllers controllers(store_);
   ASSERT_TRUE(eventually([&] {
-    return volumes.quiet() && volume_now("large")["status"].value("phase", "") == "Available";
+    return controllers.quiet() && volume_now("large")["status"].value("phase", "") == "Available";
   }));
   add(kPersistentVolumeClaims, claim("a"));
   EXPECT_TRUE(is_bound("a", "fitting"));
-  EXPECT_TRUE(eventually([&] { return volumes.stats().bound == 1; }));
   EXPECT_EQ(volume_now("fitting").at("spec").at("claimRef").at("name"), "a");
   ASSERT_TRUE(store_.remove(kPersistentVolumeClaims, {"team", "a"}));
   EXPECT_TRUE(
@@ -92,10 +62,11 @@ TEST_F(VolumeControllerTest, ImmediateClaimsTakeTheSmallestVolumeThatFits) {
 TEST_F(VolumeControllerTest, ASelectedNodeGetsAVolumeOfItsZone) {
   add_class("WaitForFirstConsumer", "driver.example.com");
   add(kNodes, {{"metadata", {{"name", "n1"}, {"labels", {{"topology.kubernetes.io/zone", "z"}}}}}});
-  SimulatedVolumes volumes(store_);
+  SimulatedControllers controllers(store_);
   add(kPersistentVolumeClaims, claim("a"));
-  ASSERT_TRUE(eventually(
-      [&] { return volumes.quiet() && claim_now("a")["status"].value("phase", "") == "Pending"; }));
+  ASSERT_TRUE(eventually([&] {
+    return controllers.quiet() && claim_now("a")["status"].value("phase", "") == "Pending";
+  }));
   EXPECT_EQ(claim_now("a").at("spec").count("volumeName"), 0U) << "it waits for its consumer";
   annotate("a", "n1");
   const std::string name = "pvc-" + claim_now("a").at("metadata").at("uid").get<std::string>();
@@ -121,7 +92,7 @@ TEST_F(VolumeControllerTest, ASelectedNodeGetsAVolumeOfItsZone) {
 TEST_F(VolumeControllerTest, AVolumeThatNamesAClaimIsBoundToIt) {
   add_class("WaitForFirstConsumer", "kubernetes.io/no-provisioner");
   add(kPersistentVolumeClaims, claim("a"));
-  SimulatedVolumes volumes(store_);
+  SimulatedControllers controllers(store_);
   json named = volume("pv", "5Gi");
   named["spec"]["claimRef"] = {{"name", "a"}, {"namespace", "team"}};
   add(kPersistentVolumes, named);
@@ -132,7 +103,7 @@ TEST_F(VolumeControllerTest, AVolumeThatNamesAClaimIsBoundToIt) {
 
 TEST_F(VolumeControllerTest, EphemeralVolumesGetClaimsThatGoWithThePod) {
   add_class("Immediate", "driver.example.com");
-  SimulatedVolumes volumes(store_);
+  SimulatedControllers controllers(store_);
   const json ephemeral = {
       {"name", "scratch"},
       {"ephemeral", {{"volumeClaimTemplate", {{"spec", claim("x").at("spec")}}}}}};
@@ -142,6 +113,139 @@ TEST_F(VolumeControllerTest, EphemeralVolumesGetClaimsThatGoWithThePod) {
   EXPECT_EQ(claim_now("p-scratch").at("metadata").at("ownerReferences").at(0).at("name"), "p");
   ASSERT_TRUE(store_.remove(kPods, {"team", "p"}));
   EXPECT_TRUE(eventually([&] { return claim_now("p-scratch").is_null(); }));
+}
+
+// Kubernetes: findBestMatchForClaim and checkVolumeSatisfyClaim.
+TEST_F(VolumeControllerTest, StaticVolumesGoToClaimsByTheRulesOfTheBinder) {
+  add_class("Immediate", "kubernetes.io/no-provisioner");
+  json block = volume("block", "2Gi");
+  block["spec"]["volumeMode"] = "Block";
+  add(kPersistentVolumes, block);
+  json fast = volume("fast", "9Gi");
+  fast["metadata"]["labels"] = {{"speed", "high"}};
+  add(kPersistentVolumes, fast);
+  json annotated = volume("annotated", "5Gi");
+  annotated["spec"]["storageClassName"] = "";
+  annotated["metadata"]["annotations"] = {{"volume.beta.kubernetes.io/storage-class", "old"}};
+  add(kPersistentVolumes, annotated);
+  add(kPersistentVolumes, volume("slow", "3Gi"));
+  json small = volume("small", "1Gi");
+  small["spec"]["claimRef"] = {{"name", "too-large"}, {"namespace", "team"}};
+  add(kPersistentVolumes, small);
+  json selects = claim("selects");
+  selects["spec"]["selector"]["matchLabels"] = {{"speed", "high"}};
+  add(kPersistentVolumeClaims, selects);
+  json old = claim("old");
+  old["spec"]["storageClassName"] = "old";
+  add(kPersistentVolumeClaims, old);
+  json asks = claim("asks");  // for a volume that is smaller than it needs
+  asks["spec"]["volumeName"] = "slow";
+  asks["spec"]["resources"]["requests"]["storage"] = "4Gi";
+  add(kPersistentVolumeClaims, asks);
+  add(kPersistentVolumeClaims, claim("too-large"));
+  SimulatedControllers controllers(store_);
+  EXPECT_TRUE(is_bound("selects", "fast"));
+  EXPECT_TRUE(is_bound("old", "annotated"));
+  EXPECT_TRUE(is_bound("too-large", "slow")) << "the volume that names it is too small";
+  ASSERT_TRUE(eventually([&] { return controllers.quiet(); }));
+  EXPECT_EQ(claim_now("asks").at("status").at("phase"), "Pending");
+  EXPECT_EQ(volume_now("block").at("status").at("phase"), "Available");
+  EXPECT_EQ(volume_now("small").at("status").at("phase"), "Available");
+}
+
+TEST_F(VolumeControllerTest, VolumesOfAnInTreeClassAreOfItsCsiDriver) {
+  add_class("Immediate", "kubernetes.io/aws-ebs");
+  SimulatedControllers controllers(store_);
+  add(kPersistentVolumeClaims, claim("a"));
+  const std::string name = "pvc-" + claim_now("a").at("metadata").at("uid").get<std::string>();
+  ASSERT_TRUE(is_bound("a", name));
+  EXPECT_EQ(volume_now(name).at("spec").at("csi").at("driver"), "ebs.csi.aws.com");
+}
+
+TEST_F(VolumeControllerTest, AVolumeIsWhereTheTopologyKeysOfItsDriverSay) {
+  add_class("WaitForFirstConsumer", "driver.example.com");
+  add(kNodes, {{"metadata",
+                {{"name", "n1"},
+                 {"labels", {{"topology.kubernetes.io/zone", "z"}, {"driver/node", "n1"}}}}}});
+  add(kCsiNodes,
+      {{"metadata", {{"name", "n1"}}},
+       {"spec",
+        {{"drivers", {{{"name", "driver.example.com"}, {"topologyKeys", {"driver/node"}}}}}}}});
+  SimulatedControllers controllers(store_);
+  add(kPersistentVolumeClaims, claim("a"));
+  annotate("a", "n1");
+  const std::string name = "pvc-" + claim_now("a").at("metadata").at("uid").get<std::string>();
+  ASSERT_TRUE(is_bound("a", name));
+  EXPECT_EQ(volume_now(name).at("spec").at("nodeAffinity").at("required").at("nodeSelectorTerms"),
+            json::parse(R"([{"matchExpressions": [
+              {"key": "driver/node", "operator": "In", "values": ["n1"]}]}])"));
+}
+
+class StorageCapacityTest : public VolumeControllerTest {
+ protected:
+  void SetUp() override {
+    add_class("WaitForFirstConsumer", "driver.example.com");
+    add(kCsiDrivers,
+        {{"metadata", {{"name", "driver.example.com"}}}, {"spec", {{"storageCapacity", true}}}});
+    for (const char* name : {"n1", "n2"}) {
+      add(kNodes, {{"metadata", {{"name", name}, {"labels", {{"driver/node", name}}}}}});
+      add_capacity(name, "disk", name);
+    }
+  }
+  void add_capacity(const std::string& name, const std::string& storage_class,
+                    const std::string& node) {
+    add(kCsiStorageCapacities, {{"metadata", {{"name", name}, {"namespace", "driver"}}},
+                                {"storageClassName", storage_class},
+                                {"capacity", "5Gi"},
+                                {"maximumVolumeSize", "4Gi"},
+                                {"nodeTopology", {{"matchLabels", {{"driver/node", node}}}}}});
+  }
+  bool leaves(const std::string& name, const std::string& capacity, const std::string& largest) {
+    return eventually([&] {
+      const json now = get(kCsiStorageCapacities, {"driver", name});
+      return now.at("capacity") == capacity && now.at("maximumVolumeSize") == largest;
+    });
+  }
+};
+
+TEST_F(StorageCapacityTest, ItShrinksByTheVolumesAndGrowsWhenTheyGo) {
+  for (const char* name : {"twin", "other"}) {
+    add(kStorageClasses, {{"metadata", {{"name", name}}},
+                          {"provisioner", "driver.example.com"},
+                          {"volumeBindingMode", "WaitForFirstConsumer"}});
+    add_capacity(name, name, "n1");
+  }
+  change(kStorageClasses, {"", "other"}, [](json& now) { now["parameters"]["pool"] = "ssd"; });
+  SimulatedControllers controllers(store_);
+  add(kPersistentVolumeClaims, claim("a"));
+  annotate("a", "n1");
+  EXPECT_TRUE(leaves("n1", "3Gi", "3Gi"));
+  EXPECT_TRUE(leaves("twin", "3Gi", "3Gi")) << "a class of the same storage";
+  EXPECT_TRUE(leaves("other", "5Gi", "4Gi"));
+  EXPECT_TRUE(leaves("n2", "5Gi", "4Gi"));
+  const std::string name = "pvc-" + claim_now("a").at("metadata").at("uid").get<std::string>();
+  ASSERT_TRUE(is_bound("a", name));
+  ASSERT_TRUE(store_.remove(kPersistentVolumeClaims, {"team", "a"}));
+  EXPECT_TRUE(leaves("n1", "5Gi", "4Gi"));
+  EXPECT_TRUE(leaves("twin", "5Gi", "4Gi"));
+}
+
+TEST_F(StorageCapacityTest, AClaimThatFindsTooLittleGivesItsNodeUp) {
+  SimulatedControllers controllers(store_);
+  for (const char* name : {"a", "b", "c"}) {
+    add(kPersistentVolumeClaims, claim(name));
+    annotate(name, "n1");
+  }
+  EXPECT_TRUE(leaves("n1", "1Gi", "1Gi"));
+  EXPECT_TRUE(eventually([&] {
+    return !claim_now("c")
+                .at("metadata")
+                .at("annotations")
+                .contains("volume.kubernetes.io/selected-node");
+  }));
+  EXPECT_FALSE(claim_now("c").at("spec").contains("volumeName"));
+  annotate("c", "n2");
+  EXPECT_TRUE(leaves("n2", "3Gi", "3Gi"));
 }
 
 }  // namespace

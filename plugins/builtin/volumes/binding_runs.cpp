@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "plugins/builtin/volumes/csi_translation.hpp"
-#include "plugins/builtin/volumes/volume_match.hpp"
 #include "plugins/builtin/volumes/volume_writes.hpp"
+#include "plugins/storage/csi_translation.hpp"
+#include "plugins/storage/volume_match.hpp"
 
 namespace plimsoll::volumes {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "plugins/builtin/volumes/volume_match.hpp"
+#include "plugins/storage/volume_match.hpp"
 
 namespace plimsoll::volumes {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "plugins/builtin/volumes/csi_translation.hpp"
-#include "plugins/builtin/volumes/storage_objects.hpp"
 #include "plugins/builtin/volumes/storage_store.hpp"
+#include "plugins/storage/csi_translation.hpp"
+#include "plugins/storage/storage_objects.hpp"
 
 namespace plimsoll::volumes {
 

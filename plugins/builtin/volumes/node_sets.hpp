@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "plugins/builtin/label_index.hpp"
-#include "plugins/builtin/volumes/volume_affinity.hpp"
+#include "plugins/storage/volume_affinity.hpp"
 
 namespace plimsoll::volumes {
 

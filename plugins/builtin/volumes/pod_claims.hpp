@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "plugins/builtin/volumes/storage_objects.hpp"
+#include "plugins/storage/storage_objects.hpp"
 
 namespace plimsoll::volumes {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "plugins/builtin/volumes/pod_claims.hpp"
-#include "plugins/builtin/volumes/storage_objects.hpp"
+#include "plugins/storage/storage_objects.hpp"
 
 namespace plimsoll::volumes {
 

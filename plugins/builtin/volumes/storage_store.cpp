@@ -25,16 +25,6 @@ void reindex(Index& index, const StorageChange<Object>& change, const std::strin
 
 }  // namespace
 
-std::string key_of(std::string_view ns, std::string_view name) {
-  std::string key(ns);
-  if (!ns.empty()) key += '/';
-  return key.append(name);
-}
-
-std::string key_of(const Meta& meta) {
-  return key_of(meta.ns, meta.name);
-}
-
 StorageStore::Shared StorageStore::shared(const sdk::Host& host) {
   return {host, "plimsoll.io/storage-objects", [] { return std::make_unique<StorageStore>(); }};
 }

@@ -20,13 +20,9 @@
 #include <vector>
 
 #include "framework/base/string_map.hpp"
-#include "plugins/builtin/volumes/storage_objects.hpp"
+#include "plugins/storage/storage_objects.hpp"
 
 namespace plimsoll::volumes {
-
-// "namespace/name", or the name of what has no namespace.
-[[nodiscard]] std::string key_of(std::string_view ns, std::string_view name);
-[[nodiscard]] std::string key_of(const Meta& meta);
 
 // Null where there is none: before, the object was added; now, it is gone.
 template <typename Object>

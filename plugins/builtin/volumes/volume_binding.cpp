@@ -9,12 +9,12 @@
 #include "plugins/builtin/events.hpp"
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/volumes/capacity_score.hpp"
-#include "plugins/builtin/volumes/csi_translation.hpp"
 #include "plugins/builtin/volumes/pod_claims.hpp"
 #include "plugins/builtin/volumes/pod_volumes.hpp"
 #include "plugins/builtin/volumes/volume_binding_args.hpp"
 #include "plugins/builtin/volumes/volume_state.hpp"
 #include "plugins/builtin/volumes/volume_writes.hpp"
+#include "plugins/storage/csi_translation.hpp"
 
 namespace plimsoll::builtin {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plugins/builtin/volumes/volume_match.hpp"
+#include "plugins/storage/volume_match.hpp"
 
 namespace plimsoll::volumes {
 namespace {
@@ -50,10 +50,7 @@ void VolumeFinder::add_search(const DelayedClaim& delayed) {
 void VolumeFinder::add_candidates(Search& search) {
   const PersistentVolumeClaim& claim = *search.delayed->claim;
   const VolumeLists::List& free = *search.delayed->free;
-  const Quantity request = requested_size(claim);
-  auto at = std::lower_bound(
-      free.begin(), free.end(), request,
-      [](const VolumeRef& volume, const Quantity& size) { return volume->capacity.cmp(size) < 0; });
+  auto at = VolumeLists::first_of_size(free, requested_size(claim));
   const ClaimSelector selector(claim.selector.parsed.get());
   // Of volumes that every node can use, those before take one each at most.
   size_t for_every_node = 0;

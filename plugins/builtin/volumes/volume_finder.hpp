@@ -17,7 +17,7 @@
 #include "framework/base/result.hpp"
 #include "plugins/builtin/volumes/node_sets.hpp"
 #include "plugins/builtin/volumes/storage_store.hpp"
-#include "plugins/builtin/volumes/volume_lists.hpp"
+#include "plugins/storage/volume_lists.hpp"
 
 namespace plimsoll::volumes {
 

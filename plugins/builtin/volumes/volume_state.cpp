@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/builtin/volumes/volume_match.hpp"
+#include "plugins/storage/volume_match.hpp"
 
 namespace plimsoll::volumes {
 VolumeState::Shared VolumeState::shared(const sdk::Host& host) {

@@ -15,7 +15,7 @@
 #include "plugins/builtin/volumes/node_sets.hpp"
 #include "plugins/builtin/volumes/storage_store.hpp"
 #include "plugins/builtin/volumes/volume_finder.hpp"
-#include "plugins/builtin/volumes/volume_lists.hpp"
+#include "plugins/storage/volume_lists.hpp"
 
 namespace plimsoll::volumes {
 

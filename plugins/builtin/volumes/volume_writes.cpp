@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "plugins/builtin/volumes/csi_translation.hpp"
+#include "plugins/storage/csi_translation.hpp"
 
 namespace plimsoll::volumes {
 namespace {

@@ -1,6 +1,6 @@
 // In-tree volumes as CSI volumes where the recorded calls say nothing.
 
-#include "plugins/builtin/volumes/csi_translation.hpp"
+#include "plugins/storage/csi_translation.hpp"
 
 #include <gtest/gtest.h>
 

@@ -28,7 +28,8 @@ class VolumeAffinity {
   VolumeAffinity(const VolumeAffinity&) = delete;
   VolumeAffinity& operator=(const VolumeAffinity&) = delete;
 
-  [[nodiscard]] bool matches(sdk::Node node) const;
+  [[nodiscard]] bool matches(const plimsoll_node& node) const;
+  [[nodiscard]] bool matches(sdk::Node node) const { return matches(node.object()); }
 
   // As a v1.NodeSelector: equal texts, equal affinities. The operator of a requirement that is not
   // valid is "".

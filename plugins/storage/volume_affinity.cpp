@@ -1,4 +1,4 @@
-#include "plugins/builtin/volumes/volume_affinity.hpp"
+#include "plugins/storage/volume_affinity.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -89,10 +89,10 @@ void VolumeAffinity::prepare() {
   }
 }
 
-bool VolumeAffinity::matches(sdk::Node node) const {
+bool VolumeAffinity::matches(const plimsoll_node& node) const {
   if (every_node_) return true;
   return std::any_of(terms_.begin(), terms_.end(), [&](const plimsoll_node_selector_term& term) {
-    return plimsoll::matches(term, node.object());
+    return plimsoll::matches(term, node);
   });
 }
 

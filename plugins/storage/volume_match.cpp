@@ -1,4 +1,4 @@
-#include "plugins/builtin/volumes/volume_match.hpp"
+#include "plugins/storage/volume_match.hpp"
 
 #include <algorithm>
 #include <utility>

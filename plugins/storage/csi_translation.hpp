@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "framework/base/result.hpp"
-#include "plugins/builtin/volumes/storage_objects.hpp"
+#include "plugins/storage/storage_objects.hpp"
 
 namespace plimsoll::volumes {
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "plugins/builtin/volumes/storage_objects.hpp"
+#include "plugins/storage/storage_objects.hpp"
 
 namespace plimsoll::volumes {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "framework/api/quantity.hpp"
-#include "plugins/builtin/volumes/volume_affinity.hpp"
+#include "plugins/storage/volume_affinity.hpp"
 
 namespace plimsoll::volumes {
 
@@ -56,6 +56,10 @@ struct Meta {
   std::string problem;       // not empty: the object cannot be read
   [[nodiscard]] bool readable() const { return problem.empty(); }
 };
+
+// "namespace/name", or the name of what has no namespace.
+[[nodiscard]] std::string key_of(std::string_view ns, std::string_view name);
+[[nodiscard]] std::string key_of(const Meta& meta);
 
 struct ClaimReference {
   std::string ns;

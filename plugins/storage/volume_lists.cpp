@@ -1,8 +1,6 @@
-#include "plugins/builtin/volumes/volume_lists.hpp"
+#include "plugins/storage/volume_lists.hpp"
 
 #include <algorithm>
-
-#include "plugins/builtin/volumes/storage_store.hpp"
 
 namespace plimsoll::volumes {
 namespace {
@@ -32,6 +30,19 @@ VolumeLists::List& own(std::shared_ptr<VolumeLists::List>& list) {
 }
 
 }  // namespace
+
+VolumeRef VolumeLists::find(std::string_view name) const {
+  const auto found = current_.find(name);
+  return found == current_.end() ? nullptr : found->second;
+}
+
+VolumeLists::List::const_iterator VolumeLists::first_of_size(const List& list,
+                                                             const Quantity& size) {
+  return std::lower_bound(list.begin(), list.end(), size,
+                          [](const VolumeRef& volume, const Quantity& least) {
+                            return volume->capacity.cmp(least) < 0;
+                          });
+}
 
 void VolumeLists::update(const std::string& name, const VolumeRef& now) {
   const auto known = current_.find(name);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "framework/base/string_map.hpp"
-#include "plugins/builtin/volumes/storage_objects.hpp"
+#include "plugins/storage/storage_objects.hpp"
 
 namespace plimsoll::volumes {
 
@@ -19,6 +19,9 @@ class VolumeLists {
   using List = std::vector<VolumeRef>;
   using ListRef = std::shared_ptr<const List>;
 
+  // Null: there is none of this name.
+  [[nodiscard]] VolumeRef find(std::string_view name) const;
+
   // How the volume of this name is now; null: it is gone.
   void update(const std::string& name, const VolumeRef& now);
 
@@ -27,6 +30,9 @@ class VolumeLists {
   [[nodiscard]] ListRef free_of(std::string_view class_name) const;
   // Those whose claimRef names the claim (its UID may be another), by name.
   [[nodiscard]] List named_by(std::string_view claim_key) const;
+
+  // The first one of a list that is not smaller.
+  [[nodiscard]] static List::const_iterator first_of_size(const List& list, const Quantity& size);
 
  private:
   void take_out(const PersistentVolume& volume);

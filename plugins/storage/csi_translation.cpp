@@ -1,4 +1,4 @@
-#include "plugins/builtin/volumes/csi_translation.hpp"
+#include "plugins/storage/csi_translation.hpp"
 
 #include <plimsoll/views.hpp>
 
@@ -10,7 +10,7 @@
 #include <set>
 #include <vector>
 
-#include "plugins/builtin/volumes/volume_affinity.hpp"
+#include "plugins/storage/volume_affinity.hpp"
 
 namespace plimsoll::volumes {
 namespace {

@@ -1,4 +1,4 @@
-#include "plugins/builtin/volumes/storage_objects.hpp"
+#include "plugins/storage/storage_objects.hpp"
 
 #include <algorithm>
 
@@ -85,6 +85,16 @@ LabelSet::LabelSet(std::vector<std::pair<std::string, std::string>> labels)
   std::sort(texts_.begin(), texts_.end());
   rows_.reserve(texts_.size());
   for (const auto& [key, value] : texts_) rows_.push_back({sdk::str(key), sdk::str(value)});
+}
+
+std::string key_of(std::string_view ns, std::string_view name) {
+  std::string key(ns);
+  if (!ns.empty()) key += '/';
+  return key.append(name);
+}
+
+std::string key_of(const Meta& meta) {
+  return key_of(meta.ns, meta.name);
 }
 
 PersistentVolume read(const plimsoll_persistent_volume& object) {

@@ -1,0 +1,13 @@
+#pragma once
+// What acts in a cluster on objects that are in the store, and not here. Any thread.
+
+#include <string>
+
+#include "lab/sandbox/apiserver/object_store.hpp"
+
+namespace plimsoll::sandbox {
+
+// One note, with names; empty: there is nothing of the kind.
+[[nodiscard]] std::string not_simulated(const ObjectStore& store);
+
+}  // namespace plimsoll::sandbox
