@@ -69,11 +69,13 @@ class NodeResourcesFit {
     if (event.new_node != nullptr) return queue_if(node_helps(pod, event));
     if (event.old_pod == nullptr) return Hint::kQueue;
     if (event.new_pod == nullptr) {
-      return queue_if(event.old_pod->node_name.len != 0 ||
-                      event.old_pod->nominated_node_name.len != 0);
+      const plimsoll_str& bound = event.old_pod->node_name;
+      const plimsoll_str& left = bound.len != 0 ? bound : event.old_pod->nominated_node_name;
+      return queue_if(left.len != 0 && may_ever_take(left, pod));
     }
     return queue_if(is_about(event, pod) ||
-                    (event.new_pod->node_name.len != 0 && frees(pod, event)));
+                    (event.new_pod->node_name.len != 0 && frees(pod, event) &&
+                     may_ever_take(event.new_pod->node_name, pod)));
   }
 
   Status filter(const plimsoll_cycle&, Pod pod, Nodes nodes, Verdicts verdicts) const {
@@ -270,18 +272,31 @@ class NodeResourcesFit {
         std::round(static_cast<double>(sum) / static_cast<double>(weights)));
   }
 
+  // Whether an empty node has what the pod needs. kube-scheduler counts ignored resources here,
+  // which Filter does not: where nodes do not list them, no node helps there.
+  bool is_enough(Resources allocatable, Pod pod, Needs& needs) const {
+    if (amount_of(allocatable, PLIMSOLL_RESOURCE_PODS) < 1) return false;
+    find_needs(pod, needs);
+    return needs.of_no_node.empty() &&
+           std::all_of(needs.some.begin(), needs.some.end(), [&](const Need& need) {
+             return need.amount <= amount_of(allocatable, need.index);
+           });
+  }
+
+  // False: what other pods leave there is of no use to the pod. kube-scheduler's hint does not ask
+  // that, and so tries a pod that fits nowhere each time when another one ends.
+  bool may_ever_take(const plimsoll_str& node_name, Pod pod) const {
+    const Node node = host_.node(view(node_name));
+    thread_local Needs needs;
+    return !node || is_enough(node.object().allocatable, pod, needs);
+  }
+
   // A node that could never hold the pod, even empty, is no reason to try again; nor is one that
-  // gained nothing the pod asks for. kube-scheduler counts ignored resources here, which Filter
-  // does not: where nodes do not list them, no node helps there.
+  // gained nothing the pod asks for.
   bool node_helps(Pod pod, const plimsoll_event& event) const {
     const Resources now = event.new_node->allocatable;
-    if (amount_of(now, PLIMSOLL_RESOURCE_PODS) < 1) return false;
     thread_local Needs needs;
-    find_needs(pod, needs);
-    if (!needs.of_no_node.empty()) return false;
-    for (const Need& need : needs.some) {
-      if (need.amount > amount_of(now, need.index)) return false;
-    }
+    if (!is_enough(now, pod, needs)) return false;
     if (event.old_node == nullptr) return true;
     const Resources before = event.old_node->allocatable;
     const auto grew = [&](uint32_t index) {

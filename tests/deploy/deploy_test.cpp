@@ -252,7 +252,8 @@ void DeployTest::give_work() {
     member["metadata"]["labels"][label] = "nobody-made-it";
     create(pods_path(), member);
   }
-  create(pods_path(), pod("too-big", "n", {{"cpu", "64"}, {"memory", "1Gi"}}));
+  // The empty node would hold it, so pods that go are reason to try it again.
+  create(pods_path(), pod("too-big", "n", {{"cpu", "8"}, {"memory", "1Gi"}}));
 
   json victim = pod("victim", "full", {{"cpu", "6"}, {"memory", "1Gi"}});
   victim["spec"]["schedulerName"] = "somebody-else";

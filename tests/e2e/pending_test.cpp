@@ -320,14 +320,16 @@ TEST_F(PendingTest, PodsOfOtherSchedulersAreCountedAndLeftAlone) {
   }
 }
 
-// Refused for its taint, then for its size: `kubectl describe pod` shows both, and the reason that
-// holds with the newest time.
+// Refused for its taint, then for want of room: `kubectl describe pod` shows both, and the reason
+// that holds with the newest time.
 TEST_F(PendingTest, AnotherReasonIsAnotherEventAndTheSameOneIsCounted) {
   add_node("n", {{"cpu", "1"}, {"memory", "16Gi"}},
            {{"taints", {{{"key", "team"}, {"value", "a"}, {"effect", "NoSchedule"}}}}});
+  json theirs = pod_object({.name = "theirs", .requests = {{"cpu", "1"}}});
+  theirs["spec"]["nodeName"] = "n";
+  create(pods_path(), theirs);
   ASSERT_NO_FATAL_FAILURE(start());
-  const json pod =
-      create_pod({.name = "big", .scheduler = kScheduler, .requests = {{"cpu", "64"}}});
+  const json pod = create_pod({.name = "big", .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
   const std::string first =
       "0/1 nodes are available: 1 node(s) had untolerated taint(s). preemption: 0/1 nodes are "
       "available: 1 Preemption is not helpful for scheduling.";

@@ -85,6 +85,20 @@ TEST(Hints, NodeResourcesFit) {
   EXPECT_FALSE(bench.queues(pod, placed, placed));
   EXPECT_TRUE(bench.queues(pod, pod, asking("p", "1", "")));
 
+  // What others leave on a node that is too small for the pod is of no use.
+  TestNode& node = bench.add_node("n", "{}");
+  const auto resize = [&](const std::string& cpu) {
+    node.node = sized(cpu, "1Gi");
+    node.info.node = node.node.get();
+  };
+  const PodRef smaller = asking("o", "1", R"(, "nodeName": "n")");
+  resize("1");
+  EXPECT_FALSE(bench.queues(pod, placed, kNoPod));
+  EXPECT_FALSE(bench.queues(pod, placed, smaller));
+  resize("2");
+  EXPECT_TRUE(bench.queues(pod, placed, kNoPod));
+  EXPECT_TRUE(bench.queues(pod, placed, smaller));
+
   // Whoever gives out what is ignored, nodes need not list it.
   ASSERT_FALSE(bench.create("NodeResourcesFit", R"({"ignoredResources": ["example.com/share"]})"));
   const PodRef sharing = bench.pod("p", R"({"containers": [{"name": "c", "resources": {"requests":
