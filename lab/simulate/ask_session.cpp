@@ -18,9 +18,9 @@ Ask ask_session(Session& session) {
     if (query != std::string::npos) request.query = question.path.substr(query + 1);
     const auto promise = std::make_shared<std::promise<serving::Response>>();
     std::future<serving::Response> answer = promise->get_future();
-    session.inspection().answer(
-        request,
-        [promise](const std::function<serving::Response()>& make) { promise->set_value(make()); });
+    session.inspection().answer(request, [promise](const std::function<serving::Response()>& make) {
+      promise->set_value(make());
+    });
     serving::Response said = answer.get();
     if (said.status == 200) return std::move(said.body);
     return fail(ErrorCode::kNotFound, without_last_newlines(std::move(said.body)));

@@ -148,8 +148,9 @@ TEST_F(LocalSocket, PlacesThatWillNotDo) {
 }
 
 TEST_F(LocalSocket, LargeAnswersArriveWhole) {
-  const auto server =
-      listen(path(), [](const Request&) { return Response{200, std::string(20 << 20, 'x')}; });
+  const auto server = listen(path(), [](const Request&) {
+    return Response{200, std::string(20 << 20, 'x')};
+  });
   ASSERT_TRUE(server.has_value()) << server.error().message;
   EXPECT_GE(get(path(), "/").size(), size_t{20} << 20);
 }
