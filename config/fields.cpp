@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "config/yaml_scalar.hpp"
+
 namespace plimsoll::config {
 
 Fields::Fields(const Value* value, std::string path, Problems& problems)
@@ -18,16 +20,20 @@ Fields::Fields(const Value* value, std::string path, Problems& problems)
 }
 
 std::string wrong_type_message(const Value& value, std::string_view expected) {
-  const std::string hint = expected == "a string" || expected == "an integer" ||
-                                   expected == "a number" || expected == "true or false"
-                               ? quoting_hint(value, expected == "a string")
-                               : "";
-  return "expected " + std::string(expected) + ", got " + describe(value) + hint;
+  return "expected " + std::string(expected) + ", got " + describe(value) +
+         quoting_hint(value, expected);
 }
 
-std::string quoting_hint(const Value& value, bool wants_string) {
-  if (value.is_string()) return wants_string ? "" : ": write it without quotes";
-  if (!wants_string || value.text.empty()) return {};
+std::string quoting_hint(const Value& value, std::string_view wanted) {
+  if (value.is_string()) {
+    Problems ignored;
+    const Value bare = type_plain_scalar(value.text, {}, ignored);
+    const bool helps = wanted == "true or false" ? bare.kind == Value::Kind::kBool
+                       : wanted == "an integer"  ? bare.as_int64().has_value()
+                                                 : wanted == "a number" && bare.as_double();
+    return helps ? ": write it without quotes" : "";
+  }
+  if (wanted != "a string" || value.text.empty()) return {};
   if (value.kind != Value::Kind::kBool || value.written.empty()) return ": put it in quotes";
   return " (YAML reads the unquoted word " + value.written + " as a boolean: put it in quotes)";
 }

@@ -71,9 +71,9 @@ class Fields {
   std::vector<std::string_view> known_;
 };
 
-// What to do about a text that is a number or a boolean in YAML, or the other way round; empty if
-// that is not what is wrong.
-[[nodiscard]] std::string quoting_hint(const Value& value, bool wants_string);
+// What to do about a text that without quotes would be what is wanted ("a string", "an integer", "a
+// number", "true or false"), or the other way round; empty if that is not what is wrong.
+[[nodiscard]] std::string quoting_hint(const Value& value, std::string_view wanted);
 
 // The message for a value of another type than expected ("a string").
 [[nodiscard]] std::string wrong_type_message(const Value& value, std::string_view expected);

@@ -15,11 +15,13 @@ void append(Problems& to, Problems from) {
 // What the file explains and the plugin's JSON does not: quotes (the words of <plimsoll/args.hpp>).
 std::string hint_about_quotes(const Value* value, std::string_view message) {
   if (value == nullptr) return {};
-  const bool wants_string =
-      message.starts_with("must be a string, not") || message.starts_with("must be a name, not");
-  const bool wants_other =
-      message.starts_with("must be true or false, not") || message.starts_with("must be a number");
-  return wants_string || wants_other ? quoting_hint(*value, wants_string) : std::string();
+  const auto wants = [&](std::string_view what) {
+    return message.starts_with("must be " + std::string(what));
+  };
+  return quoting_hint(*value, wants("a string, not") || wants("a name, not") ? "a string"
+                              : wants("true or false, not")                  ? "true or false"
+                              : wants("a number")                            ? "a number"
+                                                                             : "");
 }
 
 // An unknown field is reported with its whole path, as elsewhere in the file.

@@ -215,7 +215,8 @@ ParsedText parse_yaml(std::string_view text) {
     const bool is_open = error.msg == YAML::ErrorMsg::EOF_IN_SCALAR;
     out.problems.push_back(
         {"", place(error.mark),
-         "not valid YAML: " + (is_open ? "a quote is opened and not closed" : error.msg)});
+         "not valid YAML: " + (is_open ? "a quote is opened and not closed"
+                                       : yaml_fault(text, error.mark.line, error.msg))});
   } catch (const std::exception& error) {
     out.problems.push_back({"", {}, std::string("not valid YAML: ") + error.what()});
   }

@@ -1,5 +1,6 @@
 #include "framework/base/quote.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -7,6 +8,8 @@
 
 namespace plimsoll {
 namespace {
+
+constexpr std::size_t kLongest = 200;  // who needs to see more looks into the file
 
 // `control`: how printf writes a control character of ASCII.
 void append_quoted(std::string& out, std::string_view text, const char* control) {
@@ -56,8 +59,12 @@ void append_json_string(std::string& out, std::string_view text) {
 }
 
 std::string go_quoted(std::string_view text) {
+  std::size_t end = std::min(text.size(), kLongest);
+  // Not within a character.
+  while (end < text.size() && end > 0 && (text[end] & 0xc0) == 0x80) --end;
   std::string out;
-  append_quoted(out, text, "\\x%02x");
+  append_quoted(out, text.substr(0, end), "\\x%02x");
+  if (end < text.size()) out.insert(out.size() - 1, "...");
   return out;
 }
 

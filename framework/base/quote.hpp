@@ -10,7 +10,7 @@ namespace plimsoll {
 // As a JSON string, for code that writes JSON without building a tree.
 void append_json_string(std::string& out, std::string_view text);
 
-// As Go's %q shows it, for messages.
+// As Go's %q shows it, for messages: of a long text the beginning, and "...".
 [[nodiscard]] std::string go_quoted(std::string_view text);
 
 // Without the line ends that a program's output or a list of problems has last.

@@ -1,6 +1,7 @@
 #include "framework/base/yaml_bounds.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace plimsoll {
 
@@ -8,6 +9,13 @@ std::string with_end_marked(std::string_view text) {
   std::string marked(text);
   if (marked.ends_with('\n')) marked += '#';
   return marked;
+}
+
+std::string yaml_fault(std::string_view text, int line, std::string message) {
+  for (; line > 0 && !text.empty(); --line)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  const std::size_t indent = text.substr(0, text.find_first_not_of(" \t")).find('\t');
+  return indent == text.npos ? std::move(message) : "a tab: YAML wants blanks";
 }
 
 const char* YamlBounds::document(int position) {

@@ -18,6 +18,9 @@ namespace plimsoll {
 // error.
 [[nodiscard]] std::string with_end_marked(std::string_view text);
 
+// What is wrong at the 0-based line for which yaml-cpp has `message`, in words that help.
+[[nodiscard]] std::string yaml_fault(std::string_view text, int line, std::string message);
+
 class YamlBounds {
  public:
   using Anchor = std::size_t;  // 0: none

@@ -46,6 +46,14 @@ TEST(Shown, QuotedTextsHaveTheSameRule) {
   EXPECT_EQ(go_quoted("\x1b\u009b\u202e"), "\"\\x1b\\u009b\\u202e\"");
 }
 
+// A message is read by people; what it is about may be a whole file.
+TEST(Shown, OfALongTextTheBeginningIsQuoted) {
+  const std::string longest(200, 'a');
+  EXPECT_EQ(go_quoted(longest), '"' + longest + '"');
+  EXPECT_EQ(go_quoted(longest + "b"), '"' + longest + "...\"");
+  EXPECT_EQ(go_quoted(longest.substr(1) + "\u00e4b"), '"' + longest.substr(1) + "...\"");
+}
+
 TEST(Shown, WhatAProgramPrints) {
   std::ostringstream terminal;
   {

@@ -1,5 +1,6 @@
 #include "config/load.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "config/fields.hpp"
@@ -118,6 +119,23 @@ TEST(Load, ReadsJson) {
       to_string(loaded.errors, "f"),
       "f:3:96: profiles[0].plugins.score.enabled[0].weight: expected an integer, got the string "
       "\"2\": write it without quotes\n");
+}
+
+// Without quotes they would be no better.
+TEST(Load, QuotesAreOnlyBlamedForWhatTheyChange) {
+  const auto error = [](const std::string& line) {
+    return errors("leaderElection: {leaderElect: false}\nprofiles: [{schedulerName: a}]\n" + line);
+  };
+  EXPECT_THAT(error("parallelism: two\n"),
+              testing::EndsWith("parallelism: expected an integer, got the string \"two\"\n"));
+  EXPECT_THAT(error("parallelism: 'on'\n"), testing::EndsWith("got the string \"on\"\n"));
+  EXPECT_THAT(error("parallelism: '1.5'\n"), testing::EndsWith("got the string \"1.5\"\n"));
+  EXPECT_THAT(error("parallelism: '4'\n"), testing::EndsWith("\"4\": write it without quotes\n"));
+  EXPECT_THAT(error("enableProfiling: maybe\n"),
+              testing::EndsWith("expected true or false, got the string \"maybe\"\n"));
+  EXPECT_THAT(error("enableProfiling: '1'\n"), testing::EndsWith("got the string \"1\"\n"));
+  EXPECT_THAT(error("enableProfiling: 'yes'\n"),
+              testing::EndsWith("\"yes\": write it without quotes\n"));
 }
 
 TEST(Load, ResolvesAliasesOfPluginNames) {

@@ -1,5 +1,6 @@
 #include "config/manifest.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -81,6 +82,11 @@ TEST(Manifest, ReportsEveryProblemWithItsLine) {
             "f:5:14: metadata.namespace: expected a string, got the integer 7 (007): put it in "
             "quotes");
   EXPECT_EQ(summary("a: b: c\n"), "error: f:1:5: not valid YAML: illegal map value");
+  std::string table = "job,gpus";  // no YAML at all
+  for (int i = 0; i < 1000; ++i) table += "\n" + std::to_string(i) + ",8";
+  EXPECT_THAT(summary(table),
+              testing::MatchesRegex("error: f:1:1: expected a Kubernetes object, got "
+                                    "the string \"job,gpus 0,8 1,8 .{150,185}[.]{3}\""));
 }
 
 TEST(Manifest, ReadsFiles) {

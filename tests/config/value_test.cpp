@@ -1,5 +1,6 @@
 #include "config/value.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <plimsoll/nearest.hpp>
 
@@ -138,6 +139,13 @@ TEST(YamlDocument, SaysWhatIsWrong) {
   EXPECT_EQ(json_of("# nothing\n"), "f:1:1: the file is empty\n");
   EXPECT_EQ(json_of("a: .nan\n"), "f:1:4: .nan has no form in JSON: write a finite number\n");
   EXPECT_EQ(json_of("a: b: c\n"), "f:1:5: not valid YAML: illegal map value\n");
+  for (const char* text : {"a:\n\tb: c\n", "a: 1\n  \tb: 2\n", "a:\n  b: 1\n\tc: 2\n",
+                           "a:\n\t- b\n", "a: x\n\t- b: c\n"}) {
+    EXPECT_THAT(json_of(text),
+                testing::MatchesRegex("f:[23]:[1-5]: not valid YAML: a tab: YAML wants blanks\n"))
+        << text;
+  }
+  EXPECT_EQ(json_of("a: |\n  \tb\nc: d: e\n"), "f:3:5: not valid YAML: illegal map value\n");
   EXPECT_EQ(json_of("? [a]\n: b\n"), "f:1:3: a field name must be a plain word, got a list\n");
   EXPECT_EQ(json_of(", a\n"), "f:1:1: not valid YAML: no value can start here\n");
   EXPECT_EQ(json_of("a: *nothing\n"),
